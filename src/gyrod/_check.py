@@ -1,0 +1,60 @@
+"""Checks of arguments: each failure is one sentence that names the argument, what was given and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
+    """Return ``value`` if it is one of the allowed names; suggest the nearest one if it is not."""
+    names = list(allowed)
+    if isinstance(value, str) and value in names:
+        return value
+    near = get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{argument} = {value!r} is unknown; it can be {', '.join(map(repr, names))}.{hint}")
+
+
+def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:
+    """Return a finite float array whose last axes are ``trailing``; a view where no conversion is needed."""
+    shape = f"(..., {', '.join(map(str, trailing))})"
+    try:
+        result = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{argument} must be an array of numbers of shape {shape}, got {value!r}.") from None
+    if result.shape[max(result.ndim - len(trailing), 0) :] != trailing:
+        raise ValueError(f"{argument} must have the shape {shape}, got {result.shape}.")
+    finite(argument, result)
+    return result
+
+
+def finite(argument: str, value: Array) -> None:
+    """Refuse NaN and infinity, and say where the first one is."""
+    # The sum is finite unless an entry is not (or the numbers are absurd): one pass without a temporary.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(value)
+    if not np.isfinite(total):
+        bad = np.argwhere(~np.isfinite(value))
+        if len(bad):
+            place = f"[{', '.join(map(str, bad[0]))}]" if value.ndim else ""
+            raise ValueError(
+                f"{argument}{place} = {value[tuple(bad[0])]} is not finite; {argument} must hold finite numbers."
+            )
+
+
+def positive(argument: str, value: Any) -> float:
+    """Return a finite positive number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{argument} must be a positive number, got {value!r}.") from None
+    if not 0.0 < number < np.inf:
+        raise ValueError(f"{argument} must be a positive finite number, got {number}.")
+    return number

@@ -1,0 +1,58 @@
+"""Back to SO(3): four ways to make a drifted matrix a rotation again (Lang 2010, section 6 and remark 6.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check
+from gyrod.rotations.conversions import exp, matrix_from_quaternion, spurrier_klumpp
+from gyrod.rotations.kinematics import vee
+
+Array = NDArray[np.float64]
+
+
+def project(R: ArrayLike, method: str = "polar") -> Array:
+    """Return a rotation near R.
+
+    - ``"polar"``: the nearest rotation in the Frobenius norm, hence *the* projection; isotropic;
+    - ``"spurrier"``: quaternion by Spurrier and Klumpp, normalised; explicit and fast, differs from the nearest
+      rotation at first order of the defect (the paper's Lemma 6.2 says otherwise and errs);
+    - ``"gram-schmidt"``: the first column keeps its direction; depends on the order of the columns;
+    - ``"logarithm"``: exponential of the skew part of log R; slow.
+    """
+    _check.choice("method", method, METHODS)
+    R = _check.array("R", R, (3, 3))
+    if np.any(np.linalg.det(R) <= 0.0):
+        raise ValueError("R has a determinant that is not positive: it has no neighbourhood to a rotation.")
+    return METHODS[method](R)
+
+
+def _polar(R: Array) -> Array:
+    U, _, Vt = np.linalg.svd(R)
+    return np.asarray(U @ Vt)
+
+
+def _spurrier(R: Array) -> Array:
+    return matrix_from_quaternion(spurrier_klumpp(R))
+
+
+def _gram_schmidt(R: Array) -> Array:
+    d1 = R[..., :, 0] / np.linalg.norm(R[..., :, 0], axis=-1, keepdims=True)
+    d2 = R[..., :, 1] - np.sum(d1 * R[..., :, 1], axis=-1, keepdims=True) * d1
+    d2 /= np.linalg.norm(d2, axis=-1, keepdims=True)
+    return np.stack([d1, d2, np.cross(d1, d2)], axis=-1)
+
+
+def _logarithm(R: Array) -> Array:
+    from scipy.linalg import logm
+
+    flat = R.reshape(-1, 3, 3)
+    logs = [np.asarray(logm(A)) for A in flat]
+    if any(np.abs(L.imag).max() > 1e-8 for L in logs):
+        raise ValueError("R turns by pi, where it has no real logarithm; project with method='polar'.")
+    skews = np.array([L.real for L in logs]).reshape(R.shape)
+    return matrix_from_quaternion(exp(vee(skews)))
+
+
+METHODS = {"polar": _polar, "spurrier": _spurrier, "gram-schmidt": _gram_schmidt, "logarithm": _logarithm}
