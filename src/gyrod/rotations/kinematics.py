@@ -38,36 +38,82 @@ def _scaled(c: Array, A: Array) -> Array:
 
 
 # --- rotation vector and tangential vector ---------------------------------------------------------------------------
+# Both have tangent maps of the form a + b E(v) + c E(v)²; the transpose, for body rates, changes the sign of b.
+
+
+def _rotation_vector_coefficients(theta: Array) -> tuple[Array, Array, Array]:
+    t = np.linalg.norm(theta, axis=-1)
+    return np.ones_like(t), removable.cosc(t), removable.sinc3(t)
+
+
+def _rotation_vector_inverse_coefficients(theta: Array) -> tuple[Array, Array, Array]:
+    t = np.linalg.norm(theta, axis=-1)
+    turns = np.rint(t / (2.0 * np.pi))
+    if np.any((turns > 0) & (np.abs(t - 2.0 * np.pi * turns) < 1e-14 * t)):
+        raise ValueError("theta has the length 2 pi k, k >= 1: the rate of the rotation vector is not determined there.")
+    return np.ones_like(t), np.full_like(t, -0.5), removable.cotc(t)
+
+
+def _tangential_coefficients(psi: Array) -> tuple[Array, Array, Array]:
+    a = 2.0 / (1.0 + np.sum(psi * psi, axis=-1))
+    return a, a, np.zeros_like(a)
+
+
+def _tangential_inverse_coefficients(psi: Array) -> tuple[Array, Array, Array]:
+    a = 0.5 * (1.0 + np.sum(psi * psi, axis=-1))
+    return a, np.full_like(a, -0.5), np.full_like(a, 0.5)
+
+
+_TANGENT = {"rotation-vector": _rotation_vector_coefficients, "tangential": _tangential_coefficients}
+_INVERSE_TANGENT = {
+    "rotation-vector": _rotation_vector_inverse_coefficients,
+    "tangential": _tangential_inverse_coefficients,
+}
+
+
+def _rodrigues_matrix(coefficients: tuple[Array, Array, Array], v: Array) -> Array:
+    a, b, c = coefficients
+    S = skew(v)
+    return np.asarray(_scaled(a, np.eye(3)) + _scaled(b, S) + _scaled(c, S @ S))
+
+
+def _rodrigues(a: Array, b: Array, c: Array, v: Array, w: Array) -> Array:
+    """(a + b E(v) + c E(v)²) w without the matrix; component by component, which np.cross is slow at."""
+    x, y, z = v[..., 0], v[..., 1], v[..., 2]
+    p, q, r = w[..., 0], w[..., 1], w[..., 2]
+    s, t, u = y * r - z * q, z * p - x * r, x * q - y * p
+    return np.stack(
+        [
+            a * p + b * s + c * (y * u - z * t),
+            a * q + b * t + c * (z * s - x * u),
+            a * r + b * u + c * (x * t - y * s),
+        ],
+        axis=-1,
+    )
 
 
 def rotation_vector_tangent(theta: ArrayLike) -> Array:
     """T with omega = T theta'; Omega = T' theta' (below Z 8)."""
     theta = _check.array("theta", theta, (3,))
-    t, S = np.linalg.norm(theta, axis=-1), skew(theta)
-    return np.eye(3) + _scaled(removable.cosc(t), S) + _scaled(removable.sinc3(t), S @ S)
+    return _rodrigues_matrix(_rotation_vector_coefficients(theta), theta)
 
 
 def rotation_vector_tangent_inverse(theta: ArrayLike) -> Array:
     """T⁻¹ of (Z 8); refused at |theta| = 2 pi, 4 pi, ..., where T is singular."""
     theta = _check.array("theta", theta, (3,))
-    t, S = np.linalg.norm(theta, axis=-1), skew(theta)
-    turns = np.rint(t / (2.0 * np.pi))
-    if np.any((turns > 0) & (np.abs(t - 2.0 * np.pi * turns) < 1e-14 * t)):
-        raise ValueError("theta has the length 2 pi k, k >= 1: the rate of the rotation vector is not determined there.")
-    return np.eye(3) - 0.5 * S + _scaled(removable.cotc(t), S @ S)
+    return _rodrigues_matrix(_rotation_vector_inverse_coefficients(theta), theta)
 
 
 def tangential_tangent(psi: ArrayLike) -> Array:
     """U with omega = U psi': U = 2/(1 + |psi|²) (1 + E(psi)); Omega = U' psi'."""
     psi = _check.array("psi", psi, (3,))
-    return _scaled(2.0 / (1.0 + np.sum(psi * psi, axis=-1)), np.eye(3) + skew(psi))
+    return _rodrigues_matrix(_tangential_coefficients(psi), psi)
 
 
 def tangential_tangent_inverse(psi: ArrayLike) -> Array:
     """U⁻¹ of (Z 11)."""
     psi = _check.array("psi", psi, (3,))
-    S = skew(psi)
-    return 0.5 * (_scaled(1.0 + np.sum(psi * psi, axis=-1), np.eye(3)) - S + S @ S)
+    return _rodrigues_matrix(_tangential_inverse_coefficients(psi), psi)
 
 
 # --- Euler angles ----------------------------------------------------------------------------------------------------
@@ -240,11 +286,8 @@ def rates(
         if frame == "space":
             A = A @ np.swapaxes(_euler_matrix(x, sequence), -1, -2)
         return np.asarray((A @ w[..., None])[..., 0])
-    inverse = rotation_vector_tangent_inverse if parametrization == "rotation-vector" else tangential_tangent_inverse
-    A = inverse(x)
-    if frame == "body":
-        A = np.swapaxes(A, -1, -2)
-    return np.asarray((A @ w[..., None])[..., 0])
+    a, b, c = _INVERSE_TANGENT[parametrization](v := _check.array("x", x, (3,)))
+    return _rodrigues(a, -b if frame == "body" else b, c, v, w)
 
 
 def angular_velocity(
@@ -268,11 +311,8 @@ def angular_velocity(
         if frame == "space":
             A = _euler_matrix(x, sequence) @ A
         return np.asarray((A @ v[..., None])[..., 0])
-    tangent = rotation_vector_tangent if parametrization == "rotation-vector" else tangential_tangent
-    A = tangent(x)
-    if frame == "body":
-        A = np.swapaxes(A, -1, -2)
-    return np.asarray((A @ v[..., None])[..., 0])
+    a, b, c = _TANGENT[parametrization](y := _check.array("x", x, (3,)))
+    return _rodrigues(a, -b if frame == "body" else b, c, y, v)
 
 
 def _euler_matrix(angles: ArrayLike, sequence: str) -> Array:

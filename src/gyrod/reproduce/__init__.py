@@ -1,0 +1,80 @@
+"""The papers' tables and figures, regenerated, with the paper's value beside ours.
+
+One module for each paper; it fills a `Report`. To add one: a module with ``TITLE`` and ``run(report)``, and its name
+in `PAPERS`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gyrod import _check
+
+#: Papers by the name the command line knows, and the module that reproduces each.
+PAPERS = {"zupan-saje-2011": "gyrod.reproduce.zupan_saje_2011"}
+
+Value = float | int | str | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of a paper and ours: ``item`` is the table or figure, ``paper`` None where it gives none."""
+
+    item: str
+    label: str
+    paper: Value
+    here: Value
+
+
+@dataclass
+class Report:
+    """Collects rows and, if ``out`` is a folder, writes the figures there as PNG files."""
+
+    out: Path | None = None
+    #: Called with a sentence when a piece of work begins.
+    progress: Callable[[str], None] = lambda _: None
+    rows: list[Row] = field(default_factory=list)
+    figures: list[Path] = field(default_factory=list)
+
+    def add(self, item: str, label: str, paper: Value, here: Value) -> None:
+        """Append a row."""
+        self.rows.append(Row(item, label, paper, here))
+
+    def figure(self, name: str, draw: Callable[[Any], None], size: tuple[float, float] = (10.0, 4.0)) -> None:
+        """Draw a figure with ``draw(figure)`` and save it as ``name``.png; nothing happens without ``out``."""
+        if self.out is None:
+            return
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        self.out.mkdir(parents=True, exist_ok=True)
+        path = self.out / f"{name}.png"
+        figure.savefig(path, dpi=110)
+        self.figures.append(path)
+
+    def save_json(self, file: str) -> None:
+        """Write the rows as JSON, to standard output for "-"."""
+        text = json.dumps([asdict(row) for row in self.rows], indent=1)
+        if file == "-":
+            print(text)
+        else:
+            Path(file).write_text(text + "\n", encoding="utf-8")
+
+
+def title(paper: str) -> str:
+    """The paper's title."""
+    return str(import_module(PAPERS[paper]).TITLE)
+
+
+def reproduce(paper: str, report: Report) -> Report:
+    """Fill ``report`` with everything of the paper."""
+    import_module(PAPERS[_check.choice("paper", paper, PAPERS)]).run(report)
+    return report
