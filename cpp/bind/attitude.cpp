@@ -9,11 +9,12 @@
 namespace {
 using namespace gyrod;
 
-template <class M> struct Type { using type = M; };
+template <class M> struct Type {
+  using type = M;
+};
 
 // Call f(Type<Method>{}) for the method of that name.
-template <class F>
-auto with_method(const std::string& name, F&& f) {
+template <class F> auto with_method(const std::string& name, F&& f) {
   if (name == "magnus6") return f(Type<Magnus6>{});
   if (name == "magnus4") return f(Type<Magnus4>{});
   if (name == "midpoint-matrix") return f(Type<MidpointMatrix>{});
@@ -66,8 +67,8 @@ Out2 interpolate_samples(Times t, Rows3 values, bool increments, Times times) {
   return out;
 }
 
-// Rotation increments (quaternions) of steps of length h from rates at points inside them: Gauss points for the
-// Magnus methods (3 for order 6, 2 for order 4), both ends for the midpoint rules.
+// Rotation increments (quaternions) of steps of length h from rates at points inside them: Gauss points for
+// the Magnus methods (3 for order 6, 2 for order 4), both ends for the midpoint rules.
 using Points = nb::ndarray<const double, nb::shape<-1, -1, 3>, nb::c_contig, nb::device::cpu>;
 
 Out2 step_rotations(Points rates, Times h, const std::string& method, const std::string& frame) {
@@ -83,7 +84,7 @@ Out2 step_rotations(Points rates, Times h, const std::string& method, const std:
       const double step = h.data()[i];
       const auto at = [&](int k) { return Triple{v[3 * k], v[3 * k + 1], v[3 * k + 2]}; };
       Moments m;
-      if constexpr (std::is_same_v<M, Magnus6>) { // moments of the parabola through three Gauss points
+      if constexpr (std::is_same_v<M, Magnus6>) {  // moments of the parabola through three Gauss points
         const double root = 0.3872983346207416885; // sqrt(15)/10
         m.b0 = (step / 18.0) * (5.0 * at(0) + 8.0 * at(1) + 5.0 * at(2));
         m.b1 = (step * 5.0 / 18.0 * root) * (at(2) + (-1.0) * at(0));
@@ -209,8 +210,7 @@ private:
     virtual Quat latest() const = 0;
     virtual std::size_t waiting() const = 0;
   };
-  template <class M>
-  struct Model final : Concept {
+  template <class M> struct Model final : Concept {
     explicit Model(Stream<M> s) : stream(std::move(s)) {}
     void push(double t, const double* v, std::vector<double>& ts, std::vector<double>& qs) override {
       stream.push(t, v, ts, qs);

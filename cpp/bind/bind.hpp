@@ -21,8 +21,7 @@ using Out2 = nb::ndarray<double, nb::numpy, nb::shape<-1, -1>>;
 using Out3 = nb::ndarray<double, nb::numpy, nb::shape<-1, -1, -1>>;
 
 // A new NumPy array that owns its memory; the caller fills data().
-template <class Array, std::size_t D>
-Array owned(const std::size_t (&shape)[D]) {
+template <class Array, std::size_t D> Array owned(const std::size_t (&shape)[D]) {
   std::size_t size = 1;
   for (std::size_t n : shape) size *= n;
   double* data = new double[size ? size : 1];
@@ -30,8 +29,7 @@ Array owned(const std::size_t (&shape)[D]) {
   return Array(data, D, shape, owner);
 }
 
-template <class Array, std::size_t D>
-Array copied(const std::vector<double>& from, const std::size_t (&shape)[D]) {
+template <class Array, std::size_t D> Array copied(const std::vector<double>& from, const std::size_t (&shape)[D]) {
   Array a = owned<Array>(shape);
   std::copy(from.begin(), from.end(), a.data());
   return a;

@@ -10,18 +10,15 @@
 namespace {
 using namespace gyrod;
 
-template <class S>
-using Row = Eigen::Matrix<S, Eigen::Dynamic, 1, 0, 36, 1>;
+template <class S> using Row = Eigen::Matrix<S, Eigen::Dynamic, 1, 0, 36, 1>;
 
-template <class S>
-struct Entry {
+template <class S> struct Entry {
   int columns;
   Row<S> (*function)(const S*);
 };
 
 // Results in row-major order, as NumPy has them.
-template <class S, class M>
-Row<S> flat(const M& m) {
+template <class S, class M> Row<S> flat(const M& m) {
   Row<S> r(m.size());
   for (Eigen::Index i = 0; i < m.rows(); ++i)
     for (Eigen::Index j = 0; j < m.cols(); ++j) r[i * m.cols() + j] = m(i, j);
@@ -32,20 +29,26 @@ template <class S> Vec3<S> v3(const S* x) { return {x[0], x[1], x[2]}; }
 template <class S> Vec4<S> v4(const S* x) { return {x[0], x[1], x[2], x[3]}; }
 template <class S> Vec9<S> v9(const S* x) { return Eigen::Map<const Vec9<S>>(x); }
 
-template <class S>
-Row<S> scalar(S value) {
+template <class S> Row<S> scalar(S value) {
   Row<S> r(1);
   r[0] = value;
   return r;
 }
 
 #define GYROD_ENTRY(name, columns, argument)                                                                           \
-  {#name, {columns, [](const S* x) { return flat<S>(name<S>(argument(x))); }}}
+  {                                                                                                                    \
+    #name, {                                                                                                           \
+      columns, [](const S* x) { return flat<S>(name<S>(argument(x))); }                                                \
+    }                                                                                                                  \
+  }
 #define GYROD_SCALAR(name)                                                                                             \
-  {#name, {1, [](const S* x) { return scalar<S>(name<S>(x[0])); }}}
+  {                                                                                                                    \
+    #name, {                                                                                                           \
+      1, [](const S* x) { return scalar<S>(name<S>(x[0])); }                                                           \
+    }                                                                                                                  \
+  }
 
-template <class S>
-const std::map<std::string, Entry<S>>& table() {
+template <class S> const std::map<std::string, Entry<S>>& table() {
   static const std::map<std::string, Entry<S>> entries = {
       {"multiply", {8, [](const S* x) { return flat<S>(multiply<S>(v4(x), v4(x + 4))); }}},
       {"rotate", {7, [](const S* x) { return flat<S>(rotate<S>(v4(x), v3(x + 4))); }}},
@@ -84,8 +87,7 @@ const std::map<std::string, Entry<S>>& table() {
 using Rows = nb::ndarray<const double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
 using Dual = Eigen::AutoDiffScalar<Eigen::Matrix<double, 1, 1>>;
 
-template <class S>
-const Entry<S>& find(const std::string& name, const Rows& x) {
+template <class S> const Entry<S>& find(const std::string& name, const Rows& x) {
   const auto it = table<S>().find(name);
   if (it == table<S>().end()) throw nb::value_error(("no rotation function " + name).c_str());
   if (int(x.shape(1)) != it->second.columns) throw nb::value_error((name + ": wrong number of columns").c_str());
@@ -109,11 +111,14 @@ Out2 map_rows(const std::string& name, const Rows& x, Read read, Write write) {
 } // namespace
 
 void bind_rotation(nb::module_& m) {
-  m.def("rotation_functions", [] {
-    nb::list names;
-    for (const auto& [name, entry] : table<double>()) names.append(nb::make_tuple(name, entry.columns));
-    return names;
-  }, "Names of the functions of rotation.hpp and removable.hpp with the number of numbers each takes.");
+  m.def(
+      "rotation_functions",
+      [] {
+        nb::list names;
+        for (const auto& [name, entry] : table<double>()) names.append(nb::make_tuple(name, entry.columns));
+        return names;
+      },
+      "Names of the functions of rotation.hpp and removable.hpp with the number of numbers each takes.");
   m.def(
       "rotation",
       [](const std::string& name, Rows x) {
@@ -126,8 +131,7 @@ void bind_rotation(nb::module_& m) {
         if (direction.shape(0) != x.shape(0) || direction.shape(1) != x.shape(1))
           throw nb::value_error("direction must have the shape of x");
         return map_rows<Dual>(
-            name, x,
-            [&](std::size_t n, int c) { return Dual(x(n, c), Eigen::Matrix<double, 1, 1>(direction(n, c))); },
+            name, x, [&](std::size_t n, int c) { return Dual(x(n, c), Eigen::Matrix<double, 1, 1>(direction(n, c))); },
             [](const Dual& v) { return v.derivatives().size() ? v.derivatives()[0] : 0.0; });
       },
       "name"_a, "x"_a, "direction"_a, "Directional derivative by evaluating the same source in dual numbers.");

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <stdexcept>
-#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gyrod/magnus.hpp"
@@ -22,29 +22,59 @@ struct Signal {
   std::size_t count() const { return increments ? n - 1 : n; }
 };
 
-// The values that serve interval i: `size` of them from `first`; i - first is the interval's place among them.
+// The values that serve interval i: `size` of them from `first`. `final`: more data at the end would change
+// nothing.
 struct Window {
   std::size_t first;
   int size;
+  bool final;
 };
 
-inline Window window(std::size_t i, std::size_t count, int points, bool increments) {
-  const int size = int(std::min<std::size_t>(increments && points == 2 ? 1 : points, count));
-  // Samples: as many nodes left as right of the interval. Increments: one more of them before it than after.
-  const std::size_t left = increments ? std::size_t(size / 2) : std::size_t(std::max(size / 2 - 1, 0));
-  const std::size_t first = i > left ? i - left : 0;
-  return {std::min(first, count - size), size};
+// Neighbouring steps that differ from the interval's own by more than this factor end the window: high-order
+// interpolation across a gap in the data would be worse than none.
+inline constexpr double regular = 4.0;
+
+// Centred where possible: samples as many left as right of the interval; increments one more before it than
+// after.
+inline Window window(const Signal& s, std::size_t i, int points) {
+  const std::size_t full = std::size_t(s.increments && points == 2 ? 1 : points), count = s.count();
+  const std::size_t left = s.increments ? full / 2 : full / 2 - 1;
+  const std::size_t own = s.increments ? 1 : 2; // values that belong to the interval itself
+  std::size_t lo = i > full ? i - full : 0, hi = std::min(i + own + full, count);
+  bool gap = false; // on the right
+  if (!(s.step > 0)) {
+    const double h = s.t[i + 1] - s.t[i];
+    const auto fits = [&](std::size_t k) { // interval k
+      const double d = s.t[k + 1] - s.t[k];
+      return d <= regular * h && h <= regular * d;
+    };
+    for (std::size_t k = i; k > lo; --k)
+      if (!fits(k - 1)) lo = k;
+    for (std::size_t k = i + 1; k + 1 < s.n && k + own <= hi; ++k)
+      if (!fits(k)) {
+        hi = k + own - 1, gap = true;
+        break;
+      }
+  }
+  const std::size_t size = std::min(full, hi - lo), wanted = std::max(lo, i > left ? i - left : 0);
+  const std::size_t first = std::min(wanted, hi - size);
+  return {first, int(size), gap || (size == full && first == wanted)};
 }
 
-// Weights for the part [from, to] of interval i, fractions of it; times are read unless the signal is uniform.
-inline StencilWeights weights(const Signal& s, std::size_t i, Window w, double from, double to) {
+// Weights for the part [from, to] of interval i, fractions of it; times are read unless the signal is
+// uniform.
+template <int Points> StencilWeights weights(const Signal& s, std::size_t i, Window w, double from, double to) {
   double node[max_points + 1];
   const int nodes = w.size + (s.increments ? 1 : 0);
-  const double h = s.step > 0 ? s.step : s.t[i + 1] - s.t[i];
+  const double h = s.step > 0 ? s.step : s.t[i + 1] - s.t[i], scale = 1.0 / h;
   for (int k = 0; k < nodes; ++k)
-    node[k] = s.step > 0 ? double(w.first + k) - double(i) : (s.t[w.first + k] - s.t[i]) / h;
-  StencilWeights result = s.increments ? increment_weights(node, w.size, from, to)
-                                       : sample_weights(node, w.size, from, to);
+    node[k] = s.step > 0 ? double(w.first + k) - double(i) : (s.t[w.first + k] - s.t[i]) * scale;
+  const auto compute = [&]<int Fixed>(std::integral_constant<int, Fixed>) {
+    return s.increments ? increment_weights<Fixed>(node, w.size, from, to)
+                        : sample_weights<Fixed>(node, w.size, from, to);
+  };
+  StencilWeights result =
+      w.size == Points ? compute(std::integral_constant<int, Points>{}) : compute(std::integral_constant<int, 0>{});
   if (!s.increments)
     for (auto& row : result.w)
       for (double& c : row) c *= h;
@@ -61,22 +91,19 @@ inline Moments moments(const StencilWeights& c, const double* values, int size) 
 
 enum class Side { body = -1, space = 1 };
 
-inline Quat advance(Quat q, Quat dq, Side side) {
-  return side == Side::body ? multiply(q, dq) : multiply(dq, q);
-}
+inline Quat advance(Quat q, Quat dq, Side side) { return side == Side::body ? multiply(q, dq) : multiply(dq, q); }
 
 // The rotation over the part [from, to] of interval i.
-template <class Method>
-Quat increment(const Signal& s, std::size_t i, double from, double to, Side side) {
-  const Window w = window(i, s.count(), Method::points, s.increments);
-  const Moments m = moments(weights(s, i, w, from, to), s.values + 3 * w.first, w.size);
+template <class Method> Quat increment(const Signal& s, std::size_t i, double from, double to, Side side) {
+  const Window w = window(s, i, Method::points);
+  const Moments m = moments(weights<Method::points>(s, i, w, from, to), s.values + 3 * w.first, w.size);
   return Method::quaternion(Method::vector(m, double(int(side))));
 }
 
-// Quaternions at all n times. Uniform signals go through the interior in blocks: the moments are convolutions of
-// the flat array of values, the Magnus terms and exponentials vector code; only the products are sequential.
-template <class Method>
-void integrate(const Signal& s, Quat q, Side side, double* out) {
+// Quaternions at all n times. Uniform signals go through the interior in blocks: the moments are convolutions
+// of the flat array of values, the Magnus terms and exponentials vector code; only the products are
+// sequential.
+template <class Method> void integrate(const Signal& s, Quat q, Side side, double* out) {
   constexpr int block = 64;
   const auto store = [&](std::size_t i) {
     double* o = out + 4 * i;
@@ -94,9 +121,9 @@ void integrate(const Signal& s, Quat q, Side side, double* out) {
   if (s.step > 0 && count > std::size_t(full) + block) {
     // Interior: the intervals whose window is not cut off by an end.
     const std::size_t middle = count / 2;
-    const std::size_t left = middle - window(middle, count, Method::points, s.increments).first;
+    const std::size_t left = middle - window(s, middle, Method::points).first;
     const std::size_t last = count - full + left; // window of `last` ends with the data
-    const StencilWeights c = weights(s, middle, {middle - left, full}, 0.0, 1.0);
+    const StencilWeights c = weights<Method::points>(s, middle, {middle - left, full, true}, 0.0, 1.0);
     for (; i < left; ++i) one(i);
     double b[3][3 * block];
     double dq[4][block];
@@ -142,9 +169,9 @@ inline std::size_t locate(const Signal& s, double time) {
   return std::clamp<std::size_t>(i, 1, s.n - 1) - 1;
 }
 
-// Quaternion at any time, from the quaternions at the samples: the same polynomial over a part of an interval.
-template <class Method>
-Quat evaluate(const Signal& s, const double* quaternions, double time, Side side) {
+// Quaternion at any time, from the quaternions at the samples: the same polynomial over a part of an
+// interval.
+template <class Method> Quat evaluate(const Signal& s, const double* quaternions, double time, Side side) {
   const std::size_t i = locate(s, time);
   const double* o = quaternions + 4 * i;
   const double part = (time - s.t[i]) / (s.t[i + 1] - s.t[i]);
@@ -154,7 +181,7 @@ Quat evaluate(const Signal& s, const double* quaternions, double time, Side side
 // The interpolated angular velocity at a time: moment b0 is its integral, so evaluate the polynomial itself.
 inline Triple interpolate(const Signal& s, int points, double time) {
   const std::size_t i = locate(s, time);
-  const Window w = window(i, s.count(), points, s.increments);
+  const Window w = window(s, i, points);
   double node[max_points + 1];
   const int nodes = w.size + (s.increments ? 1 : 0);
   const double h = s.t[i + 1] - s.t[i], x = (time - s.t[i]) / h;
@@ -192,15 +219,15 @@ inline Triple interpolate(const Signal& s, int points, double time) {
   return r;
 }
 
-// One sample at a time. An interval is final as soon as its window is full, half a stencil later; the results are
-// then those of the batch. Before that, `latest` extrapolates nothing but uses the one-sided window of the end.
-template <class Method>
-class Stream {
+// One sample at a time. An interval is final as soon as its window is full, half a stencil later; the results
+// are then those of the batch. Before that, `latest` extrapolates nothing but uses the one-sided window of
+// the end.
+template <class Method> class Stream {
 public:
   Stream(Quat initial, Side side, bool increments) : q_(initial), side_(side), increments_(increments) {}
 
-  // Take the next time and sample (for increments: the integral since the previous time; ignored at the first).
-  // Returns how many intervals became final; their ends are appended to `t_out`, `q_out`.
+  // Take the next time and sample (for increments: the integral since the previous time; ignored at the
+  // first). Returns how many intervals became final; their ends are appended to `t_out`, `q_out`.
   std::size_t push(double t, const double* value, std::vector<double>& t_out, std::vector<double>& q_out) {
     if (!t_.empty() && !(t > t_.back())) throw std::invalid_argument("times must increase");
     t_.push_back(t);
@@ -233,20 +260,15 @@ private:
   }
 
   std::size_t settle(bool all, std::vector<double>& t_out, std::vector<double>& q_out) {
-    const int full = increments_ && Method::points == 2 ? 1 : Method::points;
     std::size_t settled = 0;
     while (t_.size() > 1 && done_ + 1 < t_.size()) {
-      const std::size_t count = signal().count();
-      // Final if the window has its full size and more data would not shift it.
-      const Window now = window(done_, count, Method::points, increments_);
-      const Window later = window(done_, count + max_points, Method::points, increments_);
-      if (!all && (now.size < full || now.first != later.first)) break;
+      if (!all && !window(signal(), done_, Method::points).final) break;
       q_ = normalize(advance(q_, increment<Method>(signal(), done_, 0.0, 1.0, side_), side_));
       ++done_, ++settled;
       emit(t_[done_], q_, t_out, q_out);
     }
     // Keep what the next window can reach: amortised O(1), memory bounded.
-    const std::size_t keep = max_points;
+    const std::size_t keep = 2 * max_points;
     if (done_ > 4 * keep) {
       const std::size_t drop = done_ - keep;
       t_.erase(t_.begin(), t_.begin() + drop);

@@ -1,7 +1,7 @@
 // The kinematic differential equation in the three parametrisations of Zupan and Saje: y' = A(y) w(t).
 //
-// `Rates` gives angular velocities at a list of times; they do not depend on the state, so the stages of a step are
-// fetched in one call.
+// `Rates` gives angular velocities at a list of times; they do not depend on the state, so the stages of a
+// step are fetched in one call.
 #pragma once
 
 #include <vector>
@@ -17,8 +17,10 @@ struct RotationVectorKinematics { // (Z 7); body rates need the transpose of T^-
     const Eigen::Map<const Vec3<double>> theta(y), omega(&w.x);
     const Mat3<double> A = rotation_vector_tangent_inverse<double>(theta);
     Eigen::Map<Vec3<double>> out(dy);
-    if (side == Side::space) out = A * omega;
-    else out = A.transpose() * omega;
+    if (side == Side::space)
+      out = A * omega;
+    else
+      out = A.transpose() * omega;
   }
 };
 
@@ -28,8 +30,10 @@ struct TangentialKinematics { // (Z 10)
     const Eigen::Map<const Vec3<double>> psi(y), omega(&w.x);
     const Mat3<double> A = tangential_tangent_inverse<double>(psi);
     Eigen::Map<Vec3<double>> out(dy);
-    if (side == Side::space) out = A * omega;
-    else out = A.transpose() * omega;
+    if (side == Side::space)
+      out = A * omega;
+    else
+      out = A.transpose() * omega;
   }
 };
 
@@ -41,8 +45,7 @@ struct QuaternionKinematics { // (Z 19, 20)
   }
 };
 
-template <class Kinematics, class Rates>
-struct KinematicSystem {
+template <class Kinematics, class Rates> struct KinematicSystem {
   static constexpr int size = Kinematics::size;
   Rates& rates;
   Side side;

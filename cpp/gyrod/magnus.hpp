@@ -1,10 +1,11 @@
 // One step of rotation from the moments of the angular velocity over the step.
 //
-//   b0 = integral of w,  b1 = 1/h integral of (t - tm) w,  b2 = 1/h² integral of (t - tm)² w,  tm the midpoint.
+//   b0 = integral of w,  b1 = 1/h integral of (t - tm) w,  b2 = 1/h² integral of (t - tm)² w,  tm the
+//   midpoint.
 //
-// The Magnus expansion on so(3), whose commutator is the cross product; `side` is +1 for spatial rates (the step
-// multiplies from the left) and -1 for body rates (from the right), which flips the sign of single commutators.
-// Formulas of order 4 and 6: Blanes, Casas, Ros, BIT 40 (2000) 434.
+// The Magnus expansion on so(3), whose commutator is the cross product; `side` is +1 for spatial rates (the
+// step multiplies from the left) and -1 for body rates (from the right), which flips the sign of single
+// commutators. Formulas of order 4 and 6: Blanes, Casas, Ros, BIT 40 (2000) 434.
 //
 // Written on plain doubles without branches, so that a loop over many steps becomes vector code.
 #pragma once
@@ -44,8 +45,8 @@ struct Moments {
   Triple b0, b1, b2;
 };
 
-// Rotation increments. `points`: samples the rates are interpolated with; `series_limit`: squared length of the
-// vector up to which `quaternion_series` (branch-free) may replace `quaternion`.
+// Rotation increments. `points`: samples the rates are interpolated with; `series_limit`: squared length of
+// the vector up to which `quaternion_series` (branch-free) may replace `quaternion`.
 struct Exponential {
   static constexpr double series_limit = 4.0 * switch_trig;
   static Quat quaternion(Triple v) {

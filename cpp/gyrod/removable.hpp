@@ -1,7 +1,8 @@
 // Functions with a removable singularity at zero, as functions of the squared angle x = t².
 //
 // In x they are entire, so no square root spoils a derivative at zero: dual numbers and complex scalars pass
-// through. A Taylor polynomial serves up to the switch, the closed form beyond (measured: below 4 ulp on [0, pi]).
+// through. A Taylor polynomial serves up to the switch, the closed form beyond (measured: below 4 ulp on [0,
+// pi]).
 #pragma once
 
 #include <array>
@@ -10,8 +11,7 @@
 namespace gyrod {
 
 // Coefficients of sum (-1)^k factor(k) x^k / (2k + shift)!, factor = 1 or -2(k + 1) for the derivatives.
-template <int Terms, int Shift, bool Derivative = false>
-constexpr std::array<double, Terms> taylor_coefficients() {
+template <int Terms, int Shift, bool Derivative = false> constexpr std::array<double, Terms> taylor_coefficients() {
   std::array<double, Terms> c{};
   double factorial = 1.0;
   for (int i = 2; i <= Shift; ++i) factorial *= i;
@@ -23,42 +23,37 @@ constexpr std::array<double, Terms> taylor_coefficients() {
   return c;
 }
 
-template <class S, std::size_t N>
-inline S horner(const S& x, const std::array<double, N>& c) {
+template <class S, std::size_t N> inline S horner(const S& x, const std::array<double, N>& c) {
   S value = S(c[N - 1]);
   for (std::size_t k = N - 1; k-- > 0;) value = value * x + S(c[k]);
   return value;
 }
 
 // Below these squared angles the Taylor polynomials hold to rounding.
-inline constexpr double switch_trig = 1.0;       // sin t/t and cos t
-inline constexpr double switch_defect = 6.25;    // forms that cancel: t = 2.5
+inline constexpr double switch_trig = 1.0;    // sin t/t and cos t
+inline constexpr double switch_defect = 6.25; // forms that cancel: t = 2.5
 inline constexpr std::array cos_series = taylor_coefficients<10, 0>();
 inline constexpr std::array sinc_series = taylor_coefficients<10, 1>();
 
-template <class S>
-S cos_sq(const S& x) { // cos t
+template <class S> S cos_sq(const S& x) { // cos t
   using std::cos, std::sqrt;
   if (x <= S(switch_trig)) return horner(x, cos_series);
   return cos(sqrt(x));
 }
 
-template <class S>
-S sinc_sq(const S& x) { // sin t/t
+template <class S> S sinc_sq(const S& x) { // sin t/t
   using std::sin, std::sqrt;
   if (x <= S(switch_trig)) return horner(x, sinc_series);
   const S t = sqrt(x);
   return sin(t) / t;
 }
 
-template <class S>
-S cosc_sq(const S& x) { // (1 - cos t)/t²
+template <class S> S cosc_sq(const S& x) { // (1 - cos t)/t²
   const S half = sinc_sq<S>(x * S(0.25));
   return half * half * S(0.5);
 }
 
-template <class S>
-S sinc3_sq(const S& x) { // (t - sin t)/t³
+template <class S> S sinc3_sq(const S& x) { // (t - sin t)/t³
   using std::sin, std::sqrt;
   static constexpr auto c = taylor_coefficients<14, 3>();
   if (x <= S(switch_defect)) return horner(x, c);
@@ -66,8 +61,7 @@ S sinc3_sq(const S& x) { // (t - sin t)/t³
   return (t - sin(t)) / (x * t);
 }
 
-template <class S>
-S dsinc_sq(const S& x) { // (t cos t - sin t)/t³
+template <class S> S dsinc_sq(const S& x) { // (t cos t - sin t)/t³
   using std::cos, std::sin, std::sqrt;
   static constexpr auto c = taylor_coefficients<14, 3, true>();
   if (x <= S(switch_defect)) return horner(x, c);
@@ -75,15 +69,13 @@ S dsinc_sq(const S& x) { // (t cos t - sin t)/t³
   return (t * cos(t) - sin(t)) / (x * t);
 }
 
-template <class S>
-S cotc_sq(const S& x) { // (1 - (t/2) cot(t/2))/t²
+template <class S> S cotc_sq(const S& x) { // (1 - (t/2) cot(t/2))/t²
   const S quarter = x * S(0.25);
   return S(-0.25) * dsinc_sq<S>(quarter) / sinc_sq<S>(quarter);
 }
 
 // atan2(s, c)/s for s >= 0 and its square s²: the factor of the logarithm of a quaternion.
-template <class S>
-S angle_over_sine(const S& s_squared, const S& c) {
+template <class S> S angle_over_sine(const S& s_squared, const S& c) {
   using std::atan2, std::sqrt;
   const S z = s_squared / (c * c);
   if (c > S(0) && z < S(1e-3)) { // atan(z)/z

@@ -1,7 +1,7 @@
 // Finite rotations, templated on the scalar: the algebra of gyrod.rotations for the compiled core.
 //
-// Quaternions are scalar first and map body to space; directors are the columns of R. Equation numbers: Lang 2010
-// (L), Zupan and Saje 2011 (Z), misprints corrected.
+// Quaternions are scalar first and map body to space; directors are the columns of R. Equation numbers: Lang
+// 2010 (L), Zupan and Saje 2011 (Z), misprints corrected.
 #pragma once
 
 #include <Eigen/Dense>
@@ -18,72 +18,60 @@ template <class S> using Mat4 = Eigen::Matrix<S, 4, 4>;
 
 // --- quaternions
 
-template <class S>
-Vec4<S> multiply(const Vec4<S>& p, const Vec4<S>& q) { // (L 30)
-  return {p[0] * q[0] - (p[1] * q[1] + p[2] * q[2] + p[3] * q[3]),
-          p[0] * q[1] + p[1] * q[0] + (p[2] * q[3] - p[3] * q[2]),
-          p[0] * q[2] + p[2] * q[0] + (p[3] * q[1] - p[1] * q[3]),
-          p[0] * q[3] + p[3] * q[0] + (p[1] * q[2] - p[2] * q[1])};
+template <class S> Vec4<S> multiply(const Vec4<S>& p, const Vec4<S>& q) { // (L 30)
+  return {
+      p[0] * q[0] - (p[1] * q[1] + p[2] * q[2] + p[3] * q[3]), p[0] * q[1] + p[1] * q[0] + (p[2] * q[3] - p[3] * q[2]),
+      p[0] * q[2] + p[2] * q[0] + (p[3] * q[1] - p[1] * q[3]), p[0] * q[3] + p[3] * q[0] + (p[1] * q[2] - p[2] * q[1])};
 }
 
-template <class S>
-Vec4<S> conjugate(const Vec4<S>& p) { return {p[0], -p[1], -p[2], -p[3]}; }
+template <class S> Vec4<S> conjugate(const Vec4<S>& p) { return {p[0], -p[1], -p[2], -p[3]}; }
 
-template <class S>
-Vec4<S> normalize(const Vec4<S>& p) { // (L 63)
+template <class S> Vec4<S> normalize(const Vec4<S>& p) { // (L 63)
   using std::sqrt;
   return p / sqrt(p.dot(p));
 }
 
-template <class S>
-Vec3<S> rotate(const Vec4<S>& p, const Vec3<S>& x) {
+template <class S> Vec3<S> rotate(const Vec4<S>& p, const Vec3<S>& x) {
   const Vec3<S> v = p.template tail<3>();
   const Vec3<S> t = S(2) * v.cross(x);
   return x + p[0] * t + v.cross(t);
 }
 
-template <class S>
-Vec4<S> exp_quaternion(const Vec3<S>& v) {
+template <class S> Vec4<S> exp_quaternion(const Vec3<S>& v) {
   const S quarter = S(0.25) * v.dot(v);
   const S s = S(0.5) * sinc_sq<S>(quarter);
   return {cos_sq<S>(quarter), s * v[0], s * v[1], s * v[2]};
 }
 
-template <class S>
-Vec3<S> log_quaternion(const Vec4<S>& p) {
+template <class S> Vec3<S> log_quaternion(const Vec4<S>& p) {
   const Vec4<S> q = p[0] < S(0) ? Vec4<S>(-p) : p;
   const Vec3<S> v = q.template tail<3>();
   return S(2) * angle_over_sine<S>(v.dot(v), q[0]) * v;
 }
 
-template <class S>
-Mat4<S> quaternion_matrix(const Vec4<S>& p) { // Q(p) q = p q (L 30)
+template <class S> Mat4<S> quaternion_matrix(const Vec4<S>& p) { // Q(p) q = p q (L 30)
   Mat4<S> Q;
   Q << p[0], -p[1], -p[2], -p[3], p[1], p[0], -p[3], p[2], p[2], p[3], p[0], -p[1], p[3], -p[2], p[1], p[0];
   return Q;
 }
 
-template <class S>
-Mat4<S> quaternion_matrix_right(const Vec4<S>& p) { // q p (Z 14)
+template <class S> Mat4<S> quaternion_matrix_right(const Vec4<S>& p) { // q p (Z 14)
   Mat4<S> Q;
   Q << p[0], -p[1], -p[2], -p[3], p[1], p[0], p[3], -p[2], p[2], -p[3], p[0], p[1], p[3], p[2], -p[1], p[0];
   return Q;
 }
 
-template <class S>
-Eigen::Matrix<S, 4, 3> quaternion_nullspace(const Vec4<S>& p) { // T_p (L 41)
+template <class S> Eigen::Matrix<S, 4, 3> quaternion_nullspace(const Vec4<S>& p) { // T_p (L 41)
   return S(0.5) * quaternion_matrix<S>(p).template rightCols<3>();
 }
 
-template <class S>
-Eigen::Matrix<S, 4, 3> quaternion_nullspace_space(const Vec4<S>& p) { // T_p* (L 46)
+template <class S> Eigen::Matrix<S, 4, 3> quaternion_nullspace_space(const Vec4<S>& p) { // T_p* (L 46)
   return S(0.5) * quaternion_matrix_right<S>(p).template rightCols<3>();
 }
 
 // --- Euler map
 
-template <class S>
-Eigen::Matrix<S, 9, 4> euler_differential(const Vec4<S>& p) { // Dphi (L 48)
+template <class S> Eigen::Matrix<S, 9, 4> euler_differential(const Vec4<S>& p) { // Dphi (L 48)
   const S &w = p[0], &x = p[1], &y = p[2], &z = p[3];
   Eigen::Matrix<S, 9, 4> D;
   D << w, x, -y, -z, z, y, x, w, -y, z, -w, x, //
@@ -92,25 +80,21 @@ Eigen::Matrix<S, 9, 4> euler_differential(const Vec4<S>& p) { // Dphi (L 48)
   return S(2) * D;
 }
 
-template <class S>
-Vec9<S> euler_map(const Vec4<S>& p) { return S(0.5) * euler_differential<S>(p) * p; } // phi (L 47)
+template <class S> Vec9<S> euler_map(const Vec4<S>& p) { return S(0.5) * euler_differential<S>(p) * p; } // phi (L 47)
 
-template <class S>
-Eigen::Matrix<S, 4, 9> euler_differential_pinv(const Vec4<S>& p) { // (L 55)
+template <class S> Eigen::Matrix<S, 4, 9> euler_differential_pinv(const Vec4<S>& p) { // (L 55)
   const S n = p.dot(p);
   const Mat4<S> factor = S(0.5) * Mat4<S>::Identity() - p * p.transpose() / (S(6) * n);
   return factor * euler_differential<S>(p).transpose() / (S(4) * n);
 }
 
-template <class S>
-Mat3<S> matrix_from_quaternion(const Vec4<S>& p) { // |p| = 1; stretched otherwise
+template <class S> Mat3<S> matrix_from_quaternion(const Vec4<S>& p) { // |p| = 1; stretched otherwise
   const Vec9<S> d = euler_map<S>(p);
   return Eigen::Map<const Mat3<S>>(d.data()); // column major: the directors are the columns
 }
 
 // Spurrier-Klumpp extraction (L, section 6), p0 >= 0, normalised.
-template <class S>
-Vec4<S> spurrier_klumpp(const Mat3<S>& R) {
+template <class S> Vec4<S> spurrier_klumpp(const Mat3<S>& R) {
   using std::sqrt;
   const S trace = R(0, 0) + R(1, 1) + R(2, 2);
   int n = 0;
@@ -138,41 +122,35 @@ Vec4<S> spurrier_klumpp(const Mat3<S>& R) {
 
 // --- vectors
 
-template <class S>
-Mat3<S> skew(const Vec3<S>& v) { // (Z 3)
+template <class S> Mat3<S> skew(const Vec3<S>& v) { // (Z 3)
   Mat3<S> E;
   E << S(0), -v[2], v[1], v[2], S(0), -v[0], -v[1], v[0], S(0);
   return E;
 }
 
-template <class S>
-Mat3<S> rotation_vector_tangent(const Vec3<S>& v) { // T: omega = T theta'
+template <class S> Mat3<S> rotation_vector_tangent(const Vec3<S>& v) { // T: omega = T theta'
   const S x = v.dot(v);
   const Mat3<S> E = skew<S>(v);
   return Mat3<S>::Identity() + cosc_sq<S>(x) * E + sinc3_sq<S>(x) * (E * E);
 }
 
-template <class S>
-Mat3<S> rotation_vector_tangent_inverse(const Vec3<S>& v) { // (Z 8)
+template <class S> Mat3<S> rotation_vector_tangent_inverse(const Vec3<S>& v) { // (Z 8)
   const Mat3<S> E = skew<S>(v);
   return Mat3<S>::Identity() - S(0.5) * E + cotc_sq<S>(v.dot(v)) * (E * E);
 }
 
-template <class S>
-Mat3<S> tangential_tangent(const Vec3<S>& psi) { // U: omega = U psi'
+template <class S> Mat3<S> tangential_tangent(const Vec3<S>& psi) { // U: omega = U psi'
   return (S(2) / (S(1) + psi.dot(psi))) * (Mat3<S>::Identity() + skew<S>(psi));
 }
 
-template <class S>
-Mat3<S> tangential_tangent_inverse(const Vec3<S>& psi) { // (Z 11)
+template <class S> Mat3<S> tangential_tangent_inverse(const Vec3<S>& psi) { // (Z 11)
   const Mat3<S> E = skew<S>(psi);
   return S(0.5) * ((S(1) + psi.dot(psi)) * Mat3<S>::Identity() - E + E * E);
 }
 
 // --- directors, d = (d1, d2, d3)
 
-template <class S>
-Eigen::Matrix<S, 9, 3> director_nullspace(const Vec9<S>& d) { // T_d (L 24)
+template <class S> Eigen::Matrix<S, 9, 3> director_nullspace(const Vec9<S>& d) { // T_d (L 24)
   const Eigen::Map<const Mat3<S>> R(d.data());
   Eigen::Matrix<S, 9, 3> T = Eigen::Matrix<S, 9, 3>::Zero();
   for (int n = 0; n < 3; ++n) { // d_n' = R (Omega x e_n)
@@ -183,8 +161,7 @@ Eigen::Matrix<S, 9, 3> director_nullspace(const Vec9<S>& d) { // T_d (L 24)
   return T;
 }
 
-template <class S>
-Eigen::Matrix<S, 9, 3> director_nullspace_space(const Vec9<S>& d) { // T_d* (L 45)
+template <class S> Eigen::Matrix<S, 9, 3> director_nullspace_space(const Vec9<S>& d) { // T_d* (L 45)
   Eigen::Matrix<S, 9, 3> T;
   for (int n = 0; n < 3; ++n) T.template block<3, 3>(3 * n, 0) = -skew<S>(d.template segment<3>(3 * n));
   return T;
@@ -192,8 +169,7 @@ Eigen::Matrix<S, 9, 3> director_nullspace_space(const Vec9<S>& d) { // T_d* (L 4
 
 // --- Euler angles 3-1-3
 
-template <class S>
-Mat3<S> euler_tangent_inverse(const Vec3<S>& theta) { // T_theta (L 66)
+template <class S> Mat3<S> euler_tangent_inverse(const Vec3<S>& theta) { // T_theta (L 66)
   using std::cos, std::sin;
   const S s2 = sin(theta[1]), c2 = cos(theta[1]), s3 = sin(theta[2]), c3 = cos(theta[2]);
   Mat3<S> T;

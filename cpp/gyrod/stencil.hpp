@@ -1,8 +1,8 @@
 // Moments of a sampled signal over an interval, by local polynomial interpolation.
 //
 // Samples: the polynomial through the values at `points` neighbouring nodes. Increments (integrals between
-// neighbouring nodes): the polynomial whose integrals they are. Weights of the moments b0, b1, b2 of magnus.hpp over
-// [a, b], in units in which the nodes are given; multiply by the unit of time.
+// neighbouring nodes): the polynomial whose integrals they are. Weights of the moments b0, b1, b2 of
+// magnus.hpp over [a, b], in units in which the nodes are given; multiply by the unit of time.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,24 @@ struct StencilWeights {
 };
 
 namespace detail {
-// Gauss-Legendre on [-1, 1], five points: exact for degree 9 = interpolant (7) times square (2). Padded to eight
-// lanes of zero weight, so that the loops over them become whole vectors.
+// Gauss-Legendre on [-1, 1], five points: exact for degree 9 = interpolant (7) times square (2). Padded to
+// eight lanes of zero weight, so that the loops over them become whole vectors.
 inline constexpr int lanes = 8;
-inline constexpr double gauss_x[lanes] = {-0.90617984593866399280, -0.53846931010568309104, 0.0,
-                                          0.53846931010568309104,  0.90617984593866399280,  0, 0, 0};
-inline constexpr double gauss_w[lanes] = {0.23692688505618908751, 0.47862867049936646804, 0.56888888888888888889,
-                                          0.47862867049936646804, 0.23692688505618908751, 0, 0, 0};
+inline constexpr double gauss_x[lanes] = {
+    -0.90617984593866399280, -0.53846931010568309104, 0.0, 0.53846931010568309104, 0.90617984593866399280, 0, 0, 0};
+inline constexpr double gauss_w[lanes] = {0.23692688505618908751,
+                                          0.47862867049936646804,
+                                          0.56888888888888888889,
+                                          0.47862867049936646804,
+                                          0.23692688505618908751,
+                                          0,
+                                          0,
+                                          0};
 
 // Values of all Lagrange polynomials of n nodes at the lanes' abscissae, by prefix and suffix products.
-inline void lagrange(const double* node, int n, const double* x, double (*L)[lanes]) {
+// `Fixed` is n where the compiler can know it (it then unrolls the loops), else 0.
+template <int Fixed> void lagrange(const double* node, int size, const double* x, double (*L)[lanes]) {
+  const int n = Fixed ? Fixed : size;
   double prefix[lanes], suffix[lanes];
   for (int g = 0; g < lanes; ++g) prefix[g] = suffix[g] = 1.0;
   for (int k = 0; k < n; ++k)
@@ -46,13 +54,14 @@ inline void lagrange(const double* node, int n, const double* x, double (*L)[lan
 }
 } // namespace detail
 
-// Samples at node[0..n).
-inline StencilWeights sample_weights(const double* node, int n, double a, double b) {
+// Samples at node[0..size).
+template <int Fixed = 0> StencilWeights sample_weights(const double* node, int size, double a, double b) {
   using namespace detail;
+  const int n = Fixed ? Fixed : size;
   double x[lanes], L[max_points + 1][lanes];
   const double centre = 0.5 * (a + b), half = 0.5 * (b - a);
   for (int g = 0; g < lanes; ++g) x[g] = centre + half * gauss_x[g];
-  lagrange(node, n, x, L);
+  lagrange<Fixed>(node, n, x, L);
   StencilWeights s;
   for (int k = 0; k < n; ++k) {
     double m0 = 0, m1 = 0, m2 = 0;
@@ -67,15 +76,16 @@ inline StencilWeights sample_weights(const double* node, int n, double a, double
   return s;
 }
 
-// Increments between node[0..n], n of them. The primitive C is interpolated and the moments follow by parts:
-// int (t - tm) C' = [(t - tm) C] - int C, int (t - tm)² C' = [(t - tm)² C] - 2 int (t - tm) C.
-inline StencilWeights increment_weights(const double* node, int n, double a, double b) {
+// Increments between node[0..size], `size` of them. The primitive C is interpolated and the moments follow by
+// parts: int (t - tm) C' = [(t - tm) C] - int C, int (t - tm)² C' = [(t - tm)² C] - 2 int (t - tm) C.
+template <int Fixed = 0> StencilWeights increment_weights(const double* node, int size, double a, double b) {
   using namespace detail;
+  const int n = Fixed ? Fixed : size;
   double x[lanes], L[max_points + 1][lanes];
   const double centre = 0.5 * (a + b), half = 0.5 * (b - a);
   for (int g = 0; g < lanes; ++g) x[g] = centre + half * gauss_x[g];
   x[5] = a, x[6] = b;
-  lagrange(node, n + 1, x, L);
+  lagrange<Fixed ? Fixed + 1 : 0>(node, n + 1, x, L);
   double tail[3] = {0, 0, 0};
   StencilWeights s;
   for (int k = n; k > 0; --k) { // C_k = sum of the increments before node k

@@ -42,6 +42,10 @@ _NODES = {
 }
 
 
+#: Functions that want more steps at once than this are refused.
+_MOST_STEPS = 1_000_000
+
+
 class SingularRotationError(ArithmeticError):
     """A vector parametrisation met its singularity; ``time`` says when, ``partial`` holds the result up to then."""
 
@@ -93,7 +97,9 @@ class Attitude:
         _check.finite("t", times)
         lo, hi = float(self.t[0]), float(self.t[-1])
         if times.size and not (lo <= times.min() and times.max() <= hi):
-            raise ValueError(f"t reaches from {times.min():g} to {times.max():g}; the attitude is known on [{lo:g}, {hi:g}].")
+            raise ValueError(
+                f"t reaches from {times.min():g} to {times.max():g}; the attitude is known on [{lo:g}, {hi:g}]."
+            )
         if len(self.t) == 1:
             return np.broadcast_to(self.quaternions[0], (*times.shape, 4)).copy()
         return self._dense(np.ascontiguousarray(times.ravel())).reshape(*times.shape, 4)
@@ -113,7 +119,11 @@ class Attitude:
         """The rotation in the parametrisation asked for: (n, 4) or (n, 3)."""
         if self._parameters is not None:
             return self._parameters
-        return rotations.convert(self.quaternions, "quaternion", self.parametrization)
+        if self.parametrization == "quaternion":
+            return self.quaternions
+        if self.parametrization == "rotation-vector":
+            return self.rotation_vectors
+        return rotations.tangential_from_quaternion(self.quaternions)
 
     def as_rotation(self) -> Rotation:
         """SciPy Rotation that holds all n rotations."""
@@ -223,7 +233,7 @@ def rl2_error(t: ArrayLike, exact: ArrayLike, approximate: ArrayLike, *, cumulat
     def norm(x: Array) -> Array:
         squares = x * x
         pieces = np.cumsum(0.5 * h * (squares[1:] + squares[:-1]), axis=0)
-        return np.sqrt(np.concatenate([np.zeros((1, *x.shape[1:])), pieces]))
+        return np.asarray(np.sqrt(np.concatenate([np.zeros((1, *x.shape[1:])), pieces])))
 
     error = norm(f - g) / np.maximum(1.0, norm(f))
     return np.asarray(error if cumulative else error[-1])
@@ -308,7 +318,9 @@ def _values(t: Array, rates: Any, increments: bool) -> tuple[Array, bool]:
     try:
         values = np.ascontiguousarray(rates, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"rates must be an array of numbers or a function of time, got {type(rates).__name__}.") from None
+        raise ValueError(
+            f"rates must be an array of numbers or a function of time, got {type(rates).__name__}."
+        ) from None
     n = len(t)
     if increments and values.shape == (n, 3):
         values = values[1:]
@@ -339,8 +351,27 @@ def _uniform_step(t: Array) -> float:
 # --- sources of angular velocity -------------------------------------------------------------------------------------
 
 
+class _Source:
+    """Angular velocity at any time, and rotations over steps between any two times."""
+
+    frame: str
+
+    def rates(self, times: Array) -> Array:
+        """(..., 3) for times of any shape."""
+        raise NotImplementedError
+
+    def parts(self, begin: Array, h: Array, method: str) -> Array:
+        """Rotation quaternions of steps of length h."""
+        values = self.rates(begin[:, None] + h[:, None] * _NODES[method])
+        return _core.step_rotations(values, np.ascontiguousarray(h), method, self.frame)
+
+    def steps(self, nodes: Array, method: str) -> Array:
+        """Rotation quaternions of the steps between neighbouring nodes."""
+        return self.parts(nodes[:-1], np.diff(nodes), method)
+
+
 @dataclass(frozen=True)
-class _Samples:
+class _Samples(_Source):
     t: Array
     values: Array
     increments: bool
@@ -356,19 +387,22 @@ class _Samples:
         """The same signal at every second, fourth, ... time."""
         t = self.t[: 1 + (len(self.t) - 1) // stride * stride : stride].copy()
         if self.increments:
-            sums = np.add.reduceat(self.values[: (len(t) - 1) * stride], np.arange(0, (len(t) - 1) * stride, stride), axis=0)
+            sums = np.add.reduceat(
+                self.values[: (len(t) - 1) * stride], np.arange(0, (len(t) - 1) * stride, stride), axis=0
+            )
             return _Samples(t, np.ascontiguousarray(sums), True, self.frame, self.start)
         return _Samples(t, np.ascontiguousarray(self.values[::stride][: len(t)]), False, self.frame, self.start)
 
     def rates(self, times: Array) -> Array:
-        return _core.interpolate_samples(self.t, self.values, self.increments, times)
+        flat = _core.interpolate_samples(self.t, self.values, self.increments, times.ravel())
+        return flat.reshape(*times.shape, 3)
 
     def solve(self, parametrization: str, method: str, y0: Array, rtol: float, atol: float) -> Any:
         args = (parametrization, method, self.frame, self.t[0], self.t[-1], y0, rtol, atol)
         return _core.solve_sampled(self.t, self.values, self.increments, *args)
 
 
-class _Function:
+class _Function(_Source):
     """A function of time, called with arrays if it can, checked at every call."""
 
     def __init__(self, t: Array, function: Callable[[Any], Any], frame: str, start: Array) -> None:
@@ -403,14 +437,6 @@ class _Function:
                 raise ValueError(f"rates({flat[bad[0]]:g}) = {values[bad[0]]} is not finite.")
         return values.reshape(*times.shape, 3)
 
-    def steps(self, nodes: Array, method: str) -> Array:
-        """Rotation quaternions of the steps between neighbouring nodes."""
-        return self.parts(nodes[:-1], np.diff(nodes), method)
-
-    def parts(self, begin: Array, h: Array, method: str) -> Array:
-        values = self.rates(begin[:, None] + h[:, None] * _NODES[method])
-        return _core.step_rotations(values, np.ascontiguousarray(h), method, self.frame)
-
     def solve(self, parametrization: str, method: str, y0: Array, rtol: float, atol: float) -> Any:
         args = (parametrization, method, self.frame, self.t[0], self.t[-1], y0, rtol, atol)
         return _core.solve_function(self.rates, *args)
@@ -438,6 +464,9 @@ def _farthest(a: Array, b: Array) -> float:
 
 def _sampled_run(s: _Samples, method: str) -> _Run:
     q = s.integrate(method)
+    if not np.isfinite(q[-1]).all():
+        i = int(np.flatnonzero(~np.isfinite(q).all(axis=1))[0])
+        raise ArithmeticError(f"rates are too large near t = {s.t[i]:g}: the rotation over one step overflows.")
 
     def dense(times: Array) -> Array:
         return _core.evaluate_samples(s.t, s.values, s.increments, method, s.frame, q, times)
@@ -493,7 +522,7 @@ def _grid(t: Array, step: float) -> Array:
     count = max(1, int(np.ceil((t[1] - t[0]) / step * (1.0 - 1e-12))))
     nodes = t[0] + step * np.arange(count + 1)
     nodes[-1] = t[1]
-    return nodes
+    return np.asarray(nodes)
 
 
 def _refine(f: _Function, method: str, atol: float) -> tuple[Array, Array]:
@@ -509,7 +538,7 @@ def _refine(f: _Function, method: str, atol: float) -> tuple[Array, Array]:
     begin, h = nodes[:-1], np.diff(nodes)
     whole = f.parts(begin, h, method)
     done: list[tuple[Array, Array]] = []
-    for _ in range(40):
+    while True:
         left, right = f.parts(begin, 0.5 * h, method), f.parts(begin + 0.5 * h, 0.5 * h, method)
         both = rotations.multiply(left, right) if f.frame == "body" else rotations.multiply(right, left)
         # A step that passes is kept as its two halves, which are already paid for and 2^order times closer; half of
@@ -523,11 +552,11 @@ def _refine(f: _Function, method: str, atol: float) -> tuple[Array, Array]:
         whole = np.concatenate([left[open_], right[open_]])
         if not len(begin):
             break
-    else:
-        raise ArithmeticError(
-            f"the rates are too rough near t = {begin[0]:g}: steps of {h[0]:.1g} still miss atol = {atol:g}; "
-            "loosen atol or give a constant step."
-        )
+        if len(begin) > _MOST_STEPS or h.min() < 1e-14 * total:
+            raise ArithmeticError(
+                f"the rates are too rough near t = {begin[0]:g}: steps of {h[0]:.1g} still miss atol = {atol:g}; "
+                "loosen atol or give a constant step."
+            )
     starts = np.concatenate([a for a, _ in done])
     order = np.argsort(starts)
     return np.append(starts[order], nodes[-1]), np.concatenate([b for _, b in done])[order]
@@ -546,23 +575,26 @@ def _adaptive_run(source: _Samples | _Function, method: str, parametrization: st
     def dense(times: Array) -> Array:
         return quaternions(interpolate(ts, ys, stages, times))
 
-    def error() -> float:
-        function = source if isinstance(source, _Function) else _Function(ts, source.rates, source.frame, source.start)
-        return _farthest(quaternions(ys), _core.compose(source.start, function.steps(ts, "magnus6"), source.frame))
-
     stopped = None
     if not finished:
         name = {"rotation-vector": "|theta| = 2 pi k", "tangential": "an angle of pi"}.get(parametrization)
-        why = f"the {parametrization} parametrisation is singular at {name}" if name else "the rates are too rough there"
-        stopped = (
-            f"{method} cannot go on at t = {ts[-1]:.7g}: the step falls below rounding because {why}; "
-            + ("use parametrization='quaternion'." if name else "loosen rtol or use a constant-step method.")
+        why = (
+            f"the {parametrization} parametrisation is singular at {name}" if name else "the rates are too rough there"
+        )
+        stopped = f"{method} cannot go on at t = {ts[-1]:.7g}: the step falls below rounding because {why}; " + (
+            "use parametrization='quaternion'." if name else "loosen rtol or use a constant-step method."
         )
     if len(source.t) > 2 and len(ts) > 1:
         out = source.t[source.t <= ts[-1]]
         y = interpolate(ts, ys, stages, out)
     else:
         out, y = ts, ys
+
+    def error() -> float:
+        nodes = np.union1d(ts, out)
+        better = _core.compose(source.start, source.steps(nodes, "magnus6"), source.frame)
+        return _farthest(quaternions(y), better[np.searchsorted(nodes, out)])
+
     return _Run(out, quaternions(y), steps, evaluations, dense, error, rejected, y, stopped)
 
 

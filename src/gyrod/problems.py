@@ -94,7 +94,11 @@ def free_symmetric_top(
 
 
 def from_rotation_vector(
-    name: str, about: str, t_end: float, vector: Callable[[Array], list[Array]], rate: Callable[[Array], list[Array]]
+    name: str,
+    about: str,
+    t_end: float,
+    vector: Callable[[Array], list[Array]],
+    rate: Callable[[Array], list[Array]],
 ) -> RotationProblem:
     """A problem given by its rotation vector theta(t) and theta'(t): Omega = T(theta)' theta'."""
 
@@ -135,7 +139,11 @@ _PROBLEMS = [
         "zupan-saje-2-spatial",
         "two frequencies in space; Zupan and Saje 2011, eq. (28)",
         100.0,
-        lambda t: [np.sin(2 * t) ** 2, np.cos(t) + 0.08 * np.sin(100 * t), np.sin(t) + 0.08 * np.cos(100 * t)],
+        lambda t: [
+            np.sin(2 * t) ** 2,
+            np.cos(t) + 0.08 * np.sin(100 * t),
+            np.sin(t) + 0.08 * np.cos(100 * t),
+        ],
         lambda t: [2 * np.sin(4 * t), -np.sin(t) + 8.0 * np.cos(100 * t), np.cos(t) - 8.0 * np.sin(100 * t)],
     ),
     from_rotation_vector(

@@ -14,8 +14,7 @@ struct ElementaryController {
   double threshold() const { return atol / rtol; }
 
   // Scaled size of a vector relative to the larger of two states.
-  template <int N>
-  double norm(const double* x, const double* y0, const double* y1) const {
+  template <int N> double norm(const double* x, const double* y0, const double* y1) const {
     double largest = 0.0;
     for (int i = 0; i < N; ++i) {
       const double scale = std::max({std::abs(y0[i]), std::abs(y1[i]), threshold()});
@@ -25,8 +24,7 @@ struct ElementaryController {
     return largest;
   }
 
-  template <int N>
-  double first_step(const double* f0, const double* y0, double h_max, double h_min) const {
+  template <int N> double first_step(const double* f0, const double* y0, double h_max, double h_min) const {
     const double rate = norm<N>(f0, y0, y0) / (0.8 * std::pow(rtol, exponent));
     return std::max(h_min, h_max * rate > 1.0 ? 1.0 / rate : h_max);
   }

@@ -1,8 +1,8 @@
 // Driver of the embedded explicit pairs: the only loop. It sees a system, never what the system describes.
 //
-// System: `static constexpr int size`; `void prepare(const double* times, int count)`, told the times of the coming
-// stages so that data can be fetched in one go; `void rhs(int which, double t, const double* y, double* dy)`, where
-// `which` is the index among the prepared times.
+// System: `static constexpr int size`; `void prepare(const double* times, int count)`, told the times of the
+// coming stages so that data can be fetched in one go; `void rhs(int which, double t, const double* y,
+// double* dy)`, where `which` is the index among the prepared times.
 #pragma once
 
 #include <algorithm>

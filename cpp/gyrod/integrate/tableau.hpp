@@ -1,8 +1,8 @@
 // Embedded explicit Runge-Kutta pairs: numbers only.
 //
-// To add a pair: a struct with `stages`, `order` (of the solution that is carried on), `control_order` (the exponent
-// of the step controller is its inverse), c, a, b, e = b - b_hat, and `dense`: weights of the stages in
-// y(t + s h) = y + h sum_j k_j sum_m dense[j][m] s^(m+1). The last stage is the first of the next step.
+// To add a pair: a struct with `stages`, `order` (of the solution that is carried on), `control_order` (the
+// exponent of the step controller is its inverse), c, a, b, e = b - b_hat, and `dense`: weights of the stages
+// in y(t + s h) = y + h sum_j k_j sum_m dense[j][m] s^(m+1). The last stage is the first of the next step.
 #pragma once
 
 namespace gyrod {
@@ -17,8 +17,7 @@ struct DormandPrince54 { // Dormand, Prince 1980; dense output of Shampine 1986,
                                      {19372. / 6561, -25360. / 2187, 64448. / 6561, -212. / 729},
                                      {9017. / 3168, -355. / 33, 46732. / 5247, 49. / 176, -5103. / 18656},
                                      {35. / 384, 0, 500. / 1113, 125. / 192, -2187. / 6784, 11. / 84}};
-  static constexpr double e[7] = {71. / 57600,      0,         -71. / 16695, 71. / 1920,
-                                  -17253. / 339200, 22. / 525, -1. / 40};
+  static constexpr double e[7] = {71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40};
   static constexpr double dense[7][4] = {{1, -183. / 64, 37. / 12, -145. / 128},
                                          {0, 0, 0, 0},
                                          {0, 1500. / 371, -1000. / 159, 1000. / 371},

@@ -111,7 +111,7 @@ def _cumulative(problem: RotationProblem, t: Array, y: Array, parametrization: s
 
 
 def _components(parametrization: str) -> range:
-    return range(0, 4) if parametrization == "quaternion" else range(1, 4)
+    return range(4) if parametrization == "quaternion" else range(1, 4)
 
 
 def _table(report: Report, item: str, problem: RotationProblem, printed: dict[str, Any], step: float) -> Curves:
@@ -145,7 +145,12 @@ def _with_magnus(report: Report, item: str, problem: RotationProblem, curves: Cu
     a = _solve(problem, "magnus6", "quaternion", step=step)
     growth = _cumulative(problem, a.t, a.rotation_vectors, "rotation-vector", wrapped=True)
     for component in range(1, 4):
-        report.add(item, f"magnus6 at the midpoint rules' steps RL2[{component}]", None, float(f"{growth[-1, component - 1]:.4g}"))
+        report.add(
+            item,
+            f"magnus6 at the midpoint rules' steps RL2[{component}]",
+            None,
+            float(f"{growth[-1, component - 1]:.4g}"),
+        )
     report.add(item, "magnus6 CPU seconds", None, round(a.stats.seconds, 4))
     return {**curves, "magnus6": (a.t, growth)}
 
@@ -190,7 +195,12 @@ def _full_turns(report: Report) -> None:
         a = _solve(problem, "ode45", "rotation-vector", **_ode_tolerance("ode45"))
         exact = problem.rotation_vector(a.t)
         turns = int(np.linalg.norm(exact[-1]) / (2.0 * np.pi))
-        report.add("Figure 6", f"{label}: multiples of 2 pi passed by ODE45(theta)", {159: 159, 5: 5}.get(turns), turns)
+        report.add(
+            "Figure 6",
+            f"{label}: multiples of 2 pi passed by ODE45(theta)",
+            {159: 159, 5: 5}.get(turns),
+            turns,
+        )
         error = float(np.abs(a.parameters[-1] - exact[-1]).max())
         report.add("Figure 6", f"{label}: error of theta at the end", None, float(f"{error:.3g}"))
         try:

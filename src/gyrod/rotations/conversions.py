@@ -6,6 +6,7 @@ axes; quaternions need not be normalised, only non-zero, where a rotation is mea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def multiply(p: ArrayLike, q: ArrayLike) -> Array:
 
 def conjugate(p: ArrayLike) -> Array:
     """p0 - (p1, p2, p3); the inverse rotation."""
-    return _check.array("p", p, (4,)) * np.array([1.0, -1.0, -1.0, -1.0])
+    return np.asarray(_check.array("p", p, (4,)) * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
 def inverse(p: ArrayLike) -> Array:
@@ -126,7 +127,17 @@ def matrix_from_quaternion(p: ArrayLike) -> Array:
     xx, yy, zz = 2.0 * x * x, 2.0 * y * y, 2.0 * z * z
     xy, xz, yz = 2.0 * x * y, 2.0 * x * z, 2.0 * y * z
     wx, wy, wz = 2.0 * w * x, 2.0 * w * y, 2.0 * w * z
-    rows = [1.0 - (yy + zz), xy - wz, xz + wy, xy + wz, 1.0 - (xx + zz), yz - wx, xz - wy, yz + wx, 1.0 - (xx + yy)]
+    rows = [
+        1.0 - (yy + zz),
+        xy - wz,
+        xz + wy,
+        xy + wz,
+        1.0 - (xx + zz),
+        yz - wx,
+        xz - wy,
+        yz + wx,
+        1.0 - (xx + yy),
+    ]
     return np.stack(rows, axis=-1).reshape(*w.shape, 3, 3)
 
 
@@ -274,14 +285,14 @@ def convert(x: Any, source: str, target: str, *, sequence: str = "313") -> Array
     """Convert between any two of `PARAMETRIZATIONS`; ``sequence`` serves the Euler angles on either side."""
     _check.choice("source", source, PARAMETRIZATIONS)
     _check.choice("target", target, PARAMETRIZATIONS)
-    into = {
+    into: dict[str, Callable[[Any], Array]] = {
         "quaternion": normalize,
         "matrix": quaternion_from_matrix,
         "rotation-vector": exp,
         "tangential": quaternion_from_tangential,
         "euler": lambda a: quaternion_from_euler(a, sequence),
     }
-    out = {
+    out: dict[str, Callable[[Array], Array]] = {
         "quaternion": lambda p: p,
         "matrix": matrix_from_quaternion,
         "rotation-vector": log,

@@ -50,7 +50,9 @@ def _rotation_vector_inverse_coefficients(theta: Array) -> tuple[Array, Array, A
     t = np.linalg.norm(theta, axis=-1)
     turns = np.rint(t / (2.0 * np.pi))
     if np.any((turns > 0) & (np.abs(t - 2.0 * np.pi * turns) < 1e-14 * t)):
-        raise ValueError("theta has the length 2 pi k, k >= 1: the rate of the rotation vector is not determined there.")
+        raise ValueError(
+            "theta has the length 2 pi k, k >= 1: the rate of the rotation vector is not determined there."
+        )
     return np.ones_like(t), np.full_like(t, -0.5), removable.cotc(t)
 
 

@@ -31,7 +31,7 @@ def _even(t: ArrayLike, series: Array, closed: Callable[[Array], Array]) -> Arra
     large = a > SWITCH
     if np.any(large):
         value = np.where(large, closed(np.where(large, a, np.pi)), value)
-    return value
+    return np.asarray(value)
 
 
 def _coefficients(numerator: Callable[[int], int], shift: int) -> Array:
@@ -94,7 +94,7 @@ def sinc_inverse(t: ArrayLike) -> Array:
 
 def tanc(t: ArrayLike) -> Array:
     """tan(t) / t."""
-    return sinc(t) / np.cos(np.asarray(t, dtype=float))
+    return np.asarray(sinc(t) / np.cos(np.asarray(t, dtype=float)))
 
 
 def angle_over_sine(s: ArrayLike, c: ArrayLike) -> Array:

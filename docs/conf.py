@@ -1,0 +1,44 @@
+"""Sphinx configuration: python -m sphinx -W -q -b html docs docs/_build/html."""
+
+from gyrod._version import __version__
+
+project = "gyrod"
+author = "The gyrod developers"
+copyright = author
+version = release = __version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "myst_parser", "numpydoc"]
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False
+default_role = "code"  # `name` in a docstring
+
+exclude_patterns = ["_build"]
+
+html_theme = "alabaster"
+html_theme_options = {
+    "description": "Rigid bodies and geometrically exact rods whose rotations never lock",
+    "page_width": "70rem",
+    "fixed_sidebar": True,
+}
+html_sidebars = {"**": ["about.html", "navigation.html", "searchfield.html"]}
+html_show_sourcelink = False
+html_copy_source = False
+
+
+def absolute_values(*event):
+    """Docstrings write |p| for a norm, which reStructuredText would read as a substitution."""
+    lines = event[-1]
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            pieces = line.split("`")
+            pieces[::2] = [piece.replace("|", "\\|") for piece in pieces[::2]]
+            lines[i] = "`".join(pieces)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", absolute_values, priority=900)  # after numpydoc

@@ -1,0 +1,147 @@
+"""The house itself: imports point left, the public face is documented, the README runs, importing is light."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gyrod as gd
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "gyrod"
+
+# Folder order is data-flow order: a module may import only what stands before it.
+ROOMS = [
+    "_version",
+    "_core_baseline",
+    "_core",
+    "_check",
+    "rotations",
+    "gyro",
+    "problems",
+    "",
+    "reproduce",
+    "cli",
+]
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def imports(path: Path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            if node.module == "gyrod":  # from gyrod import x: a module or a name of __init__
+                for alias in node.names:
+                    inner = (SOURCE / f"{alias.name}.py").exists() or (SOURCE / alias.name).is_dir()
+                    inner = inner or alias.name.startswith("_core")
+                    yield f"gyrod.{alias.name}" if inner else "gyrod"
+            else:
+                yield node.module
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_nothing_imports_back_to_the_left(path):
+    module = path.relative_to(SOURCE).with_suffix("").parts
+    here = "" if module == ("__init__",) else module[0]
+    assert here in ROOMS, f"{here} needs a place in ROOMS"
+    for name in imports(path):
+        if name.split(".")[0] == "gyrod":
+            there = room(name)
+            assert there in ROOMS, f"{path.name} imports {name}, which is in no room"
+            assert ROOMS.index(there) <= ROOMS.index(here), f"{path.name} imports {name}, which lies to its right"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "cpp" / "gyrod").rglob("*.hpp")), ids=lambda p: p.name)
+def test_the_core_knows_nothing_of_python(path):
+    text = path.read_text(encoding="utf-8")
+    assert "nanobind" not in text
+    assert "Python.h" not in text
+
+
+PUBLIC = [("gyrod", gd)] + [(f"gyrod.{name}", getattr(gd, name)) for name in ("rotations", "problems")]
+
+
+def public_names():
+    for prefix, module in PUBLIC:
+        names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+        for name in names:
+            value = getattr(module, name)
+            if (
+                name.isupper()
+                or name.startswith("__")
+                or getattr(value, "__module__", "gyrod").split(".")[0] != "gyrod"
+            ):
+                continue
+            yield pytest.param(name, value, id=f"{prefix}.{name}")
+
+
+@pytest.mark.parametrize(("name", "value"), list(public_names()))
+def test_public_names_are_documented(name, value):
+    assert value.__doc__
+    assert value.__doc__.strip().splitlines()[0].strip().endswith((".", ":", ";")) or len(value.__doc__) > 20
+    assert re.search(rf"\b{re.escape(name)}\b", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")), (
+        "not in docs/api.md"
+    )
+
+
+def test_import_is_light():
+    heavy = ("scipy", "matplotlib", "typer", "rich", "pydantic")
+    code = f"import sys, gyrod; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [("baseline", "baseline"), ("", None), ("sse9", "error")])
+def test_instruction_set_is_chosen_at_run_time(wanted, expected):
+    import os
+
+    from gyrod import _core_baseline
+
+    code = "from gyrod import _core; print(_core.isa())"
+    env = {**os.environ, "GYROD_ISA": wanted}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
+    if expected == "error":
+        assert done.returncode
+        assert "GYROD_ISA = 'sse9' is unknown" in done.stderr
+    else:
+        best = "x86-64-v3" if _core_baseline.cpu_has_v3() else "baseline"
+        assert done.stdout.strip() == (expected or best)
+
+
+def test_readme_examples_run_and_print_what_they_say():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```\n+(?:[^\n`]*\n+)?```text\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for code, expected in blocks:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == expected.split()
+
+
+def test_documentation_builds_without_warnings(tmp_path):
+    pytest.importorskip("sphinx")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "-q",
+        "-b",
+        "html",
+        "-d",
+        str(tmp_path / "trees"),
+        "docs",
+        str(tmp_path / "html"),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "html" / "index.html").exists()
