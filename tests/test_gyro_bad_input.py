@@ -66,6 +66,11 @@ CASES = {
     "step for samples": ((T, W), {"step": 0.1}, r"step = 0.1 serves functions"),
     "step with many times": ((T, lambda t: np.zeros(3)), {"step": 0.1}, r"needs an interval"),
     "negative step": (((0.0, 1.0), lambda t: np.zeros(3)), {"step": -0.1}, r"step must be a positive"),
+    "an interval without a step": (
+        ((0.0, 1.0), lambda t: np.zeros(3)),
+        {"method": "midpoint-matrix"},
+        r"step is missing: method = 'midpoint-matrix' takes constant steps",
+    ),
     "increments of a function": (
         (T, lambda t: np.zeros(3)),
         {"increments": True},
@@ -96,7 +101,7 @@ def test_a_function_that_raises_is_heard():
 
     for method in gyro.ORDERS:
         with pytest.raises(RuntimeError, match="sensor unplugged"):
-            gd.attitude((0.0, 1.0), rates, method=method)
+            gd.attitude(T, rates, method=method)
 
 
 def test_rl2_error_checks_shapes():

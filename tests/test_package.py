@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -76,11 +77,8 @@ def public_names():
         names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
         for name in names:
             value = getattr(module, name)
-            if (
-                name.isupper()
-                or name.startswith("__")
-                or getattr(value, "__module__", "gyrod").split(".")[0] != "gyrod"
-            ):
+            foreign = getattr(value, "__module__", "gyrod").split(".")[0] != "gyrod"
+            if foreign or isinstance(value, ModuleType) or name.isupper() or name.startswith("__"):
                 continue
             yield pytest.param(name, value, id=f"{prefix}.{name}")
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 namespace gyrod {
 
@@ -35,17 +36,26 @@ inline constexpr double switch_defect = 6.25; // forms that cancel: t = 2.5
 inline constexpr std::array cos_series = taylor_coefficients<10, 0>();
 inline constexpr std::array sinc_series = taylor_coefficients<10, 1>();
 
+// What rounding takes from t = sqrt(x): near the zeros of sine and cosine it would be all there is.
+template <class S> S root_defect(const S& x, const S& t) {
+  if constexpr (std::is_same_v<S, double>)
+    return std::fma(-t, t, x) / (2.0 * t);
+  else
+    return S(0);
+}
+
 template <class S> S cos_sq(const S& x) { // cos t
-  using std::cos, std::sqrt;
+  using std::cos, std::sin, std::sqrt;
   if (x <= S(switch_trig)) return horner(x, cos_series);
-  return cos(sqrt(x));
+  const S t = sqrt(x);
+  return cos(t) - root_defect<S>(x, t) * sin(t);
 }
 
 template <class S> S sinc_sq(const S& x) { // sin t/t
-  using std::sin, std::sqrt;
+  using std::cos, std::sin, std::sqrt;
   if (x <= S(switch_trig)) return horner(x, sinc_series);
   const S t = sqrt(x);
-  return sin(t) / t;
+  return (sin(t) + root_defect<S>(x, t) * cos(t)) / t;
 }
 
 template <class S> S cosc_sq(const S& x) { // (1 - cos t)/t²

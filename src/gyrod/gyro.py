@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,9 +50,12 @@ class SingularRotationError(ArithmeticError):
     """A vector parametrisation met its singularity; ``time`` says when, ``partial`` holds the result up to then."""
 
     def __init__(self, message: str, time: float, partial: Attitude | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message, time, partial)
         self.time = time
         self.partial = partial
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,8 @@ def attitude(
     frame
         "body": material rates, as a strapped-down gyro measures; "space": spatial ones.
     method
-        See the module's list; "magnus6" unless told otherwise.
+        "magnus6" (order 6) or "magnus4" (4), exact on SO(3); "midpoint-matrix" or "midpoint-quaternion" (2), MP-R and
+        MP-q of Zupan and Saje; "ode45" or "ode23", adaptive Runge-Kutta pairs with Matlab's step control.
     parametrization
         "quaternion", "rotation-vector" or "tangential": the unknowns of ode45 and ode23, and of ``.parameters``.
     initial
@@ -174,7 +178,7 @@ def attitude(
         Constant step for a function on an interval; without it the Magnus methods refine until the geodesic error is
         below ``atol`` (rad, over the whole interval), and the midpoint rules step from each ``t`` to the next.
     rtol, atol
-        Tolerances of ode45 and ode23.
+        Tolerances of ode45 and ode23; for the Magnus methods on a function ``atol`` is the error allowed in rad.
     """
     started = time.process_time()
     _check.choice("method", method, ORDERS)
@@ -443,6 +447,7 @@ class _Function(_Source):
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
+# `dense` and `error` are module-level functions bound by partial, so that a result can be pickled.
 
 
 @dataclass
@@ -467,53 +472,62 @@ def _sampled_run(s: _Samples, method: str) -> _Run:
     if not np.isfinite(q[-1]).all():
         i = int(np.flatnonzero(~np.isfinite(q).all(axis=1))[0])
         raise ArithmeticError(f"rates are too large near t = {s.t[i]:g}: the rotation over one step overflows.")
-
-    def dense(times: Array) -> Array:
-        return _core.evaluate_samples(s.t, s.values, s.increments, method, s.frame, q, times)
-
-    def error() -> float:
-        if method not in ("magnus4", "magnus6"):
-            return _farthest(q, s.integrate("magnus6"))
-        if len(s.t) < 40:  # too few to thin out
-            return _farthest(q, s.integrate("magnus4" if method == "magnus6" else "midpoint-quaternion"))
-        half, quarter = s.every(2).integrate(method), s.every(4).integrate(method)
-        near, far = _farthest(q[::2][: len(half)], half), _farthest(half[::2][: len(quarter)], quarter)
-        order = np.clip(np.log2(far / near) if near > 0.0 else ORDERS[method], 0.5, ORDERS[method])
-        return near / float(2.0**order - 1.0)
-
+    dense, error = partial(_sampled_dense, s, method, q), partial(_sampled_error, s, method, q)
     return _Run(s.t, q, len(s.t) - 1, len(s.values), dense, error)
 
 
+def _sampled_dense(s: _Samples, method: str, q: Array, times: Array) -> Array:
+    return _core.evaluate_samples(s.t, s.values, s.increments, method, s.frame, q, times)
+
+
+def _sampled_error(s: _Samples, method: str, q: Array) -> float:
+    if method not in ("magnus4", "magnus6"):
+        return _farthest(q, s.integrate("magnus6"))
+    if len(s.t) < 40:  # too few to thin out
+        return _farthest(q, s.integrate("magnus4" if method == "magnus6" else "midpoint-quaternion"))
+    half, quarter = s.every(2).integrate(method), s.every(4).integrate(method)
+    near, far = _farthest(q[::2][: len(half)], half), _farthest(half[::2][: len(quarter)], quarter)
+    order = np.clip(np.log2(far / near) if near > 0.0 else ORDERS[method], 0.5, ORDERS[method])
+    return near / float(2.0**order - 1.0)
+
+
 def _function_run(f: _Function, method: str, step: float | None, atol: float) -> _Run:
-    magnus = method in ("magnus4", "magnus6")
     interval = len(f.t) == 2
-    nodes = f.t
     if step is not None:
         nodes = _grid(f.t, _check.positive("step", step))
-    if magnus and step is None:
+        turns = f.steps(nodes, method)
+    elif method in ("magnus4", "magnus6"):
         nodes, turns = _refine(f, method, atol)
+    elif interval:
+        raise ValueError(
+            f"step is missing: method = {method!r} takes constant steps; give step= on the interval, or all times in t."
+        )
     else:
+        nodes = f.t
         turns = f.steps(nodes, method)
     q = _core.compose(f.start, turns, f.frame)
-    evaluations = f.evaluations
+    dense, error = partial(_function_dense, f, method, nodes, q), partial(_function_error, f, method, nodes, q)
+    t, out = (nodes, q) if interval else (f.t, q[np.searchsorted(nodes, f.t)])
+    return _Run(t, out, len(nodes) - 1, f.evaluations, dense, error)
 
-    def dense(times: Array) -> Array:
-        i = np.clip(np.searchsorted(nodes, times, side="right") - 1, 0, len(nodes) - 2)
-        part = f.parts(nodes[i], times - nodes[i], method)
-        pair = (q[i], part) if f.frame == "body" else (part, q[i])
-        return rotations.normalize(rotations.multiply(*pair))
 
-    def error() -> float:
-        if not magnus:
-            return _farthest(q, _core.compose(f.start, f.steps(nodes, "magnus6"), f.frame))
-        halved = np.empty(2 * len(nodes) - 1)
-        halved[::2], halved[1::2] = nodes, 0.5 * (nodes[1:] + nodes[:-1])
-        return _farthest(q, _core.compose(f.start, f.steps(halved, method), f.frame)[::2])
+def _function_dense(f: _Function, method: str, nodes: Array, q: Array, times: Array) -> Array:
+    i = np.clip(np.searchsorted(nodes, times, side="right") - 1, 0, len(nodes) - 2)
+    part = f.parts(nodes[i], times - nodes[i], method)
+    return rotations.normalize(_in_turn(q[i], part, f.frame))
 
-    if interval:
-        return _Run(nodes, q, len(nodes) - 1, evaluations, dense, error)
-    wanted = np.searchsorted(nodes, f.t)
-    return _Run(f.t, q[wanted], len(nodes) - 1, evaluations, dense, error)
+
+def _function_error(f: _Function, method: str, nodes: Array, q: Array) -> float:
+    if method not in ("magnus4", "magnus6"):
+        return _farthest(q, _core.compose(f.start, f.steps(nodes, "magnus6"), f.frame))
+    halved = np.empty(2 * len(nodes) - 1)
+    halved[::2], halved[1::2] = nodes, 0.5 * (nodes[1:] + nodes[:-1])
+    return _farthest(q, _core.compose(f.start, f.steps(halved, method), f.frame)[::2])
+
+
+def _in_turn(first: Array, second: Array, frame: str) -> Array:
+    """First rotation, then the second: body rates multiply from the right."""
+    return rotations.multiply(first, second) if frame == "body" else rotations.multiply(second, first)
 
 
 def _grid(t: Array, step: float) -> Array:
@@ -538,24 +552,22 @@ def _refine(f: _Function, method: str, atol: float) -> tuple[Array, Array]:
     begin, h = nodes[:-1], np.diff(nodes)
     whole = f.parts(begin, h, method)
     done: list[tuple[Array, Array]] = []
-    while True:
+    while len(begin):
         left, right = f.parts(begin, 0.5 * h, method), f.parts(begin + 0.5 * h, 0.5 * h, method)
-        both = rotations.multiply(left, right) if f.frame == "body" else rotations.multiply(right, left)
         # A step that passes is kept as its two halves, which are already paid for and 2^order times closer; half of
         # that factor is trusted.
         allowed = np.maximum(atol * h / total, 1e-15) * 2.0 ** (ORDERS[method] - 1)
-        open_ = rotations.distance(whole, both) > allowed
+        open_ = rotations.distance(whole, _in_turn(left, right, f.frame)) > allowed
         ok = ~open_
         done.append((np.concatenate([begin[ok], (begin + 0.5 * h)[ok]]), np.concatenate([left[ok], right[ok]])))
         begin = np.concatenate([begin[open_], (begin + 0.5 * h)[open_]])
         h = np.concatenate([0.5 * h[open_], 0.5 * h[open_]])
         whole = np.concatenate([left[open_], right[open_]])
-        if not len(begin):
-            break
-        if len(begin) > _MOST_STEPS or h.min() < 1e-14 * total:
+        if len(begin) > _MOST_STEPS or (len(h) and h.min() < 1e-14 * total):
             raise ArithmeticError(
-                f"the rates are too rough near t = {begin[0]:g}: steps of {h[0]:.1g} still miss atol = {atol:g}; "
-                "loosen atol or give a constant step."
+                f"{method} needs more than {_MOST_STEPS} steps (or steps below rounding) near t = {begin[0]:g}: steps "
+                f"of {h[0]:.1g} still miss atol = {atol:g}; loosen atol, give a constant step"
+                + (" or use magnus6." if method == "magnus4" else ".")
             )
     starts = np.concatenate([a for a, _ in done])
     order = np.argsort(starts)
@@ -567,14 +579,6 @@ def _adaptive_run(source: _Samples | _Function, method: str, parametrization: st
         raise ValueError(f"method = {method!r} needs at least two times, got one.")
     y0 = rotations.convert(source.start, "quaternion", parametrization)
     ts, ys, stages, steps, rejected, evaluations, finished = source.solve(parametrization, method, y0, rtol, atol)
-    interpolate = _core.dense_ode45 if method == "ode45" else _core.dense_ode23
-
-    def quaternions(y: Array) -> Array:
-        return rotations.convert(y, parametrization, "quaternion")
-
-    def dense(times: Array) -> Array:
-        return quaternions(interpolate(ts, ys, stages, times))
-
     stopped = None
     if not finished:
         name = {"rotation-vector": "|theta| = 2 pi k", "tangential": "an angle of pi"}.get(parametrization)
@@ -584,18 +588,31 @@ def _adaptive_run(source: _Samples | _Function, method: str, parametrization: st
         stopped = f"{method} cannot go on at t = {ts[-1]:.7g}: the step falls below rounding because {why}; " + (
             "use parametrization='quaternion'." if name else "loosen rtol or use a constant-step method."
         )
+    out, y = ts, ys
     if len(source.t) > 2 and len(ts) > 1:
         out = source.t[source.t <= ts[-1]]
-        y = interpolate(ts, ys, stages, out)
-    else:
-        out, y = ts, ys
+        y = _interpolant(method)(ts, ys, stages, out)
+    q = rotations.convert(y, parametrization, "quaternion")
+    dense = partial(_adaptive_dense, method, parametrization, ts, ys, stages)
+    error = partial(_adaptive_error, source, ts, out, q)
+    return _Run(out, q, steps, evaluations, dense, error, rejected, y, stopped)
 
-    def error() -> float:
-        nodes = np.union1d(ts, out)
-        better = _core.compose(source.start, source.steps(nodes, "magnus6"), source.frame)
-        return _farthest(quaternions(y), better[np.searchsorted(nodes, out)])
 
-    return _Run(out, quaternions(y), steps, evaluations, dense, error, rejected, y, stopped)
+def _interpolant(method: str) -> Callable[[Array, Array, Array, Array], Array]:
+    return _core.dense_ode45 if method == "ode45" else _core.dense_ode23
+
+
+def _adaptive_dense(method: str, parametrization: str, ts: Array, ys: Array, stages: Array, times: Array) -> Array:
+    return rotations.convert(_interpolant(method)(ts, ys, stages, times), parametrization, "quaternion")
+
+
+def _adaptive_error(source: _Samples | _Function, ts: Array, out: Array, q: Array) -> float:
+    nodes = np.union1d(ts, out)
+    better = _core.compose(source.start, source.steps(nodes, "magnus6"), source.frame)
+    error = _farthest(q, better[np.searchsorted(nodes, out)])
+    if isinstance(source, _Samples):  # both share the interpolated samples, whose error comes on top
+        error += _sampled_run(source, "magnus6").error()
+    return error
 
 
 def _refuse_half_turn(a: Attitude) -> None:

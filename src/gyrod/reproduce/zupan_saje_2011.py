@@ -86,9 +86,9 @@ def exact_parameters(problem: RotationProblem, t: Array, parametrization: str) -
 
 
 def _solve(problem: RotationProblem, method: str, parametrization: str, **options: Any) -> Attitude:
-    start = problem.quaternion(0.0)
-    span = (0.0, problem.t_end)
-    return attitude(span, problem.rates, method=method, parametrization=parametrization, initial=start, **options)
+    frame = options.setdefault("frame", "body")
+    options |= {"method": method, "parametrization": parametrization, "initial": problem.quaternion(0.0)}
+    return attitude((0.0, problem.t_end), lambda t: problem.rates(t, frame), **options)
 
 
 def _ode_tolerance(method: str) -> dict[str, float]:
@@ -161,8 +161,10 @@ def _runs(report: Report, item: str, problem: RotationProblem, printed: dict[str
     for parametrization, symbol in SYMBOL.items():
         column = f"ODE45({symbol})"
         report.progress(f"{item}, {column}")
+        # The counts of eq. (28) are those of spatial rates for psi and q, of body rates for theta.
+        frame = "body" if parametrization == "rotation-vector" else "space"
         try:
-            a = _solve(problem, "ode45", parametrization, **_ode_tolerance("ode45"))
+            a = _solve(problem, "ode45", parametrization, frame=frame, **_ode_tolerance("ode45"))
         except SingularRotationError as stop:
             assert stop.partial is not None
             a = stop.partial

@@ -193,7 +193,7 @@ def require_rotation(argument: str, R: Array, tolerance: float = ORTHOGONALITY) 
 
 
 def tangential_from_quaternion(p: ArrayLike) -> Array:
-    """Argyris' tangential vector psi = tan(angle/2) n = (p1, p2, p3)/p0; refused at a half-turn, where it is infinite."""
+    """Argyris' tangential vector psi = tan(angle/2) n = (p1, p2, p3)/p0; refused at a half-turn (infinite)."""
     p = normalize(p)
     if np.any(np.abs(p[..., 0]) < 1e-15):
         raise ValueError(

@@ -141,8 +141,8 @@ def euler_tangent_inverse(angles: ArrayLike, sequence: str = "313") -> Array:
     determinant = np.abs(np.linalg.det(W))
     if np.any(determinant < 1e-14):
         raise ValueError(
-            f"the Euler angles {sequence!r} are in gimbal lock (|det W| = {float(np.min(determinant)):.1g}): their rates "
-            "are not determined; use quaternions or another sequence."
+            f"the Euler angles {sequence!r} are in gimbal lock (|det W| = {float(np.min(determinant)):.1g}): "
+            "their rates are not determined; use quaternions or another sequence."
         )
     return np.asarray(np.linalg.inv(W))
 

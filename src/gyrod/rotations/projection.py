@@ -52,7 +52,11 @@ def _logarithm(R: Array) -> Array:
     if any(np.abs(L.imag).max() > 1e-8 for L in logs):
         raise ValueError("R turns by pi, where it has no real logarithm; project with method='polar'.")
     skews = np.array([L.real for L in logs]).reshape(R.shape)
-    return matrix_from_quaternion(exp(vee(skews)))
+    result = matrix_from_quaternion(exp(vee(skews)))
+    nearest = np.linalg.norm(_polar(R) - R, axis=(-1, -2))
+    if np.any(np.linalg.norm(result - R, axis=(-1, -2)) > 4.0 * nearest + 1e-6):
+        raise ValueError("R turns by nearly pi, where its logarithm jumps; project with method='polar'.")
+    return result
 
 
 METHODS = {"polar": _polar, "spurrier": _spurrier, "gram-schmidt": _gram_schmidt, "logarithm": _logarithm}

@@ -38,8 +38,8 @@ def _coefficients(numerator: Callable[[int], int], shift: int) -> Array:
     return np.array([(-1) ** k * numerator(k) / factorial(2 * k + shift) for k in range(_TERMS)])
 
 
-_COSC = _coefficients(lambda k: 1, 2)
-_SINC3 = _coefficients(lambda k: 1, 3)
+_COSC = _coefficients(lambda _: 1, 2)
+_SINC3 = _coefficients(lambda _: 1, 3)
 _DSINC = _coefficients(lambda k: -2 * (k + 1), 3)
 _DCOSC = _coefficients(lambda k: -2 * (k + 1), 4)
 _DSINC3 = _coefficients(lambda k: -2 * (k + 1), 5)
