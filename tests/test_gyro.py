@@ -484,7 +484,7 @@ def test_error_estimate_of_the_pairs_counts_the_interpolation():
 
 @pytest.mark.parametrize("method", gyro.ORDERS)
 def test_results_can_be_pickled(method):
-    p, t, rates = sampled("coning", 101)
+    _, t, rates = sampled("coning", 101)
     R = pickle.loads(pickle.dumps(gd.attitude(t, rates, method=method)))
     assert R(0.5).shape == (4,)
     assert R.error > 0.0

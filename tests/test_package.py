@@ -24,11 +24,12 @@ ROOMS = [
     "_check",
     "rotations",
     "gyro",
+    "model",
     "problems",
-    "",
-    "reproduce",
-    "cli",
+    "equations",
+    "solve",
 ]
+ROOMS += ["motion", "", "reproduce", "cli"]
 
 
 def room(module: str) -> str:

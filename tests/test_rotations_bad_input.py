@@ -266,7 +266,7 @@ def test_matrix_far_from_a_rotation(name, argument, others, wrong):
 
 @pytest.mark.parametrize(("name", "argument", "others"), NEED_ROTATION)
 def test_matrix_whose_square_overflows(name, argument, others):
-    """R'R holds inf - inf = nan here, which no comparison refuses."""
+    """R'R is inf here, and without fused multiply-add inf - inf = nan, which `worst > tolerance` would let pass."""
     huge = 1e200 * np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, -1.0]])
     with np.errstate(all="ignore"):
         refused(getattr(rot, name), others | {argument: huge}, argument)

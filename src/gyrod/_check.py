@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -17,7 +18,8 @@ def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
     names = list(allowed)
     if isinstance(value, str) and value in names:
         return value
-    near = get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
+    near = get_close_matches(str(value), names, n=1, cutoff=0.4)
+    near = near or get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"{argument} = {value!r} is unknown; it can be {', '.join(map(repr, names))}.{hint}")
 
@@ -26,9 +28,12 @@ def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:
     """Return a finite float array whose last axes are ``trailing``; a view where no conversion is needed."""
     shape = f"(..., {', '.join(map(str, trailing))})"
     try:
-        result = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{argument} must be an array of numbers of shape {shape}, got {value!r}.") from None
+        raw = np.asarray(value)
+        result = None if np.iscomplexobj(raw) else np.asarray(raw, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        result = None
+    if result is None:
+        raise ValueError(f"{argument} must be an array of real numbers of shape {shape}, got {reprlib.repr(value)}.")
     if result.shape[max(result.ndim - len(trailing), 0) :] != trailing:
         raise ValueError(f"{argument} must have the shape {shape}, got {result.shape}.")
     finite(argument, result)

@@ -23,6 +23,15 @@ Array = NDArray[np.float64]
 #: Names of the descriptions that `convert` knows.
 PARAMETRIZATIONS = ("quaternion", "matrix", "rotation-vector", "tangential", "euler")
 
+#: Shape of one rotation in each of them.
+TRAILING: dict[str, tuple[int, ...]] = {
+    "quaternion": (4,),
+    "matrix": (3, 3),
+    "rotation-vector": (3,),
+    "tangential": (3,),
+    "euler": (3,),
+}
+
 #: The twelve intrinsic sequences; "313" is Z-X*-Z**. "ZXZ" means the same, "zxz" the extrinsic one, as in SciPy.
 SEQUENCES = ("313", "323", "121", "131", "212", "232", "123", "132", "213", "231", "312", "321")
 
@@ -56,27 +65,30 @@ def conjugate(p: ArrayLike) -> Array:
 
 def inverse(p: ArrayLike) -> Array:
     """conj(p) / |p|², so that p inverse(p) = 1."""
-    p = _check.array("p", p, (4,))
-    n = _norm(p)
-    return conjugate(p / n) / n
+    scaled, scale = by_largest("p", p)
+    return np.asarray(conjugate(scaled) / np.sum(scaled * scaled, axis=-1, keepdims=True) / scale)
 
 
 def normalize(p: ArrayLike) -> Array:
     """p / |p|: the projection onto the unit sphere (Lang 2010, eq. 63)."""
-    p = _check.array("p", p, (4,))
-    return p / _norm(p)
+    return _unit("p", p)
 
 
-def _norm(p: Array) -> Array:
-    # Scaled by the largest entry: 1e-200 and 1e200 have a norm too.
+def _unit(argument: str, p: ArrayLike) -> Array:
+    scaled, _ = by_largest(argument, p)
+    return np.asarray(scaled / np.linalg.norm(scaled, axis=-1, keepdims=True))
+
+
+def by_largest(argument: str, p: ArrayLike) -> tuple[Array, Array]:
+    """p over its largest entry, and that entry: 1e-200 and 1e200 have a direction too."""
+    p = _check.array(argument, p, (4,))
     scale = np.max(np.abs(p), axis=-1, keepdims=True)
     zero = scale == 0.0
     if np.any(zero):
         place = tuple(int(i) for i in np.argwhere(zero)[0][:-1])
         where = f" at index {place}" if place else ""
         raise ValueError(f"a quaternion of zero norm{where} is no rotation; give four numbers that are not all zero.")
-    n = np.linalg.norm(p / scale, axis=-1, keepdims=True)
-    return np.asarray(scale * n)
+    return p / scale, scale
 
 
 def rotate(p: ArrayLike, x: ArrayLike) -> Array:
@@ -89,8 +101,8 @@ def rotate(p: ArrayLike, x: ArrayLike) -> Array:
 
 def slerp(p: ArrayLike, q: ArrayLike, s: ArrayLike) -> Array:
     """The rotation a fraction s of the (shorter) way from p to q; s broadcasts over leading axes."""
-    p, q = normalize(p), normalize(q)
-    s = np.asarray(s, dtype=float)
+    p, q = _unit("p", p), _unit("q", q)
+    s = _check.array("s", s, ())
     return multiply(p, exp(s[..., None] * log(multiply(conjugate(p), q))))
 
 
@@ -103,7 +115,8 @@ def distance(a: Any, b: Any) -> Array:
 def exp(rotation_vector: ArrayLike) -> Array:
     """Unit quaternion of a rotation vector: cos(|v|/2) + sin(|v|/2) v/|v|."""
     v = _check.array("rotation_vector", rotation_vector, (3,))
-    half = 0.5 * np.linalg.norm(v, axis=-1)
+    scale = np.maximum(np.max(np.abs(v), axis=-1), 1.0)
+    half = scale * (0.5 * np.linalg.norm(v / scale[..., None], axis=-1))
     return np.concatenate([np.cos(half)[..., None], 0.5 * removable.sinc(half)[..., None] * v], axis=-1)
 
 
@@ -181,7 +194,8 @@ def spurrier_klumpp(R: Array) -> Array:
 
 def require_rotation(argument: str, R: Array, tolerance: float = ORTHOGONALITY) -> None:
     """Refuse a matrix that is far from orthogonal, or a reflection."""
-    defect = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2))
+    bounded = np.clip(R, -1e100, 1e100)  # R'R of huge numbers would overflow, or be inf - inf
+    defect = np.abs(np.swapaxes(bounded, -1, -2) @ bounded - np.eye(3)).max(axis=(-1, -2))
     worst = float(np.max(defect, initial=0.0))
     if worst > tolerance:
         raise ValueError(
@@ -258,9 +272,10 @@ def euler_from_quaternion(p: ArrayLike, sequence: str = "313") -> Array:
         a, b, c, d = h * (a - c), h * (b - d), h * (c + a), h * (d + b)
     even, odd = np.hypot(a, b), np.hypot(c, d)
     half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
-    tiny = np.finfo(float).eps
+    tiny = 4.0 * np.finfo(float).eps
     half_difference = np.where(odd <= tiny, half_sum, half_difference)
     half_sum = np.where(even <= tiny, half_difference, half_sum)
+    odd, even = np.where(odd <= tiny, 0.0, odd), np.where(even <= tiny, 0.0, even)
     first = half_sum + half_difference
     third = half_sum - half_difference
     # At the second lock (even = 0) only the difference is known: third = 0 needs half_sum = half_difference, as set.
@@ -285,9 +300,12 @@ def convert(x: Any, source: str, target: str, *, sequence: str = "313") -> Array
     """Convert between any two of `PARAMETRIZATIONS`; ``sequence`` serves the Euler angles on either side."""
     _check.choice("source", source, PARAMETRIZATIONS)
     _check.choice("target", target, PARAMETRIZATIONS)
+    x = _check.array("x", x, TRAILING[source])
+    if source == "matrix":
+        require_rotation("x", x)
     into: dict[str, Callable[[Any], Array]] = {
         "quaternion": normalize,
-        "matrix": quaternion_from_matrix,
+        "matrix": spurrier_klumpp,
         "rotation-vector": exp,
         "tangential": quaternion_from_tangential,
         "euler": lambda a: quaternion_from_euler(a, sequence),
@@ -314,6 +332,8 @@ def rotation_vector_from_matrix(R: ArrayLike) -> Array:
 
 def from_scipy(rotation: Rotation) -> Array:
     """Quaternion, scalar first, of a SciPy Rotation."""
+    if not hasattr(rotation, "as_quat"):
+        raise ValueError(f"rotation must be a SciPy Rotation, got {type(rotation).__name__}.")
     return np.asarray(np.roll(rotation.as_quat(), 1, axis=-1), dtype=float)
 
 
@@ -329,15 +349,16 @@ def as_quaternion(rotation: Any, argument: str = "rotation") -> Array:
     if hasattr(rotation, "as_quat"):
         return from_scipy(rotation)
     try:
-        x = np.asarray(rotation, dtype=float)
-    except (TypeError, ValueError):
+        x = np.asarray(rotation)
+        x = np.empty(0) if np.iscomplexobj(x) else np.asarray(x, dtype=float)
+    except (TypeError, ValueError, OverflowError):
         x = np.empty(0)
     if x.shape[-2:] == (3, 3):
         _check.finite(argument, x)
         require_rotation(argument, x)
         return spurrier_klumpp(x)
     if x.shape[-1:] == (4,):
-        return normalize(_check.array(argument, x, (4,)))
+        return _unit(argument, x)
     raise ValueError(
         f"{argument} must be a quaternion (..., 4), scalar first, a rotation matrix (..., 3, 3) or a SciPy Rotation, "
         f"got {f'an array of shape {x.shape}' if x.size else repr(rotation)}."

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
 from gyrod.rotations import removable
-from gyrod.rotations.conversions import PARAMETRIZATIONS, multiply, parse_sequence
+from gyrod.rotations.conversions import PARAMETRIZATIONS, TRAILING, by_largest, multiply, parse_sequence
 
 Array = NDArray[np.float64]
 
@@ -202,12 +202,10 @@ def euler_differential(p: ArrayLike) -> Array:
 
 def euler_differential_pinv(p: ArrayLike) -> Array:
     """Moore-Penrose inverse of Dphi(p), (4, 9), in closed form (L 55)."""
-    p = _check.array("p", p, (4,))
+    p, scale = by_largest("p", p)
     n = np.sum(p * p, axis=-1)
-    if np.any(n == 0.0):
-        raise ValueError("p = 0 has no inverse differential; give a quaternion that is not zero.")
     factor = 0.5 * np.eye(4) - _scaled(1.0 / (6.0 * n), p[..., :, None] * p[..., None, :])
-    return _scaled(0.25 / n, factor @ np.swapaxes(euler_differential(p), -1, -2))
+    return _scaled(0.25 / n, factor @ np.swapaxes(euler_differential(p), -1, -2)) / scale[..., None]
 
 
 # --- directors -------------------------------------------------------------------------------------------------------
@@ -277,6 +275,7 @@ def rates(
     """
     _check.choice("parametrization", parametrization, PARAMETRIZATIONS)
     _check.choice("frame", frame, FRAMES)
+    x = _check.array("x", x, TRAILING[parametrization])
     w = _check.array("velocity", velocity, (3,))
     if parametrization == "quaternion":
         return np.asarray((quaternion_nullspace(x, frame) @ w[..., None])[..., 0])
@@ -298,8 +297,10 @@ def angular_velocity(
     """Angular velocity of a rotation described by x with the rate x'; the inverse of `rates`."""
     _check.choice("parametrization", parametrization, PARAMETRIZATIONS)
     _check.choice("frame", frame, FRAMES)
+    x = _check.array("x", x, TRAILING[parametrization])
     if parametrization == "quaternion":
-        p, v = _check.array("x", x, (4,)), _check.array("x_dot", x_dot, (4,))
+        p, scale = by_largest("x", x)
+        v = _check.array("x_dot", x_dot, (4,)) / scale
         bar = p * np.array([1.0, -1.0, -1.0, -1.0])
         product = multiply(bar, v) if frame == "body" else multiply(v, bar)
         return np.asarray(2.0 * product[..., 1:] / np.sum(p * p, axis=-1, keepdims=True))

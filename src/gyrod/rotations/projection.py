@@ -19,7 +19,7 @@ def project(R: ArrayLike, method: str = "polar") -> Array:
     - ``"spurrier"``: quaternion by Spurrier and Klumpp, normalised; explicit and fast, differs from the nearest
       rotation at first order of the defect (the paper's Lemma 6.2 says otherwise and errs);
     - ``"gram-schmidt"``: the first column keeps its direction; depends on the order of the columns;
-    - ``"logarithm"``: exponential of the skew part of log R; slow.
+    - ``"logarithm"``: exponential of the skew part of log R; agrees with the nearest one to second order; slow.
     """
     _check.choice("method", method, METHODS)
     R = _check.array("R", R, (3, 3))

@@ -1,0 +1,42 @@
+// What an integrator sees, and all it sees: a system of ordinary differential equations y' = f(t, y).
+//
+// Rules for a system:
+//  1. `size` and `rhs` are required. Everything else has a default.
+//  2. Stiff methods need `jacobian` (evaluate and keep df/dy), `factor` (shift I - df/dy, real and complex kept apart)
+//     and `solve` (in place). They may be called in any order after `jacobian`.
+//  3. `time_derivative` is df/dt; the default says that time does not appear explicitly.
+//  4. `project` moves y back to the manifold on which the exact solution stays and says whether it changed anything.
+//  5. No call may allocate after the first one of its kind.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <stdexcept>
+
+namespace gyrod {
+
+using Complex = std::complex<double>;
+
+class Equations {
+public:
+  virtual ~Equations() = default;
+
+  virtual std::size_t size() const = 0;
+  virtual void rhs(double t, const double* y, double* dy) = 0;
+
+  virtual bool autonomous() const { return true; }
+  virtual void time_derivative(double, const double*, double* ft) {
+    for (std::size_t i = 0; i < size(); ++i) ft[i] = 0.0;
+  }
+
+  virtual void jacobian(double, const double*) { throw std::logic_error("this system has no Jacobian"); }
+  // false: the matrix is singular to working precision
+  virtual bool factor(double) { throw std::logic_error("this system has no Jacobian"); }
+  virtual bool factor(Complex) { throw std::logic_error("this system has no Jacobian"); }
+  virtual void solve(double*) {}
+  virtual void solve(Complex*) {}
+
+  virtual bool project(double, double*) { return false; }
+};
+
+} // namespace gyrod

@@ -1,0 +1,195 @@
+// The only loop: steps, projection, outputs, events, and the reasons to stop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gyrod/integrate/integrator.hpp"
+
+namespace gyrod {
+
+enum class Status { finished, event, underflow, not_finite, interrupted, too_many_steps };
+
+struct EventFunction {
+  std::function<double(double, const double*)> g;
+  bool terminal = false;
+  int direction = 0; // +1: rising zeros only, -1: falling ones, 0: all
+};
+
+struct RunOptions {
+  bool project = true;
+  bool keep_dense = true;
+  std::vector<double> output; // times at which the solution is wanted; empty: every accepted step
+  std::vector<EventFunction> events;
+  long max_steps = 100'000'000;
+  // Called every few steps with time and step size; false ends the run.
+  std::function<bool(double, double)> tick;
+  long tick_every = 256;
+};
+
+struct Crossing {
+  std::size_t event;
+  double t;
+  std::vector<double> y;
+};
+
+// The solution as a function of time: rows of dense output of every step, evaluated and projected on demand.
+struct Trajectory {
+  std::vector<double> t; // ends of the steps, the start first
+  std::vector<double> rows;
+  std::size_t n = 0, rows_per_step = 0;
+  DenseEvaluator evaluator = nullptr;
+
+  void evaluate(double time, double* y) const {
+    const std::size_t last = t.size() - 1;
+    std::size_t i = std::size_t(std::upper_bound(t.begin(), t.end(), time) - t.begin());
+    i = std::clamp<std::size_t>(i, 1, last) - 1;
+    const double h = t[i + 1] - t[i];
+    evaluator(rows.data() + i * rows_per_step * n, n, (time - t[i]) / h, h, y);
+  }
+};
+
+struct Run {
+  std::vector<double> t, y; // outputs, y row by row
+  Trajectory trajectory;
+  std::vector<Crossing> crossings;
+  Stats stats;
+  std::vector<double> step_ends; // times of all accepted steps
+  Status status = Status::finished;
+  double t_stop = 0.0, h_stop = 0.0;
+  std::vector<double> y_stop;
+};
+
+class Driver {
+public:
+  Driver(Equations& equations, Integrator& integrator, const RunOptions& options)
+      : equations_(equations), integrator_(integrator), options_(options), n_(equations.size()), work_(n_),
+        rows_(integrator.dense_rows() * n_), before_(options.events.size()) {}
+
+  Run run(double t0, const double* y0, double t_end) {
+    result_.trajectory.n = n_;
+    result_.trajectory.rows_per_step = integrator_.dense_rows();
+    result_.trajectory.evaluator = integrator_.evaluator();
+    result_.trajectory.t.push_back(t0);
+    integrator_.begin(t0, y0, t_end);
+    result_.step_ends.push_back(t0);
+    for (std::size_t e = 0; e < before_.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
+    if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
+    while (result_.status == Status::finished && integrator_.t() < t_end) step();
+    result_.stats = integrator_.stats();
+    result_.t_stop = result_.step_ends.back();
+    result_.h_stop = integrator_.step_size();
+    result_.y_stop.assign(integrator_.y(), integrator_.y() + n_);
+    return std::move(result_);
+  }
+
+private:
+  void step() {
+    if (integrator_.stats().steps >= options_.max_steps) return stop(Status::too_many_steps);
+    if (options_.tick && integrator_.stats().steps % options_.tick_every == 0 &&
+        !options_.tick(integrator_.t(), integrator_.step_size()))
+      return stop(Status::interrupted);
+    if (!integrator_.advance()) return stop(Status::underflow);
+    const double t = integrator_.t();
+    for (std::size_t i = 0; i < n_; ++i)
+      if (!std::isfinite(integrator_.y()[i])) return stop(Status::not_finite);
+    const bool dense = options_.keep_dense || !options_.output.empty() || !options_.events.empty();
+    if (dense) {
+      integrator_.dense(rows_.data());
+      if (options_.keep_dense) result_.trajectory.rows.insert(result_.trajectory.rows.end(), rows_.begin(), rows_.end());
+    }
+    if (options_.keep_dense) result_.trajectory.t.push_back(t);
+    if (options_.project && equations_.project(t, integrator_.y())) integrator_.changed();
+    double until = t;
+    if (!options_.events.empty()) until = locate_events();
+    emit_until(until);
+    result_.step_ends.push_back(until);
+  }
+
+  void stop(Status status) { result_.status = status; }
+
+  void emit(double t, const double* y) {
+    result_.t.push_back(t);
+    result_.y.insert(result_.y.end(), y, y + n_);
+  }
+
+  // The projected solution inside the last step.
+  const double* inside(double t) {
+    const double h = integrator_.t() - integrator_.t_old();
+    integrator_.evaluator()(rows_.data(), n_, (t - integrator_.t_old()) / h, h, work_.data());
+    if (options_.project) equations_.project(t, work_.data());
+    return work_.data();
+  }
+
+  void emit_until(double t) {
+    if (options_.output.empty()) {
+      if (t == integrator_.t()) emit(t, integrator_.y());
+      else emit(t, inside(t));
+      return;
+    }
+    while (next_ < options_.output.size() && options_.output[next_] <= t) {
+      const double time = options_.output[next_];
+      if (time > integrator_.t_old()) emit(time, time == integrator_.t() ? integrator_.y() : inside(time));
+      ++next_;
+    }
+  }
+
+  // Zeros of the event functions in the last step, in order of time; returns the end of the run if one is terminal.
+  double locate_events() {
+    const double t0 = integrator_.t_old(), t1 = integrator_.t();
+    std::vector<std::pair<double, std::size_t>> found;
+    for (std::size_t e = 0; e < before_.size(); ++e) {
+      const EventFunction& event = options_.events[e];
+      const double g0 = before_[e], g1 = event.g(t1, integrator_.y());
+      before_[e] = g1;
+      const bool rising = g0 < 0.0 && g1 >= 0.0, falling = g0 > 0.0 && g1 <= 0.0;
+      if ((rising && event.direction >= 0) || (falling && event.direction <= 0))
+        found.emplace_back(root(event, t0, g0, t1, g1), e);
+    }
+    std::sort(found.begin(), found.end());
+    for (const auto& [time, e] : found) {
+      const double* y = time == t1 ? integrator_.y() : inside(time);
+      result_.crossings.push_back({e, time, std::vector<double>(y, y + n_)});
+      if (options_.events[e].terminal) {
+        stop(Status::event);
+        return time;
+      }
+    }
+    return t1;
+  }
+
+  // Bracketed secant with bisection (Illinois) on the projected dense output, to rounding.
+  double root(const EventFunction& event, double a, double ga, double b, double gb) {
+    if (gb == 0.0) return b;
+    const double tolerance = 4.0 * 2.2e-16 * std::max(std::abs(a), std::abs(b));
+    int side = 0;
+    for (int k = 0; k < 200 && b - a > tolerance; ++k) {
+      double m = (ga * b - gb * a) / (ga - gb);
+      if (!(m > a && m < b) || k % 4 == 3) m = 0.5 * (a + b);
+      const double gm = event.g(m, inside(m));
+      if (gm == 0.0) return m;
+      if ((gm < 0.0) == (gb < 0.0)) {
+        b = m, gb = gm;
+        if (side == -1) ga *= 0.5;
+        side = -1;
+      } else {
+        a = m, ga = gm;
+        if (side == 1) gb *= 0.5;
+        side = 1;
+      }
+    }
+    return b;
+  }
+
+  Equations& equations_;
+  Integrator& integrator_;
+  const RunOptions& options_;
+  std::size_t n_;
+  std::vector<double> work_, rows_, before_;
+  std::size_t next_ = 0;
+  Run result_;
+};
+
+} // namespace gyrod

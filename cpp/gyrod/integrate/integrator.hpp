@@ -1,0 +1,124 @@
+// The common face of the integrators: one accepted step at a time, dense output over it, counters.
+//
+// Rules for a method (one file each):
+//  1. `start` is called once, with `t_`, `y_` and `t_end_` set: evaluate f, choose the first step.
+//  2. `advance` makes one accepted step, not beyond `t_end_`, rejecting internally as often as needed; it sets
+//     `t_old_`, `t_`, `y_` and returns false if the step size falls below rounding.
+//  3. `changed`: the driver has altered `y_` (projection); what was computed from the old value must be renewed and
+//     counted.
+//  4. Dense output: after `advance`, `dense(rows)` writes `dense_rows()` vectors of length n, from which the static
+//     function `evaluator()` gives y(t_old + theta h). They are valid until the next `advance` and for the state
+//     before `changed`.
+//  5. With `options.step > 0` every step has that length (the last one may be shorter) and no error is controlled.
+//  6. All memory is taken in the constructor.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gyrod/equations.hpp"
+
+namespace gyrod {
+
+struct Stats {
+  long steps = 0, rejected = 0, rhs = 0, jacobians = 0, factorizations = 0, solves = 0;
+};
+
+struct StepOptions {
+  double rtol = 1e-6;
+  std::vector<double> atol;  // one for each component
+  std::vector<double> scale; // empty: the "plain" norm of the published codes; else physical scales, one for each
+  double first_step = 0.0;   // 0: chosen
+  double max_step = std::numeric_limits<double>::infinity();
+  double step = 0.0; // > 0: constant
+};
+
+// y(t_old + theta h) from the rows that a method wrote; n components, `rows` vectors of length n one after the other.
+using DenseEvaluator = void (*)(const double* rows, std::size_t n, double theta, double h, double* y);
+
+class Integrator {
+public:
+  Integrator(Equations& equations, const StepOptions& options)
+      : equations_(equations), options_(options), n_(equations.size()), y_(n_), weights_(n_) {}
+  virtual ~Integrator() = default;
+  Integrator(const Integrator&) = delete;
+  Integrator& operator=(const Integrator&) = delete;
+
+  void begin(double t, const double* y, double t_end) {
+    t_ = t_old_ = t, t_end_ = t_end;
+    std::copy(y, y + n_, y_.begin());
+    start();
+  }
+
+  virtual bool advance() = 0;
+  virtual void changed() = 0;
+  virtual std::size_t dense_rows() const = 0;
+  virtual void dense(double* rows) const = 0;
+  virtual DenseEvaluator evaluator() const = 0;
+
+  double t() const { return t_; }
+  double t_old() const { return t_old_; }
+  double step_size() const { return h_; } // proposed for the next step
+  double* y() { return y_.data(); }
+  const Stats& stats() const { return stats_; }
+  std::size_t size() const { return n_; }
+
+protected:
+  virtual void start() = 0;
+
+  void rhs(double t, const double* y, double* dy) {
+    equations_.rhs(t, y, dy);
+    ++stats_.rhs;
+  }
+
+  // Weights of the error norm for a step from a to b: plain atol + rtol max(|a|, |b|), physical scale (atol + rtol).
+  void weigh(const double* a, const double* b) {
+    if (options_.scale.empty())
+      for (std::size_t i = 0; i < n_; ++i)
+        weights_[i] = 1.0 / (options_.atol[i] + options_.rtol * std::max(std::abs(a[i]), std::abs(b[i])));
+    else
+      for (std::size_t i = 0; i < n_; ++i)
+        weights_[i] = 1.0 / (options_.scale[i] * (options_.atol[i] + options_.rtol));
+  }
+
+  // Root mean square of the weighted components; NaN stays NaN.
+  double norm(const double* x) const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double v = x[i] * weights_[i];
+      sum += v * v;
+    }
+    return std::sqrt(sum / double(n_));
+  }
+
+  // First step of the published codes (Hairer, Norsett, Wanner I, II.4): f0 is f(t, y), two work vectors.
+  double first_step(int order, const double* f0, double* y1, double* f1) {
+    if (options_.step > 0) return options_.step;
+    if (options_.first_step > 0) return std::min(options_.first_step, t_end_ - t_);
+    const double h_max = std::min(options_.max_step, t_end_ - t_);
+    weigh(y_.data(), y_.data());
+    const double norm_f = std::sqrt(double(n_)) * norm(f0), norm_y = std::sqrt(double(n_)) * norm(y_.data());
+    double h = norm_f * norm_f <= 1e-10 || norm_y * norm_y <= 1e-10 ? 1e-6 : 0.01 * norm_y / norm_f;
+    h = std::min(h, h_max);
+    for (std::size_t i = 0; i < n_; ++i) y1[i] = y_[i] + h * f0[i];
+    rhs(t_ + h, y1, f1);
+    for (std::size_t i = 0; i < n_; ++i) f1[i] -= f0[i];
+    const double second = std::sqrt(double(n_)) * norm(f1) / h;
+    const double largest = std::max(second, norm_f);
+    const double h1 = largest <= 1e-15 ? std::max(1e-6, 1e-3 * h) : std::pow(0.01 / largest, 1.0 / order);
+    return std::min({100.0 * h, h1, h_max});
+  }
+
+  bool too_small(double h) const { return 0.1 * std::abs(h) <= std::abs(t_) * 2.3e-16 || !(h > 0.0); }
+
+  Equations& equations_;
+  StepOptions options_;
+  std::size_t n_;
+  double t_ = 0.0, t_old_ = 0.0, t_end_ = 0.0, h_ = 0.0;
+  std::vector<double> y_, weights_;
+  Stats stats_;
+};
+
+} // namespace gyrod

@@ -1,0 +1,232 @@
+// Extrapolation of the linearly implicit Euler method with the order and step size control of the code SEULEX and its
+// dense output (Hairer, Wanner II, IV.9; Hairer, Ostermann 1990).
+#pragma once
+
+#include "gyrod/integrate/odex.hpp"
+
+namespace gyrod {
+
+class Seulex final : public Integrator {
+  static constexpr int km = 12, fixed_column = 4;
+  using Control = OrderControl<km>;
+
+public:
+  Seulex(Equations& e, const StepOptions& o)
+      : Integrator(e, o), control_({0.6, 0.93, 0.1, 4.0, 0.7, 0.9, 1.0, 4.0, 1}, sequence(), work()),
+        autonomous_(e.autonomous()), reuse_(std::min(1e-4, o.rtol)), f_(n_), y_old_(n_), u_(n_), delta_(n_), g_(n_),
+        table_(std::size_t(km) * n_), kept_(std::size_t(first_kept(km + 1)) * n_) {}
+
+  bool advance() override {
+    const bool fixed = options_.step > 0;
+    begin_step(fixed);
+    for (;;) {
+      double h = fixed ? options_.step : std::min(h_, options_.max_step);
+      if (too_small(h)) return false;
+      const bool last = t_ + 1.01 * h >= t_end_;
+      if (last) h = t_end_ - t_;
+      if (fixed) {
+        if (!build(h)) return false;
+        finish(h, last);
+        return true;
+      }
+      if (converges(h, last)) {
+        h_ = control_.accepted();
+        finish(h, last);
+        return true;
+      }
+      h_ = control_.rejected();
+      ++stats_.rejected;
+      if (!current_) renew_jacobian();
+    }
+  }
+
+  void changed() override { fresh_ = false; } // f is evaluated when the next step begins
+
+  std::size_t dense_rows() const override { return km + 2; }
+
+  // The polynomial of degree k + 1 with y at both ends and the derivatives 1..k at the right one, these from backward
+  // differences in each row, extrapolated like the solution (SEULEX, lambda = 0). Order k: that of the solution.
+  // No slope f is used: in stiff components f multiplies the error by the stiffness, and a Hermite cubic overshoots.
+  // What the smooth part at the right end cannot explain, a transient at the left, is left to the highest power of
+  // 1 - theta.
+  void dense(double* rows) const override {
+    double e[km + 1][km + 1];
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (int j = 1; j <= columns_; ++j) differences(i, j, e[j]);
+      double rest = y_old_[i] - y_[i], sign = -1.0;
+      rows[i] = y_[i];
+      for (int m = 1; m <= km + 1; ++m, sign = -sign) {
+        double& c = rows[std::size_t(m) * n_ + i];
+        c = m <= columns_ ? extrapolated(m, e) : m == columns_ + 1 ? sign * rest : 0.0;
+        rest -= sign * c;
+      }
+    }
+  }
+
+  DenseEvaluator evaluator() const override {
+    return [](const double* rows, std::size_t n, double theta, double, double* y) {
+      const double s = theta - 1.0;
+      for (std::size_t i = 0; i < n; ++i) {
+        double sum = 0.0;
+        for (int m = km + 1; m >= 0; --m) sum = sum * s + rows[std::size_t(m) * n + i];
+        y[i] = sum;
+      }
+    };
+  }
+
+private:
+  static constexpr int substeps(int j) { return j + 1; }
+  static std::array<int, km + 1> sequence() {
+    std::array<int, km + 1> n{};
+    for (int j = 1; j <= km; ++j) n[j] = substeps(j);
+    return n;
+  }
+  // In units of one f: the Jacobian counts 5, a factorization 1, a solve 1, as in SEULEX.
+  static std::array<double, km + 1> work() {
+    std::array<double, km + 1> a{5.0};
+    for (int j = 1; j <= km; ++j) a[j] = a[j - 1] + 1.0 + 2.0 * substeps(j);
+    return a;
+  }
+  // The last j + 1 values of row j are kept for the dense output; row j begins at this slot.
+  static constexpr int first_kept(int j) { return (j - 1) * (j + 2) / 2; }
+
+  void start() override {
+    control_.start(options_.rtol, options_.max_step);
+    rhs(t_, y_.data(), f_.data());
+    fresh_ = true;
+    h_ = first_step(control_.aim(), f_.data(), u_.data(), g_.data());
+    theta_ = 2.0 * reuse_;
+  }
+
+  void begin_step(bool fixed) {
+    if (autonomous_ && !fresh_) rhs(t_, y_.data(), f_.data());
+    fresh_ = true;
+    current_ = false;
+    if (fixed || theta_ > reuse_) renew_jacobian();
+  }
+
+  void renew_jacobian() {
+    equations_.jacobian(t_, y_.data());
+    ++stats_.jacobians;
+    current_ = true;
+  }
+
+  bool build(double h) {
+    for (int j = 1; j <= fixed_column; ++j)
+      if (!row(j, h, false)) return false;
+    columns_ = fixed_column;
+    return true;
+  }
+
+  bool converges(double h, bool last) {
+    control_.attempt(h, last);
+    weigh(y_.data(), y_.data());
+    theta_ = 0.0;
+    for (int j = 1;; ++j) {
+      if (!row(j, h, j <= 2)) {
+        control_.diverge(std::isfinite(theta_));
+        theta_ = 2.0 * reuse_;
+        return false;
+      }
+      if (j == 1) continue;
+      weigh(y_.data(), entry(1));
+      for (std::size_t i = 0; i < n_; ++i) g_[i] = entry(1)[i] - entry(2)[i];
+      columns_ = j;
+      const auto verdict = control_.judge(j, norm(g_.data()));
+      if (verdict != Control::Verdict::go_on) return verdict == Control::Verdict::accept;
+    }
+  }
+
+  // (1/h_j - J)(u_(m+1) - u_m) = f(t_(m+1), u_m): with the later time it is the implicit Euler method for all linear
+  // systems with constant J, forced ones included. False: the matrix is singular, or Newton would not converge.
+  bool row(int j, double h, bool check) {
+    const int n = substeps(j);
+    const double hj = h / n;
+    ++stats_.factorizations;
+    if (!equations_.factor(1.0 / hj)) return false;
+    std::copy(y_.begin(), y_.end(), u_.begin());
+    std::copy(f_.begin(), f_.end(), g_.begin());
+    bool known = autonomous_;
+    for (int m = 1; m <= n; ++m) {
+      if (known)
+        std::swap(delta_, g_);
+      else
+        rhs(t_ + m * hj, u_.data(), delta_.data());
+      known = false;
+      solve(delta_.data());
+      for (std::size_t i = 0; i < n_; ++i) u_[i] += delta_[i];
+      if (n - m <= j) std::copy(u_.begin(), u_.end(), kept_.begin() + std::ptrdiff_t(slot(j, n - m)));
+      if (check && m == 1) {
+        if (!contracts(hj)) return false;
+        known = autonomous_;
+      }
+    }
+    extrapolate(j);
+    return true;
+  }
+
+  // One more simplified Newton iteration for the first implicit Euler step; theta is its rate of contraction. Above 1
+  // the step is hopeless; far below 1 the Jacobian is good enough to be kept. Leaves f(t + h_j, u) in g_.
+  bool contracts(double hj) {
+    rhs(t_ + hj, u_.data(), g_.data());
+    const double first = norm(delta_.data());
+    for (std::size_t i = 0; i < n_; ++i) delta_[i] = g_[i] - delta_[i] / hj;
+    solve(delta_.data());
+    const double theta = norm(delta_.data()) / std::max(1.0, first);
+    if (!(theta <= theta_)) theta_ = theta; // keeps NaN
+    return theta_ <= 1.0;
+  }
+
+  void solve(double* b) {
+    equations_.solve(b);
+    ++stats_.solves;
+  }
+
+  // Aitken and Neville with an expansion in h; entry(1) is the best value.
+  void extrapolate(int j) {
+    std::copy(u_.begin(), u_.end(), entry(j));
+    for (int l = j; l > 1; --l) {
+      const double factor = 1.0 / (double(substeps(j)) / substeps(l - 1) - 1.0);
+      double *high = entry(l - 1), *low = entry(l);
+      for (std::size_t i = 0; i < n_; ++i) high[i] = low[i] + (low[i] - high[i]) * factor;
+    }
+  }
+
+  void finish(double h, bool last) {
+    t_old_ = t_;
+    t_ = last ? t_end_ : t_ + h;
+    std::swap(y_old_, y_);
+    std::copy(entry(1), entry(1) + n_, y_.begin());
+    fresh_ = false;
+    ++stats_.steps;
+  }
+
+  // e[m] = h^m y^(m)/m! at the end of the step, component i, from row j, for m <= j.
+  void differences(std::size_t i, int j, double* e) const {
+    double v[km + 1], factor = 1.0;
+    for (int back = 0; back <= j; ++back) v[back] = kept_[slot(j, back) + i];
+    for (int m = 1; m <= j; ++m) {
+      factor *= double(substeps(j)) / m;
+      for (int back = 0; back <= j - m; ++back) v[back] -= v[back + 1];
+      e[m] = factor * v[0];
+    }
+  }
+
+  double extrapolated(int m, double (&e)[km + 1][km + 1]) const {
+    for (int j = m + 1; j <= columns_; ++j)
+      for (int l = j; l > m; --l)
+        e[l - 1][m] = e[l][m] + (e[l][m] - e[l - 1][m]) / (double(substeps(j)) / substeps(l - 1) - 1.0);
+    return e[m][m];
+  }
+
+  double* entry(int j) { return table_.data() + std::size_t(j - 1) * n_; }
+  std::size_t slot(int j, int back) const { return std::size_t(first_kept(j) + back) * n_; }
+
+  Control control_;
+  bool autonomous_, fresh_ = false, current_ = false; // f belongs to y; the Jacobian too
+  double reuse_, theta_ = 0.0;
+  std::vector<double> f_, y_old_, u_, delta_, g_, table_, kept_;
+  int columns_ = fixed_column;
+};
+
+} // namespace gyrod

@@ -1,0 +1,232 @@
+// Force elements. Each is one struct with a templated `apply`; the registration macro-free base gives it the virtual
+// face in every scalar that the equations need.
+//
+// Rules for a force:
+//  1. `bodies()`: the bodies it acts on (indices; ground is -1 and not listed).
+//  2. `template <class S> apply(double t, MotionOf<S>, WrenchOf<S>)`: read motions, add to wrenches. Only + - * / sqrt.
+//  3. `explicit_time()`: true if it depends on t by itself.
+//  4. `potential(t, motions)`: its energy if it has one, else 0.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gyrod/rigid/body.hpp"
+
+namespace gyrod {
+
+inline constexpr int ground = -1;
+inline constexpr int max_directions = 24; // of a body's state, in any formulation
+using BodyDual = Dual<max_directions>;
+
+template <class S> struct Point {
+  Vec3<S> x, v;
+};
+
+// A body point (given in body axes) or a fixed point of space.
+template <class S> Point<S> point_of(const BodyMotion<S>* motions, int body, const Vec3<double>& at) {
+  if (body == ground) return {at.cast<S>(), Vec3<S>::Zero()};
+  const BodyMotion<S>& m = motions[body];
+  const Vec3<S> r = at.cast<S>();
+  return {m.x + m.R * r, m.v + m.R * m.Omega.cross(r)};
+}
+
+class ForceElement {
+public:
+  virtual ~ForceElement() = default;
+  virtual const std::vector<int>& bodies() const = 0;
+  virtual bool explicit_time() const { return false; }
+  virtual void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) = 0;
+  virtual void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) = 0;
+  virtual double potential(double, const BodyMotion<double>*) const { return 0.0; }
+};
+
+template <class Derived> class ForceBase : public ForceElement {
+public:
+  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) final { self().template act<double>(t, m, w); }
+  void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) final {
+    self().template act<BodyDual>(t, m, w);
+  }
+  const std::vector<int>& bodies() const final { return bodies_; }
+
+protected:
+  explicit ForceBase(std::initializer_list<int> bodies) {
+    for (int b : bodies)
+      if (b != ground) bodies_.push_back(b);
+  }
+
+private:
+  Derived& self() { return static_cast<Derived&>(*this); }
+  std::vector<int> bodies_;
+};
+
+// Force at a body point and torque, constant or functions of time, in body or space axes.
+class AppliedForce final : public ForceBase<AppliedForce> {
+public:
+  using Function = std::function<Vec3<double>(double)>;
+  AppliedForce(int body, Vec3<double> at, bool body_frame, bool is_torque, Vec3<double> constant, Function function)
+      : ForceBase({body}), body_(body), at_(at), body_frame_(body_frame), torque_(is_torque), constant_(constant),
+        function_(std::move(function)) {}
+  bool explicit_time() const override { return bool(function_); }
+
+  template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) {
+    const Vec3<S> value = (function_ ? function_(t) : constant_).template cast<S>();
+    const Mat3<S>& R = m[body_].R;
+    if (torque_) w[body_].torque += body_frame_ ? value : Vec3<S>(R.transpose() * value);
+    else w[body_].add(body_frame_ ? Vec3<S>(R * value) : value, at_);
+  }
+  double potential(double, const BodyMotion<double>* m) const override { // of a dead force
+    if (function_ || body_frame_ || torque_) return 0.0;
+    return -constant_.dot(point_of<double>(m, body_, at_).x);
+  }
+
+private:
+  int body_;
+  Vec3<double> at_;
+  bool body_frame_, torque_;
+  Vec3<double> constant_;
+  Function function_;
+};
+
+// Linear spring and damper along the line between two points.
+class SpringDamper final : public ForceBase<SpringDamper> {
+public:
+  SpringDamper(int a, int b, Vec3<double> at_a, Vec3<double> at_b, double stiffness, double damping, double length)
+      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(stiffness), c_(damping), length_(length) {}
+
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+    using std::sqrt;
+    const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
+    const Vec3<S> d = q.x - p.x;
+    if (length_ == 0.0) { // no direction is needed: the damper follows the whole relative velocity's component
+      const Vec3<S> F = S(k_) * d + along(d, Vec3<S>(q.v - p.v));
+      push(F, w);
+      return;
+    }
+    const S l = sqrt(d.dot(d));
+    const S rate = d.dot(q.v - p.v) / l;
+    push(Vec3<S>(d * ((S(k_) * (l - S(length_)) + S(c_) * rate) / l)), w);
+  }
+  double potential(double, const BodyMotion<double>* m) const override {
+    const double l = (point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x).norm();
+    return 0.5 * k_ * (l - length_) * (l - length_);
+  }
+
+private:
+  // Damper of a spring without length: along the line where there is one, none where the points meet.
+  template <class S> Vec3<S> along(const Vec3<S>& d, const Vec3<S>& v) const {
+    const S n = d.dot(d);
+    if (c_ == 0.0 || value_of(n) == 0.0) return Vec3<S>::Zero();
+    return d * (S(c_) * d.dot(v) / n);
+  }
+  template <class S> void push(const Vec3<S>& F, Wrench<S>* w) const {
+    if (a_ != ground) w[a_].add(F, at_a_);
+    if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
+  }
+
+  int a_, b_;
+  Vec3<double> at_a_, at_b_;
+  double k_, c_, length_;
+};
+
+// Translational bushing: stiffness and damping of the offset of two points along the axes of a (of space for ground).
+class Bushing final : public ForceBase<Bushing> {
+public:
+  Bushing(int a, int b, Vec3<double> at_a, Vec3<double> at_b, Vec3<double> stiffness, Vec3<double> damping)
+      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(stiffness), c_(damping) {}
+
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+    const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
+    const Vec3<S> d = q.x - p.x, v = q.v - p.v;
+    if (a_ == ground) {
+      w[b_].add(Vec3<S>(-(k_.cast<S>().cwiseProduct(d) + c_.cast<S>().cwiseProduct(v))), at_b_);
+      return;
+    }
+    // In the axes of a: offset u = R'd, rate u' = R'v - Omega x u; the reaction's moment about a's centre follows from
+    // the force at b's point, which lies at at_a + u in a.
+    const Mat3<S>& R = m[a_].R;
+    const Vec3<S> u = R.transpose() * d, rate = R.transpose() * v - m[a_].Omega.cross(u);
+    const Vec3<S> f = k_.cast<S>().cwiseProduct(u) + c_.cast<S>().cwiseProduct(rate);
+    const Vec3<S> F = R * f;
+    w[a_].add(F, at_a_);
+    w[a_].torque += u.cross(f);
+    if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
+  }
+  double potential(double, const BodyMotion<double>* m) const override {
+    Vec3<double> d = point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x;
+    if (a_ != ground) d = m[a_].R.transpose() * d;
+    return 0.5 * d.dot(k_.cwiseProduct(d));
+  }
+
+private:
+  int a_, b_;
+  Vec3<double> at_a_, at_b_, k_, c_;
+};
+
+// The C signature of a user force: state = position 3, R row by row 9, velocity 3 (space), Omega 3 (body);
+// wrench = force 3 (space axes, at the centre of mass), torque 3 (body axes). An optional derivative fills 6 x 18,
+// row by row.
+extern "C" {
+typedef void (*gyrod_force)(double t, const double* state, double* wrench, void* context);
+}
+
+class UserForce final : public ForceBase<UserForce> {
+public:
+  static constexpr int inputs = 18, outputs = 6;
+  using Function = std::function<void(double, const double*, double*)>;
+  UserForce(int body, Mat3<double> axes, Function force, Function derivative)
+      : ForceBase({body}), body_(body), axes_(axes), force_(std::move(force)), derivative_(std::move(derivative)) {}
+  bool explicit_time() const override { return true; }
+
+  template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) {
+    S state[inputs];
+    pack<S>(m[body_], state);
+    double x[inputs], f[outputs];
+    for (int i = 0; i < inputs; ++i) x[i] = value_of(state[i]);
+    force_(t, x, f);
+    S out[outputs];
+    for (int i = 0; i < outputs; ++i) out[i] = S(f[i]);
+    if constexpr (!std::is_same_v<S, double>) chain(t, x, f, state, out);
+    for (int i = 0; i < 3; ++i) w[body_].force[i] += out[i];
+    // back from the user's axes to the principal ones
+    w[body_].torque += axes_.cast<S>().transpose() * Vec3<S>(out[3], out[4], out[5]);
+  }
+
+private:
+  // The user's axes are R_user = R axes', Omega_user = axes Omega.
+  template <class S> void pack(const BodyMotion<S>& m, S* state) const {
+    const Mat3<S> R = m.R * axes_.cast<S>().transpose();
+    const Vec3<S> Omega = axes_.cast<S>() * m.Omega;
+    for (int i = 0; i < 3; ++i) {
+      state[i] = m.x[i], state[12 + i] = m.v[i], state[15 + i] = Omega[i];
+      for (int j = 0; j < 3; ++j) state[3 + 3 * i + j] = R(i, j);
+    }
+  }
+  // out += (d force/d state) (state - its value), in dual numbers.
+  template <class S> void chain(double t, double* x, const double* f, const S* state, S* out) {
+    double D[outputs * inputs];
+    if (derivative_) {
+      derivative_(t, x, D);
+    } else {
+      double g[outputs];
+      for (int j = 0; j < inputs; ++j) {
+        const double keep = x[j], h = 1.5e-8 * std::max(1.0, std::abs(keep));
+        x[j] = keep + h;
+        force_(t, x, g);
+        x[j] = keep;
+        for (int i = 0; i < outputs; ++i) D[i * inputs + j] = (g[i] - f[i]) / h;
+      }
+    }
+    for (int i = 0; i < outputs; ++i)
+      for (int j = 0; j < inputs; ++j) out[i] += S(D[i * inputs + j]) * (state[j] - S(value_of(state[j])));
+  }
+
+  int body_;
+  Mat3<double> axes_; // columns: principal axes in the user's axes
+  Function force_, derivative_;
+};
+
+} // namespace gyrod

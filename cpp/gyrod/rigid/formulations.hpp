@@ -1,0 +1,340 @@
+// The five formulations of the rotation of a rigid body (Lang 2010), each as one struct:
+//
+//   nq, nv          numbers of rotation coordinates q and of rotational velocities v
+//   frame           R from q
+//   spin            material angular velocity from (q, v)
+//   derivative      (q', v') from (q, v), director forces P and torque tau (body axes)
+//   project         back to the manifold; true if anything changed
+//   residual        constraint on the level of position and of velocity (largest entry)
+//
+// To add one: a struct here, its name in `with_formulation` (cpp/bind/rigid.cpp) and in equations/formulations.py.
+#pragma once
+
+#include "gyrod/rigid/body.hpp"
+
+namespace gyrod {
+
+struct FormulationOptions {
+  bool spatial = false;         // null-space forms: v is the spatial angular velocity (remark 4.6)
+  bool printed = false;         // absolute-quaternion: eq. (40) as printed instead of the exact index-0 form
+  bool polar = false;           // directors: project by the polar factor instead of Spurrier-Klumpp
+  bool fictive_moment = false;  // absolute-quaternion: I0 = half the trace instead of 0 (remark 5.3)
+  double baumgarte_omega = 0.0; // absolute forms: g'' + 2 r omega g' + omega² g = 0
+  double baumgarte_r = 0.0;
+};
+
+template <class S> Vec3<S> euler_equations(const Vec3<double>& I, const Vec3<S>& Omega, const Vec3<S>& mu) {
+  return {(mu[0] - S(I[2] - I[1]) * Omega[1] * Omega[2]) / S(I[0]),
+          (mu[1] - S(I[0] - I[2]) * Omega[2] * Omega[0]) / S(I[1]),
+          (mu[2] - S(I[1] - I[0]) * Omega[0] * Omega[1]) / S(I[2])};
+}
+
+template <int N> struct Part {
+  template <class S> static Eigen::Matrix<S, N, 1> of(const S* x) {
+    Eigen::Matrix<S, N, 1> v;
+    for (int i = 0; i < N; ++i) v[i] = x[i];
+    return v;
+  }
+  template <class S, class V> static void put(S* x, const V& v) {
+    for (int i = 0; i < N; ++i) x[i] = v[i];
+  }
+};
+
+template <class S> Mat3<S> frame_of(const S* d) {
+  Mat3<S> R;
+  for (int n = 0; n < 9; ++n) R(n % 3, n / 3) = d[n];
+  return R;
+}
+template <class S> void put_frame(S* d, const Mat3<S>& R) {
+  for (int n = 0; n < 9; ++n) d[n] = R(n % 3, n / 3);
+}
+
+struct NullspaceQuaternion { // (42)
+  static constexpr int nq = 4, nv = 3;
+
+  template <class S> static Mat3<S> frame(const S* q) { return matrix_from_quaternion<S>(Part<4>::of(q)); }
+  template <class S> static Vec3<S> spin(const S* q, const S* v, const FormulationOptions& o) {
+    const Vec3<S> w = Part<3>::of(v);
+    return o.spatial ? Vec3<S>(frame(q).transpose() * w) : w;
+  }
+  template <class S>
+  static void derivative(const Vec3<double>& I, const S* q, const S* v, const Mat3<S>& R, const Mat3<S>& P,
+                         const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
+    const Vec4<S> p = Part<4>::of(q);
+    const Vec3<S> w = Part<3>::of(v), mu = moment_of_directors<S>(R, P) + tau;
+    if (!o.spatial) {
+      const S h0 = S(0.5) * w[0], h1 = S(0.5) * w[1], h2 = S(0.5) * w[2]; // p' = p Omega/2
+      dq[0] = -(p[1] * h0 + p[2] * h1 + p[3] * h2);
+      dq[1] = p[0] * h0 + (p[2] * h2 - p[3] * h1);
+      dq[2] = p[0] * h1 + (p[3] * h0 - p[1] * h2);
+      dq[3] = p[0] * h2 + (p[1] * h1 - p[2] * h0);
+      Part<3>::put(dv, euler_equations<S>(I, w, mu));
+    } else { // omega' = R Omega'
+      Part<4>::put(dq, Vec4<S>(quaternion_nullspace_space<S>(p) * w));
+      const Vec3<S> Omega = R.transpose() * w;
+      Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(I, Omega, mu)));
+    }
+  }
+  static bool project(double* q, double*, const FormulationOptions&) { return normalise(q); }
+  static void residual(const double* q, const double*, const FormulationOptions&, double& position, double& velocity) {
+    position = 0.5 * std::abs(Part<4>::of(q).squaredNorm() - 1.0), velocity = 0.0;
+  }
+
+  static bool normalise(double* q) {
+    const double n = std::sqrt(Part<4>::of(q).squaredNorm());
+    if (std::abs(n - 1.0) < 4e-16) return false;
+    for (int i = 0; i < 4; ++i) q[i] /= n;
+    return true;
+  }
+};
+
+struct NullspaceDirectors { // (25)
+  static constexpr int nq = 9, nv = 3;
+
+  template <class S> static Mat3<S> frame(const S* q) { return frame_of(q); }
+  template <class S> static Vec3<S> spin(const S* q, const S* v, const FormulationOptions& o) {
+    const Vec3<S> w = Part<3>::of(v);
+    return o.spatial ? Vec3<S>(frame(q).transpose() * w) : w;
+  }
+  template <class S>
+  static void derivative(const Vec3<double>& I, const S*, const S* v, const Mat3<S>& R, const Mat3<S>& P,
+                         const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
+    const Vec3<S> w = Part<3>::of(v), mu = moment_of_directors<S>(R, P) + tau;
+    for (int n = 0; n < 3; ++n) { // d_n' = R (Omega x e_n), or omega x d_n
+      const int j = (n + 1) % 3, k = (n + 2) % 3;
+      const Vec3<S> d = o.spatial ? Vec3<S>(w.cross(R.col(n))) : Vec3<S>(R.col(j) * w[k] - R.col(k) * w[j]);
+      Part<3>::put(dq + 3 * n, d);
+    }
+    if (!o.spatial) Part<3>::put(dv, euler_equations<S>(I, w, mu));
+    else Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(I, Vec3<S>(R.transpose() * w), mu)));
+  }
+  static bool project(double* q, double*, const FormulationOptions& o) { return orthonormalise(q, o); }
+  static void residual(const double* q, const double*, const FormulationOptions&, double& position, double& velocity) {
+    const Mat3<double> R = frame_of(q), C = R * R.transpose() - Mat3<double>::Identity();
+    position = std::max({0.5 * C.diagonal().cwiseAbs().maxCoeff(), std::abs(C(0, 1)), std::abs(C(0, 2)),
+                         std::abs(C(1, 2))});
+    velocity = 0.0;
+  }
+
+  static bool orthonormalise(double* q, const FormulationOptions& o) {
+    const Mat3<double> R = frame_of(q);
+    if ((R.transpose() * R - Mat3<double>::Identity()).cwiseAbs().maxCoeff() < 1e-15) return false;
+    if (o.polar) { // Newton's iteration for the polar factor; quadratic from any drift a step can cause
+      Mat3<double> U = R;
+      for (int k = 0; k < 20; ++k) {
+        const Mat3<double> next = 0.5 * (U + U.inverse().transpose());
+        const double change = (next - U).cwiseAbs().maxCoeff();
+        U = next;
+        if (change < 1e-15) break;
+      }
+      put_frame<double>(q, U);
+    } else {
+      put_frame<double>(q, matrix_from_quaternion<double>(spurrier_klumpp<double>(R)));
+    }
+    return true;
+  }
+};
+
+struct AbsoluteQuaternion { // (40)
+  static constexpr int nq = 4, nv = 4;
+
+  template <class S> static Mat3<S> frame(const S* q) { return matrix_from_quaternion<S>(Part<4>::of(q)); }
+  template <class S> static Vec3<S> spin(const S* q, const S* v, const FormulationOptions&) {
+    const Vec4<S> w = multiply<S>(conjugate<S>(Part<4>::of(q)), Part<4>::of(v));
+    return S(2) * w.template tail<3>();
+  }
+  // psi^p of (33): forces pulled back by the Euler map, torque and the mass skew derivative 8 Q(v) I Q(v)' p.
+  template <class S>
+  static Vec4<S> generalised_force(const Vec3<double>& I, const Vec4<S>& p, const Vec4<S>& v, const Mat3<S>& P,
+                                   const Vec3<S>& tau) {
+    Vec9<S> psi_d;
+    for (int n = 0; n < 9; ++n) psi_d[n] = P(n % 3, n / 3);
+    Vec4<S> psi = euler_differential<S>(p).transpose() * psi_d;
+    psi += S(2) * multiply<S>(p, Vec4<S>(S(0), tau[0], tau[1], tau[2]));
+    const Vec4<S> u = multiply<S>(conjugate<S>(v), p);
+    return psi + S(8) * multiply<S>(v, Vec4<S>(S(0), S(I[0]) * u[1], S(I[1]) * u[2], S(I[2]) * u[3]));
+  }
+  template <class S>
+  static void derivative(const Vec3<double>& I, const S* q, const S* v, const Mat3<S>&, const Mat3<S>& P,
+                         const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
+    const Vec4<S> p = Part<4>::of(q), w = Part<4>::of(v);
+    Part<4>::put(dq, w);
+    const Vec4<S> psi = generalised_force<S>(I, p, w, P, tau);
+    const S n = p.dot(p), ww = w.dot(w);
+    S radial = -ww; // <p, v'>
+    if (o.baumgarte_omega > 0.0)
+      radial = radial - S(2.0 * o.baumgarte_r * o.baumgarte_omega) * p.dot(w) -
+               S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * (n - S(1));
+    if (o.fictive_moment) { // the full mass-constraint matrix (38) with I0 = trace/2
+      const double I0 = 0.5 * I.sum();
+      Eigen::Matrix<S, 5, 5> K = Eigen::Matrix<S, 5, 5>::Zero();
+      const Mat4<S> Q = quaternion_matrix<S>(p);
+      const double diagonal[4] = {I0, I[0], I[1], I[2]};
+      for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j)
+          for (int k = 0; k < 4; ++k) K(i, j) += S(4.0 * diagonal[k]) * Q(i, k) * Q(j, k);
+      Eigen::Matrix<S, 5, 1> b;
+      for (int i = 0; i < 4; ++i) {
+        K(i, 4) = K(4, i) = p[i];
+        b[i] = psi[i] - S(4.0 * I0) * ww * p[i];
+      }
+      b[4] = radial;
+      const Eigen::Matrix<S, 5, 1> x = K.partialPivLu().solve(b);
+      for (int i = 0; i < 4; ++i) dv[i] = x[i];
+      return;
+    }
+    const Vec4<S> m = multiply<S>(conjugate<S>(p), psi);
+    const Vec4<S> tangential = multiply<S>(p, Vec4<S>(S(0), m[1] / S(I[0]), m[2] / S(I[1]), m[3] / S(I[2])));
+    const S scale = S(0.25) / (n * n), along = o.printed ? radial : radial / n;
+    for (int i = 0; i < 4; ++i) dv[i] = scale * tangential[i] + along * p[i];
+  }
+  static bool project(double* q, double* v, const FormulationOptions&) {
+    const bool moved = NullspaceQuaternion::normalise(q);
+    const double s = Part<4>::of(q).dot(Part<4>::of(v));
+    if (std::abs(s) <= 4e-16 * Part<4>::of(v).norm()) return moved;
+    for (int i = 0; i < 4; ++i) v[i] -= s * q[i];
+    return true;
+  }
+  static void residual(const double* q, const double* v, const FormulationOptions&, double& position, double& velocity) {
+    position = 0.5 * std::abs(Part<4>::of(q).squaredNorm() - 1.0);
+    velocity = std::abs(Part<4>::of(q).dot(Part<4>::of(v)));
+  }
+};
+
+struct AbsoluteDirectors { // (23)
+  static constexpr int nq = 9, nv = 9;
+
+  template <class S> static Mat3<S> frame(const S* q) { return frame_of(q); }
+  template <class S> static Vec3<S> spin(const S* q, const S* v, const FormulationOptions&) { // (15), averaged
+    const Mat3<S> W = frame_of(q).transpose() * frame_of(v);
+    return {S(0.5) * (W(2, 1) - W(1, 2)), S(0.5) * (W(0, 2) - W(2, 0)), S(0.5) * (W(1, 0) - W(0, 1))};
+  }
+
+  // Constraint g_d (19) times nothing, G_d v and g^II, as symmetric matrices: R R', R V' + V R', 2 V V'.
+  template <class S>
+  static void derivative(const Vec3<double>& I, const S* q, const S* v, const Mat3<S>& R, const Mat3<S>& P,
+                         const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
+    const Mat3<S> V = frame_of(v);
+    for (int n = 0; n < 9; ++n) dq[n] = v[n];
+    Mat3<S> force = P; // the torque acts through half of T_d
+    for (int n = 0; n < 3; ++n) {
+      const int j = (n + 1) % 3, k = (n + 2) % 3;
+      force.col(n) += S(0.5) * (R.col(j) * tau[k] - R.col(k) * tau[j]);
+    }
+    const double E[3] = {0.5 * (I[1] + I[2] - I[0]), 0.5 * (I[2] + I[0] - I[1]), 0.5 * (I[0] + I[1] - I[2])};
+    Mat3<S> second = V * V.transpose(); // half of g^II as a symmetric matrix
+    if (o.baumgarte_omega > 0.0) {
+      const Mat3<S> rate = R * V.transpose() + V * R.transpose(), defect = R * R.transpose() - Mat3<S>::Identity();
+      second += S(o.baumgarte_r * o.baumgarte_omega) * rate + S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * defect;
+    }
+    solve<S>(E, R, force, second, dv);
+    (void)q;
+  }
+
+  // d'' = M^-1 (psi - G' lambda) with G d'' = -g^II. G' lambda is the symmetric matrix Lambda times R.
+  template <class S>
+  static void solve(const double* E, const Mat3<S>& R, const Mat3<S>& force, const Mat3<S>& second, S* dv) {
+    static constexpr int row[6] = {0, 1, 2, 0, 2, 1}, col[6] = {0, 1, 2, 1, 0, 2}; // order of (19)
+    const double smallest = std::min({E[0], E[1], E[2]}), trace = E[0] + E[1] + E[2];
+    if (smallest > 1e-9 * trace) {
+      // Schur complement: with A = M^-1 force and C = sum_n d_n d_n'/E_n, (C Lambda + Lambda C) = A R' + R A' + 2 V V'.
+      Mat3<S> A, C = Mat3<S>::Zero();
+      for (int n = 0; n < 3; ++n) {
+        A.col(n) = force.col(n) / S(E[n]);
+        C += R.col(n) * R.col(n).transpose() / S(E[n]);
+      }
+      const Mat3<S> B = A * R.transpose();
+      Eigen::Matrix<S, 6, 6> K = Eigen::Matrix<S, 6, 6>::Zero();
+      Eigen::Matrix<S, 6, 1> b;
+      for (int r = 0; r < 6; ++r) {
+        const int i = row[r], j = col[r];
+        b[r] = B(i, j) + B(j, i) + S(2) * second(i, j);
+        for (int s = 0; s < 6; ++s) {
+          const int k = row[s], l = col[s];
+          // (C L + L C)_ij for the unit symmetric L with ones at (k, l), (l, k)
+          if (l == j) K(r, s) += C(i, k);
+          if (k == i) K(r, s) += C(l, j);
+          if (k != l) {
+            if (k == j) K(r, s) += C(i, l);
+            if (l == i) K(r, s) += C(k, j);
+          }
+        }
+      }
+      const Eigen::Matrix<S, 6, 1> x = K.partialPivLu().solve(b);
+      Mat3<S> L;
+      for (int s = 0; s < 6; ++s) L(row[s], col[s]) = L(col[s], row[s]) = x[s];
+      for (int n = 0; n < 3; ++n) {
+        const Vec3<S> a = A.col(n) - L * R.col(n) / S(E[n]);
+        Part<3>::put(dv + 3 * n, a);
+      }
+      return;
+    }
+    // A flat or slender body has a singular M_d: the whole matrix of (23).
+    Eigen::Matrix<S, 15, 15> K = Eigen::Matrix<S, 15, 15>::Zero();
+    Eigen::Matrix<S, 15, 1> b;
+    for (int n = 0; n < 3; ++n)
+      for (int i = 0; i < 3; ++i) {
+        K(3 * n + i, 3 * n + i) = S(E[n]);
+        b[3 * n + i] = force(i, n);
+      }
+    for (int r = 0; r < 6; ++r) {
+      const int i = row[r], j = col[r];
+      for (int n = 0; n < 3; ++n) {
+        K(9 + r, 3 * n + i) += S(i == j ? 0.5 : 1.0) * R(j, n);
+        K(9 + r, 3 * n + j) += S(i == j ? 0.5 : 1.0) * R(i, n);
+      }
+      b[9 + r] = S(i == j ? -1.0 : -2.0) * second(i, j);
+    }
+    K.template block<9, 6>(0, 9) = K.template block<6, 9>(9, 0).transpose();
+    const Eigen::Matrix<S, 15, 1> x = K.partialPivLu().solve(b);
+    for (int n = 0; n < 9; ++n) dv[n] = x[n];
+  }
+
+  static bool project(double* q, double* v, const FormulationOptions& o) {
+    const bool moved = NullspaceDirectors::orthonormalise(q, o);
+    const Mat3<double> R = frame_of(q), V = frame_of(v), tangent = R * skew<double>(spin<double>(q, v, o));
+    if ((tangent - V).cwiseAbs().maxCoeff() <= 1e-15 * V.cwiseAbs().maxCoeff()) return moved;
+    put_frame<double>(v, tangent);
+    return true;
+  }
+  static void residual(const double* q, const double* v, const FormulationOptions& o, double& position,
+                       double& velocity) {
+    NullspaceDirectors::residual(q, v, o, position, velocity);
+    const Mat3<double> R = frame_of(q), V = frame_of(v), C = R * V.transpose() + V * R.transpose();
+    velocity = std::max({0.5 * C.diagonal().cwiseAbs().maxCoeff(), std::abs(C(0, 1)), std::abs(C(0, 2)),
+                         std::abs(C(1, 2))});
+  }
+};
+
+struct EulerAngles { // (66), sequence 3-1-3
+  static constexpr int nq = 3, nv = 3;
+
+  template <class S> static Mat3<S> frame(const S* q) {
+    using std::cos, std::sin;
+    const S c1 = cos(q[0]), s1 = sin(q[0]), c2 = cos(q[1]), s2 = sin(q[1]), c3 = cos(q[2]), s3 = sin(q[2]);
+    Mat3<S> R;
+    R << c1 * c3 - s1 * c2 * s3, -c1 * s3 - s1 * c2 * c3, s1 * s2, //
+        s1 * c3 + c1 * c2 * s3, -s1 * s3 + c1 * c2 * c3, -c1 * s2, //
+        s2 * s3, s2 * c3, c2;
+    return R;
+  }
+  template <class S> static Vec3<S> spin(const S*, const S* v, const FormulationOptions&) { return Part<3>::of(v); }
+  template <class S>
+  static void derivative(const Vec3<double>& I, const S* q, const S* v, const Mat3<S>& R, const Mat3<S>& P,
+                         const Vec3<S>& tau, const FormulationOptions&, S* dq, S* dv) {
+    using std::cos, std::sin;
+    const Vec3<S> w = Part<3>::of(v), mu = moment_of_directors<S>(R, P) + tau;
+    const S s2 = sin(q[1]), c2 = cos(q[1]), s3 = sin(q[2]), c3 = cos(q[2]);
+    const S first = (s3 * w[0] + c3 * w[1]) / s2;
+    dq[0] = first;
+    dq[1] = c3 * w[0] - s3 * w[1];
+    dq[2] = w[2] - c2 * first;
+    Part<3>::put(dv, euler_equations<S>(I, w, mu));
+  }
+  static bool project(double*, double*, const FormulationOptions&) { return false; }
+  static void residual(const double*, const double*, const FormulationOptions&, double& position, double& velocity) {
+    position = velocity = 0.0;
+  }
+};
+
+} // namespace gyrod

@@ -1,0 +1,159 @@
+"""How a model is checked: every problem is one sentence, and all of them are raised at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check
+
+Array = NDArray[np.float64]
+T = TypeVar("T")
+
+#: The name of what does not move.
+GROUND = "ground"
+#: Larger numbers are refused: products of three of them must not overflow.
+LARGEST = 1e100
+
+_SHAPES = {(): "a number", (3,): "three numbers", (4,): "four numbers", (3, 3): "a 3x3 matrix"}
+
+
+class ModelError(ValueError):
+    """A model that cannot be: ``problems`` holds one sentence for each fault that was found.
+
+    >>> print(ModelError(["mass is negative.", "inertia is missing."]))
+    2 problems:
+    - mass is negative.
+    - inertia is missing.
+    """
+
+    def __init__(self, problems: str | Iterable[str]) -> None:
+        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        if len(self.problems) == 1:
+            return self.problems[0]
+        return "\n- ".join([f"{len(self.problems)} problems:", *self.problems])
+
+
+class Problems:
+    """Collects the sentences of failed checks; ``owner`` opens each of them."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self.sentences: list[str] = []
+
+    def add(self, sentence: str, owner: str | None = None) -> None:
+        """Note a sentence, of this owner unless another one is named."""
+        self.sentences.append(f"{self.owner if owner is None else owner}: {sentence}")
+
+    def check(self, function: Callable[..., T], *args: Any) -> T | None:
+        """Return what the check returns, or note its complaint and return None."""
+        try:
+            return function(*args)
+        except ValueError as error:
+            self.add(str(error))
+            return None
+
+    def finish(self) -> None:
+        """Raise one error with all that was noted, if anything was."""
+        if self.sentences:
+            raise ModelError(self.sentences)
+
+
+class Description:
+    """Base of everything a model is made of: frozen, checked when made, equal by value."""
+
+    def _set(self, **values: Any) -> None:
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
+        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+
+    def __hash__(self) -> int:
+        return hash((type(self), getattr(self, "name", None)))
+
+
+def _same(x: Any, y: Any) -> bool:
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return bool(np.array_equal(x, y))
+    return bool(x == y)
+
+
+# --- checks of single values -----------------------------------------------------------------------------------------
+
+
+def numbers(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
+    """Return a read-only copy that has exactly one of the shapes and holds finite numbers."""
+    wanted = " or ".join(_SHAPES[shape] for shape in shapes)
+    try:
+        raw = np.asarray(value)
+        if raw.dtype.kind == "O":  # fractions, long integers; None would become NaN without a word
+            raw = np.array([float(x) for x in raw.ravel()]).reshape(raw.shape)
+        elif raw.dtype.kind not in "iuf":
+            raise TypeError
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{field} must be {wanted}, got {shown(value)}.") from None
+    if raw.shape not in shapes:
+        raise ValueError(f"{field} must be {wanted}, got {shown(value)} of shape {raw.shape}.")
+    with np.errstate(over="ignore"):
+        result = np.array(raw, dtype=float)
+    _check.finite(field, result)
+    if np.max(np.abs(result)) > LARGEST:
+        raise ValueError(f"{field} = {shown(value)} is too large; numbers up to {LARGEST:g} are allowed.")
+    result.flags.writeable = False
+    return result
+
+
+def vector(field: str, value: ArrayLike) -> Array:
+    """Return three finite numbers."""
+    return numbers(field, value, (3,))
+
+
+def positive(field: str, value: ArrayLike) -> float:
+    """Return a number > 0."""
+    return _check.positive(field, numbers(field, value, ()))
+
+
+def not_negative(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
+    """Return numbers >= 0."""
+    result = numbers(field, value, *(shapes or ((),)))
+    if np.any(result < 0.0):
+        raise ValueError(f"{field} must not be negative, got {shown(value)}.")
+    return result
+
+
+def new_name(name: object) -> str:
+    """Return a name that something may bear."""
+    if not isinstance(name, str) or not name.strip() or name == GROUND or "/" in name:
+        raise ValueError(f"name = {shown(name)} is no name; it must be a non-empty string without '/', not 'ground'.")
+    return str(name)
+
+
+def optional_name(name: object) -> str | None:
+    """Return a name or None."""
+    return None if name is None else new_name(name)
+
+
+def reference(field: str, name: object) -> str:
+    """Return the name of a body (or "ground"); whether the body exists is for the system to say."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"{field} must be the name of a body, got {shown(name)}.")
+    return str(name)
+
+
+def shown(value: object) -> str:
+    """Short text of a value: vectors of numbers as (1, 2, 3), all else by its repr."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f" and value.size <= 4:
+        return f"({', '.join(f'{x:.12g}' for x in value)})"
+    text = repr(value) if isinstance(value, str) else " ".join(repr(value).split())
+    return text if len(text) <= 100 else f"{text[:97]}..."

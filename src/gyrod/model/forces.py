@@ -1,0 +1,375 @@
+"""Forces: ready-made elements, Python functions and C functions."""
+
+from __future__ import annotations
+
+import ctypes
+from _ctypes import CFuncPtr
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check, rotations
+from gyrod.model.errors import Description, Problems, not_negative, optional_name, reference, shown, vector
+from gyrod.rotations.conversions import spurrier_klumpp
+
+Array = NDArray[np.float64]
+#: A vector of three numbers, or a function of time that returns one.
+Vector = ArrayLike | Callable[[float], ArrayLike]
+
+_ORIGIN = (0.0, 0.0, 0.0)
+
+
+class ForceLaw(Description, ABC):
+    """Base of all that acts on bodies.
+
+    Rules for a new force:
+
+    1. It is a frozen class here with a ``name`` (or None) and ``bodies``; points of bodies are given from the centre
+       of mass in body axes, points of "ground" in space axes. It computes nothing.
+    2. Its mechanics is one file of the core: force and torque of each body, their derivatives, and energy if it has.
+    3. It joins `FORCES`, over which the property tests run.
+    """
+
+    @property
+    @abstractmethod
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the bodies it acts on, "ground" among them."""
+
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        kind, name = type(self).__name__, getattr(self, "name", None)
+        if name is not None:
+            return f"{kind} {shown(name)}"
+        return f"{kind}({', '.join(map(shown, self.bodies))})"
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Force(ForceLaw):
+    """A force, constant or a function of time, at the point ``at`` of a body (body axes, from the centre of mass).
+
+    ``frame`` says in which axes the force is given: "space", or "body", in which case it turns with the body.
+    """
+
+    body: str
+    #: (3,), or a function of time.
+    force: Any
+    at: Array
+    frame: str
+    name: str | None
+
+    def __init__(
+        self, body: str, force: Vector, at: ArrayLike = _ORIGIN, frame: str = "space", name: str | None = None
+    ) -> None:
+        self._set(body=body, name=name)
+        problems = Problems(self.label)
+        self._set(
+            body=problems.check(reference, "body", body),
+            force=problems.check(_vector_or_function, "force", force),
+            at=problems.check(vector, "at", at),
+            frame=problems.check(_check.choice, "frame", frame, rotations.FRAMES),
+            name=problems.check(optional_name, name),
+        )
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The body."""
+        return (self.body,)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Torque(ForceLaw):
+    """A torque on a body, constant or a function of time, in body or in space axes."""
+
+    body: str
+    #: (3,), or a function of time.
+    torque: Any
+    frame: str
+    name: str | None
+
+    def __init__(self, body: str, torque: Vector, frame: str = "body", name: str | None = None) -> None:
+        self._set(body=body, name=name)
+        problems = Problems(self.label)
+        self._set(
+            body=problems.check(reference, "body", body),
+            torque=problems.check(_vector_or_function, "torque", torque),
+            frame=problems.check(_check.choice, "frame", frame, rotations.FRAMES),
+            name=problems.check(optional_name, name),
+        )
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The body."""
+        return (self.body,)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class SpringDamper(ForceLaw):
+    """Spring and damper along the line between two points: tension k (l - length) + c l'.
+
+    ``at_a`` and ``at_b`` are in body axes from the centre of mass, in space axes for "ground". ``length=None`` is the
+    distance at the start: no force there.
+    """
+
+    a: str
+    b: str
+    at_a: Array
+    at_b: Array
+    stiffness: float
+    damping: float
+    length: float | None
+    name: str | None
+
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        at_a: ArrayLike = _ORIGIN,
+        at_b: ArrayLike = _ORIGIN,
+        *,
+        stiffness: float,
+        damping: float = 0.0,
+        length: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._set(a=a, b=b, name=name)
+        problems = Problems(self.label)
+        self._set(
+            a=problems.check(reference, "a", a),
+            b=problems.check(reference, "b", b),
+            at_a=problems.check(vector, "at_a", at_a),
+            at_b=problems.check(vector, "at_b", at_b),
+            stiffness=problems.check(_scalar, "stiffness", stiffness),
+            damping=problems.check(_scalar, "damping", damping),
+            length=None if length is None else problems.check(_scalar, "length", length),
+            name=problems.check(optional_name, name),
+        )
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Both ends."""
+        return (self.a, self.b)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Bushing(ForceLaw):
+    """Translational bushing: pulls a point of b to a point of a, with stiffness and damping along the axes of a.
+
+    One number serves all three axes (those of space if a is "ground"); the force is zero where the points coincide.
+    """
+
+    a: str
+    b: str
+    at_a: Array
+    at_b: Array
+    #: (3,).
+    stiffness: Array
+    #: (3,).
+    damping: Array
+    name: str | None
+
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        at_a: ArrayLike = _ORIGIN,
+        at_b: ArrayLike = _ORIGIN,
+        *,
+        stiffness: ArrayLike,
+        damping: ArrayLike = 0.0,
+        name: str | None = None,
+    ) -> None:
+        self._set(a=a, b=b, name=name)
+        problems = Problems(self.label)
+        self._set(
+            a=problems.check(reference, "a", a),
+            b=problems.check(reference, "b", b),
+            at_a=problems.check(vector, "at_a", at_a),
+            at_b=problems.check(vector, "at_b", at_b),
+            stiffness=problems.check(_per_axis, "stiffness", stiffness),
+            damping=problems.check(_per_axis, "damping", damping),
+            name=problems.check(optional_name, name),
+        )
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Both ends."""
+        return (self.a, self.b)
+
+
+@dataclass(frozen=True, eq=False)
+class BodyState:
+    """What a user force is told about its body."""
+
+    #: Centre of mass in space, (3,).
+    position: Array
+    #: Rotation matrix, body to space, (3, 3).
+    matrix: Array
+    #: Of the centre of mass in space, (3,).
+    velocity: Array
+    #: Angular velocity in body axes, (3,).
+    Omega: Array
+
+    @cached_property
+    def quaternion(self) -> Array:
+        """Unit quaternion, scalar first, p0 >= 0, (4,); computed when asked for."""
+        return spurrier_klumpp(self.matrix)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class UserForce(ForceLaw):
+    """A Python function as force.
+
+    ``function(t, state)`` gets a `BodyState` and returns the force at the centre of mass in space axes and the torque
+    in body axes: two times three numbers, or six in a row. ``derivative(t, state)``, for stiff methods, returns the
+    (6, 18) derivative with respect to position (3), matrix (9, row by row), velocity (3) and Omega (3); without it
+    finite differences are taken.
+    """
+
+    body: str
+    function: Callable[[float, BodyState], Any]
+    derivative: Callable[[float, BodyState], Any] | None
+    name: str | None
+
+    def __init__(
+        self,
+        body: str,
+        function: Callable[[float, BodyState], Any],
+        derivative: Callable[[float, BodyState], Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._set(body=body, name=name)
+        problems = Problems(self.label)
+        self._set(
+            body=problems.check(reference, "body", body),
+            function=problems.check(_function, "function", function),
+            derivative=None if derivative is None else problems.check(_function, "derivative", derivative),
+            name=problems.check(optional_name, name),
+        )
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The body."""
+        return (self.body,)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class CForce(ForceLaw):
+    """A C function as force: ``void f(double t, const double* state, double* wrench, void* context)``.
+
+    ``state`` is position (3, space), rotation matrix (9, row by row), velocity (3, space), Omega (3, body); ``wrench``
+    takes the force at the centre of mass (3, space) and the torque (3, body). ``derivative`` has the same signature
+    and fills the (6, 18) derivative with respect to the state, row by row. Each is an address, a ctypes function or
+    an object with ``.address`` (``numba.cfunc``). ``context`` is an address, an array or a ctypes object. What is
+    given stays alive as long as this description.
+    """
+
+    body: str
+    address: int
+    #: Address, 0 for none.
+    context: int
+    #: Address, 0 for none.
+    derivative: int
+    name: str | None
+
+    def __init__(
+        self, body: str, address: Any, context: Any = None, derivative: Any = None, name: str | None = None
+    ) -> None:
+        self._set(body=body, name=name)
+        problems = Problems(self.label)
+        self._set(
+            body=problems.check(reference, "body", body),
+            address=problems.check(_function_address, "address", address),
+            context=problems.check(_data_address, "context", context),
+            derivative=problems.check(_function_address, "derivative", derivative, 0),
+            name=problems.check(optional_name, name),
+        )
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The body."""
+        return (self.body,)
+
+
+#: All forces.
+FORCES: tuple[type[ForceLaw], ...] = (Force, Torque, SpringDamper, Bushing, UserForce, CForce)
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _vector_or_function(field: str, value: Any) -> Any:
+    return value if callable(value) else vector(field, value)
+
+
+def _function(field: str, value: Any) -> Any:
+    if not callable(value):
+        raise ValueError(f"{field} must be a function of time and state, got {shown(value)}.")
+    return value
+
+
+def _scalar(field: str, value: Any) -> float:
+    return float(not_negative(field, value))
+
+
+def _per_axis(field: str, value: Any) -> Array:
+    result = np.full(3, not_negative(field, value, (), (3,)))
+    result.flags.writeable = False
+    return result
+
+
+class _Address(int):
+    """An address that keeps alive what lies there."""
+
+    owner: Any
+
+    def __new__(cls, value: int, owner: Any) -> _Address:
+        address = super().__new__(cls, value)
+        address.owner = owner
+        return address
+
+
+def _function_address(field: str, value: Any, smallest: int = 1) -> int:
+    if isinstance(value, _Address) and value >= smallest:
+        return value
+    found = getattr(value, "address", value)
+    if value is None and smallest == 0:
+        found = 0
+    if isinstance(value, CFuncPtr):
+        found = ctypes.cast(value, ctypes.c_void_p).value
+    return _address(field, found, value, "a C function: its address, a ctypes function or a numba.cfunc", smallest)
+
+
+def _data_address(field: str, value: Any) -> int:
+    if isinstance(value, _Address):
+        return value
+    found = value
+    if value is None:
+        found = 0
+    elif isinstance(value, np.ndarray):
+        found = value.ctypes.data
+    elif isinstance(value, ctypes.c_void_p):
+        found = value.value or 0
+    elif isinstance(value, ctypes._Pointer):
+        found = ctypes.cast(value, ctypes.c_void_p).value or 0
+    elif isinstance(value, (ctypes.Structure, ctypes.Union, ctypes.Array, ctypes._SimpleCData)):
+        found = ctypes.addressof(value)
+    return _address(field, found, value, "an address, an array or a ctypes object", 0)
+
+
+def _address(field: str, found: Any, owner: Any, wanted: str, smallest: int) -> int:
+    whole = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
+    if not whole or not smallest <= found < 2 ** (8 * ctypes.sizeof(ctypes.c_void_p)):
+        raise ValueError(f"{field} must be {wanted}, got {shown(owner)}.")
+    return _Address(int(found), owner)
