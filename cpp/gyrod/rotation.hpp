@@ -88,9 +88,17 @@ template <class S> Eigen::Matrix<S, 4, 9> euler_differential_pinv(const Vec4<S>&
   return factor * euler_differential<S>(p).transpose() / (S(4) * n);
 }
 
-template <class S> Mat3<S> matrix_from_quaternion(const Vec4<S>& p) { // |p| = 1; stretched otherwise
-  const Vec9<S> d = euler_map<S>(p);
-  return Eigen::Map<const Mat3<S>>(d.data()); // column major: the directors are the columns
+template <class S> Mat3<S> matrix_from_quaternion(const Vec4<S>& p) { // (L 27, 28); |p| = 1, stretched otherwise
+  const S ww = p[0] * p[0], xx = p[1] * p[1], yy = p[2] * p[2], zz = p[3] * p[3];
+  const S two_w = p[0] + p[0], two_x = p[1] + p[1], two_y = p[2] + p[2];
+  const S wx = two_w * p[1], wy = two_w * p[2], wz = two_w * p[3];
+  const S xy = two_x * p[2], xz = two_x * p[3], yz = two_y * p[3];
+  const S a = ww - zz, b = ww + zz, c = xx - yy, e = xx + yy;
+  Mat3<S> R;
+  R << a + c, xy - wz, xz + wy, //
+      xy + wz, a - c, yz - wx,  //
+      xz - wy, yz + wx, b - e;
+  return R;
 }
 
 // Spurrier-Klumpp extraction (L, section 6), p0 >= 0, normalised.

@@ -92,7 +92,7 @@ private:
     fresh_ = false;
   }
 
-  // Sum of the first stages; the loop over stages is outside because a third of the weights are zero.
+  // Weighted sum of the first `count` stages; the outer loop is over stages because many weights are zero.
   void weighted(const double* weights, int count, double* sum) const {
     std::fill(sum, sum + n_, 0.0);
     for (int j = 0; j < count; ++j) {

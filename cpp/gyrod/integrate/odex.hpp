@@ -46,13 +46,15 @@ public:
     column_ = 1;
   }
 
-  // After row j > 1, whose last two entries differ by err in the norm of the tolerances.
-  Verdict judge(int j, double err) {
+  // After row j > 1, whose last two entries differ by err in the norm of the tolerances; `other` is an error that has
+  // to be small too, but need not decrease from row to row.
+  Verdict judge(int j, double err, double other = 0.0) {
     column_ = j;
     finite_ = std::isfinite(err);
     diverged_ = !finite_ || err > 1e15 || (j > 2 && err >= error_old_);
     if (diverged_) return Verdict::reject;
     error_old_ = std::max(4.0 * err, 1.0);
+    err = std::max(err, other);
     estimate(j, err);
     const bool early = j == k_ - 1 && !any_ && !rejected_; // after a rejection k - 1 is not trusted
     if (err <= 1.0 && (any_ || early || j >= k_)) return Verdict::accept;

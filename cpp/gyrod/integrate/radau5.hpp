@@ -3,9 +3,9 @@
 //
 // The stages z_i = Y_i - y satisfy z = h (A x I) F(z). In the variables w = (T^-1 x I) z the inverse of A falls into a
 // real number gamma and a pair alpha +- i beta, and an iteration costs one real and one complex system of size n.
-// Counted: an evaluation of both factors as one factorization, both solutions of an iteration as one solve; the
-// real solutions of the error estimate are not counted, as in the published code. A failed iteration counts as a
-// rejected step.
+// Counted as in the published code: the real and the complex factor together as one factorization, both solutions of
+// an iteration as one solve, those of the error estimate not at all. Unlike there, a step whose iteration fails or
+// whose matrix is singular counts as rejected.
 #pragma once
 
 #include <stdexcept>
@@ -58,7 +58,7 @@ public:
         accept(h, last, err);
         return true;
       }
-      if (fixed && jacobian_current_) return false; // a shorter step is not allowed, and a new Jacobian not at hand
+      if (fixed && jacobian_current_) return false; // neither a shorter step nor a newer Jacobian can help
       if (solved) shrink_ = first_ || !std::isfinite(err) ? 0.1 : 1.0 / quotient(err);
       if (!fixed) h *= shrink_;
       h_ = h;
@@ -142,7 +142,8 @@ private:
     }
   }
 
-  // Simplified Newton iteration. If it fails, `shrink_` is the advice for the step.
+  // Simplified Newton iteration. If it fails, `shrink_` is the advice for the step. The rate of contraction is known
+  // from the second iteration on; before, that of the last step is used, with some doubt (power 0.8).
   bool iterate(double h) {
     predict(h);
     contraction_ = std::pow(std::max(contraction_, epsilon), 0.8);

@@ -8,13 +8,15 @@ namespace gyrod {
 
 class Seulex final : public Integrator {
   static constexpr int km = 12, fixed_column = 4;
+  static constexpr double dense_slack = 10.0; // tolerance of the dense output over that of the solution, as in ODEX
   using Control = OrderControl<km>;
 
 public:
   Seulex(Equations& e, const StepOptions& o)
       : Integrator(e, o), control_({0.6, 0.93, 0.1, 4.0, 0.7, 0.9, 1.0, 4.0, 1}, sequence(), work()),
         autonomous_(e.autonomous()), reuse_(std::min(1e-4, o.rtol)), f_(n_), y_old_(n_), u_(n_), delta_(n_), g_(n_),
-        table_(std::size_t(km) * n_), kept_(std::size_t(first_kept(km + 1)) * n_) {}
+        middle_(n_), table_(std::size_t(km) * n_), derivatives_(std::size_t(km * (km + 1) / 2) * n_),
+        kept_(std::size_t(km + 1) * n_) {}
 
   bool advance() override {
     const bool fixed = options_.step > 0;
@@ -24,16 +26,12 @@ public:
       if (too_small(h)) return false;
       const bool last = t_ + 1.01 * h >= t_end_;
       if (last) h = t_end_ - t_;
-      if (fixed) {
-        if (!build(h)) return false;
+      if (fixed ? build(h) : converges(h, last)) {
+        if (!fixed) h_ = control_.accepted();
         finish(h, last);
         return true;
       }
-      if (converges(h, last)) {
-        h_ = control_.accepted();
-        finish(h, last);
-        return true;
-      }
+      if (fixed) return false; // the matrix is singular, and the step may not be changed
       h_ = control_.rejected();
       ++stats_.rejected;
       if (!current_) renew_jacobian();
@@ -50,17 +48,10 @@ public:
   // What the smooth part at the right end cannot explain, a transient at the left, is left to the highest power of
   // 1 - theta.
   void dense(double* rows) const override {
-    double e[km + 1][km + 1];
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (int j = 1; j <= columns_; ++j) differences(i, j, e[j]);
-      double rest = y_old_[i] - y_[i], sign = -1.0;
-      rows[i] = y_[i];
-      for (int m = 1; m <= km + 1; ++m, sign = -sign) {
-        double& c = rows[std::size_t(m) * n_ + i];
-        c = m <= columns_ ? extrapolated(m, e) : m == columns_ + 1 ? sign * rest : 0.0;
-        rest -= sign * c;
-      }
-    }
+    std::copy(entry(1), entry(1) + n_, rows);
+    for (int m = 1; m <= columns_; ++m) std::copy(derivative(m, m), derivative(m, m) + n_, rows + std::size_t(m) * n_);
+    std::fill(rows + std::size_t(columns_ + 1) * n_, rows + dense_rows() * n_, 0.0);
+    remainder(y_old_.data(), columns_, rows + std::size_t(columns_ + 1) * n_);
   }
 
   DenseEvaluator evaluator() const override {
@@ -87,8 +78,6 @@ private:
     for (int j = 1; j <= km; ++j) a[j] = a[j - 1] + 1.0 + 2.0 * substeps(j);
     return a;
   }
-  // The last j + 1 values of row j are kept for the dense output; row j begins at this slot.
-  static constexpr int first_kept(int j) { return (j - 1) * (j + 2) / 2; }
 
   void start() override {
     control_.start(options_.rtol, options_.max_step);
@@ -128,11 +117,12 @@ private:
         theta_ = 2.0 * reuse_;
         return false;
       }
+      const double middle = middle_error(j) / dense_slack;
       if (j == 1) continue;
       weigh(y_.data(), entry(1));
       for (std::size_t i = 0; i < n_; ++i) g_[i] = entry(1)[i] - entry(2)[i];
       columns_ = j;
-      const auto verdict = control_.judge(j, norm(g_.data()));
+      const auto verdict = control_.judge(j, norm(g_.data()), middle);
       if (verdict != Control::Verdict::go_on) return verdict == Control::Verdict::accept;
     }
   }
@@ -155,7 +145,7 @@ private:
       known = false;
       solve(delta_.data());
       for (std::size_t i = 0; i < n_; ++i) u_[i] += delta_[i];
-      if (n - m <= j) std::copy(u_.begin(), u_.end(), kept_.begin() + std::ptrdiff_t(slot(j, n - m)));
+      if (n - m <= j) std::copy(u_.begin(), u_.end(), kept_.begin() + std::ptrdiff_t(std::size_t(n - m) * n_));
       if (check && m == 1) {
         if (!contracts(hj)) return false;
         known = autonomous_;
@@ -185,11 +175,48 @@ private:
   // Aitken and Neville with an expansion in h; entry(1) is the best value.
   void extrapolate(int j) {
     std::copy(u_.begin(), u_.end(), entry(j));
-    for (int l = j; l > 1; --l) {
-      const double factor = 1.0 / (double(substeps(j)) / substeps(l - 1) - 1.0);
-      double *high = entry(l - 1), *low = entry(l);
-      for (std::size_t i = 0; i < n_; ++i) high[i] = low[i] + (low[i] - high[i]) * factor;
+    for (int l = j; l > 1; --l) combine(j, l, entry(l - 1), entry(l));
+    differentiate(j);
+  }
+
+  void combine(int j, int l, double* high, const double* low) const {
+    const double factor = 1.0 / (double(substeps(j)) / substeps(l - 1) - 1.0);
+    for (std::size_t i = 0; i < n_; ++i) high[i] = low[i] + (low[i] - high[i]) * factor;
+  }
+
+  // h^m y^(m)/m! at the end of the step for m <= j, from backward differences in row j, extrapolated.
+  void differentiate(int j) {
+    double factor = 1.0;
+    for (int m = 1; m <= j; ++m) {
+      factor *= double(substeps(j)) / m;
+      for (std::size_t i = 0; i < std::size_t(j - m + 1) * n_; ++i) kept_[i] -= kept_[i + n_];
+      for (std::size_t i = 0; i < n_; ++i) derivative(m, j)[i] = factor * kept_[i];
+      for (int l = j; l > m; --l) combine(j, l, derivative(m, l - 1), derivative(m, l));
     }
+  }
+
+  // The coefficient of (theta - 1)^(k + 1) in the dense output that starts at y.
+  void remainder(const double* y, int k, double* c) const {
+    for (std::size_t i = 0; i < n_; ++i) c[i] = y[i] - entry(1)[i];
+    double sign = -1.0;
+    for (int m = 1; m <= k; ++m, sign = -sign)
+      for (std::size_t i = 0; i < n_; ++i) c[i] -= sign * derivative(m, m)[i];
+    for (std::size_t i = 0; i < n_; ++i) c[i] *= sign;
+  }
+
+  // How far row j > 1 has moved the dense output in the middle of the step. Stiff components that follow their forcing
+  // are exact at the substeps whatever the step, so that it would grow until the solution between is lost; this stops
+  // it.
+  double middle_error(int j) {
+    constexpr double s = -0.5;
+    remainder(y_.data(), j, g_.data());
+    for (int m = j; m >= 0; --m) {
+      const double* c = m > 0 ? derivative(m, m) : entry(1);
+      for (std::size_t i = 0; i < n_; ++i) g_[i] = g_[i] * s + c[i];
+    }
+    std::swap(g_, middle_);
+    for (std::size_t i = 0; i < n_; ++i) g_[i] -= middle_[i];
+    return norm(g_.data());
   }
 
   void finish(double h, bool last) {
@@ -201,31 +228,18 @@ private:
     ++stats_.steps;
   }
 
-  // e[m] = h^m y^(m)/m! at the end of the step, component i, from row j, for m <= j.
-  void differences(std::size_t i, int j, double* e) const {
-    double v[km + 1], factor = 1.0;
-    for (int back = 0; back <= j; ++back) v[back] = kept_[slot(j, back) + i];
-    for (int m = 1; m <= j; ++m) {
-      factor *= double(substeps(j)) / m;
-      for (int back = 0; back <= j - m; ++back) v[back] -= v[back + 1];
-      e[m] = factor * v[0];
-    }
-  }
-
-  double extrapolated(int m, double (&e)[km + 1][km + 1]) const {
-    for (int j = m + 1; j <= columns_; ++j)
-      for (int l = j; l > m; --l)
-        e[l - 1][m] = e[l][m] + (e[l][m] - e[l - 1][m]) / (double(substeps(j)) / substeps(l - 1) - 1.0);
-    return e[m][m];
-  }
-
   double* entry(int j) { return table_.data() + std::size_t(j - 1) * n_; }
-  std::size_t slot(int j, int back) const { return std::size_t(first_kept(j) + back) * n_; }
+  const double* entry(int j) const { return table_.data() + std::size_t(j - 1) * n_; }
+  // m <= j: the m-th derivative from rows m to j
+  double* derivative(int m, int j) { return derivatives_.data() + std::size_t((j - 1) * j / 2 + m - 1) * n_; }
+  const double* derivative(int m, int j) const {
+    return derivatives_.data() + std::size_t((j - 1) * j / 2 + m - 1) * n_;
+  }
 
   Control control_;
   bool autonomous_, fresh_ = false, current_ = false; // f belongs to y; the Jacobian too
   double reuse_, theta_ = 0.0;
-  std::vector<double> f_, y_old_, u_, delta_, g_, table_, kept_;
+  std::vector<double> f_, y_old_, u_, delta_, g_, middle_, table_, derivatives_, kept_;
   int columns_ = fixed_column;
 };
 

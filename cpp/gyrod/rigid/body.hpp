@@ -13,6 +13,7 @@ namespace gyrod {
 struct RigidBody {
   double mass = 1.0;
   Vec3<double> moments = Vec3<double>::Ones();
+  Vec3<double> inverse_moments = Vec3<double>::Ones(); // set by the system
   bool pinned = false;
   Vec3<double> point = Vec3<double>::Zero(); // of space
   Vec3<double> arm = Vec3<double>::Zero();
@@ -30,11 +31,16 @@ template <class S> struct Wrench {
   Vec3<S> force;
   Mat3<S> directors;
   Vec3<S> torque;
+  bool loaded; // directors may differ from zero
 
-  void clear() { force.setZero(), directors.setZero(), torque.setZero(); }
+  void clear() { force.setZero(), directors.setZero(), torque.setZero(), loaded = false; }
+  void add_moment(const Vec3<S>& F, const Vec3<double>& at) {
+    for (int n = 0; n < 3; ++n) directors.col(n) += F * S(at[n]);
+    loaded = true;
+  }
   void add(const Vec3<S>& F, const Vec3<double>& at) {
     force += F;
-    for (int n = 0; n < 3; ++n) directors.col(n) += F * S(at[n]);
+    add_moment(F, at);
   }
 };
 

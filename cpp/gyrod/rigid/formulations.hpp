@@ -3,7 +3,8 @@
 //   nq, nv          numbers of rotation coordinates q and of rotational velocities v
 //   frame           R from q
 //   spin            material angular velocity from (q, v)
-//   derivative      (q', v') from (q, v), director forces P and torque tau (body axes)
+//   wants_directors whether `derivative` takes director forces P and torque tau, or the moment mu in body axes
+//   derivative      (q', v') from (q, v) and these
 //   project         back to the manifold; true if anything changed
 //   residual        constraint on the level of position and of velocity (largest entry)
 //
@@ -23,10 +24,11 @@ struct FormulationOptions {
   double baumgarte_r = 0.0;
 };
 
-template <class S> Vec3<S> euler_equations(const Vec3<double>& I, const Vec3<S>& Omega, const Vec3<S>& mu) {
-  return {(mu[0] - S(I[2] - I[1]) * Omega[1] * Omega[2]) / S(I[0]),
-          (mu[1] - S(I[0] - I[2]) * Omega[2] * Omega[0]) / S(I[1]),
-          (mu[2] - S(I[1] - I[0]) * Omega[0] * Omega[1]) / S(I[2])};
+template <class S> Vec3<S> euler_equations(const RigidBody& b, const Vec3<S>& Omega, const Vec3<S>& mu) {
+  const Vec3<double>&I = b.moments, &J = b.inverse_moments;
+  return {(mu[0] - S(I[2] - I[1]) * Omega[1] * Omega[2]) * S(J[0]),
+          (mu[1] - S(I[0] - I[2]) * Omega[2] * Omega[0]) * S(J[1]),
+          (mu[2] - S(I[1] - I[0]) * Omega[0] * Omega[1]) * S(J[2])};
 }
 
 template <int N> struct Part {
@@ -51,6 +53,7 @@ template <class S> void put_frame(S* d, const Mat3<S>& R) {
 
 struct NullspaceQuaternion { // (42)
   static constexpr int nq = 4, nv = 3;
+  static constexpr bool wants_directors = false;
 
   template <class S> static Mat3<S> frame(const S* q) { return matrix_from_quaternion<S>(Part<4>::of(q)); }
   template <class S> static Vec3<S> spin(const S* q, const S* v, const FormulationOptions& o) {
@@ -58,21 +61,21 @@ struct NullspaceQuaternion { // (42)
     return o.spatial ? Vec3<S>(frame(q).transpose() * w) : w;
   }
   template <class S>
-  static void derivative(const Vec3<double>& I, const S* q, const S* v, const Mat3<S>& R, const Mat3<S>& P,
-                         const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
+  static void derivative(const RigidBody& b, const S* q, const S* v, const Mat3<S>& R, const Vec3<S>& mu,
+                         const FormulationOptions& o, S* dq, S* dv) {
     const Vec4<S> p = Part<4>::of(q);
-    const Vec3<S> w = Part<3>::of(v), mu = moment_of_directors<S>(R, P) + tau;
+    const Vec3<S> w = Part<3>::of(v);
     if (!o.spatial) {
       const S h0 = S(0.5) * w[0], h1 = S(0.5) * w[1], h2 = S(0.5) * w[2]; // p' = p Omega/2
       dq[0] = -(p[1] * h0 + p[2] * h1 + p[3] * h2);
       dq[1] = p[0] * h0 + (p[2] * h2 - p[3] * h1);
       dq[2] = p[0] * h1 + (p[3] * h0 - p[1] * h2);
       dq[3] = p[0] * h2 + (p[1] * h1 - p[2] * h0);
-      Part<3>::put(dv, euler_equations<S>(I, w, mu));
+      Part<3>::put(dv, euler_equations<S>(b, w, mu));
     } else { // omega' = R Omega'
       Part<4>::put(dq, Vec4<S>(quaternion_nullspace_space<S>(p) * w));
       const Vec3<S> Omega = R.transpose() * w;
-      Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(I, Omega, mu)));
+      Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(b, Omega, mu)));
     }
   }
   static bool project(double* q, double*, const FormulationOptions&) { return normalise(q); }
@@ -90,6 +93,7 @@ struct NullspaceQuaternion { // (42)
 
 struct NullspaceDirectors { // (25)
   static constexpr int nq = 9, nv = 3;
+  static constexpr bool wants_directors = false;
 
   template <class S> static Mat3<S> frame(const S* q) { return frame_of(q); }
   template <class S> static Vec3<S> spin(const S* q, const S* v, const FormulationOptions& o) {
@@ -97,16 +101,16 @@ struct NullspaceDirectors { // (25)
     return o.spatial ? Vec3<S>(frame(q).transpose() * w) : w;
   }
   template <class S>
-  static void derivative(const Vec3<double>& I, const S*, const S* v, const Mat3<S>& R, const Mat3<S>& P,
-                         const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
-    const Vec3<S> w = Part<3>::of(v), mu = moment_of_directors<S>(R, P) + tau;
+  static void derivative(const RigidBody& b, const S*, const S* v, const Mat3<S>& R, const Vec3<S>& mu,
+                         const FormulationOptions& o, S* dq, S* dv) {
+    const Vec3<S> w = Part<3>::of(v);
     for (int n = 0; n < 3; ++n) { // d_n' = R (Omega x e_n), or omega x d_n
       const int j = (n + 1) % 3, k = (n + 2) % 3;
       const Vec3<S> d = o.spatial ? Vec3<S>(w.cross(R.col(n))) : Vec3<S>(R.col(j) * w[k] - R.col(k) * w[j]);
       Part<3>::put(dq + 3 * n, d);
     }
-    if (!o.spatial) Part<3>::put(dv, euler_equations<S>(I, w, mu));
-    else Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(I, Vec3<S>(R.transpose() * w), mu)));
+    if (!o.spatial) Part<3>::put(dv, euler_equations<S>(b, w, mu));
+    else Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(b, Vec3<S>(R.transpose() * w), mu)));
   }
   static bool project(double* q, double*, const FormulationOptions& o) { return orthonormalise(q, o); }
   static void residual(const double* q, const double*, const FormulationOptions&, double& position, double& velocity) {
@@ -137,6 +141,7 @@ struct NullspaceDirectors { // (25)
 
 struct AbsoluteQuaternion { // (40)
   static constexpr int nq = 4, nv = 4;
+  static constexpr bool wants_directors = true;
 
   template <class S> static Mat3<S> frame(const S* q) { return matrix_from_quaternion<S>(Part<4>::of(q)); }
   template <class S> static Vec3<S> spin(const S* q, const S* v, const FormulationOptions&) {
@@ -155,8 +160,9 @@ struct AbsoluteQuaternion { // (40)
     return psi + S(8) * multiply<S>(v, Vec4<S>(S(0), S(I[0]) * u[1], S(I[1]) * u[2], S(I[2]) * u[3]));
   }
   template <class S>
-  static void derivative(const Vec3<double>& I, const S* q, const S* v, const Mat3<S>&, const Mat3<S>& P,
+  static void derivative(const RigidBody& body, const S* q, const S* v, const Mat3<S>&, const Mat3<S>& P,
                          const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
+    const Vec3<double>& I = body.moments;
     const Vec4<S> p = Part<4>::of(q), w = Part<4>::of(v);
     Part<4>::put(dq, w);
     const Vec4<S> psi = generalised_force<S>(I, p, w, P, tau);
@@ -203,6 +209,7 @@ struct AbsoluteQuaternion { // (40)
 
 struct AbsoluteDirectors { // (23)
   static constexpr int nq = 9, nv = 9;
+  static constexpr bool wants_directors = true;
 
   template <class S> static Mat3<S> frame(const S* q) { return frame_of(q); }
   template <class S> static Vec3<S> spin(const S* q, const S* v, const FormulationOptions&) { // (15), averaged
@@ -210,10 +217,11 @@ struct AbsoluteDirectors { // (23)
     return {S(0.5) * (W(2, 1) - W(1, 2)), S(0.5) * (W(0, 2) - W(2, 0)), S(0.5) * (W(1, 0) - W(0, 1))};
   }
 
-  // Constraint g_d (19) times nothing, G_d v and g^II, as symmetric matrices: R R', R V' + V R', 2 V V'.
+  // The constraint (19), its rate and g^II as symmetric matrices: R R' - 1, R V' + V R', 2 V V'.
   template <class S>
-  static void derivative(const Vec3<double>& I, const S* q, const S* v, const Mat3<S>& R, const Mat3<S>& P,
+  static void derivative(const RigidBody& body, const S*, const S* v, const Mat3<S>& R, const Mat3<S>& P,
                          const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
+    const Vec3<double>& I = body.moments;
     const Mat3<S> V = frame_of(v);
     for (int n = 0; n < 9; ++n) dq[n] = v[n];
     Mat3<S> force = P; // the torque acts through half of T_d
@@ -228,7 +236,6 @@ struct AbsoluteDirectors { // (23)
       second += S(o.baumgarte_r * o.baumgarte_omega) * rate + S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * defect;
     }
     solve<S>(E, R, force, second, dv);
-    (void)q;
   }
 
   // d'' = M^-1 (psi - G' lambda) with G d'' = -g^II. G' lambda is the symmetric matrix Lambda times R.
@@ -308,6 +315,7 @@ struct AbsoluteDirectors { // (23)
 
 struct EulerAngles { // (66), sequence 3-1-3
   static constexpr int nq = 3, nv = 3;
+  static constexpr bool wants_directors = false;
 
   template <class S> static Mat3<S> frame(const S* q) {
     using std::cos, std::sin;
@@ -320,16 +328,16 @@ struct EulerAngles { // (66), sequence 3-1-3
   }
   template <class S> static Vec3<S> spin(const S*, const S* v, const FormulationOptions&) { return Part<3>::of(v); }
   template <class S>
-  static void derivative(const Vec3<double>& I, const S* q, const S* v, const Mat3<S>& R, const Mat3<S>& P,
-                         const Vec3<S>& tau, const FormulationOptions&, S* dq, S* dv) {
-    using std::cos, std::sin;
-    const Vec3<S> w = Part<3>::of(v), mu = moment_of_directors<S>(R, P) + tau;
-    const S s2 = sin(q[1]), c2 = cos(q[1]), s3 = sin(q[2]), c3 = cos(q[2]);
-    const S first = (s3 * w[0] + c3 * w[1]) / s2;
+  static void derivative(const RigidBody& b, const S* q, const S* v, const Mat3<S>& R, const Vec3<S>& mu,
+                         const FormulationOptions&, S* dq, S* dv) {
+    using std::sin;
+    const Vec3<S> w = Part<3>::of(v);
+    // The last row of R is (s2 s3, s2 c3, c2): T_theta without further sines.
+    const S s2 = sin(q[1]), first = (R(2, 0) * w[0] + R(2, 1) * w[1]) / (s2 * s2);
     dq[0] = first;
-    dq[1] = c3 * w[0] - s3 * w[1];
-    dq[2] = w[2] - c2 * first;
-    Part<3>::put(dv, euler_equations<S>(I, w, mu));
+    dq[1] = (R(2, 1) * w[0] - R(2, 0) * w[1]) / s2;
+    dq[2] = w[2] - R(2, 2) * first;
+    Part<3>::put(dv, euler_equations<S>(b, w, mu));
   }
   static bool project(double*, double*, const FormulationOptions&) { return false; }
   static void residual(const double*, const double*, const FormulationOptions&, double& position, double& velocity) {

@@ -35,7 +35,8 @@ public:
         dual_wrenches_(bodies_.size()), acting_(bodies_.size()) {
     std::vector<int> sizes;
     std::vector<std::pair<int, int>> links;
-    for (const RigidBody& b : bodies_) {
+    for (RigidBody& b : bodies_) {
+      b.inverse_moments = b.moments.cwiseInverse();
       offsets_.push_back(size_);
       const std::size_t n = (b.pinned ? 0 : 6) + F::nq + F::nv;
       size_ += n;
@@ -175,15 +176,22 @@ private:
   void derivative(const RigidBody& b, const S* s, const BodyMotion<S>& m, Wrench<S>& w, S* ds) const {
     const int shift = b.pinned ? 0 : 3;
     const S *q = s + shift, *v = s + 2 * shift + F::nq;
-    if (b.pinned) // about the fixed point, the resultant acts at the centre of mass
-      for (int n = 0; n < 3; ++n) w.directors.col(n) += w.force * S(b.arm[n]);
-    else
+    if (!b.pinned)
       for (int i = 0; i < 3; ++i) {
         ds[i] = m.v[i];
         ds[3 + F::nq + i] = w.force[i] / S(b.mass);
       }
-    F::template derivative<S>(b.moments, q, v, m.R, w.directors, w.torque, options_, ds + shift,
-                              ds + 2 * shift + F::nq);
+    S *dq = ds + shift, *dv = ds + 2 * shift + F::nq;
+    // About the fixed point of a pinned body the resultant acts at the centre of mass.
+    if constexpr (F::wants_directors) {
+      if (b.pinned) w.add_moment(w.force, b.arm);
+      F::template derivative<S>(b, q, v, m.R, w.directors, w.torque, options_, dq, dv);
+    } else {
+      Vec3<S> mu = w.torque;
+      if (w.loaded) mu += moment_of_directors<S>(m.R, w.directors);
+      if (b.pinned) mu += b.arm.template cast<S>().cross(m.R.transpose() * w.force);
+      F::template derivative<S>(b, q, v, m.R, mu, options_, dq, dv);
+    }
   }
 
   // Column block of the Jacobian: derivatives with respect to the state of body b.
