@@ -37,3 +37,4 @@ template <class Array, std::size_t D> Array copied(const std::vector<double>& fr
 
 void bind_rotation(nb::module_& m);
 void bind_attitude(nb::module_& m);
+void bind_rigid(nb::module_& m);

@@ -16,4 +16,5 @@ NB_MODULE(GYROD_MODULE, m) {
       "Whether this processor and operating system run x86-64-v3 code.");
   bind_rotation(m);
   bind_attitude(m);
+  bind_rigid(m);
 }

@@ -6,7 +6,8 @@
 //     and `solve` (in place). They may be called in any order after `jacobian`.
 //  3. `time_derivative` is df/dt; the default says that time does not appear explicitly.
 //  4. `project` moves y back to the manifold on which the exact solution stays and says whether it changed anything.
-//  5. No call may allocate after the first one of its kind.
+//  5. `trouble` names a reason why the solution cannot be continued from here (a coordinate singularity), or null.
+//  6. No call may allocate after the first one of its kind.
 #pragma once
 
 #include <complex>
@@ -37,6 +38,7 @@ public:
   virtual void solve(Complex*) {}
 
   virtual bool project(double, double*) { return false; }
+  virtual const char* trouble(double, const double*) const { return nullptr; }
 };
 
 } // namespace gyrod

@@ -156,12 +156,28 @@ template <int N> struct NumTraits<gyrod::Dual<N>> : NumTraits<double> {
   using Real = gyrod::Dual<N>;
   using NonInteger = gyrod::Dual<N>;
   using Nested = gyrod::Dual<N>;
-  enum { IsComplex = 0, IsInteger = 0, IsSigned = 1, RequireInitialization = 1, ReadCost = N, AddCost = N, MulCost = 3 * N };
+  enum {
+    IsComplex = 0,
+    IsInteger = 0,
+    IsSigned = 1,
+    RequireInitialization = 1,
+    ReadCost = N,
+    AddCost = N,
+    MulCost = 3 * N
+  };
 };
 template <> struct NumTraits<gyrod::Counted> : NumTraits<double> {
   using Real = gyrod::Counted;
   using NonInteger = gyrod::Counted;
   using Nested = gyrod::Counted;
-  enum { IsComplex = 0, IsInteger = 0, IsSigned = 1, RequireInitialization = 1, ReadCost = 1, AddCost = 1, MulCost = 1 };
+  enum {
+    IsComplex = 0,
+    IsInteger = 0,
+    IsSigned = 1,
+    RequireInitialization = 1,
+    ReadCost = 1,
+    AddCost = 1,
+    MulCost = 1
+  };
 };
 } // namespace Eigen

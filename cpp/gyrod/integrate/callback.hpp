@@ -29,9 +29,8 @@ public:
 
   void jacobian(double t, const double* y) override {
     if (jacobian_) {
-      Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows(n_, n_);
-      jacobian_(t, y, rows.data());
-      J_ = rows;
+      jacobian_(t, y, J_.data());
+      J_.transposeInPlace(); // it came row by row
       return;
     }
     rhs_(t, y, f0_.data());
@@ -46,32 +45,37 @@ public:
   }
 
   bool factor(double shift) override {
-    Eigen::MatrixXd A = -J_;
-    A.diagonal().array() += shift;
-    real_.compute(A);
+    A_ = -J_;
+    A_.diagonal().array() += shift;
+    real_.compute(A_);
     return regular(real_.matrixLU().diagonal().cwiseAbs());
   }
   bool factor(Complex shift) override {
-    Eigen::MatrixXcd A = -J_.cast<Complex>();
-    A.diagonal().array() += shift;
-    complex_.compute(A);
+    B_ = -J_.cast<Complex>();
+    B_.diagonal().array() += shift;
+    complex_.compute(B_);
     return regular(complex_.matrixLU().diagonal().cwiseAbs());
   }
   void solve(double* b) override {
     Eigen::Map<Eigen::VectorXd> x(b, Eigen::Index(n_));
-    x = real_.solve(x).eval();
+    a_ = real_.solve(x);
+    x = a_;
   }
   void solve(Complex* b) override {
     Eigen::Map<Eigen::VectorXcd> x(b, Eigen::Index(n_));
-    x = complex_.solve(x).eval();
+    b_ = complex_.solve(x);
+    x = b_;
   }
 
 private:
-  static bool regular(const Eigen::VectorXd& pivots) { return pivots.minCoeff() > 0.0 && pivots.allFinite(); }
+  template <class V> static bool regular(const V& pivots) { return pivots.minCoeff() > 0.0 && pivots.allFinite(); }
 
   std::size_t n_;
   Function rhs_, jacobian_;
-  Eigen::MatrixXd J_;
+  Eigen::MatrixXd J_, A_;
+  Eigen::MatrixXcd B_;
+  Eigen::VectorXd a_;
+  Eigen::VectorXcd b_;
   std::vector<double> f0_, f1_, y_;
   Eigen::PartialPivLU<Eigen::MatrixXd> real_;
   Eigen::PartialPivLU<Eigen::MatrixXcd> complex_;

@@ -15,10 +15,6 @@ public:
   Dop853(Equations& e, const StepOptions& o)
       : Integrator(e, o), k_(std::size_t(all_stages) * n_), y_old_(n_), y_new_(n_), error_(n_) {}
 
-  // The dense output needs three evaluations more in every accepted step. Without them `dense` gives the cubic
-  // Hermite interpolation.
-  bool want_dense = true;
-
   bool advance() override {
     constexpr double safety = 0.9, exponent = 1.0 / Pair::control_order, shrink = 1.0 / 0.333, grow = 1.0 / 6.0;
     const bool fixed = options_.step > 0;

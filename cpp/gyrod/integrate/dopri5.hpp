@@ -31,9 +31,9 @@ public:
       if (err <= 1.0) {
         const double fac = std::clamp(fac11 / std::pow(err_old_, beta) / safety, grow, shrink);
         err_old_ = std::max(err, 1e-4);
-        h_ = h / fac;
+        h_ = fixed ? options_.step : h / fac;
         if (rejected) h_ = std::min(h_, h);
-        t_old_ = t_, h_done_ = h;
+        t_old_ = t_;
         t_ = last ? t_end_ : t_ + h;
         std::swap(y_old_, y_);
         std::swap(y_, y_new_);
@@ -47,9 +47,7 @@ public:
     }
   }
 
-  void changed() override {
-    rhs(t_, y_.data(), f_next());
-  }
+  void changed() override { rhs(t_, y_.data(), f_next()); }
 
   std::size_t dense_rows() const override { return 1 + Pair::dense_degree; }
 
@@ -92,23 +90,28 @@ private:
       std::copy(k(stages - 1), k(stages - 1) + n_, k(0));
       fresh_ = false;
     }
-    for (int s = 1; s < stages; ++s) {
-      for (std::size_t i = 0; i < n_; ++i) {
-        double sum = 0.0;
-        for (int j = 0; j < s; ++j) sum += Pair::a[s][j] * k_[std::size_t(j) * n_ + i];
-        y_new_[i] = y_[i] + h * sum;
-      }
-      rhs(t_ + Pair::c[s] * h, y_new_.data(), k(s));
-    }
+    stage<1>(h), stage<2>(h), stage<3>(h), stage<4>(h), stage<5>(h), stage<6>(h);
+    const double* k0 = k_.data();
     for (std::size_t i = 0; i < n_; ++i) {
       double sum = 0.0;
-      for (int s = 0; s < stages; ++s) sum += Pair::e[s] * k_[std::size_t(s) * n_ + i];
+      for (int s = 0; s < stages; ++s) sum += Pair::e[s] * k0[std::size_t(s) * n_ + i];
       error_[i] = h * sum;
     }
   }
 
+  // The number of the stage is known to the compiler: the sum over the earlier ones is unrolled.
+  template <int s> void stage(double h) {
+    const double* k0 = k_.data();
+    for (std::size_t i = 0; i < n_; ++i) {
+      double sum = 0.0;
+      for (int j = 0; j < s; ++j) sum += Pair::a[s][j] * k0[std::size_t(j) * n_ + i];
+      y_new_[i] = y_[i] + h * sum;
+    }
+    rhs(t_ + Pair::c[s] * h, y_new_.data(), k(s));
+  }
+
   std::vector<double> k_, y_old_, y_new_, error_;
-  double err_old_ = 1e-4, h_done_ = 0.0;
+  double err_old_ = 1e-4;
   bool fresh_ = false;
 };
 

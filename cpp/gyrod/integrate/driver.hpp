@@ -1,6 +1,7 @@
 // The only loop: steps, projection, outputs, events, and the reasons to stop.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace gyrod {
 
-enum class Status { finished, event, underflow, not_finite, interrupted, too_many_steps };
+enum class Status { finished, event, underflow, not_finite, interrupted, too_many_steps, refused, failed };
 
 struct EventFunction {
   std::function<double(double, const double*)> g;
@@ -60,6 +61,8 @@ struct Run {
   Status status = Status::finished;
   double t_stop = 0.0, h_stop = 0.0;
   std::vector<double> y_stop;
+  std::string reason;         // of Status::refused
+  std::exception_ptr failure; // of Status::failed: what a right-hand side, an event or a tick threw
 };
 
 class Driver {
@@ -73,11 +76,17 @@ public:
     result_.trajectory.rows_per_step = integrator_.dense_rows();
     result_.trajectory.evaluator = integrator_.evaluator();
     result_.trajectory.t.push_back(t0);
-    integrator_.begin(t0, y0, t_end);
     result_.step_ends.push_back(t0);
-    for (std::size_t e = 0; e < before_.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
-    if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
-    while (result_.status == Status::finished && integrator_.t() < t_end) step();
+    integrator_.want_dense = options_.keep_dense || !options_.output.empty() || !options_.events.empty();
+    try {
+      integrator_.begin(t0, y0, t_end);
+      for (std::size_t e = 0; e < before_.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
+      if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
+      while (result_.status == Status::finished && integrator_.t() < t_end) step();
+    } catch (...) {
+      result_.failure = std::current_exception();
+      stop(Status::failed);
+    }
     result_.stats = integrator_.stats();
     result_.t_stop = result_.step_ends.back();
     result_.h_stop = integrator_.step_size();
@@ -95,12 +104,16 @@ private:
     const double t = integrator_.t();
     for (std::size_t i = 0; i < n_; ++i)
       if (!std::isfinite(integrator_.y()[i])) return stop(Status::not_finite);
-    const bool dense = options_.keep_dense || !options_.output.empty() || !options_.events.empty();
-    if (dense) {
-      integrator_.dense(rows_.data());
-      if (options_.keep_dense) result_.trajectory.rows.insert(result_.trajectory.rows.end(), rows_.begin(), rows_.end());
+    if (const char* reason = equations_.trouble(t, integrator_.y())) {
+      result_.reason = reason;
+      return stop(Status::refused);
     }
-    if (options_.keep_dense) result_.trajectory.t.push_back(t);
+    if (integrator_.want_dense) integrator_.dense(rows_.data());
+    if (options_.keep_dense) {
+      auto& rows = result_.trajectory.rows;
+      rows.insert(rows.end(), rows_.begin(), rows_.end());
+      result_.trajectory.t.push_back(t);
+    }
     if (options_.project && equations_.project(t, integrator_.y())) integrator_.changed();
     double until = t;
     if (!options_.events.empty()) until = locate_events();
@@ -125,8 +138,10 @@ private:
 
   void emit_until(double t) {
     if (options_.output.empty()) {
-      if (t == integrator_.t()) emit(t, integrator_.y());
-      else emit(t, inside(t));
+      if (t == integrator_.t())
+        emit(t, integrator_.y());
+      else
+        emit(t, inside(t));
       return;
     }
     while (next_ < options_.output.size() && options_.output[next_] <= t) {

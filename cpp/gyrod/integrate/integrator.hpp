@@ -48,6 +48,7 @@ public:
 
   void begin(double t, const double* y, double t_end) {
     t_ = t_old_ = t, t_end_ = t_end;
+    stats_ = {};
     std::copy(y, y + n_, y_.begin());
     start();
   }
@@ -57,6 +58,9 @@ public:
   virtual std::size_t dense_rows() const = 0;
   virtual void dense(double* rows) const = 0;
   virtual DenseEvaluator evaluator() const = 0;
+
+  // Set to false before `begin` if nobody will ask for dense output: methods that pay for it may then save that.
+  bool want_dense = true;
 
   double t() const { return t_; }
   double t_old() const { return t_old_; }
@@ -79,8 +83,7 @@ protected:
       for (std::size_t i = 0; i < n_; ++i)
         weights_[i] = 1.0 / (options_.atol[i] + options_.rtol * std::max(std::abs(a[i]), std::abs(b[i])));
     else
-      for (std::size_t i = 0; i < n_; ++i)
-        weights_[i] = 1.0 / (options_.scale[i] * (options_.atol[i] + options_.rtol));
+      for (std::size_t i = 0; i < n_; ++i) weights_[i] = 1.0 / (options_.scale[i] * (options_.atol[i] + options_.rtol));
   }
 
   // Root mean square of the weighted components; NaN stays NaN.

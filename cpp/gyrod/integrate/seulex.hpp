@@ -2,7 +2,8 @@
 // dense output (Hairer, Wanner II, IV.9; Hairer, Ostermann 1990).
 #pragma once
 
-#include "gyrod/integrate/odex.hpp"
+#include "gyrod/integrate/integrator.hpp"
+#include "gyrod/integrate/order_control.hpp"
 
 namespace gyrod {
 

@@ -75,8 +75,10 @@ public:
   template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) {
     const Vec3<S> value = (function_ ? function_(t) : constant_).template cast<S>();
     const Mat3<S>& R = m[body_].R;
-    if (torque_) w[body_].torque += body_frame_ ? value : Vec3<S>(R.transpose() * value);
-    else w[body_].add(body_frame_ ? Vec3<S>(R * value) : value, at_);
+    if (torque_)
+      w[body_].torque += body_frame_ ? value : Vec3<S>(R.transpose() * value);
+    else
+      w[body_].add(body_frame_ ? Vec3<S>(R * value) : value, at_);
   }
   double potential(double, const BodyMotion<double>* m) const override { // of a dead force
     if (function_ || body_frame_ || torque_) return 0.0;
@@ -135,21 +137,24 @@ private:
 // Translational bushing: stiffness and damping of the offset of two points along the axes of a (of space for ground).
 class Bushing final : public ForceBase<Bushing> {
 public:
-  Bushing(int a, int b, Vec3<double> at_a, Vec3<double> at_b, Vec3<double> stiffness, Vec3<double> damping)
-      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(stiffness), c_(damping) {}
+  // `axes`: columns are the principal axes of a in the axes that the stiffness refers to
+  Bushing(int a, int b, Vec3<double> at_a, Vec3<double> at_b, Vec3<double> stiffness, Vec3<double> damping,
+          Mat3<double> axes)
+      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(axes.transpose() * stiffness.asDiagonal() * axes),
+        c_(axes.transpose() * damping.asDiagonal() * axes) {}
 
   template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
     const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
     const Vec3<S> d = q.x - p.x, v = q.v - p.v;
     if (a_ == ground) {
-      w[b_].add(Vec3<S>(-(k_.cast<S>().cwiseProduct(d) + c_.cast<S>().cwiseProduct(v))), at_b_);
+      w[b_].add(Vec3<S>(-(k_.cast<S>() * d + c_.cast<S>() * v)), at_b_);
       return;
     }
     // In the axes of a: offset u = R'd, rate u' = R'v - Omega x u; the reaction's moment about a's centre follows from
     // the force at b's point, which lies at at_a + u in a.
     const Mat3<S>& R = m[a_].R;
     const Vec3<S> u = R.transpose() * d, rate = R.transpose() * v - m[a_].Omega.cross(u);
-    const Vec3<S> f = k_.cast<S>().cwiseProduct(u) + c_.cast<S>().cwiseProduct(rate);
+    const Vec3<S> f = k_.cast<S>() * u + c_.cast<S>() * rate;
     const Vec3<S> F = R * f;
     w[a_].add(F, at_a_);
     w[a_].torque += u.cross(f);
@@ -158,12 +163,13 @@ public:
   double potential(double, const BodyMotion<double>* m) const override {
     Vec3<double> d = point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x;
     if (a_ != ground) d = m[a_].R.transpose() * d;
-    return 0.5 * d.dot(k_.cwiseProduct(d));
+    return 0.5 * d.dot(k_ * d);
   }
 
 private:
   int a_, b_;
-  Vec3<double> at_a_, at_b_, k_, c_;
+  Vec3<double> at_a_, at_b_;
+  Mat3<double> k_, c_;
 };
 
 // The C signature of a user force: state = position 3, R row by row 9, velocity 3 (space), Omega 3 (body);

@@ -6,11 +6,14 @@
 //   wants_directors whether `derivative` takes director forces P and torque tau, or the moment mu in body axes
 //   derivative      (q', v') from (q, v) and these
 //   project         back to the manifold; true if anything changed
+//   multipliers     how many internal constraints have a multiplier in this form, and their values
+//   trouble         reason why the coordinates cannot go on, or null
 //   residual        constraint on the level of position and of velocity (largest entry)
 //
 // To add one: a struct here, its name in `with_formulation` (cpp/bind/rigid.cpp) and in equations/formulations.py.
 #pragma once
 
+#include "gyrod/linear/small.hpp"
 #include "gyrod/rigid/body.hpp"
 
 namespace gyrod {
@@ -53,6 +56,7 @@ template <class S> void put_frame(S* d, const Mat3<S>& R) {
 
 struct NullspaceQuaternion { // (42)
   static constexpr int nq = 4, nv = 3;
+  static constexpr int multipliers = 0;
   static constexpr bool wants_directors = false;
 
   template <class S> static Mat3<S> frame(const S* q) { return matrix_from_quaternion<S>(Part<4>::of(q)); }
@@ -78,6 +82,7 @@ struct NullspaceQuaternion { // (42)
       Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(b, Omega, mu)));
     }
   }
+  static const char* trouble(const double*) { return nullptr; }
   static bool project(double* q, double*, const FormulationOptions&) { return normalise(q); }
   static void residual(const double* q, const double*, const FormulationOptions&, double& position, double& velocity) {
     position = 0.5 * std::abs(Part<4>::of(q).squaredNorm() - 1.0), velocity = 0.0;
@@ -93,6 +98,7 @@ struct NullspaceQuaternion { // (42)
 
 struct NullspaceDirectors { // (25)
   static constexpr int nq = 9, nv = 3;
+  static constexpr int multipliers = 0;
   static constexpr bool wants_directors = false;
 
   template <class S> static Mat3<S> frame(const S* q) { return frame_of(q); }
@@ -109,14 +115,17 @@ struct NullspaceDirectors { // (25)
       const Vec3<S> d = o.spatial ? Vec3<S>(w.cross(R.col(n))) : Vec3<S>(R.col(j) * w[k] - R.col(k) * w[j]);
       Part<3>::put(dq + 3 * n, d);
     }
-    if (!o.spatial) Part<3>::put(dv, euler_equations<S>(b, w, mu));
-    else Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(b, Vec3<S>(R.transpose() * w), mu)));
+    if (!o.spatial)
+      Part<3>::put(dv, euler_equations<S>(b, w, mu));
+    else
+      Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(b, Vec3<S>(R.transpose() * w), mu)));
   }
+  static const char* trouble(const double*) { return nullptr; }
   static bool project(double* q, double*, const FormulationOptions& o) { return orthonormalise(q, o); }
   static void residual(const double* q, const double*, const FormulationOptions&, double& position, double& velocity) {
     const Mat3<double> R = frame_of(q), C = R * R.transpose() - Mat3<double>::Identity();
-    position = std::max({0.5 * C.diagonal().cwiseAbs().maxCoeff(), std::abs(C(0, 1)), std::abs(C(0, 2)),
-                         std::abs(C(1, 2))});
+    position =
+        std::max({0.5 * C.diagonal().cwiseAbs().maxCoeff(), std::abs(C(0, 1)), std::abs(C(0, 2)), std::abs(C(1, 2))});
     velocity = 0.0;
   }
 
@@ -141,6 +150,7 @@ struct NullspaceDirectors { // (25)
 
 struct AbsoluteQuaternion { // (40)
   static constexpr int nq = 4, nv = 4;
+  static constexpr int multipliers = 1;
   static constexpr bool wants_directors = true;
 
   template <class S> static Mat3<S> frame(const S* q) { return matrix_from_quaternion<S>(Part<4>::of(q)); }
@@ -173,20 +183,18 @@ struct AbsoluteQuaternion { // (40)
                S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * (n - S(1));
     if (o.fictive_moment) { // the full mass-constraint matrix (38) with I0 = trace/2
       const double I0 = 0.5 * I.sum();
-      Eigen::Matrix<S, 5, 5> K = Eigen::Matrix<S, 5, 5>::Zero();
       const Mat4<S> Q = quaternion_matrix<S>(p);
       const double diagonal[4] = {I0, I[0], I[1], I[2]};
-      for (int i = 0; i < 4; ++i)
-        for (int j = 0; j < 4; ++j)
-          for (int k = 0; k < 4; ++k) K(i, j) += S(4.0 * diagonal[k]) * Q(i, k) * Q(j, k);
-      Eigen::Matrix<S, 5, 1> b;
+      S K[25] = {}, b[5];
       for (int i = 0; i < 4; ++i) {
-        K(i, 4) = K(4, i) = p[i];
+        for (int j = 0; j < 4; ++j)
+          for (int k = 0; k < 4; ++k) K[5 * i + j] += S(4.0 * diagonal[k]) * Q(i, k) * Q(j, k);
+        K[5 * i + 4] = K[20 + i] = p[i];
         b[i] = psi[i] - S(4.0 * I0) * ww * p[i];
       }
       b[4] = radial;
-      const Eigen::Matrix<S, 5, 1> x = K.partialPivLu().solve(b);
-      for (int i = 0; i < 4; ++i) dv[i] = x[i];
+      solve_small<5>(K, b);
+      for (int i = 0; i < 4; ++i) dv[i] = b[i];
       return;
     }
     const Vec4<S> m = multiply<S>(conjugate<S>(p), psi);
@@ -194,6 +202,13 @@ struct AbsoluteQuaternion { // (40)
     const S scale = S(0.25) / (n * n), along = o.printed ? radial : radial / n;
     for (int i = 0; i < 4; ++i) dv[i] = scale * tangential[i] + along * p[i];
   }
+  // lambda = <p, psi>/|p|² (40); with I0 = 0
+  static void multiplier(const RigidBody& body, const double* q, const double* v, const Mat3<double>&,
+                         const Mat3<double>& P, const Vec3<double>& tau, const FormulationOptions&, double* lambda) {
+    const Vec4<double> p = Part<4>::of(q);
+    *lambda = p.dot(generalised_force<double>(body.moments, p, Part<4>::of(v), P, tau)) / p.dot(p);
+  }
+  static const char* trouble(const double*) { return nullptr; }
   static bool project(double* q, double* v, const FormulationOptions&) {
     const bool moved = NullspaceQuaternion::normalise(q);
     const double s = Part<4>::of(q).dot(Part<4>::of(v));
@@ -201,7 +216,8 @@ struct AbsoluteQuaternion { // (40)
     for (int i = 0; i < 4; ++i) v[i] -= s * q[i];
     return true;
   }
-  static void residual(const double* q, const double* v, const FormulationOptions&, double& position, double& velocity) {
+  static void residual(const double* q, const double* v, const FormulationOptions&, double& position,
+                       double& velocity) {
     position = 0.5 * std::abs(Part<4>::of(q).squaredNorm() - 1.0);
     velocity = std::abs(Part<4>::of(q).dot(Part<4>::of(v)));
   }
@@ -209,6 +225,7 @@ struct AbsoluteQuaternion { // (40)
 
 struct AbsoluteDirectors { // (23)
   static constexpr int nq = 9, nv = 9;
+  static constexpr int multipliers = 6;
   static constexpr bool wants_directors = true;
 
   template <class S> static Mat3<S> frame(const S* q) { return frame_of(q); }
@@ -221,9 +238,20 @@ struct AbsoluteDirectors { // (23)
   template <class S>
   static void derivative(const RigidBody& body, const S*, const S* v, const Mat3<S>& R, const Mat3<S>& P,
                          const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
+    for (int n = 0; n < 9; ++n) dq[n] = v[n];
+    accelerate<S>(body, v, R, P, tau, o, dv, nullptr);
+  }
+  static void multiplier(const RigidBody& body, const double*, const double* v, const Mat3<double>& R,
+                         const Mat3<double>& P, const Vec3<double>& tau, const FormulationOptions& o, double* lambda) {
+    double dv[9];
+    accelerate<double>(body, v, R, P, tau, o, dv, lambda);
+  }
+
+  template <class S>
+  static void accelerate(const RigidBody& body, const S* v, const Mat3<S>& R, const Mat3<S>& P, const Vec3<S>& tau,
+                         const FormulationOptions& o, S* dv, S* lambda) {
     const Vec3<double>& I = body.moments;
     const Mat3<S> V = frame_of(v);
-    for (int n = 0; n < 9; ++n) dq[n] = v[n];
     Mat3<S> force = P; // the torque acts through half of T_d
     for (int n = 0; n < 3; ++n) {
       const int j = (n + 1) % 3, k = (n + 2) % 3;
@@ -235,12 +263,12 @@ struct AbsoluteDirectors { // (23)
       const Mat3<S> rate = R * V.transpose() + V * R.transpose(), defect = R * R.transpose() - Mat3<S>::Identity();
       second += S(o.baumgarte_r * o.baumgarte_omega) * rate + S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * defect;
     }
-    solve<S>(E, R, force, second, dv);
+    solve<S>(E, R, force, second, dv, lambda);
   }
 
   // d'' = M^-1 (psi - G' lambda) with G d'' = -g^II. G' lambda is the symmetric matrix Lambda times R.
   template <class S>
-  static void solve(const double* E, const Mat3<S>& R, const Mat3<S>& force, const Mat3<S>& second, S* dv) {
+  static void solve(const double* E, const Mat3<S>& R, const Mat3<S>& force, const Mat3<S>& second, S* dv, S* lambda) {
     static constexpr int row[6] = {0, 1, 2, 0, 2, 1}, col[6] = {0, 1, 2, 1, 0, 2}; // order of (19)
     const double smallest = std::min({E[0], E[1], E[2]}), trace = E[0] + E[1] + E[2];
     if (smallest > 1e-9 * trace) {
@@ -251,25 +279,25 @@ struct AbsoluteDirectors { // (23)
         C += R.col(n) * R.col(n).transpose() / S(E[n]);
       }
       const Mat3<S> B = A * R.transpose();
-      Eigen::Matrix<S, 6, 6> K = Eigen::Matrix<S, 6, 6>::Zero();
-      Eigen::Matrix<S, 6, 1> b;
+      S K[36] = {}, b[6];
       for (int r = 0; r < 6; ++r) {
         const int i = row[r], j = col[r];
         b[r] = B(i, j) + B(j, i) + S(2) * second(i, j);
         for (int s = 0; s < 6; ++s) {
           const int k = row[s], l = col[s];
-          // (C L + L C)_ij for the unit symmetric L with ones at (k, l), (l, k)
-          if (l == j) K(r, s) += C(i, k);
-          if (k == i) K(r, s) += C(l, j);
+          S& entry = K[6 * r + s]; // (C L + L C)_ij for the unit symmetric L with ones at (k, l), (l, k)
+          if (l == j) entry += C(i, k);
+          if (k == i) entry += C(l, j);
           if (k != l) {
-            if (k == j) K(r, s) += C(i, l);
-            if (l == i) K(r, s) += C(k, j);
+            if (k == j) entry += C(i, l);
+            if (l == i) entry += C(k, j);
           }
         }
       }
-      const Eigen::Matrix<S, 6, 1> x = K.partialPivLu().solve(b);
+      solve_small<6>(K, b);
+      if (lambda) std::copy(b, b + 6, lambda);
       Mat3<S> L;
-      for (int s = 0; s < 6; ++s) L(row[s], col[s]) = L(col[s], row[s]) = x[s];
+      for (int s = 0; s < 6; ++s) L(row[s], col[s]) = L(col[s], row[s]) = b[s];
       for (int n = 0; n < 3; ++n) {
         const Vec3<S> a = A.col(n) - L * R.col(n) / S(E[n]);
         Part<3>::put(dv + 3 * n, a);
@@ -277,26 +305,23 @@ struct AbsoluteDirectors { // (23)
       return;
     }
     // A flat or slender body has a singular M_d: the whole matrix of (23).
-    Eigen::Matrix<S, 15, 15> K = Eigen::Matrix<S, 15, 15>::Zero();
-    Eigen::Matrix<S, 15, 1> b;
-    for (int n = 0; n < 3; ++n)
-      for (int i = 0; i < 3; ++i) {
-        K(3 * n + i, 3 * n + i) = S(E[n]);
-        b[3 * n + i] = force(i, n);
-      }
+    S K[225] = {}, b[15];
+    for (int n = 0; n < 9; ++n) K[16 * n] = S(E[n / 3]), b[n] = force(n % 3, n / 3);
     for (int r = 0; r < 6; ++r) {
       const int i = row[r], j = col[r];
+      const auto add = [&](int unknown, const S& g) { K[15 * (9 + r) + unknown] += g, K[15 * unknown + 9 + r] += g; };
       for (int n = 0; n < 3; ++n) {
-        K(9 + r, 3 * n + i) += S(i == j ? 0.5 : 1.0) * R(j, n);
-        K(9 + r, 3 * n + j) += S(i == j ? 0.5 : 1.0) * R(i, n);
+        add(3 * n + i, S(i == j ? 0.5 : 1.0) * R(j, n));
+        add(3 * n + j, S(i == j ? 0.5 : 1.0) * R(i, n));
       }
       b[9 + r] = S(i == j ? -1.0 : -2.0) * second(i, j);
     }
-    K.template block<9, 6>(0, 9) = K.template block<6, 9>(9, 0).transpose();
-    const Eigen::Matrix<S, 15, 1> x = K.partialPivLu().solve(b);
-    for (int n = 0; n < 9; ++n) dv[n] = x[n];
+    solve_small<15>(K, b);
+    if (lambda) std::copy(b + 9, b + 15, lambda);
+    for (int n = 0; n < 9; ++n) dv[n] = b[n];
   }
 
+  static const char* trouble(const double*) { return nullptr; }
   static bool project(double* q, double* v, const FormulationOptions& o) {
     const bool moved = NullspaceDirectors::orthonormalise(q, o);
     const Mat3<double> R = frame_of(q), V = frame_of(v), tangent = R * skew<double>(spin<double>(q, v, o));
@@ -308,13 +333,14 @@ struct AbsoluteDirectors { // (23)
                        double& velocity) {
     NullspaceDirectors::residual(q, v, o, position, velocity);
     const Mat3<double> R = frame_of(q), V = frame_of(v), C = R * V.transpose() + V * R.transpose();
-    velocity = std::max({0.5 * C.diagonal().cwiseAbs().maxCoeff(), std::abs(C(0, 1)), std::abs(C(0, 2)),
-                         std::abs(C(1, 2))});
+    velocity =
+        std::max({0.5 * C.diagonal().cwiseAbs().maxCoeff(), std::abs(C(0, 1)), std::abs(C(0, 2)), std::abs(C(1, 2))});
   }
 };
 
 struct EulerAngles { // (66), sequence 3-1-3
   static constexpr int nq = 3, nv = 3;
+  static constexpr int multipliers = 0;
   static constexpr bool wants_directors = false;
 
   template <class S> static Mat3<S> frame(const S* q) {
@@ -338,6 +364,9 @@ struct EulerAngles { // (66), sequence 3-1-3
     dq[1] = (R(2, 1) * w[0] - R(2, 0) * w[1]) / s2;
     dq[2] = w[2] - R(2, 2) * first;
     Part<3>::put(dv, euler_equations<S>(b, w, mu));
+  }
+  static const char* trouble(const double* q) {
+    return std::abs(std::sin(q[1])) < 1e-4 ? "the Euler angles 3-1-3 are at gimbal lock, |sin theta2| < 1e-4" : nullptr;
   }
   static bool project(double*, double*, const FormulationOptions&) { return false; }
   static void residual(const double*, const double*, const FormulationOptions&, double& position, double& velocity) {

@@ -1,8 +1,8 @@
 // The equations of motion of rigid bodies and forces in one formulation.
 //
 // State: body after body, each (x, q, v, w): position (not for a pinned body), rotation coordinates, velocity of the
-// centre of mass (not pinned), rotational velocities. The Jacobian is exact: the same source in dual numbers, one body's
-// state at a time, so that its cost grows with the number of bodies and of forces.
+// centre of mass (not pinned), rotational velocities. The Jacobian is exact: the same source in dual numbers, one
+// body's state at a time, so that its cost grows with the number of bodies and of forces.
 #pragma once
 
 #include <memory>
@@ -24,6 +24,9 @@ public:
   virtual void residual(const double* y, double& position, double& velocity) const = 0;
   virtual double potential(double t, const double* y) = 0;
   virtual void dense_jacobian(double t, const double* y, double* J) = 0; // row-major, for tests
+  virtual Counted::Tally operations(const double* y) = 0;
+  virtual int multiplier_count() const = 0; // of each body
+  virtual void multipliers(double t, const double* y, double* lambda) = 0;
 };
 
 template <class F> class RigidSystem final : public RigidEquations {
@@ -60,11 +63,7 @@ public:
   bool autonomous() const override { return !timed_; }
 
   void rhs(double t, const double* y, double* dy) override {
-    for (std::size_t b = 0; b < bodies_.size(); ++b) {
-      read(bodies_[b], y + offsets_[b], motions_[b]);
-      start_wrench(bodies_[b], wrenches_[b]);
-    }
-    for (auto& f : forces_) f->apply(t, motions_.data(), wrenches_.data());
+    load(t, y);
     for (std::size_t b = 0; b < bodies_.size(); ++b)
       derivative(bodies_[b], y + offsets_[b], motions_[b], wrenches_[b], dy + offsets_[b]);
   }
@@ -101,6 +100,12 @@ public:
     return moved;
   }
 
+  const char* trouble(double, const double* y) const override {
+    for (std::size_t b = 0; b < bodies_.size(); ++b)
+      if (const char* reason = F::trouble(y + offsets_[b] + (bodies_[b].pinned ? 0 : 3))) return reason;
+    return nullptr;
+  }
+
   void motion(const double* y, BodyMotion<double>* out) const override {
     for (std::size_t b = 0; b < bodies_.size(); ++b) read(bodies_[b], y + offsets_[b], out[b]);
   }
@@ -124,6 +129,22 @@ public:
     return V;
   }
 
+  int multiplier_count() const override { return F::multipliers; }
+  void multipliers(double t, const double* y, double* lambda) override {
+    if constexpr (F::multipliers > 0) {
+      load(t, y);
+      for (std::size_t b = 0; b < bodies_.size(); ++b) {
+        const RigidBody& body = bodies_[b];
+        Wrench<double>& w = wrenches_[b];
+        const int shift = body.pinned ? 0 : 3;
+        const double* s = y + offsets_[b];
+        if (body.pinned) w.add_moment(w.force, body.arm);
+        F::multiplier(body, s + shift, s + 2 * shift + F::nq, motions_[b].R, w.directors, w.torque, options_,
+                      lambda + b * F::multipliers);
+      }
+    }
+  }
+
   void dense_jacobian(double t, const double* y, double* J) override {
     jacobian(t, y);
     std::fill(J, J + size_ * size_, 0.0);
@@ -136,7 +157,7 @@ public:
   }
 
   // Operations of one right-hand side, counted by evaluating it.
-  Counted::Tally operations(const double* y) {
+  Counted::Tally operations(const double* y) override {
     std::vector<Counted> s(size_), ds(size_);
     for (std::size_t i = 0; i < size_; ++i) s[i] = Counted::variable(y[i]);
     Counted::tally() = {};
@@ -151,6 +172,15 @@ public:
   }
 
 private:
+  // Kinematics of all bodies and what acts on them.
+  void load(double t, const double* y) {
+    for (std::size_t b = 0; b < bodies_.size(); ++b) {
+      read(bodies_[b], y + offsets_[b], motions_[b]);
+      start_wrench(bodies_[b], wrenches_[b]);
+    }
+    for (auto& f : forces_) f->apply(t, motions_.data(), wrenches_.data());
+  }
+
   // Kinematics of one body from its state.
   template <class S> void read(const RigidBody& b, const S* s, BodyMotion<S>& m) const {
     const int shift = b.pinned ? 0 : 3;

@@ -1,0 +1,133 @@
+"""The integrators on any system of equations, and the options they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check, _core
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Method:
+    """An integrator of the core: its order, whether it is for stiff systems, the order of its dense output."""
+
+    order: int
+    stiff: bool
+    dense_order: int
+
+
+#: All integrators of the core. ODEX and SEULEX choose their order; with a constant step it is the one given.
+METHODS = {
+    "dopri5": Method(5, False, 4),
+    "dop853": Method(8, False, 7),
+    "odex": Method(8, False, 7),
+    "radau5": Method(5, True, 3),
+    "rodas": Method(4, True, 3),
+    "seulex": Method(4, True, 3),
+}
+
+
+def step_options(
+    n: int,
+    rtol: float,
+    atol: ArrayLike | None,
+    scale: Array | None,
+    step: float | None,
+    first_step: float | None,
+    max_step: float | None,
+) -> dict[str, Any]:
+    """Check the options of the step control and put them into the core's form."""
+    rtol = _check.positive("rtol", rtol)
+    if rtol < 2e-15:
+        raise ValueError(f"rtol = {rtol:g} is below rounding; it must be at least 2e-15.")
+    if atol is None:
+        atols = np.full(n, rtol if scale is None else 0.0)
+    else:
+        atols = np.array(np.broadcast_to(np.asarray(atol, dtype=float), (n,)))
+        if not (np.isfinite(atols).all() and (atols >= 0.0).all()):
+            raise ValueError(f"atol = {atol!r} must be positive.")
+        if scale is None and np.any(atols == 0.0):
+            raise ValueError(f"atol = {atol!r} must be positive: with norm='plain' a component that is zero needs it.")
+    return {
+        "rtol": rtol,
+        "atol": atols,
+        "scale": scale,
+        "step": 0.0 if step is None else _check.positive("step", step),
+        "first_step": 0.0 if first_step is None else _check.positive("first_step", first_step),
+        "max_step": np.inf if max_step is None else _check.positive("max_step", max_step),
+    }
+
+
+def run_options(**given: Any) -> dict[str, Any]:
+    """The core's options of a run, with their defaults."""
+    defaults = {"project": True, "dense": True, "output": None, "events": [], "max_steps": 10**9, "progress": None}
+    return {**defaults, **given}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Solution of `integrate`: times (n,), states (n, N), counters, and y(t) by calling it."""
+
+    t: Array
+    y: Array
+    stats: dict[str, int]
+    status: str
+    #: Zeros of the event functions: (event, t, y).
+    events: tuple[tuple[int, float, Array], ...]
+    _run: Any
+
+    def __call__(self, t: ArrayLike) -> Array:
+        """Dense output, (..., N)."""
+        times = np.asarray(t, dtype=float)
+        return np.asarray(self._run.evaluate(np.ascontiguousarray(times.ravel()))).reshape(*times.shape, -1)
+
+
+def integrate(
+    function: Callable[[float, Array], ArrayLike],
+    interval: tuple[float, float],
+    y0: ArrayLike,
+    *,
+    method: str = "dopri5",
+    jacobian: Callable[[float, Array], ArrayLike] | None = None,
+    rtol: float = 1e-6,
+    atol: ArrayLike | None = None,
+    step: float | None = None,
+    first_step: float | None = None,
+    max_step: float | None = None,
+    output: ArrayLike | None = None,
+    events: list[tuple[Callable[[float, Array], float], bool, int]] | None = None,
+) -> Solution:
+    """Integrate y' = f(t, y) with one of `METHODS`; the Jacobian by differences unless given.
+
+    >>> import numpy as np
+    >>> from gyrod.solve import integrate
+    >>> s = integrate(lambda t, y: [y[1], -y[0]], (0.0, np.pi), [0.0, 1.0], method="dop853", rtol=1e-10)
+    >>> bool(abs(s.y[-1, 1] + 1.0) < 1e-9)
+    True
+    """
+    _check.choice("method", method, METHODS)
+    start = np.atleast_1d(np.asarray(y0, dtype=float))
+    _check.finite("y0", start)
+    t0, t1 = (float(x) for x in interval)
+    if not t1 > t0:
+        raise ValueError(f"interval = ({t0:g}, {t1:g}) must increase.")
+
+    def rhs(t: float, y: Array) -> Array:
+        return np.ascontiguousarray(function(t, y), dtype=float)
+
+    J = None if jacobian is None else lambda t, y: np.ascontiguousarray(jacobian(t, y), dtype=float)
+    wanted = None if output is None else np.ascontiguousarray(output, dtype=float)
+    run = _core.integrate_functions(
+        rhs, J, method, t0, start, t1,
+        step_options(len(start), rtol, atol, None, step, first_step, max_step),
+        run_options(project=False, output=wanted, events=events or []),
+    )  # fmt: skip
+    run.raise_failure()
+    return Solution(run.t, run.y, run.stats, run.status, tuple(run.crossings), run)

@@ -1,0 +1,266 @@
+"""simulate: a model, a formulation and a method to a motion."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check
+from gyrod.equations import Compiled, ForceError, compile_system
+from gyrod.model import System
+from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
+from gyrod.solve.integrate import METHODS, run_options, step_options
+
+Array = NDArray[np.float64]
+
+NORMS = ("physical", "plain")
+PROJECTIONS = ("step", "none")
+
+
+@dataclass(frozen=True)
+class Event:
+    """A function of time and motion whose zeros are located: ``Event(lambda t, m: m["ball"].position[2])``.
+
+    ``terminal`` ends the run there; ``direction`` +1 takes rising zeros only, -1 falling ones, 0 all.
+    """
+
+    function: Callable[[float, Motion], float]
+    terminal: bool = False
+    direction: int = 0
+
+
+def simulate(
+    system: System,
+    t_end: float,
+    *,
+    formulation: str = "nullspace-quaternion",
+    method: str = "auto",
+    rtol: float = 1e-6,
+    atol: float | ArrayLike | Mapping[str, float] | None = None,
+    norm: str = "physical",
+    projection: str = "step",
+    step: float | None = None,
+    first_step: float | None = None,
+    max_step: float | None = None,
+    output: ArrayLike | None = None,
+    events: Sequence[Event] = (),
+    dense: bool = True,
+    baumgarte: tuple[float, float] | None = None,
+    velocity: str = "material",
+    equation: str = "exact",
+    fictive_moment: str = "zero",
+    director_projection: str = "spurrier",
+    progress: bool = False,
+) -> Motion:
+    """Simulate a system from t = 0 to ``t_end``.
+
+    Parameters
+    ----------
+    formulation
+        "nullspace-quaternion", "nullspace-directors", "absolute-quaternion", "absolute-directors" or "euler".
+    method
+        "dopri5", "dop853", "odex" (explicit), "radau5", "rodas", "seulex" (stiff), "bdf" (SUNDIALS, extra),
+        "scipy:RK45" and the other methods of ``solve_ivp``, or "auto", which estimates stiffness and says in
+        ``motion.stats.method`` what it took.
+    rtol, atol
+        Tolerances. With ``norm="plain"`` the error of a component is measured against atol + rtol |y| (atol = rtol
+        unless given), as in the published codes; with "physical" against its scale (a length, 1, their rates) times
+        atol + rtol. ``atol`` may be a number, one for each unknown, or by kind ("position", "rotation", "velocity",
+        "spin").
+    projection
+        "step": back to the constraint manifold after every accepted step; "none".
+    step, first_step, max_step
+        Constant step; limits of the automatic one.
+    output
+        Times at which the motion is wanted; every accepted step otherwise, the last exactly at ``t_end``.
+    events
+        Event functions, located on the projected dense output.
+    dense
+        Keep what ``motion(t)`` needs.
+    baumgarte
+        (omega, r) for the absolute forms: g'' + 2 r omega g' + omega² g = 0.
+    velocity, equation, fictive_moment, director_projection
+        Variants: "material" or "spatial" velocities of the null-space forms; "exact" or "printed" eq. (40); "zero" or
+        "half-trace" for I0; "spurrier" or "polar".
+    progress
+        Show a progress bar.
+    """
+    started = time.process_time()
+    t_end = _check.positive("t_end", t_end)
+    _check.choice("norm", norm, NORMS)
+    _check.choice("projection", projection, PROJECTIONS)
+    options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
+    compiled = compile_system(system, formulation, **options)
+    scale = compiled.scales() if norm == "physical" else None
+    wanted = _output(output, t_end)
+    steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
+    method = _method(method, compiled, rtol)
+    if method == "bdf" or method.startswith("scipy:"):
+        from gyrod.solve import peers
+
+        return peers.solve(compiled, t_end, method, steps, wanted, events, started)
+    with _progress_bar(progress, t_end) as tick:
+        run = compiled.core.integrate(
+            method, 0.0, compiled.y0, t_end, steps,
+            run_options(
+                project=projection == "step", dense=dense, output=wanted, progress=tick,
+                events=[_event(e, compiled, i) for i, e in enumerate(events)],
+            ),
+            compiled.python or bool(events) or progress,
+        )  # fmt: skip
+    return _motion(run, compiled, method, started, dense, projection == "step")
+
+
+def _motion(run: Any, compiled: Compiled, method: str, started: float, dense: bool, projected: bool) -> Motion:
+    stats = MotionStats(method, compiled.formulation, **run.stats, seconds=time.process_time() - started)
+    records = tuple(
+        EventRecord(int(e), t, Motion(np.asarray(t), y, stats, _compiled=compiled)) for e, t, y in run.crossings
+    )
+    motion = Motion(
+        t=run.t,
+        y=run.y,
+        stats=stats,
+        status=run.status,
+        steps=run.step_ends,
+        events=records,
+        _compiled=compiled,
+        _dense=run.evaluate if dense and len(run.step_ends) > 1 else None,
+        _projected=projected,
+    )
+    if run.status not in ("finished", "event"):
+        _raise(run, motion, compiled)
+    return motion
+
+
+def _raise(run: Any, motion: Motion, compiled: Compiled) -> None:
+    t, method = run.t_stop, motion.stats.method
+    where = f"t = {t:.10g}"
+    if run.status == "interrupted":
+        raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
+    cause: BaseException | None = None
+    if run.status == "underflow":
+        message = (
+            f"{method} cannot meet the tolerance at {where}: the step falls below rounding (h = {run.h_stop:.2g}). "
+            "Loosen rtol, look for a singularity or a discontinuity there, or try another method."
+        )
+    elif run.status == "not-finite":
+        message = f"the state is not finite after {where}; the motion up to there is in .motion."
+    elif run.status == "refused":
+        message = f"{run.reason} at {where}; use a formulation without that singularity."
+    elif run.status == "too-many-steps":
+        message = f"{method} took {motion.stats.steps} steps and stopped at {where}."
+    else:
+        try:
+            run.raise_failure()
+        except ForceError as error:
+            message, cause = str(error), error.__cause__ or error
+        except Exception as error:
+            message, cause = f"{type(error).__name__} at {where}: {error}", error
+        else:
+            message = f"the run failed at {where}."
+    raise SimulationError(message, t, run.y_stop, motion) from cause
+
+
+def _variants(
+    formulation: str,
+    baumgarte: tuple[float, float] | None,
+    velocity: str,
+    equation: str,
+    fictive_moment: str,
+    director_projection: str,
+) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "spatial": _check.choice("velocity", velocity, ("material", "spatial")) == "spatial",
+        "printed": _check.choice("equation", equation, ("exact", "printed")) == "printed",
+        "fictive_moment": _check.choice("fictive_moment", fictive_moment, ("zero", "half-trace")) == "half-trace",
+        "polar": _check.choice("director_projection", director_projection, ("spurrier", "polar")) == "polar",
+    }
+    if baumgarte is not None:
+        if not str(formulation).startswith("absolute"):
+            raise ValueError(f"baumgarte = {baumgarte!r} serves the absolute formulations, not {formulation!r}.")
+        omega, r = baumgarte
+        options["baumgarte_omega"] = _check.positive("baumgarte[0] (omega)", omega)
+        options["baumgarte_r"] = _check.positive("baumgarte[1] (r)", r)
+    return options
+
+
+def _atol(atol: Any, compiled: Compiled) -> ArrayLike | None:
+    if not isinstance(atol, Mapping):
+        return None if atol is None else np.asarray(atol, dtype=float)
+    for kind in atol:
+        _check.choice("atol", kind, ("position", "rotation", "velocity", "spin"))
+    return np.array([float(atol.get(kind, min(atol.values()))) for kind in compiled.kinds])
+
+
+def _output(output: ArrayLike | None, t_end: float) -> Array | None:
+    if output is None:
+        return None
+    times = np.ascontiguousarray(output, dtype=float)
+    if times.ndim != 1 or not times.size:
+        raise ValueError(f"output must be a one-dimensional array of times, got the shape {times.shape}.")
+    _check.finite("output", times)
+    if np.any(np.diff(times) <= 0.0) or times[0] < 0.0 or times[-1] > t_end:
+        raise ValueError(f"output must increase and lie in [0, {t_end:g}], got {times[0]:g} ... {times[-1]:g}.")
+    return times
+
+
+def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[float, Array], float], bool, int]:
+    if not isinstance(event, Event) or not callable(event.function) or event.direction not in (-1, 0, 1):
+        raise ValueError(f"events[{number}] = {event!r} must be an Event(function, terminal, direction in -1, 0, 1).")
+    stats = MotionStats("", compiled.formulation)
+
+    def g(t: float, y: Array) -> float:
+        value = float(event.function(t, Motion(np.asarray(t), y, stats, _compiled=compiled)))
+        if not np.isfinite(value):
+            raise ValueError(f"events[{number}] returned {value} at t = {t:g}.")
+        return value
+
+    return g, bool(event.terminal), int(event.direction)
+
+
+def _method(method: str, compiled: Compiled, rtol: float) -> str:
+    """The method asked for, or by stiffness: eigenvalues of the Jacobian at the start against the time scale."""
+    if isinstance(method, str) and method.startswith("scipy:"):
+        _check.choice("method", method, [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")])
+        return method
+    _check.choice("method", method, ("auto", *METHODS, "bdf"))
+    if method != "auto":
+        return method
+    explicit, stiff = ("dop853", "radau5") if rtol < 1e-4 else ("dopri5", "rodas")
+    if not compiled.system.forces:
+        return explicit  # nothing but gravity and spin
+    fastest, damping = _spectrum(compiled)
+    spins = max(float(np.linalg.norm(b.angular_velocity)) for b in compiled.system.bodies)
+    scales = compiled.scales()
+    slow = max(spins, float(scales[-1]) if compiled.kinds[-1] == "spin" else 1.0)
+    # An explicit method resolves oscillations anyway; damping, or an oscillation far beyond everything else, is stiff.
+    return stiff if damping > 30.0 * max(slow, fastest) or fastest > 1000.0 * slow else explicit
+
+
+def _spectrum(compiled: Compiled) -> tuple[float, float]:
+    """Largest frequency and largest damping rate of the linearised system at the start."""
+    blocks = [compiled.core.jacobian(0.0, compiled.y0)] if compiled.size <= 600 else []
+    if not blocks:
+        return 0.0, 0.0
+    eigenvalues = np.linalg.eigvals(blocks[0])
+    return float(np.abs(eigenvalues.imag).max()), float(max(0.0, -eigenvalues.real.min()))
+
+
+@contextmanager
+def _progress_bar(wanted: bool, t_end: float) -> Iterator[Callable[[float, float], None] | None]:
+    if not wanted:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("t = {task.completed:.4g} s"), BarColumn(), TextColumn("h = {task.fields[h]:.2g} s"))
+    with Progress(*columns, TimeRemainingColumn()) as bar:
+        task = bar.add_task("simulate", total=t_end, h=0.0)
+        yield lambda t, h: bar.update(task, completed=t, h=h)
+        bar.update(task, completed=t_end)
