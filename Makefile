@@ -31,6 +31,7 @@ format: $(VENV)/developed
 # The peers it compares with are optional: .venv/bin/pip install -e '.[bench]'
 bench: $(VENV)/developed
 	$(BIN)/python benchmarks/attitude.py
+	$(BIN)/python benchmarks/rigid.py
 
 docs: $(VENV)/developed
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

@@ -3,6 +3,7 @@
 #include <nanobind/eigen/dense.h>
 #include <nanobind/stl/vector.h>
 
+#include <ctime>
 #include <memory>
 
 #include "gyrod/integrate/callback.hpp"
@@ -197,6 +198,18 @@ public:
     return d;
   }
   std::size_t offset(int body) const { return system_->offset(body); }
+  // CPU seconds of one right-hand side in a compiled loop, as an integrator calls it.
+  double time_rhs(Times y, long repeat) {
+    check(y);
+    std::vector<double> state = numbers(y), dy(size());
+    Equations& e = *system_;
+    const std::clock_t begin = std::clock();
+    for (long i = 0; i < repeat; ++i) {
+      e.rhs(0.0, state.data(), dy.data());
+      state[0] += 1e-300 * dy[0]; // the next call depends on this one
+    }
+    return double(std::clock() - begin) / CLOCKS_PER_SEC / double(repeat);
+  }
 
 private:
   void check(const Times& y) const {
@@ -309,6 +322,7 @@ void bind_rigid(nb::module_& m) {
            "bodies"_a, "forces"_a, "gravity"_a, "options"_a)
       .def_prop_ro("size", &PyRigidSystem::size)
       .def_prop_ro("count", &PyRigidSystem::count)
+      .def("time_rhs", &PyRigidSystem::time_rhs, "y"_a, "repeat"_a)
       .def("offset", &PyRigidSystem::offset, "body"_a)
       .def("rhs", &PyRigidSystem::rhs, "t"_a, "y"_a)
       .def("jacobian", &PyRigidSystem::jacobian, "t"_a, "y"_a)

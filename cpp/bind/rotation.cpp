@@ -1,11 +1,10 @@
 // rotation.hpp row by row, in double and (for the derivative) in dual numbers: the door for the tests.
 #include "bind.hpp"
 
-#include <unsupported/Eigen/AutoDiff>
-
 #include <map>
 
 #include "gyrod/rotation.hpp"
+#include "gyrod/scalar.hpp"
 
 namespace {
 using namespace gyrod;
@@ -85,7 +84,7 @@ template <class S> const std::map<std::string, Entry<S>>& table() {
 }
 
 using Rows = nb::ndarray<const double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
-using Dual = Eigen::AutoDiffScalar<Eigen::Matrix<double, 1, 1>>;
+using Tangent = Dual<1>;
 
 template <class S> const Entry<S>& find(const std::string& name, const Rows& x) {
   const auto it = table<S>().find(name);
@@ -130,9 +129,14 @@ void bind_rotation(nb::module_& m) {
       [](const std::string& name, Rows x, Rows direction) {
         if (direction.shape(0) != x.shape(0) || direction.shape(1) != x.shape(1))
           throw nb::value_error("direction must have the shape of x");
-        return map_rows<Dual>(
-            name, x, [&](std::size_t n, int c) { return Dual(x(n, c), Eigen::Matrix<double, 1, 1>(direction(n, c))); },
-            [](const Dual& v) { return v.derivatives().size() ? v.derivatives()[0] : 0.0; });
+        return map_rows<Tangent>(
+            name, x,
+            [&](std::size_t n, int c) {
+              Tangent v(x(n, c));
+              v.d[0] = direction(n, c);
+              return v;
+            },
+            [](const Tangent& v) { return v.d[0]; });
       },
       "name"_a, "x"_a, "direction"_a, "Directional derivative by evaluating the same source in dual numbers.");
 }

@@ -156,7 +156,9 @@ class Motion:
             raise ValueError("this motion keeps no dense output; simulate with dense=True.")
         lo, hi = float(self.steps[0]), float(self.steps[-1])
         if times.size and not (lo <= times.min() and times.max() <= hi):
-            raise ValueError(f"t reaches from {times.min():g} to {times.max():g}; the motion is known on [{lo:g}, {hi:g}].")
+            raise ValueError(
+                f"t reaches from {times.min():g} to {times.max():g}; the motion is known on [{lo:g}, {hi:g}]."
+            )
         y = self._dense(np.ascontiguousarray(times.reshape(-1)))
         if self._projected:
             y = np.array([self.compiled.core.project(row) for row in y]).reshape(len(y), -1)
@@ -202,7 +204,7 @@ class Motion:
 
     @property
     def multipliers(self) -> dict[str, Array]:
-        """Multipliers of the internal constraints of the absolute forms, for each body (n, 1) or (n, 6); else (n, 0)."""
+        """Multipliers of the internal constraints of the absolute forms, for each body (n, 1) or (n, 6)."""
         times = np.ascontiguousarray(np.atleast_1d(self.t))
         m = self.compiled.core.multipliers(times, np.ascontiguousarray(np.atleast_2d(self.y)))
         return {n: np.asarray(m[0, i] if self.t.ndim == 0 else m[:, i]) for i, n in enumerate(self.names)}

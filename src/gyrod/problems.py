@@ -5,17 +5,22 @@
 ['coning', 'constant-rate', 'free-symmetric-top']
 >>> gd.problems.get("coning").quaternion(0.0).round(6).tolist()
 [0.999962, 0.008727, 0.0, 0.0]
+>>> top = gd.problems.get("lang-a")
+>>> top.t_end, sorted(top.reference[60.0])
+(60.0, ['Omega', 'energy', 'quaternion'])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
+from gyrod.model import Body, Spherical, System
 
 Array = NDArray[np.float64]
 
@@ -173,6 +178,185 @@ _PROBLEMS = [
 ROTATIONS: dict[str, RotationProblem] = {p.name: p for p in _PROBLEMS}
 
 
-def get(name: str) -> RotationProblem:
-    """The problem of that name, with its usual data."""
-    return ROTATIONS[_check.choice("name", name, ROTATIONS)]
+# --- rigid bodies ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RigidProblem:
+    """A system of rigid bodies with trusted values at some times; ``system.names[0]`` is the body they are of."""
+
+    name: str
+    #: One sentence with the source.
+    about: str
+    system: System
+    #: End of the usual time interval, which starts at 0.
+    t_end: float
+    #: Where the trusted values come from.
+    source: str = ""
+    #: Time to trusted values: "quaternion", "Omega", "position", "velocity", "energy", "cos_theta", "phi" (precession).
+    reference: Mapping[float, Mapping[str, float | tuple[float, ...]]] = field(default_factory=dict)
+    #: Trusted periods in s, by what they are the period of.
+    periods: Mapping[str, float] = field(default_factory=dict)
+
+
+_TAYLOR = "113-bit Taylor series and extrapolation, which agree to 20 digits"
+
+
+def heavy_top(spin: float = 20.0) -> RigidProblem:
+    """Lang 2010, example A: slightly unsymmetric top; its moments 50, 42, 10 are about the fixed point."""
+    arm, mass = 1.0, 11.09  # the paper gives their product
+    orientation = (0.5 * np.sqrt(3.0), 0.5, 0.0, 0.0)
+    top = Body(
+        "top",
+        mass=mass,
+        inertia=(50.0 - mass * arm**2, 42.0 - mass * arm**2, 10.0),
+        position=rotations.rotate(orientation, (0.0, 0.0, arm)),
+        orientation=orientation,
+        angular_velocity=(0.0, 0.0, spin),
+    )
+    usual: dict[float, dict[str, float | tuple[float, ...]]] = {
+        60.0: {
+            "quaternion": (-0.18732629467259283, 0.50796476138099400, 0.26684559302759604, 0.79729172201969922),
+            "Omega": (0.75600997804522404, -0.27599588076720193, 20.006758534296223),
+            "energy": 2054.39645,
+        }
+    }
+    about = "heavy, slightly unsymmetric top; Lang 2010, example A"
+    reference = usual if spin == 20.0 else {}
+    return RigidProblem("lang-a", about, _pinned(top), 60.0, _TAYLOR if reference else "", reference)
+
+
+def tennis_racket(disturbance: float = 1e-3) -> RigidProblem:
+    """Lang 2010, example B: rotation about the axis of the medial moment, pinned at the centre of mass."""
+    racket = Body(
+        "racket",
+        mass=1.0,
+        inertia=(41.6, 11.6, 50.0),
+        orientation=("313", (np.pi / 3.0, np.pi / 4.0, np.pi / 2.0)),
+        angular_velocity=(50.0, disturbance, disturbance),
+    )
+    known: dict[float, tuple[float, float, dict[str, float | tuple[float, ...]]]] = {
+        1e-1: (
+            0.4,
+            1.0033827145780981,
+            {
+                "quaternion": (0.19119978991493935, 0.87622507631421376, -0.10822804676018422, -0.42890435515288103),
+                "Omega": (-49.999888082757689, 0.13703906330877200, 0.13143292056665506),
+                "energy": 52000.308,
+            },
+        ),
+        1e-3: (
+            2.0,
+            1.5623048703096410,
+            {
+                "quaternion": (0.82878933598796863, -0.38233941542411817, 0.40813801951079365, 0.018659179927656459),
+                "Omega": (-49.790043607066339, 4.0541505532595069, 3.6903270104668293),
+                "energy": 52000.0000308,
+            },
+        ),
+    }
+    about = f"tennis racket with a disturbance of {disturbance:g} rad/s; Lang 2010, example B"
+    system = _pinned(racket, gravity=(0.0, 0.0, 0.0))
+    if disturbance not in known:
+        return RigidProblem("lang-b", about, system, 1.0)
+    t_end, period, values = known[disturbance]
+    return RigidProblem("lang-b", about, system, t_end, _TAYLOR, {t_end: values}, {"Omega": period})
+
+
+def bruls_top() -> RigidProblem:
+    """Fast heavy top whose symmetry axis is the second of the body, horizontal at the start."""
+    top = Body(
+        "top",
+        mass=15.0,
+        inertia=(0.234375, 0.46875, 0.234375),
+        position=(0.0, 1.0, 0.0),
+        angular_velocity=(0.0, 150.0, -4.61538),
+    )
+    about = "fast heavy top of O. Brüls, A. Cardona and M. Arnold, Mech. Mach. Theory 48 (2012) 121-137"
+    return RigidProblem(
+        "bruls-top",
+        about,
+        _pinned(top),
+        2.0,
+        "recomputed with independent code; the position at t = 2 to 8 digits, the rest to 12",
+        {
+            1.0: {"position": (0.173343964098, 0.640088592070, -0.748490791134), "energy": 5435.6967908654},
+            2.0: {
+                "position": (-0.15041682, -0.72416559, -0.67302227),
+                "quaternion": (0.122947135042, -0.491079892551, 0.350430030343, -0.787986887550),
+                "energy": 5435.6967908654,
+            },
+        },
+    )
+
+
+def lagrange_top() -> RigidProblem:
+    """Symmetric heavy top, released with its spin alone: I1 = 1 and I3 = 1/2 about the fixed point, m g l = 1."""
+    tilt, arm, mass = np.pi / 3.0, 0.5, 2.0
+    top = Body(
+        "top",
+        mass=mass,
+        inertia=(1.0 - mass * arm**2, 1.0 - mass * arm**2, 0.5),
+        position=(0.0, -arm * np.sin(tilt), arm * np.cos(tilt)),
+        orientation=("313", (0.0, tilt, 0.0)),
+        angular_velocity=(0.0, 0.0, 4.0),
+    )
+    return RigidProblem(
+        "lagrange-top",
+        "Lagrange's top, I1 = 1, I3 = 1/2, m g l = 1, from a tilt of 60 deg with psi' = 4, theta' = phi' = 0",
+        _pinned(top, gravity=(0.0, 0.0, -1.0)),
+        10.0,
+        "elliptic integrals",
+        {
+            1.0: {"cos_theta": 0.1945497278032147, "phi": 0.24884636033185864},
+            10.0: {"cos_theta": 0.495094238862824, "phi": 5.056753265135053},
+        },
+        {"nutation": 3.371500709625192},
+    )
+
+
+def free_top(moments: tuple[float, float] = (1.0, 0.5), angular_velocity: ArrayLike = (0.4, 0.0, 2.0)) -> RigidProblem:
+    """Symmetric top thrown in the air: `free_symmetric_top` in rotation, a parabola in translation."""
+    rotation = free_symmetric_top(moments, angular_velocity)
+    velocity, gravity = np.array([1.0, -2.0, 30.0]), np.array([0.0, 0.0, -9.81])
+    body = Body(
+        "top",
+        mass=2.0,
+        inertia=(moments[0], moments[0], moments[1]),
+        velocity=velocity,
+        angular_velocity=rotation.body_rates(0.0),
+    )
+    reference: dict[float, dict[str, float | tuple[float, ...]]] = {
+        t: {
+            "quaternion": tuple(rotation.quaternion(t).tolist()),
+            "Omega": tuple(rotation.body_rates(t).tolist()),
+            "position": tuple((t * velocity + 0.5 * t**2 * gravity).tolist()),
+            "velocity": tuple((velocity + t * gravity).tolist()),
+        }
+        for t in (1.0, rotation.t_end)
+    }
+    system = System([body], gravity=gravity)
+    return RigidProblem(
+        "free-top", "Euler's regular precession in free flight", system, rotation.t_end, "closed form", reference
+    )
+
+
+def _pinned(body: Body, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> System:
+    """The body with the origin as its fixed point."""
+    return System([body], [Spherical("ground", body.name, at=(0.0, 0.0, 0.0))], gravity=gravity)
+
+
+#: Rigid bodies: all problems with their usual data, by name.
+RIGID: dict[str, RigidProblem] = {
+    p.name: p for p in (heavy_top(), tennis_racket(), bruls_top(), lagrange_top(), free_top())
+}
+
+
+@overload
+def get(name: Literal["lang-a", "lang-b", "bruls-top", "lagrange-top", "free-top"]) -> RigidProblem: ...
+@overload
+def get(name: str) -> Any: ...
+def get(name: str) -> RotationProblem | RigidProblem:
+    """The problem of that name, of `ROTATIONS` or of `RIGID`, with its usual data."""
+    _check.choice("name", name, [*ROTATIONS, *RIGID])
+    return ROTATIONS[name] if name in ROTATIONS else RIGID[name]

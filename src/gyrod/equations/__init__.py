@@ -47,6 +47,8 @@ class Compiled:
     python: bool
     #: For each body: columns are its principal axes in the user's axes.
     axes: Array
+    #: For each body: principal moments, about the fixed point of a pinned one, (b, 3).
+    moments: Array
     #: Kind of each unknown: "position", "rotation", "velocity" or "spin".
     kinds: tuple[str, ...]
 
@@ -56,10 +58,11 @@ class Compiled:
         return len(self.y0)
 
     def scales(self, length: float | None = None, time: float | None = None) -> Array:
-        """Physical scale of each unknown: L, 1, L/tau, 1/tau (rates of rotation coordinates too)."""
+        """Physical scale of each unknown: L, 1, L/tau, 1/tau; the rate of a quaternion is half an angular velocity."""
         L = length or self._length()
         tau = time or self._time(L)
-        of = {"position": L, "rotation": 1.0, "velocity": L / tau, "spin": 1.0 / tau}
+        spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
+        of = {"position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin}
         return np.array([of[k] for k in self.kinds])
 
     def _length(self) -> float:
@@ -112,7 +115,9 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
     forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces]
     python = any(_calls_python(f) for f in system.forces)
     core = _core.RigidSystem(formulation, bodies, forces, np.array(system.gravity), options)
-    return Compiled(system, formulation, core, np.array(y0), python, np.array(axes), tuple(kinds))
+    return Compiled(
+        system, formulation, core, np.array(y0), python, np.array(axes), np.array([b[1] for b in bodies]), tuple(kinds)
+    )
 
 
 def _principal(inertia: Array) -> tuple[Array, Array]:
@@ -160,7 +165,9 @@ def _initial(
 def _calls_python(force: ForceLaw) -> bool:
     if isinstance(force, UserForce):
         return True
-    return (isinstance(force, Force) and callable(force.force)) or (isinstance(force, Torque) and callable(force.torque))
+    return (isinstance(force, Force) and callable(force.force)) or (
+        isinstance(force, Torque) and callable(force.torque)
+    )
 
 
 def _compile_force(force: ForceLaw, system: System, index: dict[str, int], axes: Array) -> tuple[Any, ...]:
@@ -214,7 +221,9 @@ def _time_function(label: str, function: Callable[[float], Any], turn: Array) ->
     return lambda t: np.asarray(turn @ _checked(label, t, lambda: function(t), (3,)))
 
 
-def _state_function(label: str, function: Callable[..., Any], shape: tuple[int, ...]) -> Callable[[float, Array], Array]:
+def _state_function(
+    label: str, function: Callable[..., Any], shape: tuple[int, ...]
+) -> Callable[[float, Array], Array]:
     def call(t: float, x: Array) -> Array:
         state = BodyState(x[:3], x[3:12].reshape(3, 3), x[12:15], x[15:])
         return _checked(label, t, lambda: function(t, state), shape)

@@ -16,7 +16,10 @@ from typing import Any
 from gyrod import _check
 
 #: Papers by the name the command line knows, and the module that reproduces each.
-PAPERS = {"zupan-saje-2011": "gyrod.reproduce.zupan_saje_2011"}
+PAPERS = {
+    "zupan-saje-2011": "gyrod.reproduce.zupan_saje_2011",
+    "lang-2010": "gyrod.reproduce.lang_2010",
+}
 
 Value = float | int | str | None
 

@@ -67,7 +67,14 @@ def step_options(
 
 def run_options(**given: Any) -> dict[str, Any]:
     """The core's options of a run, with their defaults."""
-    defaults = {"project": True, "dense": True, "output": None, "events": [], "max_steps": 10**9, "progress": None}
+    defaults: dict[str, Any] = {
+        "project": True,
+        "dense": True,
+        "output": None,
+        "events": [],
+        "max_steps": 10**9,
+        "progress": None,
+    }
     return {**defaults, **given}
 
 

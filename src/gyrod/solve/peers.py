@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod.equations import Compiled
+from gyrod import rotations
+from gyrod.equations import FORMULATIONS, Compiled
 from gyrod.motion import Motion, MotionStats, SimulationError
 
 Array = NDArray[np.float64]
@@ -29,7 +31,7 @@ def solve(
     rtol, atol = steps["rtol"], steps["atol"]
     if scale is not None:
         rtol, atol = 3e-14, scale * (steps["atol"] + steps["rtol"])
-    run = _scipy if method.startswith("scipy:") else _bdf
+    run = _scipy if method.startswith("scipy:") else _ida if method == "bdf-dae" else _bdf
     return run(compiled, t_end, method, rtol, atol, steps, output, started)
 
 
@@ -56,7 +58,9 @@ def _scipy(
         _compiled=compiled, _dense=lambda t: np.ascontiguousarray(s.sol(t).T),
     )  # fmt: skip
     if not s.success:
-        raise SimulationError(f"{method} stopped at t = {s.t[-1]:.10g}: {s.message}", float(s.t[-1]), s.y[:, -1], motion)
+        raise SimulationError(
+            f"{method} stopped at t = {s.t[-1]:.10g}: {s.message}", float(s.t[-1]), s.y[:, -1], motion
+        )
     return motion
 
 
@@ -64,10 +68,8 @@ def _bdf(
     compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: dict[str, Any],
     output: Array | None, started: float,
 ) -> Motion:  # fmt: skip
-    try:
-        from sksundae.cvode import CVODE
-    except ImportError:
-        raise ImportError("method = 'bdf' needs scikit-sundae: pip install 'gyrod[bdf]'.") from None
+    """CVODE on the ordinary differential equations."""
+    CVODE = _sundae("cvode", method).CVODE
 
     def rhs(t: float, y: Array, yp: Array) -> None:
         yp[:] = compiled.core.rhs(t, np.ascontiguousarray(y))
@@ -75,17 +77,97 @@ def _bdf(
     def jacobian(t: float, y: Array, _: Array, J: Array) -> None:
         J[:, :] = compiled.core.jacobian(t, np.ascontiguousarray(y))
 
+    solver = CVODE(rhs, method="BDF", rtol=rtol, atol=atol, jacfn=jacobian, **_limits(steps))
+    s = solver.solve(_span(t_end, output), compiled.y0)
+    return _sundae_motion(compiled, method, s, s.y, output, started)
+
+
+def _ida(
+    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: dict[str, Any],
+    output: Array | None, started: float,
+) -> Motion:  # fmt: skip
+    """IDA on the index-1 form (4) of the absolute formulations, the multipliers kept as unknowns.
+
+    The core solves the mass-constraint system for v' and lambda; with these, K ((v', lambda) - (v', lambda)_core) is
+    the residual of (4), because both sides carry the same K = (M, G'; G, 0).
+    """
+    if not compiled.formulation.startswith("absolute"):
+        raise ValueError(f"method = 'bdf-dae' keeps multipliers, which {compiled.formulation!r} has not; use 'bdf'.")
+    IDA = _sundae("ida", method).IDA
+    n, core = compiled.size, compiled.core
+    lambdas = core.multipliers(np.zeros(1), compiled.y0[None]).size
+    rows = _rotation_rows(compiled)
+    each = lambdas // len(rows)
+
+    def residual(t: float, u: Array, up: Array, res: Array) -> None:
+        y = np.ascontiguousarray(u[:n])
+        res[:n] = up[:n] - core.rhs(t, y)
+        defect = u[n:] - core.multipliers(np.array([t]), y[None]).ravel()
+        for b, (q, v, mass) in enumerate(rows):
+            M, G = mass(y[q])
+            mine = slice(each * b, each * (b + 1))
+            acceleration = res[v].copy()
+            res[v] = M @ acceleration + G.T @ defect[mine]
+            res[n:][mine] = G @ acceleration
+
+    start = np.concatenate([compiled.y0, core.multipliers(np.zeros(1), compiled.y0[None]).ravel()])
+    slope = np.concatenate([core.rhs(0.0, compiled.y0), np.zeros(lambdas)])
+    tolerances = np.concatenate([atol, np.full(lambdas, 1e3)])  # the multipliers do not steer the steps
+    indices = list(range(n, n + lambdas))
+    solver = IDA(residual, rtol=rtol, atol=tolerances, algebraic_idx=indices, **_limits(steps))
+    s = solver.solve(_span(t_end, output), start, slope)
+    return _sundae_motion(compiled, method, s, s.y[:, :n], output, started)
+
+
+def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
+    """For each body: where q and v of its rotation are, and (M, G) as a function of q."""
+    nq, nv = FORMULATIONS[compiled.formulation]
+    rows = []
+    for i, body in enumerate(compiled.system.bodies):
+        begin = compiled.core.offset(i)
+        pinned = body.name in compiled.system.fixed_points
+        q = begin if pinned else begin + 3
+        v = q + nq if pinned else q + nq + 3
+        rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled, i)))
+    return rows
+
+
+def _mass(compiled: Compiled, i: int) -> Any:
+    moments = compiled.moments[i]
+    if compiled.formulation == "absolute-quaternion":
+
+        def quaternion(p: Array) -> tuple[Array, Array]:
+            Q = rotations.quaternion_matrix(p)
+            return 4.0 * Q @ np.diag([0.0, *moments]) @ Q.T, p[None]
+
+        return quaternion
+    M = np.diag(np.repeat(0.5 * moments.sum() - moments, 3))
+    return lambda d: (M, rotations.director_constraint_gradient(d))
+
+
+def _sundae(module: str, method: str) -> Any:
+    try:
+        return import_module(f"sksundae.{module}")
+    except ImportError:
+        raise ImportError(f"method = {method!r} needs scikit-sundae: pip install 'gyrod[bdf]'.") from None
+
+
+def _limits(steps: dict[str, Any]) -> dict[str, Any]:
     limit = 0.0 if np.isinf(steps["max_step"]) else steps["max_step"]
-    solver = CVODE(
-        rhs, method="BDF", rtol=rtol, atol=atol, jacfn=jacobian, max_step=limit, first_step=steps["first_step"],
-        max_num_steps=10**8,
-    )  # fmt: skip
-    span = np.array([0.0, t_end]) if output is None else np.unique(np.concatenate([[0.0], output, [t_end]]))
-    s = solver.solve(span, compiled.y0)
+    return {"max_step": limit, "first_step": steps["first_step"], "max_num_steps": 10**8}
+
+
+def _span(t_end: float, output: Array | None) -> Array:
+    if output is None:
+        return np.array([0.0, t_end])
+    return np.unique(np.concatenate([[0.0], output, [t_end]]))
+
+
+def _sundae_motion(compiled: Compiled, method: str, s: Any, y: Array, output: Array | None, started: float) -> Motion:
     seconds = time.process_time() - started
     stats = MotionStats(method, compiled.formulation, len(s.t) - 1, 0, int(s.nfev), int(s.njev), 0, 0, seconds)
     keep = np.ones(len(s.t), dtype=bool) if output is None else np.isin(s.t, output)
-    motion = Motion(s.t[keep], np.ascontiguousarray(s.y[keep]), stats, "finished", np.asarray(s.t), _compiled=compiled)
+    motion = Motion(s.t[keep], np.ascontiguousarray(y[keep]), stats, "finished", np.asarray(s.t), _compiled=compiled)
     if not s.success:
-        raise SimulationError(f"bdf stopped at t = {s.t[-1]:.10g}: {s.message}", float(s.t[-1]), s.y[-1], motion)
+        raise SimulationError(f"{method} stopped at t = {s.t[-1]:.10g}: {s.message}", float(s.t[-1]), y[-1], motion)
     return motion

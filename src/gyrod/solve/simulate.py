@@ -65,9 +65,9 @@ def simulate(
     formulation
         "nullspace-quaternion", "nullspace-directors", "absolute-quaternion", "absolute-directors" or "euler".
     method
-        "dopri5", "dop853", "odex" (explicit), "radau5", "rodas", "seulex" (stiff), "bdf" (SUNDIALS, extra),
-        "scipy:RK45" and the other methods of ``solve_ivp``, or "auto", which estimates stiffness and says in
-        ``motion.stats.method`` what it took.
+        "dopri5", "dop853", "odex" (explicit); "radau5", "rodas", "seulex" (stiff); "bdf" (SUNDIALS CVODE, an extra) and
+        "bdf-dae" (IDA on the index-1 form of the absolute formulations, multipliers kept); "scipy:RK45" and the other
+        methods of ``solve_ivp``; or "auto", which estimates stiffness and says in ``motion.stats.method`` what it took.
     rtol, atol
         Tolerances. With ``norm="plain"`` the error of a component is measured against atol + rtol |y| (atol = rtol
         unless given), as in the published codes; with "physical" against its scale (a length, 1, their rates) times
@@ -101,7 +101,7 @@ def simulate(
     wanted = _output(output, t_end)
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
     method = _method(method, compiled, rtol)
-    if method == "bdf" or method.startswith("scipy:"):
+    if method.startswith(("bdf", "scipy:")):
         from gyrod.solve import peers
 
         return peers.solve(compiled, t_end, method, steps, wanted, events, started)
@@ -134,11 +134,11 @@ def _motion(run: Any, compiled: Compiled, method: str, started: float, dense: bo
         _projected=projected,
     )
     if run.status not in ("finished", "event"):
-        _raise(run, motion, compiled)
+        _raise(run, motion)
     return motion
 
 
-def _raise(run: Any, motion: Motion, compiled: Compiled) -> None:
+def _raise(run: Any, motion: Motion) -> None:
     t, method = run.t_stop, motion.stats.method
     where = f"t = {t:.10g}"
     if run.status == "interrupted":
@@ -229,7 +229,7 @@ def _method(method: str, compiled: Compiled, rtol: float) -> str:
     if isinstance(method, str) and method.startswith("scipy:"):
         _check.choice("method", method, [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")])
         return method
-    _check.choice("method", method, ("auto", *METHODS, "bdf"))
+    _check.choice("method", method, ("auto", *METHODS, "bdf", "bdf-dae"))
     if method != "auto":
         return method
     explicit, stiff = ("dop853", "radau5") if rtol < 1e-4 else ("dopri5", "rodas")

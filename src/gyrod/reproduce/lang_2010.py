@@ -1,0 +1,304 @@
+"""H. Lang: Quaternionic and rotation-free null space formalisms (2010): Table 1, Figures 6 and 8 to 15."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import problems, rotations
+from gyrod.equations import compile_system
+from gyrod.motion import Motion, SimulationError
+from gyrod.problems import RigidProblem
+from gyrod.reproduce import Report
+from gyrod.solve import Event, simulate
+
+TITLE = (
+    "Lang: Comparison of quaternionic and rotation-free null space formalisms for multibody dynamics. "
+    "Fraunhofer ITWM 180 (2010)"
+)
+
+Array = NDArray[np.float64]
+
+#: The paper's equations: formulation and variant. (40) is the exact index-0 form; what is printed holds on the sphere.
+FORMS: dict[str, tuple[str, str]] = {
+    "(42)": ("nullspace-quaternion", "exact"),
+    "(25)": ("nullspace-directors", "exact"),
+    "(40)": ("absolute-quaternion", "exact"),
+    "(40) as printed": ("absolute-quaternion", "printed"),
+    "(23)": ("absolute-directors", "exact"),
+    "(66)": ("euler", "exact"),
+}
+
+#: Operators in the order of Table 1, and the core's names of them.
+OPERATORS = {"+": "+", "-": "-", "*": "*", "/": "/", "squares": "square", "sin": "sin", "cos": "cos"}
+#: Unknowns and operations as printed.
+TABLE_1 = {
+    "(42)": (7, (5, 7, 18, 6, 0, 0, 0)),
+    "(25)": (12, (0, 12, 24, 3, 0, 0, 0)),
+    "(40)": (8, (17, 4, 24, 3, 4, 0, 0)),
+    "(23)": (18, (16, 1, 10, 0, 9, 0, 0)),
+    "(66)": (6, (2, 5, 14, 5, 0, 2, 2)),
+}
+
+EXPLICIT = ("dopri5", "dop853", "odex")
+#: "bdf" (CVODE) stands for DASSL and ODE15s; RODAS is not in the paper.
+IMPLICIT = ("radau5", "bdf", "seulex", "rodas")
+#: AbsTol = RelTol of the accuracy plots; their rows are those at `SHOWN`.
+TOLERANCES = tuple(10.0**-k for k in range(4, 10))
+SHOWN = 1e-6
+
+#: Evaluations, largest error of the directors and of Omega at the end, for each tolerance, (n, 3).
+Curves = dict[tuple[str, str], Array]
+
+
+def run(report: Report) -> None:
+    """The table and all figures of rigid bodies, in the paper's order."""
+    top, racket = problems.heavy_top(), problems.tennis_racket()
+    table_1(report, top)
+    _drift(report, top)
+    _step_sizes(report, "Figure 8", "Example A", top)
+    _step_sizes(report, "Figure 9", "Example B", racket)
+    _energy(report, problems.heavy_top(500.0))
+    _solution(report, "Figure 11", "Example A", top)
+    _solution(report, "Figure 12", "Example B", racket)
+    _accuracy(report, "Figure 13", {"": top}, EXPLICIT)
+    _accuracy(report, "Figure 14", {"": top}, IMPLICIT)
+    disturbed = {f", disturbance {e:g}": problems.tennis_racket(e) for e in (1e-1, 1e-5)}
+    _accuracy(report, "Figure 15", disturbed, ("dopri5",))
+
+
+def solve(problem: RigidProblem, form: str, method: str, tolerance: float, **options: Any) -> Motion:
+    """Integrate as in the paper: AbsTol = RelTol, plain norm, no projection unless asked for."""
+    formulation, equation = FORMS[form]
+    options = {"norm": "plain", "projection": "none", "dense": False, **options}
+    return simulate(
+        problem.system,
+        problem.t_end,
+        formulation=formulation,
+        equation=equation,
+        method=method,
+        rtol=tolerance,
+        atol=tolerance,
+        **options,
+    )
+
+
+def end_errors(motion: Motion, matrix: Array, Omega: Array) -> tuple[float, float]:
+    """Largest error of a component of the directors and of the angular velocity at the end."""
+    track = motion[motion.names[0]]
+    return float(np.abs(track.matrix[-1] - matrix).max()), float(np.abs(track.Omega[-1] - Omega).max())
+
+
+def reference(problem: RigidProblem) -> tuple[Array, Array]:
+    """Directors and angular velocity at the end: the trusted ones, or of the null-space form at a tight tolerance."""
+    values = problem.reference.get(problem.t_end)
+    if values is not None:
+        return rotations.matrix_from_quaternion(values["quaternion"]), np.array(values["Omega"])
+    fine = simulate(problem.system, problem.t_end, method="dop853", rtol=1e-13, norm="plain", dense=False)
+    track = fine[fine.names[0]]
+    return track.matrix[-1], track.Omega[-1]
+
+
+def table_1(report: Report, problem: RigidProblem) -> None:
+    """Operations of one right-hand side, counted by running it with numbers that count."""
+    report.progress("Table 1")
+    for form, (formulation, equation) in FORMS.items():
+        unknowns, printed = TABLE_1.get(form, (None, (None,) * len(OPERATORS)))
+        compiled = compile_system(problem.system, formulation, printed=equation == "printed")
+        counts = compiled.core.operations(compiled.y0)
+        report.add("Table 1", f"{form} unknowns", unknowns, compiled.size)
+        for (operator, name), value in zip(OPERATORS.items(), printed, strict=True):
+            report.add("Table 1", f"{form} {operator} (here: whole right-hand side with gravity)", value, counts[name])
+        total = None if unknowns is None else sum(v for v in printed if v is not None)
+        # The paper counts the 15 x 15 elimination of (23) apart; here it is 6 x 6 and among the operations.
+        label = f"{form} operations in all" + (" (paper: and an LU decomposition 15 x 15)" if form == "(23)" else "")
+        report.add("Table 1", label, total, sum(counts.values()))
+
+
+def drift_slopes(motion: Motion) -> tuple[float, float]:
+    """Slopes of log |g| and log |dg/dt| over log t in the last nine tenths; NaN where there is no drift."""
+    late = motion.t >= 0.1 * motion.t[-1]
+    slopes = []
+    for residual in (motion.drift.position, motion.drift.velocity):
+        # The envelope: residuals swing with the nutation.
+        envelope = np.maximum.accumulate(residual)[late]
+        rounding = envelope[-1] < 1e-14
+        slopes.append(np.nan if rounding else np.polyfit(np.log(motion.t[late]), np.log(envelope), 1)[0])
+    return float(slopes[0]), float(slopes[1])
+
+
+def _drift(report: Report, problem: RigidProblem) -> None:
+    motions = {}
+    for form in FORMS:
+        report.progress(f"Figure 6, {form}")
+        motions[form] = motion = solve(problem, form, "radau5", 1e-9)
+        position, velocity = drift_slopes(motion)
+        # The text: quadratic and linear drift of the absolute forms, linear drift of the null-space forms.
+        text = {"(42)": (1, None), "(25)": (1, None), "(40)": (2, 1), "(23)": (2, 1)}.get(form, (None, None))
+        for symbol, residual, slope, expected in zip(
+            ("g", "dg/dt"), (motion.drift.position, motion.drift.velocity), (position, velocity), text, strict=True
+        ):
+            report.add("Figure 6", f"{form} largest |{symbol}|", None, _short(float(residual.max())))
+            if not np.isnan(slope):
+                report.add("Figure 6", f"{form} exponent of t in |{symbol}|", expected, round(slope, 2))
+
+    def draw(figure: Any) -> None:
+        for ax, level in zip(figure.subplots(1, 2), ("position", "velocity"), strict=True):
+            for form, motion in motions.items():
+                residual = getattr(motion.drift, level)
+                if residual.max() > 0.0:
+                    ax.loglog(motion.t[1:], np.maximum(residual[1:], 1e-17), lw=0.9, label=form)
+            ax.set(xlabel="t [s]", ylabel="|g|" if level == "position" else "|dg/dt|", xlim=(0.05, None))
+            ax.grid(alpha=0.3)
+            ax.legend(fontsize=8)
+        figure.suptitle("Example A, RADAU5 at 1e-9: drift without projection")
+
+    report.figure("figure-6", draw)
+
+
+def _step_sizes(report: Report, item: str, label: str, problem: RigidProblem) -> None:
+    motions = {}
+    for form in FORMS:
+        report.progress(f"{item}, {form}")
+        motions[form] = motion = solve(problem, form, "dopri5", SHOWN)
+        # Neither the guessed first step nor the last, which ends at T.
+        h = np.diff(motion.steps)[1:-1]
+        for name, value in (("mean", h.mean()), ("smallest", h.min()), ("largest", h.max())):
+            report.add(item, f"{form} {name} step [s]", None, _short(float(value)))
+        report.add(item, f"{form} steps", None, motion.stats.steps)
+
+    def draw(figure: Any) -> None:
+        ax = figure.subplots()
+        for form, motion in motions.items():
+            until = motion.steps[1:] <= 5.0
+            ax.plot(motion.steps[1:][until], np.diff(motion.steps)[until], lw=0.8, label=form)
+        ax.set(title=f"{label}: steps of DOPRI5 at {SHOWN:g}", xlabel="t [s]", ylabel="step [s]")
+        ax.legend(fontsize=8)
+
+    report.figure(item.lower().replace(" ", "-"), draw)
+
+
+def _energy(report: Report, problem: RigidProblem) -> None:
+    curves: dict[tuple[float, str, str], tuple[Array, Array]] = {}
+    for tolerance in (1e-4, 1e-6):
+        for projection in ("none", "step"):
+            for form in FORMS:
+                report.progress(f"Figure 10, {form} at {tolerance:g}")
+                label = f"{form} at {tolerance:g}, projection {projection}"
+                try:
+                    motion = solve(problem, form, "dopri5", tolerance, projection=projection)
+                except SimulationError as error:
+                    motion = error.motion
+                    report.add("Figure 10", f"{label}: stops at t", None, _short(error.time))
+                energy = motion.energy.total
+                change = np.abs(energy / energy[0] - 1.0)
+                report.add("Figure 10", f"{label}: largest relative change", None, _short(float(change.max())))
+                curves[tolerance, projection, form] = (motion.t, energy)
+
+    def draw(figure: Any) -> None:
+        for ax, tolerance in zip(figure.subplots(1, 2), (1e-4, 1e-6), strict=True):
+            for (of, projection, form), (t, energy) in curves.items():
+                if of == tolerance and projection == "none":
+                    thin = max(1, len(t) // 2000)
+                    ax.plot(t[::thin], energy[::thin], lw=1.0, label=form)
+            ax.set(title=f"DOPRI5 at {tolerance:g}", xlabel="t [s]", ylabel="total energy [J]")
+            ax.legend(fontsize=8)
+        figure.suptitle("Example A with Omega(0) = (0, 0, 500)")
+
+    report.figure("figure-10", draw)
+
+
+def _solution(report: Report, item: str, label: str, problem: RigidProblem) -> None:
+    name = problem.system.names[0]
+    matrix, Omega = reference(problem)
+    turns = [Event(lambda _, m: float(m[name].Omega[0]))] if name == "racket" else []
+    motions = {}
+    for form in FORMS:
+        report.progress(f"{item}, {form}")
+        t = np.linspace(0.0, problem.t_end, 3001)
+        motions[form] = motion = solve(problem, form, "dop853", 1e-12, output=t, dense=True, events=turns)
+        for number, (event, said) in enumerate(zip(motion.events, (0.4, 1.2), strict=False), 1):
+            # The text: "at about 0.4 s", "at about 1.2 s".
+            report.add(item, f"{form} reversal {number}: Omega1 = 0 at t", said, round(event.t, 6))
+        errors = end_errors(motion, matrix, Omega)
+        for symbol, error in zip(("d", "Omega"), errors, strict=True):
+            report.add(item, f"{form} error of {symbol} at T = {problem.t_end:g}, DOP853 at 1e-12", None, _short(error))
+
+    def draw(figure: Any) -> None:
+        motion = motions["(42)"]
+        track = motion[name]
+        axes = figure.subplots(2, 2)
+        shown = motion.t <= 10.0
+        for k, ax in enumerate(axes.flat[:3]):
+            ax.plot(motion.t[shown], track.matrix[shown, :, k], lw=0.8, label=["x", "y", "z"])
+            ax.set(title=f"d{k + 1}", xlabel="t [s]", ylim=(-1.05, 1.05))
+        axes.flat[3].plot(motion.t[shown], track.Omega[shown], lw=0.8, label=["Omega1", "Omega2", "Omega3"])
+        axes.flat[3].set(title="Omega [1/s]", xlabel="t [s]")
+        for ax in axes.flat:
+            ax.legend(fontsize=7, loc="upper right")
+        figure.suptitle(f"{label}: solution")
+
+    report.figure(item.lower().replace(" ", "-"), draw, size=(10.0, 6.0))
+
+
+def _accuracy(report: Report, item: str, cases: dict[str, RigidProblem], methods: tuple[str, ...]) -> None:
+    curves: Curves = {}
+    for case, problem in cases.items():
+        exact = reference(problem)
+        for method in methods:
+            for form in FORMS:
+                report.progress(f"{item}, {method} {form}")
+                panel = f"{method.upper()}{case}"
+                points = [_point(report, item, panel, problem, form, method, tol, exact) for tol in TOLERANCES]
+                curves[panel, form] = np.array([p for p in points if p is not None]).reshape(-1, 3)
+
+    def draw(figure: Any) -> None:
+        panels = list(dict.fromkeys(panel for panel, _ in curves))
+        axes = figure.subplots(2, len(panels), squeeze=False, sharex="col")
+        for (panel, form), points in curves.items():
+            column = panels.index(panel)
+            for row, symbol in enumerate(("d", "Omega")):
+                ax = axes[row, column]
+                ax.loglog(points[:, 0], points[:, row + 1], ".-", lw=0.9, label=form)
+                ax.set(ylabel=f"error of {symbol} at T" if column == 0 else "", title="" if row else panel)
+                ax.grid(alpha=0.3)
+            axes[1, column].set(xlabel="evaluations of the right-hand side")
+        axes[0, 0].legend(fontsize=7)
+
+    report.figure(item.lower().replace(" ", "-"), draw, size=(4.0 * max(2, len(methods) * len(cases)), 6.0))
+
+
+def _point(
+    report: Report,
+    item: str,
+    panel: str,
+    problem: RigidProblem,
+    form: str,
+    method: str,
+    tolerance: float,
+    exact: tuple[Array, Array],
+) -> tuple[float, float, float] | None:
+    """One run of an accuracy plot; None if it cannot be done."""
+    label = f"{panel} {form} at {tolerance:g}"
+    try:
+        motion = solve(problem, form, method, tolerance, output=[problem.t_end])
+    except SimulationError as error:
+        report.add(item, f"{label}: stops at t", None, _short(error.time))
+        return None
+    except ImportError as error:  # BDF is an optional extra
+        if tolerance == SHOWN:
+            report.add(item, label, None, str(error))
+        return None
+    errors = end_errors(motion, *exact)
+    # Everything of Figure 15: there the absolute forms fail at coarse tolerances.
+    if tolerance == SHOWN or (item == "Figure 15" and tolerance > SHOWN):
+        report.add(item, f"{label}: evaluations", None, motion.stats.rhs)
+        for symbol, error in zip(("d", "Omega"), errors, strict=True):
+            report.add(item, f"{label}: error of {symbol}", None, _short(error))
+    return float(motion.stats.rhs), *errors
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
