@@ -44,7 +44,8 @@ $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "gyrod needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" "cmeel-eigen>=3.4" "cmake>=3.18" ninja
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], "cmake", "ninja", sep="\n")' > $(VENV)/requirements.txt
+	$(PIP) install -r $(VENV)/requirements.txt
 	@touch $@
 
 # Editable: Python is read from src/; the C++ is rebuilt when it changes. The stub is copied beside the source
