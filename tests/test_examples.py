@@ -17,3 +17,33 @@ def test_gyro_attitude(tmp_path, capsys):
     example["main"](str(tmp_path))
     assert "gyro_attitude.png" in capsys.readouterr().out
     assert (tmp_path / "gyro_attitude.png").exists()
+
+
+def test_heavy_top(tmp_path, capsys):
+    example = runpy.run_path(str(EXAMPLES / "heavy_top.py"))
+    outcomes = example["run"]()
+    assert outcomes["nullspace-quaternion"].error == pytest.approx(8.0e-6, rel=0.05)
+    assert outcomes["nullspace-quaternion"].evaluations == pytest.approx(19514, rel=0.02)
+    for coordinates in ("quaternion", "directors"):
+        null_space, absolute = (outcomes[f"{kind}-{coordinates}"] for kind in ("nullspace", "absolute"))
+        assert null_space.error < absolute.error
+        assert null_space.energy < absolute.energy
+    example["main"](str(tmp_path))
+    assert "heavy_top.png" in capsys.readouterr().out
+    assert (tmp_path / "heavy_top.png").exists()
+
+
+def test_tennis_racket(tmp_path, capsys):
+    example = runpy.run_path(str(EXAMPLES / "tennis_racket.py"))
+    outcomes = example["run"]()
+    reversals = outcomes["medial"].reversals
+    assert len(reversals) == 6
+    assert reversals[0] == pytest.approx(0.3441823, abs=1e-6)
+    assert reversals[2] - reversals[0] == pytest.approx(1.562305, abs=1e-5)  # the trusted period
+    assert outcomes["medial"].wobble > 170.0
+    for stable in ("smallest", "largest"):
+        assert outcomes[stable].reversals == ()
+        assert outcomes[stable].wobble < 0.02
+    example["main"](str(tmp_path))
+    assert "tennis_racket.png" in capsys.readouterr().out
+    assert (tmp_path / "tennis_racket.png").exists()

@@ -1,6 +1,7 @@
 #include "bind.hpp"
 
 NB_MODULE(GYROD_MODULE, m) {
+  nb::set_leak_warnings(false); // forces and events may hold references to the end: not a leak of ours
   m.doc() = "The compiled core of gyrod: arrays in, arrays out. Users call the Python functions above it.";
   m.def("isa", [] { return std::string(GYROD_ISA); }, "Instruction set this module was compiled for.");
   m.def(

@@ -74,6 +74,8 @@ class BodyTrack:
     velocity: Array
     #: Material angular velocity (body axes), (n, 3).
     Omega: Array
+    #: Sign convention: the first quaternion lies on the side of this one.
+    start: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
 
     @property
     def directors(self) -> Array:
@@ -85,10 +87,11 @@ class BodyTrack:
         """Unit quaternions, continuous in time, (n, 4)."""
         # Raw directors may have drifted: the quaternion is that of the nearest rotation by Spurrier and Klumpp.
         p = rotations.conversions.spurrier_klumpp(self.matrix)
-        if p.ndim == 1 or len(p) < 2:
-            return p
-        flips = np.cumprod(np.where(np.sum(p[1:] * p[:-1], axis=-1) < 0.0, -1.0, 1.0))
-        return np.concatenate([p[:1], p[1:] * flips[:, None]])
+        if p.ndim == 1:
+            return p if p @ self.start >= 0.0 else -p
+        before = np.concatenate([self.start[None], p[:-1]])
+        flips = np.cumprod(np.where(np.sum(p * before, axis=-1) < 0.0, -1.0, 1.0))
+        return np.asarray(p * flips[:, None])
 
     @property
     def omega(self) -> Array:
@@ -124,6 +127,10 @@ class Motion:
     _dense: Callable[[Array], Array] | None = field(default=None, repr=False)
     _projected: bool = field(default=True, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the dense output, which stays with the process that integrated."""
+        return {**self.__dict__, "_dense": None}
+
     @property
     def compiled(self) -> Compiled:
         """The equations that were integrated."""
@@ -138,9 +145,13 @@ class Motion:
     @cached_property
     def _tracks(self) -> dict[str, BodyTrack]:
         arrays = self.compiled.motions(self.y)
-        if self.t.ndim == 0:
-            return {n: BodyTrack(*(a[0, i] for a in arrays)) for i, n in enumerate(self.names)}
-        return {n: BodyTrack(*(a[:, i] for a in arrays)) for i, n in enumerate(self.names)}
+        when = 0 if self.t.ndim == 0 else slice(None)
+        starts = [b.orientation for b in self.compiled.system.bodies]
+        x, R, v, Omega = (a[when] for a in arrays)
+        return {
+            n: BodyTrack(x[..., i, :], R[..., i, :, :], v[..., i, :], Omega[..., i, :], starts[i])
+            for i, n in enumerate(self.names)
+        }
 
     def __getitem__(self, name: str) -> BodyTrack:
         """A body by its name."""
@@ -153,7 +164,9 @@ class Motion:
             raise ValueError(f"t must be a number or a one-dimensional array, got the shape {times.shape}.")
         _check.finite("t", times)
         if self._dense is None:
-            raise ValueError("this motion keeps no dense output; simulate with dense=True.")
+            raise ValueError(
+                "this motion keeps no dense output; simulate with dense=True and a method of gyrod or SciPy."
+            )
         lo, hi = float(self.steps[0]), float(self.steps[-1])
         if times.size and not (lo <= times.min() and times.max() <= hi):
             raise ValueError(

@@ -366,7 +366,9 @@ struct EulerAngles { // (66), sequence 3-1-3
     Part<3>::put(dv, euler_equations<S>(b, w, mu));
   }
   static const char* trouble(const double* q) {
-    return std::abs(std::sin(q[1])) < 1e-4 ? "the Euler angles 3-1-3 are at gimbal lock, |sin theta2| < 1e-4" : nullptr;
+    // theta2 starts between 0 and pi: outside, a step has jumped over the lock.
+    const bool lost = std::abs(std::sin(q[1])) < 1e-4 || !(q[1] > 0.0 && q[1] < 3.14159265358979);
+    return lost ? "the Euler angles 3-1-3 are at gimbal lock (sin theta2 = 0)" : nullptr;
   }
   static bool project(double*, double*, const FormulationOptions&) { return false; }
   static void residual(const double*, const double*, const FormulationOptions&, double& position, double& velocity) {

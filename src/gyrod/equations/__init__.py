@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,13 @@ class Compiled:
     moments: Array
     #: Kind of each unknown: "position", "rotation", "velocity" or "spin".
     kinds: tuple[str, ...]
+
+    #: Options of the formulation it was compiled with.
+    options: dict[str, Any]
+
+    def __reduce__(self) -> Any:
+        """The core's object is made anew where the system is unpickled."""
+        return partial(compile_system, **self.options), (self.system, self.formulation)
 
     @property
     def size(self) -> int:
@@ -115,8 +123,9 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
     forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces]
     python = any(_calls_python(f) for f in system.forces)
     core = _core.RigidSystem(formulation, bodies, forces, np.array(system.gravity), options)
+    moments = np.array([b[1] for b in bodies])
     return Compiled(
-        system, formulation, core, np.array(y0), python, np.array(axes), np.array([b[1] for b in bodies]), tuple(kinds)
+        system, formulation, core, np.array(y0), python, np.array(axes), moments, tuple(kinds), dict(options)
     )
 
 

@@ -45,12 +45,15 @@ def step_options(
 ) -> dict[str, Any]:
     """Check the options of the step control and put them into the core's form."""
     rtol = _check.positive("rtol", rtol)
-    if rtol < 2e-15:
-        raise ValueError(f"rtol = {rtol:g} is below rounding; it must be at least 2e-15.")
+    if rtol < 1e-14:
+        raise ValueError(f"rtol = {rtol:g} is below what double precision can meet; it must be at least 1e-14.")
     if atol is None:
         atols = np.full(n, rtol if scale is None else 0.0)
     else:
-        atols = np.array(np.broadcast_to(np.asarray(atol, dtype=float), (n,)))
+        given = np.asarray(atol, dtype=float)
+        if given.shape not in ((), (n,)):
+            raise ValueError(f"atol must be a number or one for each of the {n} unknowns, got the shape {given.shape}.")
+        atols = np.array(np.broadcast_to(given, (n,)))
         if not (np.isfinite(atols).all() and (atols >= 0.0).all()):
             raise ValueError(f"atol = {atol!r} must be positive.")
         if scale is None and np.any(atols == 0.0):
@@ -78,6 +81,14 @@ def run_options(**given: Any) -> dict[str, Any]:
     return {**defaults, **given}
 
 
+class IntegrationError(ArithmeticError):
+    """An integration that cannot go on; ``solution`` holds what was computed."""
+
+    def __init__(self, message: str, solution: Solution) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+
 @dataclass(frozen=True)
 class Solution:
     """Solution of `integrate`: times (n,), states (n, N), counters, and y(t) by calling it."""
@@ -93,6 +104,11 @@ class Solution:
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output, (..., N)."""
         times = np.asarray(t, dtype=float)
+        lo, hi = float(self._run.step_ends[0]), float(self._run.step_ends[-1])
+        if times.size and not (lo <= times.min() and times.max() <= hi):
+            raise ValueError(
+                f"t reaches from {times.min():g} to {times.max():g}; the solution is known on [{lo:g}, {hi:g}]."
+            )
         return np.asarray(self._run.evaluate(np.ascontiguousarray(times.ravel()))).reshape(*times.shape, -1)
 
 
@@ -130,11 +146,31 @@ def integrate(
         return np.ascontiguousarray(function(t, y), dtype=float)
 
     J = None if jacobian is None else lambda t, y: np.ascontiguousarray(jacobian(t, y), dtype=float)
-    wanted = None if output is None else np.ascontiguousarray(output, dtype=float)
+    wanted = output_times(output, t0, t1)
     run = _core.integrate_functions(
         rhs, J, method, t0, start, t1,
         step_options(len(start), rtol, atol, None, step, first_step, max_step),
         run_options(project=False, output=wanted, events=events or []),
     )  # fmt: skip
     run.raise_failure()
-    return Solution(run.t, run.y, run.stats, run.status, tuple(run.crossings), run)
+    solution = Solution(run.t, run.y, run.stats, run.status, tuple(run.crossings), run)
+    if run.status not in ("finished", "event"):
+        raise IntegrationError(
+            f"{method} cannot go on at t = {run.t_stop:.10g} ({run.status}, h = {run.h_stop:.2g}): loosen rtol, or look "
+            "for a singularity or a function that is not finite there.",
+            solution,
+        )
+    return solution
+
+
+def output_times(output: ArrayLike | None, begin: float, end: float) -> Array | None:
+    """Check the times at which a solution is wanted."""
+    if output is None:
+        return None
+    times = np.ascontiguousarray(output, dtype=float)
+    if times.ndim != 1 or not times.size:
+        raise ValueError(f"output must be a one-dimensional array of times, got the shape {times.shape}.")
+    _check.finite("output", times)
+    if np.any(np.diff(times) <= 0.0) or times[0] < begin or times[-1] > end:
+        raise ValueError(f"output must increase and lie in [{begin:g}, {end:g}], got {times[0]:g} ... {times[-1]:g}.")
+    return times

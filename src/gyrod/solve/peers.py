@@ -52,10 +52,12 @@ def _scipy(
         t_eval=output, dense_output=True, **options,
     )  # fmt: skip
     seconds = time.process_time() - started
-    stats = MotionStats(method, compiled.formulation, len(s.sol.ts) - 1, 0, s.nfev, s.njev, s.nlu, 0, seconds)
+    stats = MotionStats(
+        method, compiled.formulation, len(s.sol.ts) - 1, 0, int(s.nfev), int(s.njev), int(s.nlu), 0, seconds
+    )
     motion = Motion(
         s.t, np.ascontiguousarray(s.y.T), stats, "finished" if s.success else "underflow", np.asarray(s.sol.ts),
-        _compiled=compiled, _dense=lambda t: np.ascontiguousarray(s.sol(t).T),
+        _compiled=compiled, _dense=lambda t: np.ascontiguousarray(s.sol(t).T), _projected=False,
     )  # fmt: skip
     if not s.success:
         raise SimulationError(
@@ -167,7 +169,8 @@ def _sundae_motion(compiled: Compiled, method: str, s: Any, y: Array, output: Ar
     seconds = time.process_time() - started
     stats = MotionStats(method, compiled.formulation, len(s.t) - 1, 0, int(s.nfev), int(s.njev), 0, 0, seconds)
     keep = np.ones(len(s.t), dtype=bool) if output is None else np.isin(s.t, output)
-    motion = Motion(s.t[keep], np.ascontiguousarray(y[keep]), stats, "finished", np.asarray(s.t), _compiled=compiled)
+    status = "finished" if s.success else "underflow"
+    motion = Motion(s.t[keep], np.ascontiguousarray(y[keep]), stats, status, np.asarray(s.t), _compiled=compiled)
     if not s.success:
         raise SimulationError(f"{method} stopped at t = {s.t[-1]:.10g}: {s.message}", float(s.t[-1]), y[-1], motion)
     return motion

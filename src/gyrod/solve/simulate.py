@@ -15,7 +15,7 @@ from gyrod import _check
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import System
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
-from gyrod.solve.integrate import METHODS, run_options, step_options
+from gyrod.solve.integrate import METHODS, output_times, run_options, step_options
 
 Array = NDArray[np.float64]
 
@@ -98,13 +98,18 @@ def simulate(
     options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
     compiled = compile_system(system, formulation, **options)
     scale = compiled.scales() if norm == "physical" else None
-    wanted = _output(output, t_end)
+    wanted = output_times(output, 0.0, t_end)
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
-    method = _method(method, compiled, rtol)
-    if method.startswith(("bdf", "scipy:")):
-        from gyrod.solve import peers
+    try:
+        method = _method(method, compiled, rtol)
+        if method.startswith(("bdf", "scipy:")):
+            from gyrod.solve import peers
 
-        return peers.solve(compiled, t_end, method, steps, wanted, events, started)
+            return peers.solve(compiled, t_end, method, steps, wanted, events, started)
+    except ForceError as error:  # outside of the core's own loop
+        stats = MotionStats(method, formulation, seconds=time.process_time() - started)
+        start = Motion(np.zeros(1), compiled.y0[None], stats, "failed", np.zeros(1), _compiled=compiled)
+        raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
     with _progress_bar(progress, t_end) as tick:
         run = compiled.core.integrate(
             method, 0.0, compiled.y0, t_end, steps,
@@ -158,6 +163,8 @@ def _raise(run: Any, motion: Motion) -> None:
     else:
         try:
             run.raise_failure()
+        except KeyboardInterrupt:
+            raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion) from None
         except ForceError as error:
             message, cause = str(error), error.__cause__ or error
         except Exception as error:
@@ -181,10 +188,22 @@ def _variants(
         "fictive_moment": _check.choice("fictive_moment", fictive_moment, ("zero", "half-trace")) == "half-trace",
         "polar": _check.choice("director_projection", director_projection, ("spurrier", "polar")) == "polar",
     }
+    serves = {
+        "spatial": ("velocity = 'spatial'", "nullspace-"),
+        "printed": ("equation = 'printed'", "absolute-quaternion"),
+        "fictive_moment": ("fictive_moment = 'half-trace'", "absolute-quaternion"),
+        "polar": ("director_projection = 'polar'", "-directors"),
+    }
+    for key, (what, part) in serves.items():
+        if options[key] and part not in str(formulation):
+            raise ValueError(f"{what} serves formulations with {part!r} in their name, not {formulation!r}.")
     if baumgarte is not None:
         if not str(formulation).startswith("absolute"):
             raise ValueError(f"baumgarte = {baumgarte!r} serves the absolute formulations, not {formulation!r}.")
-        omega, r = baumgarte
+        try:
+            omega, r = baumgarte
+        except TypeError:
+            raise ValueError(f"baumgarte = {baumgarte!r} must be two numbers (omega, r).") from None
         options["baumgarte_omega"] = _check.positive("baumgarte[0] (omega)", omega)
         options["baumgarte_r"] = _check.positive("baumgarte[1] (r)", r)
     return options
@@ -196,18 +215,6 @@ def _atol(atol: Any, compiled: Compiled) -> ArrayLike | None:
     for kind in atol:
         _check.choice("atol", kind, ("position", "rotation", "velocity", "spin"))
     return np.array([float(atol.get(kind, min(atol.values()))) for kind in compiled.kinds])
-
-
-def _output(output: ArrayLike | None, t_end: float) -> Array | None:
-    if output is None:
-        return None
-    times = np.ascontiguousarray(output, dtype=float)
-    if times.ndim != 1 or not times.size:
-        raise ValueError(f"output must be a one-dimensional array of times, got the shape {times.shape}.")
-    _check.finite("output", times)
-    if np.any(np.diff(times) <= 0.0) or times[0] < 0.0 or times[-1] > t_end:
-        raise ValueError(f"output must increase and lie in [0, {t_end:g}], got {times[0]:g} ... {times[-1]:g}.")
-    return times
 
 
 def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[float, Array], float], bool, int]:
@@ -225,7 +232,7 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
 
 
 def _method(method: str, compiled: Compiled, rtol: float) -> str:
-    """The method asked for, or by stiffness: eigenvalues of the Jacobian at the start against the time scale."""
+    """The method asked for, or one chosen by the eigenvalues of the Jacobian at the start against the time scale."""
     if isinstance(method, str) and method.startswith("scipy:"):
         _check.choice("method", method, [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")])
         return method
