@@ -6,6 +6,7 @@ CPU time, best of several runs; ratios within one run.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def heavy_top() -> None:
     truth = gd.simulate(problem.system, 60.0, method="dop853", rtol=1e-13, output=[60.0])["top"].quaternion[-1]
     print("heavy top, T = 60 s (Lang 2010, example A): default formulation, CPU and attitude error at the end")
     for method, rtol in (("dop853", 1e-10), ("odex", 1e-10), ("dopri5", 1e-10), ("radau5", 1e-9), ("rodas", 1e-8)):
-        run = lambda m=method, r=rtol: gd.simulate(problem.system, 60.0, method=m, rtol=r, output=[60.0], dense=False)
+        run = partial(gd.simulate, problem.system, 60.0, method=method, rtol=rtol, output=[60.0], dense=False)
         seconds, motion = best(run)
         error = float(gd.rotations.distance(motion["top"].quaternion[-1], truth))
         print(f"  {method:8} rtol {rtol:g}{1e3 * seconds:9.2f} ms{error:12.1e} rad{motion.stats.rhs:9d} evaluations")

@@ -30,9 +30,9 @@ def test_list_and_version():
     [
         (
             ["reproduce", "zupan-saje-2012"],
-            "gyrod: paper = 'zupan-saje-2012' is unknown; it can be 'zupan-saje-2011'.",
+            "gyrod: paper = 'zupan-saje-2012' is unknown; it can be 'zupan-saje-2011',",
         ),
-        (["reproduce"], "gyrod: paper is missing; it can be zupan-saje-2011"),
+        (["reproduce"], "gyrod: paper is missing; it can be zupan-saje-2011,"),
     ],
 )
 def test_errors_are_one_paragraph(arguments, sentence):

@@ -156,8 +156,8 @@ def integrate(
     solution = Solution(run.t, run.y, run.stats, run.status, tuple(run.crossings), run)
     if run.status not in ("finished", "event"):
         raise IntegrationError(
-            f"{method} cannot go on at t = {run.t_stop:.10g} ({run.status}, h = {run.h_stop:.2g}): loosen rtol, or look "
-            "for a singularity or a function that is not finite there.",
+            f"{method} cannot go on at t = {run.t_stop:.10g} ({run.status}, h = {run.h_stop:.2g}): loosen rtol, or "
+            "look for a singularity or a function that is not finite there.",
             solution,
         )
     return solution
