@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from gyrod import __version__, _check, reproduce
@@ -64,7 +65,7 @@ def _print(paper: str, report: reproduce.Report, json: str | None) -> None:
         table.add_column("here", justify="right")
         for row in report.rows:
             if row.item == item:
-                table.add_row(row.label, *("-" if v is None else f"{v}" for v in (row.paper, row.here)))
+                table.add_row(escape(row.label), *("-" if v is None else escape(f"{v}") for v in (row.paper, row.here)))
         console.print(table)
     for path in report.figures:
         console.print(f"wrote {path}", soft_wrap=True)

@@ -77,7 +77,9 @@ public:
     result_.trajectory.evaluator = integrator_.evaluator();
     result_.trajectory.t.push_back(t0);
     result_.step_ends.push_back(t0);
-    integrator_.want_dense = options_.keep_dense || !options_.output.empty() || !options_.events.empty();
+    const bool inside =
+        std::any_of(options_.output.begin(), options_.output.end(), [&](double t) { return t > t0 && t < t_end; });
+    integrator_.want_dense = options_.keep_dense || inside || !options_.events.empty();
     try {
       integrator_.begin(t0, y0, t_end);
       for (std::size_t e = 0; e < before_.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
