@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -90,6 +91,10 @@ def van_der_pol_jacobian(t, y):
     return [[0.0, 1.0], [1e6 * (-2.0 * y[0] * y[1] - 1.0), 1e6 * (1.0 - y[0] ** 2)]]
 
 
+#: At t = 2 from (2, 0); Hairer and Wanner II, IV.10; SciPy's Radau at 3e-12 agrees to 1e-10.
+VAN_DER_POL_END = np.array([1.706167732170483, -0.8928097010247975])
+
+
 def prothero_robinson(t, y):  # y = cos t
     return [-1e6 * (y[0] - np.cos(t)) - np.sin(t)]
 
@@ -121,11 +126,11 @@ def test_order_with_constant_step(method):
 
 
 DENSE_STEPS = {
-    "dopri5": 0.2 / 2.0 ** np.arange(4),
-    "dop853": 0.4 / 1.5 ** np.arange(4),
-    "odex": 0.4 / 1.3 ** np.arange(5),
-    "radau5": 0.2 / 2.0 ** np.arange(4),
-    "rodas": 0.2 / 2.0 ** np.arange(4),
+    "dopri5": 0.1 / 2.0 ** np.arange(4),
+    "dop853": 0.25 / 1.3 ** np.arange(5),
+    "odex": 0.5 / 1.25 ** np.arange(6),
+    "radau5": 0.1 / 2.0 ** np.arange(4),
+    "rodas": 0.1 / 2.0 ** np.arange(4),
     "seulex": 0.1 / 2.0 ** np.arange(4),
 }
 
@@ -136,7 +141,7 @@ def test_order_of_dense_output(method):
     errors = []
     for h in DENSE_STEPS[method]:
         squares = []
-        for t0 in (0.1, 0.45, 0.8, 1.3):
+        for t0 in (1.3, 2.0) if method == "odex" else (0.1, 0.45):  # where the leading term rules
             s = integrate(riccati, (t0, t0 + h), riccati_exact(t0), method=method, step=h, rtol=1e-14)
             assert s.stats["steps"] == 1
             squares.append(np.max((s(t0 + theta * h) - riccati_exact(t0 + theta * h)) ** 2))
@@ -174,9 +179,9 @@ def test_error_is_proportional_to_the_tolerance(method):
 def test_agrees_with_scipy(method, problem, start, end):
     exact = solve_ivp(problem, (0.0, end), start, method="DOP853", rtol=3e-14, atol=1e-15, dense_output=True)
     s = integrate(problem, (0.0, end), start, method=method, rtol=1e-9)
+    assert np.max(np.abs(s.y - exact.sol(s.t).T)) < 1e-5
     t = np.linspace(0.0, end, 301)
     assert np.max(np.abs(s(t) - exact.sol(t).T)) < 1e-5
-    np.testing.assert_allclose(s(t[:20]), exact.sol(t[:20]).T, atol=3e-7)
 
 
 @pytest.mark.parametrize("tol", [1e-5, 1e-7, 1e-9])
@@ -208,8 +213,9 @@ def test_radau5_costs_no_more_than_radau():
         assert s.stats["factorizations"] <= theirs.nlu
 
 
-#: Evaluations for Arenstorf's orbit at 1e-7 when this was written, and a tenth more.
-BUDGET = {"dopri5": 1590, "dop853": 1770, "odex": 2050, "radau5": 2330, "rodas": 5600, "seulex": 4110}
+#: Evaluations for Arenstorf's orbit at 1e-7 when this was written, and a tenth more. ODEX: with the dense output under
+#: control; 1861 without, when the error inside the steps was hundreds of times that at their ends.
+BUDGET = {"dopri5": 1590, "dop853": 1770, "odex": 3100, "radau5": 2330, "rodas": 5600, "seulex": 4110}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -284,22 +290,12 @@ def test_robertson_without_jacobian(method):
     assert s.stats["steps"] < 4000
 
 
-@cache
-def van_der_pol_reference():
-    s = solve_ivp(
-        van_der_pol, (0.0, 2.0), (2.0, 0.0), method="Radau", rtol=3e-12, atol=1e-12, jac=van_der_pol_jacobian
-    )
-    return s.y[:, -1]
-
-
 @pytest.mark.parametrize("method", STIFF)
 @pytest.mark.parametrize("jacobian", [None, van_der_pol_jacobian])
 def test_van_der_pol(method, jacobian):
     budget = {"radau5": 4300, "rodas": 6950, "seulex": 6900}
     s = integrate(van_der_pol, (0.0, 2.0), (2.0, 0.0), method=method, rtol=1e-6, jacobian=jacobian)
-    # Known: Hairer and Wanner II, IV.10.
-    np.testing.assert_allclose(van_der_pol_reference(), (1.706167732170483, -0.8928097010247975), rtol=1e-10)
-    np.testing.assert_allclose(s.y[-1], van_der_pol_reference(), rtol=3e-6)
+    np.testing.assert_allclose(s.y[-1], VAN_DER_POL_END, rtol=3e-6)
     assert s.stats["rhs"] <= budget[method]
 
 
@@ -314,9 +310,10 @@ def test_prothero_robinson(method, jacobian, tol):
 
 @pytest.mark.parametrize("method", STIFF)
 def test_dense_output_of_stiff_components(method):
-    s = integrate(prothero_robinson, (0.0, 10.0), [1.0], method=method, rtol=1e-6)
+    # The error estimate does not see how a stiff component moves inside a step: without max_step the steps exceed 3.
+    s = integrate(prothero_robinson, (0.0, 10.0), [1.0], method=method, rtol=1e-6, max_step=0.5)
     t = np.linspace(0.0, 10.0, 2001)
-    assert np.max(np.abs(s(t)[:, 0] - np.cos(t))) < 2e-2
+    assert np.max(np.abs(s(t)[:, 0] - np.cos(t))) < {"radau5": 1e-4, "rodas": 3e-3, "seulex": 1e-5}[method]
 
 
 MASS, STIFFNESS, DAMPING, OFFSET, G = 1.0, 1e8, 1e5, 0.01, 9.81
@@ -504,30 +501,50 @@ def test_event_falling_body(method, rtol):
         m(m.t[-1] + 1e-6)
 
 
+RATE = 3.0
+TILT = rot.matrix_from_quaternion(rot.exp(np.array([0.8, 0.0, 0.0])))  # away from gimbal lock
+
+
+def spinning():
+    body = gd.Body("top", 1.0, (0.5, 0.7, 1.0), orientation=TILT, angular_velocity=(0, 0, RATE))
+    return gd.System([body], gravity=(0, 0, 0))
+
+
+def sine(t, m):  # of the angle about the axis
+    return float(TILT[:, 1] @ m["top"].matrix[:, 0])
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_event_spinning_body(method, formulation):
-    rate, rtol = 3.0, 1e-6
-    tilt = rot.matrix_from_quaternion(rot.exp(np.array([0.8, 0.0, 0.0])))  # away from gimbal lock
-    body = gd.Body("top", 1.0, (0.5, 0.7, 1.0), orientation=tilt, angular_velocity=(0, 0, rate))
-    system = gd.System([body], gravity=(0, 0, 0))
-
-    def angle(t, m):  # sin of the angle about the axis
-        return float(tilt[:, 1] @ m["top"].matrix[:, 0])
-
-    m = gd.simulate(system, 5.0, method=method, formulation=formulation, rtol=rtol, events=[gd.Event(angle)])
-    exact = np.pi / rate * np.arange(1, 5)
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+def test_event_spinning_body(method, formulation, rtol):
+    options = {"method": method, "formulation": formulation, "rtol": rtol, "max_step": 0.9}
+    m = gd.simulate(spinning(), 5.0, events=[gd.Event(sine)], **options)
+    exact = np.pi / RATE * np.arange(1, 5)
     assert m.status == "finished"
     found = np.array([e.t for e in m.events])
     assert len(found) == 4
     assert np.max(np.abs(found - exact)) <= 10.0 * rtol * 5.0
     for e in m.events:
-        assert abs(angle(e.t, m(e.t))) / rate <= 1e-12 * 5.0
-        assert abs(angle(e.t, e.state)) / rate <= 1e-12 * 5.0
+        assert abs(sine(e.t, m(e.t))) / RATE <= 1e-12 * 5.0
+        assert abs(sine(e.t, e.state)) / RATE <= 1e-12 * 5.0
     for direction in (1, -1):
-        m = gd.simulate(system, 5.0, method=method, formulation=formulation, rtol=rtol,
-                        events=[gd.Event(angle, direction=direction)])  # fmt: skip
+        m = gd.simulate(spinning(), 5.0, events=[gd.Event(sine, direction=direction)], **options)
         np.testing.assert_array_equal([e.t for e in m.events], found[(1 if direction > 0 else 0) :: 2])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_no_event_is_lost_in_a_long_step(method, formulation):
+    m = gd.simulate(spinning(), 5.0, method=method, formulation=formulation, rtol=1e-6, events=[gd.Event(sine)])
+    np.testing.assert_allclose([e.t for e in m.events], np.pi / RATE * np.arange(1, 5), rtol=0, atol=5e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_event_is_lost_when_a_ball_is_thrown(method):
+    exact = (3.0 + np.array([-1.0, 1.0]) * np.sqrt(9.0 - 2.0 * G * 0.4)) / G
+    m = gd.simulate(falling(0.0, 3.0, spin=(0, 0, 0)), 0.6, method=method, events=[gd.Event(height(0.4))])
+    np.testing.assert_allclose([e.t for e in m.events], exact, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -668,19 +685,15 @@ def test_motion_at_any_time(method, formulation):
     exact = top_reference()(t)["top"]
     m = gd.simulate(heavy_top(), 2.0, method=method, formulation=formulation, rtol=1e-8)
     inside = m(t)
-    np.testing.assert_allclose(inside["top"].position, exact.position, atol=2e-6)
-    np.testing.assert_allclose(inside["top"].matrix, exact.matrix, atol=2e-5)
-    np.testing.assert_allclose(inside["top"].velocity, exact.velocity, atol=2e-5)
-    np.testing.assert_allclose(inside["top"].Omega, exact.Omega, atol=2e-5)
+    for quantity in ("position", "matrix", "velocity", "Omega"):
+        np.testing.assert_allclose(
+            getattr(inside["top"], quantity), getattr(exact, quantity), rtol=0, atol=3e-6, err_msg=quantity
+        )
     assert np.max(inside.drift.position) <= 2e-15
-    assert np.max(np.abs(inside.energy.total - exact_energy(m))) < 1e-4
+    assert np.max(np.abs(inside.energy.total - m.energy.total[0])) < 1e-4
     one = m(0.777)
     assert one["top"].position.shape == (3,)
     np.testing.assert_allclose(one["top"].matrix, m([0.777])["top"].matrix[0], atol=0)
-
-
-def exact_energy(m):
-    return m.energy.total[0]
 
 
 # --- Jacobians -------------------------------------------------------------------------------------------------------
@@ -882,11 +895,7 @@ def test_free_systems_conserve(formulation):
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_energy_with_gravity_and_dead_forces(formulation):
     system = zoo()
-    keep = [f for f in system.forces if isinstance(f, (gd.SpringDamper, gd.Bushing))]
-    forces = [
-        type(f)(f.a, f.b, f.at_a, f.at_b, stiffness=f.stiffness, **({"length": f.length} if hasattr(f, "length") else {}))
-        for f in keep
-    ]  # fmt: skip
+    forces = [replace(f, damping=0.0) for f in system.forces if isinstance(f, (gd.SpringDamper, gd.Bushing))]
     forces.append(gd.Force("b", (0.2, 0.3, -0.5), at=(-0.1, 0.2, 0.3)))
     system = gd.System(system.bodies, system.joints, forces=forces)
     m = gd.simulate(system, 1.0, formulation=formulation, method="dop853", rtol=1e-11)
@@ -1052,8 +1061,29 @@ def test_bdf_every_step():
     np.testing.assert_allclose(m["top"].position[-1], top_reference()(1.0)["top"].position, atol=1e-2)
 
 
-def test_bdf_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sksundae", None)
-    monkeypatch.setitem(sys.modules, "sksundae.cvode", None)
-    with pytest.raises(ImportError, match=r"scikit-sundae: pip install 'gyrod\[bdf\]'"):
-        gd.simulate(heavy_top(), 1.0, method="bdf")
+@pytest.mark.parametrize("formulation", ABSOLUTE)
+def test_bdf_with_multipliers(formulation):
+    pytest.importorskip("sksundae")
+    t = np.linspace(0.0, 0.5, 6)
+    m = gd.simulate(heavy_top(), 0.5, method="bdf-dae", formulation=formulation, rtol=1e-7, output=t)
+    np.testing.assert_array_equal(m.t, t)
+    exact = top_reference()(t)["top"]
+    np.testing.assert_allclose(m["top"].position, exact.position, atol=1e-4)
+    np.testing.assert_allclose(m["top"].Omega, exact.Omega, atol=2e-3)
+
+
+@pytest.mark.parametrize("method", ["bdf", "scipy:RK45", "scipy:BDF"])
+def test_steps_of_others_do_not_depend_on_the_outputs(method):
+    if method == "bdf":
+        pytest.importorskip("sksundae")
+    every = gd.simulate(heavy_top(), 0.5, method=method, rtol=1e-6)
+    few = gd.simulate(heavy_top(), 0.5, method=method, rtol=1e-6, output=[0.0, 0.1, 0.5])
+    assert few.stats.steps == pytest.approx(every.stats.steps, rel=0.1)
+
+
+@pytest.mark.parametrize("method", ["bdf", "bdf-dae"])
+def test_bdf_is_missing(monkeypatch, method):
+    for module in ("sksundae", "sksundae.cvode", "sksundae.ida"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=r"needs scikit-sundae: pip install 'gyrod\[bdf\]'"):
+        gd.simulate(heavy_top(), 1.0, method=method, formulation="absolute-quaternion")

@@ -81,9 +81,9 @@ public:
         std::any_of(options_.output.begin(), options_.output.end(), [&](double t) { return t > t0 && t < t_end; });
     integrator_.want_dense = options_.keep_dense || inside || !options_.events.empty();
     try {
+      if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
       integrator_.begin(t0, y0, t_end);
       for (std::size_t e = 0; e < before_.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
-      if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
       while (result_.status == Status::finished && integrator_.t() < t_end) step();
     } catch (...) {
       result_.failure = std::current_exception();
@@ -154,16 +154,22 @@ private:
   }
 
   // Zeros of the event functions in the last step, in order of time; returns the end of the run if one is terminal.
+  // A long step of a high-order method may hold several: signs are compared at as many points as its dense output has
+  // rows.
   double locate_events() {
     const double t0 = integrator_.t_old(), t1 = integrator_.t();
+    const int parts = std::max(4, int(integrator_.dense_rows()));
     std::vector<std::pair<double, std::size_t>> found;
-    for (std::size_t e = 0; e < before_.size(); ++e) {
-      const EventFunction& event = options_.events[e];
-      const double g0 = before_[e], g1 = event.g(t1, integrator_.y());
-      before_[e] = g1;
-      const bool rising = g0 < 0.0 && g1 >= 0.0, falling = g0 > 0.0 && g1 <= 0.0;
-      if ((rising && event.direction >= 0) || (falling && event.direction <= 0))
-        found.emplace_back(root(event, t0, g0, t1, g1), e);
+    for (int part = 1; part <= parts; ++part) {
+      const double a = t0 + (t1 - t0) * (part - 1) / parts, b = part == parts ? t1 : t0 + (t1 - t0) * part / parts;
+      for (std::size_t e = 0; e < before_.size(); ++e) {
+        const EventFunction& event = options_.events[e];
+        const double ga = before_[e], gb = event.g(b, part == parts ? integrator_.y() : inside(b));
+        before_[e] = gb;
+        const bool rising = ga < 0.0 && gb >= 0.0, falling = ga > 0.0 && gb <= 0.0;
+        if ((rising && event.direction >= 0) || (falling && event.direction <= 0))
+          found.emplace_back(root(event, a, ga, b, gb), e);
+      }
     }
     std::sort(found.begin(), found.end());
     for (const auto& [time, e] : found) {

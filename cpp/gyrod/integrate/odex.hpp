@@ -18,7 +18,7 @@ public:
   Odex(Equations& e, const StepOptions& o)
       : Integrator(e, o), control_({0.65, 0.94, 0.02, 4.0, 0.8, 0.9, 2.0, 1.0, 2}, sequence(), work()), f_(n_),
         f_old_(n_), y_old_(n_), a_(n_), b_(n_), g_(n_), table_(std::size_t(km) * n_), middle_(std::size_t(km) * n_),
-        slopes_(std::size_t(first_slope(km + 1)) * n_) {}
+        slopes_(std::size_t(first_slope(km + 1)) * n_), rows_((4 + mu_max + 1) * n_) {}
 
   bool advance() override {
     const bool fixed = options_.step > 0;
@@ -30,7 +30,10 @@ public:
       if (fixed ? build(h) : converges(h, last)) {
         if (!fixed) h_ = control_.accepted();
         finish(h, last);
-        return true;
+        if (fixed || !want_dense || interpolates(h)) return true;
+        undo();
+        ++stats_.rejected;
+        continue;
       }
       h_ = control_.rejected();
       ++stats_.rejected;
@@ -44,7 +47,7 @@ public:
   // The polynomial of degree mu + 4, mu = 2k - 3, that has y and y' at both ends and the derivatives 0..mu at the
   // midpoint: a cubic plus (1 - u^2)^2 q(u) with u = 2 theta - 1, so that q is a quotient of power series. The value
   // and the derivatives at the midpoint come from central differences in each row, extrapolated like the solution.
-  // Order 2k: the same as that of the solution, uniformly in the step.
+  // Order 2k - 1, one less than that of the solution, uniformly in the step.
   void dense(double* rows) const override {
     std::array<double, mu_max + 1> d;
     const int mu = 2 * columns_ - 3;
@@ -167,6 +170,30 @@ private:
     return true;
   }
 
+  // The dense output has to be accurate too, as in ODEX: the last term of q is its error. Limits the next step;
+  // false if this one has to be repeated.
+  bool interpolates(double h) {
+    dense(rows_.data());
+    const int mu = 2 * columns_ - 3;
+    const double peak = std::pow(double(mu) / (mu + 4), 0.5 * mu) * 16.0 / ((mu + 4.0) * (mu + 4.0)); // (1-u^2)^2 u^mu
+    for (std::size_t i = 0; i < n_; ++i) g_[i] = peak * rows_[std::size_t(4 + mu) * n_ + i];
+    weigh(y_old_.data(), y_.data());
+    const double err = norm(g_.data()), best = h / std::max(std::pow(err, 1.0 / (mu + 4)), 0.01);
+    if (err > 10.0) {
+      h_ = best;
+      return false;
+    }
+    h_ = std::min(h_, best);
+    return true;
+  }
+
+  void undo() {
+    t_ = t_old_;
+    std::swap(y_, y_old_);
+    std::swap(f_, f_old_);
+    --stats_.steps;
+  }
+
   void finish(double h, bool last) {
     t_old_ = t_, h_done_ = h;
     t_ = last ? t_end_ : t_ + h;
@@ -213,7 +240,7 @@ private:
   double* entry(int j) { return table_.data() + std::size_t(j - 1) * n_; }
 
   Control control_;
-  std::vector<double> f_, f_old_, y_old_, a_, b_, g_, table_, middle_, slopes_;
+  std::vector<double> f_, f_old_, y_old_, a_, b_, g_, table_, middle_, slopes_, rows_;
   int columns_ = fixed_column;
   double h_done_ = 0.0;
 };

@@ -32,7 +32,7 @@ FORMULATIONS = {
 
 
 class ForceError(RuntimeError):
-    """A user's force raised an exception or returned something that is no force; names it and the time."""
+    """A user's function (a force, an event) raised or returned something it must not; names it and the time."""
 
 
 @dataclass(frozen=True)

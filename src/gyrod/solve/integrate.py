@@ -30,7 +30,7 @@ METHODS = {
     "odex": Method(8, False, 7),
     "radau5": Method(5, True, 3),
     "rodas": Method(4, True, 3),
-    "seulex": Method(4, True, 3),
+    "seulex": Method(4, True, 4),
 }
 
 
@@ -50,7 +50,10 @@ def step_options(
     if atol is None:
         atols = np.full(n, rtol if scale is None else 0.0)
     else:
-        given = np.asarray(atol, dtype=float)
+        try:
+            given = np.asarray(atol, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"atol = {atol!r} must be a number or one for each unknown.") from None
         if given.shape not in ((), (n,)):
             raise ValueError(f"atol must be a number or one for each of the {n} unknowns, got the shape {given.shape}.")
         atols = np.array(np.broadcast_to(given, (n,)))
@@ -167,7 +170,10 @@ def output_times(output: ArrayLike | None, begin: float, end: float) -> Array | 
     """Check the times at which a solution is wanted."""
     if output is None:
         return None
-    times = np.ascontiguousarray(output, dtype=float)
+    try:
+        times = np.ascontiguousarray(output, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"output must be a one-dimensional array of times, got {output!r}.") from None
     if times.ndim != 1 or not times.size:
         raise ValueError(f"output must be a one-dimensional array of times, got the shape {times.shape}.")
     _check.finite("output", times)

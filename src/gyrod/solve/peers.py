@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -47,23 +48,52 @@ def _scipy(
         options["first_step"] = steps["first_step"]
     if name in ("Radau", "BDF", "LSODA"):
         options["jac"] = compiled.core.jacobian
+    gone = _watch_lock(compiled)
     s = solve_ivp(
         compiled.core.rhs, (0.0, t_end), compiled.y0, method=name, rtol=max(rtol, 3e-14), atol=atol,
-        t_eval=output, dense_output=True, **options,
+        t_eval=output, dense_output=True, events=gone, **options,
     )  # fmt: skip
     seconds = time.process_time() - started
     stats = MotionStats(
         method, compiled.formulation, len(s.sol.ts) - 1, 0, int(s.nfev), int(s.njev), int(s.nlu), 0, seconds
     )
-    motion = Motion(
-        s.t, np.ascontiguousarray(s.y.T), stats, "finished" if s.success else "underflow", np.asarray(s.sol.ts),
-        _compiled=compiled, _dense=lambda t: np.ascontiguousarray(s.sol(t).T), _projected=False,
-    )  # fmt: skip
-    if not s.success:
-        raise SimulationError(
-            f"{method} stopped at t = {s.t[-1]:.10g}: {s.message}", float(s.t[-1]), s.y[:, -1], motion
-        )
+    ts = np.asarray(s.sol.ts)
+    t = s.t if len(s.t) else ts[:1]
+    y = np.ascontiguousarray(s.y.T) if len(s.t) else compiled.y0[None]
+    status = "finished" if s.status == 0 else "underflow" if s.status < 0 else "refused"
+    dense = partial(_scipy_dense, s.sol)
+    motion = Motion(t, y, stats, status, ts, _compiled=compiled, _dense=dense, _projected=False)
+    if s.status:
+        reason = s.message if s.status < 0 else LOCKED
+        raise SimulationError(f"{method} stopped at t = {ts[-1]:.10g}: {reason}", float(ts[-1]), s.sol(ts[-1]), motion)
     return motion
+
+
+LOCKED = "the Euler angles 3-1-3 are at gimbal lock (sin theta2 = 0); use a formulation without that singularity."
+
+
+def _scipy_dense(solution: Any, times: Array) -> Array:
+    return np.ascontiguousarray(solution(times).T)
+
+
+def _second_angles(compiled: Compiled) -> list[int]:
+    """Where theta2 of each body is among the unknowns of the Euler angles."""
+    if compiled.formulation != "euler":
+        return []
+    pinned = compiled.system.fixed_points
+    return [compiled.core.offset(i) + (1 if n in pinned else 4) for i, n in enumerate(compiled.system.names)]
+
+
+def _watch_lock(compiled: Compiled) -> Any:
+    at = _second_angles(compiled)
+    if not at:
+        return None
+
+    def distance(_: float, y: Array) -> float:
+        return float(np.min(np.sin(y[at])) - 1e-4)
+
+    distance.terminal = True  # type: ignore[attr-defined]
+    return distance
 
 
 def _bdf(
@@ -73,15 +103,43 @@ def _bdf(
     """CVODE on the ordinary differential equations."""
     CVODE = _sundae("cvode", method).CVODE
 
+    watch = _Clock(method)
+
     def rhs(t: float, y: Array, yp: Array) -> None:
+        watch(t)
         yp[:] = compiled.core.rhs(t, np.ascontiguousarray(y))
 
     def jacobian(t: float, y: Array, _: Array, J: Array) -> None:
         J[:, :] = compiled.core.jacobian(t, np.ascontiguousarray(y))
 
     solver = CVODE(rhs, method="BDF", rtol=rtol, atol=atol, jacfn=jacobian, **_limits(steps))
-    s = solver.solve(_span(t_end, output), compiled.y0)
+    s = watch.run(compiled, started, lambda: solver.solve(np.array([0.0, t_end]), compiled.y0))
     return _sundae_motion(compiled, method, s, s.y, output, started)
+
+
+class _Clock:
+    """SUNDIALS goes on at "t + h = t" until its step limit; this ends a run whose time stands still."""
+
+    def __init__(self, method: str) -> None:
+        self.method, self.t, self.calls, self.stuck = method, -1.0, 0, False
+
+    def __call__(self, t: float) -> None:
+        self.calls = self.calls + 1 if abs(t - self.t) <= 1e-14 * abs(t) else 0
+        self.t = t if self.calls == 0 else self.t
+        if self.calls > 2000:
+            self.stuck = True
+            raise ArithmeticError("time stands still")
+
+    def run(self, compiled: Compiled, started: float, solve: Callable[[], Any]) -> Any:
+        try:
+            return solve()
+        except ArithmeticError:
+            if not self.stuck:
+                raise
+            stats = MotionStats(self.method, compiled.formulation, seconds=time.process_time() - started)
+            start = Motion(np.zeros(1), compiled.y0[None], stats, "underflow", np.zeros(1), _compiled=compiled)
+            message = f"{self.method} cannot meet the tolerance at t = {self.t:.10g}: the step falls below rounding."
+            raise SimulationError(message, self.t, compiled.y0, start) from None
 
 
 def _ida(
@@ -101,7 +159,10 @@ def _ida(
     rows = _rotation_rows(compiled)
     each = lambdas // len(rows)
 
+    watch = _Clock(method)
+
     def residual(t: float, u: Array, up: Array, res: Array) -> None:
+        watch(t)
         y = np.ascontiguousarray(u[:n])
         res[:n] = up[:n] - core.rhs(t, y)
         defect = u[n:] - core.multipliers(np.array([t]), y[None]).ravel()
@@ -117,7 +178,7 @@ def _ida(
     tolerances = np.concatenate([atol, np.full(lambdas, 1e3)])  # the multipliers do not steer the steps
     indices = list(range(n, n + lambdas))
     solver = IDA(residual, rtol=rtol, atol=tolerances, algebraic_idx=indices, **_limits(steps))
-    s = solver.solve(_span(t_end, output), start, slope)
+    s = watch.run(compiled, started, lambda: solver.solve(np.array([0.0, t_end]), start, slope))
     return _sundae_motion(compiled, method, s, s.y[:, :n], output, started)
 
 
@@ -156,21 +217,39 @@ def _sundae(module: str, method: str) -> Any:
 
 def _limits(steps: dict[str, Any]) -> dict[str, Any]:
     limit = 0.0 if np.isinf(steps["max_step"]) else steps["max_step"]
-    return {"max_step": limit, "first_step": steps["first_step"], "max_num_steps": 10**8}
-
-
-def _span(t_end: float, output: Array | None) -> Array:
-    if output is None:
-        return np.array([0.0, t_end])
-    return np.unique(np.concatenate([[0.0], output, [t_end]]))
+    return {"max_step": limit, "first_step": steps["first_step"], "max_num_steps": 10**6}
 
 
 def _sundae_motion(compiled: Compiled, method: str, s: Any, y: Array, output: Array | None, started: float) -> Motion:
     seconds = time.process_time() - started
     stats = MotionStats(method, compiled.formulation, len(s.t) - 1, 0, int(s.nfev), int(s.njev), 0, 0, seconds)
-    keep = np.ones(len(s.t), dtype=bool) if output is None else np.isin(s.t, output)
-    status = "finished" if s.success else "underflow"
-    motion = Motion(s.t[keep], np.ascontiguousarray(y[keep]), stats, status, np.asarray(s.t), _compiled=compiled)
-    if not s.success:
-        raise SimulationError(f"{method} stopped at t = {s.t[-1]:.10g}: {s.message}", float(s.t[-1]), y[-1], motion)
+    at = _second_angles(compiled)
+    lost = np.flatnonzero((np.sin(y[:, at]) < 1e-4).any(axis=1))
+    locked = bool(len(lost))
+    status = "finished" if s.success and not locked else "refused" if locked else "underflow"
+    ts = np.asarray(s.t)
+    if locked:  # everything before the lock is kept
+        ts, y = ts[: lost[0]], y[: lost[0]]
+        output = None if output is None else output[output <= ts[-1]]
+    # Every step is kept and outputs are interpolated between steps, whose slopes are known: the steps stay its own.
+    dense = partial(_hermite, compiled, ts, y)
+    t, states = (ts, np.ascontiguousarray(y)) if output is None else (output, dense(output))
+    motion = Motion(t, states, stats, status, ts, _compiled=compiled, _dense=dense, _projected=False)
+    if status != "finished":
+        reason = LOCKED if locked else s.message
+        raise SimulationError(f"{method} stopped at t = {ts[-1]:.10g}: {reason}", float(ts[-1]), y[-1], motion)
     return motion
+
+
+def _hermite(compiled: Compiled, ts: Array, y: Array, times: Array) -> Array:
+    """Cubic Hermite interpolation between the steps, with the right-hand side as slopes."""
+    i = np.clip(np.searchsorted(ts, times, side="right") - 1, 0, len(ts) - 2)
+    h = ts[i + 1] - ts[i]
+    x = ((times - ts[i]) / h)[:, None]
+    used = np.unique(np.concatenate([i, i + 1]))
+    slope = {int(k): compiled.core.rhs(ts[k], np.ascontiguousarray(y[k])) for k in used}
+    f0, f1 = (h[:, None] * np.array([slope[int(k)] for k in j]).reshape(len(times), -1) for j in (i, i + 1))
+    a, b = y[i], y[i + 1]
+    return np.asarray(
+        (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * f0 + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * f1
+    )

@@ -95,6 +95,10 @@ def simulate(
     t_end = _check.positive("t_end", t_end)
     _check.choice("norm", norm, NORMS)
     _check.choice("projection", projection, PROJECTIONS)
+    try:
+        events = tuple(events)
+    except TypeError:
+        raise ValueError(f"events = {events!r} must be a list of Event.") from None
     options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
     compiled = compile_system(system, formulation, **options)
     scale = compiled.scales() if norm == "physical" else None
@@ -202,7 +206,7 @@ def _variants(
             raise ValueError(f"baumgarte = {baumgarte!r} serves the absolute formulations, not {formulation!r}.")
         try:
             omega, r = baumgarte
-        except TypeError:
+        except (TypeError, ValueError):
             raise ValueError(f"baumgarte = {baumgarte!r} must be two numbers (omega, r).") from None
         options["baumgarte_omega"] = _check.positive("baumgarte[0] (omega)", omega)
         options["baumgarte_r"] = _check.positive("baumgarte[1] (r)", r)
@@ -211,9 +215,12 @@ def _variants(
 
 def _atol(atol: Any, compiled: Compiled) -> ArrayLike | None:
     if not isinstance(atol, Mapping):
-        return None if atol is None else np.asarray(atol, dtype=float)
-    for kind in atol:
+        return atol  # type: ignore[no-any-return]
+    for kind, value in atol.items():
         _check.choice("atol", kind, ("position", "rotation", "velocity", "spin"))
+        _check.positive(f"atol[{kind!r}]", value)
+    if not atol:
+        raise ValueError("atol = {} is empty; give tolerances by kind, a number, or leave it out.")
     return np.array([float(atol.get(kind, min(atol.values()))) for kind in compiled.kinds])
 
 
@@ -223,9 +230,16 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
     stats = MotionStats("", compiled.formulation)
 
     def g(t: float, y: Array) -> float:
-        value = float(event.function(t, Motion(np.asarray(t), y, stats, _compiled=compiled)))
+        try:
+            result = event.function(t, Motion(np.asarray(t), y, stats, _compiled=compiled))
+        except Exception as error:
+            raise ForceError(f"events[{number}] raised {type(error).__name__} at t = {t:g}: {error}") from error
+        try:
+            value = float(result)
+        except (TypeError, ValueError):
+            raise ForceError(f"events[{number}] returned {result!r} at t = {t:g}; it must return a number.") from None
         if not np.isfinite(value):
-            raise ValueError(f"events[{number}] returned {value} at t = {t:g}.")
+            raise ForceError(f"events[{number}] returned {value} at t = {t:g}.")
         return value
 
     return g, bool(event.terminal), int(event.direction)
