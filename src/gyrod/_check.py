@@ -63,3 +63,22 @@ def positive(argument: str, value: Any) -> float:
     if not 0.0 < number < np.inf:
         raise ValueError(f"{argument} must be a positive finite number, got {number}.")
     return number
+
+
+def times(argument: str, value: Any) -> Array:
+    """Return a one-dimensional, finite, increasing array of times."""
+    try:
+        result = np.ascontiguousarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{argument} must be a one-dimensional array of times, got {reprlib.repr(value)}.") from None
+    if np.ndim(value) != 1 or not result.size:
+        raise ValueError(f"{argument} must be a one-dimensional array of times, got the shape {np.shape(value)}.")
+    finite(argument, result)
+    bad = np.flatnonzero(result[1:] <= result[:-1])
+    if len(bad):
+        i = int(bad[0])
+        raise ValueError(
+            f"{argument} must increase, but {argument}[{i}] = {result[i]:g} is followed by "
+            f"{argument}[{i + 1}] = {result[i + 1]:g}."
+        )
+    return result

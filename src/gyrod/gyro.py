@@ -187,7 +187,7 @@ def attitude(
     rtol, atol = _check.positive("rtol", rtol), _check.positive("atol", atol)
     if method in _ADAPTIVE and rtol < 1e-13:
         raise ValueError(f"rtol = {rtol:g} is below what double precision can meet; it must be at least 1e-13.")
-    t = _times(t)
+    t = _check.times("t", t)
     start = np.array([1.0, 0.0, 0.0, 0.0]) if initial is None else rotations.as_quaternion(initial, "initial")
     if start.shape != (4,):
         raise ValueError(f"initial must be one rotation, got an array of shape {start.shape[:-1]} of them.")
@@ -228,7 +228,7 @@ def rl2_error(t: ArrayLike, exact: ArrayLike, approximate: ArrayLike, *, cumulat
     ||exact - approximate|| / max(1, ||exact||) in L2 over time by the trapezoidal rule; ``cumulative`` gives it for
     every end time.
     """
-    t = _times(t)
+    t = _check.times("t", t)
     f, g = np.asarray(exact, dtype=float), np.asarray(approximate, dtype=float)
     if f.shape != g.shape or len(f) != len(t):
         raise ValueError(f"exact {f.shape} and approximate {g.shape} must have one row for each of the {len(t)} times.")
@@ -301,21 +301,6 @@ class AttitudeStream:
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
-
-
-def _times(t: ArrayLike) -> Array:
-    try:
-        times = np.ascontiguousarray(t, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"t must be a one-dimensional array of times, got {t!r}.") from None
-    if times.ndim != 1 or not times.size:
-        raise ValueError(f"t must be a one-dimensional array of times, got the shape {times.shape}.")
-    _check.finite("t", times)
-    bad = np.flatnonzero(times[1:] <= times[:-1])
-    if len(bad):
-        i = int(bad[0])
-        raise ValueError(f"t must increase, but t[{i}] = {times[i]:g} is followed by t[{i + 1}] = {times[i + 1]:g}.")
-    return times
 
 
 def _values(t: Array, rates: Any, increments: bool) -> tuple[Array, bool]:

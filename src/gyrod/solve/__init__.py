@@ -1,6 +1,6 @@
 """How time moves: simulate."""
 
-from gyrod.solve.integrate import METHODS, integrate
+from gyrod.solve.methods import METHODS, IntegrationError, Solution, integrate
 from gyrod.solve.simulate import Event, simulate
 
-__all__ = ["METHODS", "Event", "integrate", "simulate"]
+__all__ = ["METHODS", "Event", "IntegrationError", "Solution", "integrate", "simulate"]

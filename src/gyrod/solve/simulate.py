@@ -15,7 +15,7 @@ from gyrod import _check
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import System
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
-from gyrod.solve.integrate import METHODS, output_times, run_options, step_options
+from gyrod.solve.methods import METHODS, output_times, run_options, step_options
 
 Array = NDArray[np.float64]
 

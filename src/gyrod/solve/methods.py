@@ -170,13 +170,7 @@ def output_times(output: ArrayLike | None, begin: float, end: float) -> Array | 
     """Check the times at which a solution is wanted."""
     if output is None:
         return None
-    try:
-        times = np.ascontiguousarray(output, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"output must be a one-dimensional array of times, got {output!r}.") from None
-    if times.ndim != 1 or not times.size:
-        raise ValueError(f"output must be a one-dimensional array of times, got the shape {times.shape}.")
-    _check.finite("output", times)
-    if np.any(np.diff(times) <= 0.0) or times[0] < begin or times[-1] > end:
-        raise ValueError(f"output must increase and lie in [{begin:g}, {end:g}], got {times[0]:g} ... {times[-1]:g}.")
+    times = _check.times("output", output)
+    if times[0] < begin or times[-1] > end:
+        raise ValueError(f"output must lie in [{begin:g}, {end:g}], got {times[0]:g} ... {times[-1]:g}.")
     return times

@@ -1,0 +1,110 @@
+"""The result of a simulation: access, quantities, pickling, plots."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import gyrod as gd
+from gyrod import look
+from gyrod import rotations as ro
+
+TOP = gd.problems.get("lang-a").system
+
+
+@pytest.fixture(scope="module", params=gd.FORMULATIONS)
+def motion(request):
+    return gd.simulate(TOP, 1.0, formulation=request.param, rtol=1e-9)
+
+
+def test_shapes_and_relations(motion):
+    n, top = len(motion.t), motion["top"]
+    assert top.position.shape == top.velocity.shape == top.Omega.shape == top.omega.shape == top.euler.shape == (n, 3)
+    assert top.quaternion.shape == (n, 4)
+    assert top.directors.shape == (n, 3, 3)
+    assert np.abs(ro.matrix_from_quaternion(top.quaternion) - top.matrix).max() < 1e-13
+    assert np.abs(ro.rotate(top.quaternion, top.Omega) - top.omega).max() < 1e-12
+    assert np.abs(top.directors[:, :, 2] - top.position).max() < 1e-13  # the centre of mass lies on d3, at 1 m
+    assert np.abs(np.cross(top.omega, top.position) - top.velocity).max() < 1e-11
+    # continuous quaternions, on the side the model gave
+    assert (np.sum(top.quaternion[1:] * top.quaternion[:-1], axis=1) > 0.0).all()
+    assert top.quaternion[0] == pytest.approx(TOP.body("top").orientation, abs=1e-15)
+
+
+def test_energy_and_momenta(motion):
+    body, top = TOP.body("top"), motion["top"]
+    V = 9.81 * body.mass * top.position[:, 2]
+    assert motion.energy.potential == pytest.approx(V, abs=1e-10)
+    spin = np.sum(top.Omega * (top.Omega @ body.inertia), axis=1)
+    assert motion.energy.kinetic == pytest.approx(0.5 * (body.mass * np.sum(top.velocity**2, axis=1) + spin), rel=1e-13)
+    assert np.ptp(motion.energy.total) < 1e-4
+    L = motion.angular_momentum
+    assert np.ptp(L[:, 2]) < 1e-5  # gravity has no moment about the vertical
+    about_pin = np.array([50.0, 42.0, 10.0]) * top.Omega
+    assert np.abs(ro.rotate(top.quaternion, about_pin) - L).max() < 1e-10
+    assert np.abs(motion.momentum - body.mass * top.velocity).max() == 0.0
+
+
+def test_single_times_have_no_time_axis(motion):
+    one = motion(0.5)
+    assert one["top"].position.shape == (3,)
+    assert one["top"].quaternion.shape == (4,)
+    assert np.shape(one.energy.total) == ()
+    assert one.energy.total == pytest.approx(motion.energy.total[0], abs=1e-4)
+    many = motion(np.array([0.5, 0.6]))
+    assert many["top"].matrix.shape == (2, 3, 3)
+    assert np.abs(many["top"].matrix[0] - one["top"].matrix).max() == 0.0
+    with pytest.raises(ValueError, match="known on"):
+        motion(1.5)
+    with pytest.raises(ValueError, match="Did you mean 'top'"):
+        motion["tap"]
+
+
+def test_pickled_motions_keep_everything_but_the_dense_output(motion):
+    again = pickle.loads(pickle.dumps(motion))
+    assert np.array_equal(again["top"].position, motion["top"].position)
+    assert np.array_equal(again.energy.total, motion.energy.total)
+    assert again.stats == motion.stats
+    with pytest.raises(ValueError, match="keeps no dense output"):
+        again(0.5)
+
+
+def test_multipliers_of_the_quaternion_form():
+    """M v' + lambda p = psi (35) with psi of (33), along the motion."""
+    m = gd.simulate(TOP, 0.5, formulation="absolute-quaternion", rtol=1e-9)
+    I = np.diag([0.0, 50.0, 42.0, 10.0])
+    for t, y, (lam,) in zip(m.t[::20], m.y[::20], m.multipliers["top"][::20], strict=True):
+        p, v = y[:4], y[4:]
+        a = m.compiled.core.rhs(t, y)[4:]
+        Q, V = ro.quaternion_matrix(p), ro.quaternion_matrix(v)
+        force = ro.euler_differential(p).T @ np.array([0, 0, 0, 0, 0, 0, 0, 0, -11.09 * 9.81])
+        psi = force + 8.0 * V @ I @ V.T @ p
+        assert np.abs(4.0 * Q @ I @ Q.T @ a + lam * p - psi).max() < 1e-9 * np.abs(psi).max()
+        assert p @ a == pytest.approx(-v @ v, rel=1e-12)
+
+
+def test_multipliers_of_the_director_form():
+    """M v' + G' lambda = psi (21) with psi = -m g L e3 on d3."""
+    m = gd.simulate(TOP, 0.5, formulation="absolute-directors", rtol=1e-9)
+    M = np.repeat([1.0, 9.0, 41.0], 3)
+    psi = np.array([0, 0, 0, 0, 0, 0, 0, 0, -11.09 * 9.81])
+    for t, y, lam in zip(m.t[::20], m.y[::20], m.multipliers["top"][::20], strict=True):
+        a = m.compiled.core.rhs(t, y)[9:]
+        G = ro.director_constraint_gradient(y[:9])
+        assert np.abs(M * a + G.T @ lam - psi).max() < 1e-9 * np.abs(M * a).max()
+
+
+def test_minimal_forms_have_no_multipliers():
+    assert gd.simulate(TOP, 0.1).multipliers["top"].shape[-1] == 0
+
+
+@pytest.mark.parametrize("what", look.PLOTS)
+def test_plots(what, tmp_path):
+    motion = gd.simulate(TOP, 0.5, rtol=1e-5, projection="none")
+    figure = motion.plot(what, file=str(tmp_path / "plot.png"))
+    assert figure.axes
+    assert (tmp_path / "plot.png").stat().st_size > 2000
+    with pytest.raises(ValueError, match="Did you mean 'energy'"):
+        motion.plot("energie")
