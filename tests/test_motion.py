@@ -74,14 +74,14 @@ def test_pickled_motions_keep_everything_but_the_dense_output(motion):
 def test_multipliers_of_the_quaternion_form():
     """M v' + lambda p = psi (35) with psi of (33), along the motion."""
     m = gd.simulate(TOP, 0.5, formulation="absolute-quaternion", rtol=1e-9)
-    I = np.diag([0.0, 50.0, 42.0, 10.0])
+    inertia = np.diag([0.0, 50.0, 42.0, 10.0])
     for t, y, (lam,) in zip(m.t[::20], m.y[::20], m.multipliers["top"][::20], strict=True):
         p, v = y[:4], y[4:]
         a = m.compiled.core.rhs(t, y)[4:]
         Q, V = ro.quaternion_matrix(p), ro.quaternion_matrix(v)
         force = ro.euler_differential(p).T @ np.array([0, 0, 0, 0, 0, 0, 0, 0, -11.09 * 9.81])
-        psi = force + 8.0 * V @ I @ V.T @ p
-        assert np.abs(4.0 * Q @ I @ Q.T @ a + lam * p - psi).max() < 1e-9 * np.abs(psi).max()
+        psi = force + 8.0 * V @ inertia @ V.T @ p
+        assert np.abs(4.0 * Q @ inertia @ Q.T @ a + lam * p - psi).max() < 1e-9 * np.abs(psi).max()
         assert p @ a == pytest.approx(-v @ v, rel=1e-12)
 
 
