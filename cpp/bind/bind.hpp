@@ -37,4 +37,5 @@ template <class Array, std::size_t D> Array copied(const std::vector<double>& fr
 
 void bind_rotation(nb::module_& m);
 void bind_attitude(nb::module_& m);
-void bind_rigid(nb::module_& m);
+void bind_run(nb::module_& m);
+void bind_system(nb::module_& m);

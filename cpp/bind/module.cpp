@@ -17,5 +17,6 @@ NB_MODULE(GYROD_MODULE, m) {
       "Whether this processor and operating system run x86-64-v3 code.");
   bind_rotation(m);
   bind_attitude(m);
-  bind_rigid(m);
+  bind_run(m);
+  bind_system(m);
 }

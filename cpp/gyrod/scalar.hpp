@@ -78,7 +78,7 @@ template <int N> struct Dual {
 // hand-written right-hand side would contain them.
 struct Counted {
   struct Tally {
-    long add = 0, subtract = 0, multiply = 0, divide = 0, square = 0, root = 0, sine = 0, cosine = 0;
+    long add = 0, subtract = 0, multiply = 0, divide = 0, square = 0, root = 0, sine = 0, cosine = 0, arctangent = 0;
   };
   static Tally& tally() {
     static thread_local Tally t;
@@ -135,6 +135,9 @@ struct Counted {
   friend Counted sqrt(const Counted& a) { return ++tally().root, variable(std::sqrt(a.v)); }
   friend Counted sin(const Counted& a) { return ++tally().sine, variable(std::sin(a.v)); }
   friend Counted cos(const Counted& a) { return ++tally().cosine, variable(std::cos(a.v)); }
+  friend Counted atan2(const Counted& a, const Counted& b) {
+    return ++tally().arctangent, variable(std::atan2(a.v, b.v));
+  }
   friend Counted abs(const Counted& a) { return result(std::abs(a.v), a.known); }
   friend bool operator<(const Counted& a, const Counted& b) { return a.v < b.v; }
   friend bool operator>(const Counted& a, const Counted& b) { return a.v > b.v; }

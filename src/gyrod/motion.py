@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -43,15 +43,39 @@ class EventRecord:
 
 @dataclass(frozen=True)
 class Energy:
-    """Kinetic, potential and total energy over time, (n,)."""
+    """Kinetic, potential and total energy over time, (n,); with rods also its parts and its balance."""
 
     kinetic: Array
+    #: Of gravity, springs, bushings, dead constant forces and the strains of rods.
     potential: Array
+    #: Elastic energy of rods in extension and shear, and in bending and torsion; zero without rods.
+    extension_shear: Array
+    bending_torsion: Array
+    _exchange: Callable[[], tuple[Array, Array, Array]] = field(repr=False)
 
     @property
     def total(self) -> Array:
-        """Their sum."""
+        """Kinetic and potential energy."""
         return self.kinetic + self.potential
+
+    @cached_property
+    def _flows(self) -> tuple[Array, Array, Array]:
+        return self._exchange()
+
+    @property
+    def dissipated(self) -> Array:
+        """Energy that damping and drag of rods have taken since the start."""
+        return self._flows[0]
+
+    @property
+    def work(self) -> Array:
+        """Work on rods since the start, by loads that have no potential and by moving ends."""
+        return self._flows[1]
+
+    @property
+    def balance(self) -> Array:
+        """Energy of the rods + dissipated - work, less its value at the start: zero but for the error in time."""
+        return self._flows[2]
 
 
 @dataclass(frozen=True)
@@ -105,8 +129,59 @@ class BodyTrack:
 
 
 @dataclass(frozen=True)
+class RodTrack:
+    """One rod over time; N segments, N + 1 vertices. The time axis comes first and is missing for a single time."""
+
+    #: Of the vertices, space axes, (n, N+1, 3).
+    positions: Array
+    #: Of the vertices, (n, N+1, 3).
+    velocities: Array
+    #: Frames of the segments, unit quaternions, (n, N, 4).
+    quaternions: Array
+    #: Frames at the vertices, between those of the segments beside them; of the clamp at a clamped end, (n, N+1, 4).
+    vertex_quaternions: Array
+    #: Material angular velocity of the segments, (n, N, 3).
+    Omega: Array
+    #: Γ1, Γ2 (shear), Γ3 (extension) of the segments, (n, N, 3).
+    strain: Array
+    #: K1, K2 (bending), K3 (torsion) at the vertices, 1/m; at an end without clamp that of the rest shape, (n, N+1, 3).
+    curvature: Array
+    #: Section force of the segments in the axes d1, d2, d3, N, (n, N, 3).
+    force: Array
+    #: Section moment at the vertices in the axes d1, d2, d3, N m, (n, N+1, 3).
+    moment: Array
+    #: Force and moment in space axes that hold the start and the end; zero where nothing is held, (n, 3) each.
+    start_force: Array
+    start_moment: Array
+    end_force: Array
+    end_moment: Array
+    #: Multipliers of |p|² = 1 in the absolute form, after (30), (n, N).
+    multipliers: Array
+
+    @property
+    def directors(self) -> Array:
+        """Frames of the segments, (n, N, 3, 3): ``directors[..., :, k]`` is the director d_(k+1)."""
+        return rotations.matrix_from_quaternion(self.quaternions)
+
+    @property
+    def omega(self) -> Array:
+        """Spatial angular velocity of the segments, (n, N, 3)."""
+        return rotations.rotate(self.quaternions, self.Omega)
+
+    @property
+    def force_space(self) -> Array:
+        """Section force of the segments in space axes, (n, N, 3)."""
+        return rotations.rotate(self.quaternions, self.force)
+
+    @property
+    def moment_space(self) -> Array:
+        """Section moment at the vertices in space axes, (n, N+1, 3)."""
+        return rotations.rotate(self.vertex_quaternions, self.moment)
+
+
+@dataclass(frozen=True)
 class Motion:
-    """Rigid bodies over time: ``motion["top"].position``, ``motion.energy.total``, ``motion(t)``.
+    """Bodies and rods over time: ``motion["top"].position``, ``motion["hose"].curvature``, ``motion.energy.total``.
 
     A single time, from ``motion(0.5)``, has the same fields without the time axis.
     """
@@ -139,8 +214,8 @@ class Motion:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the bodies."""
-        return self.compiled.system.names
+        """Names of the bodies and of the rods."""
+        return (*self.compiled.system.names, *self.compiled.system.rod_names)
 
     @cached_property
     def _tracks(self) -> dict[str, BodyTrack]:
@@ -150,12 +225,31 @@ class Motion:
         x, R, v, Omega = (a[when] for a in arrays)
         return {
             n: BodyTrack(x[..., i, :], R[..., i, :, :], v[..., i, :], Omega[..., i, :], starts[i])
-            for i, n in enumerate(self.names)
+            for i, n in enumerate(self.compiled.system.names)
         }
 
-    def __getitem__(self, name: str) -> BodyTrack:
-        """A body by its name."""
-        return self._tracks[_check.choice("name", name, self.names)]
+    @cached_property
+    def _rods(self) -> list[dict[str, Array]]:
+        """What the core says about each rod, without the time axis for a single time."""
+        found = [self.compiled.rod_states(i, self.t, self.y) for i in range(len(self.compiled.rods))]
+        if self.t.ndim:
+            return found
+        return [{key: value[0] for key, value in rod.items()} for rod in found]
+
+    @cached_property
+    def _rod_tracks(self) -> dict[str, RodTrack]:
+        tracks = {}
+        for name, rod in zip(self.compiled.system.rod_names, self._rods, strict=True):
+            parts = {key: value for key, value in rod.items() if key not in ("measures", "reactions")}
+            ends = ("start_force", "start_moment", "end_force", "end_moment")
+            parts |= {key: rod["reactions"][..., 3 * i : 3 * i + 3] for i, key in enumerate(ends)}
+            tracks[name] = RodTrack(**parts)
+        return tracks
+
+    def __getitem__(self, name: str) -> Any:
+        """A body (`BodyTrack`) or a rod (`RodTrack`) by its name."""
+        _check.choice("name", name, self.names)
+        return self._rod_tracks[name] if name in self.compiled.system.rod_names else self._tracks[name]
 
     def __call__(self, t: ArrayLike) -> Motion:
         """The motion at other times inside the run, by the dense output of the method, projected."""
@@ -187,18 +281,54 @@ class Motion:
 
     @cached_property
     def energy(self) -> Energy:
-        """Energies; the potential is that of gravity (zero at the origin), springs, bushings and dead forces."""
+        """Energies; the potential is that of gravity (zero at the origin), springs, bushings, dead forces, strains."""
         kinetic = np.zeros(self.t.shape)
         for body in self.compiled.system.bodies:
             track = self[body.name]
             spin = np.einsum("...i,ij,...j->...", track.Omega, body.inertia, track.Omega)
             kinetic = kinetic + 0.5 * (body.mass * np.sum(track.velocity**2, axis=-1) + spin)
-        return Energy(kinetic, self._measures[..., 2])
+        strain, curvature, moving, turning, gravity, loads = self._rod_measures[..., :6].T.reshape(6, *self.t.shape)
+        potential = self._measures[..., 2] + strain + curvature + gravity + loads
+        return Energy(kinetic + moving + turning, potential, strain, curvature, self._exchange)
+
+    @cached_property
+    def _rod_measures(self) -> Array:
+        """Energies and powers summed over the rods, (n, 9)."""
+        return np.asarray(sum((rod["measures"] for rod in self._rods), np.zeros((*self.t.shape, 9))))
+
+    def _exchange(self) -> tuple[Array, Array, Array]:
+        """Dissipated energy, work and energy balance of the rods: powers integrated over the dense output."""
+        if not self.compiled.rods:
+            return np.zeros(self.t.shape), np.zeros(self.t.shape), np.zeros(self.t.shape)
+        if self._dense is None or self.t.ndim == 0:
+            raise ValueError("dissipated energy and work need a motion with dense output; simulate with dense=True.")
+        ends = np.union1d(self.steps, self.t)
+        points, weights = np.polynomial.legendre.leggauss(4)
+        h = np.diff(ends)
+        times = (0.5 * (ends[1:] + ends[:-1]))[:, None] + 0.5 * h[:, None] * points
+        y = self._dense(np.ascontiguousarray(times.ravel()))
+        powers = np.zeros((times.size, 9))
+        for i in range(len(self.compiled.rods)):
+            powers += self.compiled.rod_states(i, times.ravel(), y, project=self._projected)["measures"]
+        steps = 0.5 * h[:, None] * np.einsum("q,kqm->km", weights, powers.reshape(len(h), 4, 9))
+        integral = np.concatenate([np.zeros((1, 9)), np.cumsum(steps, axis=0)])[np.searchsorted(ends, self.t)]
+        dissipated, work = integral[:, 6], integral[:, 7] + integral[:, 8]
+        energy = self._rod_measures[:, :6].sum(axis=1)
+        first = sum(
+            self.compiled.rod_states(i, self.steps[:1], self._dense(self.steps[:1]))["measures"][0, :6].sum()
+            for i in range(len(self.compiled.rods))
+        )
+        return dissipated, work, energy + dissipated - work - first
 
     @property
     def momentum(self) -> Array:
         """Linear momentum, (n, 3)."""
-        return np.asarray(sum(b.mass * self[b.name].velocity for b in self.compiled.system.bodies))
+        total = np.zeros((*self.t.shape, 3))
+        for b in self.compiled.system.bodies:
+            total = total + b.mass * self[b.name].velocity
+        for _, p, _ in self._rod_momenta():
+            total = total + p.sum(axis=-2)
+        return total
 
     @property
     def angular_momentum(self) -> Array:
@@ -208,7 +338,19 @@ class Motion:
             track = self[b.name]
             spin = (track.matrix @ (track.Omega @ b.inertia)[..., None])[..., 0]
             total = total + np.cross(track.position, b.mass * track.velocity) + spin
+        for x, p, spin in self._rod_momenta():
+            total = total + np.cross(x, p).sum(axis=-2) + spin.sum(axis=-2)
         return total
+
+    def _rod_momenta(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Of each rod: positions and linear momenta of the vertices, angular momenta of the segments."""
+        for name, table in zip(self.compiled.system.rod_names, self.compiled.rods, strict=True):
+            track = self[name]
+            v, off = track.velocities, table["off"][:, None]
+            p = table["mass"][:, None] * v
+            p[..., :-1, :] += off * v[..., 1:, :]
+            p[..., 1:, :] += off * v[..., :-1, :]
+            yield track.positions, p, rotations.rotate(track.quaternions, table["J"] * track.Omega)
 
     @property
     def drift(self) -> Drift:
@@ -217,10 +359,12 @@ class Motion:
 
     @property
     def multipliers(self) -> dict[str, Array]:
-        """Multipliers of the internal constraints of the absolute forms, for each body (n, 1) or (n, 6)."""
+        """Multipliers of the internal constraints of the absolute forms: (n, 1) or (n, 6) of a body, (n, N) a rod."""
         times = np.ascontiguousarray(np.atleast_1d(self.t))
         m = self.compiled.core.multipliers(times, np.ascontiguousarray(np.atleast_2d(self.y)))
-        return {n: np.asarray(m[0, i] if self.t.ndim == 0 else m[:, i]) for i, n in enumerate(self.names)}
+        names = self.compiled.system.names
+        found = {n: np.asarray(m[0, i] if self.t.ndim == 0 else m[:, i]) for i, n in enumerate(names)}
+        return found | {n: track.multipliers for n, track in self._rod_tracks.items()}
 
     def plot(self, what: str = "energy", *, names: Sequence[str] | None = None, file: str | None = None) -> Any:
         """A matplotlib Figure of energy, path, position, Omega, drift, steps, ...; ``file`` saves it."""

@@ -15,17 +15,9 @@
 
 #include "gyrod/linear/small.hpp"
 #include "gyrod/rigid/body.hpp"
+#include "gyrod/rigid/options.hpp"
 
 namespace gyrod {
-
-struct FormulationOptions {
-  bool spatial = false;         // null-space forms: v is the spatial angular velocity (remark 4.6)
-  bool printed = false;         // absolute-quaternion: eq. (40) as printed instead of the exact index-0 form
-  bool polar = false;           // directors: project by the polar factor instead of Spurrier-Klumpp
-  bool fictive_moment = false;  // absolute-quaternion: I0 = half the trace instead of 0 (remark 5.3)
-  double baumgarte_omega = 0.0; // absolute forms: g'' + 2 r omega g' + omega² g = 0
-  double baumgarte_r = 0.0;
-};
 
 template <class S> Vec3<S> euler_equations(const RigidBody& b, const Vec3<S>& Omega, const Vec3<S>& mu) {
   const Vec3<double>&I = b.moments, &J = b.inverse_moments;
@@ -179,8 +171,7 @@ struct AbsoluteQuaternion { // (40)
     const S n = p.dot(p), ww = w.dot(w);
     S radial = -ww; // <p, v'>
     if (o.baumgarte_omega > 0.0)
-      radial = radial - S(2.0 * o.baumgarte_r * o.baumgarte_omega) * p.dot(w) -
-               S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * (n - S(1));
+      radial = radial - S(2.0 * o.baumgarte_r) * p.dot(w) - S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * (n - S(1));
     if (o.fictive_moment) { // the full mass-constraint matrix (38) with I0 = trace/2
       const double I0 = 0.5 * I.sum();
       const Mat4<S> Q = quaternion_matrix<S>(p);
@@ -267,7 +258,7 @@ struct AbsoluteDirectors { // (23)
     Mat3<S> second = V * V.transpose(); // half of g^II as a symmetric matrix
     if (o.baumgarte_omega > 0.0) {
       const Mat3<S> rate = R * V.transpose() + V * R.transpose(), defect = R * R.transpose() - Mat3<S>::Identity();
-      second += S(o.baumgarte_r * o.baumgarte_omega) * rate + S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * defect;
+      second += S(o.baumgarte_r) * rate + S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * defect;
     }
     solve<S>(E, R, force, second, dv, lambda);
   }
@@ -374,7 +365,9 @@ struct EulerAngles { // (66), sequence 3-1-3
   static const char* trouble(const double* q) {
     // theta2 starts between 0 and pi: outside, a step has jumped over the lock.
     const bool lost = std::abs(std::sin(q[1])) < 1e-4 || !(q[1] > 0.0 && q[1] < 3.14159265358979);
-    return lost ? "the Euler angles 3-1-3 are at gimbal lock (sin theta2 = 0)" : nullptr;
+    return lost ? "the Euler angles 3-1-3 are at gimbal lock (sin theta2 = 0), use a formulation without that "
+                  "singularity; it happens"
+                : nullptr;
   }
   static bool project(double*, double*, const FormulationOptions&) { return false; }
   static void residual(const double*, const double*, const FormulationOptions&, double& position, double& velocity) {

@@ -8,26 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "gyrod/equations.hpp"
 #include "gyrod/linear/block_lu.hpp"
+#include "gyrod/rigid/equations.hpp"
 #include "gyrod/rigid/forces.hpp"
 #include "gyrod/rigid/formulations.hpp"
 
 namespace gyrod {
-
-// What Python and the drivers need beyond Equations, the same for every formulation.
-class RigidEquations : public Equations {
-public:
-  virtual std::size_t offset(int body) const = 0;
-  virtual std::size_t state_size(int body) const = 0;
-  virtual void motion(const double* y, BodyMotion<double>* out) const = 0;
-  virtual void residual(const double* y, double& position, double& velocity) const = 0;
-  virtual double potential(double t, const double* y) = 0;
-  virtual void dense_jacobian(double t, const double* y, double* J) = 0; // row-major, for tests
-  virtual Counted::Tally operations(const double* y) = 0;
-  virtual int multiplier_count() const = 0; // of each body
-  virtual void multipliers(double t, const double* y, double* lambda) = 0;
-};
 
 template <class F> class RigidSystem final : public RigidEquations {
 public:

@@ -1,8 +1,8 @@
 """Which unknowns: from a model to equations of motion in one formulation.
 
 `compile_system` is the only place where the layout of the state is known: body after body (position, rotation
-coordinates, velocity, rotational velocities), a pinned body without position and velocity. The core works in principal
-axes; `Compiled` turns the user's axes into them and back.
+coordinates, velocity, rotational velocities), a pinned body without position and velocity; then rod after rod. The core
+works in principal axes; `Compiled` turns the user's axes into them and back.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
+from gyrod.equations.rods import compile_rod, fundamental, initial_state
 from gyrod.model import Bushing, CForce, Force, ForceLaw, SpringDamper, System, Torque, UserForce
 from gyrod.model.forces import BodyState
 
@@ -29,6 +30,9 @@ FORMULATIONS = {
     "absolute-directors": (9, 9),  # (23)
     "euler": (3, 3),  # (66)
 }
+
+#: Those that rods have.
+ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
 
 
 class ForceError(RuntimeError):
@@ -56,6 +60,9 @@ class Compiled:
     #: Options of the formulation it was compiled with.
     options: dict[str, Any]
 
+    #: For each rod: the core's arrays on its grid.
+    rods: tuple[dict[str, Any], ...] = ()
+
     def __reduce__(self) -> Any:
         """The core's object is made anew where the system is unpickled."""
         return partial(compile_system, **self.options), (self.system, self.formulation)
@@ -75,28 +82,39 @@ class Compiled:
 
     def _length(self) -> float:
         s = self.system
-        candidates = [float(np.sqrt(np.linalg.norm(b.inertia, 2) / b.mass)) for b in s.bodies]
+        candidates = [rod.length for rod in s.rods]
+        candidates += [float(np.sqrt(np.linalg.norm(b.inertia, 2) / b.mass)) for b in s.bodies]
         candidates += [float(np.linalg.norm(s.body(n).position - at)) for n, at in s.fixed_points.items()]
         candidates += [s.spring_length(f) for f in s.forces if isinstance(f, SpringDamper)]
-        positions = np.array([b.position for b in s.bodies])
-        candidates.append(float(np.ptp(positions, axis=0).max()))
+        if s.bodies:
+            positions = np.array([b.position for b in s.bodies])
+            candidates.append(float(np.ptp(positions, axis=0).max()))
         return max(candidates) or 1.0
 
     def _time(self, L: float) -> float:
         s = self.system
         gravity = float(np.linalg.norm(s.gravity))
-        if gravity > 0.0:
-            return float(np.sqrt(L / gravity))
+        if gravity > 0.0 or s.rods:
+            swing = [float(np.sqrt(L / gravity))] if gravity > 0.0 else []
+            return max(swing + [1.0 / fundamental(rod) for rod in s.rods])
         rates = [float(np.linalg.norm(b.angular_velocity)) for b in s.bodies]
         rates += [float(np.linalg.norm(b.velocity)) / L for b in s.bodies]
         return 1.0 / (max(rates) or 1.0)
 
     def motions(self, y: Array, *, project: bool = False) -> tuple[Array, Array, Array, Array]:
         """Position (k, b, 3), matrix (k, b, 3, 3), velocity (k, b, 3), Omega (k, b, 3) in the user's axes."""
+        if not self.system.bodies:
+            k = len(np.atleast_2d(y))
+            return np.zeros((k, 0, 3)), np.zeros((k, 0, 3, 3)), np.zeros((k, 0, 3)), np.zeros((k, 0, 3))
         raw = self.core.motions(np.ascontiguousarray(np.atleast_2d(y)), project)
         R = raw[..., 3:12].reshape(*raw.shape[:2], 3, 3) @ np.swapaxes(self.axes, -1, -2)
         Omega = np.einsum("bij,kbj->kbi", self.axes, raw[..., 15:])
         return raw[..., :3], R, raw[..., 12:15], Omega
+
+    def rod_states(self, rod: int, t: Array, y: Array, *, project: bool = False) -> dict[str, Array]:
+        """Everything about a rod at rows (t, y): arrays (k, vertices or segments, components)."""
+        times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
+        return dict(self.core.rod_states(rod, times, rows, project))
 
 
 def compile_system(system: System, formulation: str = "nullspace-quaternion", **options: Any) -> Compiled:
@@ -104,8 +122,13 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
     _check.choice("formulation", formulation, FORMULATIONS)
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
-    if not system.bodies:
-        raise ValueError("system has no bodies; there is nothing to simulate.")
+    if not system.bodies and not system.rods:
+        raise ValueError("system has no bodies and no rods; there is nothing to simulate.")
+    if system.rods and formulation not in ROD_FORMULATIONS:
+        raise ValueError(
+            f"formulation = {formulation!r} does not serve rods ({', '.join(map(repr, system.rod_names))}); "
+            f"use one of {', '.join(map(repr, ROD_FORMULATIONS))}."
+        )
     index = {name: i for i, name in enumerate(system.names)}
     bodies, axes, y0, kinds = [], [], [], []
     for body in system.bodies:
@@ -120,12 +143,19 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
         state, kind = _initial(formulation, body, at is not None, system, A, options.get("spatial", False))
         y0.extend(state)
         kinds.extend(kind)
-    forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces]
-    python = any(_calls_python(f) for f in system.forces)
-    core = _core.RigidSystem(formulation, bodies, forces, np.array(system.gravity), options)
-    moments = np.array([b[1] for b in bodies])
+    forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces if not f.rods]
+    rods = [compile_rod(rod, system, _checked) for rod in system.rods]
+    python = any(_calls_python(f) for f in system.forces if not f.rods) or any(p for _, p in rods)
+    tables = [table for table, _ in rods]
+    core = _core.System(formulation, bodies, forces, np.array(system.gravity), tables, options)
+    start = np.array([*y0, *np.zeros(core.size - len(y0))])
+    kinds += [""] * (core.size - len(y0))
+    for rod, layout in zip(system.rods, core.layout(), strict=True):
+        initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
+    moments = np.array([b[1] for b in bodies]).reshape(-1, 3)
+    frames = np.array(axes).reshape(-1, 3, 3)
     return Compiled(
-        system, formulation, core, np.array(y0), python, np.array(axes), moments, tuple(kinds), dict(options)
+        system, formulation, core, start, python, frames, moments, tuple(kinds), dict(options), tuple(tables)
     )
 
 

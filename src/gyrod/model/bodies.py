@@ -79,7 +79,7 @@ class Body(Description):
             mass=problems.check(positive, "mass", mass),
             inertia=problems.check(_inertia, inertia),
             position=problems.check(vector, "position", position),
-            orientation=problems.check(_orientation, orientation),
+            orientation=problems.check(rotation, "orientation", orientation),
             velocity=problems.check(vector, "velocity", velocity),
             angular_velocity=problems.check(vector, "angular_velocity", angular_velocity),
         )
@@ -116,8 +116,9 @@ def _inertia(value: ArrayLike) -> Array:
     return result
 
 
-def _orientation(value: Any) -> Array:
-    p = np.array(_quaternion(value))
+def rotation(field: str, value: Any) -> Array:
+    """Return the unit quaternion of an orientation in any of its forms, read-only; None is the identity."""
+    p = np.array(_quaternion(field, value))
     norm = np.linalg.norm(p)
     if abs(norm - 1.0) > 4.0 * np.finfo(float).eps:  # what is normalised already stays as it is, to the last bit
         p /= norm
@@ -125,31 +126,31 @@ def _orientation(value: Any) -> Array:
     return p
 
 
-def _quaternion(value: Any) -> Array:
+def _quaternion(field: str, value: Any) -> Array:
     """Quaternion, of norm 1 up to rounding, of all that an orientation may be given as."""
     if value is None:
         return np.array([1.0, 0.0, 0.0, 0.0])
     if isinstance(value, (tuple, list)) and len(value) == 2:
         if not isinstance(value[0], str):
-            raise ValueError(f"orientation must be (sequence, angles) if it is a pair, got {shown(value)}.")
-        return rotations.quaternion_from_euler(_angles("orientation[1]", value[1]), value[0])
+            raise ValueError(f"{field} must be (sequence, angles) if it is a pair, got {shown(value)}.")
+        return rotations.quaternion_from_euler(_angles(f"{field}[1]", value[1]), value[0])
     if hasattr(value, "as_quat") and not isinstance(value, type):
         p = rotations.from_scipy(value)
         if p.shape != (4,):
-            raise ValueError(f"orientation must be one rotation, got {len(p)} of them.")
+            raise ValueError(f"{field} must be one rotation, got {len(p)} of them.")
         return p
-    x = numbers("orientation", value, (3,), (4,), (3, 3))
+    x = numbers(field, value, (3,), (4,), (3, 3))
     if x.shape == (3,):
-        return rotations.exp(_angles("orientation", x))
+        return rotations.exp(_angles(field, x))
     if x.shape == (3, 3):
         if np.max(np.abs(x)) > 2.0:
-            raise ValueError(f"orientation is not a rotation matrix: it has an entry of size {np.max(np.abs(x)):.6g}.")
-        require_rotation("orientation", x, 10.0 * UNIT_SLACK)
+            raise ValueError(f"{field} is not a rotation matrix: it has an entry of size {np.max(np.abs(x)):.6g}.")
+        require_rotation(field, x, 10.0 * UNIT_SLACK)
         return rotations.as_quaternion(x)
     norm = math.hypot(*x)
     if abs(norm - 1.0) > UNIT_SLACK:
         raise ValueError(
-            f"orientation = {shown(x)} is a quaternion of norm {norm:.9g}; it must be 1 to within {UNIT_SLACK:g} "
+            f"{field} = {shown(x)} is a quaternion of norm {norm:.9g}; it must be 1 to within {UNIT_SLACK:g} "
             "(gyrod.rotations.normalize makes it so)."
         )
     return x

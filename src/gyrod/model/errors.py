@@ -19,7 +19,15 @@ GROUND = "ground"
 #: Larger numbers are refused: products of three of them must not overflow.
 LARGEST = 1e100
 
-_SHAPES = {(): "a number", (3,): "three numbers", (4,): "four numbers", (3, 3): "a 3x3 matrix"}
+_SHAPES = {
+    (): "a number",
+    (2,): "two numbers",
+    (3,): "three numbers",
+    (4,): "four numbers",
+    (6,): "six numbers",
+    (3, 3): "a 3x3 matrix",
+    (6, 6): "a 6x6 matrix",
+}
 
 
 class ModelError(ValueError):
@@ -60,6 +68,12 @@ class Problems:
             self.add(str(error))
             return None
 
+    def passes(self, function: Callable[..., object], *args: Any) -> bool:
+        """Whether the check has no complaint; if it has one, it is noted."""
+        before = len(self.sentences)
+        self.check(function, *args)
+        return len(self.sentences) == before
+
     def finish(self) -> None:
         """Raise one error with all that was noted, if anything was."""
         if self.sentences:
@@ -83,6 +97,15 @@ class Description:
         return hash((type(self), getattr(self, "name", None)))
 
 
+class Derived(float):
+    """A number that followed from others: it gives way when a description is made anew with other values."""
+
+
+def given(value: Any) -> Any:
+    """Return what was given, None for what was derived."""
+    return None if isinstance(value, Derived) else value
+
+
 def _same(x: Any, y: Any) -> bool:
     if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
         return bool(np.array_equal(x, y))
@@ -94,7 +117,7 @@ def _same(x: Any, y: Any) -> bool:
 
 def numbers(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
     """Return a read-only copy that has exactly one of the shapes and holds finite numbers."""
-    wanted = " or ".join(_SHAPES[shape] for shape in shapes)
+    wanted = " or ".join(_SHAPES.get(shape, f"an array of shape {shape}") for shape in shapes)
     try:
         raw = np.asarray(value)
         if raw.dtype.kind == "O":  # fractions, long integers; None would become NaN without a word
@@ -130,6 +153,58 @@ def not_negative(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Arra
     if np.any(result < 0.0):
         raise ValueError(f"{field} must not be negative, got {shown(value)}.")
     return result
+
+
+def instance(field: str, value: Any, kind: Any, wanted: str) -> Any:
+    """Return a value that is of a kind; ``wanted`` says what that is."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{field} must be {wanted}, got {shown(value)}.")
+    return value
+
+
+def frozen(value: ArrayLike) -> Array:
+    """Return a read-only copy, without negative zeros."""
+    result = np.array(value, dtype=float) + 0.0
+    result.flags.writeable = False
+    return result
+
+
+# --- functions of the user -------------------------------------------------------------------------------------------
+
+
+def called(field: str, function: Callable[[float], Any], variable: str, x: float, check: Callable[..., T]) -> T:
+    """Return the checked value of a function at x; what goes wrong is told with its name and the place."""
+    place = f"{field}({variable} = {x:.6g})"
+    try:
+        value = function(float(x))
+    except Exception as error:  # it is the user's function: it may raise anything
+        raise ValueError(f"{place} raises {type(error).__name__}: {error}; it must return a value.") from error
+    return check(place, value)
+
+
+def sampled(field: str, value: Any, s: ArrayLike, check: Callable[..., Any]) -> Array:
+    """Values at the fractions s, checked one by one: of a function of s, or of a constant that is checked already."""
+    fractions = np.asarray(s, dtype=float)
+    if not callable(value):
+        return np.broadcast_to(value, (len(fractions), *np.shape(value))).copy()
+    if check is vector and (bulk := _bulk(value, fractions)) is not None:
+        return bulk
+    return np.array([called(field, value, "s", x, check) for x in fractions])
+
+
+def _bulk(function: Callable[[float], Any], s: Array) -> Array | None:
+    """Vectors of a function that gives no reason for complaint, checked all at once; None if it gives one."""
+    try:
+        values = np.asarray([function(x) for x in s.tolist()])
+    except Exception:  # told, with the place, when the function is called again
+        return None
+    sound = values.shape == (len(s), 3) and values.dtype.kind in "iuf" and np.all(np.abs(values) <= LARGEST)
+    return values.astype(float) if sound else None
+
+
+def constant_or_function(field: str, value: Any, check: Callable[..., Any]) -> Any:
+    """Return a function as it is, anything else checked: functions are checked where they are used."""
+    return value if callable(value) else check(field, value)
 
 
 def new_name(name: object) -> str:

@@ -14,7 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
-from gyrod.model.errors import Description, Problems, not_negative, optional_name, reference, shown, vector
+from gyrod.model.errors import (
+    Description,
+    Problems,
+    called,
+    instance,
+    not_negative,
+    numbers,
+    optional_name,
+    reference,
+    sampled,
+    shown,
+    vector,
+)
 from gyrod.rotations.conversions import spurrier_klumpp
 
 Array = NDArray[np.float64]
@@ -25,15 +37,18 @@ _ORIGIN = (0.0, 0.0, 0.0)
 
 
 class ForceLaw(Description, ABC):
-    """Base of all that acts on bodies.
+    """Base of all that acts on bodies and rods.
 
     Rules for a new force:
 
-    1. It is a frozen class here with a ``name`` (or None) and ``bodies``; points of bodies are given from the centre
-       of mass in body axes, points of "ground" in space axes. It computes nothing.
+    1. It is a frozen class here with a ``name`` (or None) and ``bodies`` or ``rods``; points of bodies are given from
+       the centre of mass in body axes, points of "ground" in space axes, points of rods as fractions of the length.
+       It computes nothing.
     2. Its mechanics is one file of the core: force and torque of each body, their derivatives, and energy if it has.
-    3. It joins `FORCES`, over which the property tests run.
+    3. It joins `FORCES` (on rods `LOADS`), over which the property tests run.
     """
+
+    name: str | None
 
     @property
     @abstractmethod
@@ -41,12 +56,17 @@ class ForceLaw(Description, ABC):
         """Names of the bodies it acts on, "ground" among them."""
 
     @property
+    def rods(self) -> tuple[str, ...]:
+        """Names of the rods it acts on."""
+        return ()
+
+    @property
     def label(self) -> str:
         """What errors call it."""
         kind, name = type(self).__name__, getattr(self, "name", None)
         if name is not None:
             return f"{kind} {shown(name)}"
-        return f"{kind}({', '.join(map(shown, self.bodies))})"
+        return f"{kind}({', '.join(map(shown, (*self.bodies, *self.rods)))})"
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -302,8 +322,135 @@ class CForce(ForceLaw):
         return (self.body,)
 
 
-#: All forces.
+@dataclass(frozen=True, init=False, eq=False)
+class RodLoad(ForceLaw):
+    """Force and moment on a rod, in space axes, or in those of the section (d1, d2, d3) with ``follow=True``.
+
+    Parameters
+    ----------
+    rod
+        Its name.
+    at
+        Fraction of the length, from 0 to 1 (the end, by default), of a point load.
+    force, moment
+        In N and N m, three numbers or functions of time. With ``span``, per length: N/m and N.
+    span
+        Two fractions (a, b) between which the load is distributed, in place of ``at``.
+    profile
+        Function of s that multiplies a distributed load: it returns a number, or three for the components.
+
+    >>> RodLoad("hose", force=(0, 0, -1)).at
+    1.0
+    >>> wind = RodLoad("hose", span=(0, 1), force=lambda t: (t, 0, 0), profile=lambda s: s**2)
+    >>> wind.profile_at([0.5]).tolist()
+    [[0.25, 0.25, 0.25]]
+    """
+
+    rod: str
+    at: float | None
+    #: (3,), a function of time, or None.
+    force: Any
+    #: (3,), a function of time, or None.
+    moment: Any
+    follow: bool
+    #: (2,), or None.
+    span: Any
+    profile: Callable[[float], ArrayLike] | None
+    name: str | None
+
+    def __init__(
+        self,
+        rod: str,
+        at: float | None = None,
+        force: Vector | None = None,
+        moment: Vector | None = None,
+        follow: bool = False,
+        span: ArrayLike | None = None,
+        profile: Callable[[float], ArrayLike] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._set(rod=rod, name=name)
+        problems = Problems(self.label)
+        point = 1.0 if at is None and span is None else at
+        self._set(
+            rod=problems.check(_rod, rod),
+            at=None if point is None else problems.check(_fraction, "at", point),
+            force=None if force is None else problems.check(_load, "force", force),
+            moment=None if moment is None else problems.check(_load, "moment", moment),
+            follow=problems.check(instance, "follow", follow, (bool, np.bool_), "True or False"),
+            span=None if span is None else problems.check(_span, span),
+            profile=None if profile is None else problems.check(_profile, profile),
+            name=problems.check(optional_name, name),
+        )
+        if at is not None and span is not None:
+            problems.add(f"at = {shown(at)} and span = {shown(span)} exclude each other; give one of them.")
+        if force is None and moment is None:
+            problems.add("force and moment are missing; give at least one of them.")
+        if profile is not None and span is None:
+            problems.add("profile shapes a load over a span; give span, or leave profile out.")
+        elif self.profile is not None and self.span is not None:
+            problems.check(self.profile_at, np.linspace(self.span[0], self.span[1], 5))
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def rods(self) -> tuple[str, ...]:
+        """The rod."""
+        return (self.rod,)
+
+    def profile_at(self, s: ArrayLike) -> Array:
+        """Factors of the components at fractions s, 1 without a profile, (n, 3)."""
+        if self.profile is None:
+            return np.ones((np.size(s), 3))
+        return sampled("profile", self.profile, s, lambda field, x: np.full(3, numbers(field, x, (), (3,))))
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Drag(ForceLaw):
+    """Viscous drag on a rod, per length: force -coefficient·x', moment -rotational·Ω.
+
+    ``coefficient`` in N s/m² and ``rotational`` in N s are one number, or three along d1, d2, d3 of the section.
+    """
+
+    rod: str
+    #: (3,).
+    coefficient: Array
+    #: (3,).
+    rotational: Array
+    name: str | None
+
+    def __init__(
+        self, rod: str, coefficient: ArrayLike = 0.0, rotational: ArrayLike = 0.0, name: str | None = None
+    ) -> None:
+        self._set(rod=rod, name=name)
+        problems = Problems(self.label)
+        self._set(
+            rod=problems.check(_rod, rod),
+            coefficient=problems.check(_per_axis, "coefficient", coefficient),
+            rotational=problems.check(_per_axis, "rotational", rotational),
+            name=problems.check(optional_name, name),
+        )
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def rods(self) -> tuple[str, ...]:
+        """The rod."""
+        return (self.rod,)
+
+
+#: All forces on bodies.
 FORCES: tuple[type[ForceLaw], ...] = (Force, Torque, SpringDamper, Bushing, UserForce, CForce)
+#: All forces on rods.
+LOADS: tuple[type[ForceLaw], ...] = (RodLoad, Drag)
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
@@ -311,6 +458,40 @@ FORCES: tuple[type[ForceLaw], ...] = (Force, Torque, SpringDamper, Bushing, User
 
 def _vector_or_function(field: str, value: Any) -> Any:
     return value if callable(value) else vector(field, value)
+
+
+def _load(field: str, value: Any) -> Any:
+    """Vector, or a function of time that returns one at t = 0."""
+    if not callable(value):
+        return vector(field, value)
+    called(field, value, "t", 0.0, vector)
+    return value
+
+
+def _rod(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"rod must be the name of a rod, got {shown(value)}.")
+    return str(value)
+
+
+def _fraction(field: str, value: ArrayLike) -> float:
+    s = float(numbers(field, value, ()))
+    if not 0.0 <= s <= 1.0:
+        raise ValueError(f"{field} = {shown(value)} must be a fraction of the length, from 0 to 1.")
+    return s
+
+
+def _span(value: ArrayLike) -> Array:
+    s = numbers("span", value, (2,))
+    if not 0.0 <= s[0] < s[1] <= 1.0:
+        raise ValueError(f"span = {shown(value)} must be two increasing fractions of the length, from 0 to 1.")
+    return s
+
+
+def _profile(value: Any) -> Any:
+    if not callable(value):
+        raise ValueError(f"profile must be a function of s, got {shown(value)}.")
+    return value
 
 
 def _function(field: str, value: Any) -> Any:

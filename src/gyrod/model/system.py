@@ -16,6 +16,7 @@ from gyrod.model.bodies import Body
 from gyrod.model.errors import GROUND, Description, ModelError, Problems, shown, vector
 from gyrod.model.forces import Bushing, ForceLaw, SpringDamper, UserForce
 from gyrod.model.joints import Joint
+from gyrod.model.rods import Rod
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -28,7 +29,7 @@ VELOCITY_SLACK = 1e-9
 
 @dataclass(frozen=True, init=False, eq=False)
 class System(Description):
-    """Bodies, joints and forces under gravity; free bodies need no joint.
+    """Bodies, joints, rods and forces under gravity; free bodies need no joint.
 
     Everything is checked when it is made, and one `ModelError` tells all problems.
 
@@ -41,8 +42,7 @@ class System(Description):
 
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
-    #: Empty: rods are not available yet.
-    rods: tuple[Any, ...]
+    rods: tuple[Rod, ...]
     forces: tuple[ForceLaw, ...]
     #: (3,).
     gravity: Array
@@ -51,7 +51,7 @@ class System(Description):
         self,
         bodies: Iterable[Body] = (),
         joints: Iterable[Joint] = (),
-        rods: Iterable[Any] = (),
+        rods: Iterable[Rod] = (),
         forces: Iterable[Any] = (),
         gravity: ArrayLike = (0.0, 0.0, -9.81),
     ) -> None:
@@ -59,12 +59,10 @@ class System(Description):
         self._set(
             bodies=_members(problems, "bodies", bodies, Body),
             joints=_members(problems, "joints", joints, Joint),
-            rods=(),
+            rods=_members(problems, "rods", rods, Rod),
             forces=_members(problems, "forces", forces, ForceLaw),
             gravity=problems.check(vector, "gravity", gravity),
         )
-        if not isinstance(rods, (tuple, list)) or len(rods):
-            problems.add(f"rods are not available yet; rods must be empty, got {shown(rods)}.")
         _check_names(problems, self)
         _check_joints(problems, self)
         _check_motion(problems, self)
@@ -76,15 +74,30 @@ class System(Description):
         """Names of the bodies, in order."""
         return tuple(body.name for body in self.bodies)
 
+    @property
+    def rod_names(self) -> tuple[str, ...]:
+        """Names of the rods, in order."""
+        return tuple(rod.name for rod in self.rods)
+
     def body(self, name: str) -> Body:
         """Return the body of that name."""
         if name not in self._index:
             raise ValueError(_unknown("name", name, self._index))
         return self._index[name]
 
+    def rod(self, name: str) -> Rod:
+        """Return the rod of that name."""
+        if name not in self._rod_index:
+            raise ValueError(_unknown("name", name, self._rod_index, "rods"))
+        return self._rod_index[name]
+
     @cached_property
     def _index(self) -> dict[str, Body]:
         return {body.name: body for body in self.bodies}
+
+    @cached_property
+    def _rod_index(self) -> dict[str, Rod]:
+        return {rod.name: rod for rod in self.rods}
 
     @cached_property
     def fixed_points(self) -> dict[str, Array]:
@@ -118,7 +131,12 @@ class System(Description):
 
 def _members(problems: Problems, field: str, values: Any, kind: type[T]) -> tuple[T, ...]:
     """The members of a list that are what they should be; the others are problems."""
-    wanted = {Body: "a Body", Joint: "a joint such as Spherical", ForceLaw: "a force such as Force"}[kind]
+    wanted = {
+        Body: "a Body",
+        Joint: "a joint such as Spherical",
+        Rod: "a Rod",
+        ForceLaw: "a force such as Force",
+    }[kind]
     try:
         if isinstance(values, str):
             raise TypeError
@@ -155,7 +173,7 @@ def _user_force(problems: Problems, place: str, function: Any) -> list[Any]:
 def _check_names(problems: Problems, system: System) -> None:
     """Names are unique, and what is named exists."""
     bearers: dict[str, list[str]] = {}
-    for field in ("bodies", "joints", "forces"):
+    for field in ("bodies", "joints", "rods", "forces"):
         for i, member in enumerate(getattr(system, field)):
             if member.name is not None:
                 bearers.setdefault(member.name, []).append(f"{field}[{i}]")
@@ -164,18 +182,24 @@ def _check_names(problems: Problems, system: System) -> None:
             problems.add(f"name = {name!r} is borne by {' and '.join(places)}; each name may be used once.")
     for field in ("joints", "forces"):
         for i, member in enumerate(getattr(system, field)):
+            owner = f"{field}[{i}], {member.label}"
+            for name in getattr(member, "rods", ()):
+                if name not in system._rod_index:
+                    problems.add(_unknown("rod", name, system._rod_index, "rods"), owner)
+            if not member.bodies:
+                continue
             single = len(member.bodies) == 1
             for argument, name in zip(("body",) if single else ("a", "b"), member.bodies, strict=True):
                 if name not in system._index and (single or name != GROUND):
                     allowed = [*system._index] if single else [GROUND, *system._index]
-                    problems.add(_unknown(argument, name, allowed), f"{field}[{i}], {member.label}")
+                    problems.add(_unknown(argument, name, allowed), owner)
 
 
-def _unknown(argument: str, name: object, names: Iterable[str]) -> str:
+def _unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodies") -> str:
     """Sentence about a name that does not exist: what does, and the nearest."""
     known = list(names)
     if not known:
-        return f"{argument} = {name!r} is unknown; the system has no bodies."
+        return f"{argument} = {name!r} is unknown; the system has no {kind}."
     listed = ", ".join(map(repr, known[:12])) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
     near = get_close_matches(str(name), known, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""

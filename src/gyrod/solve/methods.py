@@ -150,7 +150,7 @@ def integrate(
 
     J = None if jacobian is None else lambda t, y: np.ascontiguousarray(jacobian(t, y), dtype=float)
     wanted = output_times(output, t0, t1)
-    run = _core.integrate_functions(
+    run: Any = _core.integrate_functions(
         rhs, J, method, t0, start, t1,
         step_options(len(start), rtol, atol, None, step, first_step, max_step),
         run_options(project=False, output=wanted, events=events or []),

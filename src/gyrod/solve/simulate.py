@@ -84,7 +84,7 @@ def simulate(
     dense
         Keep what ``motion(t)`` needs.
     baumgarte
-        (omega, r) for the absolute forms: g'' + 2 r omega g' + omega² g = 0.
+        (omega, r) in 1/s for the absolute forms: g'' + 2 r g' + omega² g = 0.
     velocity, equation, fictive_moment, director_projection
         Variants: "material" or "spatial" velocities of the null-space forms; "exact" or "printed" eq. (40); "zero" or
         "half-trace" for I0; "spurrier" or "polar".
@@ -161,7 +161,7 @@ def _raise(run: Any, motion: Motion) -> None:
     elif run.status == "not-finite":
         message = f"the state is not finite after {where}; the motion up to there is in .motion."
     elif run.status == "refused":
-        message = f"{run.reason} at {where}; use a formulation without that singularity."
+        message = f"{run.reason} at {where}."
     elif run.status == "too-many-steps":
         message = f"{method} took {motion.stats.steps} steps and stopped at {where}."
     else:

@@ -1,0 +1,267 @@
+// Bodies, forces and rods in one formulation, as one system of equations.
+#include "system.hpp"
+
+#include <ctime>
+
+#include "gyrod/composite.hpp"
+
+using namespace gyrod;
+
+namespace {
+using V3 = Vec3<double>;
+
+class PySystem {
+public:
+  PySystem(const std::string& formulation, const nb::list& bodies, const nb::list& forces, V3 gravity,
+           const nb::list& rods, const nb::dict& options)
+      : count_(nb::len(bodies)) {
+    if (count_) {
+      rigid_ = make_rigid(formulation, bodies, forces, gravity, options);
+      all_.add(rigid_.get());
+    }
+    if (nb::len(rods)) {
+      rods_ = make_rods(formulation, rods, options);
+      rods_at_ = all_.size();
+      all_.add(rods_.get());
+    }
+  }
+
+  Equations& equations() { return all_; }
+  std::size_t size() const { return all_.size(); }
+  std::size_t count() const { return count_; }
+
+  Out1 rhs(double t, Times y) {
+    check(y);
+    Out1 dy = owned<Out1>({size()});
+    all_.rhs(t, y.data(), dy.data());
+    return dy;
+  }
+  Out2 jacobian(double t, Times y) {
+    check(y);
+    Out2 J = owned<Out2>({size(), size()});
+    assemble(t, y.data(), J.data(), false);
+    return J;
+  }
+  Out2 jacobian_dual(double t, Times y) {
+    check(y);
+    Out2 J = owned<Out2>({size(), size()});
+    assemble(t, y.data(), J.data(), true);
+    return J;
+  }
+  Out1 time_derivative(double t, Times y) {
+    check(y);
+    Out1 ft = owned<Out1>({size()});
+    all_.time_derivative(t, y.data(), ft.data());
+    return ft;
+  }
+  Out1 solve_shifted(double t, Times y, double shift, Times b) {
+    check(y), check(b);
+    Out1 x = copied<Out1>(numbers(b), {size()});
+    all_.jacobian(t, y.data());
+    if (!all_.factor(shift)) throw nb::value_error("singular");
+    all_.solve(x.data());
+    return x;
+  }
+  Out1 project(Times y) {
+    check(y);
+    Out1 out = copied<Out1>(numbers(y), {size()});
+    all_.project(0.0, out.data());
+    return out;
+  }
+  // Row by row: position 3, R row-major 9, velocity 3, Omega 3 of each body; (rows, bodies, 18).
+  Out3 motions(Table y, bool project) {
+    const std::size_t n = y.shape(0);
+    if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
+    Out3 out = owned<Out3>({n, count_, 18});
+    std::vector<BodyMotion<double>> m(count_);
+    std::vector<double> state(size());
+    double* o = out.data();
+    for (std::size_t i = 0; i < n; ++i) {
+      std::copy(y.data() + i * size(), y.data() + (i + 1) * size(), state.begin());
+      if (project) all_.project(0.0, state.data());
+      if (rigid_) rigid_->motion(state.data(), m.data());
+      for (const auto& b : m)
+        for (int k = 0; k < 18; ++k)
+          *o++ = k < 3 ? b.x[k] : k < 12 ? b.R((k - 3) / 3, (k - 3) % 3) : k < 15 ? b.v[k - 12] : b.Omega[k - 15];
+    }
+    return out;
+  }
+  // Constraint residuals of position and velocity, and potential energy, for each row.
+  Out2 measures(Times t, Table y) {
+    Out2 out = owned<Out2>({y.shape(0), 3});
+    for (std::size_t i = 0; i < y.shape(0); ++i) {
+      const double* row = y.data() + i * size();
+      double position = 0.0, velocity = 0.0, potential = 0.0, p = 0.0, v = 0.0;
+      if (rigid_) rigid_->residual(row, position, velocity), potential = rigid_->potential(t.data()[i], row);
+      if (rods_) rods_->residual(row + rods_at_, p, v);
+      out(i, 0) = std::max(position, p), out(i, 1) = std::max(velocity, v), out(i, 2) = potential;
+    }
+    return out;
+  }
+  // Multipliers of the internal constraints, (rows, bodies, 0, 1 or 6).
+  Out3 multipliers(Times t, Table y) {
+    const std::size_t each = rigid_ ? std::size_t(rigid_->multiplier_count()) : 0;
+    Out3 out = owned<Out3>({y.shape(0), count_, each});
+    for (std::size_t i = 0; i < y.shape(0) && each; ++i)
+      rigid_->multipliers(t.data()[i], y.data() + i * size(), out.data() + i * count_ * each);
+    return out;
+  }
+  nb::dict operations(Times y) {
+    check(y);
+    Counted::Tally c;
+    if (rigid_) c = rigid_->operations(y.data());
+    if (rods_) c = rods_->operations(0.0, y.data() + rods_at_);
+    nb::dict d;
+    d["+"] = c.add, d["-"] = c.subtract, d["*"] = c.multiply, d["/"] = c.divide, d["square"] = c.square;
+    d["sqrt"] = c.root, d["sin"] = c.sine, d["cos"] = c.cosine, d["atan2"] = c.arctangent;
+    return d;
+  }
+  std::size_t offset(int body) const { return rigid_->offset(body); }
+  // Where things are in the state: for each rod (p, its rate) of segments and (x, x') of vertices, -1 for held ones.
+  nb::list layout() const {
+    nb::list out;
+    for (int r = 0; rods_ && r < rods_->rods(); ++r) {
+      const RodLayout l = rods_->layout(r);
+      const long at = long(rods_at_ + rods_->offset(r));
+      const auto shifted = [&](const std::vector<int>& where, std::size_t from) {
+        nb::list list;
+        for (std::size_t i = from; i < where.size(); ++i) list.append(where[i] < 0 ? -1 : at + where[i]);
+        return list;
+      };
+      out.append(nb::make_tuple(shifted(l.p, 1), shifted(l.w, 1), shifted(l.x, 0), shifted(l.v, 0)));
+    }
+    return out;
+  }
+  nb::dict rod_states(int rod, Times t, Table y, bool project);
+  // CPU seconds of one right-hand side in a compiled loop, as an integrator calls it.
+  double time_rhs(Times y, long repeat) {
+    check(y);
+    std::vector<double> state = numbers(y), dy(size());
+    Equations& e = all_;
+    const std::clock_t begin = std::clock();
+    for (long i = 0; i < repeat; ++i) {
+      e.rhs(0.0, state.data(), dy.data());
+      state[0] += 1e-300 * dy[0]; // the next call depends on this one
+    }
+    return double(std::clock() - begin) / CLOCKS_PER_SEC / double(repeat);
+  }
+  // The same for the Jacobian, a real factorisation and a solution.
+  nb::tuple time_stage(Times y, long repeat) {
+    check(y);
+    const std::vector<double> state = numbers(y);
+    std::vector<double> b(size(), 1.0);
+    Equations& e = all_;
+    const auto clock = [&](auto&& f) {
+      const std::clock_t begin = std::clock();
+      for (long i = 0; i < repeat; ++i) f();
+      return double(std::clock() - begin) / CLOCKS_PER_SEC / double(repeat);
+    };
+    const double jacobian = clock([&] { e.jacobian(0.0, state.data()); });
+    const double factor = clock([&] { e.factor(300.0); });
+    const double solve = clock([&] {
+      std::fill(b.begin(), b.end(), 1.0);
+      e.solve(b.data());
+    });
+    return nb::make_tuple(jacobian, factor, solve);
+  }
+
+private:
+  void check(const Times& y) const {
+    if (y.shape(0) != size()) throw nb::value_error("wrong number of unknowns");
+  }
+  void assemble(double t, const double* y, double* J, bool dual) {
+    const std::size_t n = size();
+    std::fill(J, J + n * n, 0.0);
+    const auto place = [&](std::size_t at, std::size_t m, auto&& fill) {
+      std::vector<double> part(m * m);
+      fill(part.data());
+      for (std::size_t i = 0; i < m; ++i) std::copy_n(part.data() + i * m, m, J + (at + i) * n + at);
+    };
+    if (rigid_) place(0, rigid_->size(), [&](double* P) { rigid_->dense_jacobian(t, y, P); });
+    if (rods_)
+      place(rods_at_, rods_->size(), [&](double* P) {
+        dual ? rods_->dense_jacobian_dual(t, y + rods_at_, P) : rods_->dense_jacobian(t, y + rods_at_, P);
+      });
+  }
+
+  std::unique_ptr<RigidEquations> rigid_;
+  std::unique_ptr<RodEquations> rods_;
+  Composite all_;
+  std::size_t rods_at_ = 0, count_ = 0;
+};
+
+// Everything about a rod, row by row; arrays are (rows, vertices or segments, components).
+nb::dict PySystem::rod_states(int rod, Times t, Table y, bool project) {
+  const std::size_t rows = y.shape(0), N = std::size_t(rods_->rod(rod).segments);
+  if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
+  const RodDescription& d = rods_->rod(rod);
+  Out3 x = owned<Out3>({rows, N + 1, 3}), v = owned<Out3>({rows, N + 1, 3}), p = owned<Out3>({rows, N, 4});
+  Out3 Omega = owned<Out3>({rows, N, 3}), E = owned<Out3>({rows, N, 3}), F = owned<Out3>({rows, N, 3});
+  Out3 K = owned<Out3>({rows, N + 1, 3}), M = owned<Out3>({rows, N + 1, 3}), f = owned<Out3>({rows, N + 1, 4});
+  Out2 hold = owned<Out2>({rows, 12}), lambda = owned<Out2>({rows, N}), measures = owned<Out2>({rows, 9});
+  std::vector<double> state(size());
+  const auto put = [](double* to, const auto& from) {
+    for (int i = 0; i < from.size(); ++i) to[i] = from[i];
+  };
+  for (std::size_t k = 0; k < rows; ++k) {
+    const double time = t.data()[k];
+    std::copy_n(y.data() + k * size(), size(), state.begin());
+    if (project) all_.project(time, state.data());
+    const double* mine = state.data() + rods_at_;
+    const RodMeasures m = rods_->measures(rod, time, mine);
+    const double list[9] = {m.strain, m.curvature,   m.translation, m.rotation, m.gravity,
+                            m.loads,  m.dissipation, m.load_power,  m.end_power};
+    std::copy_n(list, 9, measures.data() + 9 * k);
+    rods_->reactions(rod, time, mine, hold.data() + 12 * k);
+    rods_->multipliers(rod, time, mine, lambda.data() + N * k);
+    const RodState<double>& s = rods_->state(rod, time, mine);
+    for (std::size_t n = 0; n <= N; ++n) {
+      const std::size_t at = 3 * (k * (N + 1) + n);
+      const bool bends = d.weight[n] > 0.0;
+      put(x.data() + at, s.x[n]), put(v.data() + at, s.v[n]);
+      put(f.data() + 4 * (k * (N + 1) + n), rods_->vertex_frame(rod, int(n)));
+      put(K.data() + at, bends ? V3(s.K[n] + d.K0[n]) : d.K0[n]), put(M.data() + at, bends ? s.M[n] : V3(V3::Zero()));
+    }
+    for (std::size_t j = 0; j < N; ++j) {
+      const std::size_t at = 3 * (k * N + j);
+      put(p.data() + 4 * (k * N + j), s.p[j]), put(Omega.data() + at, V3(s.w[j].tail<3>()));
+      put(E.data() + at, V3(s.E[j] + d.G0[j] - V3(0, 0, 1))), put(F.data() + at, s.F[j]);
+    }
+  }
+  nb::dict out;
+  out["positions"] = x, out["velocities"] = v, out["quaternions"] = p, out["Omega"] = Omega, out["strain"] = E;
+  out["force"] = F, out["curvature"] = K, out["moment"] = M, out["reactions"] = hold, out["multipliers"] = lambda;
+  out["measures"] = measures, out["vertex_quaternions"] = f;
+  return out;
+}
+} // namespace
+
+void bind_system(nb::module_& m) {
+  nb::class_<PySystem>(m, "System")
+      .def(nb::init<const std::string&, const nb::list&, const nb::list&, V3, const nb::list&, const nb::dict&>(),
+           "formulation"_a, "bodies"_a, "forces"_a, "gravity"_a, "rods"_a, "options"_a)
+      .def_prop_ro("size", &PySystem::size)
+      .def_prop_ro("count", &PySystem::count)
+      .def("time_rhs", &PySystem::time_rhs, "y"_a, "repeat"_a)
+      .def("time_stage", &PySystem::time_stage, "y"_a, "repeat"_a)
+      .def("layout", &PySystem::layout)
+      .def("rod_states", &PySystem::rod_states, "rod"_a, "t"_a, "y"_a, "project"_a)
+      .def("jacobian_dual", &PySystem::jacobian_dual, "t"_a, "y"_a)
+      .def("offset", &PySystem::offset, "body"_a)
+      .def("rhs", &PySystem::rhs, "t"_a, "y"_a)
+      .def("jacobian", &PySystem::jacobian, "t"_a, "y"_a)
+      .def("time_derivative", &PySystem::time_derivative, "t"_a, "y"_a)
+      .def("solve_shifted", &PySystem::solve_shifted, "t"_a, "y"_a, "shift"_a, "b"_a)
+      .def("project", &PySystem::project, "y"_a)
+      .def("motions", &PySystem::motions, "y"_a, "project"_a)
+      .def("measures", &PySystem::measures, "t"_a, "y"_a)
+      .def("multipliers", &PySystem::multipliers, "t"_a, "y"_a)
+      .def("operations", &PySystem::operations, "y"_a)
+      .def(
+          "integrate",
+          [](PySystem& s, const std::string& method, double t0, Times y0, double t_end, const nb::dict& step,
+             const nb::dict& options,
+             bool python) { return drive(s.equations(), method, t0, y0, t_end, step, options, python); },
+          "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a,
+          "Integrate; python says that Python functions are called, so that the lock is kept.");
+}

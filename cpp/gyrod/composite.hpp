@@ -1,0 +1,66 @@
+// Several systems of equations as one, their states one after the other. For parts that do not act on each other.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gyrod/equations.hpp"
+
+namespace gyrod {
+
+class Composite final : public Equations {
+public:
+  void add(Equations* part) {
+    parts_.push_back({part, size_});
+    size_ += part->size();
+  }
+
+  std::size_t size() const override { return size_; }
+  bool autonomous() const override {
+    for (const Part& p : parts_)
+      if (!p.equations->autonomous()) return false;
+    return true;
+  }
+  void rhs(double t, const double* y, double* dy) override {
+    for (Part& p : parts_) p.equations->rhs(t, y + p.at, dy + p.at);
+  }
+  void time_derivative(double t, const double* y, double* ft) override {
+    for (Part& p : parts_) p.equations->time_derivative(t, y + p.at, ft + p.at);
+  }
+  void jacobian(double t, const double* y) override {
+    for (Part& p : parts_) p.equations->jacobian(t, y + p.at);
+  }
+  bool factor(double shift) override { return factor_all(shift); }
+  bool factor(Complex shift) override { return factor_all(shift); }
+  void solve(double* b) override {
+    for (Part& p : parts_) p.equations->solve(b + p.at);
+  }
+  void solve(Complex* b) override {
+    for (Part& p : parts_) p.equations->solve(b + p.at);
+  }
+  bool project(double t, double* y) override {
+    bool moved = false;
+    for (Part& p : parts_) moved = p.equations->project(t, y + p.at) || moved;
+    return moved;
+  }
+  const char* trouble(double t, const double* y) const override {
+    for (const Part& p : parts_)
+      if (const char* reason = p.equations->trouble(t, y + p.at)) return reason;
+    return nullptr;
+  }
+
+private:
+  struct Part {
+    Equations* equations;
+    std::size_t at;
+  };
+  template <class S> bool factor_all(S shift) {
+    for (Part& p : parts_)
+      if (!p.equations->factor(shift)) return false;
+    return true;
+  }
+  std::vector<Part> parts_;
+  std::size_t size_ = 0;
+};
+
+} // namespace gyrod

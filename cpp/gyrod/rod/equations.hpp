@@ -1,0 +1,41 @@
+// What the outside needs of rods beyond Equations, the same for both forms.
+#pragma once
+
+#include "gyrod/equations.hpp"
+#include "gyrod/rod/state.hpp"
+#include "gyrod/scalar.hpp"
+
+namespace gyrod {
+
+// Energies and powers of a rod.
+struct RodMeasures {
+  double strain = 0.0, curvature = 0.0, translation = 0.0, rotation = 0.0, gravity = 0.0, loads = 0.0;
+  double dissipation = 0.0, load_power = 0.0, end_power = 0.0;
+};
+
+// Offsets in a rod's state of segment n - 1 (p, rate) and vertex n (x, x'), -1 where there is none.
+struct RodLayout {
+  std::vector<int> p, w, x, v;
+};
+
+class RodEquations : public Equations {
+public:
+  virtual int rods() const = 0;
+  virtual const RodDescription& rod(int r) const = 0;
+  virtual std::size_t offset(int r) const = 0;
+  virtual RodLayout layout(int r) const = 0;
+  // Configuration, strains and forces of a rod at (t, y).
+  virtual const RodState<double>& state(int r, double t, const double* y) = 0;
+  virtual RodMeasures measures(int r, double t, const double* y) = 0;
+  // Force and moment (space axes) that hold the ends: (start force, start moment, end force, end moment).
+  virtual void reactions(int r, double t, const double* y, double* out) = 0;
+  // Frame at vertex n of the state last asked for: between its segments, of the clamp, or of the only segment.
+  virtual Vec4<double> vertex_frame(int r, int n) const = 0;
+  virtual void multipliers(int r, double t, const double* y, double* out) = 0;
+  virtual void residual(const double* y, double& position, double& velocity) const = 0;
+  virtual void dense_jacobian(double t, const double* y, double* J) = 0;      // row-major, analytic
+  virtual void dense_jacobian_dual(double t, const double* y, double* J) = 0; // row-major, dual numbers of rhs
+  virtual Counted::Tally operations(double t, const double* y) = 0;
+};
+
+} // namespace gyrod

@@ -1,0 +1,756 @@
+// The equations of motion of rods in the null-space form (x, p; x', Omega) or the absolute form (x, p; x', p').
+//
+// State of a rod: q = (x_0), p_1/2, x_1, p_3/2, x_2, ... and then its velocities in the same order; held positions are
+// left out. Implicit stages use the second-order structure: with dq = (shift - D)^-1 (b_q + T dv) the linear system
+//   (shift I - df/dy) (dq, dv) = (b_q, b_v)
+// becomes one for dv alone, of one 6 x 6 (7 x 7 in absolute form) block a cell, block tridiagonal along the rod. Cells
+// of all rods are the nodes of one graph with one elimination.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "gyrod/linear/uniform_lu.hpp"
+#include "gyrod/rigid/formulations.hpp"
+#include "gyrod/rod/equations.hpp"
+#include "gyrod/rod/staggered.hpp"
+
+namespace gyrod {
+
+template <bool Absolute> class RodSystem final : public RodEquations {
+  static constexpr int turn = Absolute ? 4 : 3, B = turn + 3;
+  template <class S> using Local = Eigen::Matrix<S, 4, turn>;
+  using KBlocks = CellBlocks<B>;
+
+  struct Rod {
+    explicit Rod(RodDescription description)
+        : d(std::move(description)), N(d.segments), grid(d), s(N), dual(N),
+          blocks(Absolute ? N + 1 : 1, d.coupled ? 2 : 1), k(N + 1, d.coupled ? 2 : 1), alpha(std::size_t(N)),
+          p(std::size_t(N)), w(std::size_t(N)), norm(std::size_t(N)) {
+      const int first = d.ends[0].held ? 1 : 0, last = d.ends[1].held ? N - 1 : N;
+      for (int n = 0, at = 0; n <= N; ++n) {
+        p_at.push_back(n ? at : -1);
+        if (n) at += 4;
+        x_at.push_back(n >= first && n <= last ? at : -1);
+        if (x_at.back() >= 0) at += 3;
+        nq = at;
+      }
+      for (int n = 0, at = nq; n <= N; ++n) {
+        w_at.push_back(n ? at : -1);
+        if (n) at += turn;
+        v_at.push_back(x_at[std::size_t(n)] >= 0 ? at : -1);
+        if (v_at.back() >= 0) at += 3;
+        size = at;
+      }
+      for (int e = 0; e < 2; ++e) timed = timed || bool(d.ends[e].move), ends[e] = d.ends[e].at;
+      for (const RodLoad& l : d.loads) timed = timed || bool(l.function);
+      begin = first;
+      d.finish();
+      factor_mass();
+    }
+
+    // LDL' of the tridiagonal mass of the free vertices.
+    void factor_mass() {
+      pivot.assign(std::size_t(N) + 1, 1.0), ratio.assign(std::size_t(N) + 1, 0.0);
+      for (int n = begin, before = -1; n <= N; ++n) {
+        if (x_at[std::size_t(n)] < 0) continue;
+        pivot[std::size_t(n)] = d.mass[std::size_t(n)];
+        if (before >= 0 && d.blended) {
+          ratio[std::size_t(n)] = d.off[std::size_t(n - 1)] / pivot[std::size_t(before)];
+          pivot[std::size_t(n)] -= ratio[std::size_t(n)] * d.off[std::size_t(n - 1)];
+        }
+        before = n;
+      }
+      inverse.resize(pivot.size());
+      for (std::size_t n = 0; n < pivot.size(); ++n) inverse[n] = 1.0 / pivot[n];
+    }
+    template <class S> void accelerate(std::vector<Vec3<S>>& f) const {
+      const int last = x_at[std::size_t(N)] >= 0 ? N : N - 1;
+      for (int n = begin + 1; n <= last && d.blended; ++n)
+        f[std::size_t(n)] -= S(ratio[std::size_t(n)]) * f[std::size_t(n - 1)];
+      for (int n = begin; n <= last; ++n) f[std::size_t(n)] *= S(inverse[std::size_t(n)]);
+      for (int n = last - 1; n >= begin && d.blended; --n)
+        f[std::size_t(n)] -= S(ratio[std::size_t(n + 1)]) * f[std::size_t(n + 1)];
+    }
+
+    RodDescription d;
+    int N, nq = 0, size = 0, begin = 0, node = 0; // begin: first cell, node: its number in the graph
+    std::size_t at = 0;                           // of its state in y
+    StaggeredGrid grid;
+    RodState<double> s;
+    using D8 = Dual<8>;
+    RodState<D8> dual;
+    StaggeredGrid::Blocks blocks;
+    KBlocks k;
+    EndMotion ends[2];
+    bool timed = false;
+    std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex n and of segment n - 1 in the rod's state, or -1
+    std::vector<double> pivot, inverse, ratio;
+    std::vector<Vec4<double>> alpha, p, w; // at the last Jacobian
+    std::vector<double> norm;
+  };
+
+public:
+  RodSystem(std::vector<RodDescription> rods, FormulationOptions options) : options_(options) {
+    std::vector<int> sizes;
+    std::vector<std::pair<int, int>> links;
+    for (RodDescription& d : rods) {
+      rods_.push_back(std::make_unique<Rod>(std::move(d)));
+      Rod& r = *rods_.back();
+      r.at = size_, size_ += std::size_t(r.size);
+      r.node = int(sizes.size());
+      const int cells = r.N + 1 - r.begin;
+      for (int c = 0; c < cells; ++c) {
+        sizes.push_back(B);
+        for (int reach = 1; reach <= r.k.reach() && reach <= c; ++reach)
+          links.emplace_back(r.node + c - reach, r.node + c);
+      }
+      timed_ = timed_ || r.timed;
+    }
+    pattern_ = BlockPattern(sizes, links);
+  }
+
+  std::size_t size() const override { return size_; }
+  bool autonomous() const override { return !timed_; }
+  int rods() const override { return int(rods_.size()); }
+  const RodDescription& rod(int r) const override { return rods_[std::size_t(r)]->d; }
+  std::size_t offset(int r) const override { return rods_[std::size_t(r)]->at; }
+  RodLayout layout(int r) const override {
+    const Rod& o = *rods_[std::size_t(r)];
+    return {o.p_at, o.w_at, o.x_at, o.v_at};
+  }
+
+  void rhs(double t, const double* y, double* dy) override {
+    for (auto& r : rods_) {
+      move_ends(*r, t);
+      derivative<double>(*r, r->s, t, y + r->at, dy + r->at);
+    }
+  }
+
+  void time_derivative(double t, const double* y, double* ft) override {
+    if (!timed_) return Equations::time_derivative(t, y, ft);
+    scratch_.resize(size_);
+    const double d = 1.5e-8 * std::max(1.0, std::abs(t)), low = t >= 0.0 ? std::max(t - d, 0.0) : t - d;
+    rhs(low, y, scratch_.data());
+    rhs(t + d, y, ft);
+    for (std::size_t i = 0; i < size_; ++i) ft[i] = (ft[i] - scratch_[i]) / (t + d - low);
+  }
+
+  void jacobian(double t, const double* y) override {
+    prepare();
+    for (auto& r : rods_) {
+      move_ends(*r, t);
+      gather<double>(*r, r->s, y + r->at);
+      r->grid.forces(t, r->s, r->ends);
+      if constexpr (Absolute)
+        r->grid.blocks(t, r->s, r->ends, r->blocks);
+      else
+        r->grid.blocks(t, r->s, r->ends, r->k);
+      for (int j = 0; j < r->N; ++j) {
+        const std::size_t i = std::size_t(j);
+        r->p[i] = r->s.p[i], r->w[i] = r->s.w[i], r->norm[i] = r->s.p[i].squaredNorm();
+        r->alpha[i] = spin<double>(*r, r->s, j);
+      }
+      inertia_rows(*r);
+    }
+  }
+
+  bool factor(double shift) override { return factor_with(*real_, shift); }
+  bool factor(Complex shift) override { return factor_with(*complex_, shift); }
+  void solve(double* b) override { solve_with(*real_, b); }
+  void solve(Complex* b) override { solve_with(*complex_, b); }
+
+  bool project(double, double* y) override {
+    bool moved = false;
+    for (auto& r : rods_)
+      for (int n = 1; n <= r->N; ++n) {
+        double *q = y + r->at + r->p_at[std::size_t(n)], *v = y + r->at + r->w_at[std::size_t(n)];
+        if constexpr (Absolute)
+          moved = AbsoluteQuaternion::project(q, v, options_) || moved;
+        else
+          moved = NullspaceQuaternion::normalise(q) || moved;
+      }
+    return moved;
+  }
+
+  // Has the rod folded between two frames?
+  const char* trouble(double t, const double* y) const override {
+    for (const auto& r : rods_) {
+      const double limit = r->d.law.limit();
+      const auto check = [&](int n, double w, double norm) {
+        if (w > limit * norm) return false;
+        char text[256];
+        std::snprintf(
+            text, sizeof text,
+            "rod '%s' folds at s = %.4g: neighbouring frames turn by %.0f degrees, more than its curvature can "
+            "represent; use more segments or another curvature",
+            r->d.name.c_str(), position(r->d, n), 360.0 / M_PI * std::acos(std::clamp(w / norm, -1.0, 1.0)));
+        trouble_ = text;
+        return true;
+      };
+      const auto p = [&](int j) { return Part<4>::of(y + r->at + r->p_at[std::size_t(j + 1)]); };
+      for (int n = 1; n < r->N; ++n) {
+        const Vec4<double> a = p(n - 1), b = p(n);
+        if (check(n, a.dot(b), a.norm() * b.norm())) return trouble_.c_str();
+      }
+      for (int e = 0; e < 2; ++e) {
+        if (!r->d.ends[e].clamped) continue;
+        EndMotion end = r->d.ends[e].at;
+        if (r->d.ends[e].move) r->d.ends[e].move(t, end);
+        const Vec4<double> b = p(e ? r->N - 1 : 0);
+        const double v = end.p.dot(b), n2 = b.squaredNorm();
+        if (check(e ? r->N : 0, 2.0 * v * v - n2, n2)) return trouble_.c_str();
+      }
+    }
+    return nullptr;
+  }
+
+  const RodState<double>& state(int index, double t, const double* y) override {
+    Rod& r = *rods_[std::size_t(index)];
+    move_ends(r, t);
+    gather<double>(r, r.s, y + r.at);
+    r.grid.forces(t, r.s, r.ends);
+    return r.s;
+  }
+
+  RodMeasures measures(int index, double t, const double* y) override {
+    Rod& r = *rods_[std::size_t(index)];
+    state(index, t, y);
+    RodMeasures m;
+    m.strain = r.grid.strain_energy(r.s), m.curvature = r.grid.curvature_energy(r.s);
+    m.dissipation = r.grid.dissipation(r.s), m.load_power = r.grid.load_power(t, r.s);
+    for (int n = 0; n <= r.N; ++n) {
+      const std::size_t i = std::size_t(n);
+      m.translation += 0.5 * r.d.mass[i] * r.s.v[i].squaredNorm();
+      if (r.d.blended && n < r.N) m.translation += r.d.off[i] * r.s.v[i].dot(r.s.v[i + 1]);
+      m.gravity -= r.d.tributary[i] * r.d.gravity.dot(r.s.x[i]);
+    }
+    for (int j = 0; j < r.N; ++j)
+      m.rotation += 0.5 * r.d.J[std::size_t(j)].dot(r.s.w[std::size_t(j)].template tail<3>().cwiseAbs2());
+    for (const RodLoad& l : r.d.loads) // dead constant forces have a potential
+      if (!l.follow && !l.function)
+        for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F).dot(r.s.x[std::size_t(h.vertex)]);
+    double hold[12];
+    reactions(index, t, y, hold);
+    for (int e = 0; e < 2; ++e) {
+      if (r.d.ends[e].held) m.end_power += Vec3<double>(hold + 6 * e).dot(r.ends[e].v);
+      if (r.d.ends[e].clamped)
+        m.end_power +=
+            Vec3<double>(hold + 6 * e + 3).dot(matrix_from_quaternion<double>(r.ends[e].p) * r.ends[e].Omega);
+    }
+    return m;
+  }
+
+  void reactions(int index, double t, const double* y, double* out) override {
+    Rod& r = *rods_[std::size_t(index)];
+    state(index, t, y);
+    const std::vector<Vec3<double>> force = r.s.f;
+    std::vector<Vec3<double>> a = inertial(r, r.s);
+    r.accelerate(a);
+    for (int e = 0; e < 2; ++e) {
+      Vec3<double> hold = Vec3<double>::Zero(), moment = Vec3<double>::Zero();
+      const std::size_t n = std::size_t(e ? r.N : 0), next = e ? n - 1 : 1;
+      if (r.d.ends[e].held) {
+        hold = r.d.mass[n] * r.ends[e].a - force[n];
+        if (r.d.blended) {
+          const bool opposite = r.N == 1 && r.d.ends[1 - e].held;
+          hold += r.d.off[e ? n - 1 : 0] * (opposite ? r.ends[1 - e].a : a[next]);
+        }
+      }
+      if (r.d.ends[e].clamped) moment = -(matrix_from_quaternion<double>(r.ends[e].p) * r.s.end_moment[e]);
+      Part<3>::put(out + 6 * e, hold), Part<3>::put(out + 6 * e + 3, moment);
+    }
+  }
+
+  Vec4<double> vertex_frame(int index, int n) const override {
+    const Rod& r = *rods_[std::size_t(index)];
+    if (n > 0 && n < r.N) return (r.s.p[std::size_t(n - 1)] + r.s.p[std::size_t(n)]).normalized();
+    const int e = n ? 1 : 0;
+    const Vec4<double> near = r.s.p[std::size_t(e ? r.N - 1 : 0)].normalized();
+    if (!r.d.ends[e].clamped) return near;
+    return r.ends[e].p.dot(near) < 0.0 ? Vec4<double>(-r.ends[e].p) : r.ends[e].p;
+  }
+
+  // lambda_nu of (30), of the constraint (|p|² - 1)/2.
+  void multipliers(int index, double t, const double* y, double* out) override {
+    Rod& r = *rods_[std::size_t(index)];
+    state(index, t, y);
+    radial_forces(r, out);
+  }
+
+  void residual(const double* y, double& position, double& velocity) const override {
+    position = velocity = 0.0;
+    for (const auto& r : rods_)
+      for (int n = 1; n <= r->N; ++n) {
+        const double *q = y + r->at + r->p_at[std::size_t(n)], *v = y + r->at + r->w_at[std::size_t(n)];
+        double g = 0.0, rate = 0.0;
+        if constexpr (Absolute)
+          AbsoluteQuaternion::residual(q, v, options_, g, rate);
+        else
+          NullspaceQuaternion::residual(q, v, options_, g, rate);
+        position = std::max(position, g), velocity = std::max(velocity, rate);
+      }
+  }
+
+  void dense_jacobian(double t, const double* y, double* J) override {
+    jacobian(t, y);
+    std::fill(J, J + size_ * size_, 0.0);
+    for (auto& r : rods_) dense_rod(*r, J);
+  }
+
+  void dense_jacobian_dual(double t, const double* y, double* J) override {
+    using D = Dual<8>;
+    std::fill(J, J + size_ * size_, 0.0);
+    for (auto& r : rods_) {
+      move_ends(*r, t);
+      std::vector<D> q(std::size_t(r->size)), dq(q.size());
+      for (int first = 0; first < r->size; first += 8) {
+        for (int k = 0; k < r->size; ++k) {
+          const double v = y[r->at + std::size_t(k)];
+          q[std::size_t(k)] = k >= first && k < first + 8 ? D::seed(v, k - first) : D(v);
+        }
+        derivative<D>(*r, r->dual, t, q.data(), dq.data());
+        for (int k = 0; k < r->size; ++k)
+          for (int c = first; c < std::min(first + 8, r->size); ++c)
+            J[(r->at + std::size_t(k)) * size_ + r->at + std::size_t(c)] = dq[std::size_t(k)].d[std::size_t(c - first)];
+      }
+    }
+  }
+
+  Counted::Tally operations(double t, const double* y) override {
+    Counted::tally() = {};
+    Counted::Tally total;
+    for (auto& r : rods_) {
+      RodState<Counted> s(r->N);
+      std::vector<Counted> q(std::size_t(r->size)), dq(q.size());
+      for (std::size_t k = 0; k < q.size(); ++k) q[k] = Counted::variable(y[r->at + k]);
+      move_ends(*r, t);
+      Counted::tally() = total;
+      derivative<Counted>(*r, s, t, q.data(), dq.data());
+      total = Counted::tally();
+    }
+    return total;
+  }
+
+private:
+  static double position(const RodDescription& d, int n) {
+    double s = 0.0;
+    for (int j = 0; j < n; ++j) s += d.ds[std::size_t(j)];
+    return s;
+  }
+
+  static void move_ends(Rod& r, double t) {
+    for (int e = 0; e < 2; ++e)
+      if (r.d.ends[e].move) r.d.ends[e].move(t, r.ends[e]);
+  }
+
+  template <class S> static void gather(const Rod& r, RodState<S>& s, const S* y) {
+    for (int n = 0; n <= r.N; ++n) {
+      const std::size_t i = std::size_t(n);
+      if (r.x_at[i] >= 0) {
+        s.x[i] = Part<3>::of(y + r.x_at[i]), s.v[i] = Part<3>::of(y + r.v_at[i]);
+      } else {
+        const EndMotion& e = r.ends[n ? 1 : 0];
+        s.x[i] = e.x.template cast<S>(), s.v[i] = e.v.template cast<S>();
+      }
+      if (n == 0) continue;
+      Vec4<S>&p = s.p[i - 1], &w = s.w[i - 1];
+      p = Part<4>::of(y + r.p_at[i]);
+      if constexpr (Absolute)
+        w = (S(2) / p.dot(p)) * multiply<S>(conjugate<S>(p), Part<4>::of(y + r.w_at[i]));
+      else
+        w = Vec4<S>(S(0), y[r.w_at[i]], y[r.w_at[i] + 1], y[r.w_at[i] + 2]);
+    }
+  }
+
+  // alpha with p'' = p alpha/2 (absolute form), or (0, Omega').
+  template <class S> Vec4<S> spin(const Rod& r, const RodState<S>& s, int j) const {
+    const Vec3<double>&J = r.d.J[std::size_t(j)], &I = r.d.inverse_J[std::size_t(j)];
+    const Vec4<S>& w = s.w[std::size_t(j)];
+    const Vec3<S>& mu = s.mu[std::size_t(j)];
+    Vec4<S> a;
+    if constexpr (Absolute) {
+      const S n = s.p[std::size_t(j)].dot(s.p[std::size_t(j)]), inverse = S(1) / n, square = inverse * inverse;
+      a[1] = (square * mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]) - w[0] * w[1];
+      a[2] = (square * mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]) - w[0] * w[2];
+      a[3] = (square * mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2]) - w[0] * w[3];
+      a[0] = S(-0.5) * w.dot(w);
+      if (options_.baumgarte_omega > 0.0)
+        a[0] = a[0] - S(2.0 * options_.baumgarte_r) * w[0] -
+               S(options_.baumgarte_omega * options_.baumgarte_omega) * (S(1) - inverse);
+    } else {
+      a[0] = S(0);
+      a[1] = (mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]);
+      a[2] = (mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]);
+      a[3] = (mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2]);
+    }
+    return a;
+  }
+
+  // Forces less the inertia of moving ends that a blended mass couples to their neighbours.
+  template <class S> static std::vector<Vec3<S>>& inertial(const Rod& r, RodState<S>& s) {
+    if (r.d.blended)
+      for (int e = 0; e < 2; ++e)
+        if (r.d.ends[e].held) {
+          const std::size_t next = std::size_t(e ? r.N - 1 : 1), link = std::size_t(e ? r.N - 1 : 0);
+          s.f[next] -= (r.d.off[link] * r.ends[e].a).template cast<S>();
+        }
+    return s.f;
+  }
+
+  template <class S> void derivative(const Rod& r, RodState<S>& s, double t, const S* y, S* dy) const {
+    gather<S>(r, s, y);
+    r.grid.forces(t, s, r.ends);
+    r.accelerate(inertial(r, s));
+    for (int n = 0; n <= r.N; ++n) {
+      const std::size_t i = std::size_t(n);
+      if (r.x_at[i] >= 0) Part<3>::put(dy + r.x_at[i], s.v[i]), Part<3>::put(dy + r.v_at[i], s.f[i]);
+      if (n == 0) continue;
+      const Vec4<S> a = spin<S>(r, s, n - 1);
+      const Vec4<S>& p = s.p[i - 1];
+      if constexpr (Absolute) {
+        for (int k = 0; k < 4; ++k) dy[r.p_at[i] + k] = y[r.w_at[i] + k];
+        Part<4>::put(dy + r.w_at[i], Vec4<S>(S(0.5) * multiply<S>(p, a)));
+      } else {
+        const S h0 = S(0.5) * s.w[i - 1][1], h1 = S(0.5) * s.w[i - 1][2], h2 = S(0.5) * s.w[i - 1][3];
+        S* dq = dy + r.p_at[i];
+        dq[0] = -(p[1] * h0 + p[2] * h1 + p[3] * h2);
+        dq[1] = p[0] * h0 + (p[2] * h2 - p[3] * h1);
+        dq[2] = p[0] * h1 + (p[3] * h0 - p[1] * h2);
+        dq[3] = p[0] * h2 + (p[1] * h1 - p[2] * h0);
+        for (int k = 0; k < 3; ++k) dy[r.w_at[i] + k] = a[k + 1];
+      }
+    }
+  }
+
+  // <p, dL/dp> for each segment: the constraint force of (30).
+  void radial_forces(const Rod& r, double* out) const {
+    const auto& s = r.s;
+    for (int j = 0; j < r.N; ++j) {
+      const std::size_t i = std::size_t(j);
+      const Vec3<double>& w = s.w[i].template tail<3>();
+      // homogeneity: W is linear and G quadratic in p, the kinetic energy quadratic with the opposite sign
+      Vec3<double> F = s.F[i];
+      if (r.d.strain == Strain::stretch) F[2] = 0.0;
+      out[j] = -2.0 * r.d.ds[i] * F.dot(s.G[i]) + 2.0 * w.dot(r.d.J[i].cwiseProduct(w));
+    }
+    for (int n = 0; n <= r.N; ++n) {
+      const std::size_t i = std::size_t(n);
+      if (!(r.d.weight[i] > 0.0)) continue;
+      const double g = s.gW[i].dot(s.W[i]);
+      if (n > 0 && n < r.N)
+        out[n - 1] -= g, out[n] -= g;
+      else
+        out[n ? r.N - 1 : 0] -= 2.0 * g;
+    }
+  }
+
+  // --- the linear system ---------------------------------------------------------------------------------------------
+
+  // Rows of the balance of moments, with inertia; rows and columns of held positions become those of the identity.
+  void inertia_rows(Rod& r) const {
+    const int N = r.N;
+    for (int c = r.begin; c <= N; ++c) {
+      const double factor = c && Absolute ? 1.0 / (r.norm[std::size_t(c - 1)] * r.norm[std::size_t(c - 1)]) : 1.0;
+      for (int o = std::max(r.begin, r.k.first(c)); o <= r.k.last(c); ++o) {
+        auto &q = r.k.q(c, o), &v = r.k.v(c, o);
+        if constexpr (Absolute) { // the null-space form has its blocks in place already
+          q.row(0).setZero(), v.row(0).setZero();
+          q.template middleRows<3>(1) = factor * r.blocks.q(c, o).template topRows<3>();
+          v.template middleRows<3>(1) = factor * r.blocks.v(c, o).template topRows<3>();
+          q.template bottomRows<3>() = r.blocks.q(c, o).template bottomRows<3>();
+          v.template bottomRows<3>() = r.blocks.v(c, o).template bottomRows<3>();
+        }
+        if (r.x_at[std::size_t(c)] < 0) q.template bottomRows<3>().setZero(), v.template bottomRows<3>().setZero();
+        if (r.x_at[std::size_t(o)] < 0) q.template rightCols<3>().setZero(), v.template rightCols<3>().setZero();
+      }
+      if (c == 0) continue;
+      const std::size_t j = std::size_t(c - 1);
+      const Vec3<double> J = r.d.J[j], Omega = r.w[j].template tail<3>(), L = J.cwiseProduct(Omega);
+      const Mat3<double> gyro = cross_matrix<double>(L) - cross_matrix<double>(Omega) * J.asDiagonal();
+      auto &q = r.k.q(c, c), &v = r.k.v(c, c);
+      if constexpr (Absolute) {
+        const double w0 = r.w[j][0], n = r.norm[j];
+        v.template block<3, 3>(1, 1) += gyro;
+        v.template block<3, 3>(1, 1) -= (w0 * J).asDiagonal();
+        v.template block<3, 1>(1, 0) -= L;
+        v(0, 0) -= w0 + 2.0 * (options_.baumgarte_omega > 0.0 ? options_.baumgarte_r : 0.0);
+        v.template block<1, 3>(0, 1) -= Omega.transpose();
+        Mat4<double> turn_of = 0.5 * quaternion_matrix_right<double>(r.alpha[j]);
+        turn_of.bottomRows<3>() = J.asDiagonal() * turn_of.bottomRows<3>().eval();
+        q.template topLeftCorner<4, 4>() += turn_of;
+        q(0, 0) -= options_.baumgarte_omega * options_.baumgarte_omega / n;
+        q.template block<3, 1>(1, 0) -= 2.0 / (n * n) * r.s.mu[j];
+      } else {
+        v.template block<3, 3>(0, 1) += gyro;
+      }
+    }
+  }
+
+  // c = Tc nu + c_b and w = Tw nu + w_b for the unknown nu (Omega, or 2 conj(p) p'/|p|²) of segment j.
+  template <class S> GYROD_INLINE void maps(const Rod& r, int j, S shift, Local<S>& Tc, Local<S>& Tw) const {
+    const Vec4<double>& w = r.w[std::size_t(j)];
+    const S inverse = S(1) / shift;
+    if constexpr (Absolute) {
+      Tc.setZero(), Tc.diagonal().setConstant(inverse);
+      Tw = (S(-0.5) * inverse) * quaternion_matrix_right<double>(w).template cast<S>();
+      Tw.diagonal().array() += S(1);
+    } else {
+      const S scale = S(1) / (shift * shift + S(0.25 * w.squaredNorm()));
+      const S h0 = S(0.5) * scale * w[1], h1 = S(0.5) * scale * w[2], h2 = S(0.5) * scale * w[3], d = shift * scale;
+      Tc(0, 0) = -h0, Tc(0, 1) = -h1, Tc(0, 2) = -h2; // (0, nu)(shift + Omega/2) scale
+      Tc(1, 0) = d, Tc(1, 1) = h2, Tc(1, 2) = -h1;
+      Tc(2, 0) = -h2, Tc(2, 1) = d, Tc(2, 2) = h0;
+      Tc(3, 0) = h1, Tc(3, 1) = -h0, Tc(3, 2) = d;
+    }
+  }
+
+  template <class S> bool factor_with(UniformLu<S, B>& lu, S shift) {
+    const S inverse = S(1) / shift;
+    if constexpr (std::is_same_v<S, double>)
+      real_shift_ = shift;
+    else
+      complex_shift_ = shift;
+    lu.clear();
+    Local<S> Tc, Tw;
+    for (auto& part : rods_) {
+      Rod& r = *part;
+      for (int o = r.begin; o <= r.N; ++o) { // column by column: the maps belong to columns
+        if (o) maps<S>(r, o - 1, shift, Tc, Tw);
+        const std::size_t i = std::size_t(o);
+        for (int c = std::max(r.begin, r.k.first(o)); c <= r.k.last(o); ++c) {
+          auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + c - r.begin, r.node + o - r.begin));
+          const auto &q = r.k.q(c, o), &v = r.k.v(c, o);
+          if (o) {
+            if constexpr (Absolute)
+              a.template leftCols<4>() =
+                  -inverse * q.template leftCols<4>() - v.template leftCols<4>().template cast<S>() * Tw;
+            else
+              a.template leftCols<3>() =
+                  -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
+          }
+          a.template rightCols<3>() = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
+          if (r.d.blended && std::abs(c - o) == 1 && r.x_at[std::size_t(c)] >= 0 && r.x_at[i] >= 0)
+            a.template bottomRightCorner<3, 3>().diagonal().array() += shift * r.d.off[std::size_t(std::min(c, o))];
+        }
+        auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + o - r.begin, r.node + o - r.begin));
+        for (int k = 0; k < turn; ++k) a(k, k) += o ? shift * weight(r, o - 1, k) : S(1);
+        a.template bottomRightCorner<3, 3>().diagonal().array() += r.x_at[i] >= 0 ? shift * r.d.mass[i] : S(1);
+      }
+    }
+    return lu.factor();
+  }
+  static double weight(const Rod& r, int j, int k) { // of a row of rotation
+    if constexpr (Absolute) return k ? r.d.J[std::size_t(j)][k - 1] : 1.0;
+    return r.d.J[std::size_t(j)][k];
+  }
+
+  template <class S> void solve_with(const UniformLu<S, B>& lu, S* b) {
+    const S shift = [&] {
+      if constexpr (std::is_same_v<S, double>)
+        return real_shift_;
+      else
+        return complex_shift_;
+    }();
+    auto& [known, rates, x] = work<S>();
+    for (auto& r : rods_) right_side<S>(*r, shift, b + r->at, known.data(), rates.data(), x.data() + r->node);
+    lu.solve(x.data());
+    for (auto& r : rods_) recover<S>(*r, shift, b + r->at, x.data() + r->node);
+  }
+
+  template <class S> using Increment = Eigen::Matrix<S, 7, 1>;
+  template <class S> struct Work {
+    std::vector<Increment<S>> known, rates;
+    std::vector<Eigen::Matrix<S, B, 1>> x;
+  };
+
+  // Increments that follow from b_q alone: c_b and w_b of segment j.
+  template <class S> void known_part(const Rod& r, int j, S shift, const S* bp, Vec4<S>& c, Vec4<S>& w) const {
+    const std::size_t i = std::size_t(j);
+    const Vec4<S> beta =
+        S(2.0 / r.norm[i]) * multiply<S>(conjugate<double>(r.p[i]).template cast<S>(), Part<4>::of(bp));
+    if constexpr (Absolute) {
+      c = beta / shift;
+      w = S(-0.5) * multiply<S>(c, r.w[i].template cast<S>());
+    } else {
+      Vec4<S> back = (0.5 * r.w[i]).template cast<S>();
+      back[0] += shift;
+      c = multiply<S>(beta, back) / (shift * shift + S(0.25 * r.w[i].squaredNorm()));
+      w.setZero();
+    }
+  }
+
+  template <class S>
+  void right_side(const Rod& r, S shift, const S* b, Increment<S>* known, Increment<S>* rates,
+                  Eigen::Matrix<S, B, 1>* x) const {
+    for (int c = r.begin; c <= r.N; ++c) {
+      const std::size_t i = std::size_t(c);
+      Increment<S>&k = known[c], &w = rates[c];
+      k.setZero(), w.setZero();
+      Eigen::Matrix<S, B, 1>& f = x[c - r.begin];
+      f.setZero();
+      if (r.x_at[i] >= 0) {
+        k.template tail<3>() = Part<3>::of(b + r.x_at[i]) / shift;
+        f.template tail<3>() = r.d.mass[i] * Part<3>::of(b + r.v_at[i]);
+        if (r.d.blended)
+          for (int o : {c - 1, c + 1})
+            if (o >= r.begin && o <= r.N && r.x_at[std::size_t(o)] >= 0)
+              f.template tail<3>() += r.d.off[std::size_t(std::min(c, o))] * Part<3>::of(b + r.v_at[std::size_t(o)]);
+      }
+      if (c == 0) continue;
+      Vec4<S> turned, rate;
+      known_part<S>(r, c - 1, shift, b + r.p_at[i], turned, rate);
+      k.template head<4>() = turned, w.template head<4>() = rate;
+      if constexpr (Absolute) {
+        const Vec4<S> bv = S(2.0 / r.norm[i - 1]) *
+                           multiply<S>(conjugate<double>(r.p[i - 1]).template cast<S>(), Part<4>::of(b + r.w_at[i]));
+        for (int n = 0; n < 4; ++n) f[n] = weight(r, c - 1, n) * bv[n];
+      } else {
+        for (int n = 0; n < 3; ++n) f[n] = weight(r, c - 1, n) * b[r.w_at[i] + n];
+      }
+    }
+    for (int c = r.begin; c <= r.N; ++c)
+      for (int o = std::max(r.begin, r.k.first(c)); o <= r.k.last(c); ++o) {
+        x[c - r.begin].noalias() += r.k.q(c, o).template cast<S>() * known[o];
+        if constexpr (Absolute)
+          x[c - r.begin].noalias() +=
+              r.k.v(c, o).template leftCols<4>().template cast<S>() * rates[o].template head<4>();
+      }
+  }
+
+  template <class S> void recover(const Rod& r, S shift, S* b, const Eigen::Matrix<S, B, 1>* x) const {
+    Local<S> Tc, Tw;
+    for (int c = r.begin; c <= r.N; ++c) {
+      const std::size_t i = std::size_t(c);
+      const Eigen::Matrix<S, B, 1>& d = x[c - r.begin];
+      if (r.x_at[i] >= 0)
+        for (int k = 0; k < 3; ++k) {
+          b[r.v_at[i] + k] = d[turn + k];
+          b[r.x_at[i] + k] = (b[r.x_at[i] + k] + d[turn + k]) / shift;
+        }
+      if (c == 0) continue;
+      const Vec4<S> p = r.p[i - 1].template cast<S>();
+      if constexpr (Absolute) {
+        const Vec4<S> rate = S(0.5) * multiply<S>(p, Vec4<S>(d[0], d[1], d[2], d[3]));
+        for (int k = 0; k < 4; ++k) {
+          b[r.w_at[i] + k] = rate[k];
+          b[r.p_at[i] + k] = (b[r.p_at[i] + k] + rate[k]) / shift;
+        }
+      } else {
+        Vec4<S> turned, rate;
+        known_part<S>(r, c - 1, shift, b + r.p_at[i], turned, rate);
+        maps<S>(r, c - 1, shift, Tc, Tw);
+        turned += Tc * d.template head<3>();
+        Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
+        Part<3>::put(b + r.w_at[i], d.template head<3>());
+      }
+    }
+  }
+
+  template <class S> Work<S>& work() {
+    if constexpr (std::is_same_v<S, double>)
+      return real_work_;
+    else
+      return complex_work_;
+  }
+
+  // df/dy of a rod from its blocks, for tests and small problems.
+  void dense_rod(const Rod& r, double* J) const {
+    const auto entry = [&](int row, int column) -> double& {
+      return J[(r.at + std::size_t(row)) * size_ + r.at + std::size_t(column)];
+    };
+    for (int c = r.begin; c <= r.N; ++c) {
+      const std::size_t i = std::size_t(c);
+      if (r.x_at[i] >= 0)
+        for (int k = 0; k < 3; ++k) entry(r.x_at[i] + k, r.v_at[i] + k) = 1.0;
+      if (c == 0) continue;
+      if constexpr (Absolute) {
+        for (int k = 0; k < 4; ++k) entry(r.p_at[i] + k, r.w_at[i] + k) = 1.0;
+      } else {
+        const Vec4<double> half = 0.5 * r.w[i - 1];
+        const Mat4<double> D = quaternion_matrix_right<double>(half);
+        const auto T = quaternion_nullspace<double>(r.p[i - 1]);
+        for (int a = 0; a < 4; ++a) {
+          for (int k = 0; k < 4; ++k) entry(r.p_at[i] + a, r.p_at[i] + k) = D(a, k);
+          for (int k = 0; k < 3; ++k) entry(r.p_at[i] + a, r.w_at[i] + k) = T(a, k);
+        }
+      }
+    }
+    // columns: a unit vector of the state as increments of its cell, times the column's blocks, through the inertia
+    std::vector<Vec3<double>> f(std::size_t(r.N) + 1);
+    for (int o = r.begin; o <= r.N; ++o) {
+      const std::size_t i = std::size_t(o);
+      const auto column = [&](int where, const Increment<double>& q, const Increment<double>& v) {
+        for (auto& x : f) x.setZero();
+        for (int c = std::max(r.begin, r.k.first(o)); c <= r.k.last(o); ++c) {
+          const Eigen::Matrix<double, B, 1> d = r.k.q(c, o) * q + r.k.v(c, o) * v;
+          f[std::size_t(c)] = d.template tail<3>();
+          if (c == 0) continue;
+          const std::size_t m = std::size_t(c);
+          Vec4<double> a = Vec4<double>::Zero();
+          for (int k = 0; k < turn; ++k) a[k + 4 - turn] = d[k] / weight(r, c - 1, k);
+          if constexpr (Absolute) {
+            const Vec4<double> b = 0.5 * multiply<double>(r.p[m - 1], a);
+            for (int k = 0; k < 4; ++k) entry(r.w_at[m] + k, where) = b[k];
+          } else {
+            for (int k = 0; k < 3; ++k) entry(r.w_at[m] + k, where) = a[k + 1];
+          }
+        }
+        r.accelerate(f);
+        for (int c = r.begin; c <= r.N; ++c)
+          if (r.x_at[std::size_t(c)] >= 0)
+            for (int k = 0; k < 3; ++k) entry(r.v_at[std::size_t(c)] + k, where) = f[std::size_t(c)][k];
+      };
+      if (r.x_at[i] >= 0)
+        for (int k = 0; k < 3; ++k) {
+          const Increment<double> unit = Increment<double>::Unit(4 + k), none = Increment<double>::Zero();
+          column(r.x_at[i] + k, unit, none), column(r.v_at[i] + k, none, unit);
+        }
+      if (o == 0) continue;
+      const Vec4<double>& w = r.w[i - 1];
+      const Mat4<double> A = 2.0 / r.norm[i - 1] * quaternion_matrix<double>(conjugate<double>(r.p[i - 1]));
+      for (int k = 0; k < 4; ++k) {
+        Increment<double> q = Increment<double>::Zero(), v = q;
+        q.head<4>() = A.col(k);
+        if constexpr (Absolute) v.template head<4>() = -0.5 * multiply<double>(Vec4<double>(A.col(k)), w);
+        column(r.p_at[i] + k, q, v);
+      }
+      for (int k = 0; k < turn; ++k) {
+        Increment<double> v = Increment<double>::Zero();
+        if constexpr (Absolute)
+          v.template head<4>() = A.col(k);
+        else
+          v[1 + k] = 1.0;
+        column(r.w_at[i] + k, Increment<double>::Zero(), v);
+      }
+    }
+  }
+
+  void prepare() {
+    if (real_) return;
+    real_ = std::make_unique<UniformLu<double, B>>(pattern_);
+    complex_ = std::make_unique<UniformLu<Complex, B>>(pattern_);
+    std::size_t cells = 0;
+    for (const auto& r : rods_) cells = std::max(cells, std::size_t(r->N) + 1);
+    const std::size_t nodes = std::size_t(pattern_.nodes());
+    real_work_.known.resize(cells), real_work_.rates.resize(cells), real_work_.x.resize(nodes);
+    complex_work_.known.resize(cells), complex_work_.rates.resize(cells), complex_work_.x.resize(nodes);
+  }
+
+  FormulationOptions options_;
+  std::vector<std::unique_ptr<Rod>> rods_;
+  std::size_t size_ = 0;
+  bool timed_ = false;
+  BlockPattern pattern_;
+  std::unique_ptr<UniformLu<double, B>> real_;
+  std::unique_ptr<UniformLu<Complex, B>> complex_;
+  double real_shift_ = 0.0;
+  Complex complex_shift_ = 0.0;
+  Work<double> real_work_;
+  Work<Complex> complex_work_;
+  std::vector<double> scratch_;
+  mutable std::string trouble_;
+};
+
+} // namespace gyrod

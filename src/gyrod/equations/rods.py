@@ -1,0 +1,284 @@
+"""Rods for the core: a description on its staggered grid as plain arrays.
+
+Segments carry frames and strains, vertices positions and curvatures (Lang, Linn, Arnold 2011, section 3). The only
+place where masses, weights and shares of loads are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _core, rotations
+from gyrod.model import Drag, Rod, RodLoad, System
+from gyrod.model.ends import End
+
+Array = NDArray[np.float64]
+
+#: Share of the consistent in the blended mass; docs/rods.md says why.
+BLEND = 0.5
+#: Step of the numerical time derivatives of moving ends, s.
+STEP = 2e-4
+
+#: Checks what a user's function of time returns: (label, t, call, shape) -> array.
+Checked = Callable[[str, float, Callable[[], Any], tuple[int, ...]], Array]
+
+
+def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, Any], bool]:
+    """The core's dictionary of a rod, and whether Python functions are called from it."""
+    table = _grid(rod, system)
+    reference = _reference(rod, table)
+    table["G0"] = reference["strain"] + np.array([0.0, 0.0, 1.0])
+    table["K0"] = reference["curvature"]
+    if rod.prestrains is not None:
+        table["G0"] = rod.prestrains + np.array([0.0, 0.0, 1.0])
+    if rod.precurvatures is not None:
+        table["K0"] = np.array(rod.precurvatures)
+    ends = [_end(rod, e, checked) for e in (0, 1)]
+    table["start"], table["end"] = ends
+    loads = [f for f in system.forces if rod.name in f.rods]
+    table["loads"] = [_load(rod, f, checked) for f in loads if isinstance(f, RodLoad)]
+    drags = [f for f in loads if isinstance(f, Drag)]
+    for key, field in (("drag", "coefficient"), ("spin_drag", "rotational")):
+        total = sum((getattr(f, field) for f in drags), np.zeros(3))
+        table[key] = np.tile(total, (rod.segments, 1)) if np.any(total) else None
+    python = any(e[3] is not None for e in ends) or any(x[4] is not None for x in table["loads"])
+    return table, python
+
+
+def initial_state(rod: Rod, layout: tuple[list[int], ...], y: Array, kinds: list[str], absolute: bool) -> None:
+    """Write a rod's initial state into y, and the kinds of its unknowns."""
+    p_at, w_at, x_at, v_at = layout
+    rates = rod.spins
+    if absolute:
+        rates = rotations.rates("quaternion", rod.quaternions, rod.spins)
+    for where, rows, kind in (
+        (p_at, rod.quaternions, "rotation"),
+        (w_at, rates, "spin"),
+        (x_at, rod.positions, "position"),
+        (v_at, rod.velocities, "velocity"),
+    ):
+        for at, row in zip(where, rows, strict=True):
+            if at >= 0:
+                y[at : at + len(row)] = row
+                kinds[at : at + len(row)] = [kind] * len(row)
+
+
+def fundamental(rod: Rod) -> float:
+    """About the lowest frequency of bending, rad/s: 3.5 sqrt(EI/(rho A L⁴)) of a cantilever."""
+    C, m = rod.stiffness_at([0.5])[0], rod.inertia_at([0.5])[0, 0]
+    return float(3.516 * np.sqrt(min(C[3, 3], C[4, 4]) / m) / rod.length**2)
+
+
+# --- grid ------------------------------------------------------------------------------------------------------------
+
+
+def _grid(rod: Rod, system: System) -> dict[str, Any]:
+    N, ds = rod.segments, np.array(rod.lengths)
+    holds = (rod.start.holds_frame, rod.end.holds_frame)
+    span = np.empty(N + 1)
+    span[1:-1] = 0.5 * (ds[1:] + ds[:-1])
+    span[0], span[-1] = ds[0], ds[-1]  # the full distance to the ghost
+    weight = span.copy()
+    weight[0], weight[-1] = 0.5 * ds[0] * holds[0], 0.5 * ds[-1] * holds[1]
+    C_segments, C_vertices = rod.stiffness_at(rod.midpoints), rod.stiffness_at(rod.fractions)
+    CG, CX = np.array(C_segments[:, :3, :3]), np.array(C_segments[:, :3, 3:])
+    CK = np.array(C_vertices[:, 3:, 3:])
+    for end, held in zip((0, -1), holds, strict=True):
+        if not held:  # no moment there: the curvature of the last half cell follows from its strain
+            CG[end] -= 0.5 * CX[end] @ np.linalg.solve(CK[end], CX[end].T)
+    c = rod.damping_at(rod.midpoints)[:, :3], rod.damping_at(rod.fractions)[:, 3:]
+    inertia = rod.inertia_at(rod.midpoints)
+    m = inertia[:, 0] * ds
+    J = inertia[:, 1:] * ds[:, None]
+    if rod.inertia == "cylinder":
+        J[:, :2] += (m * ds**2 / 12.0)[:, None]
+    share = {"lumped": 0.0, "blended": BLEND}[rod.mass] if isinstance(rod.mass, str) else float(rod.mass)
+    half = np.zeros(N + 1)
+    half[:-1] += 0.5 * m
+    half[1:] += 0.5 * m
+    mass = half.copy()
+    mass[:-1] -= share * m / 6.0
+    mass[1:] -= share * m / 6.0
+    diagonal = [np.all(A * np.eye(3) == A) for A in (CG, CK)]
+    name, number = rod.curvature if isinstance(rod.curvature, tuple) else (rod.curvature, 0.0)
+    return {
+        "name": rod.name,
+        "ds": ds, "span": span, "weight": weight,
+        "CG": np.ascontiguousarray(CG), "CK": np.ascontiguousarray(CK), "CX": np.ascontiguousarray(CX),
+        "cG": np.ascontiguousarray(c[0]), "cK": np.ascontiguousarray(c[1]),
+        "J": np.ascontiguousarray(J), "mass": mass, "tributary": half, "off": share * m / 6.0,
+        "damped": bool(np.any(c[0]) or np.any(c[1])),
+        "coupled": bool(np.any(CX) or not all(diagonal)),
+        "blended": bool(share > 0.0),
+        "strain": rod.strain,
+        "curvature": name if number == 0.0 else f"{name}-family", "m": float(number),
+        "gravity": np.array(system.gravity),
+    }  # fmt: skip
+
+
+def _reference(rod: Rod, table: dict[str, Any]) -> dict[str, Array]:
+    """Strain and curvature of the initial shape, by the core's own measures."""
+    N = rod.segments
+    still = [
+        (False, end.holds_frame, _sixteen(np.zeros(3), p), None)
+        for end, p in zip((rod.start, rod.end), rod.end_frames, strict=True)
+    ]
+    bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (N, 1)), "K0": np.zeros((N + 1, 3))}
+    bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
+    core = _core.System("nullspace-quaternion", [], [], np.zeros(3), [bare], {})
+    y = np.zeros(core.size)
+    initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
+    return dict(core.rod_states(0, np.zeros(1), y[None], False)) | {
+        key: np.ascontiguousarray(core.rod_states(0, np.zeros(1), y[None], False)[key][0])
+        for key in ("strain", "curvature")
+    }
+
+
+# --- ends ------------------------------------------------------------------------------------------------------------
+
+
+def _sixteen(x: Array, p: Array, v: Any = 0.0, a: Any = 0.0, Omega: Any = 0.0) -> Array:
+    out = np.zeros(16)
+    out[:3], out[3:6], out[6:9], out[9:13], out[13:] = x, v, a, p, Omega
+    return out
+
+
+def _end(rod: Rod, e: int, checked: Checked) -> tuple[bool, bool, Array, Any]:
+    end = (rod.start, rod.end)[e]
+    x0, p0 = rod.positions[-e], rod.end_frames[e]
+    moves = callable(end.at) or callable(end.frame)
+    position = end.position_at(0.0) if end.holds_position else None
+    frame = end.frame_at(0.0) if end.holds_frame else None
+    start = _sixteen(x0 if position is None else position, p0 if frame is None else frame)
+    label = f"Rod {rod.name!r}, {'end' if e else 'start'}"
+    return end.holds_position, end.holds_frame, start, _motion(label, end, start, checked) if moves else None
+
+
+def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[float], Array]:
+    """Motion of an end as a function of time: place, rate, acceleration, frame, material angular velocity."""
+    x_moves, p_moves = callable(end.at), callable(end.frame)
+
+    def place(t: float) -> Array:
+        return checked(f"{label}.at", t, lambda: end.position_at(t), (3,))
+
+    def frame(t: float) -> Array:
+        return checked(f"{label}.frame", t, lambda: end.frame_at(t), (4,))
+
+    def move(t: float) -> Array:
+        out = start.copy()
+        if x_moves:
+            out[:3] = place(t)
+            values = _stencil(place, t)
+            given = None if end.velocity is None else checked(f"{label}.velocity", t, lambda: end.velocity_at(t), (3,))
+            out[3:6] = _slope(t, 1) @ values if given is None else given
+            out[6:9] = _slope(t, 2) @ values
+        if p_moves:
+            p = out[9:13] = frame(t)
+            omega = end.angular_velocity_at(t)
+            if omega is None:
+                near = _stencil(frame, t)
+                near *= np.where(near @ p < 0.0, -1.0, 1.0)[:, None]
+                out[13:] = 2.0 * rotations.multiply(rotations.conjugate(p), _slope(t, 1) @ near)[1:]
+            else:
+                out[13:] = rotations.rotate(rotations.conjugate(p), omega)
+        return out
+
+    return move
+
+
+def _centre(t: float) -> float:
+    """Runs begin at t = 0: nobody's function is asked for a time before that."""
+    return max(t, 2.0 * STEP)
+
+
+def _stencil(function: Callable[[float], Array], t: float) -> Array:
+    return np.array([function(_centre(t) + k * STEP) for k in range(-2, 3)])
+
+
+def _slope(t: float, order: int) -> Array:
+    """Weights of the derivative at t of the quartic through the five points of the stencil."""
+    k = np.arange(-2.0, 3.0)
+    x = (t - _centre(t)) / STEP
+    powers = np.array(
+        [np.polynomial.polynomial.polyval(x, np.polynomial.polynomial.polyder(row, order)) for row in np.eye(5)]
+    )
+    return np.asarray(np.linalg.solve(np.vander(k, 5, increasing=True).T, powers) / STEP**order)
+
+
+# --- loads -----------------------------------------------------------------------------------------------------------
+
+Share = tuple[int, int, Array]
+
+
+def _load(rod: Rod, load: RodLoad, checked: Checked) -> tuple[bool, list[Share], list[Share], Array, Any]:
+    if load.span is None:
+        force, moment = _force_at(rod, float(load.at or 0.0), load.follow), _moment_at(rod, float(load.at or 0.0))
+    else:
+        force, moment = _spread(rod, load)
+    parts = {"force": load.force, "moment": load.moment}
+    value = np.concatenate([np.zeros(3) if x is None or callable(x) else np.asarray(x) for x in parts.values()])
+    if not any(callable(x) for x in parts.values()):
+        return load.follow, force, moment, value, None
+
+    def at(t: float) -> Array:
+        out = value.copy()
+        for i, (field, x) in enumerate(parts.items()):
+            if callable(x):
+                out[3 * i : 3 * i + 3] = checked(f"{load.label}.{field}", t, lambda x=x: x(t), (3,))  # type: ignore[misc]
+        return out
+
+    return load.follow, force, moment, value, at
+
+
+def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
+    """A point force: on the ends of its segment by the lever rule, along frames interpolated between midpoints."""
+    j = int(np.clip(np.searchsorted(rod.fractions, s, side="right") - 1, 0, rod.segments - 1))
+    lo, hi = rod.fractions[j], rod.fractions[j + 1]
+    xi = float((s - lo) / (hi - lo))
+    ones = np.ones(3)
+    if not follow:
+        return [(j, j, (1.0 - xi) * ones), (j, j + 1, xi * ones)]
+    # The neighbour's frame has its share of the vertex between the two: the core links neighbours only.
+    other, near = (j + 1, j + 1) if xi > 0.5 else (j - 1, j)
+    shares = {j: 1.0 - xi, j + 1: xi}
+    eta = 0.0
+    if 0 <= other < rod.segments:
+        eta = float((s - rod.midpoints[j]) / (rod.midpoints[other] - rod.midpoints[j]))
+    out = [(j, n, (w - (eta if n == near else 0.0)) * ones) for n, w in shares.items()]
+    return out if eta == 0.0 else [*out, (other, near, eta * ones)]
+
+
+def _moment_at(rod: Rod, s: float) -> list[Share]:
+    """A point moment: on the frames beside it; beyond the last midpoint a clamp takes its share."""
+    mid = rod.midpoints
+    k = int(np.searchsorted(mid, s))
+    ones = np.ones(3)
+    if k == 0:
+        return [(0, 0, (s / mid[0] if rod.start.holds_frame else 1.0) * ones)]
+    if k == rod.segments:
+        left = (1.0 - s) / (1.0 - mid[-1])
+        return [(k - 1, k, (left if rod.end.holds_frame else 1.0) * ones)]
+    w = float((s - mid[k - 1]) / (mid[k] - mid[k - 1]))
+    return [(k - 1, k, (1.0 - w) * ones), (k, k, w * ones)]
+
+
+def _spread(rod: Rod, load: RodLoad) -> tuple[list[Share], list[Share]]:
+    """A distributed load: Gauss quadrature over the part of each segment that it covers."""
+    points, weights = np.polynomial.legendre.leggauss(4)
+    force: list[Share] = []
+    moment: list[Share] = []
+    for j in range(rod.segments):
+        lo, hi = rod.fractions[j], rod.fractions[j + 1]
+        a, b = max(lo, load.span[0]), min(hi, load.span[1])
+        if b <= a:
+            continue
+        s = 0.5 * (a + b) + 0.5 * (b - a) * points
+        w = (0.5 * (b - a) * rod.length * weights)[:, None] * load.profile_at(s)
+        xi = ((s - lo) / (hi - lo))[:, None]
+        force += [(j, j, np.sum((1.0 - xi) * w, axis=0)), (j, j + 1, np.sum(xi * w, axis=0))]
+        moment.append((j, j, np.sum(w, axis=0)))
+    return force, moment

@@ -1,0 +1,574 @@
+"""Geometrically exact (Cosserat) rods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check, rotations
+from gyrod.model.ends import End, Free
+from gyrod.model.errors import (
+    Derived,
+    Description,
+    Problems,
+    constant_or_function,
+    frozen,
+    given,
+    instance,
+    new_name,
+    numbers,
+    positive,
+    sampled,
+    shown,
+    vector,
+)
+from gyrod.model.sections import CrossSection, Damping, Material, diagonal
+from gyrod.model.shapes import Shape, Straight
+
+Array = NDArray[np.float64]
+#: Three numbers, or a function of s in [0, 1] that returns them.
+Field = ArrayLike | Callable[[float], ArrayLike]
+
+#: Discrete curvatures: 2 sin(φ/2), 4 sin(φ/4), 2 tan(φ/2), 4 tan(φ/4), φ over the length, φ the angle between frames.
+CURVATURES = ("sine", "half-sine", "tangent", "half-tangent", "angle")
+#: Generators m sin(φ/m), m tan(φ/m) with any real m >= 1; "sine" is ("sine", 2), "half-tangent" ("tangent", 4).
+FAMILIES = ("sine", "tangent")
+INERTIAS = ("disc", "cylinder")
+MASSES = ("lumped", "blended")
+STRAINS = ("cosserat", "stretch", "kirchhoff", "inextensible")
+
+#: Relative difference that the length may have from that of the shape, and an end from where it is held.
+LENGTH_SLACK = 1e-6
+#: Most segments of a rod.
+MOST_SEGMENTS = 1_000_000
+#: Relative rounding that a stiffness may show in symmetry, and the smallest eigenvalue that is one.
+STIFFNESS_SLACK = 1e-9
+SMALLEST_EIGENVALUE = 1e-12
+
+_ORIGIN = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Rod(Description):
+    """A rod: its sections, what it is made of, how its ends are held, its grid, and how it lies and moves at the start.
+
+    s in [0, 1] is arc length over length; d1 and d2 are the axes of the section, d3 is the tangent.
+
+    Parameters
+    ----------
+    name
+        Any non-empty text without "/"; "ground" is taken.
+    length
+        In m, > 0; by default that of ``initial``. It must agree with it unless ``prestrain`` is given.
+    segments
+        Number of segments, at least 2.
+    section, material
+        Such as ``Circle(radius=5e-3)`` and ``Material(young=5e6, poisson=0.5, density=1100)``.
+    start, end
+        `Free` (default), `Hinged`, `Clamped` or `Guided`.
+    curvature
+        "sine", "half-sine", "tangent", "half-tangent" or "angle"; or ("sine", m), ("tangent", m) with real m >= 1.
+    inertia
+        Of a segment against rotation: "disc" or "cylinder".
+    mass
+        "lumped", "blended", or the share in [0, 1] of the consistent mass.
+    damping
+        A `Damping`; none by default.
+    initial
+        `Straight`, `Arc`, `Curve` or `Bent`; by default straight from the origin along x.
+    stiffness
+        In place of that of section and material: six numbers or a symmetric positive definite 6x6 matrix in the order
+        Γ1, Γ2, Γ3, K1, K2, K3 (shear, shear, extension in N; bending, bending, torsion in N m²), or a function of s.
+    density_per_length, rotary_inertia
+        kg/m, and (ρ I1, ρ I2, ρ J) in kg m, or functions of s; they take the place of what section and material give.
+    precurvature, prestrain
+        K0 in 1/m and Γ0, material, three numbers or functions of s, at which the rod is free of stress; None: those of
+        the initial shape.
+    strain
+        "cosserat", "stretch" (|x'| - 1 in place of Γ3), "kirchhoff" or "inextensible".
+    velocity, angular_velocity
+        Two vectors make a rigid motion x' = velocity + angular_velocity × (x - x(0)); functions of s are taken as they
+        are, without the product. In space axes; the angular velocity is spatial.
+    grid
+        Fractions of the vertices, from 0 to 1, in place of equal segments.
+
+    >>> from gyrod.model import Circle, Clamped, Material, Rod
+    >>> rubber = Material(young=5e6, poisson=0.5, density=1100)
+    >>> hose = Rod("hose", 1.0, 10, Circle(radius=5e-3), rubber, start=Clamped("ground"))
+    >>> hose.positions.shape, hose.quaternions.shape, hose.stiffness_at([0.0])[0, 2, 2].round(3)
+    ((11, 3), (10, 4), np.float64(392.699))
+    """
+
+    name: str
+    length: float
+    segments: int
+    section: CrossSection | None
+    material: Material | None
+    start: End
+    end: End
+    curvature: str | tuple[str, float]
+    inertia: str
+    mass: str | float
+    damping: Damping | None
+    initial: Shape | None
+    stiffness: Any
+    density_per_length: Any
+    rotary_inertia: Any
+    precurvature: Any
+    prestrain: Any
+    strain: str
+    velocity: Any
+    angular_velocity: Any
+    grid: Any
+
+    def __init__(
+        self,
+        name: str,
+        length: float | None = None,
+        segments: int | None = None,
+        section: CrossSection | None = None,
+        material: Material | None = None,
+        start: End | None = None,
+        end: End | None = None,
+        *,
+        curvature: str | tuple[str, float] = "angle",
+        inertia: str = "disc",
+        mass: str | float = "lumped",
+        damping: Damping | None = None,
+        initial: Shape | None = None,
+        stiffness: Field | None = None,
+        density_per_length: float | Callable[[float], float] | None = None,
+        rotary_inertia: Field | None = None,
+        precurvature: Field | None = None,
+        prestrain: Field | None = None,
+        strain: str = "cosserat",
+        velocity: Field = _ORIGIN,
+        angular_velocity: Field = _ORIGIN,
+        grid: ArrayLike | None = None,
+    ) -> None:
+        arguments = {field: given(value) for field, value in locals().items() if field in _CHECKS}
+        problems = Problems(f"Rod {shown(name)}")
+        sound = set()
+        for field, value in arguments.items():
+            found = None if value is None and field not in _REQUIRED else problems.check(_CHECKS[field], field, value)
+            self._set(**{field: found})
+            if found is not None or (value is None and field not in _REQUIRED):
+                sound.add(field)
+        self._set(start=self.start or Free(), end=self.end or Free())
+        for stage, (check, needs) in _STAGES.items():
+            if sound.issuperset(needs) and problems.passes(check, self):
+                sound.add(stage)
+        problems.finish()
+
+    # --- the grid ---
+
+    @cached_property
+    def fractions(self) -> Array:
+        """Vertices as fractions of the length, (N + 1,)."""
+        return frozen(np.arange(self.segments + 1.0) / self.segments if self.grid is None else self.grid)
+
+    @cached_property
+    def vertices(self) -> Array:
+        """Arc lengths of the vertices in m, (N + 1,)."""
+        return frozen(self.length * self.fractions)
+
+    @cached_property
+    def midpoints(self) -> Array:
+        """Midpoints of the segments as fractions of the length, (N,)."""
+        return frozen(0.5 * (self.fractions[1:] + self.fractions[:-1]))
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Lengths of the segments in m, (N,)."""
+        return frozen(self.length * np.diff(self.fractions))
+
+    # --- what it is made of ---
+
+    def stiffness_at(self, s: ArrayLike) -> Array:
+        """Stiffness at fractions s, in the order Γ1, Γ2, Γ3, K1, K2, K3, (n, 6, 6)."""
+        if self.stiffness is not None:
+            return sampled("stiffness", self.stiffness, s, _stiffness)
+        assert self.section is not None
+        assert self.material is not None
+        with np.errstate(over="ignore", invalid="ignore"):
+            entries = diagonal(self._section_at(s), self.material.young, self.material.shear_modulus)
+        return np.asarray(entries[:, :, None] * np.eye(6))
+
+    def inertia_at(self, s: ArrayLike) -> Array:
+        """Mass per length in kg/m and ρ I1, ρ I2, ρ J (J the polar moment) in kg m at fractions s, (n, 4)."""
+        parts = np.empty((np.size(s), 4))
+        if self.section is not None and self.material is not None:
+            v = self._section_at(s)
+            with np.errstate(over="ignore"):
+                parts[:] = self.material.density * np.stack([v.area, v.I1, v.I2, v.polar], axis=-1)
+        if self.density_per_length is not None:
+            parts[:, 0] = sampled("density_per_length", self.density_per_length, s, positive)
+        if self.rotary_inertia is not None:
+            parts[:, 1:] = sampled("rotary_inertia", self.rotary_inertia, s, _all_positive)
+        return parts
+
+    def damping_at(self, s: ArrayLike) -> Array:
+        """The paper's c at fractions s, in the order Γ1, Γ2, Γ3 (kg m/s), K1, K2, K3 (kg m³/s), (n, 6)."""
+        damping = self.damping or Damping()
+        section = self._section_at(s) if damping.needs_section else None
+        return damping.at(self.stiffness_at(s), section)
+
+    def _section_at(self, s: ArrayLike) -> Any:
+        assert self.section is not None
+        return _within("section", self.section.at, s)
+
+    # --- how it lies and moves at the start ---
+
+    @property
+    def shape(self) -> Shape:
+        """The initial shape: as given, or straight from the origin along x."""
+        return self.initial or Straight(_ORIGIN, (self.length, 0.0, 0.0))
+
+    @cached_property
+    def _placed(self) -> tuple[Array, Array]:
+        """Points and aligned quaternions at vertices and midpoints in turn, (2 N + 1, 3) and (2 N + 1, 4)."""
+        s = np.empty(2 * self.segments + 1)
+        s[::2], s[1::2] = self.fractions, self.midpoints
+        x, q = _within("initial", self.shape.place, s, self.length)
+        sides = np.where(np.sum(q[1:] * q[:-1], axis=1) < 0.0, -1.0, 1.0)
+        return frozen(x), frozen(q * np.cumprod(np.append(1.0, sides))[:, None])
+
+    @cached_property
+    def positions(self) -> Array:
+        """Vertices in space, m, (N + 1, 3)."""
+        return frozen(self._placed[0][::2])
+
+    @cached_property
+    def quaternions(self) -> Array:
+        """Frames at the midpoints, unit quaternions, each on the side of its predecessor, (N, 4)."""
+        return frozen(self._placed[1][1::2])
+
+    @cached_property
+    def end_frames(self) -> Array:
+        """Frames of the initial shape at s = 0 and s = 1, on the side of their neighbours, (2, 4)."""
+        return frozen(self._placed[1][[0, -1]])
+
+    @cached_property
+    def velocities(self) -> Array:
+        """Velocities of the vertices in space, m/s, (N + 1, 3)."""
+        v = sampled("velocity", self.velocity, self.fractions, vector)
+        if not callable(self.velocity) and not callable(self.angular_velocity):
+            v = v + np.cross(self.angular_velocity, self.positions - self.positions[0])
+        return frozen(v)
+
+    @cached_property
+    def spins(self) -> Array:
+        """Material angular velocities Rᵀ ω at the midpoints, rad/s, (N, 3)."""
+        omega = sampled("angular_velocity", self.angular_velocity, self.midpoints, vector)
+        return frozen(rotations.rotate(rotations.conjugate(self.quaternions), omega))
+
+    @cached_property
+    def precurvatures(self) -> Array | None:
+        """K0 at the vertices, 1/m, (N + 1, 3); None if it is that of the initial shape."""
+        if self.precurvature is None:
+            return None
+        return frozen(sampled("precurvature", self.precurvature, self.fractions, vector))
+
+    @cached_property
+    def prestrains(self) -> Array | None:
+        """Γ0 at the midpoints, (N, 3); None if it is that of the initial shape."""
+        return None if self.prestrain is None else frozen(sampled("prestrain", self.prestrain, self.midpoints, vector))
+
+
+# --- checks of single fields -----------------------------------------------------------------------------------------
+
+
+def _within(owner: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a part of the rod; its complaint, which begins with a field, gets the name of the part."""
+    try:
+        return function(*args)
+    except ValueError as error:
+        raise ValueError(f"{owner}.{error}") from error
+
+
+def _segments(field: str, value: Any) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 2 <= value <= MOST_SEGMENTS:
+        return int(value)
+    raise ValueError(f"{field} must be an integer from 2 to {MOST_SEGMENTS}, got {shown(value)}.")
+
+
+def _grid(field: str, value: Any) -> Array:
+    try:
+        count = len(value)
+    except TypeError:
+        raise ValueError(f"{field} must be increasing fractions from 0 to 1, got {shown(value)}.") from None
+    if not 3 <= count <= MOST_SEGMENTS + 1:
+        raise ValueError(f"{field} must have 3 to {MOST_SEGMENTS + 1} fractions, got {count}.")
+    s = numbers(field, value, (count,))
+    if s[0] != 0.0 or s[-1] != 1.0:
+        raise ValueError(f"{field} must reach from 0 to 1, got {s[0]:.12g} to {s[-1]:.12g}.")
+    bad = np.flatnonzero(np.diff(s) <= 1e-12)
+    if len(bad):
+        i = int(bad[0])
+        raise ValueError(
+            f"{field} must increase, but {field}[{i}] = {s[i]:.12g} is followed by {field}[{i + 1}] = {s[i + 1]:.12g}."
+        )
+    return s
+
+
+def _curvature(field: str, value: Any) -> str | tuple[str, float]:
+    if not isinstance(value, (tuple, list)):
+        try:
+            return _check.choice(field, value, CURVATURES)
+        except ValueError as error:
+            raise ValueError(f"{error} Or ('sine', m), ('tangent', m) with m >= 1.") from None
+    if len(value) != 2:
+        raise ValueError(f"{field} = {shown(value)} must be a name, or a pair such as ('sine', 3.0).")
+    m = float(numbers(f"{field}[1]", value[1], ()))
+    if m < 1.0:
+        raise ValueError(f"{field}[1] = {shown(value[1])} must be a number m >= 1.")
+    return _check.choice(f"{field}[0]", value[0], FAMILIES), m
+
+
+def _mass(field: str, value: Any) -> str | float:
+    if isinstance(value, str):
+        return _check.choice(field, value, MASSES)
+    try:
+        share = float(numbers(field, value, ()))
+    except ValueError:
+        share = math.nan
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"{field} must be 'lumped', 'blended' or a number from 0 to 1, got {shown(value)}.")
+    return share
+
+
+def _all_positive(field: str, value: ArrayLike) -> Array:
+    x = vector(field, value)
+    if np.any(x <= 0.0):
+        raise ValueError(f"{field} must be three positive numbers, got {shown(value)}.")
+    return x
+
+
+def _stiffness(field: str, value: ArrayLike) -> Array:
+    """Symmetric positive definite 6x6 of a matrix or its diagonal."""
+    C = numbers(field, value, (6,), (6, 6))
+    d = C if C.ndim == 1 else np.diag(C)
+    bad = np.flatnonzero(d <= 0.0)
+    if len(bad):
+        i = int(bad[0])
+        place = i if C.ndim == 1 else f"{i}, {i}"
+        raise ValueError(f"{field}[{place}] = {d[i]:.12g} must be positive.")
+    if C.ndim == 1:
+        return frozen(np.diag(C))
+    size = np.sqrt(d)
+    with np.errstate(over="ignore"):  # entries have several units, symmetry and definiteness have none
+        defect = np.abs(C - C.T) / size[:, None] / size
+        unit = np.clip(0.5 * (C + C.T) / size[:, None] / size, -1e6, 1e6)
+    i, j = (int(k) for k in np.unravel_index(np.argmax(defect), (6, 6)))
+    if defect[i, j] > STIFFNESS_SLACK:
+        raise ValueError(
+            f"{field} must be symmetric, got {field}[{i}, {j}] = {C[i, j]:.12g} and {field}[{j}, {i}] = {C[j, i]:.12g}."
+        )
+    smallest = float(np.linalg.eigvalsh(unit)[0])
+    if smallest < SMALLEST_EIGENVALUE:
+        raise ValueError(
+            f"{field} must be positive definite; scaled to a unit diagonal, its smallest eigenvalue is {smallest:.6g}."
+        )
+    return frozen(0.5 * (C + C.T))
+
+
+def _kind(kind: type[Any], wanted: str) -> Callable[[str, Any], Any]:
+    return lambda field, value: instance(field, value, kind, wanted)
+
+
+def _choice(names: tuple[str, ...]) -> Callable[[str, Any], Any]:
+    return lambda field, value: _check.choice(field, value, names)
+
+
+def _or_function(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda field, value: constant_or_function(field, value, check)
+
+
+_END = _kind(End, "an end: Free, Hinged, Clamped or Guided")
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "name": lambda _, value: new_name(value),
+    "length": positive,
+    "segments": _segments,
+    "section": _kind(CrossSection, "a section such as Circle"),
+    "material": _kind(Material, "a Material"),
+    "start": _END,
+    "end": _END,
+    "curvature": _curvature,
+    "inertia": _choice(INERTIAS),
+    "mass": _mass,
+    "damping": _kind(Damping, "a Damping"),
+    "initial": _kind(Shape, "a shape such as Straight"),
+    "stiffness": _or_function(_stiffness),
+    "density_per_length": _or_function(positive),
+    "rotary_inertia": _or_function(_all_positive),
+    "precurvature": _or_function(vector),
+    "prestrain": _or_function(vector),
+    "strain": _choice(STRAINS),
+    "velocity": _or_function(vector),
+    "angular_velocity": _or_function(vector),
+    "grid": _grid,
+}
+#: Fields for which None is no value.
+_REQUIRED = frozenset({"name", "curvature", "inertia", "mass", "strain", "velocity", "angular_velocity"})
+
+
+# --- checks of what belongs together ---------------------------------------------------------------------------------
+
+
+def _check_segments(rod: Rod) -> None:
+    if rod.segments is None and rod.grid is None:
+        raise ValueError("segments is missing; give their number, or a grid.")
+    if rod.segments is None:
+        rod._set(segments=len(rod.grid) - 1)
+    elif rod.grid is not None and len(rod.grid) != rod.segments + 1:
+        raise ValueError(
+            f"grid has {len(rod.grid)} fractions, but segments = {rod.segments} need {rod.segments + 1}; "
+            "leave segments out."
+        )
+
+
+def _check_material(rod: Rod) -> None:
+    """There is something that gives stiffness and inertia."""
+    missing = [field for field in ("section", "material") if getattr(rod, field) is None]
+    if rod.stiffness is None and missing:
+        are = "is" if len(missing) == 1 else "are"
+        raise ValueError(
+            f"{' and '.join(missing)} {are} missing; give section and material, or stiffness with density_per_length "
+            "and rotary_inertia."
+        )
+    lacking = [field for field in ("density_per_length", "rotary_inertia") if getattr(rod, field) is None]
+    if missing and lacking:
+        are = "is" if len(lacking) == 1 else "are"
+        raise ValueError(
+            f"{' and '.join(lacking)} {are} missing: stiffness says nothing about inertia; give both, or section and "
+            "material."
+        )
+
+
+def _points(rod: Rod) -> Array:
+    return np.concatenate([rod.fractions, rod.midpoints])
+
+
+def _check_section(rod: Rod) -> None:
+    if rod.section is not None:
+        with np.errstate(over="ignore"):
+            rod._section_at(_points(rod))
+
+
+def _check_stiffness(rod: Rod) -> None:
+    s = _points(rod)
+    _require_positive("stiffness", np.einsum("nii->ni", rod.stiffness_at(s)), s)
+
+
+def _check_inertia(rod: Rod) -> None:
+    s = _points(rod)
+    _require_positive("inertia", rod.inertia_at(s), s)
+
+
+def _require_positive(what: str, values: Array, s: Array) -> None:
+    bad = np.flatnonzero(~np.all((values > 0.0) & np.isfinite(values), axis=1))
+    if len(bad):
+        i = int(bad[0])
+        raise ValueError(
+            f"section and material give the {what} {shown(values[i].tolist())} at s = {s[i]:.6g}, which is not "
+            "positive and finite in double precision; take dimensions and moduli of a sensible size."
+        )
+
+
+def _check_damping(rod: Rod) -> None:
+    if rod.damping is not None and rod.damping.needs_section and rod.section is None:
+        raise ValueError("damping has viscosities, which need a section; give section, or c directly.")
+
+
+def _check_length(rod: Rod) -> None:
+    curve = None if rod.initial is None else _within("initial", lambda: rod.initial.length)  # type: ignore[union-attr]
+    if rod.length is None:
+        if curve is None:
+            raise ValueError("length is missing; it is needed unless initial is a Straight, an Arc or a Curve.")
+        rod._set(length=Derived(curve))
+    elif curve is not None and rod.prestrain is None and abs(rod.length - curve) > LENGTH_SLACK * curve:
+        raise ValueError(
+            f"length = {rod.length:.12g} disagrees with the length of initial, {curve:.12g}; leave length out, or "
+            "give prestrain if the rod is stretched or compressed at the start."
+        )
+
+
+def _check_placed(rod: Rod) -> None:
+    """Neighbouring frames differ by less than a half turn, or their difference would be taken the wrong way round."""
+    _, q = rod._placed
+    bad = np.flatnonzero(np.sum(q[1:-2:2] * q[3::2], axis=1) <= 0.0)
+    if len(bad):
+        i = int(bad[0])
+        raise ValueError(
+            f"segments = {rod.segments} are too few for initial: its frame turns by more than half a turn between "
+            f"s = {rod.midpoints[i]:.6g} and s = {rod.midpoints[i + 1]:.6g}."
+        )
+
+
+def _check_place(rod: Rod, field: str) -> None:
+    """The end is held where the initial shape has it."""
+    end: End = getattr(rod, field)
+    x = rod.positions[0 if field == "start" else -1]
+    at = _within(field, end.position_at, 0.0)
+    _within(field, end.velocity_at, 0.0)
+    if at is not None and math.dist(at, x) > LENGTH_SLACK * rod.length:
+        raise ValueError(
+            f"{field} = {type(end).__name__} holds at = {shown(at)}, but initial has its {field} at {shown(x)}, "
+            f"{math.dist(at, x):.6g} m away; move one of them, or leave at out."
+        )
+
+
+def _check_frame(rod: Rod, field: str) -> None:
+    """The end is held nearly as the initial shape has it: beyond a right angle no curvature can represent the bend."""
+    end: End = getattr(rod, field)
+    q = rod.end_frames[0 if field == "start" else 1]
+    frame = _within(field, end.frame_at, 0.0)
+    _within(field, end.angular_velocity_at, 0.0)
+    angle = 0.0 if frame is None else float(rotations.distance(frame, q))
+    if angle > 0.5 * np.pi:
+        raise ValueError(
+            f"{field} = {type(end).__name__} holds frame = {shown(frame)}, but initial has {shown(q)} at its {field}, "
+            f"{np.rad2deg(angle):.6g} degrees away; at most 90 are allowed (d3 is the tangent). Turn one of them, or "
+            "leave frame out."
+        )
+
+
+def _check_motion(rod: Rod) -> None:
+    """A held end that is not led does not move."""
+    v = rod.velocities
+    fastest = float(np.max(np.linalg.norm(v, axis=1)))
+    for field, side in (("start", 0), ("end", -1)):
+        end: End = getattr(rod, field)
+        if end.holds_position and not callable(end.at) and np.linalg.norm(v[side]) > LENGTH_SLACK * fastest:
+            raise ValueError(
+                f"velocity at the {field} is {shown(v[side])}, but {field} = {type(end).__name__} holds it; give a "
+                "velocity that vanishes there, or at as a function of time."
+            )
+
+
+#: Each check with the fields and the other checks that must have passed before.
+_STAGES: dict[str, tuple[Callable[[Rod], object], set[str]]] = {
+    "a grid": (_check_segments, {"segments", "grid"}),
+    "a material": (_check_material, {"section", "material", "stiffness", "density_per_length", "rotary_inertia"}),
+    "section at s": (_check_section, {"a grid", "section"}),
+    "stiffness at s": (_check_stiffness, {"a material", "section at s"}),
+    "inertia at s": (_check_inertia, {"a material", "section at s"}),
+    "damping at s": (_check_damping, {"damping", "section"}),
+    "a length": (_check_length, {"length", "initial", "prestrain"}),
+    "placed": (_check_placed, {"a grid", "a length"}),
+    "start at": (lambda rod: _check_place(rod, "start"), {"start", "placed"}),
+    "start frame": (lambda rod: _check_frame(rod, "start"), {"start", "placed"}),
+    "end at": (lambda rod: _check_place(rod, "end"), {"end", "placed"}),
+    "end frame": (lambda rod: _check_frame(rod, "end"), {"end", "placed"}),
+    "velocity at s": (lambda rod: rod.velocities, {"velocity", "angular_velocity", "placed"}),
+    "angular velocity at s": (lambda rod: rod.spins, {"angular_velocity", "placed"}),
+    "motion": (_check_motion, {"start", "end", "velocity at s"}),
+    "precurvature at s": (lambda rod: rod.precurvatures, {"precurvature", "a grid"}),
+    "prestrain at s": (lambda rod: rod.prestrains, {"prestrain", "a grid"}),
+}

@@ -1,0 +1,370 @@
+"""Cross-sections, materials and damping of rods.
+
+d1 and d2 are the axes of the section, d3 is the tangent; I1 = ∫ ξ2² dA is about d1, I2 = ∫ ξ1² dA about d2. Every
+dimension may be a function of s in [0, 1], arc length over length.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod.model.errors import (
+    Derived,
+    Description,
+    Problems,
+    constant_or_function,
+    frozen,
+    given,
+    not_negative,
+    numbers,
+    positive,
+    sampled,
+    shown,
+)
+
+Array = NDArray[np.float64]
+#: A number, or a function of s in [0, 1].
+Dimension = float | Callable[[float], float]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Material(Description):
+    """Linear elastic material: moduli in Pa, density in kg/m³; exactly one of ``poisson`` and ``shear_modulus``.
+
+    ``poisson`` lies in (-1, 0.5]. ``shear_modulus`` is E / (2 (1 + poisson)) if it is not given.
+
+    >>> Material(young=5e6, poisson=0.25, density=1100).shear_modulus
+    2000000.0
+    """
+
+    young: float
+    poisson: float | None
+    shear_modulus: float
+    density: float
+
+    def __init__(
+        self, young: float, poisson: float | None = None, shear_modulus: float | None = None, *, density: float
+    ) -> None:
+        problems = Problems("Material")
+        shear = given(shear_modulus)
+        self._set(
+            young=problems.check(positive, "young", young),
+            poisson=None if poisson is None else problems.check(_poisson, poisson),
+            shear_modulus=None if shear is None else problems.check(positive, "shear_modulus", shear),
+            density=problems.check(positive, "density", density),
+        )
+        if (poisson is None) == (shear is None):
+            found = "neither" if poisson is None else f"poisson = {shown(poisson)}, shear_modulus = {shown(shear)}"
+            problems.add(f"exactly one of poisson and shear_modulus is needed, got {found}.")
+        problems.finish()
+        if self.poisson is not None:
+            self._set(shear_modulus=Derived(0.5 * self.young / (1.0 + self.poisson)))
+
+
+@dataclass(frozen=True, eq=False)
+class SectionValues:
+    """What a section is worth at n places: areas in m², moments in m⁴, shear factors; each (n,)."""
+
+    area: Array
+    I1: Array
+    I2: Array
+    #: Polar moment, for the inertia.
+    polar: Array
+    #: Saint-Venant's constant, for the torsional stiffness G·torsion.
+    torsion: Array
+    k1: Array
+    k2: Array
+
+
+class CrossSection(Description, ABC):
+    """Base of the cross-sections: ``at(s)`` says what the section is worth at fractions s of the length.
+
+    Rules for a new section: it is a frozen class here whose dimensions are positive numbers or functions of s, it
+    has ``shear``, the factors (k1, k2) of G A, and it joins `SECTIONS`, over which the property tests run.
+    """
+
+    shear: Array
+
+    @abstractmethod
+    def at(self, s: ArrayLike) -> SectionValues:
+        """Areas, moments and shear factors at the fractions s, (n,)."""
+
+    def _values(self, area: Array, I1: Array, I2: Array, torsion: Array, polar: Array | None = None) -> SectionValues:
+        k1, k2 = (np.full_like(area, k) for k in self.shear)
+        return SectionValues(area, I1, I2, I1 + I2 if polar is None else polar, torsion, k1, k2)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Circle(CrossSection):
+    """Full circle of a radius in m; ``shear`` is the shear factor (1 as in the paper), or two of them for d1 and d2.
+
+    >>> Circle(radius=lambda s: 0.02 - 0.01 * s).at([0.0, 1.0]).area.round(6).tolist()
+    [0.001257, 0.000314]
+    """
+
+    radius: Any
+    #: (2,).
+    shear: Array
+
+    def __init__(self, radius: Dimension, shear: ArrayLike = 1.0) -> None:
+        problems = Problems("Circle")
+        self._set(radius=problems.check(_dimension, "radius", radius), shear=problems.check(_shear, shear))
+        problems.finish()
+
+    def at(self, s: ArrayLike) -> SectionValues:
+        """Areas, moments and shear factors at the fractions s, (n,)."""
+        r = sampled("radius", self.radius, s, positive)
+        I = 0.25 * np.pi * r**4  # noqa: E741
+        return self._values(np.pi * r**2, I, I, 2.0 * I)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Ring(CrossSection):
+    """Circular tube between the radii ``inner`` and ``radius``, in m."""
+
+    radius: Any
+    inner: Any
+    #: (2,).
+    shear: Array
+
+    def __init__(self, radius: Dimension, inner: Dimension, shear: ArrayLike = 1.0) -> None:
+        problems = Problems("Ring")
+        self._set(
+            radius=problems.check(_dimension, "radius", radius),
+            inner=problems.check(constant_or_function, "inner", inner, not_negative),
+            shear=problems.check(_shear, shear),
+        )
+        if not (callable(inner) or callable(radius) or self.inner is None or self.radius is None):
+            problems.check(_require_wall, np.zeros(1), self.radius, self.inner, "")
+        problems.finish()
+
+    def at(self, s: ArrayLike) -> SectionValues:
+        """Areas, moments and shear factors at the fractions s, (n,)."""
+        r = sampled("radius", self.radius, s, positive)
+        i = sampled("inner", self.inner, s, not_negative)
+        _require_wall(np.asarray(s, dtype=float), r, i, "(s = {:.6g})")
+        area = np.pi * (r - i) * (r + i)
+        I = 0.25 * area * (r**2 + i**2)  # noqa: E741
+        return self._values(area, I, I, 2.0 * I)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Rectangle(CrossSection):
+    """Rectangle with ``width`` along d1 and ``height`` along d2, in m: I1 = width height³ / 12.
+
+    >>> square = Rectangle(width=1.0, height=1.0).at([0.0])
+    >>> square.torsion.round(6).tolist(), square.polar.round(6).tolist()
+    ([0.140577], [0.166667])
+    """
+
+    width: Any
+    height: Any
+    #: (2,).
+    shear: Array
+
+    def __init__(self, width: Dimension, height: Dimension, shear: ArrayLike = 1.0) -> None:
+        problems = Problems("Rectangle")
+        self._set(
+            width=problems.check(_dimension, "width", width),
+            height=problems.check(_dimension, "height", height),
+            shear=problems.check(_shear, shear),
+        )
+        problems.finish()
+
+    def at(self, s: ArrayLike) -> SectionValues:
+        """Areas, moments and shear factors at the fractions s, (n,)."""
+        w = sampled("width", self.width, s, positive)
+        h = sampled("height", self.height, s, positive)
+        return self._values(w * h, w * h**3 / 12.0, h * w**3 / 12.0, _saint_venant(w, h))
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Section(CrossSection):
+    """Any section by its numbers: area in m², moments in m⁴.
+
+    ``polar`` (for the inertia) is I1 + I2 and ``torsion`` (Saint-Venant's constant) is ``polar`` if not given.
+    """
+
+    area: Any
+    I1: Any
+    I2: Any
+    polar: Any
+    torsion: Any
+    #: (2,).
+    shear: Array
+
+    def __init__(
+        self,
+        area: Dimension,
+        I1: Dimension,
+        I2: Dimension,
+        polar: Dimension | None = None,
+        torsion: Dimension | None = None,
+        shear: ArrayLike = 1.0,
+    ) -> None:
+        problems = Problems("Section")
+        self._set(
+            area=problems.check(_dimension, "area", area),
+            I1=problems.check(_dimension, "I1", I1),
+            I2=problems.check(_dimension, "I2", I2),
+            polar=None if polar is None else problems.check(_dimension, "polar", polar),
+            torsion=None if torsion is None else problems.check(_dimension, "torsion", torsion),
+            shear=problems.check(_shear, shear),
+        )
+        problems.finish()
+
+    def at(self, s: ArrayLike) -> SectionValues:
+        """Areas, moments and shear factors at the fractions s, (n,)."""
+        area, I1, I2 = (sampled(name, getattr(self, name), s, positive) for name in ("area", "I1", "I2"))
+        polar = I1 + I2 if self.polar is None else sampled("polar", self.polar, s, positive)
+        torsion = polar if self.torsion is None else sampled("torsion", self.torsion, s, positive)
+        return self._values(area, I1, I2, torsion, polar)
+
+
+#: All sections.
+SECTIONS: tuple[type[CrossSection], ...] = (Circle, Ring, Rectangle, Section)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Damping(Description):
+    """Viscous damping of a rod, the paper's c: section force C Γ + 2 c Γ', section moment C K + 2 c K'.
+
+    ``shear`` and ``extension`` are c^Γ in kg m/s, ``bending`` and ``torsion`` c^K in kg m³/s; shear and bending are
+    one number, or two for d1 and d2. `viscous` and `ratio` derive c from the section and the stiffness. Where the
+    stiffness has couplings, only its diagonal counts.
+
+    ``viscosities`` = (η_E, η_G) and ``factor`` = β are what `viscous` and `ratio` set; all parts add up.
+    """
+
+    #: (2,).
+    shear: Array
+    extension: float
+    #: (2,).
+    bending: Array
+    torsion: float
+    #: (η_E, η_G) in Pa s, (2,).
+    viscosities: Array
+    #: β in s: 2 c = β C.
+    factor: float
+
+    def __init__(
+        self,
+        shear: ArrayLike = 0.0,
+        extension: float = 0.0,
+        bending: ArrayLike = 0.0,
+        torsion: float = 0.0,
+        *,
+        viscosities: ArrayLike = (0.0, 0.0),
+        factor: float = 0.0,
+    ) -> None:
+        problems = Problems("Damping")
+        self._set(
+            shear=problems.check(_pair, "shear", shear),
+            extension=problems.check(_scalar, "extension", extension),
+            bending=problems.check(_pair, "bending", bending),
+            torsion=problems.check(_scalar, "torsion", torsion),
+            viscosities=problems.check(not_negative, "viscosities", viscosities, (2,)),
+            factor=problems.check(_scalar, "factor", factor),
+        )
+        problems.finish()
+
+    @classmethod
+    def viscous(cls, extension: float, shear: float) -> Damping:
+        """From the viscosities η_E and η_G of the material, in Pa s: 2 c as the stiffness with η for E and G."""
+        problems = Problems("Damping.viscous")
+        eta = [problems.check(_scalar, "extension", extension), problems.check(_scalar, "shear", shear)]
+        problems.finish()
+        return cls(viscosities=np.array(eta, dtype=float))
+
+    @classmethod
+    def ratio(cls, ratio: float, frequency: float) -> Damping:
+        """Proportional to the stiffness, 2 c = β C, so that a mode of ``frequency`` Hz has the damping ``ratio``.
+
+        β = ratio / (π frequency); other modes are damped in proportion to their frequency.
+        """
+        problems = Problems("Damping.ratio")
+        zeta = problems.check(_scalar, "ratio", ratio)
+        f = problems.check(positive, "frequency", frequency)
+        problems.finish()
+        assert zeta is not None
+        assert f is not None
+        return cls(factor=zeta / (np.pi * f))
+
+    @property
+    def needs_section(self) -> bool:
+        """Whether it has viscosities, which act on areas and moments."""
+        return bool(np.any(self.viscosities))
+
+    def at(self, stiffness: ArrayLike, section: SectionValues | None = None) -> Array:
+        """c at n places, in the order Γ1, Γ2, Γ3, K1, K2, K3, from the stiffness there, (n, 6, 6): (n, 6)."""
+        c = np.array([*self.shear, self.extension, *self.bending, self.torsion])
+        c = c + 0.5 * self.factor * np.einsum("nii->ni", np.asarray(stiffness, dtype=float))
+        if section is not None:
+            c = c + 0.5 * diagonal(section, *self.viscosities)
+        return np.asarray(c)
+
+
+def diagonal(section: SectionValues, young: float, shear: float) -> Array:
+    """Stiffness (k1 G A, k2 G A, E A, E I1, E I2, G torsion), (n, 6); with viscosities for moduli, 2 c."""
+    a, E, G = section.area, young, shear
+    return np.stack(
+        [section.k1 * G * a, section.k2 * G * a, E * a, E * section.I1, E * section.I2, G * section.torsion], axis=-1
+    )
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _dimension(field: str, value: Any) -> Any:
+    return constant_or_function(field, value, positive)
+
+
+def _poisson(value: ArrayLike) -> float:
+    nu = float(numbers("poisson", value, ()))
+    if not -1.0 < nu <= 0.5:
+        raise ValueError(f"poisson = {shown(value)} must lie in (-1, 0.5].")
+    return nu
+
+
+def _scalar(field: str, value: Any) -> float:
+    return float(not_negative(field, value))
+
+
+def _pair(field: str, value: Any) -> Array:
+    return frozen(np.full(2, not_negative(field, value, (), (2,))))
+
+
+def _shear(value: Any) -> Array:
+    k = frozen(np.full(2, numbers("shear", value, (), (2,))))
+    if np.any(k <= 0.0):
+        raise ValueError(f"shear must be positive, got {shown(value)}; the shear factor is 1 or a little less.")
+    return k
+
+
+def _require_wall(s: Array, radius: Any, inner: Any, where: str) -> None:
+    """Refuse an inner radius that leaves nothing; ``where`` is filled with the place."""
+    thin = np.flatnonzero(np.atleast_1d(np.asarray(inner) >= np.asarray(radius)))
+    if len(thin):
+        k = int(thin[0])
+        place = where.format(s[k])
+        i, r = np.atleast_1d(inner)[k], np.atleast_1d(radius)[k]
+        raise ValueError(f"inner{place} = {i:g} must be smaller than radius{place} = {r:g}.")
+
+
+def _saint_venant(width: Array, height: Array) -> Array:
+    """Torsion constant of a rectangle, a ≥ b: a b³ (1/3 - 64/π⁵ b/a Σ tanh(n π a / 2b) / n⁵), n odd.
+
+    With tanh x = 1 - 2 / (1 + exp 2x) the slow part of the sum is 31/32 ζ(5), and ten terms give 1e-16.
+    """
+    a, b = np.maximum(width, height), np.minimum(width, height)
+    n = np.arange(1.0, 21.0, 2.0)[:, None]
+    with np.errstate(over="ignore"):  # of the exponential for thin strips, where its term vanishes
+        rest = np.sum(2.0 / (1.0 + np.exp(n * np.pi * a / b)) / n**5, axis=0)
+    total = 31.0 / 32.0 * 1.0369277551433699263 - rest
+    return np.asarray(a * b**3 * (1.0 / 3.0 - 64.0 / np.pi**5 * (b / a) * total))

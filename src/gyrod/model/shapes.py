@@ -1,0 +1,419 @@
+"""Shapes that rods start in: straight, an arc, any curve, or bent by a given curvature."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check, rotations
+from gyrod.gyro import attitude
+from gyrod.model.bodies import rotation
+from gyrod.model.errors import (
+    Description,
+    Problems,
+    called,
+    constant_or_function,
+    frozen,
+    numbers,
+    positive,
+    sampled,
+    shown,
+    vector,
+)
+from gyrod.model.paths import Path, align_tangent, evaluate, panels, resolve, through
+from gyrod.rotations import removable
+
+Array = NDArray[np.float64]
+
+#: Largest distance of a given d3 from the tangent of a shape that carries its start frame along.
+TANGENT_SLACK = 1e-6
+#: A tangent is vertical if its horizontal part is smaller.
+VERTICAL = 1e-6
+#: Fewest samples of a curve.
+FEWEST_SAMPLES = 4
+
+_ORIGIN = (0.0, 0.0, 0.0)
+_GAUSS, _WEIGHTS = np.polynomial.legendre.leggauss(5)
+#: How often a panel of a curvature may be halved where it jumps, and the turn in rad that one step integrates.
+_SHARPEST, _TURN = 40, 0.25
+
+
+class Shape(Description, ABC):
+    """Base of the initial shapes.
+
+    Frames have d3 along the tangent unless they are given otherwise. Without an orientation d1 is the vertical e3,
+    made perpendicular to the tangent at the start (e1 if the tangent is vertical), and the frame is carried along the
+    curve without twist.
+
+    Rules for a new shape: it is a frozen class here with ``length`` and ``place``, and it joins `SHAPES`, over which
+    the property tests run.
+    """
+
+    @property
+    @abstractmethod
+    def length(self) -> float | None:
+        """Arc length in m; None if it is the rod that has to say."""
+
+    @abstractmethod
+    def place(self, s: ArrayLike, length: float) -> tuple[Array, Array]:
+        """Points (n, 3) and unit quaternions (n, 4) at increasing fractions s of a rod of a length in m."""
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Straight(Shape):
+    """Straight from ``start`` to ``end``, points in m; ``orientation`` of all sections, its d3 along the rod.
+
+    >>> rod = Straight((0, 0, 0), (0, 1, 0))
+    >>> from gyrod.rotations import matrix_from_quaternion
+    >>> d1, d2, d3 = matrix_from_quaternion(rod.place([0.0], 1.0)[1][0]).T.round(12) + 0.0
+    >>> d1.tolist(), d2.tolist()
+    ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
+    """
+
+    start: Array
+    end: Array
+    #: Unit quaternion (4,), or None.
+    orientation: Any
+
+    def __init__(self, start: ArrayLike, end: ArrayLike, orientation: Any = None) -> None:
+        problems = Problems("Straight")
+        self._set(
+            start=problems.check(vector, "start", start),
+            end=problems.check(vector, "end", end),
+            orientation=problems.check(_orientation, orientation),
+        )
+        if self.start is not None and self.end is not None:
+            if math.dist(self.start, self.end) <= 1e-14 * max(1e-300, *np.abs(self.start), *np.abs(self.end)):
+                problems.add(f"start and end coincide at {shown(self.start)}; they must differ.")
+            else:
+                problems.check(_start_frame, self._tangent, self.orientation)
+        problems.finish()
+
+    @property
+    def length(self) -> float:
+        """Distance of the ends."""
+        return math.dist(self.start, self.end)
+
+    @property
+    def _tangent(self) -> Array:
+        return _direction(self.end - self.start)
+
+    def place(self, s: ArrayLike, length: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Points (n, 3) and unit quaternions (n, 4) at fractions s."""
+        f = np.asarray(s, dtype=float)[:, None]
+        frame = _start_frame(self._tangent, self.orientation)
+        return (1.0 - f) * self.start + f * self.end, np.tile(frame, (len(f), 1))
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Arc(Shape):
+    """Arc of a circle: it leaves ``start`` along ``tangent`` and bends towards ``normal``, by ``angle`` in rad.
+
+    The length is radius·angle; ``orientation`` is that of the start, its d3 along ``tangent``.
+    """
+
+    start: Array
+    #: Unit vector, (3,).
+    tangent: Array
+    #: Unit vector perpendicular to the tangent, (3,).
+    normal: Array
+    radius: float
+    angle: float
+    #: Unit quaternion (4,), or None.
+    orientation: Any
+
+    def __init__(
+        self,
+        start: ArrayLike,
+        tangent: ArrayLike,
+        normal: ArrayLike,
+        radius: float,
+        angle: float,
+        orientation: Any = None,
+    ) -> None:
+        problems = Problems("Arc")
+        t = problems.check(_unit, "tangent", tangent)
+        n = problems.check(_unit, "normal", normal)
+        self._set(
+            start=problems.check(vector, "start", start),
+            tangent=t,
+            normal=None if t is None or n is None else problems.check(_perpendicular, n, t),
+            radius=problems.check(positive, "radius", radius),
+            angle=problems.check(positive, "angle", angle),
+            orientation=problems.check(_orientation, orientation),
+        )
+        if t is not None:
+            problems.check(_start_frame, t, self.orientation)
+        problems.finish()
+
+    @property
+    def length(self) -> float:
+        """radius·angle."""
+        return self.radius * self.angle
+
+    def place(self, s: ArrayLike, length: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Points (n, 3) and unit quaternions (n, 4) at fractions s."""
+        phi = self.angle * np.asarray(s, dtype=float)[:, None]
+        x = self.start + self.radius * (np.sin(phi) * self.tangent + 2.0 * np.sin(0.5 * phi) ** 2 * self.normal)
+        turns = rotations.exp(phi * np.cross(self.tangent, self.normal))
+        return x, rotations.multiply(turns, _start_frame(self.tangent, self.orientation))
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Curve(Shape):
+    """Any curve, by functions of s in [0, 1] or by at least four samples.
+
+    Parameters
+    ----------
+    position
+        Function that returns a point in m, or samples (m, 3), joined by a C2 cubic spline.
+    orientation
+        Of the sections: function of s, samples (m, 4) or (m, 3, 3), or a single one, that of the start, whose d3 is
+        the tangent there and which is carried along without twist. Given frames need not follow the tangent: the
+        difference is an initial shear.
+    parameter
+        "arc": s of the functions just runs along the curve, and the rod lies on it evenly; samples need no even
+        spacing. "material": s is the fraction of the rod (samples are equidistant in it), which is then unevenly
+        stretched where the curve runs at uneven speed.
+
+    >>> import numpy as np
+    >>> abs(float(Curve(lambda s: (s, s**2, 0.0)).length - 0.5 * np.sqrt(5) - 0.25 * np.arcsinh(2))) < 1e-13
+    True
+    """
+
+    #: Function of s, or (m, 3).
+    position: Any
+    #: Function of s, unit quaternion (4,) of the start, unit quaternions (m, 4), or None.
+    orientation: Any
+    parameter: str
+
+    def __init__(
+        self,
+        position: ArrayLike | Callable[[float], ArrayLike],
+        orientation: Any = None,
+        *,
+        parameter: str = "arc",
+    ) -> None:
+        problems = Problems("Curve")
+        self._set(
+            position=problems.check(constant_or_function, "position", position, _points),
+            orientation=problems.check(_orientations, orientation),
+            parameter=problems.check(_check.choice, "parameter", parameter, ("arc", "material")),
+        )
+        x, q = self.position, self.orientation
+        if isinstance(x, np.ndarray) and isinstance(q, np.ndarray) and q.ndim == 2 and len(q) != len(x):
+            problems.add(f"orientation has {len(q)} samples and position {len(x)}; there must be one for each.")
+        problems.finish()
+
+    @property
+    def length(self) -> float:
+        """Arc length in m."""
+        return self._path.length
+
+    def place(self, s: ArrayLike, length: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Points (n, 3) and unit quaternions (n, 4) at increasing fractions s."""
+        f = np.asarray(s, dtype=float)
+        u = self._path.parameter(f) if self.parameter == "arc" else f
+        x = self._points(u) if callable(self.position) else self._path.point(u)
+        return x, self._frames(u, f)
+
+    @cached_property
+    def _knots(self) -> Array:
+        """Parameters of samples, in [0, 1]: along the chords, or even."""
+        if callable(self.position) or self.parameter == "material":
+            count = len(self.position if isinstance(self.position, np.ndarray) else self.orientation)
+            return np.linspace(0.0, 1.0, count)
+        chords = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(self.position, axis=0), axis=1))])
+        return np.asarray(chords / chords[-1])
+
+    @cached_property
+    def _path(self) -> Path:
+        return resolve(self._points) if callable(self.position) else through(self._knots, self.position)
+
+    def _points(self, u: Array) -> Array:
+        return sampled("position", self.position, u, vector)
+
+    def _frames(self, u: Array, s: Array) -> Array:
+        if callable(self.orientation):
+            places = u if callable(self.position) else s
+            return np.array([called("orientation", self.orientation, "s", x, _given_rotation) for x in places])
+        if self.orientation is not None and self.orientation.ndim == 2:
+            return _between(self._knots, self.orientation, u)
+        start = _start_frame(self._path.tangent(np.zeros(1))[0], self.orientation)
+        return self._path.transport(np.concatenate([[0.0], u]), start)[1:]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Bent(Shape):
+    """Shape of a given material curvature K in 1/m: from ``start`` on, R' = R [K]×, x' = d3; no shear, no stretch.
+
+    ``curvature`` is three numbers (K1, K2 bending about d1, d2; K3 twist), which give a helix, or a function of s in
+    [0, 1]. Curvature plays the part of angular velocity and arc length that of time (Zupan and Saje 2011, remark 1),
+    so `gyrod.attitude` integrates it. The rod needs a ``length``. ``orientation`` is that of the start; without it the
+    rod leaves along e1 with d1 = e3.
+    """
+
+    #: (3,), or a function of s.
+    curvature: Any
+    start: Array
+    #: Unit quaternion, (4,).
+    orientation: Array
+
+    def __init__(
+        self,
+        curvature: ArrayLike | Callable[[float], ArrayLike],
+        start: ArrayLike = _ORIGIN,
+        orientation: Any = None,
+    ) -> None:
+        problems = Problems("Bent")
+        along_x = _start_frame(np.array([1.0, 0.0, 0.0]), None)
+        self._set(
+            curvature=problems.check(constant_or_function, "curvature", curvature, vector),
+            start=problems.check(vector, "start", start),
+            orientation=frozen(along_x) if orientation is None else problems.check(_orientation, orientation),
+        )
+        problems.finish()
+
+    @property
+    def length(self) -> None:
+        """The rod's."""
+        return
+
+    def place(self, s: ArrayLike, length: float) -> tuple[Array, Array]:
+        """Points (n, 3) and unit quaternions (n, 4) at increasing fractions s of a rod of a length in m."""
+        arc = length * np.asarray(s, dtype=float)
+        if callable(self.curvature):
+            return self._integrated(arc, length)
+        v = arc[:, None] * self.curvature
+        angle = np.linalg.norm(v, axis=-1)[:, None]
+        once = np.cross(v, np.array([0.0, 0.0, 1.0]))
+        path = arc[:, None] * (
+            np.array([0.0, 0.0, 1.0]) + removable.cosc(angle) * once + removable.sinc3(angle) * np.cross(v, once)
+        )
+        return self.start + rotations.rotate(self.orientation, path), rotations.multiply(
+            self.orientation, rotations.exp(v)
+        )
+
+    def _integrated(self, arc: Array, length: float) -> tuple[Array, Array]:
+        breaks, c = panels(lambda s: sampled("curvature", self.curvature, s, vector), _SHARPEST)
+        turns = np.diff(breaks) * length * np.sum(np.linalg.norm(c, axis=-1), axis=-1)  # of each panel, at most
+        counts = np.ceil(turns / _TURN).astype(int).clip(1, 10_000)
+        pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(breaks[:-1], breaks[1:], counts, strict=True)]
+        steps = length * np.append(np.concatenate(pieces), 1.0)
+        R = attitude(steps, lambda x: evaluate(breaks, c, x / length), initial=self.orientation, atol=1e-12)
+        nodes = np.union1d(steps, arc)
+        half = 0.5 * np.diff(nodes)[:, None]
+        d3 = rotations.rotate(R(nodes[:-1, None] + half * (1.0 + _GAUSS)), np.array([0.0, 0.0, 1.0]))
+        ways = np.sum((half * _WEIGHTS)[..., None] * d3, axis=1)
+        x = self.start + np.concatenate([np.zeros((1, 3)), np.cumsum(ways, axis=0)])
+        return x[np.searchsorted(nodes, arc)], R(arc)
+
+
+#: All shapes.
+SHAPES: tuple[type[Shape], ...] = (Straight, Arc, Curve, Bent)
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
+def _direction(x: Array) -> Array:
+    scaled = x / np.max(np.abs(x))
+    return np.asarray(scaled / np.linalg.norm(scaled))
+
+
+def _start_frame(tangent: Array, orientation: Array | None) -> Array:
+    """The given orientation, whose d3 must be the tangent, or the one whose d1 is as vertical as can be."""
+    if orientation is not None:
+        d3 = rotations.rotate(orientation, np.array([0.0, 0.0, 1.0]))
+        if math.dist(d3, tangent) > TANGENT_SLACK:
+            raise ValueError(
+                f"orientation has d3 = {shown(d3.round(9))}, but the tangent at the start is "
+                f"{shown(tangent.round(9))}; the third axis of the start frame must be the tangent to within "
+                f"{TANGENT_SLACK:g}."
+            )
+        return align_tangent(orientation, tangent)
+    up = np.array([0.0, 0.0, 1.0])
+    if math.hypot(tangent[0], tangent[1]) < VERTICAL:
+        up = np.array([1.0, 0.0, 0.0])
+    d2 = _direction(np.cross(tangent, up))
+    return rotations.quaternion_from_matrix(np.stack([np.cross(d2, tangent), d2, tangent], axis=-1))
+
+
+def _between(knots: Array, quaternions: Array, u: Array) -> Array:
+    """Rotations between samples, with continuous angular acceleration."""
+    from scipy.spatial.transform import RotationSpline
+
+    return rotations.from_scipy(RotationSpline(knots, rotations.to_scipy(quaternions))(u))
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _orientation(value: Any) -> Array | None:
+    return None if value is None else rotation("orientation", value)
+
+
+def _given_rotation(field: str, value: Any) -> Array:
+    if value is None:
+        raise ValueError(f"{field} must be a quaternion or a rotation matrix, got None.")
+    return rotation(field, value)
+
+
+def _unit(field: str, value: ArrayLike) -> Array:
+    x = vector(field, value)
+    if not np.any(x):
+        raise ValueError(f"{field} must not be zero, got {shown(x)}.")
+    return frozen(_direction(x))
+
+
+def _perpendicular(normal: Array, tangent: Array) -> Array:
+    rest = normal - (normal @ tangent) * tangent
+    if np.linalg.norm(rest) < 1e-9:
+        raise ValueError(f"normal = {shown(normal)} must not be parallel to the tangent, {shown(tangent)}.")
+    return frozen(_direction(rest))
+
+
+def _points(field: str, value: Any) -> Array:
+    """Samples of a curve: enough, and no two neighbours the same."""
+    x = numbers(field, value, (_count(field, value, (3,), "points (m, 3) or a function of s"), 3))
+    same = np.flatnonzero(np.all(x[1:] == x[:-1], axis=1))
+    if len(same):
+        i = int(same[0])
+        raise ValueError(f"{field}[{i}] and {field}[{i + 1}] coincide at {shown(x[i])}; neighbours must differ.")
+    return x
+
+
+def _orientations(value: Any) -> Any:
+    """Function, one rotation (4,) or samples of rotations, (m, 4)."""
+    if value is None or callable(value):
+        return value
+    try:
+        shape = np.shape(value)
+    except ValueError:
+        shape = ()
+    if not (len(shape) == 3 or (len(shape) == 2 and shape != (3, 3))):
+        return rotation("orientation", value)
+    trailing = (3, 3) if len(shape) == 3 else (4,)
+    _count("orientation", value, trailing, "rotations (m, 4) or (m, 3, 3) or a function of s")
+    return frozen([rotation(f"orientation[{i}]", q) for i, q in enumerate(value)])
+
+
+def _count(field: str, value: Any, trailing: tuple[int, ...], wanted: str) -> int:
+    try:
+        shape = np.shape(value)
+    except ValueError:
+        shape = ()
+    if len(shape) != 1 + len(trailing) or shape[1:] != trailing:
+        raise ValueError(f"{field} must be {wanted}, got {shown(value)} of shape {shape}.")
+    if shape[0] < FEWEST_SAMPLES:
+        raise ValueError(
+            f"{field} has {shape[0]} samples; a curve needs at least {FEWEST_SAMPLES} (or take a Straight or an Arc)."
+        )
+    return int(shape[0])
