@@ -49,3 +49,13 @@ def test_tennis_racket(tmp_path, capsys):
     example["main"](str(tmp_path))
     assert "tennis_racket.png" in capsys.readouterr().out
     assert (tmp_path / "tennis_racket.png").exists()
+
+
+def test_swinging_hose(tmp_path, capsys):
+    example = runpy.run_path(str(EXAMPLES / "swinging_hose.py"))
+    outcomes = example["run"]()
+    assert outcomes["blended", 20][0] == pytest.approx(1.2e-3, rel=0.1)
+    assert outcomes["blended", 20][0] < outcomes["lumped", 40][0]
+    example["main"](str(tmp_path))
+    assert "swinging_hose.png" in capsys.readouterr().out
+    assert (tmp_path / "swinging_hose.png").exists()

@@ -96,7 +96,9 @@ RodDescription make_rod(const nb::dict& d) {
   if (!d["spin_drag"].is_none()) r.spin_drag = vectors(d, "spin_drag");
   r.damped = nb::cast<bool>(d["damped"]), r.coupled = nb::cast<bool>(d["coupled"]);
   r.blended = nb::cast<bool>(d["blended"]);
-  if (nb::cast<std::string>(d["strain"]) == "stretch") r.strain = Strain::stretch;
+  const auto strain = nb::cast<std::string>(d["strain"]);
+  if (strain == "stretch") r.strain = Strain::stretch;
+  r.held = strain == "kirchhoff" ? 2 : strain == "inextensible" ? 3 : 0;
   r.law = CurvatureLaw(curvature_kind(nb::cast<std::string>(d["curvature"])), nb::cast<double>(d["m"]));
   r.gravity = nb::cast<V3>(d["gravity"]);
   r.ends[0] = make_end(nb::cast<nb::tuple>(d["start"])), r.ends[1] = make_end(nb::cast<nb::tuple>(d["end"]));
@@ -110,7 +112,10 @@ std::unique_ptr<RodEquations> make_rods(const std::string& formulation, const nb
   for (nb::handle h : rods) list.push_back(make_rod(nb::cast<nb::dict>(h)));
   if (formulation == "absolute-quaternion")
     return std::make_unique<RodSystem<true>>(std::move(list), formulation_options(options));
-  if (formulation == "nullspace-quaternion")
+  if (formulation == "nullspace-quaternion") {
+    const bool held = std::any_of(list.begin(), list.end(), [](const RodDescription& r) { return r.held > 0; });
+    if (held) return std::make_unique<RodSystem<false, true>>(std::move(list), formulation_options(options));
     return std::make_unique<RodSystem<false>>(std::move(list), formulation_options(options));
+  }
   throw nb::value_error(("rods have no formulation " + formulation).c_str());
 }

@@ -3,6 +3,8 @@
 //   (1/(h gamma) - J) k_i = f(t + c_i h, y + sum a_ij k_j) + sum (C_ij/h) k_j + h d_i df/dt.
 #pragma once
 
+#include <utility>
+
 #include "gyrod/integrate/integrator.hpp"
 
 namespace gyrod {
@@ -106,27 +108,34 @@ private:
 
   // On return `stage_` is the new solution and k(5) the error estimate.
   void stages_of(double h) {
-    for (int s = 0; s < stages; ++s) {
-      double* b = k(s);
-      if (s == 0) {
-        std::copy(f0_.begin(), f0_.end(), b);
-      } else {
-        for (std::size_t i = 0; i < n_; ++i) {
-          double sum = y_[i];
-          for (int j = 0; j < s; ++j) sum += a[s][j] * k_[std::size_t(j) * n_ + i];
-          stage_[i] = sum;
-        }
-        rhs(t_ + c[s] * h, stage_.data(), b);
-      }
-      for (std::size_t i = 0; i < n_; ++i) {
-        double sum = 0.0;
-        for (int j = 0; j < s; ++j) sum += C[s][j] * k_[std::size_t(j) * n_ + i];
-        b[i] += sum / h + h * d[s] * ft_[i];
-      }
-      equations_.solve(b);
-      ++stats_.solves;
-    }
+    [&]<int... s>(std::integer_sequence<int, s...>) { (stage<s>(h), ...); }(std::make_integer_sequence<int, stages>());
     for (std::size_t i = 0; i < n_; ++i) stage_[i] += k(5)[i];
+  }
+
+  // Stage s; its number is known to the compiler, which makes the sums one pass over memory.
+  template <int s> void stage(double h) {
+    const double *k0 = k(0), *k1 = k(1), *k2 = k(2), *k3 = k(3), *k4 = k(4);
+    const auto sum = [&](const double (&w)[5], std::size_t i) {
+      double x = 0.0;
+      if constexpr (s > 0) x += w[0] * k0[i];
+      if constexpr (s > 1) x += w[1] * k1[i];
+      if constexpr (s > 2) x += w[2] * k2[i];
+      if constexpr (s > 3) x += w[3] * k3[i];
+      if constexpr (s > 4) x += w[4] * k4[i];
+      return x;
+    };
+    double* __restrict b = k(s);
+    double* __restrict stage = stage_.data();
+    if constexpr (s == 0) {
+      std::copy(f0_.begin(), f0_.end(), b);
+    } else {
+      for (std::size_t i = 0; i < n_; ++i) stage[i] = y_[i] + sum(a[s], i);
+      rhs(t_ + c[s] * h, stage_.data(), b);
+    }
+    const double inverse = 1.0 / h;
+    for (std::size_t i = 0; i < n_; ++i) b[i] += inverse * sum(C[s], i) + h * d[s] * ft_[i];
+    equations_.solve(b);
+    ++stats_.solves;
   }
 
   void accept(double h, double err, bool last, bool rejected) {

@@ -5,9 +5,9 @@
 
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <vector>
 
+#include "gyrod/equations.hpp"
 #include "gyrod/linear/block_lu.hpp"
 
 namespace gyrod {
@@ -17,7 +17,7 @@ public:
   using Block = Eigen::Matrix<S, B, B>;
   using Vector = Eigen::Matrix<S, B, 1>;
 
-  explicit UniformLu(const BlockPattern& p) : blocks_(p.storage() / (B * B)), factors_(std::size_t(p.nodes())) {
+  explicit UniformLu(const BlockPattern& p) : blocks_(p.storage() / (B * B)) {
     for (int v : p.order()) {
       Step step{v, at(p, v, v), {}, {}};
       for (int b : p.later(v)) {
@@ -34,12 +34,15 @@ public:
     for (Block& b : blocks_) b.setZero();
   }
 
-  // Factor in place, pivoting inside the diagonal blocks. false: one of them is singular.
+  // Factor in place: diagonal blocks become their inverses. false: one of them is singular.
   bool factor() {
     for (const Step& s : steps_) {
-      Factors& f = factors_[std::size_t(s.node)];
-      if (!lu(blocks_[s.diagonal], f)) return false;
-      for (const Link& l : s.later) apply(f, blocks_[l.upper]);
+      const Block& inverse = blocks_[s.diagonal];
+      if (!invert(blocks_[s.diagonal])) return false;
+      for (const Link& l : s.later) {
+        const Block product = inverse * blocks_[l.upper];
+        blocks_[l.upper] = product;
+      }
       for (const Update& u : s.updates) blocks_[u.target].noalias() -= blocks_[u.lower] * blocks_[u.upper];
     }
     return true;
@@ -48,7 +51,8 @@ public:
   void solve(Vector* x) const {
     for (const Step& s : steps_) {
       Vector& mine = x[s.node];
-      apply(factors_[std::size_t(s.node)], mine);
+      const Vector product = blocks_[s.diagonal] * mine;
+      mine = product;
       for (const Link& l : s.later) x[l.node].noalias() -= blocks_[l.lower] * mine;
     }
     for (auto s = steps_.rbegin(); s != steps_.rend(); ++s)
@@ -70,50 +74,35 @@ private:
     std::vector<Update> updates;
   };
 
-  // A = P' (1 + L)(D + U) with L and U strictly triangular, kept as full blocks with zeros: updates of fixed length.
-  struct Factors {
-    Block L, U;
-    Vector inverse; // of D
-    std::array<std::int8_t, B> perm;
-  };
-
-  static bool lu(Block& a, Factors& f) {
+  // a <- a^-1 by Gauss-Jordan elimination with row pivoting, in updates of fixed length. A solution then is one
+  // product; rods solve six times with each factorisation, and their blocks are far from singular.
+  static bool invert(Block& a) {
+    std::array<int, B> perm{};
     for (int k = 0; k < B; ++k) {
       int best = k;
-      double largest = std::abs(a(k, k));
+      double largest = magnitude(a(k, k));
       for (int i = k + 1; i < B; ++i)
-        if (const double v = std::abs(a(i, k)); v > largest) largest = v, best = i;
+        if (const double v = magnitude(a(i, k)); v > largest) largest = v, best = i;
       if (!(largest > 0.0) || !std::isfinite(largest)) return false;
-      f.perm[std::size_t(k)] = std::int8_t(best);
-      if (best != k) {
-        a.row(k).swap(a.row(best));
-        for (int j = 0; j < k; ++j) std::swap(f.L(k, j), f.L(best, j));
-      }
-      const S inverse = f.inverse[k] = S(1) / a(k, k);
-      Vector l = a.col(k) * inverse;
-      Eigen::Matrix<S, 1, B> u = a.row(k);
-      for (int i = 0; i <= k; ++i) l[i] = S(0), u[i] = S(0);
-      f.L.col(k) = l;
-      f.U.row(k) = u;
-      a.noalias() -= l * u;
+      perm[std::size_t(k)] = best;
+      if (best != k) a.row(k).swap(a.row(best));
+      const S pivot = S(1) / a(k, k);
+      Vector column = a.col(k);
+      column[k] = S(0);
+      a.col(k).setZero();
+      a(k, k) = S(1);
+      const Eigen::Matrix<S, 1, B> row = a.row(k) * pivot;
+      a.row(k) = row;
+      a.noalias() -= column * row;
     }
+    for (int k = B - 1; k >= 0; --k)
+      if (perm[std::size_t(k)] != k) a.col(k).swap(a.col(perm[std::size_t(k)]));
     return true;
   }
-
-  // x <- A^-1 x for a vector or a block of columns.
-  template <class X> static void apply(const Factors& f, X& x) {
-    for (int k = 0; k < B; ++k)
-      if (const int other = f.perm[std::size_t(k)]; other != k) x.row(k).swap(x.row(other));
-    for (int k = 0; k < B - 1; ++k) x.noalias() -= f.L.col(k) * x.row(k).eval();
-    for (int k = B - 1; k >= 0; --k) {
-      const Eigen::Matrix<S, 1, X::ColsAtCompileTime> row = x.row(k) * f.inverse[k];
-      x.row(k) = row;
-      x.noalias() -= f.U.col(k) * row;
-    }
-  }
+  static double magnitude(double x) { return std::abs(x); }
+  static double magnitude(const Complex& x) { return std::abs(x.real()) + std::abs(x.imag()); }
 
   std::vector<Block> blocks_;
-  std::vector<Factors> factors_;
   std::vector<Step> steps_;
 };
 

@@ -56,6 +56,7 @@ struct RodDescription {
   std::vector<Vec3<double>> spin_drag;      // N s about d1, d2, d3, of segments; empty: none
   bool damped = false, coupled = false, blended = false;
   Strain strain = Strain::cosserat;
+  int held = 0; // strains kept at rest: none, both shears (2), all (3)
   CurvatureLaw law;
   RodEnd ends[2];
   std::vector<RodLoad> loads;

@@ -60,6 +60,9 @@ public:
 
   const RodDescription& description() const { return d_; }
 
+  // Frames and strains only.
+  template <class S> void configuration(RodState<S>& s) const { strains(s); }
+
   // Internal forces and moments and those of gravity, drag and loads, from x, v, p, w of the state.
   template <class S> void forces(double t, RodState<S>& s, const EndMotion* ends) const {
     strains(s);
@@ -235,10 +238,10 @@ private:
       s.mu[0] += behind<S>(gV, V), s.end_moment[0] = before<S>(gV, V);
   }
   // Moments on the frames before and behind a quotient W with gradient g.
-  template <class S> static Vec3<S> before(const Vec4<S>& g, const Vec4<S>& W) {
+  template <class S> GYROD_INLINE static Vec3<S> before(const Vec4<S>& g, const Vec4<S>& W) {
     return S(0.5) * multiply<S>(g, conjugate<S>(W)).template tail<3>();
   }
-  template <class S> static Vec3<S> behind(const Vec4<S>& g, const Vec4<S>& W) {
+  template <class S> GYROD_INLINE static Vec3<S> behind(const Vec4<S>& g, const Vec4<S>& W) {
     return S(-0.5) * multiply<S>(conjugate<S>(W), g).template tail<3>();
   }
 

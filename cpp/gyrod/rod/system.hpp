@@ -13,20 +13,24 @@
 
 #include "gyrod/linear/uniform_lu.hpp"
 #include "gyrod/rigid/formulations.hpp"
+#include "gyrod/rod/constraints.hpp"
 #include "gyrod/rod/equations.hpp"
 #include "gyrod/rod/staggered.hpp"
 
 namespace gyrod {
 
-template <bool Absolute> class RodSystem final : public RodEquations {
-  static constexpr int turn = Absolute ? 4 : 3, B = turn + 3;
+// Constrained: rods whose strains may be held; three more unknowns in a cell, the increments of lambda.
+template <bool Absolute, bool Constrained = false> class RodSystem final : public RodEquations {
+  static_assert(!(Absolute && Constrained));
+  static constexpr int turn = Absolute ? 4 : 3, B = turn + 3 + (Constrained ? 3 : 0);
+  static constexpr bool own_blocks = !Absolute && !Constrained; // the grid writes its blocks where they are used
   template <class S> using Local = Eigen::Matrix<S, 4, turn>;
   using KBlocks = CellBlocks<B>;
 
   struct Rod {
     explicit Rod(RodDescription description)
         : d(std::move(description)), N(d.segments), grid(d), s(N), dual(N),
-          blocks(Absolute ? N + 1 : 1, d.coupled ? 2 : 1), k(N + 1, d.coupled ? 2 : 1), alpha(std::size_t(N)),
+          blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1), k(N + 1, d.coupled ? 2 : 1), alpha(std::size_t(N)),
           p(std::size_t(N)), w(std::size_t(N)), norm(std::size_t(N)) {
       const int first = d.ends[0].held ? 1 : 0, last = d.ends[1].held ? N - 1 : N;
       for (int n = 0, at = 0; n <= N; ++n) {
@@ -48,6 +52,13 @@ template <bool Absolute> class RodSystem final : public RodEquations {
       begin = first;
       d.finish();
       factor_mass();
+      if constexpr (Constrained)
+        if (d.held) {
+          for (int n = 0; n <= N; ++n) free_mass.push_back(x_at[std::size_t(n)] >= 0 ? inverse[std::size_t(n)] : 0.0);
+          hold = std::make_unique<HeldStrains<double>>(d, free_mass);
+          hold_dual = std::make_unique<HeldStrains<D>>(d, free_mass);
+          acceleration.resize(free_mass.size());
+        }
     }
 
     // LDL' of the tridiagonal mass of the free vertices.
@@ -79,8 +90,8 @@ template <bool Absolute> class RodSystem final : public RodEquations {
     std::size_t at = 0;                           // of its state in y
     StaggeredGrid grid;
     RodState<double> s;
-    using D8 = Dual<8>;
-    RodState<D8> dual;
+    using D = Dual<1>; // one direction at a time: a test's oracle, quick to compile
+    RodState<D> dual;
     StaggeredGrid::Blocks blocks;
     KBlocks k;
     EndMotion ends[2];
@@ -89,6 +100,10 @@ template <bool Absolute> class RodSystem final : public RodEquations {
     std::vector<double> pivot, inverse, ratio;
     std::vector<Vec4<double>> alpha, p, w; // at the last Jacobian
     std::vector<double> norm;
+    std::vector<double> free_mass; // inverse masses, 0 where held
+    std::vector<Vec3<double>> acceleration;
+    std::unique_ptr<HeldStrains<double>> hold;
+    std::unique_ptr<HeldStrains<D>> hold_dual;
   };
 
 public:
@@ -142,11 +157,11 @@ public:
     for (auto& r : rods_) {
       move_ends(*r, t);
       gather<double>(*r, r->s, y + r->at);
-      r->grid.forces(t, r->s, r->ends);
-      if constexpr (Absolute)
-        r->grid.blocks(t, r->s, r->ends, r->blocks);
-      else
+      balance<double>(*r, r->s, t);
+      if constexpr (own_blocks)
         r->grid.blocks(t, r->s, r->ends, r->k);
+      else
+        r->grid.blocks(t, r->s, r->ends, r->blocks);
       for (int j = 0; j < r->N; ++j) {
         const std::size_t i = std::size_t(j);
         r->p[i] = r->s.p[i], r->w[i] = r->s.w[i], r->norm[i] = r->s.p[i].squaredNorm();
@@ -161,7 +176,7 @@ public:
   void solve(double* b) override { solve_with(*real_, b); }
   void solve(Complex* b) override { solve_with(*complex_, b); }
 
-  bool project(double, double* y) override {
+  bool project([[maybe_unused]] double t, double* y) override {
     bool moved = false;
     for (auto& r : rods_)
       for (int n = 1; n <= r->N; ++n) {
@@ -171,6 +186,9 @@ public:
         else
           moved = NullspaceQuaternion::normalise(q) || moved;
       }
+    if constexpr (Constrained)
+      for (auto& r : rods_)
+        if (r->d.held) moved = restore(*r, t, y + r->at) || moved;
     return moved;
   }
 
@@ -210,7 +228,7 @@ public:
     Rod& r = *rods_[std::size_t(index)];
     move_ends(r, t);
     gather<double>(r, r.s, y + r.at);
-    r.grid.forces(t, r.s, r.ends);
+    balance<double>(r, r.s, t);
     return r.s;
   }
 
@@ -291,29 +309,35 @@ public:
           NullspaceQuaternion::residual(q, v, options_, g, rate);
         position = std::max(position, g), velocity = std::max(velocity, rate);
       }
+    if constexpr (Constrained)
+      for (const auto& r : rods_) {
+        if (!r->d.held) continue;
+        gather<double>(*r, r->s, y + r->at); // ends as they were moved last
+        r->grid.configuration(r->s);
+        for (std::size_t j = 0; j < std::size_t(r->N); ++j) {
+          position = std::max(position, r->s.E[j].head(r->d.held).cwiseAbs().maxCoeff());
+          velocity = std::max(velocity, r->hold->strain_rate(r->s, j).head(r->d.held).cwiseAbs().maxCoeff());
+        }
+      }
   }
 
   void dense_jacobian(double t, const double* y, double* J) override {
+    if constexpr (Constrained) return dense_jacobian_dual(t, y, J); // held strains make it a full matrix
     jacobian(t, y);
     std::fill(J, J + size_ * size_, 0.0);
     for (auto& r : rods_) dense_rod(*r, J);
   }
 
   void dense_jacobian_dual(double t, const double* y, double* J) override {
-    using D = Dual<8>;
+    using D = Dual<1>;
     std::fill(J, J + size_ * size_, 0.0);
     for (auto& r : rods_) {
       move_ends(*r, t);
       std::vector<D> q(std::size_t(r->size)), dq(q.size());
-      for (int first = 0; first < r->size; first += 8) {
-        for (int k = 0; k < r->size; ++k) {
-          const double v = y[r->at + std::size_t(k)];
-          q[std::size_t(k)] = k >= first && k < first + 8 ? D::seed(v, k - first) : D(v);
-        }
+      for (std::size_t c = 0; c < q.size(); ++c) {
+        for (std::size_t k = 0; k < q.size(); ++k) q[k] = k == c ? D::seed(y[r->at + k], 0) : D(y[r->at + k]);
         derivative<D>(*r, r->dual, t, q.data(), dq.data());
-        for (int k = 0; k < r->size; ++k)
-          for (int c = first; c < std::min(first + 8, r->size); ++c)
-            J[(r->at + std::size_t(k)) * size_ + r->at + std::size_t(c)] = dq[std::size_t(k)].d[std::size_t(c - first)];
+        for (std::size_t k = 0; k < q.size(); ++k) J[(r->at + k) * size_ + r->at + c] = dq[k].d[0];
       }
     }
   }
@@ -327,7 +351,7 @@ public:
       for (std::size_t k = 0; k < q.size(); ++k) q[k] = Counted::variable(y[r->at + k]);
       move_ends(*r, t);
       Counted::tally() = total;
-      derivative<Counted>(*r, s, t, q.data(), dq.data());
+      if constexpr (!Constrained) derivative<Counted>(*r, s, t, q.data(), dq.data());
       total = Counted::tally();
     }
     return total;
@@ -362,6 +386,47 @@ private:
       else
         w = Vec4<S>(S(0), y[r.w_at[i]], y[r.w_at[i] + 1], y[r.w_at[i] + 2]);
     }
+  }
+
+  // Held strains and their rates back to zero, along M^-1 B.
+  bool restore(Rod& r, double t, double* y) const {
+    const std::size_t N = std::size_t(r.N);
+    auto& mu = r.hold->lambda;
+    const auto place = [&](bool positions) {
+      for (std::size_t n = 0; n <= N; ++n) {
+        if (n) {
+          const Vec3<double> turn_by = r.d.ds[n - 1] * r.d.inverse_J[n - 1].cwiseProduct(r.s.G[n - 1].cross(mu[n - 1]));
+          if (positions)
+            Part<4>::put(y + r.p_at[n], multiply<double>(r.s.p[n - 1], exp_quaternion<double>(turn_by)));
+          else
+            Part<3>::put(y + r.w_at[n], Vec3<double>(r.s.w[n - 1].template tail<3>() + turn_by));
+        }
+        if (r.x_at[n] < 0) continue;
+        Vec3<double> by = Vec3<double>::Zero();
+        if (n < N) by += r.s.R[n] * mu[n];
+        if (n) by -= r.s.R[n - 1] * mu[n - 1];
+        const Vec3<double> to = (positions ? r.s.x[n] : r.s.v[n]) + r.free_mass[n] * by;
+        Part<3>::put(y + (positions ? r.x_at[n] : r.v_at[n]), to);
+      }
+    };
+    move_ends(r, t);
+    for (int k = 0; k < 8; ++k) {
+      gather<double>(r, r.s, y);
+      r.grid.configuration(r.s);
+      double largest = 0.0;
+      for (std::size_t j = 0; j < N; ++j) {
+        mu[j] = r.s.E[j];
+        largest = std::max(largest, mu[j].head(r.d.held).cwiseAbs().maxCoeff());
+      }
+      r.hold->factor(r.s);
+      if (largest < 1e-14) break;
+      r.hold->solve(r.s, mu);
+      place(true);
+    }
+    for (std::size_t j = 0; j < N; ++j) mu[j] = r.hold->strain_rate(r.s, j);
+    r.hold->solve(r.s, mu);
+    place(false);
+    return true;
   }
 
   // alpha with p'' = p alpha/2 (absolute form), or (0, Omega').
@@ -399,9 +464,35 @@ private:
     return s.f;
   }
 
+  // Forces and moments of the state, those of held strains among them.
+  template <class S> void balance(const Rod& r, RodState<S>& s, double t) const {
+    r.grid.forces(t, s, r.ends);
+    if constexpr (Constrained) {
+      if (!r.d.held) return;
+      HeldStrains<S>& hold = held<S>(r);
+      const std::size_t N = std::size_t(r.N);
+      static thread_local std::vector<Vec3<S>> a;
+      static thread_local std::vector<Vec4<S>> spins;
+      a.resize(N + 1), spins.resize(N);
+      for (std::size_t n = 0; n <= N; ++n)
+        a[n] = r.x_at[n] >= 0 ? Vec3<S>(S(r.free_mass[n]) * s.f[n]) : Vec3<S>(r.ends[n ? 1 : 0].a.template cast<S>());
+      for (std::size_t j = 0; j < N; ++j) spins[j] = spin<S>(r, s, int(j));
+      hold.factor(s);
+      hold.second_rates(s, a, spins);
+      hold.solve(s, hold.lambda);
+      hold.apply(s);
+    }
+  }
+  template <class S> static HeldStrains<S>& held(const Rod& r) {
+    if constexpr (std::is_same_v<S, double>)
+      return *r.hold;
+    else
+      return *r.hold_dual;
+  }
+
   template <class S> void derivative(const Rod& r, RodState<S>& s, double t, const S* y, S* dy) const {
     gather<S>(r, s, y);
-    r.grid.forces(t, s, r.ends);
+    balance<S>(r, s, t);
     r.accelerate(inertial(r, s));
     for (int n = 0; n <= r.N; ++n) {
       const std::size_t i = std::size_t(n);
@@ -455,14 +546,15 @@ private:
       const double factor = c && Absolute ? 1.0 / (r.norm[std::size_t(c - 1)] * r.norm[std::size_t(c - 1)]) : 1.0;
       for (int o = std::max(r.begin, r.k.first(c)); o <= r.k.last(c); ++o) {
         auto &q = r.k.q(c, o), &v = r.k.v(c, o);
-        if constexpr (Absolute) { // the null-space form has its blocks in place already
-          q.row(0).setZero(), v.row(0).setZero();
-          q.template middleRows<3>(1) = factor * r.blocks.q(c, o).template topRows<3>();
-          v.template middleRows<3>(1) = factor * r.blocks.v(c, o).template topRows<3>();
-          q.template bottomRows<3>() = r.blocks.q(c, o).template bottomRows<3>();
-          v.template bottomRows<3>() = r.blocks.v(c, o).template bottomRows<3>();
+        if constexpr (!own_blocks) {
+          q.setZero(), v.setZero();
+          q.template middleRows<3>(turn - 3) = factor * r.blocks.q(c, o).template topRows<3>();
+          v.template middleRows<3>(turn - 3) = factor * r.blocks.v(c, o).template topRows<3>();
+          q.template middleRows<3>(turn) = r.blocks.q(c, o).template bottomRows<3>();
+          v.template middleRows<3>(turn) = r.blocks.v(c, o).template bottomRows<3>();
         }
-        if (r.x_at[std::size_t(c)] < 0) q.template bottomRows<3>().setZero(), v.template bottomRows<3>().setZero();
+        if (r.x_at[std::size_t(c)] < 0)
+          q.template middleRows<3>(turn).setZero(), v.template middleRows<3>(turn).setZero();
         if (r.x_at[std::size_t(o)] < 0) q.template rightCols<3>().setZero(), v.template rightCols<3>().setZero();
       }
       if (c == 0) continue;
@@ -486,10 +578,65 @@ private:
         v.template block<3, 3>(0, 1) += gyro;
       }
     }
+    if constexpr (Constrained)
+      if (r.d.held) constraint_rows(r);
+  }
+
+  // Rows of -dE''/d(q, v) with accelerations as they are.
+  void constraint_rows(Rod& r) const {
+    for (std::size_t n = 0; n <= std::size_t(r.N); ++n)
+      r.acceleration[n] = r.x_at[n] >= 0 ? Vec3<double>(r.free_mass[n] * r.s.f[n]) : r.ends[n ? 1 : 0].a;
+    for (int c = 1; c <= r.N; ++c) {
+      const std::size_t j = std::size_t(c - 1);
+      const double scale = r.d.inverse_ds[j];
+      const Vec3<double>& G = r.s.G[j];
+      const Vec3<double> Omega = r.w[j].template tail<3>(), spin_rate = r.alpha[j].template tail<3>();
+      const Vec3<double> y = r.hold->rate(r.s, j), turning = G.cross(Omega);
+      const Mat3<double> Rt = r.s.R[j].transpose();
+      const Vec3<double> z = scale * (Rt * (r.acceleration[j + 1] - r.acceleration[j]));
+      const Mat3<double> EO = cross_matrix<double>(Omega), EG = cross_matrix<double>(G), Ey = cross_matrix<double>(y);
+      const Mat3<double> square = EO * EO - cross_matrix<double>(spin_rate);
+      const Mat3<double> qT = cross_matrix<double>(z) - 2.0 * EO * Ey + square * EG, qx = scale * square * Rt;
+      const Mat3<double> vx = -2.0 * scale * EO * Rt, vO = 2.0 * Ey - EO * EG + cross_matrix<double>(turning);
+      auto &q = r.k.q(c, c), &v = r.k.v(c, c);
+      q.template block<3, 1>(6, 0) = -(z + 2.0 * y.cross(Omega) + turning.cross(Omega) + G.cross(spin_rate));
+      q.template block<3, 3>(6, 1) = -qT;
+      v.template block<3, 3>(6, 1) = -vO;
+      if (r.x_at[std::size_t(c)] >= 0) q.template block<3, 3>(6, 4) = -qx, v.template block<3, 3>(6, 4) = -vx;
+      if (c > r.begin && r.x_at[std::size_t(c - 1)] >= 0)
+        r.k.q(c, c - 1).template block<3, 3>(6, 4) = qx, r.k.v(c, c - 1).template block<3, 3>(6, 4) = vx;
+      if (r.d.held == 2)
+        for (int o = std::max(r.begin, c - 1); o <= c; ++o) r.k.q(c, o).row(8).setZero(), r.k.v(c, o).row(8).setZero();
+    }
+  }
+
+  // Columns of lambda and the rows of E'' in terms of accelerations, in the matrix of a stage.
+  template <class S> void constraint_blocks(const Rod& r, UniformLu<S, B>& lu, S shift) const {
+    const auto at = [&](int c, int o) -> auto& {
+      return lu.block(UniformLu<S, B>::at(pattern_, r.node + c - r.begin, r.node + o - r.begin));
+    };
+    for (int c = r.begin; c <= r.N; ++c) {
+      auto& own = at(c, c);
+      if (c == 0 || !r.d.held) {
+        own.template bottomRightCorner<3, 3>().setIdentity();
+        continue;
+      }
+      const std::size_t j = std::size_t(c - 1);
+      const Mat3<S> R = r.s.R[j].template cast<S>(), EG = cross_matrix<double>(r.s.G[j]).template cast<S>();
+      const Mat3<S> a = (shift * r.d.inverse_ds[j]) * R.transpose();
+      own.template block<3, 3>(6, 0) += shift * EG;
+      own.template block<3, 3>(0, 6) = S(-r.d.ds[j]) * EG;
+      if (r.x_at[std::size_t(c)] >= 0) own.template block<3, 3>(6, 3) += a, own.template block<3, 3>(3, 6) = R;
+      const bool before = c > r.begin && r.x_at[std::size_t(c - 1)] >= 0;
+      if (before) at(c, c - 1).template block<3, 3>(6, 3) -= a, at(c - 1, c).template block<3, 3>(3, 6) = -R;
+      if (r.d.held == 3) continue;
+      own.row(8).setZero(), own.col(8).setZero(), own(8, 8) = S(1);
+      if (before) at(c, c - 1).row(8).setZero(), at(c - 1, c).col(8).setZero();
+    }
   }
 
   // c = Tc nu + c_b and w = Tw nu + w_b for the unknown nu (Omega, or 2 conj(p) p'/|p|²) of segment j.
-  template <class S> GYROD_INLINE void maps(const Rod& r, int j, S shift, Local<S>& Tc, Local<S>& Tw) const {
+  template <class S> GYROD_INLINE void maps(const Rod& r, int j, S shift, S scale, Local<S>& Tc, Local<S>& Tw) const {
     const Vec4<double>& w = r.w[std::size_t(j)];
     const S inverse = S(1) / shift;
     if constexpr (Absolute) {
@@ -497,7 +644,6 @@ private:
       Tw = (S(-0.5) * inverse) * quaternion_matrix_right<double>(w).template cast<S>();
       Tw.diagonal().array() += S(1);
     } else {
-      const S scale = S(1) / (shift * shift + S(0.25 * w.squaredNorm()));
       const S h0 = S(0.5) * scale * w[1], h1 = S(0.5) * scale * w[2], h2 = S(0.5) * scale * w[3], d = shift * scale;
       Tc(0, 0) = -h0, Tc(0, 1) = -h1, Tc(0, 2) = -h2; // (0, nu)(shift + Omega/2) scale
       Tc(1, 0) = d, Tc(1, 1) = h2, Tc(1, 2) = -h1;
@@ -517,7 +663,11 @@ private:
     for (auto& part : rods_) {
       Rod& r = *part;
       for (int o = r.begin; o <= r.N; ++o) { // column by column: the maps belong to columns
-        if (o) maps<S>(r, o - 1, shift, Tc, Tw);
+        if (o) {
+          const S scale = S(1) / (shift * shift + S(0.25 * r.w[std::size_t(o - 1)].squaredNorm()));
+          work<S>().scale[std::size_t(r.node + o - r.begin)] = scale;
+          maps<S>(r, o - 1, shift, scale, Tc, Tw);
+        }
         const std::size_t i = std::size_t(o);
         for (int c = std::max(r.begin, r.k.first(o)); c <= r.k.last(o); ++c) {
           auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + c - r.begin, r.node + o - r.begin));
@@ -530,14 +680,15 @@ private:
               a.template leftCols<3>() =
                   -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
           }
-          a.template rightCols<3>() = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
+          a.template middleCols<3>(turn) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
           if (r.d.blended && std::abs(c - o) == 1 && r.x_at[std::size_t(c)] >= 0 && r.x_at[i] >= 0)
-            a.template bottomRightCorner<3, 3>().diagonal().array() += shift * r.d.off[std::size_t(std::min(c, o))];
+            a.template block<3, 3>(turn, turn).diagonal().array() += shift * r.d.off[std::size_t(std::min(c, o))];
         }
         auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + o - r.begin, r.node + o - r.begin));
         for (int k = 0; k < turn; ++k) a(k, k) += o ? shift * weight(r, o - 1, k) : S(1);
-        a.template bottomRightCorner<3, 3>().diagonal().array() += r.x_at[i] >= 0 ? shift * r.d.mass[i] : S(1);
+        a.template block<3, 3>(turn, turn).diagonal().array() += r.x_at[i] >= 0 ? shift * r.d.mass[i] : S(1);
       }
+      if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
     }
     return lu.factor();
   }
@@ -553,97 +704,111 @@ private:
       else
         return complex_shift_;
     }();
-    auto& [known, rates, x] = work<S>();
-    for (auto& r : rods_) right_side<S>(*r, shift, b + r->at, known.data(), rates.data(), x.data() + r->node);
-    lu.solve(x.data());
-    for (auto& r : rods_) recover<S>(*r, shift, b + r->at, x.data() + r->node);
+    Work<S>& k = work<S>();
+    for (auto& r : rods_) right_side<S>(*r, shift, b + r->at, k);
+    lu.solve(k.x.data());
+    for (auto& r : rods_) recover<S>(*r, shift, b + r->at, k);
   }
 
   template <class S> using Increment = Eigen::Matrix<S, 7, 1>;
+  // For every cell: increments and rates that follow from b_q alone, the unknowns, and 1/(shift² + |Omega|²/4).
   template <class S> struct Work {
     std::vector<Increment<S>> known, rates;
     std::vector<Eigen::Matrix<S, B, 1>> x;
+    std::vector<S> scale;
+    void resize(std::size_t n) { known.resize(n), rates.resize(n), x.resize(n), scale.resize(n); }
   };
 
-  // Increments that follow from b_q alone: c_b and w_b of segment j.
-  template <class S> void known_part(const Rod& r, int j, S shift, const S* bp, Vec4<S>& c, Vec4<S>& w) const {
-    const std::size_t i = std::size_t(j);
-    const Vec4<S> beta =
-        S(2.0 / r.norm[i]) * multiply<S>(conjugate<double>(r.p[i]).template cast<S>(), Part<4>::of(bp));
-    if constexpr (Absolute) {
-      c = beta / shift;
-      w = S(-0.5) * multiply<S>(c, r.w[i].template cast<S>());
-    } else {
-      Vec4<S> back = (0.5 * r.w[i]).template cast<S>();
-      back[0] += shift;
-      c = multiply<S>(beta, back) / (shift * shift + S(0.25 * r.w[i].squaredNorm()));
-      w.setZero();
-    }
+  // p c/2 with c = beta (shift + Omega/2) scale solves (shift - D) dp = p beta/2, where D dp = dp Omega/2.
+  template <class S>
+  GYROD_INLINE static Vec4<S> resolved(const Vec4<S>& beta, const Vec4<double>& w, S shift, S scale) {
+    const Vec4<S> back(shift, S(0.5 * w[1]), S(0.5 * w[2]), S(0.5 * w[3]));
+    return scale * multiply<S>(beta, back);
+  }
+  template <class S> static Vec4<S> local(const Rod& r, std::size_t j, const S* b) {
+    return S(2.0 / r.norm[j]) * multiply<S>(conjugate<double>(r.p[j]).template cast<S>(), Part<4>::of(b));
   }
 
-  template <class S>
-  void right_side(const Rod& r, S shift, const S* b, Increment<S>* known, Increment<S>* rates,
-                  Eigen::Matrix<S, B, 1>* x) const {
+  template <class S> void right_side(const Rod& r, S shift, const S* b, Work<S>& k) const {
+    const S inverse = S(1) / shift;
+    const std::size_t node = std::size_t(r.node - r.begin);
     for (int c = r.begin; c <= r.N; ++c) {
-      const std::size_t i = std::size_t(c);
-      Increment<S>&k = known[c], &w = rates[c];
-      k.setZero(), w.setZero();
-      Eigen::Matrix<S, B, 1>& f = x[c - r.begin];
-      f.setZero();
+      const std::size_t i = std::size_t(c), cell = node + i;
+      Increment<S>& q = k.known[cell];
+      Eigen::Matrix<S, B, 1>& f = k.x[cell];
       if (r.x_at[i] >= 0) {
-        k.template tail<3>() = Part<3>::of(b + r.x_at[i]) / shift;
-        f.template tail<3>() = r.d.mass[i] * Part<3>::of(b + r.v_at[i]);
+        q.template tail<3>() = inverse * Part<3>::of(b + r.x_at[i]);
+        f.template segment<3>(turn) = r.d.mass[i] * Part<3>::of(b + r.v_at[i]);
         if (r.d.blended)
           for (int o : {c - 1, c + 1})
             if (o >= r.begin && o <= r.N && r.x_at[std::size_t(o)] >= 0)
-              f.template tail<3>() += r.d.off[std::size_t(std::min(c, o))] * Part<3>::of(b + r.v_at[std::size_t(o)]);
+              f.template segment<3>(turn) +=
+                  r.d.off[std::size_t(std::min(c, o))] * Part<3>::of(b + r.v_at[std::size_t(o)]);
+      } else {
+        q.template tail<3>().setZero(), f.template segment<3>(turn).setZero();
       }
-      if (c == 0) continue;
-      Vec4<S> turned, rate;
-      known_part<S>(r, c - 1, shift, b + r.p_at[i], turned, rate);
-      k.template head<4>() = turned, w.template head<4>() = rate;
+      if constexpr (Constrained) f.template tail<3>().setZero();
+      if (c == 0) {
+        q.template head<4>().setZero(), f.template head<turn>().setZero();
+        continue;
+      }
+      if constexpr (Constrained)
+        if (r.d.held) { // E'' of b_v as an acceleration
+          const Vec3<S> none = Vec3<S>::Zero();
+          const auto given = [&](std::size_t n) { return r.x_at[n] >= 0 ? Vec3<S>(Part<3>::of(b + r.v_at[n])) : none; };
+          const Vec3<S> across = given(i) - given(i - 1), spin_rate = Part<3>::of(b + r.w_at[i]);
+          f.template tail<3>() =
+              r.d.inverse_ds[i - 1] * (r.s.R[i - 1].transpose().template cast<S>() * across) +
+              cross_matrix<double>(r.s.G[i - 1]).template cast<S>() * spin_rate; // Eigen's cross conjugates
+          if (r.d.held == 2) f[8] = S(0);
+        }
+      const Vec4<S> beta = local(r, i - 1, b + r.p_at[i]);
       if constexpr (Absolute) {
-        const Vec4<S> bv = S(2.0 / r.norm[i - 1]) *
-                           multiply<S>(conjugate<double>(r.p[i - 1]).template cast<S>(), Part<4>::of(b + r.w_at[i]));
+        const Vec4<S> turned = inverse * beta, bv = local(r, i - 1, b + r.w_at[i]);
+        q.template head<4>() = turned;
+        k.rates[cell].template head<4>() = S(-0.5) * multiply<S>(turned, r.w[i - 1].template cast<S>());
         for (int n = 0; n < 4; ++n) f[n] = weight(r, c - 1, n) * bv[n];
       } else {
+        q.template head<4>() = resolved<S>(beta, r.w[i - 1], shift, k.scale[cell]);
         for (int n = 0; n < 3; ++n) f[n] = weight(r, c - 1, n) * b[r.w_at[i] + n];
       }
     }
-    for (int c = r.begin; c <= r.N; ++c)
+    for (int c = r.begin; c <= r.N; ++c) {
+      Eigen::Matrix<S, B, 1>& f = k.x[node + std::size_t(c)];
       for (int o = std::max(r.begin, r.k.first(c)); o <= r.k.last(c); ++o) {
-        x[c - r.begin].noalias() += r.k.q(c, o).template cast<S>() * known[o];
+        const std::size_t other = node + std::size_t(o);
+        f.noalias() += r.k.q(c, o).template cast<S>() * k.known[other];
         if constexpr (Absolute)
-          x[c - r.begin].noalias() +=
-              r.k.v(c, o).template leftCols<4>().template cast<S>() * rates[o].template head<4>();
+          if (o)
+            f.noalias() += r.k.v(c, o).template leftCols<4>().template cast<S>() * k.rates[other].template head<4>();
       }
+    }
   }
 
-  template <class S> void recover(const Rod& r, S shift, S* b, const Eigen::Matrix<S, B, 1>* x) const {
-    Local<S> Tc, Tw;
+  template <class S> void recover(const Rod& r, S shift, S* b, const Work<S>& k) const {
+    const S inverse = S(1) / shift;
+    const std::size_t node = std::size_t(r.node - r.begin);
     for (int c = r.begin; c <= r.N; ++c) {
-      const std::size_t i = std::size_t(c);
-      const Eigen::Matrix<S, B, 1>& d = x[c - r.begin];
+      const std::size_t i = std::size_t(c), cell = node + i;
+      const Eigen::Matrix<S, B, 1>& d = k.x[cell];
       if (r.x_at[i] >= 0)
-        for (int k = 0; k < 3; ++k) {
-          b[r.v_at[i] + k] = d[turn + k];
-          b[r.x_at[i] + k] = (b[r.x_at[i] + k] + d[turn + k]) / shift;
+        for (int n = 0; n < 3; ++n) {
+          b[r.v_at[i] + n] = d[turn + n];
+          b[r.x_at[i] + n] = inverse * (b[r.x_at[i] + n] + d[turn + n]);
         }
       if (c == 0) continue;
       const Vec4<S> p = r.p[i - 1].template cast<S>();
       if constexpr (Absolute) {
         const Vec4<S> rate = S(0.5) * multiply<S>(p, Vec4<S>(d[0], d[1], d[2], d[3]));
-        for (int k = 0; k < 4; ++k) {
-          b[r.w_at[i] + k] = rate[k];
-          b[r.p_at[i] + k] = (b[r.p_at[i] + k] + rate[k]) / shift;
+        for (int n = 0; n < 4; ++n) {
+          b[r.w_at[i] + n] = rate[n];
+          b[r.p_at[i] + n] = inverse * (b[r.p_at[i] + n] + rate[n]);
         }
       } else {
-        Vec4<S> turned, rate;
-        known_part<S>(r, c - 1, shift, b + r.p_at[i], turned, rate);
-        maps<S>(r, c - 1, shift, Tc, Tw);
-        turned += Tc * d.template head<3>();
+        const Vec4<S> turned = k.known[cell].template head<4>() +
+                               resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[i - 1], shift, k.scale[cell]);
         Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
-        Part<3>::put(b + r.w_at[i], d.template head<3>());
+        for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] = d[n];
       }
     }
   }
@@ -685,7 +850,7 @@ private:
         for (auto& x : f) x.setZero();
         for (int c = std::max(r.begin, r.k.first(o)); c <= r.k.last(o); ++c) {
           const Eigen::Matrix<double, B, 1> d = r.k.q(c, o) * q + r.k.v(c, o) * v;
-          f[std::size_t(c)] = d.template tail<3>();
+          f[std::size_t(c)] = d.template segment<3>(turn);
           if (c == 0) continue;
           const std::size_t m = std::size_t(c);
           Vec4<double> a = Vec4<double>::Zero();
@@ -731,11 +896,7 @@ private:
     if (real_) return;
     real_ = std::make_unique<UniformLu<double, B>>(pattern_);
     complex_ = std::make_unique<UniformLu<Complex, B>>(pattern_);
-    std::size_t cells = 0;
-    for (const auto& r : rods_) cells = std::max(cells, std::size_t(r->N) + 1);
-    const std::size_t nodes = std::size_t(pattern_.nodes());
-    real_work_.known.resize(cells), real_work_.rates.resize(cells), real_work_.x.resize(nodes);
-    complex_work_.known.resize(cells), complex_work_.rates.resize(cells), complex_work_.x.resize(nodes);
+    real_work_.resize(std::size_t(pattern_.nodes())), complex_work_.resize(std::size_t(pattern_.nodes()));
   }
 
   FormulationOptions options_;

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
-from gyrod.equations.rods import compile_rod, fundamental, initial_state
+from gyrod.equations.rods import HELD, compile_rod, fundamental, initial_state, stiffest
 from gyrod.model import Bushing, CForce, Force, ForceLaw, SpringDamper, System, Torque, UserForce
 from gyrod.model.forces import BodyState
 
@@ -101,6 +101,11 @@ class Compiled:
         rates += [float(np.linalg.norm(b.velocity)) / L for b in s.bodies]
         return 1.0 / (max(rates) or 1.0)
 
+    def rod_spectrum(self) -> tuple[float, float]:
+        """About the largest frequency and damping rate of the rods, 1/s."""
+        found = [stiffest(table) for table in self.rods]
+        return max((f for f, _ in found), default=0.0), max((d for _, d in found), default=0.0)
+
     def motions(self, y: Array, *, project: bool = False) -> tuple[Array, Array, Array, Array]:
         """Position (k, b, 3), matrix (k, b, 3, 3), velocity (k, b, 3), Omega (k, b, 3) in the user's axes."""
         if not self.system.bodies:
@@ -129,6 +134,12 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
             f"formulation = {formulation!r} does not serve rods ({', '.join(map(repr, system.rod_names))}); "
             f"use one of {', '.join(map(repr, ROD_FORMULATIONS))}."
         )
+    for rod in system.rods:
+        if rod.strain in HELD and (formulation.startswith("absolute") or rod.mass != "lumped"):
+            raise ValueError(
+                f"rod {rod.name!r} with strain = {rod.strain!r} needs formulation = 'nullspace-quaternion' and "
+                f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
+            )
     index = {name: i for i, name in enumerate(system.names)}
     bodies, axes, y0, kinds = [], [], [], []
     for body in system.bodies:

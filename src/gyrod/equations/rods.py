@@ -19,7 +19,9 @@ from gyrod.model.ends import End
 Array = NDArray[np.float64]
 
 #: Share of the consistent in the blended mass; docs/rods.md says why.
-BLEND = 0.5
+BLEND = 2.0 / 3.0
+#: Strains that Kirchhoff rods hold at rest: both shears, and the extension.
+HELD = {"kirchhoff": 2, "inextensible": 3}
 #: Step of the numerical time derivatives of moving ends, s.
 STEP = 2e-4
 
@@ -73,6 +75,18 @@ def fundamental(rod: Rod) -> float:
     return float(3.516 * np.sqrt(min(C[3, 3], C[4, 4]) / m) / rod.length**2)
 
 
+def stiffest(table: dict[str, Any]) -> tuple[float, float]:
+    """About the largest frequency and the largest damping rate of a rod, 1/s, from the entries of its matrices."""
+    ds, m, J = table["ds"], table["mass"].min(), table["J"]
+    CG, CK = (np.abs(table[key]).max(axis=2) for key in ("CG", "CK"))
+    move, turn = 4.0 / (m * ds[:, None]), ds[:, None] / J
+    bend = 4.0 / (ds[:, None] * J)
+    squares = [(CG * move).max(), (CG[:, :2].max(axis=1)[:, None] * turn[:, :2]).max(), (CK[1:] * bend).max()]
+    rates = [(2.0 * table["cG"] * move).max(), (2.0 * table["cG"][:, :2].max(axis=1)[:, None] * turn[:, :2]).max()]
+    rates.append((2.0 * table["cK"][1:] * bend).max())
+    return float(np.sqrt(max(squares))), float(max(rates))
+
+
 # --- grid ------------------------------------------------------------------------------------------------------------
 
 
@@ -87,10 +101,12 @@ def _grid(rod: Rod, system: System) -> dict[str, Any]:
     C_segments, C_vertices = rod.stiffness_at(rod.midpoints), rod.stiffness_at(rod.fractions)
     CG, CX = np.array(C_segments[:, :3, :3]), np.array(C_segments[:, :3, 3:])
     CK = np.array(C_vertices[:, 3:, 3:])
+    c = rod.damping_at(rod.midpoints)[:, :3], rod.damping_at(rod.fractions)[:, 3:]
+    free = HELD.get(rod.strain, 0)
+    CG[:, :free, :] = CG[:, :, :free] = CX[:, :free, :] = c[0][:, :free] = 0.0  # held strains have no stiffness
     for end, held in zip((0, -1), holds, strict=True):
         if not held:  # no moment there: the curvature of the last half cell follows from its strain
             CG[end] -= 0.5 * CX[end] @ np.linalg.solve(CK[end], CX[end].T)
-    c = rod.damping_at(rod.midpoints)[:, :3], rod.damping_at(rod.fractions)[:, 3:]
     inertia = rod.inertia_at(rod.midpoints)
     m = inertia[:, 0] * ds
     J = inertia[:, 1:] * ds[:, None]

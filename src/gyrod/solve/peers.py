@@ -155,8 +155,8 @@ def _ida(
         raise ValueError(f"method = 'bdf-dae' keeps multipliers, which {compiled.formulation!r} has not; use 'bdf'.")
     IDA = _sundae("ida", method).IDA
     n, core = compiled.size, compiled.core
-    lambdas = core.multipliers(np.zeros(1), compiled.y0[None]).size
     rows = _rotation_rows(compiled)
+    lambdas = len(_multipliers(compiled, 0.0, compiled.y0))
     each = lambdas // len(rows)
 
     watch = _Clock(method)
@@ -165,7 +165,7 @@ def _ida(
         watch(t)
         y = np.ascontiguousarray(u[:n])
         res[:n] = up[:n] - core.rhs(t, y)
-        defect = u[n:] - core.multipliers(np.array([t]), y[None]).ravel()
+        defect = u[n:] - _multipliers(compiled, t, y)
         for b, (q, v, mass) in enumerate(rows):
             M, G = mass(y[q])
             mine = slice(each * b, each * (b + 1))
@@ -173,7 +173,7 @@ def _ida(
             res[v] = M @ acceleration + G.T @ defect[mine]
             res[n:][mine] = G @ acceleration
 
-    start = np.concatenate([compiled.y0, core.multipliers(np.zeros(1), compiled.y0[None]).ravel()])
+    start = np.concatenate([compiled.y0, _multipliers(compiled, 0.0, compiled.y0)])
     slope = np.concatenate([core.rhs(0.0, compiled.y0), np.zeros(lambdas)])
     tolerances = np.concatenate([atol, np.full(lambdas, 1e3)])  # the multipliers do not steer the steps
     indices = list(range(n, n + lambdas))
@@ -182,8 +182,16 @@ def _ida(
     return _sundae_motion(compiled, method, s, s.y[:, :n], output, started)
 
 
+def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
+    """Those of the bodies, then those of the segments of the rods."""
+    when = np.array([t])
+    parts = [compiled.core.multipliers(when, y[None]).ravel()] if compiled.system.bodies else []
+    parts += [compiled.rod_states(i, when, y)["multipliers"].ravel() for i in range(len(compiled.rods))]
+    return np.concatenate(parts)
+
+
 def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
-    """For each body: where q and v of its rotation are, and (M, G) as a function of q."""
+    """For each body and segment: where q and v of its rotation are, and (M, G) as a function of q."""
     nq, nv = FORMULATIONS[compiled.formulation]
     rows = []
     for i, body in enumerate(compiled.system.bodies):
@@ -191,13 +199,15 @@ def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
         pinned = body.name in compiled.system.fixed_points
         q = begin if pinned else begin + 3
         v = q + nq if pinned else q + nq + 3
-        rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled, i)))
+        rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, compiled.moments[i])))
+    for (p_at, w_at, *_), table in zip(compiled.core.layout(), compiled.rods, strict=True):
+        for q, v, moments in zip(p_at, w_at, table["J"], strict=True):
+            rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, moments)))
     return rows
 
 
-def _mass(compiled: Compiled, i: int) -> Any:
-    moments = compiled.moments[i]
-    if compiled.formulation == "absolute-quaternion":
+def _mass(formulation: str, moments: Array) -> Any:
+    if formulation == "absolute-quaternion":
 
         def quaternion(p: Array) -> tuple[Array, Array]:
             Q = rotations.quaternion_matrix(p)

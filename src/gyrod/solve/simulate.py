@@ -105,7 +105,7 @@ def simulate(
     wanted = output_times(output, 0.0, t_end)
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
     try:
-        method = _method(method, compiled, rtol)
+        method = _method(method, compiled, rtol, t_end)
         if method.startswith(("bdf", "scipy:")):
             from gyrod.solve import peers
 
@@ -245,7 +245,7 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
     return g, bool(event.terminal), int(event.direction)
 
 
-def _method(method: str, compiled: Compiled, rtol: float) -> str:
+def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
     """The method asked for, or one chosen by the eigenvalues of the Jacobian at the start against the time scale."""
     if isinstance(method, str) and method.startswith("scipy:"):
         _check.choice("method", method, [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")])
@@ -253,6 +253,10 @@ def _method(method: str, compiled: Compiled, rtol: float) -> str:
     _check.choice("method", method, ("auto", *METHODS, "bdf", "bdf-dae"))
     if method != "auto":
         return method
+    if compiled.rods:
+        # Measured: an implicit method wins unless the fast waves of the rod are to be resolved anyway.
+        resolved = rtol <= 1e-7 and max(compiled.rod_spectrum()) * t_end <= 1e5
+        return "dop853" if resolved else "radau5" if rtol < 1e-3 else "rodas"
     explicit, stiff = ("dop853", "radau5") if rtol < 1e-4 else ("dopri5", "rodas")
     if not compiled.system.forces:
         return explicit  # nothing but gravity and spin
