@@ -32,6 +32,7 @@ format: $(VENV)/developed
 bench: $(VENV)/developed
 	$(BIN)/python benchmarks/attitude.py
 	$(BIN)/python benchmarks/rigid.py
+	$(BIN)/python benchmarks/rods.py
 
 docs: $(VENV)/developed
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

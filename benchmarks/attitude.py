@@ -7,11 +7,10 @@ Problem: eq. (28) of Zupan and Saje on [0, 100], 1e5 samples. Peers are measured
 from __future__ import annotations
 
 import resource
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from timing import best  # type: ignore[import-not-found]
 
 import gyrod as gd
 from gyrod import _core
@@ -20,15 +19,6 @@ PROBLEM = gd.problems.get("zupan-saje-2-spatial")
 T = np.linspace(0.0, PROBLEM.t_end, 100_001)
 RATES = PROBLEM.rates(T)
 TRUTH = PROBLEM.quaternion(T)
-
-
-def measure(run: Callable[[], Any], repeat: int = 5) -> tuple[float, Any]:
-    best, result = np.inf, None
-    for _ in range(repeat):
-        begin = time.process_time()
-        result = run()
-        best = min(best, time.process_time() - begin)
-    return best, result
 
 
 def row(name: str, seconds: float, quaternions: Any) -> None:
@@ -42,12 +32,12 @@ def gyrod_rows() -> None:
     t = T + jitter
     rates, truth = PROBLEM.rates(t), PROBLEM.quaternion(t)
     for method in ("magnus6", "magnus4", "midpoint-quaternion", "midpoint-matrix"):
-        seconds, R = measure(lambda m=method: gd.attitude(T, RATES, method=m, initial=TRUTH[0]), 20)  # type: ignore[misc]
+        seconds, R = best(lambda m=method: gd.attitude(T, RATES, method=m, initial=TRUTH[0]), 20)
         row(f"gyrod {method}", seconds, R.quaternions)
-    seconds, R = measure(lambda: gd.attitude(t, rates, initial=TRUTH[0]), 10)
+    seconds, R = best(lambda: gd.attitude(t, rates, initial=TRUTH[0]), 10)
     error = float(np.max(gd.rotations.distance(R.quaternions, truth)))
     print(f"{'gyrod magnus6, times not uniform':44}{1e3 * seconds:12.2f} ms{error:12.1e} rad")
-    seconds, R = measure(lambda: gd.attitude((0.0, 100.0), PROBLEM.rates, initial=TRUTH[0]), 3)
+    seconds, R = best(lambda: gd.attitude((0.0, 100.0), PROBLEM.rates, initial=TRUTH[0]), 3)
     error = float(np.max(gd.rotations.distance(R.quaternions, PROBLEM.quaternion(R.t))))
     print(f"{'gyrod magnus6, function, atol 1e-10':44}{1e3 * seconds:12.2f} ms{error:12.1e} rad")
 
@@ -65,7 +55,7 @@ def scipy_row() -> None:
             out.append(R.as_quat())
         return np.roll(np.array(out), 1, axis=1)
 
-    seconds, q = measure(run, 1)
+    seconds, q = best(run, 1)
     row("SciPy Rotation, mean rate in a loop", seconds, q)
 
 
@@ -81,7 +71,7 @@ def numpy_quaternion_rows() -> None:
         def run(tolerance: float = tolerance) -> Any:
             return quaternion.integrate_angular_velocity((T, space), 0.0, PROBLEM.t_end, R0=R0, tolerance=tolerance)
 
-        seconds, (t, R) = measure(run, 1)
+        seconds, (t, R) = best(run, 1)
         error = float(np.max(gd.rotations.distance(quaternion.as_float_array(R), PROBLEM.quaternion(np.asarray(t)))))
         print(f"{f'numpy-quaternion, tolerance {tolerance:g}':44}{1e3 * seconds:12.2f} ms{error:12.1e} rad")
 
@@ -92,7 +82,7 @@ def ahrs_row() -> None:
     except ImportError:
         print(f"{'ahrs':44}{'not installed':>15}")
         return
-    seconds, filtered = measure(lambda: AngularRate(gyr=RATES, q0=TRUTH[0], Dt=T[1] - T[0]), 1)
+    seconds, filtered = best(lambda: AngularRate(gyr=RATES, q0=TRUTH[0], Dt=T[1] - T[0]), 1)
     row("ahrs AngularRate", seconds, filtered.Q)
 
 
@@ -102,7 +92,7 @@ def scaling() -> None:
         t = np.linspace(0.0, 1e-3 * n, n + 1)
         rates = gd.problems.coning().rates(t)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        seconds, R = measure(lambda t=t, rates=rates: gd.attitude(t, rates), 3)  # type: ignore[misc]
+        seconds, R = best(lambda t=t, rates=rates: gd.attitude(t, rates), 3)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / R.quaternions.nbytes
         print(f"n = {n:9d}  {1e9 * seconds / n:8.1f} ns a sample, peak memory grew by {grown:.2f} outputs")
 

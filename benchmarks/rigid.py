@@ -5,23 +5,13 @@ CPU time, best of several runs; ratios within one run.
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
-import numpy as np
+from timing import best  # type: ignore[import-not-found]
 
 import gyrod as gd
 from gyrod import _core
 from gyrod.equations import compile_system
-
-
-def best(run, repeat: int = 7):  # type: ignore[no-untyped-def]
-    seconds, result = np.inf, None
-    for _ in range(repeat):
-        begin = time.process_time()
-        result = run()
-        seconds = min(seconds, time.process_time() - begin)
-    return seconds, result
 
 
 def free_bodies(n: int) -> gd.System:

@@ -52,9 +52,8 @@ def main(folder: str = "demo") -> None:
     outcomes = run()
     print("mass      segments  error of the end   steps   CPU")
     for (mass, segments), (error, motion) in outcomes.items():
-        print(
-            f"{mass:9} {segments:8d}  {1e3 * error:13.2f} mm  {motion.stats.steps:6d}  {1e3 * motion.stats.seconds:4.0f} ms"
-        )
+        cost = f"{motion.stats.steps:6d}  {1e3 * motion.stats.seconds:4.0f} ms"
+        print(f"{mass:9} {segments:8d}  {1e3 * error:13.2f} mm  {cost}")
     positions = outcomes["blended", 20][1]["hose"].positions
     fig, ax = plt.subplots(figsize=(7.0, 4.3), layout="constrained")
     colours = plt.colormaps["viridis"](np.linspace(0.0, 0.95, len(TIMES)))

@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-def test_steps_do_not_allocate(tmp_path):
+@pytest.mark.parametrize("kind", ["bodies", pytest.param("rods", marks=pytest.mark.slow)])
+def test_steps_do_not_allocate(tmp_path, kind):
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
     eigen = [p / "cmeel.prefix" / "include" / "eigen3" for p in map(Path, sys.path)]
     eigen = [p for p in [*eigen, Path("/usr/include/eigen3")] if (p / "Eigen").is_dir()]
@@ -21,8 +22,9 @@ def test_steps_do_not_allocate(tmp_path):
         pytest.skip("needs a C++ compiler and Eigen")
     program = tmp_path / "allocations"
     source = ROOT / "tests" / "cpp" / "allocations.cpp"
-    command = [compiler, "-std=c++20", "-O1", f"-I{ROOT / 'cpp'}", f"-I{eigen[0]}", str(source), "-o", str(program)]
-    subprocess.run(command, check=True)
+    options = ["-O0", "-DRODS"] if kind == "rods" else ["-O1"]
+    include = [f"-I{ROOT / 'cpp'}", f"-I{eigen[0]}"]
+    subprocess.run([compiler, "-std=c++20", *options, *include, str(source), "-o", str(program)], check=True)
     rows = [
         line.split()
         for line in subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()

@@ -33,6 +33,7 @@ def _options(
 @app.command("reproduce")
 def _reproduce(
     paper: Annotated[str | None, typer.Argument(help="Name of the paper, see --list.")] = None,
+    parts: Annotated[list[str] | None, typer.Argument(help="Parts of it, see --list; some run only by name.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the figures (PNG).")] = None,
     json: Annotated[str | None, typer.Option(help="File for the rows as JSON; - for standard output.")] = None,
@@ -41,6 +42,8 @@ def _reproduce(
     if list_:
         for name in reproduce.PAPERS:
             print(f"{name}  {reproduce.title(name)}")
+            if reproduce.parts(name):
+                print(f"    parts: {' '.join(reproduce.parts(name))}")
         return
     if paper is None:
         raise ValueError(f"paper is missing; it can be {', '.join(reproduce.PAPERS)} (or ask for --list).")
@@ -48,7 +51,7 @@ def _reproduce(
     report = reproduce.Report(out=out)
     with Console(stderr=True).status(f"Reproducing {paper}") as status:
         report.progress = lambda text: status.update(f"{paper}: {text}")
-        reproduce.reproduce(paper, report)
+        reproduce.reproduce(paper, report, parts or ())
     if json is not None:
         report.save_json(json)
     if json != "-":

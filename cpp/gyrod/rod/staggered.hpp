@@ -39,9 +39,9 @@ public:
   int cells() const { return cells_; }
   int first(int r) const { return std::max(0, r - reach_); }
   int last(int r) const { return std::min(cells_ - 1, r + reach_); }
-  void clear() {
-    for (auto& b : q_) b.setZero();
-    for (auto& b : v_) b.setZero();
+  void clear_row(int r) {
+    const std::size_t from = std::size_t(r * (2 * reach_ + 1)), to = from + std::size_t(2 * reach_ + 1);
+    for (std::size_t k = from; k < to; ++k) q_[k].setZero(), v_[k].setZero();
   }
 
 private:
@@ -309,15 +309,26 @@ private:
   // Derivatives of gW with respect to W and W'.
   void gradient_derivative(const RodState<double>& s, int n, M4& gq, M4& gv) const;
   // Derivatives of the moments before and behind a quotient W with gradient g, given those of g.
-  static M34 before_derivative(const Vec4<double>& g, const Vec4<double>& W, const M4& dg) {
-    return 0.5 * (rows(quaternion_matrix_right<double>(conjugate<double>(W))) * dg +
-                  conjugate_columns(rows(quaternion_matrix<double>(g))));
+  // As whole 4 x 4 products, of which the lower three rows count: these are the fast ones.
+  static M4 before_derivative(const Vec4<double>& g, const Vec4<double>& W, const M4& dg) {
+    const M4 R = 0.5 * quaternion_matrix_right<double>(conjugate<double>(W));
+    M4 out = conjugate_columns(M4(0.5 * quaternion_matrix<double>(g)));
+    out.noalias() += R * dg;
+    return out;
   }
-  static M34 behind_derivative(const Vec4<double>& g, const Vec4<double>& W, const M4& dg) {
-    return -0.5 * (rows(quaternion_matrix<double>(conjugate<double>(W))) * dg +
-                   conjugate_columns(rows(quaternion_matrix_right<double>(g))));
+  static M4 behind_derivative(const Vec4<double>& g, const Vec4<double>& W, const M4& dg) {
+    const M4 L = -0.5 * quaternion_matrix<double>(conjugate<double>(W));
+    M4 out = conjugate_columns(M4(-0.5 * quaternion_matrix_right<double>(g)));
+    out.noalias() += L * dg;
+    return out;
   }
   static M34 rows(const M4& A) { return A.bottomRows<3>(); }
+  // Adds the rows of a product to the moments of a block.
+  static void add_moments(KBlock& block, const M4& a, const M4& b) {
+    const M4 product = a * b;
+    for (int c = 0; c < 4; ++c)
+      for (int r = 0; r < 3; ++r) block(r, c) += product(r + 1, c);
+  }
   template <class A> static A conjugate_columns(A a) {
     a.template rightCols<3>() *= -1.0;
     return a;

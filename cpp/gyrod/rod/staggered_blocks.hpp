@@ -6,9 +6,12 @@
 namespace gyrod {
 
 inline void StaggeredGrid::blocks(double t, const RodState<double>& s, const EndMotion* ends, Blocks& out) const {
-  out.clear();
-  for (int j = 0; j < N_; ++j) segment_blocks(s, j, out);
-  for (int n = 1; n < N_; ++n) vertex_blocks(s, n, out);
+  out.clear_row(0);
+  for (int j = 0; j < N_; ++j) { // one pass over memory: a row is cleared just before it is filled
+    out.clear_row(j + 1);
+    segment_blocks(s, j, out);
+    if (j > 0) vertex_blocks(s, j, out);
+  }
   for (int e = 0; e < 2; ++e)
     if (d_.ends[e].clamped) clamp_blocks(s, e, ends[e], out);
   if (d_.coupled) coupling_blocks(s, out);
@@ -136,14 +139,15 @@ inline void StaggeredGrid::vertex_blocks(const RodState<double>& s, int n, Block
     const M4 Q = 0.5 * (quaternion_matrix_right<double>(s.w[i(n)]) +
                         quaternion_matrix<double>(conjugate<double>(s.w[i(n - 1)])));
     gq.noalias() += gv * Q;
-    const M34 va = 0.5 * rows(quaternion_matrix_right<double>(conjugate<double>(W))) * gv;
-    const M34 vb = -0.5 * rows(quaternion_matrix<double>(conjugate<double>(W))) * gv;
-    out.v(a, a).topLeftCorner<3, 4>().noalias() += va * Da, out.v(a, b).topLeftCorner<3, 4>().noalias() += va * Db;
-    out.v(b, a).topLeftCorner<3, 4>().noalias() += vb * Da, out.v(b, b).topLeftCorner<3, 4>().noalias() += vb * Db;
+    const M4 Wr = 0.5 * quaternion_matrix_right<double>(conjugate<double>(W));
+    const M4 Wl = -0.5 * quaternion_matrix<double>(conjugate<double>(W));
+    const M4 va = Wr * gv, vb = Wl * gv;
+    add_moments(out.v(a, a), va, Da), add_moments(out.v(a, b), va, Db);
+    add_moments(out.v(b, a), vb, Da), add_moments(out.v(b, b), vb, Db);
   }
-  const M34 qa = before_derivative(g, W, gq), qb = behind_derivative(g, W, gq);
-  out.q(a, a).topLeftCorner<3, 4>().noalias() += qa * Da, out.q(a, b).topLeftCorner<3, 4>().noalias() += qa * Db;
-  out.q(b, a).topLeftCorner<3, 4>().noalias() += qb * Da, out.q(b, b).topLeftCorner<3, 4>().noalias() += qb * Db;
+  const M4 qa = before_derivative(g, W, gq), qb = behind_derivative(g, W, gq);
+  add_moments(out.q(a, a), qa, Da), add_moments(out.q(a, b), qa, Db);
+  add_moments(out.q(b, a), qb, Da), add_moments(out.q(b, b), qb, Db);
 }
 
 // W = V²: dW = (L(V) + R(V)) dV, gV = g conj(V) + conj(V) g.
@@ -168,11 +172,11 @@ inline void StaggeredGrid::clamp_blocks(const RodState<double>& s, int e, const 
     const M4 Q = 0.5 * (quaternion_matrix_right<double>(wb) + quaternion_matrix<double>(conjugate<double>(wa)));
     dg += gv * (square * Q + both(s.Vd[i(e)]));
     const M4 dgv = back * (gv * square);
-    out.v(cell, cell).topLeftCorner<3, 4>() += derivative(dgv, Vec4<double>::Zero()) * D;
+    add_moments(out.v(cell, cell), derivative(dgv, Vec4<double>::Zero()), D);
   }
   const Vec4<double> Vc = conjugate<double>(V), gV = multiply<double>(g, Vc) + multiply<double>(Vc, g);
   const M4 dgV = back * dg + conjugate_columns(both(g));
-  out.q(cell, cell).topLeftCorner<3, 4>() += derivative(dgV, gV) * D;
+  add_moments(out.q(cell, cell), derivative(dgV, gV), D);
 }
 
 // Terms of a coupled section: dF_j = CX dK_n/2 and dM_n = share CX' dE_j over half cells (j, n).

@@ -26,18 +26,77 @@ def plot(motion: Any, what: str = "energy", *, names: Sequence[str] | None = Non
 
 def _energy(figure: Any, motion: Any, _: list[str]) -> None:
     left, right = figure.subplots(1, 2)
-    for label in ("kinetic", "potential", "total"):
-        left.plot(motion.t, getattr(motion.energy, label), label=label)
+    parts = ["kinetic", "potential", "total"]
+    if motion.compiled.rods:
+        parts += ["extension_shear", "bending_torsion"]
+    for label in parts:
+        left.plot(motion.t, getattr(motion.energy, label), lw=1.0, label=label.replace("_", ", "))
     left.set(xlabel="t [s]", ylabel="energy [J]")
-    left.legend()
+    left.legend(fontsize=8)
     total = motion.energy.total
     right.plot(motion.t, total - total[0])
     right.set(xlabel="t [s]", ylabel="total energy - initial [J]")
 
 
+def _of(kind: str, what: str, motion: Any, names: list[str]) -> list[str]:
+    """Those of the names that are bodies or rods."""
+    system = motion.compiled.system
+    chosen = [name for name in names if name in (system.rod_names if kind == "rods" else system.names)]
+    if not chosen:
+        raise ValueError(f"what = {what!r} is for {kind}, and there are none among {', '.join(map(repr, names))}.")
+    return chosen
+
+
+def _shape(figure: Any, motion: Any, names: list[str]) -> None:
+    """The centreline at ten times at most, in the plane of its two widest directions or in space."""
+    from matplotlib import colormaps
+
+    rods = _of("rods", "shape", motion, names)
+    lines = {name: motion[name].positions.reshape(-1, *motion[name].positions.shape[-2:]) for name in rods}
+    times = np.atleast_1d(motion.t)
+    widths = np.ptp(np.concatenate([x.reshape(-1, 3) for x in lines.values()]), axis=0)
+    flat = int(np.argmin(widths))
+    plane = [k for k in range(3) if k != flat]
+    planar = widths[flat] < 1e-6 * widths.max()
+    ax = figure.subplots() if planar else figure.add_subplot(projection="3d")
+    shown = np.unique(np.searchsorted(times, np.linspace(times[0], times[-1], 10)))
+    for k in shown:
+        color = colormaps["viridis"](0.95 * (times[k] - times[0]) / max(float(np.ptp(times)), 1e-300))
+        for name, x in lines.items():
+            points = x[k].T[plane] if planar else x[k].T
+            ax.plot(*points, color=color, lw=1.2, label=f"{times[k]:.3g} s" if name == rods[0] else None)
+    labels = [f"{'xyz'[k]} [m]" for k in (plane if planar else range(3))]
+    ax.set(**dict(zip(("xlabel", "ylabel", "zlabel"), labels, strict=False)), aspect="equal")
+    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.02 if planar else 1.15, 0.5))
+
+
+def _resultants(field: str, unit: str) -> Callable[[Any, Any, list[str]], None]:
+    """Section force or moment of rods at the start, the middle and the end over time, in the axes d1, d2, d3."""
+
+    def draw(figure: Any, motion: Any, names: list[str]) -> None:
+        rods = _of("rods", field, motion, names)
+        axes = figure.subplots(1, 3, sharex=True)
+        largest = max(float(np.abs(getattr(motion[name], field)).max()) for name in rods)
+        for name in rods:
+            values = getattr(motion[name], field)
+            last = values.shape[-2] - 1
+            for place, k in (("start", 0), ("middle", last // 2), ("end", last)):
+                label = place if len(rods) == 1 else f"{name} {place}"
+                for i, ax in enumerate(axes):
+                    ax.plot(motion.t, values[..., k, i], lw=1.0, label=label)
+        for i, ax in enumerate(axes):
+            ax.set(xlabel="t [s]", title=f"{field}, d{i + 1} [{unit}]")
+            if max(map(abs, ax.get_ylim())) < 1e-9 * largest:  # nothing but rounding
+                ax.set_ylim(-largest, largest)
+        axes[0].legend(fontsize=8)
+
+    return draw
+
+
 def _path(figure: Any, motion: Any, names: list[str]) -> None:
+    bodies = _of("bodies", "path", motion, names)
     ax = figure.add_subplot(projection="3d")
-    for name in names:
+    for name in bodies:
         ax.plot(*motion[name].position.T, label=name)
     ax.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
     ax.legend()
@@ -45,8 +104,9 @@ def _path(figure: Any, motion: Any, names: list[str]) -> None:
 
 def _components(field: str, unit: str) -> Callable[[Any, Any, list[str]], None]:
     def draw(figure: Any, motion: Any, names: list[str]) -> None:
+        bodies = _of("bodies", field, motion, names)
         ax = figure.subplots()
-        for name in names:
+        for name in bodies:
             for k, values in enumerate(np.atleast_2d(getattr(motion[name], field)).T):
                 ax.plot(motion.t, values, label=f"{name} {k}")
         ax.set(xlabel="t [s]", ylabel=f"{field} {unit}".strip())
@@ -81,6 +141,9 @@ PLOTS: dict[str, Callable[[Any, Any, list[str]], None]] = {
     "Omega": _components("Omega", "[rad/s]"),
     "omega": _components("omega", "[rad/s]"),
     "euler": _components("euler", "[rad]"),
+    "shape": _shape,
+    "force": _resultants("force", "N"),
+    "moment": _resultants("moment", "N m"),
     "drift": _drift,
     "steps": _steps,
 }

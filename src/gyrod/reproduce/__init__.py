@@ -1,13 +1,13 @@
 """The papers' tables and figures, regenerated, with the paper's value beside ours.
 
 One module for each paper; it fills a `Report`. To add one: a module with ``TITLE`` and ``run(report)``, and its name
-in `PAPERS`.
+in `PAPERS`. A module may have ``PARTS``, functions of a report by the name that a user can ask for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +19,7 @@ from gyrod import _check
 PAPERS = {
     "zupan-saje-2011": "gyrod.reproduce.zupan_saje_2011",
     "lang-2010": "gyrod.reproduce.lang_2010",
+    "lang-linn-arnold-2011": "gyrod.reproduce.lang_linn_arnold_2011",
 }
 
 Value = float | int | str | None
@@ -77,7 +78,21 @@ def title(paper: str) -> str:
     return str(import_module(PAPERS[paper]).TITLE)
 
 
-def reproduce(paper: str, report: Report) -> Report:
-    """Fill ``report`` with everything of the paper."""
-    import_module(PAPERS[_check.choice("paper", paper, PAPERS)]).run(report)
+def parts(paper: str) -> tuple[str, ...]:
+    """Parts of the paper that can be asked for by name; none if it is done as a whole."""
+    return tuple(getattr(import_module(PAPERS[paper]), "PARTS", ()))
+
+
+def reproduce(paper: str, report: Report, wanted: Sequence[str] = ()) -> Report:
+    """Fill ``report`` with the parts of the paper that are ``wanted``, or with what it does by default."""
+    module = import_module(PAPERS[_check.choice("paper", paper, PAPERS)])
+    known = parts(paper)
+    if wanted and not known:
+        raise ValueError(f"{paper} has no parts; leave {', '.join(map(repr, wanted))} out.")
+    for part in wanted:
+        _check.choice("part", part, known)
+    if not wanted:
+        module.run(report)
+    for part in dict.fromkeys(wanted):
+        module.PARTS[part](report)
     return report
