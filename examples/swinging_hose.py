@@ -18,6 +18,7 @@ END = np.array([-0.94010, -0.09910])
 
 
 def hose(segments: int, mass: str) -> gd.System:
+    """A hinged rubber hose of 1 m, horizontal at the start."""
     rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
     rod = gd.Rod(
         "hose",
@@ -44,6 +45,7 @@ def run() -> dict[tuple[str, int], tuple[float, gd.Motion]]:
 
 
 def main(folder: str = "demo") -> None:
+    """Print the table and draw the shapes."""
     import matplotlib
 
     matplotlib.use("Agg")

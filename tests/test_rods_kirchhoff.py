@@ -1,0 +1,151 @@
+"""Rods whose strains are held exactly, and rods with blended mass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gyrod as gd
+from gyrod.equations import compile_system
+
+RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100.0)
+ALONG_Y = gd.Straight((0, 0, 0), (0, 1, 0))
+HELD = {"kirchhoff": 2, "inextensible": 3}
+ENDS = {"free": gd.Free(), "hinged": gd.Hinged(), "clamped": gd.Clamped()}
+
+
+def rod(strain: str, start: str = "hinged", **given) -> gd.System:
+    options = {"segments": 8, "initial": ALONG_Y, "start": ENDS[start]} | given
+    gravity = (0.0, 0.0, -9.81) if start != "free" else (0.0, 0.0, 0.0)
+    return gd.System(
+        rods=[gd.Rod("r", 1.0, section=gd.Circle(radius=5e-3), material=RUBBER, strain=strain, **options)],
+        gravity=gravity,
+    )
+
+
+def disturbed(compiled, size: float, seed: int = 0):
+    """A state near the initial one, projected onto the constraints."""
+    y = compiled.y0 + size * np.random.default_rng(seed).normal(size=compiled.size)
+    return compiled.core.project(compiled.core.project(y))
+
+
+@pytest.mark.parametrize("start", ENDS)
+@pytest.mark.parametrize("strain", HELD)
+@pytest.mark.parametrize("damping", [None, gd.Damping(bending=2e-4, torsion=8e-6, extension=0.1)])
+def test_stages_are_solved_exactly(strain, start, damping):
+    c = compile_system(rod(strain, start, damping=damping))
+    y = disturbed(c, 3e-2)
+    J = c.core.jacobian_dual(0.0, y)
+    b = np.random.default_rng(1).normal(size=c.size)
+    for shift in (20.0, 2000.0):
+        x = c.core.solve_shifted(0.0, y, shift, b)
+        residual = shift * x - J @ x - b
+        assert np.abs(residual).max() < 1e-9 * np.abs(J).max() * np.abs(x).max()
+        np.testing.assert_allclose(x, np.linalg.solve(shift * np.eye(c.size) - J, b), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("start", ENDS)
+@pytest.mark.parametrize("strain", HELD)
+def test_right_hand_side_keeps_the_strains(strain, start):
+    c = compile_system(rod(strain, start))
+    y = disturbed(c, 3e-2)
+    assert c.core.measures(np.zeros(1), y[None])[0, :2].max() < 1e-8
+
+    def held(h: float):
+        f = c.core.rhs(0.0, y)
+        bent = y + h * f
+        return c.rod_states(0, np.zeros(1), bent)["strain"][0, :, : HELD[strain]]
+
+    # On the manifold the strains change at second order in h, and their second derivative along the motion vanishes.
+    first = (held(1e-5) - held(-1e-5)) / 2e-5
+    assert np.abs(first).max() < 1e-6
+
+
+@pytest.mark.parametrize("strain", HELD)
+def test_methods_agree_and_keep_constraints_and_energy(strain):
+    system = rod(strain, segments=6)
+    ends = {}
+    for method, rtol in (("dop853", 1e-10), ("radau5", 1e-8), ("rodas", 1e-7), ("seulex", 1e-7), ("odex", 1e-9)):
+        motion = gd.simulate(system, 0.4, method=method, rtol=rtol)
+        ends[method] = motion["r"].positions[-1, -1]
+        assert motion.drift.position.max() < 1e-12
+        assert motion.drift.velocity.max() < 1e-10
+        assert np.ptp(motion.energy.total) < 1e-6 * motion.energy.kinetic.max()
+    for end in ends.values():
+        np.testing.assert_allclose(end, ends["dop853"], atol=3e-6)
+
+
+@pytest.mark.parametrize("strain", HELD)
+def test_limit_of_a_stiff_cosserat_rod(strain):
+    """Held strains are the limit of stiff ones: the difference falls with the stiffness."""
+    C = compile_system(rod("cosserat")).rods[0]
+    base = np.array([*np.diag(C["CG"][0]), *np.diag(C["CK"][0])])
+    want = gd.simulate(rod(strain), 0.3, method="radau5", rtol=1e-9)["r"].positions[-1, -1]
+    errors = []
+    for factor in (1e2, 1e4):
+        stiff = base.copy()
+        stiff[: HELD[strain]] *= factor
+        got = gd.simulate(rod("cosserat", stiffness=stiff), 0.3, method="radau5", rtol=1e-9)["r"].positions[-1, -1]
+        errors.append(np.linalg.norm(got - want))
+    assert errors[1] < 0.05 * errors[0]
+    assert errors[1] < 1e-5
+
+
+@pytest.mark.parametrize("strain", HELD)
+def test_momentum_of_a_free_rod(strain):
+    system = rod(
+        strain, "free", velocity=lambda s: (0.0, 0.0, 1.0 - 2.0 * s), angular_velocity=lambda s: (-2.0, 0, 3.0)
+    )
+    motion = gd.simulate(system, 0.2, method="dop853", rtol=1e-10)
+    first = 1  # the initial velocities are projected after the first step
+    for quantity in (motion.momentum, motion.angular_momentum):
+        np.testing.assert_allclose(quantity[first:], quantity[first] * np.ones((len(quantity) - 1, 1)), atol=1e-9)
+
+
+def test_indeterminate_axial_force_is_refused():
+    system = rod("inextensible", "hinged", end=gd.Hinged())
+    with pytest.raises(gd.SimulationError, match="rod 'r' is inextensible, straight and held at both ends"):
+        gd.simulate(system, 0.1, method="dop853")
+    # An arc between two points is determined.
+    arc = gd.Arc((0, 0, 0), (0, 1, 0), (0, 0, 1), radius=1.0 / np.pi, angle=np.pi)
+    motion = gd.simulate(rod("inextensible", "hinged", end=gd.Hinged(), initial=arc), 0.1, method="dop853", rtol=1e-8)
+    assert motion.drift.position.max() < 1e-12
+
+
+@pytest.mark.parametrize("options", [{"formulation": "absolute-quaternion"}, {}])
+def test_what_kirchhoff_rods_need(options):
+    system = rod("kirchhoff", mass="lumped" if options else "blended")
+    with pytest.raises(ValueError, match=r"rod 'r' with strain = 'kirchhoff' needs .*'lumped'"):
+        gd.simulate(system, 0.1, **options)
+
+
+def test_blended_mass_cancels_the_dispersion_of_extension():
+    """Frequencies of a free-free bar: order 4 in the number of segments with half of the consistent mass."""
+
+    def error(segments: int, mass: float) -> float:
+        system = gd.System(
+            rods=[gd.Rod("r", 1.0, segments, gd.Circle(radius=5e-3), RUBBER, mass=mass, initial=ALONG_Y)],
+            gravity=(0, 0, 0),
+        )
+        c = compile_system(system)
+        _, _, x_at, v_at = c.core.layout()[0]
+        rows, columns = np.array(v_at) + 1, np.array(x_at) + 1  # y runs along the bar
+        J = c.core.jacobian(0.0, c.y0)
+        omega = np.sqrt(np.sort(-np.linalg.eigvals(J[np.ix_(rows, columns)]).real)[1])
+        exact = np.pi * np.sqrt(RUBBER.young / RUBBER.density)
+        return abs(omega / exact - 1.0)
+
+    lumped = [error(n, 0.0) for n in (8, 16)]
+    half = [error(n, 0.5) for n in (8, 16)]
+    assert np.log2(lumped[0] / lumped[1]) == pytest.approx(2.0, abs=0.05)
+    assert np.log2(half[0] / half[1]) == pytest.approx(4.0, abs=0.1)
+
+
+def test_blended_mass_on_the_pendulum():
+    """It cuts the error of the free end on a coarse grid; values of the converged pendulum (1 s)."""
+    want = np.array([0.0, -0.94010, -0.09910])
+    errors = {}
+    for mass in ("lumped", "blended"):
+        motion = gd.simulate(rod("cosserat", segments=20, mass=mass), 1.0, rtol=1e-4)
+        errors[mass] = np.linalg.norm(motion["r"].positions[-1, -1] - want)
+    assert errors["blended"] < 0.3 * errors["lumped"]
