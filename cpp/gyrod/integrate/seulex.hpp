@@ -118,7 +118,7 @@ private:
         theta_ = 2.0 * reuse_;
         return false;
       }
-      const double middle = middle_error(j) / dense_slack;
+      const double middle = want_dense ? middle_error(j) / dense_slack : 0.0;
       if (j == 1) continue;
       weigh(y_.data(), entry(1));
       for (std::size_t i = 0; i < n_; ++i) g_[i] = entry(1)[i] - entry(2)[i];

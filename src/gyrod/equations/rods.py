@@ -177,52 +177,44 @@ def _end(rod: Rod, e: int, checked: Checked) -> tuple[bool, bool, Array, Any]:
 def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[float], Array]:
     """Motion of an end as a function of time: place, rate, acceleration, frame, material angular velocity."""
     x_moves, p_moves = callable(end.at), callable(end.frame)
-
-    def place(t: float) -> Array:
-        return checked(f"{label}.at", t, lambda: end.position_at(t), (3,))
-
-    def frame(t: float) -> Array:
-        return checked(f"{label}.frame", t, lambda: end.frame_at(t), (4,))
+    last: list[Any] = [None, None]  # a Jacobian and a right-hand side ask for the same time
 
     def move(t: float) -> Array:
+        if last[0] == t:
+            return np.asarray(last[1])
         out = start.copy()
+        centre = max(t, 2.0 * STEP)  # runs begin at t = 0: nobody's function is asked for a time before that
+        first, second = _SLOPES if t == centre else (_slope(t - centre, 1), _slope(t - centre, 2))
+        times = [centre + k * STEP for k in range(-2, 3)]
         if x_moves:
-            out[:3] = place(t)
-            values = _stencil(place, t)
-            given = None if end.velocity is None else checked(f"{label}.velocity", t, lambda: end.velocity_at(t), (3,))
-            out[3:6] = _slope(t, 1) @ values if given is None else given
-            out[6:9] = _slope(t, 2) @ values
+            out[:3] = checked(f"{label}.at", t, lambda: end.position_at(t), (3,))
+            values = np.array([end.at(s) for s in times], dtype=float)
+            given = end.velocity_at(t)
+            out[3:6] = first @ values if given is None else given
+            out[6:9] = second @ values
         if p_moves:
-            p = out[9:13] = frame(t)
+            p = out[9:13] = checked(f"{label}.frame", t, lambda: end.frame_at(t), (4,))
             omega = end.angular_velocity_at(t)
             if omega is None:
-                near = _stencil(frame, t)
+                near = np.array([end.frame_at(s) for s in times])
                 near *= np.where(near @ p < 0.0, -1.0, 1.0)[:, None]
-                out[13:] = 2.0 * rotations.multiply(rotations.conjugate(p), _slope(t, 1) @ near)[1:]
+                out[13:] = 2.0 * rotations.multiply(rotations.conjugate(p), first @ near)[1:]
             else:
                 out[13:] = rotations.rotate(rotations.conjugate(p), omega)
+        last[:] = t, out
         return out
 
     return move
 
 
-def _centre(t: float) -> float:
-    """Runs begin at t = 0: nobody's function is asked for a time before that."""
-    return max(t, 2.0 * STEP)
+def _slope(ahead: float, order: int) -> Array:
+    """Weights of the derivative, `ahead` of the centre, of the quartic through the five points of the stencil."""
+    P = np.polynomial.polynomial
+    powers = np.array([P.polyval(ahead / STEP, P.polyder(row, order)) for row in np.eye(5)])
+    return np.asarray(np.linalg.solve(np.vander(np.arange(-2.0, 3.0), 5, increasing=True).T, powers) / STEP**order)
 
 
-def _stencil(function: Callable[[float], Array], t: float) -> Array:
-    return np.array([function(_centre(t) + k * STEP) for k in range(-2, 3)])
-
-
-def _slope(t: float, order: int) -> Array:
-    """Weights of the derivative at t of the quartic through the five points of the stencil."""
-    k = np.arange(-2.0, 3.0)
-    x = (t - _centre(t)) / STEP
-    powers = np.array(
-        [np.polynomial.polynomial.polyval(x, np.polynomial.polynomial.polyder(row, order)) for row in np.eye(5)]
-    )
-    return np.asarray(np.linalg.solve(np.vander(k, 5, increasing=True).T, powers) / STEP**order)
+_SLOPES = _slope(0.0, 1), _slope(0.0, 2)
 
 
 # --- loads -----------------------------------------------------------------------------------------------------------
