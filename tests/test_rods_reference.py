@@ -134,7 +134,6 @@ def count(material, method, tolerance, t_end=10.0):
         rtol=tolerance,
         atol=tolerance,
         output=[t_end],
-        dense=False,
         **SETTING,
     )
     return motion.stats
