@@ -177,6 +177,13 @@ def _end(rod: Rod, e: int, checked: Checked) -> tuple[bool, bool, Array, Any]:
 def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[float], Array]:
     """Motion of an end as a function of time: place, rate, acceleration, frame, material angular velocity."""
     x_moves, p_moves = callable(end.at), callable(end.frame)
+
+    def place(t: float) -> Array:
+        return checked(f"{label}.at", t, lambda: end.position_at(t), (3,))
+
+    def frame(t: float) -> Array:
+        return checked(f"{label}.frame", t, lambda: end.frame_at(t), (4,))
+
     last: list[Any] = [None, None]  # a Jacobian and a right-hand side ask for the same time
 
     def move(t: float) -> Array:
@@ -187,19 +194,19 @@ def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[f
         first, second = _SLOPES if t == centre else (_slope(t - centre, 1), _slope(t - centre, 2))
         times = [centre + k * STEP for k in range(-2, 3)]
         if x_moves:
-            out[:3] = checked(f"{label}.at", t, lambda: end.position_at(t), (3,))
-            values = np.array([end.at(s) for s in times], dtype=float)
-            given = end.velocity_at(t)
+            out[:3] = place(t)
+            values = np.array([place(s) for s in times])
+            given = None if end.velocity is None else checked(f"{label}.velocity", t, lambda: end.velocity_at(t), (3,))
             out[3:6] = first @ values if given is None else given
             out[6:9] = second @ values
         if p_moves:
-            p = out[9:13] = checked(f"{label}.frame", t, lambda: end.frame_at(t), (4,))
-            omega = end.angular_velocity_at(t)
-            if omega is None:
-                near = np.array([end.frame_at(s) for s in times])
+            p = out[9:13] = frame(t)
+            if end.angular_velocity is None:
+                near = np.array([frame(s) for s in times])
                 near *= np.where(near @ p < 0.0, -1.0, 1.0)[:, None]
                 out[13:] = 2.0 * rotations.multiply(rotations.conjugate(p), first @ near)[1:]
             else:
+                omega = checked(f"{label}.angular_velocity", t, lambda: end.angular_velocity_at(t), (3,))
                 out[13:] = rotations.rotate(rotations.conjugate(p), omega)
         last[:] = t, out
         return out
