@@ -206,6 +206,10 @@ OTHERS = {
     "dead force in the middle": ({"at": 0.5, "force": (2 * EI, 0, EI)}, {}),
     "follower": ({"force": (2 * EI, 0, 0), "follow": True}, {}),
     "follower in the middle": ({"at": 0.5, "force": (2 * EI, 0, 0), "follow": True}, {}),
+    "follower on a helix": (
+        {"force": (EI, EI, 0), "follow": True},
+        {"initial": gd.Bent((2.0, 0.0, 1.5)), "length": 1.0},
+    ),
     "spread": ({"span": (0, 1), "force": (5 * EI, 0, 3 * EI)}, {}),
     "spread over a part": ({"span": (0.2, 0.8), "force": (5 * EI, 0, 3 * EI), "moment": (EI, 0, 0)}, {}),
     "spread, following": (

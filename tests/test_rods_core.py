@@ -237,11 +237,13 @@ class Paper:
         xi = (s - self.rod.fractions[j]) / (self.ds[j] / self.rod.length)
         if load.follow:
             k = j + (1 if xi > 0.5 else -1)
-            eta = (s - mid[j]) / (mid[k] - mid[j]) if 0 <= k < self.N else 0.0
+            near = max(j, k)
+            k = j - 1 if k == self.N else k  # extrapolated beyond the last midpoint
+            eta = (s - mid[j]) / (mid[k] - mid[j]) if k >= 0 else 0.0
             f[j] += (1 - xi) * turn(p[j], F)
             f[j + 1] += xi * turn(p[j], F)
             if eta:
-                f[max(j, k)] += eta * (turn(p[k], F) - turn(p[j], F))
+                f[near] += eta * (turn(p[k], F) - turn(p[j], F))
         else:
             f[j] += (1 - xi) * F
             f[j + 1] += xi * F

@@ -134,6 +134,11 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
             f"formulation = {formulation!r} does not serve rods ({', '.join(map(repr, system.rod_names))}); "
             f"use one of {', '.join(map(repr, ROD_FORMULATIONS))}."
         )
+    for option in ("spatial", "printed", "fictive_moment"):
+        if system.rods and options.get(option):
+            raise ValueError(
+                f"the variant {option!r} of {formulation!r} is for bodies; {system.rod_names[0]!r} is a rod."
+            )
     for rod in system.rods:
         if rod.strain in HELD and (formulation.startswith("absolute") or rod.mass != "lumped"):
             raise ValueError(

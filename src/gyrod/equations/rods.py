@@ -257,11 +257,14 @@ def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
     ones = np.ones(3)
     if not follow:
         return [(j, j, (1.0 - xi) * ones), (j, j + 1, xi * ones)]
-    # The neighbour's frame has its share of the vertex between the two: the core links neighbours only.
+    # The neighbour's frame has its share of the vertex between the two: the core links neighbours only. Beyond the last
+    # midpoint the frame is extrapolated.
     other, near = (j + 1, j + 1) if xi > 0.5 else (j - 1, j)
+    if other == rod.segments:
+        other = j - 1
     shares = {j: 1.0 - xi, j + 1: xi}
     eta = 0.0
-    if 0 <= other < rod.segments:
+    if other >= 0:
         eta = float((s - rod.midpoints[j]) / (rod.midpoints[other] - rod.midpoints[j]))
     out = [(j, n, (w - (eta if n == near else 0.0)) * ones) for n, w in shares.items()]
     return out if eta == 0.0 else [*out, (other, near, eta * ones)]
