@@ -100,7 +100,10 @@ def test_minimal_forms_have_no_multipliers():
     assert gd.simulate(TOP, 0.1).multipliers["top"].shape[-1] == 0
 
 
-@pytest.mark.parametrize("what", look.PLOTS)
+ROD_PLOTS = ("shape", "force", "moment")
+
+
+@pytest.mark.parametrize("what", [what for what in look.PLOTS if what not in ROD_PLOTS])
 def test_plots(what, tmp_path):
     motion = gd.simulate(TOP, 0.5, rtol=1e-5, projection="none")
     figure = motion.plot(what, file=str(tmp_path / "plot.png"))
@@ -108,3 +111,14 @@ def test_plots(what, tmp_path):
     assert (tmp_path / "plot.png").stat().st_size > 2000
     with pytest.raises(ValueError, match="Did you mean 'energy'"):
         motion.plot("energie")
+
+
+@pytest.mark.parametrize("what", ROD_PLOTS)
+def test_plots_of_rods(what, tmp_path):
+    with pytest.raises(ValueError, match=f"what = '{what}' is for rods, and there are none among 'top'"):
+        gd.simulate(TOP, 0.1).plot(what)
+    rubber = gd.Material(young=5e6, poisson=0.5, density=1100.0)
+    hose = gd.Rod("hose", 1.0, 6, gd.Circle(radius=5e-3), rubber, start=gd.Hinged())
+    figure = gd.simulate(gd.System(rods=[hose]), 0.2, rtol=1e-3).plot(what, file=str(tmp_path / "plot.png"))
+    assert figure.axes
+    assert (tmp_path / "plot.png").stat().st_size > 2000
