@@ -148,10 +148,8 @@ def _reference(rod: Rod, table: dict[str, Any]) -> dict[str, Array]:
     core = _core.System("nullspace-quaternion", [], [], np.zeros(3), [bare], {})
     y = np.zeros(core.size)
     initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
-    return dict(core.rod_states(0, np.zeros(1), y[None], False)) | {
-        key: np.ascontiguousarray(core.rod_states(0, np.zeros(1), y[None], False)[key][0])
-        for key in ("strain", "curvature")
-    }
+    states = core.rod_states(0, np.zeros(1), y[None], False)
+    return {key: np.ascontiguousarray(states[key][0]) for key in ("strain", "curvature")}
 
 
 # --- ends ------------------------------------------------------------------------------------------------------------
