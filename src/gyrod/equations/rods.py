@@ -155,9 +155,10 @@ def _reference(rod: Rod, table: dict[str, Any]) -> dict[str, Array]:
 # --- ends ------------------------------------------------------------------------------------------------------------
 
 
-def _sixteen(x: Array, p: Array, v: Any = 0.0, a: Any = 0.0, Omega: Any = 0.0) -> Array:
+def _sixteen(x: Array, p: Array) -> Array:
+    """An end at rest: place, velocity, acceleration, frame, angular velocity."""
     out = np.zeros(16)
-    out[:3], out[3:6], out[6:9], out[9:13], out[13:] = x, v, a, p, Omega
+    out[:3], out[9:13] = x, p
     return out
 
 

@@ -322,8 +322,24 @@ class CForce(ForceLaw):
         return (self.body,)
 
 
+class RodForce(ForceLaw, ABC):
+    """Base of all that acts on a rod."""
+
+    rod: str
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def rods(self) -> tuple[str, ...]:
+        """The rod."""
+        return (self.rod,)
+
+
 @dataclass(frozen=True, init=False, eq=False)
-class RodLoad(ForceLaw):
+class RodLoad(RodForce):
     """Force and moment on a rod, in space axes, or in those of the section (d1, d2, d3) with ``follow=True``.
 
     Parameters
@@ -392,16 +408,6 @@ class RodLoad(ForceLaw):
             problems.check(self.profile_at, np.linspace(self.span[0], self.span[1], 5))
         problems.finish()
 
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    @property
-    def rods(self) -> tuple[str, ...]:
-        """The rod."""
-        return (self.rod,)
-
     def profile_at(self, s: ArrayLike) -> Array:
         """Factors of the components at fractions s, 1 without a profile, (n, 3)."""
         if self.profile is None:
@@ -410,7 +416,7 @@ class RodLoad(ForceLaw):
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Drag(ForceLaw):
+class Drag(RodForce):
     """Viscous drag on a rod, per length: force -coefficient·x', moment -rotational·Ω.
 
     ``coefficient`` in N s/m² and ``rotational`` in N s are one number, or three along d1, d2, d3 of the section.
@@ -435,16 +441,6 @@ class Drag(ForceLaw):
             name=problems.check(optional_name, name),
         )
         problems.finish()
-
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    @property
-    def rods(self) -> tuple[str, ...]:
-        """The rod."""
-        return (self.rod,)
 
 
 #: All forces on bodies.
