@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gyrod import reproduce
+from gyrod import bench, problems, reproduce
 
 
 def gyrod(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
@@ -23,6 +23,7 @@ def test_list_and_version():
     assert done.stdout.startswith("zupan-saje-2011  Zupan, Saje")
     assert gyrod("--version").stdout.startswith("gyrod 0.")
     assert "reproduce" in gyrod("--help").stdout
+    assert "bench" in gyrod("--help").stdout
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,7 @@ def test_list_and_version():
             "gyrod: paper = 'zupan-saje-2012' is unknown; it can be 'zupan-saje-2011',",
         ),
         (["reproduce"], "gyrod: paper is missing; it can be zupan-saje-2011,"),
+        (["bench", "iftom"], "gyrod: suite = 'iftom' is unknown; it can be 'iftomm'"),
     ],
 )
 def test_errors_are_one_paragraph(arguments, sentence):
@@ -59,6 +61,39 @@ def test_report_writes_rows_and_figures(tmp_path, capsys):
     assert json.loads((tmp_path / "rows.json").read_text()) == expected
     report.save_json("-")
     assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_bench_tells_error_drift_and_cost(monkeypatch, tmp_path, capsys):
+    outcome = bench.run(problems.get("slider-crank"), "nullspace-quaternion", "dop853", 1e-9)
+    assert outcome.problem == "slider-crank"
+    assert outcome.error < 1e-6
+    assert outcome.energy < 1e-6
+    assert outcome.gap < 1e-12
+    assert outcome.steps > 10
+    assert outcome.seconds > 0.0
+    led = bench.run(problems.get("four-bar-driven"), "nullspace-quaternion", "dop853", 1e-9, "led")
+    assert (led.problem, led.energy) == ("led", None)
+    # A point mass has no inertia that an absolute form could invert: the sentence is the outcome.
+    refused = bench.run(problems.get("pendulum"), "absolute-quaternion", "dop853", 1e-9)
+    assert refused.error is None
+    assert "singular inertia" in refused.note
+    bench.save_json([outcome, refused], "-")
+    assert [row["problem"] for row in json.loads(capsys.readouterr().out)] == ["slider-crank", "pendulum"]
+    bench.save_json([outcome], str(tmp_path / "rows.json"))
+    assert json.loads((tmp_path / "rows.json").read_text())[0]["steps"] == outcome.steps
+
+
+@pytest.mark.slow
+def test_bench_iftomm(tmp_path):
+    done = gyrod("bench", "iftomm", "--json", str(tmp_path / "rows.json"))
+    assert done.returncode == 0, done.stderr
+    assert "four-bar, 40 loops" in done.stdout
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert len(rows) == 7 * len(bench.RUNS)
+    for row in rows:
+        assert (row["error"] is None) == bool(row["note"])
+        if row["error"] is not None and row["problem"] != "pendulum":
+            assert row["error"] < 1e-2, row
 
 
 @pytest.mark.slow

@@ -59,3 +59,14 @@ def test_swinging_hose(tmp_path, capsys):
     example["main"](str(tmp_path))
     assert "swinging_hose.png" in capsys.readouterr().out
     assert (tmp_path / "swinging_hose.png").exists()
+
+
+def test_four_bar(capsys):
+    example = runpy.run_path(str(EXAMPLES / "four_bar.py"))
+    system, motion = example["run"]()
+    left = system.mobility()
+    assert (left.freedoms, left.redundant) == (0, 3)
+    assert motion["coupler"].position[-1] == pytest.approx(motion["coupler"].position[0], abs=1e-9)  # a whole turn
+    @@FOURBAR_PIN@@
+    example["main"]()
+    assert "0 degrees of freedom" in capsys.readouterr().out

@@ -1,15 +1,20 @@
-"""gyrod reproduce lang-2010: Table 1 quickly, everything slowly."""
+"""gyrod reproduce lang-2010: the tables and example C quickly, everything slowly."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from gyrod import problems, reproduce
+from gyrod import problems, reproduce, rotations
+from gyrod.equations import compile_system
 from gyrod.reproduce import lang_2010
+
+DATA = Path(__file__).parent / "data" / "lang_2010.json"
 
 NULL_SPACE, ABSOLUTE = ("(42)", "(25)", "(66)"), ("(40)", "(40) as printed", "(23)")
 
@@ -56,6 +61,87 @@ def test_a_run_that_cannot_be_finished_is_a_row(monkeypatch):
     assert report.rows[-1].here == "method = 'bdf' needs scikit-sundae"
 
 
+def test_parts():
+    assert reproduce.parts("lang-2010") == ("A", "B", "C")
+    with pytest.raises(ValueError, match="part = 'D' is unknown"):
+        reproduce.reproduce("lang-2010", reproduce.Report(), ["D"])
+
+
+def test_table_2():
+    report = reproduce.Report()
+    lang_2010.table_2(report)
+    printed = [row for row in report.rows if row.paper is not None]
+    assert len(printed) == 5 * 4 + 4
+    for row in printed:
+        assert row.here == row.paper, row.label
+
+
+def test_evaluations_of_example_c():
+    known = {(f"({r['form'][:2]})", r["tol"]): r for r in json.loads(DATA.read_text())["dopri5_C"]}
+    problem = problems.two_bodies()
+    exact = lang_2010._states(problem, 0.25)
+    for form, counts in lang_2010.HAIRER.items():
+        for tolerance, count in zip(lang_2010.FINE, counts, strict=True):
+            row = known[form, tolerance]
+            assert row["nf"] == count
+            motion = lang_2010.solve_joined(problem, form, 0.25, "dopri5", tolerance)
+            @@COUNTS@@
+
+
+def test_gaps_are_those_of_the_whole_motion():
+    problem = problems.two_bodies()
+    for form in lang_2010.JOINT_FORMS:
+        motion = lang_2010.solve_joined(problem, form, 0.25, "dopri5", 1e-6)
+        assert max(lang_2010.gaps(motion)) == pytest.approx(motion.drift.position[-1], rel=1e-12)
+
+
+def test_null_space_matrix_of_example_c():
+    # The paper's T_2 has a wrong sign at R_2 E(rho_2).
+    problem = problems.two_bodies()
+    compiled = compile_system(problem.system, "nullspace-directors")
+    place = problem.system.attachment(problem.system.joint("ball"))
+    bodies = problem.system.bodies
+    d = [rotations.directors_from_matrix(b.matrix) for b in bodies]
+    G = np.zeros((15, 24))
+    for i in range(2):
+        G[6 * i : 6 * i + 6, 12 * i + 3 : 12 * i + 12] = rotations.director_constraint_gradient(d[i])
+    for i, (rho, sign) in enumerate(((place.at_a, 1.0), (place.at_b, -1.0))):
+        G[12:, 12 * i : 12 * i + 12] = sign * np.kron([1.0, *rho], np.eye(3))
+
+    def nullspace(sign):
+        arms = [b.matrix @ rotations.skew(rho) for b, rho in zip(bodies, (place.at_a, place.at_b), strict=True)]
+        twists = np.zeros((12, 9))
+        twists[:6, :6] = np.eye(6)
+        twists[6:9] = np.hstack([np.eye(3), -arms[0], sign * arms[1]])
+        twists[9:, 6:] = np.eye(3)
+        T = np.zeros((24, 9))
+        for i in range(2):
+            T[12 * i : 12 * i + 3] = twists[6 * i : 6 * i + 3]
+            T[12 * i + 3 : 12 * i + 12] = rotations.director_nullspace(d[i]) @ twists[6 * i + 3 : 6 * i + 6]
+        return T, twists
+
+    corrected, twists = nullspace(1.0)
+    assert np.abs(G @ corrected).max() < 1e-14
+    assert np.abs(G @ nullspace(-1.0)[0]).max() > 10.0
+    np.testing.assert_allclose(compiled.nullspace(0.0, compiled.y0), twists, atol=1e-14)
+
+
+def test_chaos_and_the_family_of_section_2():
+    report = reproduce.Report()
+    problem = problems.two_bodies()
+    lang_2010.chaos(report, problem)
+    growth = [row.here for row in report.rows if "times larger" in row.label]
+    assert growth[0] < growth[1] < growth[2]
+    assert growth[2] > 1e6
+    assert report.rows[-1].here < 4.0
+    lang_2010.indices(report, problem)
+    rows = {row.label: row.here for row in report.rows if row.item == "Section 2"}
+    assert not any("stops" in label for label in rows)
+    g = {label.split(":")[0]: value for label, value in rows.items() if "largest |g|" in label}
+    rate = {label.split(":")[0]: value for label, value in rows.items() if "largest |dg/dt|" in label}
+    @@INDEX_ASSERTS@@
+
+
 @pytest.mark.slow
 def test_reproduce_lang(tmp_path):
     command = [sys.executable, "-m", "gyrod.cli", "reproduce", "lang-2010", "--out", str(tmp_path), "--json"]
@@ -64,8 +150,9 @@ def test_reproduce_lang(tmp_path):
     listed = json.loads((tmp_path / "rows.json").read_text())
     rows = {(r["item"], r["label"]): r for r in listed}
     assert len(rows) == len(listed)
-    assert {p.name for p in tmp_path.glob("*.png")} == {f"figure-{n}.png" for n in (6, *range(8, 16))}
-    assert {r["item"] for r in listed} == {"Table 1", *(f"Figure {n}" for n in (6, *range(8, 16)))}
+    assert {p.name for p in tmp_path.glob("*.png")} == {f"figure-{n}.png" for n in (6, *range(8, 17))}
+    tables = {"Table 1", "Table 2", "Example C, chaos", "Section 2"}
+    assert {r["item"] for r in listed} == {*tables, *(f"Figure {n}" for n in (6, *range(8, 17)))}
 
     def here(item, label):
         return rows[f"{item}", label]["here"]

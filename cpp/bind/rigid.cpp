@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "gyrod/joints/spring.hpp"
 #include "gyrod/rigid/system.hpp"
 
 namespace {
@@ -30,6 +31,8 @@ UserForce::Function c_function(std::uintptr_t address, std::uintptr_t context) {
   void* const c = reinterpret_cast<void*>(context);
   return [f, c](double t, const double* state, double* out) { f(t, state, out, c); };
 }
+
+} // namespace
 
 std::unique_ptr<ForceElement> make_force(const nb::tuple& f) {
   const auto kind = item<std::string>(f, 0);
@@ -60,8 +63,23 @@ std::unique_ptr<ForceElement> make_force(const nb::tuple& f) {
         item<int>(f, 1), item<Mat3<double>>(f, 2), c_function(item<std::uintptr_t>(f, 3), item<std::uintptr_t>(f, 4)),
         item<std::uintptr_t>(f, 5) ? c_function(item<std::uintptr_t>(f, 5), item<std::uintptr_t>(f, 4))
                                    : UserForce::Function());
+  if (kind == "joint") // a, b, at_a, at_b, frame_a, frame_b, turn, stiffness, damping, rest
+    return std::make_unique<JointSpring>(JointPlace{item<int>(f, 1), item<int>(f, 2), item<V3>(f, 3), item<V3>(f, 4),
+                                                    item<Mat3<double>>(f, 5), item<Mat3<double>>(f, 6)},
+                                         item<bool>(f, 7), item<double>(f, 8), item<double>(f, 9),
+                                         item<double>(f, 10));
   throw nb::value_error(("no force " + kind).c_str());
 }
+
+// mass, moments (3), pinned, point (3), arm (3)
+RigidBody make_body(const nb::tuple& t) {
+  RigidBody b;
+  b.mass = item<double>(t, 0), b.moments = item<V3>(t, 1), b.pinned = item<bool>(t, 2);
+  b.point = item<V3>(t, 3), b.arm = item<V3>(t, 4);
+  return b;
+}
+
+namespace {
 
 // --- the system ---------------------------------------------------------------------------------------------------
 
@@ -80,17 +98,10 @@ std::unique_ptr<RigidEquations> make_system(const std::string& formulation, std:
 }
 } // namespace
 
-// bodies: mass, moments (3), pinned, point (3), arm (3)
 std::unique_ptr<RigidEquations> make_rigid(const std::string& formulation, const nb::list& bodies,
                                            const nb::list& forces, Vec3<double> gravity, const nb::dict& options) {
   std::vector<RigidBody> list;
-  for (nb::handle h : bodies) {
-    const auto t = nb::cast<nb::tuple>(h);
-    RigidBody b;
-    b.mass = item<double>(t, 0), b.moments = item<V3>(t, 1), b.pinned = item<bool>(t, 2);
-    b.point = item<V3>(t, 3), b.arm = item<V3>(t, 4);
-    list.push_back(b);
-  }
+  for (nb::handle h : bodies) list.push_back(make_body(nb::cast<nb::tuple>(h)));
   std::vector<std::unique_ptr<ForceElement>> elements;
   for (nb::handle h : forces) elements.push_back(make_force(nb::cast<nb::tuple>(h)));
   return make_system(formulation, std::move(list), std::move(elements), gravity, formulation_options(options));

@@ -13,10 +13,16 @@ using V3 = Vec3<double>;
 class PySystem {
 public:
   PySystem(const std::string& formulation, const nb::list& bodies, const nb::list& forces, V3 gravity,
-           const nb::list& rods, const nb::dict& options)
+           const nb::list& rods, const nb::object& mechanism, const nb::dict& options)
       : count_(nb::len(bodies)) {
     if (count_) {
-      rigid_ = make_rigid(formulation, bodies, forces, gravity, options);
+      if (mechanism.is_none())
+        rigid_ = make_rigid(formulation, bodies, forces, gravity, options);
+      else {
+        auto made = make_mechanism(formulation, bodies, forces, gravity, nb::cast<nb::dict>(mechanism), options);
+        mechanism_ = made.get();
+        rigid_ = std::move(made);
+      }
       all_.add(rigid_.get());
     }
     if (nb::len(rods)) {
@@ -62,14 +68,14 @@ public:
     all_.solve(x.data());
     return x;
   }
-  Out1 project(Times y) {
+  Out1 project(Times y, double t) {
     check(y);
     Out1 out = copied<Out1>(numbers(y), {size()});
-    all_.project(0.0, out.data());
+    all_.project(t, out.data());
     return out;
   }
   // Row by row: position 3, R row-major 9, velocity 3, Omega 3 of each body; (rows, bodies, 18).
-  Out3 motions(Table y, bool project) {
+  Out3 motions(Times t, Table y, bool project) {
     const std::size_t n = y.shape(0);
     if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
     Out3 out = owned<Out3>({n, count_, 18});
@@ -78,8 +84,8 @@ public:
     double* o = out.data();
     for (std::size_t i = 0; i < n; ++i) {
       std::copy(y.data() + i * size(), y.data() + (i + 1) * size(), state.begin());
-      if (project) all_.project(0.0, state.data());
-      if (rigid_) rigid_->motion(state.data(), m.data());
+      if (project) all_.project(t.data()[i], state.data());
+      if (rigid_) rigid_->motion(t.data()[i], state.data(), m.data());
       for (const auto& b : m)
         for (int k = 0; k < 18; ++k)
           *o++ = k < 3 ? b.x[k] : k < 12 ? b.R((k - 3) / 3, (k - 3) % 3) : k < 15 ? b.v[k - 12] : b.Omega[k - 15];
@@ -92,7 +98,10 @@ public:
     for (std::size_t i = 0; i < y.shape(0); ++i) {
       const double* row = y.data() + i * size();
       double position = 0.0, velocity = 0.0, potential = 0.0, p = 0.0, v = 0.0;
-      if (rigid_) rigid_->residual(row, position, velocity), potential = rigid_->potential(t.data()[i], row);
+      if (rigid_) {
+        rigid_->residual(t.data()[i], row, position, velocity);
+        potential = rigid_->potential(t.data()[i], row);
+      }
       if (rods_) rods_->residual(row + rods_at_, p, v);
       out(i, 0) = std::max(position, p), out(i, 1) = std::max(velocity, v), out(i, 2) = potential;
     }
@@ -105,6 +114,64 @@ public:
     for (std::size_t i = 0; i < y.shape(0) && each; ++i)
       rigid_->multipliers(t.data()[i], y.data() + i * size(), out.data() + i * count_ * each);
     return out;
+  }
+  // Of a mechanism, row by row: accelerations (rows, bodies, 6), joint forces (rows, joints, 6).
+  Out3 accelerations(Times t, Table y) {
+    return rows_of(t, y, count_, [&](double at, const double* row, double* o) { joined().accelerations(at, row, o); });
+  }
+  Out3 reactions(Times t, Table y, std::size_t joints) {
+    return rows_of(t, y, joints, [&](double at, const double* row, double* o) { joined().reactions(at, row, o); });
+  }
+  Out2 nullspace(double t, Times y) {
+    check(y);
+    Out2 T = owned<Out2>({6 * count_, std::size_t(joined().tree_freedoms())});
+    joined().nullspace(t, y.data(), T.data());
+    return T;
+  }
+  Out1 complete(double t, Table velocities, Times y) {
+    check(y);
+    Out1 out = copied<Out1>(numbers(y), {size()});
+    joined().complete(t, velocities.data(), out.data());
+    return out;
+  }
+  // All rows of all joints at a configuration (bodies, 18: see `motions`): joint, g, dg/dt at rest, g'' without
+  // accelerations, gradients by the twists (v, omega in space axes) of a and b; (rows, 16).
+  Out2 joint_rows(double t, Table motions) {
+    const MechanismModel& m = joined().model();
+    std::size_t rows = 0, at = 0;
+    for (const Joint& j : m.joints) rows += std::size_t(j.size());
+    Out2 out = owned<Out2>({rows, 16});
+    const auto side = [&](int body, V3& omega) {
+      omega.setZero();
+      if (body < 0) return ground_side<double>();
+      const double* s = motions.data() + 18 * body;
+      Mat3<double> R;
+      for (int k = 0; k < 9; ++k) R(k / 3, k % 3) = s[3 + k];
+      omega = R * V3(s[15], s[16], s[17]);
+      return side_of<double>(V3(s[0], s[1], s[2]), R, V3(s[12], s[13], s[14]), omega);
+    };
+    for (std::size_t j = 0; j < m.joints.size(); ++j) {
+      const Joint& joint = m.joints[j];
+      V3 wa, wb;
+      const Side<double> a = side(joint.place.a, wa), b = side(joint.place.b, wb);
+      const JointGeometry<double> q = geometry<double>(joint.place, a, b);
+      const Driven u = joint.value(t);
+      for (int i = 0; i < joint.size(); ++i) {
+        const Row<double> r = evaluate_row<double>(joint.row(i), joint.place, q, u);
+        double* o = out.data() + 16 * at++;
+        o[0] = double(j), o[1] = r.g, o[2] = r.rate_in_time;
+        o[3] = r.second + centripetal<double>(r.a, a, wa) + centripetal<double>(r.b, b, wb);
+        const auto ga = twist_gradient<double>(r.a, a.R), gb = twist_gradient<double>(r.b, b.R);
+        for (int k = 0; k < 6; ++k) o[4 + k] = ga[k], o[10 + k] = gb[k];
+      }
+    }
+    return out;
+  }
+  Out2 loop_gradient(double t, Times y, bool all) {
+    check(y);
+    Out2 G = owned<Out2>({std::size_t(joined().loop_rows(all)), std::size_t(joined().tree_freedoms())});
+    joined().loop_gradient(t, y.data(), all, G.data());
+    return G;
   }
   nb::dict operations(Times y) {
     check(y);
@@ -166,6 +233,13 @@ public:
   }
 
 private:
+  template <class F> Out3 rows_of(const Times& t, const Table& y, std::size_t things, F&& fill) {
+    if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
+    Out3 out = owned<Out3>({y.shape(0), things, 6});
+    for (std::size_t i = 0; i < y.shape(0); ++i)
+      fill(t.data()[i], y.data() + i * size(), out.data() + i * things * 6);
+    return out;
+  }
   void check(const Times& y) const {
     if (y.shape(0) != size()) throw nb::value_error("wrong number of unknowns");
   }
@@ -184,7 +258,13 @@ private:
       });
   }
 
+  MechanismEquations& joined() const {
+    if (!mechanism_) throw nb::value_error("this system has no mechanism");
+    return *mechanism_;
+  }
+
   std::unique_ptr<RigidEquations> rigid_;
+  MechanismEquations* mechanism_ = nullptr; // the same, where bodies are joined
   std::unique_ptr<RodEquations> rods_;
   Composite all_;
   std::size_t rods_at_ = 0, count_ = 0;
@@ -238,8 +318,15 @@ nb::dict PySystem::rod_states(int rod, Times t, Table y, bool project) {
 
 void bind_system(nb::module_& m) {
   nb::class_<PySystem>(m, "System")
-      .def(nb::init<const std::string&, const nb::list&, const nb::list&, V3, const nb::list&, const nb::dict&>(),
-           "formulation"_a, "bodies"_a, "forces"_a, "gravity"_a, "rods"_a, "options"_a)
+      .def(nb::init<const std::string&, const nb::list&, const nb::list&, V3, const nb::list&, const nb::object&,
+                    const nb::dict&>(),
+           "formulation"_a, "bodies"_a, "forces"_a, "gravity"_a, "rods"_a, "mechanism"_a.none(), "options"_a)
+      .def("accelerations", &PySystem::accelerations, "t"_a, "y"_a)
+      .def("reactions", &PySystem::reactions, "t"_a, "y"_a, "joints"_a)
+      .def("complete", &PySystem::complete, "t"_a, "velocities"_a, "y"_a)
+      .def("joint_rows", &PySystem::joint_rows, "t"_a, "motions"_a)
+      .def("nullspace", &PySystem::nullspace, "t"_a, "y"_a)
+      .def("loop_gradient", &PySystem::loop_gradient, "t"_a, "y"_a, "all"_a)
       .def_prop_ro("size", &PySystem::size)
       .def_prop_ro("count", &PySystem::count)
       .def("time_rhs", &PySystem::time_rhs, "y"_a, "repeat"_a)
@@ -252,8 +339,8 @@ void bind_system(nb::module_& m) {
       .def("jacobian", &PySystem::jacobian, "t"_a, "y"_a)
       .def("time_derivative", &PySystem::time_derivative, "t"_a, "y"_a)
       .def("solve_shifted", &PySystem::solve_shifted, "t"_a, "y"_a, "shift"_a, "b"_a)
-      .def("project", &PySystem::project, "y"_a)
-      .def("motions", &PySystem::motions, "y"_a, "project"_a)
+      .def("project", &PySystem::project, "y"_a, "t"_a = 0.0)
+      .def("motions", &PySystem::motions, "t"_a, "y"_a, "project"_a)
       .def("measures", &PySystem::measures, "t"_a, "y"_a)
       .def("multipliers", &PySystem::multipliers, "t"_a, "y"_a)
       .def("operations", &PySystem::operations, "y"_a)

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "gyrod/mechanism/model.hpp"
 #include "gyrod/rigid/equations.hpp"
 #include "gyrod/rigid/options.hpp"
 #include "gyrod/rod/equations.hpp"
@@ -31,6 +32,11 @@ inline gyrod::FormulationOptions formulation_options(const nb::dict& d) {
 std::unique_ptr<gyrod::RigidEquations> make_rigid(const std::string& formulation, const nb::list& bodies,
                                                   const nb::list& forces, gyrod::Vec3<double> gravity,
                                                   const nb::dict& options);
+std::unique_ptr<gyrod::ForceElement> make_force(const nb::tuple& f);
+gyrod::RigidBody make_body(const nb::tuple& t);
+std::unique_ptr<gyrod::MechanismEquations> make_mechanism(const std::string& formulation, const nb::list& bodies,
+                                                          const nb::list& forces, gyrod::Vec3<double> gravity,
+                                                          const nb::dict& mechanism, const nb::dict& options);
 std::unique_ptr<gyrod::RodEquations> make_rods(const std::string& formulation, const nb::list& rods,
                                                const nb::dict& options);
 

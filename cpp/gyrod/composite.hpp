@@ -38,6 +38,9 @@ public:
   void solve(Complex* b) override {
     for (Part& p : parts_) p.equations->solve(b + p.at);
   }
+  // A differential-algebraic part stands alone.
+  const double* mass() const override { return parts_.size() == 1 ? parts_[0].equations->mass() : nullptr; }
+  const int* index() const override { return parts_.size() == 1 ? parts_[0].equations->index() : nullptr; }
   bool project(double t, double* y) override {
     bool moved = false;
     for (Part& p : parts_) moved = p.equations->project(t, y + p.at) || moved;

@@ -10,9 +10,12 @@
 //  6. No call may allocate after the first one of its kind.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstddef>
 #include <stdexcept>
+#include <vector>
 
 namespace gyrod {
 
@@ -37,8 +40,23 @@ public:
   virtual void solve(double*) {}
   virtual void solve(Complex*) {}
 
+  // For differential-algebraic systems M y' = f: the diagonal of M, zeros and ones, and the index of each component; null
+  // for ordinary differential equations. `factor` is then of shift M - df/dy.
+  virtual const double* mass() const { return nullptr; }
+  virtual const int* index() const { return nullptr; }
+
   virtual bool project(double, double*) { return false; }
   virtual const char* trouble(double, const double*) const { return nullptr; }
+
+protected:
+  // df/dt by central differences. Runs begin at t = 0: nobody's function is asked for a time before that.
+  void difference_in_time(double t, const double* y, double* ft, std::vector<double>& scratch) {
+    scratch.resize(size());
+    const double d = 1.5e-8 * std::max(1.0, std::abs(t)), low = t >= 0.0 ? std::max(t - d, 0.0) : t - d;
+    rhs(low, y, scratch.data());
+    rhs(t + d, y, ft);
+    for (std::size_t i = 0; i < size(); ++i) ft[i] = (ft[i] - scratch[i]) / (t + d - low);
+  }
 };
 
 } // namespace gyrod

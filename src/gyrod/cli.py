@@ -1,4 +1,4 @@
-"""The command line: gyrod reproduce."""
+"""The command line: gyrod reproduce, gyrod bench."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gyrod import __version__, _check, reproduce
+from gyrod import __version__, _check, bench, reproduce
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -74,6 +74,45 @@ def _print(paper: str, report: reproduce.Report, json: str | None) -> None:
         console.print(f"wrote {path}", soft_wrap=True)
     if json:
         console.print(f"wrote {json}", soft_wrap=True)
+
+
+@app.command("bench")
+def _bench(
+    suite: Annotated[str, typer.Argument(help="Which problems; iftomm: mechanisms with trusted values.")] = "iftomm",
+    json: Annotated[str | None, typer.Option(help="File for the rows as JSON; - for standard output.")] = None,
+) -> None:
+    """Solve benchmark problems in several ways; error against trusted values, drift, steps and CPU time."""
+    _check.choice("suite", suite, bench.SUITES)
+    with Console(stderr=True).status(f"Solving {suite}") as status:
+        outcomes = bench.SUITES[suite](lambda text: status.update(text))
+    if json is not None:
+        bench.save_json(outcomes, json)
+    if json != "-":
+        _print_outcomes(outcomes)
+    if json is not None and json != "-":
+        Console().print(f"wrote {json}", soft_wrap=True)
+
+
+def _print_outcomes(outcomes: list[bench.Outcome]) -> None:
+    def number(value: float | None, form: str) -> str:
+        return "-" if value is None else format(value, form)
+
+    table = Table(box=None)
+    for name in ("problem", "formulation", "method"):
+        table.add_column(name)
+    for name in ("rtol", "error (m)", "energy", "gap", "steps", "CPU (ms)"):
+        table.add_column(name, justify="right")
+    notes = []
+    for o in outcomes:
+        cells = [number(o.error, ".1e"), number(o.energy, ".0e"), number(o.gap, ".0e"), number(o.steps, "d")]
+        cpu = number(None if o.seconds is None else 1e3 * o.seconds, ".1f")
+        table.add_row(o.problem, o.formulation, o.method, f"{o.rtol:g}", *cells, cpu)
+        if o.note:
+            notes.append(f"{o.problem}, {o.formulation}: {o.note}")
+    console = Console()
+    console.print(table)
+    for note in notes:
+        console.print(escape(note))
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look, rotations
 from gyrod.equations import Compiled
+from gyrod.joint_tracks import JointTrack, tracks
 
 Array = NDArray[np.float64]
 
@@ -218,8 +219,22 @@ class Motion:
         return (*self.compiled.system.names, *self.compiled.system.rod_names)
 
     @cached_property
+    def _motions(self) -> tuple[Array, Array, Array, Array]:
+        return self.compiled.motions(self.y, self.t)
+
+    @cached_property
+    def joints(self) -> tuple[JointTrack, ...]:
+        """All joints of a mechanism in the order of the system."""
+        times, rows = np.atleast_1d(self.t), np.ascontiguousarray(np.atleast_2d(self.y))
+        found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions)
+        if self.t.ndim == 0:
+            parts = ("coordinates", "rates", "rotation", "force", "torque")
+            found = [replace(track, **{k: getattr(track, k)[0] for k in parts}) for track in found]
+        return tuple(found)
+
+    @cached_property
     def _tracks(self) -> dict[str, BodyTrack]:
-        arrays = self.compiled.motions(self.y)
+        arrays = self._motions
         when = 0 if self.t.ndim == 0 else slice(None)
         starts = [b.orientation for b in self.compiled.system.bodies]
         x, R, v, Omega = (a[when] for a in arrays)
@@ -247,8 +262,11 @@ class Motion:
         return tracks
 
     def __getitem__(self, name: str) -> Any:
-        """A body (`BodyTrack`) or a rod (`RodTrack`) by its name."""
-        _check.choice("name", name, self.names)
+        """A body (`BodyTrack`), a rod (`RodTrack`) or a joint (`JointTrack`) by its name."""
+        names = {j.name: i for i, j in enumerate(self.compiled.system.joints) if j.name is not None}
+        _check.choice("name", name, [*self.names, *names])
+        if name in names:
+            return self.joints[names[name]]
         return self._rod_tracks[name] if name in self.compiled.system.rod_names else self._tracks[name]
 
     def __call__(self, t: ArrayLike) -> Motion:
@@ -268,7 +286,9 @@ class Motion:
             )
         y = self._dense(np.ascontiguousarray(times.reshape(-1)))
         if self._projected:
-            y = np.array([self.compiled.core.project(row) for row in y]).reshape(len(y), -1)
+            when = times.reshape(-1)
+            y = np.array([self.compiled.core.project(row, t) for t, row in zip(when, y, strict=True)])
+            y = y.reshape(len(when), -1)
         if times.ndim == 0:
             y = y[0]
         return Motion(times, y, self.stats, self.status, _compiled=self._compiled)

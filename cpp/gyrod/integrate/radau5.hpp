@@ -3,6 +3,8 @@
 //
 // The stages z_i = Y_i - y satisfy z = h (A x I) F(z). In the variables w = (T^-1 x I) z the inverse of A falls into a
 // real number gamma and a pair alpha +- i beta, and an iteration costs one real and one complex system of size n.
+// Differential-algebraic systems M y' = f with a diagonal M of zeros and ones are solved too; components of index 2 and 3
+// count h and h² times in the norms, as in the published code.
 // Counted as in the published code: the real and the complex factor together as one factorization, both solutions of
 // an iteration as one solve, those of the error estimate not at all. Unlike there, a step whose iteration fails or
 // whose matrix is singular counts as rejected.
@@ -34,7 +36,7 @@ class Radau5 final : public Integrator {
 public:
   Radau5(Equations& e, const StepOptions& o)
       : Integrator(e, o), z_(3 * n_), w_(3 * n_), f_(3 * n_), f0_(n_), work_(n_), defect_(n_), cont_(4 * n_), pair_(n_),
-        max_iterations_(o.step > 0 ? 20 : 7) {
+        max_iterations_(o.step > 0 ? 20 : 7), mass_(e.mass()), index_(e.index()) {
     if (!(o.rtol > 10.0 * epsilon)) throw std::invalid_argument("Radau5: rtol must be larger than 10 rounding units");
     // The error estimate is of order 3 only; this makes the error of order 5 follow the tolerance.
     options_.rtol = 0.1 * std::pow(o.rtol, 2.0 / 3.0);
@@ -45,12 +47,14 @@ public:
   bool advance() override {
     const bool fixed = options_.step > 0;
     rejected_ = false;
-    weigh(y_.data(), y_.data());
     double h = planned_step();
     for (;;) {
       if (too_small(h)) return false;
       const bool last = t_ + 1.0001 * h >= t_end_;
       if (last) h = t_end_ - t_;
+      weigh(y_.data(), y_.data());
+      if (index_)
+        for (std::size_t i = 0; i < n_; ++i) weights_[i] *= index_[i] == 3 ? h * h : index_[i] == 2 ? h : 1.0;
       shrink_ = 0.5;
       const bool solved = prepare(h) && iterate(h);
       const double err = solved && !fixed ? error_of(h) : 0.0;
@@ -86,8 +90,13 @@ private:
     contraction_ = 1.0;
     theta_ = theta_keep;
     rhs(t_, y_.data(), f0_.data());
-    h_ = first_step(4, f0_.data(), work_.data(), defect_.data());
+    if (mass_) { // slopes are known of the differential components only
+      const double h = std::min(options_.max_step, t_end_ - t_);
+      h_ = options_.step > 0 ? options_.step : std::min(h, options_.first_step > 0 ? options_.first_step : 1e-6 * h);
+    } else
+      h_ = first_step(4, f0_.data(), work_.data(), defect_.data());
   }
+  double mass(std::size_t i) const { return mass_ ? mass_[i] : 1.0; }
 
   // The collocation polynomial in Newton's form with the nodes 0, c2 - 1, c1 - 1, -1: difference to the value at the
   // end of the step at s steps from there.
@@ -186,8 +195,9 @@ private:
     const double *w1 = w_.data(), *w2 = w1 + n_, *w3 = w2 + n_;
     const double gamma = R::gamma / h, alpha = R::alpha / h, beta = R::beta / h;
     for (std::size_t i = 0; i < n_; ++i) {
-      f1[i] -= gamma * w1[i];
-      pair_[i] = {f2[i] - (alpha * w2[i] - beta * w3[i]), f3[i] - (beta * w2[i] + alpha * w3[i])};
+      const double m = mass(i);
+      f1[i] -= m * gamma * w1[i];
+      pair_[i] = {f2[i] - m * (alpha * w2[i] - beta * w3[i]), f3[i] - m * (beta * w2[i] + alpha * w3[i])};
     }
     equations_.solve(f1);
     equations_.solve(pair_.data());
@@ -202,7 +212,7 @@ private:
   double error_of(double h) {
     const double *z1 = z_.data(), *z2 = z1 + n_, *z3 = z2 + n_;
     for (std::size_t i = 0; i < n_; ++i) {
-      defect_[i] = (R::e[0] * z1[i] + R::e[1] * z2[i] + R::e[2] * z3[i]) / h;
+      defect_[i] = mass(i) * (R::e[0] * z1[i] + R::e[1] * z2[i] + R::e[2] * z3[i]) / h;
       work_[i] = defect_[i] + f0_[i];
     }
     equations_.solve(work_.data());
@@ -263,6 +273,8 @@ private:
   double newton_tolerance_ = 0.0, contraction_ = 1.0, theta_ = theta_keep, shrink_ = 0.5;
   double h_factored_ = 0.0, h_accepted_ = 0.0, err_accepted_ = 1e-2;
   bool first_ = true, rejected_ = false, renew_ = true, jacobian_current_ = false;
+  const double* mass_;
+  const int* index_;
 };
 
 } // namespace gyrod

@@ -12,11 +12,14 @@
 
 namespace gyrod {
 
-// The symbolic part: which blocks exist and in which order nodes are eliminated.
+// The symbolic part: which blocks exist and in which order nodes are eliminated. `after` names for a node those that must
+// go before it: the diagonal block of a multiplier is zero until its bodies are gone.
 class BlockPattern {
 public:
   BlockPattern() = default;
-  BlockPattern(std::vector<int> sizes, const std::vector<std::pair<int, int>>& links) : sizes_(std::move(sizes)) {
+  BlockPattern(std::vector<int> sizes, const std::vector<std::pair<int, int>>& links,
+               const std::vector<std::vector<int>>& after = {})
+      : sizes_(std::move(sizes)) {
     const int n = int(sizes_.size());
     offsets_.resize(std::size_t(n) + 1, 0);
     for (int i = 0; i < n; ++i) offsets_[std::size_t(i) + 1] = offsets_[std::size_t(i)] + sizes_[std::size_t(i)];
@@ -25,7 +28,15 @@ public:
       if (a != b) graph[std::size_t(a)].insert(b), graph[std::size_t(b)].insert(a);
     // Minimum degree; a set of (degree, node) keeps it O(n log n) for trees.
     std::set<std::pair<std::size_t, int>> queue;
-    for (int i = 0; i < n; ++i) queue.emplace(graph[std::size_t(i)].size(), i);
+    std::vector<std::vector<int>> before(after.empty() ? 0 : std::size_t(n)); // who waits for a node
+    std::vector<std::size_t> waits(static_cast<std::size_t>(n), 0);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      std::set<int> unique(after[i].begin(), after[i].end());
+      waits[i] = unique.size();
+      for (int j : unique) before[std::size_t(j)].push_back(int(i));
+    }
+    for (int i = 0; i < n; ++i)
+      if (!waits[std::size_t(i)]) queue.emplace(graph[std::size_t(i)].size(), i);
     neighbours_.resize(std::size_t(n));
     while (!queue.empty()) {
       const int v = queue.begin()->second;
@@ -39,8 +50,11 @@ public:
         g.erase(v);
         for (int b : around)
           if (a != b) g.insert(b);
-        queue.emplace(g.size(), a);
+        if (!waits[std::size_t(a)]) queue.emplace(g.size(), a);
       }
+      if (!before.empty())
+        for (int a : before[std::size_t(v)])
+          if (--waits[std::size_t(a)] == 0) queue.emplace(graph[std::size_t(a)].size(), a);
     }
     // One slot of storage for every block (row, column), both triangles.
     starts_.resize(std::size_t(n));
@@ -106,6 +120,7 @@ public:
   // Factor in place. false: a diagonal block is singular.
   bool factor() {
     for (int v : p_->order()) {
+      if (!p_->size(v)) continue;
       auto& lu = lu_[std::size_t(v)];
       lu.compute(block(v, v));
       const auto pivots = lu.matrixLU().diagonal().cwiseAbs();
@@ -124,6 +139,7 @@ public:
   void solve(S* b) {
     const auto part = [&](int v) { return Vector(b + p_->offset(v), p_->size(v)); };
     for (int v : p_->order()) {
+      if (!p_->size(v)) continue;
       auto x = rhs_.head(p_->size(v));
       x = lu_[std::size_t(v)].solve(part(v));
       part(v) = x;

@@ -11,8 +11,8 @@ class RigidEquations : public Equations {
 public:
   virtual std::size_t offset(int body) const = 0;
   virtual std::size_t state_size(int body) const = 0;
-  virtual void motion(const double* y, BodyMotion<double>* out) const = 0;
-  virtual void residual(const double* y, double& position, double& velocity) const = 0;
+  virtual void motion(double t, const double* y, BodyMotion<double>* out) = 0;
+  virtual void residual(double t, const double* y, double& position, double& velocity) = 0;
   virtual double potential(double t, const double* y) = 0;
   virtual void dense_jacobian(double t, const double* y, double* J) = 0; // row-major, for tests
   virtual Counted::Tally operations(const double* y) = 0;

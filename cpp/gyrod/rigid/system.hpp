@@ -56,12 +56,7 @@ public:
 
   void time_derivative(double t, const double* y, double* ft) override {
     if (!timed_) return Equations::time_derivative(t, y, ft);
-    scratch_.resize(size_);
-    // Runs begin at t = 0: nobody's force is asked for a time before that.
-    const double d = 1.5e-8 * std::max(1.0, std::abs(t)), low = t >= 0.0 ? std::max(t - d, 0.0) : t - d;
-    rhs(low, y, scratch_.data());
-    rhs(t + d, y, ft);
-    for (std::size_t i = 0; i < size_; ++i) ft[i] = (ft[i] - scratch_[i]) / (t + d - low);
+    difference_in_time(t, y, ft, scratch_);
   }
 
   void jacobian(double t, const double* y) override {
@@ -93,11 +88,11 @@ public:
     return nullptr;
   }
 
-  void motion(const double* y, BodyMotion<double>* out) const override {
+  void motion(double, const double* y, BodyMotion<double>* out) override {
     for (std::size_t b = 0; b < bodies_.size(); ++b) read(bodies_[b], y + offsets_[b], out[b]);
   }
 
-  void residual(const double* y, double& position, double& velocity) const override {
+  void residual(double, const double* y, double& position, double& velocity) override {
     position = velocity = 0.0;
     for (std::size_t b = 0; b < bodies_.size(); ++b) {
       double p = 0.0, v = 0.0;
@@ -109,7 +104,7 @@ public:
   }
 
   double potential(double t, const double* y) override {
-    motion(y, motions_.data());
+    motion(t, y, motions_.data());
     double V = 0.0;
     for (std::size_t b = 0; b < bodies_.size(); ++b) V -= bodies_[b].mass * gravity_.dot(motions_[b].x);
     for (auto& f : forces_) V += f->potential(t, motions_.data());

@@ -145,11 +145,7 @@ public:
 
   void time_derivative(double t, const double* y, double* ft) override {
     if (!timed_) return Equations::time_derivative(t, y, ft);
-    scratch_.resize(size_);
-    const double d = 1.5e-8 * std::max(1.0, std::abs(t)), low = t >= 0.0 ? std::max(t - d, 0.0) : t - d;
-    rhs(low, y, scratch_.data());
-    rhs(t + d, y, ft);
-    for (std::size_t i = 0; i < size_; ++i) ft[i] = (ft[i] - scratch_[i]) / (t + d - low);
+    this->difference_in_time(t, y, ft, scratch_);
   }
 
   void jacobian(double t, const double* y) override {

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
+from gyrod.equations import mechanisms
+from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import HELD, compile_rod, fundamental, initial_state, stiffest
 from gyrod.model import Bushing, CForce, Force, ForceLaw, SpringDamper, System, Torque, UserForce
 from gyrod.model.forces import BodyState
@@ -30,6 +32,9 @@ FORMULATIONS = {
     "absolute-directors": (9, 9),  # (23)
     "euler": (3, 3),  # (66)
 }
+
+#: Those that bodies with joints have.
+JOINT_FORMULATIONS = tuple(name for name in FORMULATIONS if name != "euler")
 
 #: Those that rods have.
 ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
@@ -63,6 +68,11 @@ class Compiled:
     #: For each rod: the core's arrays on its grid.
     rods: tuple[dict[str, Any], ...] = ()
 
+    #: Tree and loops of bodies with joints; None where bodies have none, or one ball joint to ground each.
+    mechanism: Mechanism | None = None
+    #: What the joints leave.
+    mobility: Mobility | None = None
+
     def __reduce__(self) -> Any:
         """The core's object is made anew where the system is unpickled."""
         return partial(compile_system, **self.options), (self.system, self.formulation)
@@ -77,7 +87,9 @@ class Compiled:
         L = length or self._length()
         tau = time or self._time(L)
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
-        of = {"position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin}
+        heaviest = max((b.mass for b in self.system.bodies), default=1.0)
+        # Accelerations and multipliers, where they are unknowns, are watched as forces of the size of weights.
+        of = {"position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin, "force": heaviest * L / tau**2}
         return np.array([of[k] for k in self.kinds])
 
     def _length(self) -> float:
@@ -106,15 +118,61 @@ class Compiled:
         found = [stiffest(table) for table in self.rods]
         return max((f for f, _ in found), default=0.0), max((d for _, d in found), default=0.0)
 
-    def motions(self, y: Array, *, project: bool = False) -> tuple[Array, Array, Array, Array]:
+    def motions(self, y: Array, t: float | Array = 0.0, *, project: bool = False) -> tuple[Array, Array, Array, Array]:
         """Position (k, b, 3), matrix (k, b, 3, 3), velocity (k, b, 3), Omega (k, b, 3) in the user's axes."""
+        k = len(np.atleast_2d(y))
         if not self.system.bodies:
-            k = len(np.atleast_2d(y))
             return np.zeros((k, 0, 3)), np.zeros((k, 0, 3, 3)), np.zeros((k, 0, 3)), np.zeros((k, 0, 3))
-        raw = self.core.motions(np.ascontiguousarray(np.atleast_2d(y)), project)
+        times = np.ascontiguousarray(np.broadcast_to(np.asarray(t, dtype=float).ravel(), (k,)))
+        raw = self.core.motions(times, np.ascontiguousarray(np.atleast_2d(y)), project)
         R = raw[..., 3:12].reshape(*raw.shape[:2], 3, 3) @ np.swapaxes(self.axes, -1, -2)
         Omega = np.einsum("bij,kbj->kbi", self.axes, raw[..., 15:])
         return raw[..., :3], R, raw[..., 12:15], Omega
+
+    def accelerations(self, t: float, y: Array) -> Array:
+        """Of the bodies of a mechanism, (b, 6): v' in space axes, Omega' in the user's body axes."""
+        raw = self.core.accelerations(np.array([t]), np.ascontiguousarray(y)[None])[0]
+        return np.concatenate([raw[:, :3], np.einsum("bij,bj->bi", self.axes, raw[:, 3:])], axis=1)
+
+    def states(self, t: Array, motions: tuple[Array, Array, Array, Array]) -> Array:
+        """Unknowns of a mechanism, (k, N), from positions, matrices, velocities and Omega of its bodies."""
+        x, R, v, Omega = motions
+        nq, _ = FORMULATIONS[self.formulation]
+        frames = R @ self.axes
+        q = rotations.conversions.spurrier_klumpp(frames)
+        if nq == 9:
+            q = rotations.directors_from_matrix(frames)
+        spins = np.einsum("bji,kbj->kbi", self.axes, Omega)
+        rows = np.zeros((len(x), self.size))
+        for i in range(x.shape[1]):
+            at = self.core.offset(i)
+            rows[:, at : at + 3], rows[:, at + 3 : at + 3 + nq] = x[:, i], q[:, i]
+        velocities = np.ascontiguousarray(np.concatenate([v, spins], axis=2))
+        found = [self.core.complete(float(s), V, y) for s, V, y in zip(t, velocities, rows, strict=True)]
+        return np.array(found).reshape(len(x), -1)
+
+    def nullspace(self, t: float, y: Array) -> Array:
+        """Twists (v space, Omega body) of all bodies for each velocity of the tree, (6 b, n)."""
+        raw = self.core.nullspace(t, np.ascontiguousarray(y)).reshape(len(self.axes), 2, 3, -1)
+        raw[:, 1] = np.einsum("bij,bjn->bin", self.axes, raw[:, 1])
+        return np.asarray(raw.reshape(6 * len(self.axes), -1))
+
+    def gradient(self, t: float, y: Array) -> Array:
+        """Gradient of all joint constraints by the same twists, (rows, 6 b); dense, for small systems."""
+        raw = self.core.motions(np.array([t]), np.ascontiguousarray(y)[None], False)[0]
+        _, _, _, G = mechanisms.gradient(self.core, t, raw, self.pairs)
+        dense = G.toarray().reshape(-1, len(raw), 2, 3)
+        frames = raw[:, 3:12].reshape(-1, 3, 3) @ np.swapaxes(self.axes, -1, -2)
+        dense[:, :, 1] = np.einsum("rbi,bij->rbj", dense[:, :, 1], frames)
+        return np.asarray(dense.reshape(len(dense), -1))
+
+    @property
+    def pairs(self) -> NDArray[np.intp]:
+        """Bodies that each joint connects, (j, 2); -1 is ground."""
+        index = {name: i for i, name in enumerate(self.system.names)}
+        return np.array([[index.get(n, -1) for n in j.bodies] for j in self.system.joints], dtype=np.intp).reshape(
+            -1, 2
+        )
 
     def rod_states(self, rod: int, t: Array, y: Array, *, project: bool = False) -> dict[str, Array]:
         """Everything about a rod at rows (t, y): arrays (k, vertices or segments, components)."""
@@ -145,6 +203,46 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
                 f"rod {rod.name!r} with strain = {rod.strain!r} needs formulation = 'nullspace-quaternion' and "
                 f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
             )
+    system.check_consistent()
+    if mechanisms.joined(system) or (system.joints and not options.get("reduce", True)):
+        bodies = _join(system, formulation, options)
+    else:
+        bodies = _pins(system, formulation, options)
+    rods = [compile_rod(rod, system, _checked) for rod in system.rods]
+    python = bodies.python or any(p for _, p in rods)
+    tables = [table for table, _ in rods]
+    core = bodies.make(tables)
+    start = np.array([*bodies.y0, *np.zeros(core.size - len(bodies.y0))])
+    kinds = [*bodies.kinds, *[""] * (core.size - len(bodies.kinds))]
+    for rod, layout in zip(system.rods, core.layout(), strict=True):
+        initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
+    return Compiled(
+        system, formulation, core, start, python, bodies.axes, bodies.moments, tuple(kinds), dict(options),
+        tuple(tables), bodies.mechanism, bodies.mobility,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Bodies:
+    """The bodies of a system, ready for the core: ``make`` adds rods to them."""
+
+    make: Callable[[list[dict[str, Any]]], Any]
+    y0: list[float]
+    kinds: list[str]
+    axes: Array
+    moments: Array
+    python: bool
+    mechanism: Mechanism | None = None
+    mobility: Mobility | None = None
+
+
+def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
+    """Free bodies, and bodies that turn about a fixed point."""
+    for option, what in (("level", "index"), ("qr", "nullspace = 'qr'")):
+        if options.get(option):
+            raise ValueError(
+                f"{what} is for bodies with joints; this system has none, or one ball joint to ground each."
+            )
     index = {name: i for i, name in enumerate(system.names)}
     bodies, axes, y0, kinds = [], [], [], []
     for body in system.bodies:
@@ -160,19 +258,112 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
         y0.extend(state)
         kinds.extend(kind)
     forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces if not f.rods]
-    rods = [compile_rod(rod, system, _checked) for rod in system.rods]
-    python = any(_calls_python(f) for f in system.forces if not f.rods) or any(p for _, p in rods)
-    tables = [table for table, _ in rods]
-    core = _core.System(formulation, bodies, forces, np.array(system.gravity), tables, options)
-    start = np.array([*y0, *np.zeros(core.size - len(y0))])
-    kinds += [""] * (core.size - len(y0))
-    for rod, layout in zip(system.rods, core.layout(), strict=True):
-        initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
-    moments = np.array([b[1] for b in bodies]).reshape(-1, 3)
-    frames = np.array(axes).reshape(-1, 3, 3)
-    return Compiled(
-        system, formulation, core, start, python, frames, moments, tuple(kinds), dict(options), tuple(tables)
+    python = any(_calls_python(f) for f in system.forces if not f.rods)
+    gravity = np.array(system.gravity)
+    return _Bodies(
+        lambda rods: _core.System(formulation, bodies, forces, gravity, rods, None, options),
+        y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b[1] for b in bodies]).reshape(-1, 3), python,
+    )  # fmt: skip
+
+
+def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
+    """Bodies with joints: the tree, its loops, and what is redundant in them."""
+    if formulation not in JOINT_FORMULATIONS:
+        raise ValueError(
+            f"formulation = {formulation!r} serves bodies without joints, or with one ball joint to ground each; use "
+            f"one of {', '.join(map(repr, JOINT_FORMULATIONS))}."
+        )
+    for option in ("spatial", "printed"):
+        if options.get(option):
+            raise ValueError(f"the variant {option!r} of {formulation!r} is for bodies without joints.")
+    null = formulation.startswith("nullspace")
+    level, qr = int(options.get("level", 0)), bool(options.get("qr", False))
+    if null and (level or qr):
+        raise ValueError(f"index and nullspace = 'qr' serve the absolute formulations, not {formulation!r}.")
+    core_bodies, axes = [], []
+    for body in system.bodies:
+        moments, A = _principal(body.inertia)
+        core_bodies.append((body.mass, moments, False, np.zeros(3), np.zeros(3)))
+        axes.append(A)
+        if not null and moments.min() <= 1e-13 * max(moments.max(), 1e-300):
+            raise ValueError(
+                f"body {body.name!r} has a singular inertia (principal moments {moments}), which the absolute "
+                "formulations cannot invert; use 'nullspace-quaternion' or give it three positive moments."
+            )
+    frames = np.array(axes)
+    index = {name: i for i, name in enumerate(system.names)}
+    mechanism = mechanisms.describe(system, frames, _checked)
+    forces = [_compile_force(f, system, index, frames) for f in system.forces if not f.rods]
+    forces += mechanisms.springs(system, mechanism)
+    gravity = np.array(system.gravity)
+    velocities = np.ascontiguousarray(
+        [
+            [*system.initial_velocities[b.name], *(A.T @ b.angular_velocity)]
+            for b, A in zip(system.bodies, axes, strict=True)
+        ]
     )
+
+    def make(form: str, m: Mechanism, rods: list[dict[str, Any]]) -> Any:
+        same = form == formulation
+        table = m.table(level=level if same else 0, qr=qr and same)
+        return _core.System(form, core_bodies, forces, gravity, rods, table, options)
+
+    def start(form: str, core: Any) -> tuple[Array, list[str]]:
+        y, kinds = _poses(form, system, axes, core)
+        return np.asarray(core.complete(0.0, velocities, y)), kinds
+
+    def probe(m: Mechanism) -> tuple[Any, Array, NDArray[np.bool_]]:
+        core = make("nullspace-quaternion", m, [])
+        y, kinds = start("nullspace-quaternion", core)
+        return core, y, np.array([k in ("position", "rotation") for k in kinds])
+
+    mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe)
+    y0, kinds = start(formulation, make(formulation, mechanism, []))
+    python = mechanism.python or any(_calls_python(f) for f in system.forces if not f.rods)
+    return _Bodies(
+        lambda rods: make(formulation, mechanism, rods), list(y0), kinds, frames,
+        np.array([b[1] for b in core_bodies]), python, mechanism, mobility,
+    )  # fmt: skip
+
+
+def _poses(formulation: str, system: System, axes: list[Array], core: Any) -> tuple[Array, list[str]]:
+    """State of a mechanism with its positions set, and the kinds of all unknowns."""
+    y, kinds = np.zeros(core.size), ["force"] * core.size
+    nq, nv = FORMULATIONS[formulation]
+    left = mechanisms.kinds(system) if formulation.startswith("nullspace") else {}
+    for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True)):
+        at = core.offset(i)
+        p = body.orientation
+        if not np.array_equal(A, np.eye(3)):
+            p = rotations.multiply(p, rotations.quaternion_from_matrix(A))
+        q = p if nq == 4 else rotations.directors_from_matrix(body.matrix @ A)
+        y[at : at + 3 + nq] = [*body.position, *q]
+        rates = left.get(body.name, ("velocity",) * 3 + ("spin",) * nv)
+        kinds[at : at + 3 + nq + len(rates)] = ["position"] * 3 + ["rotation"] * nq + list(rates)
+    return y, kinds
+
+
+def mobility(system: System) -> Mobility:
+    """Degrees of freedom and redundant constraints of a system."""
+    if mechanisms.joined(system):
+        found = _join(system, "nullspace-quaternion", {}).mobility
+        assert found is not None
+        return found
+    rows = sum(joint.constraints for joint in system.joints)
+    return Mobility(6 * len(system.bodies) - rows, 0, rows, len(system.bodies))
+
+
+System._find_mobility = staticmethod(mobility)
+
+
+def unchecked_core(system: System) -> tuple[Any, Array, Array]:
+    """A core for the constraints of a system whose joints need not meet, principal axes and moments of the bodies."""
+    found = [_principal(body.inertia) for body in system.bodies]
+    axes, moments = np.array([A for _, A in found]), np.array([m for m, _ in found])
+    table = mechanisms.describe(system, axes, _checked).table()
+    bodies = [(b.mass, m, False, np.zeros(3), np.zeros(3)) for b, m in zip(system.bodies, moments, strict=True)]
+    core = _core.System("nullspace-quaternion", bodies, [], np.array(system.gravity), [], table, {})
+    return core, axes, moments
 
 
 def _principal(inertia: Array) -> tuple[Array, Array]:

@@ -1,8 +1,8 @@
 """What exists: bodies, joints, rods, forces and the system they form; frozen and checked.
 
 Positions and velocities are those of the centre of mass in space, angular velocities of bodies are material; joints
-are placed in space at the initial configuration, points of forces in body axes from the centre of mass. Along a rod
-s in [0, 1] is arc length over length; d3 is its tangent, d1 and d2 are the axes of its sections.
+are placed in space at the initial configuration, or in body axes from the centre of mass as the points of forces are.
+Along a rod s in [0, 1] is arc length over length; d3 is its tangent, d1 and d2 are the axes of its sections.
 """
 
 from gyrod.model.bodies import Body
@@ -22,7 +22,20 @@ from gyrod.model.forces import (
     Torque,
     UserForce,
 )
-from gyrod.model.joints import JOINTS, Joint, Spherical
+from gyrod.model.joints import (
+    JOINTS,
+    Attachment,
+    Cylindrical,
+    Distance,
+    Fixed,
+    Helical,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
 from gyrod.model.rods import CURVATURES, FAMILIES, INERTIAS, MASSES, STRAINS, Rod
 from gyrod.model.sections import (
     SECTIONS,
@@ -36,7 +49,7 @@ from gyrod.model.sections import (
     SectionValues,
 )
 from gyrod.model.shapes import SHAPES, Arc, Bent, Curve, Shape, Straight
-from gyrod.model.system import System
+from gyrod.model.system import System, Tree
 
 __all__ = [
     "CURVATURES",
@@ -51,6 +64,7 @@ __all__ = [
     "SHAPES",
     "STRAINS",
     "Arc",
+    "Attachment",
     "Bent",
     "Body",
     "BodyState",
@@ -60,19 +74,26 @@ __all__ = [
     "Clamped",
     "CrossSection",
     "Curve",
+    "Cylindrical",
     "Damping",
+    "Distance",
     "Drag",
     "End",
+    "Fixed",
     "Force",
     "ForceLaw",
     "Free",
     "Guided",
+    "Helical",
     "Hinged",
     "Joint",
     "Material",
     "ModelError",
     "Pinned",
+    "Planar",
+    "Prismatic",
     "Rectangle",
+    "Revolute",
     "Ring",
     "Rod",
     "RodLoad",
@@ -84,5 +105,7 @@ __all__ = [
     "Straight",
     "System",
     "Torque",
+    "Tree",
+    "Universal",
     "UserForce",
 ]

@@ -2,51 +2,164 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod.model.errors import Description, Problems, optional_name, reference, shown, vector
+from gyrod.model.errors import (
+    Description,
+    Problems,
+    not_negative,
+    numbers,
+    optional_name,
+    positive,
+    reference,
+    shown,
+    vector,
+)
 
 Array = NDArray[np.float64]
+#: A function of time.
+Function = Callable[[float], float]
+#: What leads a coordinate: a constant, a function of time, or a function with its first and second derivative.
+Drive = float | Function | tuple[Function, Function, Function]
+
+#: Two axes that are perpendicular to within this angle in rad are made so; others are refused.
+RIGHT_ANGLE_SLACK = 1e-6
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, eq=False)
+class Attachment:
+    """Where a joint sits in its two partners, in body axes from the centre of mass (space axes for "ground").
+
+    The columns of the frames are the axes e1, e2, e3 of the joint, right-handed; e3 is its axis. The first axis of a
+    universal joint is e3 of ``frame_a``, the second one e1 of ``frame_b``.
+    """
+
+    #: (3,).
+    at_a: Array
+    #: (3,).
+    at_b: Array
+    #: (3, 3).
+    frame_a: Array
+    #: (3, 3).
+    frame_b: Array
+    #: What a `Distance` holds at t = 0, in m; 0 for the other joints.
+    length: float
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Joint(Description, ABC):
     """Base of the joints between two bodies, or between a body and "ground".
 
+    ``at`` is the point of the joint in space at the initial configuration. In its place ``at_a`` and ``at_b`` give the
+    point in the axes of a and b, from the centre of mass (space axes for "ground"). One of the two is enough: the
+    other is the same point of space. If both are given, they must meet at the start. Axes, of any length > 0, are
+    given in the same three ways.
+
+    A coordinate tells how b stands against a; it is zero where the axes of the joint in a and in b coincide.
+
     Rules for a new joint:
 
-    1. Its description is a frozen class here: names ``a``, ``b``, point ``at`` and axes in space at the initial
-       configuration, and ``freedoms``. It computes nothing.
+    1. Its description is a frozen class here: what it takes, what is ``held``, how many velocities are ``free``, and
+       ``coordinate_names``. It computes nothing.
     2. Its mechanics is one file of the core, in director form: constraint g(x, d), gradient G, and motion subspace T
        with G T = 0 and ``freedoms`` columns. Quaternions and minimal velocities follow by pull-back.
     3. It joins `JOINTS`, over which the property tests run.
     """
 
+    #: Relative velocities that it leaves if it is not driven.
+    free: ClassVar[int]
+    #: Relative translations and rotations, along and about e1, e2, e3 of a, that are held whatever the coordinates.
+    held: ClassVar[tuple[str, str]]
+    #: Ways to give each point and axis: the first is in space and excludes the others, one is needed.
+    ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a", "at_b"),)
+
     a: str
     b: str
-    #: Point in space at the initial configuration, (3,).
-    at: Array
+    #: (3,), or None.
+    at: Array | None
+    #: (3,), or None.
+    at_a: Array | None
+    #: (3,), or None.
+    at_b: Array | None
     name: str | None
 
-    def __init__(self, a: str, b: str, *, at: ArrayLike, name: str | None = None) -> None:
-        self._set(a=a, b=b, name=name)
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        *,
+        at: ArrayLike | None = None,
+        at_a: ArrayLike | None = None,
+        at_b: ArrayLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._fill(locals())
+
+    def _fill(self, given: dict[str, Any]) -> None:
+        """Check and set the fields from the arguments of a constructor."""
+        self._set(a=given["a"], b=given["b"], name=given["name"])
         problems = Problems(self.label)
-        self._set(
-            a=problems.check(reference, "a", a),
-            b=problems.check(reference, "b", b),
-            at=problems.check(vector, "at", at),
-            name=problems.check(optional_name, name),
-        )
+        bad = set()
+        for field in fields(self):
+            name, value = field.name, given[field.name]
+            if value is None and name not in _NEEDED:
+                self._set(**{name: None})
+            elif not problems.passes(self._store, name, value):
+                bad.add(name)
+        for way in self.ways:
+            if bad.isdisjoint(way):
+                problems.check(_one_way, way, [getattr(self, field) for field in way])
+        if not bad:
+            self._agree(problems)
         problems.finish()
+
+    def _store(self, field: str, value: Any) -> None:
+        self._set(**{field: None})
+        self._set(**{field: self._checked(field, value)})
+
+    def _checked(self, field: str, value: Any) -> Any:
+        """Return a field as it is kept, or raise a ValueError."""
+        return _CHECKS[field](field, value)
+
+    def _agree(self, problems: Problems) -> None:
+        """Note where fields that are sound by themselves do not go together."""
 
     @property
     @abstractmethod
+    def coordinate_names(self) -> tuple[str, ...]:
+        """What its coordinates are called."""
+
+    @property
+    def driven(self) -> bool:
+        """Whether a coordinate is led."""
+        return self.law is not None
+
+    @property
+    def law(self) -> tuple[Function, Function | None, Function | None] | None:
+        """What leads a coordinate: the function of time and its derivatives, None where they are not given."""
+        return _law(getattr(self, "drive", None))
+
+    @property
     def freedoms(self) -> int:
         """Number of relative velocities that the joint leaves."""
+        return self.free - self.driven
+
+    @property
+    def constraints(self) -> int:
+        """Number of relative velocities that the joint takes away."""
+        return 6 - self.freedoms
+
+    @property
+    def kind(self) -> str:
+        """Its class, in lower case."""
+        return type(self).__name__.lower()
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -59,19 +172,473 @@ class Joint(Description, ABC):
         kind = type(self).__name__
         return f"{kind}({shown(self.a)}, {shown(self.b)})" if self.name is None else f"{kind} {shown(self.name)}"
 
+    def __repr__(self) -> str:
+        parts = [repr(self.a), repr(self.b)]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name not in ("a", "b") and value is not None and (np.any(value) or field.name not in _IDLE):
+                parts.append(f"{field.name}={value.tolist() if isinstance(value, np.ndarray) else value!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
-@dataclass(frozen=True, init=False, eq=False)
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Fixed(Joint):
+    """Holds b to a: no motion is left. ``at`` is the point whose force and moment are told."""
+
+    free: ClassVar[int] = 0
+    held: ClassVar[tuple[str, str]] = ("xyz", "xyz")
+    coordinate_names = ()
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Spherical(Joint):
     """Ball joint: the point ``at`` of both partners stays the same, all rotations are free.
 
     With "ground" it makes a top: ``Spherical("ground", "top", at=(0, 0, 0))``, in either order.
     """
 
+    free: ClassVar[int] = 3
+    held: ClassVar[tuple[str, str]] = ("xyz", "")
+    coordinate_names = ()
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class _Axial(Joint):
+    """Joints with an axis."""
+
+    ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a", "at_b"), ("axis", "axis_a", "axis_b"))
+
+    #: Unit vector (3,), or None.
+    axis: Array | None
+    #: Unit vector (3,), or None.
+    axis_a: Array | None
+    #: Unit vector (3,), or None.
+    axis_b: Array | None
+
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        *,
+        at: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+        at_a: ArrayLike | None = None,
+        at_b: ArrayLike | None = None,
+        axis_a: ArrayLike | None = None,
+        axis_b: ArrayLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._fill(locals())
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Planar(_Axial):
+    """The point ``at`` of b stays in the plane through that of a; ``axis`` is its normal.
+
+    Coordinates are the displacements x and y along e1 and e2 of a, and the angle about the normal.
+    """
+
+    free: ClassVar[int] = 3
+    held: ClassVar[tuple[str, str]] = ("z", "xy")
+    coordinate_names = ("x", "y", "angle")
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Cylindrical(_Axial):
+    """b turns about the axis and slides along it.
+
+    ``stiffness``, ``damping`` and ``rest`` are pairs, for the angle (N m/rad, in (-pi, pi]) and for the displacement
+    (N/m); 0 stands for two zeros.
+    """
+
+    free: ClassVar[int] = 2
+    held: ClassVar[tuple[str, str]] = ("xy", "xy")
+    coordinate_names = ("angle", "displacement")
+
+    #: (2,).
+    stiffness: Array
+    #: (2,).
+    damping: Array
+    #: Coordinates without spring force, (2,).
+    rest: Array
+
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        *,
+        at: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+        at_a: ArrayLike | None = None,
+        at_b: ArrayLike | None = None,
+        axis_a: ArrayLike | None = None,
+        axis_b: ArrayLike | None = None,
+        stiffness: ArrayLike = 0.0,
+        damping: ArrayLike = 0.0,
+        rest: ArrayLike = 0.0,
+        name: str | None = None,
+    ) -> None:
+        self._fill(locals())
+
+    def _checked(self, field: str, value: Any) -> Any:
+        if field in ("stiffness", "damping"):
+            not_negative(field, value, (), (2,))
+        if field in _IDLE:
+            return _pair(field, value)
+        return super()._checked(field, value)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class _Single(_Axial):
+    """Joints with one coordinate that may be led, sprung and limited."""
+
+    free: ClassVar[int] = 1
+
+    #: A number, a function of time, three functions, or None.
+    drive: Drive | None
+    stiffness: float
+    damping: float
+    #: Coordinate without spring force.
+    rest: float
+    #: Lowest and highest coordinate, either may be None.
+    limits: tuple[float | None, float | None] | None
+
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        *,
+        at: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+        at_a: ArrayLike | None = None,
+        at_b: ArrayLike | None = None,
+        axis_a: ArrayLike | None = None,
+        axis_b: ArrayLike | None = None,
+        drive: Drive | None = None,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        rest: float = 0.0,
+        limits: tuple[float | None, float | None] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._fill(locals())
+
+    def _agree(self, problems: Problems) -> None:
+        if self.drive is None:
+            return
+        for field in ("stiffness", "damping", "rest", "limits"):
+            value = getattr(self, field)
+            if value:
+                problems.add(
+                    f"{field} = {shown(value)} has no effect on a coordinate that drive = {shown(self.drive)} leads; "
+                    f"leave {field} or drive out."
+                )
+                return
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Revolute(_Single):
+    """Hinge: b turns about the axis.
+
+    Parameters
+    ----------
+    a, b
+        Names of bodies, or "ground".
+    at, axis
+        Point and direction in space at the start; ``at_a``, ``at_b``, ``axis_a``, ``axis_b`` give them in body axes.
+    drive
+        Leads the angle of b against a (rad): a number, a function of time, or three functions (f, f', f'').
+    stiffness, damping, rest
+        Of a spring and damper that act on the angle, in N m/rad and N m s/rad; the angle is taken in (-pi, pi].
+    limits
+        Lowest and highest angle inside (-pi, pi), either may be None.
+
+    >>> Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 2, 0), damping=0.1).axis.tolist()
+    [0.0, 1.0, 0.0]
+    """
+
+    held: ClassVar[tuple[str, str]] = ("xyz", "xy")
+    coordinate_names = ("angle",)
+
+    def _agree(self, problems: Problems) -> None:
+        super()._agree(problems)
+        if any(x is not None and abs(x) >= math.pi for x in self.limits or ()):
+            problems.add(
+                f"limits = {self.limits} must lie inside (-pi, pi), in rad; write None for a side without limit."
+            )
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Prismatic(_Single):
+    """Slider: b slides along the axis; ``drive``, ``limits`` and the spring act on the displacement (m)."""
+
+    held: ClassVar[tuple[str, str]] = ("xy", "xyz")
+    coordinate_names = ("displacement",)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Helical(_Single):
+    """Screw: b turns about the axis and advances along it by ``pitch`` metres in a full turn.
+
+    ``drive``, ``limits`` and the spring act on the angle, as for `Revolute`. A negative pitch is a left-handed screw.
+    """
+
+    held: ClassVar[tuple[str, str]] = ("xy", "xy")
+    coordinate_names = ("angle",)
+
+    pitch: float
+
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        *,
+        pitch: float,
+        at: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+        at_a: ArrayLike | None = None,
+        at_b: ArrayLike | None = None,
+        axis_a: ArrayLike | None = None,
+        axis_b: ArrayLike | None = None,
+        drive: Drive | None = None,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        rest: float = 0.0,
+        limits: tuple[float | None, float | None] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._fill(locals())
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Universal(Joint):
+    """Cardan joint: the first axis is fixed in a, the second one in b; they stay perpendicular and meet in ``at``.
+
+    ``axis`` and ``axis2`` are in space at the start; ``axis_a`` is the first one in the axes of a, ``axis_b`` the
+    second one in those of b.
+    """
+
+    free: ClassVar[int] = 2
+    held: ClassVar[tuple[str, str]] = ("xyz", "")
+    ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a", "at_b"), ("axis", "axis_a"), ("axis2", "axis_b"))
+    coordinate_names = ("angle", "angle2")
+
+    #: Unit vector (3,), or None.
+    axis: Array | None
+    #: Unit vector (3,), or None.
+    axis2: Array | None
+    #: Unit vector (3,), or None.
+    axis_a: Array | None
+    #: Unit vector (3,), or None.
+    axis_b: Array | None
+
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        *,
+        at: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+        axis2: ArrayLike | None = None,
+        at_a: ArrayLike | None = None,
+        at_b: ArrayLike | None = None,
+        axis_a: ArrayLike | None = None,
+        axis_b: ArrayLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._fill(locals())
+
+    def _agree(self, problems: Problems) -> None:
+        if self.axis is None or self.axis2 is None:
+            return
+        n, m = self.axis, self.axis2
+        angle = math.atan2(float(np.linalg.norm(np.cross(n, m))), float(n @ m))
+        if abs(angle - 0.5 * math.pi) > RIGHT_ANGLE_SLACK:
+            problems.add(
+                f"axis = {shown(n)} and axis2 = {shown(m)} must be perpendicular, but enclose "
+                f"{math.degrees(angle):.6g} degrees; turn one of them."
+            )
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Distance(Joint):
+    """Massless bar with ball joints: the distance from ``at``, a point of a, to ``to``, a point of b, is ``length``.
+
+    ``at`` and ``to`` are in space at the start; ``at_a`` and ``at_b`` give the points in body axes. ``length`` is a
+    number > 0, a function of time, or three functions (f, f', f''); None is the distance at the start.
+    """
+
+    free: ClassVar[int] = 5
+    held: ClassVar[tuple[str, str]] = ("", "")
+    ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a"), ("to", "at_b"))
+    coordinate_names = ("length",)
+
+    #: (3,), or None.
+    to: Array | None
+    #: A number, a function of time, three functions, or None.
+    length: Drive | None
+
+    def __init__(
+        self,
+        a: str,
+        b: str,
+        *,
+        at: ArrayLike | None = None,
+        to: ArrayLike | None = None,
+        length: Drive | None = None,
+        at_a: ArrayLike | None = None,
+        at_b: ArrayLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._fill(locals())
+
+    @property
+    def driven(self) -> bool:
+        """Whether the length is a function of time."""
+        return self.length is not None and not isinstance(self.length, float)
+
+    @property
+    def law(self) -> tuple[Function, Function | None, Function | None] | None:
+        """What leads the length, if it is led."""
+        return _law(self.length) if self.driven else None
+
     @property
     def freedoms(self) -> int:
-        """Three rotations."""
-        return 3
+        """Five, whether the length is constant or led."""
+        return self.free
 
 
 #: All joints.
-JOINTS: tuple[type[Joint], ...] = (Spherical,)
+JOINTS: tuple[type[Joint], ...] = (
+    Fixed,
+    Spherical,
+    Revolute,
+    Prismatic,
+    Cylindrical,
+    Planar,
+    Helical,
+    Universal,
+    Distance,
+)
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+#: Fields that are told only if they are not zero.
+_IDLE = ("stiffness", "damping", "rest")
+#: Fields that may not be None.
+_NEEDED = ("a", "b", "pitch", *_IDLE)
+
+
+def _law(value: Any) -> tuple[Function, Function | None, Function | None] | None:
+    if value is None:
+        return None
+    if isinstance(value, float):
+        return (lambda _t: value), (lambda _t: 0.0), (lambda _t: 0.0)
+    return value if isinstance(value, tuple) else (value, None, None)
+
+
+def _one_way(way: tuple[str, ...], values: list[Any]) -> None:
+    """One way to give a point or an axis is taken, and in space excludes in body axes."""
+    space, *local = way
+    given = [f"{field} = {shown(value)}" for field, value in zip(way, values, strict=True) if value is not None]
+    if not given:
+        raise ValueError(
+            f"{space} is missing; give {space} in space at the start, or {' or '.join(local)} in body axes."
+        )
+    if values[0] is not None and len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} exclude each other; give {space} or {' and '.join(local)}.")
+
+
+def _direction(field: str, value: Any) -> Array:
+    n = vector(field, value)
+    size = np.max(np.abs(n))
+    if size == 0.0:
+        raise ValueError(f"{field} = {shown(n)} has the length zero; it must have a direction.")
+    norm = math.hypot(*(n / size)) * size
+    if abs(norm - 1.0) <= 4.0 * np.finfo(float).eps:  # what is normalised already stays as it is, to the last bit
+        return n
+    result = (n / size) / math.hypot(*(n / size)) + 0.0
+    result.flags.writeable = False
+    return np.asarray(result)
+
+
+def _led(field: str, value: Any) -> Any:
+    """A constant, a function of time, or three of them."""
+    if callable(value):
+        return value
+    if isinstance(value, (tuple, list)) and len(value) == 3 and all(map(callable, value)):
+        return tuple(value)
+    if isinstance(value, (int, float, np.number)):
+        return float(numbers(field, value, ()))
+    raise ValueError(
+        f"{field} must be a number, a function of time or three functions (f, f', f''), got {shown(value)}."
+    )
+
+
+def _length(field: str, value: Any) -> Any:
+    led = _led(field, value)
+    return positive(field, led) if isinstance(led, float) else led
+
+
+def _pitch(field: str, value: Any) -> float:
+    pitch = float(numbers(field, value, ()))
+    if pitch == 0.0:
+        raise ValueError(f"{field} = 0 is no screw; it must be metres per turn, > 0 or < 0 (or use Revolute).")
+    return pitch
+
+
+def _limits(field: str, value: Any) -> tuple[float | None, float | None] | None:
+    try:
+        lo, hi = tuple(value) if not isinstance(value, (str, bytes)) else ()
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} must be two numbers (lowest, highest) or None, got {shown(value)}.") from None
+    lo = None if lo is None else float(numbers(f"{field}[0]", lo, ()))
+    hi = None if hi is None else float(numbers(f"{field}[1]", hi, ()))
+    if lo is not None and hi is not None and lo >= hi:
+        raise ValueError(f"{field} = ({lo:.12g}, {hi:.12g}) must increase: the lowest first.")
+    return None if lo is None and hi is None else (lo, hi)
+
+
+def _pair(field: str, value: Any) -> Array:
+    x = numbers(field, value, (), (2,))
+    if x.shape == () and x != 0.0:
+        raise ValueError(f"{field} = {shown(value)} must be a pair (of the angle, of the displacement), or 0.")
+    result = np.full(2, x)
+    result.flags.writeable = False
+    return result
+
+
+def _number(field: str, value: Any) -> float:
+    return 0.0 if _is_zero(value) else float(numbers(field, value, ()))
+
+
+def _not_negative(field: str, value: Any) -> float:
+    return 0.0 if _is_zero(value) else float(not_negative(field, value))
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether a value is what almost all joints have; the full check would take a third of their time."""
+    return isinstance(value, float) and value == 0.0
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "a": reference,
+    "b": reference,
+    "at": vector,
+    "at_a": vector,
+    "at_b": vector,
+    "to": vector,
+    "axis": _direction,
+    "axis2": _direction,
+    "axis_a": _direction,
+    "axis_b": _direction,
+    "drive": _led,
+    "length": _length,
+    "pitch": _pitch,
+    "stiffness": _not_negative,
+    "damping": _not_negative,
+    "rest": _number,
+    "limits": _limits,
+    "name": lambda _field, value: optional_name(value),
+}

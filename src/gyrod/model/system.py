@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod import rotations
 from gyrod.model.bodies import Body
-from gyrod.model.errors import GROUND, Description, ModelError, Problems, shown, vector
+from gyrod.model.errors import (
+    GROUND,
+    Description,
+    ModelError,
+    Problems,
+    called,
+    frozen,
+    numbers,
+    positive,
+    shown,
+    vector,
+)
 from gyrod.model.forces import Bushing, ForceLaw, SpringDamper, UserForce
-from gyrod.model.joints import Joint
+from gyrod.model.joints import Attachment, Distance, Helical, Joint, Prismatic, Spherical, Universal
 from gyrod.model.rods import Rod
 
 Array = NDArray[np.float64]
@@ -23,15 +36,37 @@ T = TypeVar("T")
 
 #: An inertia whose smallest principal moment is below this fraction of the largest is singular.
 SINGULAR = 1e-13
-#: Relative difference that the velocity of a pinned body may have from the one its rotation demands.
-VELOCITY_SLACK = 1e-9
+#: Relative gap that a joint may have at the start.
+GAP_SLACK = 1e-9
+#: The same for the rate of a drive that is given without its derivative.
+RATE_SLACK = 1e-6
+#: Step in s of the numerical rate of a drive at the start.
+RATE_STEP = 3e-5
+#: Names beyond so many unknown ones get no suggestion: each is compared with all names.
+SUGGESTIONS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Spanning forest of a system: how its bodies hang on ground, or on a first free body, by joints."""
+
+    #: Names of the bodies, parents first, in depth-first order.
+    order: tuple[str, ...]
+    #: For each body the name of the one it hangs on, or "ground"; None for a free root.
+    parent: dict[str, str | None]
+    #: For each body the joint it hangs on; None for a free root.
+    joint: dict[str, Joint | None]
+    #: The joints that are not in the forest, in order: each closes a loop, or is a `Distance`.
+    cuts: tuple[Joint, ...]
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class System(Description):
     """Bodies, joints, rods and forces under gravity; free bodies need no joint.
 
-    Everything is checked when it is made, and one `ModelError` tells all problems.
+    Joints connect any two bodies, or a body and "ground"; a body may have any number of them, and loops are allowed.
+    Everything is checked when it is made, and one `ModelError` tells all problems. Whether the partners of joints meet
+    at the start is told by `residuals` and `check_consistent`.
 
     >>> from gyrod.model import Body, Spherical, System
     >>> top = Body("top", mass=1.0, inertia=(1.0, 1.0, 0.5), position=(0, 0, 1), angular_velocity=(0.2, 0, 50))
@@ -46,6 +81,8 @@ class System(Description):
     forces: tuple[ForceLaw, ...]
     #: (3,).
     gravity: Array
+    #: Where the joints sit, if that does not follow from the start: what `assemble` has moved keeps its joints.
+    attachments: tuple[Attachment, ...] | None
 
     def __init__(
         self,
@@ -54,6 +91,7 @@ class System(Description):
         rods: Iterable[Rod] = (),
         forces: Iterable[Any] = (),
         gravity: ArrayLike = (0.0, 0.0, -9.81),
+        attachments: Sequence[Attachment] | None = None,
     ) -> None:
         problems = Problems("System")
         self._set(
@@ -62,10 +100,15 @@ class System(Description):
             rods=_members(problems, "rods", rods, Rod),
             forces=_members(problems, "forces", forces, ForceLaw),
             gravity=problems.check(vector, "gravity", gravity),
+            attachments=None,
         )
+        if attachments is not None:
+            self._set(attachments=tuple(attachments))
+            if len(self.attachments or ()) != len(self.joints):
+                problems.add(f"attachments must be one for each of {len(self.joints)} joints, got {len(attachments)}.")
         _check_names(problems, self)
         _check_joints(problems, self)
-        _check_motion(problems, self)
+        _check_inertias(problems, self)
         _check_forces(problems, self)
         problems.finish()
 
@@ -99,25 +142,123 @@ class System(Description):
     def _rod_index(self) -> dict[str, Rod]:
         return {rod.name: rod for rod in self.rods}
 
+    def joint(self, name: str) -> Joint:
+        """Return the joint of that name."""
+        if name not in self._joint_index:
+            raise ValueError(_unknown("name", name, self._joint_index, "joints with a name"))
+        return self._joint_index[name]
+
+    @cached_property
+    def _joint_index(self) -> dict[str, Joint]:
+        return {joint.name: joint for joint in self.joints if joint.name is not None}
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        """Rows of the bodies in the arrays of the start; ground has the last one."""
+        return {name: i for i, name in enumerate((*self.names, GROUND))}
+
+    @cached_property
+    def _start(self) -> _Start:
+        return _start(self.bodies)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields without what was derived from them: that is found by identity, which a copy does not share."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def attachment(self, joint: Joint) -> Attachment:
+        """Return points and frames of a joint in its two partners; the joint may be one that is not in the system."""
+        row = self._joint_number.get(id(joint))
+        return self._places.attachment(row) if row is not None else _places(self, [joint]).attachment(0)
+
+    @cached_property
+    def _joint_number(self) -> dict[int, int]:
+        # By identity: joints without a name all have the same hash.
+        return {id(joint): i for i, joint in enumerate(self.joints)}
+
+    @cached_property
+    def _places(self) -> _Places:
+        found = _places(self, self.joints)
+        return found if self.attachments is None else _attached(self, found, self.attachments)
+
+    #: Set by the room of the equations, which knows how to find it.
+    _find_mobility: ClassVar[Callable[[System], Any] | None] = None
+
+    def mobility(self) -> Any:
+        """Return degrees of freedom, redundant constraints and the joints they belong to; print it."""
+        find = type(self)._find_mobility
+        if find is None:
+            raise RuntimeError("mobility needs the equations of gyrod: import gyrod.")
+        return find(self)
+
+    def tree(self) -> Tree:
+        """Return the spanning forest of the bodies: breadth first from ground over the joints, in their order.
+
+        A `Distance` is never in it. What is not connected to ground hangs on its first body.
+        """
+        return self._tree
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return _tree(self)
+
     @cached_property
     def fixed_points(self) -> dict[str, Array]:
-        """For each body that is pinned to ground, the point in space, (3,)."""
-        pairs = [(joint.at, name) for joint in self.joints for name in joint.bodies if GROUND in joint.bodies]
-        return {name: at for at, name in pairs if name in self._index}
+        """For each body whose only joint is a `Spherical` to ground, the point in space, (3,)."""
+        count = _joints_of(self)
+        pins = [joint for joint in self.joints if isinstance(joint, Spherical) and GROUND in joint.bodies]
+        pairs = [(name, joint) for joint in pins for name in joint.bodies if count.get(name) == 1]
+        return {name: _pin(self, joint) for name, joint in pairs}
 
     @cached_property
     def initial_velocities(self) -> dict[str, Array]:
-        """Velocity of each body's centre of mass at the start, (3,): as given, or omega x (position - fixed point)."""
-        at = self.fixed_points
-        return {b.name: _turning(b, at[b.name]) if b.name in at else b.velocity for b in self.bodies}
+        """Velocity of each body's centre of mass at the start, (3,).
+
+        As given; where it is zero and the body hangs on a joint of the `tree`, the one that its rotation and the
+        motion of its parent demand if nothing slides.
+        """
+        found = {body.name: body.velocity for body in self.bodies}
+        tree, start, number = self.tree(), self._start, self._number
+        omega = start.omega
+        for name in tree.order:
+            joint, parent = tree.joint[name], tree.parent[name]
+            if joint is None or parent is None or np.any(found[name]):
+                continue
+            row = self._joint_number[id(joint)]
+            P = self._places.point_b[row] if joint.b == name else self._places.point_a[row]
+            i = number[name]
+            v = -_cross(omega[i], P - start.position[i])
+            if parent != GROUND:
+                p = number[parent]
+                v = v + found[parent] + _cross(omega[p], P - start.position[p])
+            found[name] = frozen(v)
+        return found
+
+    def residuals(self) -> dict[str, tuple[float, float]]:
+        """For each joint, by its label, the largest gap at the start: of position (m or rad), of velocity (m/s, rad/s).
+
+        Driven joints are taken at t = 0. Unnamed joints of the same label are told apart by their place in the list.
+        """
+        gaps = _gaps(self)
+        position = np.maximum(gaps.shift, gaps.turn)
+        velocity = np.maximum(gaps.slide, gaps.spin)
+        return {x: (float(p), float(v)) for x, p, v in zip(_labels(self), position, velocity, strict=True)}
+
+    def check_consistent(self) -> None:
+        """Raise a `ModelError` that tells all joints whose partners do not meet at the start."""
+        gaps, problems = _gaps(self), Problems("System")
+        for joint, label, *found in zip(self.joints, _labels(self), *gaps.told(), strict=True):
+            for (what, unit), (gap, slack) in zip(_GAPS, found, strict=True):
+                if gap > slack:
+                    problems.add(f"{what} gap at the start of {gap:.6g} {unit}: {_remedy(joint, what, unit)}.", label)
+        problems.finish()
 
     def point(self, name: str, at: ArrayLike) -> Array:
         """Point ``at`` of a body (body axes from its centre of mass; space axes for "ground") in space at the start."""
         local = vector("at", at)
         if name == GROUND:
             return local
-        body = self.body(name)
-        return np.asarray(body.position + body.matrix @ local)
+        i = self._number[self.body(name).name]
+        return np.asarray(self._start.position[i] + self._start.matrix[i] @ local)
 
     def spring_length(self, spring: SpringDamper) -> float:
         """Unstretched length of a spring: the given one, or its length at the start."""
@@ -180,89 +321,112 @@ def _check_names(problems: Problems, system: System) -> None:
     for name, places in bearers.items():
         if len(places) > 1:
             problems.add(f"name = {name!r} is borne by {' and '.join(places)}; each name may be used once.")
+    unknown = 0
     for field in ("joints", "forces"):
         for i, member in enumerate(getattr(system, field)):
             owner = f"{field}[{i}], {member.label}"
             for name in getattr(member, "rods", ()):
                 if name not in system._rod_index:
-                    problems.add(_unknown("rod", name, system._rod_index, "rods"), owner)
+                    unknown += 1
+                    problems.add(_unknown("rod", name, system._rod_index, "rods", unknown <= SUGGESTIONS), owner)
             if not member.bodies:
                 continue
             single = len(member.bodies) == 1
             for argument, name in zip(("body",) if single else ("a", "b"), member.bodies, strict=True):
                 if name not in system._index and (single or name != GROUND):
+                    unknown += 1
                     allowed = [*system._index] if single else [GROUND, *system._index]
-                    problems.add(_unknown(argument, name, allowed), owner)
+                    problems.add(_unknown(argument, name, allowed, hint=unknown <= SUGGESTIONS), owner)
 
 
-def _unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodies") -> str:
+def _unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodies", hint: bool = True) -> str:
     """Sentence about a name that does not exist: what does, and the nearest."""
     known = list(names)
     if not known:
         return f"{argument} = {name!r} is unknown; the system has no {kind}."
     listed = ", ".join(map(repr, known[:12])) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
-    near = get_close_matches(str(name), known, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{argument} = {name!r} is unknown; it can be {listed}.{hint}"
+    near = get_close_matches(str(name), known, n=1, cutoff=0.4) if hint else []
+    suggestion = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{argument} = {name!r} is unknown; it can be {listed}.{suggestion}"
 
 
 def _check_joints(problems: Problems, system: System) -> None:
-    """One joint at most for each body, and to ground, for now."""
-    count: dict[str, list[str]] = {}
+    """Joints connect two different things, their drives work at t = 0, and those with a direction have one."""
+    sound = []
     for i, joint in enumerate(system.joints):
         owner = f"joints[{i}], {joint.label}"
         if joint.a == joint.b:
             problems.add(f"it connects {joint.a!r} with itself; a and b must differ.", owner)
             continue
-        if GROUND not in joint.bodies:
-            problems.add("joints between two bodies are not available yet; a or b must be 'ground'.", owner)
-        for name in joint.bodies:
-            if name in system._index:
-                count.setdefault(name, []).append(f"joints[{i}]")
-    for name, places in count.items():
-        if len(places) > 1:
-            problems.add(f"it has {len(places)} joints ({', '.join(places)}); at most one is supported yet.", _of(name))
-
-
-def _check_motion(problems: Problems, system: System) -> None:
-    """Rotation is determined by the inertia, and the velocity of a pinned body fits its rotation."""
-    pins = system.fixed_points
-    for body in system.bodies:
-        at = pins.get(body.name)
-        moments = np.linalg.eigvalsh(_inertia_about(body, at))
-        if moments[0] <= SINGULAR * moments[2]:
-            where = "the centre of mass" if at is None else f"its fixed point at = {shown(at)}"
-            cure = (
-                "give it three positive moments, or a joint that makes a smaller inertia meaningful"
-                if at is None
-                else "its rotation is not determined: give it a larger inertia"
-            )
+        drive_works = _drive_works(problems, owner, joint)
+        known = all(name == GROUND or name in system._index for name in joint.bodies)
+        if known and drive_works and isinstance(joint, (Distance, Universal)):
+            sound.append((owner, joint))
+    if not sound:
+        return
+    places = _places(system, [joint for _, joint in sound])
+    size = 1e-14 * (places.sizes(system) + 1e-286)
+    apart = np.linalg.norm(places.point_b - places.point_a, axis=1)
+    # The second axis of a universal joint has a part perpendicular to the first one.
+    lean = np.abs(np.einsum("ki,ki->k", places.frame_a[:, :, 2], places.frame_b[:, :, 0]))
+    for (owner, joint), gap, tiny, n, m, cosine in zip(
+        sound, apart, size, places.frame_a[:, :, 2], places.frame_b[:, :, 0], lean, strict=True
+    ):
+        if isinstance(joint, Distance) and gap <= tiny:
             problems.add(
-                f"inertia about {where} is singular (principal moments {shown(moments)}); {cure}.", _of(body.name)
+                "at and to coincide at the start, so it has no direction; move a point, or use Spherical.", owner
             )
-        if at is None or not np.any(body.velocity):
+        elif isinstance(joint, Universal) and cosine > 1.0 - 1e-9:
+            problems.add(
+                f"its axes must be perpendicular, but are parallel at the start: {shown(n)} and {shown(m)} in space "
+                "enclose 0 or 180 degrees; turn one of them.",
+                owner,
+            )
+
+
+def _drive_works(problems: Problems, owner: str, joint: Joint) -> bool:
+    """Whether the functions of a drive return numbers at t = 0."""
+    before = len(problems.sentences)
+    field = "length" if isinstance(joint, Distance) else "drive"
+    law = joint.law or (None, None, None)
+    for i, function in enumerate(law):
+        if function is None:
             continue
-        needed = _turning(body, at)
-        speed = math.hypot(*body.angular_velocity)
-        rounding = 1e-15 * speed * (math.hypot(*body.position) + math.hypot(*at))
-        largest = max(math.hypot(*needed), math.hypot(*body.velocity))
-        if math.dist(body.velocity, needed) > VELOCITY_SLACK * largest + rounding:
-            problems.add(
-                f"velocity = {shown(body.velocity)} does not fit its rotation about the fixed point at = {shown(at)}, "
-                f"which demands {shown(needed)}; give that or leave velocity out.",
-                _of(body.name),
-            )
+        place = f"{field}[{i}]" if law[1] is not None else field
+        check = positive if isinstance(joint, Distance) and i == 0 else _real
+        try:
+            called(place, function, "t", 0.0, check)
+        except ValueError as error:
+            problems.add(str(error), owner)
+    return len(problems.sentences) == before
+
+
+def _real(field: str, value: Any) -> float:
+    return float(numbers(field, value, ()))
+
+
+def _check_inertias(problems: Problems, system: System) -> None:
+    """The inertia determines the rotation of bodies that are free or pinned; other joints may do it in its place."""
+    pins, count = system.fixed_points, _joints_of(system)
+    checked = [body for body in system.bodies if body.name in pins or not count.get(body.name)]
+    if not checked:
+        return
+    moments = np.linalg.eigvalsh([_inertia_about(body, pins.get(body.name)) for body in checked])
+    for i in np.flatnonzero(moments[:, 0] <= SINGULAR * moments[:, 2]):
+        at = pins.get(checked[i].name)
+        where = "the centre of mass" if at is None else f"its fixed point at = {shown(at)}"
+        cure = (
+            "give it three positive moments, or a joint that makes a smaller inertia meaningful"
+            if at is None
+            else "its rotation is not determined: give it a larger inertia"
+        )
+        problems.add(
+            f"inertia about {where} is singular (principal moments {shown(moments[i])}); {cure}.", _of(checked[i].name)
+        )
 
 
 def _of(name: str) -> str:
     return f"Body {name!r}"
-
-
-def _turning(body: Body, at: Array) -> Array:
-    """Velocity of the centre of mass in a rotation about a fixed point: omega x (position - at)."""
-    result = np.cross(body.matrix @ body.angular_velocity, body.position - at) + 0.0  # no -0
-    result.flags.writeable = False
-    return np.asarray(result)
 
 
 def _inertia_about(body: Body, at: Array | None) -> Array:
@@ -297,3 +461,398 @@ def _check_direction(problems: Problems, system: System, spring: SpringDamper, o
             "move an end, or use a Bushing.",
             owner,
         )
+
+
+# --- the start -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """All bodies at the start, and ground in the last row."""
+
+    #: (n + 1, 3).
+    position: Array
+    #: (n + 1, 3, 3).
+    matrix: Array
+    #: Angular velocity in space, (n + 1, 3).
+    omega: Array
+
+
+def _start(bodies: Sequence[Body]) -> _Start:
+    zero = np.zeros((1, 3))
+    position = np.concatenate([*(b.position[None] for b in bodies), zero])
+    p = np.concatenate([*(b.orientation[None] for b in bodies), [[1.0, 0.0, 0.0, 0.0]]])
+    Omega = np.concatenate([*(b.angular_velocity[None] for b in bodies), zero])
+    matrix = rotations.matrix_from_quaternion(p)
+    return _Start(position, matrix, np.einsum("kij,kj->ki", matrix, Omega))
+
+
+def _cross(a: Array, b: Array) -> Array:
+    # np.cross takes ten times as long for three numbers.
+    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
+
+def _joints_of(system: System) -> dict[str, int]:
+    """For each body with joints, their number."""
+    count: dict[str, int] = {}
+    for joint in system.joints:
+        for name in joint.bodies:
+            if name in system._index:
+                count[name] = count.get(name, 0) + 1
+    return count
+
+
+def _pin(system: System, joint: Spherical) -> Array:
+    """Point of a joint with ground, in space."""
+    if joint.at is not None:
+        return joint.at
+    ground, (other, local) = joint.at_a, (joint.b, joint.at_b)
+    if joint.a != GROUND:
+        ground, (other, local) = joint.at_b, (joint.a, joint.at_a)
+    if ground is not None:
+        return ground
+    assert local is not None
+    return frozen(system.point(other, local))
+
+
+def _labels(system: System) -> list[str]:
+    """Labels of the joints; those that occur several times, with their place."""
+    labels = [joint.label for joint in system.joints]
+    count: dict[str, int] = {}
+    for label in labels:
+        count[label] = count.get(label, 0) + 1
+    return [label if count[label] == 1 else f"joints[{i}], {label}" for i, label in enumerate(labels)]
+
+
+# --- where joints sit ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Points and frames of some joints; all together, since small arrays one by one would take long."""
+
+    #: Rows of the partners in the arrays of the start, (k,).
+    a: NDArray[np.intp]
+    b: NDArray[np.intp]
+    #: Points in space, (k, 3).
+    point_a: Array
+    point_b: Array
+    #: Points in body axes, (k, 3).
+    at_a: Array
+    at_b: Array
+    #: Frames in space, columns e1, e2, e3, (k, 3, 3).
+    frame_a: Array
+    frame_b: Array
+    #: Frames in body axes, (k, 3, 3).
+    local_a: Array
+    local_b: Array
+    #: Lengths of distances, 0 for other joints, (k,).
+    length: Array
+
+    def attachment(self, i: int) -> Attachment:
+        return Attachment(self.at_a[i], self.at_b[i], self.local_a[i], self.local_b[i], float(self.length[i]))
+
+    def sizes(self, system: System) -> Array:
+        """Largest coordinates from which the points are found, (k,)."""
+        x = system._start.position
+        parts = (x[self.a], x[self.b], self.point_a, self.point_b)
+        return np.asarray(np.max([np.linalg.norm(part, axis=1) for part in parts], axis=0))
+
+
+def _places(system: System, joints: Sequence[Joint]) -> _Places:
+    start, number = system._start, system._number
+    for joint in joints:
+        for name in joint.bodies:
+            if name not in number:
+                raise ValueError(f"{joint.label}: {_unknown('body', name, system._number)}")
+    a = np.array([number[joint.a] for joint in joints], dtype=np.intp)
+    b = np.array([number[joint.b] for joint in joints], dtype=np.intp)
+    R_a, R_b = start.matrix[a], start.matrix[b]
+
+    # Points: in space if they are given so; else from body axes; else that of the other partner.
+    point_a, point_b, at_a, at_b = _two_sides(
+        [joint.at for joint in joints],
+        [joint.to if isinstance(joint, Distance) else joint.at for joint in joints],
+        [joint.at_a for joint in joints],
+        [joint.at_b for joint in joints],
+        (start.position[a], R_a),
+        (start.position[b], R_b),
+    )
+    # Axes, by the same rule; z where there is none.
+    z, zero = np.array([0.0, 0.0, 1.0]), np.zeros((len(joints), 3))
+    second = np.array([isinstance(joint, Universal) for joint in joints], dtype=bool)
+    axial = np.array([hasattr(joint, "axis") for joint in joints], dtype=bool)
+    axis_a, axis_b, _, _ = _two_sides(
+        [getattr(joint, "axis", z) for joint in joints],
+        [joint.axis2 if isinstance(joint, Universal) else getattr(joint, "axis", z) for joint in joints],
+        [getattr(joint, "axis_a", None) for joint in joints],
+        [getattr(joint, "axis_b", None) for joint in joints],
+        (zero, R_a),
+        (zero, R_b),
+    )
+    frame_a = _frames(axis_a, np.where(second[:, None], axis_b, 0.0))
+    frame_a[~axial] = np.eye(3)
+    frame_b = _turned(frame_a, np.where(second[:, None], axis_a, axis_b))
+    for i, joint in enumerate(joints):
+        if not isinstance(joint, Universal):
+            continue
+        in_space = joint.axis is not None and joint.axis2 is not None  # perpendicular but for the digits they have
+        e1 = frame_a[i, :, 0] if in_space else axis_b[i]
+        e2 = frame_a[i, :, 1]
+        frame_b[i] = np.column_stack([e1, e2, np.cross(e1, e2)])
+
+    length = np.zeros(len(joints))
+    for i, joint in enumerate(joints):
+        if isinstance(joint, Distance):
+            length[i] = _length_at_start(joint, math.dist(point_a[i], point_b[i]))
+    local_a, local_b = R_a.transpose(0, 2, 1) @ frame_a, R_b.transpose(0, 2, 1) @ frame_b
+    places = _Places(a, b, point_a, point_b, at_a, at_b, frame_a, frame_b, local_a, local_b, length)
+    for field in fields(places):
+        getattr(places, field.name).flags.writeable = False
+    return places
+
+
+def _attached(system: System, places: _Places, attachments: Sequence[Attachment]) -> _Places:
+    """The same joints with given points and frames in their bodies."""
+    start = system._start
+    at_a, at_b = np.array([x.at_a for x in attachments]), np.array([x.at_b for x in attachments])
+    local_a, local_b = np.array([x.frame_a for x in attachments]), np.array([x.frame_b for x in attachments])
+    R_a, R_b = start.matrix[places.a], start.matrix[places.b]
+    return _Places(
+        places.a, places.b,
+        start.position[places.a] + np.einsum("kij,kj->ki", R_a, at_a),
+        start.position[places.b] + np.einsum("kij,kj->ki", R_b, at_b),
+        at_a, at_b, R_a @ local_a, R_b @ local_b, local_a, local_b, np.array([x.length for x in attachments]),
+    )  # fmt: skip
+
+
+def _length_at_start(joint: Distance, apart: float) -> float:
+    law = joint.law
+    if law is not None:
+        return called("length", law[0], "t", 0.0, positive)
+    return joint.length if isinstance(joint.length, float) else apart
+
+
+Rows = Sequence[Array | None]
+Pose = tuple[Array, Array]
+
+
+def _two_sides(
+    space_a: Rows, space_b: Rows, local_a: Rows, local_b: Rows, pose_a: Pose, pose_b: Pose
+) -> tuple[Array, Array, Array, Array]:
+    """Points (or directions) of both sides, in space and in body axes, from what is given of them."""
+    nan = np.full(3, np.nan)
+
+    def rows(values: Rows) -> Array:
+        return np.array([nan if x is None else x for x in values]).reshape(-1, 3)
+
+    def side(space: Array, local: Array, pose: Pose) -> Array:
+        there = pose[0] + np.einsum("kij,kj->ki", pose[1], local)
+        return np.where(np.isnan(space), there, space)
+
+    a, b, in_a, in_b = rows(space_a), rows(space_b), rows(local_a), rows(local_b)
+    a, b = side(a, in_a, pose_a), side(b, in_b, pose_b)
+    a, b = np.where(np.isnan(a), b, a), np.where(np.isnan(b), a, b)
+    back_a = np.einsum("kji,kj->ki", pose_a[1], a - pose_a[0])
+    back_b = np.einsum("kji,kj->ki", pose_b[1], b - pose_b[0])
+    return a, b, np.where(np.isnan(in_a), back_a, in_a), np.where(np.isnan(in_b), back_b, in_b)
+
+
+def _frames(axis: Array, first: Array) -> Array:
+    """Right-handed frames whose e3 is the axis; e1 is the perpendicular part of ``first``, or any if that is zero."""
+    k = np.arange(len(axis))
+    other = np.zeros_like(axis)
+    other[k, np.argmin(np.abs(axis), axis=1)] = 1.0
+    e1 = first - np.einsum("ki,ki->k", first, axis)[:, None] * axis
+    e1 = np.where(np.linalg.norm(e1, axis=1, keepdims=True) > 1e-9, e1, other)
+    e1 -= np.einsum("ki,ki->k", e1, axis)[:, None] * axis
+    e1 /= np.linalg.norm(e1, axis=1, keepdims=True)
+    return np.stack([e1, np.cross(axis, e1), axis], axis=2) + 0.0
+
+
+def _turned(frame: Array, axis: Array) -> Array:
+    """Frames after the smallest rotation that takes their e3 to the axis."""
+    # If the axis points backwards, half a turn about e1 first: the formula divides by 1 + cosine.
+    opposite = np.einsum("ki,ki->k", frame[:, :, 2], axis) < -1.0 + 1e-5
+    flipped = frame * np.where(opposite[:, None, None], np.array([1.0, -1.0, -1.0]), 1.0)
+    e3 = flipped[:, :, 2]
+    v = np.cross(e3, axis)
+    c = np.einsum("ki,ki->k", e3, axis)
+    S = rotations.skew(v)
+    turned = flipped + S @ flipped + S @ (S @ flipped) / (1.0 + c)[:, None, None]
+    return np.asarray(turned)
+
+
+# --- what hangs on what ----------------------------------------------------------------------------------------------
+
+
+def _tree(system: System) -> Tree:
+    ends: dict[str, list[int]] = {name: [] for name in (GROUND, *system.names)}
+    for i, joint in enumerate(system.joints):
+        if not isinstance(joint, Distance):
+            ends[joint.a].append(i)
+            ends[joint.b].append(i)
+    parent: dict[str, str | None] = {}
+    chosen: dict[str, int] = {}
+    children: dict[str, list[str]] = {}
+    for root in (GROUND, *system.names):
+        if root in parent:
+            continue
+        if root != GROUND:
+            parent[root] = None
+        queue = deque([root])
+        while queue:
+            here = queue.popleft()
+            for i in ends[here]:
+                joint = system.joints[i]
+                there = joint.b if joint.a == here else joint.a
+                if there == GROUND or there in parent:
+                    continue
+                parent[there], chosen[there] = here, i
+                children.setdefault(here, []).append(there)
+                queue.append(there)
+    order: list[str] = []
+    stack = [*(name for name in reversed(system.names) if parent[name] is None), *reversed(children.get(GROUND, []))]
+    while stack:
+        name = stack.pop()
+        order.append(name)
+        stack.extend(reversed(children.get(name, [])))
+    taken = set(chosen.values())
+    cuts = tuple(joint for i, joint in enumerate(system.joints) if i not in taken)
+    joints = {name: system.joints[chosen[name]] if name in chosen else None for name in order}
+    return Tree(tuple(order), {name: parent[name] for name in order}, joints, cuts)
+
+
+# --- gaps ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Gaps:
+    """For each joint what its partners miss each other by at the start, and what is taken for rounding."""
+
+    shift: Array
+    turn: Array
+    slide: Array
+    spin: Array
+    shift_slack: Array
+    slide_slack: Array
+    spin_slack: Array
+
+    def told(self) -> tuple[list[tuple[float, float]], ...]:
+        """Gaps and slacks of each joint, in the order of `_GAPS`."""
+        slacks = (self.shift_slack, np.full(len(self.turn), GAP_SLACK), self.slide_slack, self.spin_slack)
+        gaps = (self.shift, self.turn, self.slide, self.spin)
+        return tuple(list(zip(g.tolist(), s.tolist(), strict=True)) for g, s in zip(gaps, slacks, strict=True))
+
+
+#: What a gap is of, and its unit.
+_GAPS = (("position", "m"), ("position", "rad"), ("velocity", "m/s"), ("velocity", "rad/s"))
+
+
+def _remedy(joint: Joint, what: str, unit: str) -> str:
+    """What does not fit, and what can be done about it."""
+    bodies = " and ".join(repr(name) for name in joint.bodies if name != GROUND)
+    led = "length" if isinstance(joint, Distance) else "drive" if joint.driven else ""
+    demand = f"it and its {led} demand" if led else "it demands"
+    if what == "position":
+        verb, changed = "stand", "position or orientation"
+    else:
+        verb, changed = "move", "angular_velocity or velocity"
+    hint = " (left out, velocity follows from the rotation)" if unit == "m/s" else ""
+    if unit == "rad" and led:
+        hint = " (angles count from the start, so drive has to begin at 0)"
+    return (
+        f"its partners do not {verb} as {demand}; change {changed} of {bodies}{hint}, or let gd.assemble(system) do it"
+    )
+
+
+def _norm(x: Array) -> Array:
+    return np.asarray(np.linalg.norm(x, axis=-1))
+
+
+def _gaps(system: System) -> _Gaps:
+    joints, places, start = system.joints, system._places, system._start
+    n = len(joints)
+    a, b = places.a, places.b
+    v = np.array([*(system.initial_velocities[name] for name in system.names), np.zeros(3)])
+    w_a, w_b = start.omega[a], start.omega[b]
+    arm_a, arm_b = places.point_a - start.position[a], places.point_b - start.position[b]
+    turning_a, turning_b = np.cross(w_a, arm_a), np.cross(w_b, arm_b)
+    r = places.point_b - places.point_a
+    carried = np.cross(w_a, r)
+    E, T = places.frame_a, places.frame_a.transpose(0, 2, 1) @ places.frame_b
+    shift = np.einsum("kji,kj->ki", E, r)
+    slide = np.einsum("kji,kj->ki", E, v[b] + turning_b - v[a] - turning_a - carried)
+    spin = np.einsum("kji,kj->ki", E, w_b - w_a)
+    twist = np.stack([T[:, 2, 1] - T[:, 1, 2], T[:, 0, 2] - T[:, 2, 0], T[:, 1, 0] - T[:, 0, 1]], axis=1)
+    whole = np.arctan2(0.5 * _norm(twist), 0.5 * (np.trace(T, axis1=1, axis2=2) - 1.0))
+    tilt = np.arctan2(np.hypot(T[:, 0, 2], T[:, 1, 2]), T[:, 2, 2])
+    angle = np.arctan2(T[:, 1, 0] - T[:, 0, 1], T[:, 0, 0] + T[:, 1, 1])
+
+    held = np.array([[axis in joint.held[0] for axis in "xyz"] for joint in joints]).reshape(n, 3)
+    firm = np.array([[axis in joint.held[1] for axis in "xyz"] for joint in joints]).reshape(n, 3)
+    turn = np.where(firm[:, 2], whole, np.where(firm[:, 0], tilt, 0.0))
+    # Relative to what is added up, and to the rounding of the coordinates that it comes from.
+    x_a, x_b, p_a, p_b = (_norm(x) for x in (start.position[a], start.position[b], places.point_a, places.point_b))
+    shift_slack = GAP_SLACK * (_norm(places.at_a) + _norm(places.at_b) + _norm(r)) + 1e-14 * (x_a + x_b + p_a + p_b)
+    speeds = (v[a], v[b], turning_a, turning_b, carried)
+    rounding = _norm(w_a) * (x_a + p_a + p_b) + _norm(w_b) * (x_b + p_b)
+    slide_slack = GAP_SLACK * np.max([_norm(x) for x in speeds], axis=0) + 2e-15 * rounding
+    spin_slack = GAP_SLACK * np.maximum(_norm(w_a), _norm(w_b))
+    gaps = _Gaps(
+        _norm(np.where(held, shift, 0.0)),
+        turn,
+        _norm(np.where(held, slide, 0.0)),
+        _norm(np.where(firm, spin, 0.0)),
+        shift_slack,
+        slide_slack,
+        spin_slack,
+    )
+    for i, joint in enumerate(joints):
+        if isinstance(joint, Universal):
+            gaps.turn[i] = math.asin(min(1.0, abs(T[i, 2, 0])))
+            second = _cross(E[i, :, 2], places.frame_b[i, :, 0])
+            gaps.spin[i] = abs(float((w_b[i] - w_a[i]) @ second)) / math.hypot(*second)
+        law = joint.law
+        value, rate, slack = (0.0, 0.0, 0.0) if law is None else _value_and_rate(joint, law)
+        if isinstance(joint, Distance):
+            apart = float(_norm(r[i]))
+            gaps.shift[i] = abs(apart - places.length[i])
+            gaps.slide[i] = abs(float(r[i] @ (v[b[i]] + turning_b[i] - v[a[i]] - turning_a[i])) / apart - rate)
+            gaps.slide_slack[i] += slack
+            continue
+        miss = math.remainder(angle[i] - value, 2.0 * math.pi)
+        if isinstance(joint, Helical):
+            lead = joint.pitch / (2.0 * math.pi)
+            turned = angle[i] if law is None else value + miss
+            gaps.shift[i] = math.hypot(gaps.shift[i], shift[i, 2] - lead * turned)
+            gaps.slide[i] = math.hypot(gaps.slide[i], slide[i, 2] - lead * spin[i, 2])
+            gaps.slide_slack[i] += GAP_SLACK * abs(lead * spin[i, 2])
+        if law is None:
+            continue
+        if isinstance(joint, Prismatic):
+            gaps.shift[i] = math.hypot(gaps.shift[i], shift[i, 2] - value)
+            gaps.slide[i] = math.hypot(gaps.slide[i], slide[i, 2] - rate)
+            gaps.shift_slack[i] += GAP_SLACK * abs(value)
+            gaps.slide_slack[i] += slack
+        else:
+            gaps.turn[i] = max(gaps.turn[i], abs(miss))
+            gaps.spin[i] = math.hypot(gaps.spin[i], spin[i, 2] - rate)
+            gaps.spin_slack[i] += slack
+    return gaps
+
+
+def _value_and_rate(joint: Joint, law: Any) -> tuple[float, float, float]:
+    """Value and rate of a drive at t = 0, and how far the rate may be wrong."""
+    field = "length" if isinstance(joint, Distance) else "drive"
+    f, rate, _ = law
+    value = called(field, f, "t", 0.0, _real)
+    if rate is not None:
+        found = called(field, rate, "t", 0.0, _real)
+        return value, found, GAP_SLACK * abs(found)
+    # The derivative of the quartic through five points from 0 on: the drive may begin to move there.
+    weights = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
+    values = [called(field, f, "t", k * RATE_STEP, _real) for k in range(5)]
+    found = sum(w * x for w, x in zip(weights, values, strict=True)) / RATE_STEP
+    return value, found, RATE_SLACK * (abs(found) + max(map(abs, values)))

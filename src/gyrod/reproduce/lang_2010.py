@@ -1,7 +1,9 @@
-"""H. Lang: Quaternionic and rotation-free null space formalisms (2010): Table 1, Figures 6 and 8 to 15."""
+"""H. Lang: Quaternionic and rotation-free null space formalisms (2010): tables, Figures 6 and 8 to 16."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ from numpy.typing import NDArray
 
 from gyrod import problems, rotations
 from gyrod.equations import compile_system
+from gyrod.model import Body, Cylindrical, Joint, Planar, Prismatic, Revolute, Spherical, System
 from gyrod.motion import Motion, SimulationError
-from gyrod.problems import RigidProblem
+from gyrod.problems import MechanismProblem, RigidProblem
 from gyrod.reproduce import Report
 from gyrod.solve import Event, simulate
 
@@ -49,24 +52,72 @@ IMPLICIT = ("radau5", "bdf", "seulex", "rodas")
 TOLERANCES = tuple(10.0**-k for k in range(4, 10))
 SHOWN = 1e-6
 
+#: The four forms of a mechanism: (60) and (61) are null-space forms, (58) and (59) index-0 versions of absolute ones.
+JOINT_FORMS = {
+    "(61)": "nullspace-quaternion",
+    "(60)": "nullspace-directors",
+    "(59)": "absolute-quaternion",
+    "(58)": "absolute-directors",
+}
+#: Unknowns of example C in these forms as the text tells.
+UNKNOWNS = {"(61)": 23, "(60)": 33, "(59)": 28, "(58)": 48}
+#: External constraints, degrees of freedom, all constraints rotation-free and with quaternions, as printed.
+TABLE_2: dict[type[Joint], tuple[int, int, int, int]] = {
+    Planar: (3, 9, 15, 5),
+    Spherical: (3, 9, 15, 5),
+    Cylindrical: (4, 8, 16, 6),
+    Prismatic: (5, 7, 17, 7),
+    Revolute: (5, 7, 17, 7),
+}
+#: Tolerances of Figure 16, and the evaluations that Hairer's DOPRI5 takes for the same equations up to 0.25 s.
+FINE = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+HAIRER = {
+    "(61)": (428, 908, 1910, 4652, 11708),
+    "(60)": (404, 896, 1856, 4562, 11456),
+    "(59)": (452, 920, 1952, 4760, 12020),
+    "(58)": (470, 992, 2228, 5510, 13958),
+}
+#: Ends of the runs of Figure 16; the paper's 4 s are beyond what the motion lets anyone compute.
+SHORT = (0.25, 0.5)
+
 #: Evaluations, largest error of the directors and of Omega at the end, for each tolerance, (n, 3).
 Curves = dict[tuple[str, str], Array]
 
 
 def run(report: Report) -> None:
-    """The table and all figures of rigid bodies, in the paper's order."""
-    top, racket = problems.heavy_top(), problems.tennis_racket()
+    """All tables and figures."""
+    for part in PARTS.values():
+        part(report)
+
+
+def part_a(report: Report) -> None:
+    """The heavy top, and the operations of one right-hand side."""
+    top = problems.heavy_top()
     table_1(report, top)
     _drift(report, top)
     _step_sizes(report, "Figure 8", "Example A", top)
-    _step_sizes(report, "Figure 9", "Example B", racket)
     _energy(report, problems.heavy_top(500.0))
     _solution(report, "Figure 11", "Example A", top)
-    _solution(report, "Figure 12", "Example B", racket)
     _accuracy(report, "Figure 13", {"": top}, EXPLICIT)
     _accuracy(report, "Figure 14", {"": top}, IMPLICIT)
+
+
+def part_b(report: Report) -> None:
+    """The tennis racket."""
+    racket = problems.tennis_racket()
+    _step_sizes(report, "Figure 9", "Example B", racket)
+    _solution(report, "Figure 12", "Example B", racket)
     disturbed = {f", disturbance {e:g}": problems.tennis_racket(e) for e in (1e-1, 1e-5)}
     _accuracy(report, "Figure 15", disturbed, ("dopri5",))
+
+
+def part_c(report: Report) -> None:
+    """Two bodies on a ball joint, and the joints of section 5."""
+    table_2(report)
+    pair = problems.two_bodies()
+    figure_16(report, pair)
+    chaos(report, pair)
+    indices(report, pair)
 
 
 def solve(problem: RigidProblem, form: str, method: str, tolerance: float, **options: Any) -> Motion:
@@ -308,5 +359,193 @@ def _point(
     return float(motion.stats.rhs), *errors
 
 
+# --- example C -------------------------------------------------------------------------------------------------------
+
+
+def table_2(report: Report) -> None:
+    """Numbers of constraints and unknowns of two bodies on each lower pair, counted from the compiled equations."""
+    report.progress("Table 2")
+    for kind, printed in TABLE_2.items():
+        system = _pair(kind)
+        left = system.mobility()
+        sizes = {form: compile_system(system, name).size for form, name in JOINT_FORMS.items()}
+        # With multipliers and accelerations kept as unknowns there are 3 N_q + N_lambda of them.
+        with_forces = {form: compile_system(system, JOINT_FORMS[form], level=1).size for form in ("(58)", "(59)")}
+        counted = left.rows, left.freedoms, *(with_forces[form] - 3 * sizes[form] // 2 for form in ("(58)", "(59)"))
+        labels = ("external constraints", "degrees of freedom", "N_lambda, rotation-free", "N_lambda, quaternionic")
+        for label, paper, here in zip(labels, printed, counted, strict=True):
+            report.add("Table 2", f"{kind.__name__} {label}", paper, here)
+        for form, size in sizes.items():
+            paper_size = UNKNOWNS[form] if kind is Spherical else None
+            report.add("Table 2", f"{kind.__name__} unknowns of {form}", paper_size, size)
+
+
+def _pair(kind: type[Joint]) -> System:
+    bodies = [Body(n, mass=1.0, inertia=(1.0, 2.0, 2.5), position=(x, 0.0, 0.0)) for n, x in (("a", 0.0), ("b", 1.0))]
+    where: dict[str, Any] = {"at": (0.5, 0.1, 0.2)}
+    if kind is not Spherical:
+        where["axis"] = (1.0, 2.0, 3.0)
+    return System(bodies, [kind("a", "b", **where)])
+
+
+def figure_16(report: Report, problem: MechanismProblem) -> None:
+    """Accuracy against evaluations, DOPRI5, AbsTol = RelTol, plain norm, no projection."""
+    curves = {}
+    for T in SHORT:
+        exact, said = _states(problem, T), "trusted" if T in problem.reference else "DOP853 at 1e-13"
+        for form in JOINT_FORMS:
+            points = []
+            for tolerance, trusted in zip(FINE, HAIRER[form], strict=True):
+                report.progress(f"Figure 16, {form} at {tolerance:g}")
+                motion = solve_joined(problem, form, T, "dopri5", tolerance)
+                label = f"T = {T:g} s, {form} at {tolerance:g}"
+                known = f" (Hairer's code: {trusted})" if T in problem.reference else ""
+                errors = _errors(motion, exact)
+                joint, internal = gaps(motion)
+                points.append((motion.stats.rhs, *errors))
+                report.add("Figure 16", f"{label}: evaluations{known}", None, motion.stats.rhs)
+                for symbol, value in zip(("d", "Omega"), errors, strict=True):
+                    report.add("Figure 16", f"{label}: error of {symbol} against {said}", None, _short(value))
+                report.add("Figure 16", f"{label}: gap of the joint at T", None, _short(joint))
+                report.add("Figure 16", f"{label}: internal constraints at T", None, _short(internal))
+            curves[T, form] = np.array(points)
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots(2, len(SHORT), sharex="col")
+        for (T, form), points in curves.items():
+            for row, symbol in enumerate(("d", "Omega")):
+                ax = axes[row, SHORT.index(T)]
+                ax.loglog(points[:, 0], points[:, row + 1], ".-", lw=0.9, label=form)
+                ax.set(ylabel=f"error of {symbol}", title="" if row else f"T = {T:g} s")
+                ax.grid(alpha=0.3)
+        for ax in axes[1]:
+            ax.set(xlabel="evaluations of the right-hand side")
+        axes[0, 0].legend(fontsize=8)
+        figure.suptitle("Example C, DOPRI5")
+
+    report.figure("figure-16", draw, size=(9.0, 6.0))
+
+
+def solve_joined(
+    problem: MechanismProblem, form: str, t_end: float, method: str, tolerance: float, **options: Any
+) -> Motion:
+    """Integrate example C as in the paper: AbsTol = RelTol, plain norm, no projection unless asked for."""
+    options = {"norm": "plain", "projection": "none", "dense": False, **options}
+    return simulate(
+        problem.system, t_end, formulation=JOINT_FORMS[form], method=method, rtol=tolerance, atol=tolerance, **options
+    )
+
+
+def _states(problem: MechanismProblem, t: float) -> dict[str, tuple[Array, Array]]:
+    """Directors and angular velocities at t: the trusted ones, or those of the null-space form at 1e-13."""
+    known = problem.reference.get(t)
+    if known is not None:
+        return {
+            body: (rotations.matrix_from_quaternion(values["quaternion"]), np.array(values["Omega"]))
+            for body, values in known.items()
+        }
+    fine = solve_joined(problem, "(61)", t, "dop853", 1e-13, projection="step")
+    return {body: (fine[body].matrix[-1], fine[body].Omega[-1]) for body in fine.names}
+
+
+def _errors(motion: Motion, exact: dict[str, tuple[Array, Array]]) -> tuple[float, float]:
+    """Largest error of a component of the directors and of Omega of both bodies at the end."""
+    found = [
+        (np.abs(motion[body].matrix[-1] - R).max(), np.abs(motion[body].Omega[-1] - Omega).max())
+        for body, (R, Omega) in exact.items()
+    ]
+    return float(max(d for d, _ in found)), float(max(w for _, w in found))
+
+
+def gaps(motion: Motion) -> tuple[float, float]:
+    """Largest residual of the joint, and of the internal constraints (34) or (19), at the end, as integrated."""
+    compiled, y = motion.compiled, motion.y[-1]
+    bodies = compiled.core.motions(motion.t[-1:], y[None], False)[0]
+    joint = compiled.core.joint_rows(float(motion.t[-1]), bodies)[:, 1]
+    internal = []
+    for i in range(len(compiled.system.bodies)):
+        at = compiled.core.offset(i) + 3
+        if compiled.formulation.endswith("quaternion"):
+            internal.append(abs(0.5 * (y[at : at + 4] @ y[at : at + 4] - 1.0)))
+        else:
+            internal.append(float(np.abs(rotations.director_constraint(y[at : at + 9])).max()))
+    return float(np.abs(joint).max()), float(max(internal))
+
+
+def chaos(report: Report, problem: MechanismProblem) -> None:
+    """How a disturbance of 1e-10 m grows: why nobody can compare solutions at 4 s."""
+    report.progress("Example C, growth of a disturbance")
+    size, times = 1e-10, (0.25, 0.5, 1.0)
+    shift = np.array([size, 0.0, 0.0])  # of both bodies: the joint stays together
+    bodies = [
+        Body(
+            b.name,
+            mass=b.mass,
+            inertia=b.inertia,
+            position=b.position + shift,
+            orientation=b.orientation,
+            velocity=b.velocity,
+            angular_velocity=b.angular_velocity,
+        )
+        for b in problem.system.bodies
+    ]
+    near = System(bodies, problem.system.joints, forces=problem.system.forces, gravity=problem.system.gravity)
+    runs = [
+        solve_joined(
+            replace(problem, system=system), "(61)", times[-1], "dop853", 1e-13, projection="step", output=times
+        )
+        for system in (problem.system, near)
+    ]
+    apart = [
+        max(float(np.abs(runs[1][body].position[k] - runs[0][body].position[k]).max()) for body in runs[0].names)
+        for k in range(len(times))
+    ]
+    for t, distance in zip(times, apart, strict=True):
+        report.add(
+            "Example C, chaos",
+            f"1e-10 m at the start are so many times larger at {t:g} s",
+            None,
+            _short(distance / size),
+        )
+    # Growth by e in so many seconds, from the last half second; rounding is 1e-16 at the start.
+    pace = (times[-1] - times[-2]) / np.log(apart[-1] / apart[-2])
+    lost = float(np.log(1.0 / 1e-16) * pace)
+    report.add("Example C, chaos", "time after which rounding has grown to 1 m (s; paper: T = 4)", None, round(lost, 1))
+
+
+def indices(report: Report, problem: MechanismProblem) -> None:
+    """The family of section 2: index 3, 2, 1, 0, the numerical null space and the null-space form."""
+    item, T, tolerance = "Section 2", SHORT[0], 1e-7
+    exact = _states(problem, T)
+    cases: dict[str, tuple[str, dict[str, Any]]] = {
+        "(1), index 3": ("(59)", {"index": 3}),
+        "(3), index 2": ("(59)", {"index": 2}),
+        "(4), index 1": ("(59)", {"index": 1}),
+        "(6), index 0": ("(59)", {}),
+        "(6), index 0, projected": ("(59)", {"projection": "step"}),
+        "(11), null space by QR": ("(59)", {"null_space": "qr"}),
+        "(11), null space of the tree": ("(61)", {}),
+        "(11), null space of the tree, projected": ("(61)", {"projection": "step"}),
+    }
+    for label, (form, options) in cases.items():
+        report.progress(f"{item}, {label}")
+        try:
+            motion = solve_joined(problem, form, T, "radau5", tolerance, **options)
+        except SimulationError as error:
+            report.add(item, f"{label}: stops at t", None, _short(error.time))
+            continue
+        stats = motion.stats
+        report.add(item, f"{label}: unknowns", None, motion.compiled.size)
+        report.add(item, f"{label}: largest |g|", None, _short(float(motion.drift.position.max())))
+        report.add(item, f"{label}: largest |dg/dt|", None, _short(float(motion.drift.velocity.max())))
+        report.add(item, f"{label}: error of d", None, _short(_errors(motion, exact)[0]))
+        for name in ("steps", "rejected", "rhs", "jacobians"):
+            report.add(item, f"{label}: {name}", None, getattr(stats, name))
+        report.add(item, f"{label}: CPU (ms)", None, _short(1e3 * stats.seconds))
+
+
 def _short(value: float) -> float:
     return float(f"{value:.4g}")
+
+
+PARTS: dict[str, Callable[[Report], None]] = {"A": part_a, "B": part_b, "C": part_c}

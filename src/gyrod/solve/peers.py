@@ -155,6 +155,8 @@ def _ida(
         raise ValueError(f"method = 'bdf-dae' keeps multipliers, which {compiled.formulation!r} has not; use 'bdf'.")
     IDA = _sundae("ida", method).IDA
     n, core = compiled.size, compiled.core
+    if compiled.options.get("level"):
+        return _ida_whole(compiled, t_end, method, rtol, atol, steps, output, started)
     rows = _rotation_rows(compiled)
     lambdas = len(_multipliers(compiled, 0.0, compiled.y0))
     each = lambdas // len(rows)
@@ -180,6 +182,27 @@ def _ida(
     solver = IDA(residual, rtol=rtol, atol=tolerances, algebraic_idx=indices, **_limits(steps))
     s = watch.run(compiled, started, lambda: solver.solve(np.array([0.0, t_end]), start, slope))
     return _sundae_motion(compiled, method, s, s.y[:, :n], output, started)
+
+
+def _ida_whole(
+    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: dict[str, Any],
+    output: Array | None, started: float,
+) -> Motion:  # fmt: skip
+    """IDA on the form (13) of a mechanism, accelerations and multipliers unknowns, index 1."""
+    IDA = _sundae("ida", method).IDA
+    differential = np.array([kind != "force" for kind in compiled.kinds])
+    watch = _Clock(method)
+
+    def residual(t: float, u: Array, up: Array, res: Array) -> None:
+        watch(t)
+        f = compiled.core.rhs(t, np.ascontiguousarray(u))
+        res[:] = np.where(differential, up - f, -f)
+
+    slope = np.where(differential, compiled.core.rhs(0.0, compiled.y0), 0.0)
+    tolerances = np.where(differential, atol, 1e3 * np.maximum(1.0, np.abs(compiled.y0)))  # they do not steer the steps
+    solver = IDA(residual, rtol=rtol, atol=tolerances, algebraic_idx=np.flatnonzero(~differential), **_limits(steps))
+    s = watch.run(compiled, started, lambda: solver.solve(np.array([0.0, t_end]), compiled.y0, slope))
+    return _sundae_motion(compiled, method, s, s.y, output, started)
 
 
 def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:

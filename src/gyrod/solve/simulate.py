@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
-from gyrod.equations import Compiled, ForceError, compile_system
+from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
+from gyrod.joint_tracks import kinematics
 from gyrod.model import System
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.solve.methods import METHODS, output_times, run_options, step_options
@@ -56,6 +57,9 @@ def simulate(
     equation: str = "exact",
     fictive_moment: str = "zero",
     director_projection: str = "spurrier",
+    index: int = 0,
+    null_space: str = "analytic",
+    reduce: bool = True,
     progress: bool = False,
 ) -> Motion:
     """Simulate a system from t = 0 to ``t_end``.
@@ -88,8 +92,18 @@ def simulate(
     velocity, equation, fictive_moment, director_projection
         Variants: "material" or "spatial" velocities of the null-space forms; "exact" or "printed" eq. (40); "zero" or
         "half-trace" for I0; "spurrier" or "polar".
+    index
+        For bodies with joints in absolute coordinates: 0, the multipliers eliminated (an ordinary differential
+        equation); 1, 2, 3, accelerations and multipliers kept as unknowns and the constraint imposed on the level of
+        acceleration, velocity or position, for "radau5" (and "bdf-dae" with 1).
+    null_space
+        "qr": accelerations of the absolute forms by a numerical null space of all constraints; dense.
+    reduce
+        Whether bodies whose only joint is a `Spherical` to ground turn about that point, without position coordinates.
     progress
         Show a progress bar.
+
+    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which.
     """
     started = time.process_time()
     t_end = _check.positive("t_end", t_end)
@@ -100,8 +114,15 @@ def simulate(
     except TypeError:
         raise ValueError(f"events = {events!r} must be a list of Event.") from None
     options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
+    options |= _constraint_options(index, null_space, method)
+    options |= {} if reduce else {"reduce": False}
+    if method == "bdf-dae" and isinstance(system, System) and mechanisms.joined(system):
+        options["level"] = 1
+    if options.get("level"):
+        method = "radau5" if method == "auto" else method
     compiled = compile_system(system, formulation, **options)
     scale = compiled.scales() if norm == "physical" else None
+    events = (*events, *_limits(system))
     wanted = output_times(output, 0.0, t_end)
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
     try:
@@ -211,6 +232,40 @@ def _variants(
         options["baumgarte_omega"] = _check.positive("baumgarte[0] (omega)", omega)
         options["baumgarte_r"] = _check.positive("baumgarte[1] (r)", r)
     return options
+
+
+def _constraint_options(index: int, null_space: str, method: str) -> dict[str, Any]:
+    if index not in (0, 1, 2, 3) or isinstance(index, bool):
+        raise ValueError(f"index = {index!r} is unknown; it can be 0, 1, 2 or 3.")
+    _check.choice("null_space", null_space, ("analytic", "qr"))
+    if index and null_space == "qr":
+        raise ValueError("null_space = 'qr' eliminates the multipliers, index = 0; leave one of them out.")
+    serves = ("auto", "radau5", "bdf-dae") if index == 1 else ("auto", "radau5")
+    if index and method not in serves:
+        raise ValueError(
+            f"index = {index} is a differential-algebraic system, which method = {method!r} does not serve; use "
+            f"{' or '.join(map(repr, serves[1:]))}, or index = 0."
+        )
+    return {"level": index, "qr": True} if null_space == "qr" else {"level": index} if index else {}
+
+
+def _limits(system: System) -> list[Event]:
+    """Events where a coordinate of a joint reaches one of its limits."""
+    found = []
+    for i, joint in enumerate(getattr(system, "joints", ())):
+        for side, limit in enumerate(getattr(joint, "limits", None) or ()):
+            if limit is not None:
+                found.append(Event(_reached(i, float(limit)), terminal=True, direction=1 if side else -1))
+    return found
+
+
+def _reached(joint: int, limit: float) -> Callable[[float, Motion], float]:
+    def distance(_: float, motion: Motion) -> float:
+        compiled = motion.compiled
+        coordinates = kinematics(compiled, compiled.system.joints[joint], motion._motions)[0]
+        return float(coordinates[0, 0]) - limit
+
+    return distance
 
 
 def _atol(atol: Any, compiled: Compiled) -> ArrayLike | None:

@@ -1,0 +1,796 @@
+// Mechanisms in absolute coordinates (Lang 2010, 58 and 59): positions and velocities of every body in full, multipliers
+// of the internal and of all joint constraints.
+//
+// level 0   the multipliers and accelerations are eliminated: an ordinary differential equation (6), state (x, q, x', q')
+// level 1   the form (13): accelerations a and multipliers are unknowns, g'' = 0
+// level 2   the same with g' = 0        level 3   the same with g = 0
+//
+// Levels 1 to 3 are differential-algebraic, q' = v, v' = a, 0 = psi - M a - G' lambda, 0 = g^(k). One elimination serves
+// all: bodies and multipliers are nodes of a graph, multipliers go after the bodies they hold.
+#pragma once
+
+#include "gyrod/mechanism/model.hpp"
+#include "gyrod/rigid/formulations.hpp"
+
+#include "gyrod/linear/block_lu.hpp"
+
+namespace gyrod {
+
+// What an absolute formulation knows of the rotation of one body: directors and their rates, pull-back of director
+// gradients, mass, forces, internal constraints.
+template <class F> struct AbsoluteRotation;
+
+template <> struct AbsoluteRotation<AbsoluteQuaternion> {
+  static constexpr int nq = 4, ni = 1;
+  template <class S> static void directors(const S* q, const S* w, Mat3<S>& R, Mat3<S>& V) {
+    const Vec4<S> p = Part<4>::of(q);
+    R = matrix_from_quaternion<S>(p);
+    const Vec9<S> rate = euler_differential<S>(p) * Part<4>::of(w);
+    for (int n = 0; n < 9; ++n) V(n % 3, n / 3) = rate[n];
+  }
+  static void rates(const double* q, const Vec3<double>& Omega, double* w) {
+    Part<4>::put(w, Vec4<double>(quaternion_nullspace<double>(Part<4>::of(q)) * Omega));
+  }
+  static double scale(const RigidBody& b) { return 4.0 / 3.0 * b.moments.sum(); }
+  template <class S> static Vec4<S> pull(const Mat3<S>& N, const S* q) { // D phi' N
+    Vec9<S> flat;
+    for (int n = 0; n < 9; ++n) flat[n] = N(n % 3, n / 3);
+    return euler_differential<S>(Part<4>::of(q)).transpose() * flat;
+  }
+  // d'' = D phi p'' + 2 phi(p')
+  template <class S> static S bend(const Mat3<S>& N, const S* w) {
+    const Mat3<S> P = matrix_from_quaternion<S>(Part<4>::of(w));
+    S sum(0);
+    for (int n = 0; n < 3; ++n) sum += N.col(n).dot(P.col(n));
+    return S(2) * sum;
+  }
+  static double zeroth(const RigidBody& b, const FormulationOptions& o) {
+    return o.fictive_moment ? 0.5 * b.moments.sum() : 0.0;
+  }
+  template <class S> static Vec4<S> mass(const RigidBody& b, const FormulationOptions& o, const S* q, const Vec4<S>& a) {
+    const Vec4<S> p = Part<4>::of(q), m = multiply<S>(conjugate<S>(p), a);
+    return S(4) * multiply<S>(p, Vec4<S>(S(zeroth(b, o)) * m[0], S(b.moments[0]) * m[1], S(b.moments[1]) * m[2],
+                                         S(b.moments[2]) * m[3]));
+  }
+  template <class S>
+  static Vec4<S> force(const RigidBody& b, const FormulationOptions& o, const S* q, const S* w, const Mat3<S>& P,
+                       const Vec3<S>& tau) {
+    const Vec4<S> p = Part<4>::of(q), v = Part<4>::of(w);
+    Vec4<S> psi = AbsoluteQuaternion::generalised_force<S>(b.moments, p, v, P, tau);
+    psi -= p * (S(4.0 * zeroth(b, o)) * v.dot(v));
+    return psi;
+  }
+  template <class S> static void constraint(const S* q, const S* w, S* g, S* rate, S* second, S (*G)[nq]) {
+    const Vec4<S> p = Part<4>::of(q), v = Part<4>::of(w);
+    g[0] = S(0.5) * (p.dot(p) - S(1)), rate[0] = p.dot(v), second[0] = v.dot(v);
+    for (int i = 0; i < 4; ++i) G[0][i] = p[i];
+  }
+};
+
+template <> struct AbsoluteRotation<AbsoluteDirectors> {
+  static constexpr int nq = 9, ni = 6;
+  template <class S> static void directors(const S* q, const S* w, Mat3<S>& R, Mat3<S>& V) {
+    R = frame_of(q), V = frame_of(w);
+  }
+  static void rates(const double* q, const Vec3<double>& Omega, double* w) {
+    put_frame<double>(w, Mat3<double>(frame_of(q) * skew<double>(Omega)));
+  }
+  static double scale(const RigidBody& b) { return b.moments.sum() / 6.0; }
+  template <class S> static Vec9<S> pull(const Mat3<S>& N, const S*) {
+    Vec9<S> flat;
+    for (int n = 0; n < 9; ++n) flat[n] = N(n % 3, n / 3);
+    return flat;
+  }
+  template <class S> static S bend(const Mat3<S>&, const S*) { return S(0); }
+  template <class S> static Vec9<S> mass(const RigidBody& b, const FormulationOptions&, const S*, const Vec9<S>& a) {
+    const double half = 0.5 * b.moments.sum();
+    Vec9<S> out;
+    for (int n = 0; n < 9; ++n) out[n] = a[n] * S(half - b.moments[n / 3]);
+    return out;
+  }
+  template <class S>
+  static Vec9<S> force(const RigidBody&, const FormulationOptions&, const S* q, const S*, const Mat3<S>& P,
+                       const Vec3<S>& tau) {
+    const Mat3<S> R = frame_of(q);
+    Mat3<S> f = P; // the torque acts through half of T_d
+    for (int n = 0; n < 3; ++n) {
+      const int j = (n + 1) % 3, k = (n + 2) % 3;
+      f.col(n) += S(0.5) * (R.col(j) * tau[k] - R.col(k) * tau[j]);
+    }
+    return pull<S>(f, q);
+  }
+  template <class S> static void constraint(const S* q, const S* w, S* g, S* rate, S* second, S (*G)[nq]) {
+    static constexpr int row[6] = {0, 1, 2, 0, 2, 1}, col[6] = {0, 1, 2, 1, 0, 2}; // order of (19)
+    const Mat3<S> R = frame_of(q), V = frame_of(w);
+    for (int r = 0; r < 6; ++r) {
+      const int i = row[r], j = col[r];
+      const S half(i == j ? 0.5 : 1.0);
+      S c(0), d(0), e(0);
+      for (int n = 0; n < 9; ++n) G[r][n] = S(0);
+      for (int n = 0; n < 3; ++n) {
+        c += R(i, n) * R(j, n), d += R(i, n) * V(j, n) + V(i, n) * R(j, n), e += V(i, n) * V(j, n);
+        G[r][3 * n + i] += half * R(j, n), G[r][3 * n + j] += half * R(i, n);
+      }
+      g[r] = half * (i == j ? c - S(1) : c), rate[r] = half * d, second[r] = S(2) * half * e;
+    }
+  }
+};
+
+template <class F> class AbsoluteMechanism final : public MechanismEquations {
+  using A = AbsoluteRotation<F>;
+  static constexpr int nq = A::nq, ni = A::ni, np = 3 + nq, node = np + ni;
+  template <class S> using Rotation = Eigen::Matrix<S, nq, 1>;
+
+public:
+  AbsoluteMechanism(MechanismModel model, int level, bool numerical_nullspace)
+      : m_(std::move(model)), level_(level), qr_(numerical_nullspace), motions_(bodies()), wrenches_(bodies()),
+        sides_(bodies()), dual_motions_(bodies()), dual_wrenches_(bodies()), acting_(bodies()), joints_of_(bodies()),
+        u_(m_.joints.size()) {
+    stride_ = 2 * np + (level_ ? np + ni : 0);
+    std::vector<bool> cut(m_.joints.size(), false);
+    rows_.resize(m_.joints.size());
+    std::vector<std::vector<int>> after(bodies() + m_.joints.size());
+    std::vector<int> sizes(bodies(), int(node)), link_of(bodies());
+    std::vector<std::pair<int, int>> pairs;
+    for (std::size_t l = 0; l < m_.links.size(); ++l) link_of[std::size_t(m_.links[l].body)] = int(l);
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const std::size_t j = std::size_t(m_.cuts[c]);
+      cut[j] = true;
+      for (int r : m_.kept[c]) rows_[j].push_back(m_.joints[j].loop_row(r));
+      for (int body : {m_.joints[j].place.a, m_.joints[j].place.b}) // the whole loop goes first
+        for (int l = body < 0 ? -1 : link_of[std::size_t(body)]; l >= 0; l = m_.links[std::size_t(l)].parent)
+          after[bodies() + j].push_back(m_.links[std::size_t(l)].body);
+    }
+    for (const TreeLink& l : m_.links)
+      if (l.joint >= 0) after[bodies() + std::size_t(l.joint)].push_back(l.body);
+    lambda_at_ = bodies() * std::size_t(stride_);
+    size_ = lambda_at_;
+    for (std::size_t j = 0; j < m_.joints.size(); ++j) {
+      const Joint& joint = m_.joints[j];
+      if (!cut[j])
+        for (int r = 0; r < joint.size(); ++r) rows_[j].push_back(joint.row(r));
+      sizes.push_back(int(rows_[j].size()));
+      at_.push_back(multipliers_);
+      multipliers_ += rows_[j].size();
+      timed_ = timed_ || joint.driven();
+      const JointPlace& p = joint.place;
+      for (int body : {p.a, p.b})
+        if (body >= 0) pairs.emplace_back(body, int(bodies() + j)), joints_of_[std::size_t(body)].push_back(int(j));
+      if (p.a >= 0 && p.b >= 0) pairs.emplace_back(p.a, p.b);
+    }
+    if (level_) size_ += multipliers_;
+    // Where multipliers are unknowns, constraints are scaled so that G is of the size of M (remark 3.2 of the rod paper).
+    joint_scale_.assign(m_.joints.size(), 1.0), body_scale_.assign(bodies(), 1.0);
+    for (std::size_t b = 0; level_ && b < bodies(); ++b) body_scale_[b] = A::scale(m_.bodies[b]);
+    for (std::size_t j = 0; level_ && j < m_.joints.size(); ++j) {
+      double least = std::numeric_limits<double>::infinity();
+      for (int body : {m_.joints[j].place.a, m_.joints[j].place.b})
+        if (body >= 0) least = std::min(least, m_.bodies[std::size_t(body)].mass);
+      joint_scale_[j] = least;
+    }
+    std::vector<std::pair<int, int>> plain = pairs;
+    for (std::size_t f = 0; f < m_.forces.size(); ++f) {
+      const auto& on = m_.forces[f]->bodies();
+      for (int a : on) {
+        acting_[std::size_t(a)].push_back(f);
+        for (int b : on)
+          if (a < b) pairs.emplace_back(a, b);
+      }
+      timed_ = timed_ || m_.forces[f]->explicit_time();
+    }
+    // Mass and constraints alone couple bodies through joints only.
+    std::erase_if(plain, [&](const auto& p) { return p.first < int(bodies()) && p.second < int(bodies()); });
+    kkt_pattern_ = BlockPattern(sizes, plain, after);
+    stage_pattern_ = BlockPattern(sizes, pairs, after);
+    kkt_ = std::make_unique<BlockLu<double>>(kkt_pattern_);
+    kkt_rhs_.resize(std::size_t(kkt_pattern_.total()));
+    gradient_.resize(multipliers_);
+    values_.resize(multipliers_), in_time_.resize(multipliers_), second_.resize(multipliers_);
+    rates_.resize(multipliers_);
+    if (level_) {
+      mass_.assign(size_, 1.0), index_.assign(size_, 1);
+      for (std::size_t b = 0; b < bodies(); ++b)
+        for (int i = 0; i < stride_; ++i) {
+          const std::size_t k = b * std::size_t(stride_) + std::size_t(i);
+          if (i >= 2 * np) mass_[k] = 0.0;
+          index_[k] = level_ == 1 || i < np ? 1 : i < 2 * np ? level_ - 1 : level_;
+        }
+      for (std::size_t k = lambda_at_; k < size_; ++k) mass_[k] = 0.0, index_[k] = level_;
+    }
+  }
+
+  std::size_t size() const override { return size_; }
+  std::size_t offset(int body) const override { return std::size_t(body * stride_); }
+  std::size_t state_size(int) const override { return std::size_t(stride_); }
+  bool autonomous() const override { return !timed_; }
+  const double* mass() const override { return level_ ? mass_.data() : nullptr; }
+  const int* index() const override { return level_ ? index_.data() : nullptr; }
+
+  void rhs(double t, const double* y, double* dy) override {
+    if (level_) return residuals(t, y, dy);
+    if (qr_)
+      solve_by_nullspace(t, y);
+    else
+      solve_accelerations(t, y);
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      double* d = dy + b * std::size_t(stride_);
+      for (int i = 0; i < np; ++i) d[i] = s[np + i], d[np + i] = acceleration(int(b))[i];
+    }
+  }
+
+  // Velocities of the coordinates from those of the bodies; accelerations and multipliers where they are unknowns.
+  void complete(double t, const double* velocities, double* y) override {
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      double* s = y + b * std::size_t(stride_);
+      const double* v = velocities + 6 * b;
+      for (int i = 0; i < 3; ++i) s[np + i] = v[i];
+      A::rates(s + 3, Vec3<double>(v[3], v[4], v[5]), s + np + 3);
+    }
+    if (!level_) return;
+    solve_accelerations(t, y);
+    for (std::size_t b = 0; b < bodies(); ++b)
+      std::copy_n(acceleration(int(b)), node, y + b * std::size_t(stride_) + 2 * np);
+    std::copy_n(lambda(), multipliers_, y + lambda_at_);
+  }
+  const MechanismModel& model() const override { return m_; }
+
+  void time_derivative(double t, const double* y, double* ft) override {
+    if (!timed_) return Equations::time_derivative(t, y, ft);
+    difference_in_time(t, y, ft, scratch_);
+  }
+
+  void jacobian(double t, const double* y) override {
+    prepare();
+    for (auto* B : {&Bq_, &Bv_, &Ba_, &Bm_}) std::fill(B->begin(), B->end(), 0.0);
+    if (level_) {
+      load(t, y);
+      for (std::size_t b = 0; b < bodies(); ++b)
+        std::copy_n(y + b * std::size_t(stride_) + 2 * np, node, kkt_rhs_.data() + b * std::size_t(node));
+      std::copy_n(y + lambda_at_, multipliers_, lambda());
+    } else
+      solve_accelerations(t, y);
+    for (std::size_t b = 0; b < bodies(); ++b) seed(y, int(b), false);
+    for (std::size_t b = 0; b < bodies(); ++b) columns(t, y, int(b));
+    linear_parts(y);
+  }
+  bool factor(double shift) override { return factor_with(*real_, shift_ = shift); }
+  bool factor(Complex shift) override { return factor_with(*complex_, complex_shift_ = shift); }
+  void solve(double* b) override { solve_with(*real_, shift_, real_rhs_, b); }
+  void solve(Complex* b) override { solve_with(*complex_, complex_shift_, complex_rhs_, b); }
+
+  void dense_jacobian(double t, const double* y, double* J) override { // see StiffTree
+    jacobian(t, y);
+    const Eigen::Index n = Eigen::Index(size_);
+    Eigen::MatrixXd X = Eigen::MatrixXd::Identity(n, n);
+    double shift = 1.0;
+    for (int k = 0; k < 60 && !factor(shift); ++k) shift *= 1.7;
+    for (Eigen::Index j = 0; j < n; ++j) solve(X.col(j).data());
+    Eigen::MatrixXd D = -X.inverse();
+    for (Eigen::Index i = 0; i < n; ++i) D(i, i) += shift * (level_ ? mass_[std::size_t(i)] : 1.0);
+    for (Eigen::Index i = 0; i < n; ++i)
+      for (Eigen::Index j = 0; j < n; ++j) J[i * n + j] = D(i, j);
+  }
+
+  // (62): positions by Newton's method with the matrix kept, then velocities, both in the metric of the mass.
+  bool project(double t, double* y) override {
+    if (level_) return false;
+    bool moved = false;
+    double before = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < 10; ++k) {
+      load(t, y);
+      const double gap = largest_gap(y, 0);
+      if (gap < 2e-15 * length_ || !(gap < 0.9 * before)) break;
+      before = gap;
+      if (k == 0) {
+        assemble(y);
+        if (!kkt_->factor()) return moved;
+      }
+      constraint_rhs(y, 0);
+      kkt_->solve(kkt_rhs_.data());
+      for (std::size_t b = 0; b < bodies(); ++b)
+        for (int i = 0; i < np; ++i) y[b * std::size_t(stride_) + std::size_t(i)] += acceleration(int(b))[i];
+      moved = true;
+    }
+    double size = 0.0;
+    for (std::size_t b = 0; b < bodies(); ++b)
+      for (int i = 0; i < np; ++i) size = std::max(size, std::abs(y[b * std::size_t(stride_) + std::size_t(np + i)]));
+    if (largest_gap(y, 1) <= 1e-15 * size) return moved;
+    assemble(y);
+    if (!kkt_->factor()) return moved;
+    constraint_rhs(y, 1);
+    kkt_->solve(kkt_rhs_.data());
+    for (std::size_t b = 0; b < bodies(); ++b)
+      for (int i = 0; i < np; ++i) y[b * std::size_t(stride_) + std::size_t(np + i)] += acceleration(int(b))[i];
+    return true;
+  }
+
+  void motion(double, const double* y, BodyMotion<double>* out) override {
+    for (std::size_t b = 0; b < bodies(); ++b) out[b] = read<double>(y + b * std::size_t(stride_));
+  }
+  void residual(double t, const double* y, double& position, double& velocity) override {
+    load(t, y);
+    position = largest_gap(y, 0), velocity = largest_gap(y, 1);
+  }
+  double potential(double t, const double* y) override {
+    motion(t, y, motions_.data());
+    double V = 0.0;
+    for (std::size_t b = 0; b < bodies(); ++b) V -= m_.bodies[b].mass * m_.gravity.dot(motions_[b].x);
+    for (auto& f : m_.forces) V += f->potential(t, motions_.data());
+    return V;
+  }
+  int multiplier_count() const override { return ni; }
+  void multipliers(double t, const double* y, double* out) override {
+    solve_accelerations(t, y);
+    for (std::size_t b = 0; b < bodies(); ++b) std::copy_n(acceleration(int(b)) + np, ni, out + b * ni);
+  }
+  Counted::Tally operations(const double*) override { return {}; }
+
+  void accelerations(double t, const double* y, double* out) override {
+    if (qr_)
+      solve_by_nullspace(t, y);
+    else
+      solve_accelerations(t, y);
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      const double* a = acceleration(int(b));
+      const Vec3<double> spin = F::template spin<double>(s + 3, a + 3, m_.options); // Omega' = 2 conj(p) p'', vector part
+      for (int i = 0; i < 3; ++i) out[6 * b + std::size_t(i)] = a[i], out[6 * b + 3 + std::size_t(i)] = spin[i];
+    }
+  }
+  void reactions(double t, const double* y, double* out) override {
+    solve_accelerations(t, y);
+    for (std::size_t j = 0; j < m_.joints.size(); ++j) {
+      const JointPlace& p = m_.joints[j].place;
+      const int body = p.b >= 0 ? p.b : p.a;
+      const double sign = p.b >= 0 ? -1.0 : 1.0;
+      Vec3<double> f = Vec3<double>::Zero(), m = f;
+      const Mat3<double>& R = sides_[std::size_t(body)].R;
+      for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+        const SideGradient<double>& g = p.b >= 0 ? gradient_[at_[j] + k].b : gradient_[at_[j] + k].a;
+        const Eigen::Matrix<double, 6, 1> w = twist_gradient<double>(g, R) * (sign * lambda()[at_[j] + k]);
+        f += w.head<3>(), m += w.tail<3>();
+      }
+      const Vec3<double> x = sides_[std::size_t(body)].x;
+      const Vec3<double> at = p.b >= 0 ? Vec3<double>(x + R * p.at_b) : p.at_b;
+      m += (x - at).cross(f);
+      for (int i = 0; i < 3; ++i) out[6 * j + std::size_t(i)] = f[i], out[6 * j + 3 + std::size_t(i)] = m[i];
+    }
+  }
+  int tree_freedoms() const override { return 0; }
+  void nullspace(double, const double*, double*) override {}
+  int loop_rows(bool) const override { return 0; }
+  void loop_gradient(double, const double*, bool, double*) override {}
+
+private:
+  std::size_t bodies() const { return m_.bodies.size(); }
+  double* lambda() { return kkt_rhs_.data() + bodies() * std::size_t(node); }
+  double* acceleration(int b) { return kkt_rhs_.data() + std::size_t(b) * std::size_t(node); }
+
+  template <class S> BodyMotion<S> read(const S* s) const {
+    return {Part<3>::of(s), Part<3>::of(s + np), F::template spin<S>(s + 3, s + np + 3, m_.options),
+            F::template frame<S>(s + 3)};
+  }
+  template <class S> Side<S> side(const S* s) const {
+    Side<S> out;
+    out.x = Part<3>::of(s), out.v = Part<3>::of(s + np);
+    A::template directors<S>(s + 3, s + np + 3, out.R, out.V);
+    return out;
+  }
+
+  template <class S> static Row<S> scaled(Row<S> r, double c) {
+    if (c == 1.0) return r;
+    r.g = r.g * S(c), r.rate_in_time = r.rate_in_time * S(c), r.second = r.second * S(c);
+    for (SideGradient<S>* g : {&r.a, &r.b}) {
+      for (int i = 0; i < 3; ++i) g->x[i] = g->x[i] * S(c);
+      for (int i = 0; i < 9; ++i) g->d(i % 3, i / 3) = g->d(i % 3, i / 3) * S(c);
+    }
+    return r;
+  }
+  // Internal constraints of a body, scaled.
+  template <class S> void internal(std::size_t b, const S* s, S* g, S* rate, S* second, S (*G)[nq]) const {
+    A::template constraint<S>(s + 3, s + np + 3, g, rate, second, G);
+    const double c = body_scale_[b];
+    if (c == 1.0) return;
+    for (int i = 0; i < ni; ++i) {
+      g[i] = g[i] * S(c), rate[i] = rate[i] * S(c), second[i] = second[i] * S(c);
+      for (int k = 0; k < nq; ++k) G[i][k] = G[i][k] * S(c);
+    }
+  }
+
+  // Kinematics, loads and constraint rows at (t, y).
+  void load(double t, const double* y) {
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      sides_[b] = side<double>(s);
+      motions_[b] = read<double>(s);
+      wrenches_[b].clear();
+      wrenches_[b].force = m_.bodies[b].mass * m_.gravity;
+      length_ = std::max(length_, sides_[b].x.cwiseAbs().maxCoeff());
+    }
+    for (auto& f : m_.forces) f->apply(t, motions_.data(), wrenches_.data());
+    for (std::size_t j = 0; j < m_.joints.size(); ++j) {
+      if (!rows_[j].empty()) u_[j] = m_.joints[j].value(t);
+      const JointPlace& p = m_.joints[j].place;
+      const Side<double> a = p.a < 0 ? ground_side<double>() : sides_[std::size_t(p.a)];
+      const Side<double> b = p.b < 0 ? ground_side<double>() : sides_[std::size_t(p.b)];
+      const JointGeometry<double> q = geometry<double>(p, a, b);
+      for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+        const std::size_t at = at_[j] + k;
+        const Row<double> r = scaled<double>(evaluate_row<double>(rows_[j][k], p, q, u_[j]), joint_scale_[j]);
+        gradient_[at] = {r.a, r.b};
+        values_[at] = r.g, in_time_[at] = r.rate_in_time, second_[at] = r.second;
+        rates_[at] = r.rate_in_time;
+        for (int s = 0; s < 2; ++s) {
+          const int body = s ? p.b : p.a;
+          if (body < 0) continue;
+          const SideGradient<double>& g = s ? r.b : r.a;
+          const Side<double>& side = sides_[std::size_t(body)];
+          rates_[at] += g.x.dot(side.v) + g.d.cwiseProduct(side.V).sum();
+          second_[at] += A::template bend<double>(g.d, y + std::size_t(body * stride_) + np + 3);
+        }
+      }
+    }
+  }
+
+  // Mass, internal and joint gradients: the matrix of (6).
+  void assemble(const double* y) {
+    kkt_->clear();
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      auto K = kkt_->block(int(b), int(b));
+      for (int i = 0; i < 3; ++i) K(i, i) = m_.bodies[b].mass;
+      for (int c = 0; c < nq; ++c)
+        K.block(3, 3 + c, nq, 1) = A::template mass<double>(m_.bodies[b], m_.options, s + 3, Rotation<double>::Unit(c));
+      double g[ni], rate[ni], second[ni], G[ni][nq];
+      internal<double>(b, s, g, rate, second, G);
+      for (int r = 0; r < ni; ++r)
+        for (int c = 0; c < nq; ++c) K(np + r, 3 + c) = K(3 + c, np + r) = G[r][c];
+    }
+    for (std::size_t j = 0; j < m_.joints.size(); ++j)
+      for (std::size_t k = 0; k < rows_[j].size(); ++k)
+        each_side(y, j, k, [&](int body, const Eigen::Matrix<double, np, 1>& g) {
+          kkt_->block(int(bodies() + j), body).row(int(k)).head(np) = g.transpose();
+          kkt_->block(body, int(bodies() + j)).col(int(k)).head(np) = g;
+        });
+  }
+  template <class G> void each_side(const double* y, std::size_t j, std::size_t k, G&& visit) const {
+    const JointPlace& p = m_.joints[j].place;
+    for (int s = 0; s < 2; ++s) {
+      const int body = s ? p.b : p.a;
+      if (body < 0) continue;
+      const SideGradient<double>& g = s ? gradient_[at_[j] + k].b : gradient_[at_[j] + k].a;
+      Eigen::Matrix<double, np, 1> full;
+      full << g.x, A::template pull<double>(g.d, y + std::size_t(body * stride_) + 3);
+      visit(body, full);
+    }
+  }
+
+  void solve_accelerations(double t, const double* y) {
+    load(t, y);
+    assemble(y);
+    if (!kkt_->factor()) throw std::runtime_error("the constraints are singular here");
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      double* r = acceleration(int(b));
+      const Wrench<double>& w = wrenches_[b];
+      for (int i = 0; i < 3; ++i) r[i] = w.force[i];
+      Part<nq>::put(r + 3, A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque));
+      double g[ni], rate[ni], second[ni], G[ni][nq];
+      internal<double>(b, s, g, rate, second, G);
+      for (int i = 0; i < ni; ++i) r[np + i] = -stabilised(second[i], rate[i], g[i]);
+    }
+    for (std::size_t k = 0; k < multipliers_; ++k) lambda()[k] = -stabilised(second_[k], rates_[k], values_[k]);
+    kkt_->solve(kkt_rhs_.data());
+  }
+  template <class S> S stabilised(const S& second, const S& rate, const S& g) const { // Baumgarte
+    const double w = m_.options.baumgarte_omega;
+    if (w <= 0.0) return second;
+    return second + S(2.0 * m_.options.baumgarte_r) * rate + S(w * w) * g;
+  }
+
+  // The same accelerations without multipliers: a null space of all rows by a QR factorisation with pivoting, whatever
+  // their rank. Dense; for comparison and for constraints of any kind.
+  void solve_by_nullspace(double t, const double* y) {
+    load(t, y);
+    const Eigen::Index N = Eigen::Index(bodies()) * np;
+    const Eigen::Index rows = Eigen::Index(bodies()) * ni + Eigen::Index(multipliers_);
+    Eigen::MatrixXd Gt = Eigen::MatrixXd::Zero(N, rows), M = Eigen::MatrixXd::Zero(N, N);
+    Eigen::VectorXd second(rows), psi(N);
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      const Eigen::Index at = Eigen::Index(b) * np;
+      for (int i = 0; i < 3; ++i) M(at + i, at + i) = m_.bodies[b].mass;
+      for (int c = 0; c < nq; ++c)
+        M.block(at + 3, at + 3 + c, nq, 1) =
+            A::template mass<double>(m_.bodies[b], m_.options, s + 3, Rotation<double>::Unit(c));
+      const Wrench<double>& w = wrenches_[b];
+      psi.segment<3>(at) = w.force;
+      psi.segment(at + 3, nq) =
+          A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque);
+      double g[ni], rate[ni], curved[ni], G[ni][nq];
+      internal<double>(b, s, g, rate, curved, G);
+      for (int r = 0; r < ni; ++r) {
+        second[Eigen::Index(b) * ni + r] = stabilised(curved[r], rate[r], g[r]);
+        for (int c = 0; c < nq; ++c) Gt(at + 3 + c, Eigen::Index(b) * ni + r) = G[r][c];
+      }
+    }
+    for (std::size_t j = 0; j < m_.joints.size(); ++j)
+      for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+        const Eigen::Index r = Eigen::Index(bodies()) * ni + Eigen::Index(at_[j] + k);
+        second[r] = stabilised(second_[at_[j] + k], rates_[at_[j] + k], values_[at_[j] + k]);
+        each_side(y, j, k, [&](int body, const Eigen::Matrix<double, np, 1>& g) { Gt.block(body * np, r, np, 1) = g; });
+      }
+    Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(Gt);
+    qr.setThreshold(1e-9);
+    const Eigen::Index rank = qr.rank();
+    const Eigen::MatrixXd Q = qr.householderQ() * Eigen::MatrixXd::Identity(N, N), T = Q.rightCols(N - rank);
+    const Eigen::VectorXd wanted = (qr.colsPermutation().transpose() * second).head(rank);
+    const Eigen::VectorXd z = qr.matrixR()
+                                  .topLeftCorner(rank, rank)
+                                  .template triangularView<Eigen::Upper>()
+                                  .transpose()
+                                  .solve(wanted);
+    const Eigen::VectorXd part = -Q.leftCols(rank) * z;
+    const Eigen::VectorXd nu = (T.transpose() * M * T).ldlt().solve(T.transpose() * (psi - M * part));
+    const Eigen::VectorXd a = part + T * nu;
+    for (std::size_t b = 0; b < bodies(); ++b)
+      for (int i = 0; i < np; ++i) acceleration(int(b))[i] = a[Eigen::Index(b) * np + i];
+  }
+
+  double largest_gap(const double* y, int order) const {
+    double gap = 0.0;
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      double g[ni], rate[ni], second[ni], G[ni][nq];
+      internal<double>(b, s, g, rate, second, G);
+      for (int i = 0; i < ni; ++i) gap = std::max(gap, std::abs(order ? rate[i] : g[i]) / body_scale_[b]);
+    }
+    for (std::size_t j = 0; j < rows_.size(); ++j)
+      for (std::size_t k = at_[j]; k < at_[j] + rows_[j].size(); ++k)
+        gap = std::max(gap, std::abs(order ? rates_[k] : values_[k]) / joint_scale_[j]);
+    return gap;
+  }
+  void constraint_rhs(const double* y, int order) {
+    std::fill(kkt_rhs_.begin(), kkt_rhs_.end(), 0.0);
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      double g[ni], rate[ni], second[ni], G[ni][nq];
+      internal<double>(b, s, g, rate, second, G);
+      for (int i = 0; i < ni; ++i) acceleration(int(b))[np + i] = -(order ? rate[i] : g[i]);
+    }
+    for (std::size_t k = 0; k < multipliers_; ++k) lambda()[k] = -(order ? rates_[k] : values_[k]);
+  }
+
+  // --- levels 1 to 3
+
+  template <class S> S at_level(const S& g, const S& rate, const S& second) const {
+    return level_ == 3 ? g : level_ == 2 ? rate : second;
+  }
+  void residuals(double t, const double* y, double* f) {
+    load(t, y);
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      double* o = f + b * std::size_t(stride_);
+      const double *a = s + 2 * np, *mu = a + np;
+      for (int i = 0; i < np; ++i) o[i] = s[np + i], o[np + i] = a[i];
+      double r[np], c[ni];
+      Wrench<double> w = wrenches_[b];
+      dynamics<double>(int(b), s, a, mu, w, r, c);
+      for (int i = 0; i < np; ++i) o[2 * np + i] = -r[i];
+      for (int i = 0; i < ni; ++i) o[3 * np + i] = -c[i];
+    }
+    for (std::size_t j = 0; j < m_.joints.size(); ++j)
+      for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+        const std::size_t at = at_[j] + k;
+        double second = second_[at];
+        each_side(y, j, k, [&](int body, const Eigen::Matrix<double, np, 1>& g) {
+          const double* a = y + std::size_t(body * stride_) + 2 * np;
+          double* o = f + std::size_t(body * stride_) + 2 * np;
+          for (int i = 0; i < np; ++i) second += g[i] * a[i], o[i] -= g[i] * y[lambda_at_ + at];
+        });
+        f[lambda_at_ + at] = -at_level<double>(values_[at], rates_[at], stabilised(second, rates_[at], values_[at]));
+      }
+  }
+  // r = M a + Gi' mu - psi of a body, and its internal constraints on the level asked for.
+  template <class S>
+  void dynamics(int b, const S* s, const double* a, const double* mu, const Wrench<S>& w, S* r, S* c) const {
+    const RigidBody& body = m_.bodies[std::size_t(b)];
+    Rotation<S> aq;
+    for (int i = 0; i < nq; ++i) aq[i] = S(a[3 + i]);
+    const Rotation<S> inertia = A::template mass<S>(body, m_.options, s + 3, aq);
+    const Rotation<S> psi = A::template force<S>(body, m_.options, s + 3, s + np + 3, w.directors, w.torque);
+    for (int i = 0; i < 3; ++i) r[i] = S(body.mass * a[i]) - w.force[i];
+    S g[ni], rate[ni], second[ni], G[ni][nq];
+    internal<S>(std::size_t(b), s, g, rate, second, G);
+    for (int i = 0; i < nq; ++i) {
+      r[3 + i] = inertia[i] - psi[i];
+      for (int k = 0; k < ni; ++k) r[3 + i] += G[k][i] * S(mu[k]), second[k] += G[k][i] * S(a[3 + i]);
+    }
+    for (int k = 0; k < ni; ++k) {
+      const S curved = stabilised<S>(second[k], rate[k], g[k]);
+      c[k] = level_ ? at_level<S>(g[k], rate[k], curved) : curved;
+    }
+  }
+
+  // --- linear systems of implicit methods
+
+  void prepare() {
+    if (real_) return;
+    for (auto* B : {&Bq_, &Bv_, &Ba_, &Bm_}) B->resize(stage_pattern_.storage());
+    real_ = std::make_unique<BlockLu<double>>(stage_pattern_);
+    complex_ = std::make_unique<BlockLu<Complex>>(stage_pattern_);
+    real_rhs_.resize(std::size_t(stage_pattern_.total())), complex_rhs_.resize(real_rhs_.size());
+    affected_.reserve(bodies());
+    dual_states_.resize(bodies() * std::size_t(2 * np));
+  }
+  Eigen::Map<Eigen::MatrixXd> part(std::vector<double>& B, int i, int j) {
+    return {B.data() + stage_pattern_.block(i, j), stage_pattern_.size(i), stage_pattern_.size(j)};
+  }
+
+  void seed(const double* y, int b, bool variable) {
+    const double* s = y + std::size_t(b * stride_);
+    BodyDual* z = dual_states_.data() + std::size_t(b) * std::size_t(2 * np);
+    for (int i = 0; i < 2 * np; ++i) z[i] = variable ? BodyDual::seed(s[i], i) : BodyDual(s[i]);
+    if (!m_.forces.empty()) dual_motions_[std::size_t(b)] = read<BodyDual>(z);
+  }
+  // Derivatives of everything that depends on the state of body b.
+  void columns(double t, const double* y, int b) {
+    seed(y, b, true);
+    affected_.assign(1, b);
+    for (std::size_t f : acting_[std::size_t(b)])
+      for (int a : m_.forces[f]->bodies())
+        if (std::find(affected_.begin(), affected_.end(), a) == affected_.end()) affected_.push_back(a);
+    for (int a : affected_) {
+      dual_wrenches_[std::size_t(a)].clear();
+      dual_wrenches_[std::size_t(a)].force = (m_.bodies[std::size_t(a)].mass * m_.gravity).template cast<BodyDual>();
+    }
+    for (std::size_t f : acting_[std::size_t(b)]) m_.forces[f]->apply(t, dual_motions_.data(), dual_wrenches_.data());
+    for (int a : affected_) {
+      BodyDual r[np], c[ni];
+      dynamics<BodyDual>(a, dual_states_.data() + std::size_t(a) * std::size_t(2 * np), acceleration(a),
+                         acceleration(a) + np, dual_wrenches_[std::size_t(a)], r, c);
+      for (int i = 0; i < np; ++i) spread(a, b, i, r[i]);
+      if (a == b)
+        for (int i = 0; i < ni; ++i) spread(a, b, np + i, c[i]);
+    }
+    for (int j : joints_of_[std::size_t(b)]) {
+      const JointPlace& p = m_.joints[std::size_t(j)].place;
+      const auto state = [&](int body) { return dual_states_.data() + std::size_t(body) * std::size_t(2 * np); };
+      const Side<BodyDual> sa = p.a < 0 ? ground_side<BodyDual>() : side<BodyDual>(state(p.a));
+      const Side<BodyDual> sb = p.b < 0 ? ground_side<BodyDual>() : side<BodyDual>(state(p.b));
+      const JointGeometry<BodyDual> q = geometry<BodyDual>(p, sa, sb);
+      for (std::size_t k = 0; k < rows_[std::size_t(j)].size(); ++k) {
+        const std::size_t at = at_[std::size_t(j)] + k;
+        const Row<BodyDual> row = scaled<BodyDual>(
+            evaluate_row<BodyDual>(rows_[std::size_t(j)][k], p, q, u_[std::size_t(j)]), joint_scale_[std::size_t(j)]);
+        BodyDual second = row.second, rate = row.rate_in_time;
+        for (int s = 0; s < 2; ++s) {
+          const int body = s ? p.b : p.a;
+          if (body < 0) continue;
+          const SideGradient<BodyDual>& g = s ? row.b : row.a;
+          const Side<BodyDual>& side = s ? sb : sa;
+          second += A::template bend<BodyDual>(g.d, state(body) + np + 3);
+          for (int n = 0; n < 3; ++n) rate += g.x[n] * side.v[n] + g.d.col(n).dot(side.V.col(n));
+          const Rotation<BodyDual> pulled = A::template pull<BodyDual>(g.d, state(body) + 3);
+          for (int i = 0; i < np; ++i) {
+            const BodyDual gi = i < 3 ? g.x[i] : pulled[i - 3];
+            second += gi * BodyDual(acceleration(body)[i]);
+            spread(body, b, i, gi * BodyDual(lambda()[at]));
+          }
+        }
+        const BodyDual curved = stabilised<BodyDual>(second, rate, row.g);
+        spread(int(bodies()) + j, b, int(k), level_ ? at_level<BodyDual>(row.g, rate, curved) : curved);
+      }
+    }
+    seed(y, b, false);
+  }
+  void spread(int i, int b, int row, const BodyDual& x) {
+    auto Q = part(Bq_, i, b), V = part(Bv_, i, b);
+    for (int c = 0; c < np; ++c) Q(row, c) += x.d[std::size_t(c)], V(row, c) += x.d[std::size_t(np + c)];
+  }
+  // What is linear: accelerations and multipliers.
+  void linear_parts(const double* y) {
+    assemble(y);
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const int i = int(b);
+      auto K = kkt_->block(i, i);
+      part(Ba_, i, i).topLeftCorner(np, np) = K.topLeftCorner(np, np);
+      part(Bm_, i, i).topRightCorner(np, ni) = K.topRightCorner(np, ni);
+      if (level_ <= 1) part(Ba_, i, i).bottomLeftCorner(ni, np) = K.bottomLeftCorner(ni, np);
+    }
+    for (std::size_t j = 0; j < m_.joints.size(); ++j)
+      for (int body : {m_.joints[j].place.a, m_.joints[j].place.b}) {
+        if (body < 0 || rows_[j].empty()) continue;
+        const int n = int(bodies() + j);
+        part(Bm_, body, n) = kkt_->block(body, n);
+        if (level_ <= 1) part(Ba_, n, body) = kkt_->block(n, body);
+      }
+  }
+  template <class G> void each_block(G&& g) const {
+    for (int v = 0; v < stage_pattern_.nodes(); ++v) {
+      g(v, v);
+      for (int a : stage_pattern_.later(v)) g(v, a), g(a, v);
+    }
+  }
+  template <class S> bool factor_with(BlockLu<S>& lu, S shift) {
+    const S inverse = S(1.0) / shift;
+    each_block([&](int i, int j) {
+      lu.block(i, j) = shift * part(Ba_, i, j).template cast<S>() + part(Bv_, i, j).template cast<S>() +
+                       inverse * part(Bq_, i, j).template cast<S>() + part(Bm_, i, j).template cast<S>();
+    });
+    return lu.factor();
+  }
+  // With q = (v + b_q)/shift and a = shift v - b_v only v and the multipliers remain.
+  template <class S> void solve_with(BlockLu<S>& lu, S shift, std::vector<S>& r, S* b) {
+    using Vector = Eigen::Map<Eigen::Matrix<S, Eigen::Dynamic, 1>>;
+    std::fill(r.begin(), r.end(), S(0));
+    if (level_) {
+      for (std::size_t k = 0; k < bodies(); ++k)
+        for (int i = 0; i < node; ++i)
+          r[std::size_t(stage_pattern_.offset(int(k)) + i)] = b[k * std::size_t(stride_) + std::size_t(2 * np + i)];
+      for (std::size_t k = 0; k < multipliers_; ++k) r[bodies() * std::size_t(node) + k] = b[lambda_at_ + k];
+    }
+    each_block([&](int i, int j) {
+      if (j >= int(bodies())) return;
+      const S* mine = b + std::size_t(j * stride_);
+      const Eigen::Map<const Eigen::Matrix<S, Eigen::Dynamic, 1>> bq(mine, np), bv(mine + np, np);
+      Vector(r.data() + stage_pattern_.offset(i), stage_pattern_.size(i)) +=
+          part(Ba_, i, j).leftCols(np).template cast<S>() * bv -
+          part(Bq_, i, j).leftCols(np).template cast<S>() * (bq / shift);
+    });
+    lu.solve(r.data());
+    for (std::size_t k = 0; k < bodies(); ++k) {
+      S* mine = b + k * std::size_t(stride_);
+      const S* x = r.data() + stage_pattern_.offset(int(k));
+      for (int i = 0; i < np; ++i) {
+        const S v = x[i];
+        if (level_) mine[2 * np + i] = shift * v - mine[np + i];
+        mine[i] = (v + mine[i]) / shift, mine[np + i] = v;
+      }
+      if (level_)
+        for (int i = 0; i < ni; ++i) mine[3 * np + i] = x[np + i];
+    }
+    if (level_)
+      for (std::size_t k = 0; k < multipliers_; ++k) b[lambda_at_ + k] = r[bodies() * std::size_t(node) + k];
+  }
+
+  struct Gradients {
+    SideGradient<double> a, b;
+  };
+
+  MechanismModel m_;
+  int level_;
+  bool qr_;
+  int stride_ = 0;
+  std::size_t size_ = 0, lambda_at_ = 0, multipliers_ = 0;
+  bool timed_ = false;
+  double length_ = 1.0;
+  std::vector<BodyMotion<double>> motions_;
+  std::vector<Wrench<double>> wrenches_;
+  std::vector<Side<double>> sides_;
+  std::vector<BodyMotion<BodyDual>> dual_motions_;
+  std::vector<Wrench<BodyDual>> dual_wrenches_;
+  std::vector<BodyDual> dual_states_;
+  std::vector<std::vector<std::size_t>> acting_; // forces on each body
+  std::vector<std::vector<int>> joints_of_;
+  std::vector<Driven> u_;
+  std::vector<std::vector<RowKind>> rows_; // of each joint
+  std::vector<std::size_t> at_;            // first multiplier of each joint
+  std::vector<double> joint_scale_, body_scale_;
+  BlockPattern kkt_pattern_, stage_pattern_;
+  std::unique_ptr<BlockLu<double>> kkt_, real_;
+  std::unique_ptr<BlockLu<Complex>> complex_;
+  std::vector<double> kkt_rhs_; // for each body accelerations and internal multipliers, then those of the joints
+  std::vector<Gradients> gradient_;
+  std::vector<double> values_, in_time_, second_, rates_, scratch_, mass_;
+  std::vector<int> index_;
+  std::vector<double> Bq_, Bv_, Ba_, Bm_; // derivatives by positions, velocities, accelerations, multipliers
+  std::vector<double> real_rhs_;
+  std::vector<Complex> complex_rhs_;
+  double shift_ = 0.0;
+  Complex complex_shift_;
+  std::vector<int> affected_;
+};
+
+} // namespace gyrod

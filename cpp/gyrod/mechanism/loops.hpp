@@ -1,0 +1,75 @@
+// The multipliers of cut joints: (G M^-1 G') lambda = r, sparse over the cuts.
+//
+// At a singular position of the mechanism the matrix loses rank, and the rows that lost it say nothing there. A tiny
+// multiple of its diagonal is added and taken out again by iterative refinement: what is determined converges to the
+// solution of the original matrix, what is not stays small (the augmented Lagrangian of Bayo in the limit).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gyrod/linear/block_lu.hpp"
+
+namespace gyrod {
+
+class LoopSystem {
+public:
+  static constexpr double regularisation = 1e-12;
+  static constexpr int refinements = 4;
+
+  LoopSystem() = default;
+  LoopSystem(const std::vector<int>& sizes, const std::vector<std::pair<int, int>>& links)
+      : pattern_(std::make_unique<BlockPattern>(sizes, links)), lu_(std::make_unique<BlockLu<double>>(*pattern_)),
+        values_(pattern_->storage()), rest_(std::size_t(pattern_->total())), step_(rest_.size()) {}
+
+  int size() const { return pattern_ ? pattern_->total() : 0; }
+  int offset(int cut) const { return pattern_->offset(cut); }
+  void clear() { std::fill(values_.begin(), values_.end(), 0.0); }
+  Eigen::Map<Eigen::MatrixXd> block(int i, int j) {
+    return {values_.data() + pattern_->block(i, j), pattern_->size(i), pattern_->size(j)};
+  }
+
+  bool factor() {
+    lu_->clear();
+    each([&](int i, int j) {
+      auto target = lu_->block(i, j);
+      target = block(i, j);
+      if (i == j)
+        for (int k = 0; k < target.rows(); ++k)
+          target(k, k) += regularisation * target(k, k) + std::numeric_limits<double>::min();
+    });
+    return lu_->factor();
+  }
+
+  // lambda may not be r.
+  void solve(const double* r, double* lambda) {
+    using Map = Eigen::Map<Eigen::VectorXd>;
+    const int n = size();
+    std::fill(lambda, lambda + n, 0.0);
+    std::copy(r, r + n, rest_.begin());
+    for (int k = 0; k < refinements; ++k) {
+      step_ = rest_;
+      lu_->solve(step_.data());
+      Map(lambda, n) += Map(step_.data(), n);
+      if (k + 1 == refinements) break;
+      each([&](int i, int j) {
+        Map(rest_.data() + offset(i), pattern_->size(i)).noalias() -=
+            block(i, j) * Map(step_.data() + offset(j), pattern_->size(j));
+      });
+    }
+  }
+
+private:
+  template <class F> void each(F&& f) const {
+    for (int v = 0; v < pattern_->nodes(); ++v) {
+      f(v, v);
+      for (int a : pattern_->later(v)) f(v, a), f(a, v);
+    }
+  }
+
+  std::unique_ptr<BlockPattern> pattern_;
+  std::unique_ptr<BlockLu<double>> lu_;
+  std::vector<double> values_, rest_, step_;
+};
+
+} // namespace gyrod

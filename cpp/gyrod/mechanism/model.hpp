@@ -1,0 +1,103 @@
+// A mechanism as the core gets it: bodies, joints, which joints carry the tree and which close loops.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gyrod/joints/kinds.hpp"
+#include "gyrod/rigid/equations.hpp"
+#include "gyrod/rigid/forces.hpp"
+#include "gyrod/rigid/options.hpp"
+
+namespace gyrod {
+
+struct Joint {
+  const JointType* type = nullptr;
+  JointPlace place;
+  std::function<Driven(double)> drive; // empty: not driven
+
+  bool driven() const { return bool(drive); }
+  // What drive or length say at t. A length that is constant is the parameter of the joint.
+  Driven value(double t) const { return drive ? drive(t) : Driven{place.parameter, 0.0, 0.0}; }
+  int size() const { return type->rows.size + (adds_row() ? 1 : 0); }
+  RowKind row(int i) const { return i < type->rows.size ? type->rows[i] : type->drive[0]; }
+  // The same constraint along the axes of a instead of those of space: what is redundant in a loop stays redundant
+  // while the loop turns.
+  RowKind loop_row(int i) const {
+    const RowKind k = row(i);
+    return k.type == RowKind::point ? RowKind{RowKind::plane, k.i} : k;
+  }
+
+private:
+  bool adds_row() const { return driven() && type->drive.size > 0; }
+};
+
+// A body and the joint that carries it. Links are sorted: a parent comes before its children.
+struct TreeLink {
+  int body = 0;
+  int parent = -1; // link; -1: ground, or nothing for a free body
+  int joint = -1;  // -1: free
+};
+
+struct MechanismModel {
+  std::vector<RigidBody> bodies;
+  std::vector<Joint> joints;
+  std::vector<TreeLink> links;
+  std::vector<int> cuts;                    // joints that close loops
+  std::vector<std::vector<int>> kept;       // for each cut: its independent rows
+  std::vector<std::unique_ptr<ForceElement>> forces;
+  Vec3<double> gravity = Vec3<double>::Zero();
+  FormulationOptions options;
+};
+
+using Twist = Eigen::Matrix<double, 6, 1>; // velocity of the centre of mass and angular velocity, space axes
+
+// A side of a joint from the kinematics of its body.
+template <class S>
+Side<S> side_of(const Vec3<S>& x, const Mat3<S>& R, const Vec3<S>& v, const Vec3<S>& omega) {
+  Side<S> s{x, v, R, Mat3<S>()};
+  for (int n = 0; n < 3; ++n) s.V.col(n) = omega.cross(R.col(n));
+  return s;
+}
+template <class S> Side<S> ground_side() {
+  return {Vec3<S>::Zero(), Vec3<S>::Zero(), Mat3<S>::Identity(), Mat3<S>::Zero()};
+}
+
+// Gradient with respect to the twist of a body: a director moves by omega x d.
+template <class S> Eigen::Matrix<S, 6, 1> twist_gradient(const SideGradient<S>& g, const Mat3<S>& R) {
+  Vec3<S> w = Vec3<S>::Zero();
+  for (int n = 0; n < 3; ++n) w += R.col(n).cross(g.d.col(n));
+  Eigen::Matrix<S, 6, 1> out;
+  out << g.x, w;
+  return out;
+}
+// What the centripetal accelerations omega x (omega x d) add to the second derivative of a constraint.
+template <class S> S centripetal(const SideGradient<S>& g, const Side<S>& side, const Vec3<S>& omega) {
+  S sum(0);
+  for (int n = 0; n < 3; ++n) sum += g.d.col(n).dot(omega.cross(side.V.col(n)));
+  return sum;
+}
+
+// What the outside needs of a mechanism beyond rigid bodies.
+class MechanismEquations : public RigidEquations {
+public:
+  // Accelerations of the bodies: v' in space axes, Omega' in body axes; 6 for each.
+  virtual void accelerations(double t, const double* y, double* out) = 0;
+  // Force and torque (space axes) of a on b at the joint point of b, 6 for each joint; those of joints with redundant
+  // rows are one choice of many.
+  virtual void reactions(double t, const double* y, double* out) = 0;
+  // Number of velocities of the tree, and the twists (v space, Omega body) of all bodies for each: (6 bodies, n).
+  virtual int tree_freedoms() const = 0;
+  virtual void nullspace(double t, const double* y, double* T) = 0;
+  // Gradient of the rows of the cut joints with respect to the tree's velocities, all rows or the kept ones.
+  virtual int loop_rows(bool all) const = 0;
+  virtual void loop_gradient(double t, const double* y, bool all, double* G) = 0;
+  // Complete a state whose positions are set by what follows from velocities of the bodies (v space, Omega body; 6 for
+  // each): those of the tree, or accelerations and multipliers.
+  virtual void complete(double t, const double* velocities, double* y) = 0;
+  virtual const MechanismModel& model() const = 0;
+};
+
+} // namespace gyrod

@@ -1,0 +1,984 @@
+// Mechanisms in null-space form (Lang 2010, 60 and 61): positions (x, q) of every body, minimal velocities nu along the
+// tree of joints, recursion instead of matrices; the joints that close loops keep multipliers, on top of nu.
+//
+// State: link after link, each (x, q, nu). A body whose joint is free has nu = (v, Omega), one on a ball joint nu =
+// Omega, its own angular velocity as in (68), all others the rates of the joint against the parent.
+#pragma once
+
+#include "gyrod/mechanism/articulated.hpp"
+#include "gyrod/mechanism/loops.hpp"
+#include "gyrod/mechanism/model.hpp"
+#include "gyrod/rigid/formulations.hpp"
+
+namespace gyrod {
+
+// How a link hangs on its parent: everything about its joint that does not move.
+struct LinkJoint {
+  enum Kind { free, ball, relative } kind = free;
+  bool flipped = false; // the parent is b
+  Turns turns = Turns::ball;
+  Slides slides = Slides::none;
+  int n = 6; // velocities
+  V3 at_p = V3::Zero(), at_c = V3::Zero();
+  M3 frame_p = M3::Identity(), frame_c = M3::Identity();
+  Vec4<double> turn_p = Vec4<double>::Zero(), turn_c = Vec4<double>::Zero(); // the frames as quaternions
+  double pitch = 0.0;
+  ShortList<MotionAxis> motion;
+  bool driven = false;
+
+  LinkJoint() = default;
+  LinkJoint(const Joint& j, bool parent_is_b)
+      : kind(j.type->turns == Turns::ball ? ball : relative), flipped(parent_is_b), turns(j.type->turns),
+        slides(j.type->slides), pitch(j.place.parameter), motion(j.type->motion), driven(j.driven()) {
+    const JointPlace& p = j.place;
+    at_p = flipped ? p.at_b : p.at_a, at_c = flipped ? p.at_a : p.at_b;
+    frame_p = flipped ? p.frame_b : p.frame_a, frame_c = flipped ? p.frame_a : p.frame_b;
+    turn_p = spurrier_klumpp<double>(frame_p), turn_c = spurrier_klumpp<double>(frame_c);
+    n = driven ? 0 : kind == ball ? 3 : motion.size;
+  }
+  // Whether an axis is fixed in the parent. An axis that both bodies share is taken from the parent.
+  bool on_parent(const MotionAxis& m) const { return turns != Turns::universal || m.on_b == flipped; }
+};
+
+// Kinematics of one link from its own pose and its parent's motion.
+template <class S> struct LinkMotion {
+  Vec3<S> x, v, w; // centre of mass; angular velocity in space
+  Mat3<S> R;
+  Vec3<S> l, r;    // from the centres of parent and link to the joint point
+  Vec3<S> cv, cw;  // accelerations that hold neither those of the parent nor nu'
+  Mat3<S> Sv, Sw;  // motion subspace, one column for each of up to three velocities
+};
+
+template <class S>
+GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<S>* parent, const S* nu, const Driven& u,
+                                  LinkMotion<S>& m) {
+  const auto turn = [](const Vec3<S>& a, const Vec3<S>& b) -> Vec3<S> {
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+  };
+  const Vec3<S> zero = Vec3<S>::Zero();
+  if (k.kind == LinkJoint::free) {
+    m.v = Vec3<S>(nu[0], nu[1], nu[2]);
+    m.w = m.R * Vec3<S>(nu[3], nu[4], nu[5]);
+    m.cv = m.cw = m.l = m.r = zero;
+    return;
+  }
+  m.r = m.R * k.at_c.cast<S>();
+  const Vec3<S> wp = parent ? parent->w : zero;
+  const Vec3<S> at = parent ? Vec3<S>(parent->R * k.at_p.cast<S>()) : Vec3<S>(k.at_p.cast<S>());
+  if (k.kind == LinkJoint::ball) {
+    m.l = at;
+    m.w = m.R * Vec3<S>(nu[0], nu[1], nu[2]);
+    m.cw = zero;
+    const Vec3<S> child = turn(m.w, m.r);
+    if (parent) {
+      const Vec3<S> arm = turn(wp, m.l);
+      m.v = parent->v + arm - child;
+      m.cv = turn(wp, arm) - turn(m.w, child);
+    } else {
+      m.v = -child;
+      m.cv = -turn(m.w, child);
+    }
+    return;
+  }
+  const bool slides = k.slides != Slides::none;
+  m.l = slides ? Vec3<S>(m.x + m.r - (parent ? parent->x : zero)) : at;
+  m.w = wp, m.cw = zero;
+  Vec3<S> slip = zero, push = zero; // relative velocity of the points; its change by a drive
+  // The axes first: that of a second turn moves with the angular velocity that the first has made.
+  for (int i = 0; i < k.motion.size; ++i) {
+    const MotionAxis& a = k.motion[i];
+    const bool mine = !k.on_parent(a);
+    const Vec3<double> axis = mine ? k.frame_c.col(a.axis) : k.frame_p.col(a.axis);
+    const Vec3<S> e = mine     ? Vec3<S>(m.R * axis.cast<S>())
+                      : parent ? Vec3<S>(parent->R * axis.cast<S>())
+                               : Vec3<S>(axis.cast<S>());
+    const double sign = k.flipped ? -1.0 : 1.0;
+    const S rate = k.driven ? S(sign * u[1]) : nu[i];
+    const Vec3<S> lever = turn(m.r, e);
+    if (a.type == MotionAxis::slide) {
+      m.Sv.col(i) = e, m.Sw.col(i) = zero;
+      slip += e * rate;
+      if (k.driven) push += e * S(sign * u[2]);
+    } else {
+      m.Sw.col(i) = e;
+      m.Sv.col(i) = a.type == MotionAxis::screw ? Vec3<S>(lever + e * S(k.pitch)) : lever;
+      m.w += e * rate;
+      if (k.driven) m.cw += e * S(sign * u[2]);
+      if (a.type == MotionAxis::screw) {
+        slip += e * (S(k.pitch) * rate);
+        if (k.driven) push += e * S(k.pitch * sign * u[2]);
+      }
+    }
+  }
+  for (int i = 0; i < k.motion.size; ++i) {
+    const MotionAxis& a = k.motion[i];
+    if (a.type == MotionAxis::slide) continue;
+    const S rate = k.driven ? S((k.flipped ? -1.0 : 1.0) * u[1]) : nu[i];
+    m.cw += turn(k.on_parent(a) ? wp : m.w, m.Sw.col(i)) * rate;
+  }
+  const Vec3<S> arm = turn(wp, m.l), child = turn(m.w, m.r);
+  m.v = arm - child + slip;
+  if (parent) m.v += parent->v;
+  m.cv = turn(wp, Vec3<S>(arm + slip + slip)) - turn(m.w, child) - turn(m.cw, m.r) + push;
+}
+
+// Rates of the rotation coordinates.
+template <class S> void rotation_rates(NullspaceQuaternion, const S* q, const Mat3<S>&, const Vec3<S>& Omega, S* dq) {
+  const S h0 = S(0.5) * Omega[0], h1 = S(0.5) * Omega[1], h2 = S(0.5) * Omega[2];
+  dq[0] = -(q[1] * h0 + q[2] * h1 + q[3] * h2);
+  dq[1] = q[0] * h0 + (q[2] * h2 - q[3] * h1);
+  dq[2] = q[0] * h1 + (q[3] * h0 - q[1] * h2);
+  dq[3] = q[0] * h2 + (q[1] * h1 - q[2] * h0);
+}
+template <class S> void rotation_rates(NullspaceDirectors, const S*, const Mat3<S>& R, const Vec3<S>& w, S* dq) {
+  for (int n = 0; n < 3; ++n) { // d_n' = R (Omega x e_n)
+    const int j = (n + 1) % 3, k = (n + 2) % 3;
+    for (int i = 0; i < 3; ++i) dq[3 * n + i] = R(i, j) * w[k] - R(i, k) * w[j];
+  }
+}
+
+template <class F> class TreeMechanism : public MechanismEquations {
+public:
+  explicit TreeMechanism(MechanismModel model)
+      : m_(std::move(model)), links_(m_.links.size()), k_(links_.size()), art_(links_.size()), proj_(links_.size()),
+        motions_(m_.bodies.size()), wrenches_(m_.bodies.size()), link_of_(m_.bodies.size()), u_(m_.joints.size()) {
+    for (RigidBody& b : m_.bodies) b.inverse_moments.setZero();
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const TreeLink& l = m_.links[i];
+      link_of_[std::size_t(l.body)] = int(i);
+      if (l.joint >= 0) {
+        const Joint& j = m_.joints[std::size_t(l.joint)];
+        links_[i] = LinkJoint(j, j.place.a == l.body);
+      }
+      at_.push_back(size_);
+      nu_at_.push_back(freedoms_);
+      size_ += std::size_t(3 + F::nq + links_[i].n);
+      freedoms_ += links_[i].n;
+    }
+    for (const Joint& j : m_.joints) timed_ = timed_ || j.driven();
+    for (const auto& f : m_.forces) timed_ = timed_ || f->explicit_time();
+    prepare_loops();
+  }
+
+  std::size_t size() const override { return size_; }
+  std::size_t offset(int body) const override { return at_[std::size_t(link_of_[std::size_t(body)])]; }
+  std::size_t state_size(int body) const override {
+    return std::size_t(3 + F::nq + links_[std::size_t(link_of_[std::size_t(body)])].n);
+  }
+  bool autonomous() const override { return !timed_; }
+  int tree_freedoms() const override { return freedoms_; }
+
+  void rhs(double t, const double* y, double* dy) override {
+    kinematics(t, y);
+    loads(t);
+    factor_tree();
+    if (!columns_.empty()) factor_loops(y);
+    accelerate();
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      double* d = dy + at_[i];
+      const LinkMotion<double>& m = k_[i];
+      for (int j = 0; j < 3; ++j) d[j] = m.v[j];
+      rotation_rates<double>(F{}, y + at_[i] + 3, m.R, spin(i, y), d + 3);
+      const Projected& p = proj_[i];
+      for (int j = 0; j < links_[i].n; ++j) d[3 + F::nq + j] = p.nu_rate[j];
+    }
+  }
+
+  void time_derivative(double t, const double* y, double* ft) override {
+    if (!timed_) return Equations::time_derivative(t, y, ft);
+    difference_in_time(t, y, ft, scratch_);
+  }
+
+  bool project(double t, double* y) override {
+    bool moved = project_tree(t, y);
+    if (!columns_.empty()) moved = close_loops(t, y) || moved;
+    return moved;
+  }
+
+  void motion(double t, const double* y, BodyMotion<double>* out) override {
+    kinematics(t, y);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const LinkMotion<double>& m = k_[i];
+      out[m_.links[i].body] = {m.x, m.v, spin(i, y), m.R};
+    }
+  }
+
+  void residual(double t, const double* y, double& position, double& velocity) override {
+    kinematics(t, y);
+    position = velocity = 0.0;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      double p = 0.0, v = 0.0;
+      F::residual(y + at_[i] + 3, y, m_.options, p, v);
+      position = std::max(position, p);
+    }
+    for (std::size_t j = 0; j < m_.joints.size(); ++j)
+      rows_of(int(j), false, [&](int, const Row<double>& r, const Twist& a, const Twist& b, double) {
+        position = std::max(position, std::abs(r.g));
+        velocity = std::max(velocity, std::abs(rate_of(int(j), a, b) + r.rate_in_time));
+      });
+  }
+
+  double potential(double t, const double* y) override {
+    motion(t, y, motions_.data());
+    double V = 0.0;
+    for (std::size_t b = 0; b < m_.bodies.size(); ++b) V -= m_.bodies[b].mass * m_.gravity.dot(motions_[b].x);
+    for (auto& f : m_.forces) V += f->potential(t, motions_.data());
+    return V;
+  }
+
+  int multiplier_count() const override { return 0; }
+  void multipliers(double, const double*, double*) override {}
+  Counted::Tally operations(const double*) override { return {}; }
+
+  void accelerations(double t, const double* y, double* out) override {
+    full(t, y);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      double* o = out + 6 * m_.links[i].body;
+      const V3 spin = transposed_times(k_[i].R, proj_[i].aw);
+      for (int j = 0; j < 3; ++j) o[j] = proj_[i].av[j], o[3 + j] = spin[j];
+    }
+  }
+
+  void reactions(double t, const double* y, double* out) override {
+    full(t, y);
+    // What each body needs beyond the given loads, less what the cut joints give, passed on from leaves to root.
+    std::vector<Twist> need(links_.size());
+    for (std::size_t i = 0; i < links_.size(); ++i) need[i] = inertia_force(i);
+    std::fill(out, out + 6 * m_.joints.size(), 0.0);
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const Joint& j = m_.joints[std::size_t(m_.cuts[c])];
+      Twist on_b = Twist::Zero();
+      int k = 0;
+      rows_of(m_.cuts[c], true, [&](int row, const Row<double>&, const Twist& a, const Twist& b, double) {
+        if (!kept(int(c), row)) return;
+        const double lambda = lambda_[std::size_t(loops_.offset(int(c)) + k++)];
+        if (j.place.a >= 0) need[std::size_t(link_of_[std::size_t(j.place.a)])] += a * lambda;
+        if (j.place.b >= 0) need[std::size_t(link_of_[std::size_t(j.place.b)])] += b * lambda;
+        on_b -= j.place.b >= 0 ? Twist(b * lambda) : Twist(shifted(-a * lambda, j.place.a, -1));
+      });
+      at_joint(m_.cuts[c], on_b, out + 6 * m_.cuts[c]);
+    }
+    for (std::size_t i = links_.size(); i-- > 0;) {
+      const TreeLink& l = m_.links[i];
+      if (l.joint < 0) continue;
+      const Twist on_child = need[i];
+      if (l.parent >= 0) need[std::size_t(l.parent)] += shifted(on_child, l.body, m_.links[std::size_t(l.parent)].body);
+      const bool flipped = links_[i].flipped;
+      const int b = m_.joints[std::size_t(l.joint)].place.b;
+      at_joint(l.joint, flipped ? Twist(shifted(-on_child, l.body, b)) : on_child, out + 6 * l.joint);
+    }
+  }
+
+  void nullspace(double t, const double* y, double* T) override {
+    kinematics(t, y);
+    const std::size_t rows = 6 * m_.bodies.size(), n = std::size_t(freedoms_);
+    std::fill(T, T + rows * n, 0.0);
+    std::vector<Twist> V(links_.size());
+    for (std::size_t c = 0; c < links_.size(); ++c)
+      for (int j = 0; j < links_[c].n; ++j) {
+        for (std::size_t i = 0; i < links_.size(); ++i) {
+          V[i] = i == c ? subspace(i, j) : Twist(Twist::Zero());
+          if (m_.links[i].parent >= 0) V[i] += carried(i, V[std::size_t(m_.links[i].parent)]);
+          const V3 spin = transposed_times(k_[i].R, V[i].tail<3>());
+          for (int r = 0; r < 6; ++r)
+            T[(6 * std::size_t(m_.links[i].body) + std::size_t(r)) * n + std::size_t(nu_at_[c] + j)] =
+                r < 3 ? V[i][r] : spin[r - 3];
+        }
+      }
+  }
+
+  int loop_rows(bool all) const override {
+    int n = 0;
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c)
+      n += all ? m_.joints[std::size_t(m_.cuts[c])].size() : int(m_.kept[c].size());
+    return n;
+  }
+  void loop_gradient(double t, const double* y, bool all, double* G) override {
+    kinematics(t, y);
+    const std::size_t n = std::size_t(freedoms_);
+    std::fill(G, G + std::size_t(loop_rows(all)) * n, 0.0);
+    int at = 0;
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
+      rows_of(m_.cuts[c], true, [&](int row, const Row<double>&, const Twist& a, const Twist& b, double) {
+        if (!all && !kept(int(c), row)) return;
+        double* g = G + std::size_t(at++) * n;
+        for (int side = 0; side < 2; ++side) {
+          const int body = side ? p.b : p.a;
+          if (body < 0) continue;
+          Twist w = side ? b : a;
+          for (int i = link_of_[std::size_t(body)]; i >= 0; i = m_.links[std::size_t(i)].parent) {
+            const std::size_t s = std::size_t(i);
+            for (int j = 0; j < links_[s].n; ++j) g[nu_at_[s] + j] += w.dot(subspace(s, j));
+            w = carried_back(s, w);
+          }
+        }
+      });
+    }
+  }
+
+  // nu from the twists of the bodies, link by link in the sense of least squares.
+  void complete(double t, const double* velocities, double* y) override {
+    std::vector<Twist> V(links_.size());
+    for (std::size_t i = 0; i < links_.size(); ++i)
+      std::fill_n(y + at_[i] + 3 + F::nq, links_[i].n, 0.0);
+    kinematics(t, y); // with nu = 0 only drives move
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const double* given = velocities + 6 * m_.links[i].body;
+      V[i] << V3(given[0], given[1], given[2]), k_[i].R * V3(given[3], given[4], given[5]);
+      const int n = links_[i].n, parent = m_.links[i].parent;
+      if (n == 0) continue;
+      Twist rest = V[i];
+      if (parent >= 0) rest -= carried(i, V[std::size_t(parent)]);
+      Eigen::Matrix<double, 6, Eigen::Dynamic> S(6, n);
+      for (int j = 0; j < n; ++j) S.col(j) = subspace(i, j);
+      const Eigen::VectorXd nu = (S.transpose() * S).ldlt().solve(S.transpose() * rest);
+      for (int j = 0; j < n; ++j) y[at_[i] + 3 + F::nq + std::size_t(j)] = nu[j];
+      // A body with its own angular velocity keeps it to the last bit.
+      if (links_[i].kind != LinkJoint::relative)
+        for (int j = 0; j < 3; ++j) y[at_[i] + 3 + F::nq + std::size_t(n - 3 + j)] = given[3 + j];
+      if (links_[i].kind == LinkJoint::free)
+        for (int j = 0; j < 3; ++j) y[at_[i] + 3 + F::nq + std::size_t(j)] = given[j];
+    }
+  }
+  const MechanismModel& model() const override { return m_; }
+
+protected:
+  // What the inward pass leaves for the outward one.
+  struct Projected {
+    M3 Kv, Kw;   // (M, H; H', J) S D^-1, columns
+    V3 ds;       // D^-1 S' (bias)
+    M3 D;        // D^-1
+    V3 f, m;     // bias of the articulated body, without that of the joint's accelerations
+    V3 av, aw;   // accelerations
+    std::array<double, 6> nu_rate;
+  };
+
+  V3 spin(std::size_t i, const double* y) const {
+    const double* nu = y + at_[i] + 3 + F::nq;
+    if (links_[i].kind == LinkJoint::free) return {nu[3], nu[4], nu[5]};
+    if (links_[i].kind == LinkJoint::ball) return {nu[0], nu[1], nu[2]};
+    return transposed_times(k_[i].R, k_[i].w);
+  }
+
+  void kinematics(double t, const double* y) {
+    if (timed_)
+      for (std::size_t j = 0; j < m_.joints.size(); ++j)
+        if (m_.joints[j].driven()) u_[j] = m_.joints[j].value(t);
+    static constexpr Driven still{};
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const double* s = y + at_[i];
+      LinkMotion<double>& m = k_[i];
+      m.x = V3(s[0], s[1], s[2]);
+      m.R = F::template frame<double>(s + 3);
+      const TreeLink& l = m_.links[i];
+      link_kinematics<double>(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + 3 + F::nq,
+                              links_[i].driven ? u_[std::size_t(l.joint)] : still, m);
+      if (!m_.forces.empty()) motions_[std::size_t(l.body)] = {m.x, m.v, spin(i, y), m.R};
+    }
+  }
+
+  // Inertia and bias of every body alone.
+  void loads(double t) {
+    if (!m_.forces.empty()) {
+      for (auto& w : wrenches_) w.clear();
+      for (auto& f : m_.forces) f->apply(t, motions_.data(), wrenches_.data());
+    }
+    for (std::size_t i = 0; i < links_.size(); ++i) body_inertia(i, art_[i], proj_[i].f, proj_[i].m);
+  }
+  GYROD_INLINE void body_inertia(std::size_t i, Articulated& A, V3& f, V3& m) const {
+    const RigidBody& b = m_.bodies[std::size_t(m_.links[i].body)];
+    const M3& R = k_[i].R;
+    const V3& w = k_[i].w;
+    M3 scaled;
+    for (int j = 0; j < 3; ++j) scaled.col(j) = R.col(j) * b.moments[j];
+    A.J = product_transposed(scaled, R);
+    A.M.setZero(), A.H.setZero();
+    A.M(0, 0) = A.M(1, 1) = A.M(2, 2) = b.mass;
+    f = -b.mass * m_.gravity;
+    m = cross(w, times(A.J, w));
+    if (!m_.forces.empty()) {
+      const Wrench<double>& load = wrenches_[std::size_t(m_.links[i].body)];
+      f -= load.force;
+      V3 torque = load.torque;
+      if (load.loaded) torque += moment_of_directors<double>(R, load.directors);
+      m -= times(R, torque);
+    }
+  }
+  // Force and torque about the centre of mass that a body needs from its joints.
+  Twist inertia_force(std::size_t i) const {
+    Articulated A;
+    V3 f, m;
+    body_inertia(i, A, f, m);
+    Twist out;
+    out << f + times(A.M, proj_[i].av), m + times(A.J, proj_[i].aw);
+    return out;
+  }
+
+  // --- the tree: articulated bodies from the leaves to the root
+
+  void factor_tree() {
+    for (std::size_t i = links_.size(); i-- > 0;) {
+      const LinkJoint& k = links_[i];
+      const int parent = m_.links[i].parent;
+      if (k.kind == LinkJoint::ball)
+        inward_ball(i, parent);
+      else if (k.kind == LinkJoint::relative)
+        switch (k.n) {
+        case 0: inward<0>(i, parent); break;
+        case 1: inward<1>(i, parent); break;
+        case 2: inward<2>(i, parent); break;
+        default: inward<3>(i, parent);
+        }
+      else
+        inward_free(i);
+    }
+  }
+
+  GYROD_INLINE void inward_ball(std::size_t i, int parent) {
+    const Articulated& A = art_[i];
+    Projected& p = proj_[i];
+    const LinkMotion<double>& k = k_[i];
+    const V3 f = p.f + times(A.M, k.cv), m = p.m + transposed_times(A.H, k.cv);
+    const M3 U = cross_right(A.M, k.r) + A.H;
+    const M3 D = cross_right(M3(A.H.transpose()), k.r) + A.J - cross_left(k.r, U);
+    p.D = inverse_symmetric(D);
+    p.ds = times(p.D, V3(m - cross(k.r, f)));
+    p.Kv = product(U, p.D);
+    if (parent < 0) return;
+    const M3 passed = A.M - product_transposed(p.Kv, U);
+    const V3 force = f - times(U, p.ds);
+    art_[std::size_t(parent)].add_force_only(passed, k.l);
+    proj_[std::size_t(parent)].f += force;
+    proj_[std::size_t(parent)].m += cross(k.l, force);
+  }
+
+  template <int N> GYROD_INLINE void inward(std::size_t i, int parent) {
+    const Articulated& A = art_[i];
+    Projected& p = proj_[i];
+    const LinkMotion<double>& k = k_[i];
+    V3 f = p.f + times(A.M, k.cv) + times(A.H, k.cw), m = p.m + transposed_times(A.H, k.cv) + times(A.J, k.cw);
+    M3 M = A.M, H = A.H, J = A.J;
+    if constexpr (N > 0) {
+      Eigen::Matrix<double, 3, N> Uv, Uw;
+      for (int j = 0; j < N; ++j) {
+        const V3 sv = k.Sv.col(j), sw = k.Sw.col(j);
+        Uv.col(j) = times(A.M, sv) + times(A.H, sw);
+        Uw.col(j) = transposed_times(A.H, sv) + times(A.J, sw);
+      }
+      Eigen::Matrix<double, N, N> D;
+      Eigen::Matrix<double, N, 1> s;
+      for (int a = 0; a < N; ++a) {
+        for (int b = 0; b < N; ++b) D(a, b) = k.Sv.col(a).dot(Uv.col(b)) + k.Sw.col(a).dot(Uw.col(b));
+        s[a] = k.Sv.col(a).dot(f) + k.Sw.col(a).dot(m);
+      }
+      const Eigen::Matrix<double, N, N> inverse = D.inverse();
+      const Eigen::Matrix<double, 3, N> Kv = Uv * inverse, Kw = Uw * inverse;
+      p.D.template topLeftCorner<N, N>() = inverse;
+      p.ds.template head<N>() = inverse * s;
+      p.Kv.template leftCols<N>() = Kv, p.Kw.template leftCols<N>() = Kw;
+      M -= Kv * Uv.transpose(), H -= Kv * Uw.transpose(), J -= Kw * Uw.transpose();
+      f -= Kv * s, m -= Kw * s;
+    }
+    if (parent < 0) return;
+    const V3 d = k.l - k.r;
+    art_[std::size_t(parent)].add_shifted(M, H, J, d);
+    proj_[std::size_t(parent)].f += f;
+    proj_[std::size_t(parent)].m += m + cross(d, f);
+  }
+
+  // A free body: M^-1 and the inverse of its Schur complement, kept in Kv and D.
+  void inward_free(std::size_t i) {
+    const Articulated& A = art_[i];
+    Projected& p = proj_[i];
+    p.Kv = inverse_symmetric(A.M);
+    p.Kw = product(p.Kv, A.H);
+    p.D = inverse_symmetric(M3(A.J - A.H.transpose() * p.Kw));
+  }
+  Twist solve_free(std::size_t i, const V3& f, const V3& m) const { // (M, H; H', J)^-1 (f, m)
+    const Projected& p = proj_[i];
+    const V3 w = times(p.D, V3(m - transposed_times(p.Kw, f)));
+    Twist out;
+    out << times(p.Kv, f) - times(p.Kw, w), w;
+    return out;
+  }
+
+  // Accelerations from the root to the leaves; with multipliers of the loops, their columns act too.
+  void outward(const double* lambda) {
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const LinkJoint& k = links_[i];
+      const LinkMotion<double>& m = k_[i];
+      Projected& p = proj_[i];
+      const int parent = m_.links[i].parent;
+      if (k.kind == LinkJoint::free) {
+        V3 f = -p.f, t = -p.m;
+        if (lambda) add_columns(i, lambda, f, t);
+        const Twist a = solve_free(i, f, t);
+        p.av = a.head<3>(), p.aw = a.tail<3>();
+        const V3 spin = transposed_times(m.R, p.aw);
+        for (int j = 0; j < 3; ++j) p.nu_rate[std::size_t(j)] = p.av[j], p.nu_rate[std::size_t(3 + j)] = spin[j];
+        continue;
+      }
+      V3 pv = V3::Zero(), pw = V3::Zero();
+      if (parent >= 0) pv = proj_[std::size_t(parent)].av, pw = proj_[std::size_t(parent)].aw;
+      const V3 joint = pv + cross(pw, m.l); // of the parent at the joint
+      if (k.kind == LinkJoint::ball) {
+        p.aw = -p.ds;
+        if (parent >= 0) p.aw -= transposed_times(p.Kv, joint);
+        if (lambda) subtract_columns<3>(i, lambda, p.aw.data());
+        p.av = joint + cross(m.r, p.aw) + m.cv;
+        const V3 spin = transposed_times(m.R, p.aw);
+        for (int j = 0; j < 3; ++j) p.nu_rate[std::size_t(j)] = spin[j];
+        continue;
+      }
+      const V3 v = joint - cross(pw, m.r); // of the parent, carried to the centre of mass
+      V3 av = v + m.cv, aw = pw + m.cw;
+      double rate[3];
+      for (int j = 0; j < k.n; ++j) rate[j] = -p.ds[j] - p.Kv.col(j).dot(v) - p.Kw.col(j).dot(pw);
+      if (lambda) {
+        if (k.n == 1) subtract_columns<1>(i, lambda, rate);
+        if (k.n == 2) subtract_columns<2>(i, lambda, rate);
+        if (k.n == 3) subtract_columns<3>(i, lambda, rate);
+      }
+      for (int j = 0; j < k.n; ++j) {
+        p.nu_rate[std::size_t(j)] = rate[j];
+        av += m.Sv.col(j) * rate[j], aw += m.Sw.col(j) * rate[j];
+      }
+      p.av = av, p.aw = aw;
+    }
+  }
+
+  void full(double t, const double* y) {
+    kinematics(t, y);
+    loads(t);
+    factor_tree();
+    if (!columns_.empty()) factor_loops(y);
+    accelerate();
+  }
+
+  void accelerate() {
+    outward(nullptr);
+    if (columns_.empty()) return;
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
+      for (int k = 0; k < int(m_.kept[c].size()); ++k) {
+        const std::size_t at = std::size_t(loops_.offset(int(c)) + k);
+        gap_[at] = second_[at];
+        if (p.a >= 0) gap_[at] += dot(grad_a_[at], acceleration(p.a));
+        if (p.b >= 0) gap_[at] += dot(grad_b_[at], acceleration(p.b));
+      }
+    }
+    loops_.solve(gap_.data(), lambda_.data());
+    outward(lambda_.data());
+  }
+  Twist acceleration(int body) const {
+    const Projected& p = proj_[std::size_t(link_of_[std::size_t(body)])];
+    Twist a;
+    a << p.av, p.aw;
+    return a;
+  }
+  static double dot(const Twist& a, const Twist& b) { return a.dot(b); }
+
+  // --- kinematic maps of a link: V = A V_parent + S nu
+
+  Twist subspace(std::size_t i, int j) const {
+    const LinkMotion<double>& m = k_[i];
+    Twist s = Twist::Zero();
+    if (links_[i].kind == LinkJoint::free) {
+      if (j < 3)
+        s[j] = 1.0;
+      else
+        s.tail<3>() = m.R.col(j - 3);
+    } else if (links_[i].kind == LinkJoint::ball)
+      s << cross(m.r, V3(m.R.col(j))), m.R.col(j);
+    else
+      s << m.Sv.col(j), m.Sw.col(j);
+    return s;
+  }
+  Twist carried(std::size_t i, const Twist& parent) const {
+    const LinkMotion<double>& m = k_[i];
+    const V3 v = parent.head<3>(), w = parent.tail<3>();
+    Twist out = Twist::Zero();
+    if (links_[i].kind == LinkJoint::ball)
+      out.head<3>() = v + cross(w, m.l);
+    else if (links_[i].kind == LinkJoint::relative)
+      out << v + cross(w, V3(m.l - m.r)), w;
+    return out;
+  }
+  Twist carried_back(std::size_t i, const Twist& g) const { // A' g
+    const LinkMotion<double>& m = k_[i];
+    const V3 f = g.head<3>(), t = g.tail<3>();
+    Twist out = Twist::Zero();
+    if (links_[i].kind == LinkJoint::ball)
+      out << f, cross(m.l, f);
+    else if (links_[i].kind == LinkJoint::relative)
+      out << f, t + cross(V3(m.l - m.r), f);
+    return out;
+  }
+  // A force and torque about the centre of one body, about that of another one or the origin.
+  Twist shifted(const Twist& w, int from, int to) const {
+    const V3 a = from < 0 ? V3(V3::Zero()) : k_[std::size_t(link_of_[std::size_t(from)])].x;
+    const V3 b = to < 0 ? V3(V3::Zero()) : k_[std::size_t(link_of_[std::size_t(to)])].x;
+    Twist out = w;
+    out.tail<3>() += cross(V3(a - b), V3(w.head<3>()));
+    return out;
+  }
+  void at_joint(int joint, const Twist& on_b, double* out) const { // about the joint point of b
+    const JointPlace& p = m_.joints[std::size_t(joint)].place;
+    const V3 arm = p.b < 0 ? p.at_b : times(k_[std::size_t(link_of_[std::size_t(p.b)])].R, p.at_b);
+    const V3 f = on_b.head<3>(), t = V3(on_b.tail<3>()) - cross(arm, f);
+    for (int j = 0; j < 3; ++j) out[j] = f[j], out[3 + j] = t[j];
+  }
+
+  // --- loops
+
+  Side<double> side(int body) const {
+    if (body < 0) return ground_side<double>();
+    const LinkMotion<double>& m = k_[std::size_t(link_of_[std::size_t(body)])];
+    return side_of<double>(m.x, m.R, m.v, m.w);
+  }
+  V3 omega(int body) const {
+    return body < 0 ? V3(V3::Zero()) : k_[std::size_t(link_of_[std::size_t(body)])].w;
+  }
+  // visit(row, Row, gradient by the twists of a and b, g'' without accelerations)
+  template <class G> void rows_of(int joint, bool loop, G&& visit) {
+    const Joint& j = m_.joints[std::size_t(joint)];
+    const Side<double> a = side(j.place.a), b = side(j.place.b);
+    const JointGeometry<double> q = geometry<double>(j.place, a, b);
+    const Driven u = j.driven() ? u_[std::size_t(joint)] : j.value(0.0);
+    for (int i = 0; i < j.size(); ++i) {
+      const Row<double> r = evaluate_row<double>(loop ? j.loop_row(i) : j.row(i), j.place, q, u);
+      const double second = r.second + centripetal<double>(r.a, a, omega(j.place.a)) +
+                            centripetal<double>(r.b, b, omega(j.place.b));
+      visit(i, r, twist_gradient<double>(r.a, a.R), twist_gradient<double>(r.b, b.R), second);
+    }
+  }
+  double rate_of(int joint, const Twist& a, const Twist& b) const {
+    const JointPlace& p = m_.joints[std::size_t(joint)].place;
+    double rate = 0.0;
+    for (int s = 0; s < 2; ++s) {
+      const int body = s ? p.b : p.a;
+      if (body < 0) continue;
+      const LinkMotion<double>& m = k_[std::size_t(link_of_[std::size_t(body)])];
+      const Twist& g = s ? b : a;
+      rate += g.head<3>().dot(m.v) + g.tail<3>().dot(m.w);
+    }
+    return rate;
+  }
+  bool kept(int cut, int row) const {
+    const auto& k = m_.kept[std::size_t(cut)];
+    return std::find(k.begin(), k.end(), row) != k.end();
+  }
+
+  // Which cuts act on which links, where their columns are, and the pattern of the system of multipliers.
+  void prepare_loops() {
+    std::vector<int> sizes;
+    int rows = 0;
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) sizes.push_back(int(m_.kept[c].size())), rows += sizes.back();
+    if (rows == 0) return;
+    columns_.resize(links_.size());
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
+      for (int body : {p.a, p.b})
+        for (int i = body < 0 ? -1 : link_of_[std::size_t(body)]; i >= 0; i = m_.links[std::size_t(i)].parent) {
+          auto& list = columns_[std::size_t(i)].cuts;
+          if (std::find(list.begin(), list.end(), int(c)) == list.end()) list.push_back(int(c));
+        }
+    }
+    std::vector<std::pair<int, int>> pairs;
+    for (Columns& k : columns_) {
+      std::sort(k.cuts.begin(), k.cuts.end());
+      for (int c : k.cuts) k.at.push_back(k.count), k.count += sizes[std::size_t(c)];
+      k.P.resize(6, k.count), k.Z.resize(6, k.count), k.SP.resize(6, k.count);
+      for (std::size_t a = 0; a < k.cuts.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b) pairs.emplace_back(k.cuts[b], k.cuts[a]);
+    }
+    std::sort(pairs.begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+    loops_ = LoopSystem(sizes, pairs);
+    grad_a_.resize(std::size_t(rows)), grad_b_.resize(std::size_t(rows));
+    for (auto* v : {&second_, &position_, &in_time_, &gap_, &lambda_}) v->resize(std::size_t(rows));
+  }
+
+  struct Columns {
+    std::vector<int> cuts, at; // active cuts and where their columns begin
+    int count = 0;
+    Eigen::Matrix<double, 6, Eigen::Dynamic> P, SP, Z; // forces of unit multipliers, S'P and D^-1 S'P
+    int find(int cut) const {
+      return at[std::size_t(std::lower_bound(cuts.begin(), cuts.end(), cut) - cuts.begin())];
+    }
+  };
+
+  void loop_rows_now() {
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      std::size_t at = std::size_t(loops_.offset(int(c)));
+      rows_of(m_.cuts[c], true, [&](int row, const Row<double>& r, const Twist& a, const Twist& b, double second) {
+        if (!kept(int(c), row)) return;
+        grad_a_[at] = a, grad_b_[at] = b;
+        position_[at] = r.g, in_time_[at] = r.rate_in_time, second_[at] = second;
+        ++at;
+      });
+    }
+  }
+
+  // Columns of the multipliers carried from the leaves to the root, and G M^-1 G' on the way.
+  void factor_loops(const double*) {
+    loop_rows_now();
+    for (Columns& k : columns_) k.P.setZero();
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
+      for (int s = 0; s < 2; ++s) {
+        const int body = s ? p.b : p.a;
+        if (body < 0) continue;
+        Columns& k = columns_[std::size_t(link_of_[std::size_t(body)])];
+        const int at = k.find(int(c));
+        for (int j = 0; j < int(m_.kept[c].size()); ++j) {
+          const std::size_t row = std::size_t(loops_.offset(int(c)) + j);
+          k.P.col(at + j) += s ? grad_b_[row] : grad_a_[row];
+        }
+      }
+    }
+    loops_.clear();
+    for (std::size_t i = links_.size(); i-- > 0;) {
+      Columns& k = columns_[i];
+      if (!k.count) continue;
+      const int n = links_[i].n, parent = m_.links[i].parent;
+      const bool ball = links_[i].kind == LinkJoint::ball, free = links_[i].kind == LinkJoint::free;
+      for (int c = 0; c < k.count; ++c) {
+        const V3 f = k.P.col(c).template head<3>(), t = k.P.col(c).template tail<3>();
+        if (free) {
+          k.SP.col(c) = k.P.col(c), k.Z.col(c) = solve_free(i, f, t);
+          continue;
+        }
+        V3 s = V3::Zero();
+        if (ball)
+          s = t - cross(k_[i].r, f);
+        else
+          for (int j = 0; j < n; ++j) s[j] = k_[i].Sv.col(j).dot(f) + k_[i].Sw.col(j).dot(t);
+        V3 z = V3::Zero();
+        for (int a = 0; a < n; ++a)
+          for (int b = 0; b < n; ++b) z[a] += proj_[i].D(a, b) * s[b];
+        k.SP.col(c).template head<3>() = s, k.Z.col(c).template head<3>() = z;
+        if (parent < 0) continue;
+        Twist passed; // A' (P - U D^-1 S' P)
+        V3 force = f, torque = t;
+        for (int j = 0; j < n; ++j) {
+          force -= proj_[i].Kv.col(j) * s[j];
+          if (!ball) torque -= proj_[i].Kw.col(j) * s[j];
+        }
+        passed << force, torque;
+        Columns& up = columns_[std::size_t(parent)];
+        up.P.col(column_above(k, up, c)) += carried_back(i, passed);
+      }
+      const int rows = free ? 6 : n;
+      if (rows == 0) continue;
+      for (std::size_t a = 0; a < k.cuts.size(); ++a)
+        for (std::size_t b = 0; b < k.cuts.size(); ++b) {
+          const int na = int(m_.kept[std::size_t(k.cuts[a])].size()), nb = int(m_.kept[std::size_t(k.cuts[b])].size());
+          loops_.block(k.cuts[a], k.cuts[b]).noalias() +=
+              k.SP.block(0, k.at[a], rows, na).transpose() * k.Z.block(0, k.at[b], rows, nb);
+        }
+    }
+    loops_.factor();
+  }
+  static int column_above(const Columns& k, const Columns& up, int c) {
+    std::size_t a = 0;
+    while (a + 1 < k.cuts.size() && k.at[a + 1] <= c) ++a;
+    return up.find(k.cuts[a]) + c - k.at[a];
+  }
+  void add_columns(std::size_t i, const double* lambda, V3& f, V3& t) const {
+    const Columns& k = columns_[i];
+    for (std::size_t a = 0; a < k.cuts.size(); ++a)
+      for (int j = 0; j < int(m_.kept[std::size_t(k.cuts[a])].size()); ++j) {
+        const double value = lambda[loops_.offset(k.cuts[a]) + j];
+        f -= k.P.col(k.at[a] + j).template head<3>() * value;
+        t -= k.P.col(k.at[a] + j).template tail<3>() * value;
+      }
+  }
+  template <int N> void subtract_columns(std::size_t i, const double* lambda, double* rate) const {
+    const Columns& k = columns_[i];
+    for (std::size_t a = 0; a < k.cuts.size(); ++a)
+      for (int j = 0; j < int(m_.kept[std::size_t(k.cuts[a])].size()); ++j) {
+        const double value = lambda[loops_.offset(k.cuts[a]) + j];
+        for (int r = 0; r < N; ++r) rate[r] -= k.Z(r, k.at[a] + j) * value;
+      }
+  }
+
+  // --- projection
+
+  // Poses along the tree from what each joint leaves: explicit, no iteration.
+  bool project_tree(double t, double* y) {
+    if (turn_.empty()) turn_.resize(links_.size()), place_.resize(links_.size());
+    bool moved = false;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      double* s = y + at_[i];
+      const LinkJoint& k = links_[i];
+      const TreeLink& l = m_.links[i];
+      Vec4<double> old = quaternion_of(s + 3), p = old / old.norm();
+      V3 x(s[0], s[1], s[2]);
+      if (k.kind != LinkJoint::free) {
+        const Vec4<double> one(1, 0, 0, 0);
+        const Vec4<double> pp = l.parent < 0 ? one : turn_[std::size_t(l.parent)];
+        const V3 xp = l.parent < 0 ? V3(V3::Zero()) : place_[std::size_t(l.parent)];
+        const Driven u = k.driven ? m_.joints[std::size_t(l.joint)].value(t) : Driven{};
+        pose(k, u, pp, xp, p, x);
+      }
+      turn_[i] = p, place_[i] = x;
+      moved = put_pose(s, x, p) || moved;
+    }
+    return moved;
+  }
+  Vec4<double> quaternion_of(const double* q) const {
+    if constexpr (F::nq == 4)
+      return Part<4>::of(q);
+    else {
+      double d[9];
+      std::copy(q, q + 9, d);
+      if (m_.options.polar) F::orthonormalise(d, m_.options);
+      return spurrier_klumpp<double>(frame_of(d));
+    }
+  }
+  static bool put_pose(double* s, const V3& x, const Vec4<double>& p) {
+    double q[9];
+    if constexpr (F::nq == 4)
+      Part<4>::put(q, p);
+    else
+      put_frame<double>(q, matrix_from_quaternion<double>(p));
+    double change = 0.0, size = 1.0;
+    for (int j = 0; j < 3; ++j) change = std::max(change, std::abs(s[j] - x[j])), size = std::max(size, std::abs(x[j]));
+    for (int j = 0; j < F::nq; ++j) change = std::max(change, std::abs(s[3 + j] - q[j]));
+    if (change <= 4e-16 * size) return false;
+    for (int j = 0; j < 3; ++j) s[j] = x[j];
+    for (int j = 0; j < F::nq; ++j) s[3 + j] = q[j];
+    return true;
+  }
+  // The pose of a link that its joint allows, next to the given one.
+  static void pose(const LinkJoint& k, const Driven& u, const Vec4<double>& pp, const V3& xp, Vec4<double>& p, V3& x) {
+    const double sign = k.flipped ? -1.0 : 1.0;
+    const Vec4<double> base = multiply<double>(pp, k.turn_p);
+    double angle = 0.0;
+    if (k.turns != Turns::ball) {
+      Vec4<double> q = multiply<double>(conjugate<double>(base), multiply<double>(p, k.turn_c));
+      if (k.turns == Turns::none)
+        q = Vec4<double>(1, 0, 0, 0);
+      else if (k.turns == Turns::universal)
+        q = nearest_universal(k.flipped ? conjugate<double>(q) : q, k.flipped);
+      else if (k.driven && k.slides != Slides::along) {
+        angle = sign * u[0];
+        q = Vec4<double>(std::cos(0.5 * angle), 0, 0, std::sin(0.5 * angle));
+      } else {
+        const double n = std::hypot(q[0], q[3]);
+        q = Vec4<double>(q[0] / n, 0, 0, q[3] / n);
+        angle = 2.0 * std::atan2(q[3], q[0]);
+      }
+      const Vec4<double> next = multiply<double>(multiply<double>(base, q), conjugate<double>(k.turn_c));
+      p = next.dot(p) < 0.0 ? Vec4<double>(-next) : next;
+      p /= p.norm();
+    }
+    const M3 Rp = matrix_from_quaternion<double>(pp), R = matrix_from_quaternion<double>(p), E = Rp * k.frame_p;
+    V3 w = V3::Zero();
+    if (k.slides != Slides::none) {
+      const V3 offset = E.transpose() * V3(x + R * k.at_c - xp - Rp * k.at_p);
+      if (k.slides == Slides::plane) w = V3(offset[0], offset[1], 0);
+      if (k.slides == Slides::along) w[2] = k.driven ? sign * u[0] : offset[2];
+      if (k.slides == Slides::screw) w[2] = k.pitch * (k.driven ? angle : turned(angle, offset[2] / k.pitch));
+    }
+    x = xp + Rp * k.at_p + E * w - R * k.at_c;
+  }
+  // q = (turn about 3)(turn about 1), the nearest of this kind.
+  static Vec4<double> nearest_universal(const Vec4<double>& q, bool inverse) {
+    const double a = 0.5 * std::atan2(2.0 * (q[0] * q[3] + q[1] * q[2]),
+                                      q[0] * q[0] + q[1] * q[1] - q[3] * q[3] - q[2] * q[2]);
+    const double c = std::cos(a), s = std::sin(a), d = q[0] * c + q[3] * s, e = q[1] * c + q[2] * s;
+    const double n = std::hypot(d, e);
+    const Vec4<double> out(c * d / n, c * e / n, s * e / n, s * d / n);
+    return inverse ? conjugate<double>(out) : out;
+  }
+
+  // Close the loops by (62) in the metric of the mass, on the velocities of the tree: positions, then velocities.
+  bool close_loops(double t, double* y) {
+    bool moved = false;
+    double before = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < 12; ++k) {
+      kinematics(t, y);
+      loop_rows_now();
+      double gap = 0.0;
+      for (double g : position_) gap = std::max(gap, std::abs(g));
+      if (gap < 2e-15 * length_ || !(gap < 0.9 * before)) break;
+      before = gap;
+      loads_without_motion();
+      factor_tree();
+      factor_loops(y);
+      solve_gap(position_);
+      move(y);
+      project_tree(t, y);
+      moved = true;
+    }
+    loads_without_motion();
+    factor_tree();
+    factor_loops(y);
+    double size = 0.0, gap = 0.0;
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c)
+      for (int j = 0; j < int(m_.kept[c].size()); ++j) {
+        const std::size_t at = std::size_t(loops_.offset(int(c)) + j);
+        rate_[at] = rate_of(m_.cuts[c], grad_a_[at], grad_b_[at]) + in_time_[at];
+        gap = std::max(gap, std::abs(rate_[at]));
+      }
+    for (const auto& m : k_) size = std::max({size, m.v.cwiseAbs().maxCoeff(), m.w.cwiseAbs().maxCoeff()});
+    if (gap <= 1e-15 * size) return moved;
+    solve_gap(rate_);
+    for (std::size_t i = 0; i < links_.size(); ++i)
+      for (int j = 0; j < links_[i].n; ++j) y[at_[i] + 3 + F::nq + std::size_t(j)] += proj_[i].nu_rate[std::size_t(j)];
+    return true;
+  }
+  void loads_without_motion() {
+    length_ = 1.0;
+    rate_.resize(gap_.size());
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      V3 f, m;
+      body_inertia(i, art_[i], f, m);
+      proj_[i].f.setZero(), proj_[i].m.setZero();
+      k_[i].cv.setZero(), k_[i].cw.setZero();
+      length_ = std::max(length_, k_[i].x.cwiseAbs().maxCoeff());
+    }
+  }
+  // Velocities nu (in nu_rate) and twists (av, aw) that undo a gap g with the least kinetic energy.
+  void solve_gap(const std::vector<double>& g) {
+    loops_.solve(g.data(), lambda_.data());
+    outward(lambda_.data());
+  }
+  // Move all poses by the twists of the last solution.
+  void move(double* y) {
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      double* s = y + at_[i];
+      const V3 x = V3(s[0], s[1], s[2]) + proj_[i].av;
+      const Vec4<double> p = quaternion_of(s + 3);
+      put_pose(s, x, multiply<double>(exp_quaternion<double>(proj_[i].aw), p));
+    }
+  }
+
+  MechanismModel m_;
+  std::vector<LinkJoint> links_;
+  std::vector<LinkMotion<double>> k_;
+  std::vector<Articulated> art_;
+  std::vector<Projected> proj_;
+  std::vector<BodyMotion<double>> motions_; // of bodies
+  std::vector<Wrench<double>> wrenches_;
+  std::vector<int> link_of_;
+  std::vector<Driven> u_;
+  std::vector<std::size_t> at_;
+  std::vector<int> nu_at_;
+  std::size_t size_ = 0;
+  int freedoms_ = 0;
+  bool timed_ = false;
+  double length_ = 1.0;
+  std::vector<double> scratch_;
+  std::vector<Columns> columns_;
+  LoopSystem loops_;
+  std::vector<Twist> grad_a_, grad_b_;
+  std::vector<double> second_, position_, in_time_, gap_, rate_, lambda_;
+  std::vector<Vec4<double>> turn_;
+  std::vector<V3> place_;
+};
+
+} // namespace gyrod

@@ -1,0 +1,416 @@
+// The linear systems (shift I - df/dy) x = b of implicit methods for mechanisms in null-space form, by elimination
+// along the tree.
+//
+// df/dy of the reduced equations is full, because nu' holds the inverse of the mass matrix. The linearised equations of
+// every link together with the quantities that joints pass on are sparse: unknowns of a link are its pose, nu, the twist
+// V, the acceleration a and the joint force F, those of a cut joint its multipliers. With nu' = shift nu - b_nu,
+//
+//   pose    shift pose - pose'(pose, nu, V)             = b_pose
+//   nu      S' F                                        = 0
+//   V       V - A V_parent - S nu                       = 0
+//   a       a - A a_parent - S (shift nu - b_nu) - c    = 0
+//   F       F - M a - gyroscopic + loads - sum A' F_child - G' lambda = 0
+//   lambda  G a + g''                                   = 0
+//
+// linearised. Derivatives are exact: the kinematics of tree.hpp in dual numbers.
+#pragma once
+
+#include "gyrod/mechanism/tree.hpp"
+
+namespace gyrod {
+
+template <class F> class StiffTree final : public TreeMechanism<F> {
+  using Base = TreeMechanism<F>;
+  using Base::at_, Base::k_, Base::link_of_, Base::links_, Base::m_, Base::proj_, Base::u_;
+  using V3d = Vec3<BodyDual>;
+  static constexpr int np = 3 + F::nq;
+
+public:
+  explicit StiffTree(MechanismModel model) : Base(std::move(model)), joint_force_(links_.size()) {}
+
+  void jacobian(double t, const double* y) override {
+    prepare();
+    std::fill(blocks_.begin(), blocks_.end(), 0.0);
+    this->full(t, y);
+    for (std::size_t i = 0; i < links_.size(); ++i)
+      for (int j = 0; j < links_[i].n; ++j) S_[std::size_t(this->nu_at_[i] + j)] = this->subspace(i, j);
+    forces_of_joints();
+    for (std::size_t b = 0; b < m_.bodies.size(); ++b) seed_motion(y, int(b), false);
+    for (std::size_t i = 0; i < links_.size(); ++i) link_blocks(i, y);
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c)
+      if (!m_.kept[c].empty()) cut_blocks(int(c), y);
+    if (!m_.forces.empty())
+      for (std::size_t b = 0; b < m_.bodies.size(); ++b) force_blocks(t, y, int(b));
+  }
+
+  bool factor(double shift) override { return factor_with(*real_, shift); }
+  bool factor(Complex shift) override { return factor_with(*complex_, shift); }
+  void solve(double* b) override { solve_with(*real_, real_rhs_, b); }
+  void solve(Complex* b) override { solve_with(*complex_, complex_rhs_, b); }
+
+  // J = shift - (shift - J): by solutions of the sparse system for all unit vectors.
+  void dense_jacobian(double t, const double* y, double* J) override {
+    jacobian(t, y);
+    const Eigen::Index n = Eigen::Index(this->size());
+    double shift = 1.0;
+    for (int k = 0; k < 60 && !factor(shift); ++k) shift *= 1.7;
+    Eigen::MatrixXd X = Eigen::MatrixXd::Identity(n, n);
+    for (Eigen::Index j = 0; j < n; ++j) solve(X.col(j).data());
+    const Eigen::MatrixXd D = shift * Eigen::MatrixXd::Identity(n, n) - X.inverse();
+    for (Eigen::Index i = 0; i < n; ++i)
+      for (Eigen::Index j = 0; j < n; ++j) J[i * n + j] = D(i, j);
+  }
+
+private:
+  // Where the groups of a link's unknowns and equations begin.
+  struct At {
+    int nu, V, a, force, size;
+  };
+  At groups(std::size_t i) const {
+    const int n = links_[i].n;
+    return {np, np + n, np + n + 6, np + n + 12, np + n + 18};
+  }
+
+  void prepare() {
+    if (real_) return;
+    const int L = int(links_.size());
+    std::vector<int> sizes;
+    std::vector<std::pair<int, int>> pairs;
+    std::vector<std::vector<int>> after(links_.size() + m_.cuts.size());
+    for (int i = 0; i < L; ++i) {
+      sizes.push_back(groups(std::size_t(i)).size);
+      if (m_.links[std::size_t(i)].parent >= 0) pairs.emplace_back(m_.links[std::size_t(i)].parent, i);
+    }
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
+      const int node = L + int(c);
+      sizes.push_back(int(m_.kept[c].size()));
+      for (int body : {p.a, p.b}) {
+        if (body < 0) continue;
+        pairs.emplace_back(link_of_[std::size_t(body)], node);
+        for (int i = link_of_[std::size_t(body)]; i >= 0; i = m_.links[std::size_t(i)].parent)
+          after[std::size_t(node)].push_back(i);
+      }
+      if (p.a >= 0 && p.b >= 0) pairs.emplace_back(link_of_[std::size_t(p.a)], link_of_[std::size_t(p.b)]);
+    }
+    acting_.resize(m_.bodies.size());
+    for (std::size_t f = 0; f < m_.forces.size(); ++f) {
+      const auto& on = m_.forces[f]->bodies();
+      for (int a : on) {
+        acting_[std::size_t(a)].push_back(f);
+        for (int b : on)
+          if (a < b) pairs.emplace_back(link_of_[std::size_t(a)], link_of_[std::size_t(b)]);
+      }
+    }
+    pattern_ = BlockPattern(sizes, pairs, after);
+    blocks_.resize(pattern_.storage());
+    real_ = std::make_unique<BlockLu<double>>(pattern_);
+    complex_ = std::make_unique<BlockLu<Complex>>(pattern_);
+    real_rhs_.resize(std::size_t(pattern_.total())), complex_rhs_.resize(std::size_t(pattern_.total()));
+    S_.resize(std::size_t(this->freedoms_));
+    dual_motions_.resize(m_.bodies.size()), dual_wrenches_.resize(m_.bodies.size());
+    affected_.reserve(m_.bodies.size());
+  }
+
+  Eigen::Map<Eigen::MatrixXd> block(int i, int j) {
+    return {blocks_.data() + pattern_.block(i, j), pattern_.size(i), pattern_.size(j)};
+  }
+
+  void forces_of_joints() {
+    for (std::size_t i = 0; i < links_.size(); ++i) joint_force_[i] = this->inertia_force(i);
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
+      for (int k = 0; k < int(m_.kept[c].size()); ++k) {
+        const std::size_t at = std::size_t(this->loops_.offset(int(c)) + k);
+        if (p.a >= 0) joint_force_[std::size_t(link_of_[std::size_t(p.a)])] += this->grad_a_[at] * this->lambda_[at];
+        if (p.b >= 0) joint_force_[std::size_t(link_of_[std::size_t(p.b)])] += this->grad_b_[at] * this->lambda_[at];
+      }
+    }
+    for (std::size_t i = links_.size(); i-- > 0;)
+      if (m_.links[i].parent >= 0)
+        joint_force_[std::size_t(m_.links[i].parent)] += this->carried_back(i, joint_force_[i]);
+  }
+
+  static V3d turn(const V3d& a, const V3d& b) {
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+  }
+
+  // What a link's joint makes of poses and velocities: its twist, its acceleration, the force on the parent, S' F.
+  struct Passed {
+    V3d v, w, av, aw, force, torque;
+    BodyDual along[6];
+  };
+  Passed pass(std::size_t i, const LinkMotion<BodyDual>* parent, const BodyDual* nu, LinkMotion<BodyDual>& m) const {
+    const LinkJoint& k = links_[i];
+    const TreeLink& l = m_.links[i];
+    link_kinematics<BodyDual>(k, parent, nu, k.driven ? u_[std::size_t(l.joint)] : Driven{}, m);
+    Passed out;
+    out.v = m.v, out.w = m.w;
+    const V3d f = V3(joint_force_[i].template head<3>()).template cast<BodyDual>();
+    const V3d t = V3(joint_force_[i].template tail<3>()).template cast<BodyDual>();
+    const auto& rate = proj_[i].nu_rate;
+    out.av = m.cv, out.aw = m.cw;
+    out.force = out.torque = V3d::Zero();
+    if (k.kind == LinkJoint::free) {
+      const V3d spin = m.R * V3d(rate[3], rate[4], rate[5]);
+      out.av += V3d(rate[0], rate[1], rate[2]), out.aw += spin;
+      const V3d along = m.R.transpose() * t;
+      for (int j = 0; j < 3; ++j) out.along[j] = f[j], out.along[3 + j] = along[j];
+      return out;
+    }
+    V3d pv = V3d::Zero(), pw = V3d::Zero();
+    if (l.parent >= 0) {
+      pv = proj_[std::size_t(l.parent)].av.template cast<BodyDual>();
+      pw = proj_[std::size_t(l.parent)].aw.template cast<BodyDual>();
+    }
+    const V3d joint = pv + turn(pw, m.l);
+    out.force = f;
+    if (k.kind == LinkJoint::ball) {
+      const V3d spin = m.R * V3d(rate[0], rate[1], rate[2]);
+      out.av += joint + turn(m.r, spin), out.aw += spin;
+      const V3d along = m.R.transpose() * (t - turn(m.r, f));
+      for (int j = 0; j < 3; ++j) out.along[j] = along[j];
+      out.torque = turn(m.l, f);
+      return out;
+    }
+    out.av += joint - turn(pw, m.r), out.aw += pw;
+    for (int j = 0; j < k.n; ++j) {
+      const V3d sv = m.Sv.col(j), sw = m.Sw.col(j);
+      out.av += sv * BodyDual(rate[std::size_t(j)]), out.aw += sw * BodyDual(rate[std::size_t(j)]);
+      out.along[j] = sv.dot(f) + sw.dot(t);
+    }
+    out.torque = t + turn(V3d(m.l - m.r), f);
+    return out;
+  }
+
+  // The pose of a link in dual numbers, as variables from direction 0 or as constants.
+  void seed_pose(std::size_t i, const double* y, bool variable, LinkMotion<BodyDual>& m, BodyDual* q) const {
+    const double* s = y + at_[i];
+    BodyDual z[np];
+    for (int j = 0; j < np; ++j) z[j] = variable ? BodyDual::seed(s[j], j) : BodyDual(s[j]);
+    m.x = V3d(z[0], z[1], z[2]);
+    m.R = F::template frame<BodyDual>(z + 3);
+    for (int j = 0; j < F::nq; ++j) q[j] = z[3 + j];
+  }
+  void seed_twist(std::size_t i, int from, LinkMotion<BodyDual>& m) const {
+    for (int j = 0; j < 3; ++j) {
+      m.v[j] = from < 0 ? BodyDual(k_[i].v[j]) : BodyDual::seed(k_[i].v[j], from + j);
+      m.w[j] = from < 0 ? BodyDual(k_[i].w[j]) : BodyDual::seed(k_[i].w[j], from + 3 + j);
+    }
+  }
+  // Put a derivative vector (rows of `to` from `row`) of three dual numbers, times a sign, at columns.
+  static void put(Eigen::Map<Eigen::MatrixXd> to, int row, const V3d& x, double sign, int direction, int column, int n) {
+    for (int r = 0; r < 3; ++r)
+      for (int c = 0; c < n; ++c) to(row + r, column + c) += sign * x[r].d[std::size_t(direction + c)];
+  }
+
+  void link_blocks(std::size_t i, const double* y) {
+    const LinkJoint& k = links_[i];
+    const At g = groups(i);
+    const int parent = m_.links[i].parent, me = int(i);
+    LinkMotion<BodyDual> mine, up, fixed_up;
+    BodyDual q[F::nq], unused[F::nq], nu[6];
+    // Variables: own pose, nu, V. The parent is a constant.
+    seed_pose(i, y, true, mine, q);
+    for (int j = 0; j < k.n; ++j) nu[j] = BodyDual::seed(y[at_[i] + np + std::size_t(j)], np + j);
+    if (parent >= 0) seed_pose(std::size_t(parent), y, false, fixed_up, unused), seed_twist(std::size_t(parent), -1, fixed_up);
+    {
+      const Passed p = pass(i, parent >= 0 ? &fixed_up : nullptr, nu, mine);
+      auto B = block(me, me);
+      const int own = np + k.n; // pose and nu are the first columns
+      put(B, g.V, p.v, -1, 0, 0, own), put(B, g.V + 3, p.w, -1, 0, 0, own);
+      put(B, g.a, p.av, -1, 0, 0, own), put(B, g.a + 3, p.aw, -1, 0, 0, own);
+      for (int j = 0; j < k.n; ++j)
+        for (int c = 0; c < own; ++c) B(g.nu + j, c) += p.along[j].d[std::size_t(c)];
+      for (int j = 0; j < 6; ++j) B(g.V + j, g.V + j) += 1.0, B(g.a + j, g.a + j) += 1.0, B(g.force + j, g.force + j) += 1.0;
+      for (int j = 0; j < k.n; ++j) {
+        const Twist s = this->subspace(i, j);
+        for (int r = 0; r < 6; ++r) B(g.nu + j, g.force + r) += s[r];
+      }
+      if (parent >= 0) { // the force on the parent
+        auto U = block(parent, me);
+        const At h = groups(std::size_t(parent));
+        put(U, h.force, p.force, -1, 0, 0, own), put(U, h.force + 3, p.torque, -1, 0, 0, own);
+        for (int c = 0; c < 6; ++c) U.block(h.force, g.force + c, 6, 1) -= this->carried_back(i, Twist::Unit(c));
+      }
+      // Rates of the pose, inertia forces: functions of pose, nu and V.
+      seed_twist(i, np + k.n, mine);
+      const bool own_spin = k.kind != LinkJoint::relative;
+      const V3d spin = k.kind == LinkJoint::free ? V3d(nu[3], nu[4], nu[5])
+                       : own_spin               ? V3d(nu[0], nu[1], nu[2])
+                                                : V3d(mine.R.transpose() * mine.w);
+      BodyDual dq[F::nq];
+      rotation_rates<BodyDual>(F{}, q, mine.R, spin, dq);
+      const int all = np + k.n + 6;
+      put(B, 0, mine.v, -1, 0, 0, all);
+      for (int r = 0; r < F::nq; ++r)
+        for (int c = 0; c < all; ++c) B(3 + r, c) -= dq[r].d[std::size_t(c)];
+      const RigidBody& body = m_.bodies[std::size_t(m_.links[i].body)];
+      const auto inertia = [&](const V3d& x) -> V3d {
+        V3d z = mine.R.transpose() * x;
+        for (int j = 0; j < 3; ++j) z[j] = z[j] * BodyDual(body.moments[j]);
+        return mine.R * z;
+      };
+      const V3d aw = proj_[i].aw.template cast<BodyDual>();
+      put(B, g.force + 3, V3d(inertia(aw) + turn(mine.w, inertia(mine.w))), -1, 0, 0, all);
+      for (int r = 0; r < 3; ++r) B(g.force + r, g.a + r) -= body.mass;
+      const M3 J = k_[i].R * body.moments.asDiagonal() * k_[i].R.transpose();
+      B.block(g.force + 3, g.a + 3, 3, 3) -= J;
+    }
+    if (parent < 0) return;
+    // Variables: pose and V of the parent.
+    const At h = groups(std::size_t(parent));
+    seed_pose(i, y, false, mine, unused);
+    for (int j = 0; j < k.n; ++j) nu[j] = BodyDual(y[at_[i] + np + std::size_t(j)]);
+    seed_pose(std::size_t(parent), y, true, up, unused);
+    seed_twist(std::size_t(parent), np, up);
+    const Passed p = pass(i, &up, nu, mine);
+    auto B = block(me, parent), U = block(parent, parent);
+    for (int part = 0; part < 2; ++part) { // directions: pose, then V
+      const int from = part ? np : 0, to = part ? h.V : 0, n = part ? 6 : np;
+      put(B, g.V, p.v, -1, from, to, n), put(B, g.V + 3, p.w, -1, from, to, n);
+      put(B, g.a, p.av, -1, from, to, n), put(B, g.a + 3, p.aw, -1, from, to, n);
+      for (int j = 0; j < k.n; ++j)
+        for (int c = 0; c < n; ++c) B(g.nu + j, to + c) += p.along[j].d[std::size_t(from + c)];
+      put(U, h.force, p.force, -1, from, to, n), put(U, h.force + 3, p.torque, -1, from, to, n);
+    }
+    for (int c = 0; c < 6; ++c) B.block(g.a, h.a + c, 6, 1) -= this->carried(i, Twist::Unit(c));
+  }
+
+  void cut_blocks(int cut, const double* y) {
+    const int joint = m_.cuts[std::size_t(cut)], node = int(links_.size()) + cut;
+    const Joint& j = m_.joints[std::size_t(joint)];
+    const auto& rows = m_.kept[std::size_t(cut)];
+    const Driven u = j.driven() ? u_[std::size_t(joint)] : j.value(0.0);
+    const int bodies[2] = {j.place.a, j.place.b};
+    for (int seeded = 0; seeded < 2; ++seeded) {
+      if (bodies[seeded] < 0) continue;
+      Side<BodyDual> side[2];
+      V3d omega[2];
+      for (int s = 0; s < 2; ++s) {
+        omega[s] = V3d::Zero();
+        side[s] = ground_side<BodyDual>();
+        if (bodies[s] < 0) continue;
+        LinkMotion<BodyDual> m;
+        BodyDual unused[F::nq];
+        const std::size_t link = std::size_t(link_of_[std::size_t(bodies[s])]);
+        seed_pose(link, y, s == seeded, m, unused);
+        seed_twist(link, s == seeded ? np : -1, m);
+        side[s] = side_of<BodyDual>(m.x, m.R, m.v, m.w);
+        omega[s] = m.w;
+      }
+      const JointGeometry<BodyDual> q = geometry<BodyDual>(j.place, side[0], side[1]);
+      const int me = link_of_[std::size_t(bodies[seeded])];
+      const At h = groups(std::size_t(me));
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        const std::size_t at = std::size_t(this->loops_.offset(cut)) + k;
+        const Row<BodyDual> r = evaluate_row<BodyDual>(j.loop_row(rows[k]), j.place, q, u);
+        BodyDual second = r.second + centripetal<BodyDual>(r.a, side[0], omega[0]) +
+                          centripetal<BodyDual>(r.b, side[1], omega[1]);
+        for (int s = 0; s < 2; ++s) {
+          if (bodies[s] < 0) continue;
+          const auto G = twist_gradient<BodyDual>(s ? r.b : r.a, side[s].R);
+          const Twist a = this->acceleration(bodies[s]);
+          for (int c = 0; c < 6; ++c) second += G[c] * BodyDual(a[c]);
+          const int other = link_of_[std::size_t(bodies[s])];
+          auto B = block(other, me);
+          const int row = groups(std::size_t(other)).force;
+          for (int c = 0; c < 6; ++c)
+            for (int d = 0; d < np + 6; ++d)
+              B(row + c, d < np ? d : h.V + d - np) -= this->lambda_[at] * G[c].d[std::size_t(d)];
+        }
+        auto C = block(node, me);
+        auto B = block(me, node);
+        const Twist& G = seeded ? this->grad_b_[at] : this->grad_a_[at];
+        for (int c = 0; c < 6; ++c) C(int(k), h.a + c) += G[c], B(h.force + c, int(k)) -= G[c];
+        for (int d = 0; d < np + 6; ++d) C(int(k), d < np ? d : h.V + d - np) += second.d[std::size_t(d)];
+      }
+    }
+  }
+
+  // Motion of a body for the force elements, in dual numbers of its pose and twist.
+  void seed_motion(const double* y, int body, bool variable) {
+    const std::size_t i = std::size_t(link_of_[std::size_t(body)]);
+    LinkMotion<BodyDual> m;
+    BodyDual unused[F::nq];
+    seed_pose(i, y, variable, m, unused);
+    seed_twist(i, variable ? np : -1, m);
+    dual_motions_[std::size_t(body)] = {m.x, m.v, m.R.transpose() * m.w, m.R};
+  }
+  void force_blocks(double t, const double* y, int b) {
+    if (acting_[std::size_t(b)].empty()) return;
+    seed_motion(y, b, true);
+    affected_.assign(1, b);
+    for (std::size_t f : acting_[std::size_t(b)])
+      for (int a : m_.forces[f]->bodies())
+        if (std::find(affected_.begin(), affected_.end(), a) == affected_.end()) affected_.push_back(a);
+    for (int a : affected_) dual_wrenches_[std::size_t(a)].clear();
+    for (std::size_t f : acting_[std::size_t(b)]) m_.forces[f]->apply(t, dual_motions_.data(), dual_wrenches_.data());
+    const int me = link_of_[std::size_t(b)];
+    const At h = groups(std::size_t(me));
+    for (int a : affected_) {
+      const int other = link_of_[std::size_t(a)];
+      Wrench<BodyDual>& w = dual_wrenches_[std::size_t(a)];
+      const Mat3<BodyDual>& R = dual_motions_[std::size_t(a)].R;
+      V3d torque = w.torque;
+      if (w.loaded) torque += moment_of_directors<BodyDual>(R, w.directors);
+      torque = R * torque;
+      auto B = block(other, me);
+      const int row = groups(std::size_t(other)).force;
+      for (int part = 0; part < 2; ++part) {
+        const int from = part ? np : 0, to = part ? h.V : 0, n = part ? 6 : np;
+        put(B, row, w.force, 1, from, to, n), put(B, row + 3, torque, 1, from, to, n);
+      }
+    }
+    seed_motion(y, b, false);
+  }
+
+  template <class S> bool factor_with(BlockLu<S>& lu, S shift) {
+    const auto copy = [&](int i, int j) { lu.block(i, j) = block(i, j).template cast<S>(); };
+    for (int v = 0; v < pattern_.nodes(); ++v) {
+      copy(v, v);
+      for (int a : pattern_.later(v)) copy(v, a), copy(a, v);
+    }
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const At g = groups(i);
+      auto B = lu.block(int(i), int(i));
+      for (int j = 0; j < np; ++j) B(j, j) += shift;
+      for (int j = 0; j < links_[i].n; ++j) {
+        const Twist& s = S_[std::size_t(this->nu_at_[i] + j)];
+        for (int r = 0; r < 6; ++r) B(g.a + r, g.nu + j) -= shift * s[r];
+      }
+    }
+    return lu.factor();
+  }
+
+  template <class S> void solve_with(BlockLu<S>& lu, std::vector<S>& rhs, S* b) {
+    std::fill(rhs.begin(), rhs.end(), S(0));
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const At g = groups(i);
+      S* r = rhs.data() + pattern_.offset(int(i));
+      const S* mine = b + at_[i];
+      for (int j = 0; j < np; ++j) r[j] = mine[j];
+      for (int j = 0; j < links_[i].n; ++j) {
+        const Twist& s = S_[std::size_t(this->nu_at_[i] + j)];
+        for (int k = 0; k < 6; ++k) r[g.a + k] -= s[k] * mine[np + j];
+      }
+    }
+    lu.solve(rhs.data());
+    for (std::size_t i = 0; i < links_.size(); ++i)
+      for (int j = 0; j < np + links_[i].n; ++j) b[at_[i] + std::size_t(j)] = rhs[std::size_t(pattern_.offset(int(i)) + j)];
+  }
+
+  BlockPattern pattern_;
+  std::vector<double> blocks_;
+  std::unique_ptr<BlockLu<double>> real_;
+  std::unique_ptr<BlockLu<Complex>> complex_;
+  std::vector<double> real_rhs_;
+  std::vector<Complex> complex_rhs_;
+  std::vector<Twist> joint_force_, S_; // S: the motion subspace where the Jacobian was taken
+  std::vector<std::vector<std::size_t>> acting_;
+  std::vector<int> affected_;
+  std::vector<BodyMotion<BodyDual>> dual_motions_;
+  std::vector<Wrench<BodyDual>> dual_wrenches_;
+};
+
+} // namespace gyrod

@@ -1,0 +1,319 @@
+"""Bodies with joints: the tree, the loops, which rows of them are redundant, and the start.
+
+The core gets joints in principal axes, links (parents first) and cut joints with the rows that are to be kept. Which
+rows are redundant is decided here, once, before anything moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from gyrod.model import Cylindrical, Distance, Helical, Joint, Prismatic, Revolute, System
+from gyrod.model.errors import GROUND
+
+Array = NDArray[np.float64]
+
+#: Singular values below this fraction of the largest count as zero.
+RANK = 1e-8
+#: Configurations at which the rank of the loops is looked at, besides the initial one.
+PROBES = 4
+
+#: What a tree joint leaves, as kinds of unknowns; a free body and a ball have their own.
+KINDS = {
+    "fixed": (),
+    "revolute": ("spin",),
+    "prismatic": ("velocity",),
+    "helical": ("spin",),
+    "cylindrical": ("spin", "velocity"),
+    "universal": ("spin", "spin"),
+    "planar": ("velocity", "velocity", "spin"),
+    "spherical": ("spin", "spin", "spin"),
+}
+FREE = ("velocity", "velocity", "velocity", "spin", "spin", "spin")
+
+
+def joined(system: System) -> bool:
+    """Whether bodies are joined by more than ball joints to ground, one each."""
+    return len(system.joints) != len(system.fixed_points)
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """What joints leave and what they say twice; print it.
+
+    >>> from gyrod.model import Body, Revolute, System
+    >>> arm = Body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(1, 0, 0))
+    >>> hinges = [Revolute("ground", "arm", at=(0, 0, z), axis=(0, 0, 1)) for z in (0.0, 1.0)]
+    >>> print(System(bodies=[arm], joints=hinges).mobility())
+    1 degree of freedom: 6 of 1 body - 10 constraints + 5 redundant
+    redundant: joints[1], Revolute('ground', 'arm'): 5 of 5
+    """
+
+    #: Degrees of freedom.
+    freedoms: int
+    #: Number of redundant constraints.
+    redundant: int
+    #: Number of constraints.
+    rows: int
+    #: Number of bodies.
+    bodies: int
+    #: Redundant rows of each joint that has some, by its label.
+    by_joint: dict[str, int] = field(default_factory=dict)
+    _of: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        def many(n: int, word: str, plural: str) -> str:
+            return f"{n} {word if n == 1 else plural}"
+
+        text = (
+            f"{many(self.freedoms, 'degree', 'degrees')} of freedom: {6 * self.bodies} of "
+            f"{many(self.bodies, 'body', 'bodies')} - {many(self.rows, 'constraint', 'constraints')}"
+        )
+        if not self.redundant:
+            return text
+        lines = [f"redundant: {label}: {n} of {self._of[label]}" for label, n in self.by_joint.items()]
+        return "\n".join([f"{text} + {self.redundant} redundant", *lines])
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Joints, links and cuts of a system as the core takes them."""
+
+    joints: list[tuple[Any, ...]]
+    links: list[tuple[int, int, int]]
+    cuts: list[int]
+    kept: list[list[int]]
+    #: Whether a drive calls Python.
+    python: bool
+    #: Number of degrees of freedom.
+    freedoms: int = 0
+
+    def table(self, *, level: int = 0, qr: bool = False) -> dict[str, Any]:
+        """What the core's constructor wants."""
+        return {
+            "joints": self.joints, "links": self.links, "cuts": self.cuts, "kept": self.kept, "level": level, "qr": qr,
+        }  # fmt: skip
+
+
+def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mechanism:
+    """Joints in principal axes and the tree; all rows of the cut joints are kept at first."""
+    index = {name: i for i, name in enumerate(system.names)} | {GROUND: -1}
+    number = {id(joint): i for i, joint in enumerate(system.joints)}
+    frames = [*axes, np.eye(3)]
+    joints: list[tuple[Any, ...]] = []
+    for joint in system.joints:
+        a, b = index[joint.a], index[joint.b]
+        place = system.attachment(joint)
+        A, B = frames[a], frames[b]
+        parameter = joint.pitch / (2.0 * np.pi) if isinstance(joint, Helical) else place.length
+        drive = None if joint.law is None else _drive(joint, checked)
+        joints.append(
+            (joint.kind, a, b, A.T @ place.at_a, B.T @ place.at_b, A.T @ place.frame_a, B.T @ place.frame_b,
+             float(parameter), drive)
+        )  # fmt: skip
+    tree = system.tree()
+    link = {name: i for i, name in enumerate(tree.order)}
+    links = []
+    for name in tree.order:
+        parent, carrier = tree.parent[name], tree.joint[name]
+        up = -1 if parent is None or parent == GROUND else link[parent]
+        links.append((index[name], up, -1 if carrier is None else number[id(carrier)]))
+    cuts = [number[id(joint)] for joint in tree.cuts]
+    kept = [list(range(_rows(system.joints[j]))) for j in cuts]
+    return Mechanism(joints, links, cuts, kept, any(j[8] is not None for j in joints))
+
+
+def _rows(joint: Joint) -> int:
+    return 1 if isinstance(joint, Distance) else joint.constraints
+
+
+def kinds(system: System) -> dict[str, tuple[str, ...]]:
+    """Kinds of the velocities of each body in the null-space forms."""
+    tree = system.tree()
+    found = {}
+    for name, joint in tree.joint.items():
+        found[name] = FREE if joint is None else () if joint.driven else KINDS[joint.kind]
+    return found
+
+
+def springs(system: System, mechanism: Mechanism) -> list[tuple[Any, ...]]:
+    """Springs and dampers of joints as the core's forces."""
+    found: list[tuple[Any, ...]] = []
+    for joint, row in zip(system.joints, mechanism.joints, strict=True):
+        if not isinstance(joint, Revolute | Prismatic | Helical | Cylindrical):
+            continue
+        turns = (True, False) if isinstance(joint, Cylindrical) else (not isinstance(joint, Prismatic),)
+        values = np.asarray([joint.stiffness, joint.damping, joint.rest], dtype=float).reshape(3, -1).T
+        for turn, (k, c, rest) in zip(turns, values, strict=True):
+            if k or c:
+                found.append(("joint", *row[1:7], turn, float(k), float(c), float(rest)))
+    return found
+
+
+# --- drives ----------------------------------------------------------------------------------------------------------
+
+
+def _drive(joint: Joint, checked: Callable[..., Array]) -> Callable[[float], Array]:
+    """Value and two derivatives of what leads a joint; derivatives that are not given are found numerically."""
+    law = joint.law
+    assert law is not None
+    f, rate, second = law
+    what = "length" if isinstance(joint, Distance) else "drive"
+    label = f"{joint.label}: {what}"
+
+    def value(function: Callable[[float], Any], t: float) -> float:
+        return float(checked(label, t, lambda: function(t), ())[()])
+
+    if rate is not None and second is not None:
+        return lambda t: np.array([value(f, t), value(rate, t), value(second, t)])
+    step = _difference_step(lambda t: value(f, t))
+    nodes = np.arange(7.0)
+    weights = {k: _weights(nodes - k) for k in range(4)}
+
+    def differences(t: float) -> Array:
+        # Seven points, centred but for a start: nobody's function is asked for a time before 0.
+        k = min(3, int(t / step + 1e-9))
+        values = np.array([value(f, t + (i - k) * step) for i in range(7)])
+        first, curved = weights[k]
+        return np.array([values[k], first @ values / step, curved @ values / step**2])
+
+    return differences
+
+
+def _weights(x: Array) -> tuple[Array, Array]:
+    """Weights of the first and second derivative at 0 from values at x."""
+    V = np.vander(x, increasing=True).T
+    return np.linalg.solve(V, np.eye(len(x))[1]), np.linalg.solve(V, 2.0 * np.eye(len(x))[2])
+
+
+def _difference_step(f: Callable[[float], float]) -> float:
+    """The step whose second differences agree best with those of half the step."""
+    best, chosen = np.inf, 1e-3
+    _, curved = _weights(np.arange(7.0) - 3.0)
+    times = (0.3, 0.7, 1.9)
+    for h in (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5):
+        miss = 0.0
+        for t in times:
+            a, b = (curved @ [f(t + (i - 3) * s) for i in range(7)] / s**2 for s in (h, 0.5 * h))
+            miss = max(miss, abs(float(a - b)))
+        if miss < best:
+            best, chosen = miss, h
+    return chosen
+
+
+# --- redundancy ------------------------------------------------------------------------------------------------------
+
+
+def reduce_loops(
+    system: System, mechanism: Mechanism, make: Callable[[Mechanism], tuple[Any, Array, NDArray[np.bool_]]]
+) -> tuple[Mechanism, Mobility]:
+    """Keep independent rows of the cut joints; ``make`` gives a null-space core, its state and which are positions.
+
+    The rank is that at the initial and some perturbed configurations on the loops, the largest of them: a start in a
+    singular position does not hide constraints.
+    """
+    rows = sum(_rows(joint) for joint in system.joints)
+    if not mechanism.cuts:
+        freedoms = 6 * len(system.bodies) - rows
+        found = Mechanism(mechanism.joints, mechanism.links, [], [], mechanism.python, freedoms)
+        return found, Mobility(freedoms, 0, rows, len(system.bodies))
+    core, y0, _ = make(mechanism)
+    places = [(c, r) for c, kept in enumerate(mechanism.kept) for r in kept]
+    G = core.loop_gradient(0.0, y0, True)
+    chosen, best = _independent(G)
+    rng = np.random.default_rng(0)
+    for _ in range(PROBES):
+        trial = _keep(mechanism, [places[i] for i in chosen])
+        core, y0, positions = make(trial)
+        y = _perturbed(core, y0, positions, rng)
+        if y is None:
+            continue
+        G = core.loop_gradient(0.0, y, True)
+        rows_here, quality = _independent(G)
+        if len(rows_here) > len(chosen) or (len(rows_here) == len(chosen) and quality > 10.0 * best):
+            chosen, best = rows_here, quality
+    reduced = _keep(mechanism, [places[i] for i in chosen])
+    lost: dict[int, int] = {}
+    for i, (c, _) in enumerate(places):
+        if i not in set(chosen):
+            lost[mechanism.cuts[c]] = lost.get(mechanism.cuts[c], 0) + 1
+    labels = list(system.residuals())
+    redundant = len(places) - len(chosen)
+    freedoms = 6 * len(system.bodies) - rows + redundant
+    by_joint = {labels[j]: n for j, n in sorted(lost.items())}
+    of = {labels[j]: _rows(system.joints[j]) for j in lost}
+    found = Mechanism(reduced.joints, reduced.links, reduced.cuts, reduced.kept, reduced.python, freedoms)
+    return found, Mobility(freedoms, redundant, rows, len(system.bodies), by_joint, of)
+
+
+def _keep(mechanism: Mechanism, rows: list[tuple[int, int]]) -> Mechanism:
+    kept: list[list[int]] = [[] for _ in mechanism.cuts]
+    for c, r in sorted(rows):
+        kept[c].append(r)
+    return Mechanism(mechanism.joints, mechanism.links, mechanism.cuts, kept, mechanism.python, mechanism.freedoms)
+
+
+def _independent(G: Array) -> tuple[list[int], float]:
+    """Rows that span the others, and the smallest singular value that was counted, relative to the largest."""
+    sizes = np.linalg.norm(G, axis=1)
+    if not len(G) or sizes.max(initial=0.0) == 0.0:
+        return [], 0.0
+    scaled = G / np.where(sizes > RANK * sizes.max(), sizes, np.inf)[:, None]
+    _, R, order = scipy.linalg.qr(scaled.T, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    rank = int(np.sum(diagonal > RANK * diagonal[0]))
+    return sorted(int(i) for i in order[:rank]), float(diagonal[rank - 1] / diagonal[0])
+
+
+def _perturbed(core: Any, y: Array, positions: NDArray[np.bool_], rng: np.random.Generator) -> Array | None:
+    """Another configuration on the loops: a short way along a motion that they allow."""
+    G = core.loop_gradient(0.0, y, False)
+    n = G.shape[1]
+    T = scipy.linalg.null_space(G, rcond=RANK) if len(G) else np.eye(n)
+    if not T.shape[1]:
+        return None
+    nu = T @ rng.normal(size=T.shape[1])
+    nu *= 0.1 / np.abs(nu).max()
+    V = (core.nullspace(0.0, y) @ nu).reshape(-1, 6)
+    start = core.motions(np.zeros(1), y[None], False)[0]
+    moving = core.complete(0.0, np.ascontiguousarray(V), y)
+    rates = core.rhs(0.0, moving)
+    # Only positions move: velocities of the state go back to what they were.
+    step = np.where(positions, rates, 0.0)
+    moved = core.project(np.ascontiguousarray(y + step))
+    there = core.motions(np.zeros(1), moved[None], False)[0]
+    return None if not np.isfinite(there).all() or np.abs(there[:, :12] - start[:, :12]).max() > 10.0 else moved
+
+
+# --- assembling ------------------------------------------------------------------------------------------------------
+
+
+def to_principal(x: Array, R: Array, v: Array, Omega: Array, axes: Array) -> Array:
+    """Motions of the bodies in the user's axes as the core's (b, 18) in principal ones."""
+    frames = R @ axes
+    spins = np.einsum("bji,bj->bi", axes, Omega)
+    return np.ascontiguousarray(np.concatenate([x, frames.reshape(-1, 9), v, spins], axis=1))
+
+
+def gradient(core: Any, t: float, motions: Array, pairs: NDArray[np.intp]) -> tuple[Array, Array, Array, Any]:
+    """g, dg/dt at rest, g'' without accelerations of all rows, and their sparse gradient by twists in space axes."""
+    import scipy.sparse
+
+    table = core.joint_rows(t, motions)
+    joint = table[:, 0].astype(int)
+    rows, cols, data = [], [], []
+    for side in (0, 1):
+        body = pairs[joint, side]
+        there = np.flatnonzero(body >= 0)
+        rows.append(np.repeat(there, 6))
+        cols.append((6 * body[there, None] + np.arange(6)).ravel())
+        data.append(table[there, 4 + 6 * side : 10 + 6 * side].ravel())
+    shape = (len(table), 6 * len(motions))
+    G = scipy.sparse.csr_matrix((np.concatenate(data), (np.concatenate(rows), np.concatenate(cols))), shape=shape)
+    return table[:, 1], table[:, 2], table[:, 3], G

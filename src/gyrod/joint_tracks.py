@@ -1,0 +1,147 @@
+"""Joints over time: coordinates, rates and the forces that they carry, from the motion of the bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import rotations
+from gyrod.equations import Compiled, compile_system, mechanisms
+from gyrod.model import Distance, Helical, Joint
+
+Array = NDArray[np.float64]
+
+#: A joint whose forces have a smaller part in the self-stress of the mechanism than this is unique.
+UNIQUE = 1e-7
+
+
+@dataclass(frozen=True)
+class JointTrack:
+    """One joint over time; the time axis comes first and is missing for a single time."""
+
+    #: Names of the coordinates, as of the joint.
+    names: tuple[str, ...]
+    #: How b stands against a: angles in rad, continuous in time, and displacements in m, (n, k).
+    coordinates: Array
+    #: Their rates, (n, k).
+    rates: Array
+    #: Rotation of b against a in the axes of the joint, unit quaternions, (n, 4).
+    rotation: Array
+    #: Force of a on b at the joint point of b, space axes, (n, 3).
+    force: Array
+    #: Torque of a on b, space axes, (n, 3).
+    torque: Array
+    #: False where constraints are redundant: force and torque are then those of least norm.
+    unique: bool
+
+
+Sides = tuple[Array, Array, Array, Array]
+
+
+def kinematics(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array, Array, Array]:
+    """Coordinates (n, k), rates (n, k) and relative rotations (n, 4) of a joint; angles in (-pi, pi]."""
+    place = compiled.system.attachment(joint)
+    index = {name: i for i, name in enumerate(compiled.system.names)}
+    n = len(motions[0])
+
+    def side(name: str, at: Array, frame: Array) -> tuple[Array, Array, Array, Array]:
+        if name not in index:
+            still = np.zeros((n, 3))
+            return still + at, np.broadcast_to(frame, (n, 3, 3)), still, still
+        x, R, v, Omega = (a[:, index[name]] for a in motions)
+        omega = np.einsum("nij,nj->ni", R, Omega)
+        arm = R @ at
+        return x + arm, R @ frame, v + np.cross(omega, arm), omega
+
+    P_a, E_a, v_a, w_a = side(joint.a, place.at_a, place.frame_a)
+    P_b, E_b, v_b, w_b = side(joint.b, place.at_b, place.frame_b)
+    offset, T = P_b - P_a, np.swapaxes(E_a, 1, 2) @ E_b
+    slip = np.einsum("nji,nj->ni", E_a, v_b - v_a - np.cross(w_a, offset))
+    spin = np.einsum("nji,nj->ni", E_a, w_b - w_a)
+    moved = np.einsum("nji,nj->ni", E_a, offset)
+    turn = rotations.conversions.spurrier_klumpp(T)
+    about = np.arctan2(T[:, 1, 0], T[:, 0, 0])
+    if isinstance(joint, Helical):
+        near = 2.0 * np.pi * moved[:, 2] / joint.pitch
+        about = about + 2.0 * np.pi * np.round((near - about) / (2.0 * np.pi))
+    if isinstance(joint, Distance):
+        length = np.linalg.norm(offset, axis=1)
+        rate = np.einsum("ni,ni->n", offset, v_b - v_a) / length
+        return length[:, None], rate[:, None], turn
+    values = {
+        "angle": (about, spin[:, 2]),
+        "angle2": (np.arctan2(T[:, 2, 1], T[:, 2, 2]), np.einsum("ni,ni->n", E_b[:, :, 0], w_b - w_a)),
+        "displacement": (moved[:, 2], slip[:, 2]),
+        "x": (moved[:, 0], slip[:, 0]),
+        "y": (moved[:, 1], slip[:, 1]),
+    }
+    names = joint.coordinate_names
+    found = [values[name] for name in names]
+    empty = np.zeros((n, 0))
+    q = np.stack([q for q, _ in found], axis=1) if found else empty
+    r = np.stack([r for _, r in found], axis=1) if found else empty
+    return q, r, turn
+
+
+def tracks(compiled: Compiled, t: Array, y: Array, motions: Sides) -> list[JointTrack]:
+    """All joints of a system at rows (t, y)."""
+    joints = compiled.system.joints
+    if not joints:
+        return []
+    if compiled.mechanism is None or compiled.options.get("level"):  # ball joints eliminated, or other unknowns
+        compiled = compile_system(compiled.system, "nullspace-quaternion", reduce=False)
+        y = compiled.states(t, motions)
+    forces = np.asarray(compiled.core.reactions(t, y, len(joints)))
+    unique = np.ones(len(joints), dtype=bool)
+    if compiled.mobility is not None and compiled.mobility.redundant:
+        forces, unique = _least_norm(compiled, t, y, forces)
+    found = []
+    for i, joint in enumerate(joints):
+        q, rates, turn = kinematics(compiled, joint, motions)
+        for k, name in enumerate(joint.coordinate_names):
+            if name.startswith("angle") and len(q):
+                q[:, k] = np.unwrap(q[:, k])
+        found.append(
+            JointTrack(joint.coordinate_names, q, rates, turn, forces[:, i, :3], forces[:, i, 3:], bool(unique[i]))
+        )
+    return found
+
+
+def _least_norm(compiled: Compiled, t: Array, y: Array, forces: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Of all joint forces that do the same to the bodies the smallest; torques count by a length of the system."""
+    pairs, n = compiled.pairs, len(compiled.system.bodies)
+    points = [compiled.system.attachment(joint).at_b for joint in compiled.system.joints]
+    frames = [compiled.axes[b].T @ p if b >= 0 else p for (_, b), p in zip(pairs, points, strict=True)]
+    result, unique = np.empty_like(forces), np.ones(len(pairs), dtype=bool)
+    for row in range(len(t)):
+        raw = compiled.core.motions(t[row : row + 1], y[row : row + 1], False)[0]
+        x, R = raw[:, :3], raw[:, 3:12].reshape(-1, 3, 3)
+        table = compiled.core.joint_rows(float(t[row]), raw)
+        _, _, _, sparse = mechanisms.gradient(compiled.core, float(t[row]), raw, pairs)
+        G = sparse.toarray()
+        owner = table[:, 0].astype(int)
+        size = np.linalg.norm(table[:, [4, 5, 6, 10, 11, 12]], axis=1)
+        # A row without force part is a torque: over a length it becomes a force.
+        scale = np.where(size > 1e-9, 1.0, 1.0 / max(compiled._length(), 1e-300))
+        wrench = np.zeros(6 * n)
+        places = [x[b] + R[b] @ p if b >= 0 else p for (_, b), p in zip(pairs, frames, strict=True)]
+        for j, ((a, b), P) in enumerate(zip(pairs, places, strict=True)):
+            f, m = forces[row, j, :3], forces[row, j, 3:]
+            for body, sign in ((a, -1.0), (b, 1.0)):
+                if body >= 0:
+                    wrench[6 * body : 6 * body + 6] += sign * np.concatenate([f, m + np.cross(P - x[body], f)])
+        scaled = (G * scale[:, None]).T
+        U, s, Vt = np.linalg.svd(scaled)
+        rank = int(np.sum(s > mechanisms.RANK * s[0]))
+        weights = scale * (Vt[:rank].T @ ((U[:, :rank].T @ -wrench) / s[:rank]))
+        stress = Vt[rank:]
+        for j, ((a, b), P) in enumerate(zip(pairs, places, strict=True)):
+            mine = np.flatnonzero(owner == j)
+            unique[j] &= not len(stress) or float(np.abs(stress[:, mine]).max(initial=0.0)) < UNIQUE
+            body, columns, sign = (b, slice(10, 16), -1.0) if b >= 0 else (a, slice(4, 10), 1.0)
+            on_b = sign * weights[mine] @ table[mine, columns]
+            result[row, j, :3] = on_b[:3]
+            result[row, j, 3:] = on_b[3:] - np.cross(P - x[body], on_b[:3])
+    return result, unique

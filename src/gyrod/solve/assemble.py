@@ -1,0 +1,127 @@
+"""assemble: a start that its joints allow, next to the one that was given."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from gyrod import rotations
+from gyrod.equations import mechanisms, unchecked_core
+from gyrod.model import Body, ModelError, System
+
+Array = NDArray[np.float64]
+
+#: Largest turn of a body in one iteration, rad, and largest displacement over the size of the system.
+LARGEST = 0.5
+ITERATIONS = 200
+
+
+def assemble(system: System) -> System:
+    """Return the system with positions and velocities that all joints allow, nearest to the given ones.
+
+    Positions move as little as possible in the metric of the mass (Lang 2010, eq. (62)); velocities change with the
+    least kinetic energy. Joints stay where they sit in their bodies. A system that is consistent comes back as it is.
+
+    Raises
+    ------
+    ModelError
+        If the joints cannot be brought together; it tells the gaps that remain.
+    """
+    try:
+        system.check_consistent()
+    except ModelError:
+        pass
+    else:
+        return system
+    core, axes, moments = unchecked_core(system)
+    index = {name: i for i, name in enumerate(system.names)}
+    pairs = np.array([[index.get(n, -1) for n in j.bodies] for j in system.joints], dtype=np.intp)
+    x = np.array([b.position for b in system.bodies])
+    p = np.array([b.orientation for b in system.bodies])
+    v = np.array([system.initial_velocities[b.name] for b in system.bodies])
+    Omega = np.array([b.angular_velocity for b in system.bodies])
+    size = max(
+        float(np.ptp(x, axis=0).max()), float(np.abs([a for j in system.joints for a in _arms(system, j)]).max())
+    )
+    masses = np.array([b.mass for b in system.bodies])
+
+    def state() -> Array:
+        return mechanisms.to_principal(x, rotations.matrix_from_quaternion(p), v, Omega, axes)
+
+    def metric(R: Array) -> scipy.sparse.csc_matrix:
+        # A point mass or a needle gets a little inertia: it only says how far a turn is.
+        J = R @ (np.maximum(moments, 1e-6 * masses[:, None] * size**2)[:, :, None] * np.swapaxes(R, 1, 2))
+        blocks = [m for b in range(len(x)) for m in (masses[b] * np.eye(3), J[b])]
+        return scipy.sparse.block_diag(blocks, format="csc")
+
+    def least(G: scipy.sparse.csr_matrix, M: scipy.sparse.csc_matrix, gap: Array) -> Array:
+        """Smallest change d with G d = -gap; rows may be redundant."""
+        inverse = np.asarray(G.power(2) @ (1.0 / M.diagonal()))
+        tiny = scipy.sparse.diags(1e-10 * inverse + 1e-300)
+        K = scipy.sparse.bmat([[M, G.T], [G, -tiny]], format="csc")
+        n = M.shape[0]
+        lu = scipy.sparse.linalg.splu(K)
+        d = np.zeros(n)
+        for _ in range(3):  # takes the regularisation out again
+            d += lu.solve(np.concatenate([np.zeros(n), -(gap + G @ d)]))[:n]
+        return np.asarray(d)
+
+    moved, best, waited = False, np.inf, 0
+    for _ in range(ITERATIONS):
+        raw = state()
+        g, _, _, G = mechanisms.gradient(core, 0.0, raw, pairs)
+        gap = float(np.abs(g).max())
+        if gap <= 1e-13 * max(size, 1.0):
+            break
+        waited = 0 if gap < 0.99 * best else waited + 1
+        best = min(best, gap)
+        if waited > 20 or (gap < 1e-11 * max(size, 1.0) and waited > 1):
+            break
+        d = least(G, metric(raw[:, 3:12].reshape(-1, 3, 3)), g).reshape(-1, 6)
+        largest = max(float(np.abs(d[:, :3]).max()) / size, float(np.abs(d[:, 3:]).max()))
+        d *= min(1.0, LARGEST / max(largest, 1e-300))
+        x = x + d[:, :3]
+        p = rotations.multiply(rotations.exp(d[:, 3:]), p)
+        p = p / np.linalg.norm(p, axis=1, keepdims=True)
+        moved = True
+    raw = state()
+    g, in_time, _, G = mechanisms.gradient(core, 0.0, raw, pairs)
+    if float(np.abs(g).max()) > 1e-9 * max(size, 1.0):
+        owner = core.joint_rows(0.0, raw)[:, 0].astype(int)
+        worst = sorted({int(j) for j in owner[np.abs(g) > 0.1 * np.abs(g).max()]})
+        labels = list(system.residuals())
+        raise ModelError(
+            [
+                f"{labels[j]}: it cannot be brought together with the others; a gap of "
+                f"{np.abs(g[owner == j]).max():.3g} remains. Check lengths, points and axes, or start nearer."
+                for j in worst
+            ]
+        )
+    frames = raw[:, 3:12].reshape(-1, 3, 3)
+    R = rotations.matrix_from_quaternion(p)
+    omega = np.einsum("bij,bj->bi", R, Omega)
+    V = np.concatenate([v, omega], axis=1)
+    rate = G @ V.ravel() + in_time
+    if float(np.abs(rate).max()) > 1e-13 * max(float(np.abs(V).max()), 1e-300):
+        V = V + least(G, metric(frames), rate).reshape(-1, 6)
+    bodies = [
+        Body(
+            b.name, mass=b.mass, inertia=b.inertia, position=x[i], orientation=p[i], velocity=V[i, :3],
+            angular_velocity=R[i].T @ V[i, 3:],
+        )
+        for i, b in enumerate(system.bodies)
+    ]  # fmt: skip
+    attachments = tuple(system.attachment(j) for j in system.joints) if moved else system.attachments
+    found = System(
+        bodies=bodies, joints=system.joints, rods=system.rods, forces=system.forces, gravity=system.gravity,
+        attachments=attachments,
+    )  # fmt: skip
+    found.check_consistent()
+    return found
+
+
+def _arms(system: System, joint: object) -> list[Array]:
+    place = system.attachment(joint)  # type: ignore[arg-type]
+    return [place.at_a, place.at_b]
