@@ -13,6 +13,7 @@ import gyrod as gd
 
 LENGTHS = {"crank": 0.3, "coupler": 0.9, "rocker": 0.7}
 RATE = 2.0 * np.pi
+AXIS = (0, -1, 0)  # a positive angle turns from x to z
 
 
 def linkage() -> gd.System:
@@ -25,13 +26,12 @@ def linkage() -> gd.System:
         turn = (0.0, -np.deg2rad(angle), 0.0)
         bodies.append(gd.Body(name, mass=mass, inertia=(1e-4, moment, moment), position=(x, 0, z), orientation=turn))
     half = {name: np.array([0.5 * length, 0.0, 0.0]) for name, length in LENGTHS.items()}
-    axis = {"axis": (0, -1, 0)}
     drive = (lambda t: RATE * t, lambda _: RATE, lambda _: 0.0)
     joints = [
-        gd.Revolute("ground", "crank", at_a=(0, 0, 0), at_b=-half["crank"], drive=drive, name="motor", **axis),
-        gd.Revolute("crank", "coupler", at_a=half["crank"], at_b=-half["coupler"], name="pin", **axis),
-        gd.Revolute("coupler", "rocker", at_a=half["coupler"], at_b=-half["rocker"], name="knee", **axis),
-        gd.Revolute("rocker", "ground", at_a=half["rocker"], at_b=(1, 0, 0), name="bearing", **axis),
+        gd.Revolute("ground", "crank", at_a=(0, 0, 0), at_b=-half["crank"], drive=drive, name="motor", axis=AXIS),
+        gd.Revolute("crank", "coupler", at_a=half["crank"], at_b=-half["coupler"], name="pin", axis=AXIS),
+        gd.Revolute("coupler", "rocker", at_a=half["coupler"], at_b=-half["rocker"], name="knee", axis=AXIS),
+        gd.Revolute("rocker", "ground", at_a=half["rocker"], at_b=(1, 0, 0), name="bearing", axis=AXIS),
     ]
     return gd.assemble(gd.System(bodies, joints))
 

@@ -229,7 +229,7 @@ def start(system) -> State:
 
 def state_of(compiled, t, y) -> State:
     """The state that the core means by its unknowns."""
-    x, R, v, Omega = compiled.motions(y)
+    x, R, v, Omega = compiled.motions(y, t)
     return State(t, x[0], R[0], v[0], Omega[0])
 
 

@@ -89,7 +89,7 @@ def test_bench_iftomm(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "four-bar, 40 loops" in done.stdout
     rows = json.loads((tmp_path / "rows.json").read_text())
-    assert len(rows) == 7 * len(bench.RUNS)
+    assert len(rows) == 6 * len(bench.RUNS) + len(bench.LARGE_RUNS)
     for row in rows:
         assert (row["error"] is None) == bool(row["note"])
         if row["error"] is not None and row["problem"] != "pendulum":

@@ -67,6 +67,7 @@ def test_four_bar(capsys):
     left = system.mobility()
     assert (left.freedoms, left.redundant) == (0, 3)
     assert motion["coupler"].position[-1] == pytest.approx(motion["coupler"].position[0], abs=1e-9)  # a whole turn
-    @@FOURBAR_PIN@@
+    assert motion["bearing"].force[0, [0, 2]] == pytest.approx([4.32, -23.18], abs=0.01)
+    assert motion["motor"].torque[0, 1] == pytest.approx(-4.858, abs=1e-3)
     example["main"]()
     assert "0 degrees of freedom" in capsys.readouterr().out

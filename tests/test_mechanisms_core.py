@@ -215,7 +215,7 @@ def test_right_hand_side_moves_the_bodies(name, formulation):
         s = state_of(c, t, y)
         a = Oracle.of(c.system).solve(s).accelerations
         f, h = c.core.rhs(t, y), 1e-4
-        before, after = (c.motions(y + k * h * f) for k in (-1, 1))
+        before, after = (c.motions(y + k * h * f, t + k * h) for k in (-1, 1))
         x, R, v, Omega = ((after[i][0] - before[i][0]) / (2 * h) for i in range(4))
         scale = max(1.0, np.abs(a).max())
         np.testing.assert_allclose(x, s.v, atol=1e-6 * scale)

@@ -85,7 +85,13 @@ def test_evaluations_of_example_c():
             row = known[form, tolerance]
             assert row["nf"] == count
             motion = lang_2010.solve_joined(problem, form, 0.25, "dopri5", tolerance)
-            @@COUNTS@@
+            errors = lang_2010._errors(motion, exact)
+            if form in ("(58)", "(59)"):
+                assert motion.stats.rhs == count
+                assert errors[0] == pytest.approx(row["err_d"], rel=0.05)
+            else:  # along the tree the equations differ from the paper's off the manifold
+                assert motion.stats.rhs == pytest.approx(count, rel=0.08)
+                assert errors[0] < 12.0 * row["err_d"]
 
 
 def test_gaps_are_those_of_the_whole_motion():
@@ -130,7 +136,7 @@ def test_chaos_and_the_family_of_section_2():
     report = reproduce.Report()
     problem = problems.two_bodies()
     lang_2010.chaos(report, problem)
-    growth = [row.here for row in report.rows if "times larger" in row.label]
+    growth = [row.here for row in report.rows if "have grown" in row.label]
     assert growth[0] < growth[1] < growth[2]
     assert growth[2] > 1e6
     assert report.rows[-1].here < 4.0
@@ -139,7 +145,16 @@ def test_chaos_and_the_family_of_section_2():
     assert not any("stops" in label for label in rows)
     g = {label.split(":")[0]: value for label, value in rows.items() if "largest |g|" in label}
     rate = {label.split(":")[0]: value for label, value in rows.items() if "largest |dg/dt|" in label}
-    @@INDEX_ASSERTS@@
+    # What is imposed is kept, its derivative less well; without projection index 0 drifts, projected nothing does.
+    assert g["(1), index 3"] < 1e-6 < 1e-3 < rate["(1), index 3"]
+    assert g["(3), index 2"] < 1e-7
+    assert g["(6), index 0, projected"] < 1e-12 < g["(6), index 0"] < 1e-6
+    assert g["(11), null space of the tree, projected"] < 1e-12
+    assert rate["(11), null space of the tree"] < 1e-11 < 1e-8 < rate["(6), index 0"]
+    assert g["(11), null space by QR"] == pytest.approx(g["(6), index 0"], rel=0.01)
+    for label, value in rows.items():
+        if "error of d" in label:
+            assert value < (1e-2 if "index 3" in label else 1e-5), label
 
 
 @pytest.mark.slow

@@ -15,12 +15,16 @@ from gyrod.problems import MechanismProblem
 from gyrod.solve import simulate
 
 #: How each problem is solved: formulation, method, relative tolerance.
-RUNS = (
+RUNS: tuple[tuple[str, str, float], ...] = (
     ("nullspace-quaternion", "dop853", 1e-9),
     ("nullspace-directors", "dop853", 1e-9),
     ("absolute-quaternion", "dop853", 1e-9),
     ("nullspace-quaternion", "radau5", 1e-7),
 )
+#: The same for 81 bodies in 40 loops, where a run takes a second.
+LARGE_RUNS = (("nullspace-quaternion", "dop853", 1e-6), ("nullspace-directors", "dop853", 1e-6))
+#: Why some are not tried.
+SINGULAR = "left out: multipliers of an absolute form are not bounded at singular positions, which this one passes"
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,15 @@ class Outcome:
 def iftomm(progress: Callable[[str], None] = lambda _: None) -> list[Outcome]:
     """Mechanisms of the IFToMM library and others of `problems.MECHANISMS`, all that have trusted positions."""
     outcomes = []
-    cases = {name: p for name, p in problems.MECHANISMS.items() if p.reference}
-    cases["four-bar, 40 loops"] = problems.four_bar(40)
-    for name, problem in cases.items():
-        for formulation, method, rtol in RUNS:
+    cases = {name: (p, RUNS) for name, p in problems.MECHANISMS.items() if p.reference}
+    cases["four-bar, 40 loops"] = (problems.four_bar(40), LARGE_RUNS)
+    for name, (problem, runs) in cases.items():
+        for formulation, method, rtol in runs:
             progress(f"{name}, {formulation}, {method}")
-            outcomes.append(run(problem, formulation, method, rtol, name))
+            if problem.name == "four-bar" and formulation.startswith("absolute"):
+                outcomes.append(Outcome(name, formulation, method, rtol, note=SINGULAR))
+            else:
+                outcomes.append(run(problem, formulation, method, rtol, name))
     return outcomes
 
 

@@ -110,6 +110,8 @@ def _print_outcomes(outcomes: list[bench.Outcome]) -> None:
         if o.note:
             notes.append(f"{o.problem}, {o.formulation}: {o.note}")
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
     console.print(table)
     for note in notes:
         console.print(escape(note))

@@ -115,6 +115,7 @@ public:
   }
 
   void clear() { std::fill(a_.begin(), a_.end(), S(0)); }
+  const std::vector<S>& values() const { return a_; } // before `factor`, by BlockPattern::block
   Block block(int i, int j) { return Block(a_.data() + p_->block(i, j), p_->size(i), p_->size(j)); }
 
   // Factor in place. false: a diagonal block is singular.

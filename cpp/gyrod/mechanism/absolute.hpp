@@ -13,6 +13,7 @@
 #include "gyrod/rigid/formulations.hpp"
 
 #include "gyrod/linear/block_lu.hpp"
+#include "gyrod/mechanism/loops.hpp"
 
 namespace gyrod {
 
@@ -284,10 +285,10 @@ public:
       before = gap;
       if (k == 0) {
         assemble(y);
-        if (!kkt_->factor()) return moved;
+        if (!factor_kkt()) return moved;
       }
       constraint_rhs(y, 0);
-      kkt_->solve(kkt_rhs_.data());
+      solve_kkt();
       for (std::size_t b = 0; b < bodies(); ++b)
         for (int i = 0; i < np; ++i) y[b * std::size_t(stride_) + std::size_t(i)] += acceleration(int(b))[i];
       moved = true;
@@ -297,9 +298,9 @@ public:
       for (int i = 0; i < np; ++i) size = std::max(size, std::abs(y[b * std::size_t(stride_) + std::size_t(np + i)]));
     if (largest_gap(y, 1) <= 1e-15 * size) return moved;
     assemble(y);
-    if (!kkt_->factor()) return moved;
+    if (!factor_kkt()) return moved;
     constraint_rhs(y, 1);
-    kkt_->solve(kkt_rhs_.data());
+    solve_kkt();
     for (std::size_t b = 0; b < bodies(); ++b)
       for (int i = 0; i < np; ++i) y[b * std::size_t(stride_) + std::size_t(np + i)] += acceleration(int(b))[i];
     return true;
@@ -466,10 +467,56 @@ private:
     }
   }
 
+  // Factors of the matrix of (6), with the rows of cut joints regularised as in loops.hpp.
+  bool factor_kkt() {
+    if (m_.cuts.empty()) return kkt_->factor();
+    kkt_copy_ = kkt_->values();
+    for (int cut : m_.cuts) {
+      const std::size_t j = std::size_t(cut);
+      auto K = kkt_->block(int(bodies() + j), int(bodies() + j));
+      const JointPlace& p = m_.joints[j].place;
+      for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+        double size = 0.0; // about the diagonal of G M^-1 G'
+        for (int s = 0; s < 2; ++s) {
+          const int body = s ? p.b : p.a;
+          if (body < 0) continue;
+          const RigidBody& b = m_.bodies[std::size_t(body)];
+          const SideGradient<double>& g = s ? gradient_[at_[j] + k].b : gradient_[at_[j] + k].a;
+          const auto w = twist_gradient<double>(g, sides_[std::size_t(body)].R);
+          size += w.template head<3>().squaredNorm() / b.mass + 3.0 * w.template tail<3>().squaredNorm() / b.moments.sum();
+        }
+        K(int(k), int(k)) -= LoopSystem::regularisation * size;
+      }
+    }
+    return kkt_->factor();
+  }
+  void solve_kkt() {
+    if (m_.cuts.empty()) return kkt_->solve(kkt_rhs_.data());
+    using Vector = Eigen::Map<Eigen::VectorXd>;
+    rest_ = kkt_rhs_;
+    std::fill(kkt_rhs_.begin(), kkt_rhs_.end(), 0.0);
+    for (int k = 0; k < LoopSystem::refinements; ++k) {
+      step_ = rest_;
+      kkt_->solve(step_.data());
+      for (std::size_t i = 0; i < step_.size(); ++i) kkt_rhs_[i] += step_[i];
+      if (k + 1 == LoopSystem::refinements) break;
+      const auto subtract = [&](int i, int j) {
+        const Eigen::Map<const Eigen::MatrixXd> K(kkt_copy_.data() + kkt_pattern_.block(i, j), kkt_pattern_.size(i),
+                                                  kkt_pattern_.size(j));
+        Vector(rest_.data() + kkt_pattern_.offset(i), K.rows()).noalias() -=
+            K * Vector(step_.data() + kkt_pattern_.offset(j), K.cols());
+      };
+      for (int v = 0; v < kkt_pattern_.nodes(); ++v) {
+        subtract(v, v);
+        for (int a : kkt_pattern_.later(v)) subtract(v, a), subtract(a, v);
+      }
+    }
+  }
+
   void solve_accelerations(double t, const double* y) {
     load(t, y);
     assemble(y);
-    if (!kkt_->factor()) throw std::runtime_error("the constraints are singular here");
+    if (!factor_kkt()) throw std::runtime_error("the constraints are singular here");
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
       double* r = acceleration(int(b));
@@ -481,7 +528,7 @@ private:
       for (int i = 0; i < ni; ++i) r[np + i] = -stabilised(second[i], rate[i], g[i]);
     }
     for (std::size_t k = 0; k < multipliers_; ++k) lambda()[k] = -stabilised(second_[k], rates_[k], values_[k]);
-    kkt_->solve(kkt_rhs_.data());
+    solve_kkt();
   }
   template <class S> S stabilised(const S& second, const S& rate, const S& g) const { // Baumgarte
     const double w = m_.options.baumgarte_omega;
@@ -723,7 +770,6 @@ private:
   }
   // With q = (v + b_q)/shift and a = shift v - b_v only v and the multipliers remain.
   template <class S> void solve_with(BlockLu<S>& lu, S shift, std::vector<S>& r, S* b) {
-    using Vector = Eigen::Map<Eigen::Matrix<S, Eigen::Dynamic, 1>>;
     std::fill(r.begin(), r.end(), S(0));
     if (level_) {
       for (std::size_t k = 0; k < bodies(); ++k)
@@ -734,10 +780,12 @@ private:
     each_block([&](int i, int j) {
       if (j >= int(bodies())) return;
       const S* mine = b + std::size_t(j * stride_);
-      const Eigen::Map<const Eigen::Matrix<S, Eigen::Dynamic, 1>> bq(mine, np), bv(mine + np, np);
-      Vector(r.data() + stage_pattern_.offset(i), stage_pattern_.size(i)) +=
-          part(Ba_, i, j).leftCols(np).template cast<S>() * bv -
-          part(Bq_, i, j).leftCols(np).template cast<S>() * (bq / shift);
+      const auto Ba = part(Ba_, i, j), Bq = part(Bq_, i, j);
+      S* to = r.data() + stage_pattern_.offset(i);
+      for (int c = 0; c < np; ++c) {
+        const S v = mine[np + c], q = mine[c] / shift;
+        for (Eigen::Index k = 0; k < Ba.rows(); ++k) to[k] += Ba(k, c) * v - Bq(k, c) * q;
+      }
     });
     lu.solve(r.data());
     for (std::size_t k = 0; k < bodies(); ++k) {
@@ -783,7 +831,7 @@ private:
   std::unique_ptr<BlockLu<Complex>> complex_;
   std::vector<double> kkt_rhs_; // for each body accelerations and internal multipliers, then those of the joints
   std::vector<Gradients> gradient_;
-  std::vector<double> values_, in_time_, second_, rates_, scratch_, mass_;
+  std::vector<double> values_, in_time_, second_, rates_, scratch_, mass_, kkt_copy_, rest_, step_;
   std::vector<int> index_;
   std::vector<double> Bq_, Bv_, Ba_, Bm_; // derivatives by positions, velocities, accelerations, multipliers
   std::vector<double> real_rhs_;

@@ -1,8 +1,10 @@
 // The multipliers of cut joints: (G M^-1 G') lambda = r, sparse over the cuts.
 //
-// At a singular position of the mechanism the matrix loses rank, and the rows that lost it say nothing there. A tiny
-// multiple of its diagonal is added and taken out again by iterative refinement: what is determined converges to the
-// solution of the original matrix, what is not stays small (the augmented Lagrangian of Bayo in the limit).
+// At a singular position of the mechanism (the flat four-bar) the matrix loses rank: there two branches of motion meet.
+// Taken literally, constraints would lead the mechanism along the hyperbola between the branches on which a gap of
+// rounding lies, round a corner. Passing straight on needs the rows that lose their hold to let go: a small multiple of the
+// mobility of the free bodies is added and taken out again by a few steps of iterative refinement. What is well determined
+// is then solved to rounding, what has a relative mobility below `regularisation` is left to inertia.
 #pragma once
 
 #include <memory>
@@ -14,12 +16,13 @@ namespace gyrod {
 
 class LoopSystem {
 public:
-  static constexpr double regularisation = 1e-12;
-  static constexpr int refinements = 4;
+  static constexpr double regularisation = 1e-9;
+  static constexpr int refinements = 5;
 
   LoopSystem() = default;
-  LoopSystem(const std::vector<int>& sizes, const std::vector<std::pair<int, int>>& links)
-      : pattern_(std::make_unique<BlockPattern>(sizes, links)), lu_(std::make_unique<BlockLu<double>>(*pattern_)),
+  // `mobility`: of each row, about its largest entry on the diagonal in any position
+  LoopSystem(const std::vector<int>& sizes, const std::vector<std::pair<int, int>>& links, std::vector<double> mobility)
+      : mobility_(std::move(mobility)), pattern_(std::make_unique<BlockPattern>(sizes, links)), lu_(std::make_unique<BlockLu<double>>(*pattern_)),
         values_(pattern_->storage()), rest_(std::size_t(pattern_->total())), step_(rest_.size()) {}
 
   int size() const { return pattern_ ? pattern_->total() : 0; }
@@ -36,7 +39,7 @@ public:
       target = block(i, j);
       if (i == j)
         for (int k = 0; k < target.rows(); ++k)
-          target(k, k) += regularisation * target(k, k) + std::numeric_limits<double>::min();
+          target(k, k) += regularisation * mobility_[std::size_t(pattern_->offset(i) + k)];
     });
     return lu_->factor();
   }
@@ -67,6 +70,7 @@ private:
     }
   }
 
+  std::vector<double> mobility_;
   std::unique_ptr<BlockPattern> pattern_;
   std::unique_ptr<BlockLu<double>> lu_;
   std::vector<double> values_, rest_, step_;

@@ -122,20 +122,33 @@ GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<S>* paren
   m.cv = turn(wp, Vec3<S>(arm + slip + slip)) - turn(m.w, child) - turn(m.cw, m.r) + push;
 }
 
-// Rates of the rotation coordinates.
-template <class S> void rotation_rates(NullspaceQuaternion, const S* q, const Mat3<S>&, const Vec3<S>& Omega, S* dq) {
+// Rates of the rotation coordinates, from Omega or from omega. Directors take omega x d_n: a point of the body then moves
+// by exactly omega x r even where they have drifted, and joints that are linear in (x, d) do not drift at all.
+template <class S>
+void rotation_rates(NullspaceQuaternion, const S* q, const Mat3<S>&, const Vec3<S>& Omega, const Vec3<S>&, S* dq) {
   const S h0 = S(0.5) * Omega[0], h1 = S(0.5) * Omega[1], h2 = S(0.5) * Omega[2];
   dq[0] = -(q[1] * h0 + q[2] * h1 + q[3] * h2);
   dq[1] = q[0] * h0 + (q[2] * h2 - q[3] * h1);
   dq[2] = q[0] * h1 + (q[3] * h0 - q[1] * h2);
   dq[3] = q[0] * h2 + (q[1] * h1 - q[2] * h0);
 }
-template <class S> void rotation_rates(NullspaceDirectors, const S*, const Mat3<S>& R, const Vec3<S>& w, S* dq) {
-  for (int n = 0; n < 3; ++n) { // d_n' = R (Omega x e_n)
-    const int j = (n + 1) % 3, k = (n + 2) % 3;
-    for (int i = 0; i < 3; ++i) dq[3 * n + i] = R(i, j) * w[k] - R(i, k) * w[j];
-  }
+template <class S>
+void rotation_rates(NullspaceDirectors, const S*, const Mat3<S>& R, const Vec3<S>&, const Vec3<S>& w, S* dq) {
+  for (int n = 0; n < 3; ++n)
+    for (int i = 0; i < 3; ++i) {
+      const int j = (i + 1) % 3, k = (i + 2) % 3;
+      dq[3 * n + i] = w[j] * R(k, n) - w[k] * R(j, n);
+    }
 }
+
+// R from the rotation coordinates. Of a quaternion that has drifted the direction counts: joints then stay exact.
+template <class S> GYROD_INLINE Mat3<S> link_frame(NullspaceQuaternion, const S* q) {
+  const S scale = S(1) / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  Mat3<S> R = NullspaceQuaternion::frame<S>(q);
+  for (int n = 0; n < 9; ++n) R(n % 3, n / 3) = R(n % 3, n / 3) * scale;
+  return R;
+}
+template <class S> GYROD_INLINE Mat3<S> link_frame(NullspaceDirectors, const S* q) { return frame_of(q); }
 
 template <class F> class TreeMechanism : public MechanismEquations {
 public:
@@ -178,7 +191,7 @@ public:
       double* d = dy + at_[i];
       const LinkMotion<double>& m = k_[i];
       for (int j = 0; j < 3; ++j) d[j] = m.v[j];
-      rotation_rates<double>(F{}, y + at_[i] + 3, m.R, spin(i, y), d + 3);
+      rotation_rates<double>(F{}, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
       const Projected& p = proj_[i];
       for (int j = 0; j < links_[i].n; ++j) d[3 + F::nq + j] = p.nu_rate[j];
     }
@@ -370,11 +383,11 @@ protected:
       const double* s = y + at_[i];
       LinkMotion<double>& m = k_[i];
       m.x = V3(s[0], s[1], s[2]);
-      m.R = F::template frame<double>(s + 3);
+      m.R = link_frame<double>(F{}, s + 3);
       const TreeLink& l = m_.links[i];
       link_kinematics<double>(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + 3 + F::nq,
                               links_[i].driven ? u_[std::size_t(l.joint)] : still, m);
-      if (!m_.forces.empty()) motions_[std::size_t(l.body)] = {m.x, m.v, spin(i, y), m.R};
+      if (!m_.forces.empty()) motions_[std::size_t(l.body)] = {m.x, m.v, transposed_times(m.R, m.w), m.R};
     }
   }
 
@@ -695,9 +708,28 @@ protected:
     }
     std::sort(pairs.begin(), pairs.end());
     pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-    loops_ = LoopSystem(sizes, pairs);
+    std::vector<double> mobility;
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const Joint& j = m_.joints[std::size_t(m_.cuts[c])];
+      for (int r : m_.kept[c]) mobility.push_back(free_mobility(j, j.row(r).type == RowKind::dot));
+    }
+    loops_ = LoopSystem(sizes, pairs, std::move(mobility));
     grad_a_.resize(std::size_t(rows)), grad_b_.resize(std::size_t(rows));
     for (auto* v : {&second_, &position_, &in_time_, &gap_, &lambda_}) v->resize(std::size_t(rows));
+  }
+
+  // G M^-1 G' of a row, about, if its two bodies were free.
+  double free_mobility(const Joint& j, bool turn) const {
+    double sum = 0.0;
+    for (int s = 0; s < 2; ++s) {
+      const int body = s ? j.place.b : j.place.a;
+      if (body < 0) continue;
+      const RigidBody& b = m_.bodies[std::size_t(body)];
+      const double inertia = b.moments.sum() / 3.0, arm = (s ? j.place.at_b : j.place.at_a).squaredNorm();
+      if (!turn) sum += 1.0 / b.mass;
+      if (inertia > 1e-12 * b.mass * arm && inertia > 0.0) sum += (turn ? 1.0 : arm) / inertia;
+    }
+    return sum;
   }
 
   struct Columns {

@@ -189,7 +189,7 @@ private:
     BodyDual z[np];
     for (int j = 0; j < np; ++j) z[j] = variable ? BodyDual::seed(s[j], j) : BodyDual(s[j]);
     m.x = V3d(z[0], z[1], z[2]);
-    m.R = F::template frame<BodyDual>(z + 3);
+    m.R = link_frame<BodyDual>(F{}, z + 3);
     for (int j = 0; j < F::nq; ++j) q[j] = z[3 + j];
   }
   void seed_twist(std::size_t i, int from, LinkMotion<BodyDual>& m) const {
@@ -240,7 +240,7 @@ private:
                        : own_spin               ? V3d(nu[0], nu[1], nu[2])
                                                 : V3d(mine.R.transpose() * mine.w);
       BodyDual dq[F::nq];
-      rotation_rates<BodyDual>(F{}, q, mine.R, spin, dq);
+      rotation_rates<BodyDual>(F{}, q, mine.R, spin, mine.w, dq);
       const int all = np + k.n + 6;
       put(B, 0, mine.v, -1, 0, 0, all);
       for (int r = 0; r < F::nq; ++r)

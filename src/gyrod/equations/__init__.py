@@ -130,7 +130,10 @@ class Compiled:
         return raw[..., :3], R, raw[..., 12:15], Omega
 
     def accelerations(self, t: float, y: Array) -> Array:
-        """Of the bodies of a mechanism, (b, 6): v' in space axes, Omega' in the user's body axes."""
+        """Of the bodies, (b, 6): v' in space axes, Omega' in the user's body axes."""
+        if self.mechanism is None:
+            whole = compile_system(self.system, reduce=False)
+            return whole.accelerations(t, whole.states(np.array([t]), self.motions(y, t))[0])
         raw = self.core.accelerations(np.array([t]), np.ascontiguousarray(y)[None])[0]
         return np.concatenate([raw[:, :3], np.einsum("bij,bj->bi", self.axes, raw[:, 3:])], axis=1)
 
@@ -204,7 +207,7 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
                 f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
             )
     system.check_consistent()
-    if mechanisms.joined(system) or (system.joints and not options.get("reduce", True)):
+    if mechanisms.joined(system) or not options.get("reduce", True):
         bodies = _join(system, formulation, options)
     else:
         bodies = _pins(system, formulation, options)

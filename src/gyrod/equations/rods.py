@@ -145,7 +145,7 @@ def _reference(rod: Rod, table: dict[str, Any]) -> dict[str, Array]:
     ]
     bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (N, 1)), "K0": np.zeros((N + 1, 3))}
     bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
-    core = _core.System("nullspace-quaternion", [], [], np.zeros(3), [bare], {})
+    core = _core.System("nullspace-quaternion", [], [], np.zeros(3), [bare], None, {})
     y = np.zeros(core.size)
     initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
     states = core.rod_states(0, np.zeros(1), y[None], False)

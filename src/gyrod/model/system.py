@@ -38,6 +38,8 @@ T = TypeVar("T")
 SINGULAR = 1e-13
 #: Relative gap that a joint may have at the start.
 GAP_SLACK = 1e-9
+#: Velocity in m/s or rad/s that counts as none.
+ROUNDING = 1e-12
 #: The same for the rate of a drive that is given without its derivative.
 RATE_SLACK = 1e-6
 #: Step in s of the numerical rate of a drive at the start.
@@ -798,8 +800,10 @@ def _gaps(system: System) -> _Gaps:
     shift_slack = GAP_SLACK * (_norm(places.at_a) + _norm(places.at_b) + _norm(r)) + 1e-14 * (x_a + x_b + p_a + p_b)
     speeds = (v[a], v[b], turning_a, turning_b, carried)
     rounding = _norm(w_a) * (x_a + p_a + p_b) + _norm(w_b) * (x_b + p_b)
-    slide_slack = GAP_SLACK * np.max([_norm(x) for x in speeds], axis=0) + 2e-15 * rounding
-    spin_slack = GAP_SLACK * np.maximum(_norm(w_a), _norm(w_b))
+    slide_slack = (
+        GAP_SLACK * np.max([_norm(x) for x in speeds], axis=0) + 2e-15 * rounding + 1e-14 * _norm(v).max() + ROUNDING
+    )
+    spin_slack = GAP_SLACK * np.maximum(_norm(w_a), _norm(w_b)) + 1e-14 * _norm(start.omega).max() + ROUNDING
     gaps = _Gaps(
         _norm(np.where(held, shift, 0.0)),
         turn,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import scipy.sparse
-import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from gyrod import rotations
@@ -35,6 +35,9 @@ def assemble(system: System) -> System:
         pass
     else:
         return system
+    import scipy.sparse  # not at import: it takes longer than all the rest
+    import scipy.sparse.linalg
+
     core, axes, moments = unchecked_core(system)
     index = {name: i for i, name in enumerate(system.names)}
     pairs = np.array([[index.get(n, -1) for n in j.bodies] for j in system.joints], dtype=np.intp)
@@ -50,13 +53,13 @@ def assemble(system: System) -> System:
     def state() -> Array:
         return mechanisms.to_principal(x, rotations.matrix_from_quaternion(p), v, Omega, axes)
 
-    def metric(R: Array) -> scipy.sparse.csc_matrix:
+    def metric(R: Array) -> Any:
         # A point mass or a needle gets a little inertia: it only says how far a turn is.
         J = R @ (np.maximum(moments, 1e-6 * masses[:, None] * size**2)[:, :, None] * np.swapaxes(R, 1, 2))
         blocks = [m for b in range(len(x)) for m in (masses[b] * np.eye(3), J[b])]
         return scipy.sparse.block_diag(blocks, format="csc")
 
-    def least(G: scipy.sparse.csr_matrix, M: scipy.sparse.csc_matrix, gap: Array) -> Array:
+    def least(G: Any, M: Any, gap: Array) -> Array:
         """Smallest change d with G d = -gap; rows may be redundant."""
         inverse = np.asarray(G.power(2) @ (1.0 / M.diagonal()))
         tiny = scipy.sparse.diags(1e-10 * inverse + 1e-300)
