@@ -932,7 +932,9 @@ def rssr() -> MechanismProblem:
         Spherical("coupler", "rocker", at=r, name="second ball"),
         Revolute("rocker", "ground", at=foot, axis=(0.3, 1.0, 0.2), name="rocker shaft"),
     ]
-    return MechanismProblem("rssr", "spatial four-bar linkage RSSR, from rest", System(bodies, joints), 10.0, 2)
+    # Upright it would stand still: gravity leans.
+    system = System(bodies, joints, gravity=(2.0, 1.0, -9.6))
+    return MechanismProblem("rssr", "spatial four-bar linkage RSSR, from rest", system, 10.0, 2)
 
 
 def bennett(ratio: float = 2.0, twist: float = 0.4) -> MechanismProblem:

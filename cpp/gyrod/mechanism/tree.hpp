@@ -65,6 +65,8 @@ GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<S>* paren
   m.r = m.R * k.at_c.cast<S>();
   const Vec3<S> wp = parent ? parent->w : zero;
   const Vec3<S> at = parent ? Vec3<S>(parent->R * k.at_p.cast<S>()) : Vec3<S>(k.at_p.cast<S>());
+  // Where nothing slides, the joint and not the state says where the link is: stages of a step then have no gaps.
+  if (k.slides == Slides::none) m.x = parent ? Vec3<S>(parent->x + at - m.r) : Vec3<S>(at - m.r);
   if (k.kind == LinkJoint::ball) {
     m.l = at;
     m.w = m.R * Vec3<S>(nu[0], nu[1], nu[2]);
@@ -150,6 +152,10 @@ template <class S> GYROD_INLINE Mat3<S> link_frame(NullspaceQuaternion, const S*
 }
 template <class S> GYROD_INLINE Mat3<S> link_frame(NullspaceDirectors, const S* q) { return frame_of(q); }
 
+// R^-1 w: R is a rotation for quaternions, directors may have drifted.
+GYROD_INLINE V3 in_body(NullspaceQuaternion, const M3& R, const V3& w) { return transposed_times(R, w); }
+inline V3 in_body(NullspaceDirectors, const M3& R, const V3& w) { return R.inverse() * w; }
+
 template <class F> class TreeMechanism : public MechanismEquations {
 public:
   explicit TreeMechanism(MechanismModel model)
@@ -212,7 +218,7 @@ public:
     kinematics(t, y);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       const LinkMotion<double>& m = k_[i];
-      out[m_.links[i].body] = {m.x, m.v, spin(i, y), m.R};
+      out[m_.links[i].body] = {Part<3>::of(y + at_[i]), m.v, spin(i, y), m.R};
     }
   }
 
@@ -223,6 +229,7 @@ public:
       double p = 0.0, v = 0.0;
       F::residual(y + at_[i] + 3, y, m_.options, p, v);
       position = std::max(position, p);
+      k_[i].x = Part<3>::of(y + at_[i]); // the gaps of the state, which the kinematics has closed
     }
     for (std::size_t j = 0; j < m_.joints.size(); ++j)
       rows_of(int(j), false, [&](int, const Row<double>& r, const Twist& a, const Twist& b, double) {
@@ -528,7 +535,7 @@ protected:
         if (lambda) add_columns(i, lambda, f, t);
         const Twist a = solve_free(i, f, t);
         p.av = a.head<3>(), p.aw = a.tail<3>();
-        const V3 spin = transposed_times(m.R, p.aw);
+        const V3 spin = in_body(F{}, m.R, p.aw);
         for (int j = 0; j < 3; ++j) p.nu_rate[std::size_t(j)] = p.av[j], p.nu_rate[std::size_t(3 + j)] = spin[j];
         continue;
       }
@@ -540,7 +547,7 @@ protected:
         if (parent >= 0) p.aw -= transposed_times(p.Kv, joint);
         if (lambda) subtract_columns<3>(i, lambda, p.aw.data());
         p.av = joint + cross(m.r, p.aw) + m.cv;
-        const V3 spin = transposed_times(m.R, p.aw);
+        const V3 spin = in_body(F{}, m.R, p.aw);
         for (int j = 0; j < 3; ++j) p.nu_rate[std::size_t(j)] = spin[j];
         continue;
       }

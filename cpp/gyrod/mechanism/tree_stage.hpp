@@ -3,13 +3,15 @@
 //
 // df/dy of the reduced equations is full, because nu' holds the inverse of the mass matrix. The linearised equations of
 // every link together with the quantities that joints pass on are sparse: unknowns of a link are its pose, nu, the twist
-// V, the acceleration a and the joint force F, those of a cut joint its multipliers. With nu' = shift nu - b_nu,
+// V, the acceleration a, the joint force F and its place X, those of a cut joint its multipliers. With
+// nu' = shift nu - b_nu,
 //
 //   pose    shift pose - pose'(pose, nu, V)             = b_pose
 //   nu      S' F                                        = 0
 //   V       V - A V_parent - S nu                       = 0
 //   a       a - A a_parent - S (shift nu - b_nu) - c    = 0
 //   F       F - M a - gyroscopic + loads - sum A' F_child - G' lambda = 0
+//   X       X - (what the joint or, where it slides, the state says)   = 0
 //   lambda  G a + g''                                   = 0
 //
 // linearised. Derivatives are exact: the kinematics of tree.hpp in dual numbers.
@@ -64,11 +66,11 @@ public:
 private:
   // Where the groups of a link's unknowns and equations begin.
   struct At {
-    int nu, V, a, force, size;
+    int nu, V, a, force, X, size;
   };
   At groups(std::size_t i) const {
     const int n = links_[i].n;
-    return {np, np + n, np + n + 6, np + n + 12, np + n + 18};
+    return {np, np + n, np + n + 6, np + n + 12, np + n + 18, np + n + 21};
   }
 
   void prepare() {
@@ -185,9 +187,11 @@ private:
 
   // The pose of a link in dual numbers, as variables from direction 0 or as constants.
   void seed_pose(std::size_t i, const double* y, bool variable, LinkMotion<BodyDual>& m, BodyDual* q) const {
-    const double* s = y + at_[i];
     BodyDual z[np];
-    for (int j = 0; j < np; ++j) z[j] = variable ? BodyDual::seed(s[j], j) : BodyDual(s[j]);
+    for (int j = 0; j < np; ++j) {
+      const double value = j < 3 ? k_[i].x[j] : y[at_[i] + std::size_t(j)];
+      z[j] = variable ? BodyDual::seed(value, j) : BodyDual(value);
+    }
     m.x = V3d(z[0], z[1], z[2]);
     m.R = link_frame<BodyDual>(F{}, z + 3);
     for (int j = 0; j < F::nq; ++j) q[j] = z[3 + j];
@@ -198,10 +202,24 @@ private:
       m.w[j] = from < 0 ? BodyDual(k_[i].w[j]) : BodyDual::seed(k_[i].w[j], from + 3 + j);
     }
   }
-  // Put a derivative vector (rows of `to` from `row`) of three dual numbers, times a sign, at columns.
-  static void put(Eigen::Map<Eigen::MatrixXd> to, int row, const V3d& x, double sign, int direction, int column, int n) {
+  // Columns of the directions of a pass: X, rotation, nu, V of the link itself, or X, rotation, V of another one.
+  using Columns = std::array<int, max_directions>;
+  Columns own_columns(std::size_t i) const {
+    const At g = groups(i);
+    Columns c{};
+    for (int d = 0; d < max_directions; ++d) c[std::size_t(d)] = d < 3 ? g.X + d : d;
+    return c;
+  }
+  Columns other_columns(std::size_t i) const {
+    const At g = groups(i);
+    Columns c{};
+    for (int d = 0; d < max_directions; ++d) c[std::size_t(d)] = d < 3 ? g.X + d : d < np ? d : g.V + d - np;
+    return c;
+  }
+  // Add the first n derivatives of three dual numbers, times a sign, to three rows.
+  static void put(Eigen::Map<Eigen::MatrixXd> to, int row, const V3d& x, double sign, const Columns& columns, int n) {
     for (int r = 0; r < 3; ++r)
-      for (int c = 0; c < n; ++c) to(row + r, column + c) += sign * x[r].d[std::size_t(direction + c)];
+      for (int d = 0; d < n; ++d) to(row + r, columns[std::size_t(d)]) += sign * x[r].d[std::size_t(d)];
   }
 
   void link_blocks(std::size_t i, const double* y) {
@@ -214,15 +232,22 @@ private:
     seed_pose(i, y, true, mine, q);
     for (int j = 0; j < k.n; ++j) nu[j] = BodyDual::seed(y[at_[i] + np + std::size_t(j)], np + j);
     if (parent >= 0) seed_pose(std::size_t(parent), y, false, fixed_up, unused), seed_twist(std::size_t(parent), -1, fixed_up);
+    const bool slides = k.kind == LinkJoint::free || k.slides != Slides::none;
+    const Columns columns = own_columns(i);
     {
       const Passed p = pass(i, parent >= 0 ? &fixed_up : nullptr, nu, mine);
       auto B = block(me, me);
-      const int own = np + k.n; // pose and nu are the first columns
-      put(B, g.V, p.v, -1, 0, 0, own), put(B, g.V + 3, p.w, -1, 0, 0, own);
-      put(B, g.a, p.av, -1, 0, 0, own), put(B, g.a + 3, p.aw, -1, 0, 0, own);
+      const int own = np + k.n; // X, rotation and nu
+      put(B, g.V, p.v, -1, columns, own), put(B, g.V + 3, p.w, -1, columns, own);
+      put(B, g.a, p.av, -1, columns, own), put(B, g.a + 3, p.aw, -1, columns, own);
       for (int j = 0; j < k.n; ++j)
-        for (int c = 0; c < own; ++c) B(g.nu + j, c) += p.along[j].d[std::size_t(c)];
+        for (int d = 0; d < own; ++d) B(g.nu + j, columns[std::size_t(d)]) += p.along[j].d[std::size_t(d)];
       for (int j = 0; j < 6; ++j) B(g.V + j, g.V + j) += 1.0, B(g.a + j, g.a + j) += 1.0, B(g.force + j, g.force + j) += 1.0;
+      for (int j = 0; j < 3; ++j) {
+        B(g.X + j, g.X + j) += 1.0;
+        if (slides) B(g.X + j, j) -= 1.0;
+      }
+      if (!slides) put(B, g.X, mine.x, -1, columns, own);
       for (int j = 0; j < k.n; ++j) {
         const Twist s = this->subspace(i, j);
         for (int r = 0; r < 6; ++r) B(g.nu + j, g.force + r) += s[r];
@@ -230,7 +255,7 @@ private:
       if (parent >= 0) { // the force on the parent
         auto U = block(parent, me);
         const At h = groups(std::size_t(parent));
-        put(U, h.force, p.force, -1, 0, 0, own), put(U, h.force + 3, p.torque, -1, 0, 0, own);
+        put(U, h.force, p.force, -1, columns, own), put(U, h.force + 3, p.torque, -1, columns, own);
         for (int c = 0; c < 6; ++c) U.block(h.force, g.force + c, 6, 1) -= this->carried_back(i, Twist::Unit(c));
       }
       // Rates of the pose, inertia forces: functions of pose, nu and V.
@@ -242,9 +267,9 @@ private:
       BodyDual dq[F::nq];
       rotation_rates<BodyDual>(F{}, q, mine.R, spin, mine.w, dq);
       const int all = np + k.n + 6;
-      put(B, 0, mine.v, -1, 0, 0, all);
+      put(B, 0, mine.v, -1, columns, all);
       for (int r = 0; r < F::nq; ++r)
-        for (int c = 0; c < all; ++c) B(3 + r, c) -= dq[r].d[std::size_t(c)];
+        for (int d = 0; d < all; ++d) B(3 + r, columns[std::size_t(d)]) -= dq[r].d[std::size_t(d)];
       const RigidBody& body = m_.bodies[std::size_t(m_.links[i].body)];
       const auto inertia = [&](const V3d& x) -> V3d {
         V3d z = mine.R.transpose() * x;
@@ -252,13 +277,13 @@ private:
         return mine.R * z;
       };
       const V3d aw = proj_[i].aw.template cast<BodyDual>();
-      put(B, g.force + 3, V3d(inertia(aw) + turn(mine.w, inertia(mine.w))), -1, 0, 0, all);
+      put(B, g.force + 3, V3d(inertia(aw) + turn(mine.w, inertia(mine.w))), -1, columns, all);
       for (int r = 0; r < 3; ++r) B(g.force + r, g.a + r) -= body.mass;
       const M3 J = k_[i].R * body.moments.asDiagonal() * k_[i].R.transpose();
       B.block(g.force + 3, g.a + 3, 3, 3) -= J;
     }
     if (parent < 0) return;
-    // Variables: pose and V of the parent.
+    // Variables: X, rotation and V of the parent.
     const At h = groups(std::size_t(parent));
     seed_pose(i, y, false, mine, unused);
     for (int j = 0; j < k.n; ++j) nu[j] = BodyDual(y[at_[i] + np + std::size_t(j)]);
@@ -266,14 +291,14 @@ private:
     seed_twist(std::size_t(parent), np, up);
     const Passed p = pass(i, &up, nu, mine);
     auto B = block(me, parent), U = block(parent, parent);
-    for (int part = 0; part < 2; ++part) { // directions: pose, then V
-      const int from = part ? np : 0, to = part ? h.V : 0, n = part ? 6 : np;
-      put(B, g.V, p.v, -1, from, to, n), put(B, g.V + 3, p.w, -1, from, to, n);
-      put(B, g.a, p.av, -1, from, to, n), put(B, g.a + 3, p.aw, -1, from, to, n);
-      for (int j = 0; j < k.n; ++j)
-        for (int c = 0; c < n; ++c) B(g.nu + j, to + c) += p.along[j].d[std::size_t(from + c)];
-      put(U, h.force, p.force, -1, from, to, n), put(U, h.force + 3, p.torque, -1, from, to, n);
-    }
+    const Columns above = other_columns(std::size_t(parent));
+    const int all = np + 6;
+    put(B, g.V, p.v, -1, above, all), put(B, g.V + 3, p.w, -1, above, all);
+    put(B, g.a, p.av, -1, above, all), put(B, g.a + 3, p.aw, -1, above, all);
+    for (int j = 0; j < k.n; ++j)
+      for (int d = 0; d < all; ++d) B(g.nu + j, above[std::size_t(d)]) += p.along[j].d[std::size_t(d)];
+    if (!slides) put(B, g.X, mine.x, -1, above, all);
+    put(U, h.force, p.force, -1, above, all), put(U, h.force + 3, p.torque, -1, above, all);
     for (int c = 0; c < 6; ++c) B.block(g.a, h.a + c, 6, 1) -= this->carried(i, Twist::Unit(c));
   }
 
@@ -302,6 +327,7 @@ private:
       const JointGeometry<BodyDual> q = geometry<BodyDual>(j.place, side[0], side[1]);
       const int me = link_of_[std::size_t(bodies[seeded])];
       const At h = groups(std::size_t(me));
+      const Columns columns = other_columns(std::size_t(me));
       for (std::size_t k = 0; k < rows.size(); ++k) {
         const std::size_t at = std::size_t(this->loops_.offset(cut)) + k;
         const Row<BodyDual> r = evaluate_row<BodyDual>(j.loop_row(rows[k]), j.place, q, u);
@@ -317,13 +343,13 @@ private:
           const int row = groups(std::size_t(other)).force;
           for (int c = 0; c < 6; ++c)
             for (int d = 0; d < np + 6; ++d)
-              B(row + c, d < np ? d : h.V + d - np) -= this->lambda_[at] * G[c].d[std::size_t(d)];
+              B(row + c, columns[std::size_t(d)]) -= this->lambda_[at] * G[c].d[std::size_t(d)];
         }
         auto C = block(node, me);
         auto B = block(me, node);
         const Twist& G = seeded ? this->grad_b_[at] : this->grad_a_[at];
         for (int c = 0; c < 6; ++c) C(int(k), h.a + c) += G[c], B(h.force + c, int(k)) -= G[c];
-        for (int d = 0; d < np + 6; ++d) C(int(k), d < np ? d : h.V + d - np) += second.d[std::size_t(d)];
+        for (int d = 0; d < np + 6; ++d) C(int(k), columns[std::size_t(d)]) += second.d[std::size_t(d)];
       }
     }
   }
@@ -347,7 +373,7 @@ private:
     for (int a : affected_) dual_wrenches_[std::size_t(a)].clear();
     for (std::size_t f : acting_[std::size_t(b)]) m_.forces[f]->apply(t, dual_motions_.data(), dual_wrenches_.data());
     const int me = link_of_[std::size_t(b)];
-    const At h = groups(std::size_t(me));
+    const Columns columns = other_columns(std::size_t(me));
     for (int a : affected_) {
       const int other = link_of_[std::size_t(a)];
       Wrench<BodyDual>& w = dual_wrenches_[std::size_t(a)];
@@ -357,10 +383,7 @@ private:
       torque = R * torque;
       auto B = block(other, me);
       const int row = groups(std::size_t(other)).force;
-      for (int part = 0; part < 2; ++part) {
-        const int from = part ? np : 0, to = part ? h.V : 0, n = part ? 6 : np;
-        put(B, row, w.force, 1, from, to, n), put(B, row + 3, torque, 1, from, to, n);
-      }
+      put(B, row, w.force, 1, columns, np + 6), put(B, row + 3, torque, 1, columns, np + 6);
     }
     seed_motion(y, b, false);
   }

@@ -105,9 +105,11 @@ class System(Description):
             attachments=None,
         )
         if attachments is not None:
-            self._set(attachments=tuple(attachments))
-            if len(self.attachments or ()) != len(self.joints):
-                problems.add(f"attachments must be one for each of {len(self.joints)} joints, got {len(attachments)}.")
+            sound = isinstance(attachments, (tuple, list)) and all(isinstance(x, Attachment) for x in attachments)
+            if sound and len(attachments) == len(self.joints):
+                self._set(attachments=tuple(attachments))
+            else:
+                problems.add(f"attachments must be one Attachment for each joint, or None, got {shown(attachments)}.")
         _check_names(problems, self)
         _check_joints(problems, self)
         _check_inertias(problems, self)
