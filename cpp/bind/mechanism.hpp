@@ -3,6 +3,5 @@
 
 #include "system.hpp"
 
-std::unique_ptr<gyrod::MechanismEquations> make_absolute_mechanism(const std::string& formulation,
-                                                                   gyrod::MechanismModel model,
-                                                                   const nb::dict& mechanism);
+std::unique_ptr<gyrod::MechanismEquations>
+make_absolute_mechanism(const std::string& formulation, gyrod::MechanismModel model, const nb::dict& mechanism);

@@ -66,8 +66,7 @@ std::unique_ptr<ForceElement> make_force(const nb::tuple& f) {
   if (kind == "joint") // a, b, at_a, at_b, frame_a, frame_b, turn, stiffness, damping, rest
     return std::make_unique<JointSpring>(JointPlace{item<int>(f, 1), item<int>(f, 2), item<V3>(f, 3), item<V3>(f, 4),
                                                     item<Mat3<double>>(f, 5), item<Mat3<double>>(f, 6)},
-                                         item<bool>(f, 7), item<double>(f, 8), item<double>(f, 9),
-                                         item<double>(f, 10));
+                                         item<bool>(f, 7), item<double>(f, 8), item<double>(f, 9), item<double>(f, 10));
   throw nb::value_error(("no force " + kind).c_str());
 }
 

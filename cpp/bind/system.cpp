@@ -236,8 +236,7 @@ private:
   template <class F> Out3 rows_of(const Times& t, const Table& y, std::size_t things, F&& fill) {
     if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
     Out3 out = owned<Out3>({y.shape(0), things, 6});
-    for (std::size_t i = 0; i < y.shape(0); ++i)
-      fill(t.data()[i], y.data() + i * size(), out.data() + i * things * 6);
+    for (std::size_t i = 0; i < y.shape(0); ++i) fill(t.data()[i], y.data() + i * size(), out.data() + i * things * 6);
     return out;
   }
   void check(const Times& y) const {

@@ -40,8 +40,8 @@ public:
   virtual void solve(double*) {}
   virtual void solve(Complex*) {}
 
-  // For differential-algebraic systems M y' = f: the diagonal of M, zeros and ones, and the index of each component; null
-  // for ordinary differential equations. `factor` is then of shift M - df/dy.
+  // For differential-algebraic systems M y' = f: the diagonal of M, zeros and ones, and the index of each component;
+  // null for ordinary differential equations. `factor` is then of shift M - df/dy.
   virtual const double* mass() const { return nullptr; }
   virtual const int* index() const { return nullptr; }
 

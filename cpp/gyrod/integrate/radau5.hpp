@@ -3,11 +3,10 @@
 //
 // The stages z_i = Y_i - y satisfy z = h (A x I) F(z). In the variables w = (T^-1 x I) z the inverse of A falls into a
 // real number gamma and a pair alpha +- i beta, and an iteration costs one real and one complex system of size n.
-// Differential-algebraic systems M y' = f with a diagonal M of zeros and ones are solved too; components of index 2 and 3
-// count h and h² times in the norms, as in the published code.
-// Counted as in the published code: the real and the complex factor together as one factorization, both solutions of
-// an iteration as one solve, those of the error estimate not at all. Unlike there, a step whose iteration fails or
-// whose matrix is singular counts as rejected.
+// Differential-algebraic systems M y' = f with a diagonal M of zeros and ones are solved too; components of index 2 and
+// 3 count h and h² times in the norms, as in the published code. Counted as in the published code: the real and the
+// complex factor together as one factorization, both solutions of an iteration as one solve, those of the error
+// estimate not at all. Unlike there, a step whose iteration fails or whose matrix is singular counts as rejected.
 #pragma once
 
 #include <stdexcept>

@@ -7,7 +7,11 @@ namespace gyrod::joints {
 
 inline constexpr JointType fixed{
     .name = "fixed",
-    .rows = {{RowKind::point, 0}, {RowKind::point, 1}, {RowKind::point, 2}, {RowKind::dot, 0, 1}, {RowKind::dot, 1, 2},
+    .rows = {{RowKind::point, 0},
+             {RowKind::point, 1},
+             {RowKind::point, 2},
+             {RowKind::dot, 0, 1},
+             {RowKind::dot, 1, 2},
              {RowKind::dot, 2, 0}},
     .motion = {},
     .turns = Turns::none,

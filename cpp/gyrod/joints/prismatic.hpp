@@ -7,7 +7,8 @@ namespace gyrod::joints {
 
 inline constexpr JointType prismatic{
     .name = "prismatic",
-    .rows = {{RowKind::plane, 0}, {RowKind::plane, 1}, {RowKind::dot, 0, 1}, {RowKind::dot, 1, 2}, {RowKind::dot, 2, 0}},
+    .rows =
+        {{RowKind::plane, 0}, {RowKind::plane, 1}, {RowKind::dot, 0, 1}, {RowKind::dot, 1, 2}, {RowKind::dot, 2, 0}},
     .motion = {{MotionAxis::slide, 2}},
     .turns = Turns::none,
     .slides = Slides::along,

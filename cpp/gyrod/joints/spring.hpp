@@ -1,4 +1,5 @@
-// Spring and damper on a coordinate of a joint: the angle about axis 3 of a, in (-pi, pi], or the displacement along it.
+// Spring and damper on a coordinate of a joint: the angle about axis 3 of a, in (-pi, pi], or the displacement along
+// it.
 #pragma once
 
 #include "gyrod/joints/rows.hpp"

@@ -35,7 +35,7 @@ template <class T> struct ShortList {
 
 struct JointType {
   std::string_view name;
-  ShortList<RowKind> rows;     // constraints
+  ShortList<RowKind> rows;      // constraints
   ShortList<MotionAxis> motion; // motion subspace; a ball has the angular velocity of the child instead
   Turns turns;
   Slides slides;

@@ -12,8 +12,8 @@
 
 namespace gyrod {
 
-// The symbolic part: which blocks exist and in which order nodes are eliminated. `after` names for a node those that must
-// go before it: the diagonal block of a multiplier is zero until its bodies are gone.
+// The symbolic part: which blocks exist and in which order nodes are eliminated. `after` names for a node those that
+// must go before it: the diagonal block of a multiplier is zero until its bodies are gone.
 class BlockPattern {
 public:
   BlockPattern() = default;

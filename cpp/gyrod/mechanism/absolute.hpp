@@ -1,12 +1,12 @@
-// Mechanisms in absolute coordinates (Lang 2010, 58 and 59): positions and velocities of every body in full, multipliers
-// of the internal and of all joint constraints.
+// Mechanisms in absolute coordinates (Lang 2010, 58 and 59): positions and velocities of every body in full,
+// multipliers of the internal and of all joint constraints.
 //
-// level 0   the multipliers and accelerations are eliminated: an ordinary differential equation (6), state (x, q, x', q')
-// level 1   the form (13): accelerations a and multipliers are unknowns, g'' = 0
-// level 2   the same with g' = 0        level 3   the same with g = 0
+// level 0   the multipliers and accelerations are eliminated: an ordinary differential equation (6), state (x, q, x',
+// q') level 1   the form (13): accelerations a and multipliers are unknowns, g'' = 0 level 2   the same with g' = 0
+// level 3   the same with g = 0
 //
-// Levels 1 to 3 are differential-algebraic, q' = v, v' = a, 0 = psi - M a - G' lambda, 0 = g^(k). One elimination serves
-// all: bodies and multipliers are nodes of a graph, multipliers go after the bodies they hold.
+// Levels 1 to 3 are differential-algebraic, q' = v, v' = a, 0 = psi - M a - G' lambda, 0 = g^(k). One elimination
+// serves all: bodies and multipliers are nodes of a graph, multipliers go after the bodies they hold.
 #pragma once
 
 #include "gyrod/mechanism/model.hpp"
@@ -48,7 +48,8 @@ template <> struct AbsoluteRotation<AbsoluteQuaternion> {
   static double zeroth(const RigidBody& b, const FormulationOptions& o) {
     return o.fictive_moment ? 0.5 * b.moments.sum() : 0.0;
   }
-  template <class S> static Vec4<S> mass(const RigidBody& b, const FormulationOptions& o, const S* q, const Vec4<S>& a) {
+  template <class S>
+  static Vec4<S> mass(const RigidBody& b, const FormulationOptions& o, const S* q, const Vec4<S>& a) {
     const Vec4<S> p = Part<4>::of(q), m = multiply<S>(conjugate<S>(p), a);
     return S(4) * multiply<S>(p, Vec4<S>(S(zeroth(b, o)) * m[0], S(b.moments[0]) * m[1], S(b.moments[1]) * m[2],
                                          S(b.moments[2]) * m[3]));
@@ -160,7 +161,8 @@ public:
       if (p.a >= 0 && p.b >= 0) pairs.emplace_back(p.a, p.b);
     }
     if (level_) size_ += multipliers_;
-    // Where multipliers are unknowns, constraints are scaled so that G is of the size of M (remark 3.2 of the rod paper).
+    // Where multipliers are unknowns, constraints are scaled so that G is of the size of M (remark 3.2 of the rod
+    // paper).
     joint_scale_.assign(m_.joints.size(), 1.0), body_scale_.assign(bodies(), 1.0);
     for (std::size_t b = 0; level_ && b < bodies(); ++b) body_scale_[b] = A::scale(m_.bodies[b]);
     for (std::size_t j = 0; level_ && j < m_.joints.size(); ++j) {
@@ -335,7 +337,8 @@ public:
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
       const double* a = acceleration(int(b));
-      const Vec3<double> spin = F::template spin<double>(s + 3, a + 3, m_.options); // Omega' = 2 conj(p) p'', vector part
+      const Vec3<double> spin =
+          F::template spin<double>(s + 3, a + 3, m_.options); // Omega' = 2 conj(p) p'', vector part
       for (int i = 0; i < 3; ++i) out[6 * b + std::size_t(i)] = a[i], out[6 * b + 3 + std::size_t(i)] = spin[i];
     }
   }
@@ -483,7 +486,8 @@ private:
           const RigidBody& b = m_.bodies[std::size_t(body)];
           const SideGradient<double>& g = s ? gradient_[at_[j] + k].b : gradient_[at_[j] + k].a;
           const auto w = twist_gradient<double>(g, sides_[std::size_t(body)].R);
-          size += w.template head<3>().squaredNorm() / b.mass + 3.0 * w.template tail<3>().squaredNorm() / b.moments.sum();
+          size +=
+              w.template head<3>().squaredNorm() / b.mass + 3.0 * w.template tail<3>().squaredNorm() / b.moments.sum();
         }
         K(int(k), int(k)) -= LoopSystem::regularisation * size;
       }
@@ -522,7 +526,8 @@ private:
       double* r = acceleration(int(b));
       const Wrench<double>& w = wrenches_[b];
       for (int i = 0; i < 3; ++i) r[i] = w.force[i];
-      Part<nq>::put(r + 3, A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque));
+      Part<nq>::put(r + 3,
+                    A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque));
       double g[ni], rate[ni], second[ni], G[ni][nq];
       internal<double>(b, s, g, rate, second, G);
       for (int i = 0; i < ni; ++i) r[np + i] = -stabilised(second[i], rate[i], g[i]);
@@ -573,11 +578,8 @@ private:
     const Eigen::Index rank = qr.rank();
     const Eigen::MatrixXd Q = qr.householderQ() * Eigen::MatrixXd::Identity(N, N), T = Q.rightCols(N - rank);
     const Eigen::VectorXd wanted = (qr.colsPermutation().transpose() * second).head(rank);
-    const Eigen::VectorXd z = qr.matrixR()
-                                  .topLeftCorner(rank, rank)
-                                  .template triangularView<Eigen::Upper>()
-                                  .transpose()
-                                  .solve(wanted);
+    const Eigen::VectorXd z =
+        qr.matrixR().topLeftCorner(rank, rank).template triangularView<Eigen::Upper>().transpose().solve(wanted);
     const Eigen::VectorXd part = -Q.leftCols(rank) * z;
     const Eigen::VectorXd nu = (T.transpose() * M * T).ldlt().solve(T.transpose() * (psi - M * part));
     const Eigen::VectorXd a = part + T * nu;

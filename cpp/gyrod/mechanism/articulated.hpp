@@ -1,5 +1,5 @@
-// Articulated inertias in space axes at the centre of mass (Featherstone's algorithm, written for twists whose axes never
-// turn with the body: shifting an inertia to the parent then costs cross products only).
+// Articulated inertias in space axes at the centre of mass (Featherstone's algorithm, written for twists whose axes
+// never turn with the body: shifting an inertia to the parent then costs cross products only).
 //
 //   force  = M v' + H w' + f        torque = H' v' + J w' + m
 #pragma once
@@ -67,7 +67,8 @@ GYROD_INLINE M3 inverse_symmetric(const M3& A) {
 struct Articulated {
   M3 M, H, J;
 
-  GYROD_INLINE void add_shifted(const M3& m, const M3& h, const M3& j, const V3& d) { // A' (m, h; h', j) A, A = shift by d
+  GYROD_INLINE void add_shifted(const M3& m, const M3& h, const M3& j,
+                                const V3& d) { // A' (m, h; h', j) A, A = shift by d
     const M3 hd = h - cross_right(m, d);
     M += m;
     H += hd;

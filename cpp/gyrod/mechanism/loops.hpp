@@ -2,9 +2,9 @@
 //
 // At a singular position of the mechanism (the flat four-bar) the matrix loses rank: there two branches of motion meet.
 // Taken literally, constraints would lead the mechanism along the hyperbola between the branches on which a gap of
-// rounding lies, round a corner. Passing straight on needs the rows that lose their hold to let go: a small multiple of the
-// mobility of the free bodies is added and taken out again by a few steps of iterative refinement. What is well determined
-// is then solved to rounding, what has a relative mobility below `regularisation` is left to inertia.
+// rounding lies, round a corner. Passing straight on needs the rows that lose their hold to let go: a small multiple of
+// the mobility of the free bodies is added and taken out again by a few steps of iterative refinement. What is well
+// determined is then solved to rounding, what has a relative mobility below `regularisation` is left to inertia.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,9 @@ public:
   LoopSystem() = default;
   // `mobility`: of each row, about its largest entry on the diagonal in any position
   LoopSystem(const std::vector<int>& sizes, const std::vector<std::pair<int, int>>& links, std::vector<double> mobility)
-      : mobility_(std::move(mobility)), pattern_(std::make_unique<BlockPattern>(sizes, links)), lu_(std::make_unique<BlockLu<double>>(*pattern_)),
-        values_(pattern_->storage()), rest_(std::size_t(pattern_->total())), step_(rest_.size()) {}
+      : mobility_(std::move(mobility)), pattern_(std::make_unique<BlockPattern>(sizes, links)),
+        lu_(std::make_unique<BlockLu<double>>(*pattern_)), values_(pattern_->storage()),
+        rest_(std::size_t(pattern_->total())), step_(rest_.size()) {}
 
   int size() const { return pattern_ ? pattern_->total() : 0; }
   int offset(int cut) const { return pattern_->offset(cut); }

@@ -45,8 +45,8 @@ struct MechanismModel {
   std::vector<RigidBody> bodies;
   std::vector<Joint> joints;
   std::vector<TreeLink> links;
-  std::vector<int> cuts;                    // joints that close loops
-  std::vector<std::vector<int>> kept;       // for each cut: its independent rows
+  std::vector<int> cuts;              // joints that close loops
+  std::vector<std::vector<int>> kept; // for each cut: its independent rows
   std::vector<std::unique_ptr<ForceElement>> forces;
   Vec3<double> gravity = Vec3<double>::Zero();
   FormulationOptions options;
@@ -55,8 +55,7 @@ struct MechanismModel {
 using Twist = Eigen::Matrix<double, 6, 1>; // velocity of the centre of mass and angular velocity, space axes
 
 // A side of a joint from the kinematics of its body.
-template <class S>
-Side<S> side_of(const Vec3<S>& x, const Mat3<S>& R, const Vec3<S>& v, const Vec3<S>& omega) {
+template <class S> Side<S> side_of(const Vec3<S>& x, const Mat3<S>& R, const Vec3<S>& v, const Vec3<S>& omega) {
   Side<S> s{x, v, R, Mat3<S>()};
   for (int n = 0; n < 3; ++n) s.V.col(n) = omega.cross(R.col(n));
   return s;

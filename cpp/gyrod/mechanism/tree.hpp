@@ -44,9 +44,9 @@ struct LinkJoint {
 template <class S> struct LinkMotion {
   Vec3<S> x, v, w; // centre of mass; angular velocity in space
   Mat3<S> R;
-  Vec3<S> l, r;    // from the centres of parent and link to the joint point
-  Vec3<S> cv, cw;  // accelerations that hold neither those of the parent nor nu'
-  Mat3<S> Sv, Sw;  // motion subspace, one column for each of up to three velocities
+  Vec3<S> l, r;   // from the centres of parent and link to the joint point
+  Vec3<S> cv, cw; // accelerations that hold neither those of the parent nor nu'
+  Mat3<S> Sv, Sw; // motion subspace, one column for each of up to three velocities
 };
 
 template <class S>
@@ -124,8 +124,8 @@ GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<S>* paren
   m.cv = turn(wp, Vec3<S>(arm + slip + slip)) - turn(m.w, child) - turn(m.cw, m.r) + push;
 }
 
-// Rates of the rotation coordinates, from Omega or from omega. Directors take omega x d_n: a point of the body then moves
-// by exactly omega x r even where they have drifted, and joints that are linear in (x, d) do not drift at all.
+// Rates of the rotation coordinates, from Omega or from omega. Directors take omega x d_n: a point of the body then
+// moves by exactly omega x r even where they have drifted, and joints that are linear in (x, d) do not drift at all.
 template <class S>
 void rotation_rates(NullspaceQuaternion, const S* q, const Mat3<S>&, const Vec3<S>& Omega, const Vec3<S>&, S* dq) {
   const S h0 = S(0.5) * Omega[0], h1 = S(0.5) * Omega[1], h2 = S(0.5) * Omega[2];
@@ -340,8 +340,7 @@ public:
   // nu from the twists of the bodies, link by link in the sense of least squares.
   void complete(double t, const double* velocities, double* y) override {
     std::vector<Twist> V(links_.size());
-    for (std::size_t i = 0; i < links_.size(); ++i)
-      std::fill_n(y + at_[i] + 3 + F::nq, links_[i].n, 0.0);
+    for (std::size_t i = 0; i < links_.size(); ++i) std::fill_n(y + at_[i] + 3 + F::nq, links_[i].n, 0.0);
     kinematics(t, y); // with nu = 0 only drives move
     for (std::size_t i = 0; i < links_.size(); ++i) {
       const double* given = velocities + 6 * m_.links[i].body;
@@ -366,11 +365,11 @@ public:
 protected:
   // What the inward pass leaves for the outward one.
   struct Projected {
-    M3 Kv, Kw;   // (M, H; H', J) S D^-1, columns
-    V3 ds;       // D^-1 S' (bias)
-    M3 D;        // D^-1
-    V3 f, m;     // bias of the articulated body, without that of the joint's accelerations
-    V3 av, aw;   // accelerations
+    M3 Kv, Kw; // (M, H; H', J) S D^-1, columns
+    V3 ds;     // D^-1 S' (bias)
+    M3 D;      // D^-1
+    V3 f, m;   // bias of the articulated body, without that of the joint's accelerations
+    V3 av, aw; // accelerations
     std::array<double, 6> nu_rate;
   };
 
@@ -445,10 +444,17 @@ protected:
         inward_ball(i, parent);
       else if (k.kind == LinkJoint::relative)
         switch (k.n) {
-        case 0: inward<0>(i, parent); break;
-        case 1: inward<1>(i, parent); break;
-        case 2: inward<2>(i, parent); break;
-        default: inward<3>(i, parent);
+        case 0:
+          inward<0>(i, parent);
+          break;
+        case 1:
+          inward<1>(i, parent);
+          break;
+        case 2:
+          inward<2>(i, parent);
+          break;
+        default:
+          inward<3>(i, parent);
         }
       else
         inward_free(i);
@@ -657,9 +663,7 @@ protected:
     const LinkMotion<double>& m = k_[std::size_t(link_of_[std::size_t(body)])];
     return side_of<double>(m.x, m.R, m.v, m.w);
   }
-  V3 omega(int body) const {
-    return body < 0 ? V3(V3::Zero()) : k_[std::size_t(link_of_[std::size_t(body)])].w;
-  }
+  V3 omega(int body) const { return body < 0 ? V3(V3::Zero()) : k_[std::size_t(link_of_[std::size_t(body)])].w; }
   // visit(row, Row, gradient by the twists of a and b, g'' without accelerations)
   template <class G> void rows_of(int joint, bool loop, G&& visit) {
     const Joint& j = m_.joints[std::size_t(joint)];
@@ -668,8 +672,8 @@ protected:
     const Driven u = j.driven() ? u_[std::size_t(joint)] : j.value(0.0);
     for (int i = 0; i < j.size(); ++i) {
       const Row<double> r = evaluate_row<double>(loop ? j.loop_row(i) : j.row(i), j.place, q, u);
-      const double second = r.second + centripetal<double>(r.a, a, omega(j.place.a)) +
-                            centripetal<double>(r.b, b, omega(j.place.b));
+      const double second =
+          r.second + centripetal<double>(r.a, a, omega(j.place.a)) + centripetal<double>(r.b, b, omega(j.place.b));
       visit(i, r, twist_gradient<double>(r.a, a.R), twist_gradient<double>(r.b, b.R), second);
     }
   }
@@ -743,9 +747,7 @@ protected:
     std::vector<int> cuts, at; // active cuts and where their columns begin
     int count = 0;
     Eigen::Matrix<double, 6, Eigen::Dynamic> P, SP, Z; // forces of unit multipliers, S'P and D^-1 S'P
-    int find(int cut) const {
-      return at[std::size_t(std::lower_bound(cuts.begin(), cuts.end(), cut) - cuts.begin())];
-    }
+    int find(int cut) const { return at[std::size_t(std::lower_bound(cuts.begin(), cuts.end(), cut) - cuts.begin())]; }
   };
 
   void loop_rows_now() {
@@ -926,8 +928,8 @@ protected:
   }
   // q = (turn about 3)(turn about 1), the nearest of this kind.
   static Vec4<double> nearest_universal(const Vec4<double>& q, bool inverse) {
-    const double a = 0.5 * std::atan2(2.0 * (q[0] * q[3] + q[1] * q[2]),
-                                      q[0] * q[0] + q[1] * q[1] - q[3] * q[3] - q[2] * q[2]);
+    const double a =
+        0.5 * std::atan2(2.0 * (q[0] * q[3] + q[1] * q[2]), q[0] * q[0] + q[1] * q[1] - q[3] * q[3] - q[2] * q[2]);
     const double c = std::cos(a), s = std::sin(a), d = q[0] * c + q[3] * s, e = q[1] * c + q[2] * s;
     const double n = std::hypot(d, e);
     const Vec4<double> out(c * d / n, c * e / n, s * e / n, s * d / n);

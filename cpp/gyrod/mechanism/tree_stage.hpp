@@ -2,9 +2,9 @@
 // along the tree.
 //
 // df/dy of the reduced equations is full, because nu' holds the inverse of the mass matrix. The linearised equations of
-// every link together with the quantities that joints pass on are sparse: unknowns of a link are its pose, nu, the twist
-// V, the acceleration a, the joint force F and its place X, those of a cut joint its multipliers. With
-// nu' = shift nu - b_nu,
+// every link together with the quantities that joints pass on are sparse: unknowns of a link are its pose, nu, the
+// twist V, the acceleration a, the joint force F and its place X, those of a cut joint its multipliers. With nu' =
+// shift nu - b_nu,
 //
 //   pose    shift pose - pose'(pose, nu, V)             = b_pose
 //   nu      S' F                                        = 0
@@ -231,7 +231,8 @@ private:
     // Variables: own pose, nu, V. The parent is a constant.
     seed_pose(i, y, true, mine, q);
     for (int j = 0; j < k.n; ++j) nu[j] = BodyDual::seed(y[at_[i] + np + std::size_t(j)], np + j);
-    if (parent >= 0) seed_pose(std::size_t(parent), y, false, fixed_up, unused), seed_twist(std::size_t(parent), -1, fixed_up);
+    if (parent >= 0)
+      seed_pose(std::size_t(parent), y, false, fixed_up, unused), seed_twist(std::size_t(parent), -1, fixed_up);
     const bool slides = k.kind == LinkJoint::free || k.slides != Slides::none;
     const Columns columns = own_columns(i);
     {
@@ -242,7 +243,8 @@ private:
       put(B, g.a, p.av, -1, columns, own), put(B, g.a + 3, p.aw, -1, columns, own);
       for (int j = 0; j < k.n; ++j)
         for (int d = 0; d < own; ++d) B(g.nu + j, columns[std::size_t(d)]) += p.along[j].d[std::size_t(d)];
-      for (int j = 0; j < 6; ++j) B(g.V + j, g.V + j) += 1.0, B(g.a + j, g.a + j) += 1.0, B(g.force + j, g.force + j) += 1.0;
+      for (int j = 0; j < 6; ++j)
+        B(g.V + j, g.V + j) += 1.0, B(g.a + j, g.a + j) += 1.0, B(g.force + j, g.force + j) += 1.0;
       for (int j = 0; j < 3; ++j) {
         B(g.X + j, g.X + j) += 1.0;
         if (slides) B(g.X + j, j) -= 1.0;
@@ -262,8 +264,8 @@ private:
       seed_twist(i, np + k.n, mine);
       const bool own_spin = k.kind != LinkJoint::relative;
       const V3d spin = k.kind == LinkJoint::free ? V3d(nu[3], nu[4], nu[5])
-                       : own_spin               ? V3d(nu[0], nu[1], nu[2])
-                                                : V3d(mine.R.transpose() * mine.w);
+                       : own_spin                ? V3d(nu[0], nu[1], nu[2])
+                                                 : V3d(mine.R.transpose() * mine.w);
       BodyDual dq[F::nq];
       rotation_rates<BodyDual>(F{}, q, mine.R, spin, mine.w, dq);
       const int all = np + k.n + 6;
@@ -331,8 +333,8 @@ private:
       for (std::size_t k = 0; k < rows.size(); ++k) {
         const std::size_t at = std::size_t(this->loops_.offset(cut)) + k;
         const Row<BodyDual> r = evaluate_row<BodyDual>(j.loop_row(rows[k]), j.place, q, u);
-        BodyDual second = r.second + centripetal<BodyDual>(r.a, side[0], omega[0]) +
-                          centripetal<BodyDual>(r.b, side[1], omega[1]);
+        BodyDual second =
+            r.second + centripetal<BodyDual>(r.a, side[0], omega[0]) + centripetal<BodyDual>(r.b, side[1], omega[1]);
         for (int s = 0; s < 2; ++s) {
           if (bodies[s] < 0) continue;
           const auto G = twist_gradient<BodyDual>(s ? r.b : r.a, side[s].R);
@@ -420,7 +422,8 @@ private:
     }
     lu.solve(rhs.data());
     for (std::size_t i = 0; i < links_.size(); ++i)
-      for (int j = 0; j < np + links_[i].n; ++j) b[at_[i] + std::size_t(j)] = rhs[std::size_t(pattern_.offset(int(i)) + j)];
+      for (int j = 0; j < np + links_[i].n; ++j)
+        b[at_[i] + std::size_t(j)] = rhs[std::size_t(pattern_.offset(int(i)) + j)];
   }
 
   BlockPattern pattern_;

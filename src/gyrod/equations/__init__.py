@@ -19,7 +19,7 @@ from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
 from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import HELD, compile_rod, fundamental, initial_state, stiffest
-from gyrod.model import Bushing, CForce, Force, ForceLaw, SpringDamper, System, Torque, UserForce
+from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, SpringDamper, System, Torque, UserForce
 from gyrod.model.forces import BodyState
 
 Array = NDArray[np.float64]
@@ -320,6 +320,7 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         y, kinds = start("nullspace-quaternion", core)
         return core, y, np.array([k in ("position", "rotation") for k in kinds])
 
+    _check_determined(system, core_bodies, probe(mechanism))
     mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe)
     y0, kinds = start(formulation, make(formulation, mechanism, []))
     python = mechanism.python or any(_calls_python(f) for f in system.forces if not f.rods)
@@ -327,6 +328,22 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         lambda rods: make(formulation, mechanism, rods), list(y0), kinds, frames,
         np.array([b[1] for b in core_bodies]), python, mechanism, mobility,
     )  # fmt: skip
+
+
+def _check_determined(system: System, bodies: list[Any], probe: tuple[Any, Array, Any]) -> None:
+    """Refuse bodies without inertia where no joint and no other body makes up for it."""
+    weak = [b.name for b, row in zip(system.bodies, bodies, strict=True) if row[1].min() <= 1e-13 * row[1].max()]
+    if not weak or len(system.bodies) > 300:
+        return
+    core, y, _ = probe
+    T = core.nullspace(0.0, y).reshape(len(bodies), 6, -1)
+    mass = np.array([[m] * 3 + list(J) for m, J, *_ in bodies])
+    values = np.linalg.eigvalsh(np.einsum("bin,bi,bim->nm", T, mass, T))
+    if len(values) and values[0] <= 1e-13 * values[-1]:
+        raise ModelError(
+            f"{', '.join(f'Body {name!r}' for name in weak)}: inertia is singular, and what the joints leave moves no "
+            "mass in some direction; give three positive moments, or a joint that holds the rotation without inertia."
+        )
 
 
 def _poses(formulation: str, system: System, axes: list[Array], core: Any) -> tuple[Array, list[str]]:

@@ -313,7 +313,8 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
         resolved = rtol <= 1e-7 and max(compiled.rod_spectrum()) * t_end <= 1e5
         return "dop853" if resolved else "radau5" if rtol < 1e-3 else "rodas"
     explicit, stiff = ("dop853", "radau5") if rtol < 1e-4 else ("dopri5", "rodas")
-    if not compiled.system.forces:
+    sprung = any(np.any(getattr(j, k, 0.0)) for j in compiled.system.joints for k in ("stiffness", "damping"))
+    if not compiled.system.forces and not sprung:
         return explicit  # nothing but gravity and spin
     fastest, damping = _spectrum(compiled)
     spins = max(float(np.linalg.norm(b.angular_velocity)) for b in compiled.system.bodies)
