@@ -33,6 +33,7 @@ bench: $(VENV)/developed
 	$(BIN)/python benchmarks/attitude.py
 	$(BIN)/python benchmarks/rigid.py
 	$(BIN)/python benchmarks/rods.py
+	$(BIN)/python benchmarks/mechanisms.py
 
 docs: $(VENV)/developed
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

@@ -13,7 +13,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("kind", ["bodies", pytest.param("rods", marks=pytest.mark.slow)])
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("rods", "mechanisms")]
+
+
+@pytest.mark.parametrize("kind", ["bodies", *SLOW])
 def test_steps_do_not_allocate(tmp_path, kind):
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
     eigen = [p / "cmeel.prefix" / "include" / "eigen3" for p in map(Path, sys.path)]
@@ -22,7 +25,7 @@ def test_steps_do_not_allocate(tmp_path, kind):
         pytest.skip("needs a C++ compiler and Eigen")
     program = tmp_path / "allocations"
     source = ROOT / "tests" / "cpp" / "allocations.cpp"
-    options = ["-O0", "-DRODS"] if kind == "rods" else ["-O1"]
+    options = ["-O1"] if kind == "bodies" else ["-O0", f"-D{kind.upper()}"]
     include = [f"-I{ROOT / 'cpp'}", f"-I{eigen[0]}"]
     subprocess.run([compiler, "-std=c++20", *options, *include, str(source), "-o", str(program)], check=True)
     rows = [

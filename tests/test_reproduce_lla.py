@@ -94,12 +94,12 @@ def test_spin_up_starts_with_its_shaft():
 def test_it_is_listed_with_its_parts():
     assert reproduce.title(PAPER).startswith("Lang, Linn, Arnold: Multibody dynamics")
     assert reproduce.parts(PAPER)[:3] == ("table1", "test1", "table2")
-    assert reproduce.parts("lang-2010") == ()
+    assert reproduce.parts("zupan-saje-2011") == ()
     assert set(lla.QUICK) < set(lla.PARTS)
     with pytest.raises(ValueError, match="part = 'table4' is unknown; it can be 'table1', 'test1', 'table2'"):
         reproduce.reproduce(PAPER, reproduce.Report(), ["table4"])
-    with pytest.raises(ValueError, match="lang-2010 has no parts; leave 'table1' out"):
-        reproduce.reproduce("lang-2010", reproduce.Report(), ["table1"])
+    with pytest.raises(ValueError, match="zupan-saje-2011 has no parts; leave 'table1' out"):
+        reproduce.reproduce("zupan-saje-2011", reproduce.Report(), ["table1"])
 
 
 def test_printed_counts_obey_what_rodas_does():

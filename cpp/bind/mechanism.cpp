@@ -1,8 +1,9 @@
-// Mechanisms in null-space form from what Python describes.
-#include "mechanism.hpp"
+// Mechanisms from what Python describes. Both forms in one file: they share most of what the compiler has to expand.
+#include "system.hpp"
 
 #include <nanobind/stl/vector.h>
 
+#include "gyrod/mechanism/absolute.hpp"
 #include "gyrod/mechanism/tree_stage.hpp"
 
 using namespace gyrod;
@@ -27,7 +28,6 @@ Joint make_joint(const nb::tuple& t) {
     };
   return j;
 }
-} // namespace
 
 MechanismModel make_model(const nb::list& bodies, const nb::list& forces, Vec3<double> gravity,
                           const nb::dict& mechanism, const nb::dict& options) {
@@ -45,6 +45,7 @@ MechanismModel make_model(const nb::list& bodies, const nb::list& forces, Vec3<d
   m.options = formulation_options(options);
   return m;
 }
+} // namespace
 
 std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulation, const nb::list& bodies,
                                                    const nb::list& forces, Vec3<double> gravity,
@@ -52,5 +53,11 @@ std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulatio
   MechanismModel model = make_model(bodies, forces, gravity, mechanism, options);
   if (formulation == "nullspace-quaternion") return std::make_unique<StiffTree<NullspaceQuaternion>>(std::move(model));
   if (formulation == "nullspace-directors") return std::make_unique<StiffTree<NullspaceDirectors>>(std::move(model));
-  return make_absolute_mechanism(formulation, std::move(model), mechanism);
+  const int level = nb::cast<int>(mechanism["level"]);
+  const bool qr = nb::cast<bool>(mechanism["qr"]);
+  if (formulation == "absolute-quaternion")
+    return std::make_unique<AbsoluteMechanism<AbsoluteQuaternion>>(std::move(model), level, qr);
+  if (formulation == "absolute-directors")
+    return std::make_unique<AbsoluteMechanism<AbsoluteDirectors>>(std::move(model), level, qr);
+  throw nb::value_error(("no formulation " + formulation + " for mechanisms").c_str());
 }

@@ -1,5 +1,5 @@
-// Counts heap allocations during steps, after the first few: there must be none. Bodies, or rods if RODS is defined:
-// the compiler takes a minute for them.
+// Counts heap allocations during steps, after the first few: there must be none. Bodies; rods if RODS is defined,
+// mechanisms if MECHANISMS is: the compiler takes a minute for them.
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -7,6 +7,9 @@
 #include "gyrod/integrate/methods.hpp"
 #ifdef RODS
 #include "gyrod/rod/system.hpp"
+#elif defined(MECHANISMS)
+#include "gyrod/mechanism/absolute.hpp"
+#include "gyrod/mechanism/tree_stage.hpp"
 #else
 #include "gyrod/rigid/system.hpp"
 #endif
@@ -52,7 +55,7 @@ void count(const char* formulation, Equations& system, const std::vector<double>
   }
 }
 
-#ifndef RODS
+#if !defined(RODS) && !defined(MECHANISMS)
 template <class F> void bodies(const char* formulation, std::vector<double> rotation, std::vector<double> spin) {
   const int number = 3;
   RigidBody body;
@@ -75,6 +78,52 @@ template <class F> void bodies(const char* formulation, std::vector<double> rota
 int main() {
   bodies<NullspaceQuaternion>("nullspace-quaternion", {1, 0, 0, 0}, {0.5, 1.0, 2.0});
   bodies<AbsoluteDirectors>("absolute-directors", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 2, -1, -2, 0, 0.5, 1, -0.5, 0});
+}
+#elif defined(MECHANISMS)
+// A double pendulum of a ball and a hinge, closed by a distance, with a spring and a driven slider beside it.
+MechanismModel mechanism() {
+  MechanismModel m;
+  RigidBody body;
+  body.moments = {0.3, 0.25, 0.2};
+  m.bodies.assign(3, body);
+  m.joints.resize(4);
+  const auto join = [&](std::size_t j, const JointType& type, int a, int b, Vec3<double> at_a, Vec3<double> at_b) {
+    m.joints[j].type = &type;
+    m.joints[j].place.a = a, m.joints[j].place.b = b, m.joints[j].place.at_a = at_a, m.joints[j].place.at_b = at_b;
+  };
+  join(0, joints::spherical, -1, 0, {0, 0, 0}, {-0.5, 0, 0});
+  join(1, joints::revolute, 0, 1, {0.5, 0, 0}, {-0.5, 0, 0});
+  join(2, joints::prismatic, -1, 2, {0, 2, 0}, {0, 0, 0});
+  join(3, joints::distance, 1, -1, {0.5, 0, 0}, {3, 0, 0});
+  m.joints[2].drive = [](double t) { return Driven{std::sin(t), std::cos(t), -std::sin(t)}; };
+  m.joints[3].place.parameter = 1.0;
+  m.links = {{0, -1, 0}, {1, 0, 1}, {2, -1, 2}};
+  m.cuts = {3};
+  m.kept = {{0}};
+  m.forces.push_back(
+      std::make_unique<SpringDamper>(1, 2, Vec3<double>(0.1, 0, 0), Vec3<double>(0, 0.2, 0), 50.0, 0.5, 0.7));
+  m.gravity = {1, 0, -9.81};
+  return m;
+}
+
+template <class System> void run(const char* formulation, System& system, int rotation) {
+  std::vector<double> y(system.size(), 0.0);
+  const double x[3][3] = {{0.5, 0, 0}, {1.5, 0, 0}, {0, 2, 0}};
+  for (int b = 0; b < 3; ++b) {
+    double* s = y.data() + system.offset(b);
+    std::copy(x[b], x[b] + 3, s);
+    for (int i = 0; i < rotation; i += 4) s[3 + i] = 1.0;
+  }
+  const double velocities[18] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0};
+  system.complete(0.0, velocities, y.data());
+  count(formulation, system, y, 0.5);
+}
+
+int main() {
+  StiffTree<NullspaceQuaternion> tree(mechanism());
+  run("nullspace-quaternion", tree, 4);
+  AbsoluteMechanism<AbsoluteDirectors> absolute(mechanism(), 0, false);
+  run("absolute-directors", absolute, 9);
 }
 #else
 // A rod along z of N segments with everything that takes a path of its own: damping, coupling, blended mass, a clamp

@@ -6,6 +6,7 @@
 #include <Eigen/Dense>
 
 #include <algorithm>
+#include <complex>
 #include <set>
 #include <utility>
 #include <vector>
@@ -119,36 +120,8 @@ public:
   Block block(int i, int j) { return Block(a_.data() + p_->block(i, j), p_->size(i), p_->size(j)); }
 
   // Factor in place. false: a diagonal block is singular.
-  bool factor() {
-    for (int v : p_->order()) {
-      if (!p_->size(v)) continue;
-      auto& lu = lu_[std::size_t(v)];
-      lu.compute(block(v, v));
-      const auto pivots = lu.matrixLU().diagonal().cwiseAbs();
-      if (!(pivots.minCoeff() > 0.0) || !std::isfinite(double(pivots.maxCoeff()))) return false;
-      for (int b : p_->later(v)) {
-        Block upper = block(v, b);
-        auto x = work_.topLeftCorner(p_->size(v), p_->size(b));
-        x = lu.solve(upper);
-        upper = x;
-        for (int a : p_->later(v)) block(a, b).noalias() -= block(a, v) * upper;
-      }
-    }
-    return true;
-  }
-
-  void solve(S* b) {
-    const auto part = [&](int v) { return Vector(b + p_->offset(v), p_->size(v)); };
-    for (int v : p_->order()) {
-      if (!p_->size(v)) continue;
-      auto x = rhs_.head(p_->size(v));
-      x = lu_[std::size_t(v)].solve(part(v));
-      part(v) = x;
-      for (int a : p_->later(v)) part(a).noalias() -= block(a, v) * part(v);
-    }
-    for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it)
-      for (int a : p_->later(*it)) part(*it).noalias() -= block(*it, a) * part(a);
-  }
+  bool factor();
+  void solve(S* b);
 
 private:
   const BlockPattern* p_;
@@ -158,5 +131,42 @@ private:
   Eigen::Matrix<S, Eigen::Dynamic, 1> rhs_;
   int largest_ = 0;
 };
+
+// Outside of the class, so that they are not inline: with GYROD_SHARED_LU they are compiled once (cpp/bind/linear.cpp).
+template <class S> bool BlockLu<S>::factor() {
+  for (int v : p_->order()) {
+    if (!p_->size(v)) continue;
+    auto& lu = lu_[std::size_t(v)];
+    lu.compute(block(v, v));
+    const auto pivots = lu.matrixLU().diagonal().cwiseAbs();
+    if (!(pivots.minCoeff() > 0.0) || !std::isfinite(double(pivots.maxCoeff()))) return false;
+    for (int b : p_->later(v)) {
+      Block upper = block(v, b);
+      auto x = work_.topLeftCorner(p_->size(v), p_->size(b));
+      x = lu.solve(upper);
+      upper = x;
+      for (int a : p_->later(v)) block(a, b).noalias() -= block(a, v) * upper;
+    }
+  }
+  return true;
+}
+
+template <class S> void BlockLu<S>::solve(S* b) {
+  const auto part = [&](int v) { return Vector(b + p_->offset(v), p_->size(v)); };
+  for (int v : p_->order()) {
+    if (!p_->size(v)) continue;
+    auto x = rhs_.head(p_->size(v));
+    x = lu_[std::size_t(v)].solve(part(v));
+    part(v) = x;
+    for (int a : p_->later(v)) part(a).noalias() -= block(a, v) * part(v);
+  }
+  for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it)
+    for (int a : p_->later(*it)) part(*it).noalias() -= block(*it, a) * part(a);
+}
+
+#ifdef GYROD_SHARED_LU
+extern template class BlockLu<double>;
+extern template class BlockLu<std::complex<double>>;
+#endif
 
 } // namespace gyrod

@@ -13,6 +13,7 @@
 #include "gyrod/rigid/formulations.hpp"
 
 #include "gyrod/linear/block_lu.hpp"
+#include "gyrod/linear/dense.hpp"
 #include "gyrod/mechanism/loops.hpp"
 
 namespace gyrod {
@@ -262,18 +263,7 @@ public:
   void solve(double* b) override { solve_with(*real_, shift_, real_rhs_, b); }
   void solve(Complex* b) override { solve_with(*complex_, complex_shift_, complex_rhs_, b); }
 
-  void dense_jacobian(double t, const double* y, double* J) override { // see StiffTree
-    jacobian(t, y);
-    const Eigen::Index n = Eigen::Index(size_);
-    Eigen::MatrixXd X = Eigen::MatrixXd::Identity(n, n);
-    double shift = 1.0;
-    for (int k = 0; k < 60 && !factor(shift); ++k) shift *= 1.7;
-    for (Eigen::Index j = 0; j < n; ++j) solve(X.col(j).data());
-    Eigen::MatrixXd D = -X.inverse();
-    for (Eigen::Index i = 0; i < n; ++i) D(i, i) += shift * (level_ ? mass_[std::size_t(i)] : 1.0);
-    for (Eigen::Index i = 0; i < n; ++i)
-      for (Eigen::Index j = 0; j < n; ++j) J[i * n + j] = D(i, j);
-  }
+  void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
   // (62): positions by Newton's method with the matrix kept, then velocities, both in the metric of the mass.
   bool project(double t, double* y) override {

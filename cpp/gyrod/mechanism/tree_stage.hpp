@@ -17,6 +17,7 @@
 // linearised. Derivatives are exact: the kinematics of tree.hpp in dual numbers.
 #pragma once
 
+#include "gyrod/linear/dense.hpp"
 #include "gyrod/mechanism/tree.hpp"
 
 namespace gyrod {
@@ -50,18 +51,7 @@ public:
   void solve(double* b) override { solve_with(*real_, real_rhs_, b); }
   void solve(Complex* b) override { solve_with(*complex_, complex_rhs_, b); }
 
-  // J = shift - (shift - J): by solutions of the sparse system for all unit vectors.
-  void dense_jacobian(double t, const double* y, double* J) override {
-    jacobian(t, y);
-    const Eigen::Index n = Eigen::Index(this->size());
-    double shift = 1.0;
-    for (int k = 0; k < 60 && !factor(shift); ++k) shift *= 1.7;
-    Eigen::MatrixXd X = Eigen::MatrixXd::Identity(n, n);
-    for (Eigen::Index j = 0; j < n; ++j) solve(X.col(j).data());
-    const Eigen::MatrixXd D = shift * Eigen::MatrixXd::Identity(n, n) - X.inverse();
-    for (Eigen::Index i = 0; i < n; ++i)
-      for (Eigen::Index j = 0; j < n; ++j) J[i * n + j] = D(i, j);
-  }
+  void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
 private:
   // Where the groups of a link's unknowns and equations begin.

@@ -115,6 +115,25 @@ def _components(field: str, unit: str) -> Callable[[Any, Any, list[str]], None]:
     return draw
 
 
+def _joints(figure: Any, motion: Any, names: list[str]) -> None:
+    """Coordinates of joints and the size of the forces that they carry; the first eight unless some are named."""
+    joints = motion.compiled.system.joints
+    if not joints:
+        raise ValueError("what = 'joints' is for joints, and the system has none.")
+    chosen = [i for i, j in enumerate(joints) if j.name in names] or list(range(min(8, len(joints))))
+    left, right = figure.subplots(1, 2)
+    for i in chosen:
+        track, label = motion.joints[i], joints[i].name or joints[i].label
+        for k, name in enumerate(track.names):
+            left.plot(motion.t, track.coordinates[..., k], lw=1.0, label=f"{label}: {name}")
+        right.plot(motion.t, np.linalg.norm(track.force, axis=-1), lw=1.0, label=label)
+    left.set(xlabel="t [s]", ylabel="coordinate [rad or m]")
+    right.set(xlabel="t [s]", ylabel="force [N]")
+    for ax in (left, right):
+        if ax.lines:
+            ax.legend(fontsize=8)
+
+
 def _drift(figure: Any, motion: Any, _: list[str]) -> None:
     ax = figure.subplots()
     for label in ("position", "velocity"):
@@ -144,6 +163,7 @@ PLOTS: dict[str, Callable[[Any, Any, list[str]], None]] = {
     "shape": _shape,
     "force": _resultants("force", "N"),
     "moment": _resultants("moment", "N m"),
+    "joints": _joints,
     "drift": _drift,
     "steps": _steps,
 }
