@@ -89,11 +89,17 @@ def test_bench_iftomm(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "four-bar, 40 loops" in done.stdout
     rows = json.loads((tmp_path / "rows.json").read_text())
-    assert len(rows) == 6 * len(bench.RUNS) + len(bench.LARGE_RUNS)
+    assert len(rows) == 5 * len(bench.RUNS) + len(bench.PENDULUM_RUNS) + len(bench.LARGE_RUNS)
     for row in rows:
-        assert (row["error"] is None) == bool(row["note"])
-        if row["error"] is not None and row["problem"] != "pendulum":
-            assert row["error"] < 1e-2, row
+        assert not row["note"], row
+        assert row["gap"] < 1e-12, row
+        if row["problem"] != "pendulum":
+            # At singular positions "absolute-quaternion" is at the mercy of rounding.
+            coarse = row["rtol"] == 1e-6 or (row["problem"], row["formulation"]) == ("four-bar", "absolute-quaternion")
+            assert row["error"] < (1e-2 if coarse else 1e-4), row
+    (fine,) = [r for r in rows if r["problem"] == "pendulum" and r["rtol"] == 1e-12]
+    assert fine["error"] < 1e-6  # after 2000 s
+    assert fine["energy"] < 1e-8
 
 
 @pytest.mark.slow

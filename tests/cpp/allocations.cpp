@@ -94,7 +94,7 @@ MechanismModel mechanism() {
   join(0, joints::spherical, -1, 0, {0, 0, 0}, {-0.5, 0, 0});
   join(1, joints::revolute, 0, 1, {0.5, 0, 0}, {-0.5, 0, 0});
   join(2, joints::prismatic, -1, 2, {0, 2, 0}, {0, 0, 0});
-  join(3, joints::distance, 1, -1, {0.5, 0, 0}, {3, 0, 0});
+  join(3, joints::distance, 1, -1, {0.5, 0, 0}, {2, 1, 0});
   m.joints[2].drive = [](double t) { return Driven{std::sin(t), std::cos(t), -std::sin(t)}; };
   m.joints[3].place.parameter = 1.0;
   m.links = {{0, -1, 0}, {1, 0, 1}, {2, -1, 2}};

@@ -42,7 +42,7 @@ def joined(system: System) -> bool:
     return len(system.joints) != len(system.fixed_points)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mobility:
     """What joints leave and what they say twice; print it.
 
@@ -78,6 +78,9 @@ class Mobility:
             return text
         lines = [f"redundant: {label}: {n} of {self._of[label]}" for label, n in self.by_joint.items()]
         return "\n".join([f"{text} + {self.redundant} redundant", *lines])
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 @dataclass(frozen=True)
