@@ -52,9 +52,53 @@ def test_a_top_tells_the_force_of_its_tip():
 def test_limits_end_the_run_where_they_are_reached():
     motion = gd.simulate(arm(limits=(-2.0, 0.6)), 5.0, rtol=1e-9)
     assert motion.status == "event"
-    assert motion["hinge"].coordinates[-1, 0] == pytest.approx(0.6, abs=1e-9)
-    free = gd.simulate(arm(), 5.0)
-    assert free.status == "finished"
+    assert motion["hinge"].coordinates[-1, 0] == pytest.approx(0.6, abs=3e-9)
+    assert motion.events[-1].name == "upper limit of Revolute 'hinge'"
+    assert gd.simulate(arm(), 5.0).status == "finished"
+
+
+def test_a_start_at_a_limit_ends_at_once_and_one_outside_is_refused():
+    motion = gd.simulate(arm(limits=(-1.0, 0.0)), 5.0)
+    assert motion.status == "event"
+    assert motion.t[-1] < 1e-3
+    with pytest.raises(gd.ModelError, match=r"limits = \(-1.0, -0.1\) do not hold its angle at the start, 0"):
+        gd.simulate(arm(limits=(-1.0, -0.1)), 5.0)
+
+
+def test_turns_are_counted_between_output_times():
+    body = gd.Body("wheel", mass=1.0, inertia=(0.1, 0.2, 0.2), angular_velocity=(0, 10, 0))
+    system = gd.System([body], [gd.Revolute("ground", "wheel", at=(0, 0, 0), axis=(0, 1, 0), name="axle")])
+    motion = gd.simulate(system, 5.0, output=[0.0, 2.5, 5.0], max_step=0.1)
+    np.testing.assert_allclose(motion["axle"].coordinates[:, 0], [0.0, 25.0, 50.0], atol=1e-5)
+    np.testing.assert_allclose(motion(2.5)["axle"].coordinates, [25.0], atol=1e-5)
+
+
+@pytest.mark.parametrize("formulation", ["nullspace-quaternion", "absolute-quaternion"])
+def test_a_loop_driven_into_its_dead_centre_is_told(formulation):
+    A, B, C, D = (0, 0, 0), (0, 0, 1), (0.6, 0, 1), (1.5, 0, 0)
+    bar = {"mass": 1.0, "inertia": (0.1, 0.1, 0.01)}
+    bodies = [gd.Body(name, **bar, position=np.add(p, q) / 2) for name, p, q in (("a", A, B), ("b", B, C), ("c", C, D))]
+    hinge = {"axis": (0, 1, 0)}
+    drive = (lambda t: -t, lambda t: -1.0, lambda t: 0.0)
+    joints = [
+        gd.Revolute("ground", "a", at=A, drive=drive, **hinge), gd.Revolute("a", "b", at=B, **hinge),
+        gd.Revolute("b", "c", at=C, **hinge), gd.Revolute("c", "ground", at=D, **hinge),
+    ]  # fmt: skip
+    system = gd.assemble(gd.System(bodies, joints))
+    with pytest.raises(gd.SimulationError) as error:
+        gd.simulate(system, 3.0, formulation=formulation, method="dop853", max_step=0.05)
+    assert error.value.time < 1.0
+    assert error.value.motion.drift.position[:-1].max() < 1e-5
+
+
+def test_derivatives_of_a_drive_are_compared_with_it():
+    with pytest.raises(gd.ModelError, match=r"Revolute 'hinge': drive\[1\] is not the time derivative of drive\[0\]"):
+        gd.simulate(arm(drive=(np.sin, lambda t: -np.cos(t) + 1.0, lambda t: -np.sin(t))), 1.0)
+
+
+def test_runs_of_redundant_loops_repeat_to_the_last_bit():
+    ends = [gd.simulate(problems.get("four-bar").system, 1.5, rtol=1e-7).y[-1] for _ in range(2)]
+    assert np.array_equal(*ends)
 
 
 def test_spring_and_damper_of_a_hinge():
@@ -118,7 +162,7 @@ def test_levels_hold_what_they_promise():
     [
         ({"index": 4}, "index = 4 is unknown"),
         ({"index": 2, "method": "dopri5"}, "index = 2 is a differential-algebraic system"),
-        ({"index": 1}, "serve the absolute formulations"),
+        ({"index": 1}, "index = 1 serves the absolute formulations"),
         ({"null_space": "svd"}, "null_space = 'svd' is unknown"),
         ({"null_space": "qr", "index": 1}, "leave one of them out"),
         ({"formulation": "euler"}, "formulation = 'euler' serves bodies without joints"),

@@ -23,7 +23,7 @@ class JointTrack:
 
     #: Names of the coordinates, as of the joint.
     names: tuple[str, ...]
-    #: How b stands against a: angles in rad, continuous in time, and displacements in m, (n, k).
+    #: How b stands against a: angles in rad, counted over turns, and displacements in m, (n, k).
     coordinates: Array
     #: Their rates, (n, k).
     rates: Array

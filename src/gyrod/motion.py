@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look, rotations
 from gyrod.equations import Compiled
-from gyrod.joint_tracks import JointTrack, tracks
+from gyrod.joint_tracks import JointTrack, kinematics, tracks
 
 Array = NDArray[np.float64]
 
@@ -37,9 +37,12 @@ class MotionStats:
 class EventRecord:
     """A zero of an event function: which event, when, and the motion at that time."""
 
+    #: Number of the event; limits of joints come after the events that were asked for.
     event: int
     t: float
-    state: Motion
+    state: Motion = field(repr=False)
+    #: Name of the event, as "upper limit of Revolute 'elbow'".
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -227,10 +230,28 @@ class Motion:
         """All joints of a mechanism in the order of the system."""
         times, rows = np.atleast_1d(self.t), np.ascontiguousarray(np.atleast_2d(self.y))
         found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions)
+        found = self._turns(times, found)
         if self.t.ndim == 0:
             parts = ("coordinates", "rates", "rotation", "force", "torque")
             found = [replace(track, **{k: getattr(track, k)[0] for k in parts}) for track in found]
         return tuple(found)
+
+    def _turns(self, times: Array, found: list[JointTrack]) -> list[JointTrack]:
+        """Angles counted over all steps: output times may be turns apart."""
+        turning = [i for i, track in enumerate(found) if any(name.startswith("angle") for name in track.names)]
+        if not turning or self._dense is None or not len(self.steps):
+            return found
+        every = np.union1d(self.steps[self.steps <= times.max()], times)
+        motions = self.compiled.motions(self._dense(np.ascontiguousarray(every)), every)
+        at = np.searchsorted(every, times)
+        for i in turning:
+            track = found[i]
+            all_q = kinematics(self.compiled, self.compiled.system.joints[i], motions)[0]
+            for k, name in enumerate(track.names):
+                if name.startswith("angle"):
+                    turns = np.round((np.unwrap(all_q[:, k])[at] - track.coordinates[:, k]) / (2.0 * np.pi))
+                    track.coordinates[:, k] += 2.0 * np.pi * turns
+        return found
 
     @cached_property
     def _tracks(self) -> dict[str, BodyTrack]:
@@ -291,7 +312,10 @@ class Motion:
             y = y.reshape(len(when), -1)
         if times.ndim == 0:
             y = y[0]
-        return Motion(times, y, self.stats, self.status, _compiled=self._compiled)
+        return Motion(
+            times, y, self.stats, self.status, self.steps, _compiled=self._compiled, _dense=self._dense,
+            _projected=self._projected,
+        )  # fmt: skip
 
     @cached_property
     def _measures(self) -> Array:

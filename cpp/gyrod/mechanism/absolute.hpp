@@ -285,6 +285,7 @@ public:
         for (int i = 0; i < np; ++i) y[b * std::size_t(stride_) + std::size_t(i)] += acceleration(int(b))[i];
       moved = true;
     }
+    torn_ = !(largest_gap(y, 0) <= largest_gap_allowed * length_);
     double size = 0.0;
     for (std::size_t b = 0; b < bodies(); ++b)
       for (int i = 0; i < np; ++i) size = std::max(size, std::abs(y[b * std::size_t(stride_) + std::size_t(np + i)]));

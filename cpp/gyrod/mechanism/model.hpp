@@ -82,6 +82,10 @@ template <class S> S centripetal(const SideGradient<S>& g, const Side<S>& side, 
 // What the outside needs of a mechanism beyond rigid bodies.
 class MechanismEquations : public RigidEquations {
 public:
+  const char* trouble(double, const double*) const override {
+    return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive; it happens"
+                 : nullptr;
+  }
   // Accelerations of the bodies: v' in space axes, Omega' in body axes; 6 for each.
   virtual void accelerations(double t, const double* y, double* out) = 0;
   // Force and torque (space axes) of a on b at the joint point of b, 6 for each joint; those of joints with redundant
@@ -97,6 +101,10 @@ public:
   // each): those of the tree, or accelerations and multipliers.
   virtual void complete(double t, const double* velocities, double* y) = 0;
   virtual const MechanismModel& model() const = 0;
+
+protected:
+  static constexpr double largest_gap_allowed = 1e-6; // over the size of the mechanism, after projection
+  bool torn_ = false;
 };
 
 } // namespace gyrod

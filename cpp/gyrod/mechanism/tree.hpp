@@ -766,6 +766,9 @@ protected:
       project_tree(t, y);
       moved = true;
     }
+    double open = 0.0;
+    for (double g : position_) open = std::max(open, std::abs(g));
+    torn_ = !(open <= largest_gap_allowed * length_);
     loads_without_motion();
     factor_tree();
     factor_loops();

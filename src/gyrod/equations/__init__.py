@@ -241,7 +241,7 @@ class _Bodies:
 
 def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     """Free bodies, and bodies that turn about a fixed point."""
-    for option, what in (("level", "index"), ("qr", "nullspace = 'qr'")):
+    for option, what in (("level", "index"), ("qr", "null_space = 'qr'")):
         if options.get(option):
             raise ValueError(
                 f"{what} is for bodies with joints; this system has none, or one ball joint to ground each."
@@ -282,7 +282,8 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     null = formulation.startswith("nullspace")
     level, qr = int(options.get("level", 0)), bool(options.get("qr", False))
     if null and (level or qr):
-        raise ValueError(f"index and nullspace = 'qr' serve the absolute formulations, not {formulation!r}.")
+        what = f"index = {level}" if level else "null_space = 'qr'"
+        raise ValueError(f"{what} serves the absolute formulations, not {formulation!r}.")
     core_bodies, axes = [], []
     for body in system.bodies:
         moments, A = _principal(body.inertia)

@@ -120,18 +120,23 @@ def _joints(figure: Any, motion: Any, names: list[str]) -> None:
     joints = motion.compiled.system.joints
     if not joints:
         raise ValueError("what = 'joints' is for joints, and the system has none.")
+    known = {*motion.names, *(j.name for j in joints if j.name is not None)}
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"names = {unknown} are no joints; they can be {', '.join(map(repr, sorted(known)))}.")
     chosen = [i for i, j in enumerate(joints) if j.name in names] or list(range(min(8, len(joints))))
-    left, right = figure.subplots(1, 2)
+    moving = any(motion.joints[i].names for i in chosen)
+    axes = np.atleast_1d(figure.subplots(1, 2 if moving else 1))
+    left, right = axes[0], axes[-1]
     for i in chosen:
         track, label = motion.joints[i], joints[i].name or joints[i].label
         for k, name in enumerate(track.names):
             left.plot(motion.t, track.coordinates[..., k], lw=1.0, label=f"{label}: {name}")
         right.plot(motion.t, np.linalg.norm(track.force, axis=-1), lw=1.0, label=label)
-    left.set(xlabel="t [s]", ylabel="coordinate [rad or m]")
     right.set(xlabel="t [s]", ylabel="force [N]")
-    for ax in (left, right):
-        if ax.lines:
-            ax.legend(fontsize=8)
+    right.legend(fontsize=8)
+    if moving:
+        left.set(xlabel="t [s]", ylabel="coordinate [rad or m]")
+        left.legend(fontsize=8)
 
 
 def _drift(figure: Any, motion: Any, _: list[str]) -> None:

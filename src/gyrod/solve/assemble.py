@@ -91,17 +91,10 @@ def assemble(system: System) -> System:
         moved = True
     raw = state()
     g, in_time, _, G = mechanisms.gradient(core, 0.0, raw, pairs)
-    if float(np.abs(g).max()) > 1e-9 * max(size, 1.0):
-        owner = core.joint_rows(0.0, raw)[:, 0].astype(int)
-        worst = sorted({int(j) for j in owner[np.abs(g) > 0.1 * np.abs(g).max()]})
-        labels = list(system.residuals())
-        raise ModelError(
-            [
-                f"{labels[j]}: it cannot be brought together with the others; a gap of "
-                f"{np.abs(g[owner == j]).max():.3g} remains. Check lengths, points and axes, or start nearer."
-                for j in worst
-            ]
-        )
+    owner = core.joint_rows(0.0, raw)[:, 0].astype(int)
+    _refuse(
+        system, owner, np.abs(g), 1e-9 * max(size, 1.0), "m or rad", "Check lengths, points and axes, or start nearer"
+    )
     frames = raw[:, 3:12].reshape(-1, 3, 3)
     R = rotations.matrix_from_quaternion(p)
     omega = np.einsum("bij,bj->bi", R, Omega)
@@ -109,6 +102,9 @@ def assemble(system: System) -> System:
     rate = G @ V.ravel() + in_time
     if float(np.abs(rate).max()) > 1e-13 * max(float(np.abs(V).max()), 1e-300):
         V = V + least(G, metric(frames), rate).reshape(-1, 6)
+        rest = np.abs(G @ V.ravel() + in_time)
+        fastest = max(float(np.abs(V).max()), float(np.abs(in_time).max()))
+        _refuse(system, owner, rest, 1e-8 * fastest, "m/s or rad/s", "Check what drives it and what holds it")
     bodies = [
         Body(
             b.name, mass=b.mass, inertia=b.inertia, position=x[i], orientation=p[i], velocity=V[i, :3],
@@ -123,6 +119,20 @@ def assemble(system: System) -> System:
     )  # fmt: skip
     found.check_consistent()
     return found
+
+
+def _refuse(system: System, owner: Array, gaps: Array, allowed: float, unit: str, remedy: str) -> None:
+    """Raise an error that names the joints with the largest gaps, if those are too large."""
+    if float(gaps.max()) <= allowed:
+        return
+    labels = list(system.residuals())
+    raise ModelError(
+        [
+            f"{labels[j]}: it cannot be brought together with the others; a gap of {gaps[owner == j].max():.3g} {unit} "
+            f"remains. {remedy}."
+            for j in sorted({int(j) for j in owner[gaps > 0.1 * gaps.max()]})
+        ]
+    )
 
 
 def _arms(system: System, joint: object) -> list[Array]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check
 from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
 from gyrod.joint_tracks import kinematics
-from gyrod.model import System
+from gyrod.model import ModelError, System
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.solve.methods import METHODS, output_times, run_options, step_options
 
@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 
 NORMS = ("physical", "plain")
 PROJECTIONS = ("step", "none")
+#: Rad or m by which a coordinate passes its limit before the run ends.
+LIMIT_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Event:
     function: Callable[[float, Motion], float]
     terminal: bool = False
     direction: int = 0
+    name: str = ""
 
 
 def simulate(
@@ -115,6 +118,8 @@ def simulate(
         raise ValueError(f"events = {events!r} must be a list of Event.") from None
     options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
     options |= _constraint_options(index, null_space, method)
+    if not isinstance(reduce, bool):
+        raise ValueError(f"reduce = {reduce!r} must be True or False.")
     options |= {} if reduce else {"reduce": False}
     if method == "bdf-dae" and isinstance(system, System) and mechanisms.joined(system):
         options["level"] = 1
@@ -122,7 +127,7 @@ def simulate(
         method = "radau5" if method == "auto" else method
     compiled = compile_system(system, formulation, **options)
     scale = compiled.scales() if norm == "physical" else None
-    events = (*events, *_limits(system))
+    events = (*events, *_limits(compiled))
     wanted = output_times(output, 0.0, t_end)
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
     try:
@@ -144,13 +149,16 @@ def simulate(
             ),
             compiled.python or bool(events) or progress,
         )  # fmt: skip
-    return _motion(run, compiled, method, started, dense, projection == "step")
+    return _motion(run, compiled, method, started, dense, projection == "step", [e.name for e in events])
 
 
-def _motion(run: Any, compiled: Compiled, method: str, started: float, dense: bool, projected: bool) -> Motion:
+def _motion(
+    run: Any, compiled: Compiled, method: str, started: float, dense: bool, projected: bool, names: list[str]
+) -> Motion:
     stats = MotionStats(method, compiled.formulation, **run.stats, seconds=time.process_time() - started)
     records = tuple(
-        EventRecord(int(e), t, Motion(np.asarray(t), y, stats, _compiled=compiled)) for e, t, y in run.crossings
+        EventRecord(int(e), t, Motion(np.asarray(t), y, stats, _compiled=compiled), names[int(e)])
+        for e, t, y in run.crossings
     )
     motion = Motion(
         t=run.t,
@@ -249,13 +257,30 @@ def _constraint_options(index: int, null_space: str, method: str) -> dict[str, A
     return {"level": index, "qr": True} if null_space == "qr" else {"level": index} if index else {}
 
 
-def _limits(system: System) -> list[Event]:
-    """Events where a coordinate of a joint reaches one of its limits."""
-    found = []
-    for i, joint in enumerate(getattr(system, "joints", ())):
-        for side, limit in enumerate(getattr(joint, "limits", None) or ()):
-            if limit is not None:
-                found.append(Event(_reached(i, float(limit)), terminal=True, direction=1 if side else -1))
+def _limits(compiled: Compiled) -> list[Event]:
+    """Events where a coordinate of a joint reaches one of its limits; a start outside of them is refused."""
+    found, problems = [], []
+    motions = compiled.motions(compiled.y0)
+    for i, joint in enumerate(compiled.system.joints):
+        limits = getattr(joint, "limits", None)
+        if not limits:
+            continue
+        q = float(kinematics(compiled, joint, motions)[0][0, 0])
+        for side, limit in enumerate(limits):
+            if limit is None:
+                continue
+            # A joint may start at its limit: what leaves by less than this has not left.
+            edge = float(limit) + (LIMIT_SLACK if side else -LIMIT_SLACK)
+            if (q - edge) * (1 if side else -1) > 0.0:
+                problems.append(
+                    f"{joint.label}: limits = {limits} do not hold its {joint.coordinate_names[0]} at the start, "
+                    f"{q:.6g}; coordinates count from the start unless both at_a, at_b or axis_a, axis_b are given."
+                )
+                break
+            name = f"{'upper' if side else 'lower'} limit of {joint.label}"
+            found.append(Event(_reached(i, edge), terminal=True, direction=1 if side else -1, name=name))
+    if problems:
+        raise ModelError(problems)
     return found
 
 
@@ -321,7 +346,9 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
     scales = compiled.scales()
     slow = max(spins, float(scales[-1]) if compiled.kinds[-1] == "spin" else 1.0)
     # An explicit method resolves oscillations anyway; damping, or an oscillation far beyond everything else, is stiff.
-    return stiff if damping > 30.0 * max(slow, fastest) or fastest > 1000.0 * slow else explicit
+    # A stage of a mechanism costs as much as 200 right-hand sides, so that stiffness must be larger to pay.
+    damped, swinging = (30.0, 1000.0) if compiled.mechanism is None else (2000.0, 5000.0)
+    return stiff if damping > damped * max(slow, fastest) or fastest > swinging * slow else explicit
 
 
 def _spectrum(compiled: Compiled) -> tuple[float, float]:
