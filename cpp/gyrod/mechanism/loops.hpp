@@ -16,7 +16,7 @@ namespace gyrod {
 
 class LoopSystem {
 public:
-  static constexpr double regularisation = 1e-7;
+  static constexpr double regularisation = 1e-9;
   static constexpr int refinements = 5;
 
   LoopSystem() = default;
