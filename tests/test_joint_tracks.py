@@ -86,7 +86,7 @@ def test_a_loop_driven_into_its_dead_centre_is_told(formulation):
     ]  # fmt: skip
     system = gd.assemble(gd.System(bodies, joints))
     with pytest.raises(gd.SimulationError) as error:
-        gd.simulate(system, 3.0, formulation=formulation, method="dop853", max_step=0.05)
+        gd.simulate(system, 3.0, formulation=formulation, method="dopri5", step=0.02)
     assert error.value.time < 1.0
     assert error.value.motion.drift.position[:-1].max() < 1e-5
 
