@@ -172,10 +172,7 @@ class Compiled:
     @property
     def pairs(self) -> NDArray[np.intp]:
         """Bodies that each joint connects, (j, 2); -1 is ground."""
-        index = {name: i for i, name in enumerate(self.system.names)}
-        return np.array([[index.get(n, -1) for n in j.bodies] for j in self.system.joints], dtype=np.intp).reshape(
-            -1, 2
-        )
+        return mechanisms.pairs(self.system)
 
     def rod_states(self, rod: int, t: Array, y: Array, *, project: bool = False) -> dict[str, Array]:
         """Everything about a rod at rows (t, y): arrays (k, vertices or segments, components)."""
@@ -321,7 +318,7 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         y, kinds = start("nullspace-quaternion", core)
         return core, y, np.array([k in ("position", "rotation") for k in kinds])
 
-    _check_determined(system, core_bodies, probe(mechanism))
+    _check_determined(system, core_bodies, lambda: probe(mechanism))
     mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe)
     y0, kinds = start(formulation, make(formulation, mechanism, []))
     python = mechanism.python or any(_calls_python(f) for f in system.forces if not f.rods)
@@ -331,12 +328,12 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     )  # fmt: skip
 
 
-def _check_determined(system: System, bodies: list[Any], probe: tuple[Any, Array, Any]) -> None:
+def _check_determined(system: System, bodies: list[Any], probe: Callable[[], tuple[Any, Array, Any]]) -> None:
     """Refuse bodies without inertia where no joint and no other body makes up for it."""
     weak = [b.name for b, row in zip(system.bodies, bodies, strict=True) if row[1].min() <= 1e-13 * row[1].max()]
     if not weak or len(system.bodies) > 300:
         return
-    core, y, _ = probe
+    core, y, _ = probe()
     T = core.nullspace(0.0, y).reshape(len(bodies), 6, -1)
     mass = np.array([[m] * 3 + list(J) for m, J, *_ in bodies])
     values = np.linalg.eigvalsh(np.einsum("bin,bi,bim->nm", T, mass, T))

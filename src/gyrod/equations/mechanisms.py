@@ -135,6 +135,13 @@ def _rows(joint: Joint) -> int:
     return 1 if isinstance(joint, Distance) else joint.constraints
 
 
+def pairs(system: System) -> NDArray[np.intp]:
+    """Bodies that each joint connects, (j, 2); -1 is ground."""
+    index = {name: i for i, name in enumerate(system.names)}
+    rows = [[index.get(name, -1) for name in joint.bodies] for joint in system.joints]
+    return np.array(rows, dtype=np.intp).reshape(-1, 2)
+
+
 def kinds(system: System) -> dict[str, tuple[str, ...]]:
     """Kinds of the velocities of each body in the null-space forms."""
     tree = system.tree()

@@ -39,8 +39,7 @@ def assemble(system: System) -> System:
     import scipy.sparse.linalg
 
     core, axes, moments = unchecked_core(system)
-    index = {name: i for i, name in enumerate(system.names)}
-    pairs = np.array([[index.get(n, -1) for n in j.bodies] for j in system.joints], dtype=np.intp)
+    pairs = mechanisms.pairs(system)
     x = np.array([b.position for b in system.bodies])
     p = np.array([b.orientation for b in system.bodies])
     v = np.array([system.initial_velocities[b.name] for b in system.bodies])
