@@ -729,7 +729,7 @@ def test_viscosities_need_a_section():
         (lambda: Curve(helix, [P, P, 2 * P, P]), "orientation[2] = "),
         (lambda: Curve(helix, parameter="length"), "parameter = 'length' is unknown; it can be 'arc', 'material'"),
         (lambda: Bent((1, 2)), "Bent: curvature must be three numbers"),
-        (lambda: Hinged("bob"), "body = 'bob': rods on bodies are not available yet; body must be 'ground'"),
+        (lambda: Guided(body="bob"), "body = 'bob': only ground can hold a frame and leave the position free"),
         (lambda: Clamped(at=(1, 2)), "Clamped: at must be three numbers, got (1, 2)"),
         (lambda: Guided(frame=(1, 1, 0, 0)), "Guided: frame = (1, 1, 0, 0) is a quaternion of norm 1.41421356"),
         (lambda: Hinged(at=(0, 0, 0), velocity=raising), "velocity goes with at as a function of time"),

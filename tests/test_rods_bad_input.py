@@ -205,9 +205,9 @@ def test_baumgarte_of_the_null_space_form():
         gd.simulate(system(), 1.0, baumgarte=(100, 100))
 
 
-def test_rods_on_bodies_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"body = 'bob': rods on bodies are not available yet"):
-        hose(end=gd.Hinged("bob"))
+def test_ends_on_unknown_bodies():
+    with pytest.raises(gd.ModelError, match=r"Rod 'hose': end.body = 'bob' is unknown; it can be 'ground', 'hose'"):
+        system(hose(end=gd.Hinged("bob")))
 
 
 def test_loads_on_unknown_rods():

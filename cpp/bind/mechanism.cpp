@@ -49,8 +49,10 @@ MechanismModel make_model(const nb::list& bodies, const nb::list& forces, Vec3<d
 
 std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulation, const nb::list& bodies,
                                                    const nb::list& forces, Vec3<double> gravity,
-                                                   const nb::dict& mechanism, const nb::dict& options) {
+                                                   const nb::dict& mechanism, const nb::dict& options,
+                                                   const std::function<void(MechanismModel&)>& prepare) {
   MechanismModel model = make_model(bodies, forces, gravity, mechanism, options);
+  if (prepare) prepare(model);
   if (formulation == "nullspace-quaternion") return std::make_unique<StiffTree<NullspaceQuaternion>>(std::move(model));
   if (formulation == "nullspace-directors") return std::make_unique<StiffTree<NullspaceDirectors>>(std::move(model));
   const int level = nb::cast<int>(mechanism["level"]);

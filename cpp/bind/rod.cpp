@@ -38,7 +38,7 @@ template <class Use> auto time_function(nb::object f, std::size_t count, Use use
   };
 }
 
-// held, clamped, (x, v, a, p, Omega) as 16 numbers, function or None
+// held, clamped, (x, v, a, p, Omega) as 16 numbers, function or None; with a host: its number, point and frame there
 RodEnd make_end(const nb::tuple& e) {
   const auto fill = [](const double* z, EndMotion& m) {
     m.x = Part<3>::of(z), m.v = Part<3>::of(z + 3), m.a = Part<3>::of(z + 6);
@@ -48,6 +48,7 @@ RodEnd make_end(const nb::tuple& e) {
   end.held = item<bool>(e, 0), end.clamped = item<bool>(e, 1);
   fill(numbers(item<Times>(e, 2)).data(), end.at);
   if (!e[3].is_none()) end.move = time_function(nb::object(e[3]), 16, fill);
+  if (nb::len(e) > 4) end.host = item<int>(e, 4), end.point = item<V3>(e, 5), end.frame = item<Vec4<double>>(e, 6);
   return end;
 }
 
@@ -68,6 +69,17 @@ RodLoad make_load(const nb::tuple& l) {
   fill(numbers(item<Times>(l, 3)).data(), load.F, load.M);
   if (!l[4].is_none()) load.function = time_function(nb::object(l[4]), 6, fill);
   return load;
+}
+
+// kind, point, axis, radius, stiffness, smoothing, lengths and thicknesses of the vertices
+RodObstacle make_obstacle(const nb::tuple& t) {
+  RodObstacle o;
+  const auto kind = item<std::string>(t, 0);
+  o.kind = kind == "plane" ? RodObstacle::plane : kind == "sphere" ? RodObstacle::sphere : RodObstacle::cylinder;
+  o.point = item<V3>(t, 1), o.axis = item<V3>(t, 2), o.radius = item<double>(t, 3);
+  o.stiffness = item<double>(t, 4), o.smoothing = item<double>(t, 5);
+  o.length = numbers(item<Times>(t, 6)), o.thickness = numbers(item<Times>(t, 7));
+  return o;
 }
 
 Curvature curvature_kind(const std::string& name) {
@@ -103,6 +115,28 @@ RodDescription make_rod(const nb::dict& d) {
   r.gravity = nb::cast<V3>(d["gravity"]);
   r.ends[0] = make_end(nb::cast<nb::tuple>(d["start"])), r.ends[1] = make_end(nb::cast<nb::tuple>(d["end"]));
   for (nb::handle h : nb::cast<nb::list>(d["loads"])) r.loads.push_back(make_load(nb::cast<nb::tuple>(h)));
+  if (d.contains("foundation") && !d["foundation"].is_none()) {
+    const auto k = nb::cast<Table>(d["foundation"]), at = nb::cast<Table>(d["anchor"]);
+    for (std::size_t n = 0; n < k.shape(0); ++n) {
+      const double* row = &k(n, 0);
+      if (std::any_of(row, row + 6, [](double x) { return x != 0.0; }))
+        r.supports.push_back({int(n), Part<3>::of(&at(n, 0)), Part<3>::of(row), Part<3>::of(row + 3)});
+    }
+  }
+  if (d.contains("obstacles"))
+    for (nb::handle h : nb::cast<nb::list>(d["obstacles"]))
+      r.obstacles.push_back(make_obstacle(nb::cast<nb::tuple>(h)));
+  if (d.contains("stretch") && !d["stretch"].is_none()) {
+    if (nb::isinstance<nb::float_>(d["stretch"]))
+      for (V3& g : r.G0) g[2] *= nb::cast<double>(d["stretch"]);
+    else
+      r.stretch =
+          [f = time_function(nb::object(d["stretch"]), 1, [](const double* z, double& g) { g = *z; })](double t) {
+            double g = 1.0;
+            f(t, g);
+            return g;
+          };
+  }
   return r;
 }
 } // namespace

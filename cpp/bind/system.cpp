@@ -4,6 +4,9 @@
 #include <ctime>
 
 #include "gyrod/composite.hpp"
+#include "gyrod/coupled.hpp"
+#include "gyrod/linear/dense.hpp"
+#include "gyrod/statics.hpp"
 
 using namespace gyrod;
 
@@ -15,21 +18,28 @@ public:
   PySystem(const std::string& formulation, const nb::list& bodies, const nb::list& forces, V3 gravity,
            const nb::list& rods, const nb::object& mechanism, const nb::dict& options)
       : count_(nb::len(bodies)) {
+    if (nb::len(rods)) rods_ = make_rods(formulation, rods, options);
+    if (rods_ && !rods_->hosts().empty()) coupled_ = std::make_unique<Coupled>(*rods_);
     if (count_) {
       if (mechanism.is_none())
         rigid_ = make_rigid(formulation, bodies, forces, gravity, options);
       else {
-        auto made = make_mechanism(formulation, bodies, forces, gravity, nb::cast<nb::dict>(mechanism), options);
+        std::function<void(MechanismModel&)> prepare;
+        if (coupled_) prepare = [&](MechanismModel& m) { coupled_->prepare(m); };
+        auto made =
+            make_mechanism(formulation, bodies, forces, gravity, nb::cast<nb::dict>(mechanism), options, prepare);
         mechanism_ = made.get();
         rigid_ = std::move(made);
       }
-      all_.add(rigid_.get());
+      rods_at_ = rigid_->size();
     }
-    if (nb::len(rods)) {
-      rods_ = make_rods(formulation, rods, options);
-      rods_at_ = all_.size();
-      all_.add(rods_.get());
+    if (coupled_) {
+      coupled_->carry(joined());
+      all_.add(coupled_.get());
+      return;
     }
+    if (rigid_) all_.add(rigid_.get());
+    if (rods_) all_.add(rods_.get());
   }
 
   Equations& equations() { return all_; }
@@ -85,6 +95,7 @@ public:
     for (std::size_t i = 0; i < n; ++i) {
       std::copy(y.data() + i * size(), y.data() + (i + 1) * size(), state.begin());
       if (project) all_.project(t.data()[i], state.data());
+      bind(state.data());
       if (rigid_) rigid_->motion(t.data()[i], state.data(), m.data());
       for (const auto& b : m)
         for (int k = 0; k < 18; ++k)
@@ -98,6 +109,7 @@ public:
     for (std::size_t i = 0; i < y.shape(0); ++i) {
       const double* row = y.data() + i * size();
       double position = 0.0, velocity = 0.0, potential = 0.0, p = 0.0, v = 0.0;
+      bind(row);
       if (rigid_) {
         rigid_->residual(t.data()[i], row, position, velocity);
         potential = rigid_->potential(t.data()[i], row);
@@ -117,10 +129,16 @@ public:
   }
   // Of a mechanism, row by row: accelerations (rows, bodies, 6), joint forces (rows, joints, 6).
   Out3 accelerations(Times t, Table y) {
-    return rows_of(t, y, count_, [&](double at, const double* row, double* o) { joined().accelerations(at, row, o); });
+    return rows_of(t, y, count_, [&](double at, const double* row, double* o) {
+      bind(row);
+      joined().accelerations(at, row, o);
+    });
   }
   Out3 reactions(Times t, Table y, std::size_t joints) {
-    return rows_of(t, y, joints, [&](double at, const double* row, double* o) { joined().reactions(at, row, o); });
+    return rows_of(t, y, joints, [&](double at, const double* row, double* o) {
+      bind(row);
+      joined().reactions(at, row, o);
+    });
   }
   Out2 nullspace(double t, Times y) {
     check(y);
@@ -232,7 +250,48 @@ public:
     return nb::make_tuple(jacobian, factor, solve);
   }
 
+  // --- statics and linearisation: a factored matrix is kept between calls
+
+  void quasistatic(bool on) { all_.quasistatic(on); }
+  bool linearise(double t, Times y, double shift) {
+    check(y);
+    all_.jacobian(t, y.data());
+    return all_.factor(shift);
+  }
+  Out1 solve(Times b) {
+    check(b);
+    Out1 x = copied<Out1>(numbers(b), {size()});
+    all_.solve(x.data());
+    return x;
+  }
+  int negative_pivots() const { return all_.negative_pivots(); }
+  nb::object trouble(double t, Times y) {
+    check(y);
+    const char* reason = all_.trouble(t, y.data());
+    return reason ? nb::object(nb::str(reason)) : nb::none();
+  }
+  // An equilibrium from y: status, y, history (size of the step over the scales, damping, shift) of Newton's steps.
+  nb::tuple equilibrium(double t, Times y, Times scale, double shift, double rate, double tolerance, int iterations,
+                        int relaxations) {
+    check(y), check(scale);
+    StaticOptions o;
+    o.shift = shift, o.rate = rate, o.tolerance = tolerance, o.iterations = iterations, o.relaxations = relaxations;
+    StaticSolver solver(all_, numbers(scale), o);
+    std::vector<double> state = numbers(y);
+    const StaticStatus s = relaxations ? solver.relax(t, state) : solver.newton(t, state);
+    Out2 history = owned<Out2>({solver.history.size(), 3});
+    for (std::size_t i = 0; i < solver.history.size(); ++i) {
+      const StaticStep& k = solver.history[i];
+      history(i, 0) = k.size, history(i, 1) = k.damping, history(i, 2) = k.shift;
+    }
+    static constexpr const char* names[] = {"converged", "failed", "singular", "not finite"};
+    return nb::make_tuple(names[int(s)], copied<Out1>(state, {size()}), history);
+  }
+
 private:
+  void bind(const double* y) {
+    if (coupled_) coupled_->bind(y);
+  }
   template <class F> Out3 rows_of(const Times& t, const Table& y, std::size_t things, F&& fill) {
     if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
     Out3 out = owned<Out3>({y.shape(0), things, 6});
@@ -244,6 +303,7 @@ private:
   }
   void assemble(double t, const double* y, double* J, bool dual) {
     const std::size_t n = size();
+    if (coupled_) return jacobian_by_solutions(all_, t, y, J);
     std::fill(J, J + n * n, 0.0);
     const auto place = [&](std::size_t at, std::size_t m, auto&& fill) {
       std::vector<double> part(m * m);
@@ -265,6 +325,7 @@ private:
   std::unique_ptr<RigidEquations> rigid_;
   MechanismEquations* mechanism_ = nullptr; // the same, where bodies are joined
   std::unique_ptr<RodEquations> rods_;
+  std::unique_ptr<Coupled> coupled_; // rods that bodies hold
   Composite all_;
   std::size_t rods_at_ = 0, count_ = 0;
 };
@@ -287,6 +348,7 @@ nb::dict PySystem::rod_states(int rod, Times t, Table y, bool project) {
     std::copy_n(y.data() + k * size(), size(), state.begin());
     if (project) all_.project(time, state.data());
     const double* mine = state.data() + rods_at_;
+    if (coupled_) coupled_->place(time, state.data());
     const RodMeasures m = rods_->measures(rod, time, mine);
     const double list[9] = {m.strain, m.curvature,   m.translation, m.rotation, m.gravity,
                             m.loads,  m.dissipation, m.load_power,  m.end_power};
@@ -339,6 +401,13 @@ void bind_system(nb::module_& m) {
       .def("time_derivative", &PySystem::time_derivative, "t"_a, "y"_a)
       .def("solve_shifted", &PySystem::solve_shifted, "t"_a, "y"_a, "shift"_a, "b"_a)
       .def("project", &PySystem::project, "y"_a, "t"_a = 0.0)
+      .def("quasistatic", &PySystem::quasistatic, "on"_a)
+      .def("linearise", &PySystem::linearise, "t"_a, "y"_a, "shift"_a)
+      .def("solve", &PySystem::solve, "b"_a)
+      .def("negative_pivots", &PySystem::negative_pivots)
+      .def("trouble", &PySystem::trouble, "t"_a, "y"_a)
+      .def("equilibrium", &PySystem::equilibrium, "t"_a, "y"_a, "scale"_a, "shift"_a, "rate"_a, "tolerance"_a,
+           "iterations"_a, "relaxations"_a)
       .def("motions", &PySystem::motions, "t"_a, "y"_a, "project"_a)
       .def("measures", &PySystem::measures, "t"_a, "y"_a)
       .def("multipliers", &PySystem::multipliers, "t"_a, "y"_a)

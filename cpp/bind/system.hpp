@@ -36,7 +36,8 @@ std::unique_ptr<gyrod::ForceElement> make_force(const nb::tuple& f);
 gyrod::RigidBody make_body(const nb::tuple& t);
 std::unique_ptr<gyrod::MechanismEquations> make_mechanism(const std::string& formulation, const nb::list& bodies,
                                                           const nb::list& forces, gyrod::Vec3<double> gravity,
-                                                          const nb::dict& mechanism, const nb::dict& options);
+                                                          const nb::dict& mechanism, const nb::dict& options,
+                                                          const std::function<void(gyrod::MechanismModel&)>& prepare);
 std::unique_ptr<gyrod::RodEquations> make_rods(const std::string& formulation, const nb::list& rods,
                                                const nb::dict& options);
 

@@ -52,6 +52,15 @@ public:
     return nullptr;
   }
 
+  void quasistatic(bool on) override {
+    for (Part& p : parts_) p.equations->quasistatic(on);
+  }
+  int negative_pivots() const override {
+    int n = 0;
+    for (const Part& p : parts_) n += p.equations->negative_pivots();
+    return n;
+  }
+
 private:
   struct Part {
     Equations* equations;

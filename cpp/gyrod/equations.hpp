@@ -7,7 +7,8 @@
 //  3. `time_derivative` is df/dt; the default says that time does not appear explicitly.
 //  4. `project` moves y back to the manifold on which the exact solution stays and says whether it changed anything.
 //  5. `trouble` names a reason why the solution cannot be continued from here (a coordinate singularity), or null.
-//  6. No call may allocate after the first one of its kind.
+//  6. `quasistatic` asks for the balance of forces at rest: what is led as a function of time stands still.
+//  7. No call may allocate after the first one of its kind.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +48,11 @@ public:
 
   virtual bool project(double, double*) { return false; }
   virtual const char* trouble(double, const double*) const { return nullptr; }
+
+  virtual void quasistatic(bool) {}
+  // Of the real matrix factored last, scaled to be symmetric at rest: how many of its eigenvalues are negative among
+  // the unknowns that are eliminated in symmetric form; the rest is the caller's to find.
+  virtual int negative_pivots() const { return 0; }
 
 protected:
   // df/dt by central differences. Runs begin at t = 0: nobody's function is asked for a time before that.

@@ -54,6 +54,17 @@ def finite(argument: str, value: Array) -> None:
             )
 
 
+def number(argument: str, value: Any) -> float:
+    """A finite number."""
+    try:
+        x = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{argument} = {value!r} must be a number.") from None
+    if not np.isfinite(x):
+        raise ValueError(f"{argument} = {value!r} must be finite.")
+    return x
+
+
 def positive(argument: str, value: Any) -> float:
     """Return a finite positive number."""
     try:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gyrod import problems
 from gyrod.motion import SimulationError
-from gyrod.problems import MechanismProblem
-from gyrod.solve import simulate
+from gyrod.problems import MechanismProblem, StaticProblem
+from gyrod.solve import equilibrium, modes, simulate
+from gyrod.solve.follow import follow
 
 #: How each problem is solved: formulation, method, relative tolerance.
 RUNS: tuple[tuple[str, str, float], ...] = (
@@ -98,11 +102,102 @@ def run(problem: MechanismProblem, formulation: str, method: str, rtol: float, n
     )
 
 
+# --- rods at rest ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StaticOutcome:
+    """One value of a problem of `problems.STATICS` beside the trusted one; None where there is none, with a note."""
+
+    problem: str
+    quantity: str
+    segments: int
+    #: "lumped" or "blended".
+    mass: str = "lumped"
+    value: float | None = None
+    reference: float | None = None
+    #: Of lengths and angles that may be zero the difference over their unit, else the relative one.
+    error: float | None = None
+    #: CPU time of the whole solution, compilation included; of all values of a problem together.
+    seconds: float | None = None
+    note: str = ""
+
+
+#: Problems with the numbers of segments at which they are solved, and with which mass.
+Builds = tuple[tuple[Callable[..., StaticProblem], tuple[int, ...], tuple[str, ...]], ...]
+STATIC_RUNS: Builds = (
+    *((partial(problems.elastica, a), (50, 200), ("lumped",)) for a in (1.0, 2.0, 5.0, 10.0)),
+    *((partial(problems.post_buckling, a), (50, 200), ("lumped",)) for a in (20.0, 60.0, 120.0)),
+    (problems.roll_up, (20,), ("lumped",)),
+    *((partial(problems.bend_45_at_rest, f), (50, 200), ("lumped",)) for f in (300.0, 600.0)),
+    (problems.lla_test2, (10,), ("lumped",)),
+    (problems.euler_column, (50,), ("lumped",)),
+    (problems.self_weight_column, (50,), ("lumped",)),
+    (problems.twist_buckling, (50,), ("lumped",)),
+    *(
+        (partial(problems.timoshenko, ends), (50, 100), ("lumped", "blended"))
+        for ends in ("cantilever", "free-free", "pinned-pinned", "clamped-clamped")
+    ),
+    (problems.euler_bernoulli, (100,), ("lumped", "blended")),
+    (problems.spinning_rod, (20,), ("lumped",)),
+)
+
+
+def rods(progress: Callable[[str], None] = lambda _: None) -> list[StaticOutcome]:
+    """Equilibria, load paths, critical loads and frequencies of rods: all of `problems.STATICS`."""
+    outcomes = []
+    run_static(problems.elastica(segments=4))  # what is loaded at the first run is not its cost
+    run_static(problems.timoshenko(segments=40))
+    for build, numbers, masses in STATIC_RUNS:
+        for mass in masses:
+            for segments in numbers:
+                problem = build(segments=segments) if mass == "lumped" else build(segments=segments, mass=mass)
+                progress(f"{problem.name}, {segments} segments, {mass}")
+                outcomes += run_static(problem, mass)
+    return outcomes
+
+
+def solve_static(problem: StaticProblem) -> Any:
+    """A `Rest`, a `Path`, `Modes` or a `Motion`, by what the problem asks for."""
+    if problem.kind == "equilibrium":
+        return equilibrium(problem.system)
+    if problem.kind == "follow":
+        return follow(problem.system, problem.parameter, problem.stops)
+    if problem.kind == "modes":
+        return modes(problem.system, n=problem.modes)
+    return simulate(problem.system, problem.t_end, output=[problem.t_end], rtol=1e-6, dense=False)
+
+
+def run_static(problem: StaticProblem, mass: str = "lumped") -> list[StaticOutcome]:
+    """Solve a problem and compare; what cannot be solved is an outcome too."""
+    segments = problem.system.rods[0].segments
+    assert segments is not None
+    begin = time.process_time()
+    try:
+        values = problem.quantities(solve_static(problem))
+    except (ValueError, RuntimeError) as failure:
+        return [StaticOutcome(problem.name, name, segments, mass, note=str(failure)) for name in problem.reference]
+    seconds = time.process_time() - begin
+    outcomes = []
+    for name, trusted in (problem.reference or dict.fromkeys(values)).items():
+        value = values.get(name, np.nan)
+        if np.ndim(value):  # points: their largest distance
+            gap = None if trusted is None else float(np.linalg.norm(value - trusted, axis=-1).max())
+            outcomes.append(StaticOutcome(problem.name, name, segments, mass, error=gap, seconds=seconds))
+            continue
+        error = None if trusted is None else abs(value - trusted) / (abs(trusted) if abs(trusted) > 1e-9 else 1.0)
+        outcomes.append(StaticOutcome(problem.name, name, segments, mass, value, trusted, error, seconds))
+    return outcomes
+
+
 #: Sets of problems by the name that the command line knows.
-SUITES: dict[str, Callable[[Callable[[str], None]], list[Outcome]]] = {"iftomm": iftomm}
+SUITES: dict[str, Callable[[Callable[[str], None]], Sequence[Outcome] | Sequence[StaticOutcome]]] = {
+    "iftomm": iftomm,
+    "rods": rods,
+}
 
 
-def save_json(outcomes: list[Outcome], file: str) -> None:
+def save_json(outcomes: Sequence[Outcome] | Sequence[StaticOutcome], file: str) -> None:
     """Write the outcomes as JSON, to standard output for "-"."""
     text = json.dumps([asdict(o) for o in outcomes], indent=1)
     if file == "-":

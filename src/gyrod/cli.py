@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -76,12 +77,38 @@ def _print(paper: str, report: reproduce.Report, json: str | None) -> None:
         console.print(f"wrote {json}", soft_wrap=True)
 
 
+#: Title, field and format of the columns; "ms" is CPU time.
+COLUMNS = (
+    ("problem", "problem", ""),
+    ("formulation", "formulation", ""),
+    ("method", "method", ""),
+    ("rtol", "rtol", "g"),
+    ("error (m)", "error", ".1e"),
+    ("energy", "energy", ".0e"),
+    ("gap", "gap", ".0e"),
+    ("steps", "steps", "d"),
+    ("CPU (ms)", "ms", ".1f"),
+)
+STATIC_COLUMNS = (
+    ("problem", "problem", ""),
+    ("quantity", "quantity", ""),
+    ("mass", "mass", ""),
+    ("value", "value", ".9g"),
+    ("reference", "reference", ".9g"),
+    ("error", "error", ".1e"),
+    ("N", "segments", "d"),
+    ("CPU (ms)", "ms", ".1f"),
+)
+
+
 @app.command("bench")
 def _bench(
-    suite: Annotated[str, typer.Argument(help="Which problems; iftomm: mechanisms with trusted values.")] = "iftomm",
+    suite: Annotated[
+        str, typer.Argument(help="Which problems; iftomm: mechanisms in motion, rods: rods at rest and their modes.")
+    ] = "iftomm",
     json: Annotated[str | None, typer.Option(help="File for the rows as JSON; - for standard output.")] = None,
 ) -> None:
-    """Solve benchmark problems in several ways; error against trusted values, drift, steps and CPU time."""
+    """Solve benchmark problems with trusted values; errors, drift, steps and CPU time."""
     _check.choice("suite", suite, bench.SUITES)
     with Console(stderr=True).status(f"Solving {suite}") as status:
         outcomes = bench.SUITES[suite](lambda text: status.update(text))
@@ -93,22 +120,20 @@ def _bench(
         Console().print(f"wrote {json}", soft_wrap=True)
 
 
-def _print_outcomes(outcomes: list[bench.Outcome]) -> None:
-    def number(value: float | None, form: str) -> str:
-        return "-" if value is None else format(value, form)
-
+def _print_outcomes(outcomes: Sequence[bench.Outcome] | Sequence[bench.StaticOutcome]) -> None:
+    columns = STATIC_COLUMNS if isinstance(outcomes[0], bench.StaticOutcome) else COLUMNS
     table = Table(box=None)
-    for name in ("problem", "formulation", "method"):
-        table.add_column(name)
-    for name in ("rtol", "error (m)", "energy", "gap", "steps", "CPU (ms)"):
-        table.add_column(name, justify="right")
+    for title, _, form in columns:
+        table.add_column(title, justify="right" if form else "left")
     notes = []
     for o in outcomes:
-        cells = [number(o.error, ".1e"), number(o.energy, ".0e"), number(o.gap, ".0e"), number(o.steps, "d")]
-        cpu = number(None if o.seconds is None else 1e3 * o.seconds, ".1f")
-        table.add_row(o.problem, o.formulation, o.method, f"{o.rtol:g}", *cells, cpu)
+        values = [
+            1e3 * o.seconds if field == "ms" and o.seconds else getattr(o, field, None) for _, field, _ in columns
+        ]
+        cells = ("-" if v is None else format(v, form) for v, (_, _, form) in zip(values, columns, strict=True))
+        table.add_row(*map(escape, cells))
         if o.note:
-            notes.append(f"{o.problem}, {o.formulation}: {o.note}")
+            notes.append(f"{o.problem}, {getattr(o, columns[1][1])}: {o.note}")
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)

@@ -75,6 +75,7 @@ def kinematics(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array,
         "angle2": (np.arctan2(T[:, 2, 1], T[:, 2, 2]), np.einsum("ni,ni->n", E_b[:, :, 0], w_b - w_a)),
         "displacement": (moved[:, 2], slip[:, 2]),
         "x": (moved[:, 0], slip[:, 0]),
+        "z": (moved[:, 2], slip[:, 2]),
         "y": (moved[:, 1], slip[:, 1]),
     }
     names = joint.coordinate_names

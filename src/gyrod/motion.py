@@ -178,6 +178,12 @@ class RodTrack:
         return rotations.rotate(self.quaternions, self.force)
 
     @property
+    def bend_radius(self) -> Array:
+        """Radius of curvature at the vertices, m, (n, N+1); infinite where the rod is straight."""
+        bend = np.linalg.norm(self.curvature[..., :2], axis=-1)
+        return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
+
+    @property
     def moment_space(self) -> Array:
         """Section moment at the vertices in space axes, (n, N+1, 3)."""
         return rotations.rotate(self.vertex_quaternions, self.moment)
@@ -281,6 +287,15 @@ class Motion:
             parts |= {key: rod["reactions"][..., 3 * i : 3 * i + 3] for i, key in enumerate(ends)}
             tracks[name] = RodTrack(**parts)
         return tracks
+
+    def stress(self, name: str) -> Array:
+        """Largest axial stress of a rod's sections at the vertices, Pa, (n, N+1)."""
+        rod, track = self.compiled.system.rod(name), self[name]
+        if rod.section is None:
+            raise ValueError(f"rod {name!r} has no section, so its stress is not known.")
+        F = track.force
+        at_vertices = np.concatenate([F[..., :1, :], 0.5 * (F[..., 1:, :] + F[..., :-1, :]), F[..., -1:, :]], axis=-2)
+        return np.asarray(rod.section.stress(at_vertices, track.moment, s=rod.fractions))
 
     def __getitem__(self, name: str) -> Any:
         """A body (`BodyTrack`), a rod (`RodTrack`) or a joint (`JointTrack`) by its name."""

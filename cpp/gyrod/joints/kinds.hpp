@@ -9,6 +9,7 @@
 #include "gyrod/joints/prismatic.hpp"
 #include "gyrod/joints/revolute.hpp"
 #include "gyrod/joints/spherical.hpp"
+#include "gyrod/joints/translational.hpp"
 #include "gyrod/joints/universal.hpp"
 
 namespace gyrod {
@@ -16,7 +17,7 @@ namespace gyrod {
 inline const JointType* find_joint(std::string_view name) {
   for (const JointType* t :
        {&joints::fixed, &joints::spherical, &joints::revolute, &joints::prismatic, &joints::cylindrical,
-        &joints::planar, &joints::universal, &joints::helical, &joints::distance})
+        &joints::planar, &joints::translational, &joints::universal, &joints::helical, &joints::distance})
     if (t->name == name) return t;
   return nullptr;
 }

@@ -19,7 +19,7 @@ struct MotionAxis {
 
 // The rotation and the displacement that a joint leaves: what the explicit pose is made of.
 enum class Turns { none, about, universal, ball };
-enum class Slides { none, along, plane, screw };
+enum class Slides { none, along, plane, screw, space };
 
 template <class T> struct ShortList {
   std::array<T, 6> items{};

@@ -14,14 +14,18 @@
 namespace gyrod {
 
 // The symbolic part: which blocks exist and in which order nodes are eliminated. `after` names for a node those that
-// must go before it: the diagonal block of a multiplier is zero until its bodies are gone.
+// must go before it: the diagonal block of a multiplier is zero until its bodies are gone. Nodes from `last` on go
+// after all others.
 class BlockPattern {
 public:
   BlockPattern() = default;
   BlockPattern(std::vector<int> sizes, const std::vector<std::pair<int, int>>& links,
-               const std::vector<std::vector<int>>& after = {})
+               const std::vector<std::vector<int>>& after = {}, int last = -1)
       : sizes_(std::move(sizes)) {
     const int n = int(sizes_.size());
+    const auto rank = [&](int i, std::size_t degree) { // the key of the queue
+      return degree + (last >= 0 && i >= last ? std::size_t(n) : 0);
+    };
     offsets_.resize(std::size_t(n) + 1, 0);
     for (int i = 0; i < n; ++i) offsets_[std::size_t(i) + 1] = offsets_[std::size_t(i)] + sizes_[std::size_t(i)];
     std::vector<std::set<int>> graph(static_cast<std::size_t>(n));
@@ -37,7 +41,7 @@ public:
       for (int j : unique) before[std::size_t(j)].push_back(int(i));
     }
     for (int i = 0; i < n; ++i)
-      if (!waits[std::size_t(i)]) queue.emplace(graph[std::size_t(i)].size(), i);
+      if (!waits[std::size_t(i)]) queue.emplace(rank(i, graph[std::size_t(i)].size()), i);
     neighbours_.resize(std::size_t(n));
     while (!queue.empty()) {
       const int v = queue.begin()->second;
@@ -47,15 +51,15 @@ public:
       neighbours_[std::size_t(v)] = around; // all of them are eliminated later
       for (int a : around) {
         auto& g = graph[std::size_t(a)];
-        queue.erase({g.size(), a});
+        queue.erase({rank(a, g.size()), a});
         g.erase(v);
         for (int b : around)
           if (a != b) g.insert(b);
-        if (!waits[std::size_t(a)]) queue.emplace(g.size(), a);
+        if (!waits[std::size_t(a)]) queue.emplace(rank(a, g.size()), a);
       }
       if (!before.empty())
         for (int a : before[std::size_t(v)])
-          if (--waits[std::size_t(a)] == 0) queue.emplace(graph[std::size_t(a)].size(), a);
+          if (--waits[std::size_t(a)] == 0) queue.emplace(rank(a, graph[std::size_t(a)].size()), a);
     }
     // One slot of storage for every block (row, column), both triangles.
     starts_.resize(std::size_t(n));

@@ -31,4 +31,35 @@ template <int N, class S> void solve_small(S* A, S* b) {
   }
 }
 
+// Negative eigenvalues of the symmetric part of a small n x n matrix, by Jacobi's rotations.
+inline int negative_eigenvalues(const double* from, int n) {
+  double a[16][16];
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) a[i][j] = 0.5 * (from[i * n + j] + from[j * n + i]);
+  for (int sweep = 0; sweep < 30; ++sweep) {
+    double off = 0.0, on = 0.0;
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) (i == j ? on : off) += a[i][j] * a[i][j];
+    if (off <= 1e-24 * on) break;
+    for (int p = 0; p < n; ++p)
+      for (int q = p + 1; q < n; ++q) {
+        if (a[p][q] == 0.0) continue;
+        const double theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+        const double t = (theta < 0.0 ? -1.0 : 1.0) / (std::abs(theta) + std::sqrt(theta * theta + 1.0));
+        const double c = 1.0 / std::sqrt(t * t + 1.0), s = t * c;
+        for (int k = 0; k < n; ++k) {
+          const double x = a[k][p], y = a[k][q];
+          a[k][p] = c * x - s * y, a[k][q] = s * x + c * y;
+        }
+        for (int k = 0; k < n; ++k) {
+          const double x = a[p][k], y = a[q][k];
+          a[p][k] = c * x - s * y, a[q][k] = s * x + c * y;
+        }
+      }
+  }
+  int count = 0;
+  for (int i = 0; i < n; ++i) count += a[i][i] < 0.0;
+  return count;
+}
+
 } // namespace gyrod

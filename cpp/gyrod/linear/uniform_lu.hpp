@@ -1,6 +1,7 @@
 // LU factorisation of a sparse matrix of B x B blocks on a graph, with the ordering and fill of BlockPattern: the
 // structure of `BlockLu` with a block size known to the compiler, for chains of rod cells and bodies. The order of all
-// operations is written down once; a chain costs what a hand-written block-tridiagonal solver costs.
+// operations is written down once; a chain costs what a hand-written block-tridiagonal solver costs. Nodes from `last`
+// on are not eliminated: what is left of their blocks is the Schur complement.
 #pragma once
 
 #include <array>
@@ -9,6 +10,7 @@
 
 #include "gyrod/equations.hpp"
 #include "gyrod/linear/block_lu.hpp"
+#include "gyrod/linear/small.hpp"
 
 namespace gyrod {
 
@@ -17,8 +19,9 @@ public:
   using Block = Eigen::Matrix<S, B, B>;
   using Vector = Eigen::Matrix<S, B, 1>;
 
-  explicit UniformLu(const BlockPattern& p) : blocks_(p.storage() / (B * B)) {
+  explicit UniformLu(const BlockPattern& p, int last = -1) : blocks_(p.storage() / (B * B)) {
     for (int v : p.order()) {
+      if (last >= 0 && v >= last) continue;
       Step step{v, at(p, v, v), {}, {}};
       for (int b : p.later(v)) {
         step.later.push_back({b, at(p, v, b), at(p, b, v)});
@@ -30,6 +33,7 @@ public:
 
   static std::size_t at(const BlockPattern& p, int i, int j) { return p.block(i, j) / (B * B); }
   Block& block(std::size_t slot) { return blocks_[slot]; }
+  const Block& block(std::size_t slot) const { return blocks_[slot]; }
   void clear() {
     for (Block& b : blocks_) b.setZero();
   }
@@ -49,14 +53,28 @@ public:
   }
 
   void solve(Vector* x) const {
+    forward(x);
+    backward(x);
+  }
+  void forward(Vector* x) const {
     for (const Step& s : steps_) {
       Vector& mine = x[s.node];
       const Vector product = blocks_[s.diagonal] * mine;
       mine = product;
       for (const Link& l : s.later) x[l.node].noalias() -= blocks_[l.lower] * mine;
     }
+  }
+  void backward(Vector* x) const {
     for (auto s = steps_.rbegin(); s != steps_.rend(); ++s)
       for (const Link& l : s->later) x[s->node].noalias() -= blocks_[l.upper] * x[l.node];
+  }
+
+  // Of a symmetric matrix, after `factor`: the number of negative eigenvalues, which is that of the pivots
+  // (Haynsworth).
+  int negative_pivots() const {
+    int n = 0;
+    for (const Step& s : steps_) n += negative_eigenvalues(blocks_[s.diagonal].data(), B);
+    return n;
   }
 
 private:

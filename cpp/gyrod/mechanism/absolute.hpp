@@ -207,6 +207,9 @@ public:
   std::size_t offset(int body) const override { return std::size_t(body * stride_); }
   std::size_t state_size(int) const override { return std::size_t(stride_); }
   bool autonomous() const override { return !timed_; }
+  void quasistatic(bool on) override {
+    for (Joint& j : m_.joints) j.still = on;
+  }
   const double* mass() const override { return level_ ? mass_.data() : nullptr; }
   const int* index() const override { return level_ ? index_.data() : nullptr; }
 

@@ -189,6 +189,7 @@ inline void pose(const LinkJoint& k, const Driven& u, const Vec4<double>& pp, co
   if (k.slides != Slides::none) {
     const V3 offset = E.transpose() * V3(x + R * k.at_c - xp - Rp * k.at_p);
     if (k.slides == Slides::plane) w = V3(offset[0], offset[1], 0);
+    if (k.slides == Slides::space) w = offset;
     if (k.slides == Slides::along) w[2] = k.driven ? sign * u[0] : offset[2];
     if (k.slides == Slides::screw) w[2] = k.pitch * (k.driven ? angle : turned(angle, offset[2] / k.pitch));
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gyrod/host.hpp"
 #include "gyrod/joints/kinds.hpp"
 #include "gyrod/rigid/equations.hpp"
 #include "gyrod/rigid/forces.hpp"
@@ -17,10 +18,15 @@ struct Joint {
   const JointType* type = nullptr;
   JointPlace place;
   std::function<Driven(double)> drive; // empty: not driven
+  bool still = false;                  // a drive stands where it is
 
   bool driven() const { return bool(drive); }
   // What drive or length say at t. A length that is constant is the parameter of the joint.
-  Driven value(double t) const { return drive ? drive(t) : Driven{place.parameter, 0.0, 0.0}; }
+  Driven value(double t) const {
+    if (!drive) return {place.parameter, 0.0, 0.0};
+    const Driven u = drive(t);
+    return still ? Driven{u[0], 0.0, 0.0} : u;
+  }
   int size() const { return type->rows.size + (adds_row() ? 1 : 0); }
   RowKind row(int i) const { return i < type->rows.size ? type->rows[i] : type->drive[0]; }
   // The same constraint along the axes of a instead of those of space: what is redundant in a loop stays redundant
@@ -41,8 +47,20 @@ struct TreeLink {
   int joint = -1;  // -1: free
 };
 
+// Point masses that move with a body, in its axes: their sum, sum m r and sum m (r² - r r').
+struct Lump {
+  double mass = 0.0;
+  Vec3<double> first = Vec3<double>::Zero();
+  Mat3<double> second = Mat3<double>::Zero();
+  void add(double m, const Vec3<double>& r) {
+    mass += m, first += m * r;
+    second += m * (r.squaredNorm() * Mat3<double>::Identity() - r * r.transpose());
+  }
+};
+
 struct MechanismModel {
   std::vector<RigidBody> bodies;
+  std::vector<Lump> lumps; // of each body; empty: none. Inertia only: their weight is among the forces
   std::vector<Joint> joints;
   std::vector<TreeLink> links;
   std::vector<int> cuts;              // joints that close loops
@@ -82,6 +100,12 @@ template <class S> S centripetal(const SideGradient<S>& g, const Side<S>& side, 
 // What the outside needs of a mechanism beyond rigid bodies.
 class MechanismEquations : public RigidEquations {
 public:
+  // `factor` and `solve` with guests; only forms that serve them have these.
+  virtual bool factor_with_guests(double, const std::vector<HostBlock<double>>&) { throw unserved(); }
+  virtual bool factor_with_guests(Complex, const std::vector<HostBlock<Complex>>&) { throw unserved(); }
+  virtual void solve_with_guests(double*, std::vector<HostVector<double>>&) { throw unserved(); }
+  virtual void solve_with_guests(Complex*, std::vector<HostVector<Complex>>&) { throw unserved(); }
+
   const char* trouble(double, const double*) const override {
     return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive; it happens"
                  : nullptr;
@@ -103,6 +127,7 @@ public:
   virtual const MechanismModel& model() const = 0;
 
 protected:
+  static std::logic_error unserved() { return std::logic_error("this formulation has no rods on bodies"); }
   static constexpr double largest_gap_allowed = 1e-6; // over the size of the mechanism, after projection
   bool torn_ = false;
 };

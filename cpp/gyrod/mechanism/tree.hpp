@@ -39,6 +39,9 @@ public:
     return std::size_t(3 + F::nq + links_[std::size_t(link_of_[std::size_t(body)])].n);
   }
   bool autonomous() const override { return !timed_; }
+  void quasistatic(bool on) override {
+    for (Joint& j : m_.joints) j.still = on;
+  }
   int tree_freedoms() const override { return freedoms_; }
 
   void rhs(double t, const double* y, double* dy) override {
@@ -269,6 +272,15 @@ protected:
     A.M.setZero(), A.H.setZero();
     A.M(0, 0) = A.M(1, 1) = A.M(2, 2) = b.mass;
     f = -b.mass * m_.gravity;
+    if (!m_.lumps.empty()) {
+      const Lump& lump = m_.lumps[std::size_t(m_.links[i].body)];
+      const V3 s = times(R, lump.first);
+      A.M(0, 0) = A.M(1, 1) = A.M(2, 2) = b.mass + lump.mass;
+      A.J += R * lump.second * R.transpose();
+      A.H(2, 1) = -s[0], A.H(0, 2) = -s[1], A.H(1, 0) = -s[2]; // -[s]x
+      A.H(1, 2) = s[0], A.H(2, 0) = s[1], A.H(0, 1) = s[2];
+      f += cross(w, cross(w, s));
+    }
     m = cross(w, times(A.J, w));
     if (!m_.forces.empty()) {
       const Wrench<double>& load = wrenches_[std::size_t(m_.links[i].body)];
@@ -284,7 +296,8 @@ protected:
     V3 f, m;
     body_inertia(i, A, f, m);
     Twist out;
-    out << f + times(A.M, proj_[i].av), m + times(A.J, proj_[i].aw);
+    out << f + times(A.M, proj_[i].av) + times(A.H, proj_[i].aw),
+        m + transposed_times(A.H, proj_[i].av) + times(A.J, proj_[i].aw);
     return out;
   }
 
@@ -589,7 +602,8 @@ protected:
     for (int s = 0; s < 2; ++s) {
       const int body = s ? j.place.b : j.place.a;
       if (body < 0) continue;
-      const RigidBody& b = m_.bodies[std::size_t(body)];
+      RigidBody b = m_.bodies[std::size_t(body)];
+      if (!m_.lumps.empty()) b.mass += m_.lumps[std::size_t(body)].mass;
       const double inertia = b.moments.sum() / 3.0, arm = (s ? j.place.at_b : j.place.at_a).squaredNorm();
       if (!turn) sum += 1.0 / b.mass;
       if (inertia > 1e-12 * b.mass * arm && inertia > 0.0) sum += (turn ? 1.0 : arm) / inertia;

@@ -29,7 +29,8 @@ template <class F> class StiffTree final : public TreeMechanism<F> {
   static constexpr int np = 3 + F::nq;
 
 public:
-  explicit StiffTree(MechanismModel model) : Base(std::move(model)), joint_force_(links_.size()) {}
+  explicit StiffTree(MechanismModel model)
+      : Base(std::move(model)), joint_force_(links_.size()), rotation_(links_.size()) {}
 
   void jacobian(double t, const double* y) override {
     prepare();
@@ -39,6 +40,8 @@ public:
       for (int j = 0; j < links_[i].n; ++j) S_[std::size_t(this->nu_at_[i] + j)] = this->subspace(i, j);
     forces_of_joints();
     for (std::size_t b = 0; b < m_.bodies.size(); ++b) seed_motion(y, int(b), false);
+    if constexpr (F::nq == 4)
+      for (std::size_t i = 0; i < links_.size(); ++i) rotation_[i] = Part<4>::of(y + at_[i] + 3);
     for (std::size_t i = 0; i < links_.size(); ++i) link_blocks(i, y);
     for (std::size_t c = 0; c < m_.cuts.size(); ++c)
       if (!m_.kept[c].empty()) cut_blocks(int(c), y);
@@ -50,6 +53,19 @@ public:
   bool factor(Complex shift) override { return factor_with(*complex_, shift); }
   void solve(double* b) override { solve_with(*real_, real_rhs_, b); }
   void solve(Complex* b) override { solve_with(*complex_, complex_rhs_, b); }
+
+  bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests) override {
+    return factor_with(*real_, shift, &guests);
+  }
+  bool factor_with_guests(Complex shift, const std::vector<HostBlock<Complex>>& guests) override {
+    return factor_with(*complex_, shift, &guests);
+  }
+  void solve_with_guests(double* b, std::vector<HostVector<double>>& guests) override {
+    solve_with(*real_, real_rhs_, b, &guests);
+  }
+  void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests) override {
+    solve_with(*complex_, complex_rhs_, b, &guests);
+  }
 
   void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
@@ -263,15 +279,32 @@ private:
       for (int r = 0; r < F::nq; ++r)
         for (int d = 0; d < all; ++d) B(3 + r, columns[std::size_t(d)]) -= dq[r].d[std::size_t(d)];
       const RigidBody& body = m_.bodies[std::size_t(m_.links[i].body)];
+      const Lump* lump = m_.lumps.empty() ? nullptr : &m_.lumps[std::size_t(m_.links[i].body)];
       const auto inertia = [&](const V3d& x) -> V3d {
-        V3d z = mine.R.transpose() * x;
-        for (int j = 0; j < 3; ++j) z[j] = z[j] * BodyDual(body.moments[j]);
-        return mine.R * z;
+        const V3d z = mine.R.transpose() * x;
+        V3d out(z[0] * BodyDual(body.moments[0]), z[1] * BodyDual(body.moments[1]), z[2] * BodyDual(body.moments[2]));
+        if (lump)
+          for (int r = 0; r < 3; ++r)
+            for (int c = 0; c < 3; ++c) out[r] += z[c] * BodyDual(lump->second(r, c));
+        return mine.R * out;
       };
       const V3d aw = proj_[i].aw.template cast<BodyDual>();
       put(B, g.force + 3, V3d(inertia(aw) + turn(mine.w, inertia(mine.w))), -1, columns, all);
       for (int r = 0; r < 3; ++r) B(g.force + r, g.a + r) -= body.mass;
-      const M3 J = k_[i].R * body.moments.asDiagonal() * k_[i].R.transpose();
+      const M3& R = k_[i].R;
+      M3 J = R * body.moments.asDiagonal() * R.transpose();
+      if (lump) {
+        const V3d first = mine.R * lump->first.template cast<BodyDual>();
+        const V3d av = proj_[i].av.template cast<BodyDual>();
+        put(B, g.force, V3d(turn(aw, first) + turn(mine.w, turn(mine.w, first))), -1, columns, all);
+        put(B, g.force + 3, turn(first, av), -1, columns, all);
+        const V3 s = R * lump->first;
+        M3 E;
+        E << 0, -s[2], s[1], s[2], 0, -s[0], -s[1], s[0], 0;
+        B.block(g.force, g.a, 3, 3).diagonal().array() -= lump->mass;
+        B.block(g.force, g.a + 3, 3, 3) += E, B.block(g.force + 3, g.a, 3, 3) -= E;
+        J += R * lump->second * R.transpose();
+      }
       B.block(g.force + 3, g.a + 3, 3, 3) -= J;
     }
     if (parent < 0) return;
@@ -380,7 +413,7 @@ private:
     seed_motion(y, b, false);
   }
 
-  template <class S> bool factor_with(BlockLu<S>& lu, S shift) {
+  template <class S> bool factor_with(BlockLu<S>& lu, S shift, const std::vector<HostBlock<S>>* guests = nullptr) {
     const auto copy = [&](int i, int j) { lu.block(i, j) = block(i, j).template cast<S>(); };
     for (int v = 0; v < pattern_.nodes(); ++v) {
       copy(v, v);
@@ -395,10 +428,41 @@ private:
         for (int r = 0; r < 6; ++r) B(g.a + r, g.nu + j) -= shift * s[r];
       }
     }
+    if (guests)
+      for (const HostBlock<S>& k : *guests) add_guest(lu, k);
     return lu.factor();
   }
 
-  template <class S> void solve_with(BlockLu<S>& lu, std::vector<S>& rhs, S* b) {
+  // A turn in space that a change of the rotation coordinates makes: turn = E dq.
+  Eigen::Matrix<double, 3, F::nq> turn_of(int link) const {
+    Eigen::Matrix<double, 3, F::nq> E;
+    if constexpr (F::nq == 4) {
+      const Vec4<double>& p = rotation_[std::size_t(link)];
+      E = (2.0 / p.squaredNorm()) * quaternion_matrix_right<double>(conjugate<double>(p)).template bottomRows<3>();
+    } else {
+      const M3& R = k_[std::size_t(link)].R;
+      for (int n = 0; n < 3; ++n)
+        for (int i = 0; i < 3; ++i) E.col(3 * n + i) = 0.5 * cross(V3(R.col(n)), V3(V3::Unit(i)));
+    }
+    return E;
+  }
+  template <class S> void add_guest(BlockLu<S>& lu, const HostBlock<S>& k) {
+    const int row = link_of_[std::size_t(k.row)], column = link_of_[std::size_t(k.column)];
+    const At g = groups(std::size_t(row)), h = groups(std::size_t(column));
+    auto B = lu.block(row, column);
+    const Eigen::Matrix<S, 3, F::nq> E = turn_of(column).template cast<S>();
+    for (int part = 0; part < 2; ++part) { // rows: force, torque
+      const auto D = k.D.template middleRows<3>(part ? 0 : 3);
+      const int at = g.force + 3 * part;
+      B.block(at, 3, 3, F::nq) += D.template leftCols<3>() * E;
+      B.block(at, h.X, 3, 3) += D.template middleCols<3>(3);
+      B.block(at, h.V + 3, 3, 3) += D.template middleCols<3>(6);
+      B.block(at, h.V, 3, 3) += D.template rightCols<3>();
+    }
+  }
+
+  template <class S>
+  void solve_with(BlockLu<S>& lu, std::vector<S>& rhs, S* b, std::vector<HostVector<S>>* guests = nullptr) {
     std::fill(rhs.begin(), rhs.end(), S(0));
     for (std::size_t i = 0; i < links_.size(); ++i) {
       const At g = groups(i);
@@ -410,7 +474,24 @@ private:
         for (int k = 0; k < 6; ++k) r[g.a + k] -= s[k] * mine[np + j];
       }
     }
+    if (guests)
+      for (const HostVector<S>& k : *guests) {
+        const std::size_t i = std::size_t(link_of_[std::size_t(k.body)]);
+        S* r = rhs.data() + pattern_.offset(int(i)) + groups(i).force;
+        for (int j = 0; j < 3; ++j) r[j] -= k.wrench[3 + j], r[3 + j] -= k.wrench[j];
+      }
     lu.solve(rhs.data());
+    if (guests)
+      for (HostVector<S>& k : *guests) {
+        const std::size_t i = std::size_t(link_of_[std::size_t(k.body)]);
+        const At g = groups(i);
+        const S* r = rhs.data() + pattern_.offset(int(i));
+        Eigen::Matrix<S, F::nq, 1> dq;
+        for (int j = 0; j < F::nq; ++j) dq[j] = r[3 + j];
+        k.motion.template head<3>() = turn_of(int(i)).template cast<S>() * dq;
+        for (int j = 0; j < 3; ++j) k.motion[3 + j] = r[g.X + j], k.motion[6 + j] = r[g.V + 3 + j];
+        for (int j = 0; j < 3; ++j) k.motion[9 + j] = r[g.V + j];
+      }
     for (std::size_t i = 0; i < links_.size(); ++i)
       for (int j = 0; j < np + links_[i].n; ++j)
         b[at_[i] + std::size_t(j)] = rhs[std::size_t(pattern_.offset(int(i)) + j)];
@@ -423,6 +504,7 @@ private:
   std::vector<double> real_rhs_;
   std::vector<Complex> complex_rhs_;
   std::vector<Twist> joint_force_, S_; // S: the motion subspace where the Jacobian was taken
+  std::vector<Vec4<double>> rotation_; // where the Jacobian was taken
   std::vector<std::vector<std::size_t>> acting_;
   std::vector<int> affected_;
   std::vector<BodyMotion<BodyDual>> dual_motions_;

@@ -25,6 +25,36 @@ struct RodEnd {
   bool clamped = false; // frame prescribed, by a ghost quaternion beyond the end
   EndMotion at;
   std::function<void(double, EndMotion&)> move; // null: at rest
+  // The body that holds the end, -1: none; the point and the frame of the end in its axes.
+  int host = -1;
+  Vec3<double> point = Vec3<double>::Zero();
+  Vec4<double> frame{1.0, 0.0, 0.0, 0.0};
+};
+
+// Springs and dampers of a vertex towards a point of space, along the axes of space.
+struct RodSupport {
+  int vertex;
+  Vec3<double> at, stiffness, damping;
+};
+
+// A frictionless obstacle: a smooth penalty. The force per length sets in at the distance `smoothing` from the surface
+// and has its full slope `stiffness` from the surface on: approximate, and as deep as load over stiffness.
+struct RodObstacle {
+  enum Kind { plane, sphere, cylinder } kind = plane;
+  Vec3<double> point, axis;
+  double radius, stiffness, smoothing;
+  std::vector<double> length, thickness; // of vertices
+
+  // Energy per length, its derivative and second derivative by the gap, of a gap d.
+  void law(double d, double& e, double& e1, double& e2) const {
+    const double u = smoothing - d, s = smoothing;
+    if (u <= 0.0)
+      e = e1 = e2 = 0.0;
+    else if (u < s)
+      e = stiffness * u * u * u / (6.0 * s), e1 = -stiffness * u * u / (2.0 * s), e2 = stiffness * u / s;
+    else
+      e = stiffness * (0.5 * u * (u - s) + s * s / 6.0), e1 = -stiffness * (u - 0.5 * s), e2 = stiffness;
+  }
 };
 
 // A force and a moment, spread over vertices and segments by weights; in space axes, or following the frames.
@@ -60,6 +90,9 @@ struct RodDescription {
   CurvatureLaw law;
   RodEnd ends[2];
   std::vector<RodLoad> loads;
+  std::vector<RodSupport> supports;
+  std::vector<RodObstacle> obstacles;
+  std::function<double(double)> stretch; // factor of the rest length as a function of time; null: 1
   Vec3<double> gravity = Vec3<double>::Zero();
 
   // Reciprocals, so that nothing is divided in a step.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gyrod/equations.hpp"
+#include "gyrod/host.hpp"
 #include "gyrod/rod/state.hpp"
 #include "gyrod/scalar.hpp"
 
@@ -18,8 +19,32 @@ struct RodLayout {
   std::vector<int> p, w, x, v;
 };
 
+// The motion of a body that holds ends of rods; accelerations where reactions are asked for.
+struct HostMotion {
+  Vec3<double> x, v, omega; // space axes
+  Mat3<double> R;
+  Vec3<double> a = Vec3<double>::Zero(), alpha = Vec3<double>::Zero();
+};
+
 class RodEquations : public Equations {
 public:
+  // --- rods on bodies. `host` places what a body holds; `act` leaves the forces of the state y on all rods, `wrench`
+  // those on a body (torque about its centre of mass, force; space axes); `rates` is the rest of `rhs`.
+  virtual const std::vector<int>& hosts() const = 0;         // bodies
+  virtual std::vector<std::vector<int>> parties() const = 0; // bodies that each connected part has to do with
+  virtual void host(int h, const HostMotion& m) = 0;
+  virtual void act(double t, const double* y) = 0;
+  virtual void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const = 0;
+  virtual void rates(const double* y, double* dy) = 0;
+  // After `factor`, which leaves the hosts out: what they feel of each other through the rods. Then `reduce` gives the
+  // wrenches of a right-hand side, `expand` the solution for given motions of the hosts.
+  virtual void host_blocks(std::vector<HostBlock<double>>& out) const = 0;
+  virtual void host_blocks(std::vector<HostBlock<Complex>>& out) const = 0;
+  virtual void reduce(const double* b, std::vector<HostVector<double>>& out) = 0;
+  virtual void reduce(const Complex* b, std::vector<HostVector<Complex>>& out) = 0;
+  virtual void expand(double* b, const std::vector<HostVector<double>>& in) = 0;
+  virtual void expand(Complex* b, const std::vector<HostVector<Complex>>& in) = 0;
+
   virtual int rods() const = 0;
   virtual const RodDescription& rod(int r) const = 0;
   virtual std::size_t offset(int r) const = 0;

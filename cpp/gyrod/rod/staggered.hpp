@@ -12,6 +12,7 @@
 #pragma once
 
 #include "gyrod/rod/state.hpp"
+#include "gyrod/scalar.hpp"
 
 namespace gyrod {
 
@@ -50,6 +51,18 @@ private:
   std::vector<Block> q_, v_;
 };
 
+// At a clamped end of segment j: derivatives of the forces (mu, f) of cells j and j + 1 by turn and spin of the end's
+// frame (its own axes), and of the moment on the clamp by these and by the increments and rates of the two cells.
+struct EndBlocks {
+  Eigen::Matrix<double, 6, 3> turn[2], spin[2];
+  Eigen::Matrix<double, 3, 7> moment_q[2], moment_v[2];
+  Mat3<double> moment_turn, moment_spin;
+  void clear() {
+    for (int k = 0; k < 2; ++k) turn[k].setZero(), spin[k].setZero(), moment_q[k].setZero(), moment_v[k].setZero();
+    moment_turn.setZero(), moment_spin.setZero();
+  }
+};
+
 class StaggeredGrid {
 public:
   // Rows mu, f. Cell c holds segment c - 1 and vertex c; second neighbours only if the section is coupled.
@@ -74,10 +87,32 @@ public:
       if (d_.weight[i(n)] > 0.0) vertex_moments(s, n);
     if (!d_.drag.empty() || !d_.spin_drag.empty()) drag_forces(s);
     for (const RodLoad& load : d_.loads) apply(load, t, s);
+    for (const RodSupport& k : d_.supports)
+      for (int c = 0; c < 3; ++c)
+        s.f[i(k.vertex)][c] -=
+            S(k.stiffness[c]) * (s.x[i(k.vertex)][c] - S(k.at[c])) + S(k.damping[c]) * s.v[i(k.vertex)][c];
+    for (const RodObstacle& o : d_.obstacles)
+      for (int n = 0; n <= N_; ++n) s.f[i(n)] -= pressed<S>(o, n, s.x[i(n)]);
   }
 
   // Derivatives of these, at the state as `forces` left it.
   void blocks(double t, const RodState<double>& s, const EndMotion* ends, Blocks& out) const;
+  // The same by the motion of a clamped end, and of the moment there.
+  void end_blocks(const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const;
+
+  // Energy of supports and obstacles.
+  double support_energy(const RodState<double>& s) const {
+    double V = 0.0;
+    for (const RodSupport& k : d_.supports) V += 0.5 * k.stiffness.dot((s.x[i(k.vertex)] - k.at).cwiseAbs2());
+    for (const RodObstacle& o : d_.obstacles)
+      for (int n = 0; n <= N_; ++n) {
+        Vec3<double> normal;
+        double r, e, e1, e2;
+        o.law(gap<double>(o, n, s.x[i(n)], normal, r), e, e1, e2);
+        V += o.length[i(n)] * e;
+      }
+    return V;
+  }
 
   double strain_energy(const RodState<double>& s) const { return energy(s, true); }
   double curvature_energy(const RodState<double>& s) const { return energy(s, false); }
@@ -88,6 +123,7 @@ public:
     for (int j = 0; j < N_ && d_.damped; ++j) power += 2.0 * d_.ds[i(j)] * s.Ed[i(j)].cwiseAbs2().dot(d_.cG[i(j)]);
     for (int n = 0; n <= N_ && d_.damped; ++n)
       if (d_.weight[i(n)] > 0.0) power += 2.0 * d_.weight[i(n)] * curvature_rate(s, n).cwiseAbs2().dot(d_.cK[i(n)]);
+    for (const RodSupport& k : d_.supports) power += k.damping.dot(s.v[i(k.vertex)].cwiseAbs2());
     for (int j = 0; j < N_; ++j) {
       if (!d_.drag.empty())
         for (int n : {j, j + 1})
@@ -259,6 +295,32 @@ private:
     }
   }
 
+  // Gap between a vertex and an obstacle, the normal there and the distance from its centre or axis.
+  template <class S> static S gap(const RodObstacle& o, int n, const Vec3<S>& x, Vec3<S>& normal, S& r) {
+    using std::sqrt;
+    const Vec3<S> axis = o.axis.template cast<S>(), d = x - o.point.template cast<S>();
+    const S thickness(o.thickness[i(n)]);
+    if (o.kind == RodObstacle::plane) {
+      normal = axis, r = S(1);
+      return d.dot(axis) - thickness;
+    }
+    const Vec3<S> across = o.kind == RodObstacle::sphere ? d : Vec3<S>(d - axis * d.dot(axis));
+    r = sqrt(across.dot(across));
+    normal = across * (S(1) / r);
+    return r - S(o.radius) - thickness;
+  }
+  // The force of a vertex on an obstacle.
+  template <class S> static Vec3<S> pressed(const RodObstacle& o, int n, const Vec3<S>& x) {
+    Vec3<S> normal;
+    S r;
+    const S d = gap<S>(o, n, x, normal, r);
+    double e, e1, e2;
+    o.law(value_of(d), e, e1, e2);
+    if (e1 == 0.0) return Vec3<S>::Zero();
+    const S force = S(e1) + S(e2) * (d - S(value_of(d))); // exact to first order, all that duals carry
+    return normal * (S(o.length[i(n)]) * force);
+  }
+
   static void value(const RodLoad& load, double t, Vec3<double>& F, Vec3<double>& M) {
     F = load.F, M = load.M;
     if (load.function) load.function(t, F, M);
@@ -306,6 +368,7 @@ private:
   void coupling_blocks(const RodState<double>& s, Blocks& out) const;
   void drag_blocks(const RodState<double>& s, Blocks& out) const;
   void load_blocks(double t, const RodState<double>& s, Blocks& out) const;
+  void support_blocks(const RodState<double>& s, Blocks& out) const;
   // Derivatives of gW with respect to W and W'.
   void gradient_derivative(const RodState<double>& s, int n, M4& gq, M4& gv) const;
   // Derivatives of the moments before and behind a quotient W with gradient g, given those of g.

@@ -17,6 +17,7 @@ inline void StaggeredGrid::blocks(double t, const RodState<double>& s, const End
   if (d_.coupled) coupling_blocks(s, out);
   if (!d_.drag.empty() || !d_.spin_drag.empty()) drag_blocks(s, out);
   if (!d_.loads.empty()) load_blocks(t, s, out);
+  if (!d_.supports.empty() || !d_.obstacles.empty()) support_blocks(s, out);
 }
 
 // Cell j + 1 holds segment j; its force acts on vertices j (cell j) and j + 1.
@@ -279,6 +280,90 @@ inline void StaggeredGrid::load_blocks(double t, const RodState<double>& s, Bloc
         q.block<3, 1>(0, 0) += m;
       }
   }
+}
+
+inline void StaggeredGrid::support_blocks(const RodState<double>& s, Blocks& out) const {
+  for (const RodSupport& k : d_.supports) {
+    out.q(k.vertex, k.vertex).bottomRightCorner<3, 3>().diagonal() -= k.stiffness;
+    out.v(k.vertex, k.vertex).bottomRightCorner<3, 3>().diagonal() -= k.damping;
+  }
+  for (const RodObstacle& o : d_.obstacles)
+    for (int n = 0; n <= N_; ++n) {
+      Vec3<double> normal;
+      double r, e, e1, e2;
+      o.law(gap<double>(o, n, s.x[i(n)], normal, r), e, e1, e2);
+      if (e1 == 0.0) continue;
+      M3 across = M3::Zero(); // derivative of the normal
+      if (o.kind != RodObstacle::plane) {
+        across.setIdentity();
+        if (o.kind == RodObstacle::cylinder) across -= o.axis * o.axis.transpose();
+        across = (across - normal * normal.transpose()) / r;
+      }
+      out.q(n, n).bottomRightCorner<3, 3>() -= o.length[i(n)] * (e2 * normal * normal.transpose() + e1 * across);
+    }
+}
+
+inline void StaggeredGrid::end_blocks(const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const {
+  out.clear();
+  const int n = e ? N_ : 0, j = e ? N_ - 1 : 0; // the segment's cell is j + 1, the second of the two
+  const Vec4<double>&V = s.V[i(e)], &g = s.gW[i(n)];
+  const auto both = [](const Vec4<double>& q) -> M4 {
+    return quaternion_matrix<double>(q) + quaternion_matrix_right<double>(q);
+  };
+  M4 gq, gv;
+  gradient_derivative(s, n, gq, gv);
+  const Vec4<double> Vc = conjugate<double>(V), gV = multiply<double>(g, Vc) + multiply<double>(Vc, g);
+  const M4 square = both(V), back = both(Vc);
+  const M4 Da = conjugate_columns(M4(0.5 * quaternion_matrix_right<double>(V))),
+           Db = 0.5 * quaternion_matrix<double>(V);
+  const M4 &own = e ? Da : Db, &ends = e ? Db : Da; // dV = own c + ends c_end
+  const auto on_segment = [&](const M4& dgV, const Vec4<double>& G) {
+    return e ? before_derivative(G, V, dgV) : behind_derivative(G, V, dgV);
+  };
+  const auto on_end = [&](const M4& dgV, const Vec4<double>& G) {
+    return e ? behind_derivative(G, V, dgV) : before_derivative(G, V, dgV);
+  };
+  M4 dg = gq * square;
+  if (d_.damped) {
+    const Vec4<double> w0(0.0, end.Omega[0], end.Omega[1], end.Omega[2]);
+    const Vec4<double>&wa = e ? s.w[i(N_ - 1)] : w0, &wb = e ? w0 : s.w[0];
+    const M4 Q = 0.5 * (quaternion_matrix_right<double>(wb) + quaternion_matrix<double>(conjugate<double>(wa)));
+    dg += gv * (square * Q + both(s.Vd[i(e)]));
+    const M4 dgv = back * (gv * square), a = on_segment(dgv, Vec4<double>::Zero()),
+             b = on_end(dgv, Vec4<double>::Zero());
+    out.spin[1].topRows<3>() = M4(a * ends).bottomRightCorner<3, 3>();
+    out.moment_v[1].leftCols<4>() = M4(b * own).bottomRows<3>();
+    out.moment_spin = M4(b * ends).bottomRightCorner<3, 3>();
+  }
+  const M4 dgV = back * dg + conjugate_columns(both(g)), a = on_segment(dgV, gV), b = on_end(dgV, gV);
+  out.turn[1].topRows<3>() = M4(a * ends).bottomRightCorner<3, 3>();
+  out.moment_q[1].leftCols<4>() = M4(b * own).bottomRows<3>();
+  out.moment_turn = M4(b * ends).bottomRightCorner<3, 3>();
+  if (!d_.coupled) return;
+
+  const double kappa = d_.kappa[i(n)], k = d_.pull[i(n)];
+  const Zeta<double>& z = s.zeta[i(n)];
+  const Vec3<double> h = s.W[i(n)].tail<3>();
+  M34 KW, Ec;
+  KW.col(0) = (kappa * z.z1) * h, KW.rightCols<3>() = kappa * z.z * M3::Identity();
+  M3 B = s.R[i(j)], EG = cross_matrix<double>(s.G[i(j)]), Ex = s.R[i(j)].transpose() / d_.ds[i(j)];
+  Ec << s.G[i(j)], EG;
+  if (d_.strain == Strain::stretch) {
+    const Vec3<double> tangent = s.u[i(j)].normalized();
+    B.col(2) = tangent, Ex.row(2) = tangent.transpose() / d_.ds[i(j)];
+    Ec.row(2).setZero(), EG.col(2).setZero();
+  }
+  const M3 dF = M34(0.5 * d_.CX[i(j)] * KW * (square * ends)).rightCols<3>();
+  out.turn[0].bottomRows<3>() += B * dF;
+  out.turn[1].bottomRows<3>() -= B * dF;
+  out.turn[1].topRows<3>() += d_.ds[i(j)] * EG * dF;
+  Eigen::Matrix<double, 4, 3> gM;
+  gM.row(0) = (k * z.z1) * h.transpose(), gM.bottomRows<3>() = k * z.z * M3::Identity();
+  const M34 m = e ? M34(-0.5 * rows(quaternion_matrix<double>(Vc)) * back)
+                  : M34(0.5 * rows(quaternion_matrix_right<double>(Vc)) * back);
+  const M3 dM = share(j, n) * (m * gM) * d_.CX[i(j)].transpose();
+  out.moment_q[1].leftCols<4>() += dM * Ec;
+  out.moment_q[1].rightCols<3>() += dM * Ex, out.moment_q[0].rightCols<3>() -= dM * Ex;
 }
 
 } // namespace gyrod

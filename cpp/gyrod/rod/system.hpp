@@ -5,16 +5,22 @@
 //   (shift I - df/dy) (dq, dv) = (b_q, b_v)
 // becomes one for dv alone, of one 6 x 6 (7 x 7 in absolute form) block a cell, block tridiagonal along the rod. Cells
 // of all rods are the nodes of one graph with one elimination.
+//
+// An end that a body holds has no unknowns of its own: its vertex and its frame move with the body, its mass is part of
+// the body's inertia. In the graph the body is two nodes (turn and place; spin and velocity) that are left when all
+// cells are gone: what remains there is a dynamic stiffness between bodies, which the mechanism adds to its own.
 #pragma once
 
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "gyrod/linear/uniform_lu.hpp"
 #include "gyrod/rigid/formulations.hpp"
 #include "gyrod/rod/constraints.hpp"
 #include "gyrod/rod/equations.hpp"
+#include "gyrod/rod/hosted.hpp"
 #include "gyrod/rod/staggered.hpp"
 
 namespace gyrod {
@@ -24,6 +30,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   static_assert(!(Absolute && Constrained));
   static constexpr int turn = Absolute ? 4 : 3, B = turn + 3 + (Constrained ? 3 : 0);
   static constexpr bool own_blocks = !Absolute && !Constrained; // the grid writes its blocks where they are used
+  static constexpr bool hosting = own_blocks;                   // serves ends that bodies hold
   template <class S> using Local = Eigen::Matrix<S, 4, turn>;
   using KBlocks = CellBlocks<B>;
 
@@ -49,6 +56,8 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
       }
       for (int e = 0; e < 2; ++e) timed = timed || bool(d.ends[e].move), ends[e] = d.ends[e].at;
       for (const RodLoad& l : d.loads) timed = timed || bool(l.function);
+      timed = timed || bool(d.stretch);
+      rest = d.G0;
       begin = first;
       d.finish();
       factor_mass();
@@ -85,6 +94,9 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
         f[std::size_t(n)] -= S(ratio[std::size_t(n + 1)]) * f[std::size_t(n + 1)];
     }
 
+    // Cell number k from an end, -1: there is none.
+    int cell(int e, int k) const { return e ? (k <= N ? N - k : -1) : (k <= N ? k : -1); }
+
     RodDescription d;
     int N, nq = 0, size = 0, begin = 0, node = 0; // begin: first cell, node: its number in the graph
     std::size_t at = 0;                           // of its state in y
@@ -95,6 +107,9 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     StaggeredGrid::Blocks blocks;
     KBlocks k;
     EndMotion ends[2];
+    int port[2] = {-1, -1}; // the host of an end among all hosts
+    HostedEnd hosted[2];
+    std::vector<Vec3<double>> rest; // G0 without stretch
     bool timed = false;
     std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex n and of segment n - 1 in the rod's state, or -1
     std::vector<double> pivot, inverse, ratio;
@@ -122,8 +137,31 @@ public:
           links.emplace_back(r.node + c - reach, r.node + c);
       }
       timed_ = timed_ || r.timed;
+      for (const RodEnd& end : r.d.ends)
+        if (end.host >= 0) hosts_.push_back(end.host);
     }
-    pattern_ = BlockPattern(sizes, links);
+    std::sort(hosts_.begin(), hosts_.end());
+    hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
+    if (!hosting && !hosts_.empty()) throw std::invalid_argument("this form of rods cannot be held by bodies");
+    motions_.resize(hosts_.size());
+    cells_ = int(sizes.size());
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      sizes.insert(sizes.end(), 2, B);
+      links.emplace_back(place_node(int(h)), speed_node(int(h)));
+    }
+    for (auto& part : rods_)
+      for (int e = 0; e < 2; ++e) {
+        Rod& r = *part;
+        if (r.d.ends[e].host < 0) continue;
+        r.port[e] = int(std::lower_bound(hosts_.begin(), hosts_.end(), r.d.ends[e].host) - hosts_.begin());
+        for_cells(r, e, [&](int, int c) {
+          links.emplace_back(r.node + c - r.begin, place_node(r.port[e]));
+          links.emplace_back(r.node + c - r.begin, speed_node(r.port[e]));
+        });
+        if (e && r.port[0] >= 0) joined_.emplace(r.port[0], r.port[1]), joined_.emplace(r.port[1], r.port[0]);
+        joined_.emplace(r.port[e], r.port[e]);
+      }
+    pattern_ = BlockPattern(sizes, links, {}, hosts_.empty() ? -1 : cells_);
   }
 
   std::size_t size() const override { return size_; }
@@ -137,11 +175,67 @@ public:
   }
 
   void rhs(double t, const double* y, double* dy) override {
+    act(t, y);
+    rates(y, dy);
+  }
+
+  const std::vector<int>& hosts() const override { return hosts_; }
+  std::vector<std::vector<int>> parties() const override {
+    std::vector<std::vector<int>> out;
+    for (const auto& r : rods_) {
+      std::vector<int> bodies;
+      for (const RodEnd& end : r->d.ends)
+        if (end.host >= 0 && std::find(bodies.begin(), bodies.end(), end.host) == bodies.end())
+          bodies.push_back(end.host);
+      if (!bodies.empty()) out.push_back(std::move(bodies));
+    }
+    return out;
+  }
+  void host(int h, const HostMotion& m) override {
+    motions_[std::size_t(h)] = m;
+    const Vec4<double> p = spurrier_klumpp<double>(m.R);
+    for (auto& r : rods_)
+      for (int e = 0; e < 2; ++e) {
+        if (r->port[e] != h) continue;
+        const RodEnd& end = r->d.ends[e];
+        EndMotion& to = r->ends[e];
+        const Vec3<double> arm = m.R * end.point, swing = m.omega.cross(arm);
+        to.x = m.x + arm, to.v = m.v + swing;
+        to.a = m.a + m.alpha.cross(arm) + m.omega.cross(swing);
+        to.p = multiply<double>(p, end.frame);
+        to.Omega = matrix_from_quaternion<double>(to.p).transpose() * m.omega;
+      }
+  }
+  void act(double t, const double* y) override {
     for (auto& r : rods_) {
       move_ends(*r, t);
-      derivative<double>(*r, r->s, t, y + r->at, dy + r->at);
+      gather<double>(*r, r->s, y + r->at);
+      balance<double>(*r, r->s, t);
     }
   }
+  void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override {
+    torque.setZero(), force.setZero();
+    const HostMotion& m = motions_[std::size_t(h)];
+    for (const auto& r : rods_)
+      for (int e = 0; e < 2; ++e) {
+        if (r->port[e] != h) continue;
+        const Vec3<double>& f = r->s.f[std::size_t(e ? r->N : 0)];
+        force += f;
+        torque += (m.R * r->d.ends[e].point).cross(f);
+        if (r->d.ends[e].clamped) torque += matrix_from_quaternion<double>(r->ends[e].p) * r->s.end_moment[e];
+      }
+  }
+  void rates(const double* y, double* dy) override {
+    for (auto& r : rods_) finish<double>(*r, r->s, y + r->at, dy + r->at);
+  }
+
+  void quasistatic(bool on) override {
+    still_ = on;
+    for (auto& r : rods_) // what moved before must not be remembered
+      for (int e = 0; e < 2; ++e)
+        if (r->port[e] < 0) r->ends[e] = r->d.ends[e].at;
+  }
+  int negative_pivots() const override { return real_->negative_pivots(); }
 
   void time_derivative(double t, const double* y, double* ft) override {
     if (!timed_) return Equations::time_derivative(t, y, ft);
@@ -163,9 +257,21 @@ public:
         r->p[i] = r->s.p[i], r->w[i] = r->s.w[i], r->norm[i] = r->s.p[i].squaredNorm();
         r->alpha[i] = spin<double>(*r, r->s, j);
       }
+      for (int e = 0; e < 2; ++e)
+        if (r->port[e] >= 0) {
+          const HostMotion& m = motions_[std::size_t(r->port[e])];
+          if constexpr (hosting) host_rows(r->grid, r->s, r->ends[e], m, e, r->k, r->hosted[e]);
+        }
       inertia_rows(*r);
     }
   }
+
+  void host_blocks(std::vector<HostBlock<double>>& out) const override { left_over<double>(*real_, out); }
+  void host_blocks(std::vector<HostBlock<Complex>>& out) const override { left_over<Complex>(*complex_, out); }
+  void reduce(const double* b, std::vector<HostVector<double>>& out) override { reduce_with(*real_, b, out); }
+  void reduce(const Complex* b, std::vector<HostVector<Complex>>& out) override { reduce_with(*complex_, b, out); }
+  void expand(double* b, const std::vector<HostVector<double>>& in) override { expand_with(*real_, b, in); }
+  void expand(Complex* b, const std::vector<HostVector<Complex>>& in) override { expand_with(*complex_, b, in); }
 
   bool factor(double shift) override { return factor_with(*real_, shift); }
   bool factor(Complex shift) override { return factor_with(*complex_, shift); }
@@ -210,7 +316,7 @@ public:
       }
       for (int e = 0; e < 2; ++e) {
         if (!r->d.ends[e].clamped) continue;
-        EndMotion end = r->d.ends[e].at;
+        EndMotion end = r->port[e] >= 0 ? r->ends[e] : r->d.ends[e].at;
         if (r->d.ends[e].move) r->d.ends[e].move(t, end);
         const Vec4<double> b = p(e ? r->N - 1 : 0);
         const double v = end.p.dot(b), n2 = b.squaredNorm();
@@ -245,6 +351,7 @@ public:
     for (const RodLoad& l : r.d.loads) // dead constant forces have a potential
       if (!l.follow && !l.function)
         for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F).dot(r.s.x[std::size_t(h.vertex)]);
+    m.loads += r.grid.support_energy(r.s);
     double hold[12];
     reactions(index, t, y, hold);
     for (int e = 0; e < 2; ++e) {
@@ -360,9 +467,23 @@ private:
     return s;
   }
 
-  static void move_ends(Rod& r, double t) {
+  void move_ends(Rod& r, double t) const {
     for (int e = 0; e < 2; ++e)
-      if (r.d.ends[e].move) r.d.ends[e].move(t, r.ends[e]);
+      if (r.d.ends[e].move) {
+        r.d.ends[e].move(t, r.ends[e]);
+        if (still_) r.ends[e].v.setZero(), r.ends[e].a.setZero(), r.ends[e].Omega.setZero();
+      }
+    if (!r.d.stretch) return;
+    const double g = r.d.stretch(t);
+    for (std::size_t j = 0; j < r.rest.size(); ++j) r.d.G0[j][2] = g * r.rest[j][2];
+  }
+
+  int place_node(int h) const { return cells_ + 2 * h; }
+  int speed_node(int h) const { return cells_ + 2 * h + 1; }
+  // Calls f(k, c) for the cells c of the graph within reach of an end, k cells from it.
+  template <class G> static void for_cells(const Rod& r, int e, G&& f) {
+    for (int k = 0; k <= r.k.reach(); ++k)
+      if (const int c = r.cell(e, k); c >= r.begin) f(k, c);
   }
 
   template <class S> static void gather(const Rod& r, RodState<S>& s, const S* y) {
@@ -489,6 +610,10 @@ private:
   template <class S> void derivative(const Rod& r, RodState<S>& s, double t, const S* y, S* dy) const {
     gather<S>(r, s, y);
     balance<S>(r, s, t);
+    finish<S>(r, s, y, dy);
+  }
+  // y' from the forces of the state, which become accelerations.
+  template <class S> void finish(const Rod& r, RodState<S>& s, const S* y, S* dy) const {
     r.accelerate(inertial(r, s));
     for (int n = 0; n <= r.N; ++n) {
       const std::size_t i = std::size_t(n);
@@ -576,6 +701,61 @@ private:
     }
     if constexpr (Constrained)
       if (r.d.held) constraint_rows(r);
+  }
+
+  template <class S> void left_over(const UniformLu<S, B>& lu, std::vector<HostBlock<S>>& out) const {
+    if constexpr (hosting) {
+      out.resize(joined_.size());
+      std::size_t i = 0;
+      for (const auto& [a, b] : joined_) {
+        HostBlock<S>& k = out[i++];
+        k.row = hosts_[std::size_t(a)], k.column = hosts_[std::size_t(b)];
+        k.D.template leftCols<6>() = -lu.block(UniformLu<S, B>::at(pattern_, place_node(a), place_node(b)));
+        k.D.template rightCols<6>() = -lu.block(UniformLu<S, B>::at(pattern_, place_node(a), speed_node(b)));
+      }
+    }
+  }
+  template <class S> void reduce_with(const UniformLu<S, B>& lu, const S* b, std::vector<HostVector<S>>& out) {
+    if constexpr (hosting) {
+      auto& k = work<S>();
+      right_sides<S>(b);
+      lu.forward(k.x.data());
+      out.resize(hosts_.size());
+      for (std::size_t h = 0; h < hosts_.size(); ++h)
+        out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))];
+    }
+  }
+  template <class S> void expand_with(const UniformLu<S, B>& lu, S* b, const std::vector<HostVector<S>>& in) {
+    if constexpr (hosting) {
+      auto& k = work<S>();
+      for (std::size_t h = 0; h < hosts_.size(); ++h) {
+        k.x[std::size_t(place_node(int(h)))] = in[h].motion.template head<6>();
+        k.x[std::size_t(speed_node(int(h)))] = in[h].motion.template tail<6>();
+      }
+      lu.backward(k.x.data());
+      for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
+    }
+  }
+  template <class S> S shift_of() const {
+    if constexpr (std::is_same_v<S, double>)
+      return real_shift_;
+    else
+      return complex_shift_;
+  }
+  template <class S> void right_sides(const S* b) {
+    auto& k = work<S>();
+    for (std::size_t i = std::size_t(cells_); i < k.x.size(); ++i) k.x[i].setZero();
+    for (auto& part : rods_) {
+      const Rod& r = *part;
+      right_side<S>(r, shift_of<S>(), b + r.at, k);
+      if constexpr (hosting)
+        for (int e = 0; e < 2; ++e)
+          if (r.port[e] >= 0)
+            for_cells(r, e, [&](int i, int c) {
+              k.x[std::size_t(place_node(r.port[e]))].noalias() +=
+                  r.hosted[e].wrench_q[i].template cast<S>() * k.known[std::size_t(r.node + c - r.begin)];
+            });
+    }
   }
 
   // Rows of -dE''/d(q, v) with accelerations as they are.
@@ -680,6 +860,9 @@ private:
           if (r.d.blended && std::abs(c - o) == 1 && r.x_at[std::size_t(c)] >= 0 && r.x_at[i] >= 0)
             a.template block<3, 3>(turn, turn).diagonal().array() += shift * r.d.off[std::size_t(std::min(c, o))];
         }
+        if constexpr (hosting)
+          for (int e = 0; e < 2; ++e)
+            if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, lu);
         auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + o - r.begin, r.node + o - r.begin));
         for (int k = 0; k < turn; ++k) a(k, k) += o ? shift * weight(r, o - 1, k) : S(1);
         a.template block<3, 3>(turn, turn).diagonal().array() += r.x_at[i] >= 0 ? shift * r.d.mass[i] : S(1);
@@ -688,22 +871,37 @@ private:
     }
     return lu.factor();
   }
+  // Blocks of a cell with the body that holds the end next to it; with the end itself those of the body alone.
+  template <class S>
+  void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, UniformLu<S, B>& lu) const {
+    const int k = e ? r.N - o : o, place = place_node(r.port[e]), speed = speed_node(r.port[e]);
+    const HostedEnd& h = r.hosted[e];
+    const auto at = [&](int a, int b) -> auto& { return lu.block(UniformLu<S, B>::at(pattern_, a, b)); };
+    if (k == (e ? 0 : 1)) { // once
+      at(place, place) -= h.own_place.template cast<S>();
+      at(place, speed) -= h.own_speed.template cast<S>();
+    }
+    if (k > r.k.reach()) return;
+    const int cell = r.node + o - r.begin;
+    at(cell, place) -= h.by_place[k].template cast<S>();
+    at(cell, speed) -= h.by_speed[k].template cast<S>();
+    auto& w = at(place, cell);
+    if (o)
+      w.template leftCols<3>() -= h.wrench_q[k].template leftCols<4>().template cast<S>() * Tc +
+                                  h.wrench_v[k].template middleCols<3>(1).template cast<S>();
+    w.template rightCols<3>() -= (S(1) / shift) * h.wrench_q[k].template rightCols<3>().template cast<S>() +
+                                 h.wrench_v[k].template rightCols<3>().template cast<S>();
+  }
   static double weight(const Rod& r, int j, int k) { // of a row of rotation
     if constexpr (Absolute) return k ? r.d.J[std::size_t(j)][k - 1] : 1.0;
     return r.d.J[std::size_t(j)][k];
   }
 
   template <class S> void solve_with(const UniformLu<S, B>& lu, S* b) {
-    const S shift = [&] {
-      if constexpr (std::is_same_v<S, double>)
-        return real_shift_;
-      else
-        return complex_shift_;
-    }();
     Work<S>& k = work<S>();
-    for (auto& r : rods_) right_side<S>(*r, shift, b + r->at, k);
+    right_sides<S>(b);
     lu.solve(k.x.data());
-    for (auto& r : rods_) recover<S>(*r, shift, b + r->at, k);
+    for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
   }
 
   template <class S> using Increment = Eigen::Matrix<S, 7, 1>;
@@ -890,15 +1088,20 @@ private:
 
   void prepare() {
     if (real_) return;
-    real_ = std::make_unique<UniformLu<double, B>>(pattern_);
-    complex_ = std::make_unique<UniformLu<Complex, B>>(pattern_);
+    const int last = hosts_.empty() ? -1 : cells_;
+    real_ = std::make_unique<UniformLu<double, B>>(pattern_, last);
+    complex_ = std::make_unique<UniformLu<Complex, B>>(pattern_, last);
     real_work_.resize(std::size_t(pattern_.nodes())), complex_work_.resize(std::size_t(pattern_.nodes()));
   }
 
   FormulationOptions options_;
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
-  bool timed_ = false;
+  bool timed_ = false, still_ = false;
+  int cells_ = 0;          // nodes of the graph before those of the hosts
+  std::vector<int> hosts_; // bodies
+  std::vector<HostMotion> motions_;
+  std::set<std::pair<int, int>> joined_; // hosts that feel each other
   BlockPattern pattern_;
   std::unique_ptr<UniformLu<double, B>> real_;
   std::unique_ptr<UniformLu<Complex, B>> complex_;

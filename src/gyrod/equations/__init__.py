@@ -20,6 +20,7 @@ from gyrod.equations import mechanisms
 from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import HELD, compile_rod, fundamental, initial_state, stiffest
 from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, SpringDamper, System, Torque, UserForce
+from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
 
 Array = NDArray[np.float64]
@@ -87,7 +88,7 @@ class Compiled:
         L = length or self._length()
         tau = time or self._time(L)
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
-        heaviest = max((b.mass for b in self.system.bodies), default=1.0)
+        heaviest = max((b.mass for b in self.system.bodies), default=1.0) or 1.0
         # Accelerations and multipliers, where they are unknowns, are watched as forces of the size of weights.
         of = {"position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin, "force": heaviest * L / tau**2}
         return np.array([of[k] for k in self.kinds])
@@ -95,13 +96,13 @@ class Compiled:
     def _length(self) -> float:
         s = self.system
         candidates = [rod.length for rod in s.rods]
-        candidates += [float(np.sqrt(np.linalg.norm(b.inertia, 2) / b.mass)) for b in s.bodies]
+        candidates += [float(np.sqrt(np.linalg.norm(b.inertia, 2) / b.mass)) for b in s.bodies if b.mass > 0.0]
         candidates += [float(np.linalg.norm(s.body(n).position - at)) for n, at in s.fixed_points.items()]
         candidates += [s.spring_length(f) for f in s.forces if isinstance(f, SpringDamper)]
         if s.bodies:
             positions = np.array([b.position for b in s.bodies])
             candidates.append(float(np.ptp(positions, axis=0).max()))
-        return max(candidates) or 1.0
+        return max(candidates, default=1.0) or 1.0
 
     def _time(self, L: float) -> float:
         s = self.system
@@ -204,13 +205,21 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
                 f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
             )
     system.check_consistent()
-    if mechanisms.joined(system) or not options.get("reduce", True):
+    system = system.assembled()
+    hosted = _hosted(system, formulation)
+    if mechanisms.joined(system) or hosted or not options.get("reduce", True):
         bodies = _join(system, formulation, options)
     else:
         bodies = _pins(system, formulation, options)
     rods = [compile_rod(rod, system, _checked) for rod in system.rods]
     python = bodies.python or any(p for _, p in rods)
     tables = [table for table, _ in rods]
+    for (name, e), place in hosted.items():
+        host = system.names.index(place.host)
+        A = bodies.axes[host]
+        frame = rotations.multiply(rotations.quaternion_from_matrix(A.T), place.frame)
+        table, end = tables[system.rod_names.index(name)], ("start", "end")[e]
+        table[end] = (*table[end], host, A.T @ place.at, frame)
     core = bodies.make(tables)
     start = np.array([*bodies.y0, *np.zeros(core.size - len(bodies.y0))])
     kinds = [*bodies.kinds, *[""] * (core.size - len(bodies.kinds))]
@@ -220,6 +229,23 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
         system, formulation, core, start, python, bodies.axes, bodies.moments, tuple(kinds), dict(options),
         tuple(tables), bodies.mechanism, bodies.mobility,
     )  # fmt: skip
+
+
+def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPlace]:
+    """Ends of rods that bodies hold."""
+    hosted = {key: place for key, place in system.rod_ends.items() if place.host != "ground"}
+    problems = []
+    for name, e in hosted:
+        rod, what = system.rod(name), f"rod {name!r} is held by body {hosted[name, e].host!r}"
+        if formulation != "nullspace-quaternion":
+            problems.append(f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'.")
+        if any(r.strain in HELD for r in system.rods):
+            problems.append(f"{what}: rods of the system must then have strain = 'cosserat' or 'stretch'.")
+        if rod.segments < 3 and (name, 1 - e) in hosted:
+            problems.append(f"{what}: a rod between two bodies needs at least 3 segments, got {rod.segments}.")
+    if problems:
+        raise ModelError(list(dict.fromkeys(problems)))
+    return hosted
 
 
 @dataclass(frozen=True)
@@ -257,9 +283,10 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         state, kind = _initial(formulation, body, at is not None, system, A, options.get("spatial", False))
         y0.extend(state)
         kinds.extend(kind)
-    forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces if not f.rods]
-    python = any(_calls_python(f) for f in system.forces if not f.rods)
-    gravity = np.array(system.gravity)
+    forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces if not f.on_rods]
+    python = any(_calls_python(f) for f in system.forces if not f.on_rods)
+    gravity, weights = _weights(system)
+    forces, python = forces + weights, python or bool(weights)
     return _Bodies(
         lambda rods: _core.System(formulation, bodies, forces, gravity, rods, None, options),
         y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b[1] for b in bodies]).reshape(-1, 3), python,
@@ -294,9 +321,10 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     frames = np.array(axes)
     index = {name: i for i, name in enumerate(system.names)}
     mechanism = mechanisms.describe(system, frames, _checked)
-    forces = [_compile_force(f, system, index, frames) for f in system.forces if not f.rods]
+    forces = [_compile_force(f, system, index, frames) for f in system.forces if not f.on_rods]
     forces += mechanisms.springs(system, mechanism)
-    gravity = np.array(system.gravity)
+    gravity, weights = _weights(system)
+    forces += weights
     velocities = np.ascontiguousarray(
         [
             [*system.initial_velocities[b.name], *(A.T @ b.angular_velocity)]
@@ -307,7 +335,9 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     def make(form: str, m: Mechanism, rods: list[dict[str, Any]]) -> Any:
         same = form == formulation
         table = m.table(level=level if same else 0, qr=qr and same)
-        return _core.System(form, core_bodies, forces, gravity, rods, table, options)
+        # Without the rods that give junctions their mass, any mass serves to look at the joints.
+        with_mass = core_bodies if rods else [(b[0] or 1.0, *b[1:]) for b in core_bodies]
+        return _core.System(form, with_mass, forces, gravity, rods, table, options)
 
     def start(form: str, core: Any) -> tuple[Array, list[str]]:
         y, kinds = _poses(form, system, axes, core)
@@ -321,7 +351,7 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     _check_determined(system, core_bodies, lambda: probe(mechanism))
     mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe)
     y0, kinds = start(formulation, make(formulation, mechanism, []))
-    python = mechanism.python or any(_calls_python(f) for f in system.forces if not f.rods)
+    python = mechanism.python or bool(weights) or any(_calls_python(f) for f in system.forces if not f.on_rods)
     return _Bodies(
         lambda rods: make(formulation, mechanism, rods), list(y0), kinds, frames,
         np.array([b[1] for b in core_bodies]), python, mechanism, mobility,
@@ -424,6 +454,19 @@ def _initial(
         return [*q, *v], ["rotation"] * len(q) + rates
     state = [*body.position, *q, *system.initial_velocities[body.name], *v]
     return state, ["position"] * 3 + ["rotation"] * len(q) + ["velocity"] * 3 + rates
+
+
+def _weights(system: System) -> tuple[Array, list[tuple[Any, ...]]]:
+    """Gravity of the bodies: a constant, or their weights as functions of time."""
+    function = system.gravity_function
+    if function is None:
+        return np.array(system.gravity), []
+    none = np.zeros(3)
+    return none, [
+        ("applied", i, none, False, False, none, _time_function("gravity", function, body.mass * np.eye(3)))
+        for i, body in enumerate(system.bodies)
+        if body.mass > 0.0
+    ]
 
 
 def _calls_python(force: ForceLaw) -> bool:

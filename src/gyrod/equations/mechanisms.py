@@ -32,6 +32,7 @@ KINDS = {
     "cylindrical": ("spin", "velocity"),
     "universal": ("spin", "spin"),
     "planar": ("velocity", "velocity", "spin"),
+    "translational": ("velocity", "velocity", "velocity"),
     "spherical": ("spin", "spin", "spin"),
 }
 FREE = ("velocity", "velocity", "velocity", "spin", "spin", "spin")

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core, rotations
-from gyrod.model import Drag, Rod, RodLoad, System
+from gyrod.model import Cable, Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, System, Tendon
+from gyrod.model.attachments import end_inertia
 from gyrod.model.ends import End
+from gyrod.model.errors import GROUND, not_negative, positive
 
 Array = NDArray[np.float64]
 
@@ -32,23 +34,30 @@ Checked = Callable[[str, float, Callable[[], Any], tuple[int, ...]], Array]
 def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, Any], bool]:
     """The core's dictionary of a rod, and whether Python functions are called from it."""
     table = _grid(rod, system)
-    reference = _reference(rod, table)
+    held = _held(rod, system)
+    reference = _reference(rod, table, held)
     table["G0"] = reference["strain"] + np.array([0.0, 0.0, 1.0])
     table["K0"] = reference["curvature"]
     if rod.prestrains is not None:
         table["G0"] = rod.prestrains + np.array([0.0, 0.0, 1.0])
     if rod.precurvatures is not None:
         table["K0"] = np.array(rod.precurvatures)
-    ends = [_end(rod, e, checked) for e in (0, 1)]
+    ends = [_end(rod, e, system, checked) for e in (0, 1)]
     table["start"], table["end"] = ends
+    table["end_hosts"] = {}
     loads = [f for f in system.forces if rod.name in f.rods]
-    table["loads"] = [_load(rod, f, checked) for f in loads if isinstance(f, RodLoad)]
+    table["loads"] = [_load(rod, f, held, checked) for f in loads if isinstance(f, RodLoad)]
     drags = [f for f in loads if isinstance(f, Drag)]
     for key, field in (("drag", "coefficient"), ("spin_drag", "rotational")):
         total = sum((getattr(f, field) for f in drags), np.zeros(3))
         table[key] = np.tile(total, (rod.segments, 1)) if np.any(total) else None
+    if system.gravity_function is not None:
+        table["gravity"] = np.zeros(3)
+        table["loads"].append(_weight(table["tributary"], system, checked))
+    table |= _elements(rod, system)
+    table["stretch"] = _stretch(rod, checked)
     python = any(e[3] is not None for e in ends) or any(x[4] is not None for x in table["loads"])
-    return table, python
+    return table, python or callable(table["stretch"])
 
 
 def initial_state(rod: Rod, layout: tuple[list[int], ...], y: Array, kinds: list[str], absolute: bool) -> None:
@@ -90,9 +99,17 @@ def stiffest(table: dict[str, Any]) -> tuple[float, float]:
 # --- grid ------------------------------------------------------------------------------------------------------------
 
 
+def _held(rod: Rod, system: System) -> tuple[bool, bool]:
+    """Whether the frames at start and end are held, by whatever it may be."""
+    places = [system.rod_ends.get((rod.name, e)) for e in (0, 1)]
+    ends = (rod.start, rod.end)
+    start, end = (x.holds_frame if at is None else at.clamped for x, at in zip(ends, places, strict=True))
+    return start, end
+
+
 def _grid(rod: Rod, system: System) -> dict[str, Any]:
     N, ds = rod.segments, np.array(rod.lengths)
-    holds = (rod.start.holds_frame, rod.end.holds_frame)
+    holds = _held(rod, system)
     span = np.empty(N + 1)
     span[1:-1] = 0.5 * (ds[1:] + ds[:-1])
     span[0], span[-1] = ds[0], ds[-1]  # the full distance to the ghost
@@ -116,9 +133,20 @@ def _grid(rod: Rod, system: System) -> dict[str, Any]:
     half = np.zeros(N + 1)
     half[:-1] += 0.5 * m
     half[1:] += 0.5 * m
+    off = share * m / 6.0
+    for e in (0, 1):
+        place = system.rod_ends.get((rod.name, e))
+        if place is not None and place.host != GROUND:  # what moves with a body is lumped there
+            off[-e] = 0.0
+        if place is not None and place.clamped and place.host in system.junction_bodies:
+            J[-e] -= end_inertia(rod, e)
+    for f in system.forces:
+        if isinstance(f, PointMass) and f.rod == rod.name:
+            j, xi = rod.segment_at(f.at)
+            half[j : j + 2] += f.mass * np.array([1.0 - xi, xi])
     mass = half.copy()
-    mass[:-1] -= share * m / 6.0
-    mass[1:] -= share * m / 6.0
+    mass[:-1] -= off
+    mass[1:] -= off
     diagonal = [np.all(A * np.eye(3) == A) for A in (CG, CK)]
     name, number = rod.curvature if isinstance(rod.curvature, tuple) else (rod.curvature, 0.0)
     return {
@@ -126,25 +154,23 @@ def _grid(rod: Rod, system: System) -> dict[str, Any]:
         "ds": ds, "span": span, "weight": weight,
         "CG": np.ascontiguousarray(CG), "CK": np.ascontiguousarray(CK), "CX": np.ascontiguousarray(CX),
         "cG": np.ascontiguousarray(c[0]), "cK": np.ascontiguousarray(c[1]),
-        "J": np.ascontiguousarray(J), "mass": mass, "tributary": half, "off": share * m / 6.0,
+        "J": np.ascontiguousarray(J), "mass": mass, "tributary": half, "off": off,
         "damped": bool(np.any(c[0]) or np.any(c[1])),
         "coupled": bool(np.any(CX) or not all(diagonal)),
-        "blended": bool(share > 0.0),
+        "blended": bool(np.any(off)),
         "strain": rod.strain,
         "curvature": name if number == 0.0 else f"{name}-family", "m": float(number),
         "gravity": np.array(system.gravity),
     }  # fmt: skip
 
 
-def _reference(rod: Rod, table: dict[str, Any]) -> dict[str, Array]:
+def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
     """Strain and curvature of the initial shape, by the core's own measures."""
     N = rod.segments
-    still = [
-        (False, end.holds_frame, _sixteen(np.zeros(3), p), None)
-        for end, p in zip((rod.start, rod.end), rod.end_frames, strict=True)
-    ]
+    still = [(False, clamped, _sixteen(np.zeros(3), p), None) for clamped, p in zip(held, rod.end_frames, strict=True)]
     bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (N, 1)), "K0": np.zeros((N + 1, 3))}
     bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
+    bare |= {"end_hosts": {}, "foundation": None, "anchor": rod.positions, "obstacles": [], "stretch": None}
     core = _core.System("nullspace-quaternion", [], [], np.zeros(3), [bare], None, {})
     y = np.zeros(core.size)
     initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
@@ -162,8 +188,13 @@ def _sixteen(x: Array, p: Array) -> Array:
     return out
 
 
-def _end(rod: Rod, e: int, checked: Checked) -> tuple[bool, bool, Array, Any]:
-    end = (rod.start, rod.end)[e]
+def _end(rod: Rod, e: int, system: System, checked: Checked) -> tuple[bool, bool, Array, Any]:
+    place = system.rod_ends.get((rod.name, e))
+    if place is not None and place.host != GROUND:  # moved by the host; this is its initial place
+        host = system.body(place.host)
+        x = host.position + host.matrix @ place.at
+        return True, place.clamped, _sixteen(x, rotations.multiply(host.orientation, place.frame)), None
+    end = (rod.start, rod.end)[e] if place is None else system.ground_ends[rod.name, e]
     x0, p0 = rod.positions[-e], rod.end_frames[e]
     moves = callable(end.at) or callable(end.frame)
     position = end.position_at(0.0) if end.holds_position else None
@@ -228,9 +259,12 @@ _SLOPES = _slope(0.0, 1), _slope(0.0, 2)
 Share = tuple[int, int, Array]
 
 
-def _load(rod: Rod, load: RodLoad, checked: Checked) -> tuple[bool, list[Share], list[Share], Array, Any]:
+def _load(
+    rod: Rod, load: RodLoad, held: tuple[bool, bool], checked: Checked
+) -> tuple[bool, list[Share], list[Share], Array, Any]:
     if load.span is None:
-        force, moment = _force_at(rod, float(load.at or 0.0), load.follow), _moment_at(rod, float(load.at or 0.0))
+        at = float(load.at or 0.0)
+        force, moment = _force_at(rod, at, load.follow), _moment_at(rod, at, held)
     else:
         force, moment = _spread(rod, load)
     parts = {"force": load.force, "moment": load.moment}
@@ -238,21 +272,19 @@ def _load(rod: Rod, load: RodLoad, checked: Checked) -> tuple[bool, list[Share],
     if not any(callable(x) for x in parts.values()):
         return load.follow, force, moment, value, None
 
-    def at(t: float) -> Array:
+    def now(t: float) -> Array:
         out = value.copy()
         for i, (field, x) in enumerate(parts.items()):
             if callable(x):
                 out[3 * i : 3 * i + 3] = checked(f"{load.label}.{field}", t, lambda x=x: x(t), (3,))  # type: ignore[misc]
         return out
 
-    return load.follow, force, moment, value, at
+    return load.follow, force, moment, value, now
 
 
 def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
     """A point force: on the ends of its segment by the lever rule, along frames interpolated between midpoints."""
-    j = int(np.clip(np.searchsorted(rod.fractions, s, side="right") - 1, 0, rod.segments - 1))
-    lo, hi = rod.fractions[j], rod.fractions[j + 1]
-    xi = float((s - lo) / (hi - lo))
+    j, xi = rod.segment_at(s)
     ones = np.ones(3)
     if not follow:
         return [(j, j, (1.0 - xi) * ones), (j, j + 1, xi * ones)]
@@ -269,16 +301,16 @@ def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
     return out if eta == 0.0 else [*out, (other, near, eta * ones)]
 
 
-def _moment_at(rod: Rod, s: float) -> list[Share]:
+def _moment_at(rod: Rod, s: float, held: tuple[bool, bool]) -> list[Share]:
     """A point moment: on the frames beside it; beyond the last midpoint a clamp takes its share."""
     mid = rod.midpoints
     k = int(np.searchsorted(mid, s))
     ones = np.ones(3)
     if k == 0:
-        return [(0, 0, (s / mid[0] if rod.start.holds_frame else 1.0) * ones)]
+        return [(0, 0, (s / mid[0] if held[0] else 1.0) * ones)]
     if k == rod.segments:
         left = (1.0 - s) / (1.0 - mid[-1])
-        return [(k - 1, k, (left if rod.end.holds_frame else 1.0) * ones)]
+        return [(k - 1, k, (left if held[1] else 1.0) * ones)]
     w = float((s - mid[k - 1]) / (mid[k] - mid[k - 1]))
     return [(k - 1, k, (1.0 - w) * ones), (k, k, w * ones)]
 
@@ -299,3 +331,95 @@ def _spread(rod: Rod, load: RodLoad) -> tuple[list[Share], list[Share]]:
         force += [(j, j, np.sum((1.0 - xi) * w, axis=0)), (j, j + 1, np.sum(xi * w, axis=0))]
         moment.append((j, j, np.sum(w, axis=0)))
     return force, moment
+
+
+def _weight(tributary: Array, system: System, checked: Checked) -> tuple[bool, list[Share], list[Share], Array, Any]:
+    """Weight under a gravity that is a function of time, as a load on the vertices."""
+    shares = [(min(n, len(tributary) - 2), n, np.full(3, m)) for n, m in enumerate(tributary)]
+    gravity = system.gravity_function
+    assert gravity is not None
+
+    def now(t: float) -> Array:
+        return np.concatenate([checked("System.gravity", t, lambda: gravity(t), (3,)), np.zeros(3)])
+
+    return False, shares, [], np.concatenate([system.gravity, np.zeros(3)]), now
+
+
+# --- elements --------------------------------------------------------------------------------------------------------
+
+
+def _elements(rod: Rod, system: System) -> dict[str, Any]:
+    """What supports a rod and what is in its way, by vertices."""
+    supports = [f for f in system.forces if isinstance(f, Foundation) and f.rod == rod.name]
+    rows = [np.outer(_belongs(rod, *f.span), [*f.stiffness, *f.damping]) for f in supports]
+    obstacles = [f for f in system.forces if isinstance(f, Obstacle) and f.acts_on(rod.name)]
+    return {
+        "foundation": np.sum(rows, axis=0) if rows else None,
+        "anchor": np.array(rod.positions),
+        "obstacles": [_obstacle(rod, f) for f in obstacles],
+    }
+
+
+def _belongs(rod: Rod, start: float = 0.0, end: float = 1.0) -> Array:
+    """Length in m that belongs to each vertex, of the part between two fractions, by the lever rule."""
+    lo, hi = rod.fractions[:-1], rod.fractions[1:]
+    a, b = np.clip(start, lo, hi), np.clip(end, lo, hi)
+    xi = (0.5 * (a + b) - lo) / (hi - lo)
+    out = np.zeros(rod.segments + 1)
+    out[:-1] += rod.length * (b - a) * (1.0 - xi)
+    out[1:] += rod.length * (b - a) * xi
+    return out
+
+
+def _obstacle(rod: Rod, obstacle: Obstacle) -> tuple[str, Array, Array, float, float, float, Array, Array]:
+    point, axis, radius = obstacle.parts()
+    thickness = np.full(rod.segments + 1, obstacle.thickness or 0.0)
+    if obstacle.thickness is None and rod.section is not None:
+        thickness = np.ascontiguousarray(rod.section.half_sizes(rod.fractions).max(axis=1))
+    numbers = radius, obstacle.stiffness, obstacle.smoothing
+    return obstacle.kind, np.array(point), np.array(axis), *numbers, _belongs(rod), thickness
+
+
+def _stretch(rod: Rod, checked: Checked) -> Any:
+    """Factor of the length without tension: None, a number, or a function of time that returns one in an array."""
+    stretch = rod.rest_stretch
+    if not callable(stretch):
+        return stretch
+    label = f"Rod {rod.name!r}.rest_stretch"
+    return lambda t: checked(label, t, lambda: positive("rest_stretch", stretch(t)), (1,))
+
+
+def strings(system: System, index: dict[str, int], axes: Array, checked: Checked) -> list[dict[str, Any]]:
+    """Cables and tendons for the core: points, law, numbers, and the tension as a function of time or None.
+
+    A point is (kind, index, segment, xi, offset): kind 0 ground, offset in space; 1 body, offset in its principal axes;
+    2 rod, offset in the frame of its segment, xi the fraction of that. Numbers of a cable are stiffness, damping,
+    length and smoothing, the first one of a tendon is its tension.
+    """
+    rods = {name: i for i, name in enumerate(system.rod_names)}
+
+    def point(name: str, at: Any) -> tuple[int, int, int, float, Array]:
+        if name in rods:
+            s, offset = at
+            j, xi = system.rod(name).segment_at(s)
+            return 2, rods[name], j, xi, np.array([*offset, 0.0])
+        x = np.zeros(3) if at is None else np.array(at)
+        return (0, -1, 0, 0.0, x) if name == GROUND else (1, index[name], 0, 0.0, axes[index[name]].T @ x)
+
+    out: list[dict[str, Any]] = []
+    for f in system.forces:
+        if isinstance(f, Cable):
+            law: Any = (f.stiffness, f.damping, system.cable_length(f), f.smoothing)
+            out.append({"points": [point(name, at) for _, name, at in f.ends], "law": "cable", "numbers": law})
+            out[-1]["function"] = None
+        elif isinstance(f, Tendon):
+            led = callable(f.tension)
+            law = (0.0 if led else f.tension, 0.0, 0.0, 0.0)
+            out.append({"points": [point(f.rod, at) for at in f.points], "law": "tendon", "numbers": law})
+            out[-1]["function"] = _tension(f, checked) if led else None
+    return out
+
+
+def _tension(tendon: Tendon, checked: Checked) -> Callable[[float], Array]:
+    label = f"{tendon.label}.tension"
+    return lambda t: checked(label, t, lambda: not_negative("tension", tendon.tension(t)), (1,))

@@ -5,7 +5,20 @@ are placed in space at the initial configuration, or in body axes from the centr
 Along a rod s in [0, 1] is arc length over length; d3 is its tangent, d1 and d2 are the axes of its sections.
 """
 
+from gyrod.model.attachments import Junction, RodEndPlace
 from gyrod.model.bodies import Body
+from gyrod.model.elements import (
+    ELEMENTS,
+    OBSTACLES,
+    Cable,
+    CylinderObstacle,
+    Foundation,
+    Obstacle,
+    PlaneObstacle,
+    PointMass,
+    SphereObstacle,
+    Tendon,
+)
 from gyrod.model.ends import ENDS, Clamped, End, Free, Guided, Hinged, Pinned
 from gyrod.model.errors import ModelError
 from gyrod.model.forces import (
@@ -53,6 +66,7 @@ from gyrod.model.system import System, Tree
 
 __all__ = [
     "CURVATURES",
+    "ELEMENTS",
     "ENDS",
     "FAMILIES",
     "FORCES",
@@ -60,6 +74,7 @@ __all__ = [
     "JOINTS",
     "LOADS",
     "MASSES",
+    "OBSTACLES",
     "SECTIONS",
     "SHAPES",
     "STRAINS",
@@ -70,10 +85,12 @@ __all__ = [
     "BodyState",
     "Bushing",
     "CForce",
+    "Cable",
     "Circle",
     "Clamped",
     "CrossSection",
     "Curve",
+    "CylinderObstacle",
     "Cylindrical",
     "Damping",
     "Distance",
@@ -82,28 +99,36 @@ __all__ = [
     "Fixed",
     "Force",
     "ForceLaw",
+    "Foundation",
     "Free",
     "Guided",
     "Helical",
     "Hinged",
     "Joint",
+    "Junction",
     "Material",
     "ModelError",
+    "Obstacle",
     "Pinned",
     "Planar",
+    "PlaneObstacle",
+    "PointMass",
     "Prismatic",
     "Rectangle",
     "Revolute",
     "Ring",
     "Rod",
+    "RodEndPlace",
     "RodLoad",
     "Section",
     "SectionValues",
     "Shape",
+    "SphereObstacle",
     "Spherical",
     "SpringDamper",
     "Straight",
     "System",
+    "Tendon",
     "Torque",
     "Tree",
     "Universal",

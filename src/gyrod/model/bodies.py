@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
-from gyrod.model.errors import Description, Problems, new_name, numbers, positive, shown, vector
+from gyrod.model.errors import Description, Problems, frozen, new_name, numbers, positive, shown, vector
 from gyrod.rotations.conversions import require_rotation
 
 Array = NDArray[np.float64]
@@ -89,6 +89,16 @@ class Body(Description):
     def matrix(self) -> Array:
         """Rotation matrix at the start, body to space; its columns are the directors, (3, 3)."""
         return rotations.matrix_from_quaternion(self.orientation)
+
+
+def massless(name: str, inertia: Array, position: Array, velocity: Array, angular_velocity: Array) -> Body:
+    """A body that joins rods: it has a rotary inertia, but no mass of its own, which nobody can give."""
+    body = object.__new__(Body)
+    body._set(
+        name=name, mass=0.0, inertia=frozen(inertia), position=frozen(position), orientation=rotation(name, None),
+        velocity=frozen(velocity), angular_velocity=frozen(angular_velocity),
+    )  # fmt: skip
+    return body
 
 
 def _inertia(value: ArrayLike) -> Array:

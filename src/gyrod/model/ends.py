@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod import _check
 from gyrod.model.bodies import rotation
 from gyrod.model.errors import GROUND, Description, Problems, called, constant_or_function, reference, shown, vector
 
@@ -19,13 +20,22 @@ Point = ArrayLike | Callable[[float], ArrayLike]
 #: A function of time that returns three numbers.
 Rate = Callable[[float], ArrayLike]
 
+#: What the two ends of a rod are called.
+SIDES = ("start", "end")
+
 
 class End(Description, ABC):
     """Base of the ends: position and frame of the end section are each free, or held, or led as functions of time.
 
-    ``at`` is a point in space and ``frame`` an orientation of the end section (d1, d2, d3), both constant or functions
-    of time; None is the initial place. ``velocity`` (of the point, in space) and ``angular_velocity`` (spatial) are
-    the time derivatives of functions; without them they are found numerically.
+    ``body`` is "ground", the name of a body, or the name of a rod, which may be the same one: a ring. Without ``at``
+    and ``frame`` the end is held as it lies at the start.
+
+    - On ground ``at`` is a point in space and ``frame`` an orientation of the end section (d1, d2, d3), both constant
+      or functions of time. ``velocity`` (of the point, in space) and ``angular_velocity`` (spatial) are the time
+      derivatives of functions; without them they are found numerically.
+    - On a body ``at`` is a point in body axes from its centre of mass, ``frame`` an orientation in body axes.
+    - On a rod ``at`` is "start" or "end", by default the one that lies there at the start, and ``frame`` is the
+      orientation of this end section in the axes d1, d2, d3 of the other one.
     """
 
     holds_position: ClassVar[bool] = False
@@ -37,12 +47,21 @@ class End(Description, ABC):
     velocity: Rate | None = None
     angular_velocity: Rate | None = None
 
+    @property
+    def attached(self) -> bool:
+        """Whether a body or a rod is to hold it; `System.rod_ends` says where."""
+        return self.body != GROUND
+
     def position_at(self, t: float) -> Array | None:
-        """Point that the end is held at, (3,); None for the initial one, or if it is free."""
+        """Point of space that the end is held at, (3,); None for the initial one, or if it is free or attached."""
+        if self.attached:
+            return None
         return called("at", self.at, "t", t, vector) if callable(self.at) else self.at
 
     def frame_at(self, t: float) -> Array | None:
-        """Frame that the end is held in, a unit quaternion (4,); None for the initial one, or if it is free."""
+        """Frame that the end is held in, a unit quaternion (4,); None as `position_at`."""
+        if self.attached:
+            return None
         return called("frame", self.frame, "t", t, _one_rotation) if callable(self.frame) else self.frame
 
     def velocity_at(self, t: float) -> Array | None:
@@ -56,9 +75,11 @@ class End(Description, ABC):
     def _fill(self, **values: Any) -> None:
         """Check and set the fields."""
         problems = Problems(type(self).__name__)
-        checks = {"body": _ground, "at": _point, "frame": _frame, "velocity": _function, "angular_velocity": _function}
+        host = values.get("body")
+        elsewhere = self.holds_position and isinstance(host, str) and host not in ("", GROUND)
+        checks = _ELSEWHERE if elsewhere else {**_ON_GROUND, "body": reference if self.holds_position else _ground}
         self._set(**{field: problems.check(checks[field], field, value) for field, value in values.items()})
-        for rate, place in (("velocity", "at"), ("angular_velocity", "frame")):
+        for rate, place in () if elsewhere else (("velocity", "at"), ("angular_velocity", "frame")):
             if values.get(rate) is not None and not callable(values.get(place)):
                 problems.add(f"{rate} goes with {place} as a function of time, got {place} = {shown(values[place])}.")
         problems.finish()
@@ -74,32 +95,36 @@ class Free(End):
 
 @dataclass(frozen=True, init=False, eq=False)
 class Hinged(End):
-    """Position held, rotation free; alias ``Pinned``.
+    """Position held, rotation free, by ground, a body or another rod's end; alias ``Pinned``.
 
     >>> import numpy as np
     >>> shaken = Hinged("ground", at=lambda t: (0.0, 0.0, 0.01 * np.sin(50.0 * t)))
+    >>> on_a_body, on_a_rod = Hinged("bob", at=(0, 0, 0.05)), Hinged("hose", at="end")
     """
 
     holds_position: ClassVar[bool] = True
 
     body: str
-    #: (3,), a function of time, or None.
+    #: (3,), a function of time, "start" or "end", or None.
     at: Any
     velocity: Rate | None
 
-    def __init__(self, body: str = GROUND, at: Point | None = None, *, velocity: Rate | None = None) -> None:
+    def __init__(self, body: str = GROUND, at: Point | str | None = None, *, velocity: Rate | None = None) -> None:
         self._fill(body=body, at=at, velocity=velocity)
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class Clamped(End):
-    """Position and frame held; the frame is that of the section (d3 the tangent), in any form of an orientation."""
+    """Position and frame held, by ground, a body or another rod's end.
+
+    The frame is that of the section (d3 the tangent), in any form of an orientation.
+    """
 
     holds_position: ClassVar[bool] = True
     holds_frame: ClassVar[bool] = True
 
     body: str
-    #: (3,), a function of time, or None.
+    #: (3,), a function of time, "start" or "end", or None.
     at: Any
     #: Unit quaternion (4,), a function of time, or None.
     frame: Any
@@ -109,7 +134,7 @@ class Clamped(End):
     def __init__(
         self,
         body: str = GROUND,
-        at: Point | None = None,
+        at: Point | str | None = None,
         frame: Any = None,
         *,
         velocity: Rate | None = None,
@@ -120,7 +145,7 @@ class Clamped(End):
 
 @dataclass(frozen=True, init=False, eq=False)
 class Guided(End):
-    """Frame held, position free."""
+    """Frame held by ground, position free."""
 
     holds_frame: ClassVar[bool] = True
 
@@ -145,7 +170,9 @@ ENDS: tuple[type[End], ...] = (Free, Hinged, Clamped, Guided)
 def _ground(field: str, value: object) -> str:
     name = reference(field, value)
     if name != GROUND:
-        raise ValueError(f"{field} = {name!r}: rods on bodies are not available yet; {field} must be 'ground'.")
+        raise ValueError(
+            f"{field} = {name!r}: only ground can hold a frame and leave the position free; {field} must be 'ground'."
+        )
     return name
 
 
@@ -167,6 +194,42 @@ def _function(field: str, value: Any) -> Any:
     if value is not None and not callable(value):
         raise ValueError(f"{field} must be a function of time that returns three numbers, got {shown(value)}.")
     return value
+
+
+def _for_ground(field: str, value: Any) -> None:
+    """Refuse what leads an end that moves with something already."""
+    raise ValueError(
+        f"{field} = {shown(value)} is for ends on 'ground'; on a body or a rod the end moves with it, and its place "
+        f"there is constant. Leave {field} out (a joint with drive leads a body)."
+    )
+
+
+def _point_elsewhere(field: str, value: Any) -> Any:
+    if callable(value):
+        _for_ground(field, value)
+    if isinstance(value, str):
+        return _check.choice(field, value, SIDES)
+    return _point(field, value)
+
+
+def _frame_elsewhere(field: str, value: Any) -> Any:
+    if callable(value):
+        _for_ground(field, value)
+    return _frame(field, value)
+
+
+def _nothing(field: str, value: Any) -> None:
+    if value is not None:
+        _for_ground(field, value)
+
+
+_ON_GROUND: dict[str, Callable[[str, Any], Any]] = {
+    "at": _point, "frame": _frame, "velocity": _function, "angular_velocity": _function,
+}  # fmt: skip
+_ELSEWHERE: dict[str, Callable[[str, Any], Any]] = {
+    "body": reference, "at": _point_elsewhere, "frame": _frame_elsewhere, "velocity": _nothing,
+    "angular_velocity": _nothing,
+}  # fmt: skip
 
 
 def _rate(field: str, place: Any, rate: Rate | None, t: float) -> Array | None:

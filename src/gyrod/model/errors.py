@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
@@ -106,9 +107,26 @@ def given(value: Any) -> Any:
     return None if isinstance(value, Derived) else value
 
 
+class Led(np.ndarray[Any, np.dtype[np.float64]]):
+    """The value at t = 0 of a function of time: who hands it on to another description hands on the function."""
+
+    function: Callable[[float], ArrayLike] | None = None
+
+    def __reduce__(self) -> Any:
+        return led, (np.array(self), self.function)
+
+
+def led(value: Array, function: Callable[[float], ArrayLike] | None) -> Array:
+    """Return a value with the function of time that it belongs to, read-only."""
+    result = np.array(value).view(Led)
+    result.function = function
+    result.flags.writeable = False
+    return result
+
+
 def _same(x: Any, y: Any) -> bool:
     if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
-        return bool(np.array_equal(x, y))
+        return bool(np.array_equal(x, y) and getattr(x, "function", None) == getattr(y, "function", None))
     return bool(x == y)
 
 
@@ -224,6 +242,17 @@ def reference(field: str, name: object) -> str:
     if not isinstance(name, str) or not name:
         raise ValueError(f"{field} must be the name of a body, got {shown(name)}.")
     return str(name)
+
+
+def unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodies", hint: bool = True) -> str:
+    """Sentence about a name that does not exist: what does, and the nearest."""
+    known = list(names)
+    if not known:
+        return f"{argument} = {name!r} is unknown; the system has no {kind}."
+    listed = ", ".join(map(repr, known[:12])) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+    near = get_close_matches(str(name), known, n=1, cutoff=0.4) if hint else []
+    suggestion = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{argument} = {name!r} is unknown; it can be {listed}.{suggestion}"
 
 
 def shown(value: object) -> str:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,8 +45,11 @@ class ForceLaw(Description, ABC):
        the centre of mass in body axes, points of "ground" in space axes, points of rods as fractions of the length.
        It computes nothing.
     2. Its mechanics is one file of the core: force and torque of each body, their derivatives, and energy if it has.
-    3. It joins `FORCES` (on rods `LOADS`), over which the property tests run.
+    3. It joins `FORCES` (on rods `LOADS` or `ELEMENTS`), over which the property tests run.
     """
+
+    #: Whether it goes to the core with the rods: it may have a rod among what it acts on.
+    on_rods: ClassVar[bool] = False
 
     name: str | None
 
@@ -166,9 +169,9 @@ class SpringDamper(ForceLaw):
             b=problems.check(reference, "b", b),
             at_a=problems.check(vector, "at_a", at_a),
             at_b=problems.check(vector, "at_b", at_b),
-            stiffness=problems.check(_scalar, "stiffness", stiffness),
-            damping=problems.check(_scalar, "damping", damping),
-            length=None if length is None else problems.check(_scalar, "length", length),
+            stiffness=problems.check(scalar, "stiffness", stiffness),
+            damping=problems.check(scalar, "damping", damping),
+            length=None if length is None else problems.check(scalar, "length", length),
             name=problems.check(optional_name, name),
         )
         problems.finish()
@@ -214,8 +217,8 @@ class Bushing(ForceLaw):
             b=problems.check(reference, "b", b),
             at_a=problems.check(vector, "at_a", at_a),
             at_b=problems.check(vector, "at_b", at_b),
-            stiffness=problems.check(_per_axis, "stiffness", stiffness),
-            damping=problems.check(_per_axis, "damping", damping),
+            stiffness=problems.check(per_axis, "stiffness", stiffness),
+            damping=problems.check(per_axis, "damping", damping),
             name=problems.check(optional_name, name),
         )
         problems.finish()
@@ -325,6 +328,8 @@ class CForce(ForceLaw):
 class RodForce(ForceLaw, ABC):
     """Base of all that acts on a rod."""
 
+    on_rods: ClassVar[bool] = True
+
     rod: str
 
     @property
@@ -389,12 +394,12 @@ class RodLoad(RodForce):
         problems = Problems(self.label)
         point = 1.0 if at is None and span is None else at
         self._set(
-            rod=problems.check(_rod, rod),
-            at=None if point is None else problems.check(_fraction, "at", point),
+            rod=problems.check(rod_name, rod),
+            at=None if point is None else problems.check(fraction, "at", point),
             force=None if force is None else problems.check(_load, "force", force),
             moment=None if moment is None else problems.check(_load, "moment", moment),
             follow=problems.check(instance, "follow", follow, (bool, np.bool_), "True or False"),
-            span=None if span is None else problems.check(_span, span),
+            span=None if span is None else problems.check(span_of, span),
             profile=None if profile is None else problems.check(_profile, profile),
             name=problems.check(optional_name, name),
         )
@@ -435,9 +440,9 @@ class Drag(RodForce):
         self._set(rod=rod, name=name)
         problems = Problems(self.label)
         self._set(
-            rod=problems.check(_rod, rod),
-            coefficient=problems.check(_per_axis, "coefficient", coefficient),
-            rotational=problems.check(_per_axis, "rotational", rotational),
+            rod=problems.check(rod_name, rod),
+            coefficient=problems.check(per_axis, "coefficient", coefficient),
+            rotational=problems.check(per_axis, "rotational", rotational),
             name=problems.check(optional_name, name),
         )
         problems.finish()
@@ -464,20 +469,23 @@ def _load(field: str, value: Any) -> Any:
     return value
 
 
-def _rod(value: object) -> str:
+def rod_name(value: object) -> str:
+    """Return the name of a rod; whether it exists is for the system to say."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"rod must be the name of a rod, got {shown(value)}.")
     return str(value)
 
 
-def _fraction(field: str, value: ArrayLike) -> float:
+def fraction(field: str, value: ArrayLike) -> float:
+    """Return a fraction of the length."""
     s = float(numbers(field, value, ()))
     if not 0.0 <= s <= 1.0:
         raise ValueError(f"{field} = {shown(value)} must be a fraction of the length, from 0 to 1.")
     return s
 
 
-def _span(value: ArrayLike) -> Array:
+def span_of(value: ArrayLike) -> Array:
+    """Return two increasing fractions of the length."""
     s = numbers("span", value, (2,))
     if not 0.0 <= s[0] < s[1] <= 1.0:
         raise ValueError(f"span = {shown(value)} must be two increasing fractions of the length, from 0 to 1.")
@@ -496,11 +504,13 @@ def _function(field: str, value: Any) -> Any:
     return value
 
 
-def _scalar(field: str, value: Any) -> float:
+def scalar(field: str, value: Any) -> float:
+    """Return a number >= 0."""
     return float(not_negative(field, value))
 
 
-def _per_axis(field: str, value: Any) -> Array:
+def per_axis(field: str, value: Any) -> Array:
+    """Return three numbers >= 0, of one or of three."""
     result = np.full(3, not_negative(field, value, (), (3,)))
     result.flags.writeable = False
     return result

@@ -203,6 +203,15 @@ class Spherical(Joint):
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
+class Translational(Joint):
+    """b moves freely but does not turn against a: for points where rods are hinged to each other."""
+
+    free: ClassVar[int] = 3
+    held: ClassVar[tuple[str, str]] = ("", "xyz")
+    coordinate_names = ("x", "y", "z")
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class _Axial(Joint):
     """Joints with an axis."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from gyrod.model.errors import (
     Derived,
     Description,
     Problems,
+    called,
     constant_or_function,
     frozen,
     given,
@@ -51,7 +52,29 @@ MOST_SEGMENTS = 1_000_000
 STIFFNESS_SLACK = 1e-9
 SMALLEST_EIGENVALUE = 1e-12
 
+#: What a rod may have a limit of.
+LIMITS = ("bend_radius", "stress")
+
 _ORIGIN = (0.0, 0.0, 0.0)
+
+
+class Limits(Mapping[str, float]):
+    """Limits of a rod by their names; read-only."""
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self._values = tuple((name, values[name]) for name in LIMITS if name in values)
+
+    def __getitem__(self, name: str) -> float:
+        return dict(self._values)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(dict(self._values))
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -97,6 +120,12 @@ class Rod(Description):
         are, without the product. In space axes; the angular velocity is spatial.
     grid
         Fractions of the vertices, from 0 to 1, in place of equal segments.
+    rest_stretch
+        A positive number or a function of time: the factor of the length at which the rod is free of tension (winch,
+        pre-tension, heat). Its mass stays.
+    limits
+        What the rod should bear: ``{"bend_radius": m, "stress": Pa}``, one of them or both; the stress is the largest
+        axial one, which needs a section.
 
     >>> from gyrod.model import Circle, Clamped, Material, Rod
     >>> rubber = Material(young=5e6, poisson=0.5, density=1100)
@@ -126,6 +155,9 @@ class Rod(Description):
     velocity: Any
     angular_velocity: Any
     grid: Any
+    #: A number, a function of time, or None.
+    rest_stretch: Any
+    limits: Limits | None
 
     def __init__(
         self,
@@ -151,6 +183,8 @@ class Rod(Description):
         velocity: Field = _ORIGIN,
         angular_velocity: Field = _ORIGIN,
         grid: ArrayLike | None = None,
+        rest_stretch: float | Callable[[float], float] | None = None,
+        limits: Mapping[str, float] | None = None,
     ) -> None:
         arguments = {field: given(value) for field, value in locals().items() if field in _CHECKS}
         problems = Problems(f"Rod {shown(name)}")
@@ -187,6 +221,12 @@ class Rod(Description):
     def lengths(self) -> Array:
         """Lengths of the segments in m, (N,)."""
         return frozen(self.length * np.diff(self.fractions))
+
+    def segment_at(self, s: float) -> tuple[int, float]:
+        """Segment in which a fraction of the length lies, and the fraction of that segment."""
+        j = int(np.clip(np.searchsorted(self.fractions, s, side="right") - 1, 0, self.segments - 1))
+        lo, hi = self.fractions[j], self.fractions[j + 1]
+        return j, float((s - lo) / (hi - lo))
 
     # --- what it is made of ---
 
@@ -253,6 +293,13 @@ class Rod(Description):
     def end_frames(self) -> Array:
         """Frames of the initial shape at s = 0 and s = 1, on the side of their neighbours, (2, 4)."""
         return frozen(self._placed[1][[0, -1]])
+
+    def point(self, s: float, offset: ArrayLike = (0.0, 0.0)) -> Array:
+        """Point in space at the start, at a fraction s and an offset along d1 and d2 of the segment's frame, (3,)."""
+        j, xi = self.segment_at(s)
+        a1, a2 = numbers("offset", offset, (2,))
+        arm = rotations.rotate(self.quaternions[j], np.array([a1, a2, 0.0]))
+        return np.asarray((1.0 - xi) * self.positions[j] + xi * self.positions[j + 1] + arm)
 
     @cached_property
     def velocities(self) -> Array:
@@ -350,6 +397,20 @@ def _all_positive(field: str, value: ArrayLike) -> Array:
     return x
 
 
+def _rest_stretch(field: str, value: Any) -> Any:
+    if not callable(value):
+        return positive(field, value)
+    called(field, value, "t", 0.0, positive)
+    return value
+
+
+def _limits(field: str, value: Any) -> Limits | None:
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(f"{field} must be a dictionary with {' or '.join(map(repr, LIMITS))}, got {shown(value)}.")
+    names = [_check.choice(field, name, LIMITS) for name in value]
+    return Limits({name: positive(f"{field}[{name!r}]", value[name]) for name in names})
+
+
 def _stiffness(field: str, value: ArrayLike) -> Array:
     """Symmetric positive definite 6x6 of a matrix or its diagonal."""
     C = numbers(field, value, (6,), (6, 6))
@@ -413,6 +474,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "velocity": _or_function(vector),
     "angular_velocity": _or_function(vector),
     "grid": _grid,
+    "rest_stretch": _rest_stretch,
+    "limits": _limits,
 }
 #: Fields for which None is no value.
 _REQUIRED = frozenset({"name", "curvature", "inertia", "mass", "strain", "velocity", "angular_velocity"})
@@ -486,6 +549,19 @@ def _check_damping(rod: Rod) -> None:
         raise ValueError("damping has viscosities, which need a section; give section, or c directly.")
 
 
+def _check_limits(rod: Rod) -> None:
+    if rod.limits is not None and "stress" in rod.limits and rod.section is None:
+        raise ValueError("limits['stress'] needs a section, which says where stress is largest; give section.")
+
+
+def _check_stretch(rod: Rod) -> None:
+    if rod.rest_stretch is not None and rod.strain == "inextensible":
+        raise ValueError(
+            f"rest_stretch = {shown(rod.rest_stretch)} is for rods that can be stretched, but strain = 'inextensible'; "
+            "take another strain, or change length."
+        )
+
+
 def _check_length(rod: Rod) -> None:
     curve = None if rod.initial is None else _within("initial", lambda: rod.initial.length)  # type: ignore[union-attr]
     if rod.length is None:
@@ -540,12 +616,17 @@ def _check_frame(rod: Rod, field: str) -> None:
 
 
 def _check_motion(rod: Rod) -> None:
-    """A held end that is not led does not move."""
+    """An end that ground holds and does not lead does not move; what holds the others, the system knows."""
     v = rod.velocities
     fastest = float(np.max(np.linalg.norm(v, axis=1)))
     for field, side in (("start", 0), ("end", -1)):
         end: End = getattr(rod, field)
-        if end.holds_position and not callable(end.at) and np.linalg.norm(v[side]) > LENGTH_SLACK * fastest:
+        if (
+            end.holds_position
+            and not end.attached
+            and not callable(end.at)
+            and np.linalg.norm(v[side]) > LENGTH_SLACK * fastest
+        ):
             raise ValueError(
                 f"velocity at the {field} is {shown(v[side])}, but {field} = {type(end).__name__} holds it; give a "
                 "velocity that vanishes there, or at as a function of time."
@@ -560,6 +641,8 @@ _STAGES: dict[str, tuple[Callable[[Rod], object], set[str]]] = {
     "stiffness at s": (_check_stiffness, {"a material", "section at s"}),
     "inertia at s": (_check_inertia, {"a material", "section at s"}),
     "damping at s": (_check_damping, {"damping", "section"}),
+    "limits of stress": (_check_limits, {"limits", "section"}),
+    "a stretch": (_check_stretch, {"rest_stretch", "strain"}),
     "a length": (_check_length, {"length", "initial", "prestrain"}),
     "placed": (_check_placed, {"a grid", "a length"}),
     "start at": (lambda rod: _check_place(rod, "start"), {"start", "placed"}),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod import _check
 from gyrod.model.errors import (
     Derived,
     Description,
@@ -89,11 +90,39 @@ class CrossSection(Description, ABC):
     has ``shear``, the factors (k1, k2) of G A, and it joins `SECTIONS`, over which the property tests run.
     """
 
+    #: Whether its outer fibre lies at the same distance in all directions.
+    round: ClassVar[bool] = False
+
     shear: Array
 
     @abstractmethod
     def at(self, s: ArrayLike) -> SectionValues:
         """Areas, moments and shear factors at the fractions s, (n,)."""
+
+    @abstractmethod
+    def half_sizes(self, s: ArrayLike) -> Array:
+        """Largest distances from the axis along d1 and d2 at the fractions s, in m, (n, 2)."""
+
+    def stress(self, force: ArrayLike, moment: ArrayLike, *, s: ArrayLike | None = None) -> Array:
+        """Largest axial stress in Pa, |N|/A + bending at the outer fibre, from section force and moment.
+
+        ``force`` and ``moment`` are (..., 3) in the axes d1, d2, d3, the result is (...). Sections that taper need the
+        fractions s, (n,), of the last axis but one. Exact for circles, rings and rectangles (at their corners); any
+        other `Section` is taken as the rectangle with its radii of gyration.
+        """
+        F, M = (_check.array(name, x, (3,)) for name, x in (("force", force), ("moment", moment)))
+        tapered = [f.name for f in fields(self) if callable(getattr(self, f.name))]  # type: ignore[arg-type]
+        if s is None and tapered:
+            raise ValueError(f"s is missing: {tapered[0]} varies along the rod; give the fractions of the sections.")
+        there = np.array([0.5] if s is None else s, dtype=float, ndmin=1)
+        if s is not None and len(there) > 1 and F.shape[-2:-1] != there.shape:
+            raise ValueError(f"force must be (..., {len(there)}, 3), as many as s, got the shape {F.shape}.")
+        v, half = self.at(there), self.half_sizes(there)
+        factors = np.stack([v.area, half[:, 1] / v.I1, half[:, 0] / v.I2])
+        area, w1, w2 = factors[:, 0] if len(there) == 1 else factors
+        about1, about2 = np.abs(M[..., 0]) * w1, np.abs(M[..., 1]) * w2
+        bending = np.hypot(about1, about2) if self.round else about1 + about2
+        return np.asarray(np.abs(F[..., 2]) / area + bending)
 
     def _values(self, area: Array, I1: Array, I2: Array, torsion: Array, polar: Array | None = None) -> SectionValues:
         k1, k2 = (np.full_like(area, k) for k in self.shear)
@@ -107,6 +136,8 @@ class Circle(CrossSection):
     >>> Circle(radius=lambda s: 0.02 - 0.01 * s).at([0.0, 1.0]).area.round(6).tolist()
     [0.001257, 0.000314]
     """
+
+    round: ClassVar[bool] = True
 
     radius: Any
     #: (2,).
@@ -123,10 +154,16 @@ class Circle(CrossSection):
         I = 0.25 * np.pi * r**4  # noqa: E741
         return self._values(np.pi * r**2, I, I, 2.0 * I)
 
+    def half_sizes(self, s: ArrayLike) -> Array:
+        """The radius twice, (n, 2)."""
+        return np.repeat(sampled("radius", self.radius, s, positive)[:, None], 2, axis=1)
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class Ring(CrossSection):
     """Circular tube between the radii ``inner`` and ``radius``, in m."""
+
+    round: ClassVar[bool] = True
 
     radius: Any
     inner: Any
@@ -152,6 +189,10 @@ class Ring(CrossSection):
         area = np.pi * (r - i) * (r + i)
         I = 0.25 * area * (r**2 + i**2)  # noqa: E741
         return self._values(area, I, I, 2.0 * I)
+
+    def half_sizes(self, s: ArrayLike) -> Array:
+        """The outer radius twice, (n, 2)."""
+        return np.repeat(sampled("radius", self.radius, s, positive)[:, None], 2, axis=1)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -182,6 +223,10 @@ class Rectangle(CrossSection):
         w = sampled("width", self.width, s, positive)
         h = sampled("height", self.height, s, positive)
         return self._values(w * h, w * h**3 / 12.0, h * w**3 / 12.0, _saint_venant(w, h))
+
+    def half_sizes(self, s: ArrayLike) -> Array:
+        """Half of width and height, (n, 2)."""
+        return 0.5 * np.stack([sampled(x, getattr(self, x), s, positive) for x in ("width", "height")], axis=1)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -225,6 +270,11 @@ class Section(CrossSection):
         polar = I1 + I2 if self.polar is None else sampled("polar", self.polar, s, positive)
         torsion = polar if self.torsion is None else sampled("torsion", self.torsion, s, positive)
         return self._values(area, I1, I2, torsion, polar)
+
+    def half_sizes(self, s: ArrayLike) -> Array:
+        """Those of the rectangle with the same radii of gyration, sqrt(3 I / area), (n, 2)."""
+        v = self.at(s)
+        return np.stack([np.sqrt(3.0 * v.I2 / v.area), np.sqrt(3.0 * v.I1 / v.area)], axis=1)
 
 
 #: All sections.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -14,17 +13,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
+from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, check_velocities, junction_parts, resolve
 from gyrod.model.bodies import Body
+from gyrod.model.elements import Cable, Obstacle
+from gyrod.model.ends import End
 from gyrod.model.errors import (
     GROUND,
     Description,
+    Led,
     ModelError,
     Problems,
     called,
     frozen,
+    led,
     numbers,
     positive,
     shown,
+    unknown,
     vector,
 )
 from gyrod.model.forces import Bushing, ForceLaw, SpringDamper, UserForce
@@ -67,6 +72,7 @@ class System(Description):
     """Bodies, joints, rods and forces under gravity; free bodies need no joint.
 
     Joints connect any two bodies, or a body and "ground"; a body may have any number of them, and loops are allowed.
+    Ends of rods hang on bodies and on one another. ``gravity`` is constant or a function of time.
     Everything is checked when it is made, and one `ModelError` tells all problems. Whether the partners of joints meet
     at the start is told by `residuals` and `check_consistent`.
 
@@ -81,7 +87,7 @@ class System(Description):
     joints: tuple[Joint, ...]
     rods: tuple[Rod, ...]
     forces: tuple[ForceLaw, ...]
-    #: (3,).
+    #: (3,); of a function of time the value at t = 0.
     gravity: Array
     #: Where the joints sit, if that does not follow from the start: what `assemble` has moved keeps its joints.
     attachments: tuple[Attachment, ...] | None
@@ -92,7 +98,7 @@ class System(Description):
         joints: Iterable[Joint] = (),
         rods: Iterable[Rod] = (),
         forces: Iterable[Any] = (),
-        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        gravity: ArrayLike | Callable[[float], ArrayLike] = (0.0, 0.0, -9.81),
         attachments: Sequence[Attachment] | None = None,
     ) -> None:
         problems = Problems("System")
@@ -101,7 +107,7 @@ class System(Description):
             joints=_members(problems, "joints", joints, Joint),
             rods=_members(problems, "rods", rods, Rod),
             forces=_members(problems, "forces", forces, ForceLaw),
-            gravity=problems.check(vector, "gravity", gravity),
+            gravity=problems.check(_gravity, gravity),
             attachments=None,
         )
         if attachments is not None:
@@ -114,6 +120,7 @@ class System(Description):
         _check_joints(problems, self)
         _check_inertias(problems, self)
         _check_forces(problems, self)
+        self._set(_holds=resolve(self, problems))
         problems.finish()
 
     @property
@@ -126,16 +133,21 @@ class System(Description):
         """Names of the rods, in order."""
         return tuple(rod.name for rod in self.rods)
 
+    @property
+    def gravity_function(self) -> Callable[[float], ArrayLike] | None:
+        """Gravity as the function of time that it was given as; None if it is constant."""
+        return self.gravity.function if isinstance(self.gravity, Led) else None
+
     def body(self, name: str) -> Body:
         """Return the body of that name."""
         if name not in self._index:
-            raise ValueError(_unknown("name", name, self._index))
+            raise ValueError(unknown("name", name, self._index))
         return self._index[name]
 
     def rod(self, name: str) -> Rod:
         """Return the rod of that name."""
         if name not in self._rod_index:
-            raise ValueError(_unknown("name", name, self._rod_index, "rods"))
+            raise ValueError(unknown("name", name, self._rod_index, "rods"))
         return self._rod_index[name]
 
     @cached_property
@@ -149,7 +161,7 @@ class System(Description):
     def joint(self, name: str) -> Joint:
         """Return the joint of that name."""
         if name not in self._joint_index:
-            raise ValueError(_unknown("name", name, self._joint_index, "joints with a name"))
+            raise ValueError(unknown("name", name, self._joint_index, "joints with a name"))
         return self._joint_index[name]
 
     @cached_property
@@ -168,6 +180,67 @@ class System(Description):
     def __getstate__(self) -> dict[str, Any]:
         """The fields without what was derived from them: that is found by identity, which a copy does not share."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """What was assembled is assembled anew from the system that it was made of."""
+        return super().__reduce_ex__(protocol) if self._origin is None else (System.assembled, (self._origin,))
+
+    # --- what the ends of rods hang on ---
+
+    #: The system that this one was assembled from.
+    _origin: ClassVar[System | None] = None
+
+    @cached_property
+    def _holds(self) -> Holds:
+        return resolve(self, Problems("System")) if self._origin is None else self._origin._holds
+
+    @property
+    def rod_ends(self) -> Mapping[Key, RodEndPlace]:
+        """Where ends of rods are held by bodies, junctions, or by ground through other rods: (name, 0 or 1) -> place.
+
+        Ends that are given as held by ground itself are not among them.
+        """
+        return self._holds.places
+
+    @property
+    def ground_ends(self) -> Mapping[Key, End]:
+        """For each end that ground holds through another rod the `End` on ground that does the same."""
+        return self._holds.on_ground
+
+    @property
+    def junctions(self) -> tuple[Junction, ...]:
+        """Points where ends of rods meet that no body holds; an `assembled` system has bodies in their place."""
+        return self._holds.junctions if self._origin is None else ()
+
+    def assembled(self) -> System:
+        """Return the same system with a body for each junction, and ball joints for those that something holds."""
+        return self if self._origin is not None or not self.junctions else self._assembled
+
+    @cached_property
+    def _assembled(self) -> System:
+        bodies, joints = junction_parts(self)
+        whole = object.__new__(System)
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        parts |= {"bodies": (*self.bodies, *bodies), "joints": (*self.joints, *joints), "attachments": None}
+        whole._set(**parts, _origin=self)
+        if self.attachments is not None:
+            whole._set(attachments=(*self.attachments, *_places(whole, joints).attachments()))
+        return whole
+
+    @property
+    def original(self) -> System:
+        """What an `assembled` system was made of; itself otherwise."""
+        return self if self._origin is None else self._origin
+
+    @property
+    def junction_bodies(self) -> frozenset[str]:
+        """Names of the bodies that `assembled` has made of junctions; they have no mass of their own."""
+        return frozenset() if self._origin is None else frozenset(x.name for x in self._origin.junctions)
+
+    @property
+    def point_bodies(self) -> frozenset[str]:
+        """Those of the `junction_bodies` to which rods are hinged only: their rotation means nothing."""
+        return frozenset() if self._origin is None else frozenset(x.name for x in self._origin.junctions if not x.turns)
 
     def attachment(self, joint: Joint) -> Attachment:
         """Return points and frames of a joint in its two partners; the joint may be one that is not in the system."""
@@ -248,12 +321,13 @@ class System(Description):
         return {x: (float(p), float(v)) for x, p, v in zip(_labels(self), position, velocity, strict=True)}
 
     def check_consistent(self) -> None:
-        """Raise a `ModelError` that tells all joints whose partners do not meet at the start."""
+        """Raise a `ModelError` that tells all joints, and ends of rods, whose partners do not meet at the start."""
         gaps, problems = _gaps(self), Problems("System")
         for joint, label, *found in zip(self.joints, _labels(self), *gaps.told(), strict=True):
             for (what, unit), (gap, slack) in zip(_GAPS, found, strict=True):
                 if gap > slack:
                     problems.add(f"{what} gap at the start of {gap:.6g} {unit}: {_remedy(joint, what, unit)}.", label)
+        check_velocities(problems, self)
         problems.finish()
 
     def point(self, name: str, at: ArrayLike) -> Array:
@@ -269,6 +343,18 @@ class System(Description):
         if spring.length is not None:
             return spring.length
         return math.dist(self.point(spring.a, spring.at_a), self.point(spring.b, spring.at_b))
+
+    def cable_length(self, cable: Cable) -> float:
+        """Length at which a cable gets taut: the given one, or its length at the start."""
+        return cable.length if cable.length is not None else math.dist(*self.cable_points(cable))
+
+    def cable_points(self, cable: Cable) -> tuple[Array, Array]:
+        """Both ends of a cable in space at the start."""
+        a, b = (
+            self.rod(name).point(*at) if isinstance(at, tuple) else self.point(name, np.zeros(3) if at is None else at)
+            for _, name, at in cable.ends
+        )
+        return a, b
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
@@ -315,8 +401,22 @@ def _user_force(problems: Problems, place: str, function: Any) -> list[Any]:
         return []
 
 
+def _gravity(value: Any) -> Array:
+    """Gravity, or its value at t = 0."""
+    function = value.function if isinstance(value, Led) else value
+    if not callable(function):
+        return vector("gravity", value)
+    return led(called("gravity", function, "t", 0.0, vector), function)
+
+
 def _check_names(problems: Problems, system: System) -> None:
     """Names are unique, and what is named exists."""
+    for i, body in enumerate(system.bodies):
+        if body.mass == 0.0:
+            problems.add(
+                f"bodies[{i}] = {body.name!r} is a junction of an assembled system; change the system that it was "
+                "assembled from."
+            )
     bearers: dict[str, list[str]] = {}
     for field in ("bodies", "joints", "rods", "forces"):
         for i, member in enumerate(getattr(system, field)):
@@ -325,33 +425,53 @@ def _check_names(problems: Problems, system: System) -> None:
     for name, places in bearers.items():
         if len(places) > 1:
             problems.add(f"name = {name!r} is borne by {' and '.join(places)}; each name may be used once.")
-    unknown = 0
+    strange = 0
     for field in ("joints", "forces"):
         for i, member in enumerate(getattr(system, field)):
             owner = f"{field}[{i}], {member.label}"
+            if isinstance(member, Cable):
+                strange += _check_cable_names(problems, system, member, owner, strange)
+                continue
+            if isinstance(member, Obstacle) and not system.rods:
+                problems.add("it is an obstacle for rods; the system has no rods.", owner)
+                continue
             for name in getattr(member, "rods", ()):
                 if name not in system._rod_index:
-                    unknown += 1
-                    problems.add(_unknown("rod", name, system._rod_index, "rods", unknown <= SUGGESTIONS), owner)
+                    strange += 1
+                    problems.add(unknown("rod", name, system._rod_index, "rods", strange <= SUGGESTIONS), owner)
             if not member.bodies:
                 continue
             single = len(member.bodies) == 1
             for argument, name in zip(("body",) if single else ("a", "b"), member.bodies, strict=True):
                 if name not in system._index and (single or name != GROUND):
-                    unknown += 1
+                    strange += 1
                     allowed = [*system._index] if single else [GROUND, *system._index]
-                    problems.add(_unknown(argument, name, allowed, hint=unknown <= SUGGESTIONS), owner)
+                    problems.add(unknown(argument, name, allowed, hint=strange <= SUGGESTIONS), owner)
 
 
-def _unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodies", hint: bool = True) -> str:
-    """Sentence about a name that does not exist: what does, and the nearest."""
-    known = list(names)
-    if not known:
-        return f"{argument} = {name!r} is unknown; the system has no {kind}."
-    listed = ", ".join(map(repr, known[:12])) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
-    near = get_close_matches(str(name), known, n=1, cutoff=0.4) if hint else []
-    suggestion = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{argument} = {name!r} is unknown; it can be {listed}.{suggestion}"
+def _check_cable_names(problems: Problems, system: System, cable: Cable, owner: str, before: int) -> int:
+    """Ends of a cable exist and are given as what they are; returns the number of unknown names."""
+    strange = 0
+    for argument, name, at in cable.ends:
+        field, on_rod = f"at_{argument}", isinstance(at, tuple)
+        if name in system._index and on_rod:
+            problems.add(
+                f"{field} = {shown(at)} is a place in a rod, but {name!r} is a body; give a point in its axes, three "
+                "numbers, or leave it out for the centre of mass.",
+                owner,
+            )
+        elif name in system._rod_index and not on_rod:
+            given = "is missing" if at is None else f"= {shown(at)} is a point"
+            problems.add(
+                f"{field} {given}, but {name!r} is a rod; give a fraction of its length, from 0 to 1, or "
+                "(fraction, (a1, a2)).",
+                owner,
+            )
+        elif name != GROUND and name not in system._index and name not in system._rod_index:
+            strange += 1
+            known = [GROUND, *system._index, *system._rod_index]
+            problems.add(unknown(argument, name, known, hint=before + strange <= SUGGESTIONS), owner)
+    return strange
 
 
 def _check_joints(problems: Problems, system: System) -> None:
@@ -441,9 +561,13 @@ def _inertia_about(body: Body, at: Array | None) -> Array:
 
 
 def _check_forces(problems: Problems, system: System) -> None:
-    """Springs and bushings connect two different things, and a spring has a direction at the start."""
+    """What connects two things connects different ones, and springs, cables and obstacles have a direction."""
     known = {*system._index, GROUND}
     for i, force in enumerate(system.forces):
+        if isinstance(force, Cable):
+            _check_cable(problems, system, force, f"forces[{i}], {force.label}")
+        elif isinstance(force, Obstacle):
+            _check_obstacle(problems, system, force, f"forces[{i}], {force.label}")
         if not isinstance(force, (SpringDamper, Bushing)) or not known.issuperset(force.bodies):
             continue
         owner = f"forces[{i}], {force.label}"
@@ -465,6 +589,41 @@ def _check_direction(problems: Problems, system: System, spring: SpringDamper, o
             "move an end, or use a Bushing.",
             owner,
         )
+
+
+def _check_cable(problems: Problems, system: System, cable: Cable, owner: str) -> None:
+    known = {GROUND, *system._index}
+    if not known.issuperset(cable.bodies) or not set(system._rod_index).issuperset(cable.rods):
+        return
+    if cable.a == cable.b and not cable.rods:
+        problems.add(f"it connects {cable.a!r} with itself, which does nothing; a and b must differ.", owner)
+        return
+    a, b = system.cable_points(cable)
+    size = max(1e-300, *np.abs(a), *np.abs(b))
+    if math.dist(a, b) <= 1e-14 * size and not cable.length:
+        problems.add(
+            f"its ends coincide at the start, at {shown(a)} in space, so it has no direction; move an end, or give a "
+            "length at which it gets taut.",
+            owner,
+        )
+
+
+def _check_obstacle(problems: Problems, system: System, obstacle: Obstacle, owner: str) -> None:
+    """No vertex starts where an obstacle cannot say to which side it should push."""
+    point, axis, radius = obstacle.parts()
+    for rod in system.rods:
+        if radius == 0.0 or not obstacle.acts_on(rod.name):
+            continue
+        arm = rod.positions - point
+        apart = np.linalg.norm(arm - np.outer(arm @ axis, axis), axis=1)
+        k = int(np.argmin(apart))
+        if apart[k] <= 1e-9 * radius:
+            where = "on its axis" if axis.any() else "at its centre"
+            problems.add(
+                f"rod {rod.name!r} starts {where}, at s = {rod.fractions[k]:.6g}, {shown(rod.positions[k])} in space; "
+                "move it out of the obstacle.",
+                owner,
+            )
 
 
 # --- the start -------------------------------------------------------------------------------------------------------
@@ -557,6 +716,9 @@ class _Places:
     def attachment(self, i: int) -> Attachment:
         return Attachment(self.at_a[i], self.at_b[i], self.local_a[i], self.local_b[i], float(self.length[i]))
 
+    def attachments(self) -> list[Attachment]:
+        return [self.attachment(i) for i in range(len(self.a))]
+
     def sizes(self, system: System) -> Array:
         """Largest coordinates from which the points are found, (k,)."""
         x = system._start.position
@@ -569,7 +731,7 @@ def _places(system: System, joints: Sequence[Joint]) -> _Places:
     for joint in joints:
         for name in joint.bodies:
             if name not in number:
-                raise ValueError(f"{joint.label}: {_unknown('body', name, system._number)}")
+                raise ValueError(f"{joint.label}: {unknown('body', name, system._number)}")
     a = np.array([number[joint.a] for joint in joints], dtype=np.intp)
     b = np.array([number[joint.b] for joint in joints], dtype=np.intp)
     R_a, R_b = start.matrix[a], start.matrix[b]

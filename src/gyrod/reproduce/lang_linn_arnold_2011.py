@@ -20,6 +20,7 @@ from gyrod.motion import Motion, RodTrack, SimulationError
 from gyrod.problems import RodProblem
 from gyrod.reproduce import Report
 from gyrod.solve import simulate
+from gyrod.solve.follow import Path, follow
 
 TITLE = (
     "Lang, Linn, Arnold: Multibody dynamics simulation of geometrically exact Cosserat rods. Fraunhofer ITWM 209 (2011)"
@@ -295,6 +296,116 @@ def _test_1_curves(figure: Any, rod: RodTrack, t: Array) -> None:
         ax.set(title=label, xlabel="t [s]")
         ax.grid(alpha=0.3)
     figure.suptitle("Test 1: N = 10, curvature (ii), undamped")
+
+
+# --- Test 2 ----------------------------------------------------------------------------------------------------------
+
+
+def test_2(report: Report) -> None:
+    """Figures 5 and 6: the quasistatic path, with automatic increments and with the paper's 25; no Abaqus here."""
+    problem = problems.get("lla-test2")
+    item = "Test 2, Figure 6"
+    report.progress("Test 2, automatic increments")
+    path = follow(problem.system, problem.parameter, problem.stops)
+    for t in problem.stops[1:]:
+        x = path.at(t)["rod"].positions
+        trusted = problem.reference[f"x(t = {t:g})"]
+        for n in range(6):
+            for k in range(3):
+                report.add(item, f"x{k + 1} of vertex {n} at t = {t:g} (m)", None, _digits(x[n, k]))
+        error = float(np.abs(x[:6] - trusted).max())
+        report.add(item, f"largest difference from trusted values at t = {t:g} (m)", None, _short(error))
+        # "symmetric with respect to the midpoint": half a turn about the vertical through it
+        mirrored = np.array([0.0, 1.0, 0.0]) + x[::-1] * (-1.0, -1.0, 1.0)
+        report.add(item, f"asymmetry at t = {t:g} (m)", 0, _short(float(np.abs(x - mirrored).max())))
+    flat = float(np.abs(path.at(1.0)["rod"].positions[:, 0]).max())
+    report.add(item, "largest |x1| at t = 1, in a plane says the paper (m)", 0, _short(flat))
+    _test_2_increments(report, path)
+    _test_2_order(report)
+    even = follow(problem.system, problem.parameter, (0.0, 1.0), increments=50)
+    report.figure("figure-5", lambda figure: _test_2_shapes(figure, even), size=(12.0, 5.0))
+    report.figure("figure-6", lambda figure: _test_2_curves(figure, even), size=(12.0, 4.2))
+
+
+def _test_2_increments(report: Report, path: Path) -> None:
+    """What the path costs, with increments as they come and with the paper's."""
+    report.progress("Test 2, 25 increments")
+    problem = problems.get("lla-test2")
+    paper = follow(problem.system, problem.parameter, (0.0, 1.0), increments=25)
+    # The first point is the equilibrium under gravity from which the path starts.
+    for label, printed, run in (("25 equal increments", 25, paper), ("automatic increments", None, path)):
+        its = np.asarray(run.iterations)[1:]
+        report.add("Test 2, increments", f"{label}: number", printed, len(its))
+        told = "4 to 6" if printed else None
+        report.add("Test 2, increments", f"{label}: corrector iterations, mean", told, _short(float(its.mean())))
+        report.add("Test 2, increments", f"{label}: corrector iterations, most", None, int(its.max()))
+        report.add("Test 2, increments", f"{label}: unstable equilibria among them", 0, int(np.sum(~run.stable)))
+    x, y = (run.rests[-1]["rod"].positions for run in (paper, path))
+    label = "largest difference of the two paths at t = 1 (m)"
+    report.add("Test 2, increments", label, None, _short(float(np.abs(x - y).max())))
+
+
+def _test_2_order(report: Report) -> None:
+    """ "A second order approximation": of the middle of the rod at t = 0.6, from three differences."""
+    report.progress("Test 2, order")
+    middles = []
+    for segments in (10, 20, 40, 80):
+        problem = problems.lla_test2(segments)
+        path = follow(problem.system, problem.parameter, (0.0, 0.6))
+        middles.append(path.rests[-1]["rod"].positions[segments // 2])
+    differences = np.linalg.norm(np.diff(middles, axis=0), axis=1)
+    for k, order in enumerate(np.log2(differences[:-1] / differences[1:])):
+        label = f"order in space at t = 0.6, N = {10 * 2**k}, {20 * 2**k}, {40 * 2**k}"
+        report.add("Test 2, order", label, 2, round(float(order), 3))
+
+
+def mises_stress(rod: RodTrack, radius: float) -> Array:
+    """Largest von Mises stress at the outer fibre of a circular section, at the vertices, (..., N+1), in Pa."""
+    area, second = np.pi * radius**2, 0.25 * np.pi * radius**4
+    # Axial forces belong to segments: the mean of both beside a vertex.
+    F = np.concatenate([rod.force[..., :1, :], rod.force, rod.force[..., -1:, :]], axis=-2)
+    axial = np.abs(0.5 * (F[..., 1:, 2] + F[..., :-1, 2])) / area
+    bending = np.hypot(rod.moment[..., 0], rod.moment[..., 1]) * radius / second
+    torsion = np.abs(rod.moment[..., 2]) * radius / (2.0 * second)
+    return np.asarray(np.sqrt((axial + bending) ** 2 + 3.0 * torsion**2))
+
+
+def _test_2_shapes(figure: Any, path: Path) -> None:
+    """Front view, side view and view in space of snapshots, coloured by the stress."""
+    from matplotlib import cm, colors
+
+    rod = path["rod"]
+    stress = mises_stress(rod, 5e-3)
+    norm = colors.Normalize(0.0, float(stress.max()))
+    shown = [int(np.argmin(np.abs(path.value - t))) for t in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
+    axes = figure.subplots(1, 6, subplot_kw={"projection": "3d"})
+    for ax, k in zip(axes, shown, strict=True):
+        x = rod.positions[k]
+        for n in range(len(x) - 1):
+            shade = cm.turbo(norm(0.5 * (stress[k, n] + stress[k, n + 1])))
+            ax.plot(*x[n : n + 2].T, color=shade, lw=4.0, solid_capstyle="round")
+        ax.set(title=f"t = {path.value[k]:.1f}", xlim=(-0.25, 0.25), ylim=(0.0, 1.0), zlim=(-0.6, 0.05))
+        ax.set_box_aspect((0.5, 1.0, 0.65))
+        ax.view_init(elev=18.0, azim=-25.0)
+        ax.tick_params(labelsize=6)
+    bar = cm.ScalarMappable(norm=norm, cmap="turbo")
+    figure.colorbar(bar, ax=list(axes), orientation="horizontal", shrink=0.4, label="Mises stress at the surface [Pa]")
+    figure.suptitle("Test 2: clamps pushed together by L and turned by half a turn each")
+
+
+def _test_2_curves(figure: Any, path: Path) -> None:
+    positions = path["rod"].positions
+    problem = problems.get("lla-test2")
+    for k, ax in enumerate(figure.subplots(1, 3)):
+        for n in range(6):
+            ax.plot(path.value, positions[:, n, k] - positions[0, n, k], f"C{n}", lw=1.1, label=f"vertex {n}")
+            for t in problem.stops[1:]:
+                trusted = problem.reference[f"x(t = {t:g})"][n, k] - positions[0, n, k]
+                ax.plot(t, trusted, f"C{n}o", ms=4, mfc="none")
+        ax.set(title=f"displacement x{k + 1} [m]", xlabel="pseudo-time t")
+        ax.grid(alpha=0.3)
+    ax.legend(fontsize=8)
+    figure.suptitle("Test 2: N = 10, curvature (ii); lines here, circles trusted values")
 
 
 # --- Tables 2 and 3 --------------------------------------------------------------------------------------------------
@@ -756,6 +867,7 @@ def _digits(value: float) -> float:
 PARTS: dict[str, Callable[[Report], None]] = {
     "table1": table_1,
     "test1": test_1,
+    "test2": test_2,
     "table2": table_2,
     "table3": table_3,
     "table2-as-printed": table_2_as_printed,
@@ -769,4 +881,15 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "multipliers": multipliers,
 }
 #: What is done unless a part is named.
-QUICK = ("table1", "test1", "table2", "figure8", "figure9", "figure10", "figure11", "eigenvalues", "multipliers")
+QUICK = (
+    "table1",
+    "test1",
+    "test2",
+    "table2",
+    "figure8",
+    "figure9",
+    "figure10",
+    "figure11",
+    "eigenvalues",
+    "multipliers",
+)

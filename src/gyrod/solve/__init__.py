@@ -1,7 +1,24 @@
-"""How time moves: simulate. Where it starts: assemble."""
+"""How time moves: simulate. Where it rests: equilibrium, follow, modes, hang. Where it starts: assemble."""
 
 from gyrod.solve.assemble import assemble
+from gyrod.solve.hanging import Hanging, hang
 from gyrod.solve.methods import METHODS, IntegrationError, Solution, integrate
+from gyrod.solve.modal import Modes, modes
 from gyrod.solve.simulate import Event, simulate
+from gyrod.solve.statics import EquilibriumError, equilibrium
 
-__all__ = ["METHODS", "Event", "IntegrationError", "Solution", "assemble", "integrate", "simulate"]
+__all__ = [
+    "METHODS",
+    "EquilibriumError",
+    "Event",
+    "Hanging",
+    "IntegrationError",
+    "Modes",
+    "Solution",
+    "assemble",
+    "equilibrium",
+    "hang",
+    "integrate",
+    "modes",
+    "simulate",
+]

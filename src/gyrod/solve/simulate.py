@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
 from gyrod.joint_tracks import kinematics
 from gyrod.model import ModelError, System
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
+from gyrod.rest import Rest
 from gyrod.solve.methods import METHODS, output_times, run_options, step_options
 
 Array = NDArray[np.float64]
@@ -40,7 +41,7 @@ class Event:
 
 
 def simulate(
-    system: System,
+    system: System | Rest,
     t_end: float,
     *,
     formulation: str = "nullspace-quaternion",
@@ -69,6 +70,8 @@ def simulate(
 
     Parameters
     ----------
+    system
+        A `System`, from its initial configuration, or a `Rest`, from there.
     formulation
         "nullspace-quaternion", "nullspace-directors", "absolute-quaternion", "absolute-directors" or "euler".
     method
@@ -110,6 +113,7 @@ def simulate(
     """
     started = time.process_time()
     t_end = _check.positive("t_end", t_end)
+    first, system = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
     _check.choice("norm", norm, NORMS)
     _check.choice("projection", projection, PROJECTIONS)
     try:
@@ -126,8 +130,10 @@ def simulate(
     if options.get("level"):
         method = "radau5" if method == "auto" else method
     compiled = compile_system(system, formulation, **options)
+    if first is not None:
+        compiled = replace(compiled, y0=first)
     scale = compiled.scales() if norm == "physical" else None
-    events = (*events, *_limits(compiled))
+    events = (*events, *_limits(compiled), *_rod_limits(compiled))
     wanted = output_times(output, 0.0, t_end)
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
     try:
@@ -150,6 +156,14 @@ def simulate(
             compiled.python or bool(events) or progress,
         )  # fmt: skip
     return _motion(run, compiled, method, started, dense, projection == "step", [e.name for e in events])
+
+
+def _from_rest(rest: Rest, formulation: str) -> tuple[Array, System]:
+    if formulation != rest.motion.compiled.formulation:
+        raise ValueError(f"a Rest starts a motion in {rest.motion.compiled.formulation!r}, not in {formulation!r}.")
+    if rest.t != 0.0:
+        raise ValueError(f"this Rest holds at t = {rest.t:g}, and motions start at t = 0; shift the functions of time.")
+    return rest.y, rest.system.original
 
 
 def _motion(
@@ -282,6 +296,25 @@ def _limits(compiled: Compiled) -> list[Event]:
     if problems:
         raise ModelError(problems)
     return found
+
+
+def _rod_limits(compiled: Compiled) -> list[Event]:
+    """Events where a rod bends more sharply, or is stressed more, than its limits allow."""
+    found = []
+    for rod in compiled.system.rods:
+        for what, limit in (rod.limits or {}).items():
+            name = f"{what.replace('_', ' ')} of rod {rod.name!r}"
+            found.append(Event(_strained(rod.name, what, float(limit)), terminal=True, direction=1, name=name))
+    return found
+
+
+def _strained(name: str, what: str, limit: float) -> Callable[[float, Motion], float]:
+    def excess(_: float, motion: Motion) -> float:
+        if what == "stress":
+            return float(motion.stress(name).max()) / limit - 1.0
+        return float(limit / motion[name].bend_radius.min()) - 1.0
+
+    return excess
 
 
 def _reached(joint: int, limit: float) -> Callable[[float, Motion], float]:

@@ -1,0 +1,138 @@
+// Bodies and the rods that they hold as one system of equations. The rods act on the bodies as a force; in implicit
+// stages their cells are eliminated first and leave a dynamic stiffness between the bodies.
+#pragma once
+
+#include "gyrod/mechanism/model.hpp"
+#include "gyrod/rod/equations.hpp"
+
+namespace gyrod {
+
+// Rods as a force on the bodies that hold them. One for each connected part tells the mechanism who is linked with
+// whom; the first of them acts for all. Its derivatives come by `factor_with_guests`.
+class RodGuest final : public ForceElement {
+public:
+  RodGuest(RodEquations& rods, const double* const& state, std::vector<int> bodies, bool acts)
+      : rods_(rods), state_(state), bodies_(std::move(bodies)), acts_(acts) {}
+  const std::vector<int>& bodies() const override { return bodies_; }
+  bool explicit_time() const override { return acts_ && !rods_.autonomous(); }
+  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) override {
+    if (!acts_) return;
+    const std::vector<int>& hosts = rods_.hosts();
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+      const BodyMotion<double>& b = m[hosts[h]];
+      rods_.host(int(h), {b.x, b.v, b.R * b.Omega, b.R});
+    }
+    rods_.act(t, state_);
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+      Vec3<double> torque, force;
+      rods_.wrench(int(h), torque, force);
+      w[hosts[h]].force += force, w[hosts[h]].torque += m[hosts[h]].R.transpose() * torque;
+    }
+  }
+  void apply(double, const BodyMotion<BodyDual>*, Wrench<BodyDual>*) override {}
+
+private:
+  RodEquations& rods_;
+  const double* const& state_; // of the rods, set by `Coupled` before anything is asked
+  std::vector<int> bodies_;
+  bool acts_;
+};
+
+class Coupled final : public Equations {
+public:
+  explicit Coupled(RodEquations& rods) : rods_(rods) {}
+
+  // What the mechanism needs of the rods: their force and the inertia of the ends.
+  void prepare(MechanismModel& m) {
+    bool first = true;
+    for (std::vector<int>& bodies : rods_.parties()) {
+      m.forces.push_back(std::make_unique<RodGuest>(rods_, state_, std::move(bodies), first));
+      first = false;
+    }
+    m.lumps.resize(m.bodies.size());
+    for (int r = 0; r < rods_.rods(); ++r)
+      for (int e = 0; e < 2; ++e) {
+        const RodDescription& d = rods_.rod(r);
+        if (d.ends[e].host >= 0)
+          m.lumps[std::size_t(d.ends[e].host)].add(d.mass[std::size_t(e ? d.segments : 0)], d.ends[e].point);
+      }
+  }
+  void carry(MechanismEquations& m) { bodies_ = &m, at_ = m.size(), motions_.resize(m.model().bodies.size()); }
+
+  // The state that the mechanism is asked about next.
+  void bind(const double* y) { state_ = y + at_; }
+  // Ends of the rods where the bodies are, with their accelerations.
+  void place(double t, const double* y) {
+    bind(y);
+    std::vector<double> a(6 * motions_.size());
+    bodies_->accelerations(t, y, a.data());
+    bodies_->motion(t, y, motions_.data());
+    for (std::size_t h = 0; h < rods_.hosts().size(); ++h) {
+      const std::size_t b = std::size_t(rods_.hosts()[h]);
+      const BodyMotion<double>& m = motions_[b];
+      const double* z = a.data() + 6 * b;
+      rods_.host(int(h), {m.x, m.v, m.R * m.Omega, m.R, {z[0], z[1], z[2]}, m.R * Vec3<double>(z[3], z[4], z[5])});
+    }
+  }
+
+  std::size_t size() const override { return at_ + rods_.size(); }
+  bool autonomous() const override { return bodies_->autonomous() && rods_.autonomous(); }
+  void rhs(double t, const double* y, double* dy) override {
+    bind(y);
+    bodies_->rhs(t, y, dy);
+    rods_.rates(y + at_, dy + at_);
+  }
+  void time_derivative(double t, const double* y, double* ft) override {
+    if (autonomous()) return Equations::time_derivative(t, y, ft);
+    difference_in_time(t, y, ft, scratch_);
+  }
+  void jacobian(double t, const double* y) override {
+    bind(y);
+    bodies_->jacobian(t, y);
+    rods_.jacobian(t, y + at_);
+  }
+  bool factor(double shift) override {
+    if (!rods_.factor(shift)) return false;
+    rods_.host_blocks(real_blocks_);
+    return bodies_->factor_with_guests(shift, real_blocks_);
+  }
+  bool factor(Complex shift) override {
+    if (!rods_.factor(shift)) return false;
+    rods_.host_blocks(complex_blocks_);
+    return bodies_->factor_with_guests(shift, complex_blocks_);
+  }
+  void solve(double* b) override { solve_with(b, real_); }
+  void solve(Complex* b) override { solve_with(b, complex_); }
+
+  bool project(double t, double* y) override {
+    bind(y);
+    const bool moved = bodies_->project(t, y);
+    return rods_.project(t, y + at_) || moved;
+  }
+  const char* trouble(double t, const double* y) const override {
+    const char* reason = bodies_->trouble(t, y);
+    return reason ? reason : rods_.trouble(t, y + at_);
+  }
+  void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
+  int negative_pivots() const override { return rods_.negative_pivots(); }
+
+private:
+  template <class S> void solve_with(S* b, std::vector<HostVector<S>>& hosts) {
+    rods_.reduce(b + at_, hosts);
+    bodies_->solve_with_guests(b, hosts);
+    rods_.expand(b + at_, hosts);
+  }
+
+  RodEquations& rods_;
+  MechanismEquations* bodies_ = nullptr;
+  std::size_t at_ = 0; // where the rods' state begins
+  const double* state_ = nullptr;
+  std::vector<BodyMotion<double>> motions_;
+  std::vector<HostBlock<double>> real_blocks_;
+  std::vector<HostBlock<Complex>> complex_blocks_;
+  std::vector<HostVector<double>> real_;
+  std::vector<HostVector<Complex>> complex_;
+  std::vector<double> scratch_;
+};
+
+} // namespace gyrod

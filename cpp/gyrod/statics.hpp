@@ -1,0 +1,186 @@
+// Equilibria of y' = f(t, y) with y = (q, v): Newton's method on the accelerations at rest, through the linear systems
+// of implicit stages and nothing else.
+//
+// At v = 0 the solution of (shift I - df/dy) d = (0, a) is d_q = (shift² M - dF/dq)^-1 F with F = M a: Newton's step
+// for F(q) = 0, regularised by shift². A small shift leaves Newton's convergence and keeps motions that nothing holds
+// finite; a large one makes the implicit Euler step of a motion that is stopped after every step (relaxation).
+//
+// Damping after Deuflhard (2004), section 3.3: the natural level function |K^-1 F| decides, so that neither units nor
+// the spread of the stiffnesses matter.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "gyrod/equations.hpp"
+
+namespace gyrod {
+
+struct StaticOptions {
+  double tolerance = 1e-11; // of the last step, over the scales
+  double shift = 1.0;       // 1/s, small against the lowest frequency
+  double rate = 1.0;        // 1/s, about the lowest frequency: where relaxation begins
+  int iterations = 60;
+  int relaxations = 400;
+  double smallest = 1e-4; // damping factor
+  double largest = 1.0;   // step over the scales that one iteration may take
+};
+
+struct StaticStep {
+  double size, damping, shift; // |d| over the scales, the factor taken, the shift
+};
+
+enum class StaticStatus { converged, failed, singular, not_finite };
+
+class StaticSolver {
+public:
+  // `scale` of every unknown; 0 for those that are velocities.
+  StaticSolver(Equations& equations, std::vector<double> scale, StaticOptions options)
+      : e_(equations), scale_(std::move(scale)), o_(options), n_(e_.size()), b_(n_), d_(n_), next_(n_), bar_(n_),
+        last_(n_) {
+    for (double s : scale_) unknowns_ += s > 0.0;
+  }
+
+  StaticStatus newton(double t, std::vector<double>& y) {
+    settle(t, y);
+    double damping = 1.0, before = 0.0, bar = 0.0, taken = 1.0;
+    for (int k = 0; k < o_.iterations; ++k) {
+      e_.rhs(t, y.data(), b_.data());
+      e_.jacobian(t, y.data());
+      if (!e_.factor(o_.shift)) return StaticStatus::singular;
+      d_ = b_;
+      e_.solve(d_.data());
+      const double size = norm(d_);
+      if (!std::isfinite(size)) return StaticStatus::not_finite;
+      if (k > 0) { // the factor that the last two steps suggest
+        const double moved = distance(bar_, d_);
+        const double guess = moved > 0.0 ? before * bar / (moved * size) * taken : 1.0;
+        damping = std::min(1.0, guess);
+      }
+      damping = std::min(damping, o_.largest / std::max(peak(d_), 1e-300));
+      if (size <= o_.tolerance) {
+        advance(t, y, d_, 1.0, y);
+        history.push_back({size, 1.0, o_.shift});
+        return StaticStatus::converged;
+      }
+      bool reduced = false;
+      while (true) {
+        advance(t, y, d_, damping, next_);
+        e_.rhs(t, next_.data(), bar_.data());
+        e_.solve(bar_.data());
+        bar = norm(bar_);
+        const bool folded = e_.trouble(t, next_.data()) != nullptr;
+        if (!folded && std::isfinite(bar) && bar <= (1.0 - 0.25 * damping) * size) break;
+        double guess = 0.5 * damping;
+        if (!folded && std::isfinite(bar)) {
+          double excess = 0.0;
+          for (std::size_t i = 0; i < n_; ++i)
+            if (scale_[i] > 0.0) {
+              const double w = (bar_[i] - (1.0 - damping) * d_[i]) / scale_[i];
+              excess += w * w;
+            }
+          guess = std::min(guess, 0.5 * size * damping * damping / std::sqrt(excess / unknowns_));
+        }
+        // The end of the digits: the step is small and no longer shrinks.
+        if (size < 1e3 * o_.tolerance && stalled(size)) {
+          advance(t, y, d_, 1.0, y);
+          history.push_back({size, 1.0, o_.shift});
+          return StaticStatus::converged;
+        }
+        if (reduced && damping <= o_.smallest) {
+          history.push_back({size, damping, o_.shift});
+          return StaticStatus::failed;
+        }
+        damping = std::max(guess, 0.1 * damping), reduced = true;
+      }
+      history.push_back({size, damping, o_.shift});
+      y = next_, before = size, taken = damping;
+      if (damping == 1.0 && bar <= o_.tolerance) {
+        advance(t, y, bar_, 1.0, y);
+        return StaticStatus::converged;
+      }
+    }
+    return StaticStatus::failed;
+  }
+
+  // Steps of a motion that is stopped after each of them, until Newton's method takes over.
+  StaticStatus relax(double t, std::vector<double>& y) {
+    settle(t, y);
+    double shift = 3.0 * o_.rate;
+    for (int k = 0; k < o_.relaxations; ++k) {
+      e_.rhs(t, y.data(), b_.data());
+      e_.jacobian(t, y.data());
+      double size = 0.0;
+      for (int tries = 0;; ++tries) {
+        if (tries == 60) return StaticStatus::failed;
+        const bool sound = e_.factor(shift) && e_.negative_pivots() == 0;
+        if (sound) {
+          d_ = b_;
+          e_.solve(d_.data());
+          size = norm(d_);
+          advance(t, y, d_, 1.0, next_);
+        }
+        if (sound && std::isfinite(size) && peak(d_) <= 0.3 && !e_.trouble(t, next_.data())) break;
+        shift *= 2.0;
+      }
+      y = next_;
+      history.push_back({size, 0.0, shift});
+      shift = std::max(peak(d_) < 0.1 ? 0.5 * shift : shift, 0.03 * o_.rate);
+      if (shift <= 0.1 * o_.rate && size < 1e-2) {
+        last_ = y;
+        const StaticStatus s = newton(t, y);
+        if (s == StaticStatus::converged) return s;
+        y = last_, shift = o_.rate;
+      }
+    }
+    return StaticStatus::failed;
+  }
+
+  std::vector<StaticStep> history;
+
+private:
+  void settle(double t, std::vector<double>& y) {
+    for (std::size_t i = 0; i < n_; ++i)
+      if (scale_[i] == 0.0) y[i] = 0.0;
+    e_.project(t, y.data());
+  }
+  void advance(double t, const std::vector<double>& y, const std::vector<double>& d, double by,
+               std::vector<double>& out) {
+    for (std::size_t i = 0; i < n_; ++i) out[i] = scale_[i] > 0.0 ? y[i] + by * d[i] : 0.0;
+    e_.project(t, out.data());
+    for (std::size_t i = 0; i < n_; ++i)
+      if (scale_[i] == 0.0) out[i] = 0.0;
+  }
+  double norm(const std::vector<double>& d) const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n_; ++i)
+      if (scale_[i] > 0.0) sum += d[i] / scale_[i] * d[i] / scale_[i];
+    return std::sqrt(sum / unknowns_);
+  }
+  double peak(const std::vector<double>& d) const {
+    double most = 0.0;
+    for (std::size_t i = 0; i < n_; ++i)
+      if (scale_[i] > 0.0) most = std::max(most, std::abs(d[i]) / scale_[i]);
+    return most;
+  }
+  double distance(const std::vector<double>& a, const std::vector<double>& b) const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n_; ++i)
+      if (scale_[i] > 0.0) sum += (a[i] - b[i]) / scale_[i] * (a[i] - b[i]) / scale_[i];
+    return std::sqrt(sum / unknowns_);
+  }
+  bool stalled(double size) const {
+    const std::size_t k = history.size();
+    return k >= 1 && size > 0.1 * history[k - 1].size;
+  }
+
+  Equations& e_;
+  std::vector<double> scale_;
+  StaticOptions o_;
+  std::size_t n_;
+  double unknowns_ = 0.0;
+  std::vector<double> b_, d_, next_, bar_, last_;
+};
+
+} // namespace gyrod

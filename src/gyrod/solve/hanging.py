@@ -1,0 +1,154 @@
+"""hang: a cable between two points at rest, in one line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check
+from gyrod.model import Clamped, Curve, Hinged, Material, Rod, Straight, System
+from gyrod.model.sections import CrossSection
+from gyrod.rest import Rest
+from gyrod.solve.statics import equilibrium
+
+Array = NDArray[np.float64]
+
+#: Horizontal distance over length below which the first shape is an arc instead of a catenary.
+STEEP = 0.05
+
+
+@dataclass(frozen=True)
+class Hanging(Rest):
+    """A cable at rest between two points: a `Rest` with its sag and the forces that hold its ends."""
+
+    @property
+    def cable(self) -> Any:
+        """The cable: positions, section forces, moments."""
+        return self["cable"]
+
+    @cached_property
+    def sag(self) -> float:
+        """Largest depth below the line between the ends, along gravity, m."""
+        x, down = self.cable.positions, np.asarray(self.system.gravity)
+        down = down / np.linalg.norm(down)
+        chord = x[-1] - x[0]
+        flat = chord - (chord @ down) * down
+        across = (x - x[0]) @ flat
+        share = across / (flat @ flat) if flat @ flat > 0.0 else np.linspace(0.0, 1.0, len(x))
+        line = x[0] + share[:, None] * chord
+        return float(((x - line) @ down).max())
+
+    @property
+    def start_force(self) -> Array:
+        """Force in space axes that holds the start, N, (3,)."""
+        return np.asarray(self.cable.start_force)
+
+    @property
+    def end_force(self) -> Array:
+        """Force in space axes that holds the end, N, (3,)."""
+        return np.asarray(self.cable.end_force)
+
+
+def hang(
+    length: float,
+    between: tuple[ArrayLike, ArrayLike],
+    *,
+    section: CrossSection,
+    material: Material,
+    segments: int = 50,
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+    clamped: bool = False,
+) -> Hanging:
+    """Hang a cable of an unstretched length between two points: its shape, sag and end forces.
+
+    A cable shorter than the distance is stretched. ``clamped`` holds the ends in the direction of the chord.
+
+    >>> import gyrod as gd
+    >>> steel = gd.Material(young=2e11, poisson=0.3, density=7850)
+    >>> cable = gd.hang(1.1, between=((0, 0, 0), (1, 0, 0)), section=gd.Circle(radius=1e-3), material=steel)
+    >>> bool(0.19 < cable.sag < 0.22)
+    True
+    """
+    L = _check.positive("length", length)
+    try:
+        A, B = (np.asarray(p, dtype=float).reshape(3) for p in between)
+    except (TypeError, ValueError):
+        raise ValueError(f"between = {between!r} must be two points of three numbers each.") from None
+    g = _check.array("gravity", gravity, (3,))
+    if not np.linalg.norm(g) > 0.0:
+        raise ValueError("gravity = (0, 0, 0): nothing hangs without weight.")
+    if np.array_equal(A, B):
+        raise ValueError(f"between: both points are {tuple(A)}; they must differ.")
+    end = Clamped if clamped else Hinged
+    stretched = np.linalg.norm(B - A) * (1.0 + 1e-9) >= L
+    shape = Straight(A, B) if stretched or (clamped and np.linalg.norm(B - A) >= L) else _slack(L, A, B, g)
+    cable = Rod(
+        "cable", L, segments, section, material, initial=shape, start=end("ground"), end=end("ground"),
+        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0),
+    )  # fmt: skip
+    rest = equilibrium(System(rods=[cable], gravity=g))
+    return Hanging(rest.motion, rest.unstable, rest.method, rest.history, rest.free)
+
+
+def _slack(L: float, A: Array, B: Array, g: Array) -> Curve:
+    """The catenary of length L between two points, or an arc of a circle where they are one above the other."""
+    up = -g / np.linalg.norm(g)
+    h = float((B - A) @ up)
+    across = (B - A) - h * up
+    d = float(np.linalg.norm(across))
+    if d < STEEP * L:
+        chord = B - A
+        along = chord / np.linalg.norm(chord)
+        side = across / d if d > 1e-9 * L else np.eye(3)[int(np.argmin(np.abs(up)))]
+        side = side - (side @ along) * along if d <= 1e-9 * L else -up + (up @ along) * along
+        return _planar(_arc(L, float(np.linalg.norm(chord))), A, along, -side / np.linalg.norm(side), L)
+    return _planar(_catenary(L, d, h), A, across / d, up, L)
+
+
+def _arc(L: float, chord: float) -> Any:
+    """Angle of the tangent along an arc of length L over a chord, bulging down."""
+    from scipy.optimize import brentq
+
+    half = brentq(lambda x: np.sin(x) / x - chord / L, 1e-9, np.pi - 1e-9)
+    return lambda s: half * (2.0 * s - 1.0)
+
+
+def _catenary(L: float, d: float, h: float) -> Any:
+    """Angle of the tangent of the catenary of length L over d and up h."""
+    from scipy.optimize import brentq
+
+    wanted = np.sqrt(L * L - h * h) / d
+    x = brentq(lambda x: np.sinh(x) / x - wanted, 1e-9, 700.0)  # d/(2 a)
+    a = d / (2.0 * x)
+    low = a * (np.arctanh(h / L) - x)  # where it begins, from its lowest point
+    first = np.sinh(low / a)
+    return lambda s: np.arctan(first + s * L / a)
+
+
+def _planar(angle: Any, A: Array, along: Array, up: Array, L: float) -> Curve:
+    """A plane curve from the angle of its tangent, by Gauss quadrature from the start."""
+    normal = np.cross(along, up)
+    knots = np.linspace(0.0, 1.0, 401)
+    points, weights = np.polynomial.legendre.leggauss(6)
+    s = (0.5 * (knots[1:] + knots[:-1]))[:, None] + 0.5 * np.diff(knots)[:, None] * points
+    steps = L * 0.5 * np.diff(knots)[:, None] * weights
+    x = np.concatenate([[0.0], np.cumsum((steps * np.cos(angle(s))).sum(axis=1))])
+    y = np.concatenate([[0.0], np.cumsum((steps * np.sin(angle(s))).sum(axis=1))])
+
+    def position(s: float) -> Array:
+        k = min(int(s * 400.0), 399)
+        half = 0.5 * (s - knots[k])
+        at = knots[k] + half * (1.0 + points)
+        dx, dy = (L * half * weights * f(angle(at)) for f in (np.cos, np.sin))
+        return np.asarray(A + (x[k] + dx.sum()) * along + (y[k] + dy.sum()) * up)
+
+    def orientation(s: float) -> Array:
+        c, n = np.cos(angle(s)), np.sin(angle(s))
+        tangent = c * along + n * up
+        return np.stack([normal, np.cross(tangent, normal), tangent], axis=1)
+
+    return Curve(position=position, orientation=orientation)

@@ -1,0 +1,203 @@
+"""modes: natural frequencies, damping and shapes about an equilibrium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check
+from gyrod.model import Bushing, CForce, Drag, Foundation, SpringDamper, System, UserForce
+from gyrod.motion import Motion
+from gyrod.rest import Rest
+from gyrod.solve.statics import Statics, equilibrium, prepare
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Free vibrations about an equilibrium, sorted by frequency; unstable ones come first.
+
+    An eigenvalue λ stands for motions like exp(λ t): |λ| is the natural frequency in rad/s, -Re λ/|λ| the damping.
+    """
+
+    #: About which.
+    rest: Rest
+    #: λ with Im λ >= 0, 1/s, (n,).
+    eigenvalues: NDArray[np.complex128]
+    #: Shapes as changes of the unknowns, scaled to a largest displacement or turn of 1 (m, rad), (n, N).
+    shapes: NDArray[np.complex128]
+
+    @property
+    def omega(self) -> Array:
+        """Natural frequencies |λ| in rad/s; 0 for motions that an unstable equilibrium does not keep."""
+        return np.where(self._runs_away, 0.0, np.abs(self.eigenvalues))
+
+    @property
+    def frequencies(self) -> Array:
+        """Natural frequencies in Hz."""
+        return self.omega / (2.0 * np.pi)
+
+    @property
+    def damping(self) -> Array:
+        """Damping ratios; 1 and more: no oscillation, negative: growing."""
+        size = np.abs(self.eigenvalues)
+        return -np.divide(self.eigenvalues.real, size, out=np.zeros_like(size), where=size > 0.0)
+
+    @property
+    def growth(self) -> Array:
+        """Rates at which the unstable ones grow, 1/s; 0 for the others."""
+        return np.where(self._runs_away | (self.eigenvalues.real > 0.0), self.eigenvalues.real, 0.0)
+
+    @property
+    def unstable(self) -> int:
+        """How many of them grow."""
+        return int(np.count_nonzero(self._runs_away))
+
+    @property
+    def _runs_away(self) -> NDArray[np.bool_]:
+        return np.asarray(self.eigenvalues.real > 1e-6 * np.abs(self.eigenvalues).max(initial=0.0))
+
+    def __len__(self) -> int:
+        return len(self.eigenvalues)
+
+    def shape(self, number: int, name: str) -> Array:
+        """Displacements of a rod's vertices (N+1, 3) or of a body (3,) in a mode, scaled to the largest of all."""
+        a, b = (self._moved(number, sign * 1e-5)[name] for sign in (1.0, -1.0))
+        positions = (a.positions, b.positions) if hasattr(a, "positions") else (a.position, b.position)
+        return np.asarray((positions[0] - positions[1]) / 2e-5)
+
+    def motion(self, number: int, amplitude: float = 0.1, frames: int = 24) -> Iterator[Motion]:
+        """Configurations over one period of a mode, for pictures."""
+        for phase in 2.0 * np.pi * np.arange(frames) / frames:
+            yield self._moved(number, amplitude * np.cos(phase), amplitude * np.sin(phase))
+
+    def _moved(self, number: int, real: float, imaginary: float = 0.0) -> Motion:
+        shape = self.shapes[number]
+        y = self.rest.y + real * shape.real - imaginary * shape.imag
+        compiled = self.rest.motion.compiled
+        y = np.asarray(compiled.core.project(y, self.rest.t))
+        return Motion(np.asarray(self.rest.t), y, self.rest.motion.stats, _compiled=compiled)
+
+    def __repr__(self) -> str:
+        rows = [f"{f:12.6g} Hz  damping {d:9.3g}" for f, d in zip(self.frequencies, self.damping, strict=True)]
+        return "Modes(\n  " + "\n  ".join(rows) + "\n)"
+
+
+def modes(system: System | Rest, at: Rest | Motion | float | None = None, n: int = 10) -> Modes:
+    """The n lowest natural frequencies, damping ratios and shapes about an equilibrium.
+
+    Parameters
+    ----------
+    system
+        A `System`, or a `Rest` in place of system and ``at``.
+    at
+        A `Rest` of the system; a time, at which functions of time are taken; None: the equilibrium next to the initial
+        configuration at t = 0.
+    n
+        How many.
+
+    Constraints are exact (joints, clamps, attached bodies). An unstable equilibrium is no error: ``modes.unstable``.
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"n = {n!r} must be a positive integer.")
+    if isinstance(system, Rest):
+        if at is not None:
+            raise ValueError("system is a Rest already; leave at out.")
+        rest = system
+    elif isinstance(at, Rest):
+        rest = at
+    elif isinstance(at, Motion):
+        rest = equilibrium(system, guess=at)
+    else:
+        rest = equilibrium(system, t=0.0 if at is None else _check.number("at", at))
+    statics = prepare(rest.system, rest)
+    y, t = rest.y, rest.t
+    damped = _damped(rest.system)
+    values, shapes = _damped_modes(statics, y, t, int(n)) if damped else _plain_modes(statics, y, t, int(n))
+    shapes = shapes / np.abs(shapes).max(axis=1, initial=0.0, keepdims=True)
+    return Modes(rest, values, shapes)
+
+
+def _plain_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, Any]:
+    """Without damping: λ² = -ω² from a problem of half the size."""
+    squares, vectors = statics.modes(y, t, n)
+    # What has no stiffness has a frequency of zero, up to rounding.
+    squares = np.where(np.abs(squares) < 1e-6 * statics.rate**2, np.abs(squares), squares)
+    values = np.where(squares < 0.0, np.sqrt(np.abs(squares)) + 0j, 1j * np.sqrt(np.abs(squares)))
+    shapes = np.array([_positions(statics, y, t, v) for v in vectors]).reshape(len(vectors), -1)
+    order = np.lexsort((np.abs(values), squares >= 0.0))
+    return values[order], shapes[order].astype(complex)
+
+
+def _positions(statics: Statics, y: Array, t: float, velocity: Array) -> Array:
+    """Rates of positions and rotations for velocities, others zero: q' = T(q) nu."""
+    state = np.array(y)
+    state[statics.velocities] = velocity
+    rates = np.asarray(statics.compiled.core.rhs(t, state))
+    rates[statics.velocities] = 0.0
+    return rates
+
+
+def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, Any]:
+    """With damping: the state is (positions T a, velocities b), in which (shift - J)^-1 needs one solution."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+
+    core, where, P = statics.compiled.core, statics.velocities, statics._tangent(y, t)
+    shift = 0.3 * statics.rate
+    core.linearise(t, np.ascontiguousarray(y), shift)
+    size, m = len(where), len(P)
+
+    def tangent(v: Array) -> Array:
+        v[:m] = P @ v[:m]
+        return v
+
+    def apply(z: Array) -> Array:
+        z = np.array(np.ravel(z))
+        a, b = tangent(z[:size]), tangent(z[size:])
+        right = _positions(statics, y, t, a)
+        right[where] = b
+        nu = tangent(np.asarray(core.solve(right))[where])
+        return np.concatenate([(nu + a) / shift, nu])
+
+    k = min(2 * n + 2, 2 * size - 2)
+    if 2 * size <= max(80, 3 * k):
+        values, vectors = np.linalg.eig(np.stack([apply(e) for e in np.eye(2 * size)], axis=1))
+    else:
+        operator = LinearOperator((2 * size, 2 * size), matvec=apply, dtype=float)
+        start = apply(np.random.default_rng(1).standard_normal(2 * size))
+        try:
+            values, vectors = eigs(operator, k=k, v0=start, tol=1e-10, ncv=min(2 * size, 2 * k + 10))
+        except ArpackNoConvergence as error:
+            values, vectors = error.eigenvalues, error.eigenvectors
+    keep = np.abs(values) > 1e-12 * np.abs(values).max(initial=0.0)
+    lam, vectors = shift - 1.0 / values[keep], vectors[:, keep]
+    upper = lam.imag >= -1e-9 * np.abs(lam)
+    lam, vectors = lam[upper], vectors[:, upper]
+    grows = lam.real > 1e-6 * np.abs(lam).max(initial=0.0)
+    order = np.lexsort((np.abs(lam), ~grows))[:n]
+    shapes = [
+        _positions(statics, y, t, v[:size].real) + 1j * _positions(statics, y, t, v[:size].imag)
+        for v in vectors[:, order].T
+    ]
+    return lam[order], np.array(shapes).reshape(len(order), -1)
+
+
+def _damped(system: System) -> bool:
+    """Whether anything in the system depends on velocities beyond inertia."""
+    if any(rod.damping is not None for rod in system.rods):
+        return True
+    if any(np.any(getattr(joint, "damping", None) or 0.0) for joint in system.joints):
+        return True
+    for force in system.forces:
+        if isinstance(force, Drag | UserForce | CForce):
+            return True
+        if isinstance(force, SpringDamper | Bushing | Foundation) and np.any(force.damping):
+            return True
+        if np.any(getattr(force, "damping", 0.0)):
+            return True
+    return False

@@ -1,0 +1,294 @@
+"""Equilibria: damped Newton on the balance of forces, relaxation where it fails, stability, what is free to move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check
+from gyrod.equations import Compiled, compile_system
+from gyrod.model import System
+from gyrod.motion import Motion, MotionStats
+from gyrod.rest import Rest
+from gyrod.solve.loads import scaled
+
+Array = NDArray[np.float64]
+
+#: Shift of Newton's matrix over the slowest rate: small enough to leave its convergence, large enough for free motions.
+SHIFT = 1e-3
+#: Square of the frequency over that of the slowest rate below which a motion counts as free.
+FREE = 1e-7
+#: Steps of the relaxation.
+RELAXATIONS = 400
+#: Velocities of bodies up to which their part of the inertia is found from a dense matrix.
+DENSE = 600
+
+
+class EquilibriumError(RuntimeError):
+    """No equilibrium was found: ``rest`` is the last configuration, its ``history`` that of the attempts."""
+
+    def __init__(self, message: str, rest: Rest) -> None:
+        super().__init__(message)
+        self.rest = rest
+
+
+@dataclass(frozen=True)
+class Statics:
+    """A system prepared for statics: its equations at rest, a start, scales and rates."""
+
+    compiled: Compiled
+    #: Start, velocities zero, on the constraints.
+    y: Array
+    #: Scale of each position and rotation, 0 for velocities.
+    scale: Array
+    #: Shift of Newton's matrix and about the slowest rate, 1/s.
+    shift: float
+    rate: float
+
+    @cached_property
+    def velocities(self) -> NDArray[np.intp]:
+        """Where the velocities are among the unknowns."""
+        return np.flatnonzero(self.scale == 0.0)
+
+    def newton(
+        self, y: Array, t: float = 0.0, *, tolerance: float = 1e-11, iterations: int = 60, relaxations: int = 0
+    ) -> tuple[str, Array, Array]:
+        """Newton's method from y: "converged" or why not, the unknowns, the history of its steps."""
+        start = np.ascontiguousarray(y)
+        core = self.compiled.core
+        found = core.equilibrium(t, start, self.scale, self.shift, self.rate, tolerance, iterations, relaxations)
+        return found[0], np.asarray(found[1]), np.asarray(found[2])
+
+    def unstable(self, y: Array, t: float = 0.0) -> int:
+        """Negative eigenvalues of the tangent stiffness on the constraint manifold."""
+        core = self.compiled.core
+        core.linearise(t, np.ascontiguousarray(y), self.shift)
+        count = int(core.negative_pivots())
+        if not self.compiled.system.bodies:
+            return count
+        # What is left of the matrix for the bodies once the rods are eliminated, inverted: the same number of negative
+        # eigenvalues as its own.
+        bodies = self.velocities[self.velocities < self._bodies]
+        P = self._tangent(y, t)[: len(bodies)]
+        X = np.empty((len(bodies), len(bodies)))
+        for i in range(len(bodies)):
+            b = np.zeros(self.compiled.size)
+            b[bodies] = P[:, i] if len(P) else 0.0
+            X[:, i] = core.solve(b)[bodies]
+        X = P @ X
+        values = np.linalg.eigvals(X).real
+        return count + int(np.count_nonzero(values < -1e-9 * np.abs(values).max(initial=0.0)))
+
+    @property
+    def _bodies(self) -> int:
+        """Unknowns of the bodies, which come first."""
+        places = [at for layout in self.compiled.core.layout() for part in layout for at in part if at >= 0]
+        return min(places, default=self.compiled.size)
+
+    def _tangent(self, y: Array, t: float) -> Array:
+        """Projector of the bodies' velocities on those that closed loops allow."""
+        n = int(np.count_nonzero(self.velocities < self._bodies))
+        P = np.eye(n)
+        if self.compiled.mechanism is None or not self.compiled.mechanism.cuts:
+            return P
+        G = np.asarray(self.compiled.core.loop_gradient(t, np.ascontiguousarray(y), False))
+        return np.asarray(P - np.linalg.pinv(G) @ G)
+
+    def modes(self, y: Array, t: float, n: int, *, tolerance: float = 1e-10) -> tuple[Array, Array]:
+        """Squares of the n lowest frequencies and shapes (of velocities, (n, N)) of a system without damping."""
+        from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+
+        core, where, P = self.compiled.core, self.velocities, self._tangent(y, t)
+        core.linearise(t, np.ascontiguousarray(y), self.shift)
+        b, m = np.zeros(self.compiled.size), len(P)
+
+        def apply(v: Array) -> Array:
+            b[where] = np.ravel(v)
+            b[where[:m]] = P @ b[where[:m]]
+            x = np.asarray(core.solve(b))[where] / self.shift
+            x[:m] = P @ x[:m]
+            return x
+
+        size = len(where)
+        n = min(n, size)
+        if size <= max(60, 3 * n):
+            values, vectors = np.linalg.eig(np.stack([apply(e) for e in np.eye(size)], axis=1))
+        else:
+            operator = LinearOperator((size, size), matvec=apply, dtype=float)
+            start = np.random.default_rng(1).standard_normal(size)
+            try:
+                values, vectors = eigs(operator, k=n, v0=apply(start), tol=tolerance, ncv=min(size, max(2 * n + 1, 24)))
+            except ArpackNoConvergence as error:
+                values, vectors = error.eigenvalues, error.eigenvectors
+        order = np.argsort(-np.abs(values))[:n]
+        order = order[np.abs(values[order]) > 0.0]
+        with np.errstate(divide="ignore"):
+            squares = 1.0 / values.real[order] - self.shift**2
+        return np.asarray(squares), np.asarray(vectors.real[:, order].T)
+
+    def free(self, y: Array, t: float) -> list[tuple[float, Array]]:
+        """Motions without stiffness: squares of their frequencies and shapes."""
+        squares, shapes = self.modes(y, t, 7, tolerance=1e-6)
+        limit = FREE * self.rate**2
+        return [(float(w), v) for w, v in zip(squares, shapes, strict=True) if abs(w) < limit]
+
+    def rest(self, y: Array, t: float, history: Array, method: str, free: tuple[str, ...] = ()) -> Rest:
+        """What the unknowns say, with the stability there."""
+        return Rest(self.motion(y, t), self.unstable(y, t), method, history, free)
+
+    def motion(self, y: Array, t: float) -> Motion:
+        """The unknowns as a motion at a single time."""
+        stats = MotionStats("equilibrium", self.compiled.formulation)
+        return Motion(np.asarray(float(t)), np.array(y), stats, _compiled=self.compiled)
+
+    def direction(self, shape: Array, y: Array, t: float) -> str:
+        """What a shape of velocities moves, in words."""
+        state = np.array(y)
+        state[self.velocities] = shape
+        motion = self.motion(state, t)
+        system, found = self.compiled.system, []
+        for body in system.bodies:
+            track = motion[body.name]
+            found.append((f"body {body.name!r}", track.velocity[None], track.omega[None]))
+        for rod in system.rods:
+            track = motion[rod.name]
+            found.append((f"rod {rod.name!r}", track.velocities, track.omega))
+        L = self.compiled._length()
+        label, v, omega = max(found, key=lambda f: np.abs(f[1]).max() + L * np.abs(f[2]).max())
+        spin = omega.mean(axis=0)
+        slide = v.mean(axis=0)
+        if np.linalg.norm(slide) >= 0.5 * L * np.linalg.norm(spin):
+            return f"{label} can move along {_axis(slide)}"
+        return f"{label} can turn about {_axis(spin)}"
+
+
+def _axis(v: Array) -> str:
+    unit = v / np.linalg.norm(v)
+    unit = unit * (1.0 if unit[np.argmax(np.abs(unit))] > 0.0 else -1.0)
+    return f"({', '.join(f'{x:.3g}' for x in np.round(unit, 3) + 0.0)})"
+
+
+def prepare(system: System, start: Rest | Motion | None = None) -> Statics:
+    """The equations of a system at rest; from another configuration of the same system if one is given."""
+    compiled = compile_system(system)
+    compiled.core.quasistatic(True)
+    kinds = np.array(compiled.kinds)
+    scales = compiled.scales()
+    scale = np.where((kinds == "position") | (kinds == "rotation"), scales, 0.0)
+    y = np.array(compiled.y0) if start is None else np.array(start.y)
+    if y.shape != compiled.y0.shape:
+        raise ValueError(f"guess has {y.size} unknowns, the system {compiled.size}; take a Rest of the same system.")
+    y[scale == 0.0] = 0.0
+    rate = 1.0 / compiled._time(compiled._length())
+    return Statics(compiled, y, scale, SHIFT * rate, rate)
+
+
+def equilibrium(
+    system: System,
+    *,
+    guess: Rest | Motion | None = None,
+    load: float = 1.0,
+    t: float = 0.0,
+    tolerance: float = 1e-11,
+    relax: bool = True,
+) -> Rest:
+    """The equilibrium of a system under gravity and its forces, from its initial configuration or from a guess.
+
+    Parameters
+    ----------
+    guess
+        A `Rest`, or a `Motion` at a single time, of the same system.
+    load
+        Factor of gravity and of all forces.
+    t
+        Time at which functions of time (moving ends, drives, loads) are taken; what they move stands still.
+    tolerance
+        Of the last Newton step, over the size of the system and over 1 rad.
+    relax
+        Whether to relax dynamically where Newton's method fails; ``rest.method`` tells.
+
+    Damped Newton on (31) of Lang, Linn, Arnold 2011 in minimal velocities, O(N). Newton's method finds unstable
+    equilibria too: see ``rest.stable``.
+    """
+    if not isinstance(system, System):
+        raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
+    load, t = _check.number("load", load), _check.number("t", t)
+    tolerance = _check.positive("tolerance", tolerance)
+    if guess is not None and not isinstance(guess, Rest | Motion):
+        raise ValueError(f"guess must be a Rest or a Motion at one time, got {type(guess).__name__}.")
+    if isinstance(guess, Motion) and guess.t.ndim:
+        raise ValueError("guess is a motion over many times; take one of them, such as motion(0.5).")
+    statics = prepare(scaled(system, load), guess)
+    status, y, history = statics.newton(statics.y, t, tolerance=tolerance)
+    method = "newton"
+    if status != "converged" and relax:
+        method = "relaxation"
+        status, y, more = statics.newton(statics.y, t, tolerance=tolerance, relaxations=RELAXATIONS)
+        history = np.concatenate([history, more])
+    if status != "converged":
+        raise _failure(statics, status, y, t, history, method)
+    free = tuple(dict.fromkeys(statics.direction(shape, y, t) for _, shape in _neutral(statics, y, t)))
+    return statics.rest(y, t, history, method, free)
+
+
+def _neutral(statics: Statics, y: Array, t: float) -> list[tuple[float, Array]]:
+    """Free motions, looked for only where the stiffness is nearly singular."""
+    core, where = statics.compiled.core, statics.velocities
+    core.linearise(t, np.ascontiguousarray(y), statics.shift)
+    b = np.zeros(statics.compiled.size)
+    x = np.random.default_rng(1).standard_normal(len(where))
+    for _ in range(4):  # inverse iteration
+        b[where] = x / np.linalg.norm(x)
+        x = np.asarray(core.solve(b))[where] / statics.shift
+    if 1.0 / np.linalg.norm(x) - statics.shift**2 > FREE * statics.rate**2:
+        return []
+    return statics.free(y, t)
+
+
+def _failure(statics: Statics, status: str, y: Array, t: float, history: Array, method: str) -> EquilibriumError:
+    """Why there is no equilibrium, as far as it can be told."""
+    rest = Rest(statics.motion(y, t), -1, method, history)
+    try:
+        free = statics.free(statics.y, t)
+    except (ValueError, RuntimeError, np.linalg.LinAlgError):
+        free = []
+    pushed = []
+    acceleration = np.asarray(statics.compiled.core.rhs(t, statics.y))[statics.velocities]
+    for _, shape in free:
+        if abs(acceleration @ shape) > 1e-6 * np.linalg.norm(acceleration) * np.linalg.norm(shape):
+            pushed.append(statics.direction(shape, statics.y, t))
+    if pushed:
+        what = "; ".join(dict.fromkeys(pushed))
+        return EquilibriumError(
+            f"the supports leave a mechanism that the loads move: {what}. Hold it, or give a guess near the "
+            "equilibrium.",
+            rest,
+        )
+    where = _where(statics, y, t)
+    last = ", ".join(f"{row[0]:.2g}" for row in history[-4:])
+    return EquilibriumError(
+        f"no equilibrium was found in {len(history)} steps ({status}); the last steps over the scale are {last}. "
+        f"The forces are least balanced {where}. Try follow() to bring the load on gradually, a guess, or more "
+        "segments.",
+        rest,
+    )
+
+
+def _where(statics: Statics, y: Array, t: float) -> str:
+    """Where the step that Newton's method still wants is largest."""
+    core = statics.compiled.core
+    d = np.asarray(core.solve(core.rhs(t, np.ascontiguousarray(y))))
+    if not np.isfinite(d).all():
+        return "everywhere"
+    size = np.divide(np.abs(d), statics.scale, out=np.zeros_like(d), where=statics.scale > 0.0)
+    worst = int(np.argmax(size))
+    for rod, (p, _, x, _) in zip(statics.compiled.system.rods, core.layout(), strict=True):
+        for at, s in [*zip(x, rod.fractions, strict=True), *zip(p, rod.midpoints, strict=True)]:
+            if at >= 0 and at <= worst < at + 4:
+                return f"at s = {s:.3g} of rod {rod.name!r}"
+    offsets = [core.offset(i) for i in range(len(statics.compiled.system.bodies))]
+    i = int(np.searchsorted(offsets, worst, side="right")) - 1
+    return f"at body {statics.compiled.system.bodies[i].name!r}" if i >= 0 else "everywhere"
