@@ -13,6 +13,7 @@ from timing import best  # type: ignore[import-not-found]
 
 import gyrod as gd
 from gyrod import _core
+from gyrod.solve.follow import follow
 
 
 def cantilever(segments: int, radius: float = 1e-3) -> gd.System:
@@ -33,7 +34,7 @@ def equilibria() -> None:
     print("steel cantilever under its weight, from straight (target: 50 segments in 5 ms)")
     print(f"  {'radius':>8}{'segments':>10}{'CPU':>12}{'per segment':>14}{'iterations':>12}{'deflection':>14}")
     for radius in (1e-3, 5e-4):
-        for n in (10, 50, 200, 1000, 10_000):
+        for n in (10, 50, 200, 1000):
             seconds, rest = best(partial(gd.equilibrium, cantilever(n, radius)), 7 if n < 1000 else 3)
             deflection = -rest["rod"].positions[-1, 2]
             print(
@@ -53,7 +54,7 @@ def frequencies() -> None:
 
 def paths() -> None:
     problem = gd.problems.get("lla-test2")
-    seconds, path = best(partial(gd.follow, problem.system, problem.parameter, problem.stops), 3)
+    seconds, path = best(partial(follow, problem.system, problem.parameter, problem.stops), 3)
     iterations = np.asarray(path.iterations)[1:]
     print("load path of Test 2, Lang, Linn, Arnold 2011")
     print(f"  {1e3 * seconds:.1f} ms, {len(iterations)} increments, {iterations.mean():.1f} iterations each")

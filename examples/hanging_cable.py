@@ -63,7 +63,7 @@ def main(folder: str = "demo") -> None:
 
     cables = run()
     print("                      sag, m: here  catenary   elastic   force, N: here  catenary   elastic")
-    fig, ax = plt.subplots(figsize=(7.5, 4.0), layout="constrained")
+    fig, (ax, gap) = plt.subplots(1, 2, figsize=(11.0, 3.6), layout="constrained")
     s = np.linspace(0.0, LENGTH, 401)
     for k, (name, cable) in enumerate(cables.items()):
         material, radius = CABLES[name]
@@ -71,18 +71,20 @@ def main(folder: str = "demo") -> None:
         weight = material.density * area * GRAVITY * LENGTH
         plain, sag, H = catenary(weight)
         elastic, elastic_sag, elastic_H = catenary(weight, material.young * area)
-        forces = [
-            float(np.linalg.norm(cable.start_force)),
-            np.hypot(H, 0.5 * weight),
-            np.hypot(elastic_H, 0.5 * weight),
-        ]
+        force = float(np.linalg.norm(cable.start_force))
+        forces = "".join(f"{x:10.4f}" for x in (force, np.hypot(H, 0.5 * weight), np.hypot(elastic_H, 0.5 * weight)))
         sags = "".join(f"{x:10.5f}" for x in (cable.sag, sag, elastic_sag))
-        print(f"{name:20}     {sags}      " + "".join(f"{f:10.4f}" for f in forces))
-        ax.plot(*cable.cable.positions[:, [0, 2]].T, f"C{k}", lw=2.0, label=f"{name}")
-        ax.plot(*elastic(s), "k:", lw=1.0, label="elastic catenary" if k == 2 else None)
+        print(f"{name:20}     {sags}      {forces}")
+        x, z = cable.cable.positions[:, [0, 2]].T
+        ax.plot(x, z, f"C{k}", lw=1.5, label=name)
+        gap.plot(x, 1e3 * (z - np.interp(x, *plain(s))), f"C{k}", lw=1.5, label=name)
+        x, z = elastic(s)
+        gap.plot(x, 1e3 * (z - np.interp(x, *plain(s))), "k:", lw=1.0, label="elastic catenary" if k == 2 else None)
     ax.plot(*plain(s), "k--", lw=1.0, label="catenary")
-    ax.set(xlabel="x, m", ylabel="z, m", title="Cables of 10 m over 9 m", aspect="equal")
+    ax.set(xlabel="x, m", ylabel="z, m", title="Cables of 10 m over 9 m")
+    gap.set(xlabel="x, m", ylabel="mm", title="Height above the catenary")
     ax.legend(fontsize=8)
+    gap.legend(fontsize=8)
     Path(folder).mkdir(parents=True, exist_ok=True)
     file = Path(folder) / "hanging_cable.png"
     fig.savefig(file, dpi=110)

@@ -71,3 +71,17 @@ def test_four_bar(capsys):
     assert motion["motor"].torque[0, 1] == pytest.approx(-4.858, abs=1e-3)
     example["main"]()
     assert "0 degrees of freedom" in capsys.readouterr().out
+
+
+def test_hanging_cable(tmp_path, capsys):
+    example = runpy.run_path(str(EXAMPLES / "hanging_cable.py"))
+    cables = example["run"]()
+    wire, rod, hose = cables.values()
+    assert wire.sag == pytest.approx(1.90804, abs=1e-5)
+    assert wire.sag == pytest.approx(example["catenary"](1.0)[1], rel=1e-3)  # which depends on the lengths alone
+    assert rod.start_force[2] == pytest.approx(0.5 * 7850 * 9.81 * 3.14159265 * 5e-3**2 * 10.0, rel=1e-8)
+    stretched = example["catenary"](1100 * 9.81 * 3.14159265 * 1e-4 * 10.0, 5e6 * 3.14159265 * 1e-4)[1]
+    assert hose.sag == pytest.approx(stretched, rel=1e-4)
+    example["main"](str(tmp_path))
+    assert "hanging_cable.png" in capsys.readouterr().out
+    assert (tmp_path / "hanging_cable.png").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,10 +94,10 @@ def test_spin_up_starts_with_its_shaft():
 
 def test_it_is_listed_with_its_parts():
     assert reproduce.title(PAPER).startswith("Lang, Linn, Arnold: Multibody dynamics")
-    assert reproduce.parts(PAPER)[:3] == ("table1", "test1", "table2")
+    assert reproduce.parts(PAPER)[:4] == ("table1", "test1", "test2", "table2")
     assert reproduce.parts("zupan-saje-2011") == ()
     assert set(lla.QUICK) < set(lla.PARTS)
-    with pytest.raises(ValueError, match="part = 'table4' is unknown; it can be 'table1', 'test1', 'table2'"):
+    with pytest.raises(ValueError, match="part = 'table4' is unknown; it can be 'table1', 'test1', 'test2', 'table2'"):
         reproduce.reproduce(PAPER, reproduce.Report(), ["table4"])
     with pytest.raises(ValueError, match="zupan-saje-2011 has no parts; leave 'table1' out"):
         reproduce.reproduce("zupan-saje-2011", reproduce.Report(), ["table1"])
@@ -131,6 +132,34 @@ def test_test_1():
     # "DOPRI5 is more efficient than the implicit methods" on the undamped rod
     seconds = {m: rows["Test 1, cost of 1 s", f"{m} at 1e-8, projected: CPU s"].here for m in ("DOPRI5", "RODAS")}
     assert seconds["DOPRI5"] < seconds["RODAS"]
+
+
+def test_test_2(tmp_path):
+    report = reproduce.reproduce(PAPER, reproduce.Report(out=tmp_path), ["test2"])
+    rows = {(row.item, row.label): row for row in report.rows}
+    assert len(rows) == len(report.rows)
+    for t in ("0.2", "0.6", "1"):
+        assert rows["Test 2, Figure 6", f"largest difference from trusted values at t = {t} (m)"].here < 1e-9
+        assert rows["Test 2, Figure 6", f"asymmetry at t = {t} (m)"].here < 1e-12
+    assert rows["Test 2, Figure 6", "largest |x1| at t = 1, in a plane says the paper (m)"].here < 1e-12
+    assert rows["Test 2, Figure 6", "x3 of vertex 5 at t = 0.6 (m)"].here == pytest.approx(-0.418561141, abs=1e-9)
+    assert rows["Test 2, increments", "automatic: number"].here < 40
+    assert rows["Test 2, increments", "automatic: corrector iterations, mean"].here <= 8.0
+    assert rows["Test 2, increments", "automatic: unstable equilibria"].here == 0
+    assert rows["Test 2, increments", "25 equal: number"].here == 25
+    assert rows["Test 2, order", "order in space at t = 0.6, N = 20, 40, 80"].here == pytest.approx(2.0, abs=0.1)
+    assert {p.name for p in report.figures} == {"figure-5.png", "figure-6.png"}
+
+
+def test_stress_of_a_section():
+    """Pull, bend and twist a straight rod: von Mises at its surface."""
+    r = 5e-3
+    track = gd.simulate(problems.get("lla-rubber").system, 1e-3, method="rodas")["rod"]
+    F, M = np.zeros_like(track.force), np.zeros_like(track.moment)
+    F[..., 2], M[..., 0], M[..., 1], M[..., 2] = 2.0, 0.03, 0.04, 0.1
+    stress = lla.mises_stress(replace(track, force=F, moment=M), r)
+    sigma, tau = 2.0 / (np.pi * r**2) + 0.05 * 4.0 / (np.pi * r**3), 0.1 * 2.0 / (np.pi * r**3)
+    np.testing.assert_allclose(stress, np.sqrt(sigma**2 + 3.0 * tau**2), rtol=1e-12)
 
 
 def test_counts_of_rubber():
@@ -238,7 +267,7 @@ def test_reproduce_lla(tmp_path):
     assert done.returncode == 0, done.stderr
     listed = json.loads((tmp_path / "rows.json").read_text())
     assert len({(r["item"], r["label"]) for r in listed}) == len(listed)
-    figures = {"eigenvalues.png", *(f"figure-{n}.png" for n in (3, 4, 8, 9, 10, 11))}
+    figures = {"eigenvalues.png", *(f"figure-{n}.png" for n in (3, 4, 5, 6, 8, 9, 10, 11))}
     assert {p.name for p in tmp_path.glob("*.png")} == figures
     for row in listed:
         if row["item"] == "Figure 9" and "difference" in row["label"]:

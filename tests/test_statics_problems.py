@@ -7,6 +7,7 @@ import pytest
 
 import gyrod as gd
 from gyrod import bench, problems
+from gyrod.solve.follow import follow
 
 
 def solved(problem):
@@ -33,7 +34,7 @@ def order(build, numbers, name):
 
 
 def test_the_problems_are_listed():
-    assert len(problems.STATICS) == 20
+    assert len(problems.STATICS) == 21
     others = {*problems.ROTATIONS, *problems.RIGID, *problems.RODS, *problems.MECHANISMS}
     assert not set(problems.STATICS) & others
     for name, problem in problems.STATICS.items():
@@ -72,19 +73,36 @@ def test_trusted_values_are_what_they_say():
 
 @pytest.mark.parametrize("load", [1.0, 2.0, 5.0, 10.0])
 def test_elastica(load):
-    found = errors(problems.elastica(load, 200))
+    # Beyond a = 7 the default curvature needs 230 segments for 1e-5.
+    found = errors(problems.elastica(load, 200, curvature="half-tangent"))
     assert np.hypot(*found.values()) < 1e-5
+    found = errors(problems.elastica(load, 200))
+    assert np.hypot(*found.values()) < (1e-5 if load < 7.0 else 1.35e-5)
 
 
 def test_elastica_is_of_order_two():
     assert order(problems.elastica, (25, 100), "w/L") == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.mark.parametrize("angle", [60.0, 120.0])
-def test_post_buckling(angle):
+@pytest.mark.parametrize(("angle", "bound"), [(20.0, 4e-5), (60.0, 1.1e-5), (120.0, 1e-5)])
+def test_post_buckling(angle, bound):
+    """At the trusted load; near the critical one (20 degrees) a small error of the load moves the end far."""
     found = errors(problems.post_buckling(angle, 200))
-    assert np.hypot(found["x/L"], found["y/L"]) < 1e-5
-    assert found["angle"] < 1e-2
+    assert np.hypot(found["x/L"], found["y/L"]) < bound
+    assert found["angle"] < 4e-3
+
+
+def test_post_buckling_by_its_angle():
+    """The load that turns the end by 20 degrees, and the end then: 1e-5 as the others."""
+    problem = problems.post_buckling(20.0, 200)
+    ends = {}
+    for load in (1.0 - 5e-5, 1.0):
+        values = problem.quantities(gd.equilibrium(problem.system, load=load))
+        ends[load] = np.array([values["angle"], values["x/L"], values["y/L"]])
+    (low, a), (high, b) = ends.items()
+    share = (20.0 - a[0]) / (b[0] - a[0])
+    assert low + share * (high - low) == pytest.approx(1.0, abs=1e-5)
+    assert (a + share * (b - a))[1:] == pytest.approx([0.96973090736352, 0.2194130423956], abs=1e-5)
 
 
 @pytest.mark.parametrize("law", ["sine", "half-sine", "tangent", "half-tangent", "angle"])
@@ -108,7 +126,7 @@ def test_bend_45(force):
 
 def test_quasistatic_comparison_of_the_paper():
     problem = problems.get("lla-test2")
-    path = gd.follow(problem.system, problem.parameter, problem.stops)
+    path = follow(problem.system, problem.parameter, problem.stops)
     values = problem.quantities(path)
     for name, trusted in problem.reference.items():
         assert values[name] == pytest.approx(trusted, abs=1e-9)
@@ -119,7 +137,7 @@ def test_quasistatic_comparison_of_the_paper():
     assert path.stable.all()
 
 
-@pytest.mark.parametrize("name", ["euler-column", "self-weight-column", "twist-buckling"])
+@pytest.mark.parametrize("name", ["euler-column", "self-weight-column", "twist-buckling", "cardan-shaft"])
 def test_critical_loads(name):
     assert relative(problems.get(name))["critical load"] < 1e-3
 

@@ -50,6 +50,11 @@ std::unique_ptr<ForceElement> make_force(const nb::tuple& f) {
   if (kind == "spring")
     return std::make_unique<SpringDamper>(item<int>(f, 1), item<int>(f, 2), item<V3>(f, 3), item<V3>(f, 4),
                                           item<double>(f, 5), item<double>(f, 6), item<double>(f, 7));
+  if (kind == "frame") // body, angular velocity of the frame, mass, inertia in principal axes
+    return std::make_unique<FrameForce>(item<int>(f, 1), item<V3>(f, 2), item<double>(f, 3), item<Mat3<double>>(f, 4));
+  if (kind == "cable")
+    return std::make_unique<Cable>(item<int>(f, 1), item<int>(f, 2), item<V3>(f, 3), item<V3>(f, 4), item<double>(f, 5),
+                                   item<double>(f, 6), item<double>(f, 7), item<double>(f, 8));
   if (kind == "bushing")
     return std::make_unique<Bushing>(item<int>(f, 1), item<int>(f, 2), item<V3>(f, 3), item<V3>(f, 4), item<V3>(f, 5),
                                      item<V3>(f, 6), item<Mat3<double>>(f, 7));

@@ -3,6 +3,7 @@
 
 #include "gyrod/rod/system.hpp"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/vector.h>
 
 using namespace gyrod;
@@ -123,6 +124,7 @@ RodDescription make_rod(const nb::dict& d) {
         r.supports.push_back({int(n), Part<3>::of(&at(n, 0)), Part<3>::of(row), Part<3>::of(row + 3)});
     }
   }
+  if (d.contains("spin")) r.spin = nb::cast<V3>(d["spin"]), r.spins = !r.spin.isZero();
   if (d.contains("obstacles"))
     for (nb::handle h : nb::cast<nb::list>(d["obstacles"]))
       r.obstacles.push_back(make_obstacle(nb::cast<nb::tuple>(h)));
@@ -139,6 +141,34 @@ RodDescription make_rod(const nb::dict& d) {
   }
   return r;
 }
+
+// points (kind, index, segment, xi, offset), law, four numbers, function or None: as straight pieces
+void add_string(const nb::dict& d, std::vector<RodString>& out) {
+  std::vector<StringPoint> points;
+  for (nb::handle h : nb::cast<nb::list>(d["points"])) {
+    const auto p = nb::cast<nb::tuple>(h);
+    points.push_back(
+        {item<int>(p, 0) == 2 ? item<int>(p, 1) : -1, item<int>(p, 2), item<double>(p, 3), item<V3>(p, 4)});
+  }
+  const auto n = nb::cast<std::array<double, 4>>(d["numbers"]);
+  RodString s;
+  s.tendon = nb::cast<std::string>(d["law"]) == "tendon";
+  if (s.tendon)
+    s.tension = n[0];
+  else
+    s.stiffness = n[0], s.damping = n[1], s.length = n[2], s.smoothing = n[3];
+  if (!d["function"].is_none())
+    s.function =
+        [f = time_function(nb::object(d["function"]), 1, [](const double* z, double& T) { T = *z; })](double t) {
+          double T = 0.0;
+          f(t, T);
+          return T;
+        };
+  for (std::size_t i = 0; i + 1 < points.size(); ++i) {
+    s.ends[0] = points[i], s.ends[1] = points[i + 1];
+    out.push_back(s);
+  }
+}
 } // namespace
 
 std::unique_ptr<RodEquations> make_rods(const std::string& formulation, const nb::list& rods, const nb::dict& options) {
@@ -149,7 +179,10 @@ std::unique_ptr<RodEquations> make_rods(const std::string& formulation, const nb
   if (formulation == "nullspace-quaternion") {
     const bool held = std::any_of(list.begin(), list.end(), [](const RodDescription& r) { return r.held > 0; });
     if (held) return std::make_unique<RodSystem<false, true>>(std::move(list), formulation_options(options));
-    return std::make_unique<RodSystem<false>>(std::move(list), formulation_options(options));
+    std::vector<RodString> strings;
+    if (options.contains("strings"))
+      for (nb::handle h : nb::cast<nb::list>(options["strings"])) add_string(nb::cast<nb::dict>(h), strings);
+    return std::make_unique<RodSystem<false>>(std::move(list), formulation_options(options), std::move(strings));
   }
   throw nb::value_error(("rods have no formulation " + formulation).c_str());
 }

@@ -55,6 +55,9 @@ public:
   void quasistatic(bool on) override {
     for (Part& p : parts_) p.equations->quasistatic(on);
   }
+  void retract(double t, const double* y, const double* d, double by, double* out) override {
+    for (Part& p : parts_) p.equations->retract(t, y + p.at, d + p.at, by, out + p.at);
+  }
   int negative_pivots() const override {
     int n = 0;
     for (const Part& p : parts_) n += p.equations->negative_pivots();

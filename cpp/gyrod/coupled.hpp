@@ -113,10 +113,24 @@ public:
     const char* reason = bodies_->trouble(t, y);
     return reason ? reason : rods_.trouble(t, y + at_);
   }
+  void retract(double t, const double* y, const double* d, double by, double* out) override {
+    host(t, y);
+    rods_.mark();
+    bodies_->retract(t, y, d, by, out); // first, for the ends that they hold
+    host(t, out);
+    rods_.retract(t, y + at_, d + at_, by, out + at_);
+  }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
   int negative_pivots() const override { return rods_.negative_pivots(); }
 
 private:
+  void host(double t, const double* y) {
+    bodies_->motion(t, y, motions_.data());
+    for (std::size_t h = 0; h < rods_.hosts().size(); ++h) {
+      const BodyMotion<double>& m = motions_[std::size_t(rods_.hosts()[h])];
+      rods_.host(int(h), {m.x, m.v, m.R * m.Omega, m.R});
+    }
+  }
   template <class S> void solve_with(S* b, std::vector<HostVector<S>>& hosts) {
     rods_.reduce(b + at_, hosts);
     bodies_->solve_with_guests(b, hosts);

@@ -50,6 +50,12 @@ public:
   virtual const char* trouble(double, const double*) const { return nullptr; }
 
   virtual void quasistatic(bool) {}
+  // out = y moved along a part of a tangent d, on the manifold: straight and projected, or along the curve that keeps
+  // what is stiff. `out` may be y.
+  virtual void retract(double t, const double* y, const double* d, double by, double* out) {
+    for (std::size_t i = 0; i < size(); ++i) out[i] = y[i] + by * d[i];
+    project(t, out);
+  }
   // Of the real matrix factored last, scaled to be symmetric at rest: how many of its eigenvalues are negative among
   // the unknowns that are eliminated in symmetric form; the rest is the caller's to find.
   virtual int negative_pivots() const { return 0; }

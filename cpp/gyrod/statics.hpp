@@ -147,8 +147,7 @@ private:
   }
   void advance(double t, const std::vector<double>& y, const std::vector<double>& d, double by,
                std::vector<double>& out) {
-    for (std::size_t i = 0; i < n_; ++i) out[i] = scale_[i] > 0.0 ? y[i] + by * d[i] : 0.0;
-    e_.project(t, out.data());
+    e_.retract(t, y.data(), d.data(), by, out.data());
     for (std::size_t i = 0; i < n_; ++i)
       if (scale_[i] == 0.0) out[i] = 0.0;
   }

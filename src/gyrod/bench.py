@@ -133,13 +133,14 @@ STATIC_RUNS: Builds = (
     (problems.lla_test2, (10,), ("lumped",)),
     (problems.euler_column, (50,), ("lumped",)),
     (problems.self_weight_column, (50,), ("lumped",)),
-    (problems.twist_buckling, (50,), ("lumped",)),
+    (problems.twist_buckling, (60,), ("lumped",)),
+    (problems.cardan_shaft, (60,), ("lumped",)),
     *(
         (partial(problems.timoshenko, ends), (50, 100), ("lumped", "blended"))
         for ends in ("cantilever", "free-free", "pinned-pinned", "clamped-clamped")
     ),
     (problems.euler_bernoulli, (100,), ("lumped", "blended")),
-    (problems.spinning_rod, (20,), ("lumped",)),
+    (problems.spinning_rod, (40,), ("lumped",)),
 )
 
 

@@ -1066,12 +1066,14 @@ class StaticProblem:
     t_end: float = 0.0
 
 
-#: A rod that hardly shears or stretches, over EI/L².
-_STIFF = 1e8
+#: Of a rod that hardly shears or stretches, over EI/L²: a wire as thin as 1/1600 of its length.
+_STIFF = 1e7
+#: Columns buckle about d1: in every plane at once they could turn about their axis for nothing.
+_FLAT = (_STIFF, _STIFF, _STIFF, 1.0, 4.0, 1.0)
 
 
 def _unit_rod(segments: int, options: Mapping[str, Any], **given: Any) -> Rod:
-    """A rod of 1 m along x with EI = 1 N m² that hardly shears or stretches, clamped at its start."""
+    """A rod of 1 m along x with EI = 1 N m² in every plane that hardly shears or stretches, clamped at its start."""
     usual: dict[str, Any] = {
         "start": Clamped(),
         "initial": Straight((0.0, 0.0, 0.0), _X),
@@ -1119,7 +1121,7 @@ def post_buckling(angle: float = 60.0, segments: int = 100, **options: Any) -> S
     ratio, x_end, y_end = known[angle]
     turn = float(np.deg2rad(angle))
     bent = Arc((0.0, 0.0, 0.0), _X, _Y, 1.0 / turn, turn)
-    rod = _unit_rod(segments, options, initial=bent, precurvature=(0.0, 0.0, 0.0))
+    rod = _unit_rod(segments, options, initial=bent, precurvature=(0.0, 0.0, 0.0), stiffness=_FLAT)
 
     def quantities(rest: Any) -> dict[str, Any]:
         x = rest["rod"].positions[-1]
@@ -1142,18 +1144,19 @@ def roll_up(turns: float = 1.0, segments: int = 20, **options: Any) -> StaticPro
     phi = 2.0 * np.pi * turns
     rod = _unit_rod(segments, options)
 
-    def quantities(rest: Any) -> dict[str, Any]:
-        x = rest["rod"].positions[-1]
+    def quantities(path: Any) -> dict[str, Any]:
+        x = path.at(1.0)["rod"].positions[-1]
         return {"x/L": float(x[0]), "z/L": float(x[2])}
 
     return StaticProblem(
         "roll-up",
         f"cantilever rolled up by an end moment of {turns:g} times 2π EI/L",
         System(rods=[rod], forces=[RodLoad("rod", moment=(0.0, -phi, 0.0))], gravity=(0.0, 0.0, 0.0)),
-        "equilibrium",
+        "follow",
         quantities,
         "closed form",
         {"x/L": float(np.sin(phi) / phi), "z/L": float((1.0 - np.cos(phi)) / phi)},
+        stops=(0.0, 1.0),
     )
 
 
@@ -1178,7 +1181,7 @@ def bend_45_at_rest(force: float = 600.0, segments: int = 100, **options: Any) -
 
 def euler_column(segments: int = 100, **options: Any) -> StaticProblem:
     """Clamped column; the critical load is that of P L²/EI."""
-    rod = _unit_rod(segments, options)
+    rod = _unit_rod(segments, options, stiffness=_FLAT)
     return StaticProblem(
         "euler-column",
         "buckling of a clamped column under a force at its free end, P L²/EI; Euler 1744",
@@ -1193,7 +1196,7 @@ def euler_column(segments: int = 100, **options: Any) -> StaticProblem:
 
 def self_weight_column(segments: int = 100, **options: Any) -> StaticProblem:
     """Clamped column under its own weight; the critical load is that of w L³/EI."""
-    rod = _unit_rod(segments, options, initial=Straight((0.0, 0.0, 0.0), _Z))
+    rod = _unit_rod(segments, options, initial=Straight((0.0, 0.0, 0.0), _Z), stiffness=_FLAT)
     return StaticProblem(
         "self-weight-column",
         "buckling of a clamped column under its own weight, w L³/EI; Greenhill 1881",
@@ -1207,13 +1210,39 @@ def self_weight_column(segments: int = 100, **options: Any) -> StaticProblem:
 
 
 def twist_buckling(segments: int = 60, **options: Any) -> StaticProblem:
-    """Shaft between two universal joints under a torque; the critical load is that of M L/EI."""
-    rod = _unit_rod(
-        segments,
-        {"stiffness": (_STIFF, _STIFF, _STIFF, 1.0, 1.0, 4.0), **options},
-        start=Clamped("fork"),
-        end=Clamped("far fork"),
+    """Shaft on two hinges under couples about its line at both ends; the critical load is that of M L/EI."""
+    rod = _unit_rod(segments, {"stiffness": _TWISTED, **options}, start=Clamped("hub"), end=Hinged())
+    hub = Body("hub", mass=1e-2, inertia=(1e-4, 1e-4, 1e-4))
+    forces = [
+        Torque("hub", (-1.0, 0.0, 0.0), frame="space"),
+        RodLoad("rod", moment=(1.0, 0.0, 0.0)),
+        # Nothing else keeps the shaft from turning about its line.
+        Bushing("ground", "hub", at_a=_Y, at_b=_Y, stiffness=(0.0, 0.0, 1e-3)),
+    ]
+    ball = Spherical("ground", "hub", at=(0.0, 0.0, 0.0))
+    return StaticProblem(
+        "twist-buckling",
+        "buckling of a shaft on hinges under couples about its line, M L/EI; Greenhill 1883",
+        System([hub], [ball], [rod], forces, gravity=(0.0, 0.0, 0.0)),
+        "follow",
+        _first_bifurcation,
+        "closed form",
+        {"critical load": 2.0 * np.pi},
+        stops=(0.0, 6.6),
     )
+
+
+#: A shaft that turns by a quarter of M L/EI under a torque M.
+_TWISTED = (_STIFF, _STIFF, _STIFF, 1.0, 1.0, 4.0)
+
+
+def cardan_shaft(segments: int = 60, **options: Any) -> StaticProblem:
+    """Shaft between two universal joints under a torque; the critical load is that of M L/EI.
+
+    A universal joint turns the torque towards the shaft in one plane only: the shaft buckles before 2π. The first axes
+    of the joints are parallel before the shaft is twisted, by M L/GJ with GJ = 4 EI.
+    """
+    rod = _unit_rod(segments, {"stiffness": _TWISTED, **options}, start=Clamped("fork"), end=Clamped("far fork"))
     small = {"mass": 1e-2, "inertia": (1e-4, 1e-4, 1e-4)}
     bodies = [
         Body("fork", **small, position=(0.0, 0.0, 0.0)),  # type: ignore[arg-type]
@@ -1227,14 +1256,14 @@ def twist_buckling(segments: int = 60, **options: Any) -> StaticProblem:
     ]
     torque = Torque("shaft", (1.0, 0.0, 0.0), frame="space")
     return StaticProblem(
-        "twist-buckling",
-        "buckling of a shaft between universal joints under a torque, M L/EI; Greenhill 1883",
+        "cardan-shaft",
+        "buckling of a shaft between universal joints under a torque, M L/EI",
         System(bodies, joints, rods=[rod], forces=[torque], gravity=(0.0, 0.0, 0.0)),
         "follow",
         _first_bifurcation,
-        "closed form",
-        {"critical load": 2.0 * np.pi},
-        stops=(0.0, 7.5),
+        "first zero of the determinant of the linear theory, an 8 x 8 matrix of closed forms",
+        {"critical load": 3.95497116579637},
+        stops=(0.0, 4.1),
     )
 
 
@@ -1310,7 +1339,7 @@ def _three_frequencies(modes: Any) -> dict[str, Any]:
     return {name: float(w) for name, w in zip(_NUMBERED, found, strict=False)}
 
 
-def spinning_rod(segments: int = 20, **options: Any) -> StaticProblem:
+def spinning_rod(segments: int = 40, **options: Any) -> StaticProblem:
     """The steady state of `spin_up`: a rod that turns with its shaft at 6 rad/s, its extension damped; in m."""
     rate = 6.0
     line = Straight((0.0, 0.0, 0.0), (10.0, 0.0, 0.0))
@@ -1429,6 +1458,7 @@ STATICS: dict[str, StaticProblem] = {
         euler_column(),
         self_weight_column(),
         twist_buckling(),
+        cardan_shaft(),
         *(timoshenko(ends) for ends in _TIMOSHENKO),
         euler_bernoulli(),
         spinning_rod(),
@@ -1485,6 +1515,7 @@ def get(
         "euler-column",
         "self-weight-column",
         "twist-buckling",
+        "cardan-shaft",
         "timoshenko-cantilever",
         "timoshenko-free-free",
         "timoshenko-pinned-pinned",

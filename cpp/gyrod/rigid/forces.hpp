@@ -134,6 +134,67 @@ private:
   double k_, c_, length_;
 };
 
+// Centrifugal and Coriolis forces on a body in a frame that turns about its origin. J about the centre of mass.
+class FrameForce final : public ForceBase<FrameForce> {
+public:
+  FrameForce(int body, Vec3<double> spin, double mass, Mat3<double> J)
+      : ForceBase({body}), body_(body), spin_(spin), mass_(mass), J_(J) {}
+
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+    const BodyMotion<S>& b = m[body_];
+    const Vec3<S> spin = spin_.cast<S>(), h = b.R.transpose() * spin, both = b.Omega + h;
+    const Mat3<S> J = J_.cast<S>();
+    w[body_].force -= S(mass_) * Vec3<S>(spin.cross(Vec3<S>(spin.cross(b.x) + S(2) * b.v)));
+    w[body_].torque -=
+        J * Vec3<S>(h.cross(b.Omega)) + both.cross(Vec3<S>(J * both)) - b.Omega.cross(Vec3<S>(J * b.Omega));
+  }
+  double potential(double, const BodyMotion<double>* m) const override {
+    const Vec3<double> h = m[body_].R.transpose() * spin_;
+    return -0.5 * (mass_ * spin_.cross(m[body_].x).squaredNorm() + h.dot(J_ * h));
+  }
+
+private:
+  int body_;
+  Vec3<double> spin_;
+  double mass_;
+  Mat3<double> J_;
+};
+
+// A cable between two points that only pulls; over the extension `smoothing` its stiffness sets in.
+class Cable final : public ForceBase<Cable> {
+public:
+  Cable(int a, int b, Vec3<double> at_a, Vec3<double> at_b, double stiffness, double damping, double length,
+        double smoothing)
+      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(stiffness), c_(damping), length_(length),
+        onset_(smoothing) {}
+
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+    using std::sqrt;
+    const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
+    const Vec3<S> d = q.x - p.x;
+    const S l = sqrt(d.dot(d)), u = l - S(length_);
+    if (value_of(u) <= 0.0) return;
+    const bool onset = value_of(u) < onset_;
+    const S extension = onset ? S(u * u * S(0.5 / onset_)) : S(u - S(0.5 * onset_));
+    const S slope = onset ? S(u * S(1.0 / onset_)) : S(1);
+    const S T = S(k_) * extension + S(c_) * slope * (d.dot(q.v - p.v) / l);
+    if (value_of(T) <= 0.0) return;
+    const Vec3<S> F = d * (T / l);
+    if (a_ != ground) w[a_].add(F, at_a_);
+    if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
+  }
+  double potential(double, const BodyMotion<double>* m) const override {
+    const double u = (point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x).norm() - length_;
+    if (u <= 0.0) return 0.0;
+    return k_ * (u < onset_ ? u * u * u / (6.0 * onset_) : 0.5 * u * (u - onset_) + onset_ * onset_ / 6.0);
+  }
+
+private:
+  int a_, b_;
+  Vec3<double> at_a_, at_b_;
+  double k_, c_, length_, onset_;
+};
+
 // Translational bushing: stiffness and damping of the offset of two points along the axes of a (of space for ground).
 class Bushing final : public ForceBase<Bushing> {
 public:

@@ -94,6 +94,8 @@ struct RodDescription {
   std::vector<RodObstacle> obstacles;
   std::function<double(double)> stretch; // factor of the rest length as a function of time; null: 1
   Vec3<double> gravity = Vec3<double>::Zero();
+  Vec3<double> spin = Vec3<double>::Zero(); // of the frame in which everything is told, about its origin
+  bool spins = false;
 
   // Reciprocals, so that nothing is divided in a step.
   std::vector<double> inverse_ds, kappa, pull; // 1/ds; 2/span, 2 weight/span

@@ -33,6 +33,7 @@ public:
   virtual const std::vector<int>& hosts() const = 0;         // bodies
   virtual std::vector<std::vector<int>> parties() const = 0; // bodies that each connected part has to do with
   virtual void host(int h, const HostMotion& m) = 0;
+  virtual void mark() = 0; // the ends are where `retract` starts from
   virtual void act(double t, const double* y) = 0;
   virtual void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const = 0;
   virtual void rates(const double* y, double* dy) = 0;

@@ -93,12 +93,21 @@ public:
             S(k.stiffness[c]) * (s.x[i(k.vertex)][c] - S(k.at[c])) + S(k.damping[c]) * s.v[i(k.vertex)][c];
     for (const RodObstacle& o : d_.obstacles)
       for (int n = 0; n <= N_; ++n) s.f[i(n)] -= pressed<S>(o, n, s.x[i(n)]);
+    if (d_.spins) frame_forces(s);
   }
 
   // Derivatives of these, at the state as `forces` left it.
   void blocks(double t, const RodState<double>& s, const EndMotion* ends, Blocks& out) const;
   // The same by the motion of a clamped end, and of the moment there.
   void end_blocks(const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const;
+
+  // Energy of the centrifugal forces in a frame that turns.
+  double centrifugal_energy(const RodState<double>& s) const {
+    double V = 0.0;
+    for (int n = 0; n <= N_ && d_.spins; ++n) V -= 0.5 * d_.tributary[i(n)] * d_.spin.cross(s.x[i(n)]).squaredNorm();
+    for (int j = 0; j < N_ && d_.spins; ++j) V -= 0.5 * d_.J[i(j)].dot((s.R[i(j)].transpose() * d_.spin).cwiseAbs2());
+    return V;
+  }
 
   // Energy of supports and obstacles.
   double support_energy(const RodState<double>& s) const {
@@ -295,6 +304,19 @@ private:
     }
   }
 
+  // Centrifugal and Coriolis forces; with h = R' spin a segment turns by Omega + h.
+  template <class S> void frame_forces(RodState<S>& s) const {
+    const Vec3<S> w = d_.spin.template cast<S>();
+    for (int n = 0; n <= N_; ++n)
+      s.f[i(n)] -= S(d_.tributary[i(n)]) * Vec3<S>(w.cross(Vec3<S>(w.cross(s.x[i(n)]) + S(2) * s.v[i(n)])));
+    for (int j = 0; j < N_; ++j) {
+      const Vec3<S> h = s.R[i(j)].transpose() * w, Omega = s.w[i(j)].template tail<3>(), both = Omega + h;
+      const Vec3<S> J = d_.J[i(j)].template cast<S>();
+      s.mu[i(j)] -= J.cwiseProduct(Vec3<S>(h.cross(Omega))) + both.cross(Vec3<S>(J.cwiseProduct(both))) -
+                    Omega.cross(Vec3<S>(J.cwiseProduct(Omega)));
+    }
+  }
+
   // Gap between a vertex and an obstacle, the normal there and the distance from its centre or axis.
   template <class S> static S gap(const RodObstacle& o, int n, const Vec3<S>& x, Vec3<S>& normal, S& r) {
     using std::sqrt;
@@ -369,6 +391,7 @@ private:
   void drag_blocks(const RodState<double>& s, Blocks& out) const;
   void load_blocks(double t, const RodState<double>& s, Blocks& out) const;
   void support_blocks(const RodState<double>& s, Blocks& out) const;
+  void frame_blocks(const RodState<double>& s, Blocks& out) const;
   // Derivatives of gW with respect to W and W'.
   void gradient_derivative(const RodState<double>& s, int n, M4& gq, M4& gv) const;
   // Derivatives of the moments before and behind a quotient W with gradient g, given those of g.

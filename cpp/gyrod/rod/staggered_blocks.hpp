@@ -18,6 +18,7 @@ inline void StaggeredGrid::blocks(double t, const RodState<double>& s, const End
   if (!d_.drag.empty() || !d_.spin_drag.empty()) drag_blocks(s, out);
   if (!d_.loads.empty()) load_blocks(t, s, out);
   if (!d_.supports.empty() || !d_.obstacles.empty()) support_blocks(s, out);
+  if (d_.spins) frame_blocks(s, out);
 }
 
 // Cell j + 1 holds segment j; its force acts on vertices j (cell j) and j + 1.
@@ -301,6 +302,23 @@ inline void StaggeredGrid::support_blocks(const RodState<double>& s, Blocks& out
       }
       out.q(n, n).bottomRightCorner<3, 3>() -= o.length[i(n)] * (e2 * normal * normal.transpose() + e1 * across);
     }
+}
+
+inline void StaggeredGrid::frame_blocks(const RodState<double>& s, Blocks& out) const {
+  const M3 W = cross_matrix<double>(d_.spin), WW = W * W;
+  for (int n = 0; n <= N_; ++n) {
+    out.q(n, n).bottomRightCorner<3, 3>() -= d_.tributary[i(n)] * WW;
+    out.v(n, n).bottomRightCorner<3, 3>() -= (2.0 * d_.tributary[i(n)]) * W;
+  }
+  for (int j = 0; j < N_; ++j) { // -(J (h x Omega) + Omega x J h + h x J Omega + h x J h), dh = h x Theta + e h
+    const Vec3<double> h = s.R[i(j)].transpose() * d_.spin, Omega = s.w[i(j)].tail<3>(), J = d_.J[i(j)];
+    const M3 H = cross_matrix<double>(h), O = cross_matrix<double>(Omega), D = J.asDiagonal();
+    const M3 JO = cross_matrix<double>(J.cwiseProduct(Omega)), JH = cross_matrix<double>(J.cwiseProduct(h));
+    const M3 by_h = D * O - O * D + JO + JH - H * D, by_spin = JH - D * H - H * D;
+    KBlock &q = out.q(j + 1, j + 1), &v = out.v(j + 1, j + 1);
+    q.block<3, 3>(0, 1) += by_h * H, q.block<3, 1>(0, 0) += by_h * h;
+    v.block<3, 3>(0, 1) += by_spin;
+  }
 }
 
 inline void StaggeredGrid::end_blocks(const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const {

@@ -110,24 +110,26 @@ struct FarBlock {
 };
 
 // All blocks of a string piece; `state(r)` is the state of rod r.
-template <class States> void string_blocks(const RodString& piece, double t, States&& state, std::vector<FarBlock>& out) {
+template <class States>
+void string_blocks(const RodString& piece, double t, States&& state, std::vector<FarBlock>& out) {
   Vec3<double> x[2], v[2];
   for (int e = 0; e < 2; ++e)
     string_point(piece.ends[e], piece.ends[e].rod < 0 ? nullptr : &state(piece.ends[e].rod), x[e], v[e]);
   const StringState k(piece, t, x, v);
-  std::vector<std::pair<int, StringHandle>> handles;
-  for (int e = 0; e < 2; ++e)
-    if (const StringPoint& p = piece.ends[e]; p.rod >= 0)
-      for (bool second : {false, true})
-        handles.emplace_back(e, StringHandle(p, state(p.rod), second, e ? Vec3<double>(-k.force) : k.force));
-  for (const auto& [er, r] : handles)
-    for (const auto& [ec, c] : handles) {
-      const double sign = er == ec ? -1.0 : 1.0;
+  const auto handle = [&](int e, bool second) {
+    const StringPoint& p = piece.ends[e];
+    return StringHandle(p, state(p.rod), second, e ? Vec3<double>(-k.force) : k.force);
+  };
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) {
+      if (piece.ends[i / 2].rod < 0 || piece.ends[j / 2].rod < 0) continue;
+      const StringHandle r = handle(i / 2, i % 2), c = handle(j / 2, j % 2);
+      const double sign = i / 2 == j / 2 ? -1.0 : 1.0;
       FarBlock b{r.rod, r.cell, c.rod, c.cell, {}, {}};
       const Eigen::Matrix<double, 6, 3> K = sign * r.action * k.by_place, C = sign * r.action * k.by_speed;
       b.q = K * c.place_q + C * c.speed_q;
       b.v = C * c.speed_v;
-      if (&r == &c) b.q.topLeftCorner<3, 4>() += r.turning;
+      if (i == j) b.q.topLeftCorner<3, 4>() += r.turning;
       out.push_back(b);
     }
 }

@@ -22,6 +22,7 @@
 #include "gyrod/rod/equations.hpp"
 #include "gyrod/rod/hosted.hpp"
 #include "gyrod/rod/staggered.hpp"
+#include "gyrod/rod/strings.hpp"
 
 namespace gyrod {
 
@@ -58,6 +59,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
       for (const RodLoad& l : d.loads) timed = timed || bool(l.function);
       timed = timed || bool(d.stretch);
       rest = d.G0;
+      predicted.resize(std::size_t(N)), kept.resize(std::size_t(N));
       begin = first;
       d.finish();
       factor_mass();
@@ -109,7 +111,10 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     EndMotion ends[2];
     int port[2] = {-1, -1}; // the host of an end among all hosts
     HostedEnd hosted[2];
-    std::vector<Vec3<double>> rest; // G0 without stretch
+    Vec3<double> before[2];                    // where the ends were when they were marked
+    std::vector<Vec3<double>> rest;            // G0 without stretch
+    std::vector<Vec3<double>> predicted, kept; // R'x' as `retract` has predicted it; forces meanwhile
+    std::vector<double> reached;               // positions where that was
     bool timed = false;
     std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex n and of segment n - 1 in the rod's state, or -1
     std::vector<double> pivot, inverse, ratio;
@@ -122,7 +127,8 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   };
 
 public:
-  RodSystem(std::vector<RodDescription> rods, FormulationOptions options) : options_(options) {
+  RodSystem(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodString> strings = {})
+      : options_(options), strings_(std::move(strings)) {
     std::vector<int> sizes;
     std::vector<std::pair<int, int>> links;
     for (RodDescription& d : rods) {
@@ -139,6 +145,18 @@ public:
       timed_ = timed_ || r.timed;
       for (const RodEnd& end : r.d.ends)
         if (end.host >= 0) hosts_.push_back(end.host);
+    }
+    if (!hosting && !strings_.empty()) throw std::invalid_argument("this form of rods has no cables and tendons");
+    for (const RodString& piece : strings_) {
+      std::vector<int> nodes;
+      for (const StringPoint& p : piece.ends)
+        if (p.rod >= 0)
+          for (int c : {p.segment, p.segment + 1})
+            if (const Rod& r = *rods_[std::size_t(p.rod)]; c >= r.begin) nodes.push_back(r.node + c - r.begin);
+      for (int a : nodes)
+        for (int b : nodes)
+          if (a < b) links.emplace_back(a, b);
+      timed_ = timed_ || bool(piece.function);
     }
     std::sort(hosts_.begin(), hosts_.end());
     hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
@@ -206,12 +224,23 @@ public:
         to.Omega = matrix_from_quaternion<double>(to.p).transpose() * m.omega;
       }
   }
+  void mark() override {
+    for (auto& r : rods_)
+      for (int e = 0; e < 2; ++e) r->before[e] = r->ends[e].x;
+  }
   void act(double t, const double* y) override {
     for (auto& r : rods_) {
       move_ends(*r, t);
       gather<double>(*r, r->s, y + r->at);
       balance<double>(*r, r->s, t);
     }
+    if constexpr (hosting)
+      for (const RodString& piece : strings_) {
+        const StringState k = string_state(piece, t);
+        for (int e = 0; e < 2; ++e)
+          if (const StringPoint& p = piece.ends[e]; p.rod >= 0)
+            string_force(p, e ? Vec3<double>(-k.force) : k.force, rods_[std::size_t(p.rod)]->s);
+      }
   }
   void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override {
     torque.setZero(), force.setZero();
@@ -248,10 +277,18 @@ public:
       move_ends(*r, t);
       gather<double>(*r, r->s, y + r->at);
       balance<double>(*r, r->s, t);
+      const bool predicted =
+          still_ && int(r->reached.size()) == r->nq && std::equal(r->reached.begin(), r->reached.end(), y + r->at);
+      if (predicted) // forces enter the blocks as geometric stiffness only
+        for (std::size_t j = 0; j < std::size_t(r->N); ++j) {
+          r->kept[j] = r->s.F[j];
+          r->s.F[j] += r->d.CG[j] * (r->predicted[j] - r->s.G[j]);
+        }
       if constexpr (own_blocks)
         r->grid.blocks(t, r->s, r->ends, r->k);
       else
         r->grid.blocks(t, r->s, r->ends, r->blocks);
+      if (predicted) r->s.F.swap(r->kept);
       for (int j = 0; j < r->N; ++j) {
         const std::size_t i = std::size_t(j);
         r->p[i] = r->s.p[i], r->w[i] = r->s.w[i], r->norm[i] = r->s.p[i].squaredNorm();
@@ -263,6 +300,17 @@ public:
           if constexpr (hosting) host_rows(r->grid, r->s, r->ends[e], m, e, r->k, r->hosted[e]);
         }
       inertia_rows(*r);
+    }
+    if constexpr (hosting) {
+      far_.clear();
+      for (const RodString& piece : strings_)
+        string_blocks(piece, t, [&](int i) -> const auto& { return rods_[std::size_t(i)]->s; }, far_);
+      for (FarBlock& b : far_) { // held vertices have neither rows nor columns
+        if (rods_[std::size_t(b.row_rod)]->x_at[std::size_t(b.row)] < 0)
+          b.q.template bottomRows<3>().setZero(), b.v.template bottomRows<3>().setZero();
+        if (rods_[std::size_t(b.column_rod)]->x_at[std::size_t(b.column)] < 0)
+          b.q.template rightCols<3>().setZero(), b.v.template rightCols<3>().setZero();
+      }
     }
   }
 
@@ -292,6 +340,61 @@ public:
       for (auto& r : rods_)
         if (r->d.held) moved = restore(*r, t, y + r->at) || moved;
     return moved;
+  }
+
+  // Strains change along a straight line and frames along great circles; positions follow from both. A displacement
+  // that bends a rod then does not stretch it, and Newton's method is not slowed down by stiff extension. Between two
+  // held ends the gap that is left is spread over the length.
+  void retract(double t, const double* y, const double* d, double by, double* out) override {
+    if constexpr (Constrained) return Equations::retract(t, y, d, by, out);
+    std::vector<Vec3<double>> x;
+    for (auto& part : rods_) {
+      Rod& r = *part;
+      move_ends(r, t);
+      for (int e = 0; e < 2; ++e)
+        if (r.port[e] < 0) r.before[e] = r.ends[e].x; // held by nobody who could have moved
+      const std::size_t N = std::size_t(r.N);
+      const double *q = y + r.at, *dq = d + r.at;
+      double* o = out + r.at;
+      const auto given = [&](std::size_t n) { // vertices that have no unknowns are where they are already
+        return r.x_at[n] >= 0 ? Vec3<double>(Part<3>::of(q + r.x_at[n])) : r.before[n ? 1 : 0];
+      };
+      const auto moved = [&](std::size_t n) {
+        return r.x_at[n] >= 0 ? Vec3<double>(Part<3>::of(dq + r.x_at[n]))
+                              : Vec3<double>((r.ends[n ? 1 : 0].x - r.before[n ? 1 : 0]) / by);
+      };
+      x.assign(N + 1, Vec3<double>::Zero());
+      for (std::size_t j = 0; j < N; ++j) {
+        const Vec4<double> p = Part<4>::of(q + r.p_at[j + 1]).normalized();
+        const Vec3<double> turn_by =
+            2.0 * multiply<double>(conjugate<double>(p), Part<4>::of(dq + r.p_at[j + 1])).template tail<3>();
+        const Mat3<double> R = matrix_from_quaternion<double>(p);
+        const Vec3<double> u = given(j + 1) - given(j), G = R.transpose() * u;
+        const Vec3<double> strain = R.transpose() * (moved(j + 1) - moved(j)) + G.cross(turn_by);
+        r.predicted[j] = r.d.inverse_ds[j] * (G + by * strain);
+        const Vec4<double> next = multiply<double>(p, exp_quaternion<double>(by * turn_by));
+        x[j + 1] = x[j] + matrix_from_quaternion<double>(next) * (G + by * strain);
+        Part<4>::put(o + r.p_at[j + 1], next);
+        if constexpr (Absolute)
+          Part<4>::put(o + r.w_at[j + 1], Vec4<double>(Vec4<double>::Zero()));
+        else
+          Part<3>::put(o + r.w_at[j + 1], Vec3<double>(Vec3<double>::Zero()));
+      }
+      const bool start = r.x_at[0] < 0, end = r.x_at[N] < 0;
+      Vec3<double> from = start ? r.ends[0].x : Vec3<double>(given(0) + by * moved(0)), gap = Vec3<double>::Zero();
+      if (end && start) gap = r.ends[1].x - from - x[N];
+      if (end && !start) from = r.ends[1].x - x[N];
+      double s = 0.0, length = 0.0;
+      for (double ds : r.d.ds) length += ds;
+      for (std::size_t n = 0; n <= N; ++n) {
+        if (r.x_at[n] >= 0) {
+          Part<3>::put(o + r.x_at[n], Vec3<double>(from + x[n] + (s / length) * gap));
+          Part<3>::put(o + r.v_at[n], Vec3<double>(Vec3<double>::Zero()));
+        }
+        if (n < N) s += r.d.ds[n];
+      }
+      r.reached.assign(o, o + r.nq);
+    }
   }
 
   // Has the rod folded between two frames?
@@ -328,6 +431,10 @@ public:
 
   const RodState<double>& state(int index, double t, const double* y) override {
     Rod& r = *rods_[std::size_t(index)];
+    if (!strings_.empty()) { // which may pull on it from others
+      act(t, y);
+      return r.s;
+    }
     move_ends(r, t);
     gather<double>(r, r.s, y + r.at);
     balance<double>(r, r.s, t);
@@ -351,7 +458,14 @@ public:
     for (const RodLoad& l : r.d.loads) // dead constant forces have a potential
       if (!l.follow && !l.function)
         for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F).dot(r.s.x[std::size_t(h.vertex)]);
-    m.loads += r.grid.support_energy(r.s);
+    m.loads += r.grid.support_energy(r.s) + r.grid.centrifugal_energy(r.s);
+    if constexpr (hosting)
+      for (const RodString& piece : strings_) { // counted once, with the first rod that they touch
+        if ((piece.ends[0].rod >= 0 ? piece.ends[0].rod : piece.ends[1].rod) != index) continue;
+        const StringState k = string_state(piece, t);
+        m.loads += k.pull.energy, m.dissipation += k.pull.dissipation;
+        if (piece.tendon) m.load_power -= k.pull.T * k.rate;
+      }
     double hold[12];
     reactions(index, t, y, hold);
     for (int e = 0; e < 2; ++e) {
@@ -476,6 +590,15 @@ private:
     if (!r.d.stretch) return;
     const double g = r.d.stretch(t);
     for (std::size_t j = 0; j < r.rest.size(); ++j) r.d.G0[j][2] = g * r.rest[j][2];
+  }
+
+  StringState string_state(const RodString& piece, double t) const {
+    Vec3<double> x[2], v[2];
+    for (int e = 0; e < 2; ++e) {
+      const StringPoint& p = piece.ends[e];
+      string_point(p, p.rod < 0 ? nullptr : &rods_[std::size_t(p.rod)]->s, x[e], v[e]);
+    }
+    return StringState(piece, t, x, v);
   }
 
   int place_node(int h) const { return cells_ + 2 * h; }
@@ -756,6 +879,13 @@ private:
                   r.hosted[e].wrench_q[i].template cast<S>() * k.known[std::size_t(r.node + c - r.begin)];
             });
     }
+    if constexpr (hosting)
+      for (const FarBlock& b : far_) {
+        const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
+        if (b.row < r.begin || b.column < o.begin) continue;
+        k.x[std::size_t(r.node + b.row - r.begin)].noalias() +=
+            b.q.template cast<S>() * k.known[std::size_t(o.node + b.column - o.begin)];
+      }
   }
 
   // Rows of -dE''/d(q, v) with accelerations as they are.
@@ -869,6 +999,19 @@ private:
       }
       if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
     }
+    if constexpr (hosting)
+      for (const FarBlock& b : far_) {
+        const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
+        if (b.row < r.begin || b.column < o.begin) continue;
+        const int column = o.node + b.column - o.begin;
+        auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + b.row - r.begin, column));
+        if (b.column) {
+          maps<S>(o, b.column - 1, shift, work<S>().scale[std::size_t(column)], Tc, Tw);
+          a.template leftCols<3>() -=
+              b.q.template leftCols<4>().template cast<S>() * Tc + b.v.template middleCols<3>(1).template cast<S>();
+        }
+        a.template rightCols<3>() -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
+      }
     return lu.factor();
   }
   // Blocks of a cell with the body that holds the end next to it; with the end itself those of the body alone.
@@ -1095,6 +1238,8 @@ private:
   }
 
   FormulationOptions options_;
+  std::vector<RodString> strings_;
+  std::vector<FarBlock> far_; // of the strings
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
   bool timed_ = false, still_ = false;

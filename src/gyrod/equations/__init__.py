@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
 from gyrod.equations.mechanisms import Mechanism, Mobility
-from gyrod.equations.rods import HELD, compile_rod, fundamental, initial_state, stiffest
+from gyrod.equations.rods import HELD, compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
 from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, SpringDamper, System, Torque, UserForce
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
@@ -73,10 +72,12 @@ class Compiled:
     mechanism: Mechanism | None = None
     #: What the joints leave.
     mobility: Mobility | None = None
+    #: Whether it was written for statics.
+    at_rest: bool = False
 
     def __reduce__(self) -> Any:
         """The core's object is made anew where the system is unpickled."""
-        return partial(compile_system, **self.options), (self.system, self.formulation)
+        return _again, (self.system, self.formulation, self.options, self.at_rest)
 
     @property
     def size(self) -> int:
@@ -181,8 +182,13 @@ class Compiled:
         return dict(self.core.rod_states(rod, times, rows, project))
 
 
-def compile_system(system: System, formulation: str = "nullspace-quaternion", **options: Any) -> Compiled:
-    """Write the equations of motion of a system in a formulation; options are those of the core."""
+def compile_system(
+    system: System, formulation: str = "nullspace-quaternion", *, at_rest: bool = False, **options: Any
+) -> Compiled:
+    """Write the equations of motion of a system in a formulation; options are those of the core.
+
+    ``at_rest``: for statics, where velocities at the start do not matter.
+    """
     _check.choice("formulation", formulation, FORMULATIONS)
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
@@ -204,7 +210,7 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
                 f"rod {rod.name!r} with strain = {rod.strain!r} needs formulation = 'nullspace-quaternion' and "
                 f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
             )
-    system.check_consistent()
+    system.check_consistent(velocities=not at_rest)
     system = system.assembled()
     hosted = _hosted(system, formulation)
     if mechanisms.joined(system) or hosted or not options.get("reduce", True):
@@ -220,15 +226,22 @@ def compile_system(system: System, formulation: str = "nullspace-quaternion", **
         frame = rotations.multiply(rotations.quaternion_from_matrix(A.T), place.frame)
         table, end = tables[system.rod_names.index(name)], ("start", "end")[e]
         table[end] = (*table[end], host, A.T @ place.at, frame)
-    core = bodies.make(tables)
+    pulled = strings(system, {name: i for i, name in enumerate(system.names)}, bodies.axes, _checked)
+    python = python or any(x["function"] is not None for x in pulled)
+    core = bodies.make(tables, _on_rods(system, formulation, hosted, pulled))
     start = np.array([*bodies.y0, *np.zeros(core.size - len(bodies.y0))])
     kinds = [*bodies.kinds, *[""] * (core.size - len(bodies.kinds))]
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
+    core.quasistatic(at_rest)
     return Compiled(
         system, formulation, core, start, python, bodies.axes, bodies.moments, tuple(kinds), dict(options),
-        tuple(tables), bodies.mechanism, bodies.mobility,
+        tuple(tables), bodies.mechanism, bodies.mobility, at_rest,
     )  # fmt: skip
+
+
+def _again(system: System, formulation: str, options: dict[str, Any], at_rest: bool) -> Compiled:
+    return compile_system(system, formulation, at_rest=at_rest, **options)
 
 
 def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPlace]:
@@ -248,11 +261,45 @@ def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPla
     return hosted
 
 
+def _cables(pulled: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Cables between bodies, and between bodies and ground, as forces of the core; the list keeps those on rods."""
+    found = [x for x in pulled if all(p[0] < 2 for p in x["points"])]
+    pulled[:] = [x for x in pulled if all(p[0] != 1 for p in x["points"]) and x not in found]
+    return [("cable", *(p[1] for p in x["points"]), *(p[4] for p in x["points"]), *x["numbers"]) for x in found]
+
+
+def _on_rods(
+    system: System, formulation: str, hosted: dict[tuple[str, int], RodEndPlace], pulled: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Cables and tendons, if the core can serve them."""
+    problems = []
+    for x in pulled:
+        rods = [p for p in x["points"] if p[0] == 2]
+        what = f"a {x['law']} on rod {system.rod_names[rods[0][1]]!r}" if rods else ""
+        if not rods:
+            continue
+        if formulation != "nullspace-quaternion" or any(r.strain in HELD for r in system.rods):
+            problems.append(f"{what} needs formulation = 'nullspace-quaternion' and rods with strain = 'cosserat'.")
+        if any(p[0] == 1 for p in x["points"]):
+            problems.append(f"{what} ends on a body; between rods and bodies use an end of a rod, or ground.")
+        for p in rods:
+            rod = system.rods[p[1]]
+            for e, j in ((0, 0), (1, rod.segments - 1)):
+                if (rod.name, e) in hosted and p[2] == j:
+                    problems.append(
+                        f"{what} acts within its {('first', 'last')[e]} segment, whose end body "
+                        f"{hosted[rod.name, e].host!r} holds; move the point by one segment."
+                    )
+    if problems:
+        raise ModelError(list(dict.fromkeys(problems)))
+    return pulled
+
+
 @dataclass(frozen=True)
 class _Bodies:
     """The bodies of a system, ready for the core: ``make`` adds rods to them."""
 
-    make: Callable[[list[dict[str, Any]]], Any]
+    make: Callable[[list[dict[str, Any]], list[dict[str, Any]]], Any]
     y0: list[float]
     kinds: list[str]
     axes: Array
@@ -286,9 +333,11 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces if not f.on_rods]
     python = any(_calls_python(f) for f in system.forces if not f.on_rods)
     gravity, weights = _weights(system)
-    forces, python = forces + weights, python or bool(weights)
+    forces, python = forces + weights + _frame(system, np.array(axes)), python or bool(weights)
     return _Bodies(
-        lambda rods: _core.System(formulation, bodies, forces, gravity, rods, None, options),
+        lambda rods, pulled: _core.System(
+            formulation, bodies, [*forces, *_cables(pulled)], gravity, rods, None, options | {"strings": pulled}
+        ),
         y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b[1] for b in bodies]).reshape(-1, 3), python,
     )  # fmt: skip
 
@@ -324,7 +373,7 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     forces = [_compile_force(f, system, index, frames) for f in system.forces if not f.on_rods]
     forces += mechanisms.springs(system, mechanism)
     gravity, weights = _weights(system)
-    forces += weights
+    forces += weights + _frame(system, frames)
     velocities = np.ascontiguousarray(
         [
             [*system.initial_velocities[b.name], *(A.T @ b.angular_velocity)]
@@ -332,12 +381,13 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         ]
     )
 
-    def make(form: str, m: Mechanism, rods: list[dict[str, Any]]) -> Any:
+    def make(form: str, m: Mechanism, rods: list[dict[str, Any]], pulled: list[dict[str, Any]] | None = None) -> Any:
         same = form == formulation
         table = m.table(level=level if same else 0, qr=qr and same)
         # Without the rods that give junctions their mass, any mass serves to look at the joints.
         with_mass = core_bodies if rods else [(b[0] or 1.0, *b[1:]) for b in core_bodies]
-        return _core.System(form, with_mass, forces, gravity, rods, table, options)
+        acting, given = [*forces, *_cables(pulled or [])], options | {"strings": pulled or []}
+        return _core.System(form, with_mass, acting, gravity, rods, table, given)
 
     def start(form: str, core: Any) -> tuple[Array, list[str]]:
         y, kinds = _poses(form, system, axes, core)
@@ -353,7 +403,7 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     y0, kinds = start(formulation, make(formulation, mechanism, []))
     python = mechanism.python or bool(weights) or any(_calls_python(f) for f in system.forces if not f.on_rods)
     return _Bodies(
-        lambda rods: make(formulation, mechanism, rods), list(y0), kinds, frames,
+        lambda rods, pulled: make(formulation, mechanism, rods, pulled), list(y0), kinds, frames,
         np.array([b[1] for b in core_bodies]), python, mechanism, mobility,
     )  # fmt: skip
 
@@ -466,6 +516,17 @@ def _weights(system: System) -> tuple[Array, list[tuple[Any, ...]]]:
         ("applied", i, none, False, False, none, _time_function("gravity", function, body.mass * np.eye(3)))
         for i, body in enumerate(system.bodies)
         if body.mass > 0.0
+    ]
+
+
+def _frame(system: System, axes: Array) -> list[tuple[Any, ...]]:
+    """Fictitious forces on the bodies in a frame that turns."""
+    spin = frame_spin(system)
+    if not spin.any():
+        return []
+    return [
+        ("frame", i, spin, body.mass, A.T @ body.inertia @ A)
+        for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True))
     ]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core, rotations
-from gyrod.model import Cable, Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, System, Tendon
+from gyrod.model import Cable, Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System, Tendon
 from gyrod.model.attachments import end_inertia
 from gyrod.model.ends import End
 from gyrod.model.errors import GROUND, not_negative, positive
@@ -72,10 +72,12 @@ def initial_state(rod: Rod, layout: tuple[list[int], ...], y: Array, kinds: list
         (x_at, rod.positions, "position"),
         (v_at, rod.velocities, "velocity"),
     ):
-        for at, row in zip(where, rows, strict=True):
-            if at >= 0:
-                y[at : at + len(row)] = row
-                kinds[at : at + len(row)] = [kind] * len(row)
+        at = np.array(where, dtype=int)
+        held = at < 0
+        places = at[~held, None] + np.arange(rows.shape[1])
+        y[places] = rows[~held]
+        for i in places.ravel().tolist():
+            kinds[i] = kind
 
 
 def fundamental(rod: Rod) -> float:
@@ -357,7 +359,14 @@ def _elements(rod: Rod, system: System) -> dict[str, Any]:
         "foundation": np.sum(rows, axis=0) if rows else None,
         "anchor": np.array(rod.positions),
         "obstacles": [_obstacle(rod, f) for f in obstacles],
+        "spin": frame_spin(system),
     }
+
+
+def frame_spin(system: System) -> Array:
+    """Angular velocity of the frame in which a system is told."""
+    spins = [f.angular_velocity for f in system.forces if isinstance(f, RotatingFrame)]
+    return np.asarray(sum(spins, np.zeros(3)))
 
 
 def _belongs(rod: Rod, start: float = 0.0, end: float = 1.0) -> Array:

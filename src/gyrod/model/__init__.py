@@ -16,6 +16,7 @@ from gyrod.model.elements import (
     Obstacle,
     PlaneObstacle,
     PointMass,
+    RotatingFrame,
     SphereObstacle,
     Tendon,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "Rod",
     "RodEndPlace",
     "RodLoad",
+    "RotatingFrame",
     "Section",
     "SectionValues",
     "Shape",

@@ -210,6 +210,41 @@ class Tendon(RodForce):
         problems.finish()
 
 
+@dataclass(frozen=True, init=False, eq=False)
+class RotatingFrame(ForceLaw):
+    """Everything is told in a frame that turns with a constant angular velocity (rad/s) about the origin.
+
+    Centrifugal and Coriolis forces act on all bodies and rods; "ground" turns with the frame. A blade that turns
+    steadily is at rest in it, and `equilibrium` and `modes` serve it.
+
+    >>> frame = RotatingFrame((0, 0, 6.0))
+    """
+
+    on_rods: ClassVar[bool] = True
+
+    angular_velocity: Array
+    name: str | None
+
+    def __init__(self, angular_velocity: ArrayLike, *, name: str | None = None) -> None:
+        self._set(name=name)
+        problems = Problems("RotatingFrame")
+        self._set(
+            angular_velocity=problems.check(vector, "angular_velocity", angular_velocity),
+            name=problems.check(optional_name, name),
+        )
+        problems.finish()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """None by name: it acts on all."""
+        return ()
+
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        return "RotatingFrame" if self.name is None else f"RotatingFrame {shown(self.name)}"
+
+
 # --- obstacles -------------------------------------------------------------------------------------------------------
 
 

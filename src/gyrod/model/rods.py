@@ -255,7 +255,9 @@ class Rod(Description):
 
     def damping_at(self, s: ArrayLike) -> Array:
         """The paper's c at fractions s, in the order Γ1, Γ2, Γ3 (kg m/s), K1, K2, K3 (kg m³/s), (n, 6)."""
-        damping = self.damping or Damping()
+        if self.damping is None:
+            return np.zeros((np.size(s), 6))
+        damping = self.damping
         section = self._section_at(s) if damping.needs_section else None
         return damping.at(self.stiffness_at(s), section)
 

@@ -1,6 +1,7 @@
 """How time moves: simulate. Where it rests: equilibrium, follow, modes, hang. Where it starts: assemble."""
 
 from gyrod.solve.assemble import assemble
+from gyrod.solve.follow import Path, PathError, PathEvent, PathInterrupted, follow
 from gyrod.solve.hanging import Hanging, hang
 from gyrod.solve.methods import METHODS, IntegrationError, Solution, integrate
 from gyrod.solve.modal import Modes, modes
@@ -14,9 +15,14 @@ __all__ = [
     "Hanging",
     "IntegrationError",
     "Modes",
+    "Path",
+    "PathError",
+    "PathEvent",
+    "PathInterrupted",
     "Solution",
     "assemble",
     "equilibrium",
+    "follow",
     "hang",
     "integrate",
     "modes",

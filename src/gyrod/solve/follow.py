@@ -35,15 +35,21 @@ LIMIT_POINT, BIFURCATION = "limit point", "bifurcation"
 
 #: Newton iterations that increments aim at. Their number says more than the first contraction, which stiff extension
 #: spoils long before the increment is too large.
-TARGET = 5
+TARGET = 6
 #: Iterations after which an increment counts as too large.
-ITERATIONS = 12
+ITERATIONS = 15
+#: Ratio of an increment to the last one up to which the predictor looks back.
+FAR = 2.0
 #: Increments over the span of the stops: first, largest, where plain ones give up for the arc length, smallest.
 FIRST, LARGEST, TURN, SMALLEST = 0.05, 0.1, 1e-3, 1e-8
 #: Arc length: the largest step over the scales and the largest angle between tangents, in rad.
 LONGEST, SHARPEST = 0.2, 0.35
 #: Step of the differences in the parameter, over the span.
-DIFFERENCE = 1e-4
+DIFFERENCE = 1e-3
+#: Share of a way that the trapezoidal rule over its tangents may leave out.
+DEFECT = 0.2
+#: Factor of the shift: along motions without stiffness, as a buckled round column has one, rounding is amplified less.
+STIFFEN = 10.0
 #: Events are located to this, relative to the value.
 LOCATED = 1e-7
 #: Amplitudes, over the scales, at which a new branch is looked for.
@@ -191,47 +197,59 @@ class _Family(ABC):
 
     #: The compiled system where one serves all values, with the value as time.
     whole: Any = None
+    #: Whether forces are linear in the parameter.
+    linear: bool = False
 
     @abstractmethod
     def at(self, value: float) -> tuple[Statics, float]:
         """Equations and time."""
 
+    @abstractmethod
+    def system(self, value: float) -> tuple[System, float]:
+        """The system that is at rest at this value, and the time of its functions."""
+
     def rest(self, value: float, y: Array, unstable: int, history: Array, method: str) -> Rest:
         """An equilibrium, of the system as it is at this value."""
-        statics, t = self.at(value)
+        system, t = self.system(value)
+        statics, _ = self.at(value)
+        if statics.compiled.system is not system:
+            statics = prepare(system)
         return Rest(statics.motion(y, t), unstable, method, history)
 
 
-class _Timed(_Family):
-    """One system; the parameter is its time. ``then`` makes the system that stands still at a value."""
+def _prepared(system: System) -> Statics:
+    """Statics with a larger shift: free motions are followed for long."""
+    found = prepare(system)
+    return replace(found, shift=STIFFEN * found.shift)
 
-    def __init__(self, statics: Statics, then: Callable[[float], System] | None = None) -> None:
-        self._statics, self._then = statics, then
-        self.whole = statics.compiled
+
+class _Timed(_Family):
+    """One system whose time is the parameter; ``then`` makes the one that is at rest at a value, if it is another."""
+
+    def __init__(self, system: System, then: Callable[[float], System] | None = None) -> None:
+        self._given, self._then = system, then
+        self._statics = _prepared(system)
+        self.whole, self.linear = self._statics.compiled, then is not None
 
     def at(self, value: float) -> tuple[Statics, float]:
         return self._statics, value
 
-    def rest(self, value: float, y: Array, unstable: int, history: Array, method: str) -> Rest:
-        if self._then is None:
-            return super().rest(value, y, unstable, history, method)
-        return Rest(prepare(self._then(value)).motion(y, 0.0), unstable, method, history)
+    def system(self, value: float) -> tuple[System, float]:
+        return (self._given, value) if self._then is None else (self._then(value), 0.0)
 
 
 class _Made(_Family):
-    """A system for each value, compiled anew."""
+    """A system for each value, compiled anew; ``kept`` are values that are asked for again and again."""
 
-    def __init__(self, name: str, make: Callable[[float], Any]) -> None:
-        self._name, self._make = name, make
+    def __init__(self, name: str, make: Callable[[float], Any], kept: tuple[float, ...] = ()) -> None:
+        self._name, self._make, self._kept = name, make, kept
         self._recent: dict[float, Statics] = {}
         self._first: Statics | None = None
+        self.linear = bool(kept)
 
     def at(self, value: float) -> tuple[Statics, float]:
         if value not in self._recent:
-            system = self._make(value)
-            if not isinstance(system, System):
-                raise ValueError(f"{self._name}({value:g}) must return a gyrod.System, got {type(system).__name__}.")
-            found = prepare(system)
+            found = _prepared(self.system(value)[0])
             self._first = first = self._first or found
             if found.compiled.kinds != first.compiled.kinds:
                 raise ValueError(
@@ -239,27 +257,34 @@ class _Made(_Family):
                     f"{first.compiled.size}; bodies, joints, rods, segments and kinds of ends must stay the same."
                 )
             if len(self._recent) > 7:
-                del self._recent[next(iter(self._recent))]
+                del self._recent[next(v for v in self._recent if v not in self._kept)]
             # One length for all: sizes along the path are compared.
             self._recent[value] = replace(found, scale=first.scale)
         return self._recent[value], 0.0
 
+    def system(self, value: float) -> tuple[System, float]:
+        system = self._make(value)
+        if not isinstance(system, System):
+            raise ValueError(f"{self._name}({value:g}) must return a gyrod.System, got {type(system).__name__}.")
+        return system, 0.0
 
-def _family(system: System | None, parameter: str | Callable[[float], System], guess: Rest | Motion | None) -> _Family:
+
+def _family(system: System | None, parameter: str | Callable[[float], System], stops: Array) -> _Family:
     if callable(parameter):
         return _Made(_name(parameter), parameter)
-    assert system is not None
-    _check.choice("parameter", parameter, PARAMETERS)
-    if parameter == "time":
-        return _Timed(prepare(system, guess))
-    forces = parameter == "load"
+    if not isinstance(system, System):
+        raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
+    if _check.choice("parameter", parameter, PARAMETERS) == "time":
+        return _Timed(system)
+    given, forces = system, parameter == "load"
 
     def then(value: float) -> System:
-        return scaled(system, value, forces=forces)
+        return scaled(given, value, forces=forces)
 
     then(2.0)  # what cannot be scaled is told now
     growing = _growing(system, forces)
-    return _Made(parameter, then) if growing is None else _Timed(prepare(growing), then)
+    ends = float(stops.min()), float(stops.max())
+    return _Made(parameter, then, ends) if growing is None else _Timed(growing, then)
 
 
 def _name(parameter: str | Callable[[float], System]) -> str:
@@ -358,8 +383,10 @@ class _Solver:
     def slope(self, y: Array, value: float) -> Array:
         """dq/dλ after (32), with the factors of `linearise` at the same point."""
         d = DIFFERENCE * self.span
+        if self.family.linear:
+            points = [(self.high - value, 1.0 / self.span), (self.low - value, -1.0 / self.span)]
         # Functions of the user are not asked beyond the stops, unless the path itself goes there.
-        if self.low + d <= value <= self.high - d:
+        elif self.low + d <= value <= self.high - d:
             points = [(d, 0.5 / d), (-d, -0.5 / d)]
         else:
             d = -d if value > self.high - d else d
@@ -375,10 +402,13 @@ class _Solver:
         return np.where(self.mask, moved + np.asarray(statics.compiled.core.solve(b)), 0.0)
 
     def correct(
-        self, y: Array, value: float, normal: tuple[Array, float], iterations: int = ITERATIONS
+        self, y: Array, value: float, normal: tuple[Array, float] | None = None, iterations: int = ITERATIONS
     ) -> tuple[str, Array, float, Array]:
-        """Equilibrium in the plane through (y, value) with that normal: status, unknowns, value, history."""
-        cq, cl = normal
+        """Equilibrium at a value, or in the plane through (y, value) with that normal: status, y, value, history.
+
+        Not damped: on the way, the first step takes the strain out of the guess and may well be followed by a longer
+        one, which a monotonicity test would cut; what is reached is judged by where it lies.
+        """
         y = y0 = self.place(y, value)
         value0, sizes = value, [np.inf]
         for _ in range(iterations):
@@ -387,13 +417,14 @@ class _Solver:
             if not self.linearise(y, value):
                 return "singular", y, value, _history(sizes)
             b[self.mask] = 0.0
-            step, slope = np.where(self.mask, statics.compiled.core.solve(b), 0.0), self.slope(y, value)
-            off = self.dot(cq, y - y0) + cl * (value - value0) / self.span**2
-            by = -(off + self.dot(cq, step)) / (self.dot(cq, slope) + cl / self.span**2)
-            step = step + by * slope
+            step, by = np.where(self.mask, statics.compiled.core.solve(b), 0.0), 0.0
+            if normal is not None:
+                (cq, cl), slope = normal, self.slope(y, value)
+                off = self.dot(cq, y - y0 + step) + cl * (value - value0) / self.span**2
+                by = -off / (self.dot(cq, slope) + cl / self.span**2)
+                step = step + by * slope
             size = self.size(step, by)
-            away = len(sizes) > 2 and size > 0.9 * sizes[-1] > 1e3 * self.tolerance
-            if not size <= 1.0 or away:
+            if not size <= 1.0:
                 return "failed", y, value, _history([*sizes, size])
             value += by
             y = self.place(y + step, value)
@@ -425,16 +456,60 @@ class _Solver:
         (p, v), (q, w) = self.tangent(a), self.tangent(b)
         return float(np.arccos(np.clip(self.dot(p, q) + v * w / self.span**2, -1.0, 1.0)))
 
-    def mode(self, point: _Point) -> tuple[float, Array]:
-        """Eigenvalue of the tangent stiffness next to zero (the square of a frequency) and its mode in positions."""
+    def joined(self, a: _Point, b: _Point) -> bool:
+        """Whether the tangents of two points account for the way between them; if not, it leads to another branch."""
+        (p, v), (q, w) = self.tangent(a), self.tangent(b)
+        way, change = b.y - a.y, b.value - a.value
+        plain = a.heading == b.heading and min(abs(v), abs(w)) > 0.0
+        mean = 0.5 * change * (a.slope + b.slope) if plain else 0.5 * self.size(way, change) * (p + q)
+        if self.size(way - mean) <= DEFECT * self.size(way) + 1e-7:
+            return True
+        rest = way - mean
+        for mode in self._neutral(b):  # there the path wanders without any force
+            rest = rest - self.dot(rest, mode) * mode
+        return self.size(rest) <= DEFECT * self.size(way) + 1e-7
+
+    def critical(self, point: _Point, count: int, up: bool, most: int) -> float:
+        """Of all eigenvalues in order the one that turns negative as the count leaves ``count`` upwards, or positive.
+
+        0 if it is not among those next to zero.
+        """
         statics, t = self.family.at(point.value)
-        squares, shapes = statics.modes(point.y, t, 1)
+        squares = np.sort(statics.modes(point.y, t, most + 3)[0])
+        negative = int(np.count_nonzero(squares < -(statics.shift**2)))
+        k = count - (0 if up else 1) - (point.unstable - negative)
+        return float(squares[k]) if 0 <= k < len(squares) else 0.0
+
+    def _neutral(self, point: _Point) -> list[Array]:
+        """Motions without stiffness, orthonormal increments of the positions."""
+        statics, t = self.family.at(point.value)
+        squares, shapes = statics.modes(point.y, t, 6)
+        found: list[Array] = []
+        for shape in shapes[np.abs(squares) <= statics.shift**2]:
+            b = np.zeros_like(point.y)
+            b[statics.velocities] = shape
+            mode = np.where(self.mask, statics.compiled.core.solve(b), 0.0)
+            mode = mode - sum((self.dot(mode, other) * other for other in found), np.zeros_like(mode))
+            found.append(mode / self.size(mode))
+        return found
+
+    def mode(self, point: _Point, negative: bool | None = None) -> tuple[float, Array]:
+        """Eigenvalue of the tangent stiffness next to zero (the square of a frequency) and its mode in positions.
+
+        With ``negative`` it is the next one of that sign that is no motion without stiffness.
+        """
+        statics, t = self.family.at(point.value)
+        squares, shapes = statics.modes(point.y, t, 1 if negative is None else 6)
+        k = 0
+        if negative is not None:
+            found = np.flatnonzero((np.abs(squares) > statics.shift**2) & ((squares < 0.0) == negative))
+            k = int(found[np.argmin(np.abs(squares[found]))]) if len(found) else 0
         b = np.zeros_like(point.y)
-        b[statics.velocities] = shapes[0]
+        b[statics.velocities] = shapes[k]
         mode = np.where(self.mask, statics.compiled.core.solve(b), 0.0)
         mode /= self.size(mode)
         largest = mode[np.argmax(np.abs(mode) * np.sqrt(self._weight))]
-        return float(squares[0]), mode * np.sign(largest)
+        return float(squares[k]), mode * np.sign(largest)
 
 
 def _history(sizes: list[float]) -> Array:
@@ -445,6 +520,13 @@ def _history(sizes: list[float]) -> Array:
 def _growth(history: Array, most: float) -> float:
     """Factor of the next increment by the iterations of this one."""
     return float(np.clip(2.0 ** (0.5 * (TARGET - len(history))), 0.3, most))
+
+
+def _cubic(a: Array, b: Array, da: Array, db: Array, x: float) -> Array:
+    """At 1 + x the cubic with values and derivatives a, da at 0 and b, db at 1."""
+    bend = a - b + db
+    twist = da - db + 2.0 * bend
+    return np.asarray(b + x * db + x * x * (bend + twist) + x**3 * twist)
 
 
 # --- the way ---------------------------------------------------------------------------------------------------------
@@ -464,6 +546,9 @@ class _Tracer:
         self.last = np.zeros((0, 3))
         self._h = FIRST * solver.span
         self._ds = 0.0
+        #: Points from which on the predictor may look back; a branch begins with a kink.
+        self._smooth = 1
+        self.marching = False
 
     @property
     def here(self) -> _Point:
@@ -487,6 +572,7 @@ class _Tracer:
 
     def go(self, stop: float) -> None:
         """From the last point to a stop."""
+        self.marching = False
         self.points[-1] = replace(self.here, heading=1.0 if stop > self.here.value else -1.0)
         if self.increments is not None:
             self._count(stop, self.increments)
@@ -498,10 +584,12 @@ class _Tracer:
     # Plain increments.
 
     def _count(self, stop: float, n: int) -> None:
-        for value in np.linspace(self.here.value, stop, n + 1)[1:]:
-            found = self._increment(float(value) if value != stop else stop, 60, strict=False)
+        values = np.linspace(self.here.value, stop, n + 1).tolist()
+        for value in values[1:]:
+            # The tangent as in the paper; the cubic reaches farther where the path is smooth, and less far elsewhere.
+            found = self._increment(value, 60, far=0.0) or self._increment(value, 60, far=FAR)
             if found is None:
-                raise _Stuck(f"an increment of {abs(stop - self.here.value) / n:.3g} is too large")
+                raise _Stuck(f"an increment of {abs(values[1] - values[0]):.3g} is too large")
             self._accept(found)
 
     def _walk(self, stop: float) -> None:
@@ -523,64 +611,86 @@ class _Tracer:
                 return self._march(stop)
         return None
 
-    def _increment(self, value: float, iterations: int, strict: bool = True) -> _Point | None:
-        """The point at a value, or None if it is too far away."""
+    def _increment(self, value: float, iterations: int, far: float | None = None) -> _Point | None:
+        """The point at a value, or None if Newton's method fails or, for automatic increments, leads elsewhere."""
         s, here = self.solver, self.here
-        guess = s.place(here.y + (value - here.value) * here.slope, value)
-        status, y, self.last = s.plain(guess, value, iterations)
+        guess = self._predict(value, FAR if far is None else far)
+        status, y, _, self.last = s.correct(guess, value, None, iterations)
         if status != "converged":
             return None
-        # Damping, a long way from the guess or a turn say that this is another branch, or will be next time.
-        predicted = s.size(guess - here.y, value - here.value)
-        if strict and (np.any(self.last[:, 1] < 1.0) or s.size(y - guess) > predicted):
-            return None
         found = s.finish(_Point(value, y, 0, self.last, heading=here.heading))
-        return None if strict and s.angle(here, found) > 1.2 else found
+        return found if far is not None or s.joined(here, found) else None
+
+    def _predict(self, value: float, far: float) -> Array:
+        """By the tangent (32), or by the cubic through the last two points and their tangents if that is not far."""
+        b, h = self.here, value - self.here.value
+        if len(self.points) > self._smooth:
+            a, back = self.points[-2], b.value - self.points[-2].value
+            if 0.0 < h / back <= far:
+                return _cubic(a.y, b.y, back * a.slope, back * b.slope, h / back)
+        return np.asarray(b.y + h * b.slope)
 
     # Arc length.
 
     def _march(self, stop: float) -> None:
-        s = self.solver
-        fewest = SMALLEST * 10.0
+        s, fewest = self.solver, 10.0 * SMALLEST
+        self.marching = True
         if self._ds == 0.0:
             self._ds = min(s.size(self.here.slope * FIRST * s.span, FIRST * s.span), 0.25 * LONGEST)
         while True:
             if len(self.points) >= self.most:
                 raise _Stuck(f"{self.most} points (max_points) did not lead there")
             here, ds = self.here, self._ds
+            if ds < fewest:
+                raise _Stuck(f"steps along the path fell below {fewest:g} of the scales")
             dq, dv = s.tangent(here)
             ds = min(ds, self.largest / max(abs(dv), 1e-300))
-            status, y, value, self.last = s.correct(here.y + ds * dq, here.value + ds * dv, (dq, dv))
+            status, y, value, self.last = s.correct(*self._ahead(ds), (dq, dv))
             found = None
             if status == "converged":
                 found = s.finish(_Point(value, y, 0, self.last), towards=(dq, dv))
-                if s.angle(here, found) > 2.0 * SHARPEST:
+                if s.angle(here, found) > 2.0 * SHARPEST or not s.joined(here, found):
                     found = None
             if found is None:
                 self._ds = 0.4 * ds
-                if self._ds < fewest:
-                    raise _Stuck(f"steps along the path fell below {fewest:g} of the scales")
+                continue
+            landed, there = self._land(here, found, stop)
+            if landed and there is None:  # the stop is here, but too far from both points
+                self._ds = 0.4 * ds
                 continue
             turn = s.angle(here, found)
             self._ds = min(ds * min(_growth(self.last, 2.0), SHARPEST / max(turn, 1e-3)), LONGEST)
-            if self._arrive(here, found, stop):
+            left = self._accept(found if there is None else there)
+            if there is not None and not left:
                 return
-            self._accept(found)
 
-    def _arrive(self, a: _Point, b: _Point, stop: float) -> bool:
-        """Whether the stop lies between two points; if so it becomes the last one."""
+    def _land(self, a: _Point, b: _Point, stop: float) -> tuple[bool, _Point | None]:
+        """Whether the stop lies between two points, and the point there if Newton's method finds it."""
+        s = self.solver
         knots = [a, *([self._limit(a, b)[1]] if a.heading != b.heading else []), b]
         for c, d in pairwise(knots):
             if (c.value - stop) * (d.value - stop) > 0.0 or c.value == stop:
                 continue
-            share = (stop - c.value) / (d.value - c.value)
-            guess = c.y + share * (d.y - c.y)
-            status, y, history = self.solver.plain(guess, stop, ITERATIONS)
-            near = self.solver.size(y - guess) <= self.solver.size(d.y - c.y, d.value - c.value)
-            if status == "converged" and near:
-                chord = d.y - c.y, d.value - c.value
-                return not self._accept(self.solver.finish(_Point(stop, y, 0, history), towards=chord))
-        return False
+            chord = d.y - c.y, d.value - c.value
+            guess = c.y + (stop - c.value) / chord[1] * chord[0]
+            status, y, _, history = s.correct(guess, stop)
+            if status != "converged" or s.size(y - guess) > s.size(*chord):
+                return True, None
+            return True, s.finish(_Point(stop, y, 0, history), towards=chord)
+        return False, None
+
+    def _ahead(self, ds: float) -> tuple[Array, float]:
+        """The same along the path."""
+        s, b = self.solver, self.here
+        dq, dv = s.tangent(b)
+        if len(self.points) > self._smooth:
+            a = self.points[-2]
+            (pq, pv), back = s.tangent(a), s.size(b.y - a.y, b.value - a.value)
+            if s.angle(a, b) < 2.0 * SHARPEST and ds <= FAR * back:
+                x = ds / back
+                value = _cubic(np.array(a.value), np.array(b.value), np.array(back * pv), np.array(back * dv), x)
+                return _cubic(a.y, b.y, back * pq, back * dq, x), float(value)
+        return b.y + ds * dq, b.value + ds * dv
 
     # Events.
 
@@ -600,8 +710,10 @@ class _Tracer:
         self.points.append(point)
         return False
 
-    def _record(self, kind: str, at: _Point, change: tuple[int, int]) -> Array:
-        _, mode = self.solver.mode(at)
+    def _record(
+        self, kind: str, at: _Point, change: tuple[int, int], beyond: tuple[_Point, bool] | None = None
+    ) -> Array:
+        _, mode = self.solver.mode(at) if beyond is None else self.solver.mode(*beyond)
         rest = self.solver.family.rest(at.value, at.y, at.unstable, at.history, "newton")
         self.events.append(PathEvent(kind, at.value, rest, mode, change, len(self.points) - 1))
         return mode
@@ -648,61 +760,72 @@ class _Tracer:
         for _ in range(8):
             if count == b.unstable:
                 break
-            share, at, after = self._crossing(a, b, share, count)
+            share, at, after, hidden = self._crossing(a, b, share, count)
             if skip is None or abs(share - skip) > 1e-3:
-                mode = self._record(BIFURCATION, at, (count, after))
+                change = count, after
+                mode = self._record(BIFURCATION, at, change, (b, after > count) if hidden else None)
                 if self.branch is not None:
                     self._leave(replace(at, unstable=count), mode)
                     return True
             count = after
         return False
 
-    def _crossing(self, a: _Point, b: _Point, start: float, count: int) -> tuple[float, _Point, int]:
+    def _crossing(self, a: _Point, b: _Point, start: float, count: int) -> tuple[float, _Point, int, bool]:
         """The first change of the inertia behind a share of the chord, by bisection and secants of the eigenvalue."""
         s = self.solver
-        lo, hi, at, after = start, 1.0, b, b.unstable
-        known: dict[float, float] = {}
-        for share in (lo, hi):
-            if (end := self._between(a, b, share)) is not None:
-                known[share] = s.mode(end)[0]
-        closest = np.inf
+        lo, hi, at, after, side = start, 1.0, b, b.unstable, 0
+        up, most = after > count, abs(after - count)
+        f_lo, f_hi = (s.critical(self._between(a, b, share) or a, count, up, most) for share in (lo, hi))
+        # A motion without stiffness hides the eigenvalue that changes its sign: the count alone must do then. It takes
+        # an eigenvalue for negative only below -shift².
+        least = s.family.at(b.value)[0].shift ** 2
+        hidden = f_lo * f_hi >= 0.0 or min(abs(f_lo), abs(f_hi)) <= least
         width = max(abs(b.value - a.value), LOCATED * s.span)
         goal = LOCATED * max(abs(a.value), abs(b.value), 1e-3 * s.span) / width
-        for k in range(60):
-            f_lo, f_hi = known.get(lo, 0.0), known.get(hi, 0.0)
-            secant = lo + (hi - lo) * f_lo / (f_lo - f_hi) if f_lo * f_hi < 0.0 and k % 4 != 3 else 0.5 * (lo + hi)
-            share = float(np.clip(secant, lo + 1e-3 * (hi - lo), hi - 1e-3 * (hi - lo)))
+        for _ in range(60):
+            share = lo + (hi - lo) * (0.5 if hidden else f_lo / (f_lo - f_hi))
             found = self._between(a, b, share)
             if found is None:  # near the crossing Newton's method may wander: a little beside
                 share = lo + 0.382 * (hi - lo)
                 found = self._between(a, b, share)
             if found is None:
                 break
-            mu = known[share] = s.mode(found)[0]
-            if found.unstable == count:
-                lo = share
+            at, changed, off = found, found.unstable != count, 1.0
+            if not hidden:  # Illinois
+                f = s.critical(found, count, up, most)
+                changed = (f < 0.0) == up
+                other = f_lo if changed else f_hi
+                off = abs(f / (f - other)) * (share - lo if changed else hi - share) if f != other else 1.0
+                f_lo *= 0.5 if changed and side == 1 else 1.0
+                f_hi *= 0.5 if not changed and side == -1 else 1.0
+                f_lo, f_hi, side = (f_lo, f, 1) if changed else (f, f_hi, -1)
+            if changed:
+                hi, after = share, found.unstable if found.unstable != count else after
             else:
-                hi, after = share, found.unstable
-            if abs(mu) < closest:
-                closest, at = abs(mu), found
-            f_lo, f_hi = known.get(lo, 0.0), known.get(hi, 0.0)
-            off = min(abs(mu / (f_lo - f_hi)), 1.0) * (hi - lo) if f_lo * f_hi < 0.0 else hi - lo
-            if off <= goal or hi - lo <= goal:
+                lo = share
+            if min(off, hi - lo) <= goal:
                 break
-        return hi, at, after
+        # What changes at the same place, as both planes of a round column do, is one bifurcation.
+        step = 100.0 * goal
+        while hi < 1.0:
+            hi, step = min(hi + step, 1.0), 4.0 * step
+            found = self._between(a, b, hi)
+            if found is not None and found.unstable != count:
+                return hi, at, found.unstable, hidden
+        return hi, at, after, hidden
 
     def _leave(self, at: _Point, mode: Array) -> None:
         """Step from a bifurcation to the branch along its mode."""
         s, side = self.solver, float(self.branch or 1)
-        self.branch = None
+        self.branch, self.arc = None, "always"
         for amplitude in AMPLITUDES:
             push = side * amplitude * mode
             status, y, value, self.last = s.correct(at.y + push, at.value, (mode, 0.0), 30)
             if status != "converged" or abs(value - at.value) > 0.3 * s.span:
                 continue
             found = s.finish(_Point(value, y, 0, self.last), towards=(y - at.y, value - at.value))
-            # The tangent of the branch at its root is the mode.
             self.points += [at, found]
+            self._smooth = len(self.points)
             self._ds = amplitude
             return
         self.points.append(at)
@@ -746,7 +869,8 @@ def follow(
     branch
         +1 or -1: leave at the first bifurcation along the critical mode, to this side, by arc length.
     bifurcations
-        Whether to locate them where the number of unstable directions changes.
+        Whether to locate them where the number of unstable directions changes. Couples about axes fixed in space and
+        loads that follow the rod have no potential: for them the number says where the tangent is singular, no more.
     tolerance
         Of the last Newton step, over the size of the system and over 1 rad.
     guess
@@ -766,9 +890,7 @@ def follow(
     most = LARGEST * span if largest is None else _check.positive("largest", largest)
     if guess is not None and not isinstance(guess, Rest | Motion):
         raise ValueError(f"guess must be a Rest or a Motion at one time, got {type(guess).__name__}.")
-    if not callable(parameter) and not isinstance(system, System):
-        raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
-    family = _family(system, parameter, guess)
+    family = _family(system, parameter, values)
     solver = _Solver(family, float(values.min()), float(values.max()), tolerance)
     with _progress_bar(progress, _name(parameter), values) as tick:
         tracer = _Tracer(solver, most, count, arc, branch, bool(bifurcations), int(max_points), tick)
@@ -808,7 +930,7 @@ def _told(error: _Stuck, tracer: _Tracer, name: str, stop: float, arc: str) -> s
     tries = ["a smaller largest increment", "more segments"]
     if tracer.increments is not None:
         tries.insert(0, 'increments = "auto"')
-    elif arc == "never":
+    elif arc == "never" and not tracer.marching:
         tries.insert(0, 'arc_length = "auto" (there may be a limit point)')
     return (
         f"the path over {name!r} stops at {tracer.here.value:.10g} on the way to {stop:g}: {error}. The last Newton "

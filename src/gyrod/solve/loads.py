@@ -1,14 +1,15 @@
-"""Systems with their loads scaled, for statics."""
+"""Systems as statics needs them: with loads scaled, without what depends on velocities."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 from typing import Any
 
 import numpy as np
 
-from gyrod.model import CForce, Force, RodLoad, System, Tendon, Torque, UserForce
+from gyrod.model import CForce, Drag, Force, RodLoad, System, Tendon, Torque, UserForce
 from gyrod.model.forces import ForceLaw
 
 #: Fields of the loads that a factor scales. Springs, supports, obstacles and drag are no loads.
@@ -35,6 +36,24 @@ def scaled(system: System, factor: float, *, forces: bool = True) -> System:
         kept.append(replace(whole, **changes) if changes else force)
     gravity = system.gravity_function or system.gravity
     return replace(system, forces=tuple(kept), gravity=_times(gravity, factor))
+
+
+def undamped(system: System) -> System:
+    """The system without damping and drag: they carry nothing at rest, but would enter Newton's matrix."""
+
+    def still(part: Any) -> Any:
+        return replace(part, damping=0.0) if np.any(getattr(part, "damping", 0.0)) else part
+
+    parts: dict[str, Any] = {
+        "rods": tuple(rod if rod.damping is None else replace(rod, damping=None) for rod in system.rods),
+        "joints": tuple(map(still, system.joints)),
+        "forces": tuple(still(force) for force in system.forces if not isinstance(force, Drag)),
+    }
+    same = all(
+        len(new) == len(old) and all(map(is_, new, old))
+        for new, old in ((new, getattr(system, name)) for name, new in parts.items())
+    )
+    return system if same else replace(system, **parts)
 
 
 def _times(value: Any, factor: float) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.model import Bushing, CForce, Drag, Foundation, SpringDamper, System, UserForce
+from gyrod.model import Bushing, CForce, Drag, Foundation, RotatingFrame, SpringDamper, System, UserForce
 from gyrod.motion import Motion
 from gyrod.rest import Rest
 from gyrod.solve.statics import Statics, equilibrium, prepare
@@ -115,9 +115,9 @@ def modes(system: System | Rest, at: Rest | Motion | float | None = None, n: int
         rest = equilibrium(system, guess=at)
     else:
         rest = equilibrium(system, t=0.0 if at is None else _check.number("at", at))
-    statics = prepare(rest.system, rest)
-    y, t = rest.y, rest.t
     damped = _damped(rest.system)
+    statics = prepare(rest.system, rest, damped=damped)
+    y, t = rest.y, rest.t
     values, shapes = _damped_modes(statics, y, t, int(n)) if damped else _plain_modes(statics, y, t, int(n))
     shapes = shapes / np.abs(shapes).max(axis=1, initial=0.0, keepdims=True)
     return Modes(rest, values, shapes)
@@ -194,7 +194,7 @@ def _damped(system: System) -> bool:
     if any(np.any(getattr(joint, "damping", None) or 0.0) for joint in system.joints):
         return True
     for force in system.forces:
-        if isinstance(force, Drag | UserForce | CForce):
+        if isinstance(force, Drag | UserForce | CForce | RotatingFrame):
             return True
         if isinstance(force, SpringDamper | Bushing | Foundation) and np.any(force.damping):
             return True

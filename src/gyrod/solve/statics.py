@@ -13,7 +13,7 @@ from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
-from gyrod.solve.loads import scaled
+from gyrod.solve.loads import scaled, undamped
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,10 @@ class EquilibriumError(RuntimeError):
 class Statics:
     """A system prepared for statics: its equations at rest, a start, scales and rates."""
 
+    #: Without damping.
     compiled: Compiled
+    #: With it, for what is handed out.
+    whole: Compiled
     #: Start, velocities zero, on the constraints.
     y: Array
     #: Scale of each position and rotation, 0 for velocities.
@@ -65,7 +68,8 @@ class Statics:
     def unstable(self, y: Array, t: float = 0.0) -> int:
         """Negative eigenvalues of the tangent stiffness on the constraint manifold."""
         core = self.compiled.core
-        core.linearise(t, np.ascontiguousarray(y), self.shift)
+        # A larger shift than Newton's: rounding of what nothing holds must not count.
+        core.linearise(t, np.ascontiguousarray(y), 10.0 * self.shift)
         count = int(core.negative_pivots())
         if not self.compiled.system.bodies:
             return count
@@ -141,8 +145,8 @@ class Statics:
 
     def motion(self, y: Array, t: float) -> Motion:
         """The unknowns as a motion at a single time."""
-        stats = MotionStats("equilibrium", self.compiled.formulation)
-        return Motion(np.asarray(float(t)), np.array(y), stats, _compiled=self.compiled)
+        stats = MotionStats("equilibrium", self.whole.formulation)
+        return Motion(np.asarray(float(t)), np.array(y), stats, _compiled=self.whole)
 
     def direction(self, shape: Array, y: Array, t: float) -> str:
         """What a shape of velocities moves, in words."""
@@ -171,19 +175,19 @@ def _axis(v: Array) -> str:
     return f"({', '.join(f'{x:.3g}' for x in np.round(unit, 3) + 0.0)})"
 
 
-def prepare(system: System, start: Rest | Motion | None = None) -> Statics:
+def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool = False) -> Statics:
     """The equations of a system at rest; from another configuration of the same system if one is given."""
-    compiled = compile_system(system)
-    compiled.core.quasistatic(True)
+    bare = system if damped else undamped(system.original)
+    compiled = compile_system(bare, at_rest=True)
+    whole = compiled if bare is system.original or damped else compile_system(system, at_rest=True)
     kinds = np.array(compiled.kinds)
-    scales = compiled.scales()
-    scale = np.where((kinds == "position") | (kinds == "rotation"), scales, 0.0)
+    scale = np.where((kinds == "position") | (kinds == "rotation"), compiled.scales(), 0.0)
     y = np.array(compiled.y0) if start is None else np.array(start.y)
     if y.shape != compiled.y0.shape:
         raise ValueError(f"guess has {y.size} unknowns, the system {compiled.size}; take a Rest of the same system.")
     y[scale == 0.0] = 0.0
     rate = 1.0 / compiled._time(compiled._length())
-    return Statics(compiled, y, scale, SHIFT * rate, rate)
+    return Statics(compiled, whole, y, scale, SHIFT * rate, rate)
 
 
 def equilibrium(
