@@ -29,6 +29,8 @@ class MotionStats:
     jacobians: int = 0
     factorizations: int = 0
     solves: int = 0
+    #: Iterations of Newton's method in all steps, of methods with constant steps that solve equations.
+    newton: int = 0
     #: CPU seconds.
     seconds: float = 0.0
 
@@ -88,6 +90,17 @@ class Drift:
 
     position: Array
     velocity: Array
+
+
+@dataclass(frozen=True)
+class Midpoints:
+    """Middles of the steps that end at the times of a motion, with constant steps: times and total energies, (n-1,).
+
+    The energy is that of the discrete Lagrangian: coordinates and velocities by (69) of Xu and Zhong 2016.
+    """
+
+    t: Array = field(default_factory=lambda: np.zeros(0))
+    energy: Array = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -202,6 +215,10 @@ class Motion:
     steps: Array = field(default_factory=lambda: np.zeros(0))
     #: Zeros of the event functions in order of time.
     events: tuple[EventRecord, ...] = ()
+    #: Middles of constant steps, of "variational" and "energy-momentum"; empty otherwise.
+    midpoints: Midpoints = field(default_factory=Midpoints)
+    #: Iterations of Newton's method in every step of these methods.
+    newton: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     _compiled: Compiled | None = field(default=None, repr=False)
     _dense: Callable[[Array], Array] | None = field(default=None, repr=False)
     _projected: bool = field(default=True, repr=False)
@@ -400,6 +417,11 @@ class Motion:
     def drift(self) -> Drift:
         """Constraint residuals of the coordinates as integrated (unit quaternions, orthonormal directors)."""
         return Drift(self._measures[..., 0], self._measures[..., 1])
+
+    @property
+    def constraint(self) -> Array:
+        """Largest residual of all constraints on the level of position, (n,)."""
+        return self.drift.position
 
     @property
     def multipliers(self) -> dict[str, Array]:
