@@ -219,6 +219,7 @@ def test_precession():
     )
 
 
+@pytest.mark.slow
 def test_reproduce_on_the_command_line(tmp_path):
     command = [sys.executable, "-m", "gyrod.cli", "reproduce", PAPER, "--out", str(tmp_path), "--json"]
     done = subprocess.run([*command, str(tmp_path / "rows.json")], capture_output=True, text=True, check=False)

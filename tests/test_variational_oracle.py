@@ -19,6 +19,7 @@ from variational_oracle import (
     projection,
 )
 
+import gyrod as gd
 from gyrod import rotations as ro
 from gyrod.reproduce.xu_zhong_2016 import LagrangeTop
 
@@ -236,3 +237,78 @@ def test_conserving_schemes(coordinates, form):
             assert np.ptp(momentum) < 1e-14 * momentum[0]
         errors.append(np.abs(s.centres(q) - ARM[2] * EXACT.axis(t)).max())
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.25)
+
+
+# --- the core against all this ---------------------------------------------------------------------------------------
+
+
+def model(scheme):
+    """The same bodies and joints for gyrod; a body about a fixed point has a joint there."""
+    bodies, joints = [], []
+    for i, b in enumerate(scheme.bodies):
+        J = np.diag(b.inertia) if b.inertia.ndim == 1 else b.inertia
+        R = matrix("quaternion", b.quaternion)
+        free = b.position is not None
+        centre = J if free else J - b.mass * (b.arm @ b.arm * np.eye(3) - np.outer(b.arm, b.arm))
+        x = b.position if free else R @ b.arm
+        v = b.velocity if free else R @ np.cross(b.Omega, b.arm)
+        bodies.append(gd.Body(f"b{i}", b.mass, centre, x, b.quaternion, v, b.Omega))
+        if not free:
+            joints.append(gd.Spherical("ground", f"b{i}", at=(0, 0, 0)))
+    for j in scheme.joints:
+        b = scheme.bodies[j.a]
+        at = b.position + matrix("quaternion", b.quaternion) @ j.at_a
+        joints.append(gd.Spherical("ground" if j.b is None else f"b{j.b}", f"b{j.a}", at=at))
+    return gd.System(bodies, joints)
+
+
+#: System, sigma of its bodies (None: the mean), step and number of steps.
+CASES = {
+    "top": (fast_top, None, 0.0035, 60),
+    "top, sigma = 0": (fast_top, 0.0, 0.00175, 60),
+    "top, sigma = 0.002": (fast_top, 0.002, 0.0035, 60),
+    "general": (general, None, 0.00175, 60),
+    "double pendulum": (double_pendulum, None, 0.02, 60),
+}
+
+
+@pytest.mark.parametrize("potential", ["midpoint", "nodes"])
+@pytest.mark.parametrize("coordinates", SIZE)
+@pytest.mark.parametrize("case", CASES)
+def test_simulate_does_the_same(case, coordinates, potential):
+    build, sigma, h, steps = CASES[case]
+    options = {"coordinates": coordinates, "potential": potential}
+    s = build(**options) if sigma is None else build(sigma, **options)
+    run = s.run(h, steps)
+    motion = gd.simulate(
+        model(s), steps * h, method="variational", step=h, sigma="mean" if sigma is None else sigma,
+        reduce=case.startswith("top"), **options,
+    )  # fmt: skip
+    np.testing.assert_allclose(motion.t, run.t, rtol=1e-14, atol=1e-15)
+    for i, turn in enumerate(s.turns):
+        track = motion[f"b{i}"]
+        spin = np.abs(s.spins(run, i)).max()
+        np.testing.assert_allclose(track.position, s.centres(run.q, i), atol=1e-11)
+        np.testing.assert_allclose(track.matrix, matrix(coordinates, run.q[:, turn]), atol=1e-10)
+        np.testing.assert_allclose(track.Omega, s.spins(run, i), atol=1e-10 * spin)
+        if s.bodies[i].position is not None:
+            np.testing.assert_allclose(track.velocity, run.rates[:, turn.start - 3 : turn.start], atol=1e-9)
+    scale = np.abs(run.energy).max()
+    np.testing.assert_allclose(motion.energy.total, run.energy, atol=1e-11 * scale)
+    np.testing.assert_allclose(motion.midpoints.energy, run.midpoint_energy, atol=1e-10 * scale)
+    np.testing.assert_allclose(motion.midpoints.t, run.t[1:] - 0.5 * h, rtol=1e-13)
+    assert motion.newton.shape == (steps,)
+    assert motion.constraint.max() < 1e-13
+
+
+@pytest.mark.parametrize("coordinates", SIZE)
+def test_energy_momentum_does_the_same(coordinates):
+    h, steps = 0.0035, 40
+    s = fast_top(coordinates=coordinates)
+    motion = gd.simulate(model(s), steps * h, method="energy-momentum", step=h, coordinates=coordinates)
+    total = motion.energy.total
+    assert np.abs(total - total[0]).max() < 1e-13 * total[0]
+    assert np.ptp(motion.angular_momentum[:, 2]) < 1e-13 * motion.angular_momentum[0, 2]
+    _, q, w, _ = conserving(s.bodies[0], h, steps, coordinates)
+    np.testing.assert_allclose(motion["b0"].position, s.centres(q), atol=1e-11)
+    np.testing.assert_allclose(motion["b0"].Omega, w, atol=1e-9)

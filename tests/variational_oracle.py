@@ -273,9 +273,11 @@ class Scheme:
 
     def lagrangian(self, q0, q1, h):
         """The discrete Lagrangian of the scheme."""
-        rate, mid = (q1 - q0) / h, 0.5 * (q0 + q1)
-        U = self.U(mid) if self.potential == "midpoint" else 0.5 * (self.U(q0) + self.U(q1))
-        return h * (self.kinetic(mid, rate) - U)
+        return h * (self.kinetic(0.5 * (q0 + q1), (q1 - q0) / h) - self.step_potential(q0, q1))
+
+    def step_potential(self, q0, q1):
+        """U of a step: of its midpoint, or the mean of its nodes."""
+        return self.U(0.5 * (q0 + q1)) if self.potential == "midpoint" else 0.5 * (self.U(q0) + self.U(q1))
 
     def leaving_gradient(self, q0, q1, h):
         """Derivative of `leaving` in q1; W is antisymmetric, so that the midpoint's Omega is W(q0, q1)/h."""
@@ -325,7 +327,7 @@ class Scheme:
             p = self.arriving(q, q1, h)
             if k % thin == 0:
                 mid, v = 0.5 * (q + q1), (q1 - q) / h
-                middle.append(self.kinetic(mid, v) + self.U(mid))
+                middle.append(self.kinetic(mid, v) + self.step_potential(q, q1))
                 t.append(k * h)
                 nodes.append(q1)
                 momenta.append(p)
