@@ -8,6 +8,13 @@
 using namespace gyrod;
 
 namespace {
+// An array that takes the memory of the vector: long runs need not hold it twice.
+template <class Array, std::size_t D> Array handed(std::vector<double>&& from, const std::size_t (&shape)[D]) {
+  auto* kept = new std::vector<double>(std::move(from));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return Array(kept->data(), D, shape, owner);
+}
+
 class PyVariational {
 public:
   // bodies: tuples of make_body; forces: (force tuple, has a potential, of points); mechanism: as of System, or None.
@@ -52,16 +59,17 @@ public:
       nb::gil_scoped_release release;
       r = variational::run(*system_, start.data(), o);
     }
-    static const char* const names[] = {"finished", "newton", "interrupted", "failed"};
+    static const char* const names[] = {"finished", "newton", "turned", "interrupted", "failed"};
     nb::dict d;
     d["status"] = names[int(r.status)], d["t_stop"] = r.t_stop;
-    d["t"] = copied<Out1>(r.t, {r.t.size()});
-    d["rows"] = copied<Out3>(r.rows, {r.t.size(), system_->bodies(), 13});
-    d["middle_t"] = copied<Out1>(r.middle_t, {r.middle_t.size()});
-    d["middle"] = copied<Out1>(r.middle, {r.middle.size()});
+    const std::size_t n = r.t.size(), steps_done = r.newton.size(), tried = r.history.size(), middles = r.middle.size();
     std::vector<double> newton(r.newton.begin(), r.newton.end());
-    d["newton"] = copied<Out1>(newton, {newton.size()});
-    d["history"] = copied<Out1>(r.history, {r.history.size()});
+    d["t"] = handed<Out1>(std::move(r.t), {n});
+    d["rows"] = handed<Out3>(std::move(r.rows), {n, system_->bodies(), 13});
+    d["middle_t"] = handed<Out1>(std::move(r.middle_t), {middles});
+    d["middle"] = handed<Out1>(std::move(r.middle), {middles});
+    d["newton"] = handed<Out1>(std::move(newton), {steps_done});
+    d["history"] = handed<Out1>(std::move(r.history), {tried});
     failure_ = r.failure;
     return d;
   }

@@ -29,10 +29,10 @@ class MotionStats:
     jacobians: int = 0
     factorizations: int = 0
     solves: int = 0
-    #: Iterations of Newton's method in all steps, of methods with constant steps that solve equations.
-    newton: int = 0
     #: CPU seconds.
     seconds: float = 0.0
+    #: Iterations of Newton's method in all steps, of "variational" and "energy-momentum".
+    newton: int = 0
 
 
 @dataclass(frozen=True)

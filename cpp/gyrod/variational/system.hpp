@@ -209,12 +209,13 @@ private:
       BodyState& y = next_[b] = states_[b];
       const V3 F = body.mass * m_.gravity, f = frames_[b].transpose() * F;
       V3 w = y.predict(y.w);
-      if (!Turn::solve(body, m_.sigma[b], step_, f, y.L, w, newton_)) {
+      if (!Turn::solve(body, m_.sigma[b], step_, f, y.L, w, newton_) || !newton_.accepts(w)) {
         // Once more, from the velocity at the node.
         w = (0.25 * h) * y.L.cwiseQuotient(body.moments);
         newton_.begin(true);
-        if (!Turn::solve(body, m_.sigma[b], step_, f, y.L, w, newton_)) return newton_.keep = false;
+        const bool done = Turn::solve(body, m_.sigma[b], step_, f, y.L, w, newton_) && newton_.accepts(w);
         newton_.keep = false;
+        if (!done) return false;
       }
       most = std::max(most, newton_.iterations);
       y.r = normalize<double>(multiply<double>(y.r, Increment(w).quaternion()));
@@ -280,7 +281,10 @@ private:
         if (!(w_[b].squaredNorm() < 1e6)) return false;
       }
       ++newton_.iterations;
-      if (change <= Newton::small) return true;
+      if (change <= Newton::small) {
+        for (const V3& w : w_) newton_.accepts(w);
+        return !newton_.turned;
+      }
       if (!std::isfinite(change)) return false;
     }
     return false;

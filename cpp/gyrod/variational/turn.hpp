@@ -32,16 +32,19 @@ struct Newton {
   // Convergence is quadratic: an update of this size leaves an error at rounding.
   static constexpr double small = 1e-9;
   int iterations = 0;
+  // A body would turn by more than half a turn in the step: which way is not known any more.
+  bool turned = false;
   bool keep = false; // the history, of a step that has failed before
   std::vector<double> history{};
 
   void begin(bool keep_history) {
-    iterations = 0, keep = keep_history;
+    iterations = 0, turned = false, keep = keep_history;
     history.clear();
   }
   void note(double residual) {
     if (keep) history.push_back(residual);
   }
+  bool accepts(const V3& w) { return !(turned = turned || !(w.squaredNorm() < 1.0)); }
 };
 
 struct Step {

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled, _calls_python, _compile_force, _principal, compile_system, mechanisms
 from gyrod.model import System
+from gyrod.model.errors import shown
+from gyrod.model.system import SINGULAR
 
 Array = NDArray[np.float64]
 
@@ -83,18 +85,8 @@ def compile_stepped(
     pins = system.fixed_points if reduce else {}
     if conserving:
         _check_conserving(system, reduce)
+    bodies, axes = _bodies(system, pins, method)
     compiled = compile_system(system, formulation, **({} if reduce else {"reduce": False}))
-    bodies, axes = [], []
-    for i, body in enumerate(system.bodies):
-        at = pins.get(body.name)
-        if at is None:
-            moments, A = _principal(body.inertia)
-            bodies.append((body.mass, moments, False, np.zeros(3), np.zeros(3)))
-        else:
-            arm = body.matrix.T @ (body.position - at)
-            moments, A = _principal(body.inertia + body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm)))
-            bodies.append((body.mass, moments, True, np.asarray(at), A.T @ arm))
-        axes.append(A)
     frames = np.array(axes)
     index = {name: i for i, name in enumerate(system.names)}
     forces = [_compile_force(f, system, index, frames) for f in system.forces]
@@ -117,15 +109,33 @@ def compile_stepped(
     return Stepped(compiled, core, np.array(start), frames, split, python)
 
 
+def _bodies(system: System, pins: Mapping[str, Array], method: str) -> tuple[list[tuple[Any, ...]], list[Array]]:
+    """Bodies as the core takes them, about the fixed points of those that have one, and their principal axes."""
+    bodies, axes = [], []
+    for body in system.bodies:
+        at = pins.get(body.name)
+        arm = np.zeros(3) if at is None else body.matrix.T @ (body.position - at)
+        moments, A = _principal(body.inertia + body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm)))
+        if moments.min() <= SINGULAR * moments.max():
+            raise ValueError(
+                f"Body {body.name!r}: inertia is singular (principal moments {shown(moments)}), which method = "
+                f"{method!r} cannot divide by; give it three positive moments, or use another method."
+            )
+        point = np.zeros(3) if at is None else np.asarray(at)
+        bodies.append((body.mass, moments, at is not None, point, A.T @ arm))
+        axes.append(A)
+    return bodies, axes
+
+
 def _check_conserving(system: System, reduce: bool) -> None:
-    held = [] if reduce and not mechanisms.joined(system) else [joint.label for joint in system.joints]
-    other = [force.label for force in system.forces]
-    if held or other:
-        what = f"joints ({', '.join(held)})" if held else f"forces ({', '.join(other)})"
-        cure = " and leave reduce = True" if held and not mechanisms.joined(system) else ""
+    joined = mechanisms.joined(system)
+    held = [joint.label for joint in system.joints] if joined or not reduce else []
+    if held or system.forces:
+        what = f"joints ({', '.join(held)})" if held else f"forces ({', '.join(f.label for f in system.forces)})"
+        cure = " or leave out reduce = False" if held and not joined else ""
         raise ValueError(
-            "method = 'energy-momentum' conserves the energy of bodies that are free or turn about a fixed point, under "
-            f"gravity; this system has {what}. Use method = 'variational'{' or' + cure[4:] if cure else ''}."
+            "method = 'energy-momentum' serves bodies that are free or turn about a fixed point, under gravity; this "
+            f"system has {what}. Use method = 'variational'{cure}."
         )
 
 

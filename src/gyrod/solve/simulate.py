@@ -80,10 +80,10 @@ def simulate(
         methods of ``solve_ivp``; or "auto", which estimates stiffness and says in ``motion.stats.method`` what it took.
         With constant steps, for rigid bodies: "variational" (symplectic) and "energy-momentum" (conserving).
     rtol, atol
-        Tolerances; rtol is 1e-6 unless given. With ``norm="plain"`` the error of a component is measured against atol + rtol |y| (atol = rtol
-        unless given), as in the published codes; with "physical" against its scale (a length, 1, their rates) times
-        atol + rtol. ``atol`` may be a number, one for each unknown, or by kind ("position", "rotation", "velocity",
-        "spin").
+        Tolerances; rtol is 1e-6 unless given. With ``norm="plain"`` the error of a component is measured against atol
+        + rtol |y| (atol = rtol unless given), as in the published codes; with "physical" against its scale (a length,
+        1, their rates) times atol + rtol. ``atol`` may be a number, one for each unknown, or by kind ("position",
+        "rotation", "velocity", "spin").
     projection
         "step": back to the constraint manifold after every accepted step; "none".
     step, first_step, max_step
@@ -133,7 +133,8 @@ def simulate(
         _refuse_adaptive(
             method, rtol=rtol, atol=atol, norm=norm, first_step=first_step, max_step=max_step, baumgarte=baumgarte,
             formulation=None if formulation == "nullspace-quaternion" else formulation,
-            projection=None if projection == "step" else projection, velocity=None if velocity == "material" else velocity,
+            projection=None if projection == "step" else projection,
+            velocity=None if velocity == "material" else velocity,
             equation=None if equation == "exact" else equation, index=index or None,
             fictive_moment=None if fictive_moment == "zero" else fictive_moment,
             director_projection=None if director_projection == "spurrier" else director_projection,

@@ -153,8 +153,13 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
         split = " or sigma = 'mean'" if method == "variational" else ""
         message = (
             f"{method}: Newton's method does not converge in the step of {step:.6g} s from {where}; its residuals were "
-            f"{history or 'none'} (angles, and lengths over the size of the system). Try a smaller step{split}; .motion "
-            "holds the motion up to there."
+            f"{history or 'none'} (angles, and lengths over the size of the system). Try a smaller step{split}; "
+            ".motion holds the motion up to there."
+        )
+    elif run["status"] == "turned":
+        message = (
+            f"{method}: a body turns by more than half a turn in the step of {step:.6g} s from {where}, which a step "
+            "cannot tell from a turn the other way; take a smaller step. .motion holds the motion up to there."
         )
     else:
         try:
