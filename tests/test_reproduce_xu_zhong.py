@@ -197,6 +197,28 @@ def test_fast_top():
     assert rows["Figure 5", "RMS with sigma_m, potential at midpoints over that at nodes"].here == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("coordinates", xz.COORDINATES)
+@pytest.mark.parametrize("axis", range(3))
+def test_largest_turn_of_a_step(coordinates, axis):
+    """About a principal axis, sin(theta) or sin(2 theta)/2 is h Omega if sigma = 0; twice that if sigma = J."""
+    J, h = (2.0, 1.5, 1.0), 0.01
+    limit = xz.LARGEST_TURN[coordinates]
+    for sigma, largest in ((0.0, limit), (J[axis], 2.0 * limit)):
+        for part in (0.98, 1.02):
+            spin = np.zeros(3)
+            spin[axis] = part * largest / h
+            system = gd.System([gd.Body("b", 1.0, J, angular_velocity=spin)], gravity=(0, 0, 0))
+            options = {"method": "variational", "step": h, "coordinates": coordinates, "sigma": sigma}
+            if part > 1.0:
+                with pytest.raises(gd.SimulationError, match="does not converge"):
+                    gd.simulate(system, h, **options)
+                continue
+            turned = gd.simulate(system, h, **options)["b"].matrix[-1]
+            theta = {"quaternion": np.arcsin(part), "directors": 0.5 * np.arcsin(part)}[coordinates]
+            expected = theta if sigma == 0.0 else 2.0 * theta
+            assert np.trace(turned) == pytest.approx(1.0 + 2.0 * np.cos(expected), abs=1e-12)
+
+
 def test_precession():
     rows = rows_of("precession")
     for item in ("Figure 6", "Figure 7"):
