@@ -118,6 +118,7 @@ class Scheme:
     ) -> None:
         self.bodies, self.joints, self.coordinates, self.potential = list(bodies), list(joints), coordinates, potential
         g, n = np.asarray(gravity, dtype=float), SIZE[coordinates]
+        self.gravity = g
         self.turns: list[slice] = []  # where the rotation coordinates are
         at = 0
         for body in self.bodies:
