@@ -22,7 +22,7 @@ from gyrod.reproduce.xu_zhong_2016 import fast_top
 TOP = fast_top()
 #: 1000 turns at 20 a second, judged at 500 times.
 TURNS, POINTS = 1000.0, 500
-T_END = TURNS * 2.0 * np.pi / TOP.spin
+T_END = TURNS * 2.0 * np.pi / TOP.exact.spin
 TIMES = np.linspace(0.0, T_END, POINTS + 1)
 TRUTH = TOP.exact.axis(TIMES)
 

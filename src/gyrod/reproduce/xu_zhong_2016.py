@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import rotations
-from gyrod.model import Body, Spherical, System
+from gyrod import problems, rotations
+from gyrod.model import System
 from gyrod.motion import Motion, SimulationError
+from gyrod.problems import RigidProblem
 from gyrod.reproduce import Report
 from gyrod.solve import simulate
 
@@ -30,8 +31,6 @@ SHOWN = {"quaternion": 0.007, "directors": 0.0035}
 #: The step of Figures 6 and 7.
 COARSE = 0.01
 NODES = "sigma_m, potential at nodes"
-#: Ends of the two motions; the paper does not tell its own.
-ENDS = {"fast": 1.4, "precession": 2.0}
 
 
 @dataclass(frozen=True)
@@ -124,16 +123,40 @@ def _third_kind(n: float, phi: Array, m: float) -> Array:
 
 @dataclass(frozen=True)
 class Top:
-    """A symmetric top about the origin, as the paper gives it: ``moments`` (J1 = J2, J3) about the fixed point."""
+    """A symmetric top about the origin that starts at a turning point, with the paper's names of its data."""
 
-    mass: float
-    arm: float
-    moments: tuple[float, float]
-    tilt: float
-    #: phi' and Omega3 at the start; theta' = 0.
-    precession: float
-    spin: float
-    t_end: float
+    problem: RigidProblem
+
+    @property
+    def system(self) -> System:
+        """The model."""
+        return self.problem.system
+
+    @property
+    def t_end(self) -> float:
+        """End of the run; the paper does not tell its own."""
+        return self.problem.t_end
+
+    @property
+    def mass(self) -> float:
+        """Its m."""
+        return self.system.bodies[0].mass
+
+    @cached_property
+    def arm(self) -> float:
+        """Its l, from the fixed point to the centre of mass."""
+        return float(np.linalg.norm(self.system.bodies[0].position))
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """J1 = J2 and J3 about the fixed point."""
+        J1, _, J3 = np.diag(self.system.bodies[0].inertia)
+        return float(J1) + self.mass * self.arm**2, float(J3)
+
+    @property
+    def inertia(self) -> Array:
+        """J about the fixed point, (3, 3)."""
+        return np.diag([self.moments[0], *self.moments])
 
     @property
     def sigma_m(self) -> float:
@@ -143,39 +166,20 @@ class Top:
     @cached_property
     def exact(self) -> LagrangeTop:
         """The motion in elliptic functions."""
-        return LagrangeTop(self.moments, self.mass * GRAVITY * self.arm, self.tilt, self.spin, self.precession)
-
-    @cached_property
-    def system(self) -> System:
-        """The top as a model: inertia about the centre of mass, fixed point by a joint."""
-        J1, J3 = self.moments
-        about_centre = J1 - self.mass * self.arm**2
-        body = Body(
-            "top",
-            mass=self.mass,
-            inertia=(about_centre, about_centre, J3),
-            position=(0.0, -self.arm * np.sin(self.tilt), self.arm * np.cos(self.tilt)),
-            orientation=("313", (0.0, self.tilt, 0.0)),
-            angular_velocity=(0.0, self.precession * np.sin(self.tilt), self.spin),
-        )
-        joint = Spherical("ground", "top", at=(0.0, 0.0, 0.0))
-        return System([body], [joint], gravity=(0.0, 0.0, -GRAVITY))
+        body = self.system.bodies[0]
+        tilt = float(np.arccos(body.matrix[2, 2]))
+        precession, spin = body.angular_velocity[1] / np.sin(tilt), body.angular_velocity[2]
+        return LagrangeTop(self.moments, self.mass * GRAVITY * self.arm, tilt, float(spin), float(precession))
 
 
 def fast_top() -> Top:
     """Section 5.1, with J1 = J2 and axis 3 the axis of symmetry."""
-    return Top(1.0, 0.04, (0.002, 0.0008), np.pi / 6.0, 0.0, 40.0 * np.pi, ENDS["fast"])
+    return Top(problems.fast_top())
 
 
 def regular_precession() -> Top:
-    """Section 5.2: a cone, with m = rho pi r^2 h/3 and J3 in (80)."""
-    density, height, tilt, precession = 2700.0, 0.1, np.pi / 3.0, 10.0
-    r, arm = 0.5 * height, 0.75 * height
-    mass = density * np.pi * r**2 * height / 3.0
-    J1, J3 = 0.6 * mass * (0.25 * r**2 + height**2), 0.3 * mass * r**2
-    psi_rate = mass * GRAVITY * arm / (J3 * precession) + (J1 - J3) / J3 * precession * np.cos(tilt)
-    spin = psi_rate + precession * np.cos(tilt)
-    return Top(mass, arm, (J1, J3), tilt, precession, spin, ENDS["precession"])
+    """Section 5.2, with m = rho pi r^2 h/3 and J3 in (80)."""
+    return Top(problems.regular_precession())
 
 
 # --- runs and what they are judged by --------------------------------------------------------------------------------
@@ -367,12 +371,13 @@ LARGEST_TURN = {"quaternion": 1.0, "directors": 0.5}
 def part_precession(report: Report) -> None:
     """Figures 6 and 7: the variational integrator and the conserving schemes."""
     top = regular_precession()
-    rate = top.spin - top.precession * np.cos(top.tilt)
+    exact = top.exact
+    rate = exact.spin - exact.precession * np.cos(exact.tilt)
     report.add("Section 5.2", "psi' of the regular precession, (80) with J3 (1/s)", None, _short(rate))
     report.add("Section 5.2", "sigma_m (kg m^2)", None, float(f"{top.sigma_m:.10g}"))
     for figure, coordinates in (("Figure 6", "quaternion"), ("Figure 7", "directors")):
         label = f"dt = {COARSE:g}: h Omega3; with sigma = 0 a step exists below {LARGEST_TURN[coordinates]:g}"
-        report.add(figure, label, None, _short(COARSE * top.spin))
+        report.add(figure, label, None, _short(COARSE * exact.spin))
         precession(report, figure, top, coordinates)
 
 
@@ -425,7 +430,7 @@ def _tilt_and_lead(top: Top, motion: Motion) -> tuple[Array, float]:
     """Change of the nutation angle, and by how much the precession has run ahead at the end."""
     x, y, z = motion["top"].position.T / top.arm
     phi = np.unwrap(np.arctan2(x, -y))
-    return np.arccos(np.clip(z, -1.0, 1.0)) - top.tilt, float(phi[-1] - top.exact.angles(motion.t[-1])[0])
+    return np.arccos(np.clip(z, -1.0, 1.0)) - top.exact.tilt, float(phi[-1] - top.exact.angles(motion.t[-1])[0])
 
 
 # --- error estimate --------------------------------------------------------------------------------------------------
@@ -479,8 +484,7 @@ def _coordinates(coordinates: str, quaternions: Array) -> Array:
 def part_estimate(report: Report) -> None:
     """(60) to (62) on the exact motion and in the core, and the Euler angles of (45) to (47), (63), (64)."""
     top = fast_top()
-    J = np.diag([top.moments[0], top.moments[0], top.moments[1]])
-    h = 0.00175
+    J, h = top.inertia, 0.00175
     sigmas = top.sigma_m * np.linspace(0.0, 2.0, 5)
     report.progress("Error estimate")
     for coordinates in COORDINATES:
@@ -524,8 +528,7 @@ def _exact_spin(top: Top, t: Array, angles: Array) -> Array:
 
 def core_deviation(top: Top, coordinates: str, h: float) -> float:
     """How far midpoint energies of the core are from T_0 + sigma K_s + U at the midpoints of its nodes."""
-    J = np.diag([top.moments[0], top.moments[0], top.moments[1]])
-    worst = 0.0
+    J, worst = top.inertia, 0.0
     for sigma in (0.0, top.sigma_m, 1.5 * top.sigma_m):
         motion = solve(top, h, coordinates, sigma)
         q, rate = midpoints(_coordinates(coordinates, motion["top"].quaternion), h)
