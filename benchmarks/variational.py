@@ -12,7 +12,7 @@ import numpy as np
 from timing import best  # type: ignore[import-not-found]
 
 import gyrod as gd
-from gyrod.equations.variational import COORDINATES
+from gyrod.equations.variational import COORDINATES, compile_stepped
 
 STEP = 0.00175
 
@@ -67,13 +67,14 @@ def million() -> None:
 def chains() -> None:
     print("chain on ball joints, us a step and link")
     for coordinates in COORDINATES:
-        for n in (1, 10, 100, 1000, 4000):
-            system = gd.problems.chain(n).system
-            steps = max(10, 20_000 // n)
-            solve = partial(gd.simulate, system, method="variational", step=1e-3, coordinates=coordinates)
-            short, _ = best(lambda s=solve, k=steps: s(1e-3 * k, output=k), 3)
-            long, _ = best(lambda s=solve, k=steps: s(2e-3 * k, output=2 * k), 3)
-            print(f"  {coordinates:12s}{n:6d} links{(long - short) / steps / n * 1e6:8.2f}")
+        for n in (10, 100, 1000, 4000):
+            s = compile_stepped(
+                gd.problems.chain(n).system, 1e-3, coordinates=coordinates, sigma="mean", potential="midpoint",
+                conserving=False, reduce=True,
+            )  # fmt: skip
+            steps = max(20, 20_000 // n)
+            seconds, _ = best(partial(s.core.run, s.start, steps, 1e-3 * steps, [steps], None, False), 3)
+            print(f"  {coordinates:12s}{n:6d} links{seconds / steps / n * 1e6:8.2f}")
 
 
 if __name__ == "__main__":

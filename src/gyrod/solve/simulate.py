@@ -26,6 +26,16 @@ PROJECTIONS = ("step", "none")
 LIMIT_SLACK = 1e-9
 
 
+class _Rtol(float):
+    """The tolerance that was not given: constant steps refuse one that was."""
+
+
+class _Norm(str):
+    """The norm that was not given."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Event:
     """A function of time and motion whose zeros are located: ``Event(lambda t, m: m["ball"].position[2])``.
@@ -45,9 +55,9 @@ def simulate(
     *,
     formulation: str = "nullspace-quaternion",
     method: str = "auto",
-    rtol: float | None = None,
+    rtol: float = _Rtol(1e-6),
     atol: float | ArrayLike | Mapping[str, float] | None = None,
-    norm: str | None = None,
+    norm: str = _Norm("physical"),
     projection: str = "step",
     step: float | None = None,
     first_step: float | None = None,
@@ -80,10 +90,10 @@ def simulate(
         methods of ``solve_ivp``; or "auto", which estimates stiffness and says in ``motion.stats.method`` what it took.
         With constant steps, for rigid bodies: "variational" (symplectic) and "energy-momentum" (conserving).
     rtol, atol
-        Tolerances; rtol is 1e-6 unless given. With ``norm="plain"`` the error of a component is measured against atol
-        + rtol |y| (atol = rtol unless given), as in the published codes; with "physical" against its scale (a length,
-        1, their rates) times atol + rtol. ``atol`` may be a number, one for each unknown, or by kind ("position",
-        "rotation", "velocity", "spin").
+        Tolerances. With ``norm="plain"`` the error of a component is measured against atol + rtol |y| (atol = rtol
+        unless given), as in the published codes; with "physical" against its scale (a length, 1, their rates) times
+        atol + rtol. ``atol`` may be a number, one for each unknown, or by kind ("position", "rotation", "velocity",
+        "spin").
     projection
         "step": back to the constraint manifold after every accepted step; "none".
     step, first_step, max_step
@@ -131,14 +141,14 @@ def simulate(
         from gyrod.solve import variational
 
         _refuse_adaptive(
-            method, rtol=rtol, atol=atol, norm=norm, first_step=first_step, max_step=max_step, baumgarte=baumgarte,
-            formulation=None if formulation == "nullspace-quaternion" else formulation,
-            projection=None if projection == "step" else projection,
-            velocity=None if velocity == "material" else velocity,
-            equation=None if equation == "exact" else equation, index=index or None,
-            fictive_moment=None if fictive_moment == "zero" else fictive_moment,
-            director_projection=None if director_projection == "spurrier" else director_projection,
-            null_space=None if null_space == "analytic" else null_space,
+            method,
+            rtol=(rtol, rtol if isinstance(rtol, _Rtol) else None),
+            norm=(norm, norm if isinstance(norm, _Norm) else None),
+            atol=(atol, None), first_step=(first_step, None), max_step=(max_step, None), baumgarte=(baumgarte, None),
+            formulation=(formulation, "nullspace-quaternion"), projection=(projection, "step"),
+            velocity=(velocity, "material"), equation=(equation, "exact"), fictive_moment=(fictive_moment, "zero"),
+            director_projection=(director_projection, "spurrier"), null_space=(null_space, "analytic"),
+            index=(index, 0),
         )  # fmt: skip
         return variational.solve(
             system, t_end, method=method, step=step, **stepped, reduce=reduce, output=output, dense=dense,
@@ -150,7 +160,6 @@ def simulate(
     for name, value in stepped.items():
         if value is not None:
             raise ValueError(f"{name} = {value!r} belongs to method = 'variational', not to {method!r}; leave it out.")
-    rtol, norm = 1e-6 if rtol is None else rtol, "physical" if norm is None else norm
     _check.choice("norm", norm, NORMS)
     _check.choice("projection", projection, PROJECTIONS)
     options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
@@ -187,9 +196,13 @@ def simulate(
     return _motion(run, compiled, method, started, dense, projection == "step", [e.name for e in events])
 
 
-def _refuse_adaptive(method: str, **given: Any) -> None:
-    """Constant steps have no tolerances and their own equations: what was given for others is refused, not ignored."""
-    names = [f"{name} = {value!r}" for name, value in given.items() if value is not None]
+def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:
+    """Constant steps have no tolerances and their own equations: what differs from its default is refused."""
+
+    def differs(value: Any, default: Any) -> bool:
+        return value is not default and (default is None or bool(value != default))
+
+    names = [f"{name} = {value!r}" for name, (value, default) in given.items() if differs(value, default)]
     if names:
         raise ValueError(
             f"{', '.join(names)} cannot be given with method = {method!r}: its steps are constant (step) and its "
