@@ -34,6 +34,7 @@ bench: $(VENV)/developed
 	$(BIN)/python benchmarks/rigid.py
 	$(BIN)/python benchmarks/rods.py
 	$(BIN)/python benchmarks/mechanisms.py
+	$(BIN)/python benchmarks/variational.py
 
 docs: $(VENV)/developed
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
