@@ -202,6 +202,9 @@ def test_fast_top():
         5.5, abs=0.1
     )
     assert rows["Figure 5", "RMS with sigma_m, potential at midpoints over that at nodes"].here == pytest.approx(1.0)
+    for figure in ("Figure 4", "Figure 5"):
+        mean, conserving = (rows[figure, f"{n}: RMS of the distance (m)"].here for n in ("sigma_m", "energy-momentum"))
+        assert conserving > 1.3 * mean
 
 
 @pytest.mark.parametrize("coordinates", xz.COORDINATES)

@@ -311,6 +311,7 @@ def trajectories(report: Report, item: str, top: Top, coordinates: str, best: fl
     step = SHOWN[coordinates]
     cases: dict[str, dict[str, Any]] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, best).items()}
     cases |= {"sigma = 0, potential at nodes": {"sigma": 0.0, "potential": "nodes"}, NODES: {"potential": "nodes"}}
+    cases |= {"energy-momentum": {"method": "energy-momentum"}}  # not in the paper's figures
     motions = {}
     for name, options in cases.items():
         report.progress(f"{item}, {name}")
@@ -323,6 +324,7 @@ def trajectories(report: Report, item: str, top: Top, coordinates: str, best: fl
     plain, mean, nodes = (rms(top, motions[name]) for name in ("sigma = 0", "sigma_m", NODES))
     report.add(item, "RMS with sigma = 0 over that with sigma_m", "> 1", _short(plain / mean))
     report.add(item, "RMS with sigma_m, potential at midpoints over that at nodes", None, _short(mean / nodes))
+    del motions["energy-momentum"]
     _draw_paths(report, item, top, coordinates, motions, top.t_end, f"Fast top, {coordinates}, step {step:g} s")
 
 
