@@ -15,6 +15,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <set>
 
 #include "gyrod/linear/block_lu.hpp"
 #include "gyrod/mechanism/model.hpp"
@@ -117,7 +118,7 @@ public:
       const double* r = pinned ? u : u + 3;
       w_[b] = V3(r[0], r[1], r[2]);
     }
-    with_scheme([&](auto directors) { assemble<directors.value>(); });
+    with_scheme([&](auto directors) { assemble<directors.value>(true); });
     const int n = pattern_.total();
     for (int i = 0; i < n; ++i) residual[i] = rhs_[std::size_t(i)];
     std::fill(matrix, matrix + n * n, 0.0);
@@ -146,7 +147,7 @@ private:
     std::vector<bool> cut(m_.joints.size(), false);
     std::vector<int> link_of(n, -1);
     std::vector<std::vector<int>> after(n + m_.joints.size());
-    rows_.resize(m_.joints.size());
+    rows_.resize(m_.joints.size()), joints_of_.resize(n);
     const auto held = [&](const Joint& j) { // by a fixed point, not by multipliers
       for (int body : {j.place.a, j.place.b})
         if (body >= 0 && m_.bodies[std::size_t(body)].pinned) return true;
@@ -173,19 +174,20 @@ private:
       sizes_.push_back(int(rows_[j].size()));
       if (!rows_[j].empty())
         for (int body : {joint.place.a, joint.place.b})
-          if (body >= 0) pairs.emplace_back(body, int(n + j));
+          if (body >= 0) pairs.emplace_back(body, int(n + j)), joints_of_[std::size_t(body)].push_back(j);
     }
-    for (const Acting& f : m_.forces) {
-      const auto& on = f.element->bodies();
-      for (int a : on)
-        for (int b : on)
-          if (a < b) pairs.emplace_back(a, b);
-    }
+    std::set<std::pair<int, int>> touched;
+    for (const Acting& f : m_.forces)
+      for (int a : f.element->bodies())
+        for (int b : f.element->bodies()) touched.emplace(a, b);
+    force_pairs_.assign(touched.begin(), touched.end());
+    pairs.insert(pairs.end(), touched.begin(), touched.end());
     pattern_ = BlockPattern(sizes_, pairs, after);
     joined_ = rows_total_ > 0;
     independent_ = !joined_ && m_.forces.empty();
     lu_ = std::make_unique<BlockLu<double>>(pattern_);
-    rhs_.resize(std::size_t(pattern_.total()));
+    rhs_.resize(std::size_t(pattern_.total())), mu_.resize(std::size_t(rows_total_), 0.0);
+    if (!m_.forces.empty()) stiff_.resize(pattern_.storage());
     gradient_.resize(std::size_t(rows_total_)), gradient_next_.resize(std::size_t(rows_total_));
     value_.resize(std::size_t(rows_total_)), in_time_.resize(std::size_t(rows_total_));
     dx_.resize(n), w_.resize(n), frames_next_.resize(n), half_.resize(n);
@@ -262,30 +264,31 @@ private:
 
   template <bool directors> bool iterate() {
     for (newton_.iterations = 0; newton_.iterations < Newton::most;) {
-      assemble<directors>();
-      newton_.note(residual());
+      // The derivatives of forces, small by h², are those of the first iterate: that costs no convergence that counts.
+      assemble<directors>(newton_.iterations == 0 || newton_.iterations > 5);
+      if (newton_.keep) newton_.note(residual());
       for (double& x : rhs_) x = -x;
       if (!lu_->factor()) return false;
       lu_->solve(rhs_.data());
-      double change = 0.0;
+      std::copy(rhs_.end() - rows_total_, rhs_.end(), mu_.begin());
+      double change = 0.0, size = 0.0;
       for (std::size_t b = 0; b < bodies(); ++b) {
         const double* d = rhs_.data() + pattern_.offset(int(b));
         if (!m_.bodies[b].pinned) {
           const V3 dx(d[0], d[1], d[2]);
           dx_[b] += dx, d += 3;
-          change = std::max(change, dx.norm() / m_.length);
+          change = std::max(change, dx.norm() / m_.length), size = std::max(size, dx_[b].norm() / m_.length);
         }
         const V3 dw(d[0], d[1], d[2]);
         w_[b] += dw;
-        change = std::max(change, dw.norm());
-        if (!(w_[b].squaredNorm() < 1e6)) return false;
+        change = std::max(change, dw.norm()), size = std::max(size, w_[b].norm());
       }
       ++newton_.iterations;
-      if (change <= Newton::small) {
+      if (newton_.done(change, size)) {
         for (const V3& w : w_) newton_.accepts(w);
         return !newton_.turned;
       }
-      if (!std::isfinite(change)) return false;
+      if (!(change < 1e6) || !(size < 1e6)) return false;
     }
     return false;
   }
@@ -295,18 +298,23 @@ private:
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* r = rhs_.data() + pattern_.offset(int(b));
       const RigidBody& body = m_.bodies[b];
-      if (!body.pinned) {
-        most = std::max(most, V3(r[0], r[1], r[2]).norm() / (body.mass * m_.length));
-        r += 3;
-      }
-      most = std::max(most, V3(r[0], r[1], r[2]).norm() / body.moments.maxCoeff());
+      V3 lin = V3::Zero();
+      if (!body.pinned) lin = V3(r[0], r[1], r[2]), r += 3;
+      V3 rot(r[0], r[1], r[2]);
+      for (std::size_t j : joints_of_[b])
+        for (std::size_t k = std::size_t(first_[j]); k < std::size_t(first_[j]) + rows_[j].size(); ++k) {
+          const Gradient& g = gradient_[k];
+          const bool a = m_.joints[j].place.a == int(b);
+          lin -= mu_[k] * (a ? g.ax : g.bx), rot -= mu_[k] * (a ? g.aw : g.bw);
+        }
+      most = std::max({most, lin.norm() / (body.mass * m_.length), rot.norm() / body.moments.maxCoeff()});
     }
     for (double g : value_) most = std::max(most, std::abs(g) / m_.length);
     return most;
   }
 
   // Residual without multipliers into rhs_, matrix into lu_.
-  template <bool directors> void assemble() {
+  template <bool directors> void assemble(bool fresh) {
     const double h = step_.h;
     lu_->clear();
     for (std::size_t b = 0; b < bodies(); ++b) {
@@ -339,9 +347,14 @@ private:
       }
       for (int i = 0; i < 3; ++i) r[i] = rot[i];
     }
+    if (fresh) std::fill(stiff_.begin(), stiff_.end(), 0.0);
     for (const Acting& f : m_.forces) {
-      act<directors>(f, false, 1.0);
-      if (m_.nodes && f.potential) act<directors>(f, true, -1.0); // what is left at rest acts at the nodes
+      act<directors>(f, false, 1.0, fresh);
+      if (m_.nodes && f.potential) act<directors>(f, true, -1.0, fresh); // what is left at rest acts at the nodes
+    }
+    for (const auto& [a, b] : force_pairs_) {
+      auto block = lu_->block(a, b);
+      block += Eigen::Map<Eigen::MatrixXd>(stiff_.data() + pattern_.block(a, b), block.rows(), block.cols());
     }
     if (joined_) constrain();
   }
@@ -480,50 +493,82 @@ private:
     return tau;
   }
 
-  // Subtract h² times the generalised forces of an element at the beginning of the step, and their derivatives.
-  template <bool directors> void act(const Acting& f, bool rest, double sign) {
+  // What an element does at the middle of the step, into wrenches_.
+  template <bool directors> void evaluate(const Acting& f, bool rest) {
+    for (int b : f.element->bodies()) {
+      motions_[std::size_t(b)] = middle<directors>(b, f.points, rest);
+      wrenches_[std::size_t(b)].clear();
+    }
+    f.element->apply(t_ + 0.5 * step_.h, motions_.data(), wrenches_.data());
+    for (int b : f.element->bodies())
+      if (m_.bodies[std::size_t(b)].pinned)
+        wrenches_[std::size_t(b)].add_moment(wrenches_[std::size_t(b)].force, m_.bodies[std::size_t(b)].arm);
+  }
+  // Twice its generalised force on the rotation at the beginning or the end of the step, body axes there.
+  template <bool directors> V3 share(const Acting& f, std::size_t b, bool end) const {
+    const Wrench<double>& w = wrenches_[b];
+    if (f.points && directors) return moment_of_directors<double>(end ? frames_next_[b] : frames_[b], w.directors);
+    V3 M = w.torque;
+    if (w.loaded) M += moment_of_directors<double>(motions_[b].R, w.directors);
+    V3 turn = w_[b].cross(M);
+    if (f.points) turn += w_[b] * w.directors.cwiseProduct(motions_[b].R).sum();
+    return end ? V3(M - turn) : V3(M + turn);
+  }
+
+  // Subtract h² times the generalised forces of an element at the beginning of the step; `fresh`: with derivatives.
+  template <bool directors> void act(const Acting& f, bool rest, double sign, bool fresh) {
+    const double factor = -sign * 0.5 * step_.h * step_.h;
+    if (fresh) return differentiate<directors>(f, rest, factor);
+    evaluate<directors>(f, rest);
+    for (int body : f.element->bodies()) {
+      const std::size_t b = std::size_t(body);
+      double* r = rhs_.data() + pattern_.offset(body);
+      if (!m_.bodies[b].pinned) {
+        for (int i = 0; i < 3; ++i) r[i] += factor * wrenches_[b].force[i];
+        r += 3;
+      }
+      const V3 M = share<directors>(f, b, false);
+      for (int i = 0; i < 3; ++i) r[i] += factor * M[i];
+    }
+  }
+  template <bool directors> void differentiate(const Acting& f, bool rest, double factor) {
     const auto& on = f.element->bodies();
     for (std::size_t s = 0; s < on.size(); ++s) {
       const std::size_t b = std::size_t(on[s]);
       middle_dual<directors>(on[s], f.points, rest, int(s), dual_motions_[b]);
       dual_wrenches_[b].clear();
     }
-    const double h = step_.h;
-    f.element->apply(t_ + 0.5 * h, dual_motions_.data(), dual_wrenches_.data());
+    f.element->apply(t_ + 0.5 * step_.h, dual_motions_.data(), dual_wrenches_.data());
     for (std::size_t s = 0; s < on.size(); ++s) {
       const std::size_t b = std::size_t(on[s]);
       const RigidBody& B = m_.bodies[b];
       Wrench<BodyDual>& w = dual_wrenches_[b];
-      const Increment e(w_[b]);
       if (B.pinned) w.add_moment(w.force, B.arm);
-      BodyDual force[6];
-      for (int i = 0; i < 3; ++i) force[i] = w.force[i];
       Vec3<BodyDual> M;
-      if (f.points && directors) {
+      if (f.points && directors)
         M = moment_of_directors<BodyDual>(frames_[b].template cast<BodyDual>(), w.directors);
-        for (int i = 0; i < 3; ++i) force[3 + i] = M[i];
-      } else {
+      else {
         M = w.torque;
         if (w.loaded) M += moment_of_directors<BodyDual>(dual_motions_[b].R, w.directors);
         Vec3<BodyDual> q;
-        for (int i = 0; i < 3; ++i) q[i] = BodyDual::seed(e.w[i], int(6 * s) + 3 + i);
-        Vec3<BodyDual> out = M + q.cross(M);
+        for (int i = 0; i < 3; ++i) q[i] = BodyDual::seed(w_[b][i], int(6 * s) + 3 + i);
+        M += Vec3<BodyDual>(q.cross(M));
         if (f.points) {
           BodyDual along(0.0);
           for (int n = 0; n < 3; ++n) along += w.directors.col(n).dot(dual_motions_[b].R.col(n));
-          out += q * along;
+          M += q * along;
         }
-        for (int i = 0; i < 3; ++i) force[3 + i] = out[i];
       }
-      const int skip = B.pinned ? 3 : 0;
-      const double factor = -sign * 0.5 * h * h;
+      const int skip = B.pinned ? 3 : 0, rows = 6 - skip;
       double* r = rhs_.data() + pattern_.offset(int(b));
-      for (int i = skip; i < 6; ++i) r[i - skip] += factor * force[i].v;
-      for (std::size_t o = 0; o < on.size(); ++o) {
-        auto block = lu_->block(int(b), on[o]);
-        const int other = m_.bodies[std::size_t(on[o])].pinned ? 3 : 0;
-        for (int i = skip; i < 6; ++i)
-          for (int c = other; c < 6; ++c) block(i - skip, c - other) += factor * force[i].d[6 * o + std::size_t(c)];
+      for (int i = skip; i < 6; ++i) {
+        const BodyDual& x = i < 3 ? w.force[i] : M[i - 3];
+        r[i - skip] += factor * x.v;
+        for (std::size_t o = 0; o < on.size(); ++o) {
+          const int other = m_.bodies[std::size_t(on[o])].pinned ? 3 : 0;
+          double* block = stiff_.data() + pattern_.block(int(b), on[o]);
+          for (int c = other; c < 6; ++c) block[(c - other) * rows + i - skip] += factor * x.d[6 * o + std::size_t(c)];
+        }
       }
     }
   }
@@ -571,31 +616,13 @@ private:
   }
   // Impulse of an element at the end of the step; returns its potential at the middle, where it counts there.
   template <bool directors> double push(const Acting& f, bool rest, double sign) {
-    const auto& on = f.element->bodies();
-    for (int b : on) {
-      motions_[std::size_t(b)] = middle<directors>(b, f.points, rest);
-      wrenches_[std::size_t(b)].clear();
-    }
-    const double h = step_.h, t = t_ + 0.5 * h;
-    f.element->apply(t, motions_.data(), wrenches_.data());
-    for (int body : on) {
+    evaluate<directors>(f, rest);
+    for (int body : f.element->bodies()) {
       const std::size_t b = std::size_t(body);
-      const RigidBody& B = m_.bodies[b];
-      Wrench<double>& w = wrenches_[b];
-      if (B.pinned) w.add_moment(w.force, B.arm);
-      const V3 q = w_[b];
-      V3 M = w.torque;
-      if (f.points && directors)
-        M = moment_of_directors<double>(frames_next_[b], w.directors);
-      else {
-        if (w.loaded) M += moment_of_directors<double>(motions_[b].R, w.directors);
-        M -= V3(q.cross(M));
-        if (f.points) M -= q * (w.directors.cwiseProduct(motions_[b].R)).sum();
-      }
-      next_[b].L += (sign * 0.5 * h) * M;
-      if (!B.pinned) next_[b].P += (sign * 0.5 * h) * w.force;
+      next_[b].L += (sign * 0.5 * step_.h) * share<directors>(f, b, true);
+      if (!m_.bodies[b].pinned) next_[b].P += (sign * 0.5 * step_.h) * wrenches_[b].force;
     }
-    return f.potential && !m_.nodes ? f.element->potential(t, motions_.data()) : 0.0;
+    return f.potential && !m_.nodes ? f.element->potential(t_ + 0.5 * step_.h, motions_.data()) : 0.0;
   }
 
   // potential="nodes": half a step of the forces that have one, at the node; and their energy there.
@@ -671,7 +698,10 @@ private:
   bool joined_ = false, independent_ = false;
   BlockPattern pattern_;
   std::unique_ptr<BlockLu<double>> lu_;
-  std::vector<double> rhs_, value_, in_time_;
+  std::vector<double> rhs_, value_, in_time_, mu_;
+  std::vector<double> stiff_; // derivatives of the forces, in the order of the blocks
+  std::vector<std::pair<int, int>> force_pairs_;
+  std::vector<std::vector<std::size_t>> joints_of_;
   std::vector<Gradient> gradient_, gradient_next_; // at the node, at the end of the step in hand
   std::vector<V3> dx_, w_;
   std::vector<M3> frames_next_, half_;

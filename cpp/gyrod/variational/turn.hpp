@@ -29,9 +29,8 @@ struct BodyState {
 // the system.
 struct Newton {
   static constexpr int most = 30;
-  // Convergence is quadratic: an update of this size leaves an error at rounding.
-  static constexpr double small = 1e-9;
   int iterations = 0;
+  double before = 0.0; // the last change
   // A body would turn by more than half a turn in the step: which way is not known any more.
   bool turned = false;
   bool keep = false; // the history, of a step that has failed before
@@ -40,6 +39,14 @@ struct Newton {
   void begin(bool keep_history) {
     iterations = 0, turned = false, keep = keep_history;
     history.clear();
+  }
+  // Whether a change of the increments, which are of this size, was the last one. Convergence is quadratic: the square
+  // of the change is the error that is left; it is to be at rounding of the increments. Where rounding of the
+  // equations keeps changes from falling further, that is enough.
+  bool done(double change, double size) {
+    const bool stuck = iterations > 1 && change <= 1e-9 && change > 0.1 * before;
+    before = change;
+    return change * change <= 1e-17 * size + 1e-32 || stuck;
   }
   void note(double residual) {
     if (keep) history.push_back(residual);
@@ -75,7 +82,7 @@ public:
       if (!solve3(K, residual, d)) return false;
       w -= d;
       ++n.iterations;
-      if (d.squaredNorm() <= Newton::small * Newton::small) return true;
+      if (n.done(d.norm(), w.norm())) return true;
       if (!(w.squaredNorm() < 1e6)) return false;
     }
     return false;
@@ -148,7 +155,7 @@ public:
       if (!solve3(K, residual, d)) return false;
       u -= d;
       ++n.iterations;
-      if (d.squaredNorm() <= Newton::small * Newton::small) {
+      if (n.done(d.norm(), u.norm())) {
         // the quarter angle from the half angle
         w = directors ? V3(u / (1.0 + std::sqrt(1.0 + u.dot(u)))) : u;
         return true;
