@@ -350,10 +350,8 @@ def test_damping_takes_energy_and_springs_keep_it(coordinates, potential):
         return gd.System(pair.bodies, pair.joints, forces=[spring])
 
     options = {"coordinates": coordinates, "potential": potential}
-    free = run(pendulum(0.0), 20.0, 0.002, **options).energy.total
-    early, late = np.array_split(free, 2)
-    assert max(np.ptp(early), np.ptp(late)) < 0.02 * free[0]
-    assert abs(late.mean() - early.mean()) < 2e-3 * free[0]
+    free = run(pendulum(0.0), 10.0, 0.001, **options).energy.total
+    assert np.ptp(free) < 3e-3 * free[0]  # chaotic: the swing depends on the last bits
     damped = run(pendulum(2.0), 20.0, 0.004, **options)
     exact = gd.simulate(pendulum(2.0), 20.0, method="dop853", rtol=1e-10, output=[20.0])
     assert damped.energy.total[-1] < damped.energy.total[0] - 5.0
@@ -512,6 +510,22 @@ def test_a_step_that_is_too_large(options, h, status, sentence):
     assert motion.t[-1] == pytest.approx(caught.value.time)
     assert np.isfinite(motion["top"].position).all()
     np.testing.assert_array_equal(caught.value.state, motion.y[-1])
+
+
+@pytest.mark.parametrize(("coordinates", "limit"), [("quaternion", 1.0), ("directors", 0.5)])
+@pytest.mark.parametrize("reduce", [True, False])
+def test_near_the_largest_step_no_other_solution_is_taken(coordinates, limit, reduce):
+    """With sigma = 0 the momentum of a turn grows to the limit and falls again: each has two solutions."""
+    options = {"coordinates": coordinates, "sigma": 0, "reduce": reduce}
+    for part in (0.97, 0.99):
+        h = part * limit / SPIN[2]
+        R = run(top(), 500 * h, h, **options)["top"].matrix
+        turns = np.arccos(0.5 * (np.einsum("kij,kij->k", R[1:], R[:-1]) - 1.0))
+        assert np.ptp(turns) < 0.1
+        assert turns.max() < (1.0 if coordinates == "directors" else 2.0) * np.pi / 4.0
+    with pytest.raises(gd.SimulationError, match="Try a smaller step") as caught:
+        run(top(), 0.014, 0.014, **options)
+    assert len(caught.value.residuals) > 1
 
 
 def test_newton_fails_late_and_keeps_what_it_has():

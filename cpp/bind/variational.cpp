@@ -59,7 +59,7 @@ public:
       nb::gil_scoped_release release;
       r = variational::run(*system_, start.data(), o);
     }
-    static const char* const names[] = {"finished", "newton", "turned", "interrupted", "failed"};
+    static const char* const names[] = {"finished", "newton", "turned", "folded", "interrupted", "failed"};
     nb::dict d;
     d["status"] = names[int(r.status)], d["t_stop"] = r.t_stop;
     const std::size_t n = r.t.size(), steps_done = r.newton.size(), tried = r.history.size(), middles = r.middle.size();

@@ -438,11 +438,16 @@ class Motion:
 
 
 class SimulationError(RuntimeError):
-    """A simulation that cannot go on: ``time``, ``state`` (unknowns) and the ``motion`` so far are kept."""
+    """A simulation that cannot go on: ``time``, ``state`` (unknowns) and the ``motion`` so far are kept.
 
-    def __init__(self, message: str, time: float, state: Array, motion: Motion) -> None:
+    ``residuals`` are those of Newton's method in the step that failed, of methods with constant steps.
+    """
+
+    def __init__(
+        self, message: str, time: float, state: Array, motion: Motion, residuals: Sequence[float] = ()
+    ) -> None:
         super().__init__(message)
-        self.time, self.state, self.motion = time, state, motion
+        self.time, self.state, self.motion, self.residuals = time, state, motion, tuple(residuals)
 
 
 class SimulationInterrupted(KeyboardInterrupt):

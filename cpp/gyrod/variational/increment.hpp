@@ -115,12 +115,12 @@ inline M3 weight_matrix(const Increment& e, const V3& f, const V3& a, const V3& 
   return 0.5 * D;
 }
 
-// x with A x = b by the adjugate; false if A is singular to working precision.
-inline bool solve3(const M3& A, const V3& b, V3& x) {
+// x with A x = b by the adjugate, and the determinant; x is not finite if A is singular.
+inline double solve3(const M3& A, const V3& b, V3& x) {
   const V3 c0 = A.col(1).cross(A.col(2)), c1 = A.col(2).cross(A.col(0)), c2 = A.col(0).cross(A.col(1));
   const double det = A.col(0).dot(c0);
   x = V3(c0.dot(b), c1.dot(b), c2.dot(b)) / det;
-  return std::isfinite(x[0] + x[1] + x[2]);
+  return det;
 }
 
 } // namespace gyrod::variational

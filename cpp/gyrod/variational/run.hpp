@@ -16,7 +16,7 @@ struct RunOptions {
 };
 
 struct Run {
-  enum class Status { finished, newton, turned, interrupted, failed } status = Status::finished;
+  enum class Status { finished, newton, turned, folded, interrupted, failed } status = Status::finished;
   std::vector<double> t, rows;          // of the nodes kept, 13 numbers for each body
   std::vector<double> middle_t, middle; // energy in the middle of the step before each of them
   std::vector<std::uint16_t> newton;    // iterations of each step
@@ -49,7 +49,8 @@ inline Run run(System& system, const double* start, const RunOptions& o) {
     for (long k = 1; k <= o.steps; ++k) {
       const double t = k == o.steps ? o.t_end : double(k) * h;
       if (!system.advance(t)) {
-        r.status = system.newton().turned ? Run::Status::turned : Run::Status::newton;
+        const Newton& n = system.newton();
+        r.status = n.turned ? Run::Status::turned : n.folded ? Run::Status::folded : Run::Status::newton;
         r.history = system.newton().history, r.t_stop = system.time();
         return r;
       }

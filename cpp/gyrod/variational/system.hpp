@@ -285,8 +285,12 @@ private:
       }
       ++newton_.iterations;
       if (newton_.done(change, size)) {
-        for (const V3& w : w_) newton_.accepts(w);
-        return !newton_.turned;
+        for (std::size_t b = 0; b < bodies(); ++b) {
+          newton_.accepts(w_[b]);
+          const V3 J = m_.bodies[b].moments.array() - m_.sigma[b];
+          if (!(kinetic_matrix<directors>(Increment(w_[b]), J, m_.sigma[b]).determinant() > 0.0)) newton_.folded = true;
+        }
+        return !newton_.turned && !newton_.folded;
       }
       if (!(change < 1e6) || !(size < 1e6)) return false;
     }

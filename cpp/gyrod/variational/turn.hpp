@@ -33,11 +33,14 @@ struct Newton {
   double before = 0.0; // the last change
   // A body would turn by more than half a turn in the step: which way is not known any more.
   bool turned = false;
+  // The momentum falls with the turn at the solution: it is one beyond the largest momentum that a step can have, and
+  // not the one that the motion would take.
+  bool folded = false;
   bool keep = false; // the history, of a step that has failed before
   std::vector<double> history{};
 
   void begin(bool keep_history) {
-    iterations = 0, turned = false, keep = keep_history;
+    iterations = 0, turned = folded = false, keep = keep_history;
     history.clear();
   }
   // Whether a change of the increments, which are of this size, was the last one. Convergence is quadratic: the square
@@ -79,10 +82,10 @@ public:
       }
       n.note(residual.norm() / largest);
       V3 d;
-      if (!solve3(K, residual, d)) return false;
+      const double det = solve3(K, residual, d);
       w -= d;
       ++n.iterations;
-      if (n.done(d.norm(), w.norm())) return true;
+      if (n.done(d.norm(), w.norm())) return !(n.folded = !(det > 0.0));
       if (!(w.squaredNorm() < 1e6)) return false;
     }
     return false;
@@ -152,7 +155,7 @@ public:
       }
       n.note(residual.norm() / largest);
       V3 d;
-      if (!solve3(K, residual, d)) return false;
+      solve3(K, residual, d);
       u -= d;
       ++n.iterations;
       if (n.done(d.norm(), u.norm())) {

@@ -148,18 +148,24 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
     if run["status"] == "interrupted":
         raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
     cause: BaseException | None = None
+    residuals = run["history"].tolist()
+    here = f"in the step of {step:.6g} s from {where}"
+    split = " or sigma = 'mean'" if method == "variational" else ""
     if run["status"] == "newton":
-        history = ", ".join(f"{r:.2g}" for r in run["history"])
-        split = " or sigma = 'mean'" if method == "variational" else ""
         message = (
-            f"{method}: Newton's method does not converge in the step of {step:.6g} s from {where}; its residuals were "
-            f"{history or 'none'} (angles, and lengths over the size of the system). Try a smaller step{split}; "
-            ".motion holds the motion up to there."
+            f"{method}: Newton's method does not converge {here}; its residuals were {_shown(residuals)} (angles, and "
+            f"lengths over the size of the system). Try a smaller step{split}; .motion holds the motion up to there."
+        )
+    elif run["status"] == "folded":
+        message = (
+            f"{method}: the momentum {here} is more than a step of this length can have, and Newton's method finds "
+            f"another solution (residuals {_shown(residuals)}). Try a smaller step{split}; .motion holds the motion up "
+            "to there."
         )
     elif run["status"] == "turned":
         message = (
-            f"{method}: a body turns by more than half a turn in the step of {step:.6g} s from {where}, which a step "
-            "cannot tell from a turn the other way; take a smaller step. .motion holds the motion up to there."
+            f"{method}: a body turns by more than half a turn {here}, which cannot be told from a turn the other way; "
+            "take a smaller step. .motion holds the motion up to there."
         )
     else:
         try:
@@ -173,7 +179,12 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
         else:
             message = f"the run failed at {where}."
     state = motion.y[-1] if len(motion.y) else stepped.compiled.y0
-    raise SimulationError(message, t, state, motion) from cause
+    raise SimulationError(message, t, state, motion, residuals) from cause
+
+
+def _shown(residuals: list[float]) -> str:
+    parts = [f"{r:.2g}" for r in residuals]
+    return ", ".join(parts if len(parts) <= 10 else [*parts[:8], "...", parts[-1]]) or "none"
 
 
 def _find_events(motion: Motion, watched: Sequence[tuple[str, Any]]) -> tuple[Motion, bool]:
