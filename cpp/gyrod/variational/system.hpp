@@ -143,7 +143,10 @@ private:
 
   void lay_out() {
     const std::size_t n = bodies();
-    for (const RigidBody& b : m_.bodies) sizes_.push_back(b.pinned ? 3 : 6);
+    for (const RigidBody& b : m_.bodies) {
+      sizes_.push_back(b.pinned ? 3 : 6);
+      massless_.push_back(!b.pinned && b.moments.minCoeff() <= 1e-13 * b.moments.maxCoeff());
+    }
     std::vector<bool> cut(m_.joints.size(), false);
     std::vector<int> link_of(n, -1);
     std::vector<std::vector<int>> after(n + m_.joints.size());
@@ -162,19 +165,31 @@ private:
         for (int l = body < 0 ? -1 : link_of[std::size_t(body)]; l >= 0; l = m_.links[std::size_t(l)].parent)
           after[n + j].push_back(m_.links[std::size_t(l)].body);
     }
+    // A body without inertia about some axis cannot be eliminated alone: it goes together with the joint that carries
+    // it, and after what it carries.
+    std::vector<int> carried(m_.joints.size(), -1);
     for (const TreeLink& l : m_.links)
-      if (l.joint >= 0) after[n + std::size_t(l.joint)].push_back(l.body);
+      if (l.joint >= 0) {
+        after[n + std::size_t(l.joint)].push_back(l.body);
+        if (massless_[std::size_t(l.body)]) carried[std::size_t(l.joint)] = l.body;
+        const int up = l.parent < 0 ? -1 : m_.links[std::size_t(l.parent)].body;
+        if (up >= 0 && massless_[std::size_t(up)])
+          after[std::size_t(up)].push_back(massless_[std::size_t(l.body)] ? l.body : int(n) + l.joint);
+      }
     std::vector<std::pair<int, int>> pairs;
     for (std::size_t j = 0; j < m_.joints.size(); ++j) {
       const Joint& joint = m_.joints[j];
       if (!cut[j] && !held(joint))
         for (int r = 0; r < joint.size(); ++r) rows_[j].push_back(joint.row(r));
+      const int rows = int(rows_[j].size()), with = carried[j];
       first_.push_back(rows_total_);
-      rows_total_ += int(rows_[j].size());
-      sizes_.push_back(int(rows_[j].size()));
-      if (!rows_[j].empty())
+      rows_total_ += rows;
+      node_.push_back(with < 0 ? int(n + j) : with), base_.push_back(with < 0 ? 0 : 6);
+      sizes_.push_back(with < 0 ? rows : 0);
+      if (with >= 0) sizes_[std::size_t(with)] += rows;
+      if (rows)
         for (int body : {joint.place.a, joint.place.b})
-          if (body >= 0) pairs.emplace_back(body, int(n + j)), joints_of_[std::size_t(body)].push_back(j);
+          if (body >= 0) pairs.emplace_back(body, node_[j]), joints_of_[std::size_t(body)].push_back(j);
     }
     std::set<std::pair<int, int>> touched;
     for (const Acting& f : m_.forces)
@@ -270,7 +285,8 @@ private:
       for (double& x : rhs_) x = -x;
       if (!lu_->factor()) return false;
       lu_->solve(rhs_.data());
-      std::copy(rhs_.end() - rows_total_, rhs_.end(), mu_.begin());
+      for (std::size_t j = 0; j < rows_.size(); ++j)
+        std::copy_n(rhs_.data() + pattern_.offset(node_[j]) + base_[j], rows_[j].size(), mu_.data() + first_[j]);
       double change = 0.0, size = 0.0;
       for (std::size_t b = 0; b < bodies(); ++b) {
         const double* d = rhs_.data() + pattern_.offset(int(b));
@@ -288,6 +304,7 @@ private:
         for (std::size_t b = 0; b < bodies(); ++b) {
           newton_.accepts(w_[b]);
           const V3 J = m_.bodies[b].moments.array() - m_.sigma[b];
+          if (massless_[b]) continue;
           if (!(kinetic_matrix<directors>(Increment(w_[b]), J, m_.sigma[b]).determinant() > 0.0)) newton_.folded = true;
         }
         return !newton_.turned && !newton_.folded;
@@ -311,7 +328,8 @@ private:
           const bool a = m_.joints[j].place.a == int(b);
           lin -= mu_[k] * (a ? g.ax : g.bx), rot -= mu_[k] * (a ? g.aw : g.bw);
         }
-      most = std::max({most, lin.norm() / (body.mass * m_.length), rot.norm() / body.moments.maxCoeff()});
+      const double inertia = massless_[b] ? body.mass * m_.length * m_.length : body.moments.maxCoeff();
+      most = std::max({most, lin.norm() / (body.mass * m_.length), rot.norm() / inertia});
     }
     for (double g : value_) most = std::max(most, std::abs(g) / m_.length);
     return most;
@@ -346,7 +364,7 @@ private:
       } else {
         const V3 lin = body.mass * dx_[b] - h * (y.P + kicks_[b].P) - (0.5 * h * h) * F;
         for (int i = 0; i < 3; ++i) r[i] = lin[i], block(i, i) = body.mass;
-        block.template bottomRightCorner<3, 3>() = K;
+        block.template block<3, 3>(3, 3) = K;
         r += 3;
       }
       for (int i = 0; i < 3; ++i) r[i] = rot[i];
@@ -367,7 +385,7 @@ private:
     rows_at(h_end_, gradient_next_);
     for (std::size_t j = 0; j < rows_.size(); ++j) {
       if (rows_[j].empty()) continue;
-      const int node = int(bodies() + j);
+      const int node = node_[j], base = base_[j];
       const JointPlace& p = m_.joints[j].place;
       for (int side = 0; side < 2; ++side) {
         const int body = side ? p.b : p.a;
@@ -381,13 +399,13 @@ private:
           const V3 w = turn.transpose() * (side ? now.bw : now.aw);
           const V3 &ox = side ? old.bx : old.ax, &ow = side ? old.bw : old.aw, &nx = side ? now.bx : now.ax;
           for (int i = 0; i < 3; ++i) {
-            up(i, int(k)) = -ox[i], up(3 + i, int(k)) = -ow[i];
-            down(int(k), i) = nx[i], down(int(k), 3 + i) = w[i];
+            up(i, base + int(k)) = -ox[i], up(3 + i, base + int(k)) = -ow[i];
+            down(base + int(k), i) = nx[i], down(base + int(k), 3 + i) = w[i];
           }
         }
       }
       for (std::size_t k = 0; k < rows_[j].size(); ++k)
-        rhs_[std::size_t(pattern_.offset(node)) + k] = value_[std::size_t(first_[j]) + k];
+        rhs_[std::size_t(pattern_.offset(node) + base) + k] = value_[std::size_t(first_[j]) + k];
     }
   }
 
@@ -563,7 +581,7 @@ private:
           M += q * along;
         }
       }
-      const int skip = B.pinned ? 3 : 0, rows = 6 - skip;
+      const int skip = B.pinned ? 3 : 0, rows = pattern_.size(int(b));
       double* r = rhs_.data() + pattern_.offset(int(b));
       for (int i = skip; i < 6; ++i) {
         const BodyDual& x = i < 3 ? w.force[i] : M[i - 3];
@@ -665,19 +683,19 @@ private:
     }
     for (std::size_t j = 0; j < rows_.size(); ++j) {
       if (rows_[j].empty()) continue;
-      const int node = int(bodies() + j);
+      const int node = node_[j], base = base_[j];
       const JointPlace& p = m_.joints[j].place;
       for (std::size_t k = 0; k < rows_[j].size(); ++k) {
         const std::size_t at = std::size_t(first_[j]) + k;
         const Gradient& g = gradient_[at];
-        rhs_[std::size_t(pattern_.offset(node)) + k] = -in_time_[at];
+        rhs_[std::size_t(pattern_.offset(node) + base) + k] = -in_time_[at];
         for (int side = 0; side < 2; ++side) {
           const int body = side ? p.b : p.a;
           if (body < 0) continue;
           auto up = lu_->block(body, node), down = lu_->block(node, body);
           for (int i = 0; i < 3; ++i) {
-            up(i, int(k)) = down(int(k), i) = side ? g.bx[i] : g.ax[i];
-            up(3 + i, int(k)) = down(int(k), 3 + i) = side ? g.bw[i] : g.aw[i];
+            up(i, base + int(k)) = down(base + int(k), i) = side ? g.bx[i] : g.ax[i];
+            up(3 + i, base + int(k)) = down(base + int(k), 3 + i) = side ? g.bw[i] : g.aw[i];
           }
         }
       }
@@ -697,6 +715,8 @@ private:
   std::vector<Wrench<BodyDual>> dual_wrenches_;
   std::vector<Kick> kicks_;
   std::vector<int> sizes_, first_;
+  std::vector<int> node_, base_;           // of each joint: the node that holds its multipliers, and where in it
+  std::vector<bool> massless_;             // bodies with a singular inertia
   std::vector<std::vector<RowKind>> rows_; // of each joint
   int rows_total_ = 0;
   bool joined_ = false, independent_ = false;

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled, _calls_python, _compile_force, _principal, compile_system, mechanisms
 from gyrod.model import System
-from gyrod.model.errors import shown
 from gyrod.model.system import SINGULAR
 
 Array = NDArray[np.float64]
@@ -42,11 +41,14 @@ class Stepped:
     #: Whether Python functions are called in a step.
     python: bool
 
-    def states(self, rows: Array) -> Array:
+    def states(self, t: Array, rows: Array) -> Array:
         """Unknowns of the formulation, (n, N), from nodes (n, b, 13)."""
         compiled = self.compiled
-        n = len(rows)
-        y = np.zeros((n, compiled.size))
+        if compiled.formulation.startswith("nullspace"):
+            R = rotations.matrix_from_quaternion(rows[..., 3:7]) @ np.swapaxes(self.axes, -1, -2)
+            Omega = np.einsum("bij,nbj->nbi", self.axes, rows[..., 10:])
+            return compiled.states(t, (rows[..., :3], R, rows[..., 7:10], Omega))
+        y = np.zeros((len(rows), compiled.size))
         for i, name in enumerate(compiled.system.names):
             x, p, v, Omega = np.split(rows[:, i], (3, 7, 10), axis=1)
             between = self.axes[i].T @ compiled.axes[i]
@@ -85,7 +87,10 @@ def compile_stepped(
     pins = system.fixed_points if reduce else {}
     if conserving:
         _check_conserving(system, reduce)
-    bodies, axes = _bodies(system, pins, method)
+    bodies, axes = _bodies(system, pins)
+    if any(moments.min() <= SINGULAR * moments.max() for _, moments, *_ in bodies):
+        # What carries such a body makes up for it; absolute forms would have to invert its inertia.
+        formulation = formulation.replace("absolute", "nullspace")
     compiled = compile_system(system, formulation, **({} if reduce else {"reduce": False}))
     frames = np.array(axes)
     index = {name: i for i, name in enumerate(system.names)}
@@ -109,18 +114,13 @@ def compile_stepped(
     return Stepped(compiled, core, np.array(start), frames, split, python)
 
 
-def _bodies(system: System, pins: Mapping[str, Array], method: str) -> tuple[list[tuple[Any, ...]], list[Array]]:
+def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[tuple[Any, ...]], list[Array]]:
     """Bodies as the core takes them, about the fixed points of those that have one, and their principal axes."""
     bodies, axes = [], []
     for body in system.bodies:
         at = pins.get(body.name)
         arm = np.zeros(3) if at is None else body.matrix.T @ (body.position - at)
         moments, A = _principal(body.inertia + body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm)))
-        if moments.min() <= SINGULAR * moments.max():
-            raise ValueError(
-                f"Body {body.name!r}: inertia is singular (principal moments {shown(moments)}), which method = "
-                f"{method!r} cannot divide by; give it three positive moments, or use another method."
-            )
         point = np.zeros(3) if at is None else np.asarray(at)
         bodies.append((body.mass, moments, at is not None, point, A.T @ arm))
         axes.append(A)

@@ -123,7 +123,7 @@ def _nodes(output: Any, count: int, step: float) -> NDArray[np.int64] | None:
 def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, started: float) -> Motion:
     compiled = stepped.compiled
     newton = run["newton"].astype(np.int32)
-    t, y = run["t"], stepped.states(run["rows"])
+    t, y = run["t"], stepped.states(run["t"], run["rows"])
     stats = MotionStats(
         method, compiled.formulation, steps=len(newton), newton=int(newton.sum()),
         seconds=time.process_time() - started,
