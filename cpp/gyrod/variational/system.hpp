@@ -61,7 +61,7 @@ public:
 
   // Position, quaternion, velocity and material angular velocity of each body, 13 numbers.
   void start(double t, const double* rows) {
-    t_ = t;
+    t_ = t, driven_at_ = std::numeric_limits<double>::quiet_NaN();
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = rows + 13 * b;
       BodyState& y = states_[b];
@@ -77,7 +77,7 @@ public:
 
   // false: Newton's method does not converge; the state stays that of the node before.
   bool advance(double t_next) {
-    h_end_ = t_next;
+    t_next_ = t_next;
     const bool done = independent_ ? advance_independent() : advance_joined();
     if (done) t_ = t_next;
     return done;
@@ -110,7 +110,7 @@ public:
   // multipliers zero: they enter linearly.
   int unknowns() const { return pattern_.total(); }
   void linearise(double t_next, const double* increments, double* residual, double* matrix) {
-    h_end_ = t_next;
+    t_next_ = t_next;
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* u = increments + pattern_.offset(int(b));
       const bool pinned = m_.bodies[b].pinned;
@@ -142,45 +142,16 @@ private:
   };
 
   void lay_out() {
-    const std::size_t n = bodies();
+    const std::size_t n = bodies(), joints = m_.joints.size();
     for (const RigidBody& b : m_.bodies) {
       sizes_.push_back(b.pinned ? 3 : 6);
       massless_.push_back(!b.pinned && b.moments.minCoeff() <= 1e-13 * b.moments.maxCoeff());
     }
-    std::vector<bool> cut(m_.joints.size(), false);
-    std::vector<int> link_of(n, -1);
-    std::vector<std::vector<int>> after(n + m_.joints.size());
-    rows_.resize(m_.joints.size()), joints_of_.resize(n);
-    const auto held = [&](const Joint& j) { // by a fixed point, not by multipliers
-      for (int body : {j.place.a, j.place.b})
-        if (body >= 0 && m_.bodies[std::size_t(body)].pinned) return true;
-      return false;
-    };
-    for (std::size_t l = 0; l < m_.links.size(); ++l) link_of[std::size_t(m_.links[l].body)] = int(l);
-    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
-      const std::size_t j = std::size_t(m_.cuts[c]);
-      cut[j] = true;
-      for (int r : m_.kept[c]) rows_[j].push_back(m_.joints[j].loop_row(r));
-      for (int body : {m_.joints[j].place.a, m_.joints[j].place.b}) // the whole loop goes first
-        for (int l = body < 0 ? -1 : link_of[std::size_t(body)]; l >= 0; l = m_.links[std::size_t(l)].parent)
-          after[n + j].push_back(m_.links[std::size_t(l)].body);
-    }
-    // A body without inertia about some axis cannot be eliminated alone: it goes together with the joint that carries
-    // it, and after what it carries.
-    std::vector<int> carried(m_.joints.size(), -1);
-    for (const TreeLink& l : m_.links)
-      if (l.joint >= 0) {
-        after[n + std::size_t(l.joint)].push_back(l.body);
-        if (massless_[std::size_t(l.body)]) carried[std::size_t(l.joint)] = l.body;
-        const int up = l.parent < 0 ? -1 : m_.links[std::size_t(l.parent)].body;
-        if (up >= 0 && massless_[std::size_t(up)])
-          after[std::size_t(up)].push_back(massless_[std::size_t(l.body)] ? l.body : int(n) + l.joint);
-      }
+    rows_.resize(joints), joints_of_.resize(n), driven_.resize(joints);
+    std::vector<std::vector<int>> after(n + joints);
+    const std::vector<int> carried = order(after);
     std::vector<std::pair<int, int>> pairs;
-    for (std::size_t j = 0; j < m_.joints.size(); ++j) {
-      const Joint& joint = m_.joints[j];
-      if (!cut[j] && !held(joint))
-        for (int r = 0; r < joint.size(); ++r) rows_[j].push_back(joint.row(r));
+    for (std::size_t j = 0; j < joints; ++j) {
       const int rows = int(rows_[j].size()), with = carried[j];
       first_.push_back(rows_total_);
       rows_total_ += rows;
@@ -188,7 +159,7 @@ private:
       sizes_.push_back(with < 0 ? rows : 0);
       if (with >= 0) sizes_[std::size_t(with)] += rows;
       if (rows)
-        for (int body : {joint.place.a, joint.place.b})
+        for (int body : {m_.joints[j].place.a, m_.joints[j].place.b})
           if (body >= 0) pairs.emplace_back(body, node_[j]), joints_of_[std::size_t(body)].push_back(j);
     }
     std::set<std::pair<int, int>> touched;
@@ -201,11 +172,44 @@ private:
     joined_ = rows_total_ > 0;
     independent_ = !joined_ && m_.forces.empty();
     lu_ = std::make_unique<BlockLu<double>>(pattern_);
-    rhs_.resize(std::size_t(pattern_.total())), mu_.resize(std::size_t(rows_total_), 0.0);
+    const std::size_t rows = std::size_t(rows_total_);
+    rhs_.resize(std::size_t(pattern_.total())), mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);
+    gradient_.resize(rows), gradient_next_.resize(rows);
     if (!m_.forces.empty()) stiff_.resize(pattern_.storage());
-    gradient_.resize(std::size_t(rows_total_)), gradient_next_.resize(std::size_t(rows_total_));
-    value_.resize(std::size_t(rows_total_)), in_time_.resize(std::size_t(rows_total_));
     dx_.resize(n), w_.resize(n), frames_next_.resize(n), half_.resize(n);
+  }
+  // The rows of each joint, and which nodes must be eliminated before others. Returns for each joint the body whose
+  // node holds its multipliers, or -1.
+  std::vector<int> order(std::vector<std::vector<int>>& after) {
+    const std::size_t n = bodies();
+    std::vector<bool> cut(m_.joints.size(), false);
+    std::vector<int> link_of(n, -1), carried(m_.joints.size(), -1);
+    for (std::size_t l = 0; l < m_.links.size(); ++l) link_of[std::size_t(m_.links[l].body)] = int(l);
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const std::size_t j = std::size_t(m_.cuts[c]);
+      cut[j] = true;
+      for (int r : m_.kept[c]) rows_[j].push_back(m_.joints[j].loop_row(r));
+      for (int body : {m_.joints[j].place.a, m_.joints[j].place.b}) // the whole loop goes first
+        for (int l = body < 0 ? -1 : link_of[std::size_t(body)]; l >= 0; l = m_.links[std::size_t(l)].parent)
+          after[n + j].push_back(m_.links[std::size_t(l)].body);
+    }
+    const auto pinned = [&](int body) { return body >= 0 && m_.bodies[std::size_t(body)].pinned; };
+    for (std::size_t j = 0; j < m_.joints.size(); ++j) {
+      const Joint& joint = m_.joints[j];
+      if (cut[j] || pinned(joint.place.a) || pinned(joint.place.b)) continue; // the fixed point is no constraint
+      for (int r = 0; r < joint.size(); ++r) rows_[j].push_back(joint.row(r));
+    }
+    // A body without inertia about some axis cannot be eliminated alone: it goes together with the joint that carries
+    // it, and after what it carries.
+    for (const TreeLink& l : m_.links) {
+      if (l.joint < 0) continue;
+      after[n + std::size_t(l.joint)].push_back(l.body);
+      if (massless_[std::size_t(l.body)]) carried[std::size_t(l.joint)] = l.body;
+      const int up = l.parent < 0 ? -1 : m_.links[std::size_t(l.parent)].body;
+      if (up >= 0 && massless_[std::size_t(up)])
+        after[std::size_t(up)].push_back(massless_[std::size_t(l.body)] ? l.body : int(n) + l.joint);
+    }
+    return carried;
   }
 
   // --- bodies that do not feel each other
@@ -303,8 +307,8 @@ private:
       if (newton_.done(change, size)) {
         for (std::size_t b = 0; b < bodies(); ++b) {
           newton_.accepts(w_[b]);
-          const V3 J = m_.bodies[b].moments.array() - m_.sigma[b];
           if (massless_[b]) continue;
+          const V3 J = m_.bodies[b].moments.array() - m_.sigma[b];
           if (!(kinetic_matrix<directors>(Increment(w_[b]), J, m_.sigma[b]).determinant() > 0.0)) newton_.folded = true;
         }
         return !newton_.turned && !newton_.folded;
@@ -382,7 +386,7 @@ private:
   }
 
   void constrain() {
-    rows_at(h_end_, gradient_next_);
+    rows_at(t_next_, gradient_next_);
     for (std::size_t j = 0; j < rows_.size(); ++j) {
       if (rows_[j].empty()) continue;
       const int node = node_[j], base = base_[j];
@@ -413,6 +417,11 @@ private:
   // gradients.
   void rows_at(double t, std::vector<Gradient>& out) {
     const bool now = &out == &gradient_;
+    if (t != driven_at_) { // a drive may be a function of the user: once for each time
+      for (std::size_t j = 0; j < rows_.size(); ++j)
+        if (!rows_[j].empty()) driven_[j] = m_.joints[j].value(t);
+      driven_at_ = t;
+    }
     const auto side = [&](int body) {
       if (body < 0) return ground_side<double>();
       const std::size_t b = std::size_t(body);
@@ -424,7 +433,7 @@ private:
       const Joint& joint = m_.joints[j];
       const Side<double> a = side(joint.place.a), b = side(joint.place.b);
       const JointGeometry<double> q = geometry<double>(joint.place, a, b);
-      const Driven u = joint.value(t);
+      const Driven& u = driven_[j];
       for (std::size_t k = 0; k < rows_[j].size(); ++k) {
         const Row<double> row = evaluate_row<double>(rows_[j][k], joint.place, q, u);
         const std::size_t at = std::size_t(first_[j]) + k;
@@ -631,7 +640,7 @@ private:
     const double before = node_energy_;
     for (std::size_t b = 0; b < bodies(); ++b) next_[b].x += dx_[b], next_[b].push(w_[b], dx_[b]);
     states_.swap(next_), frames_.swap(frames_next_);
-    if (joined_) rows_at(h_end_, gradient_);
+    if (joined_) rows_at(t_next_, gradient_);
     kick();
     for (std::size_t b = 0; b < bodies(); ++b) states_[b].P += kicks_[b].P, states_[b].L += kicks_[b].L;
     middle_ = middle_sum + 0.5 * (before + node_energy_);
@@ -726,11 +735,13 @@ private:
   std::vector<double> stiff_; // derivatives of the forces, in the order of the blocks
   std::vector<std::pair<int, int>> force_pairs_;
   std::vector<std::vector<std::size_t>> joints_of_;
+  std::vector<Driven> driven_; // what drives and lengths say at `driven_at_`
+  double driven_at_ = 0.0;
   std::vector<Gradient> gradient_, gradient_next_; // at the node, at the end of the step in hand
   std::vector<V3> dx_, w_;
   std::vector<M3> frames_next_, half_;
   Newton newton_;
-  double t_ = 0.0, h_end_ = 0.0, middle_ = 0.0, node_energy_ = 0.0;
+  double t_ = 0.0, t_next_ = 0.0, middle_ = 0.0, node_energy_ = 0.0;
 };
 
 } // namespace gyrod::variational
