@@ -35,6 +35,7 @@ bench: $(VENV)/developed
 	$(BIN)/python benchmarks/rods.py
 	$(BIN)/python benchmarks/mechanisms.py
 	$(BIN)/python benchmarks/statics.py
+	$(BIN)/python benchmarks/variational.py
 
 docs: $(VENV)/developed
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

@@ -51,6 +51,25 @@ def test_tennis_racket(tmp_path, capsys):
     assert (tmp_path / "tennis_racket.png").exists()
 
 
+def test_top_for_an_hour(tmp_path, capsys):
+    example = runpy.run_path(str(EXAMPLES / "top_for_an_hour.py"))
+    outcomes = example["run"](180.0)
+    tenths = {
+        name: [abs(part).max() for part in (o.energy[: len(o.t) // 10], o.energy[-(len(o.t) // 10) :])]
+        for name, o in outcomes.items()
+    }
+    assert tenths["variational"] == pytest.approx([8.4e-7, 8.4e-7], rel=0.02)
+    assert tenths["variational, directors"] == pytest.approx([3.1e-5, 3.1e-5], rel=0.02)
+    assert max(tenths["energy-momentum"]) < 1e-12
+    for name, o in outcomes.items():
+        constant = o.steps == 50_000
+        assert constant == (name.split(",")[0] in ("variational", "energy-momentum"))
+        assert abs(o.momentum).max() < 1e-11 if constant else tenths[name][1] > 5.0 * tenths[name][0]
+    example["main"](str(tmp_path), 36.0)
+    assert "top_for_an_hour.png" in capsys.readouterr().out
+    assert (tmp_path / "top_for_an_hour.png").exists()
+
+
 def test_swinging_hose(tmp_path, capsys):
     example = runpy.run_path(str(EXAMPLES / "swinging_hose.py"))
     outcomes = example["run"]()

@@ -50,7 +50,15 @@ def errors(problem: RigidProblem, **options) -> dict[tuple[float, str], float]:
 
 
 def test_both_kinds_are_found_by_name():
-    assert list(problems.RIGID) == ["lang-a", "lang-b", "bruls-top", "lagrange-top", "free-top"]
+    assert list(problems.RIGID) == [
+        "lang-a",
+        "lang-b",
+        "bruls-top",
+        "lagrange-top",
+        "free-top",
+        "xu-zhong-fast",
+        "xu-zhong-precession",
+    ]
     assert not set(problems.RIGID) & set(problems.ROTATIONS)
     for name, problem in problems.RIGID.items():
         assert problems.get(name) is problem

@@ -1,5 +1,7 @@
 #include "bind.hpp"
 
+void bind_variational(nb::module_& m);
+
 NB_MODULE(GYROD_MODULE, m) {
   nb::set_leak_warnings(false); // forces and events may hold references to the end: not a leak of ours
   m.doc() = "The compiled core of gyrod: arrays in, arrays out. Users call the Python functions above it.";
@@ -19,4 +21,5 @@ NB_MODULE(GYROD_MODULE, m) {
   bind_attitude(m);
   bind_run(m);
   bind_system(m);
+  bind_variational(m);
 }

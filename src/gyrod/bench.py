@@ -159,14 +159,12 @@ def rods(progress: Callable[[str], None] = lambda _: None) -> list[StaticOutcome
 
 
 def solve_static(problem: StaticProblem) -> Any:
-    """A `Rest`, a `Path`, `Modes` or a `Motion`, by what the problem asks for."""
+    """A `Rest`, a `Path` or `Modes`, by what the problem asks for."""
     if problem.kind == "equilibrium":
         return equilibrium(problem.system)
     if problem.kind == "follow":
         return follow(problem.system, problem.parameter, problem.stops)
-    if problem.kind == "modes":
-        return modes(problem.system, n=problem.modes)
-    return simulate(problem.system, problem.t_end, output=[problem.t_end], rtol=1e-6, dense=False)
+    return modes(problem.system, n=problem.modes)
 
 
 def run_static(problem: StaticProblem, mass: str = "lumped") -> list[StaticOutcome]:

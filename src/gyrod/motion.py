@@ -31,6 +31,8 @@ class MotionStats:
     solves: int = 0
     #: CPU seconds.
     seconds: float = 0.0
+    #: Iterations of Newton's method in all steps, of "variational" and "energy-momentum".
+    newton: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,17 @@ class Drift:
 
     position: Array
     velocity: Array
+
+
+@dataclass(frozen=True)
+class Midpoints:
+    """Middles of the steps that end at the times of a motion, with constant steps: times and total energies, (n-1,).
+
+    The energy is that of the discrete Lagrangian: coordinates and velocities by (69) of Xu and Zhong 2016.
+    """
+
+    t: Array = field(default_factory=lambda: np.zeros(0))
+    energy: Array = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -208,6 +221,10 @@ class Motion:
     steps: Array = field(default_factory=lambda: np.zeros(0))
     #: Zeros of the event functions in order of time.
     events: tuple[EventRecord, ...] = ()
+    #: Middles of constant steps, of "variational" and "energy-momentum"; empty otherwise.
+    midpoints: Midpoints = field(default_factory=Midpoints)
+    #: Iterations of Newton's method in every step of these methods.
+    newton: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     _compiled: Compiled | None = field(default=None, repr=False)
     _dense: Callable[[Array], Array] | None = field(default=None, repr=False)
     _projected: bool = field(default=True, repr=False)
@@ -417,6 +434,11 @@ class Motion:
         return Drift(self._measures[..., 0], self._measures[..., 1])
 
     @property
+    def constraint(self) -> Array:
+        """Largest residual of all constraints on the level of position, (n,)."""
+        return self.drift.position
+
+    @property
     def multipliers(self) -> dict[str, Array]:
         """Multipliers of the internal constraints of the absolute forms: (n, 1) or (n, 6) of a body, (n, N) a rod."""
         times = np.ascontiguousarray(np.atleast_1d(self.t))
@@ -431,11 +453,16 @@ class Motion:
 
 
 class SimulationError(RuntimeError):
-    """A simulation that cannot go on: ``time``, ``state`` (unknowns) and the ``motion`` so far are kept."""
+    """A simulation that cannot go on: ``time``, ``state`` (unknowns) and the ``motion`` so far are kept.
 
-    def __init__(self, message: str, time: float, state: Array, motion: Motion) -> None:
+    ``residuals`` are those of Newton's method in the step that failed, of methods with constant steps.
+    """
+
+    def __init__(
+        self, message: str, time: float, state: Array, motion: Motion, residuals: Sequence[float] = ()
+    ) -> None:
         super().__init__(message)
-        self.time, self.state, self.motion = time, state, motion
+        self.time, self.state, self.motion, self.residuals = time, state, motion, tuple(residuals)
 
 
 class SimulationInterrupted(KeyboardInterrupt):

@@ -49,6 +49,7 @@ from gyrod.model import (
     Revolute,
     Rod,
     RodLoad,
+    RotatingFrame,
     Spherical,
     Straight,
     System,
@@ -349,6 +350,72 @@ def lagrange_top() -> RigidProblem:
     )
 
 
+def fast_top() -> RigidProblem:
+    """Xu and Zhong 2016, section 5.1: 20 turns a second, from rest of the axis; J1 = J2 = 0.002, J3 = 0.0008."""
+    return RigidProblem(
+        "xu-zhong-fast",
+        "fast symmetric top, released with its spin alone; Xu and Zhong 2016, section 5.1",
+        _pinned(_symmetric_top(1.0, 0.04, (0.002, 0.0008), np.pi / 6.0, 0.0, 40.0 * np.pi)),
+        1.4,
+        "elliptic functions, quadrature with 40 digits",
+        {
+            0.7: {
+                "quaternion": (0.929982694477993623, -0.25160650179967408, 0.10304559543127841, 0.247402428213214324),
+                "position": (0.00268660487950381419, 0.0207586738414574269, 0.0340860618811475118),
+                "cos_theta": 0.852151547028687796,
+                "phi": 3.01288723249816586,
+                "energy": 6.65637518514220324,
+            },
+            1.4: {
+                "quaternion": (0.832670966081034264, 0.192512953860570316, -0.224439285873318609, 0.468214514723998893),
+                "position": (-0.00773973741798104898, -0.0212308542875497114, 0.0330052615642042152),
+                "cos_theta": 0.825131539105105381,
+                "phi": 5.93360638020540451,
+                "energy": 6.65637518514220324,
+            },
+        },
+        {"nutation": 0.1449934566037027122},
+    )
+
+
+def regular_precession() -> RigidProblem:
+    """Xu and Zhong 2016, section 5.2: a cone on its tip that precesses with 10 rad/s at a constant tilt of 60 deg."""
+    density, height, tilt, rate = 2700.0, 0.1, np.pi / 3.0, 10.0
+    r, arm = 0.5 * height, 0.75 * height
+    mass = density * np.pi * r**2 * height / 3.0
+    J1, J3 = 0.6 * mass * (0.25 * r**2 + height**2), 0.3 * mass * r**2
+    # (80), with J3 where J2 is printed: 135.6.
+    psi_rate = mass * 9.81 * arm / (J3 * rate) + (J1 - J3) / J3 * rate * np.cos(tilt)
+    top = _symmetric_top(mass, arm, (J1, J3), tilt, rate, psi_rate + rate * np.cos(tilt))
+
+    def at(t: float) -> dict[str, float | tuple[float, ...]]:
+        phi, s, c = rate * t, np.sin(tilt), np.cos(tilt)
+        return {
+            "position": (arm * s * np.sin(phi), -arm * s * np.cos(phi), arm * c),
+            "quaternion": tuple(rotations.quaternion_from_euler((phi, tilt, psi_rate * t), "313").tolist()),
+            "cos_theta": c,
+            "phi": phi,
+        }
+
+    about = "regular precession of a cone; Xu and Zhong 2016, section 5.2"
+    return RigidProblem("xu-zhong-precession", about, _pinned(top), 2.0, "closed form", {t: at(t) for t in (0.5, 2.0)})
+
+
+def _symmetric_top(
+    mass: float, arm: float, moments: tuple[float, float], tilt: float, precession: float, spin: float
+) -> Body:
+    """A top about the origin with (J1 = J2, J3) about it, from phi = psi = 0, theta' = 0; Omega3 is the spin."""
+    about_centre = moments[0] - mass * arm**2
+    return Body(
+        "top",
+        mass=mass,
+        inertia=(about_centre, about_centre, moments[1]),
+        position=(0.0, -arm * np.sin(tilt), arm * np.cos(tilt)),
+        orientation=("313", (0.0, tilt, 0.0)),
+        angular_velocity=(0.0, precession * np.sin(tilt), spin),
+    )
+
+
 def free_top(moments: tuple[float, float] = (1.0, 0.5), angular_velocity: ArrayLike = (0.4, 0.0, 2.0)) -> RigidProblem:
     """Symmetric top thrown in the air: `free_symmetric_top` in rotation, a parabola in translation."""
     rotation = free_symmetric_top(moments, angular_velocity)
@@ -382,7 +449,16 @@ def _pinned(body: Body, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> System:
 
 #: Rigid bodies: all problems with their usual data, by name.
 RIGID: dict[str, RigidProblem] = {
-    p.name: p for p in (heavy_top(), tennis_racket(), bruls_top(), lagrange_top(), free_top())
+    p.name: p
+    for p in (
+        heavy_top(),
+        tennis_racket(),
+        bruls_top(),
+        lagrange_top(),
+        free_top(),
+        fast_top(),
+        regular_precession(),
+    )
 }
 
 
@@ -1049,7 +1125,7 @@ class StaticProblem:
     #: One sentence with the source.
     about: str
     system: System
-    #: What solves it: "equilibrium", "follow", "modes", or "simulate" for a steady motion.
+    #: What solves it: "equilibrium", "follow" or "modes".
     kind: str
     #: From what that returns to values under the names of ``reference``.
     quantities: Callable[[Any], dict[str, Any]] = field(repr=False)
@@ -1062,8 +1138,6 @@ class StaticProblem:
     stops: tuple[float, ...] = ()
     #: How many modes are asked for.
     modes: int = 0
-    #: End of a steady motion.
-    t_end: float = 0.0
 
 
 #: Of a rod that hardly shears or stretches, over EI/L²: a wire as thin as 1/1600 of its length.
@@ -1340,41 +1414,26 @@ def _three_frequencies(modes: Any) -> dict[str, Any]:
 
 
 def spinning_rod(segments: int = 40, **options: Any) -> StaticProblem:
-    """The steady state of `spin_up`: a rod that turns with its shaft at 6 rad/s, its extension damped; in m."""
-    rate = 6.0
-    line = Straight((0.0, 0.0, 0.0), (10.0, 0.0, 0.0))
-    frame = line.place([0.0], 10.0)[1][0]
-
+    """The steady state of `spin_up`, at rest in a frame that turns at 6 rad/s; the extension in m."""
     rod = Rod(
         "rod",
         10.0,
         segments,
-        start=Clamped(
-            frame=lambda t: rotations.multiply(rotations.exp((0.0, 0.0, rate * t)), frame),
-            angular_velocity=lambda _: (0.0, 0.0, rate),
-        ),
-        initial=line,
-        velocity=lambda s: (0.0, 10.0 * rate * s, 0.0),
-        angular_velocity=(0.0, 0.0, rate),
+        start=Clamped(),
+        initial=Straight((0.0, 0.0, 0.0), (10.0, 0.0, 0.0)),
         stiffness=(1e7, 1e7, 2.8e7, 1.4e4, 1.4e4, 1.4e4),
         density_per_length=1.2,
         rotary_inertia=(6e-4, 6e-4, 1.2e-3),
-        damping=Damping(extension=2e4),
         **options,
     )
-
-    def quantities(motion: Any) -> dict[str, Any]:
-        return {"extension": float(np.linalg.norm(motion["rod"].positions[-1, -1]) - 10.0)}
-
     return StaticProblem(
         "spinning-rod",
         "extension of a rod of 10 m that turns at 6 rad/s, in m; Simo and Vu-Quoc 1986",
-        System(rods=[rod], gravity=(0.0, 0.0, 0.0)),
-        "simulate",
-        quantities,
+        System(rods=[rod], forces=[RotatingFrame((0.0, 0.0, 6.0))], gravity=(0.0, 0.0, 0.0)),
+        "equilibrium",
+        lambda rest: {"extension": float(rest["rod"].positions[-1, 0] - 10.0)},
         "closed form, L (tan(k L)/(k L) - 1), (k L)² = rho A (omega L)²/EA",
         {"extension": 5.143174550e-4},
-        t_end=0.2,
     )
 
 

@@ -20,6 +20,7 @@ PAPERS = {
     "zupan-saje-2011": "gyrod.reproduce.zupan_saje_2011",
     "lang-2010": "gyrod.reproduce.lang_2010",
     "lang-linn-arnold-2011": "gyrod.reproduce.lang_linn_arnold_2011",
+    "xu-zhong-2016": "gyrod.reproduce.xu_zhong_2016",
 }
 
 Value = float | int | str | None

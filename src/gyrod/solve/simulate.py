@@ -27,6 +27,16 @@ PROJECTIONS = ("step", "none")
 LIMIT_SLACK = 1e-9
 
 
+class _Rtol(float):
+    """The tolerance that was not given: constant steps refuse one that was."""
+
+
+class _Norm(str):
+    """The norm that was not given."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Event:
     """A function of time and motion whose zeros are located: ``Event(lambda t, m: m["ball"].position[2])``.
@@ -46,9 +56,9 @@ def simulate(
     *,
     formulation: str = "nullspace-quaternion",
     method: str = "auto",
-    rtol: float = 1e-6,
+    rtol: float = _Rtol(1e-6),
     atol: float | ArrayLike | Mapping[str, float] | None = None,
-    norm: str = "physical",
+    norm: str = _Norm("physical"),
     projection: str = "step",
     step: float | None = None,
     first_step: float | None = None,
@@ -64,6 +74,9 @@ def simulate(
     index: int = 0,
     null_space: str = "analytic",
     reduce: bool = True,
+    coordinates: str | None = None,
+    sigma: Any = None,
+    potential: str | None = None,
     progress: bool = False,
 ) -> Motion:
     """Simulate a system from t = 0 to ``t_end``.
@@ -78,6 +91,7 @@ def simulate(
         "dopri5", "dop853", "odex" (explicit); "radau5", "rodas", "seulex" (stiff); "bdf" (SUNDIALS CVODE, an extra) and
         "bdf-dae" (IDA on the index-1 form of the absolute formulations, multipliers kept); "scipy:RK45" and the other
         methods of ``solve_ivp``; or "auto", which estimates stiffness and says in ``motion.stats.method`` what it took.
+        With constant steps, for rigid bodies: "variational" (symplectic) and "energy-momentum" (conserving).
     rtol, atol
         Tolerances. With ``norm="plain"`` the error of a component is measured against atol + rtol |y| (atol = rtol
         unless given), as in the published codes; with "physical" against its scale (a length, 1, their rates) times
@@ -86,9 +100,11 @@ def simulate(
     projection
         "step": back to the constraint manifold after every accepted step; "none".
     step, first_step, max_step
-        Constant step; limits of the automatic one.
+        Constant step; limits of the automatic one. The methods that need a constant step refuse a ``t_end`` that is no
+        multiple of it.
     output
-        Times at which the motion is wanted; every accepted step otherwise, the last exactly at ``t_end``.
+        Times at which the motion is wanted; every accepted step otherwise, the last exactly at ``t_end``. The methods
+        with constant steps keep nodes: times that are multiples of the step, or an integer for every so many steps.
     events
         Event functions, located on the projected dense output.
     dense
@@ -106,6 +122,10 @@ def simulate(
         "qr": accelerations of the absolute forms by a numerical null space of all constraints; dense.
     reduce
         Whether bodies whose only joint is a `Spherical` to ground turn about that point, without position coordinates.
+    coordinates, sigma, potential
+        For "variational" (the first also for "energy-momentum"): "quaternion" or "directors"; the part of the inertia
+        that is taken with a constant mass matrix, "mean" (of the principal moments), a number, one for each body, or a
+        dictionary by name; the potential at the "midpoint" of a step or at its "nodes".
     progress
         Show a progress bar.
 
@@ -114,16 +134,43 @@ def simulate(
     started = time.process_time()
     t_end = _check.positive("t_end", t_end)
     first, system = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
-    _check.choice("norm", norm, NORMS)
-    _check.choice("projection", projection, PROJECTIONS)
     try:
         events = tuple(events)
     except TypeError:
         raise ValueError(f"events = {events!r} must be a list of Event.") from None
-    options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
-    options |= _constraint_options(index, null_space, method)
     if not isinstance(reduce, bool):
         raise ValueError(f"reduce = {reduce!r} must be True or False.")
+    stepped = {"coordinates": coordinates, "sigma": sigma, "potential": potential}
+    if method in ("variational", "energy-momentum"):
+        from gyrod.solve import variational
+
+        if first is not None:
+            raise ValueError(f"method = {method!r} starts from a System, not from a Rest.")
+
+        _refuse_adaptive(
+            method,
+            rtol=(rtol, rtol if isinstance(rtol, _Rtol) else None),
+            norm=(norm, norm if isinstance(norm, _Norm) else None),
+            atol=(atol, None), first_step=(first_step, None), max_step=(max_step, None), baumgarte=(baumgarte, None),
+            formulation=(formulation, "nullspace-quaternion"), projection=(projection, "step"),
+            velocity=(velocity, "material"), equation=(equation, "exact"), fictive_moment=(fictive_moment, "zero"),
+            director_projection=(director_projection, "spurrier"), null_space=(null_space, "analytic"),
+            index=(index, 0),
+        )  # fmt: skip
+        return variational.solve(
+            system, t_end, method=method, step=step, **stepped, reduce=reduce, output=output, dense=dense,
+            events=lambda compiled: [
+                (e.name, _event(e, compiled, i)) for i, e in enumerate((*events, *_limits(compiled)))
+            ],
+            bar=_progress_bar(progress, t_end), started=started,
+        )  # fmt: skip
+    for name, value in stepped.items():
+        if value is not None:
+            raise ValueError(f"{name} = {value!r} belongs to method = 'variational', not to {method!r}; leave it out.")
+    _check.choice("norm", norm, NORMS)
+    _check.choice("projection", projection, PROJECTIONS)
+    options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
+    options |= _constraint_options(index, null_space, method)
     options |= {} if reduce else {"reduce": False}
     if method == "bdf-dae" and isinstance(system, System) and mechanisms.joined(system):
         options["level"] = 1
@@ -164,6 +211,20 @@ def _from_rest(rest: Rest, formulation: str) -> tuple[Array, System]:
     if rest.t != 0.0:
         raise ValueError(f"this Rest holds at t = {rest.t:g}, and motions start at t = 0; shift the functions of time.")
     return rest.y, rest.system.original
+
+
+def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:
+    """Constant steps have no tolerances and their own equations: what differs from its default is refused."""
+
+    def differs(value: Any, default: Any) -> bool:
+        return value is not default and (default is None or bool(value != default))
+
+    names = [f"{name} = {value!r}" for name, (value, default) in given.items() if differs(value, default)]
+    if names:
+        raise ValueError(
+            f"{', '.join(names)} cannot be given with method = {method!r}: its steps are constant (step) and its "
+            "equations its own (coordinates). Leave out, or choose another method."
+        )
 
 
 def _motion(
@@ -363,7 +424,7 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
     if isinstance(method, str) and method.startswith("scipy:"):
         _check.choice("method", method, [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")])
         return method
-    _check.choice("method", method, ("auto", *METHODS, "bdf", "bdf-dae"))
+    _check.choice("method", method, ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum"))
     if method != "auto":
         return method
     if compiled.rods:

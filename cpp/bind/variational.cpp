@@ -1,0 +1,110 @@
+// The variational integrator and the conserving schemes: a system of bodies with constant steps.
+#include "system.hpp"
+
+#include <nanobind/stl/vector.h>
+
+#include "gyrod/variational/run.hpp"
+
+using namespace gyrod;
+
+namespace {
+// An array that takes the memory of the vector: long runs need not hold it twice.
+template <class Array, std::size_t D> Array handed(std::vector<double>&& from, const std::size_t (&shape)[D]) {
+  auto* kept = new std::vector<double>(std::move(from));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return Array(kept->data(), D, shape, owner);
+}
+
+class PyVariational {
+public:
+  // bodies: tuples of make_body; forces: (force tuple, has a potential, of points); mechanism: as of System, or None.
+  PyVariational(const nb::list& bodies, const std::vector<double>& sigma, const nb::list& forces, Vec3<double> gravity,
+                const nb::object& mechanism, double length, double h, const nb::dict& options) {
+    variational::Model m;
+    if (!mechanism.is_none()) { // the joints are read where all mechanisms are
+      const auto made =
+          make_mechanism("absolute-quaternion", bodies, nb::list(), gravity, nb::cast<nb::dict>(mechanism), nb::dict());
+      const MechanismModel& from = made->model();
+      m.joints = from.joints, m.links = from.links, m.cuts = from.cuts, m.kept = from.kept;
+    }
+    for (nb::handle b : bodies) m.bodies.push_back(make_body(nb::cast<nb::tuple>(b)));
+    m.sigma = sigma, m.gravity = gravity, m.length = length;
+    for (nb::handle f : forces) {
+      const auto t = nb::cast<nb::tuple>(f);
+      m.forces.push_back({make_force(item<nb::tuple>(t, 0)), item<bool>(t, 1), item<bool>(t, 2)});
+    }
+    m.directors = nb::cast<bool>(options["directors"]), m.nodes = nb::cast<bool>(options["nodes"]);
+    m.conserving = nb::cast<bool>(options["conserving"]);
+    system_ = std::make_unique<variational::System>(std::move(m), h);
+  }
+
+  nb::dict run(Table start, long steps, double t_end, std::vector<long> wanted, nb::object progress, bool python) {
+    check(start);
+    variational::RunOptions o;
+    o.steps = steps, o.t_end = t_end, o.wanted = std::move(wanted);
+    const double h = t_end / double(steps);
+    o.tick = [&](double t) {
+      nb::gil_scoped_acquire lock;
+      if (PyErr_CheckSignals() != 0) {
+        PyErr_Clear();
+        return false;
+      }
+      if (!progress.is_none()) progress(t, h);
+      return true;
+    };
+    variational::Run r;
+    if (python)
+      r = variational::run(*system_, start.data(), o);
+    else {
+      nb::gil_scoped_release release;
+      r = variational::run(*system_, start.data(), o);
+    }
+    static const char* const names[] = {"finished", "newton", "turned", "folded", "interrupted", "failed"};
+    nb::dict d;
+    d["status"] = names[int(r.status)], d["t_stop"] = r.t_stop;
+    const std::size_t n = r.t.size(), steps_done = r.newton.size(), tried = r.history.size(), middles = r.middle.size();
+    std::vector<double> newton(r.newton.begin(), r.newton.end());
+    d["t"] = handed<Out1>(std::move(r.t), {n});
+    d["rows"] = handed<Out3>(std::move(r.rows), {n, system_->bodies(), 13});
+    d["middle_t"] = handed<Out1>(std::move(r.middle_t), {middles});
+    d["middle"] = handed<Out1>(std::move(r.middle), {middles});
+    d["newton"] = handed<Out1>(std::move(newton), {steps_done});
+    d["history"] = handed<Out1>(std::move(r.history), {tried});
+    failure_ = r.failure;
+    return d;
+  }
+  void raise() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  // Residual (without multipliers) and matrix of Newton's method of a step from `start` at given increments.
+  nb::tuple linearise(Table start, double t, double t_next, Times increments) {
+    check(start);
+    system_->start(t, start.data());
+    const std::size_t n = std::size_t(system_->unknowns());
+    if (increments.shape(0) != n) throw nb::value_error("wrong number of increments");
+    Out1 r = owned<Out1>({n});
+    Out2 K = owned<Out2>({n, n});
+    system_->linearise(t_next, increments.data(), r.data(), K.data());
+    return nb::make_tuple(r, K);
+  }
+  std::size_t unknowns() const { return std::size_t(system_->unknowns()); }
+
+private:
+  void check(const Table& start) const {
+    if (start.shape(0) != system_->bodies() || start.shape(1) != 13) throw nb::value_error("wrong number of values");
+  }
+  std::unique_ptr<variational::System> system_;
+  std::exception_ptr failure_;
+};
+} // namespace
+
+void bind_variational(nb::module_& m) {
+  nb::class_<PyVariational>(m, "Variational")
+      .def(nb::init<const nb::list&, const std::vector<double>&, const nb::list&, Vec3<double>, const nb::object&,
+                    double, double, const nb::dict&>(),
+           "bodies"_a, "sigma"_a, "forces"_a, "gravity"_a, "mechanism"_a.none(), "length"_a, "step"_a, "options"_a)
+      .def("run", &PyVariational::run, "start"_a, "steps"_a, "t_end"_a, "wanted"_a, "progress"_a.none(), "python"_a)
+      .def("linearise", &PyVariational::linearise, "start"_a, "t"_a, "t_next"_a, "increments"_a)
+      .def_prop_ro("unknowns", &PyVariational::unknowns)
+      .def("raise_failure", &PyVariational::raise, "Raise again what a Python function threw during the run.");
+}

@@ -1,0 +1,74 @@
+// A run with constant steps: the only loop over time of these methods.
+#pragma once
+
+#include <cstdint>
+
+#include "gyrod/variational/system.hpp"
+
+namespace gyrod::variational {
+
+struct RunOptions {
+  long steps = 0;
+  double t_end = 0.0;
+  std::vector<long> wanted; // nodes to keep, in order; empty: all
+  // Every few hundred steps; false interrupts the run.
+  std::function<bool(double)> tick;
+};
+
+struct Run {
+  enum class Status { finished, newton, turned, folded, interrupted, failed } status = Status::finished;
+  std::vector<double> t, rows;          // of the nodes kept, 13 numbers for each body
+  std::vector<double> middle_t, middle; // energy in the middle of the step before each of them
+  std::vector<std::uint16_t> newton;    // iterations of each step
+  std::vector<double> history;          // residuals of the step that failed
+  double t_stop = 0.0;
+  std::exception_ptr failure;
+};
+
+inline Run run(System& system, const double* start, const RunOptions& o) {
+  Run r;
+  const double h = o.t_end / double(o.steps);
+  const std::size_t width = 13 * system.bodies();
+  const std::size_t kept = o.wanted.empty() ? std::size_t(o.steps) + 1 : o.wanted.size();
+  r.t.reserve(kept), r.rows.reserve(kept * width), r.middle_t.reserve(kept), r.middle.reserve(kept);
+  r.newton.reserve(std::size_t(o.steps));
+  std::size_t next = 0;
+  const auto wants = [&](long k) { return o.wanted.empty() || (next < o.wanted.size() && o.wanted[next] == k); };
+  const auto keep = [&](double t) {
+    ++next;
+    r.t.push_back(t);
+    r.rows.resize(r.rows.size() + width);
+    system.read(r.rows.data() + r.rows.size() - width);
+  };
+  try {
+    system.start(0.0, start);
+    if (wants(0)) {
+      keep(0.0);
+      std::copy_n(start, width, r.rows.data()); // as given, to the last bit
+    }
+    for (long k = 1; k <= o.steps; ++k) {
+      const double t = k == o.steps ? o.t_end : double(k) * h;
+      if (!system.advance(t)) {
+        const Newton& n = system.newton();
+        r.status = n.turned ? Run::Status::turned : n.folded ? Run::Status::folded : Run::Status::newton;
+        r.history = system.newton().history, r.t_stop = system.time();
+        return r;
+      }
+      r.newton.push_back(std::uint16_t(system.newton().iterations));
+      if (wants(k)) {
+        keep(t);
+        r.middle_t.push_back(t - 0.5 * h), r.middle.push_back(system.middle_energy());
+      }
+      if (k % 512 == 0 && o.tick && !o.tick(t)) {
+        r.status = Run::Status::interrupted, r.t_stop = t;
+        return r;
+      }
+    }
+    r.t_stop = o.t_end;
+  } catch (...) {
+    r.status = Run::Status::failed, r.failure = std::current_exception(), r.t_stop = system.time();
+  }
+  return r;
+}
+
+} // namespace gyrod::variational

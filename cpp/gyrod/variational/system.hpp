@@ -1,0 +1,747 @@
+// The variational integrator for rigid bodies with joints and forces (Xu, Zhong 2016, (66)-(73); Leyendecker, Marsden,
+// Ortiz 2008), and the conserving schemes for bodies without joints.
+//
+// Unknowns of a step are the increments of all bodies (displacement, rotation w of increment.hpp) and the multipliers
+// of the joints: the equations at t_k are
+//   h (p_begin(q_k, q_k+1) - p_k) - h² f_begin - G(q_k)' mu = 0,   g(q_k+1) = 0
+// with mu = h² lambda, the multipliers scaled by s = h^-2, and p_k the momentum that the step before has left, or the
+// initial one (73). Multiplied by h the matrix does not depend on the step to leading order. Bodies and joints are
+// nodes of a graph; G is taken at q_k, so that joints couple no two bodies directly, and trees are eliminated in O(n).
+//
+// Forces: what has a potential enters the discrete Lagrangian at the midpoint (or the nodes); the rest does discrete
+// virtual work h f(q_mid, q'_mid) . dq_mid (d'Alembert).
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <set>
+
+#include "gyrod/linear/block_lu.hpp"
+#include "gyrod/mechanism/model.hpp"
+#include "gyrod/variational/turn.hpp"
+
+namespace gyrod::variational {
+
+struct Acting {
+  std::unique_ptr<ForceElement> element;
+  bool potential = false; // at rest it is the gradient of an energy
+  // Its energy depends on points alone: it is taken at the midpoint of the coordinates as it is, as the paper takes
+  // gravity. All others see a rotation, that over half the step.
+  bool points = false;
+};
+
+struct Model {
+  std::vector<RigidBody> bodies; // a pinned body turns about its point, its joint is not among the rows
+  std::vector<double> sigma;
+  std::vector<Joint> joints;
+  std::vector<TreeLink> links;
+  std::vector<int> cuts;
+  std::vector<std::vector<int>> kept;
+  std::vector<Acting> forces;
+  V3 gravity = V3::Zero();
+  double length = 1.0; // of the size of the system
+  bool directors = false, nodes = false, conserving = false;
+};
+
+class System {
+  template <class F> auto with_scheme(F&& f) const { return m_.directors ? f(std::true_type{}) : f(std::false_type{}); }
+
+public:
+  System(Model model, double h)
+      : m_(std::move(model)), step_{h, m_.nodes}, states_(m_.bodies.size()), frames_(m_.bodies.size()),
+        next_(m_.bodies.size()), motions_(m_.bodies.size()), wrenches_(m_.bodies.size()),
+        dual_motions_(m_.bodies.size()), dual_wrenches_(m_.bodies.size()), kicks_(m_.bodies.size()) {
+    lay_out();
+  }
+
+  std::size_t bodies() const { return m_.bodies.size(); }
+  const Newton& newton() const { return newton_; }
+  double time() const { return t_; }
+
+  // Position, quaternion, velocity and material angular velocity of each body, 13 numbers.
+  void start(double t, const double* rows) {
+    t_ = t, driven_at_ = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* s = rows + 13 * b;
+      BodyState& y = states_[b];
+      y.x = V3(s[0], s[1], s[2]), y.r = normalize<double>(V4(s[3], s[4], s[5], s[6]));
+      const V3 v(s[7], s[8], s[9]), Omega(s[10], s[11], s[12]);
+      y.P = m_.bodies[b].mass * v, y.L = m_.bodies[b].moments.cwiseProduct(Omega);
+      y.w[0] = (0.25 * step_.h) * Omega, y.dx[0] = step_.h * v, y.known = 1;
+      frames_[b] = matrix_from_quaternion<double>(y.r);
+    }
+    if (joined_) rows_at(t_, gradient_);
+    kick();
+  }
+
+  // false: Newton's method does not converge; the state stays that of the node before.
+  bool advance(double t_next) {
+    t_next_ = t_next;
+    const bool done = independent_ ? advance_independent() : advance_joined();
+    if (done) t_ = t_next;
+    return done;
+  }
+
+  // The same 13 numbers at the node: momenta made tangent to the constraints of the joints give the velocities.
+  void read(double* rows) {
+    if (joined_) velocities();
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const RigidBody& body = m_.bodies[b];
+      const BodyState& y = states_[b];
+      V3 v = y.P / body.mass, Omega = y.L.cwiseQuotient(body.moments);
+      if (joined_ && !body.pinned) {
+        const double* u = rhs_.data() + pattern_.offset(int(b));
+        v = V3(u[0], u[1], u[2]), Omega = V3(u[3], u[4], u[5]);
+      }
+      V3 x = y.x;
+      if (body.pinned) x = body.point + frames_[b] * body.arm, v = frames_[b] * Omega.cross(body.arm);
+      double* s = rows + 13 * b;
+      for (int i = 0; i < 3; ++i) s[i] = x[i], s[7 + i] = v[i], s[10 + i] = Omega[i];
+      for (int i = 0; i < 4; ++i) s[3 + i] = y.r[i];
+    }
+  }
+
+  // Energy at the midpoint of the last step: kinetic energy of the split inertia and the potential as the discrete
+  // Lagrangian has it.
+  double middle_energy() const { return middle_; }
+
+  // For tests: residual and dense matrix (row-major) at increments (6 for each body, 3 for a pinned one) from here,
+  // multipliers zero: they enter linearly.
+  int unknowns() const { return pattern_.total(); }
+  void linearise(double t_next, const double* increments, double* residual, double* matrix) {
+    t_next_ = t_next;
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* u = increments + pattern_.offset(int(b));
+      const bool pinned = m_.bodies[b].pinned;
+      dx_[b] = pinned ? V3(V3::Zero()) : V3(u[0], u[1], u[2]);
+      const double* r = pinned ? u : u + 3;
+      w_[b] = V3(r[0], r[1], r[2]);
+    }
+    with_scheme([&](auto directors) { assemble<directors.value>(true); });
+    const int n = pattern_.total();
+    for (int i = 0; i < n; ++i) residual[i] = rhs_[std::size_t(i)];
+    std::fill(matrix, matrix + n * n, 0.0);
+    const auto copy = [&](int i, int j) {
+      auto B = lu_->block(i, j);
+      for (int r = 0; r < B.rows(); ++r)
+        for (int c = 0; c < B.cols(); ++c) matrix[(pattern_.offset(i) + r) * n + pattern_.offset(j) + c] = B(r, c);
+    };
+    for (int v = 0; v < pattern_.nodes(); ++v) {
+      copy(v, v);
+      for (int a : pattern_.later(v)) copy(v, a), copy(a, v);
+    }
+  }
+
+private:
+  struct Gradient { // of one row by displacement and by rotation in body axes, of both sides
+    V3 ax, aw, bx, bw;
+  };
+  struct Kick { // half a step of the forces of potentials at a node
+    V3 P = V3::Zero(), L = V3::Zero();
+  };
+
+  void lay_out() {
+    const std::size_t n = bodies(), joints = m_.joints.size();
+    for (const RigidBody& b : m_.bodies) {
+      sizes_.push_back(b.pinned ? 3 : 6);
+      massless_.push_back(!b.pinned && b.moments.minCoeff() <= 1e-13 * b.moments.maxCoeff());
+    }
+    rows_.resize(joints), joints_of_.resize(n), driven_.resize(joints);
+    std::vector<std::vector<int>> after(n + joints);
+    const std::vector<int> carried = order(after);
+    std::vector<std::pair<int, int>> pairs;
+    for (std::size_t j = 0; j < joints; ++j) {
+      const int rows = int(rows_[j].size()), with = carried[j];
+      first_.push_back(rows_total_);
+      rows_total_ += rows;
+      node_.push_back(with < 0 ? int(n + j) : with), base_.push_back(with < 0 ? 0 : 6);
+      sizes_.push_back(with < 0 ? rows : 0);
+      if (with >= 0) sizes_[std::size_t(with)] += rows;
+      if (rows)
+        for (int body : {m_.joints[j].place.a, m_.joints[j].place.b})
+          if (body >= 0) pairs.emplace_back(body, node_[j]), joints_of_[std::size_t(body)].push_back(j);
+    }
+    std::set<std::pair<int, int>> touched;
+    for (const Acting& f : m_.forces)
+      for (int a : f.element->bodies())
+        for (int b : f.element->bodies()) touched.emplace(a, b);
+    force_pairs_.assign(touched.begin(), touched.end());
+    pairs.insert(pairs.end(), touched.begin(), touched.end());
+    pattern_ = BlockPattern(sizes_, pairs, after);
+    joined_ = rows_total_ > 0;
+    independent_ = !joined_ && m_.forces.empty();
+    lu_ = std::make_unique<BlockLu<double>>(pattern_);
+    const std::size_t rows = std::size_t(rows_total_);
+    rhs_.resize(std::size_t(pattern_.total())), mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);
+    gradient_.resize(rows), gradient_next_.resize(rows);
+    if (!m_.forces.empty()) stiff_.resize(pattern_.storage());
+    dx_.resize(n), w_.resize(n), frames_next_.resize(n), half_.resize(n);
+  }
+  // The rows of each joint, and which nodes must be eliminated before others. Returns for each joint the body whose
+  // node holds its multipliers, or -1.
+  std::vector<int> order(std::vector<std::vector<int>>& after) {
+    const std::size_t n = bodies();
+    std::vector<bool> cut(m_.joints.size(), false);
+    std::vector<int> link_of(n, -1), carried(m_.joints.size(), -1);
+    for (std::size_t l = 0; l < m_.links.size(); ++l) link_of[std::size_t(m_.links[l].body)] = int(l);
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const std::size_t j = std::size_t(m_.cuts[c]);
+      cut[j] = true;
+      for (int r : m_.kept[c]) rows_[j].push_back(m_.joints[j].loop_row(r));
+      for (int body : {m_.joints[j].place.a, m_.joints[j].place.b}) // the whole loop goes first
+        for (int l = body < 0 ? -1 : link_of[std::size_t(body)]; l >= 0; l = m_.links[std::size_t(l)].parent)
+          after[n + j].push_back(m_.links[std::size_t(l)].body);
+    }
+    const auto pinned = [&](int body) { return body >= 0 && m_.bodies[std::size_t(body)].pinned; };
+    for (std::size_t j = 0; j < m_.joints.size(); ++j) {
+      const Joint& joint = m_.joints[j];
+      if (cut[j] || pinned(joint.place.a) || pinned(joint.place.b)) continue; // the fixed point is no constraint
+      for (int r = 0; r < joint.size(); ++r) rows_[j].push_back(joint.row(r));
+    }
+    // A body without inertia about some axis cannot be eliminated alone: it goes together with the joint that carries
+    // it, and after what it carries.
+    for (const TreeLink& l : m_.links) {
+      if (l.joint < 0) continue;
+      after[n + std::size_t(l.joint)].push_back(l.body);
+      if (massless_[std::size_t(l.body)]) carried[std::size_t(l.joint)] = l.body;
+      const int up = l.parent < 0 ? -1 : m_.links[std::size_t(l.parent)].body;
+      if (up >= 0 && massless_[std::size_t(up)])
+        after[std::size_t(up)].push_back(massless_[std::size_t(l.body)] ? l.body : int(n) + l.joint);
+    }
+    return carried;
+  }
+
+  // --- bodies that do not feel each other
+
+  bool advance_independent() {
+    return with_scheme([&](auto directors) {
+      return m_.conserving ? independent<ConservingTurn<directors.value>>()
+                           : independent<VariationalTurn<directors.value>>();
+    });
+  }
+  template <class Turn> bool independent() {
+    const double h = step_.h;
+    newton_.begin(newton_.keep);
+    int most = 0;
+    double middle = 0.0;
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const RigidBody& body = m_.bodies[b];
+      BodyState& y = next_[b] = states_[b];
+      const V3 F = body.mass * m_.gravity, f = frames_[b].transpose() * F;
+      V3 w = y.predict(y.w);
+      if (!Turn::solve(body, m_.sigma[b], step_, f, y.L, w, newton_) || !newton_.accepts(w)) {
+        // Once more, from the velocity at the node.
+        w = (0.25 * h) * y.L.cwiseQuotient(body.moments);
+        newton_.begin(true);
+        const bool done = Turn::solve(body, m_.sigma[b], step_, f, y.L, w, newton_) && newton_.accepts(w);
+        newton_.keep = false;
+        if (!done) return false;
+      }
+      most = std::max(most, newton_.iterations);
+      y.r = normalize<double>(multiply<double>(y.r, Increment(w).quaternion()));
+      frames_next_[b] = matrix_from_quaternion<double>(y.r);
+      middle += Turn::finish(body, m_.sigma[b], step_, f, frames_next_[b].transpose() * F, w, y.L) / (h * h);
+      V3 dx = V3::Zero();
+      if (body.pinned)
+        middle -= F.dot(body.point);
+      else {
+        // Both rules and both schemes agree: gravity is uniform.
+        dx = (h / body.mass) * (y.P + (0.5 * h) * F);
+        middle += (0.5 * body.mass / (h * h)) * dx.squaredNorm() - F.dot(y.x + 0.5 * dx);
+        y.x += dx, y.P += h * F;
+      }
+      y.push(w, dx);
+    }
+    states_.swap(next_), frames_.swap(frames_next_);
+    newton_.iterations = most;
+    middle_ = middle;
+    return true;
+  }
+
+  // --- bodies with joints and forces
+
+  bool advance_joined() {
+    for (std::size_t b = 0; b < bodies(); ++b)
+      dx_[b] = states_[b].predict(states_[b].dx), w_[b] = states_[b].predict(states_[b].w);
+    newton_.begin(false);
+    bool done = with_scheme([&](auto directors) { return iterate<directors.value>(); });
+    if (!done) { // once more, from the velocities at the node
+      std::vector<double> rows(13 * bodies());
+      read(rows.data());
+      for (std::size_t b = 0; b < bodies(); ++b) {
+        const double* s = rows.data() + 13 * b;
+        dx_[b] = step_.h * V3(s[7], s[8], s[9]), w_[b] = (0.25 * step_.h) * V3(s[10], s[11], s[12]);
+      }
+      newton_.begin(true);
+      done = with_scheme([&](auto directors) { return iterate<directors.value>(); });
+      newton_.keep = false;
+    }
+    if (done) with_scheme([&](auto directors) { finish<directors.value>(); });
+    return done;
+  }
+
+  template <bool directors> bool iterate() {
+    for (newton_.iterations = 0; newton_.iterations < Newton::most;) {
+      // The derivatives of forces, small by h², are those of the first iterate: that costs no convergence that counts.
+      assemble<directors>(newton_.iterations == 0 || newton_.iterations > 5);
+      if (newton_.keep) newton_.note(residual());
+      for (double& x : rhs_) x = -x;
+      if (!lu_->factor()) return false;
+      lu_->solve(rhs_.data());
+      for (std::size_t j = 0; j < rows_.size(); ++j)
+        std::copy_n(rhs_.data() + pattern_.offset(node_[j]) + base_[j], rows_[j].size(), mu_.data() + first_[j]);
+      double change = 0.0, size = 0.0;
+      for (std::size_t b = 0; b < bodies(); ++b) {
+        const double* d = rhs_.data() + pattern_.offset(int(b));
+        if (!m_.bodies[b].pinned) {
+          const V3 dx(d[0], d[1], d[2]);
+          dx_[b] += dx, d += 3;
+          change = std::max(change, dx.norm() / m_.length), size = std::max(size, dx_[b].norm() / m_.length);
+        }
+        const V3 dw(d[0], d[1], d[2]);
+        w_[b] += dw;
+        change = std::max(change, dw.norm()), size = std::max(size, w_[b].norm());
+      }
+      ++newton_.iterations;
+      if (newton_.done(change, size)) {
+        for (std::size_t b = 0; b < bodies(); ++b) {
+          newton_.accepts(w_[b]);
+          if (massless_[b]) continue;
+          const V3 J = m_.bodies[b].moments.array() - m_.sigma[b];
+          if (!(kinetic_matrix<directors>(Increment(w_[b]), J, m_.sigma[b]).determinant() > 0.0)) newton_.folded = true;
+        }
+        return !newton_.turned && !newton_.folded;
+      }
+      if (!(change < 1e6) || !(size < 1e6)) return false;
+    }
+    return false;
+  }
+
+  double residual() const {
+    double most = 0.0;
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const double* r = rhs_.data() + pattern_.offset(int(b));
+      const RigidBody& body = m_.bodies[b];
+      V3 lin = V3::Zero();
+      if (!body.pinned) lin = V3(r[0], r[1], r[2]), r += 3;
+      V3 rot(r[0], r[1], r[2]);
+      for (std::size_t j : joints_of_[b])
+        for (std::size_t k = std::size_t(first_[j]); k < std::size_t(first_[j]) + rows_[j].size(); ++k) {
+          const Gradient& g = gradient_[k];
+          const bool a = m_.joints[j].place.a == int(b);
+          lin -= mu_[k] * (a ? g.ax : g.bx), rot -= mu_[k] * (a ? g.aw : g.bw);
+        }
+      const double inertia = massless_[b] ? body.mass * m_.length * m_.length : body.moments.maxCoeff();
+      most = std::max({most, lin.norm() / (body.mass * m_.length), rot.norm() / inertia});
+    }
+    for (double g : value_) most = std::max(most, std::abs(g) / m_.length);
+    return most;
+  }
+
+  // Residual without multipliers into rhs_, matrix into lu_.
+  template <bool directors> void assemble(bool fresh) {
+    const double h = step_.h;
+    lu_->clear();
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const RigidBody& body = m_.bodies[b];
+      const BodyState& y = states_[b];
+      const Increment e(w_[b]);
+      const V3 J = body.moments.array() - m_.sigma[b];
+      V3 rot = kinetic<directors>(e, J, m_.sigma[b]).begin - h * (y.L + kicks_[b].L);
+      M3 K = kinetic_matrix<directors>(e, J, m_.sigma[b]);
+      const V3 F = body.mass * m_.gravity;
+      half_[b] = frames_[b] * e.half();
+      frames_next_[b] = half_[b] * e.half();
+      double* r = rhs_.data() + pattern_.offset(int(b));
+      auto block = lu_->block(int(b), int(b));
+      if (body.pinned) {
+        const V3 f = frames_[b].transpose() * F;
+        if (directors || m_.nodes)
+          rot -= (0.5 * h * h) * body.arm.cross(f);
+        else {
+          const Weight u = weight(e, f, body.arm);
+          rot -= (h * h) * u.begin;
+          K -= (h * h) * weight_matrix(e, f, body.arm, u.g);
+        }
+        block = K;
+      } else {
+        const V3 lin = body.mass * dx_[b] - h * (y.P + kicks_[b].P) - (0.5 * h * h) * F;
+        for (int i = 0; i < 3; ++i) r[i] = lin[i], block(i, i) = body.mass;
+        block.template block<3, 3>(3, 3) = K;
+        r += 3;
+      }
+      for (int i = 0; i < 3; ++i) r[i] = rot[i];
+    }
+    if (fresh) std::fill(stiff_.begin(), stiff_.end(), 0.0);
+    for (const Acting& f : m_.forces) {
+      act<directors>(f, false, 1.0, fresh);
+      if (m_.nodes && f.potential) act<directors>(f, true, -1.0, fresh); // what is left at rest acts at the nodes
+    }
+    for (const auto& [a, b] : force_pairs_) {
+      auto block = lu_->block(a, b);
+      block += Eigen::Map<Eigen::MatrixXd>(stiff_.data() + pattern_.block(a, b), block.rows(), block.cols());
+    }
+    if (joined_) constrain();
+  }
+
+  void constrain() {
+    rows_at(t_next_, gradient_next_);
+    for (std::size_t j = 0; j < rows_.size(); ++j) {
+      if (rows_[j].empty()) continue;
+      const int node = node_[j], base = base_[j];
+      const JointPlace& p = m_.joints[j].place;
+      for (int side = 0; side < 2; ++side) {
+        const int body = side ? p.b : p.a;
+        if (body < 0) continue;
+        auto up = lu_->block(body, node), down = lu_->block(node, body);
+        const Increment e(w_[std::size_t(body)]);
+        const M3 turn = e.end_turn();
+        for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+          const std::size_t at = std::size_t(first_[j]) + k;
+          const Gradient &old = gradient_[at], &now = gradient_next_[at];
+          const V3 w = turn.transpose() * (side ? now.bw : now.aw);
+          const V3 &ox = side ? old.bx : old.ax, &ow = side ? old.bw : old.aw, &nx = side ? now.bx : now.ax;
+          for (int i = 0; i < 3; ++i) {
+            up(i, base + int(k)) = -ox[i], up(3 + i, base + int(k)) = -ow[i];
+            down(base + int(k), i) = nx[i], down(base + int(k), 3 + i) = w[i];
+          }
+        }
+      }
+      for (std::size_t k = 0; k < rows_[j].size(); ++k)
+        rhs_[std::size_t(pattern_.offset(node) + base) + k] = value_[std::size_t(first_[j]) + k];
+    }
+  }
+
+  // All rows of the joints at the end of the step in hand (or at the node, if there is none): values, rates in time,
+  // gradients.
+  void rows_at(double t, std::vector<Gradient>& out) {
+    const bool now = &out == &gradient_;
+    if (t != driven_at_) { // a drive may be a function of the user: once for each time
+      for (std::size_t j = 0; j < rows_.size(); ++j)
+        if (!rows_[j].empty()) driven_[j] = m_.joints[j].value(t);
+      driven_at_ = t;
+    }
+    const auto side = [&](int body) {
+      if (body < 0) return ground_side<double>();
+      const std::size_t b = std::size_t(body);
+      return Side<double>{now ? states_[b].x : V3(states_[b].x + dx_[b]), V3::Zero(),
+                          now ? frames_[b] : frames_next_[b], M3::Zero()};
+    };
+    for (std::size_t j = 0; j < rows_.size(); ++j) {
+      if (rows_[j].empty()) continue;
+      const Joint& joint = m_.joints[j];
+      const Side<double> a = side(joint.place.a), b = side(joint.place.b);
+      const JointGeometry<double> q = geometry<double>(joint.place, a, b);
+      const Driven& u = driven_[j];
+      for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+        const Row<double> row = evaluate_row<double>(rows_[j][k], joint.place, q, u);
+        const std::size_t at = std::size_t(first_[j]) + k;
+        value_[at] = row.g, in_time_[at] = row.rate_in_time;
+        out[at] = {row.a.x, moment_of_directors<double>(a.R, row.a.d), row.b.x,
+                   moment_of_directors<double>(b.R, row.b.d)};
+      }
+    }
+  }
+
+  // --- forces
+
+  // The body at the middle of the step, as a force sees it; without velocity if `rest`.
+  template <bool directors> BodyMotion<double> middle(int body, bool points, bool rest) const {
+    const std::size_t b = std::size_t(body);
+    const RigidBody& B = m_.bodies[b];
+    const Increment e(w_[b]);
+    BodyMotion<double> m;
+    if (points) {
+      // R and Omega of the midpoint of the coordinates: R Omega^ = (R_end - R_begin)/h
+      m.R = directors ? M3(0.5 * (frames_[b] + frames_next_[b])) : M3(half_[b] / e.q);
+      m.Omega = e.w * (directors ? 4.0 / (step_.h * (2.0 - e.q)) : 4.0 / step_.h);
+    } else {
+      m.R = half_[b];
+      m.Omega = e.z * (directors ? 2.0 * e.c / step_.h : 2.0 / step_.h);
+    }
+    if (rest) m.Omega.setZero();
+    if (B.pinned) {
+      m.x = B.point + m.R * B.arm, m.v = m.R * m.Omega.cross(B.arm);
+    } else {
+      m.x = states_[b].x + 0.5 * dx_[b], m.v = dx_[b] / step_.h;
+      if (rest) m.v.setZero();
+    }
+    return m;
+  }
+  // The same with derivatives by the increments of the body: directions 6 slot ... 6 slot + 5.
+  template <bool directors>
+  void middle_dual(int body, bool points, bool rest, int slot, BodyMotion<BodyDual>& out) const {
+    const std::size_t b = std::size_t(body);
+    const RigidBody& B = m_.bodies[b];
+    const Increment e(w_[b]);
+    const BodyMotion<double> m = middle<directors>(body, points, rest);
+    for (int i = 0; i < 3; ++i) {
+      out.x[i] = m.x[i], out.v[i] = m.v[i], out.Omega[i] = m.Omega[i];
+      for (int j = 0; j < 3; ++j) out.R(i, j) = m.R(i, j);
+    }
+    const double h = step_.h;
+    const M3 turn = points && directors ? e.end_turn() : e.middle_turn(), dz = e.dz();
+    for (int d = 0; d < 3; ++d) {
+      const std::size_t at = std::size_t(6 * slot + 3 + d);
+      M3 dR;
+      V3 dO;
+      if (points && directors) {
+        const double n = 2.0 - e.q; // 1 - |w|²
+        dR = 0.5 * frames_next_[b] * skew<double>(V3(turn.col(d)));
+        dO = V3::Unit(d) * (4.0 / (h * n)) + e.w * (8.0 * e.w[d] / (h * n * n));
+      } else if (points) {
+        dR = (half_[b] * skew<double>(V3(turn.col(d))) - half_[b] * (2.0 * e.w[d] / e.q)) / e.q;
+        dO = V3::Unit(d) * (4.0 / h);
+      } else {
+        dR = half_[b] * skew<double>(V3(turn.col(d)));
+        dO = dz.col(d) * (directors ? 2.0 * e.c / h : 2.0 / h);
+        if (directors) dO += e.z * (2.0 * e.dc()[d] / h);
+      }
+      if (rest) dO.setZero();
+      for (int i = 0; i < 3; ++i) {
+        out.Omega[i].d[at] = dO[i];
+        for (int j = 0; j < 3; ++j) out.R(i, j).d[at] = dR(i, j);
+      }
+      if (B.pinned) {
+        const V3 dx = dR * B.arm, dv = dR * m.Omega.cross(B.arm) + m.R * dO.cross(B.arm);
+        for (int i = 0; i < 3; ++i) out.x[i].d[at] = dx[i], out.v[i].d[at] = dv[i];
+      }
+    }
+    if (!B.pinned)
+      for (int i = 0; i < 3; ++i) {
+        out.x[i].d[std::size_t(6 * slot + i)] = 0.5;
+        if (!rest) out.v[i].d[std::size_t(6 * slot + i)] = 1.0 / h;
+      }
+  }
+
+  // Moment of what acts on a body with frame R, body axes.
+  template <class S> static Vec3<S> moment(const RigidBody& B, const M3& R, const Wrench<S>& w) {
+    Vec3<S> tau = w.torque;
+    const Mat3<S> RS = R.cast<S>();
+    if (w.loaded) tau += moment_of_directors<S>(RS, w.directors);
+    if (B.pinned) tau += B.arm.template cast<S>().cross(RS.transpose() * w.force);
+    return tau;
+  }
+
+  // What an element does at the middle of the step, into wrenches_.
+  template <bool directors> void evaluate(const Acting& f, bool rest) {
+    for (int b : f.element->bodies()) {
+      motions_[std::size_t(b)] = middle<directors>(b, f.points, rest);
+      wrenches_[std::size_t(b)].clear();
+    }
+    f.element->apply(t_ + 0.5 * step_.h, motions_.data(), wrenches_.data());
+    for (int b : f.element->bodies())
+      if (m_.bodies[std::size_t(b)].pinned)
+        wrenches_[std::size_t(b)].add_moment(wrenches_[std::size_t(b)].force, m_.bodies[std::size_t(b)].arm);
+  }
+  // Twice its generalised force on the rotation at the beginning or the end of the step, body axes there.
+  template <bool directors> V3 share(const Acting& f, std::size_t b, bool end) const {
+    const Wrench<double>& w = wrenches_[b];
+    if (f.points && directors) return moment_of_directors<double>(end ? frames_next_[b] : frames_[b], w.directors);
+    V3 M = w.torque;
+    if (w.loaded) M += moment_of_directors<double>(motions_[b].R, w.directors);
+    V3 turn = w_[b].cross(M);
+    if (f.points) turn += w_[b] * w.directors.cwiseProduct(motions_[b].R).sum();
+    return end ? V3(M - turn) : V3(M + turn);
+  }
+
+  // Subtract h² times the generalised forces of an element at the beginning of the step; `fresh`: with derivatives.
+  template <bool directors> void act(const Acting& f, bool rest, double sign, bool fresh) {
+    const double factor = -sign * 0.5 * step_.h * step_.h;
+    if (fresh) return differentiate<directors>(f, rest, factor);
+    evaluate<directors>(f, rest);
+    for (int body : f.element->bodies()) {
+      const std::size_t b = std::size_t(body);
+      double* r = rhs_.data() + pattern_.offset(body);
+      if (!m_.bodies[b].pinned) {
+        for (int i = 0; i < 3; ++i) r[i] += factor * wrenches_[b].force[i];
+        r += 3;
+      }
+      const V3 M = share<directors>(f, b, false);
+      for (int i = 0; i < 3; ++i) r[i] += factor * M[i];
+    }
+  }
+  template <bool directors> void differentiate(const Acting& f, bool rest, double factor) {
+    const auto& on = f.element->bodies();
+    for (std::size_t s = 0; s < on.size(); ++s) {
+      const std::size_t b = std::size_t(on[s]);
+      middle_dual<directors>(on[s], f.points, rest, int(s), dual_motions_[b]);
+      dual_wrenches_[b].clear();
+    }
+    f.element->apply(t_ + 0.5 * step_.h, dual_motions_.data(), dual_wrenches_.data());
+    for (std::size_t s = 0; s < on.size(); ++s) {
+      const std::size_t b = std::size_t(on[s]);
+      const RigidBody& B = m_.bodies[b];
+      Wrench<BodyDual>& w = dual_wrenches_[b];
+      if (B.pinned) w.add_moment(w.force, B.arm);
+      Vec3<BodyDual> M;
+      if (f.points && directors)
+        M = moment_of_directors<BodyDual>(frames_[b].template cast<BodyDual>(), w.directors);
+      else {
+        M = w.torque;
+        if (w.loaded) M += moment_of_directors<BodyDual>(dual_motions_[b].R, w.directors);
+        Vec3<BodyDual> q;
+        for (int i = 0; i < 3; ++i) q[i] = BodyDual::seed(w_[b][i], int(6 * s) + 3 + i);
+        M += Vec3<BodyDual>(q.cross(M));
+        if (f.points) {
+          BodyDual along(0.0);
+          for (int n = 0; n < 3; ++n) along += w.directors.col(n).dot(dual_motions_[b].R.col(n));
+          M += q * along;
+        }
+      }
+      const int skip = B.pinned ? 3 : 0, rows = pattern_.size(int(b));
+      double* r = rhs_.data() + pattern_.offset(int(b));
+      for (int i = skip; i < 6; ++i) {
+        const BodyDual& x = i < 3 ? w.force[i] : M[i - 3];
+        r[i - skip] += factor * x.v;
+        for (std::size_t o = 0; o < on.size(); ++o) {
+          const int other = m_.bodies[std::size_t(on[o])].pinned ? 3 : 0;
+          double* block = stiff_.data() + pattern_.block(int(b), on[o]);
+          for (int c = other; c < 6; ++c) block[(c - other) * rows + i - skip] += factor * x.d[6 * o + std::size_t(c)];
+        }
+      }
+    }
+  }
+
+  // Momenta at the end of the step.
+  template <bool directors> void finish() {
+    const double h = step_.h;
+    double middle_sum = 0.0;
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const RigidBody& body = m_.bodies[b];
+      BodyState& y = next_[b] = states_[b];
+      const Increment e(w_[b]);
+      const V3 J = body.moments.array() - m_.sigma[b], F = body.mass * m_.gravity;
+      half_[b] = frames_[b] * e.half();
+      y.r = normalize<double>(multiply<double>(y.r, e.quaternion()));
+      frames_next_[b] = matrix_from_quaternion<double>(y.r);
+      y.L = kinetic<directors>(e, J, m_.sigma[b]).end / h;
+      middle_sum += kinetic_energy<directors>(e, J, m_.sigma[b]) / (h * h);
+      if (body.pinned) {
+        const V3 f = frames_[b].transpose() * F, f_end = frames_next_[b].transpose() * F;
+        middle_sum -= F.dot(body.point);
+        if (directors || m_.nodes) {
+          y.L += (0.5 * h) * body.arm.cross(f_end);
+          middle_sum -= 0.5 * (f + f_end).dot(body.arm);
+        } else {
+          const Weight u = weight(e, f, body.arm);
+          y.L += h * u.end, middle_sum -= u.g.dot(body.arm);
+        }
+      } else {
+        y.P = body.mass * dx_[b] / h + (0.5 * h) * F;
+        middle_sum += 0.5 * body.mass * dx_[b].squaredNorm() / (h * h) - F.dot(y.x + 0.5 * dx_[b]);
+      }
+    }
+    for (const Acting& f : m_.forces) {
+      middle_sum += push<directors>(f, false, 1.0);
+      if (m_.nodes && f.potential) push<directors>(f, true, -1.0);
+    }
+    const double before = node_energy_;
+    for (std::size_t b = 0; b < bodies(); ++b) next_[b].x += dx_[b], next_[b].push(w_[b], dx_[b]);
+    states_.swap(next_), frames_.swap(frames_next_);
+    if (joined_) rows_at(t_next_, gradient_);
+    kick();
+    for (std::size_t b = 0; b < bodies(); ++b) states_[b].P += kicks_[b].P, states_[b].L += kicks_[b].L;
+    middle_ = middle_sum + 0.5 * (before + node_energy_);
+  }
+  // Impulse of an element at the end of the step; returns its potential at the middle, where it counts there.
+  template <bool directors> double push(const Acting& f, bool rest, double sign) {
+    evaluate<directors>(f, rest);
+    for (int body : f.element->bodies()) {
+      const std::size_t b = std::size_t(body);
+      next_[b].L += (sign * 0.5 * step_.h) * share<directors>(f, b, true);
+      if (!m_.bodies[b].pinned) next_[b].P += (sign * 0.5 * step_.h) * wrenches_[b].force;
+    }
+    return f.potential && !m_.nodes ? f.element->potential(t_ + 0.5 * step_.h, motions_.data()) : 0.0;
+  }
+
+  // potential="nodes": half a step of the forces that have one, at the node; and their energy there.
+  void kick() {
+    node_energy_ = 0.0;
+    if (!m_.nodes || m_.forces.empty()) return;
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const RigidBody& B = m_.bodies[b];
+      motions_[b] = {B.pinned ? V3(B.point + frames_[b] * B.arm) : states_[b].x, V3::Zero(), V3::Zero(), frames_[b]};
+      wrenches_[b].clear();
+    }
+    for (const Acting& f : m_.forces)
+      if (f.potential) {
+        f.element->apply(t_, motions_.data(), wrenches_.data());
+        node_energy_ += f.element->potential(t_, motions_.data());
+      }
+    for (std::size_t b = 0; b < bodies(); ++b)
+      kicks_[b] = {(0.5 * step_.h) * wrenches_[b].force,
+                   (0.5 * step_.h) * moment<double>(m_.bodies[b], frames_[b], wrenches_[b])};
+  }
+
+  // Velocities of the bodies at the node, into rhs_: M v + G'nu = p, G v + dg/dt = 0.
+  void velocities() {
+    rows_at(t_, gradient_);
+    lu_->clear();
+    std::fill(rhs_.begin(), rhs_.end(), 0.0);
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      const RigidBody& body = m_.bodies[b];
+      auto block = lu_->block(int(b), int(b));
+      double* r = rhs_.data() + pattern_.offset(int(b));
+      if (!body.pinned) {
+        for (int i = 0; i < 3; ++i) block(i, i) = body.mass, r[i] = states_[b].P[i];
+        for (int i = 0; i < 3; ++i) block(3 + i, 3 + i) = body.moments[i], r[3 + i] = states_[b].L[i];
+      } else
+        block.diagonal() = body.moments;
+    }
+    for (std::size_t j = 0; j < rows_.size(); ++j) {
+      if (rows_[j].empty()) continue;
+      const int node = node_[j], base = base_[j];
+      const JointPlace& p = m_.joints[j].place;
+      for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+        const std::size_t at = std::size_t(first_[j]) + k;
+        const Gradient& g = gradient_[at];
+        rhs_[std::size_t(pattern_.offset(node) + base) + k] = -in_time_[at];
+        for (int side = 0; side < 2; ++side) {
+          const int body = side ? p.b : p.a;
+          if (body < 0) continue;
+          auto up = lu_->block(body, node), down = lu_->block(node, body);
+          for (int i = 0; i < 3; ++i) {
+            up(i, base + int(k)) = down(base + int(k), i) = side ? g.bx[i] : g.ax[i];
+            up(3 + i, base + int(k)) = down(base + int(k), 3 + i) = side ? g.bw[i] : g.aw[i];
+          }
+        }
+      }
+    }
+    lu_->factor();
+    lu_->solve(rhs_.data());
+  }
+
+  Model m_;
+  Step step_;
+  std::vector<BodyState> states_;
+  std::vector<M3> frames_;
+  std::vector<BodyState> next_;
+  std::vector<BodyMotion<double>> motions_;
+  std::vector<Wrench<double>> wrenches_;
+  std::vector<BodyMotion<BodyDual>> dual_motions_;
+  std::vector<Wrench<BodyDual>> dual_wrenches_;
+  std::vector<Kick> kicks_;
+  std::vector<int> sizes_, first_;
+  std::vector<int> node_, base_;           // of each joint: the node that holds its multipliers, and where in it
+  std::vector<bool> massless_;             // bodies with a singular inertia
+  std::vector<std::vector<RowKind>> rows_; // of each joint
+  int rows_total_ = 0;
+  bool joined_ = false, independent_ = false;
+  BlockPattern pattern_;
+  std::unique_ptr<BlockLu<double>> lu_;
+  std::vector<double> rhs_, value_, in_time_, mu_;
+  std::vector<double> stiff_; // derivatives of the forces, in the order of the blocks
+  std::vector<std::pair<int, int>> force_pairs_;
+  std::vector<std::vector<std::size_t>> joints_of_;
+  std::vector<Driven> driven_; // what drives and lengths say at `driven_at_`
+  double driven_at_ = 0.0;
+  std::vector<Gradient> gradient_, gradient_next_; // at the node, at the end of the step in hand
+  std::vector<V3> dx_, w_;
+  std::vector<M3> frames_next_, half_;
+  Newton newton_;
+  double t_ = 0.0, t_next_ = 0.0, middle_ = 0.0, node_energy_ = 0.0;
+};
+
+} // namespace gyrod::variational

@@ -1,0 +1,231 @@
+"""Constant steps that keep the geometry: the variational integrator of Xu and Zhong 2016, and conserving schemes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check
+from gyrod.equations import ForceError
+from gyrod.equations.variational import Stepped, compile_stepped
+from gyrod.motion import (
+    EventRecord,
+    Midpoints,
+    Motion,
+    MotionStats,
+    SimulationError,
+    SimulationInterrupted,
+)
+from gyrod.solve.peers import _hermite
+
+Array = NDArray[np.float64]
+
+#: Methods with constant steps, and whether they conserve energy instead of the symplectic form.
+STEPPED = {"variational": False, "energy-momentum": True}
+#: Part of a step by which a time may miss a node.
+NODE_SLACK = 1e-6
+
+
+def solve(
+    system: Any,
+    t_end: float,
+    *,
+    method: str,
+    step: float | None,
+    coordinates: str | None,
+    sigma: Any,
+    potential: str | None,
+    reduce: bool,
+    output: ArrayLike | int | None,
+    events: Callable[[Any], Sequence[tuple[str, Any]]],
+    dense: bool,
+    bar: AbstractContextManager[Any],
+    started: float,
+) -> Motion:
+    """Run one of `STEPPED`; ``events`` gives the events of a compiled system with their names."""
+    conserving = STEPPED[method]
+    if step is None:
+        raise ValueError(f"method = {method!r} has constant steps: give step, in seconds.")
+    if conserving:
+        given = [name for name, value in (("sigma", sigma), ("potential", potential)) if value is not None]
+        if given:
+            raise ValueError(f"{' and '.join(given)} belong to method = 'variational', not to {method!r}; leave out.")
+    step = _check.positive("step", step)
+    count, step = _steps(t_end, step)
+    stepped = compile_stepped(
+        system, step, coordinates=coordinates or "quaternion", sigma="mean" if sigma is None else sigma,
+        potential=potential or "midpoint", conserving=conserving, reduce=reduce,
+    )  # fmt: skip
+    wanted = _nodes(output, count, step)
+    watched = events(stepped.compiled)
+    if watched and wanted is not None:
+        raise ValueError(
+            f"events and limits of joints are looked for at all nodes: leave out output, which keeps {len(wanted)}."
+        )
+    with bar as tick:
+        run = stepped.core.run(
+            stepped.start, count, float(t_end), [] if wanted is None else wanted.tolist(), tick, stepped.python
+        )
+    motion = _motion(stepped, run, method, dense and wanted is None, started)
+    if watched:
+        motion, ended = _find_events(motion, watched)
+        if ended:
+            return motion
+    if run["status"] != "finished":
+        _raise(stepped, run, motion, step)
+    return motion
+
+
+def _steps(t_end: float, step: float) -> tuple[int, float]:
+    """Number of steps; the last one must end at t_end."""
+    ratio = t_end / step
+    if ratio > 1e10:
+        raise ValueError(f"t_end = {t_end:g} takes {ratio:.3g} steps of {step:g}; at most 1e10 are allowed.")
+    count = round(ratio)
+    if count < 1 or abs(ratio - count) > NODE_SLACK + 1e-12 * ratio:
+        less, more = int(np.floor(ratio)), int(np.floor(ratio)) + 1
+        ends = f"t_end = {less * step:.10g} or {more * step:.10g}" if less else f"t_end = {step:.10g}"
+        raise ValueError(
+            f"t_end = {t_end:.10g} is no multiple of step = {step:.10g} ({ratio:.6g} steps); give {ends}, or "
+            f"step = t_end/{more} = {t_end / more:.10g}."
+        )
+    return count, t_end / count
+
+
+def _nodes(output: Any, count: int, step: float) -> NDArray[np.int64] | None:
+    """Numbers of the nodes that are wanted: all, every so many steps (an integer), or those at given times."""
+    if output is None:
+        return None
+    if isinstance(output, (int, np.integer)) and not isinstance(output, bool):
+        if output < 1:
+            raise ValueError(f"output = {output} must be times or a positive number of steps.")
+        nodes = np.arange(0, count + 1, int(output), dtype=np.int64)
+        return nodes if nodes[-1] == count else np.append(nodes, count)
+    times = _check.times("output", output)
+    nodes = np.round(times / step).astype(np.int64)
+    off = np.flatnonzero((np.abs(times / step - nodes) > NODE_SLACK + 1e-12 * nodes) | (nodes < 0) | (nodes > count))
+    if len(off):
+        i = int(off[0])
+        near = min(max(int(nodes[i]), 0), count) * step
+        raise ValueError(
+            f"output[{i}] = {times[i]:.10g} is no node of the run (multiples of step = {step:.10g} up to "
+            f"{count * step:.10g}); the nearest is {near:.10g}. Leave output out and call the motion for times between."
+        )
+    return nodes
+
+
+def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, started: float) -> Motion:
+    compiled = stepped.compiled
+    newton = run["newton"].astype(np.int32)
+    t, y = run["t"], stepped.states(run["t"], run["rows"])
+    stats = MotionStats(
+        method, compiled.formulation, steps=len(newton), newton=int(newton.sum()),
+        seconds=time.process_time() - started,
+    )  # fmt: skip
+    ends = t if dense else np.linspace(0.0, run["t_stop"], len(newton) + 1)
+    return Motion(
+        t=t,
+        y=y,
+        stats=stats,
+        status="finished" if run["status"] == "finished" else run["status"],
+        steps=ends,
+        midpoints=Midpoints(run["middle_t"], run["middle"]),
+        newton=newton,
+        _compiled=compiled,
+        _dense=partial(_hermite, compiled, t, y) if dense and len(t) > 1 else None,
+    )
+
+
+def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -> None:
+    t, method = float(run["t_stop"]), motion.stats.method
+    where = f"t = {t:.10g}"
+    if run["status"] == "interrupted":
+        raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
+    cause: BaseException | None = None
+    residuals = run["history"].tolist()
+    here = f"in the step of {step:.6g} s from {where}"
+    split = " or sigma = 'mean'" if method == "variational" else ""
+    if run["status"] == "newton":
+        message = (
+            f"{method}: Newton's method does not converge {here}; its residuals were {_shown(residuals)} (angles, and "
+            f"lengths over the size of the system). Try a smaller step{split}; .motion holds the motion up to there."
+        )
+    elif run["status"] == "folded":
+        message = (
+            f"{method}: the momentum {here} is more than a step of this length can have, and Newton's method finds "
+            f"another solution (residuals {_shown(residuals)}). Try a smaller step{split}; .motion holds the motion up "
+            "to there."
+        )
+    elif run["status"] == "turned":
+        message = (
+            f"{method}: a body turns by more than half a turn {here}, which cannot be told from a turn the other way; "
+            "take a smaller step. .motion holds the motion up to there."
+        )
+    else:
+        try:
+            stepped.core.raise_failure()
+        except KeyboardInterrupt:
+            raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion) from None
+        except ForceError as error:
+            message, cause = str(error), error.__cause__ or error
+        except Exception as error:
+            message, cause = f"{type(error).__name__} at {where}: {error}", error
+        else:
+            message = f"the run failed at {where}."
+    state = motion.y[-1] if len(motion.y) else stepped.compiled.y0
+    raise SimulationError(message, t, state, motion, residuals) from cause
+
+
+def _shown(residuals: list[float]) -> str:
+    parts = [f"{r:.2g}" for r in residuals]
+    return ", ".join(parts if len(parts) <= 10 else [*parts[:8], "...", parts[-1]]) or "none"
+
+
+def _find_events(motion: Motion, watched: Sequence[tuple[str, Any]]) -> tuple[Motion, bool]:
+    """Zeros of the events between nodes, located on the projected dense output; the first terminal one ends it."""
+    from dataclasses import replace
+
+    from scipy.optimize import brentq
+
+    compiled = motion.compiled
+    found: list[tuple[float, int, bool]] = []
+    for number, (_, (g, terminal, direction)) in enumerate(watched):
+        values = np.array([g(float(t), y) for t, y in zip(motion.t, motion.y, strict=True)])
+        rising = (values[:-1] < 0.0) & (values[1:] >= 0.0)
+        falling = (values[:-1] > 0.0) & (values[1:] <= 0.0)
+        crossed = rising if direction > 0 else falling if direction < 0 else rising | falling
+
+        def at(t: float, g: Any = g) -> float:
+            return float(g(t, motion(t).y))
+
+        for k in np.flatnonzero(crossed):
+            a, b = float(motion.t[k]), float(motion.t[k + 1])
+            t = b if values[k + 1] == 0.0 else float(brentq(at, a, b, xtol=1e-13 * max(1.0, b), rtol=1e-14))
+            found.append((t, number, terminal))
+            if terminal:
+                break
+    found.sort()
+    last = next((i for i, (_, _, terminal) in enumerate(found) if terminal), None)
+    found = found if last is None else found[: last + 1]
+    records = tuple(
+        EventRecord(number, t, Motion(np.asarray(t), motion(t).y, motion.stats, _compiled=compiled), watched[number][0])
+        for t, number, _ in found
+    )
+    if last is None:
+        return replace(motion, events=records), False
+    t = found[last][0]
+    kept = int(np.searchsorted(motion.t, t, side="left"))
+    times, rows = np.append(motion.t[:kept], t), np.concatenate([motion.y[:kept], records[-1].state.y[None]])
+    middle = motion.midpoints
+    return replace(
+        motion, t=times, y=rows, status="event", steps=times, events=records, newton=motion.newton[:kept],
+        midpoints=Midpoints(middle.t[: kept - 1], middle.energy[: kept - 1]),
+        stats=replace(motion.stats, steps=kept, newton=int(motion.newton[:kept].sum())),
+        _dense=partial(_hermite, compiled, times, rows),
+    ), True  # fmt: skip

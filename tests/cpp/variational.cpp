@@ -1,0 +1,88 @@
+// Counts heap allocations during steps of the variational integrator, after the first few: there must be none.
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "gyrod/variational/system.hpp"
+
+static long allocations = 0;
+void* operator new(std::size_t n) {
+  ++allocations;
+  if (void* p = std::malloc(n)) return p;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t n, std::align_val_t a) {
+  ++allocations;
+  if (void* p = std::aligned_alloc(std::size_t(a), (n + std::size_t(a) - 1) / std::size_t(a) * std::size_t(a)))
+    return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+using namespace gyrod;
+using namespace gyrod::variational;
+
+// A top on a fixed point; with `joined` also a double pendulum, driven slider and spring beside it.
+Model model(bool joined, bool directors, bool nodes, bool conserving) {
+  Model m;
+  RigidBody body;
+  body.moments = {0.3, 0.25, 0.2};
+  m.bodies.assign(joined ? 4 : 1, body);
+  m.bodies.back().pinned = true, m.bodies.back().arm = {0, 0, 0.4};
+  m.sigma.assign(m.bodies.size(), 0.25);
+  m.gravity = {1, 0, -9.81};
+  m.directors = directors, m.nodes = nodes, m.conserving = conserving;
+  if (!joined) return m;
+  m.joints.resize(4);
+  const auto join = [&](std::size_t j, const JointType& type, int a, int b, V3 at_a, V3 at_b) {
+    m.joints[j].type = &type;
+    m.joints[j].place.a = a, m.joints[j].place.b = b, m.joints[j].place.at_a = at_a, m.joints[j].place.at_b = at_b;
+  };
+  join(0, joints::spherical, -1, 0, {0, 0, 0}, {-0.5, 0, 0});
+  join(1, joints::revolute, 0, 1, {0.5, 0, 0}, {-0.5, 0, 0});
+  join(2, joints::prismatic, -1, 2, {0, 2, 0}, {0, 0, 0});
+  join(3, joints::distance, 1, -1, {0.5, 0, 0}, {2, 1, 0});
+  m.joints[2].drive = [](double t) { return Driven{std::sin(t), std::cos(t), -std::sin(t)}; };
+  m.joints[3].place.parameter = 1.0;
+  m.links = {{0, -1, 0}, {1, 0, 1}, {2, -1, 2}, {3, -1, -1}};
+  m.cuts = {3};
+  m.kept = {{0}};
+  m.forces.push_back({std::make_unique<SpringDamper>(1, 2, V3(0.1, 0, 0), V3(0, 0.2, 0), 50.0, 0.5, 0.7), true, true});
+  m.forces.push_back(
+      {std::make_unique<Bushing>(0, 3, V3(0.1, 0, 0), V3(0, 0.2, 0), V3(5, 6, 7), V3(1, 0, 1), M3(M3::Identity())),
+       true, false});
+  return m;
+}
+
+void count(bool joined, bool directors, bool nodes, bool conserving) {
+  System system(model(joined, directors, nodes, conserving), 0.01);
+  std::vector<double> start(13 * system.bodies(), 0.0), row(start.size());
+  const double x[3][3] = {{0.5, 0, 0}, {1.5, 0, 0}, {0, 2, 0}};
+  for (std::size_t b = 0; b < system.bodies(); ++b) {
+    double* s = start.data() + 13 * b;
+    if (b < 3 && joined) std::copy(x[b], x[b] + 3, s);
+    s[3] = 1.0;
+  }
+  if (joined) start[13 * 2 + 9] = 1.0;
+  start[start.size() - 1] = 8.0, start[start.size() - 2] = 1.0; // the spin of the top
+  system.start(0.0, start.data());
+  long steps = 0, counted = 0;
+  for (int k = 1; k <= 50; ++k) {
+    const long before = allocations;
+    if (!system.advance(0.01 * k)) break;
+    system.read(row.data());
+    if (++steps > 2) counted += allocations - before;
+  }
+  std::printf("%d%d%d%d %ld %ld\n", joined, directors, nodes, conserving, steps, counted);
+}
+
+int main() {
+  for (bool directors : {false, true}) {
+    for (bool nodes : {false, true})
+      for (bool joined : {false, true}) count(joined, directors, nodes, false);
+    count(false, directors, false, true);
+  }
+}
