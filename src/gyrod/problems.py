@@ -1218,19 +1218,18 @@ def roll_up(turns: float = 1.0, segments: int = 20, **options: Any) -> StaticPro
     phi = 2.0 * np.pi * turns
     rod = _unit_rod(segments, options)
 
-    def quantities(path: Any) -> dict[str, Any]:
-        x = path.at(1.0)["rod"].positions[-1]
+    def quantities(rest: Any) -> dict[str, Any]:
+        x = rest["rod"].positions[-1]
         return {"x/L": float(x[0]), "z/L": float(x[2])}
 
     return StaticProblem(
         "roll-up",
         f"cantilever rolled up by an end moment of {turns:g} times 2π EI/L",
         System(rods=[rod], forces=[RodLoad("rod", moment=(0.0, -phi, 0.0))], gravity=(0.0, 0.0, 0.0)),
-        "follow",
+        "equilibrium",
         quantities,
         "closed form",
         {"x/L": float(np.sin(phi) / phi), "z/L": float((1.0 - np.cos(phi)) / phi)},
-        stops=(0.0, 1.0),
     )
 
 

@@ -69,7 +69,7 @@ class Statics:
         """Negative eigenvalues of the tangent stiffness on the constraint manifold."""
         core = self.compiled.core
         # A larger shift than Newton's: rounding of what nothing holds must not count.
-        core.linearise(t, np.ascontiguousarray(y), 10.0 * self.shift)
+        core.linearise(t, np.ascontiguousarray(y), 10.0 * SHIFT * self.rate)
         count = int(core.negative_pivots())
         if not self.compiled.system.bodies:
             return count
