@@ -13,7 +13,6 @@ from timing import best  # type: ignore[import-not-found]
 
 import gyrod as gd
 from gyrod import _core
-from gyrod.solve.follow import follow
 
 
 def cantilever(segments: int, radius: float = 1e-3) -> gd.System:
@@ -54,7 +53,7 @@ def frequencies() -> None:
 
 def paths() -> None:
     problem = gd.problems.get("lla-test2")
-    seconds, path = best(partial(follow, problem.system, problem.parameter, problem.stops), 3)
+    seconds, path = best(partial(gd.follow, problem.system, problem.parameter, problem.stops), 3)
     iterations = np.asarray(path.iterations)[1:]
     print("load path of Test 2, Lang, Linn, Arnold 2011")
     print(f"  {1e3 * seconds:.1f} ms, {len(iterations)} increments, {iterations.mean():.1f} iterations each")

@@ -210,10 +210,10 @@ def test_hanging_is_a_catenary(end: Any) -> None:
     from scipy.optimize import brentq
 
     L, (d, h) = 1.3, (float(np.hypot(*end[:2])), end[2])
-    cable = gd.hang(L, between=((0, 0, 0), end), section=gd.Circle(radius=2e-5), material=STEEL, segments=100)
+    cable = gd.hang(L, between=((0, 0, 0), end), section=gd.Circle(radius=1e-5), material=STEEL, segments=100)
     x = brentq(lambda x: np.sinh(x) / x - np.sqrt(L * L - h * h) / d, 1e-6, 50.0)
     a = d / (2.0 * x)
-    w = 7850.0 * np.pi * 4e-10 * 9.81
+    w = 7850.0 * np.pi * 1e-10 * 9.81
     assert cable.stable
     assert np.hypot(*cable.start_force[:2]) == pytest.approx(w * a, rel=1e-2)
     assert cable.start_force[2] + cable.end_force[2] == pytest.approx(w * L, rel=1e-9)

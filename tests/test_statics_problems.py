@@ -9,7 +9,6 @@ import pytest
 
 import gyrod as gd
 from gyrod import bench, problems
-from gyrod.solve.follow import follow
 
 
 def solved(problem):
@@ -127,7 +126,7 @@ def test_bend_45(force):
 
 def test_quasistatic_comparison_of_the_paper():
     problem = problems.get("lla-test2")
-    path = follow(problem.system, problem.parameter, problem.stops)
+    path = gd.follow(problem.system, problem.parameter, problem.stops)
     values = problem.quantities(path)
     for name, trusted in problem.reference.items():
         assert values[name] == pytest.approx(trusted, abs=1e-9)

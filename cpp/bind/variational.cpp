@@ -22,8 +22,8 @@ public:
                 const nb::object& mechanism, double length, double h, const nb::dict& options) {
     variational::Model m;
     if (!mechanism.is_none()) { // the joints are read where all mechanisms are
-      const auto made =
-          make_mechanism("absolute-quaternion", bodies, nb::list(), gravity, nb::cast<nb::dict>(mechanism), nb::dict());
+      const auto made = make_mechanism("absolute-quaternion", bodies, nb::list(), gravity,
+                                       nb::cast<nb::dict>(mechanism), nb::dict(), {});
       const MechanismModel& from = made->model();
       m.joints = from.joints, m.links = from.links, m.cuts = from.cuts, m.kept = from.kept;
     }

@@ -5,8 +5,9 @@
 // for F(q) = 0, regularised by shift². A small shift leaves Newton's convergence and keeps motions that nothing holds
 // finite; a large one makes the implicit Euler step of a motion that is stopped after every step (relaxation).
 //
-// Damping after Deuflhard (2004), section 3.3: the natural level function |K^-1 F| decides, so that neither units nor
-// the spread of the stiffnesses matter.
+// Whole steps first: rods predict their forces themselves (`retract`), and a test of monotony with a frozen matrix does
+// not know of that. Then damping after Deuflhard (2004), section 3.3: the natural level function |K^-1 F| decides, so
+// that neither units nor the spread of the stiffnesses matter.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +45,9 @@ public:
 
   StaticStatus newton(double t, std::vector<double>& y) {
     settle(t, y);
+    last_ = y;
+    if (whole_steps(t, y) == StaticStatus::converged) return StaticStatus::converged;
+    y = last_;
     double damping = 1.0, before = 0.0, bar = 0.0, taken = 1.0;
     for (int k = 0; k < o_.iterations; ++k) {
       e_.rhs(t, y.data(), b_.data());
@@ -104,6 +108,30 @@ public:
     return StaticStatus::failed;
   }
 
+  // Newton's method without damping. It must not lead to an equilibrium that is less stable than where it began.
+  StaticStatus whole_steps(double t, std::vector<double>& y) {
+    int unstable = 0;
+    double best = 0.0;
+    for (int k = 0; k < std::min(o_.iterations, 30); ++k) {
+      e_.rhs(t, y.data(), b_.data());
+      e_.jacobian(t, y.data());
+      if (!e_.factor(o_.shift)) return StaticStatus::singular;
+      d_ = b_;
+      e_.solve(d_.data());
+      const double size = norm(d_);
+      if (!std::isfinite(size)) return StaticStatus::not_finite;
+      if (k == 0) unstable = e_.negative_pivots();
+      best = k == 0 ? size : std::min(best, size);
+      if (k >= 6 && size > 30.0 * best) return StaticStatus::failed;
+      const bool done = size <= o_.tolerance || (size < 1e3 * o_.tolerance && stalled(size));
+      advance(t, y, d_, std::min(1.0, o_.largest / std::max(peak(d_), 1e-300)), y);
+      history.push_back({size, 1.0, o_.shift});
+      if (e_.trouble(t, y.data())) return StaticStatus::failed;
+      if (done) return e_.negative_pivots() <= unstable ? StaticStatus::converged : StaticStatus::failed;
+    }
+    return StaticStatus::failed;
+  }
+
   // Steps of a motion that is stopped after each of them, until Newton's method takes over.
   StaticStatus relax(double t, std::vector<double>& y) {
     settle(t, y);
@@ -128,10 +156,10 @@ public:
       history.push_back({size, 0.0, shift});
       shift = std::max(peak(d_) < 0.1 ? 0.5 * shift : shift, 0.03 * o_.rate);
       if (shift <= 0.1 * o_.rate && size < 1e-2) {
-        last_ = y;
+        const std::vector<double> before = y;
         const StaticStatus s = newton(t, y);
         if (s == StaticStatus::converged) return s;
-        y = last_, shift = o_.rate;
+        y = before, shift = o_.rate;
       }
     }
     return StaticStatus::failed;

@@ -1282,7 +1282,7 @@ def self_weight_column(segments: int = 100, **options: Any) -> StaticProblem:
     )
 
 
-def twist_buckling(segments: int = 60, **options: Any) -> StaticProblem:
+def twist_buckling(segments: int = 100, **options: Any) -> StaticProblem:
     """Shaft on two hinges under couples about its line at both ends; the critical load is that of M L/EI."""
     rod = _unit_rod(segments, {"stiffness": _TWISTED, **options}, start=Clamped("hub"), end=Hinged())
     hub = Body("hub", mass=1e-2, inertia=(1e-4, 1e-4, 1e-4))

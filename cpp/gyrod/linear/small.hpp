@@ -2,6 +2,7 @@
 // the solution. Plain loops: Eigen's LU takes the compiler a minute in dual numbers and is no faster at these sizes.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -31,7 +32,8 @@ template <int N, class S> void solve_small(S* A, S* b) {
   }
 }
 
-// Negative eigenvalues of the symmetric part of a small n x n matrix, by Jacobi's rotations.
+// Negative eigenvalues of the symmetric part of a small n x n matrix, given its inverse, by Jacobi's rotations. Those
+// that are zero to rounding do not count.
 inline int negative_eigenvalues(const double* from, int n) {
   double a[16][16];
   for (int i = 0; i < n; ++i)
@@ -58,7 +60,9 @@ inline int negative_eigenvalues(const double* from, int n) {
       }
   }
   int count = 0;
-  for (int i = 0; i < n; ++i) count += a[i][i] < 0.0;
+  double least = std::abs(a[0][0]);
+  for (int i = 1; i < n; ++i) least = std::min(least, std::abs(a[i][i]));
+  for (int i = 0; i < n; ++i) count += a[i][i] < 0.0 && -a[i][i] < 1e13 * least;
   return count;
 }
 

@@ -19,8 +19,7 @@ from gyrod.model import Circle, Rod, Straight, System
 from gyrod.motion import Motion, RodTrack, SimulationError
 from gyrod.problems import RodProblem
 from gyrod.reproduce import Report
-from gyrod.solve import simulate
-from gyrod.solve.follow import Path, PathError, follow
+from gyrod.solve import Path, PathError, follow, simulate
 
 TITLE = (
     "Lang, Linn, Arnold: Multibody dynamics simulation of geometrically exact Cosserat rods. Fraunhofer ITWM 209 (2011)"

@@ -38,7 +38,8 @@ class Hanging(Rest):
         chord = x[-1] - x[0]
         flat = chord - (chord @ down) * down
         across = (x - x[0]) @ flat
-        share = across / (flat @ flat) if flat @ flat > 0.0 else np.linspace(0.0, 1.0, len(x))
+        steep = flat @ flat < 1e-12 * (chord @ chord)
+        share = np.linspace(0.0, 1.0, len(x)) if steep else across / (flat @ flat)
         line = x[0] + share[:, None] * chord
         return float(((x - line) @ down).max())
 
@@ -84,8 +85,8 @@ def hang(
     if np.array_equal(A, B):
         raise ValueError(f"between: both points are {tuple(A)}; they must differ.")
     end = Clamped if clamped else Hinged
-    stretched = np.linalg.norm(B - A) * (1.0 + 1e-9) >= L
-    shape = Straight(A, B) if stretched or (clamped and np.linalg.norm(B - A) >= L) else _slack(L, A, B, g)
+    tight = np.linalg.norm(B - A) * (1.0 + 1e-9) >= L
+    shape = Straight(A, B) if tight else _slack(L, A, B, g, material.density / material.young)
     cable = Rod(
         "cable", L, segments, section, material, initial=shape, start=end("ground"), end=end("ground"),
         precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0),
@@ -94,8 +95,11 @@ def hang(
     return Hanging(rest.motion, rest.unstable, rest.method, rest.history, rest.free)
 
 
-def _slack(L: float, A: Array, B: Array, g: Array) -> Curve:
-    """The catenary of length L between two points, or an arc of a circle where they are one above the other."""
+def _slack(L: float, A: Array, B: Array, g: Array, softness: float) -> Curve:
+    """The catenary of length L between two points, or an arc of a circle where they are one above the other.
+
+    It is longer by what its weight stretches it: a tension to start with is what Newton's method lives on.
+    """
     up = -g / np.linalg.norm(g)
     h = float((B - A) @ up)
     across = (B - A) - h * up
@@ -106,7 +110,9 @@ def _slack(L: float, A: Array, B: Array, g: Array) -> Curve:
         side = across / d if d > 1e-9 * L else np.eye(3)[int(np.argmin(np.abs(up)))]
         side = side - (side @ along) * along if d <= 1e-9 * L else -up + (up @ along) * along
         return _planar(_arc(L, float(np.linalg.norm(chord))), A, along, -side / np.linalg.norm(side), L)
-    return _planar(_catenary(L, d, h), A, across / d, up, L)
+    a = _parameter(L, d, h)
+    longer = L * (1.0 + softness * float(np.linalg.norm(g)) * float(np.hypot(a, 0.25 * L)))
+    return _planar(_catenary(longer, d, h), A, across / d, up, longer)
 
 
 def _arc(L: float, chord: float) -> Any:
@@ -117,14 +123,18 @@ def _arc(L: float, chord: float) -> Any:
     return lambda s: half * (2.0 * s - 1.0)
 
 
-def _catenary(L: float, d: float, h: float) -> Any:
-    """Angle of the tangent of the catenary of length L over d and up h."""
+def _parameter(L: float, d: float, h: float) -> float:
+    """Horizontal tension over weight per length of the catenary of length L over d and up h."""
     from scipy.optimize import brentq
 
     wanted = np.sqrt(L * L - h * h) / d
-    x = brentq(lambda x: np.sinh(x) / x - wanted, 1e-9, 700.0)  # d/(2 a)
-    a = d / (2.0 * x)
-    low = a * (np.arctanh(h / L) - x)  # where it begins, from its lowest point
+    return float(d / 2.0 / brentq(lambda x: np.sinh(x) / x - wanted, 1e-9, 700.0))
+
+
+def _catenary(L: float, d: float, h: float) -> Any:
+    """Angle of the tangent of that catenary."""
+    a = _parameter(L, d, h)
+    low = a * np.arctanh(h / L) - 0.5 * d  # where it begins, from its lowest point
     first = np.sinh(low / a)
     return lambda s: np.arctan(first + s * L / a)
 

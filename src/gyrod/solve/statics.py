@@ -76,15 +76,21 @@ class Statics:
         # What is left of the matrix for the bodies once the rods are eliminated, inverted: the same number of negative
         # eigenvalues as its own.
         bodies = self.velocities[self.velocities < self._bodies]
-        P = self._tangent(y, t)[: len(bodies)]
-        X = np.empty((len(bodies), len(bodies)))
-        for i in range(len(bodies)):
-            b = np.zeros(self.compiled.size)
-            b[bodies] = P[:, i] if len(P) else 0.0
-            X[:, i] = core.solve(b)[bodies]
-        X = P @ X
-        values = np.linalg.eigvals(X).real
-        return count + int(np.count_nonzero(values < -1e-9 * np.abs(values).max(initial=0.0)))
+        n, P = len(bodies), self._tangent(y, t)
+        b = np.zeros(self.compiled.size)
+
+        def apply(v: Array) -> Array:
+            b[bodies] = P @ np.ravel(v)
+            return np.asarray(P @ np.asarray(core.solve(b))[bodies])
+
+        if n <= DENSE:
+            values = np.linalg.eigvals(np.array([apply(e) for e in np.eye(n)]).reshape(n, n))
+        else:
+            from scipy.sparse.linalg import LinearOperator, eigs
+
+            operator = LinearOperator((n, n), matvec=apply, dtype=float)
+            values = eigs(operator, k=12, which="SR", return_eigenvectors=False, v0=np.ones(n))
+        return count + int(np.count_nonzero(values.real < -1e-9 * np.abs(values).max(initial=0.0)))
 
     @property
     def _bodies(self) -> int:
