@@ -280,3 +280,51 @@ def test_refusals() -> None:
         gd.simulate(pendulum(gd.Hinged("bob", at=(0, 0, 0.05)), strain="kirchhoff"), 1.0)
     with pytest.raises(gd.ModelError, match="at least 3 segments"):
         compile_system(floating(segments=2))
+
+
+def test_modes_of_a_rod_with_a_body() -> None:
+    """A small body on the tip of a cantilever vibrates like a point mass there, and as the mass on a spring."""
+    steel, mass, L = gd.Material(young=2e11, poisson=0.3, density=7850.0), 5.0, 1.0
+    rod = {"segments": 40, "section": ROUND, "material": steel, "initial": gd.Straight((0, 0, 0), (L, 0, 0))}
+    plain = gd.Rod("rod", start=gd.Clamped("ground"), **rod)
+    loaded = gd.System(rods=[plain], forces=[gd.PointMass("rod", at=1.0, mass=mass)], gravity=(0, 0, 0))
+    end = gd.Clamped("tip", at=(0, 0, 0))
+    tip = gd.Body("tip", mass=mass, inertia=(1e-9, 1e-9, 1e-9), position=(L, 0, 0))
+    held = gd.System(bodies=[tip], rods=[gd.Rod("rod", start=gd.Clamped("ground"), end=end, **rod)], gravity=(0, 0, 0))
+    a, b = gd.modes(loaded, n=4), gd.modes(held, n=4)
+    np.testing.assert_allclose(a.omega, b.omega, rtol=2e-3)
+    stiffness = 3.0 * 2e11 * np.pi / 4.0 * 5e-3**4 / L**3
+    own = 33.0 / 140.0 * 7850.0 * np.pi * 25e-6 * L
+    np.testing.assert_allclose(b.omega[:2], np.sqrt(stiffness / (mass + own)), rtol=2e-3)
+    np.testing.assert_allclose(np.linalg.norm(b.shape(0, "tip")), 1.0, rtol=0.4)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_moment_on_a_clamped_end_acts_on_what_holds_it(follow: bool) -> None:
+    """On the body at the end of a rod as on its free end; on ground it is part of the reaction."""
+    moment = (0.0, 1e-3, 0.0)
+    load = gd.RodLoad("hose", moment=moment, follow=follow)
+    free = hose("hose", (0, 0, 0), (1, 0, 0), gd.Clamped("ground"), gd.Free(), 40)
+    alone = gd.equilibrium(gd.System(rods=[free], forces=[load], gravity=(0, 0, 0)))
+    held = hose("hose", (0, 0, 0), (1, 0, 0), gd.Clamped("ground"), gd.Clamped("bob", at=(0, 0, 0)), 40)
+    tip = bob("bob", (1, 0, 0))
+    rest = gd.equilibrium(gd.System(bodies=[tip], rods=[held], forces=[load], gravity=(0, 0, 0)))
+    np.testing.assert_allclose(rest["hose"].positions[-1], alone["hose"].positions[-1], atol=2e-3)
+    reaction = alone["hose"].start_moment
+    assert np.linalg.norm(reaction) == pytest.approx(1e-3, rel=1e-9)
+    np.testing.assert_allclose(rest["hose"].start_moment, reaction, atol=1e-9)
+    if not follow:
+        torque = gd.Torque("bob", torque=moment)
+        same = gd.equilibrium(gd.System(bodies=[tip], rods=[held], forces=[torque], gravity=(0, 0, 0)))
+        np.testing.assert_allclose(rest["hose"].positions, same["hose"].positions, atol=1e-10)
+    near = gd.RodLoad("hose", at=0.002, moment=moment, follow=follow)
+    ground = gd.equilibrium(gd.System(rods=[free], forces=[near], gravity=(0, 0, 0)))
+    np.testing.assert_allclose(ground["hose"].start_moment, reaction, atol=1e-7)
+    c = compile_system(gd.System(bodies=[tip], rods=[held], forces=[load]))
+    y = np.asarray(c.core.project(c.y0 + 0.02 * np.random.default_rng(1).standard_normal(c.size)))
+    J = np.asarray(c.core.jacobian(0.0, y))
+    for i in range(3, 13):
+        e = np.zeros(c.size)
+        e[i] = 1e-6
+        column = (np.asarray(c.core.rhs(0.0, y + e)) - np.asarray(c.core.rhs(0.0, y - e))) / 2e-6
+        np.testing.assert_allclose(J[:13, i], column[:13], atol=1e-6 * np.abs(column[:13]).max() + 1e-6)

@@ -104,6 +104,27 @@ def test_what_is_free_to_move_is_told() -> None:
     assert rest["rod"].positions[-1, 2] < -1.0
 
 
+@pytest.mark.parametrize("segments", [10, 40])
+def test_what_moves_is_named_for_stiff_rods_too(segments: int) -> None:
+    with pytest.raises(gd.EquilibriumError, match=r"rod 'rod' can move along \(0, 0, 1\)"):
+        gd.equilibrium(gd.System(rods=[cantilever(segments, start=gd.Free())]))
+    rest = gd.equilibrium(gd.System(rods=[cantilever(segments, start=gd.Hinged("ground"))]))
+    assert rest.free == ("rod 'rod' can turn about (0, 0, 1)",)
+
+
+def test_what_is_held_has_no_modes() -> None:
+    arm = gd.Body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(1, 0, 0))
+    system = gd.System(bodies=[arm], joints=[gd.Fixed("ground", "arm", at=(0, 0, 0))])
+    assert len(gd.modes(system)) == 0
+    assert gd.equilibrium(system).stable
+
+
+def test_pictures_of_a_rest() -> None:
+    pytest.importorskip("matplotlib")
+    rest = gd.equilibrium(gd.System(rods=[cantilever(5)]))
+    assert rest.plot().axes
+
+
 def test_bodies_at_rest() -> None:
     """A compound pendulum finds its lowest point; on top of it the equilibrium is unstable."""
     arm = gd.Body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(0.3, 0.0, -0.4))
@@ -185,6 +206,25 @@ def test_modes_of_a_string_with_damping() -> None:
     np.testing.assert_allclose(plain.omega, modes.omega, rtol=1e-6)
     others = np.delete(modes.damping, k)
     assert np.abs(others).max() < 1e-7
+
+
+def test_flutter_of_a_column_under_a_following_force() -> None:
+    """Beck's column: it flutters from P = 20.05 EI/L² on, with no damping at all."""
+    EI = 2e11 * 0.02 * 2e-3**3 / 12.0
+    rod = gd.Rod(
+        "rod", 1.0, 40, gd.Rectangle(0.02, 2e-3), STEEL, start=gd.Clamped("ground"),
+        initial=gd.Straight((0, 0, 0), (0, 0, 1)),
+    )  # fmt: skip
+    below, above = (
+        gd.modes(
+            gd.System(rods=[rod], forces=[gd.RodLoad("rod", force=(0, 0, -k * EI), follow=True)], gravity=NO_GRAVITY),
+            n=3,
+        )
+        for k in (19.8, 20.3)
+    )
+    assert below.unstable == 0
+    assert above.unstable == 1
+    assert above.growth[0] > 0.5
 
 
 def test_shapes_of_modes() -> None:
@@ -360,6 +400,20 @@ def test_limits_end_a_run() -> None:
     stress = gd.simulate(gd.System(rods=[cantilever(10, RUBBER, limits={"stress": 1e5})]), 1.0, rtol=1e-5)
     assert stress.events[-1].name == "stress of rod 'rod'"
     assert stress.stress("rod")[-1].max() == pytest.approx(1e5, rel=1e-6)
+
+
+def test_limits_hold_at_the_start() -> None:
+    rest = gd.equilibrium(gd.System(rods=[cantilever(10, RUBBER, limits={"bend_radius": 0.5})]))
+    with pytest.raises(gd.ModelError, match=r"limits\['bend_radius'\] = 0.5 does not hold at the start"):
+        gd.simulate(rest, 0.1)
+
+
+def test_work_of_a_winch() -> None:
+    """Energy is balanced while the rest length changes."""
+    rod = cantilever(5, RUBBER, rest_stretch=lambda t: 1.0 + 0.1 * t)
+    motion = gd.simulate(gd.System(rods=[rod], gravity=NO_GRAVITY), 0.2, rtol=1e-8)
+    assert np.abs(motion.energy.work).max() > 1e-6
+    assert np.abs(motion.energy.balance).max() < 1e-4 * np.abs(motion.energy.work).max()
 
 
 def test_gravity_may_be_a_function_of_time() -> None:

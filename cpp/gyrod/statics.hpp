@@ -121,13 +121,15 @@ public:
       const double size = norm(d_);
       if (!std::isfinite(size)) return StaticStatus::not_finite;
       if (k == 0) unstable = e_.negative_pivots();
+      // What nothing holds is moved by rounding: when steps were as small as that, a larger one says no more.
+      if (k > 0 && best <= 1e3 * o_.tolerance && size > best) return accepted(unstable);
       best = k == 0 ? size : std::min(best, size);
       if (k >= 6 && size > 30.0 * best) return StaticStatus::failed;
       const bool done = size <= o_.tolerance || (size < 1e3 * o_.tolerance && stalled(size));
       advance(t, y, d_, std::min(1.0, o_.largest / std::max(peak(d_), 1e-300)), y);
       history.push_back({size, 1.0, o_.shift});
       if (e_.trouble(t, y.data())) return StaticStatus::failed;
-      if (done) return e_.negative_pivots() <= unstable ? StaticStatus::converged : StaticStatus::failed;
+      if (done) return accepted(unstable);
     }
     return StaticStatus::failed;
   }
@@ -168,6 +170,9 @@ public:
   std::vector<StaticStep> history;
 
 private:
+  StaticStatus accepted(int unstable) const {
+    return e_.negative_pivots() <= unstable ? StaticStatus::converged : StaticStatus::failed;
+  }
   void settle(double t, std::vector<double>& y) {
     for (std::size_t i = 0; i < n_; ++i)
       if (scale_[i] == 0.0) y[i] = 0.0;

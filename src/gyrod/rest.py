@@ -76,6 +76,7 @@ class Rest:
         """Energies; the kinetic one is zero."""
         return self.motion.energy
 
-    def plot(self, what: str = "path", *, names: Sequence[str] | None = None, file: str | None = None) -> Any:
-        """A matplotlib Figure, as of a motion."""
+    def plot(self, what: str | None = None, *, names: Sequence[str] | None = None, file: str | None = None) -> Any:
+        """A matplotlib Figure, as of a motion; by default of the "shape" of rods, or the "path" of bodies."""
+        what = what or ("shape" if self.system.rods else "path")
         return self.motion.plot(what, names=names, file=file)

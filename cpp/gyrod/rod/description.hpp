@@ -65,7 +65,7 @@ struct RodLoad {
   };
   bool follow = false;
   std::vector<Share> force;  // segment: whose frame it follows
-  std::vector<Share> moment; // segment: on which it acts
+  std::vector<Share> moment; // segment: on which it acts; -1, -2: the clamp at the start, at the end
   Vec3<double> F = Vec3<double>::Zero(), M = Vec3<double>::Zero();
   std::function<void(double, Vec3<double>&, Vec3<double>&)> function; // null: constant
 };

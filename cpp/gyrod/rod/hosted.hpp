@@ -19,13 +19,13 @@ struct HostedEnd {
 // velocity, all in space, an end at the arm r moves by
 //   turn R_end' V, x: dx + V x r, spin R_end' (d omega + omega x V), x': dv + d omega x r + omega x (V x r).
 inline void host_rows(const StaggeredGrid& grid, const RodState<double>& s, const EndMotion& motion,
-                      const HostMotion& m, int e, const StaggeredGrid::Blocks& blocks, HostedEnd& h) {
+                      const HostMotion& m, int e, double t, const StaggeredGrid::Blocks& blocks, HostedEnd& h) {
   const RodDescription& d = grid.description();
   const RodEnd& end = d.ends[e];
   const int n = e ? d.segments : 0,
             segment = e ? 0 : 1; // of the two cells at the end, counted from it, the segment's one
   if (end.clamped)
-    grid.end_blocks(s, e, motion, h.end);
+    grid.end_blocks(t, s, e, motion, h.end);
   else
     h.end.clear();
   const Vec3<double> arm = m.R * end.point, f = s.f[std::size_t(n)];

@@ -86,7 +86,7 @@ public:
     for (int n = 0; n <= N_; ++n)
       if (d_.weight[i(n)] > 0.0) vertex_moments(s, n);
     if (!d_.drag.empty() || !d_.spin_drag.empty()) drag_forces(s);
-    for (const RodLoad& load : d_.loads) apply(load, t, s);
+    for (const RodLoad& load : d_.loads) apply(load, t, s, ends);
     for (const RodSupport& k : d_.supports)
       for (int c = 0; c < 3; ++c)
         s.f[i(k.vertex)][c] -=
@@ -99,7 +99,7 @@ public:
   // Derivatives of these, at the state as `forces` left it.
   void blocks(double t, const RodState<double>& s, const EndMotion* ends, Blocks& out) const;
   // The same by the motion of a clamped end, and of the moment there.
-  void end_blocks(const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const;
+  void end_blocks(double t, const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const;
 
   // Energy of the centrifugal forces in a frame that turns.
   double centrifugal_energy(const RodState<double>& s) const {
@@ -151,6 +151,7 @@ public:
       if (load.follow || load.function)
         for (const auto& h : load.force) power += s.v[i(h.vertex)].dot(turned<double>(load, s, h, F));
       for (const auto& h : load.moment) {
+        if (h.segment < 0) continue; // works on what holds the end
         const Vec3<double> m = h.weight.cwiseProduct(M);
         const Mat3<double>& R = s.R[i(h.segment)];
         power += s.w[i(h.segment)].tail<3>().dot(load.follow ? m : Vec3<double>(R.transpose() * m));
@@ -348,6 +349,11 @@ private:
     if (load.function) load.function(t, F, M);
   }
 
+  // A moment on a clamp, in the clamp's axes.
+  static Vec3<double> on_clamp(const RodLoad& load, const EndMotion& end, const Vec3<double>& m) {
+    return load.follow ? m : Vec3<double>(matrix_from_quaternion<double>(end.p).transpose() * m);
+  }
+
   // The share of a force in space axes.
   template <class S>
   static Vec3<S> turned(const RodLoad& load, const RodState<S>& s, const RodLoad::Share& h, const Vec3<double>& F) {
@@ -355,12 +361,17 @@ private:
     return load.follow ? Vec3<S>(s.R[i(h.segment)] * f) : f;
   }
 
-  template <class S> static void apply(const RodLoad& load, double t, RodState<S>& s) {
+  template <class S> static void apply(const RodLoad& load, double t, RodState<S>& s, const EndMotion* ends) {
     Vec3<double> F, M;
     value(load, t, F, M);
     for (const auto& h : load.force) s.f[i(h.vertex)] += turned<S>(load, s, h, F);
     for (const auto& h : load.moment) {
       const Vec3<S> m = h.weight.cwiseProduct(M).template cast<S>();
+      if (h.segment < 0) { // straight to what holds the end
+        const int e = h.segment == -1 ? 0 : 1;
+        s.end_moment[e] += on_clamp(load, ends[e], h.weight.cwiseProduct(M)).template cast<S>();
+        continue;
+      }
       s.mu[i(h.segment)] += load.follow ? m : Vec3<S>(s.R[i(h.segment)].transpose() * m);
     }
   }

@@ -275,6 +275,7 @@ inline void StaggeredGrid::load_blocks(double t, const RodState<double>& s, Bloc
       }
     else
       for (const auto& h : load.moment) {
+        if (h.segment < 0) continue;
         const Vec3<double> m = s.R[i(h.segment)].transpose() * h.weight.cwiseProduct(M);
         KBlock& q = out.q(h.segment + 1, h.segment + 1);
         q.block<3, 3>(0, 1) += cross_matrix<double>(m);
@@ -321,7 +322,8 @@ inline void StaggeredGrid::frame_blocks(const RodState<double>& s, Blocks& out) 
   }
 }
 
-inline void StaggeredGrid::end_blocks(const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const {
+inline void StaggeredGrid::end_blocks(double t, const RodState<double>& s, int e, const EndMotion& end,
+                                      EndBlocks& out) const {
   out.clear();
   const int n = e ? N_ : 0, j = e ? N_ - 1 : 0; // the segment's cell is j + 1, the second of the two
   const Vec4<double>&V = s.V[i(e)], &g = s.gW[i(n)];
@@ -357,6 +359,13 @@ inline void StaggeredGrid::end_blocks(const RodState<double>& s, int e, const En
   out.turn[1].topRows<3>() = M4(a * ends).bottomRightCorner<3, 3>();
   out.moment_q[1].leftCols<4>() = M4(b * own).bottomRows<3>();
   out.moment_turn = M4(b * ends).bottomRightCorner<3, 3>();
+  for (const RodLoad& load : d_.loads) { // moments that keep their direction in space
+    Vec3<double> F, M;
+    value(load, t, F, M);
+    for (const auto& h : load.moment)
+      if (!load.follow && h.segment == (e ? -2 : -1))
+        out.moment_turn += cross_matrix<double>(on_clamp(load, end, h.weight.cwiseProduct(M)));
+  }
   if (!d_.coupled) return;
 
   const double kappa = d_.kappa[i(n)], k = d_.pull[i(n)];

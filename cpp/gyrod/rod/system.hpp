@@ -297,7 +297,7 @@ public:
       for (int e = 0; e < 2; ++e)
         if (r->port[e] >= 0) {
           const HostMotion& m = motions_[std::size_t(r->port[e])];
-          if constexpr (hosting) host_rows(r->grid, r->s, r->ends[e], m, e, r->k, r->hosted[e]);
+          if constexpr (hosting) host_rows(r->grid, r->s, r->ends[e], m, e, t, r->k, r->hosted[e]);
         }
       inertia_rows(*r);
     }
@@ -466,6 +466,11 @@ public:
         m.loads += k.pull.energy, m.dissipation += k.pull.dissipation;
         if (piece.tendon) m.load_power -= k.pull.T * k.rate;
       }
+    if (r.d.stretch && !still_) { // who changes the rest length works on the rod
+      const double h = 1e-5 * std::max(1.0, std::abs(t)), low = std::max(t - h, std::min(t, 0.0));
+      const double rate = (r.d.stretch(t + h) - r.d.stretch(low)) / (t + h - low);
+      for (std::size_t j = 0; j < r.rest.size(); ++j) m.load_power -= r.d.ds[j] * r.s.F[j][2] * rate * r.rest[j][2];
+    }
     double hold[12];
     reactions(index, t, y, hold);
     for (int e = 0; e < 2; ++e) {

@@ -304,15 +304,16 @@ def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
 
 
 def _moment_at(rod: Rod, s: float, held: tuple[bool, bool]) -> list[Share]:
-    """A point moment: on the frames beside it; beyond the last midpoint a clamp takes its share."""
+    """A point moment: on the frames beside it; beyond the last midpoint a clamp takes its share (segments -1, -2)."""
     mid = rod.midpoints
     k = int(np.searchsorted(mid, s))
     ones = np.ones(3)
     if k == 0:
-        return [(0, 0, (s / mid[0] if held[0] else 1.0) * ones)]
+        w = s / mid[0] if held[0] else 1.0
+        return [(0, 0, w * ones), (-1, 0, (1.0 - w) * ones)][: 2 if w < 1.0 else 1]
     if k == rod.segments:
-        left = (1.0 - s) / (1.0 - mid[-1])
-        return [(k - 1, k, (left if held[1] else 1.0) * ones)]
+        w = (1.0 - s) / (1.0 - mid[-1]) if held[1] else 1.0
+        return [(k - 1, k, w * ones), (-2, k, (1.0 - w) * ones)][: 2 if w < 1.0 else 1]
     w = float((s - mid[k - 1]) / (mid[k] - mid[k - 1]))
     return [(k - 1, k, (1.0 - w) * ones), (k, k, w * ones)]
 

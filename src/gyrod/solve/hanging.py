@@ -83,7 +83,7 @@ def hang(
     if not np.linalg.norm(g) > 0.0:
         raise ValueError("gravity = (0, 0, 0): nothing hangs without weight.")
     if np.array_equal(A, B):
-        raise ValueError(f"between: both points are {tuple(A)}; they must differ.")
+        raise ValueError(f"between: both points are {A.tolist()}; they must differ.")
     end = Clamped if clamped else Hinged
     tight = np.linalg.norm(B - A) * (1.0 + 1e-9) >= L
     shape = Straight(A, B) if tight else _slack(L, A, B, g, material.density / material.young)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.model import Bushing, CForce, Drag, Foundation, RotatingFrame, SpringDamper, System, UserForce
+from gyrod.model import CForce, Drag, Force, RodLoad, RotatingFrame, System, Torque, UserForce
 from gyrod.motion import Motion
 from gyrod.rest import Rest
 from gyrod.solve.statics import Statics, equilibrium, prepare
@@ -46,7 +46,7 @@ class Modes:
     def damping(self) -> Array:
         """Damping ratios; 1 and more: no oscillation, negative: growing."""
         size = np.abs(self.eigenvalues)
-        return -np.divide(self.eigenvalues.real, size, out=np.zeros_like(size), where=size > 0.0)
+        return np.divide(0.0 - self.eigenvalues.real, size, out=np.zeros_like(size), where=size > 0.0)
 
     @property
     def growth(self) -> Array:
@@ -67,6 +67,8 @@ class Modes:
 
     def shape(self, number: int, name: str) -> Array:
         """Displacements of a rod's vertices (N+1, 3) or of a body (3,) in a mode, scaled to the largest of all."""
+        if not -len(self) <= number < len(self):
+            raise ValueError(f"number = {number!r}: there are {len(self)} modes, counted from 0.")
         a, b = (self._moved(number, sign * 1e-5)[name] for sign in (1.0, -1.0))
         positions = (a.positions, b.positions) if hasattr(a, "positions") else (a.position, b.position)
         return np.asarray((positions[0] - positions[1]) / 2e-5)
@@ -117,6 +119,8 @@ def modes(system: System | Rest, at: Rest | Motion | float | None = None, n: int
         rest = equilibrium(system, t=0.0 if at is None else _check.number("at", at))
     damped = _damped(rest.system)
     statics = prepare(rest.system, rest, damped=damped)
+    if not len(statics.velocities):  # everything is held
+        return Modes(rest, np.zeros(0, complex), np.zeros((0, len(rest.y)), complex))
     y, t = rest.y, rest.t
     values, shapes = _damped_modes(statics, y, t, int(n)) if damped else _plain_modes(statics, y, t, int(n))
     shapes = shapes / np.abs(shapes).max(axis=1, initial=0.0, keepdims=True)
@@ -188,15 +192,17 @@ def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, An
 
 
 def _damped(system: System) -> bool:
-    """Whether anything in the system depends on velocities beyond inertia."""
+    """Whether anything depends on velocities beyond inertia, or has no potential: λ² is not real then."""
     if any(rod.damping is not None for rod in system.rods):
         return True
     if any(np.any(getattr(joint, "damping", None) or 0.0) for joint in system.joints):
         return True
     for force in system.forces:
-        if isinstance(force, Drag | UserForce | CForce | RotatingFrame):
+        if isinstance(force, Drag | UserForce | CForce | RotatingFrame | Torque):
             return True
-        if isinstance(force, SpringDamper | Bushing | Foundation) and np.any(force.damping):
+        if isinstance(force, RodLoad) and (force.follow or force.moment is not None):
+            return True
+        if isinstance(force, Force) and force.frame == "body":
             return True
         if np.any(getattr(force, "damping", 0.0)):
             return True

@@ -360,12 +360,18 @@ def _limits(compiled: Compiled) -> list[Event]:
 
 
 def _rod_limits(compiled: Compiled) -> list[Event]:
-    """Events where a rod bends more sharply, or is stressed more, than its limits allow."""
-    found = []
+    """Events where a rod bends more sharply, or is stressed more, than its limits; a start beyond them is refused."""
+    found, problems = [], []
+    start = Motion(np.asarray(0.0), compiled.y0, MotionStats("", compiled.formulation), _compiled=compiled)
     for rod in compiled.system.rods:
         for what, limit in (rod.limits or {}).items():
             name = f"{what.replace('_', ' ')} of rod {rod.name!r}"
-            found.append(Event(_strained(rod.name, what, float(limit)), terminal=True, direction=1, name=name))
+            excess = _strained(rod.name, what, float(limit))
+            if excess(0.0, start) > 0.0:
+                problems.append(f"Rod {rod.name!r}: limits[{what!r}] = {limit:g} does not hold at the start.")
+            found.append(Event(excess, terminal=True, direction=1, name=name))
+    if problems:
+        raise ModelError(problems)
     return found
 
 

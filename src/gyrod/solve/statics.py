@@ -142,8 +142,14 @@ class Statics:
     def free(self, y: Array, t: float) -> list[tuple[float, Array]]:
         """Motions without stiffness: squares of their frequencies and shapes."""
         squares, shapes = self.modes(y, t, 7, tolerance=1e-6)
-        limit = FREE * self.rate**2
+        limit = self._free_limit
         return [(float(w), v) for w, v in zip(squares, shapes, strict=True) if abs(w) < limit]
+
+    @property
+    def _free_limit(self) -> float:
+        """Square of a frequency that is zero up to the rounding of the largest one."""
+        fastest, _ = self.compiled.rod_spectrum()
+        return min(max(FREE * self.rate**2, 4e-16 * fastest**2), 1e-2 * self.rate**2)
 
     def rest(self, y: Array, t: float, history: Array, method: str, free: tuple[str, ...] = ()) -> Rest:
         """What the unknowns say, with the stability there."""
@@ -247,13 +253,15 @@ def equilibrium(
 def _neutral(statics: Statics, y: Array, t: float) -> list[tuple[float, Array]]:
     """Free motions, looked for only where the stiffness is nearly singular."""
     core, where = statics.compiled.core, statics.velocities
+    if not len(where):
+        return []
     core.linearise(t, np.ascontiguousarray(y), statics.shift)
     b = np.zeros(statics.compiled.size)
     x = np.random.default_rng(1).standard_normal(len(where))
     for _ in range(4):  # inverse iteration
         b[where] = x / np.linalg.norm(x)
         x = np.asarray(core.solve(b))[where] / statics.shift
-    if 1.0 / np.linalg.norm(x) - statics.shift**2 > FREE * statics.rate**2:
+    if 1.0 / np.linalg.norm(x) - statics.shift**2 > statics._free_limit:
         return []
     return statics.free(y, t)
 
@@ -265,20 +273,20 @@ def _failure(statics: Statics, status: str, y: Array, t: float, history: Array, 
         free = statics.free(statics.y, t)
     except (ValueError, RuntimeError, np.linalg.LinAlgError):
         free = []
-    pushed = []
     acceleration = np.asarray(statics.compiled.core.rhs(t, statics.y))[statics.velocities]
-    for _, shape in free:
-        if abs(acceleration @ shape) > 1e-6 * np.linalg.norm(acceleration) * np.linalg.norm(shape):
-            pushed.append(statics.direction(shape, statics.y, t))
-    if pushed:
-        what = "; ".join(dict.fromkeys(pushed))
-        return EquilibriumError(
-            f"the supports leave a mechanism that the loads move: {what}. Hold it, or give a guess near the "
-            "equilibrium.",
-            rest,
-        )
+    if free:
+        Q, _ = np.linalg.qr(np.array([shape for _, shape in free]).T)
+        pushed = Q @ (Q.T @ acceleration)  # the part of the loads that nothing holds
+        if np.linalg.norm(pushed) > 1e-6 * np.linalg.norm(acceleration):
+            return EquilibriumError(
+                "the supports leave a mechanism that the loads move: "
+                f"{statics.direction(pushed, statics.y, t)}. Hold it, or give a guess near the equilibrium.",
+                rest,
+            )
     where = _where(statics, y, t)
     last = ", ".join(f"{row[0]:.2g}" for row in history[-4:])
+    if len(history) and history[-1, 0] < 1e-9:
+        last += ": stuck next to a limit point or a buckling load"
     return EquilibriumError(
         f"no equilibrium was found in {len(history)} steps ({status}); the last steps over the scale are {last}. "
         f"The forces are least balanced {where}. Try follow() to bring the load on gradually, a guess, or more "
