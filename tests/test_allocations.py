@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("rods", "mechanisms")]
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("rods", "mechanisms", "coupled")]
 
 
 @pytest.mark.parametrize("kind", ["bodies", *SLOW])
@@ -32,7 +32,7 @@ def test_steps_do_not_allocate(tmp_path, kind):
         line.split()
         for line in subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
     ]
-    assert len(rows) == 12
+    assert len(rows) == (6 if kind == "coupled" else 12)
     for formulation, method, steps, allocations in rows:
         assert int(steps) > 5, (formulation, method)
         assert int(allocations) == 0, (formulation, method, allocations)

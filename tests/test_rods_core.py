@@ -214,6 +214,7 @@ class Paper:
     def external(self, t, p, v, Omega):
         """Forces of gravity, loads and drag on the vertices, moments on the segments in their axes."""
         f, mu = self.tributary[:, None] * GRAVITY, np.zeros((self.N, 3))
+        self.on_clamps = {0: [], -1: []}  # moments that go straight to a clamp, and whether they follow it
         for load in self.loads:
             if isinstance(load, gd.Drag):
                 for j in range(self.N):
@@ -254,6 +255,8 @@ class Paper:
         for i, w in ((k - 2, 1 - part), (k - 1, part)):
             if 0 <= i < self.N:
                 mu[i] += w * (M if load.follow else turn_back(p[i], M))
+            else:
+                self.on_clamps[0 if i < 0 else -1].append((w * M, load.follow))
 
     def spread(self, load, F, M, p, f, mu):
         points, weights = np.polynomial.legendre.leggauss(20)
@@ -416,6 +419,8 @@ def check_forces(state, tolerance=1e-9):
         assert np.abs(reaction - hold).max() < 10 * tolerance * scale, key
         if paper.weight[n]:  # a turn of the clamp by Theta in its axes moves p0 by p0 Theta/2
             moment = turn(frames[n], -0.5 * times(conj(frames[n]), of_f[n])[1:])
+            for M, follow in paper.on_clamps[n]:
+                moment = moment - (turn(frames[n], M) if follow else M)
             reaction = found["reactions"][3:6] if n == 0 else found["reactions"][9:12]
             assert np.abs(reaction - moment).max() < tolerance * np.abs(of_p).max(), key
     if state.compiled.formulation == NULLSPACE:

@@ -143,7 +143,7 @@ public:
   }
 
   // Power of the loads that have no potential: all but dead constant forces.
-  double load_power(double t, const RodState<double>& s) const {
+  double load_power(double t, const RodState<double>& s, const EndMotion* ends) const {
     double power = 0.0;
     for (const RodLoad& load : d_.loads) {
       Vec3<double> F, M;
@@ -151,8 +151,12 @@ public:
       if (load.follow || load.function)
         for (const auto& h : load.force) power += s.v[i(h.vertex)].dot(turned<double>(load, s, h, F));
       for (const auto& h : load.moment) {
-        if (h.segment < 0) continue; // works on what holds the end
         const Vec3<double> m = h.weight.cwiseProduct(M);
+        if (h.segment < 0) { // on a clamp
+          const EndMotion& end = ends[h.segment == -1 ? 0 : 1];
+          power += end.Omega.dot(on_clamp(load, end, m));
+          continue;
+        }
         const Mat3<double>& R = s.R[i(h.segment)];
         power += s.w[i(h.segment)].tail<3>().dot(load.follow ? m : Vec3<double>(R.transpose() * m));
       }

@@ -446,7 +446,7 @@ public:
     state(index, t, y);
     RodMeasures m;
     m.strain = r.grid.strain_energy(r.s), m.curvature = r.grid.curvature_energy(r.s);
-    m.dissipation = r.grid.dissipation(r.s), m.load_power = r.grid.load_power(t, r.s);
+    m.dissipation = r.grid.dissipation(r.s), m.load_power = r.grid.load_power(t, r.s, r.ends);
     for (int n = 0; n <= r.N; ++n) {
       const std::size_t i = std::size_t(n);
       m.translation += 0.5 * r.d.mass[i] * r.s.v[i].squaredNorm();
