@@ -348,6 +348,18 @@ def test_cables_only_pull() -> None:
     np.testing.assert_allclose(rest["ball"].position, (0, 0, -1.0 - 9.81e-4), atol=1e-9)
 
 
+def test_cables_on_bodies_and_on_rods_together() -> None:
+    ball = gd.Body("ball", mass=1.0, inertia=(1e-2, 1e-2, 1e-2), position=(0, 1, -1.2))
+    forces = [
+        gd.Cable("ground", "ball", at_a=(0, 1, 0), stiffness=1e3, length=1.0),
+        gd.Cable("ground", "rod", at_a=(0, 1, 0), at_b=1.0, stiffness=5.0, length=1.0),
+    ]
+    both = gd.equilibrium(gd.System(bodies=[ball], rods=[cantilever(6, RUBBER)], forces=forces))
+    alone = gd.equilibrium(gd.System(rods=[cantilever(6, RUBBER)], forces=forces[1:]))
+    np.testing.assert_allclose(both["ball"].position, (0, 1, -1.0 - 9.81e-3), atol=1e-9)
+    np.testing.assert_allclose(both["rod"].positions, alone["rod"].positions, atol=1e-9)
+
+
 def test_energy_with_strings_and_obstacles() -> None:
     system = strings()
     ball = gd.SphereObstacle((0.8, 0.0, -0.35), 0.2, stiffness=2e3, smoothing=0.02)

@@ -7,7 +7,7 @@ works in principal axes; `Compiled` turns the user's axes into them and back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -228,7 +228,14 @@ def compile_system(
         table[end] = (*table[end], host, A.T @ place.at, frame)
     pulled = strings(system, {name: i for i, name in enumerate(system.names)}, bodies.axes, _checked)
     python = python or any(x["function"] is not None for x in pulled)
-    core = bodies.make(tables, _on_rods(system, formulation, hosted, pulled))
+    _check_strings(system, formulation, hosted, pulled)
+    on_rods = [x for x in pulled if any(kind == 2 for kind, *_ in x["points"])]
+    cables = [
+        ("cable", *(p[1] for p in x["points"]), *(p[4] for p in x["points"]), *x["numbers"])
+        for x in pulled
+        if all(kind != 2 for kind, *_ in x["points"])
+    ]
+    core = bodies.make(tables, cables, on_rods)
     start = np.array([*bodies.y0, *np.zeros(core.size - len(bodies.y0))])
     kinds = [*bodies.kinds, *[""] * (core.size - len(bodies.kinds))]
     for rod, layout in zip(system.rods, core.layout(), strict=True):
@@ -261,17 +268,10 @@ def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPla
     return hosted
 
 
-def _cables(pulled: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Cables between bodies, and between bodies and ground, as forces of the core; the list keeps those on rods."""
-    found = [x for x in pulled if all(p[0] < 2 for p in x["points"])]
-    pulled[:] = [x for x in pulled if all(p[0] != 1 for p in x["points"]) and x not in found]
-    return [("cable", *(p[1] for p in x["points"]), *(p[4] for p in x["points"]), *x["numbers"]) for x in found]
-
-
-def _on_rods(
+def _check_strings(
     system: System, formulation: str, hosted: dict[tuple[str, int], RodEndPlace], pulled: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Cables and tendons, if the core can serve them."""
+) -> None:
+    """Refuse cables and tendons on rods that the core cannot serve."""
     problems = []
     for x in pulled:
         rods = [p for p in x["points"] if p[0] == 2]
@@ -292,14 +292,13 @@ def _on_rods(
                     )
     if problems:
         raise ModelError(list(dict.fromkeys(problems)))
-    return pulled
 
 
 @dataclass(frozen=True)
 class _Bodies:
-    """The bodies of a system, ready for the core: ``make`` adds rods to them."""
+    """The bodies of a system, ready for the core: ``make`` adds rods, cables between bodies and strings on rods."""
 
-    make: Callable[[list[dict[str, Any]], list[dict[str, Any]]], Any]
+    make: Callable[[list[dict[str, Any]], list[tuple[Any, ...]], list[dict[str, Any]]], Any]
     y0: list[float]
     kinds: list[str]
     axes: Array
@@ -335,8 +334,8 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     gravity, weights = _weights(system)
     forces, python = forces + weights + _frame(system, np.array(axes)), python or bool(weights)
     return _Bodies(
-        lambda rods, pulled: _core.System(
-            formulation, bodies, [*forces, *_cables(pulled)], gravity, rods, None, options | {"strings": pulled}
+        lambda rods, cables, pulled: _core.System(
+            formulation, bodies, [*forces, *cables], gravity, rods, None, options | {"strings": pulled}
         ),
         y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b[1] for b in bodies]).reshape(-1, 3), python,
     )  # fmt: skip
@@ -381,13 +380,13 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         ]
     )
 
-    def make(form: str, m: Mechanism, rods: list[dict[str, Any]], pulled: list[dict[str, Any]] | None = None) -> Any:
+    def make(form: str, m: Mechanism, rods: Any, cables: Sequence[Any] = (), pulled: Sequence[Any] = ()) -> Any:
         same = form == formulation
         table = m.table(level=level if same else 0, qr=qr and same)
         # Without the rods that give junctions their mass, any mass serves to look at the joints.
         with_mass = core_bodies if rods else [(b[0] or 1.0, *b[1:]) for b in core_bodies]
-        acting, given = [*forces, *_cables(pulled or [])], options | {"strings": pulled or []}
-        return _core.System(form, with_mass, acting, gravity, rods, table, given)
+        given = options | {"strings": list(pulled)}
+        return _core.System(form, with_mass, [*forces, *cables], gravity, rods, table, given)
 
     def start(form: str, core: Any) -> tuple[Array, list[str]]:
         y, kinds = _poses(form, system, axes, core)
@@ -403,7 +402,7 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     y0, kinds = start(formulation, make(formulation, mechanism, []))
     python = mechanism.python or bool(weights) or any(_calls_python(f) for f in system.forces if not f.on_rods)
     return _Bodies(
-        lambda rods, pulled: make(formulation, mechanism, rods, pulled), list(y0), kinds, frames,
+        lambda rods, cables, pulled: make(formulation, mechanism, rods, cables, pulled), list(y0), kinds, frames,
         np.array([b[1] for b in core_bodies]), python, mechanism, mobility,
     )  # fmt: skip
 

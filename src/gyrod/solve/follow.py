@@ -25,8 +25,7 @@ from gyrod.model.errors import shown
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
 from gyrod.solve.loads import scaled
-from gyrod.solve.statics import RELAXATIONS, Statics, prepare
-from gyrod.solve.statics import _failure as statics_failure
+from gyrod.solve.statics import RELAXATIONS, Statics, failure, prepare
 
 Array = NDArray[np.float64]
 
@@ -567,7 +566,7 @@ class _Tracer:
             method = "relaxation"
             status, found, history = self.solver.plain(y, value, 60, RELAXATIONS)
         if status != "converged":
-            raise statics_failure(statics, status, found, t, history, method)
+            raise failure(statics, status, found, t, history, method)
         self.points.append(self.solver.finish(_Point(value, found, 0, history, method)))
 
     def go(self, stop: float) -> None:

@@ -13,7 +13,7 @@ from gyrod import _check
 from gyrod.model import CForce, Drag, Force, RodLoad, RotatingFrame, System, Torque, UserForce
 from gyrod.motion import Motion
 from gyrod.rest import Rest
-from gyrod.solve.statics import Statics, equilibrium, prepare
+from gyrod.solve.statics import Statics, equilibrium, largest, prepare
 
 Array = NDArray[np.float64]
 
@@ -149,9 +149,7 @@ def _positions(statics: Statics, y: Array, t: float, velocity: Array) -> Array:
 
 def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, Any]:
     """With damping: the state is (positions T a, velocities b), in which (shift - J)^-1 needs one solution."""
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
-
-    core, where, P = statics.compiled.core, statics.velocities, statics._tangent(y, t)
+    core, where, P = statics.compiled.core, statics.velocities, statics.tangent(y, t)
     shift = 0.3 * statics.rate
     core.linearise(t, np.ascontiguousarray(y), shift)
     size, m = len(where), len(P)
@@ -169,15 +167,7 @@ def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, An
         return np.concatenate([(nu + a) / shift, nu])
 
     k = min(2 * n + 2, 2 * size - 2)
-    if 2 * size <= max(80, 3 * k):
-        values, vectors = np.linalg.eig(np.stack([apply(e) for e in np.eye(2 * size)], axis=1))
-    else:
-        operator = LinearOperator((2 * size, 2 * size), matvec=apply, dtype=float)
-        start = apply(np.random.default_rng(1).standard_normal(2 * size))
-        try:
-            values, vectors = eigs(operator, k=k, v0=start, tol=1e-10, ncv=min(2 * size, 2 * k + 10))
-        except ArpackNoConvergence as error:
-            values, vectors = error.eigenvalues, error.eigenvectors
+    values, vectors = largest(apply, 2 * size, k, dense=80, basis=2 * k + 10)
     keep = np.abs(values) > 1e-12 * np.abs(values).max(initial=0.0)
     lam, vectors = shift - 1.0 / values[keep], vectors[:, keep]
     upper = lam.imag >= -1e-9 * np.abs(lam)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +78,7 @@ class Statics:
         # What is left of the matrix for the bodies once the rods are eliminated, inverted: the same number of negative
         # eigenvalues as its own.
         bodies = self.velocities[self.velocities < self._bodies]
-        n, P = len(bodies), self._tangent(y, t)
+        n, P = len(bodies), self.tangent(y, t)
         b = np.zeros(self.compiled.size)
 
         def apply(v: Array) -> Array:
@@ -98,7 +100,7 @@ class Statics:
         places = [at for layout in self.compiled.core.layout() for part in layout for at in part if at >= 0]
         return min(places, default=self.compiled.size)
 
-    def _tangent(self, y: Array, t: float) -> Array:
+    def tangent(self, y: Array, t: float) -> Array:
         """Projector of the bodies' velocities on those that closed loops allow."""
         n = int(np.count_nonzero(self.velocities < self._bodies))
         P = np.eye(n)
@@ -109,9 +111,7 @@ class Statics:
 
     def modes(self, y: Array, t: float, n: int, *, tolerance: float = 1e-10) -> tuple[Array, Array]:
         """Squares of the n lowest frequencies and shapes (of velocities, (n, N)) of a system without damping."""
-        from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
-
-        core, where, P = self.compiled.core, self.velocities, self._tangent(y, t)
+        core, where, P = self.compiled.core, self.velocities, self.tangent(y, t)
         core.linearise(t, np.ascontiguousarray(y), self.shift)
         b, m = np.zeros(self.compiled.size), len(P)
 
@@ -122,17 +122,8 @@ class Statics:
             x[:m] = P @ x[:m]
             return x
 
-        size = len(where)
-        n = min(n, size)
-        if size <= max(60, 3 * n):
-            values, vectors = np.linalg.eig(np.stack([apply(e) for e in np.eye(size)], axis=1))
-        else:
-            operator = LinearOperator((size, size), matvec=apply, dtype=float)
-            start = np.random.default_rng(1).standard_normal(size)
-            try:
-                values, vectors = eigs(operator, k=n, v0=apply(start), tol=tolerance, ncv=min(size, max(2 * n + 1, 24)))
-            except ArpackNoConvergence as error:
-                values, vectors = error.eigenvalues, error.eigenvectors
+        n = min(n, len(where))
+        values, vectors = largest(apply, len(where), n, dense=60, basis=max(2 * n + 1, 24), tolerance=tolerance)
         order = np.argsort(-np.abs(values))[:n]
         order = order[np.abs(values[order]) > 0.0]
         with np.errstate(divide="ignore"):
@@ -179,6 +170,23 @@ class Statics:
         if np.linalg.norm(slide) >= 0.5 * L * np.linalg.norm(spin):
             return f"{label} can move along {_axis(slide)}"
         return f"{label} can turn about {_axis(spin)}"
+
+
+def largest(
+    apply: Callable[[Array], Array], size: int, k: int, *, dense: int, basis: int, tolerance: float = 1e-10
+) -> tuple[Any, Any]:
+    """Eigenvalues of largest size and vectors, at least k, of a linear map: all of a small one, else by ARPACK."""
+    if size <= max(dense, 3 * k):
+        return np.linalg.eig(np.stack([apply(e) for e in np.eye(size)], axis=1))
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+
+    operator = LinearOperator((size, size), matvec=apply, dtype=float)
+    start = apply(np.random.default_rng(1).standard_normal(size))
+    try:
+        found = eigs(operator, k=k, v0=start, tol=tolerance, ncv=min(size, basis))
+    except ArpackNoConvergence as error:
+        found = error.eigenvalues, error.eigenvectors
+    return found[0], found[1]
 
 
 def _axis(v: Array) -> str:
@@ -245,7 +253,7 @@ def equilibrium(
         status, y, more = statics.newton(statics.y, t, tolerance=tolerance, relaxations=RELAXATIONS)
         history = np.concatenate([history, more])
     if status != "converged":
-        raise _failure(statics, status, y, t, history, method)
+        raise failure(statics, status, y, t, history, method)
     free = tuple(dict.fromkeys(statics.direction(shape, y, t) for _, shape in _neutral(statics, y, t)))
     return statics.rest(y, t, history, method, free)
 
@@ -266,7 +274,7 @@ def _neutral(statics: Statics, y: Array, t: float) -> list[tuple[float, Array]]:
     return statics.free(y, t)
 
 
-def _failure(statics: Statics, status: str, y: Array, t: float, history: Array, method: str) -> EquilibriumError:
+def failure(statics: Statics, status: str, y: Array, t: float, history: Array, method: str) -> EquilibriumError:
     """Why there is no equilibrium, as far as it can be told."""
     rest = Rest(statics.motion(y, t), -1, method, history)
     try:
