@@ -146,6 +146,7 @@ def test_bad_input() -> None:
         (lambda: gd.equilibrium(system, guess=3), "guess must be a Rest"),
         (lambda: gd.equilibrium(system, load=np.nan), "load"),
         (lambda: gd.equilibrium(system, tolerance=0.0), "tolerance"),
+        (lambda: gd.equilibrium(system, tolerance=1e-30), "tolerance = 1e-30 is below the rounding of positions"),
         (lambda: gd.modes(system, n=0), "n = 0 must be a positive integer"),
         (lambda: gd.hang(1.0, ((0, 0, 0), (0, 0, 0)), section=THIN, material=STEEL), "they must differ"),
         (lambda: gd.hang(-1.0, ((0, 0, 0), (1, 0, 0)), section=THIN, material=STEEL), "length"),

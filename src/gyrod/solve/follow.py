@@ -25,7 +25,7 @@ from gyrod.model.errors import shown
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
 from gyrod.solve.loads import scaled
-from gyrod.solve.statics import RELAXATIONS, Statics, failure, prepare
+from gyrod.solve.statics import RELAXATIONS, Statics, failure, prepare, reachable
 
 Array = NDArray[np.float64]
 
@@ -882,7 +882,7 @@ def follow(
     values = _stops(stops)
     arc = _arc(arc_length, branch)
     count = _increments(increments, arc, branch)
-    tolerance = _check.positive("tolerance", tolerance)
+    tolerance = reachable("tolerance", tolerance)
     if not (isinstance(max_points, int | np.integer) and max_points >= 2):
         raise ValueError(f"max_points = {max_points!r} must be an integer of at least 2.")
     span = float(np.ptp(values))

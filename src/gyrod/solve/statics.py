@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 SHIFT = 1e-3
 #: Square of the frequency over that of the slowest rate below which a motion counts as free.
 FREE = 1e-7
+#: Least tolerance: steps end at a thousand times the rounding of the positions.
+LEAST = 1e-14
 #: Steps of the relaxation.
 RELAXATIONS = 400
 #: Velocities of bodies up to which their part of the inertia is found from a dense matrix.
@@ -210,6 +212,13 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
     return Statics(compiled, whole, y, scale, SHIFT * rate, rate)
 
 
+def reachable(argument: str, value: float) -> float:
+    """A tolerance of Newton's steps that rounding does not forbid."""
+    if _check.positive(argument, value) < LEAST:
+        raise ValueError(f"{argument} = {value!r} is below the rounding of positions; take {LEAST:g} or more.")
+    return float(value)
+
+
 def equilibrium(
     system: System,
     *,
@@ -240,7 +249,7 @@ def equilibrium(
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
     load, t = _check.number("load", load), _check.number("t", t)
-    tolerance = _check.positive("tolerance", tolerance)
+    tolerance = reachable("tolerance", tolerance)
     if guess is not None and not isinstance(guess, Rest | Motion):
         raise ValueError(f"guess must be a Rest or a Motion at one time, got {type(guess).__name__}.")
     if isinstance(guess, Motion) and guess.t.ndim:
