@@ -27,8 +27,8 @@ public:
   Out1 step_ends() const { return copied<Out1>(run_.step_ends, {run_.step_ends.size()}); }
   Out1 y_stop() const { return copied<Out1>(run_.y_stop, {n_}); }
   std::string status() const {
-    static const char* const names[] = {"finished",    "event",          "underflow", "not-finite",
-                                        "interrupted", "too-many-steps", "refused",   "failed"};
+    static const char* const names[] = {"finished",       "event",   "underflow", "not-finite", "interrupted",
+                                        "too-many-steps", "refused", "failed",    "paused"};
     return names[int(run_.status)];
   }
   nb::dict stats() const {
@@ -61,15 +61,13 @@ private:
 
 } // namespace
 
-nb::object drive(Equations& equations, const std::string& method, double t0, Times y0, double t_end,
-                 const nb::dict& step, const nb::dict& options, bool python) {
-  const StepOptions so = step_options(step);
+namespace {
+RunOptions run_options(const nb::dict& options, std::size_t n) {
   RunOptions ro;
   ro.project = nb::cast<bool>(options["project"]);
   ro.keep_dense = nb::cast<bool>(options["dense"]);
   if (!options["output"].is_none()) ro.output = numbers(nb::cast<Times>(options["output"]));
   ro.max_steps = nb::cast<long>(options["max_steps"]);
-  const std::size_t n = equations.size();
   for (nb::handle h : nb::cast<nb::list>(options["events"])) { // function(t, y) -> float, terminal, direction
     const auto e = nb::cast<nb::tuple>(h);
     EventFunction event;
@@ -80,28 +78,85 @@ nb::object drive(Equations& equations, const std::string& method, double t0, Tim
     event.terminal = item<bool>(e, 1), event.direction = item<int>(e, 2);
     ro.events.push_back(std::move(event));
   }
-  // Every few hundred steps: has the user pressed Ctrl-C? Is there a progress bar to move?
-  nb::object progress = nb::borrow(options["progress"]);
-  ro.tick = [&](double t, double h) {
+  // Every few hundred steps: has the user pressed Ctrl-C? Is there a progress bar to move? False ends the run.
+  ro.tick = [progress = nb::borrow(options["progress"])](double t, double h) {
     nb::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) {
       PyErr_Clear();
       return false;
     }
-    if (!progress.is_none()) progress(t, h);
-    return true;
+    return progress.is_none() || !progress(t, h).is(Py_False);
   };
-  const std::vector<double> start = numbers(y0);
-  if (start.size() != n) throw nb::value_error("wrong number of initial values");
-  auto integrator = make_integrator(method, equations, so);
-  Driver driver(equations, *integrator, ro);
-  if (python) return nb::cast(PyRun(driver.run(t0, start.data(), t_end), n));
-  Run run;
-  {
-    nb::gil_scoped_release release;
-    run = driver.run(t0, start.data(), t_end);
+  return ro;
+}
+
+// A run that can pause: it owns its integrator and keeps the equations alive through its owner.
+class PySession {
+public:
+  PySession(Equations& equations, const std::string& method, double t0, Times y0, double t_end, const nb::dict& step,
+            const nb::dict& options, bool python)
+      : n_(equations.size()), python_(python), options_(run_options(options, n_)),
+        integrator_(make_integrator(method, equations, step_options(step))),
+        driver_(equations, *integrator_, options_) {
+    const std::vector<double> start = numbers(y0);
+    if (start.size() != n_) throw nb::value_error("wrong number of initial values");
+    unlocked([&] { driver_.begin(t0, start.data(), t_end); });
   }
-  return nb::cast(PyRun(std::move(run), n));
+
+  PyRun advance(long steps, double pause) {
+    Run run;
+    unlocked([&] {
+      driver_.advance(steps, pause);
+      run = driver_.take();
+    });
+    return PyRun(std::move(run), n_);
+  }
+  PyRun go_on(double t_end) {
+    Run run;
+    unlocked([&] {
+      driver_.go_on(t_end);
+      driver_.advance();
+      run = driver_.take();
+    });
+    return PyRun(std::move(run), n_);
+  }
+  double t() const { return integrator_->t(); }
+  double h() const { return integrator_->step_size(); }
+  Out1 y() const { return copied<Out1>({integrator_->y(), integrator_->y() + n_}, {n_}); }
+  nb::bytes save() {
+    Archive a;
+    driver_.exchange(a);
+    return nb::bytes(a.bytes().data(), a.bytes().size());
+  }
+  void load(const nb::bytes& state) {
+    Archive a(std::string(state.c_str(), state.size()));
+    driver_.exchange(a);
+  }
+
+private:
+  template <class F> void unlocked(F&& f) {
+    if (python_) return f();
+    nb::gil_scoped_release release;
+    f();
+  }
+  std::size_t n_;
+  bool python_;
+  RunOptions options_;
+  std::unique_ptr<Integrator> integrator_;
+  Driver driver_;
+};
+} // namespace
+
+nb::object drive(Equations& equations, const std::string& method, double t0, Times y0, double t_end,
+                 const nb::dict& step, const nb::dict& options, bool python) {
+  PySession session(equations, method, t0, y0, t_end, step, options, python);
+  return nb::cast(session.advance(std::numeric_limits<long>::max(), std::numeric_limits<double>::infinity()));
+}
+
+nb::object start(Equations& equations, const std::string& method, double t0, Times y0, double t_end,
+                 const nb::dict& step, const nb::dict& options, bool python) {
+  return nb::cast(new PySession(equations, method, t0, y0, t_end, step, options, python),
+                  nb::rv_policy::take_ownership);
 }
 
 void bind_run(nb::module_& m) {
@@ -118,6 +173,15 @@ void bind_run(nb::module_& m) {
       .def_prop_ro("crossings", &PyRun::crossings)
       .def("evaluate", &PyRun::evaluate, "times"_a)
       .def("raise_failure", &PyRun::raise, "Raise again what a Python function threw during the run.");
+  nb::class_<PySession>(m, "Session")
+      .def("advance", &PySession::advance, "steps"_a, "pause"_a,
+           "Steps to the end, at most so many, none after one that reaches pause; what has come since the last call.")
+      .def("go_on", &PySession::go_on, "t_end"_a, "Go on to another end, where forces may have changed.")
+      .def_prop_ro("t", &PySession::t)
+      .def_prop_ro("h", &PySession::h)
+      .def_prop_ro("y", &PySession::y)
+      .def("save", &PySession::save, "All that the rest of the run depends on, as bytes.")
+      .def("load", &PySession::load, "state"_a);
   m.def(
       "integrate_functions",
       [](nb::callable rhs, nb::object jacobian, const std::string& method, double t0, Times y0, double t_end,

@@ -418,5 +418,12 @@ void bind_system(nb::module_& m) {
              const nb::dict& options,
              bool python) { return drive(s.equations(), method, t0, y0, t_end, step, options, python); },
           "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a,
-          "Integrate; python says that Python functions are called, so that the lock is kept.");
+          "Integrate; python says that Python functions are called, so that the lock is kept.")
+      .def(
+          "start",
+          [](PySystem& s, const std::string& method, double t0, Times y0, double t_end, const nb::dict& step,
+             const nb::dict& options,
+             bool python) { return start(s.equations(), method, t0, y0, t_end, step, options, python); },
+          "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a, nb::keep_alive<0, 1>(),
+          "The same as a Session, which can pause, be saved and go on.");
 }

@@ -41,6 +41,9 @@ std::unique_ptr<gyrod::MechanismEquations> make_mechanism(const std::string& for
 std::unique_ptr<gyrod::RodEquations> make_rods(const std::string& formulation, const nb::list& rods,
                                                const nb::dict& options);
 
+// A run that can pause, be saved and go on; its owner must keep the equations alive.
+nb::object start(gyrod::Equations& equations, const std::string& method, double t0, Times y0, double t_end,
+                 const nb::dict& step, const nb::dict& options, bool python);
 // Integrate and hand over the run; python says that Python functions are called, so that the lock is kept.
 nb::object drive(gyrod::Equations& equations, const std::string& method, double t0, Times y0, double t_end,
                  const nb::dict& step, const nb::dict& options, bool python);

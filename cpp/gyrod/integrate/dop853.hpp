@@ -79,6 +79,8 @@ private:
     h_ = first_step(Pair::order, k(0), y_new_.data(), k(1));
   }
 
+  void state(Archive& a) override { a(k_, fresh_); }
+
   double* k(int s) { return k_.data() + std::size_t(s) * n_; }
 
   // f at the new point becomes the first stage only when the next step begins, so that the stages of this one stay

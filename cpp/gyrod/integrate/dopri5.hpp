@@ -80,6 +80,8 @@ private:
     h_ = first_step(Pair::order, k(0), y_new_.data(), k(1));
   }
 
+  void state(Archive& a) override { a(k_, err_old_, fresh_); }
+
   double* k(int s) { return k_.data() + std::size_t(s) * n_; }
   // The last stage is f at the new point; it moves to the front when the next step begins, so that the stages of
   // this one stay for the dense output.

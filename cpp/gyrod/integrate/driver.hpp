@@ -1,8 +1,10 @@
-// The only loop: steps, projection, outputs, events, and the reasons to stop.
+// The only loop: steps, projection, outputs, events, and the reasons to stop. It can pause after any step, be saved
+// there to the last bit, and hand over what has come so far: neither outputs nor pauses shape the steps.
 #pragma once
 
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +13,7 @@
 
 namespace gyrod {
 
-enum class Status { finished, event, underflow, not_finite, interrupted, too_many_steps, refused, failed };
+enum class Status { finished, event, underflow, not_finite, interrupted, too_many_steps, refused, failed, paused };
 
 struct EventFunction {
   std::function<double(double, const double*)> g;
@@ -72,32 +74,86 @@ public:
         rows_(integrator.dense_rows() * n_), before_(options.events.size()) {}
 
   Run run(double t0, const double* y0, double t_end) {
-    result_.trajectory.n = n_;
-    result_.trajectory.rows_per_step = integrator_.dense_rows();
-    result_.trajectory.evaluator = integrator_.evaluator();
-    result_.trajectory.t.push_back(t0);
-    result_.step_ends.push_back(t0);
+    begin(t0, y0, t_end);
+    advance();
+    return take();
+  }
+
+  void begin(double t0, const double* y0, double t_end) {
+    t_end_ = t_end;
+    // Seen from the whole run: some methods choose steps that their dense output can follow.
     const bool inside =
         std::any_of(options_.output.begin(), options_.output.end(), [&](double t) { return t > t0 && t < t_end; });
     integrator_.want_dense = options_.keep_dense || inside || !options_.events.empty();
-    try {
+    open(t0);
+    guarded([&] {
       if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
       integrator_.begin(t0, y0, t_end);
+      planned_ = integrator_.step_size();
       for (std::size_t e = 0; e < before_.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
-      while (result_.status == Status::finished && integrator_.t() < t_end) step();
-    } catch (...) {
-      result_.failure = std::current_exception();
-      stop(Status::failed);
-    }
+    });
+  }
+
+  // Steps to the end or to a reason to stop, at most so many, and none after one that has reached `pause`.
+  void advance(long steps = std::numeric_limits<long>::max(), double pause = std::numeric_limits<double>::infinity()) {
+    guarded([&] {
+      while (result_.status == Status::finished && integrator_.t() < t_end_ && integrator_.t() < pause && steps-- > 0)
+        step();
+    });
+  }
+
+  // What has come since the beginning or since the last call.
+  Run take() {
+    if (result_.status == Status::finished && integrator_.t() < t_end_) stop(Status::paused);
     result_.stats = integrator_.stats();
     result_.t_stop = result_.step_ends.back();
     result_.h_stop = integrator_.step_size();
     result_.y_stop.assign(integrator_.y(), integrator_.y() + n_);
-    return std::move(result_);
+    Run done = std::move(result_);
+    open(integrator_.t());
+    return done;
+  }
+
+  // Go on to another end, after a finished or a failed part; forces may have changed in between.
+  void go_on(double t_end) {
+    t_end_ = t_end;
+    guarded([&] {
+      integrator_.go_on(t_end, std::max(planned_, integrator_.step_size()));
+      for (std::size_t e = 0; e < before_.size(); ++e)
+        before_[e] = options_.events[e].g(integrator_.t(), integrator_.y());
+    });
+  }
+
+  // Save or restore everything that the rest of the run depends on; between steps, after `begin`.
+  void exchange(Archive& a) {
+    integrator_.exchange(a);
+    a(planned_, next_, before_);
+    a.finish();
+    if (a.reading()) open(integrator_.t());
   }
 
 private:
+  void open(double t) {
+    result_ = Run();
+    result_.trajectory.n = n_;
+    result_.trajectory.rows_per_step = integrator_.dense_rows();
+    result_.trajectory.evaluator = integrator_.evaluator();
+    result_.trajectory.t.push_back(t);
+    result_.step_ends.push_back(t);
+  }
+
+  template <class F> void guarded(F&& f) {
+    try {
+      f();
+    } catch (...) {
+      result_.failure = std::current_exception();
+      stop(Status::failed);
+    }
+  }
+
   void step() {
+    const long rejected = integrator_.stats().rejected;
+    const double proposed = integrator_.step_size();
     if (integrator_.stats().steps >= options_.max_steps) return stop(Status::too_many_steps);
     if (options_.tick && integrator_.stats().steps % options_.tick_every == 0 &&
         !options_.tick(integrator_.t(), integrator_.step_size()))
@@ -117,6 +173,8 @@ private:
       result_.trajectory.t.push_back(t);
     }
     if (options_.project && equations_.project(t, integrator_.y())) integrator_.changed();
+    // A step cut short by the end of the interval says nothing against the one that was planned.
+    planned_ = t == t_end_ && integrator_.stats().rejected == rejected ? proposed : integrator_.step_size();
     double until = t;
     if (!options_.events.empty()) until = locate_events();
     emit_until(until);
@@ -212,6 +270,7 @@ private:
   std::size_t n_;
   std::vector<double> work_, rows_, before_;
   std::size_t next_ = 0;
+  double t_end_ = 0.0, planned_ = 0.0;
   Run result_;
 };
 

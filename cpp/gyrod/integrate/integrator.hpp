@@ -11,6 +11,9 @@
 //     before `changed`.
 //  5. With `options.step > 0` every step has that length (the last one may be shorter) and no error is controlled.
 //  6. All memory is taken in the constructor.
+//  7. `state` names to an archive all members that the next step depends on; a kept Jacobian is made anew from the
+//  point
+//     it belongs to.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "gyrod/equations.hpp"
+#include "gyrod/integrate/archive.hpp"
 
 namespace gyrod {
 
@@ -53,6 +57,19 @@ public:
     start();
   }
 
+  // Save or restore, between two steps, everything that the next step depends on, but the end of the interval.
+  void exchange(Archive& a) {
+    a(t_, t_old_, h_, y_, stats_);
+    state(a);
+  }
+
+  // Go on from here to another end with a step of length h; forces may have changed.
+  void go_on(double t_end, double h) {
+    t_end_ = t_end;
+    if (options_.step <= 0) h_ = h;
+    restart();
+  }
+
   virtual bool advance() = 0;
   virtual void changed() = 0;
   virtual std::size_t dense_rows() const = 0;
@@ -71,6 +88,9 @@ public:
 
 protected:
   virtual void start() = 0;
+  virtual void state(Archive&) = 0;
+  // The right-hand side may have jumped: what was foreseen from the last step does not hold.
+  virtual void restart() { changed(); }
 
   void rhs(double t, const double* y, double* dy) {
     equations_.rhs(t, y, dy);

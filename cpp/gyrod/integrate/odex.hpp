@@ -103,6 +103,8 @@ private:
     h_ = first_step(2 * control_.aim() - 1, f_.data(), a_.data(), b_.data());
   }
 
+  void state(Archive& a) override { a(f_, control_); }
+
   bool build(double h) {
     for (int j = 1; j <= fixed_column; ++j) row(j, h, false);
     columns_ = fixed_column;

@@ -34,8 +34,8 @@ class Radau5 final : public Integrator {
 
 public:
   Radau5(Equations& e, const StepOptions& o)
-      : Integrator(e, o), z_(3 * n_), w_(3 * n_), f_(3 * n_), f0_(n_), work_(n_), defect_(n_), cont_(4 * n_), pair_(n_),
-        max_iterations_(o.step > 0 ? 20 : 7), mass_(e.mass()), index_(e.index()) {
+      : Integrator(e, o), z_(3 * n_), w_(3 * n_), f_(3 * n_), f0_(n_), work_(n_), defect_(n_), cont_(4 * n_),
+        y_jacobian_(n_), pair_(n_), max_iterations_(o.step > 0 ? 20 : 7), mass_(e.mass()), index_(e.index()) {
     if (!(o.rtol > 10.0 * epsilon)) throw std::invalid_argument("Radau5: rtol must be larger than 10 rounding units");
     // The error estimate is of order 3 only; this makes the error of order 5 follow the tolerance.
     options_.rtol = 0.1 * std::pow(o.rtol, 2.0 / 3.0);
@@ -95,6 +95,17 @@ private:
     } else
       h_ = first_step(4, f0_.data(), work_.data(), defect_.data());
   }
+  void state(Archive& a) override {
+    a(f0_, cont_, contraction_, theta_, h_factored_, h_accepted_, err_accepted_, iterations_, first_, renew_);
+    a(jacobian_current_, t_jacobian_, y_jacobian_);
+    if (!a.reading() || renew_) return;
+    equations_.jacobian(t_jacobian_, y_jacobian_.data());
+    if (h_factored_ > 0.0) factor(h_factored_);
+  }
+  void restart() override {
+    first_ = true; // nothing is extrapolated over a jump, or over a multiple of the last step
+    changed();
+  }
   double mass(std::size_t i) const { return mass_ ? mass_[i] : 1.0; }
 
   // The collocation polynomial in Newton's form with the nodes 0, c2 - 1, c1 - 1, -1: difference to the value at the
@@ -114,6 +125,7 @@ private:
   // Jacobian and factors, if those at hand do not serve.
   bool prepare(double h) {
     if (renew_) {
+      t_jacobian_ = t_, y_jacobian_ = y_;
       equations_.jacobian(t_, y_.data());
       ++stats_.jacobians;
       renew_ = false, jacobian_current_ = true;
@@ -121,9 +133,12 @@ private:
     }
     if (h == h_factored_) return true;
     ++stats_.factorizations;
-    const bool regular = equations_.factor(R::gamma / h) && equations_.factor(Complex(R::alpha / h, R::beta / h));
+    const bool regular = factor(h);
     h_factored_ = regular ? h : 0.0;
     return regular;
+  }
+  bool factor(double h) {
+    return equations_.factor(R::gamma / h) && equations_.factor(Complex(R::alpha / h, R::beta / h));
   }
 
   // Starting values: the polynomial of the last step, continued.
@@ -266,9 +281,10 @@ private:
     rhs(t_, y_.data(), f0_.data());
   }
 
-  std::vector<double> z_, w_, f_, f0_, work_, defect_, cont_;
+  std::vector<double> z_, w_, f_, f0_, work_, defect_, cont_, y_jacobian_;
   std::vector<Complex> pair_;
   int max_iterations_, iterations_ = 0;
+  double t_jacobian_ = 0.0; // where the Jacobian was evaluated
   double newton_tolerance_ = 0.0, contraction_ = 1.0, theta_ = theta_keep, shrink_ = 0.5;
   double h_factored_ = 0.0, h_accepted_ = 0.0, err_accepted_ = 1e-2;
   bool first_ = true, rejected_ = false, renew_ = true, jacobian_current_ = false;

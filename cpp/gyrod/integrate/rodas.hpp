@@ -104,6 +104,8 @@ private:
     accepted_ = false;
   }
 
+  void state(Archive& a) override { a(accepted_, h_accepted_, err_accepted_); }
+
   double* k(int s) { return k_.data() + std::size_t(s) * n_; }
 
   // On return `stage_` is the new solution and k(5) the error estimate.

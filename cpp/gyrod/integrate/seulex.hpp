@@ -17,7 +17,7 @@ public:
       : Integrator(e, o), control_({0.6, 0.93, 0.1, 4.0, 0.7, 0.9, 1.0, 4.0, 1}, sequence(), work()),
         autonomous_(e.autonomous()), reuse_(std::min(1e-4, o.rtol)), f_(n_), y_old_(n_), u_(n_), delta_(n_), g_(n_),
         middle_(n_), table_(std::size_t(km) * n_), derivatives_(std::size_t(km * (km + 1) / 2) * n_),
-        kept_(std::size_t(km + 1) * n_) {}
+        kept_(std::size_t(km + 1) * n_), y_jacobian_(n_) {}
 
   bool advance() override {
     const bool fixed = options_.step > 0;
@@ -88,6 +88,11 @@ private:
     theta_ = 2.0 * reuse_;
   }
 
+  void state(Archive& a) override {
+    a(f_, control_, fresh_, theta_, t_jacobian_, y_jacobian_);
+    if (a.reading() && theta_ <= reuse_) equations_.jacobian(t_jacobian_, y_jacobian_.data());
+  }
+
   void begin_step(bool fixed) {
     if (autonomous_ && !fresh_) rhs(t_, y_.data(), f_.data());
     fresh_ = true;
@@ -96,6 +101,7 @@ private:
   }
 
   void renew_jacobian() {
+    t_jacobian_ = t_, y_jacobian_ = y_;
     equations_.jacobian(t_, y_.data());
     ++stats_.jacobians;
     current_ = true;
@@ -241,6 +247,8 @@ private:
   bool autonomous_, fresh_ = false, current_ = false; // f belongs to y; the Jacobian too
   double reuse_, theta_ = 0.0;
   std::vector<double> f_, y_old_, u_, delta_, g_, middle_, table_, derivatives_, kept_;
+  double t_jacobian_ = 0.0; // where the Jacobian was evaluated
+  std::vector<double> y_jacobian_;
   int columns_ = fixed_column;
 };
 
