@@ -1,6 +1,7 @@
 // Bodies, forces and rods in one formulation, as one system of equations.
 #include "system.hpp"
 
+#include <array>
 #include <ctime>
 
 #include "gyrod/composite.hpp"
@@ -218,6 +219,23 @@ public:
     return out;
   }
   nb::dict rod_states(int rod, Times t, Table y, bool project);
+  // Sums over the rods of `RodMeasures`, row by row.
+  Out2 rod_measures(Times t, Table y, bool project) {
+    if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
+    const std::size_t rows = y.shape(0);
+    Out2 sums = owned<Out2>({rows, 9});
+    std::vector<double> state(size());
+    for (std::size_t k = 0; k < rows; ++k) {
+      double* sum = sums.data() + 9 * k;
+      std::fill_n(sum, 9, 0.0);
+      place(t.data()[k], y.data() + k * size(), project, state);
+      for (int r = 0; rods_ && r < rods_->rods(); ++r) {
+        const auto m = listed(rods_->measures(r, t.data()[k], state.data() + rods_at_));
+        for (std::size_t i = 0; i < 9; ++i) sum[i] += m[i];
+      }
+    }
+    return sums;
+  }
   // CPU seconds of one right-hand side in a compiled loop, as an integrator calls it.
   double time_rhs(Times y, long repeat) {
     check(y);
@@ -289,6 +307,15 @@ public:
   }
 
 private:
+  static std::array<double, 9> listed(const RodMeasures& m) {
+    return {m.strain, m.curvature,   m.translation, m.rotation, m.gravity,
+            m.loads,  m.dissipation, m.load_power,  m.end_power};
+  }
+  void place(double t, const double* y, bool project, std::vector<double>& state) {
+    std::copy_n(y, size(), state.begin());
+    if (project) all_.project(t, state.data());
+    if (coupled_) coupled_->place(t, state.data());
+  }
   void bind(const double* y) {
     if (coupled_) coupled_->bind(y);
   }
@@ -345,14 +372,10 @@ nb::dict PySystem::rod_states(int rod, Times t, Table y, bool project) {
   };
   for (std::size_t k = 0; k < rows; ++k) {
     const double time = t.data()[k];
-    std::copy_n(y.data() + k * size(), size(), state.begin());
-    if (project) all_.project(time, state.data());
+    place(time, y.data() + k * size(), project, state);
     const double* mine = state.data() + rods_at_;
-    if (coupled_) coupled_->place(time, state.data());
-    const RodMeasures m = rods_->measures(rod, time, mine);
-    const double list[9] = {m.strain, m.curvature,   m.translation, m.rotation, m.gravity,
-                            m.loads,  m.dissipation, m.load_power,  m.end_power};
-    std::copy_n(list, 9, measures.data() + 9 * k);
+    const auto list = listed(rods_->measures(rod, time, mine));
+    std::copy_n(list.data(), 9, measures.data() + 9 * k);
     rods_->reactions(rod, time, mine, hold.data() + 12 * k);
     rods_->multipliers(rod, time, mine, lambda.data() + N * k);
     const RodState<double>& s = rods_->state(rod, time, mine);
@@ -394,6 +417,7 @@ void bind_system(nb::module_& m) {
       .def("time_stage", &PySystem::time_stage, "y"_a, "repeat"_a)
       .def("layout", &PySystem::layout)
       .def("rod_states", &PySystem::rod_states, "rod"_a, "t"_a, "y"_a, "project"_a)
+      .def("rod_measures", &PySystem::rod_measures, "t"_a, "y"_a, "project"_a)
       .def("jacobian_dual", &PySystem::jacobian_dual, "t"_a, "y"_a)
       .def("offset", &PySystem::offset, "body"_a)
       .def("rhs", &PySystem::rhs, "t"_a, "y"_a)

@@ -38,10 +38,12 @@ public:
     system_ = std::make_unique<variational::System>(std::move(m), h);
   }
 
-  nb::dict run(Table start, long steps, double t_end, std::vector<long> wanted, nb::object progress, bool python) {
+  nb::dict run(Table start, long steps, double t_end, std::vector<long> wanted, nb::object progress, bool python,
+               long first, long last) {
     check(start);
     variational::RunOptions o;
     o.steps = steps, o.t_end = t_end, o.wanted = std::move(wanted);
+    o.first = first, o.last = last < 0 ? steps : std::min(last, steps);
     const double h = t_end / double(steps);
     o.tick = [&](double t) {
       nb::gil_scoped_acquire lock;
@@ -49,8 +51,7 @@ public:
         PyErr_Clear();
         return false;
       }
-      if (!progress.is_none()) progress(t, h);
-      return true;
+      return progress.is_none() || !progress(t, h).is(Py_False);
     };
     variational::Run r;
     if (python)
@@ -87,6 +88,15 @@ public:
     system_->linearise(t_next, increments.data(), r.data(), K.data());
     return nb::make_tuple(r, K);
   }
+  nb::bytes save() {
+    Archive a;
+    system_->exchange(a);
+    return nb::bytes(a.bytes().data(), a.bytes().size());
+  }
+  void load(const nb::bytes& state) {
+    Archive a(std::string(state.c_str(), state.size()));
+    system_->exchange(a);
+  }
   std::size_t unknowns() const { return std::size_t(system_->unknowns()); }
 
 private:
@@ -103,7 +113,10 @@ void bind_variational(nb::module_& m) {
       .def(nb::init<const nb::list&, const std::vector<double>&, const nb::list&, Vec3<double>, const nb::object&,
                     double, double, const nb::dict&>(),
            "bodies"_a, "sigma"_a, "forces"_a, "gravity"_a, "mechanism"_a.none(), "length"_a, "step"_a, "options"_a)
-      .def("run", &PyVariational::run, "start"_a, "steps"_a, "t_end"_a, "wanted"_a, "progress"_a.none(), "python"_a)
+      .def("run", &PyVariational::run, "start"_a, "steps"_a, "t_end"_a, "wanted"_a, "progress"_a.none(), "python"_a,
+           "first"_a = 0, "last"_a = -1)
+      .def("save", &PyVariational::save, "All that the next steps depend on, as bytes.")
+      .def("load", &PyVariational::load, "state"_a)
       .def("linearise", &PyVariational::linearise, "start"_a, "t"_a, "t_next"_a, "increments"_a)
       .def_prop_ro("unknowns", &PyVariational::unknowns)
       .def("raise_failure", &PyVariational::raise, "Raise again what a Python function threw during the run.");

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look, rotations
+from gyrod.dense import sampled
 from gyrod.equations import Compiled
 from gyrod.joint_tracks import JointTrack, kinematics, tracks
+from gyrod.sensing import Sensors
+
+if TYPE_CHECKING:
+    from gyrod.look.viewer import View
 
 Array = NDArray[np.float64]
 
@@ -135,6 +142,11 @@ class BodyTrack:
         return np.asarray(p * flips[:, None])
 
     @property
+    def rotation(self) -> Any:
+        """The rotations as a SciPy ``Rotation``, of n of them or of a single one."""
+        return rotations.to_scipy(self.quaternion)
+
+    @property
     def omega(self) -> Array:
         """Spatial angular velocity (space axes), (n, 3)."""
         return np.asarray((self.matrix @ self.Omega[..., None])[..., 0])
@@ -228,10 +240,18 @@ class Motion:
     _compiled: Compiled | None = field(default=None, repr=False)
     _dense: Callable[[Array], Array] | None = field(default=None, repr=False)
     _projected: bool = field(default=True, repr=False)
+    #: Dissipated energy, work and balance where they are known already, as from a file.
+    _flows: Callable[[], tuple[Array, Array, Array]] | None = field(default=None, repr=False)
+
+    #: Set by `gyrod.storage`: files lie to the right of motions.
+    _storage: ClassVar[Any] = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the dense output, which stays with the process that integrated."""
-        return {**self.__dict__, "_dense": None}
+        """Everything but what was derived; the dense output of the core as data, which serves as well."""
+        state = {f.name: self.__dict__[f.name] for f in fields(self) if f.name in self.__dict__}
+        if self._dense is not None and getattr(self._dense, "__name__", "") == "evaluate":  # of a run of the core
+            state["_dense"] = sampled(self._dense, self.steps, self.stats.method)
+        return state
 
     @property
     def compiled(self) -> Compiled:
@@ -251,20 +271,41 @@ class Motion:
     @cached_property
     def joints(self) -> tuple[JointTrack, ...]:
         """All joints of a mechanism in the order of the system."""
+        return self._joint_tracks()
+
+    @cached_property
+    def _joint_motions(self) -> tuple[JointTrack, ...]:
+        """The joints without what they carry, which costs far more where constraints are redundant."""
+        return self.__dict__.get("joints") or self._joint_tracks(loads=False)
+
+    def _joint_tracks(self, loads: bool = True) -> tuple[JointTrack, ...]:
         times, rows = np.atleast_1d(self.t), np.ascontiguousarray(np.atleast_2d(self.y))
-        found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions)
+        found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions, loads)
         found = self._turns(times, found)
         if self.t.ndim == 0:
             parts = ("coordinates", "rates", "rotation", "force", "torque")
             found = [replace(track, **{k: getattr(track, k)[0] for k in parts}) for track in found]
         return tuple(found)
 
+    def _at_rows(self, rows: slice | NDArray[np.intp]) -> Motion:
+        """Some of the rows, without events."""
+        return Motion(
+            self.t[rows], self.y[rows], self.stats, self.status, self.steps, _compiled=self._compiled,
+            _dense=self._dense, _projected=self._projected,
+        )  # fmt: skip
+
+    @cached_property
+    def sensors(self) -> Sensors:
+        """What the sensors of the system read: ``motion.sensors["imu"]``, (n, ...)."""
+        return Sensors(self)
+
     def _turns(self, times: Array, found: list[JointTrack]) -> list[JointTrack]:
         """Angles counted over all steps: output times may be turns apart."""
         turning = [i for i, track in enumerate(found) if any(name.startswith("angle") for name in track.names)]
         if not turning or self._dense is None or not len(self.steps):
             return found
-        every = np.union1d(self.steps[self.steps <= times.max()], times)
+        known = (self._span[0] <= self.steps) & (self.steps <= min(self._span[1], times.max()))
+        every = np.union1d(self.steps[known], times)
         motions = self.compiled.motions(self._dense(np.ascontiguousarray(every)), every)
         at = np.searchsorted(every, times)
         for i in turning:
@@ -322,6 +363,11 @@ class Motion:
             return self.joints[names[name]]
         return self._rod_tracks[name] if name in self.compiled.system.rod_names else self._tracks[name]
 
+    @property
+    def _span(self) -> tuple[float, float]:
+        """Times between which the dense output knows the motion: all steps, or the rows of a file."""
+        return getattr(self._dense, "span", None) or (float(self.steps[0]), float(self.steps[-1]))
+
     def __call__(self, t: ArrayLike) -> Motion:
         """The motion at other times inside the run, by the dense output of the method, projected."""
         times = np.asarray(t, dtype=float)
@@ -332,7 +378,7 @@ class Motion:
             raise ValueError(
                 "this motion keeps no dense output; simulate with dense=True and a method of gyrod or SciPy."
             )
-        lo, hi = float(self.steps[0]), float(self.steps[-1])
+        lo, hi = self._span
         if times.size and not (lo <= times.min() and times.max() <= hi):
             raise ValueError(
                 f"t reaches from {times.min():g} to {times.max():g}; the motion is known on [{lo:g}, {hi:g}]."
@@ -341,7 +387,7 @@ class Motion:
         if self._projected:
             when = times.reshape(-1)
             y = np.array([self.compiled.core.project(row, t) for t, row in zip(when, y, strict=True)])
-            y = y.reshape(len(when), -1)
+            y = y.reshape(len(when), self.compiled.size)
         if times.ndim == 0:
             y = y[0]
         return Motion(
@@ -376,24 +422,21 @@ class Motion:
         """Dissipated energy, work and energy balance of the rods: powers integrated over the dense output."""
         if not self.compiled.rods:
             return np.zeros(self.t.shape), np.zeros(self.t.shape), np.zeros(self.t.shape)
+        if self._flows is not None:
+            return self._flows()
         if self._dense is None or self.t.ndim == 0:
             raise ValueError("dissipated energy and work need a motion with dense output; simulate with dense=True.")
-        ends = np.union1d(self.steps, self.t)
+        ends = np.union1d(np.clip(self.steps, *self._span), self.t)
         points, weights = np.polynomial.legendre.leggauss(4)
         h = np.diff(ends)
         times = (0.5 * (ends[1:] + ends[:-1]))[:, None] + 0.5 * h[:, None] * points
         y = self._dense(np.ascontiguousarray(times.ravel()))
-        powers = np.zeros((times.size, 9))
-        for i in range(len(self.compiled.rods)):
-            powers += self.compiled.rod_states(i, times.ravel(), y, project=self._projected)["measures"]
+        powers = self.compiled.rod_measures(times.ravel(), y, project=self._projected)
         steps = 0.5 * h[:, None] * np.einsum("q,kqm->km", weights, powers.reshape(len(h), 4, 9))
         integral = np.concatenate([np.zeros((1, 9)), np.cumsum(steps, axis=0)])[np.searchsorted(ends, self.t)]
         dissipated, work = integral[:, 6], integral[:, 7] + integral[:, 8]
         energy = self._rod_measures[:, :6].sum(axis=1)
-        first = sum(
-            self.compiled.rod_states(i, self.steps[:1], self._dense(self.steps[:1]))["measures"][0, :6].sum()
-            for i in range(len(self.compiled.rods))
-        )
+        first = self.compiled.rod_measures(ends[:1], self._dense(ends[:1]))[0, :6].sum()
         return dissipated, work, energy + dissipated - work - first
 
     @property
@@ -433,6 +476,29 @@ class Motion:
         """Constraint residuals of the coordinates as integrated (unit quaternions, orthonormal directors)."""
         return Drift(self._measures[..., 0], self._measures[..., 1])
 
+    def save(self, file: str | PathLike[str], *, frames: int = 1000, dense: bool | None = None) -> None:
+        """Write a result file (HDF5): `gyrod.open` reads it, and ParaView shows about ``frames`` of its times.
+
+        ``dense``: whether the dense output of the method goes with it; by default for small systems.
+        """
+        self._storage.save(self, file, frames=frames, dense=dense)
+
+    def to_csv(self, file: str | PathLike[str], names: Sequence[str] | None = None) -> None:
+        """Write a table, one row a time, headed by names and units; ``names`` chooses bodies, rods, joints, sensors."""
+        self._storage.to_csv(self, file, names)
+
+    def to_npz(self, file: str | PathLike[str]) -> None:
+        """Write all arrays by name into a NumPy archive."""
+        self._storage.to_npz(self, file)
+
+    def to_xarray(self) -> Any:
+        """An xarray Dataset with units; needs the package xarray."""
+        return self._storage.to_xarray(self)
+
+    def to_ode_result(self) -> Any:
+        """What SciPy's ``solve_ivp`` would return: t, y (N, n), sol, t_events, counters."""
+        return self._storage.to_ode_result(self)
+
     @property
     def constraint(self) -> Array:
         """Largest residual of all constraints on the level of position, (n,)."""
@@ -447,9 +513,87 @@ class Motion:
         found = {n: np.asarray(m[0, i] if self.t.ndim == 0 else m[:, i]) for i, n in enumerate(names)}
         return found | {n: track.multipliers for n, track in self._rod_tracks.items()}
 
-    def plot(self, what: str = "energy", *, names: Sequence[str] | None = None, file: str | None = None) -> Any:
-        """A matplotlib Figure of energy, path, position, Omega, drift, steps, ...; ``file`` saves it."""
-        return look.plot(self, what, names=names, file=file)
+    def plot(
+        self,
+        what: str = "energy",
+        *,
+        names: str | Sequence[str] | None = None,
+        file: str | PathLike[str] | None = None,
+        figure: Any = None,
+        size: tuple[float, float] | None = None,
+    ) -> Any:
+        """A matplotlib Figure of energy, path, position, drift, steps, ...; ``file`` saves it as PNG, PDF, SVG, ...
+
+        ``names`` chooses bodies, rods, joints or sensors; ``figure`` is a Figure or SubFigure to draw into; ``size`` is
+        in inches.
+        """
+        return look.plot(self, what, names=names, file=file, figure=figure, size=size)
+
+    def animate(
+        self,
+        file: str | PathLike[str],
+        *,
+        fps: float = 30.0,
+        speed: float = 1.0,
+        size: tuple[int, int] = (640, 480),
+        view: str | tuple[float, float] | None = None,
+        names: str | Sequence[str] | None = None,
+        colour: str | None = "moment",
+        trail: bool = False,
+        progress: bool | Callable[[int, int], object] = False,
+    ) -> Path:
+        """Write a film as MP4 (needs ``gyrod[movie]``) or GIF and return its path.
+
+        Parameters
+        ----------
+        fps, speed
+            Frames a second; seconds of the motion in one second of the film.
+        size
+            Width and height in pixels, even numbers.
+        view
+            A plane as "xz" (x to the right, z up), or azimuth and elevation of the eye in degrees; by default the
+            plane of a plane motion, (-60, 20) otherwise.
+        names
+            Bodies and rods that are drawn, by default all.
+        colour
+            What the colour of rods tells: "moment" (bending), "torsion", "force" (axial), "curvature", "strain"
+            (axial), "speed"; None for none.
+        trail
+            Whether bodies and ends of rods leave their paths behind.
+        progress
+            True for a bar, or a function of the frames done and of all.
+        """
+        return look.animate(
+            self, file, fps=fps, speed=speed, size=size, view=view, names=names, colour=colour, trail=trail,
+            progress=progress,
+        )  # fmt: skip
+
+    def html(self, file: str | PathLike[str], *, title: str | None = None, fps: float = 30.0) -> Path:
+        """Write a page that shows the motion in any browser, without a network; return its path.
+
+        The motion is resampled evenly, with ``fps`` frames a second, but 121 to 601 in all.
+        """
+        from gyrod.look import viewer
+
+        return viewer.html(self, file, title=title, fps=fps)
+
+    def view(self, *, port: int = 0, browser: bool = True, block: bool | None = None, title: str | None = None) -> View:
+        """Show the motion in a browser, from a server that only this computer reaches, at any free ``port`` (0).
+
+        With ``block`` it serves until Ctrl-C; otherwise it returns the `View`, whose ``close()`` ends it. By default a
+        script blocks, and an interactive session does not.
+        """
+        from gyrod.look import viewer
+
+        return viewer.view(self, port=port, browser=browser, block=block, title=title)
+
+
+def _of_rows(compiled: Compiled, t: Array, y: Array) -> Motion:
+    """A motion of rows that a running simulation has handed out."""
+    return Motion(t, y, MotionStats("", compiled.formulation), _compiled=compiled)
+
+
+look.scene.motion_of = _of_rows
 
 
 class SimulationError(RuntimeError):

@@ -17,6 +17,14 @@ public:
 
   template <class... T> void operator()(T&... members) { (member(members), ...); }
 
+  // Elements without pointers that the compiler does not know to be so, as fixed matrices.
+  template <class T> void plain(std::vector<T>& x) {
+    std::size_t n = x.size();
+    raw(&n, sizeof n);
+    if (n != x.size()) throw std::invalid_argument("the saved state belongs to another system or method");
+    raw(static_cast<void*>(x.data()), n * sizeof(T));
+  }
+
   bool reading() const { return reading_; }
   const std::string& bytes() const { return bytes_; }
   void finish() const {
@@ -29,10 +37,8 @@ private:
     raw(&x, sizeof x);
   }
   template <class T> void member(std::vector<T>& x) {
-    std::size_t n = x.size();
-    raw(&n, sizeof n);
-    if (n != x.size()) throw std::invalid_argument("the saved state belongs to another system or method");
-    raw(x.data(), n * sizeof(T));
+    static_assert(std::is_trivially_copyable_v<T>);
+    plain(x);
   }
   void raw(void* x, std::size_t size) {
     if (!reading_) {

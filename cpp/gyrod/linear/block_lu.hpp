@@ -108,9 +108,13 @@ template <class S> class BlockLu {
   using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
   using Block = Eigen::Map<Matrix>;
   using Vector = Eigen::Map<Eigen::Matrix<S, Eigen::Dynamic, 1>>;
+  // Products of blocks are summed in an order that depends on where they lie against the width of a register: storage
+  // is aligned, and right-hand sides are copied to such storage, so that a run can be repeated to the last bit.
+  using Aligned = std::vector<S, Eigen::aligned_allocator<S>>;
 
 public:
-  explicit BlockLu(const BlockPattern& pattern) : p_(&pattern), a_(pattern.storage(), S(0)), lu_(pattern.nodes()) {
+  explicit BlockLu(const BlockPattern& pattern)
+      : p_(&pattern), a_(pattern.storage(), S(0)), b_(std::size_t(pattern.total())), lu_(pattern.nodes()) {
     for (int v = 0; v < pattern.nodes(); ++v) {
       lu_[std::size_t(v)] = Eigen::PartialPivLU<Matrix>(pattern.size(v));
       largest_ = std::max(largest_, pattern.size(v));
@@ -120,7 +124,7 @@ public:
   }
 
   void clear() { std::fill(a_.begin(), a_.end(), S(0)); }
-  const std::vector<S>& values() const { return a_; } // before `factor`, by BlockPattern::block
+  const Aligned& values() const { return a_; } // before `factor`, by BlockPattern::block
   Block block(int i, int j) { return Block(a_.data() + p_->block(i, j), p_->size(i), p_->size(j)); }
 
   // Factor in place. false: a diagonal block is singular.
@@ -129,7 +133,7 @@ public:
 
 private:
   const BlockPattern* p_;
-  std::vector<S> a_;
+  Aligned a_, b_;
   std::vector<Eigen::PartialPivLU<Matrix>> lu_;
   Matrix work_;
   Eigen::Matrix<S, Eigen::Dynamic, 1> rhs_;
@@ -156,7 +160,8 @@ template <class S> bool BlockLu<S>::factor() {
 }
 
 template <class S> void BlockLu<S>::solve(S* b) {
-  const auto part = [&](int v) { return Vector(b + p_->offset(v), p_->size(v)); };
+  std::copy_n(b, b_.size(), b_.begin());
+  const auto part = [&](int v) { return Vector(b_.data() + p_->offset(v), p_->size(v)); };
   for (int v : p_->order()) {
     if (!p_->size(v)) continue;
     auto x = rhs_.head(p_->size(v));
@@ -166,6 +171,7 @@ template <class S> void BlockLu<S>::solve(S* b) {
   }
   for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it)
     for (int a : p_->later(*it)) part(*it).noalias() -= block(*it, a) * part(a);
+  std::copy_n(b_.begin(), b_.size(), b);
 }
 
 #ifdef GYROD_SHARED_LU

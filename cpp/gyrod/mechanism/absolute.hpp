@@ -467,7 +467,7 @@ private:
   // Factors of the matrix of (6), with the rows of cut joints regularised as in loops.hpp.
   bool factor_kkt() {
     if (m_.cuts.empty()) return kkt_->factor();
-    kkt_copy_ = kkt_->values();
+    kkt_copy_.assign(kkt_->values().begin(), kkt_->values().end());
     for (int cut : m_.cuts) {
       const std::size_t j = std::size_t(cut);
       auto K = kkt_->block(int(bodies() + j), int(bodies() + j));

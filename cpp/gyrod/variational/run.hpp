@@ -9,6 +9,7 @@ namespace gyrod::variational {
 
 struct RunOptions {
   long steps = 0;
+  long first = 0, last = 0; // this part of the steps; first > 0 goes on from where the system is
   double t_end = 0.0;
   std::vector<long> wanted; // nodes to keep, in order; empty: all
   // Every few hundred steps; false interrupts the run.
@@ -29,10 +30,12 @@ inline Run run(System& system, const double* start, const RunOptions& o) {
   Run r;
   const double h = o.t_end / double(o.steps);
   const std::size_t width = 13 * system.bodies();
-  const std::size_t kept = o.wanted.empty() ? std::size_t(o.steps) + 1 : o.wanted.size();
+  const std::size_t count = std::size_t(o.last - o.first);
+  const std::size_t kept = o.wanted.empty() ? count + 1 : std::min(o.wanted.size(), count + 1);
   r.t.reserve(kept), r.rows.reserve(kept * width), r.middle_t.reserve(kept), r.middle.reserve(kept);
-  r.newton.reserve(std::size_t(o.steps));
-  std::size_t next = 0;
+  r.newton.reserve(count);
+  std::size_t next =
+      std::size_t(std::lower_bound(o.wanted.begin(), o.wanted.end(), o.first ? o.first + 1 : 0) - o.wanted.begin());
   const auto wants = [&](long k) { return o.wanted.empty() || (next < o.wanted.size() && o.wanted[next] == k); };
   const auto keep = [&](double t) {
     ++next;
@@ -41,12 +44,14 @@ inline Run run(System& system, const double* start, const RunOptions& o) {
     system.read(r.rows.data() + r.rows.size() - width);
   };
   try {
-    system.start(0.0, start);
-    if (wants(0)) {
-      keep(0.0);
-      std::copy_n(start, width, r.rows.data()); // as given, to the last bit
+    if (!o.first) {
+      system.start(0.0, start);
+      if (wants(0)) {
+        keep(0.0);
+        std::copy_n(start, width, r.rows.data()); // as given, to the last bit
+      }
     }
-    for (long k = 1; k <= o.steps; ++k) {
+    for (long k = o.first + 1; k <= o.last; ++k) {
       const double t = k == o.steps ? o.t_end : double(k) * h;
       if (!system.advance(t)) {
         const Newton& n = system.newton();
@@ -64,7 +69,7 @@ inline Run run(System& system, const double* start, const RunOptions& o) {
         return r;
       }
     }
-    r.t_stop = o.t_end;
+    r.t_stop = system.time();
   } catch (...) {
     r.status = Run::Status::failed, r.failure = std::current_exception(), r.t_stop = system.time();
   }

@@ -17,6 +17,7 @@
 #include <memory>
 #include <set>
 
+#include "gyrod/integrate/archive.hpp"
 #include "gyrod/linear/block_lu.hpp"
 #include "gyrod/mechanism/model.hpp"
 #include "gyrod/variational/turn.hpp"
@@ -81,6 +82,14 @@ public:
     const bool done = independent_ ? advance_independent() : advance_joined();
     if (done) t_ = t_next;
     return done;
+  }
+
+  // Save or restore, between two steps, everything that the next one depends on.
+  void exchange(Archive& a) {
+    a(t_, middle_, node_energy_, mu_, newton_.keep);
+    a.plain(states_), a.plain(frames_), a.plain(kicks_), a.plain(gradient_);
+    a.finish();
+    if (a.reading()) driven_at_ = std::numeric_limits<double>::quiet_NaN();
   }
 
   // The same 13 numbers at the node: momenta made tangent to the constraints of the joints give the velocities.

@@ -7,8 +7,10 @@ works in principal axes; `Compiled` turns the user's axes into them and back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from gyrod.equations.rods import HELD, compile_rod, frame_spin, fundamental, ini
 from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, SpringDamper, System, Torque, UserForce
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
+from gyrod.model.inputs import Live
 
 Array = NDArray[np.float64]
 
@@ -91,7 +94,7 @@ class Compiled:
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
         heaviest = max((b.mass for b in self.system.bodies), default=1.0) or 1.0
         # Accelerations and multipliers, where they are unknowns, are watched as forces of the size of weights.
-        of = {"position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin, "force": heaviest * L / tau**2}
+        of = {"position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin, "force": heaviest * L / tau / tau}
         return np.array([of[k] for k in self.kinds])
 
     def _length(self) -> float:
@@ -125,19 +128,40 @@ class Compiled:
         k = len(np.atleast_2d(y))
         if not self.system.bodies:
             return np.zeros((k, 0, 3)), np.zeros((k, 0, 3, 3)), np.zeros((k, 0, 3)), np.zeros((k, 0, 3))
-        times = np.ascontiguousarray(np.broadcast_to(np.asarray(t, dtype=float).ravel(), (k,)))
+        times = np.ascontiguousarray(t, dtype=float).reshape(-1)
+        times = times if len(times) == k else np.full(k, times[0])
         raw = self.core.motions(times, np.ascontiguousarray(np.atleast_2d(y)), project)
-        R = raw[..., 3:12].reshape(*raw.shape[:2], 3, 3) @ np.swapaxes(self.axes, -1, -2)
-        Omega = np.einsum("bij,kbj->kbi", self.axes, raw[..., 15:])
+        R, Omega = raw[..., 3:12].reshape(*raw.shape[:2], 3, 3), raw[..., 15:]
+        if not self._own_axes:
+            R = R @ np.swapaxes(self.axes, -1, -2)
+            Omega = np.einsum("bij,kbj->kbi", self.axes, Omega)
         return raw[..., :3], R, raw[..., 12:15], Omega
+
+    @cached_property
+    def _own_axes(self) -> bool:
+        """Whether the user's axes are principal ones."""
+        return bool(np.all(self.axes == np.eye(3)))
 
     def accelerations(self, t: float, y: Array) -> Array:
         """Of the bodies, (b, 6): v' in space axes, Omega' in the user's body axes."""
-        if self.mechanism is None:
-            whole = compile_system(self.system, reduce=False)
-            return whole.accelerations(t, whole.states(np.array([t]), self.motions(y, t))[0])
-        raw = self.core.accelerations(np.array([t]), np.ascontiguousarray(y)[None])[0]
-        return np.concatenate([raw[:, :3], np.einsum("bij,bj->bi", self.axes, raw[:, 3:])], axis=1)
+        return np.asarray(self.body_accelerations(np.array([t], dtype=float), np.ascontiguousarray(y)[None])[0])
+
+    def body_accelerations(self, t: Array, y: Array) -> Array:
+        """The same at rows (t, y), (k, b, 6)."""
+        if not self.system.bodies:
+            return np.zeros((len(t), 0, 6))
+        if self.whole is not self:
+            y = self.whole.states(t, self.motions(y, t))
+        raw = np.asarray(self.whole.core.accelerations(t, y))
+        turned = np.einsum("bij,kbj->kbi", self.whole.axes, raw[..., 3:])
+        return np.concatenate([raw[..., :3], turned], axis=-1)
+
+    @cached_property
+    def whole(self) -> Compiled:
+        """The bodies as a mechanism with all joints and positions; itself if it is one."""
+        if self.mechanism is not None and not self.options.get("level"):
+            return self
+        return compile_system(self.system, "nullspace-quaternion", reduce=False)
 
     def states(self, t: Array, motions: tuple[Array, Array, Array, Array]) -> Array:
         """Unknowns of a mechanism, (k, N), from positions, matrices, velocities and Omega of its bodies."""
@@ -175,6 +199,11 @@ class Compiled:
     def pairs(self) -> NDArray[np.intp]:
         """Bodies that each joint connects, (j, 2); -1 is ground."""
         return mechanisms.pairs(self.system)
+
+    def rod_measures(self, t: Array, y: Array, *, project: bool = False) -> Array:
+        """Sums over the rods at rows (t, y), (k, 9): energies (6), dissipation, power of loads and of ends."""
+        times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
+        return np.asarray(self.core.rod_measures(times, rows, project))
 
     def rod_states(self, rod: int, t: Array, y: Array, *, project: bool = False) -> dict[str, Array]:
         """Everything about a rod at rows (t, y): arrays (k, vertices or segments, components)."""
@@ -573,6 +602,8 @@ def _checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ..
         value = call()
     except Exception as error:
         raise ForceError(f"{label} raised {type(error).__name__} at t = {t:g}: {error}") from error
+    if shape == () and isinstance(value, float) and math.isfinite(value):  # drives are asked in every stage
+        return np.asarray(value)
     try:
         parts = [np.ravel(np.asarray(x, dtype=float)) for x in value] if isinstance(value, tuple) else [value]
         result = np.concatenate(parts) if isinstance(value, tuple) else np.asarray(value, dtype=float)
@@ -585,6 +616,8 @@ def _checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ..
 
 
 def _time_function(label: str, function: Callable[[float], Any], turn: Array) -> Callable[[float], Array]:
+    if isinstance(function, Live):
+        return function.turned(turn)  # checked when it was set
     return lambda t: np.asarray(turn @ _checked(label, t, lambda: function(t), (3,)))
 
 

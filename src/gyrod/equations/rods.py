@@ -177,7 +177,15 @@ def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict
     y = np.zeros(core.size)
     initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
     states = core.rod_states(0, np.zeros(1), y[None], False)
-    return {key: np.ascontiguousarray(states[key][0]) for key in ("strain", "curvature")}
+    found = {key: np.ascontiguousarray(states[key][0]) for key in ("strain", "curvature")}
+    # At an end without clamp nothing bends against anything: what is told there is that of the shape, from inside.
+    K, s = found["curvature"], rod.fractions
+    inside = [n for n in range(N + 1) if 0 < n < N or held[n == N]]
+    for end, near in ((0, inside[:2]), (N, inside[:-3:-1])):
+        if end not in near:
+            slope = (K[near[0]] - K[near[-1]]) / ((s[near[0]] - s[near[-1]]) or 1.0)
+            K[end] = K[near[0]] + (s[end] - s[near[0]]) * slope
+    return found
 
 
 # --- ends ------------------------------------------------------------------------------------------------------------
@@ -209,6 +217,7 @@ def _end(rod: Rod, e: int, system: System, checked: Checked) -> tuple[bool, bool
 def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[float], Array]:
     """Motion of an end as a function of time: place, rate, acceleration, frame, material angular velocity."""
     x_moves, p_moves = callable(end.at), callable(end.frame)
+    rate, acceleration = end.rate, end.acceleration
 
     def place(t: float) -> Array:
         return checked(f"{label}.at", t, lambda: end.position_at(t), (3,))
@@ -227,13 +236,16 @@ def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[f
         times = [centre + k * STEP for k in range(-2, 3)]
         if x_moves:
             out[:3] = place(t)
-            values = np.array([place(s) for s in times])
-            given = None if end.velocity is None else checked(f"{label}.velocity", t, lambda: end.velocity_at(t), (3,))
-            out[3:6] = first @ values if given is None else given
-            out[6:9] = second @ values
+            values = np.array([place(s) for s in times]) if acceleration is None else np.zeros((5, 3))
+            out[3:6] = (
+                first @ values if rate is None else checked(f"{label}.velocity", t, lambda: end.velocity_at(t), (3,))
+            )
+            out[6:9] = (
+                second @ values if acceleration is None else checked(f"{label}.at''", t, lambda: acceleration(t), (3,))
+            )
         if p_moves:
             p = out[9:13] = frame(t)
-            if end.angular_velocity is None:
+            if end.angular_rate is None:
                 near = np.array([frame(s) for s in times])
                 near *= np.where(near @ p < 0.0, -1.0, 1.0)[:, None]
                 out[13:] = 2.0 * rotations.multiply(rotations.conjugate(p), first @ near)[1:]

@@ -5,8 +5,10 @@ from gyrod.solve.follow import Path, PathError, PathEvent, PathInterrupted, foll
 from gyrod.solve.hanging import Hanging, hang
 from gyrod.solve.methods import METHODS, IntegrationError, Solution, integrate
 from gyrod.solve.modal import Modes, modes
+from gyrod.solve.ode import Ode, ode
 from gyrod.solve.simulate import Event, simulate
 from gyrod.solve.statics import EquilibriumError, equilibrium
+from gyrod.solve.stepper import Stepper, stepper
 
 __all__ = [
     "METHODS",
@@ -15,16 +17,20 @@ __all__ = [
     "Hanging",
     "IntegrationError",
     "Modes",
+    "Ode",
     "Path",
     "PathError",
     "PathEvent",
     "PathInterrupted",
     "Solution",
+    "Stepper",
     "assemble",
     "equilibrium",
     "follow",
     "hang",
     "integrate",
     "modes",
+    "ode",
     "simulate",
+    "stepper",
 ]

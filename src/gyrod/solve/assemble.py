@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod.equations import mechanisms, unchecked_core
-from gyrod.model import Body, ModelError, System
+from gyrod.model import ModelError, System
 
 Array = NDArray[np.float64]
 
@@ -105,16 +105,13 @@ def assemble(system: System) -> System:
         fastest = max(float(np.abs(V).max()), float(np.abs(in_time).max()))
         _refuse(system, owner, rest, 1e-8 * fastest, "m/s or rad/s", "Check what drives it and what holds it")
     bodies = [
-        Body(
-            b.name, mass=b.mass, inertia=b.inertia, position=x[i], orientation=p[i], velocity=V[i, :3],
-            angular_velocity=R[i].T @ V[i, 3:],
-        )
+        b.with_(position=x[i], orientation=p[i], velocity=V[i, :3], angular_velocity=R[i].T @ V[i, 3:])
         for i, b in enumerate(system.bodies)
-    ]  # fmt: skip
+    ]
     attachments = tuple(system.attachment(j) for j in system.joints) if moved else system.attachments
     found = System(
         bodies=bodies, joints=system.joints, rods=system.rods, forces=system.forces, gravity=system.gravity,
-        attachments=attachments,
+        attachments=attachments, sensors=system.sensors,
     )  # fmt: skip
     found.check_consistent()
     return found

@@ -11,20 +11,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
+from os import PathLike
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check
+from gyrod import _check, look
 from gyrod.equations import ForceError
 from gyrod.model import Force, RodLoad, System, Tendon, Torque
 from gyrod.model.errors import shown
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
-from gyrod.solve.loads import scaled
+from gyrod.solve.loads import Growing, scaled
 from gyrod.solve.statics import RELAXATIONS, Statics, failure, prepare, reachable
 
 Array = NDArray[np.float64]
@@ -106,6 +107,11 @@ class Path:
     def __len__(self) -> int:
         return len(self.value)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields; of a path over a function the systems at its points, since functions rarely go with a pickle."""
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        return state | {"_family": self._family.portable(self.value)}
+
     @cached_property
     def rests(self) -> Sequence[Rest]:
         """The equilibria one by one; made when asked for."""
@@ -137,6 +143,18 @@ class Path:
         if self._family.whole is not None:
             return self.motion[name]
         return _stacked([rest[name] for rest in self.rests])
+
+    def plot(
+        self,
+        what: str = "response",
+        *,
+        names: str | Sequence[str] | None = None,
+        file: str | PathLike[str] | None = None,
+        figure: Any = None,
+        size: tuple[float, float] | None = None,
+    ) -> Any:
+        """A matplotlib Figure: displacements against the parameter ("response"), or what a motion draws ("shape")."""
+        return look.plot_path(self, what, names=names, file=file, figure=figure, size=size)
 
 
 class _Rests(Sequence[Rest]):
@@ -207,6 +225,10 @@ class _Family(ABC):
     def system(self, value: float) -> tuple[System, float]:
         """The system that is at rest at this value, and the time of its functions."""
 
+    @abstractmethod
+    def portable(self, values: Array) -> _Family:
+        """One that can be pickled and serves these values."""
+
     def rest(self, value: float, y: Array, unstable: int, history: Array, method: str) -> Rest:
         """An equilibrium, of the system as it is at this value."""
         system, t = self.system(value)
@@ -230,6 +252,12 @@ class _Timed(_Family):
         self._statics = _prepared(system)
         self.whole, self.linear = self._statics.compiled, then is not None
 
+    def __reduce__(self) -> Any:
+        return _Timed, (self._given, self._then)
+
+    def portable(self, values: Array) -> _Family:  # noqa: ARG002
+        return self
+
     def at(self, value: float) -> tuple[Statics, float]:
         return self._statics, value
 
@@ -245,6 +273,14 @@ class _Made(_Family):
         self._recent: dict[float, Statics] = {}
         self._first: Statics | None = None
         self.linear = bool(kept)
+
+    def __reduce__(self) -> Any:
+        return _Made, (self._name, self._make, self._kept)
+
+    def portable(self, values: Array) -> _Family:
+        if isinstance(self._make, partial):  # of loads
+            return self
+        return _Made(self._name, _Listed({float(v): self._make(float(v)) for v in values}))
 
     def at(self, value: float) -> tuple[Statics, float]:
         if value not in self._recent:
@@ -268,6 +304,17 @@ class _Made(_Family):
         return system, 0.0
 
 
+@dataclass(frozen=True)
+class _Listed:
+    """Systems by values of a parameter, in place of the function that made them."""
+
+    systems: dict[float, System]
+
+    def __call__(self, value: float) -> System:
+        """The system at a point of the path."""
+        return self.systems[value]
+
+
 def _family(system: System | None, parameter: str | Callable[[float], System], stops: Array) -> _Family:
     if callable(parameter):
         return _Made(_name(parameter), parameter)
@@ -275,11 +322,8 @@ def _family(system: System | None, parameter: str | Callable[[float], System], s
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
     if _check.choice("parameter", parameter, PARAMETERS) == "time":
         return _Timed(system)
-    given, forces = system, parameter == "load"
-
-    def then(value: float) -> System:
-        return scaled(given, value, forces=forces)
-
+    forces = parameter == "load"
+    then = partial(scaled, system, forces=forces)
     then(2.0)  # what cannot be scaled is told now
     growing = _growing(system, forces)
     ends = float(stops.min()), float(stops.max())
@@ -311,8 +355,7 @@ def _growing(system: System, forces: bool) -> System | None:
         return None
 
     def growing(value: Any) -> Callable[[float], Any]:
-        constant = np.array(value, dtype=float)
-        return lambda t: t * constant
+        return Growing(np.array(value, dtype=float))
 
     gravity: Any = growing(system.gravity)
     kept = [replace(f, **{k: growing(getattr(f, k)) for k in ks}) if forces and ks else f for f, ks in led]

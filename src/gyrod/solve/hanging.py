@@ -17,6 +17,10 @@ from gyrod.solve.statics import equilibrium
 
 Array = NDArray[np.float64]
 
+#: Pieces of a plane curve, and the quadrature on each.
+PIECES = 400
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+
 #: Horizontal distance over length below which the first shape is an arc instead of a catenary.
 STEEP = 0.05
 
@@ -120,7 +124,7 @@ def _arc(L: float, chord: float) -> Any:
     from scipy.optimize import brentq
 
     half = brentq(lambda x: np.sin(x) / x - chord / L, 1e-9, np.pi - 1e-9)
-    return lambda s: half * (2.0 * s - 1.0)
+    return _ArcAngle(float(half))
 
 
 def _parameter(L: float, d: float, h: float) -> float:
@@ -136,29 +140,65 @@ def _catenary(L: float, d: float, h: float) -> Any:
     a = _parameter(L, d, h)
     low = a * np.arctanh(h / L) - 0.5 * d  # where it begins, from its lowest point
     first = np.sinh(low / a)
-    return lambda s: np.arctan(first + s * L / a)
+    return _CatenaryAngle(float(first), L, a)
 
 
 def _planar(angle: Any, A: Array, along: Array, up: Array, L: float) -> Curve:
     """A plane curve from the angle of its tangent, by Gauss quadrature from the start."""
     normal = np.cross(along, up)
-    knots = np.linspace(0.0, 1.0, 401)
-    points, weights = np.polynomial.legendre.leggauss(6)
+    knots = np.linspace(0.0, 1.0, PIECES + 1)
+    points, weights = _POINTS, _WEIGHTS
     s = (0.5 * (knots[1:] + knots[:-1]))[:, None] + 0.5 * np.diff(knots)[:, None] * points
     steps = L * 0.5 * np.diff(knots)[:, None] * weights
     x = np.concatenate([[0.0], np.cumsum((steps * np.cos(angle(s))).sum(axis=1))])
     y = np.concatenate([[0.0], np.cumsum((steps * np.sin(angle(s))).sum(axis=1))])
 
-    def position(s: float) -> Array:
-        k = min(int(s * 400.0), 399)
-        half = 0.5 * (s - knots[k])
-        at = knots[k] + half * (1.0 + points)
-        dx, dy = (L * half * weights * f(angle(at)) for f in (np.cos, np.sin))
-        return np.asarray(A + (x[k] + dx.sum()) * along + (y[k] + dy.sum()) * up)
+    curve = _PlaneCurve(angle, A, along, up, normal, L, x, y)
+    return Curve(position=curve.position, orientation=curve.orientation)
 
-    def orientation(s: float) -> Array:
-        c, n = np.cos(angle(s)), np.sin(angle(s))
-        tangent = c * along + n * up
-        return np.stack([normal, np.cross(tangent, normal), tangent], axis=1)
 
-    return Curve(position=position, orientation=orientation)
+# Classes in place of local functions, so that what hangs can be pickled.
+
+
+@dataclass(frozen=True)
+class _ArcAngle:
+    half: float
+
+    def __call__(self, s: Any) -> Any:
+        return self.half * (2.0 * s - 1.0)
+
+
+@dataclass(frozen=True)
+class _CatenaryAngle:
+    first: float
+    L: float
+    a: float
+
+    def __call__(self, s: Any) -> Any:
+        return np.arctan(self.first + s * self.L / self.a)
+
+
+@dataclass(frozen=True, eq=False)
+class _PlaneCurve:
+    """A plane curve by the angle of its tangent, and by its points at knots."""
+
+    angle: Any
+    start: Array
+    along: Array
+    up: Array
+    normal: Array
+    L: float
+    x: Array
+    y: Array
+
+    def position(self, s: float) -> Array:
+        k = min(int(s * PIECES), PIECES - 1)
+        half = 0.5 * (s - k / PIECES)
+        at = k / PIECES + half * (1.0 + _POINTS)
+        dx, dy = (self.L * half * _WEIGHTS * f(self.angle(at)) for f in (np.cos, np.sin))
+        return np.asarray(self.start + (self.x[k] + dx.sum()) * self.along + (self.y[k] + dy.sum()) * self.up)
+
+    def orientation(self, s: float) -> Array:
+        c, n = np.cos(self.angle(s)), np.sin(self.angle(s))
+        tangent = c * self.along + n * self.up
+        return np.stack([self.normal, np.cross(tangent, self.normal), tangent], axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import is_
 from typing import Any
 
@@ -59,14 +59,30 @@ def undamped(system: System) -> System:
 def _times(value: Any, factor: float) -> Any:
     if value is None:
         return None
-    return _function(value, factor) if callable(value) else factor * np.asarray(value, dtype=float)
+    return Times(value, factor) if callable(value) else factor * np.asarray(value, dtype=float)
 
 
-def _function(function: Callable[..., Any], factor: float) -> Callable[..., Any]:
-    def times(*args: Any) -> Any:
-        value = function(*args)
+@dataclass(frozen=True)
+class Times:
+    """A function times a factor; a class, so that it can be pickled."""
+
+    function: Callable[..., Any]
+    factor: float
+
+    def __call__(self, *args: Any) -> Any:
+        """The product; of each part of a tuple."""
+        value = self.function(*args)
         if isinstance(value, tuple):
-            return tuple(factor * np.asarray(part, dtype=float) for part in value)
-        return factor * np.asarray(value, dtype=float)
+            return tuple(self.factor * np.asarray(part, dtype=float) for part in value)
+        return self.factor * np.asarray(value, dtype=float)
 
-    return times
+
+@dataclass(frozen=True, eq=False)
+class Growing:
+    """A constant times t."""
+
+    constant: Any
+
+    def __call__(self, t: float) -> Any:
+        """The product."""
+        return t * self.constant

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod import _check
+from gyrod import _check, look
 from gyrod.model import CForce, Drag, Force, RodLoad, RotatingFrame, System, Torque, UserForce
 from gyrod.motion import Motion
 from gyrod.rest import Rest
@@ -77,6 +78,17 @@ class Modes:
         """Configurations over one period of a mode, for pictures."""
         for phase in 2.0 * np.pi * np.arange(frames) / frames:
             yield self._moved(number, amplitude * np.cos(phase), amplitude * np.sin(phase))
+
+    def plot(
+        self,
+        numbers: int | Sequence[int] | None = None,
+        *,
+        file: str | PathLike[str] | None = None,
+        figure: Any = None,
+        size: tuple[float, float] | None = None,
+    ) -> Any:
+        """A matplotlib Figure of mode shapes with their frequencies, by default of the first six."""
+        return look.plot_modes(self, numbers, file=file, figure=figure, size=size)
 
     def _moved(self, number: int, real: float, imaginary: float = 0.0) -> Motion:
         shape = self.shapes[number]

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 def solve(
     compiled: Compiled, t_end: float, method: str, steps: dict[str, Any], output: Array | None, events: Sequence[Any],
-    started: float,
+    started: float, tick: Callable[..., object] | None = None,
 ) -> Motion:  # fmt: skip
     """Integrate with a peer; multistep and foreign methods cannot project after a step, the drift shows it."""
     if events:
@@ -33,7 +33,7 @@ def solve(
     if scale is not None:
         rtol, atol = 3e-14, scale * (steps["atol"] + steps["rtol"])
     run = _scipy if method.startswith("scipy:") else _ida if method == "bdf-dae" else _bdf
-    return run(compiled, t_end, method, rtol, atol, steps, output, started)
+    return run(compiled, t_end, method, rtol, atol, {**steps, "tick": tick}, output, started)
 
 
 def _scipy(
@@ -48,9 +48,15 @@ def _scipy(
         options["first_step"] = steps["first_step"]
     if name in ("Radau", "BDF", "LSODA"):
         options["jac"] = compiled.core.jacobian
-    gone = _watch_lock(compiled)
+    gone, tick = _watch_lock(compiled), steps["tick"]
+
+    def watched(t: float, y: Array) -> Array:
+        tick(t, 0.0)
+        return np.asarray(compiled.core.rhs(t, y))
+
+    rhs = compiled.core.rhs if tick is None else watched
     s = solve_ivp(
-        compiled.core.rhs, (0.0, t_end), compiled.y0, method=name, rtol=max(rtol, 3e-14), atol=atol,
+        rhs, (0.0, t_end), compiled.y0, method=name, rtol=max(rtol, 3e-14), atol=atol,
         t_eval=output, dense_output=True, events=gone, **options,
     )  # fmt: skip
     seconds = time.process_time() - started
@@ -103,7 +109,7 @@ def _bdf(
     """CVODE on the ordinary differential equations."""
     CVODE = _sundae("cvode", method).CVODE
 
-    watch = _Clock(method)
+    watch = _Clock(method, steps["tick"])
 
     def rhs(t: float, y: Array, yp: Array) -> None:
         watch(t)
@@ -120,10 +126,12 @@ def _bdf(
 class _Clock:
     """SUNDIALS goes on at "t + h = t" until its step limit; this ends a run whose time stands still."""
 
-    def __init__(self, method: str) -> None:
-        self.method, self.t, self.calls, self.stuck = method, -1.0, 0, False
+    def __init__(self, method: str, tick: Callable[..., object] | None = None) -> None:
+        self.method, self.t, self.calls, self.stuck, self.tick = method, -1.0, 0, False, tick
 
     def __call__(self, t: float) -> None:
+        if self.tick is not None:
+            self.tick(t, 0.0)
         self.calls = self.calls + 1 if abs(t - self.t) <= 1e-14 * abs(t) else 0
         self.t = t if self.calls == 0 else self.t
         if self.calls > 2000:
@@ -161,7 +169,7 @@ def _ida(
     lambdas = len(_multipliers(compiled, 0.0, compiled.y0))
     each = lambdas // len(rows)
 
-    watch = _Clock(method)
+    watch = _Clock(method, steps["tick"])
 
     def residual(t: float, u: Array, up: Array, res: Array) -> None:
         watch(t)
@@ -191,7 +199,7 @@ def _ida_whole(
     """IDA on the form (13) of a mechanism, accelerations and multipliers unknowns, index 1."""
     IDA = _sundae("ida", method).IDA
     differential = np.array([kind != "force" for kind in compiled.kinds])
-    watch = _Clock(method)
+    watch = _Clock(method, steps["tick"])
 
     def residual(t: float, u: Array, up: Array, res: Array) -> None:
         watch(t)

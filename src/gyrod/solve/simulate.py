@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from gyrod.model import ModelError, System
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.rest import Rest
 from gyrod.solve.methods import METHODS, output_times, run_options, step_options
+from gyrod.solve.progress import Watcher, ticking
+from gyrod.solve.recording import Recording, Session, Target, flowing, told
 
 Array = NDArray[np.float64]
 
@@ -77,7 +79,10 @@ def simulate(
     coordinates: str | None = None,
     sigma: Any = None,
     potential: str | None = None,
-    progress: bool = False,
+    progress: bool | Watcher = False,
+    save: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    view: bool = False,
 ) -> Motion:
     """Simulate a system from t = 0 to ``t_end``.
 
@@ -127,7 +132,16 @@ def simulate(
         that is taken with a constant mass matrix, "mean" (of the principal moments), a number, one for each body, or a
         dictionary by name; the potential at the "midpoint" of a step or at its "nodes".
     progress
-        Show a progress bar.
+        Show a progress bar; or a function of a `Progress` that is called now and then, and may raise to end the run.
+    save
+        File (HDF5, see `gyrod.open`) into which the run is written while it goes on: a kill, a full disk or an error
+        keeps what was written, and memory does not grow with the run. The motion that is returned reads from it.
+    resume
+        With ``save``: go on from the checkpoint of a run that was interrupted or killed, bit for bit as if it had not
+        been (on the same build; forces of the user must be functions of their arguments alone). A run that was finished
+        is only opened; where there is none, it begins.
+    view
+        Open the viewer in the browser and show the motion while it is computed.
 
     Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which.
     """
@@ -141,6 +155,7 @@ def simulate(
     if not isinstance(reduce, bool):
         raise ValueError(f"reduce = {reduce!r} must be True or False.")
     stepped = {"coordinates": coordinates, "sigma": sigma, "potential": potential}
+    target = _target(save, resume, view)
     if method in ("variational", "energy-momentum"):
         from gyrod.solve import variational
 
@@ -162,7 +177,7 @@ def simulate(
             events=lambda compiled: [
                 (e.name, _event(e, compiled, i)) for i, e in enumerate((*events, *_limits(compiled)))
             ],
-            bar=_progress_bar(progress, t_end), started=started,
+            bar=ticking(progress, t_end), started=started, record=target,
         )  # fmt: skip
     for name, value in stepped.items():
         if value is not None:
@@ -188,21 +203,58 @@ def simulate(
         if method.startswith(("bdf", "scipy:")):
             from gyrod.solve import peers
 
-            return peers.solve(compiled, t_end, method, steps, wanted, events, started)
+            if target is not None:
+                target.refuse(method)
+            with ticking(progress, t_end) as tick:
+                motion = peers.solve(compiled, t_end, method, steps, wanted, events, started, tick)
+            if save is not None:
+                motion.save(save)
+            return motion
     except ForceError as error:  # outside of the core's own loop
         stats = MotionStats(method, formulation, seconds=time.process_time() - started)
         start = Motion(np.zeros(1), compiled.y0[None], stats, "failed", np.zeros(1), _compiled=compiled)
         raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
-    with _progress_bar(progress, t_end) as tick:
+    asked = [_event(e, compiled, i) for i, e in enumerate(events)]
+    names = [e.name for e in events]
+    if target is not None:
+        info = {
+            "method": method, "rtol": float(rtol), "atol": told(steps["atol"]), "norm": str(norm), "t_end": t_end,
+            "projection": projection, "step": step, "first_step": first_step, "max_step": max_step,
+            "output": told(wanted), "events": names,
+        }  # fmt: skip
+
+        flows = flowing(system)  # only then is dense output needed, a block at a time
+
+        def source() -> Session:
+            core = compiled.core.start(
+                method, 0.0, compiled.y0, t_end, steps,
+                run_options(project=projection == "step", dense=flows, output=wanted, events=asked),
+                compiled.python or bool(events),
+            )  # fmt: skip
+            return Session(core, (160 if flows else 16) * compiled.size)
+
+        with ticking(progress, t_end) as tick, target.showing(compiled, t_end) as show:
+            recording = Recording(
+                target.file, compiled, t_end, method, info, None if wanted is None else len(wanted),
+                projection == "step", names, tick, show, started,
+            )  # fmt: skip
+            motion, run = recording.run(source, resume=resume)
+        if run is not None and run.status not in ("finished", "event"):
+            _raise(run, motion)
+        return motion
+    with ticking(progress, t_end) as tick:
         run = compiled.core.integrate(
             method, 0.0, compiled.y0, t_end, steps,
-            run_options(
-                project=projection == "step", dense=dense, output=wanted, progress=tick,
-                events=[_event(e, compiled, i) for i, e in enumerate(events)],
-            ),
-            compiled.python or bool(events) or progress,
+            run_options(project=projection == "step", dense=dense, output=wanted, progress=tick, events=asked),
+            compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
-    return _motion(run, compiled, method, started, dense, projection == "step", [e.name for e in events])
+    return _motion(run, compiled, method, started, dense, projection == "step", names)
+
+
+def _target(save: str | os.PathLike[str] | None, resume: bool, view: bool) -> Target | None:
+    if save is None and resume:
+        raise ValueError("resume = True needs save, the file whose run is to go on.")
+    return None if save is None and not view else Target(save, resume, view)
 
 
 def _from_rest(rest: Rest, formulation: str) -> tuple[Array, System]:
@@ -468,17 +520,3 @@ def _spectrum(compiled: Compiled) -> tuple[float, float]:
             break
         v = w
     return (0.0, growth) if -real > 0.9 * growth else (growth, 0.0)
-
-
-@contextmanager
-def _progress_bar(wanted: bool, t_end: float) -> Iterator[Callable[[float, float], None] | None]:
-    if not wanted:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("t = {task.completed:.4g} s"), BarColumn(), TextColumn("h = {task.fields[h]:.2g} s"))
-    with Progress(*columns, TimeRemainingColumn()) as bar:
-        task = bar.add_task("simulate", total=t_end, h=0.0)
-        yield lambda t, h: bar.update(task, completed=t, h=h)
-        bar.update(task, completed=t_end)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from gyrod.motion import (
     SimulationInterrupted,
 )
 from gyrod.solve.peers import _hermite
+from gyrod.solve.recording import Recording, Target, told
 
 Array = NDArray[np.float64]
 
@@ -47,6 +50,7 @@ def solve(
     dense: bool,
     bar: AbstractContextManager[Any],
     started: float,
+    record: Target | None = None,
 ) -> Motion:
     """Run one of `STEPPED`; ``events`` gives the events of a compiled system with their names."""
     conserving = STEPPED[method]
@@ -68,6 +72,25 @@ def solve(
         raise ValueError(
             f"events and limits of joints are looked for at all nodes: leave out output, which keeps {len(wanted)}."
         )
+    if record is not None:
+        if watched:
+            raise ValueError("events and limits of joints need all nodes: leave out save and view.")
+        info = {
+            "method": method, "step": step, "t_end": t_end, "coordinates": coordinates, "sigma": repr(sigma),
+            "potential": potential, "output": None if wanted is None else told(wanted.astype(float)),
+        }  # fmt: skip
+        with bar as tick, record.showing(stepped.compiled, t_end) as show:
+            rows = count + 1 if wanted is None else len(wanted)
+            recording = Recording(
+                record.file, stepped.compiled, t_end, method, info, rows, True, (), tick, show, started
+            )
+            motion, block = recording.run(
+                lambda: Steps(stepped, count, float(t_end), [] if wanted is None else wanted.tolist()),
+                resume=record.resume,
+            )
+        if block is not None and block.status not in ("finished", "event"):
+            _raise(stepped, block.run, motion, step)
+        return motion
     with bar as tick:
         run = stepped.core.run(
             stepped.start, count, float(t_end), [] if wanted is None else wanted.tolist(), tick, stepped.python
@@ -80,6 +103,44 @@ def solve(
     if run["status"] != "finished":
         _raise(stepped, run, motion, step)
     return motion
+
+
+class Steps:
+    """A run with constant steps as a source of blocks."""
+
+    def __init__(self, stepped: Stepped, count: int, t_end: float, wanted: list[int]) -> None:
+        self.stepped, self.count, self.t_end, self.wanted = stepped, count, t_end, wanted
+        self.done = self.newton = 0
+        self.width = 200 * len(stepped.start)
+
+    def advance(self, steps: int) -> Any:
+        """The next block."""
+        first, last = self.done, min(self.done + steps, self.count)
+        run = self.stepped.core.run(
+            self.stepped.start, self.count, self.t_end, self.wanted, None, self.stepped.python, first, last
+        )
+        self.done += len(run["newton"])
+        self.newton += int(run["newton"].sum())
+        h = self.t_end / self.count
+        ends = np.arange(first, self.done + 1) * h
+        if self.done == self.count:
+            ends[-1] = self.t_end
+        status = "paused" if run["status"] == "finished" and self.done < self.count else run["status"]
+        y = self.stepped.states(run["t"], run["rows"])
+        return SimpleNamespace(
+            t=run["t"], y=y, step_ends=ends, status=status, stats={"steps": self.done, "newton": self.newton},
+            crossings=(), t_stop=run["t_stop"], h_stop=h, y_stop=y[-1] if len(y) else self.stepped.compiled.y0,
+            newton=run["newton"].astype(np.int32), midpoints=(run["middle_t"], run["middle"]), run=run,
+        )  # fmt: skip
+
+    def save(self) -> bytes:
+        """All that the rest depends on."""
+        return struct.pack("<qq", self.done, self.newton) + bytes(self.stepped.core.save())
+
+    def load(self, state: bytes) -> None:
+        """Go back to there."""
+        self.done, self.newton = struct.unpack_from("<qq", state)
+        self.stepped.core.load(state[16:])
 
 
 def _steps(t_end: float, step: float) -> tuple[int, float]:

@@ -1,0 +1,369 @@
+"""Runs that are written while they go on: block by block, a checkpoint after each, to go on from bit for bit."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _core, storage
+from gyrod._version import __version__
+from gyrod.equations import Compiled
+from gyrod.model import Bushing, Cable, Force, Foundation, PointMass, RodLoad, SpringDamper, System
+from gyrod.motion import EventRecord, Motion, MotionStats
+from gyrod.solve.progress import Tick
+
+Array = NDArray[np.float64]
+
+#: Wall-clock seconds of a block, and how many bytes of dense output it may hold.
+AIM, MOST = 0.5, 1 << 25
+#: Steps of the first block.
+FIRST = 64
+#: Rows that a viewer is shown of a block at most.
+SHOWN = 15
+#: Forces that have an energy, where they do not dissipate.
+FORCES_WITH_POTENTIAL = (SpringDamper, Bushing, PointMass, Foundation, Cable)
+
+
+class Block(Protocol):
+    """What a source has computed since it was asked last; a core's Run is one."""
+
+    t: Array
+    y: Array
+    step_ends: Array
+    status: str
+    stats: dict[str, int]
+    crossings: Sequence[tuple[int, float, Array]]
+    t_stop: float
+    h_stop: float
+    y_stop: Array
+
+
+class Source(Protocol):
+    """A run that can pause: ``advance`` by at most so many steps; ``save`` and ``load`` what the rest depends on."""
+
+    #: Bytes that a step may take until its block is written, about.
+    width: int
+
+    def advance(self, steps: int) -> Any:
+        """The next block; its status is "paused" unless it is the last."""
+
+    def save(self) -> bytes:
+        """Everything that the rest of the run depends on."""
+
+    def load(self, state: bytes) -> None:
+        """Go back to where ``save`` was called."""
+
+
+@dataclass
+class Session:
+    """A run of one of the core's own methods."""
+
+    core: Any
+    width: int
+
+    def advance(self, steps: int) -> Any:
+        """The next block."""
+        return self.core.advance(steps, np.inf)
+
+    def save(self) -> bytes:
+        """All that the rest depends on."""
+        return bytes(self.core.save())
+
+    def load(self, state: bytes) -> None:
+        """Go back to there."""
+        self.core.load(state)
+
+
+@dataclass
+class _Flows:
+    """Energy that left and came by damping, loads and ends of rods since the start, carried over the blocks."""
+
+    before: Array = field(default_factory=lambda: np.zeros(3))
+    first: float | None = None
+
+    def of(self, compiled: Compiled, run: Any, projected: bool) -> tuple[Array, Array, Array] | None:
+        """Dissipated energy, work and balance at the rows of a block."""
+        if not compiled.rods or not hasattr(run, "evaluate") or len(run.step_ends) < 2:
+            return None
+        if not flowing(compiled.system):  # all there is to integrate is zero
+            return self._kept(compiled, run)
+        times, rows = run.t, run.y
+        if not len(times) or times[-1] != run.t_stop:  # the end is needed to go on from
+            times, rows = np.append(times, run.t_stop), np.concatenate([rows, run.y_stop[None]])
+        stats = MotionStats("", compiled.formulation)
+        block = Motion(times, rows, stats, steps=run.step_ends, _compiled=compiled, _dense=run.evaluate)
+        block = block if projected else Motion(**{**block.__dict__, "_projected": False})
+        found = np.array(block._exchange()) + self.before[:, None]
+        self.before = found[:, -1].copy()
+        kept = found[:, : len(run.t)]
+        return kept[0], kept[1], kept[2]
+
+    def _kept(self, compiled: Compiled, run: Any) -> tuple[Array, Array, Array]:
+        if self.first is None:
+            self.first = float(compiled.rod_measures(np.zeros(1), compiled.y0)[0, :6].sum())
+        times, rows = np.append(run.t, run.t_stop), np.concatenate([run.y, run.y_stop[None]])
+        balance = compiled.rod_measures(times, rows)[:, :6].sum(axis=1) - self.first
+        self.before = np.array([0.0, 0.0, balance[-1]])
+        return np.zeros(len(run.t)), np.zeros(len(run.t)), balance[:-1]
+
+
+@dataclass
+class Recording:
+    """A run into a file: what it needs besides its source."""
+
+    file: Path
+    compiled: Compiled
+    t_end: float
+    method: str
+    #: Plain values that say how the run is made; they must be the same where it goes on.
+    info: dict[str, Any]
+    #: Number of rows, where it is known.
+    rows: int | None
+    projected: bool
+    #: Names of the events.
+    names: Sequence[str]
+    tick: Tick | None
+    #: A viewer's function of time and unknowns.
+    show: Callable[[Array, Array], object] | None
+    started: float
+
+    def run(self, source: Callable[[], Source], *, resume: bool) -> tuple[Motion, Any]:
+        """Run to the end or to a reason to stop; the motion in the file, and the last block (None: was done before)."""
+        earlier = self._earlier() if resume else None
+        if earlier == {}:
+            return self._open(), None
+        made = source()
+        flows, events, seconds = _Flows(), [], 0.0
+        if earlier:
+            made.load(earlier["state"])
+            flows.before = earlier["flows"]
+            seconds = float(earlier["seconds"])
+            events = [(int(n), float(t), y) for n, t, y in zip(*(earlier[k] for k in EVENTS), strict=True)]
+        else:
+            storage.checkpoint_path(self.file).unlink(missing_ok=True)
+        recorder = storage.Recorder(
+            self.file, self.compiled, info=self.info, t_end=self.t_end, expected=self.rows, projected=self.projected,
+            resume=earlier["counts"] if earlier else None,
+        )  # fmt: skip
+        watch = _Watch(self.compiled, flows)
+        with recorder:
+            steps = FIRST
+            while True:
+                begun = time.perf_counter()
+                block = made.advance(steps)
+                took = time.perf_counter() - begun
+                events += [(int(n), float(t), np.asarray(y)) for n, t, y in block.crossings]
+                self._append(recorder, block, flows.of(self.compiled, block, self.projected))
+                if block.status != "paused" and block.status != "interrupted":
+                    break
+                spent = seconds + time.process_time() - self.started
+                self._checkpoint(recorder, made, flows, events, spent)
+                if block.status == "interrupted":
+                    break
+                if self.tick is not None:
+                    self.tick(block.t_stop, block.h_stop, steps=block.stats["steps"], **watch.energy(block))
+                steps = budget(steps, took, made.width)
+            stats = MotionStats(
+                self.method, self.compiled.formulation, **block.stats,
+                seconds=seconds + time.process_time() - self.started,
+            )  # fmt: skip
+            recorder.finish(stats, block.status, self._records(events, stats))
+        if block.status in ("finished", "event"):
+            storage.checkpoint_path(self.file).unlink(missing_ok=True)
+        return self._open(), block
+
+    def _append(self, recorder: storage.Recorder, block: Any, flows: tuple[Array, Array, Array] | None) -> None:
+        ends = block.step_ends if not recorder.counts["steps"] else block.step_ends[1:]
+        extra = {name: getattr(block, name) for name in ("newton", "midpoints") if hasattr(block, name)}
+        recorder.append(block.t, block.y, steps=ends, flows=flows, **extra)
+        if self.show is not None and len(block.t):
+            some = np.unique(np.linspace(0, len(block.t) - 1, SHOWN).astype(int))
+            self.show(block.t[some], block.y[some])
+
+    def _records(self, events: Sequence[tuple[int, float, Array]], stats: MotionStats) -> list[EventRecord]:
+        return [
+            EventRecord(n, t, Motion(np.asarray(t), y, stats, _compiled=self.compiled), self.names[n])
+            for n, t, y in events
+        ]
+
+    def _open(self) -> Motion:
+        return storage.open(self.file, system=self.compiled.system.original)
+
+    # --- checkpoints
+
+    def _checkpoint(
+        self, recorder: storage.Recorder, made: Source, flows: _Flows, events: list[Any], seconds: float
+    ) -> None:
+        found = (
+            np.array([n for n, _, _ in events], dtype=np.int64),
+            np.array([t for _, t, _ in events]),
+            np.array([y for _, _, y in events]).reshape(len(events), self.compiled.size),
+        )
+        checkpoint: dict[str, Any] = {
+            "version": __version__,
+            "core": _core.isa(),
+            "info": self.info,
+            "counts": recorder.counts,
+        }
+        checkpoint |= {"seconds": seconds, "state": made.save(), "flows": flows.before}
+        storage.save_checkpoint(storage.checkpoint_path(self.file), checkpoint | dict(zip(EVENTS, found, strict=True)))
+
+    def _earlier(self) -> dict[str, Any] | None:
+        """The checkpoint to go on from; None: there is none and the run begins anew; empty: the run was finished."""
+        path = storage.checkpoint_path(self.file)
+        if not path.exists():
+            if not self.file.exists():
+                return None
+            header = storage.info(self.file)
+            done = header["status"] in ("finished", "event")
+            if done:
+                self._same(header["info"], "the finished run")
+            return {} if done else None
+        found = storage.load_checkpoint(path)
+        if found["version"] != __version__:
+            raise ValueError(
+                f"the checkpoint {str(path)!r} is of gyrod {found['version']}, and this is {__version__}: a run goes "
+                "on with the version that began it. Begin anew without resume."
+            )
+        self._same(found["info"], "the checkpoint")
+        return found
+
+    def _same(self, other: Mapping[str, Any], what: str) -> None:
+        names = sorted(set(self.info) | set(other))
+        changed = [
+            f"{n} = {_short(self.info.get(n))} (there: {_short(other.get(n))})"
+            for n in names
+            if self.info.get(n) != other.get(n)
+        ]
+        if changed:
+            raise ValueError(
+                f"this run differs from {what} of {str(self.file)!r}: {'; '.join(changed)}. A run goes on as it was "
+                "begun; begin anew without resume, or give the same options."
+            )
+
+
+def budget(steps: int, seconds: float, width: int) -> int:
+    """Steps of the next block, after one of so many steps took so long; ``width`` bytes a step."""
+    wanted = int(np.clip(steps * AIM / max(seconds, 1e-6), steps // 4, 8 * steps))
+    return max(1, min(wanted, MOST // max(width, 1)))
+
+
+EVENTS = ("event numbers", "event times", "event states")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:30]}... ({len(text)} characters)"
+
+
+def told(values: Array | None) -> str | None:
+    """Numbers as a short text that tells them from others."""
+    if values is None:
+        return None
+    return f"{len(values)} numbers, {hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]}"
+
+
+class Target:
+    """Where a run goes while it is computed: into a file, and before the eyes of somebody."""
+
+    def __init__(self, save: str | os.PathLike[str] | None, resume: bool, view: bool) -> None:
+        self.resume, self.view = resume, view
+        if save is None:  # the viewer alone: the rows go where they are forgotten with the process
+            self.folder = tempfile.TemporaryDirectory(prefix="gyrod-")
+            save = Path(self.folder.name) / "run.h5"
+        self.file = Path(save)
+
+    def refuse(self, method: str) -> None:
+        """For methods of others, which cannot pause."""
+        if self.resume or self.view:
+            what = "resume" if self.resume else "view"
+            raise ValueError(f"{what} is not available with method = {method!r}; use one of gyrod's own methods.")
+
+    @contextlib.contextmanager
+    def showing(self, compiled: Compiled, t_end: float) -> Iterator[Callable[[Array, Array], object] | None]:
+        """The viewer's function of times and rows, or None."""
+        if not self.view:
+            yield None
+            return
+        from gyrod.look.viewer import LiveView
+
+        live = LiveView(compiled, t_end)
+        try:
+            yield live.push
+        except BaseException as error:
+            live.finish(str(error) or type(error).__name__)
+            raise
+        else:
+            live.finish("finished")
+        finally:
+            live.close()
+
+
+class _Watch:
+    """Energy of a run at the ends of its blocks, and its error where that can be told."""
+
+    def __init__(self, compiled: Compiled, flows: _Flows) -> None:
+        self.compiled, self.flows = compiled, flows
+        self.kinetic = 0.0
+        self.first = self._at(0.0, compiled.y0).total
+        self.of_rods = bool(compiled.rods) and not compiled.system.bodies
+        self.conserved = conservative(compiled.system)
+
+    def _at(self, t: float, y: Array) -> Any:
+        stats = MotionStats("", self.compiled.formulation)
+        return Motion(np.asarray(t), y, stats, _compiled=self.compiled).energy
+
+    def energy(self, block: Any) -> dict[str, float | None]:
+        """Energy and its error at the end of a block, by the names that `Progress` has for them."""
+        energy = self._at(block.t_stop, block.y_stop)
+        self.kinetic = max(self.kinetic, float(energy.kinetic))
+        error = None
+        with np.errstate(all="ignore"), contextlib.suppress(ZeroDivisionError):
+            if self.of_rods:
+                error = abs(float(self.flows.before[2])) / self.kinetic
+            elif self.conserved:
+                error = abs(float(energy.total - self.first)) / self.kinetic
+        return {"energy": float(energy.total), "energy_error": error}
+
+
+def conservative(system: System) -> bool:
+    """Whether nothing in a system takes or gives energy: no damping, no drives, only forces with a potential."""
+    for thing in (*system.joints, *system.forces, *system.rods):
+        if any(_acts(getattr(thing, name, None)) for name in ("damping", "drive", "friction", "rates")):
+            return False
+    for force in system.forces:
+        if isinstance(force, Force):
+            if callable(force.force) or force.frame != "space":
+                return False
+        elif isinstance(force, RodLoad):
+            if force.follow or callable(force.force) or force.moment is not None:
+                return False
+        elif not isinstance(force, FORCES_WITH_POTENTIAL):
+            return False
+    ends = [end for rod in system.rods for end in (rod.start, rod.end)]
+    led = any(callable(getattr(end, name, None)) for end in ends for name in ("at", "frame"))
+    return system.gravity_function is None and not led
+
+
+def flowing(system: System) -> bool:
+    """Whether energy can flow into rods or out of them, as by damping, loads without potential, ends that move."""
+    return bool(system.rods) and (bool(system.rod_ends) or not conservative(system))
+
+
+def _acts(value: Any) -> bool:
+    if value is None or value is False:
+        return False
+    try:
+        return bool(np.any(np.asarray(value, dtype=float)))
+    except (TypeError, ValueError):
+        return True

@@ -1,0 +1,404 @@
+"""stepper: a simulation that its user drives step by step, for controllers, games and loops of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check
+from gyrod.equations import Compiled, ForceError, compile_system
+from gyrod.model import Helical, JointSensor, System
+from gyrod.model.inputs import Held, Live, bind, check_values, find_inputs
+from gyrod.motion import Energy, Motion, MotionStats, SimulationError
+from gyrod.rest import Rest
+from gyrod.sensing import Sensors
+from gyrod.solve.methods import METHODS, run_options, step_options
+from gyrod.solve.simulate import NORMS, PROJECTIONS, _atol, _event, _from_rest, _limits, _method, _motion, _rod_limits
+
+Array = NDArray[np.float64]
+
+#: Begin of a snapshot.
+MAGIC = b"gyrod stepper 1\n"
+_COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves")
+
+
+class Stepper:
+    """A simulation that stands at a time and goes on when it is told: ``sim.step(0.01)``; made by `stepper`.
+
+    ``sim["bob"].position``, ``sim.sensors["imu"]``, ``sim.energy.total`` tell about now. A step that fails raises a
+    `SimulationError`, and the simulation stays where it was.
+    """
+
+    _t: float
+    _y: Array
+    #: Length of the next step of the method.
+    _h: float
+    #: The core's run, which goes on; None: the next step begins a new one.
+    _session: Any
+    _state: Motion | None
+    #: Counters of the session, and of those before it.
+    _counts: dict[str, int]
+    _base: dict[str, int]
+    _rejected: int
+    #: Length of the last step, where steps of that length began, and how many there were.
+    _pace: tuple[float, float, int]
+    #: Coordinates of joints that turn, and what is added to them for turns.
+    _angles: dict[int, Array]
+    _turns: dict[int, Array]
+
+    def __init__(
+        self, given: System, compiled: Compiled, live: dict[str, Any], inputs: Mapping[str, Any], method: str,
+        steps: dict[str, Any], projection: str, record: bool,
+    ) -> None:  # fmt: skip
+        self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
+        self._method, self._steps, self._record = method, steps, record
+        events = (*_limits(compiled), *_rod_limits(compiled))
+        self._projected = projection == "step"
+        self._options = run_options(
+            project=self._projected, dense=False, events=[_event(e, compiled, i) for i, e in enumerate(events)]
+        )
+        self._names = [event.name for event in events]
+        self._python = compiled.python or bool(events)
+        self._first = dict(live)
+        self._turning = _turning(compiled)
+        self.reset()
+
+    # --- going on ---
+
+    def step(self, h: float, **inputs: Any) -> Stepper:
+        """Go on by exactly h seconds, with inputs that hold during them (and until they are set again)."""
+        length = _check.positive("h", h)
+        if length != self._pace[0]:
+            self._pace = (length, self._t, 0)
+        # Multiples, not sums: ten steps of 0.1 s end at 1 s.
+        _, begin, count = self._pace
+        t_end = begin + (count + 1) * length
+        if t_end <= self._t:
+            raise ValueError(f"h = {length:g} is below the rounding of the time, t = {self._t:g}.")
+        if inputs:
+            self.set(**inputs)
+        self._to(t_end)
+        self._pace = (length, begin, count + 1)
+        return self
+
+    def _to(self, t_end: float) -> None:
+        started = time.process_time() if self._record else 0.0
+        run = self._advance(t_end)
+        if run.status != "finished":
+            self._session = None  # the next step begins from what is kept here
+            self._fail(run, started)
+        before, self._t, self._y, self._state = self._t, t_end, run.y_stop, None
+        self._h = max(self._h, run.h_stop) if run.stats["rejected"] == self._rejected else run.h_stop
+        self._rejected, self._counts = run.stats["rejected"], run.stats
+        if self._turning:
+            self._count_turns()
+        if self._record:
+            self._keep(before, run)
+
+    def _advance(self, t_end: float) -> Any:
+        """The core's run to a time: that of the session, or of a new one from here."""
+        if self._session is not None:
+            return self._session.go_on(t_end)
+        self._base = self._totals()
+        self._counts, self._rejected = dict.fromkeys(_COUNTERS, 0), 0
+        steps = {**self._steps, "first_step": self._h or self._steps["first_step"]}
+        core = self._compiled.core
+        self._session = core.start(self._method, self._t, self._y, t_end, steps, self._options, self._python)
+        return self._session.advance(2**62, math.inf)
+
+    def _fail(self, run: Any, started: float) -> None:
+        if run.status == "event":
+            _, t, y = run.crossings[-1]
+            name = self._names[int(run.crossings[-1][0])]
+            there = Motion(np.asarray(t), np.asarray(y), self.stats, "event", _compiled=self._compiled)
+            raise SimulationError(
+                f"the {name} is reached at t = {t:.10g}; the simulation stays at t = {self.t:.10g}, .motion is there.",
+                t, np.asarray(y), there,
+            )  # fmt: skip
+        _motion(run, self._compiled, self._method, started, False, self._projected, self._names)
+
+    def set(self, name: str | None = None, value: Any = None, /, **values: Any) -> None:
+        """Set inputs, ``sim.set("motor", 0.3)`` or ``sim.set(motor=0.3)``; they hold until they are set again."""
+        given = values if name is None else {name: value, **values}
+        self._live.update(check_values(self._known, given))
+        self._state = None
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Values of the inputs now."""
+        return dict(self._live)
+
+    def reset(self) -> None:
+        """Go back to the start: time, state, inputs, and what was recorded."""
+        self._t, self._y, self._h = 0.0, np.array(self._compiled.y0), 0.0
+        self._session, self._state, self._rejected = None, None, 0
+        self._pace = (0.0, 0.0, 0)
+        self._counts, self._base = dict.fromkeys(_COUNTERS, 0), dict.fromkeys(_COUNTERS, 0)
+        self._live.update(self._first)
+        self._angles, self._turns = {}, {}
+        if self._turning:
+            self._count_turns()
+        self._forget()
+
+    # --- now ---
+
+    @property
+    def t(self) -> float:
+        """Time."""
+        return self._t
+
+    @property
+    def y(self) -> Array:
+        """Unknowns of the formulation, (N,)."""
+        return np.array(self._y)
+
+    @property
+    def system(self) -> System:
+        """What is simulated."""
+        return self._given
+
+    @property
+    def state(self) -> Motion:
+        """The motion at this time, without time axis."""
+        if self._state is None:
+            self._state = Motion(np.asarray(self._t), self._y, self.stats, _compiled=self._compiled)
+            self._state.__dict__["sensors"] = Sensors(self._state, self._turns)
+        return self._state
+
+    def __getitem__(self, name: str) -> Any:
+        """A body, a rod or a joint by its name, at this time."""
+        return self.state[name]
+
+    @property
+    def sensors(self) -> Sensors:
+        """What the sensors read now; angles of joints are counted over turns, from step to step."""
+        return self.state.sensors
+
+    @property
+    def energy(self) -> Energy:
+        """Energies now."""
+        return self.state.energy
+
+    @property
+    def stats(self) -> MotionStats:
+        """What it has cost since the start."""
+        return MotionStats(self._method, self._compiled.formulation, **self._totals())
+
+    def _totals(self) -> dict[str, int]:
+        return {key: self._base[key] + self._counts[key] for key in _COUNTERS}
+
+    def _count_turns(self) -> None:
+        for number in self._turning:
+            q = self.state.sensors.rows.joint(number)[0][0]
+            before = self._angles.get(number, q)
+            angle = [name.startswith("angle") for name in self._compiled.system.joints[number].coordinate_names]
+            jumps = np.where(angle, np.round((before - q) / (2.0 * np.pi)), 0.0)
+            self._turns[number] = self._turns.get(number, np.zeros(len(q))) + 2.0 * np.pi * jumps
+            self._angles[number] = q
+
+    # --- what was recorded ---
+
+    def _forget(self) -> None:
+        self._rows: list[tuple[Array, Array]] = [(np.array([self._t]), self._y[None].copy())]
+        #: Begin and inputs of each step.
+        self._log: list[tuple[float, dict[str, Any]]] = []
+        self._ends: list[float] = [self._t]
+
+    def _keep(self, before: float, run: Any) -> None:
+        t, y = run.t, run.y
+        new = t > before
+        self._rows.append((t[new], y[new]))
+        self._log.append((before, dict(self._live)))
+        self._ends.append(self._t)
+
+    def motion(self) -> Motion:
+        """The motion up to now, at the ends of the steps, with dense output between; needs ``record=True``."""
+        if not self._record:
+            raise ValueError("this stepper keeps no motion; make it with record=True.")
+        t, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
+        compiled = self._compiled
+        if self._known:
+            times = np.array([at for at, _ in self._log] or [self._ends[0]])
+            values = {name: np.array([v[name] for _, v in self._log] or [self._live[name]]) for name in self._known}
+            held = bind(self._given, lambda source: Held(source, times, values[source.name]))
+            compiled = compile_system(held, compiled.formulation, **compiled.options)
+        ends = np.array(self._ends)
+        dense = Between(compiled, t, y) if len(t) > 1 else None
+        rows = y[np.searchsorted(t, ends)]
+        return Motion(ends, rows, self.stats, "finished", t, _compiled=compiled, _dense=dense)
+
+    # --- snapshots ---
+
+    def save(self) -> bytes:
+        """The state as bytes, to which `restore` goes back, to the last bit of what follows."""
+        parts = {
+            "key": self._key, "t": self._t.hex(), "h": self._h.hex(), "n": len(self._y), "rejected": self._rejected,
+            "inputs": {name: [float(x).hex() for x in np.ravel(value)] for name, value in self._live.items()},
+            "turns": {str(k): [q.tolist(), self._turns[k].tolist()] for k, q in self._angles.items()},
+            "counts": self._counts, "base": self._base, "pace": [x.hex() for x in map(float, self._pace)],
+        }  # fmt: skip
+        session: bytes = b"" if self._session is None else self._session.save()
+        body = json.dumps(parts).encode() + b"\n" + self._y.tobytes() + session
+        return MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go back (or on) to what `save` has returned, of this stepper or of one that was made in the same way."""
+        parts, y, session = self._read(snapshot)
+        inputs = {name: [float.fromhex(x) for x in value] for name, value in parts["inputs"].items()}
+        self._live.update({k: v if np.shape(self._live[k]) else v[0] for k, v in inputs.items()})
+        self._live.update(check_values(self._known, self._live))
+        self._t, self._y, self._h = float.fromhex(parts["t"]), y, float.fromhex(parts["h"])
+        self._rejected, self._counts, self._base = parts["rejected"], parts["counts"], parts["base"]
+        length, begin, count = (float.fromhex(x) for x in parts["pace"])
+        self._pace = (length, begin, int(count))
+        self._angles = {int(k): np.array(q) for k, (q, _) in parts["turns"].items()}
+        self._turns = {int(k): np.array(turns) for k, (_, turns) in parts["turns"].items()}
+        self._state, self._session = None, None
+        if session:
+            core, end = self._compiled.core, self._t + (self._h or 1.0)
+            self._session = core.start(self._method, self._t, y, end, self._steps, self._options, self._python)
+            self._session.load(session)
+        if self._t in self._ends:
+            self._rewind(self._ends.index(self._t))
+        else:
+            self._forget()
+
+    def _rewind(self, count: int) -> None:
+        """Forget what was recorded after so many steps."""
+        self._ends, self._log, self._rows = self._ends[: count + 1], self._log[:count], self._rows[: count + 1]
+
+    def _read(self, snapshot: bytes) -> tuple[dict[str, Any], Array, bytes]:
+        sound = isinstance(snapshot, bytes | bytearray) and snapshot.startswith(MAGIC)
+        body = bytes(snapshot[len(MAGIC) + 4 :]) if sound else b""
+        if not sound or zlib.crc32(body) != int.from_bytes(snapshot[len(MAGIC) : len(MAGIC) + 4], "little"):
+            raise ValueError("snapshot must be the bytes that Stepper.save has returned; these are others, or damaged.")
+        head, _, rest = body.partition(b"\n")
+        parts = json.loads(head)
+        if parts["key"] != self._key:
+            raise ValueError(
+                "this snapshot is of another system, formulation, method or tolerance; restore it in a stepper that "
+                "was made as the one that saved it."
+            )
+        size = 8 * parts["n"]
+        return parts, np.frombuffer(rest[:size]).copy(), rest[size:]
+
+    @property
+    def _key(self) -> str:
+        """What snapshots must agree in."""
+        c = self._compiled
+        text = repr((c.formulation, c.kinds, sorted(c.options), self._method, c.y0.tolist(), list(self._known)))
+        text += repr([(k, np.ravel(v).tolist()) for k, v in sorted(self._steps.items()) if v is not None])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        return f"Stepper(t = {self._t:g} s, {self._method}, {self._compiled.formulation})"
+
+
+class Between:
+    """Cubic Hermite polynomials between the rows of a stepper; slopes at a begin are those after a jump of inputs."""
+
+    def __init__(self, compiled: Compiled, t: Array, y: Array) -> None:
+        self.compiled, self.t, self.y = compiled, t, y
+
+    def __call__(self, times: Array) -> Array:
+        """Unknowns at times, (k, N)."""
+        rhs = self.compiled.core.rhs
+        i = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self.t) - 2)
+        used, back = np.unique(i, return_inverse=True)
+        first = np.array([rhs(np.nextafter(self.t[k], np.inf), np.ascontiguousarray(self.y[k])) for k in used])
+        last = np.array([rhs(self.t[k + 1], np.ascontiguousarray(self.y[k + 1])) for k in used])
+        h = (self.t[i + 1] - self.t[i])[:, None]
+        x = (times - self.t[i])[:, None] / h
+        n = self.y.shape[1]
+        f0, f1 = h * first.reshape(-1, n)[back], h * last.reshape(-1, n)[back]
+        a, b = self.y[i], self.y[i + 1]
+        return np.asarray(
+            (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * f0 + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * f1
+        )
+
+
+def stepper(
+    system: System | Rest,
+    *,
+    method: str = "auto",
+    formulation: str = "nullspace-quaternion",
+    rtol: float = 1e-6,
+    atol: float | ArrayLike | Mapping[str, float] | None = None,
+    norm: str = "physical",
+    projection: str = "step",
+    step: float | None = None,
+    first_step: float | None = None,
+    max_step: float | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    record: bool = False,
+) -> Stepper:
+    """A simulation that goes on when it is told.
+
+    Parameters
+    ----------
+    system
+        A `System`, from its initial configuration, or a `Rest`, from there.
+    method
+        One of the methods of the core, or "auto".
+    formulation, rtol, atol, norm, projection, step, first_step, max_step
+        As of `simulate`, for the steps that are taken inside of each ``sim.step``.
+    inputs
+        Values at the start of what the model takes as `Input`, by name.
+    record
+        Keep everything for ``sim.motion()``.
+
+    >>> import gyrod as gd
+    >>> ball = gd.Body("ball", mass=2.0, inertia=(1, 1, 1))
+    >>> push = gd.Force("ball", gd.Input("push", along=(1, 0, 0)))
+    >>> sim = gd.stepper(gd.System([ball], forces=[push], gravity=(0, 0, 0)))
+    >>> for _ in range(10):
+    ...     _ = sim.step(0.1, push=2.0 - 2.0 * sim["ball"].velocity[0])  # towards 1 m/s
+    >>> round(float(sim["ball"].velocity[0]), 3), round(sim.t, 9)
+    (0.651, 1.0)
+    """
+    _check.choice("norm", norm, NORMS)
+    _check.choice("projection", projection, PROJECTIONS)
+    _check.choice("method", method, ("auto", *METHODS))
+    if not isinstance(record, bool):
+        raise ValueError(f"record = {record!r} must be True or False.")
+    first, given = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
+    if not isinstance(given, System):
+        raise ValueError(f"system must be a gyrod.System, got {type(given).__name__}.")
+    known = find_inputs(given)
+    live = {name: source.value for name, source in known.items()}
+    live.update(check_values(known, inputs or {}))
+    compiled = compile_system(bind(given, lambda source: Live(source, live)), formulation)
+    if first is not None:
+        compiled = replace(compiled, y0=np.array(first))
+    scale = compiled.scales() if norm == "physical" else None
+    steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
+    try:
+        if method == "auto":  # explicit methods of high order do not pay in short steps
+            method = _method(method, compiled, rtol, 1.0)
+            method = "dopri5" if method == "dop853" and not compiled.rods else method
+    except ForceError as error:
+        start = Motion(np.zeros(1), compiled.y0[None], MotionStats(method, formulation), "failed", _compiled=compiled)
+        raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
+    return Stepper(given, compiled, live, known, method, steps, projection, record)
+
+
+def _turning(compiled: Compiled) -> list[int]:
+    """Joints whose angles sensors read, and which must be counted over turns."""
+    system = compiled.system
+    read = {s.joint for s in system.sensors if isinstance(s, JointSensor) and s.quantity == "coordinate"}
+    return [
+        i
+        for i, joint in enumerate(system.joints)
+        if joint.name in read
+        and not isinstance(joint, Helical)
+        and any(name.startswith("angle") for name in joint.coordinate_names)
+    ]

@@ -1,0 +1,221 @@
+"""Runs into a file: the same rows as in memory, and after any interruption the same end, to the last bit."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import gyrod as gd
+from gyrod.solve import recording
+from gyrod.solve.methods import METHODS
+
+RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
+
+
+def hose(**more):
+    return gd.System(
+        rods=[
+            gd.Rod(
+                "hose", length=1.0, segments=8, section=gd.Circle(radius=5e-3), material=RUBBER,
+                initial=gd.Straight((0, 0, 0), (0, 1, 0)), start=gd.Hinged("ground"), **more,
+            )
+        ]
+    )  # fmt: skip
+
+
+def pendulum(**more):
+    body = gd.Body("arm", mass=1.0, inertia=(0.02, 0.01, 0.02), position=(0.5, 0, 0))
+    joint = gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 1, 0), **more)
+    return gd.System(bodies=[body], joints=[joint])
+
+
+def hung():
+    bob = gd.Body("bob", mass=0.2, inertia=(1e-4, 1e-4, 1e-4), position=(0, 1.0, -0.05))
+    rod = gd.Rod(
+        "hose", length=1.0, segments=5, section=gd.Circle(radius=5e-3), material=RUBBER,
+        initial=gd.Straight((0, 0, 0), (0, 1, 0)), start=gd.Clamped("ground"), end=gd.Hinged("bob", at=(0, 0, 0.05)),
+    )  # fmt: skip
+    return gd.System(bodies=[bob], rods=[rod])
+
+
+@pytest.fixture
+def blocks(monkeypatch):
+    """Blocks of so many steps."""
+
+    def of(steps):
+        monkeypatch.setattr(recording, "FIRST", max(1, steps))
+        monkeypatch.setattr(recording, "budget", lambda steps, seconds, width: steps)
+
+    of(5)
+    return of
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop_after(blocks):
+    def watch(_):
+        nonlocal blocks
+        blocks -= 1
+        if blocks <= 0:
+            raise Stopped
+
+    return watch
+
+
+def in_memory(system, t_end, options):
+    return gd.simulate(system, t_end, **options, dense=recording.flowing(system) or options["method"] == "variational")
+
+
+def same(stored, motion):
+    np.testing.assert_array_equal(stored.t, motion.t)
+    np.testing.assert_array_equal(stored.y, motion.y)
+    np.testing.assert_array_equal(stored.steps, motion.steps)
+    counts = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves", "newton")
+    assert [getattr(stored.stats, c) for c in counts] == [getattr(motion.stats, c) for c in counts]
+    assert stored.status == motion.status
+
+
+CASES = {
+    **{f"hose, {m}": (hose(), 0.1, {"method": m, "rtol": 1e-4}) for m in METHODS},
+    "hose, output": (hose(), 0.1, {"method": "rodas", "rtol": 1e-3, "output": np.linspace(0, 0.1, 23)}),
+    "damped": (hose(damping=gd.Damping(bending=1e-4)), 0.1, {"method": "radau5", "rtol": 1e-5}),
+    "hung": (hung(), 0.1, {"method": "radau5", "rtol": 1e-6}),
+    "pendulum": (pendulum(), 2.0, {"method": "dopri5", "rtol": 1e-7, "formulation": "absolute-directors"}),
+    "limits": (pendulum(limits=(None, 1.0)), 2.0, {"rtol": 1e-9, "method": "dop853"}),
+    "variational": (pendulum(), 1.0, {"method": "variational", "step": 1e-3}),
+    "variational, output": (pendulum(), 1.0, {"method": "variational", "step": 1e-3, "output": 7}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_into_a_file_is_the_run_in_memory(case, tmp_path, blocks):
+    system, t_end, options = CASES[case]
+    motion = in_memory(system, t_end, options)
+    blocks(motion.stats.steps // 5)
+    seen = []
+    stored = gd.simulate(system, t_end, **options, save=tmp_path / "run.h5", progress=seen.append)
+    same(stored, motion)
+    assert [os.path.basename(p) for p in tmp_path.iterdir()] == ["run.h5"]
+    assert len(seen) >= 4
+    assert [p.t for p in seen] == sorted(p.t for p in seen)
+    assert [(e.t, e.name) for e in stored.events] == [(e.t, e.name) for e in motion.events]
+    if system.rods and options["method"] not in ("odex", "seulex"):  # whose steps heed dense output
+        motion = gd.simulate(system, t_end, **options)
+        for name in ("total", "dissipated", "work", "balance"):
+            scale = np.abs(motion.energy.kinetic).max()
+            np.testing.assert_allclose(
+                getattr(stored.energy, name), getattr(motion.energy, name), atol=1e-12 * scale, err_msg=name
+            )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_interrupted_run_goes_on_to_the_same_end(case, tmp_path, blocks):
+    system, t_end, options = CASES[case]
+    motion = in_memory(system, t_end, options)
+    file = tmp_path / "run.h5"
+    blocks(motion.stats.steps // 5)
+    interrupted = 0
+    for _ in range(10):
+        try:
+            stored = gd.simulate(system, t_end, **options, save=file, resume=True, progress=stop_after(1))
+            break
+        except Stopped:
+            interrupted += 1
+            assert gd.open(file).t[-1] < t_end
+    assert interrupted >= 4
+    same(stored, motion)
+    assert [(e.t, e.name) for e in stored.events] == [(e.t, e.name) for e in motion.events]
+    if case == "damped":
+        np.testing.assert_allclose(stored.energy.dissipated, motion.energy.dissipated, rtol=1e-9, atol=1e-15)
+    again = gd.simulate(system, t_end, **options, save=file, resume=True, progress=stop_after(1))  # only opened
+    same(again, motion)
+
+
+def test_a_run_goes_on_as_it_was_begun(tmp_path, blocks):
+    file = tmp_path / "run.h5"
+    with pytest.raises(Stopped):
+        gd.simulate(hose(), 0.1, method="rodas", rtol=1e-4, save=file, progress=stop_after(2))
+    with pytest.raises(ValueError, match=r"rtol = 1e-05 \(there: 0.0001\).*without resume"):
+        gd.simulate(hose(), 0.1, method="rodas", rtol=1e-5, save=file, resume=True)
+    with pytest.raises(ValueError, match="t_end"):
+        gd.simulate(hose(), 0.2, method="rodas", rtol=1e-4, save=file, resume=True)
+    other = hose().with_({"hose.material.young": 6e6})
+    with pytest.raises((ValueError, OSError), match=r"another|differ|not the"):
+        gd.simulate(other, 0.1, method="rodas", rtol=1e-4, save=file, resume=True)
+    with pytest.raises(ValueError, match="resume = True needs save"):
+        gd.simulate(hose(), 0.1, resume=True)
+    with pytest.raises(ValueError, match="resume is not available with method = 'scipy:RK45'"):
+        gd.simulate(pendulum(), 0.1, method="scipy:RK45", save=file, resume=True)
+
+
+def test_a_damaged_checkpoint_is_told(tmp_path, blocks):
+    file = tmp_path / "run.h5"
+    with pytest.raises(Stopped):
+        gd.simulate(hose(), 0.1, method="rodas", rtol=1e-4, save=file, progress=stop_after(2))
+    checkpoint = tmp_path / "run.h5.checkpoint"
+    data = bytearray(checkpoint.read_bytes())
+    data[len(data) // 2] ^= 1
+    checkpoint.write_bytes(data)
+    with pytest.raises(OSError, match="damaged"):
+        gd.simulate(hose(), 0.1, method="rodas", rtol=1e-4, save=file, resume=True)
+
+
+def test_a_failed_run_keeps_what_was_computed(tmp_path, blocks):
+    def bad(t, state):
+        if t > 0.3:
+            raise ZeroDivisionError("no such force")
+        return (0, 0, 0), (0, 0, 0)
+
+    system = pendulum()
+    system = gd.System(system.bodies, system.joints, forces=[gd.UserForce("arm", bad)])
+    with pytest.raises(gd.SimulationError, match="no such force") as caught:
+        gd.simulate(system, 1.0, method="dopri5", save=tmp_path / "run.h5")
+    assert 0.0 < caught.value.motion.t[-1] < 0.31
+    assert len(gd.open(tmp_path / "run.h5", system=system).t) == len(caught.value.motion.t)
+
+
+def test_methods_of_others_are_saved_at_the_end(tmp_path):
+    motion = gd.simulate(pendulum(), 0.3, method="scipy:RK45", save=tmp_path / "run.h5")
+    np.testing.assert_array_equal(gd.open(tmp_path / "run.h5").y, motion.y)
+
+
+SCRIPT = """
+import sys
+from gyrod.solve import recording
+recording.FIRST, recording.budget = 25, lambda steps, seconds, width: 25
+sys.path.insert(0, sys.argv[1])
+import gyrod as gd
+from test_recording import hose
+gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=sys.argv[2], resume=True)
+"""
+
+
+def test_ten_kills_cost_nothing_but_time(tmp_path):
+    file = tmp_path / "run.h5"
+    whole = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, dense=False)
+    clock, reached = random.Random(8), []
+    checkpoint, here = tmp_path / "run.h5.checkpoint", os.path.dirname(__file__)
+    for _ in range(10):
+        child = subprocess.Popen([sys.executable, "-c", SCRIPT, here, str(file)])
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        while child.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > before):
+            time.sleep(0.001)
+        time.sleep(clock.uniform(0.0, 0.03))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        partial = gd.open(file)
+        np.testing.assert_array_equal(partial.y, whole.y[: len(partial.t)])
+        reached.append(len(partial.t))
+    assert reached == sorted(reached)
+    assert len(set(reached)) >= 8
+    assert max(reached) < len(whole.t)
+    stored = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=file, resume=True)
+    np.testing.assert_array_equal(stored.t, whole.t)
+    np.testing.assert_array_equal(stored.y, whole.y)
