@@ -244,8 +244,10 @@ def test_all_problems_of_a_body_at_once():
         orientation=(1, 1, 0, 0),
         velocity=(0, np.nan, 0),
         angular_velocity="fast",
+        shape="round",
+        color="colourless",
     )
-    assert len(found) == 7
+    assert len(found) == 9
     for field, sentence in zip(fields(Body), found, strict=True):
         assert field.name in sentence
         assert sentence.startswith("Body 'ground': ")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
-from gyrod.equations import Compiled, compile_system, mechanisms
+from gyrod.equations import Compiled, mechanisms
 from gyrod.model import Distance, Helical, Joint
+from gyrod.model.errors import GROUND
 
 Array = NDArray[np.float64]
 
 #: A joint whose forces have a smaller part in the self-stress of the mechanism than this is unique.
 UNIQUE = 1e-7
+
+_STILL = np.zeros(3)
 
 
 @dataclass(frozen=True)
@@ -86,18 +90,58 @@ def kinematics(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array,
     return q, r, turn
 
 
-def tracks(compiled: Compiled, t: Array, y: Array, motions: Sides) -> list[JointTrack]:
-    """All joints of a system at rows (t, y)."""
+def kinematics_now(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array, Array]:
+    """Coordinates and rates, (k,) each, of a joint in a single row: the same, for loops that go step by step."""
+    places = compiled.__dict__.setdefault("_places_of_joints", {})
+    if id(joint) not in places:
+        places[id(joint)] = compiled.system.attachment(joint)
+    place = places[id(joint)]
+
+    def side(name: str, at: Array, frame: Array) -> tuple[Array, Array, Array, Array]:
+        if name == GROUND:
+            return at, frame, _STILL, _STILL
+        x, R, v, Omega = (a[0, compiled.system._number[name]] for a in motions)
+        omega, arm = R @ Omega, R @ at
+        return x + arm, R @ frame, v + _cross(omega, arm), omega
+
+    P_a, E_a, v_a, w_a = side(joint.a, place.at_a, place.frame_a)
+    P_b, E_b, v_b, w_b = side(joint.b, place.at_b, place.frame_b)
+    offset = P_b - P_a
+    if isinstance(joint, Distance):
+        length = math.hypot(*offset)
+        return np.array([length]), np.array([offset @ (v_b - v_a) / length])
+    T = E_a.T @ E_b
+    slip, moved = E_a.T @ (v_b - v_a - _cross(w_a, offset)), E_a.T @ offset
+    q, rates = [], []
+    for name in joint.coordinate_names:
+        if name == "angle":
+            angle = math.atan2(T[1, 0], T[0, 0])
+            if isinstance(joint, Helical):
+                angle += 2.0 * math.pi * round(moved[2] / joint.pitch - angle / (2.0 * math.pi))
+            q.append(angle)
+            rates.append(E_a[:, 2] @ (w_b - w_a))
+        elif name == "angle2":
+            q.append(math.atan2(T[2, 1], T[2, 2]))
+            rates.append(E_b[:, 0] @ (w_b - w_a))
+        else:
+            axis = {"x": 0, "y": 1}.get(name, 2)
+            q.append(moved[axis])
+            rates.append(slip[axis])
+    return np.array(q), np.array(rates)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    # np.cross takes ten times as long for three numbers.
+    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
+
+def tracks(compiled: Compiled, t: Array, y: Array, motions: Sides, loads: bool = True) -> list[JointTrack]:
+    """All joints of a system at rows (t, y); without ``loads`` their forces are left zero."""
     joints = compiled.system.joints
     if not joints:
         return []
-    if compiled.mechanism is None or compiled.options.get("level"):  # ball joints eliminated, or other unknowns
-        compiled = compile_system(compiled.system, "nullspace-quaternion", reduce=False)
-        y = compiled.states(t, motions)
-    forces = np.asarray(compiled.core.reactions(t, y, len(joints)))
-    unique = np.ones(len(joints), dtype=bool)
-    if compiled.mobility is not None and compiled.mobility.redundant:
-        forces, unique = _least_norm(compiled, t, y, forces)
+    forces, unique = _loads(compiled, t, y, motions) if loads else (np.zeros((len(t), len(joints), 6)), None)
     found = []
     for i, joint in enumerate(joints):
         q, rates, turn = kinematics(compiled, joint, motions)
@@ -105,9 +149,30 @@ def tracks(compiled: Compiled, t: Array, y: Array, motions: Sides) -> list[Joint
             if name.startswith("angle") and len(q):
                 q[:, k] = np.unwrap(q[:, k])
         found.append(
-            JointTrack(joint.coordinate_names, q, rates, turn, forces[:, i, :3], forces[:, i, 3:], bool(unique[i]))
+            JointTrack(
+                joint.coordinate_names,
+                q,
+                rates,
+                turn,
+                forces[:, i, :3],
+                forces[:, i, 3:],
+                unique is None or bool(unique[i]),
+            )
         )
     return found
+
+
+def _loads(compiled: Compiled, t: Array, y: Array, motions: Sides) -> tuple[Array, NDArray[np.bool_]]:
+    """Forces and torques of all joints, (n, joints, 6), and which are unique."""
+    joints = len(compiled.system.joints)
+    if compiled.whole is not compiled:  # ball joints eliminated, or other unknowns
+        compiled = compiled.whole
+        y = compiled.states(t, motions)
+    forces = np.asarray(compiled.core.reactions(t, y, joints))
+    unique = np.ones(joints, dtype=bool)
+    if compiled.mobility is not None and compiled.mobility.redundant:
+        forces, unique = _least_norm(compiled, t, y, forces)
+    return forces, unique
 
 
 def _least_norm(compiled: Compiled, t: Array, y: Array, forces: Array) -> tuple[Array, NDArray[np.bool_]]:

@@ -21,9 +21,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from functools import cached_property
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +59,27 @@ from gyrod.model import (
 )
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
+
+
+class _Named(Mapping[str, T]):
+    """Problems by name, made when they are asked for the first time: importing them costs nothing."""
+
+    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _all(self) -> dict[str, T]:
+        return {problem.name: problem for problem in self._make()}  # type: ignore[attr-defined]
+
+    def __getitem__(self, name: str) -> T:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
 
 
 @dataclass(frozen=True)
@@ -448,9 +470,8 @@ def _pinned(body: Body, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> System:
 
 
 #: Rigid bodies: all problems with their usual data, by name.
-RIGID: dict[str, RigidProblem] = {
-    p.name: p
-    for p in (
+RIGID: Mapping[str, RigidProblem] = _Named(
+    lambda: (
         heavy_top(),
         tennis_racket(),
         bruls_top(),
@@ -459,7 +480,7 @@ RIGID: dict[str, RigidProblem] = {
         fast_top(),
         regular_precession(),
     )
-}
+)
 
 
 # --- rods ------------------------------------------------------------------------------------------------------------
@@ -652,9 +673,8 @@ def _performance(data: str) -> dict[str, Any]:
 
 
 #: Rods: all problems with their usual data, by name.
-RODS: dict[str, RodProblem] = {
-    p.name: p
-    for p in (
+RODS: Mapping[str, RodProblem] = _Named(
+    lambda: (
         lla_test1(),
         lla_rubber(),
         lla_rubber("as-printed"),
@@ -665,7 +685,7 @@ RODS: dict[str, RodProblem] = {
         spin_up(),
         bend_45(),
     )
-}
+)
 
 
 # --- mechanisms ------------------------------------------------------------------------------------------------------
@@ -1096,9 +1116,8 @@ def platform() -> MechanismProblem:
 
 
 #: Mechanisms: all problems with their usual data, by name.
-MECHANISMS: dict[str, MechanismProblem] = {
-    p.name: p
-    for p in (
+MECHANISMS: Mapping[str, MechanismProblem] = _Named(
+    lambda: (
         pendulum(),
         four_bar(),
         driven_four_bar(),
@@ -1111,7 +1130,7 @@ MECHANISMS: dict[str, MechanismProblem] = {
         bennett(),
         platform(),
     )
-}
+)
 
 
 # --- rods at rest ----------------------------------------------------------------------------------------------------
@@ -1504,9 +1523,8 @@ def lla_test2(segments: int = 10, **options: Any) -> StaticProblem:
 
 
 #: Rods at rest: all problems with their usual data, by name.
-STATICS: dict[str, StaticProblem] = {
-    p.name: p
-    for p in (
+STATICS: Mapping[str, StaticProblem] = _Named(
+    lambda: (
         *(elastica(load) for load in (1.0, 2.0, 5.0, 10.0)),
         *(post_buckling(angle) for angle in (20.0, 60.0, 120.0)),
         roll_up(),
@@ -1521,7 +1539,7 @@ STATICS: dict[str, StaticProblem] = {
         euler_bernoulli(),
         spinning_rod(),
     )
-}
+)
 
 
 @overload

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,10 @@ from numpy.typing import NDArray
 from gyrod.joint_tracks import JointTrack
 from gyrod.model import System
 from gyrod.motion import Energy, Motion
+from gyrod.sensing import Sensors
+
+if TYPE_CHECKING:
+    from gyrod.look.viewer import View
 
 Array = NDArray[np.float64]
 
@@ -71,12 +77,33 @@ class Rest:
         """All joints of a mechanism in the order of the system."""
         return self.motion.joints
 
+    @property
+    def sensors(self) -> Sensors:
+        """What the sensors of the system read."""
+        return self.motion.sensors
+
     @cached_property
     def energy(self) -> Energy:
         """Energies; the kinetic one is zero."""
         return self.motion.energy
 
-    def plot(self, what: str | None = None, *, names: Sequence[str] | None = None, file: str | None = None) -> Any:
+    def plot(
+        self,
+        what: str | None = None,
+        *,
+        names: str | Sequence[str] | None = None,
+        file: str | PathLike[str] | None = None,
+        figure: Any = None,
+        size: tuple[float, float] | None = None,
+    ) -> Any:
         """A matplotlib Figure, as of a motion; by default of the "shape" of rods, or the "path" of bodies."""
         what = what or ("shape" if self.system.rods else "path")
-        return self.motion.plot(what, names=names, file=file)
+        return self.motion.plot(what, names=names, file=file, figure=figure, size=size)
+
+    def html(self, file: str | PathLike[str], *, title: str | None = None) -> Path:
+        """Write a page that shows it in any browser, without a network; return its path."""
+        return self.motion.html(file, title=title)
+
+    def view(self, *, port: int = 0, browser: bool = True, block: bool | None = None, title: str | None = None) -> View:
+        """Show it in a browser, as `Motion.view` does."""
+        return self.motion.view(port=port, browser=browser, block=block, title=title)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
-from gyrod.model import Body, Fixed, Joint, ModelError, Planar, Prismatic, Revolute, System
+from gyrod.files.urdf_shapes import materials, placed, visuals
+from gyrod.model import Body, Fixed, Joint, ModelError, Planar, Prismatic, Revolute, Solid, System
 from gyrod.model.errors import GROUND, Problems, new_name, numbers, shown, vector
 
 Array = NDArray[np.float64]
@@ -51,7 +52,8 @@ def read_urdf(
     Limits ``lower`` and ``upper`` of revolute and prismatic joints are kept, ``damping`` too. Angles of gyrod count
     from the start: at positions other than zero the limits of revolute joints are shifted. A limit that lies half a
     turn or more from the start is left out, for an angle is known up to a full turn only. Limits of effort and
-    velocity, geometry and all that is not mechanics are ignored; friction and mimic are refused.
+    velocity and all that is not mechanics are ignored; friction and mimic are refused. Boxes, cylinders and spheres of
+    ``<visual>`` become the shapes of the bodies; meshes are other files and are not read.
 
     Parameters
     ----------
@@ -159,6 +161,9 @@ class _Link:
     name: str
     #: Mass, inertia and frame of the inertial; None for a link without.
     inertial: tuple[float, Array, Frame] | None
+    #: What it looks like, in its own frame.
+    solids: list[Solid] = field(default_factory=list)
+    color: str | None = None
 
 
 @dataclass
@@ -191,7 +196,7 @@ class _Robot:
 
 def _read(problems: Problems, root: ElementTree.Element) -> _Robot:
     robot = _Robot()
-    source = problems.owner
+    source, colors = problems.owner, materials(root)
     for tag in ("link", "joint"):
         for i, element in enumerate(root.findall(tag)):
             name = element.get("name", "").strip()
@@ -202,7 +207,7 @@ def _read(problems: Problems, root: ElementTree.Element) -> _Robot:
             if name in (robot.links if tag == "link" else robot.edges):
                 problems.add(f"name = {name!r} is used by several {tag}s; each may be used once.")
             elif tag == "link":
-                robot.links[name] = _link(problems, name, element)
+                robot.links[name] = _link(problems, name, element, colors)
             else:
                 if name in robot.links:
                     problems.add(f"name = {name!r} is that of a link too; gyrod needs different names, rename one.")
@@ -216,9 +221,9 @@ def _read(problems: Problems, root: ElementTree.Element) -> _Robot:
     return robot
 
 
-def _link(problems: Problems, name: str, element: ElementTree.Element) -> _Link:
+def _link(problems: Problems, name: str, element: ElementTree.Element, colors: dict[str, str]) -> _Link:
     before = len(problems.sentences)
-    link = _Link(name, _inertial(problems, element))
+    link = _Link(name, _inertial(problems, element), *visuals(element, colors))
     if link.inertial is not None and len(problems.sentences) == before:
         try:
             _body(link, (np.zeros(3), np.eye(3)))
@@ -421,7 +426,7 @@ def _positions(problems: Problems, robot: _Robot, given: Any) -> dict[str, float
 
 def _system(robot: _Robot, carrier: dict[str, str], base: str, gravity: ArrayLike, start: dict[str, float]) -> System:
     frames = _forward(robot, start)
-    bodies = [_body(link, frames[link.name]) for link in robot.links.values() if link.inertial is not None]
+    bodies = [_body(link, frames[link.name], _looks(robot, carrier, link, frames)) for link in _heavy(robot)]
     joints: list[Joint] = []
     if base != "free" and robot.links[robot.root].inertial is not None:
         joints.append(Fixed(GROUND, robot.root, at=frames[robot.root][0]))
@@ -497,11 +502,33 @@ def _fixed_below(robot: _Robot, name: str) -> str | None:
     return None
 
 
-def _body(link: _Link, frame: Frame) -> Body:
+def _heavy(robot: _Robot) -> list[_Link]:
+    """Links that are bodies."""
+    return [link for link in robot.links.values() if link.inertial is not None]
+
+
+def _looks(robot: _Robot, carrier: dict[str, str], link: _Link, frames: dict[str, Frame]) -> list[Solid]:
+    """Solids of a link and of those that are merged into it, in the axes of its body."""
+    body = _frame_of(link, frames[link.name])
+    carried = [other for other in robot.links.values() if carrier.get(other.name) == link.name]
+    return [solid for other in carried for solid in placed(other.solids, frames[other.name], body)]
+
+
+def _frame_of(link: _Link, frame: Frame) -> Frame:
+    """Centre of mass and axes of the body of a link in space."""
     assert link.inertial is not None
-    mass, inertia, (c, turn) = link.inertial
+    _, _, (c, turn) = link.inertial
     x, R = frame
-    return Body(link.name, mass, inertia, position=x + R @ c, orientation=rotations.quaternion_from_matrix(R @ turn))
+    return x + R @ c, R @ turn
+
+
+def _body(link: _Link, frame: Frame, solids: list[Solid] | None = None) -> Body:
+    assert link.inertial is not None
+    mass, inertia, _ = link.inertial
+    x, R = _frame_of(link, frame)
+    turn = rotations.quaternion_from_matrix(R)
+    shape = None if not solids else solids[0] if len(solids) == 1 else solids
+    return Body(link.name, mass, inertia, position=x, orientation=turn, shape=shape, color=link.color)
 
 
 def _joint(edge: _Edge, a: str, b: str, robot: _Robot, frames: dict[str, Frame], q: float) -> Joint:

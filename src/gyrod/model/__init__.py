@@ -5,6 +5,7 @@ are placed in space at the initial configuration, or in body axes from the centr
 Along a rod s in [0, 1] is arc length over length; d3 is its tangent, d1 and d2 are the axes of its sections.
 """
 
+from gyrod.model.appearance import SOLIDS, Box, Cone, Cylinder, Mesh, Solid, Sphere
 from gyrod.model.attachments import Junction, RodEndPlace
 from gyrod.model.bodies import Body
 from gyrod.model.elements import (
@@ -22,6 +23,7 @@ from gyrod.model.elements import (
 )
 from gyrod.model.ends import ENDS, Clamped, End, Free, Guided, Hinged, Pinned
 from gyrod.model.errors import ModelError
+from gyrod.model.expressions import Expression, ExpressionError, ExpressionVector
 from gyrod.model.forces import (
     FORCES,
     LOADS,
@@ -36,6 +38,7 @@ from gyrod.model.forces import (
     Torque,
     UserForce,
 )
+from gyrod.model.inputs import Input
 from gyrod.model.joints import (
     JOINTS,
     Attachment,
@@ -62,6 +65,15 @@ from gyrod.model.sections import (
     Section,
     SectionValues,
 )
+from gyrod.model.sensors import (
+    SENSORS,
+    DistanceSensor,
+    JointSensor,
+    PointSensor,
+    RotationSensor,
+    SectionSensor,
+    Sensor,
+)
 from gyrod.model.shapes import SHAPES, Arc, Bent, Curve, Shape, Straight
 from gyrod.model.system import System, Tree
 
@@ -77,26 +89,35 @@ __all__ = [
     "MASSES",
     "OBSTACLES",
     "SECTIONS",
+    "SENSORS",
     "SHAPES",
+    "SOLIDS",
     "STRAINS",
     "Arc",
     "Attachment",
     "Bent",
     "Body",
     "BodyState",
+    "Box",
     "Bushing",
     "CForce",
     "Cable",
     "Circle",
     "Clamped",
+    "Cone",
     "CrossSection",
     "Curve",
+    "Cylinder",
     "CylinderObstacle",
     "Cylindrical",
     "Damping",
     "Distance",
+    "DistanceSensor",
     "Drag",
     "End",
+    "Expression",
+    "ExpressionError",
+    "ExpressionVector",
     "Fixed",
     "Force",
     "ForceLaw",
@@ -105,15 +126,19 @@ __all__ = [
     "Guided",
     "Helical",
     "Hinged",
+    "Input",
     "Joint",
+    "JointSensor",
     "Junction",
     "Material",
+    "Mesh",
     "ModelError",
     "Obstacle",
     "Pinned",
     "Planar",
     "PlaneObstacle",
     "PointMass",
+    "PointSensor",
     "Prismatic",
     "Rectangle",
     "Revolute",
@@ -122,9 +147,14 @@ __all__ = [
     "RodEndPlace",
     "RodLoad",
     "RotatingFrame",
+    "RotationSensor",
     "Section",
+    "SectionSensor",
     "SectionValues",
+    "Sensor",
     "Shape",
+    "Solid",
+    "Sphere",
     "SphereObstacle",
     "Spherical",
     "SpringDamper",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
-from gyrod.model.errors import Description, Problems, frozen, new_name, numbers, positive, shown, vector
-from gyrod.rotations.conversions import require_rotation
+from gyrod.model.appearance import Solid, color_of, merged, solids
+from gyrod.model.errors import Description, ModelError, Problems, frozen, new_name, numbers, positive, shown, vector
+from gyrod.model.orientations import rotation
 
 Array = NDArray[np.float64]
 
 #: Relative rounding that an inertia may show in symmetry, signs and triangle inequality.
 INERTIA_SLACK = 1e-9
-#: A quaternion is normalised if its norm is this close to 1; R'R of a matrix may differ from 1 by ten times as much.
-UNIT_SLACK = 1e-6
-#: Largest angle of a rotation vector or an Euler angle, in rad: beyond, its digits are turns.
-LARGEST_ANGLE = 1e6
 
 _ORIGIN = (0.0, 0.0, 0.0)
 
@@ -47,6 +44,10 @@ class Body(Description):
         or Euler angles ``(sequence, angles)`` such as ``("313", (0.1, 0.2, 0.3))``; by default the identity.
     angular_velocity
         Material (body axes).
+    shape, color
+        What pictures show: a solid such as ``Box(size=(1, 2, 3))``, or a list of them, placed from the centre of mass
+        in body axes, and a colour such as "#4477aa", "red" or three numbers from 0 to 1. Mass and inertia do not
+        follow from the shape (`Body.solid` finds them); without one, pictures show the box that has this inertia.
 
     >>> top = Body("top", mass=2.0, inertia=(1.0, 1.0, 0.5), orientation=("313", (0.0, 0.3, 0.0)))
     >>> top.inertia.shape, top.orientation.round(3).tolist()
@@ -62,6 +63,10 @@ class Body(Description):
     orientation: Array
     velocity: Array
     angular_velocity: Array
+    #: A solid, a tuple of them, or None.
+    shape: Solid | tuple[Solid, ...] | None
+    #: "#rrggbb", or None.
+    color: str | None
 
     def __init__(
         self,
@@ -72,6 +77,9 @@ class Body(Description):
         orientation: Any = None,
         velocity: ArrayLike = _ORIGIN,
         angular_velocity: ArrayLike = _ORIGIN,
+        *,
+        shape: Solid | Iterable[Solid] | None = None,
+        color: Any = None,
     ) -> None:
         problems = Problems(f"Body {shown(name)}")
         self._set(
@@ -82,8 +90,64 @@ class Body(Description):
             orientation=problems.check(rotation, "orientation", orientation),
             velocity=problems.check(vector, "velocity", velocity),
             angular_velocity=problems.check(vector, "angular_velocity", angular_velocity),
+            shape=None if shape is None else problems.check(solids, "shape", shape),
+            color=None if color is None else problems.check(color_of, "color", color),
         )
         problems.finish()
+
+    @classmethod
+    def solid(
+        cls,
+        name: str,
+        shape: Solid | Iterable[Solid],
+        *,
+        density: float | None = None,
+        mass: float | None = None,
+        position: ArrayLike = _ORIGIN,
+        orientation: Any = None,
+        velocity: ArrayLike = _ORIGIN,
+        angular_velocity: ArrayLike = _ORIGIN,
+        color: Any = None,
+    ) -> Body:
+        """A homogeneous body: mass and inertia follow from its shape and its ``density`` in kg/m³, or its ``mass``.
+
+        ``position`` is that of the centre of mass, and offsets of the shape are moved to count from it. Several solids
+        make one body; where they overlap, both count.
+
+        >>> from gyrod.model import Body, Cylinder
+        >>> wheel = Body.solid("wheel", Cylinder(radius=0.1, length=0.02), mass=2.0)
+        >>> wheel.inertia.diagonal().round(6).tolist()
+        [0.005067, 0.005067, 0.01]
+        """
+        problems = Problems(f"Body {shown(name)}")
+        parts = problems.check(solids, "shape", shape)
+        if (density is None) == (mass is None):
+            found = "neither" if mass is None else f"density = {shown(density)}, mass = {shown(mass)}"
+            problems.add(f"exactly one of density and mass is needed, got {found}.")
+        for field, value in (("density", density), ("mass", mass)):
+            if value is not None:
+                problems.check(positive, field, value)
+        whole = None if parts is None else problems.check(merged, parts)
+        try:
+            body = cls(
+                name, 1.0, np.eye(3), position, orientation, velocity, angular_velocity, shape=parts, color=color
+            )
+        except ModelError as error:
+            problems.sentences += [s for s in error.problems if s not in problems.sentences]
+        problems.finish()
+        assert whole is not None
+        volume, moments, shifted = whole
+        dense = float(density) if density is not None else float(mass or 0.0) / volume
+        inertia = dense * (np.trace(moments) * np.eye(3) - moments)
+        return cls(
+            body.name, dense * volume if mass is None else mass, 0.5 * (inertia + inertia.T), body.position,
+            body.orientation, body.velocity, body.angular_velocity, shape=shifted, color=body.color,
+        )  # fmt: skip
+
+    @property
+    def shapes(self) -> tuple[Solid, ...]:
+        """The solids of its shape, none without one."""
+        return () if self.shape is None else (self.shape,) if isinstance(self.shape, Solid) else self.shape
 
     @property
     def matrix(self) -> Array:
@@ -96,7 +160,7 @@ def massless(name: str, inertia: Array, position: Array, velocity: Array, angula
     body = object.__new__(Body)
     body._set(
         name=name, mass=0.0, inertia=frozen(inertia), position=frozen(position), orientation=rotation(name, None),
-        velocity=frozen(velocity), angular_velocity=frozen(angular_velocity),
+        velocity=frozen(velocity), angular_velocity=frozen(angular_velocity), shape=None, color=None,
     )  # fmt: skip
     return body
 
@@ -124,50 +188,3 @@ def _inertia(value: ArrayLike) -> Array:
     result = 0.5 * (J + J.T)
     result.flags.writeable = False
     return result
-
-
-def rotation(field: str, value: Any) -> Array:
-    """Return the unit quaternion of an orientation in any of its forms, read-only; None is the identity."""
-    p = np.array(_quaternion(field, value))
-    norm = np.linalg.norm(p)
-    if abs(norm - 1.0) > 4.0 * np.finfo(float).eps:  # what is normalised already stays as it is, to the last bit
-        p /= norm
-    p.flags.writeable = False
-    return p
-
-
-def _quaternion(field: str, value: Any) -> Array:
-    """Quaternion, of norm 1 up to rounding, of all that an orientation may be given as."""
-    if value is None:
-        return np.array([1.0, 0.0, 0.0, 0.0])
-    if isinstance(value, (tuple, list)) and len(value) == 2:
-        if not isinstance(value[0], str):
-            raise ValueError(f"{field} must be (sequence, angles) if it is a pair, got {shown(value)}.")
-        return rotations.quaternion_from_euler(_angles(f"{field}[1]", value[1]), value[0])
-    if hasattr(value, "as_quat") and not isinstance(value, type):
-        p = rotations.from_scipy(value)
-        if p.shape != (4,):
-            raise ValueError(f"{field} must be one rotation, got {len(p)} of them.")
-        return p
-    x = numbers(field, value, (3,), (4,), (3, 3))
-    if x.shape == (3,):
-        return rotations.exp(_angles(field, x))
-    if x.shape == (3, 3):
-        if np.max(np.abs(x)) > 2.0:
-            raise ValueError(f"{field} is not a rotation matrix: it has an entry of size {np.max(np.abs(x)):.6g}.")
-        require_rotation(field, x, 10.0 * UNIT_SLACK)
-        return rotations.as_quaternion(x)
-    norm = math.hypot(*x)
-    if abs(norm - 1.0) > UNIT_SLACK:
-        raise ValueError(
-            f"{field} = {shown(x)} is a quaternion of norm {norm:.9g}; it must be 1 to within {UNIT_SLACK:g} "
-            "(gyrod.rotations.normalize makes it so)."
-        )
-    return x
-
-
-def _angles(field: str, value: ArrayLike) -> Array:
-    angles = vector(field, value)
-    if np.max(np.abs(angles)) > LARGEST_ANGLE:
-        raise ValueError(f"{field} = {shown(angles)} must hold angles in rad of at most {LARGEST_ANGLE:g}.")
-    return angles

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check
-from gyrod.model.bodies import rotation
+from gyrod import _check, rotations
 from gyrod.model.errors import GROUND, Description, Problems, called, constant_or_function, reference, shown, vector
+from gyrod.model.expressions import slope
+from gyrod.model.orientations import rotation
 
 Array = NDArray[np.float64]
 #: A point in space, or a function of time that returns one.
@@ -32,7 +33,8 @@ class End(Description, ABC):
 
     - On ground ``at`` is a point in space and ``frame`` an orientation of the end section (d1, d2, d3), both constant
       or functions of time. ``velocity`` (of the point, in space) and ``angular_velocity`` (spatial) are the time
-      derivatives of functions; without them they are found numerically.
+      derivatives of functions; without them they are found numerically. An `ExpressionVector` brings its own: three
+      components of ``at``, of ``frame`` three of a rotation vector or four of a unit quaternion.
     - On a body ``at`` is a point in body axes from its centre of mass, ``frame`` an orientation in body axes.
     - On a rod ``at`` is "start" or "end", by default the one that lies there at the start, and ``frame`` is the
       orientation of this end section in the axes d1, d2, d3 of the other one.
@@ -64,13 +66,28 @@ class End(Description, ABC):
             return None
         return called("frame", self.frame, "t", t, _one_rotation) if callable(self.frame) else self.frame
 
+    @property
+    def rate(self) -> Rate | None:
+        """Velocity of a led point: the function that was given, or the derivative that ``at`` brings, or None."""
+        return slope(self.at) if self.velocity is None else self.velocity
+
+    @property
+    def acceleration(self) -> Rate | None:
+        """Acceleration of a led point if ``at`` brings it, else None."""
+        return slope(self.at, 2) if self.velocity is None else None
+
+    @property
+    def angular_rate(self) -> Rate | None:
+        """Spatial angular velocity of a led frame: as it was given, or as ``frame`` brings it, or None."""
+        return _turning(self.frame) if self.angular_velocity is None else self.angular_velocity
+
     def velocity_at(self, t: float) -> Array | None:
         """Velocity of the held point in space, (3,): 0 for a constant, None if it is to be found numerically."""
-        return _rate("velocity", self.at, self.velocity, t)
+        return _rate("velocity", self.at, self.rate, t)
 
     def angular_velocity_at(self, t: float) -> Array | None:
         """Spatial angular velocity of the held frame, (3,): 0 for a constant, None if to be found numerically."""
-        return _rate("angular_velocity", self.frame, self.angular_velocity, t)
+        return _rate("angular_velocity", self.frame, self.angular_rate, t)
 
     def _fill(self, **values: Any) -> None:
         """Check and set the fields."""
@@ -230,6 +247,21 @@ _ELSEWHERE: dict[str, Callable[[str, Any], Any]] = {
     "body": reference, "at": _point_elsewhere, "frame": _frame_elsewhere, "velocity": _nothing,
     "angular_velocity": _nothing,
 }  # fmt: skip
+
+
+def _turning(frame: Any) -> Rate | None:
+    """Spatial angular velocity of a frame whose derivative is known: of a rotation vector or of a quaternion."""
+    rate = slope(frame)
+    if rate is None:
+        return None
+    if len(frame) == 3:
+        return lambda t: rotations.rotation_vector_tangent(frame(t)) @ rate(t)
+
+    def of_quaternion(t: float) -> Array:
+        p = frame(t)
+        return np.asarray(2.0 * rotations.multiply(rate(t), rotations.conjugate(p))[1:] / (p @ p))
+
+    return of_quaternion
 
 
 def _rate(field: str, place: Any, rate: Rate | None, t: float) -> Array | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,6 +96,15 @@ class Description:
 
     def __hash__(self) -> int:
         return hash((type(self), getattr(self, "name", None)))
+
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **values: Any) -> Self:
+        """A copy with other values, checked anew: ``rod.with_(segments=40)``, ``rod.with_({"material.young": 2e6})``.
+
+        What followed from changed values follows anew.
+        """
+        from gyrod.model.changes import changed  # it knows this class
+
+        return changed(self, changes, **values)  # type: ignore[no-any-return]
 
 
 class Derived(float):

@@ -22,6 +22,7 @@ from gyrod.model.errors import (
     shown,
     vector,
 )
+from gyrod.model.expressions import slope
 
 Array = NDArray[np.float64]
 #: A function of time.
@@ -34,7 +35,7 @@ RIGHT_ANGLE_SLACK = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Attachment:
+class Attachment(Description):
     """Where a joint sits in its two partners, in body axes from the centre of mass (space axes for "ground").
 
     The columns of the frames are the axes e1, e2, e3 of the joint, right-handed; e3 is its axis. The first axis of a
@@ -544,7 +545,7 @@ def _law(value: Any) -> tuple[Function, Function | None, Function | None] | None
         return None
     if isinstance(value, float):
         return (lambda _t: value), (lambda _t: 0.0), (lambda _t: 0.0)
-    return value if isinstance(value, tuple) else (value, None, None)
+    return value if isinstance(value, tuple) else (value, slope(value), slope(value, 2))
 
 
 def _one_way(way: tuple[str, ...], values: list[Any]) -> None:

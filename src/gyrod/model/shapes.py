@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
 from gyrod.gyro import attitude
-from gyrod.model.bodies import rotation
 from gyrod.model.errors import (
     Description,
     Problems,
@@ -27,6 +26,7 @@ from gyrod.model.errors import (
     shown,
     vector,
 )
+from gyrod.model.orientations import rotation
 from gyrod.model.paths import Path, align_tangent, evaluate, panels, resolve, through
 from gyrod.rotations import removable
 
@@ -36,6 +36,8 @@ Array = NDArray[np.float64]
 TANGENT_SLACK = 1e-6
 #: A tangent is vertical if its horizontal part is smaller.
 VERTICAL = 1e-6
+#: Most that a curvature may turn the frame along a rod, in rad.
+MOST_TURNING = 1e5
 #: Fewest samples of a curve.
 FEWEST_SAMPLES = 4
 
@@ -304,6 +306,11 @@ class Bent(Shape):
     def _integrated(self, arc: Array, length: float) -> tuple[Array, Array]:
         breaks, c = panels(lambda s: sampled("curvature", self.curvature, s, vector), _SHARPEST)
         turns = np.diff(breaks) * length * np.sum(np.linalg.norm(c, axis=-1), axis=-1)  # of each panel, at most
+        if not np.sum(turns) <= MOST_TURNING:
+            raise ValueError(
+                f"curvature turns the frame by up to {np.sum(turns):.3g} rad along the rod; at most {MOST_TURNING:g} "
+                "are resolved."
+            )
         counts = np.ceil(turns / _TURN).astype(int).clip(1, 10_000)
         pieces = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(breaks[:-1], breaks[1:], counts, strict=True)]
         steps = length * np.append(np.concatenate(pieces), 1.0)
@@ -370,10 +377,14 @@ def _unit(field: str, value: ArrayLike) -> Array:
     x = vector(field, value)
     if not np.any(x):
         raise ValueError(f"{field} must not be zero, got {shown(x)}.")
+    if abs(np.linalg.norm(x) - 1.0) <= 4.0 * np.finfo(float).eps:  # what is a unit vector already stays as it is
+        return x
     return frozen(_direction(x))
 
 
 def _perpendicular(normal: Array, tangent: Array) -> Array:
+    if abs(normal @ tangent) <= 4.0 * np.finfo(float).eps:
+        return normal
     rest = normal - (normal @ tangent) * tangent
     if np.linalg.norm(rest) < 1e-9:
         raise ValueError(f"normal = {shown(normal)} must not be parallel to the tangent, {shown(tangent)}.")
@@ -394,6 +405,8 @@ def _orientations(value: Any) -> Any:
     """Function, one rotation (4,) or samples of rotations, (m, 4)."""
     if value is None or callable(value):
         return value
+    if hasattr(value, "as_quat") and not getattr(value, "single", True):  # a stack of SciPy's rotations
+        value = rotations.from_scipy(value)
     try:
         shape = np.shape(value)
     except ValueError:

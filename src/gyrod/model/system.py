@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
+from gyrod.model import changes as changes_
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, check_velocities, junction_parts, resolve
 from gyrod.model.bodies import Body
 from gyrod.model.elements import Cable, Obstacle
@@ -35,6 +37,7 @@ from gyrod.model.errors import (
 from gyrod.model.forces import Bushing, ForceLaw, SpringDamper, UserForce
 from gyrod.model.joints import Attachment, Distance, Helical, Joint, Prismatic, Spherical, Universal
 from gyrod.model.rods import Rod
+from gyrod.model.sensors import Sensor
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -87,6 +90,8 @@ class System(Description):
     joints: tuple[Joint, ...]
     rods: tuple[Rod, ...]
     forces: tuple[ForceLaw, ...]
+    #: Named outputs, which act on nothing.
+    sensors: tuple[Sensor, ...]
     #: (3,); of a function of time the value at t = 0.
     gravity: Array
     #: Where the joints sit, if that does not follow from the start: what `assemble` has moved keeps its joints.
@@ -100,6 +105,7 @@ class System(Description):
         forces: Iterable[Any] = (),
         gravity: ArrayLike | Callable[[float], ArrayLike] = (0.0, 0.0, -9.81),
         attachments: Sequence[Attachment] | None = None,
+        sensors: Iterable[Sensor] = (),
     ) -> None:
         problems = Problems("System")
         self._set(
@@ -107,6 +113,7 @@ class System(Description):
             joints=_members(problems, "joints", joints, Joint),
             rods=_members(problems, "rods", rods, Rod),
             forces=_members(problems, "forces", forces, ForceLaw),
+            sensors=_members(problems, "sensors", sensors, Sensor),
             gravity=problems.check(_gravity, gravity),
             attachments=None,
         )
@@ -120,6 +127,9 @@ class System(Description):
         _check_joints(problems, self)
         _check_inertias(problems, self)
         _check_forces(problems, self)
+        for i, sensor in enumerate(self.sensors):
+            for sentence in sensor.problems(self):
+                problems.add(sentence, f"sensors[{i}], {sensor.label}")
         self._set(_holds=resolve(self, problems))
         problems.finish()
 
@@ -267,6 +277,45 @@ class System(Description):
             raise RuntimeError("mobility needs the equations of gyrod: import gyrod.")
         return find(self)
 
+    # --- files ---
+
+    #: Set by the room of the files.
+    _save: ClassVar[Callable[..., None] | None] = None
+
+    def save(self, path: str | os.PathLike[str], run: Any = None) -> None:
+        """Write a model file, YAML or JSON by its extension, of which `gyrod.load` makes an equal system.
+
+        ``run``, a `gyrod.files.RunOptions`, is written along. Python functions cannot be written: a `ModelError` names
+        them all (`Expression` takes their place).
+        """
+        if type(self)._save is None:
+            raise RuntimeError("save needs the files of gyrod: import gyrod.")
+        type(self)._save(self, path, run)
+
+    # --- changed copies ---
+
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **values: Any) -> System:
+        """A copy with other values, by paths or by fields of the system; checked anew, all problems at once.
+
+        A path begins with the name of a body, rod, joint, force or sensor, with a list and an index, or with a field
+        of the system. What followed from changed values follows anew.
+
+        >>> from gyrod.model import Body, System
+        >>> system = System([Body("bob", mass=0.2, inertia=(1, 1, 1))])
+        >>> moon = system.with_({"bob.mass": 0.3, "bob.position[2]": 1.0}, gravity=(0, 0, -1.62))
+        >>> moon.get("bob.mass"), moon.get("bob.position").tolist(), system.get("bob.mass")
+        (0.3, [0.0, 0.0, 1.0], 0.2)
+        """
+        return changes_.changed_system(self, changes, **values)
+
+    def get(self, path: str) -> Any:
+        """Return what stands at a path, as in `with_`."""
+        return changes_.value_at(self, path)
+
+    def paths(self) -> dict[str, Any]:
+        """Return all paths with numbers that can be changed, and these numbers; of arrays the whole."""
+        return changes_.numeric_paths(self)
+
     def tree(self) -> Tree:
         """Return the spanning forest of the bodies: breadth first from ground over the joints, in their order.
 
@@ -368,6 +417,7 @@ def _members(problems: Problems, field: str, values: Any, kind: type[T]) -> tupl
         Joint: "a joint such as Spherical",
         Rod: "a Rod",
         ForceLaw: "a force such as Force",
+        Sensor: "a sensor such as PointSensor",
     }[kind]
     try:
         if isinstance(values, str):
@@ -419,7 +469,7 @@ def _check_names(problems: Problems, system: System) -> None:
                 "assembled from."
             )
     bearers: dict[str, list[str]] = {}
-    for field in ("bodies", "joints", "rods", "forces"):
+    for field in ("bodies", "joints", "rods", "forces", "sensors"):
         for i, member in enumerate(getattr(system, field)):
             if member.name is not None:
                 bearers.setdefault(member.name, []).append(f"{field}[{i}]")

@@ -1,0 +1,262 @@
+"""Changed copies: a description with other values, by paths such as "hose.material.young" or "forces[0].stiffness"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gyrod.model.errors import Derived, Description, Led, ModelError, given, shown
+
+if TYPE_CHECKING:
+    from gyrod.model.system import System
+
+#: Lists of a system; their members are also found by name.
+LISTS = ("bodies", "joints", "rods", "forces", "sensors")
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
+
+#: A field, a key or an index.
+Step = str | int
+
+
+class _Unknown(ValueError):
+    """A path that leads nowhere."""
+
+
+# --- changed copies --------------------------------------------------------------------------------------------------
+
+
+def changed(part: Any, changes: Mapping[str, Any] | None, **values: Any) -> Any:
+    """A copy of a description with other values, checked as if it were made anew; all problems at once."""
+    wanted = _collected(part, changes, values, lambda path: _steps(path))
+    return _apply(part, wanted)
+
+
+def changed_system(system: System, changes: Mapping[str, Any] | None, **values: Any) -> System:
+    """The same for a system, whose members are found by name."""
+    system = system.original
+    wanted = _collected(system, changes, values, lambda path: _address(system, path))
+    if system.attachments is None or "attachments" in wanted:
+        return _apply(system, wanted)  # type: ignore[no-any-return]
+    # Joints that stay keep their place in the bodies, which assembling has fixed; those that change sit anew.
+    loose = _apply(system, {**wanted, "attachments": None})
+    if len(loose.joints) != len(system.joints):
+        return loose  # type: ignore[no-any-return]
+    pairs = zip(system.joints, loose.joints, system.attachments, strict=True)
+    kept = [at if old == new else loose.attachment(new) for old, new, at in pairs]
+    return _apply(loose, {"attachments": kept})  # type: ignore[no-any-return]
+
+
+def value_at(system: System, path: str) -> Any:
+    """What stands at a path."""
+    try:
+        value: Any = system.original
+        for step in _address(value, path):
+            value = _child(value, step, path)
+    except _Unknown as error:
+        raise ModelError(str(error)) from None
+    return float(value) if isinstance(value, Derived) else value
+
+
+def numeric_paths(system: System) -> dict[str, Any]:
+    """All paths with numbers, and these: scalars and arrays; what follows from others is left out."""
+    found: dict[str, Any] = {}
+    system = system.original
+    for field in LISTS:
+        for i, member in enumerate(getattr(system, field)):
+            found |= _numbers(f"{field}[{i}]" if member.name is None else member.name, member)
+    if system.gravity_function is None:
+        found["gravity"] = system.gravity
+    return found
+
+
+def _numbers(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Description):
+        for field in fields(value):  # type: ignore[arg-type]
+            yield from _numbers(f"{path}.{field.name}", getattr(value, field.name))
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _numbers(f"{path}.{key}", part)
+    elif isinstance(value, Derived | bool | Led):
+        return
+    elif isinstance(value, int | float | np.number | np.ndarray):
+        yield path, value
+    elif isinstance(value, tuple | list):
+        for i, part in enumerate(value):
+            yield from _numbers(f"{path}[{i}]", part)
+
+
+# --- paths -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(path: str, begin: int = 0) -> list[Step]:
+    """Fields, keys and indices of a path, from a place in it on."""
+    if not isinstance(path, str) or not path:
+        raise _Unknown(f"path = {shown(path)} must be text such as 'material.young'.")
+    text = path[begin:] if begin else f".{path}"
+    found: list[Step] = []
+    at = 0
+    while at < len(text):
+        match = _STEP.match(text, at)
+        if match is None:
+            raise _Unknown(f"path = {path!r} cannot be read at {text[at:]!r}; write it as 'name.field[0].field'.")
+        field, numbers = match.groups()
+        found += [field] if field is not None else [int(x) for x in numbers.split(",")]
+        at = match.end()
+    return found
+
+
+def _address(system: System, path: str) -> list[Step]:
+    """Steps from the system on: a name stands for a place in a list. Names may hold dots and brackets."""
+    if not isinstance(path, str) or not path:
+        raise _Unknown(f"path = {shown(path)} must be text such as 'bob.mass'.")
+    head = re.match(r"[^.\[]*", path)
+    own = [f.name for f in fields(system)]
+    if head is not None and head[0] in own:
+        return _steps(path)
+    places: dict[str, tuple[Step, Step]] = {
+        m.name: (f, i) for f in LISTS for i, m in enumerate(getattr(system, f)) if m.name is not None
+    }
+    fitting = [name for name in places if path.startswith(name) and path[len(name) : len(name) + 1] in ("", ".", "[")]
+    if not fitting:
+        listed = [*places, *own]
+        raise _Unknown(f"path = {path!r}: {_unknown(head[0] if head else path, listed, 'in a system')}")
+    name = max(fitting, key=len)
+    return [*places[name], *_steps(path, len(name))]
+
+
+def _unknown(name: str, known: Sequence[str], where: str) -> str:
+    listed = ", ".join(map(repr, known[:24])) + (f" and {len(known) - 24} more" if len(known) > 24 else "")
+    near = get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{name!r} is unknown; {where} it can be {listed}.{hint}"
+
+
+def _child(value: Any, step: Step, path: str) -> Any:
+    """One step down."""
+    what = getattr(value, "label", None) or _called(value)
+    if isinstance(value, Description):
+        names = [f.name for f in fields(value)]  # type: ignore[arg-type]
+        if step in names:
+            return getattr(value, str(step))
+        raise _Unknown(f"path = {path!r}: {_unknown(str(step), names, f'of {what}')}")
+    if isinstance(value, Mapping):
+        if step in value:
+            return value[step]
+        raise _Unknown(f"path = {path!r}: {_unknown(str(step), [str(key) for key in value], 'there')}")
+    if isinstance(value, tuple | list | np.ndarray) and not isinstance(value, Led) and np.shape(value) != ():
+        if isinstance(step, int) and -len(value) <= step < len(value):
+            return value[step]
+        raise _Unknown(f"path = {path!r}: {step!r} is no index; there are {len(value)}, counted from 0.")
+    raise _Unknown(f"path = {path!r}: {shown(value)} has no {step!r}; end the path there, and set it as a whole.")
+
+
+def _called(value: Any) -> str:
+    kind, name = type(value).__name__, getattr(value, "name", None)
+    return kind if name is None else f"{kind} {shown(name)}"
+
+
+# --- trees of changes ------------------------------------------------------------------------------------------------
+
+
+class _Whole:
+    """A value that takes the place of what is there."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _collected(
+    part: Any, changes: Mapping[str, Any] | None, values: dict[str, Any], read: Callable[[str], list[Step]]
+) -> dict[Step, Any]:
+    """All changes as a tree; every path must lead somewhere, and none may lie inside of another."""
+    if changes is not None and not isinstance(changes, Mapping):
+        raise ValueError(f"changes must be a dictionary from paths to values, got {shown(changes)}.")
+    tree: dict[Step, Any] = {}
+    sentences = []
+    for path, value in [*(changes or {}).items(), *values.items()]:
+        try:
+            steps = read(path)
+            place = part
+            for step in steps:
+                place = _child(place, step, path)
+            _plant(tree, _positive(part, steps), _Whole(value), path)
+        except _Unknown as error:
+            sentences.append(str(error))
+    if sentences:
+        raise ModelError(sentences)
+    return tree
+
+
+def _positive(part: Any, steps: list[Step]) -> list[Step]:
+    """The same steps with indices from the front."""
+    found: list[Step] = []
+    for step in steps:
+        found.append(step + len(part) if isinstance(step, int) and step < 0 else step)
+        part = _child(part, step, "")
+    return found
+
+
+def _plant(tree: dict[Step, Any], steps: list[Step], value: Any, path: str) -> None:
+    for step in steps[:-1]:
+        tree = tree.setdefault(step, {})
+        if isinstance(tree, _Whole):
+            raise _Unknown(f"path = {path!r} lies inside of another one that is changed as a whole; give one of them.")
+    if steps[-1] in tree:
+        raise _Unknown(f"path = {path!r} is changed twice, or a part of it is; give one of them.")
+    tree[steps[-1]] = value
+
+
+def _apply(part: Any, tree: dict[Step, Any]) -> Any:
+    sentences: list[str] = []
+    result = _rebuilt(part, {k: v if isinstance(v, dict | _Whole) else _Whole(v) for k, v in tree.items()}, sentences)
+    if sentences:
+        raise ModelError(sentences)
+    return result
+
+
+def _rebuilt(part: Any, tree: Any, sentences: list[str]) -> Any:
+    """A part with its changes; what cannot be is told, and the part stays as it is."""
+    if isinstance(tree, _Whole):
+        return tree.value
+    if isinstance(part, Description):
+        new = {}
+        inner: list[str] = []
+        for field, subtree in tree.items():
+            found: list[str] = []
+            new[str(field)] = _rebuilt(getattr(part, str(field)), subtree, found)
+            # Members of a system say themselves who they are.
+            owner = "" if field in LISTS else f"{getattr(part, 'label', None) or _called(part)}, {field}: "
+            inner += [f"{owner}{sentence}" for sentence in found]
+        sentences += inner
+        return part if inner else _made(part, new, sentences)
+    if isinstance(part, Mapping):
+        return {**part, **{str(k): _rebuilt(part[k], v, sentences) for k, v in tree.items()}}
+    if isinstance(part, np.ndarray) and part.dtype.kind == "f":
+        copy = np.array(part)
+        for k, v in tree.items():
+            try:
+                copy[k] = _rebuilt(part[k], v, sentences)
+            except (TypeError, ValueError):
+                sentences.append(f"[{k}] must be {'a number' if part.ndim == 1 else 'numbers'}, got {shown(v.value)}.")
+        return copy
+    members = list(part)
+    for k, v in tree.items():
+        members[k] = _rebuilt(part[k], v, sentences)
+    return tuple(members)
+
+
+def _made(part: Any, new: dict[str, Any], sentences: list[str]) -> Any:
+    kept = {f.name: given(getattr(part, f.name)) for f in fields(part)}
+    try:
+        return type(part)(**{**kept, **new})
+    except ModelError as error:
+        sentences += error.problems
+    except (TypeError, ValueError) as error:
+        sentences.append(f"{getattr(part, 'label', None) or _called(part)}: {error}")
+    return part

@@ -1,0 +1,165 @@
+"""Inputs: values that the user of a stepper sets from step to step, where a model takes a function of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod.model.errors import Description, Led, ModelError, Problems, new_name, numbers, shown, vector
+
+if TYPE_CHECKING:
+    from gyrod.model.system import System
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Input(Description):
+    """A value that `gyrod.stepper` lets its user set, in place of a function of time: forces, torques, tensions.
+
+    Parameters
+    ----------
+    name
+        ``sim.set(name, value)``; several places may take the same input.
+    along
+        Three numbers that the value multiplies: the direction of a force, the axis of a torque. Without it the value
+        itself is taken, a number or three of them.
+    value
+        At the start, a number or three; also what `gyrod.simulate` takes, all the time.
+
+    >>> Input("motor", along=(0, 0, 1), value=0.5)(0.0).tolist()
+    [0.0, 0.0, 0.5]
+    """
+
+    name: str
+    #: (3,), or None.
+    along: Any
+    #: A number, or (3,).
+    value: Any
+
+    def __init__(self, name: str, along: ArrayLike | None = None, value: ArrayLike = 0.0) -> None:
+        problems = Problems(f"Input {shown(name)}")
+        self._set(
+            name=problems.check(new_name, name),
+            along=None if along is None else problems.check(vector, "along", along),
+            value=problems.check(_value, value, () if along is not None else None),
+        )
+        problems.finish()
+
+    def __call__(self, t: float) -> Any:  # noqa: ARG002
+        """The value at the start, whatever the time."""
+        return self.of(self.value)
+
+    def of(self, value: Any) -> Any:
+        """What a value of this input means where it is taken."""
+        return value if self.along is None else value * self.along
+
+    def checked(self, value: Any) -> Any:
+        """A new value: of the same shape as the one at the start."""
+        return _value(value, np.shape(self.value), f"input {self.name!r}")
+
+
+class Held:
+    """An input over time, held constant between steps: value k from times[k] (excluded) to times[k + 1]."""
+
+    def __init__(self, source: Input, times: Array, values: Array) -> None:
+        self.source, self.times, self.values = source, times, values
+
+    def __call__(self, t: float) -> Any:
+        """The value that acted up to t."""
+        k = int(np.searchsorted(self.times, t, side="left")) - 1
+        return self.source.of(self.values[max(k, 0)])
+
+
+class Live:
+    """An input whose value is looked up where its stepper keeps it."""
+
+    def __init__(self, source: Input, values: dict[str, Any]) -> None:
+        self.source, self.values = source, values
+
+    def __call__(self, t: float) -> Any:  # noqa: ARG002
+        """The value now."""
+        return self.source.of(self.values[self.source.name])
+
+    def turned(self, turn: Array) -> Callable[[float], Array]:
+        """The value in other axes, which is found once for all stages of all steps between two settings."""
+        values, name, of = self.values, self.source.name, self.source.of
+        if np.shape(of(values[name])) != (3,):
+            raise ModelError(
+                f"Input {name!r}: it gives a number where a vector is taken; give it along = (x, y, z), or three "
+                "numbers as value."
+            )
+        last: list[Any] = [None, None]
+
+        def now(t: float) -> Array:  # noqa: ARG001
+            value = values[name]
+            if value is not last[0]:
+                last[:] = value, np.ascontiguousarray(turn @ of(value))
+            return last[1]  # type: ignore[no-any-return]
+
+        return now
+
+
+def find_inputs(system: System) -> dict[str, Input]:
+    """The inputs of a system by name; those of the same name must begin with the same value."""
+    found: dict[str, Input] = {}
+    problems = Problems("System")
+    for path, source in _places(system):
+        if not path.startswith(("forces", "gravity")) and not path.endswith("rest_stretch"):
+            problems.add(
+                f"{path} = {source!r}: an input jumps from step to step, which a place cannot; it serves forces, "
+                "tensions, gravity and rest_stretch."
+            )
+        other = found.setdefault(source.name, source)
+        if not np.array_equal(other.value, source.value):
+            problems.add(f"input {source.name!r} begins with {shown(other.value)} and with {shown(source.value)}.")
+    problems.finish()
+    return found
+
+
+def bind(system: System, make: Callable[[Input], Any]) -> System:
+    """The system with another function of time in place of each input."""
+    places = {path: make(source) for path, source in _places(system)}
+    return system.with_(places) if places else system
+
+
+def _places(system: System) -> Iterator[tuple[str, Input]]:
+    for field in ("bodies", "joints", "rods", "forces"):
+        for i, member in enumerate(getattr(system, field)):
+            yield from _inside(f"{field}[{i}]", member)
+    if isinstance(system.gravity_function, Input):
+        yield "gravity", system.gravity_function
+
+
+def _inside(path: str, value: Any) -> Iterator[tuple[str, Input]]:
+    if isinstance(value, Input):
+        yield path, value
+    elif isinstance(value, Description):
+        for field in fields(value):  # type: ignore[arg-type]
+            part = getattr(value, field.name)
+            if part is not None and not isinstance(part, str | float | Led | np.ndarray):
+                yield from _inside(f"{path}.{field.name}", part)
+
+
+def _value(value: Any, shape: tuple[int, ...] | None, field: str = "value") -> Any:
+    found = numbers(field, value, *(((), (3,)) if shape is None else (shape,)))
+    return float(found) if found.shape == () else found
+
+
+def check_values(inputs: Mapping[str, Input], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by name, checked; all problems at once."""
+    problems = Problems("inputs")
+    found = {}
+    for name, value in values.items():
+        if name not in inputs:
+            known = ", ".join(map(repr, inputs)) or "nothing: the system has no Input"
+            problems.add(f"name = {name!r} is unknown; it can be {known}.")
+        else:
+            found[name] = problems.check(inputs[name].checked, value)
+    if problems.sentences:
+        raise ModelError(problems.sentences)
+    return found

@@ -1,0 +1,67 @@
+"""Orientations in all the forms in which a model takes them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import rotations
+from gyrod.model.errors import numbers, shown, vector
+from gyrod.rotations.conversions import require_rotation
+
+Array = NDArray[np.float64]
+
+#: A quaternion is normalised if its norm is this close to 1; R'R of a matrix may differ from 1 by ten times as much.
+UNIT_SLACK = 1e-6
+#: Largest angle of a rotation vector or an Euler angle, in rad: beyond, its digits are turns.
+LARGEST_ANGLE = 1e6
+
+
+def rotation(field: str, value: Any) -> Array:
+    """Return the unit quaternion of an orientation in any of its forms, read-only; None is the identity."""
+    p = np.array(_quaternion(field, value))
+    norm = np.linalg.norm(p)
+    if abs(norm - 1.0) > 4.0 * np.finfo(float).eps:  # what is normalised already stays as it is, to the last bit
+        p /= norm
+    p.flags.writeable = False
+    return p
+
+
+def _quaternion(field: str, value: Any) -> Array:
+    """Quaternion, of norm 1 up to rounding, of all that an orientation may be given as."""
+    if value is None:
+        return np.array([1.0, 0.0, 0.0, 0.0])
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        if not isinstance(value[0], str):
+            raise ValueError(f"{field} must be (sequence, angles) if it is a pair, got {shown(value)}.")
+        return rotations.quaternion_from_euler(_angles(f"{field}[1]", value[1]), value[0])
+    if hasattr(value, "as_quat") and not isinstance(value, type):
+        p = rotations.from_scipy(value)
+        if p.shape != (4,):
+            raise ValueError(f"{field} must be one rotation, got {len(p)} of them.")
+        return p
+    x = numbers(field, value, (3,), (4,), (3, 3))
+    if x.shape == (3,):
+        return rotations.exp(_angles(field, x))
+    if x.shape == (3, 3):
+        if np.max(np.abs(x)) > 2.0:
+            raise ValueError(f"{field} is not a rotation matrix: it has an entry of size {np.max(np.abs(x)):.6g}.")
+        require_rotation(field, x, 10.0 * UNIT_SLACK)
+        return rotations.as_quaternion(x)
+    norm = math.hypot(*x)
+    if abs(norm - 1.0) > UNIT_SLACK:
+        raise ValueError(
+            f"{field} = {shown(x)} is a quaternion of norm {norm:.9g}; it must be 1 to within {UNIT_SLACK:g} "
+            "(gyrod.rotations.normalize makes it so)."
+        )
+    return x
+
+
+def _angles(field: str, value: ArrayLike) -> Array:
+    angles = vector(field, value)
+    if np.max(np.abs(angles)) > LARGEST_ANGLE:
+        raise ValueError(f"{field} = {shown(angles)} must hold angles in rad of at most {LARGEST_ANGLE:g}.")
+    return angles

@@ -1,0 +1,347 @@
+"""Sensors: named outputs of a model, read from a motion, from a rest or from a stepper."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import _check, rotations
+from gyrod.model.errors import (
+    GROUND,
+    Description,
+    Problems,
+    new_name,
+    numbers,
+    reference,
+    shown,
+    unknown,
+    vector,
+)
+from gyrod.model.forces import fraction, rod_name
+
+if TYPE_CHECKING:
+    from gyrod.model.system import System
+
+Array = NDArray[np.float64]
+
+#: What each sensor measures, with its unit.
+POINT = {"position": "m", "velocity": "m/s", "acceleration": "m/s²", "specific force": "m/s²"}
+ROTATION = {
+    "quaternion": "1", "matrix": "1", "Omega": "rad/s", "omega": "rad/s", "gyro": "rad/s",
+    "angular acceleration": "rad/s²",
+}  # fmt: skip
+JOINT = {"coordinate": "", "rate": "", "force": "N", "torque": "N m"}
+SECTION = {"force": "N", "moment": "N m", "strain": "1", "curvature": "1/m"}
+DISTANCE = {"distance": "m", "rate": "m/s"}
+
+
+class Sensor(Description, ABC):
+    """Base of the sensors.
+
+    Rules for a new sensor:
+
+    1. It is a frozen class here with a ``name``, a ``quantity``, a ``unit`` and plain fields; it computes nothing.
+    2. ``problems`` tells what it refers to and the system does not have.
+    3. Its value is one function of `gyrod.sensing`, and it joins `SENSORS`, over which the tests run.
+    """
+
+    name: str
+    quantity: str
+
+    @abstractmethod
+    def unit(self, system: System) -> str:
+        """SI unit of what it measures, "1" for none."""
+
+    @abstractmethod
+    def problems(self, system: System) -> Iterator[str]:
+        """Sentences about what it refers to and the system does not have."""
+
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        return f"{type(self).__name__} {shown(self.name)}"
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class PointSensor(Sensor):
+    """Position, velocity, acceleration or specific force of a point of a body or a rod.
+
+    Parameters
+    ----------
+    name
+        Of the sensor.
+    on
+        Name of a body or of a rod.
+    at
+        Of a body a point in its axes from the centre of mass (by default that), of a rod a fraction of its length.
+    quantity
+        "position", "velocity", "acceleration", or "specific force": acceleration less gravity, what an accelerometer
+        measures.
+    frame
+        Axes of the components: "space" (default) or "body" (default of the specific force); of a rod the axes d1, d2,
+        d3 of the section.
+
+    >>> PointSensor("imu", "drone", at=(0.1, 0, 0), quantity="specific force").axes
+    'body'
+    """
+
+    name: str
+    on: str
+    #: (3,), a fraction of a rod, or None.
+    at: Any
+    quantity: str
+    #: "space", "body", or None for that of the quantity.
+    frame: str | None
+
+    def __init__(
+        self,
+        name: str,
+        on: str,
+        at: float | ArrayLike | None = None,
+        quantity: str = "position",
+        frame: str | None = None,
+    ) -> None:
+        self._set(name=name)
+        problems = Problems(self.label)
+        self._set(
+            name=problems.check(new_name, name),
+            on=problems.check(_bearer, "on", on),
+            at=problems.check(_place, "at", at),
+            quantity=problems.check(_check.choice, "quantity", quantity, POINT),
+            frame=None if frame is None else problems.check(_check.choice, "frame", frame, rotations.FRAMES),
+        )
+        problems.finish()
+
+    @property
+    def axes(self) -> str:
+        """The axes of its components: ``frame``, or the usual ones of the quantity."""
+        return self.frame or ("body" if self.quantity == "specific force" else "space")
+
+    def unit(self, system: System) -> str:  # noqa: ARG002
+        """Of the quantity."""
+        return POINT[self.quantity]
+
+    def problems(self, system: System) -> Iterator[str]:
+        """Whether there is such a body or rod, and the place is one of it."""
+        yield from _misplaced(system, "on", self.on, "at", self.at)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class RotationSensor(Sensor):
+    """Rotation of a body, or of the section of a rod at a fraction ``at`` of its length (default 1, its end).
+
+    ``quantity`` is "quaternion" (scalar first, body to space), "matrix", "Omega" (angular velocity in body axes),
+    "omega" (in space axes), "gyro" (Omega and the turning of a `RotatingFrame`: what a gyro measures) or "angular
+    acceleration" (Omega', in body axes).
+    """
+
+    name: str
+    on: str
+    #: A fraction of a rod, or None.
+    at: float | None
+    quantity: str
+
+    def __init__(self, name: str, on: str, at: float | None = None, quantity: str = "quaternion") -> None:
+        self._set(name=name)
+        problems = Problems(self.label)
+        self._set(
+            name=problems.check(new_name, name),
+            on=problems.check(_bearer, "on", on),
+            at=None if at is None else problems.check(fraction, "at", at),
+            quantity=problems.check(_check.choice, "quantity", quantity, ROTATION),
+        )
+        problems.finish()
+
+    def unit(self, system: System) -> str:  # noqa: ARG002
+        """Of the quantity."""
+        return ROTATION[self.quantity]
+
+    def problems(self, system: System) -> Iterator[str]:
+        """Whether there is such a body or rod."""
+        if self.on in system.names and self.at is not None:
+            yield f"at = {self.at:g} is a fraction of a rod, but {self.on!r} is a body; leave at out."
+        elif self.on not in system.names and self.on not in system.rod_names:
+            yield unknown("on", self.on, (*system.names, *system.rod_names), "bodies and rods")
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class JointSensor(Sensor):
+    """Coordinates, rates, force or torque of a joint, which needs a name.
+
+    Force and torque are those of a on b in space axes, (3,); a coordinate or rate is a number where the joint has one,
+    or where ``coordinate`` picks one of several by its name ("angle", "displacement", "x", ...).
+    """
+
+    name: str
+    joint: str
+    quantity: str
+    coordinate: str | None
+
+    def __init__(self, name: str, joint: str, quantity: str = "coordinate", coordinate: str | None = None) -> None:
+        self._set(name=name)
+        problems = Problems(self.label)
+        self._set(
+            name=problems.check(new_name, name),
+            joint=problems.check(_joint_name, joint),
+            quantity=problems.check(_check.choice, "quantity", quantity, JOINT),
+            coordinate=None if coordinate is None else problems.check(_coordinate_name, coordinate),
+        )
+        if coordinate is not None and self.quantity in ("force", "torque"):
+            problems.add(f"coordinate = {shown(coordinate)} goes with quantity = 'coordinate' or 'rate'; leave it out.")
+        problems.finish()
+
+    def unit(self, system: System) -> str:
+        """Of the quantity; of several coordinates one after the other."""
+        if self.quantity not in ("coordinate", "rate"):
+            return JOINT[self.quantity]
+        names = system.joint(self.joint).coordinate_names if self.coordinate is None else (self.coordinate,)
+        per = "/s" if self.quantity == "rate" else ""
+        return ", ".join(("rad" if name.startswith("angle") else "m") + per for name in names)
+
+    def problems(self, system: System) -> Iterator[str]:
+        """Whether there is such a joint, and it has such a coordinate."""
+        if self.joint not in system._joint_index:
+            yield unknown("joint", self.joint, system._joint_index, "joints with a name")
+            return
+        names = system.joint(self.joint).coordinate_names
+        if self.coordinate is not None and self.coordinate not in names:
+            known = ", ".join(map(repr, names)) or "nothing: it has no coordinates"
+            yield f"coordinate = {self.coordinate!r} is unknown; of {self.joint!r} it can be {known}."
+        elif self.quantity in ("coordinate", "rate") and not names:
+            kind = type(system.joint(self.joint)).__name__
+            yield (
+                f"quantity = {self.quantity!r}: {self.joint!r} is a {kind}, which has no coordinates; use a "
+                "RotationSensor on its bodies, or the quantities 'force' and 'torque'."
+            )
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class SectionSensor(Sensor):
+    """Force, moment, strain or curvature of the section of a rod at a fraction ``at`` of its length.
+
+    ``frame`` says in which axes: "body", d1, d2, d3 of the section, or "space".
+    """
+
+    name: str
+    rod: str
+    at: float
+    quantity: str
+    frame: str
+
+    def __init__(self, name: str, rod: str, at: float, quantity: str = "force", frame: str = "body") -> None:
+        self._set(name=name)
+        problems = Problems(self.label)
+        self._set(
+            name=problems.check(new_name, name),
+            rod=problems.check(rod_name, rod),
+            at=problems.check(fraction, "at", at),
+            quantity=problems.check(_check.choice, "quantity", quantity, SECTION),
+            frame=problems.check(_check.choice, "frame", frame, rotations.FRAMES),
+        )
+        problems.finish()
+
+    def unit(self, system: System) -> str:  # noqa: ARG002
+        """Of the quantity."""
+        return SECTION[self.quantity]
+
+    def problems(self, system: System) -> Iterator[str]:
+        """Whether there is such a rod."""
+        if self.rod not in system.rod_names:
+            yield unknown("rod", self.rod, system.rod_names, "rods")
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class DistanceSensor(Sensor):
+    """Distance of two points, or its rate; each is of "ground" (in space), of a body (in its axes) or of a rod.
+
+    ``at_a`` and ``at_b`` are points, by default the centre of mass or the origin, or fractions of the length of rods.
+    """
+
+    name: str
+    a: str
+    b: str
+    #: (3,), a fraction of a rod, or None.
+    at_a: Any
+    at_b: Any
+    quantity: str
+
+    def __init__(
+        self,
+        name: str,
+        a: str,
+        b: str,
+        at_a: float | ArrayLike | None = None,
+        at_b: float | ArrayLike | None = None,
+        quantity: str = "distance",
+    ) -> None:
+        self._set(name=name)
+        problems = Problems(self.label)
+        self._set(
+            name=problems.check(new_name, name),
+            a=problems.check(_bearer, "a", a, True),
+            b=problems.check(_bearer, "b", b, True),
+            at_a=problems.check(_place, "at_a", at_a),
+            at_b=problems.check(_place, "at_b", at_b),
+            quantity=problems.check(_check.choice, "quantity", quantity, DISTANCE),
+        )
+        problems.finish()
+
+    def unit(self, system: System) -> str:  # noqa: ARG002
+        """Of the quantity."""
+        return DISTANCE[self.quantity]
+
+    def problems(self, system: System) -> Iterator[str]:
+        """Whether there are such things, and the places are of them."""
+        yield from _misplaced(system, "a", self.a, "at_a", self.at_a)
+        yield from _misplaced(system, "b", self.b, "at_b", self.at_b)
+
+
+#: All sensors.
+SENSORS: tuple[type[Sensor], ...] = (PointSensor, RotationSensor, JointSensor, SectionSensor, DistanceSensor)
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _bearer(field: str, value: object, ground: bool = False) -> str:
+    if not isinstance(value, str) or not value or (value == GROUND and not ground):
+        what = "the name of a body or a rod" + (", or 'ground'" if ground else "")
+        raise ValueError(f"{field} must be {what}, got {shown(value)}.")
+    return str(value)
+
+
+def _joint_name(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"joint must be the name of a joint, got {shown(value)}.")
+    return reference("joint", value)
+
+
+def _coordinate_name(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"coordinate must be the name of a coordinate of the joint, got {shown(value)}.")
+    return str(value)
+
+
+def _place(field: str, value: Any) -> Any:
+    """A fraction of a rod, a point of a body, or None."""
+    if value is None:
+        return None
+    return fraction(field, value) if numbers(field, value, (), (3,)).shape == () else vector(field, value)
+
+
+def _misplaced(system: System, argument: str, name: str, field: str, at: Any) -> Iterator[str]:
+    """What is wrong with a place on something."""
+    allowed = (GROUND, *system.names, *system.rod_names) if argument != "on" else (*system.names, *system.rod_names)
+    if name not in allowed:
+        yield unknown(argument, name, allowed, "bodies and rods")
+    elif name in system.rod_names and not isinstance(at, float):
+        given = "is missing" if at is None else f"= {shown(at)} is a point"
+        yield f"{field} {given}, but {name!r} is a rod; give a fraction of its length, from 0 to 1."
+    elif name not in system.rod_names and isinstance(at, float):
+        what = "ground is none" if name == GROUND else f"{name!r} is a body"
+        yield f"{field} = {at:g} is a fraction of a rod, but {what}; give a point, three numbers, or leave it out."

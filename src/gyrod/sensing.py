@@ -1,0 +1,330 @@
+"""What sensors read: from rows of a motion, with accelerations from the equations and not by differences.
+
+Between the vertices and the midpoints of a rod everything is interpolated linearly, which is of second order in the
+length of the segments, as the rod itself; quantities of midpoints are extrapolated linearly to the ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check, rotations
+from gyrod.equations import Compiled
+from gyrod.equations.rods import _held, frame_spin
+from gyrod.joint_tracks import kinematics, kinematics_now
+from gyrod.model import DistanceSensor, Helical, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
+from gyrod.model.errors import GROUND
+from gyrod.model.sensors import Sensor
+
+Array = NDArray[np.float64]
+
+
+class Sensors(Mapping[str, Array]):
+    """The sensors of a motion by name: ``motion.sensors["imu"]`` is (n, ...), without time axis for a single time."""
+
+    def __init__(self, motion: Any, turns: Mapping[int, Array] | None = None) -> None:
+        self._motion = motion
+        #: What is added to coordinates of joints, by their number: turns that a single time does not know.
+        self._added = turns or {}
+        self._known = {sensor.name: sensor for sensor in motion.compiled.system.sensors}
+        self._found: dict[str, Array] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the sensors, in the order of the system."""
+        return tuple(self._known)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """SI units by name, "1" for none."""
+        system = self._motion.compiled.system
+        return {name: sensor.unit(system) for name, sensor in self._known.items()}
+
+    def __getitem__(self, name: str) -> Array:
+        """What the sensor reads."""
+        if name not in self._found:
+            if name not in self._known:
+                if not self._known:
+                    raise ValueError(f"name = {name!r}: the system has no sensors; give System(sensors=[...]).")
+                _check.choice("name", name, self._known)
+            value = _read(self.rows, self._known[name], self._added)
+            self._found[name] = value[0] if self._motion.t.ndim == 0 else value
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __repr__(self) -> str:
+        return f"Sensors({', '.join(f'{name!r} [{unit}]' for name, unit in self.units.items())})"
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What they are read from."""
+        return Rows(self._motion)
+
+
+class Rows:
+    """Rows of a motion, with a time axis always, and what sensors need of them; everything is made when asked for."""
+
+    def __init__(self, motion: Any) -> None:
+        self.motion = motion
+        self.compiled: Compiled = motion.compiled
+        self.system = self.compiled.system
+        self.t = np.ascontiguousarray(np.atleast_1d(motion.t))
+        self.y = np.ascontiguousarray(np.atleast_2d(motion.y))
+        self._joints: dict[int, tuple[Array, Array]] = {}
+
+    def body(self, name: str) -> tuple[Array, Array, Array, Array]:
+        """Position, matrix, velocity and Omega of a body."""
+        i = self.system._number[name]
+        x, R, v, Omega = self.motion._motions
+        return x[:, i], R[:, i], v[:, i], Omega[:, i]
+
+    def rod(self, name: str) -> dict[str, Array]:
+        """What the core says about a rod."""
+        found: dict[str, Array] = self.motion._rods[self.system.rod_names.index(name)]
+        return found if self.motion.t.ndim else {key: value[None] for key, value in found.items()}
+
+    @cached_property
+    def spin(self) -> Array:
+        """Angular velocity of a `RotatingFrame`, (3,)."""
+        return frame_spin(self.system)
+
+    @cached_property
+    def gravity(self) -> Array:
+        """(n, 3)."""
+        function = self.system.gravity_function
+        if function is None:
+            return np.broadcast_to(self.system.gravity, (len(self.t), 3))
+        return np.array([np.asarray(function(t), dtype=float) for t in self.t.tolist()])
+
+    @cached_property
+    def accelerations(self) -> Array:
+        """v' and Omega' of the bodies, (n, b, 6); zero at rest."""
+        if self.compiled.at_rest:
+            return np.zeros((len(self.t), len(self.system.bodies), 6))
+        return self.compiled.body_accelerations(self.t, self.y)
+
+    @cached_property
+    def rates(self) -> Array:
+        """y' = f(t, y), (n, N); zero at rest."""
+        if self.compiled.at_rest:
+            return np.zeros_like(self.y)
+        return np.array([self.compiled.core.rhs(t, row) for t, row in zip(self.t.tolist(), self.y, strict=True)])
+
+    def vertex_accelerations(self, name: str) -> Array:
+        """Of a rod, (n, N+1, 3): of its unknowns, and at its ends of what holds them."""
+        number = self.system.rod_names.index(name)
+        at = np.array(self.compiled.core.layout()[number][3], dtype=int)
+        free = at >= 0
+        found = np.zeros((len(self.t), len(at), 3))
+        found[:, free] = self.rates[:, at[free, None] + np.arange(3)]
+        for e in (0, 1):
+            if not free[-e]:
+                found[:, -e] = self._held(name, number, e)
+        return found
+
+    def _held(self, name: str, number: int, e: int) -> Array:
+        place = self.system.rod_ends.get((name, e))
+        if place is not None and place.host != GROUND:
+            return self.of_body(place.host, place.at)[2]
+        move = self.compiled.rods[number][("start", "end")[e]][3]
+        if move is None or self.compiled.at_rest:
+            return np.zeros((len(self.t), 3))
+        return np.array([move(t)[6:9] for t in self.t.tolist()])
+
+    def spin_rates(self, name: str) -> Array:
+        """Omega' of a rod's segments, (n, N, 3)."""
+        p_at, w_at, *_ = self.compiled.core.layout()[self.system.rod_names.index(name)]
+        at = np.array(w_at, dtype=int)
+        if not self.compiled.formulation.startswith("absolute"):
+            return np.asarray(self.rates[:, at[:, None] + np.arange(3)])
+        # Omega = 2 p* p', so that its derivative is the vector part of 2 p* p''; |p'|² is the scalar part's.
+        p = self.y[:, np.array(p_at, dtype=int)[:, None] + np.arange(4)]
+        return 2.0 * rotations.multiply(rotations.conjugate(p), self.rates[:, at[:, None] + np.arange(4)])[..., 1:]
+
+    def of_body(self, name: str, at: Array | None) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration of a point of a body, (n, 3) each."""
+        x, R, v, Omega = self.body(name)
+        a = self.accelerations[:, self.system._number[name]]
+        if at is None:
+            return x, v, a[:, :3]
+        turn = np.cross(Omega, at)
+        bend = np.cross(a[:, 3:], at) + np.cross(Omega, turn)
+        return x + R @ at, v + _apply(R, turn), a[:, :3] + _apply(R, bend)
+
+    def point(self, name: str, at: Any, *, moved: int = 2) -> tuple[Array, ...]:
+        """Position, velocity and acceleration of a place, up to the derivative ``moved``, (n, 3) each."""
+        if name == GROUND:
+            here = np.broadcast_to(np.zeros(3) if at is None else at, (len(self.t), 3))
+            return here, np.zeros_like(here), np.zeros_like(here)
+        if name in self.system.rod_names:
+            rod, state = self.system.rod(name), self.rod(name)
+            rows = [state["positions"], state["velocities"]]
+            rows += [self.vertex_accelerations(name)] if moved == 2 else []
+            j, xi = rod.segment_at(at)
+            return tuple((1.0 - xi) * row[:, j] + xi * row[:, j + 1] for row in rows)
+        if moved == 2:
+            return self.of_body(name, at)
+        x, R, v, Omega = self.body(name)
+        return (x, v) if at is None else (x + R @ at, v + _apply(R, np.cross(Omega, at)))
+
+    def matrix(self, name: str, at: float | None) -> Array:
+        """Rotation of a body, or of the section of a rod, body to space, (n, 3, 3)."""
+        if name in self.system.names:
+            return self.body(name)[1]
+        return rotations.matrix_from_quaternion(self.section(name, 1.0 if at is None else at))
+
+    def joint(self, number: int) -> tuple[Array, Array]:
+        """Coordinates and rates of a joint, (n, k) each, angles in (-pi, pi]."""
+        if number not in self._joints:
+            joint, motions = self.system.joints[number], self.motion._motions
+            if len(self.t) == 1:
+                q, rates = kinematics_now(self.compiled, joint, motions)
+                self._joints[number] = q[None], rates[None]
+            else:
+                self._joints[number] = kinematics(self.compiled, joint, motions)[:2]
+        return self._joints[number]
+
+    def section(self, name: str, s: float) -> Array:
+        """Frame of a rod's section, between those of the segments and of the ends, unit quaternions, (n, 4)."""
+        rod, state = self.system.rod(name), self.rod(name)
+        nodes = np.concatenate([[0.0], rod.midpoints, [1.0]])
+        i = int(np.clip(np.searchsorted(nodes, s, side="right") - 1, 0, len(nodes) - 2))
+        ends = [self._end(rod, state, e) for e in (0, 1)]
+        p = np.concatenate([ends[0], state["quaternions"], ends[1]], axis=1)[:, i : i + 2]
+        side = np.where(np.sum(p[:, 0] * p[:, 1], axis=-1) < 0.0, -1.0, 1.0)[:, None]
+        w = (s - nodes[i]) / (nodes[i + 1] - nodes[i])
+        return rotations.normalize((1.0 - w) * p[:, 0] + w * side * p[:, 1])
+
+    def _end(self, rod: Rod, state: dict[str, Array], e: int) -> Array:
+        """Frame at an end, (n, 1, 4): of the clamp, or of the last segment bent on as the rod is at rest."""
+        if _held(rod, self.system)[e]:
+            return state["vertex_quaternions"][:, [-e]]
+        half = (0.5 if e else -0.5) * rod.lengths[-e] * state["curvature"][:, [-e]]
+        return rotations.multiply(state["quaternions"][:, [-e]], rotations.exp(half))
+
+
+# --- readings --------------------------------------------------------------------------------------------------------
+
+
+def _read(rows: Rows, sensor: Sensor, turns: Mapping[int, Array]) -> Array:
+    if isinstance(sensor, PointSensor):
+        return _point(rows, sensor)
+    if isinstance(sensor, RotationSensor):
+        return _rotation(rows, sensor)
+    if isinstance(sensor, JointSensor):
+        return _joint(rows, sensor, turns)
+    if isinstance(sensor, SectionSensor):
+        return _section(rows, sensor)
+    assert isinstance(sensor, DistanceSensor)
+    return _distance(rows, sensor)
+
+
+def _point(rows: Rows, sensor: PointSensor) -> Array:
+    order = {"position": 0, "velocity": 1}.get(sensor.quantity, 2)
+    found = rows.point(sensor.on, sensor.at, moved=order)
+    value = found[order]
+    if sensor.quantity == "specific force":
+        W = rows.spin
+        if W.any():  # the acceleration in space, not in the frame that turns
+            value = value + 2.0 * np.cross(W, found[1]) + np.cross(W, np.cross(W, found[0]))
+        value = value - rows.gravity
+    return _back(rows.matrix(sensor.on, sensor.at), value) if sensor.axes == "body" else np.array(value)
+
+
+def _rotation(rows: Rows, sensor: RotationSensor) -> Array:
+    name, at, quantity = sensor.on, sensor.at, sensor.quantity
+    on_body = name in rows.system.names
+    s = 1.0 if at is None else at
+    if quantity == "quaternion":
+        return np.array(_quaternions(rows, name) if on_body else _continuous(rows.section(name, s)))
+    if quantity == "matrix":
+        return np.array(rows.matrix(name, at))
+    if quantity == "angular acceleration":
+        if on_body:
+            return np.array(rows.accelerations[:, rows.system._number[name], 3:])
+        return _between(rows.system.rod(name), rows.spin_rates(name), s)
+    Omega = rows.body(name)[3] if on_body else _between(rows.system.rod(name), rows.rod(name)["Omega"], s)
+    if quantity == "omega":
+        return _apply(rows.matrix(name, at), Omega)
+    if quantity == "gyro" and rows.spin.any():
+        Omega = Omega + _back(rows.matrix(name, at), np.broadcast_to(rows.spin, Omega.shape))
+    return np.array(Omega)
+
+
+def _joint(rows: Rows, sensor: JointSensor, turns: Mapping[int, Array]) -> Array:
+    number = next(i for i, joint in enumerate(rows.system.joints) if joint.name == sensor.joint)
+    joint = rows.system.joints[number]
+    turning = not isinstance(joint, Helical) and any(name.startswith("angle") for name in joint.coordinate_names)
+    if sensor.quantity == "rate":
+        found = rows.joint(number)[1]
+    elif sensor.quantity == "coordinate" and (number in turns or not turning):
+        found = rows.joint(number)[0] + turns.get(number, 0.0)
+    else:
+        forces = sensor.quantity != "coordinate"
+        track = (rows.motion.joints if forces else rows.motion._joint_motions)[number]
+        found = getattr(track, sensor.quantity if forces else "coordinates")
+        found = found if rows.motion.t.ndim else found[None]
+    if sensor.quantity in ("force", "torque"):
+        return np.array(found)
+    names = joint.coordinate_names
+    if sensor.coordinate is None and len(names) > 1:
+        return np.array(found)
+    return np.array(found[:, 0 if sensor.coordinate is None else names.index(sensor.coordinate)])
+
+
+def _section(rows: Rows, sensor: SectionSensor) -> Array:
+    rod, value = rows.system.rod(sensor.rod), rows.rod(sensor.rod)[sensor.quantity]
+    if sensor.quantity in ("moment", "curvature"):
+        j, xi = rod.segment_at(sensor.at)
+        found = (1.0 - xi) * value[:, j] + xi * value[:, j + 1]
+    else:
+        found = _between(rod, value, sensor.at)
+    return found if sensor.frame == "body" else rotations.rotate(rows.section(sensor.rod, sensor.at), found)
+
+
+def _distance(rows: Rows, sensor: DistanceSensor) -> Array:
+    a, b = (rows.point(n, at, moved=1) for n, at in ((sensor.a, sensor.at_a), (sensor.b, sensor.at_b)))
+    apart = b[0] - a[0]
+    length = np.linalg.norm(apart, axis=-1)
+    if sensor.quantity == "distance":
+        return np.asarray(length)
+    speed = np.einsum("ni,ni->n", apart, b[1] - a[1])
+    # Points that meet move apart as fast as they move against each other.
+    against = np.linalg.norm(b[1] - a[1], axis=-1)
+    return np.asarray(np.divide(speed, length, out=against, where=length > 0.0))
+
+
+def _between(rod: Rod, value: Array, s: float) -> Array:
+    """A quantity of the segments at a fraction of the length."""
+    mid = rod.midpoints
+    i = int(np.clip(np.searchsorted(mid, s, side="right") - 1, 0, len(mid) - 2))
+    w = (s - mid[i]) / (mid[i + 1] - mid[i])
+    return np.asarray((1.0 - w) * value[:, i] + w * value[:, i + 1])
+
+
+def _quaternions(rows: Rows, name: str) -> Array:
+    found = rows.motion[name].quaternion
+    return np.asarray(found if rows.motion.t.ndim else found[None])
+
+
+def _continuous(p: Array) -> Array:
+    sides = np.where(np.sum(p[1:] * p[:-1], axis=-1) < 0.0, -1.0, 1.0)
+    return np.asarray(p * np.cumprod(np.append(1.0, sides))[:, None])
+
+
+def _apply(R: Array, x: Array) -> Array:
+    return np.asarray((R @ x[..., None])[..., 0])
+
+
+def _back(R: Array, x: Array) -> Array:
+    return np.asarray(np.einsum("nji,nj->ni", R, x))
