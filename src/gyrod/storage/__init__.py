@@ -1,0 +1,28 @@
+"""Results in files: HDF5 that ParaView opens, written while a run goes on, read lazily; checkpoints; exports."""
+
+import sys
+
+from gyrod.motion import Motion
+from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint, write_atomic
+from gyrod.storage.export import to_csv, to_npz, to_ode_result, to_xarray
+from gyrod.storage.reading import info
+from gyrod.storage.reading import open_motion as open
+from gyrod.storage.recorder import Recorder, keeps_dense, save
+
+__all__ = [
+    "Recorder",
+    "checkpoint_path",
+    "info",
+    "keeps_dense",
+    "load_checkpoint",
+    "open",
+    "save",
+    "save_checkpoint",
+    "to_csv",
+    "to_npz",
+    "to_ode_result",
+    "to_xarray",
+    "write_atomic",
+]
+
+Motion._storage = sys.modules[__name__]

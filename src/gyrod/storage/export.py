@@ -1,0 +1,252 @@
+"""Motions as tables and data sets of others: CSV, NumPy archives, xarray, SciPy's result of ``solve_ivp``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check
+from gyrod.model import Rod
+from gyrod.motion import Motion, RodTrack
+from gyrod.storage.checkpoint import beside
+
+Array = NDArray[np.float64]
+
+XYZ, DIRECTORS, WXYZ = ("x", "y", "z"), ("d1", "d2", "d3"), ("w", "x", "y", "z")
+#: Of a body: quantity, unit, what its components are called.
+BODY = {
+    "position": ("m", XYZ),
+    "quaternion": ("1", WXYZ),
+    "velocity": ("m/s", XYZ),
+    "Omega": ("rad/s", DIRECTORS),
+}
+#: Of a rod: quantity, unit, components, and whether it belongs to vertices, segments or the whole rod.
+ROD = {
+    "positions": ("m", XYZ, "vertex"),
+    "velocities": ("m/s", XYZ, "vertex"),
+    "quaternions": ("1", WXYZ, "segment"),
+    "Omega": ("rad/s", DIRECTORS, "segment"),
+    "strain": ("1", DIRECTORS, "segment"),
+    "curvature": ("1/m", DIRECTORS, "vertex"),
+    "force": ("N", DIRECTORS, "segment"),
+    "moment": ("N m", DIRECTORS, "vertex"),
+    "start_force": ("N", XYZ, ""),
+    "start_moment": ("N m", XYZ, ""),
+    "end_force": ("N", XYZ, ""),
+    "end_moment": ("N m", XYZ, ""),
+}
+#: Of these a station of a rod tells.
+STATION = {"position": "positions", "velocity": "velocities", "force": "force", "moment": "moment"}
+ENERGIES = ("kinetic", "potential", "total")
+#: Rows of a table that are turned into text at a time.
+BLOCK = 10_000
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def to_csv(motion: Motion, file: str | os.PathLike[str], names: Sequence[str] | None = None) -> None:
+    """Write a table with a head of names and units, one row a time, all digits.
+
+    ``names``: bodies, rods, joints, sensors, "energy", or stations of rods as "hose@0.25" (fraction of the length); by
+    default everything, of rods both ends.
+    """
+    heads, columns = ["t [s]"], [np.atleast_1d(motion.t)]
+    for head, unit, values in _columns(motion, names):
+        heads.append(f"{head} [{unit}]")
+        columns.append(np.atleast_1d(values))
+    table = np.stack(columns, axis=1)
+    target = Path(file)
+    with _new(target) as new, new.open("x", newline="", encoding="utf-8") as out:
+        csv.writer(out, lineterminator="\n").writerow(heads)
+        for k in range(0, len(table), BLOCK):
+            out.writelines(",".join(map(repr, row)) + "\n" for row in table[k : k + BLOCK].tolist())
+
+
+class _new:
+    """A name to write under, which becomes the file when all went well."""
+
+    def __init__(self, target: Path) -> None:
+        if target.is_dir():
+            raise IsADirectoryError(f"{str(target)!r} is a folder; give the name of a file.")
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"{str(target)!r} cannot be written: there is no folder {str(target.parent)!r}.")
+        self.target, self.path = target, beside(target)
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        if kind is None:
+            os.replace(self.path, self.target)
+        self.path.unlink(missing_ok=True)
+
+
+def _columns(motion: Motion, names: Sequence[str] | None) -> Iterator[tuple[str, str, Array]]:
+    """Name, unit and values (n,) of each column."""
+    system = motion.compiled.system
+    joints = _joint_names(motion)
+    bodies = [n for n in system.names if n not in system.junction_bodies]
+    allowed = [*bodies, *system.rod_names, *joints, *motion.sensors.names, "energy"]
+    if isinstance(names, str):
+        names = [names]
+    for name in allowed if names is None else names:
+        rod, at, fraction = str(name).rpartition("@")
+        if at and rod in system.rod_names:
+            yield from _station(motion, system.rod(rod), fraction)
+            continue
+        _check.choice("names", name, allowed)
+        if name in bodies:
+            for quantity, (unit, parts) in BODY.items():
+                values = getattr(motion[name], quantity)
+                yield from ((f"{name}.{quantity}.{p}", unit, values[..., i]) for i, p in enumerate(parts))
+        elif name in system.rod_names:
+            for end in ("0", "1"):
+                yield from _station(motion, system.rod(name), end)
+        elif name in joints:
+            track = motion._joint_motions[joints.index(name)]
+            for i, coordinate in enumerate(track.names):
+                unit = "rad" if coordinate.startswith("angle") else "m"
+                yield f"{name}.{coordinate}", unit, track.coordinates[..., i]
+                yield f"{name}.{coordinate} rate", f"{unit}/s", track.rates[..., i]
+        elif name == "energy":
+            yield from ((f"energy.{part}", "J", getattr(motion.energy, part)) for part in ENERGIES)
+        else:
+            values = motion.sensors[name].reshape(*motion.t.shape, -1)
+            parts = values.shape[-1]
+            for i in range(parts):
+                yield f"{name}.{i}" if parts > 1 else name, motion.sensors.units[name], values[..., i]
+
+
+def _joint_names(motion: Motion) -> list[str]:
+    return [j.name if j.name is not None else f"joints[{i}]" for i, j in enumerate(motion.compiled.system.joints)]
+
+
+def _station(motion: Motion, rod: Rod, fraction: str) -> Iterator[tuple[str, str, Array]]:
+    """Columns of a rod at a fraction of its length, linear between vertices and between midpoints of segments."""
+    try:
+        s = float(fraction)
+    except ValueError:
+        s = np.nan
+    if not 0.0 <= s <= 1.0:
+        raise ValueError(f"names: {rod.name}@{fraction} must have a fraction of the length from 0 to 1 behind the @.")
+    track: RodTrack = motion[rod.name]
+    for quantity, name in STATION.items():
+        unit, parts, where = ROD[name]
+        grid = np.asarray(rod.fractions)
+        grid = grid if where == "vertex" else 0.5 * (grid[1:] + grid[:-1])
+        values = _between(grid, getattr(track, name), s)
+        yield from ((f"{rod.name}@{fraction}.{quantity}.{p}", unit, values[..., i]) for i, p in enumerate(parts))
+
+
+def _between(grid: Array, values: Array, s: float) -> Array:
+    """Values (n, 3) at s from those on a grid (n, m, 3); beyond the first and the last they stay as they are."""
+    if len(grid) == 1:
+        return np.asarray(values[..., 0, :])
+    i = int(np.clip(np.searchsorted(grid, s, side="right") - 1, 0, len(grid) - 2))
+    x = float(np.clip((s - grid[i]) / (grid[i + 1] - grid[i]), 0.0, 1.0))
+    return np.asarray((1.0 - x) * values[..., i, :] + x * values[..., i + 1, :])
+
+
+# --- arrays by name --------------------------------------------------------------------------------------------------
+
+
+def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
+    """Write t, y, steps and all quantities by name, as "top.position" or "hose.force", into a NumPy archive."""
+    system = motion.compiled.system
+    found: dict[str, Any] = {"t": motion.t, "y": motion.y, "steps": motion.steps}
+    for name in system.names:
+        found |= {f"{name}.{quantity}": getattr(motion[name], quantity) for quantity in BODY}
+    for name in system.rod_names:
+        found |= {f"{name}.{f.name}": getattr(motion[name], f.name) for f in fields(RodTrack)}
+    for name, track in zip(_joint_names(motion), motion.joints, strict=True):
+        parts = ("coordinates", "rates", "rotation", "force", "torque")
+        found |= {f"{name}.{part}": getattr(track, part) for part in parts}
+    found |= {f"sensors.{name}": motion.sensors[name] for name in motion.sensors.names}
+    found |= {f"energy.{part}": getattr(motion.energy, part) for part in ENERGIES}
+    found["stats"] = json.dumps(asdict(motion.stats))
+    target = Path(file)
+    with _new(target) as new, new.open("xb") as out:
+        np.savez(out, **found)
+
+
+def to_xarray(motion: Motion) -> Any:
+    """An xarray Dataset: bodies along the dimension "body", rods with their own vertices and segments, units told."""
+    try:
+        import xarray
+    except ImportError:
+        raise ImportError("to_xarray needs the package xarray: pip install xarray.") from None
+    system = motion.compiled.system
+    time = ("time",) if motion.t.ndim else ()
+    data: dict[str, Any] = {}
+    coords: dict[str, Any] = {"time": (time, motion.t, {"units": "s"}), "axis": list(XYZ), "director": list(DIRECTORS)}
+    coords["wxyz"] = list(WXYZ)
+    last = {XYZ: "axis", DIRECTORS: "director", WXYZ: "wxyz"}
+    if system.bodies:
+        coords["body"] = list(system.names)
+        for quantity, (unit, parts) in BODY.items():
+            values = np.stack([getattr(motion[name], quantity) for name in system.names], axis=len(time))
+            data[quantity] = ((*time, "body", last[parts]), values, {"units": unit})
+    for rod in system.rods:
+        s = np.asarray(rod.fractions)
+        coords[f"{rod.name}.vertex"] = (f"{rod.name}.vertex", s * rod.length, {"units": "m"})
+        coords[f"{rod.name}.segment"] = (f"{rod.name}.segment", 0.5 * (s[1:] + s[:-1]) * rod.length, {"units": "m"})
+        for quantity, (unit, parts, where) in ROD.items():
+            dims = (*time, *((f"{rod.name}.{where}",) if where else ()), last[parts])
+            data[f"{rod.name}.{quantity}"] = (dims, getattr(motion[rod.name], quantity), {"units": unit})
+    for name, track in zip(_joint_names(motion), motion._joint_motions, strict=True):
+        for i, coordinate in enumerate(track.names):
+            unit = "rad" if coordinate.startswith("angle") else "m"
+            data[f"{name}.{coordinate}"] = (time, track.coordinates[..., i], {"units": unit})
+            data[f"{name}.{coordinate} rate"] = (time, track.rates[..., i], {"units": f"{unit}/s"})
+    for name in motion.sensors.names:
+        values = motion.sensors[name]
+        inner = tuple(f"{name}.{k}" for k in range(values.ndim - len(time)))
+        data[name] = ((*time, *inner), values, {"units": motion.sensors.units[name]})
+    for part in ENERGIES:
+        data[f"energy.{part}"] = (time, getattr(motion.energy, part), {"units": "J"})
+    stats = {"method": motion.stats.method, "formulation": motion.stats.formulation, "status": motion.status}
+    return xarray.Dataset(data, coords, stats)
+
+
+# --- SciPy -----------------------------------------------------------------------------------------------------------
+
+#: What SciPy says, by the end of a run: finished 0, ended by an event 1, failed -1.
+STATUS = {
+    "finished": (0, "The solver successfully reached the end of the integration interval."),
+    "event": (1, "A termination event occurred."),
+}
+
+
+def to_ode_result(motion: Motion) -> Any:
+    """The result that ``scipy.integrate.solve_ivp`` would return for the unknowns of the formulation."""
+    from scipy.integrate._ivp.ivp import OdeResult
+
+    status, message = STATUS.get(motion.status, (-1, f"The run ended early: {motion.status}."))
+    count = 1 + max((e.event for e in motion.events), default=-1)
+    events = [[e for e in motion.events if e.event == k] for k in range(count)]
+
+    def sol(t: Any) -> Array:
+        return np.asarray(motion(t).y.T)
+
+    return OdeResult(
+        t=np.atleast_1d(motion.t),
+        y=np.atleast_2d(motion.y).T,
+        sol=None if motion._dense is None else sol,
+        t_events=[np.array([e.t for e in found]) for found in events] or None,
+        y_events=[np.array([e.state.y for e in found]).reshape(len(found), -1) for found in events] or None,
+        nfev=motion.stats.rhs,
+        njev=motion.stats.jacobians,
+        nlu=motion.stats.factorizations,
+        status=status,
+        message=message,
+        success=status >= 0,
+    )

@@ -1,0 +1,344 @@
+"""Reading result files: a motion whose rows come from the file when they are asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import files
+from gyrod.dense import within
+from gyrod.equations import Compiled, compile_system
+from gyrod.model import System
+from gyrod.motion import EventRecord, Midpoints, Motion, MotionStats
+from gyrod.storage.layout import AXES, COUNTERS, OPTIONAL, SERIES, TEXTS, VERSION, readable, text
+
+Array = NDArray[np.float64]
+T = TypeVar("T")
+
+#: Fields of a motion that are read when they are asked for.
+LAZY = ("t", "y", "steps", "midpoints", "newton")
+#: Reading again helps where a run was just writing.
+TRIES, PAUSE = 3, 0.02
+#: Bytes of rows that are read at once to find those between which a time lies.
+WINDOW = 1 << 24
+#: An acceleration that is off the differences of the rows by so many times their change is not resolved by them.
+ROUGH = 6.0
+
+
+class ResultFile:
+    """A result file: its header, read at once, and its series, read when they are asked for."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.kept: dict[str, NDArray[Any]] = {}
+        self.header: dict[str, Any] = self._with(_header)
+
+    def _with(self, read: Callable[[Any], T]) -> T:
+        """Open, read, close: no handle stays behind, and a run may go on writing."""
+        import h5py
+
+        with readable(self.path):
+            if self.path.is_dir():
+                raise IsADirectoryError
+            if self.path.exists() and not h5py.is_hdf5(self.path):
+                raise OSError("it does not begin as an HDF5 file")
+            for tries in range(TRIES):
+                try:
+                    with h5py.File(self.path, "r", locking=False) as file:
+                        return read(file)
+                except (OSError, RuntimeError, KeyError):
+                    if tries == TRIES - 1 or not self.path.exists():
+                        raise
+                    time.sleep(PAUSE)
+        raise AssertionError
+
+    def count(self, counter: str) -> int:
+        """Valid items of the series with this counter."""
+        return int(self.header["counts"][counter])
+
+    def series(self, name: str) -> NDArray[Any]:
+        """All valid items of a series."""
+        if name not in self.kept:
+            n = self.count(SERIES[name][0])
+            if not n and name in OPTIONAL:
+                return np.zeros(0)
+            self.kept[name] = self._with(lambda file: np.asarray(file[f"gyrod/{name}"][:n]))
+        return self.kept[name]
+
+    def items(self, name: str, index: NDArray[np.intp]) -> Array:
+        """Items of a series, (k, ...), in the order of ``index``; no others are read, or few."""
+        if name in self.kept:
+            return np.asarray(self.kept[name][index])
+        used, back = np.unique(index, return_inverse=True)
+        lo, hi = int(used[0]), int(used[-1]) + 1
+
+        def read(file: Any) -> Array:
+            data = file[f"gyrod/{name}"]
+            width = 8 * int(np.prod(data.shape[1:], dtype=np.int64))
+            if (hi - lo) * width <= max(WINDOW, 2 * len(used) * width):
+                return np.asarray(data[lo:hi])[used - lo]
+            return np.array([data[int(k)] for k in used])
+
+        return self._with(read)[back]
+
+
+def _header(file: Any) -> dict[str, Any]:
+    """Attributes, counts and shapes, checked against each other."""
+    if "gyrod" not in file or "version" not in file["gyrod"].attrs:
+        raise OSError("it is HDF5, but without the group /gyrod")
+    group = file["gyrod"]
+    attrs = group.attrs
+    if int(attrs["version"]) > VERSION:
+        raise OSError(f"it has version {int(attrs['version'])} of the layout, newer than {VERSION}; update gyrod")
+    try:
+        found: dict[str, Any] = {n: text(attrs[n]) for n in ("software", "formulation", "status", "identity")}
+        found |= {name: text(group[name][()]) for name in TEXTS}
+        found |= {name: json.loads(text(attrs[name])) for name in ("options", "stats")}
+        found |= {name: json.loads(found[name]) for name in ("info", "objects")}
+    except ValueError as error:
+        raise OSError(f"what should be a text or JSON is not ({error})") from None
+    found |= {name: bool(attrs[name]) for name in ("at_rest", "projected", "single")}
+    counts = [int(c) for c in attrs["counts"]]
+    if len(counts) != len(COUNTERS) or min(counts) < 0:
+        raise OSError(f"its counts {counts} make no sense")
+    found["counts"] = dict(zip(COUNTERS, counts, strict=True))
+    for name, (counter, _) in SERIES.items():
+        n = found["counts"][counter]
+        if name in OPTIONAL and name not in group and n == 0:
+            continue
+        data = group[name]
+        if data.ndim != AXES.get(name, 1) or data.dtype.kind not in "fiS" or data.shape[0] < n:
+            raise OSError(f"/gyrod/{name} has the shape {data.shape}, and {n} items are said to be there")
+        if n * data.dtype.itemsize * int(np.prod(data.shape[1:], dtype=object)) > os.stat(file.filename).st_size:
+            raise OSError(f"/gyrod/{name} would be larger than the file")
+    found["unknowns"] = int(group["y"].shape[1])
+    found["y0"] = np.asarray(group["y0"][()], dtype=float) if group["y0"].size < 1e8 else np.zeros(0)
+    found["events"] = _events(group, found["counts"]["events"])
+    found["frames"] = int(file["VTKHDF/Steps"].attrs["NSteps"]) if "VTKHDF" in file else 0
+    return found
+
+
+def _events(group: Any, count: int) -> list[tuple[int, float, Array, str]]:
+    inner, n = group["events"], count
+    try:
+        return [
+            (int(e), float(t), np.asarray(y, dtype=float), text(name))
+            for e, t, y, name in zip(*(inner[part][:n] for part in ("event", "t", "y", "name")), strict=True)
+        ]
+    except ValueError as error:
+        raise OSError(f"/gyrod/events cannot be read ({error})") from None
+
+
+class StoredMotion(Motion):
+    """A motion in a file: times, rows and steps are read when they are asked for.
+
+    Between the rows it is interpolated by cubics whose slopes are the right-hand side at the rows.
+    """
+
+    _file: ResultFile
+
+    def __getattr__(self, name: str) -> Any:
+        file = self.__dict__.get("_file")
+        if file is None or name not in LAZY:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        value = _read(file, name)
+        self.__dict__[name] = value
+        return value
+
+    def __reduce__(self) -> Any:
+        """Pickled as data: where it is unpickled the file need not be."""
+        for name in SERIES:
+            self._file.series(name)
+        return _plain_motion, ({f.name: getattr(self, f.name) for f in fields(Motion)},)
+
+    def __repr__(self) -> str:
+        n, what = self._file.count("rows"), ", ".join(map(repr, self._file.header["objects"][:4]))
+        return f"<Motion of {what} in {str(self._file.path)!r}: {n} rows, {self.status}>"
+
+
+def _plain_motion(values: dict[str, Any]) -> Motion:
+    return Motion(**values)
+
+
+def _read(file: ResultFile, name: str) -> Any:
+    if name == "midpoints":
+        return Midpoints(file.series("midpoints/t"), file.series("midpoints/energy"))
+    value = file.series(name)
+    return np.asarray(value[0]) if file.header["single"] and name in ("t", "y") else value
+
+
+class Between:
+    """Rows at times between those of a file: cubic Hermite, slopes by the right-hand side where it tells them."""
+
+    def __init__(self, file: ResultFile, compiled: Compiled) -> None:
+        self.file, self.compiled = file, compiled
+        self.moving = np.isin(compiled.kinds, ("velocity", "spin", "force"))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Between which times rows are known."""
+        t = self.file.series("t")
+        return float(t[0]), float(t[-1])
+
+    def __call__(self, times: Array) -> Array:
+        """Rows (k, N)."""
+        t = self.file.series("t")
+        i = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2).astype(np.intp)
+        at, back = np.unique(i, return_inverse=True)
+        # All rows that are needed in one go: both ends, and their neighbours for differences.
+        near = np.clip(at[:, None] + np.arange(-1, 3), 0, len(t) - 1)
+        rows = self.file.items("y", near.ravel()).reshape(*near.shape, -1)
+        h = (t[at + 1] - t[at])[:, None]
+        f0, f1 = (h * self._slopes(t[near[:, k : k + 3]], rows[:, k : k + 3]) for k in (0, 1))
+        x = ((times - t[i]) / np.where(h > 0.0, h, 1.0)[back, 0])[:, None]
+        a, b, f0, f1 = (part[back] for part in (rows[:, 1], rows[:, 2], f0, f1))
+        cubic = (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * f0 + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * f1
+        return np.asarray(cubic)
+
+    def _slopes(self, t: Array, y: Array) -> Array:
+        """y' at the second of three rows, (k, N), from t (k, 3) and y (k, 3, N)."""
+        gap, change = np.diff(t, axis=1)[:, :, None], np.diff(y, axis=1)
+        secant = change / np.where(gap > 0.0, gap, np.inf)
+        left, right = gap[:, 0], gap[:, 1]
+        total = np.where(left + right > 0.0, left + right, 1.0)
+        # The parabola through three rows; at the ends, where one gap is 0, the only secant.
+        differences = np.where(
+            (left > 0.0) & (right > 0.0), (right * secant[:, 0] + left * secant[:, 1]) / total, secant.sum(axis=1)
+        )
+        if self.compiled.options.get("level"):  # multipliers have no equation for their rate
+            return np.asarray(differences)
+        rhs = self.compiled.core.rhs
+        exact = np.array([rhs(float(s), np.ascontiguousarray(row)) for s, row in zip(t[:, 1], y[:, 1], strict=True)])
+        # Accelerations of vibrations that the rows do not resolve are no slopes between them.
+        step = np.maximum(left, right)
+        rough = step * np.abs(exact - differences) > ROUGH * np.abs(change).max(axis=1)
+        return np.asarray(np.where(rough & self.moving, differences, exact))
+
+
+class WithinSteps:
+    """Rows at times within the steps, by the dense output of the method as the file keeps it."""
+
+    def __init__(self, file: ResultFile) -> None:
+        self.file = file
+
+    @property
+    def values(self) -> Array:
+        """All of it, (steps, degree + 1, N)."""
+        return self.file.series("dense")
+
+    def __call__(self, times: Array) -> Array:
+        """Rows (k, N)."""
+        steps = self.file.series("steps")
+        i = np.clip(np.searchsorted(steps, times, side="right") - 1, 0, len(steps) - 2).astype(np.intp)
+        values = self.file.items("dense", i) if len(i) else np.zeros((0, 2, self.file.header["unknowns"]))
+        return within(values, (times - steps[i]) / (steps[i + 1] - steps[i]))
+
+
+def _between(file: ResultFile, compiled: Compiled) -> Between | WithinSteps | None:
+    if 0 < file.count("dense") == file.count("steps") - 1:
+        return WithinSteps(file)
+    return Between(file, compiled) if file.count("rows") > 1 else None
+
+
+def open_motion(file: str | os.PathLike[str], system: System | None = None) -> Motion:
+    """The motion in a result file; its rows are read when they are asked for.
+
+    A file of a model with Python functions needs that ``system``. A file that is still being written, or whose run was
+    killed, is read up to its last block (status "unfinished").
+    """
+    stored = ResultFile(file)
+    header = stored.header
+    compiled = _compiled(stored, system)
+    stats = _stats(header)
+    motion = object.__new__(StoredMotion)
+    n = stored.count("rows")
+    motion.__dict__.update(
+        stats=stats,
+        status=header["status"],
+        events=tuple(
+            EventRecord(e, t, Motion(np.asarray(t), y, stats, _compiled=compiled), name)
+            for e, t, y, name in header["events"]
+        ),
+        _compiled=compiled,
+        _dense=_between(stored, compiled),
+        _projected=header["projected"],
+        # Without them they are found from the rows, where these are the ends of the steps.
+        _flows=Flows(stored) if stored.count("flows") or stored.count("steps") > n else None,
+        _file=stored,
+    )
+    return motion
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Dissipated energy, work and balance as they were written."""
+
+    file: ResultFile
+
+    def __call__(self) -> tuple[Array, Array, Array]:
+        """Each (n,); a sentence where they are not there and the rows are too few to find them."""
+        rows, steps = self.file.count("rows"), self.file.count("steps")
+        if self.file.count("flows") != rows:
+            raise ValueError(
+                f"{str(self.file.path)!r} has {rows} rows of {steps} steps, too few to find dissipated energy and "
+                "work; ask for energy.dissipated before motion.save, or keep every step (leave out output)."
+            )
+        return self.file.series("dissipated"), self.file.series("work"), self.file.series("balance")
+
+
+def _compiled(stored: ResultFile, system: System | None) -> Compiled:
+    header, name = stored.header, str(stored.path)
+    if system is not None and not isinstance(system, System):
+        raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
+    if system is None:
+        if not header["model"]:
+            raise ValueError(
+                f"{name!r} does not hold its model: {header['model_missing'].rstrip('.')}. Give it: "
+                f"gd.open({name!r}, system=...)."
+            )
+        try:
+            system = files.from_data(json.loads(header["model"]))
+        except ValueError as error:
+            raise OSError(f"the model in {name!r} cannot be read: {error}") from None
+    try:
+        compiled = compile_system(system, header["formulation"], at_rest=header["at_rest"], **header["options"])
+    except (TypeError, ValueError) as error:
+        raise OSError(f"the model in {name!r} cannot be compiled: {error}") from None
+    there = [*compiled.system.rod_names, *compiled.system.names]
+    if compiled.size != header["unknowns"] or there != header["objects"]:
+        raise ValueError(
+            f"{name!r} is of another system: it has {header['unknowns']} unknowns of {', '.join(header['objects'])}, "
+            f"the system given has {compiled.size} of {', '.join(there)}."
+        )
+    y0 = header["y0"]
+    return compiled if np.array_equal(y0, compiled.y0) or y0.shape != compiled.y0.shape else replace(compiled, y0=y0)
+
+
+def _stats(header: dict[str, Any]) -> MotionStats:
+    known = {f.name for f in fields(MotionStats)}
+    values = {name: value for name, value in header["stats"].items() if name in known}
+    method = str(values.pop("method", header["info"].get("method", "")))
+    return MotionStats(method, str(values.pop("formulation", header["formulation"])), **values)
+
+
+def info(file: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a result file holds, without its rows: plain values for a table or JSON."""
+    stored = ResultFile(file)
+    header = stored.header
+    t = stored.series("t")
+    names = ("software", "formulation", "status", "objects", "info", "stats", "counts", "unknowns")
+    return {name: header[name] for name in names} | {
+        "file": str(stored.path),
+        "bytes": stored.path.stat().st_size,
+        "t": [float(t[0]), float(t[-1])] if len(t) else [],
+        "model": bool(header["model"]),
+        "events": [{"event": e, "t": t, "name": name} for e, t, _, name in header["events"]],
+    }

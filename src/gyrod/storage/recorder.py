@@ -1,0 +1,455 @@
+"""Recorder: rows of a run go into a result file block by block, and every block that was written can be read."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gyrod import files
+from gyrod._version import __version__
+from gyrod.dense import DEGREES, sampled
+from gyrod.equations import Compiled
+from gyrod.model import ModelError
+from gyrod.motion import EventRecord, Motion, MotionStats
+from gyrod.storage.checkpoint import beside
+from gyrod.storage.frames import Frames
+from gyrod.storage.layout import (
+    COUNTERS,
+    FULL,
+    LENGTHS,
+    MARGIN,
+    OPEN,
+    OPTIONAL,
+    SERIES,
+    TEXTS,
+    VERSION,
+    Series,
+    allocate,
+    fixed,
+    lock,
+    readable,
+    text,
+    trim,
+)
+
+Array = NDArray[np.float64]
+
+#: Frames that ParaView is shown of a run, about.
+FRAMES = 1000
+#: Bytes of dense output that a step may have to be kept without being asked for.
+DENSE = 4096
+#: What the rods have exchanged since the start.
+FLOWS = ("dissipated", "work", "balance")
+
+
+class Recorder:
+    """Writes a run into a result file: ``append`` blocks of rows, ``finish``, ``close``; also a context manager.
+
+    ``info`` are plain values that are kept with the results (method, tolerances). Of the rows, about ``frames`` that
+    are evenly spread from t = 0 to ``t_end`` are shown in ParaView (0: none; all of them without ``t_end``).
+    ``dense`` is the method whose dense output is kept, if it is to be (`keeps_dense`).
+    ``resume`` goes on with a file at the ``counts`` that a checkpoint remembers, and forgets what came after.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str],
+        compiled: Compiled,
+        *,
+        info: Mapping[str, Any] | None = None,
+        t_end: float | None = None,
+        frames: int = FRAMES,
+        expected: int | None = None,
+        projected: bool = True,
+        dense: str | None = None,
+        resume: Mapping[str, int] | None = None,
+    ) -> None:
+        if not isinstance(frames, (int, np.integer)) or isinstance(frames, bool) or frames < 0:
+            raise ValueError(f"frames = {frames!r} must be a number of frames, 0 or more.")
+        self.path, self.compiled = Path(file), compiled
+        self._expected, self._kept, self._next = expected, 0.0, -np.inf
+        self._apart = 0.0 if t_end is None or not frames else (float(t_end) / frames) * (1.0 - 1e-9)
+        self._series: dict[str, Series] = {}
+        self._broken, self._dense = False, dense
+        #: The end of the last step, from which the next one begins.
+        self._end = np.zeros(0)
+        self._held: tuple[Array, Array] | None = None
+        header = _header(compiled, info or {}, projected)
+        if resume is None:
+            self._start(header, frames)
+        else:
+            self._go_on(header, resume)
+
+    def _start(self, header: dict[str, Any], frames: int) -> None:
+        """Make the file with everything but rows under another name: where its own name is, it can be read."""
+        import h5py
+
+        new = beside(self.path)
+        with _writable(self.path):
+            try:
+                self._file = h5py.File(new, "w", **OPEN)
+                lock(self._file)
+                self._group = self._file.create_group("gyrod")
+                for name, value in header.items():
+                    kept = self._group if name in TEXTS else self._group.attrs
+                    kept[name] = fixed(value, LENGTHS.get(name, 1)) if isinstance(value, str) else value
+                self._group.attrs["counts"] = np.zeros(len(COUNTERS), dtype=np.int64)
+                self._group.create_dataset("y0", data=self.compiled.y0)
+                shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("y", "events/y"), (self.compiled.size,))
+                if self._dense is not None:
+                    shapes["dense"] = (DEGREES[self._dense] + 1, self.compiled.size)
+                for name, (counter, kind) in SERIES.items():
+                    if name in OPTIONAL and name not in shapes:
+                        continue
+                    shape = shapes.get(name, ())
+                    expected = self._expected if counter == "rows" else None
+                    self._series[name] = Series.create(self._group, name, counter, shape, kind, expected=expected)
+                known = [n for n in (self._expected, frames + 2 if self._apart else None) if n is not None]
+                shown = min(known, default=None)
+                self._frames = Frames.create(self._file, self.compiled, shown) if frames else None
+                self._file.flush()
+                os.replace(new, self.path)
+            except BaseException:
+                new.unlink(missing_ok=True)
+                raise
+        self._counts = dict.fromkeys(COUNTERS, 0)
+
+    # --- what is written -----------------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Items of all series that are safely in the file; a checkpoint remembers them."""
+        return dict(self._counts)
+
+    def append(
+        self,
+        t: ArrayLike,
+        y: ArrayLike,
+        *,
+        steps: ArrayLike = (),
+        flows: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+        newton: ArrayLike = (),
+        midpoints: tuple[ArrayLike, ArrayLike] | None = None,
+        dense: Callable[[Array], Array] | None = None,
+    ) -> None:
+        """Add rows (k,), (k, N) and ends of accepted steps; when it returns, a kill does not take them any more.
+
+        ``flows``: dissipated energy, work and balance at the rows. ``newton`` and ``midpoints`` (times and energies):
+        of methods with constant steps. ``dense``: rows at times within the steps, to keep the dense output.
+        """
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        rows = np.asarray(y, dtype=float).reshape(len(times), -1) if len(times) else np.zeros((0, self.compiled.size))
+        if rows.shape[1] != self.compiled.size:
+            raise ValueError(f"y has {rows.shape[1]} unknowns a row; the system has {self.compiled.size}.")
+        items: dict[str, NDArray[Any]] = {"t": times, "y": rows, "steps": np.atleast_1d(np.asarray(steps, dtype=float))}
+        if flows is not None:
+            items |= {name: np.asarray(value, dtype=float) for name, value in zip(FLOWS, flows, strict=True)}
+        items["newton"] = np.atleast_1d(np.asarray(newton, dtype=np.int32))
+        middle = ((), ()) if midpoints is None else midpoints
+        for name, value in zip(("midpoints/t", "midpoints/energy"), middle, strict=True):
+            items[name] = np.atleast_1d(np.asarray(value, dtype=float))
+        ends = np.concatenate([self._end, items["steps"]])
+        if "dense" in self._series and self._dense is not None and dense is not None:
+            polynomials = sampled(dense, ends, self._dense)
+            items["dense"] = np.zeros((0, 0, 0)) if polynomials is None else polynomials.values
+        shown = self._shown(times)
+        if len(times):
+            self._held = None if shown.size and shown[-1] == len(times) - 1 else (times[-1:].copy(), rows[-1:].copy())
+        with self._guard():
+            self._write(items, times[shown], rows[shown])
+        self._end = ends[-1:]
+
+    def finish(self, stats: MotionStats, status: str = "finished", events: Sequence[EventRecord] = ()) -> None:
+        """Say how the run ended; the last row becomes the last frame."""
+        with self._guard():
+            self._counts["events"] = 0
+            found = {
+                "events/event": np.array([e.event for e in events], dtype=np.int64),
+                "events/t": np.array([e.t for e in events]),
+                "events/y": np.array([e.state.y for e in events]),
+                "events/name": np.array([_cut(e.name) for e in events], dtype="S64"),
+            }
+            if self._held is None:
+                self._write(found, np.zeros(0), np.zeros(0))
+            else:
+                self._write(found, *self._held)
+                self._held = None
+            self._say("stats", json.dumps(asdict(stats)))
+            self._say("status", status)
+            self._file.flush()
+
+    def _say(self, name: str, value: str) -> None:
+        """Write an attribute again, in its place: the file keeps its structure."""
+        length = LENGTHS[name]
+        self._group.attrs.modify(name, np.array(fixed(value, length), dtype=f"S{length}"))
+
+    def close(self) -> None:
+        """Cut what was allocated ahead and close the file."""
+        if not self._file.id.valid:
+            return
+        if self._broken:
+            with contextlib.suppress(Exception):
+                self._file.close()
+            return
+        with self._guard():
+            for series in self._all().values():
+                series.resize(self._counts[series.counter])
+            self._file.close()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:  # the first error is the one to tell
+            with contextlib.suppress(OSError):
+                self.close()
+            return
+        self.close()
+
+    # --- how -----------------------------------------------------------------------------------------------------
+
+    def _all(self) -> dict[str, Series]:
+        frames = {} if self._frames is None else self._frames.series
+        return self._series | {f"VTKHDF/{name}": series for name, series in frames.items()}
+
+    def _shown(self, times: Array) -> NDArray[np.intp]:
+        """Rows of a block that become frames: those at least the spacing of the frames apart."""
+        if self._frames is None or not len(times):
+            return np.zeros(0, dtype=np.intp)
+        if not self._apart:
+            return np.arange(len(times))
+        found = []
+        at = int(np.searchsorted(times, self._next)) if np.isfinite(self._next) else 0
+        while at < len(times):
+            found.append(at)
+            self._next = times[at] + self._apart
+            at = max(at + 1, int(np.searchsorted(times, self._next)))
+        return np.array(found, dtype=np.intp)
+
+    def _write(self, items: dict[str, NDArray[Any]], t: Array, y: Array) -> None:
+        named: dict[str, NDArray[Any]] = {name: value for name, value in items.items() if len(value)}
+        if self._frames is not None and len(t):
+            found = self._frames.items(t, y)
+            named |= {f"VTKHDF/{name}": value for name, value in found.items()}
+        series = self._all()
+        counts = dict(self._counts)
+        times = named.pop("VTKHDF/Steps/Values", np.zeros(0))
+        for name, value in named.items():
+            counts[series[name].counter] = self._counts[series[name].counter] + len(value) // series[name].unit
+        self._grow({s: counts[s.counter] for name, s in series.items() if name != "VTKHDF/Steps/Values"})
+        for name, value in named.items():
+            series[name].write(self._counts[series[name].counter], value)
+        # The numbers first, then the count that makes them valid.
+        self._file.flush()
+        self._count(counts, times)
+        self._file.flush()
+        trim(self._file)
+        self._counts = counts
+        self._kept = float(items["t"][-1]) if "t" in items and len(items["t"]) else self._kept
+
+    def _count(self, counts: dict[str, int], times: NDArray[Any] = np.zeros(0)) -> None:  # noqa: B008
+        self._group.attrs.modify("counts", np.array([counts[name] for name in COUNTERS], dtype=np.int64))
+        if self._frames is not None:
+            values = self._frames.series["Steps/Values"]
+            if values.more(counts["frames"]) > 0:
+                allocate(self._file, values.more(counts["frames"]) + MARGIN)
+            self._frames.count(counts["frames"], times)
+
+    def _grow(self, wanted: dict[Series, int]) -> None:
+        """Room for items, first on the disk, then in the file."""
+        sizes = {s: s.grown(n) for s, n in wanted.items()}
+        sizes = {s: n for s, n in sizes.items() if n > s.capacity}
+        if not sizes:
+            return
+        more = sum(s.more(n) for s, n in sizes.items())
+        if more:
+            allocate(self._file, more + MARGIN)
+        for s, n in sizes.items():
+            s.resize(n)
+        self._file.flush()
+        trim(self._file)
+
+    @contextlib.contextmanager
+    def _guard(self) -> Any:
+        """After an error of the disk nothing more is written: the file keeps its blocks."""
+        if self._broken or not self._file.id.valid:
+            raise OSError(f"{str(self.path)!r} takes nothing more: it was closed, or could not be written before.")
+        try:
+            yield
+        except (OSError, RuntimeError) as error:
+            self._broken = True
+            with contextlib.suppress(Exception):
+                self._file.close()
+            told = OSError(self._complaint(error))
+            told.errno = error.errno if isinstance(error, OSError) else None
+            raise told from None
+
+    def _complaint(self, error: Exception) -> str:
+        full = isinstance(error, OSError) and (error.errno in FULL or "No space left" in str(error))
+        why = "the disk is full" if full else str(error).splitlines()[0]
+        size = self.path.stat().st_size if self.path.exists() else 0
+        kept = f"{self._counts['rows']} rows" + (f" up to t = {self._kept:.10g}" if self._counts["rows"] else "")
+        return (
+            f"{str(self.path)!r} cannot be written any further: {why}. The file of {size / 1e6:.3g} MB keeps {kept}; "
+            "free some space and resume the run, or write elsewhere."
+        )
+
+    def _go_on(self, header: dict[str, Any], resume: Mapping[str, int]) -> None:
+        """Open the file of an interrupted run, of the same model and options, and cut it back."""
+        import h5py
+
+        with _writable(self.path), readable(self.path):
+            self._file = h5py.File(self.path, "r+", **OPEN)
+        try:
+            with _writable(self.path):
+                lock(self._file)
+            with readable(self.path):
+                group = self._group = self._file["gyrod"]
+                there = dict(zip(COUNTERS, map(int, group.attrs["counts"]), strict=True))
+                same = text(group.attrs["identity"]) == header["identity"]
+            if not same:
+                raise ValueError(
+                    f"{str(self.path)!r} holds a run of another model, formulation or start; give the same model to "
+                    "resume, or another file."
+                )
+            wanted = {name: int(resume.get(name, 0)) for name in COUNTERS}
+            short = [name for name in COUNTERS if not 0 <= wanted[name] <= there[name]]
+            if short:
+                told = ", ".join(f"{wanted[n]} {n} where the file has {there[n]}" for n in short)
+                raise ValueError(f"the checkpoint of {str(self.path)!r} does not belong to it: it wants {told}.")
+            with readable(self.path):
+                self._continue(wanted)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self._file.close()
+            raise
+
+    def _continue(self, wanted: dict[str, int]) -> None:
+        group = self._group
+        self._frames = Frames.found(self._file, self.compiled) if "VTKHDF" in self._file else None
+        self._series = {name: Series(group[name], counter) for name, (counter, _) in SERIES.items() if name in group}
+        self._counts = wanted
+        if self._frames is not None and wanted["frames"]:
+            last = float(self._frames.group["Steps/Values"][wanted["frames"] - 1])
+            self._next = last + self._apart
+        if wanted["rows"]:
+            self._kept = float(group["t"][wanted["rows"] - 1])
+        if wanted["steps"]:
+            self._end = np.asarray(group["steps"][wanted["steps"] - 1 : wanted["steps"]])
+        self._say("status", "unfinished")
+        self._say("stats", "{}")
+        self._count(wanted)
+        self._file.flush()
+
+
+def keeps_dense(method: str, unknowns: int, wanted: bool | None = None) -> str | None:
+    """The method, if its dense output goes into files: by default where that is little, for small systems."""
+    little = method in DEGREES and 8 * (DEGREES[method] + 1) * unknowns <= DENSE
+    return method if method in DEGREES and (little if wanted is None else wanted) else None
+
+
+def save(
+    motion: Motion,
+    file: str | os.PathLike[str],
+    *,
+    frames: int = FRAMES,
+    dense: bool | None = None,
+    info: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a motion into a result file, which `open` reads and ParaView shows; an older file gives way at the end.
+
+    ``dense``: whether the dense output goes with it; by default for small systems (4 kB a step).
+    """
+    target = Path(file)
+    if target.is_dir():
+        raise IsADirectoryError(f"{str(target)!r} is a folder; give the name of a file, as 'run.h5'.")
+    new = beside(target)
+    t, y = np.atleast_1d(motion.t), np.atleast_2d(motion.y)
+    span = float(t[-1] - t[0]) if len(t) > 1 else None
+    flows = motion.energy.__dict__.get("_flows") if "energy" in motion.__dict__ else None
+    own = getattr(motion._dense, "__name__", "") == "evaluate" or hasattr(motion._dense, "values")
+    kept = keeps_dense(motion.stats.method, motion.compiled.size, dense) if own and motion.t.ndim else None
+    try:
+        recorder = Recorder(
+            new, motion.compiled, info=info, t_end=span, frames=frames, expected=len(t), projected=motion._projected,
+            dense=kept,
+        )  # fmt: skip
+        with recorder:
+            recorder._group.attrs["single"] = motion.t.ndim == 0
+            recorder.append(
+                t, y, steps=motion.steps, flows=flows, newton=motion.newton,
+                midpoints=(motion.midpoints.t, motion.midpoints.energy), dense=motion._dense,
+            )  # fmt: skip
+            recorder.finish(motion.stats, motion.status, motion.events)
+        os.replace(new, target)
+    except OSError as error:
+        told = type(error)(str(error).replace(str(new), str(target)))
+        told.errno = error.errno
+        raise told from None
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _header(compiled: Compiled, info: Mapping[str, Any], projected: bool) -> dict[str, Any]:
+    """What is known before the run."""
+    model, reason = "", ""
+    try:
+        model = json.dumps(files.to_data(compiled.system.original))
+    except ModelError as error:  # Python functions cannot be written
+        reason = str(error)
+    options = json.dumps(compiled.options, sort_keys=True)
+    same = hashlib.sha256()
+    for part in (model, compiled.formulation, options, str(compiled.at_rest), str(compiled.system.rod_names)):
+        same.update(part.encode() + b"\0")
+    same.update(str(compiled.system.names).encode() + compiled.y0.tobytes())
+    return {
+        "version": np.int64(VERSION), "software": f"gyrod {__version__}", "model": model, "model_missing": reason,
+        "formulation": compiled.formulation, "options": options, "at_rest": compiled.at_rest, "projected": projected,
+        "info": json.dumps(_plain(info)), "identity": same.hexdigest(), "status": "unfinished", "stats": "{}",
+        "single": False, "objects": json.dumps([*compiled.system.rod_names, *compiled.system.names]),
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """Plain values for JSON; what is none is told by its repr."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+@contextlib.contextmanager
+def _writable(path: Path) -> Any:
+    """A sentence for a file that cannot be made or is in use."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{str(path)!r} cannot be written: there is no folder {str(path.parent)!r}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; give the name of a file, as 'run.h5'.")
+    try:
+        yield
+    except BlockingIOError:
+        raise OSError(f"{str(path)!r} is being written by another run.") from None
+    except PermissionError:
+        raise PermissionError(f"{str(path)!r} cannot be written: permission denied.") from None
+
+
+def _cut(name: str) -> bytes:
+    """The first 64 bytes of a name, whole letters only."""
+    return name.encode()[:64].decode("utf-8", "ignore").encode()
