@@ -1,5 +1,7 @@
-"""Look at results: plots."""
+"""Look at results: plots, and the viewer, whose page is made only when it is asked for."""
 
-from gyrod.look.plots import PLOTS, plot
+from gyrod.look import scene
+from gyrod.look.film import animate
+from gyrod.look.plots import PLOTS, plot, plot_modes, plot_path
 
-__all__ = ["PLOTS", "plot"]
+__all__ = ["PLOTS", "animate", "plot", "plot_modes", "plot_path", "scene"]

@@ -1,0 +1,214 @@
+"""Rods: section quantities over arc length and time, what holds the ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod.look.plots.series import sizes_or_components
+from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, Picture, Unit, cycle, legend, unit
+
+Array = NDArray[np.float64]
+
+#: Columns of a map, and times up to which curves are drawn instead.
+COLUMNS, CURVES = 600, 5
+#: Rows of a motion that are turned into section quantities at once.
+BLOCK = 20_000
+#: Components below this part of the largest are left out.
+NOTHING = 1e-6
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity along rods: its field in a track, its components, its unit; called, it draws itself.
+
+    One rod: a map of each component over time and arc length, with the envelope beside it. Several: the component that
+    is read first. A few times: curves over the arc length.
+    """
+
+    field: str
+    label: str
+    parts: tuple[str, ...]
+    si: str
+    #: Of several rods: a name and a function of the components, (..., k) -> (...).
+    first: tuple[str, Callable[[Array], Array]]
+
+    def __call__(self, p: Picture) -> None:
+        """Draw."""
+        names = p.choose("rods", p.system.rod_names)
+        p = p.smooth if len(p.t) > CURVES else p
+        tables = {name: self._table(p, name) for name in names}
+        if len(names) == 1:
+            table, parts = tables[names[0]], self.parts
+            kept = _significant(table, len(parts))
+            rows = [(parts[k], table.part(k)) for k in kept]
+            if len(kept) < len(parts):
+                gone = ", ".join(parts[k] for k in range(len(parts)) if k not in kept)
+                p.note(f"{names[0]}; not shown, as good as zero: {gone}")
+            else:
+                p.note(names[0])
+        else:
+            text, _ = self.first
+            rows = [(f"{name}: {text}", tables[name].part(0)) for name in names]
+        if len(p.t) <= CURVES:
+            scale = unit(self.si, *(v for _, table in rows for v in (table.low, table.high)))
+            _curves(p, self.label, rows, scale, one=len(names) == 1)
+        else:
+            _maps(p, rows, self.si)
+
+    def _table(self, p: Picture, name: str) -> Table:
+        rod = p.system.rod(name)
+        several = len(p.names or p.system.rod_names) > 1 and len(self.parts) > 1
+        reduce = self.first[1] if several else None
+        starts = _bins(p.t)
+        found = []
+        for block, track in _blocks(p, name, starts, self.field):
+            values = track if reduce is None else reduce(track)[..., None]
+            found.append([f.reduceat(values, block, axis=0) for f in (np.minimum, np.maximum)])
+        low, high = (np.concatenate([pair[k] for pair in found]) for k in range(2))
+        at_vertices = low.shape[1] == rod.segments + 1
+        s = rod.vertices if at_vertices else 0.5 * (rod.vertices[1:] + rod.vertices[:-1])
+        return Table(s, rod.length, starts, low, high)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Smallest and largest values in columns of rows that begin at ``starts``; (columns, stations, components)."""
+
+    s: Array
+    length: float
+    starts: NDArray[np.intp]
+    low: Array
+    high: Array
+
+    def part(self, k: int) -> Table:
+        """One component."""
+        return replace(self, low=self.low[..., k], high=self.high[..., k])
+
+    @property
+    def values(self) -> Array:
+        """The value of larger size in each column."""
+        return np.where(np.abs(self.low) > np.abs(self.high), self.low, self.high)
+
+
+def _significant(table: Table, parts: int) -> list[int]:
+    sizes = np.maximum(np.abs(table.low), np.abs(table.high)).max(axis=(0, 1))
+    return [k for k in range(parts) if sizes[k] > NOTHING * sizes.max()] or [parts - 1]
+
+
+def _bins(t: Array) -> NDArray[np.intp]:
+    """First rows of at most `COLUMNS` columns that are equally wide in time; one for each row where there are few."""
+    if len(t) <= COLUMNS or not (np.diff(t) >= 0.0).all():
+        return np.arange(len(t))
+    return np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], COLUMNS + 1)[:-1]))
+
+
+def _blocks(p: Picture, name: str, starts: NDArray[np.intp], field: str) -> Iterator[tuple[NDArray[np.intp], Array]]:
+    """Values of a rod in blocks of whole columns: first rows of the columns in the block, (rows, stations, k)."""
+    n = len(p.t)
+    if n <= BLOCK:
+        yield starts, _values(p.motion, name, field, p.rows)
+        return
+    cuts = np.unique(np.searchsorted(starts, np.arange(0, n, BLOCK)))
+    for lo, hi in zip(cuts, [*cuts[1:], len(starts)], strict=True):
+        if lo == hi:
+            continue
+        begin, end = starts[lo], starts[hi] if hi < len(starts) else n
+        part = p.motion._at_rows(slice(int(begin), int(end)))
+        yield starts[lo:hi] - begin, _values(part, name, field, np.asarray)
+
+
+def _values(motion: Any, name: str, field: str, rows: Callable[[Any], Array]) -> Array:
+    if field == "stress":
+        return rows(motion.stress(name))[..., None]
+    return rows(getattr(motion[name], field))
+
+
+def _edges(x: Array, low: float, high: float) -> Array:
+    return np.concatenate([[low], 0.5 * (x[1:] + x[:-1]), [high]])
+
+
+def _maps(p: Picture, rows: list[tuple[str, Table]], si: str) -> None:
+    """For each row a map over time and arc length, its colours, and the envelope over time beside it."""
+    p.size(7.2, 0.9 + (2.3 if len(rows) == 1 else 1.85) * len(rows))
+    axes = p.figure.subplots(len(rows), 2, sharey="row", squeeze=False, width_ratios=(3.2, 1.0))
+    for (label, table), (ax, side) in zip(rows, axes, strict=True):
+        scale = unit(si, table.low, table.high)
+        times = p.clock.factor * p.t[table.starts]
+        last = p.clock.factor * p.t[-1]
+        edges = np.append(times, last) if len(times) < len(p.t) else _edges(times, times[0], last)
+        length = unit("m", table.length)
+        s = length.factor * table.s
+        values = scale.factor * table.values
+        biggest = float(np.abs(values).max()) or 1.0
+        signed = bool(values.min() < -1e-3 * biggest)
+        look = {"cmap": SIGNED, "vmin": -biggest, "vmax": biggest} if signed else {"cmap": SIZES}
+        mesh = ax.pcolormesh(edges, _edges(s, 0.0, length.factor * table.length), values.T, rasterized=True, **look)
+        bar = p.figure.colorbar(mesh, ax=ax, pad=0.01, aspect=12)
+        bar.set_label(scale.label(label))
+        bar.outline.set_linewidth(0.5)
+        ax.grid(False)
+        ax.set_ylabel(length.label("s"))
+        low, high = scale.factor * table.low.min(axis=0), scale.factor * table.high.max(axis=0)
+        side.fill_betweenx(s, low, high, color=COLOURS[0], alpha=0.15, linewidth=0.0)
+        side.plot(low, s, color=COLOURS[0], linewidth=1.0)
+        side.plot(high, s, color=COLOURS[0], linewidth=1.0)
+        side.axvline(0.0, color=GREY, linewidth=0.6)
+        side.set_ylim(0.0, length.factor * table.length)
+        side.set_xlabel(f"min, max [{scale.name}]" if scale.name else "min, max")
+        side.locator_params(axis="x", nbins=4)
+        p.time_axis(ax)
+    for ax in axes[:-1, 0]:
+        ax.set_xlabel("")
+
+
+def _curves(p: Picture, label: str, rows: list[tuple[str, Table]], scale: Unit, one: bool) -> None:
+    """Values over the arc length, one panel for each component of a rod; of several rods together in one."""
+    panels = [[row] for row in rows] if one else [rows]
+    if one and p.single:
+        panels = [rows]  # components share one diagram
+    axes = np.atleast_1d(p.figure.subplots(1, len(panels), sharey=True))
+    for ax, panel in zip(axes, panels, strict=True):
+        length = unit("m", max(table.length for _, table in panel))
+        for i, (name, table) in enumerate(panel):
+            for k, row in enumerate(table.starts):
+                time = f"{p.along or 't'} = {p.clock.factor * p.t[row]:.3g} {p.clock.name}".strip()
+                text = name if p.single else time if one else f"{name}, {time}"
+                ax.plot(length.factor * table.s, scale.factor * table.high[k], label=text, **cycle(i + k))
+        ax.axhline(0.0, color=GREY, linewidth=0.6)
+        ax.set_xlabel(length.label("s"))
+        ax.set_ylabel(scale.label(panel[0][0] if one and not p.single else label))
+    legend(axes[-1], right=not p.single)
+
+
+def _bending(x: Array) -> Array:
+    return np.asarray(np.linalg.norm(x[..., :2], axis=-1))
+
+
+def _third(x: Array) -> Array:
+    return np.asarray(x[..., 2])
+
+
+FORCE = Quantity("force", "section force", ("shear F1", "shear F2", "axial F3"), "N", ("axial F3", _third))
+MOMENT = Quantity("moment", "section moment", ("bending M1", "bending M2", "torsion M3"), "N m", ("bending", _bending))
+CURVATURE = Quantity("curvature", "curvature", ("bending K1", "bending K2", "torsion K3"), "1/m", ("bending", _bending))
+STRAIN = Quantity("strain", "strain", ("shear Γ1", "shear Γ2", "extension Γ3"), "strain", ("extension Γ3", _third))
+STRESS = Quantity("stress", "stress", ("largest axial stress",), "Pa", ("axial stress", lambda x: x[..., 0]))
+
+
+def reactions(p: Picture) -> None:
+    """Forces and moments in space axes that hold the ends of rods: components of one end, sizes of several."""
+    p, things = p.smooth, []
+    for name in p.choose("rods", p.system.rod_names):
+        track = p.motion[name]
+        for end in ("start", "end"):
+            force, moment = (p.rows(getattr(track, f"{end}_{kind}")) for kind in ("force", "moment"))
+            if np.abs(force).max() > 0.0 or np.abs(moment).max() > 0.0:
+                things.append((f"{name} {end}", force, moment))
+    if not things:
+        raise ValueError("what = 'reactions' is for rods whose ends are held, and these are free.")
+    sizes_or_components(p, things)

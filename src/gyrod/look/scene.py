@@ -1,0 +1,264 @@
+"""From a motion to a scene: what stands there, once, and how it moves, frame by frame.
+
+Points are told by what they move with: a body and a point in its axes, a rod and a fraction of its length, or ground.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check, rotations
+from gyrod.equations import Compiled
+from gyrod.look.packing import Track, pack
+from gyrod.look.tracks import FIELDS, anchor_of, arrows, series, tracks
+from gyrod.model import (
+    Bushing,
+    Cable,
+    CylinderObstacle,
+    Distance,
+    Joint,
+    Obstacle,
+    PlaneObstacle,
+    PointMass,
+    Rod,
+    Solid,
+    SpringDamper,
+    System,
+    Tendon,
+)
+from gyrod.model.appearance import COLORS, Box, Cone, Cylinder, Mesh, Sphere, equivalent_box
+from gyrod.model.errors import GROUND
+
+Array = NDArray[np.float64]
+
+#: Version of what the page reads.
+VERSION = 1
+#: Frames for a second of motion, and the bounds of their number.
+FPS = 30.0
+LEAST_FRAMES, MOST_FRAMES = 121, 601
+_PALETTE = list(COLORS.values())[:8]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the page shows: ``static`` holds plain JSON values, ``tracks`` arrays over the frames."""
+
+    static: dict[str, Any]
+    tracks: dict[str, Track]
+
+    @property
+    def frames(self) -> int:
+        """Number of frames."""
+        return len(self.tracks["t"].values)
+
+    def packed(self) -> bytes:
+        """The tracks as the page reads them."""
+        return pack(self.tracks)
+
+
+def scene(motion: Any, *, fps: float = FPS, title: str | None = None) -> Scene:
+    """The scene of a motion, resampled evenly in time: ``fps`` frames a second, 121 to 601 of them."""
+    _check.positive("fps", fps)
+    compiled = motion.compiled
+    static = describe(compiled, title) | {"method": motion.stats.method}
+    return Scene(static, tracks(_resampled(motion, fps), static))
+
+
+def _resampled(motion: Any, fps: float) -> Any:
+    """The motion at even times; without dense output its own rows that lie nearest to them."""
+    if motion.t.ndim == 0 or len(motion.t) < 2:
+        return motion
+    first, last = float(motion.t[0]), float(motion.t[-1])
+    count = int(np.clip(np.ceil(fps * (last - first)) + 1, LEAST_FRAMES, MOST_FRAMES))
+    times = np.linspace(first, last, count)
+    if motion._dense is not None:
+        return motion(times)
+    nearest = np.unique(np.searchsorted(0.5 * (motion.t[1:] + motion.t[:-1]), times))
+    return motion._at_rows(nearest)
+
+
+#: Makes a motion of rows: (compiled, t, y) -> Motion. Set by the room of the motion.
+motion_of: Callable[[Compiled, Array, Array], Any] | None = None
+
+
+# --- what stands there -----------------------------------------------------------------------------------------------
+
+
+def describe(compiled: Compiled, title: str | None = None) -> dict[str, Any]:
+    """Everything about a system that does not change in time, as plain JSON values."""
+    system = compiled.system
+    names = [*(b.name for b in system.original.bodies), *system.rod_names]
+    several = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return {
+        "version": VERSION,
+        "title": title or several,
+        "formulation": compiled.formulation,
+        "gravity": system.gravity.tolist(),
+        "bodies": _bodies(system),
+        "rods": [_rod(rod, system, i) for i, rod in enumerate(system.rods)],
+        "joints": [*_joints(system), *_supports(system)],
+        "lines": _lines(system),
+        "points": _points(system),
+        "obstacles": [_obstacle(x) for x in system.forces if isinstance(x, Obstacle)],
+        "arrows": [arrow.told() for arrow in arrows(system)],
+        "fields": {key: {"title": t, "unit": u, "signed": s} for key, (t, u, s) in FIELDS.items()},
+        "series": series(system),
+    }
+
+
+def _bodies(system: System) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    hung: dict[str, list[list[float]]] = {name: [] for name in system.names}
+    for joint in system.joints:
+        place = system.attachment(joint)
+        for name, at in ((joint.a, place.at_a), (joint.b, place.at_b)):
+            if name in hung:
+                hung[name].append(at.tolist())
+    for (_, _), end in system.rod_ends.items():
+        if end.host in hung:
+            hung[end.host].append(end.at.tolist())
+    for i, body in enumerate(system.bodies):
+        parts = [_part(solid) for solid in body.shapes]
+        junction = body.name in system.junction_bodies
+        if not parts and not junction:
+            size, axes = equivalent_box(body.mass, body.inertia)
+            turn = rotations.quaternion_from_matrix(axes).tolist()
+            # Thin rods and points have a box without thickness: the page gives it one.
+            parts = [{"kind": "box", "size": size.tolist(), "at": [0.0, 0.0, 0.0], "turn": turn}]
+        found.append(
+            {
+                "name": body.name,
+                "color": body.color or _PALETTE[i % len(_PALETTE)],
+                "parts": parts,
+                "guessed": not body.shapes,
+                "hidden": junction,
+                "hangs": [] if body.shapes else hung[body.name],
+            }
+        )
+    return found
+
+
+def _part(solid: Solid) -> dict[str, Any]:
+    at = {"at": solid.offset.tolist(), "turn": rotations.quaternion_from_matrix(solid.turn).tolist()}
+    if isinstance(solid, Box):
+        return {"kind": "box", "size": solid.size.tolist(), **at}
+    if isinstance(solid, Sphere):
+        return {"kind": "sphere", "size": [2.0 * solid.radius] * 3, **at}
+    if isinstance(solid, (Cylinder, Cone)):
+        kind = "cylinder" if isinstance(solid, Cylinder) else "cone"
+        return {"kind": kind, "size": [2.0 * solid.radius, 2.0 * solid.radius, solid.length], **at}
+    if not isinstance(solid, Mesh):
+        raise TypeError(f"{type(solid).__name__} cannot be drawn; look.scene must learn it.")
+    vertices, faces = solid.vertices.astype("<f4").tobytes(), solid.faces.astype("<u4").tobytes()
+    mesh = {"vertices": base64.b64encode(vertices).decode(), "faces": base64.b64encode(faces).decode()}
+    return {"kind": "mesh", "size": [1.0, 1.0, 1.0], **mesh, **at}
+
+
+def _rod(rod: Rod, system: System, i: int) -> dict[str, Any]:
+    if rod.section is not None:
+        half = rod.section.half_sizes(rod.fractions)
+    else:  # that of the round rod whose bending and extension have this ratio
+        C = rod.stiffness_at(rod.fractions)
+        half = np.sqrt(np.clip(4.0 * C[:, [3, 4], [3, 4]] / C[:, [2], [2]], 0.0, (0.05 * rod.length) ** 2))
+        half = np.repeat(half.min(axis=1, keepdims=True), 2, axis=1)
+    is_round = rod.section is None or rod.section.round
+    constant = bool(np.ptp(half, axis=0).max() < 1e-9 * half.max())
+    return {
+        "name": rod.name,
+        "color": _PALETTE[(len(system.bodies) + i) % len(_PALETTE)],
+        "vertices": rod.segments + 1,
+        "fractions": None if rod.grid is None else rod.fractions.tolist(),
+        "round": is_round,
+        "half": (half[:1] if constant else half).tolist(),
+        "fields": [key for key in FIELDS if key != "stress" or rod.section is not None],
+    }
+
+
+def _joints(system: System) -> list[dict[str, Any]]:
+    made = len(system.joints) - len(system.original.joints)  # those of junctions come last
+    shown = system.joints[: len(system.joints) - made]
+    return [_joint(system, joint) for joint in shown if not isinstance(joint, Distance)]
+
+
+def _joint(system: System, joint: Joint) -> dict[str, Any]:
+    place = system.attachment(joint)
+    moves = joint.b if joint.b != GROUND else joint.a
+    at, frame = (place.at_b, place.frame_b) if moves == joint.b else (place.at_a, place.frame_a)
+    if joint.kind in ("prismatic", "cylindrical", "planar", "helical"):  # drawn where the guide is
+        moves, at, frame = joint.a, place.at_a, place.frame_a
+    turns = joint.kind not in ("spherical", "fixed")
+    return {
+        "name": joint.name or f"{joint.kind} {joint.a} - {joint.b}",
+        "kind": joint.kind,
+        "anchor": anchor_of(system, moves, at),
+        "axis": frame[:, 2].tolist() if turns else None,
+    }
+
+
+def _supports(system: System) -> list[dict[str, Any]]:
+    """How ends of rods are held."""
+    found = []
+    for rod in system.rods:
+        for s, side in ((0.0, "start"), (1.0, "end")):
+            end = getattr(rod, side)
+            place = system.rod_ends.get((rod.name, int(s)))
+            position = end.holds_position if place is None else True
+            frame = end.holds_frame if place is None else place.clamped
+            if position or frame:
+                kind = "clamped" if position and frame else "hinged" if position else "guided"
+                anchor = anchor_of(system, rod.name, s)
+                found.append({"name": f"{side} of {rod.name}", "kind": kind, "anchor": anchor, "axis": None})
+    return found
+
+
+def _lines(system: System) -> list[dict[str, Any]]:
+    """Springs, cables, tendons and rigid distances."""
+    found = []
+    for joint in system.joints:
+        if isinstance(joint, Distance):
+            place = system.attachment(joint)
+            ends = [anchor_of(system, joint.a, place.at_a), anchor_of(system, joint.b, place.at_b)]
+            found.append({"name": joint.name or "distance", "kind": "bar", "points": ends})
+    for force in system.forces:
+        if isinstance(force, (SpringDamper, Bushing)):
+            kind = "spring" if isinstance(force, SpringDamper) else "bushing"
+            ends = [anchor_of(system, force.a, force.at_a), anchor_of(system, force.b, force.at_b)]
+            found.append({"name": force.name or kind, "kind": kind, "points": ends})
+        elif isinstance(force, Cable):
+            ends = [anchor_of(system, name, at) for _, name, at in force.ends]
+            found.append({"name": force.name or "cable", "kind": "cable", "points": ends})
+        elif isinstance(force, Tendon):
+            ends = [anchor_of(system, force.rod, point) for point in force.points]
+            found.append({"name": force.name or "tendon", "kind": "tendon", "points": ends})
+    return found
+
+
+def _points(system: System) -> list[dict[str, Any]]:
+    """Masses on rods, and sensors that sit at a point."""
+    found = []
+    for force in system.forces:
+        if isinstance(force, PointMass):
+            anchor = anchor_of(system, force.rod, force.at)
+            found.append({"name": force.name or f"{force.mass:g} kg", "kind": "mass", "anchor": anchor})
+    for sensor in system.sensors:
+        name = getattr(sensor, "on", getattr(sensor, "rod", None))
+        if name is None:
+            continue
+        at = getattr(sensor, "at", None)
+        at = (0.5 if at is None else at) if name in system.rod_names else at
+        found.append({"name": sensor.name, "kind": "sensor", "anchor": anchor_of(system, name, at)})
+    return found
+
+
+def _obstacle(obstacle: Obstacle) -> dict[str, Any]:
+    point, direction, radius = obstacle.parts()
+    kind = "plane" if isinstance(obstacle, PlaneObstacle) else "sphere"
+    kind = "cylinder" if isinstance(obstacle, CylinderObstacle) else kind
+    parts = {"point": point.tolist(), "direction": direction.tolist(), "radius": float(radius)}
+    return {"name": obstacle.name or kind, "kind": kind, **parts}

@@ -1,0 +1,319 @@
+"""How a scene moves: bodies, rods, their colours, arrows and curves as arrays over the frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import rotations
+from gyrod.equations import Compiled
+from gyrod.look.packing import Track, track
+from gyrod.model import Force, RodLoad, Sensor, System, Torque
+from gyrod.model.errors import GROUND
+
+Array = NDArray[np.float64]
+Anchor = dict[str, Any]
+
+#: Systems with more joints than this are shown without the forces of joints, which cost much to find.
+MOST_FORCES = 200
+#: Arrows of a distributed load.
+STATIONS = 7
+
+#: Colours of rods by quantity: title, unit, and whether zero is its middle.
+FIELDS: dict[str, tuple[str, str, bool]] = {
+    "bending": ("curvature", "1/m", False),
+    "torsion": ("torsion", "1/m", True),
+    "moment": ("moment", "N m", False),
+    "force": ("axial force", "N", True),
+    "energy": ("strain energy", "J/m", False),
+    "stress": ("stress", "Pa", False),
+    "speed": ("speed", "m/s", False),
+}
+
+
+def anchor_of(system: System, name: str, at: Any) -> Anchor:
+    """Where a point moves with: ``at`` is a point of a body or of ground, or a place in a rod."""
+    if name in system.rod_names:
+        s, offset = at if isinstance(at, tuple) else (at, (0.0, 0.0))
+        return {"rod": system.rod_names.index(name), "s": float(s), "offset": [float(x) for x in offset]}
+    point = [0.0, 0.0, 0.0] if at is None else [float(x) for x in at]
+    return {"at": point} if name == GROUND else {"body": system.names.index(name), "at": point}
+
+
+# --- arrows ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An arrow: what it stands for, what it moves with, and what finds its vectors in space."""
+
+    name: str
+    #: "force", "torque", "reaction", or "force per length", "torque per length".
+    group: str
+    unit: str
+    anchor: Anchor
+    #: From a motion to (n, 3).
+    vectors: Callable[[Any], Array]
+
+    def told(self) -> dict[str, Any]:
+        """What the page is told."""
+        return {"name": self.name, "group": self.group, "unit": self.unit, "anchor": self.anchor}
+
+
+def arrows(system: System) -> list[Arrow]:
+    """Forces and torques on bodies and rods, and what joints and ends of rods carry."""
+    found = []
+    for force in system.forces:
+        if isinstance(force, (Force, Torque)):
+            found.append(_body_arrow(system, force))
+        elif isinstance(force, RodLoad):
+            found += _load_arrows(system, force)
+    joints = system.original.joints if len(system.joints) <= MOST_FORCES else ()
+    for i, joint in enumerate(joints):
+        anchor = anchor_of(system, joint.b, system.attachment(joint).at_b)
+        found.append(Arrow(joint.name or joint.label, "reaction", "N", anchor, partial(_joint_force, i)))
+    for rod in system.rods:
+        for e, side in enumerate(("start", "end")):
+            if _held(system, rod.name, e):
+                anchor, force_of = anchor_of(system, rod.name, e), partial(_end_force, rod.name, side)
+                found.append(Arrow(f"{side} of {rod.name}", "reaction", "N", anchor, force_of))
+    return found
+
+
+def _joint_force(i: int, motion: Any) -> Array:
+    return np.asarray(motion.joints[i].force)
+
+
+def _end_force(name: str, side: str, motion: Any) -> Array:
+    return np.asarray(getattr(motion[name], f"{side}_force"))
+
+
+def _held(system: System, name: str, e: int) -> bool:
+    """Whether anything holds the start (0) or end (1) of a rod in its place."""
+    rod = system.rod(name)
+    return (name, e) in system.rod_ends or (rod.end if e else rod.start).holds_position
+
+
+def _at_times(value: Any, t: Array) -> Array:
+    """Vectors of a constant or a function of time, (n, 3)."""
+    if callable(value):
+        return np.array([np.asarray(value(float(x)), dtype=float) for x in t]).reshape(-1, 3)
+    return np.broadcast_to(np.asarray(value, dtype=float), (len(t), 3))
+
+
+def _body_arrow(system: System, force: Force | Torque) -> Arrow:
+    value, at = (force.force, force.at) if isinstance(force, Force) else (force.torque, None)
+    group, unit = ("force", "N") if isinstance(force, Force) else ("torque", "N m")
+
+    def vectors(motion: Any) -> Array:
+        found = _at_times(value, np.atleast_1d(motion.t))
+        if force.frame == "space":
+            return found
+        return np.asarray(np.einsum("nij,nj->ni", motion[force.body].matrix.reshape(-1, 3, 3), found))
+
+    return Arrow(force.name or group, group, unit, anchor_of(system, force.body, at), vectors)
+
+
+def _load_arrows(system: System, load: RodLoad) -> list[Arrow]:
+    spread = load.span is not None
+    stations = np.linspace(load.span[0], load.span[1], STATIONS) if spread else np.array([load.at])
+    rod = system.rod(load.rod)
+
+    def vectors(value: Any, s: float, factor: Array, motion: Any) -> Array:
+        vector = _at_times(value, np.atleast_1d(motion.t)) * factor
+        if not load.follow:
+            return vector
+        p = motion[load.rod].quaternions.reshape(-1, rod.segments, 4)[:, rod.segment_at(s)[0]]
+        return rotations.rotate(p, vector)
+
+    found = []
+    units = ("N/m", "N") if spread else ("N", "N m")
+    for value, group, unit in ((load.force, "force", units[0]), (load.moment, "torque", units[1])):
+        title = f"{group} per length" if spread else group
+        for s, factor in zip(stations.tolist(), load.profile_at(stations), strict=True):
+            if value is not None:
+                anchor, found_by = anchor_of(system, load.rod, s), partial(vectors, value, s, factor)
+                found.append(Arrow(load.name or "load", title, unit, anchor, found_by))
+    return found
+
+
+# --- how it moves ----------------------------------------------------------------------------------------------------
+
+
+def tracks(motion: Any, static: dict[str, Any]) -> dict[str, Track]:
+    """Arrays over the frames of a motion whose system was described."""
+    compiled, t = motion.compiled, np.atleast_1d(motion.t)
+    n, system = len(t), compiled.system
+    found = {"t": track(t, "f8")}
+    if system.bodies:
+        x = [motion[b.name].position.reshape(n, 3) for b in system.bodies]
+        p = [motion[b.name].quaternion.reshape(n, 4) for b in system.bodies]
+        found["x"] = track(np.stack(x, axis=1))
+        found["p"] = track(np.stack(p, axis=1), "fine")
+    for i, rod in enumerate(system.rods):
+        one = motion[rod.name]
+        found[f"rod{i}.x"] = track(one.positions.reshape(n, -1))
+        # Round rods need their frames for small axes and tendons only.
+        kind = "rough" if static["rods"][i]["round"] else "coarse"
+        found[f"rod{i}.p"] = track(_continuous(one.vertex_quaternions.reshape(n, -1, 4)), kind)
+        for key in static["rods"][i]["fields"]:
+            found[f"rod{i}.{key}"] = track(_field(key, motion, compiled, i).reshape(n, -1), "coarse")
+    pointed = arrows(system)
+    if pointed:
+        found["arrows"] = track(np.stack([arrow.vectors(motion).reshape(n, 3) for arrow in pointed], axis=1))
+    columns = [c.values(motion).reshape(n, len(c.labels)) for c in curves(system) if c.values is not None]
+    found["series"] = track(np.concatenate(columns, axis=1))
+    return found
+
+
+def _continuous(p: Array) -> Array:
+    """Quaternions (n, k, 4) each on the side of its neighbour, first along the rod, then in time."""
+    along = np.cumprod(np.where(np.sum(p[0, 1:] * p[0, :-1], axis=-1) < 0.0, -1.0, 1.0))
+    first = p[:1] * np.append(1.0, along)[:, None]
+    whole = np.concatenate([first, p[1:]])
+    flips = np.where(np.sum(whole[1:] * np.concatenate([first, p[1:-1]])[: len(p) - 1], axis=-1) < 0.0, -1.0, 1.0)
+    return np.concatenate([first, p[1:] * np.cumprod(flips, axis=0)[..., None]])
+
+
+def _to_vertices(values: Array) -> Array:
+    """Values of segments (..., N) as those of vertices (..., N + 1): between neighbours, at the ends their own."""
+    middle = 0.5 * (values[..., 1:] + values[..., :-1])
+    return np.concatenate([values[..., :1], middle, values[..., -1:]], axis=-1)
+
+
+def _field(key: str, motion: Any, compiled: Compiled, i: int) -> Array:
+    """A quantity of `FIELDS` at the vertices of a rod, (..., N + 1)."""
+    name = compiled.system.rod_names[i]
+    rod = motion[name]
+    if key == "bending":
+        return np.asarray(np.linalg.norm(rod.curvature[..., :2], axis=-1))
+    if key == "torsion":
+        return np.asarray(rod.curvature[..., 2])
+    if key == "moment":
+        return np.asarray(np.linalg.norm(rod.moment, axis=-1))
+    if key == "force":
+        return _to_vertices(rod.force[..., 2])
+    if key == "speed":
+        return np.asarray(np.linalg.norm(rod.velocities, axis=-1))
+    if key == "stress":
+        return np.asarray(motion.stress(name))
+    segments, vertices = energy_densities(motion, compiled, i)
+    return vertices + _to_vertices(segments)
+
+
+def energy_densities(motion: Any, compiled: Compiled, i: int) -> tuple[Array, Array]:
+    """Elastic energy per length of a rod, J/m: of its strains (..., N) and of its curvatures (..., N + 1).
+
+    From strains, as the core counts it, and not from section forces, which hold what damping takes as well.
+    """
+    rod, table = motion[compiled.system.rod_names[i]], compiled.rods[i]
+    stretch, G0 = compiled.system.rods[i].rest_stretch, np.array(table["G0"])
+    factor = np.ones(np.shape(motion.t))
+    if stretch is not None:
+        factor = np.vectorize(stretch, otypes=[float])(motion.t) if callable(stretch) else factor * stretch
+    E = rod.strain + np.array([0.0, 0.0, 1.0]) - G0
+    E[..., 2] -= (factor[..., None] - 1.0) * G0[:, 2]
+    K = rod.curvature - table["K0"]
+    segments = 0.5 * np.einsum("...ki,kij,...kj->...k", E, table["CG"], E)
+    held = K * (table["weight"] > 0.0)[:, None]
+    segments += 0.5 * np.einsum("...ki,kij,...kj->...k", E, table["CX"], held[..., :-1, :] + held[..., 1:, :])
+    return np.asarray(segments), 0.5 * np.einsum("...ki,kij,...kj->...k", K, table["CK"], K)
+
+
+# --- plots beside it -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A plot: its title and unit, and its lines in a track of the scene, or what finds their values."""
+
+    title: str
+    unit: str
+    labels: tuple[str, ...]
+    #: From a motion to (n, k).
+    values: Callable[[Any], Array] | None = None
+    track: str = "series"
+    column: int = 0
+
+
+def curves(system: System) -> list[Curves]:
+    """Everything that can be plotted."""
+    found = [Curves("energy", "J", ("kinetic", "potential", "total"), _energies)]
+    for rod in system.rods:
+        held = tuple(side for e, side in enumerate(("start", "end")) if _held(system, rod.name, e))
+        if held:
+            found.append(Curves(f"{rod.name}: end forces", "N", held, _end_forces(rod.name, held)))
+    joints = system.original.joints
+    if len(joints) <= MOST_FORCES:
+        for i, joint in enumerate(joints):
+            for k, name in enumerate(joint.coordinate_names):
+                unit = "rad" if name.startswith("angle") else "m"
+                found.append(Curves(f"{joint.name or joint.label}: {name}", unit, (name,), _coordinate(i, k)))
+        if joints:
+            labels = tuple(joint.name or joint.label for joint in joints)
+            found.append(Curves("joint forces", "N", labels, _joint_forces))
+    for sensor in system.sensors:
+        found.append(Curves(f"sensor {sensor.name}", sensor.unit(system), *_reading(sensor, system)))
+    for i, body in enumerate(system.bodies):
+        if body.name not in system.junction_bodies:
+            found.append(Curves(f"{body.name}: position", "m", tuple("xyz"), track="x", column=3 * i))
+    for i, rod in enumerate(system.rods):
+        place = {"track": f"rod{i}.x", "column": 3 * rod.segments}
+        found.append(Curves(f"{rod.name}: end position", "m", tuple("xyz"), **place))  # type: ignore[arg-type]
+    return found
+
+
+def series(system: System) -> list[dict[str, Any]]:
+    """What the page is told about the plots: titles, units, and the columns of the lines in their tracks."""
+    found, at = [], 0
+    for plot in curves(system):
+        first = plot.column if plot.values is None else at
+        lines = [{"label": x, "track": plot.track, "column": first + k} for k, x in enumerate(plot.labels)]
+        found.append({"title": plot.title, "unit": plot.unit, "lines": lines})
+        at += 0 if plot.values is None else len(plot.labels)
+    return found
+
+
+def _energies(motion: Any) -> Array:
+    energy = motion.energy
+    return np.stack([energy.kinetic, energy.potential, energy.total], axis=-1)
+
+
+def _end_forces(name: str, sides: tuple[str, ...]) -> Callable[[Any], Array]:
+    def values(motion: Any) -> Array:
+        ends = (getattr(motion[name], f"{side}_force") for side in sides)
+        return np.stack([np.linalg.norm(end, axis=-1) for end in ends], axis=-1)
+
+    return values
+
+
+def _coordinate(i: int, k: int) -> Callable[[Any], Array]:
+    return lambda motion: motion.joints[i].coordinates[..., k : k + 1]
+
+
+def _joint_forces(motion: Any) -> Array:
+    shown = motion.joints[: len(motion.compiled.system.original.joints)]
+    return np.stack([np.linalg.norm(joint.force, axis=-1) for joint in shown], axis=-1)
+
+
+def _reading(sensor: Sensor, system: System) -> tuple[tuple[str, ...], Callable[[Any], Array]]:
+    """Labels of what a sensor reads, and its values."""
+    if sensor.quantity in ("coordinate", "rate", "distance"):
+        chosen = getattr(sensor, "coordinate", None)
+        joint = getattr(sensor, "joint", None)
+        names = system.joint(joint).coordinate_names if joint is not None and chosen is None else (chosen or "",)
+        labels = tuple(names)
+    elif sensor.quantity == "quaternion":
+        labels = ("p0", "p1", "p2", "p3")
+    elif sensor.quantity == "matrix":
+        labels = tuple(f"R{i}{j}" for i in "123" for j in "123")
+    else:
+        axes = getattr(sensor, "axes", getattr(sensor, "frame", "space"))
+        own = axes == "body" or sensor.quantity in ("Omega", "gyro", "angular acceleration")
+        labels = ("1", "2", "3") if own else ("x", "y", "z")
+    return labels, lambda motion: motion.sensors[sensor.name]
