@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
+import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from gyrod import bench, problems, reproduce
+import gyrod as gd
+from gyrod import bench, cli, problems, reproduce
+from gyrod.cli import frame, models
 
 
 def gyrod(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
@@ -17,13 +29,56 @@ def gyrod(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_list_and_version():
-    done = gyrod("reproduce", "--list")
-    assert done.returncode == 0
-    assert done.stdout.startswith("zupan-saje-2011  Zupan, Saje")
-    assert gyrod("--version").stdout.startswith("gyrod 0.")
-    assert "reproduce" in gyrod("--help").stdout
-    assert "bench" in gyrod("--help").stdout
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """The command line inside this process, in an empty folder: a function that returns code, out and err."""
+    monkeypatch.chdir(tmp_path)
+
+    def typed(*arguments: str):
+        with pytest.raises(SystemExit) as done:
+            cli.main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return SimpleNamespace(code=done.value.code, out=out, err=err)
+
+    return typed
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory):
+    """A model file and its result."""
+    folder = tmp_path_factory.mktemp("top")
+    (folder / "top.yaml").write_text(models.starters()["top"], encoding="utf-8")
+    gd.simulate(gd.load(folder / "top.yaml"), 0.5, rtol=1e-6, output=np.linspace(0, 0.5, 51), save=folder / "top.h5")
+    return folder
+
+
+# --- help, usage, errors ---------------------------------------------------------------------------------------------
+
+
+def test_help_lists_every_command_by_purpose(here):
+    done = here("--help")
+    assert done.code == 0
+    for purpose, commands in frame.PURPOSES.items():
+        section = done.out.split(f"{purpose}:\n")[1].split("\n\n")[0]
+        assert [line.split()[0] for line in section.splitlines()] == list(commands)
+        assert "..." not in section  # one whole line each
+    names = {command.name for command in frame.app.registered_commands}
+    assert names == {name for commands in frame.PURPOSES.values() for name in commands}
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", [name for names in frame.PURPOSES.values() for name in names])
+def test_every_command_has_help_and_json(here, command):
+    done = here(command, "--help")
+    assert done.code == 0
+    assert "--json" in done.out
+
+
+def test_list_and_version(here):
+    done = here("reproduce", "--list")
+    assert done.code == 0
+    assert done.out.startswith("zupan-saje-2011  Zupan, Saje")
+    assert here("--version").out == f"gyrod {gd.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -35,20 +90,459 @@ def test_list_and_version():
         ),
         (["reproduce"], "gyrod: paper is missing; it can be zupan-saje-2011,"),
         (["bench", "iftom"], "gyrod: suite = 'iftom' is unknown; it can be 'iftomm'"),
+        (["new", "hoses"], "gyrod: name = 'hoses' is unknown; it can be 'hose'"),
+        (["run", "gone.yaml"], "gyrod: gone.yaml does not exist; it should be a model file"),
+        (["check", "."], "gyrod: . is a folder, not a model file"),
+        (["view", "gone.h5"], "gyrod: gone.h5 does not exist; it should be a result file"),
+        (["run", "notes.txt"], "gyrod: 'notes.txt' is no model file by its name"),
+        (["info", "notes.txt"], "gyrod: "),
+        (["run", "top.h5"], "gyrod: top.h5 is a result, not a model"),
+        (["info", "top.yaml"], "gyrod: top.yaml is a model, not a result; simulate it first with gyrod run top.yaml"),
+        (["check", "list.yaml"], "gyrod: "),
+        (["check", "broken.yaml"], "gyrod: broken.yaml:3:1: "),
+        (["plot", "top.h5", "enrgy"], "gyrod: WHAT = 'enrgy' is unknown"),
+        (["plot", "top.h5", "energy", "--out", "x.docx"], "gyrod: x.docx: a picture is written as .png or"),
+        (["export", "top.h5", "--out", "x.xls"], "gyrod: x.xls: an export is written as .csv or .npz or .nc"),
+        (["view", "top.h5", "--out", "page"], "gyrod: page: a page is written as .html"),
+        (["run", "top.yaml", "--out", "no/such.h5"], "gyrod: no does not exist; make this folder first"),
+        (["run", "top.yaml", "--out", "top.dat"], "gyrod: top.dat: a result is written as .h5"),
+        (["run", "top.yaml", "--method", "rk4"], "gyrod: method = 'rk4' is unknown"),
+        (["run", "top.yaml", "--until", "-1"], "gyrod: "),
+        (["run", "top.yaml", "--resume", "--out", "new.h5"], "gyrod: new.h5 does not exist, so there is nothing to"),
+        (["compare", "top.yaml", "--methods", "rk4"], "gyrod: methods = 'rk4' is unknown"),
+        (["compare", "top.yaml", "--rtol", "small"], "gyrod: --rtol = 'small' must be numbers with commas"),
+        (["compare", "top.yaml", "--sort", "price"], "gyrod: --sort = 'price' is unknown"),
     ],
 )
-def test_errors_are_one_paragraph(arguments, sentence):
-    done = gyrod(*arguments)
+def test_errors_are_one_paragraph(here, top, arguments, sentence, tmp_path):
+    for name in ("top.yaml", "top.h5"):
+        (tmp_path / name).symlink_to(top / name)
+    (tmp_path / "notes.txt").write_text("milk\n")
+    (tmp_path / "list.yaml").write_text("- milk\n")
+    (tmp_path / "broken.yaml").write_text("gyrod: 1\nbodies: [{name: a, mass: }\n")
+    done = here(*arguments)
+    assert done.code == 1
+    assert done.err.startswith(sentence)
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    assert "defect" not in done.err
+
+
+def test_debug_anywhere_on_the_line_shows_the_traceback(here):
+    for arguments in (["--debug", "new", "x"], ["new", "--debug", "x"]):
+        with pytest.raises(ValueError, match="name = 'x' is unknown"):
+            here(*arguments)
+    done = gyrod("new", "x", "--debug")
     assert done.returncode == 1
-    assert done.stderr.startswith(sentence)
-    assert "Traceback" not in done.stderr
-    assert "Traceback" in gyrod("--debug", *arguments).stderr
+    assert done.stderr.startswith("Traceback")
 
 
-def test_unknown_options_end_with_usage():
-    done = gyrod("reproduce", "--nonsense")
-    assert done.returncode == 2
-    assert "--nonsense" in done.stderr
+def test_a_defect_is_called_one(here, monkeypatch):
+    def broken():
+        raise KeyError("x")
+
+    monkeypatch.setattr(models, "starters", broken)
+    done = here("new")
+    assert done.code == 1
+    assert done.err == "gyrod: KeyError: 'x'\nThis is a defect of gyrod; --debug shows where it is.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["reproduce", "--nonsense"], "--nonsense"),
+        (["rnu"], "Did you mean 'run'?"),
+        (["run"], "MODEL"),
+        (["export", "top.h5"], "--out"),
+        (["modes", "x.yaml", "--count", "0"], "--count"),
+        (["run", "x.yaml", "--rtol", "tight"], "--rtol"),
+        ([], "Usage"),
+    ],
+)
+def test_usage_errors_have_code_2(here, arguments, part):
+    done = here(*arguments)
+    assert done.code == 2
+    assert part in done.err + done.out
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+def test_no_permission(here, tmp_path):
+    (tmp_path / "model.yaml").write_text(models.starters()["top"])
+    (tmp_path / "model.yaml").chmod(0)
+    assert "permission denied" in here("run", "model.yaml").err
+
+
+def test_a_folder_that_cannot_be_written(here, top, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device", "top.h5")
+
+    monkeypatch.setattr(gd, "simulate", full)
+    done = here("run", top / "top.yaml")
+    assert (done.code, done.err) == (1, "gyrod: top.h5: no space left on device.\n")
+
+
+def test_nobody_listens_any_more():
+    command = [sys.executable, "-m", "gyrod.cli", "new"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 141
+
+
+WORDS = st.sampled_from(
+    ["new", "check", "schema", "run", "rest", "modes", "compare", "info", "plot", "view", "animate", "export",
+     "hose", "gone.yaml", "gone.h5", ".", "", "--", "-", "--json", "--out", "-o", "--rtol", "1e-6", "-1", "nan",
+     "--until", "--names", "--list", "--method", "--resume", "--no-save", "--quiet", "--port", "99999", "x.yaml", "ä/ö",
+     "--count"]
+)  # fmt: skip
+
+
+@given(st.lists(WORDS | st.text(max_size=5), max_size=6))
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_nonsense_gets_a_sentence(here, arguments):
+    done = here(*arguments)
+    assert done.code in (0, 1, 2)
+    assert "Traceback" not in done.err
+    assert "defect" not in done.err
+
+
+# --- models ----------------------------------------------------------------------------------------------------------
+
+NAMES = sorted(models.starters())
+
+
+def test_starters_are_listed(here):
+    done = here("new", "--list")
+    assert done.code == 0
+    assert [line.split()[0] for line in done.out.splitlines()] == ["hose", "cable", "four-bar", "pendulum", "top"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_starters_are_sound_and_run(here, name, tmp_path):
+    done = here("new", name)
+    assert done.code == 0
+    (tmp_path / f"{name}.yaml").write_text(done.out)
+    checked = here("check", f"{name}.yaml", "--json", "check.json")
+    assert checked.out.startswith(f"{name}.yaml: sound.")
+    assert json.loads((tmp_path / "check.json").read_text())["ok"] is True
+    short = {"hose": "0.2", "cable": "0.2"}.get(name)  # the whole of them in a slow test
+    run = here("run", f"{name}.yaml", *(["--until", short] if short else []))
+    assert run.code == 0, run.err
+    assert f"wrote {name}.h5" in run.out
+    motion = gd.open(tmp_path / f"{name}.h5")
+    assert motion.status == "finished"
+    assert motion.drift.position.max() < 1e-12
+    comments = [line for line in done.out.splitlines() if line.lstrip().startswith("#") or " # " in line]
+    assert len(comments) >= 5
+    assert max(map(len, done.out.splitlines())) <= 120
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_starters_run_as_they_are(name, tmp_path):
+    (tmp_path / "model.yaml").write_text(gyrod("new", name).stdout)
+    done = gyrod("run", "model.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert gd.open(tmp_path / "model.h5").t[-1] == gd.files.load_model(tmp_path / "model.yaml").run.until
+
+
+def test_the_hose_is_that_of_the_readme():
+    system = gd.files.loads(models.starters()["hose"]).system
+    rest = gd.equilibrium(system)
+    np.testing.assert_allclose(rest["bob"].position, (0.0, 0.0351, -1.0477), atol=5e-5)
+
+
+def test_check_tells_all_problems_with_their_places(here, tmp_path):
+    text = models.starters()["hose"].replace("radius: 5 mm", "radius: -5 mm").replace("mass: 0.2", "mas: 0.2")
+    (tmp_path / "hose.yaml").write_text(text)
+    done = here("check", "hose.yaml", "--json", "problems.json")
+    assert done.code == 1
+    places = re.findall(r"hose\.yaml:(\d+):(\d+): ", done.err)
+    lines = text.splitlines()
+    assert len(places) >= 2
+    assert any("radius" in lines[int(line) - 1] for line, _ in places)
+    assert any("mas:" in lines[int(line) - 1] or "bob" in lines[int(line) - 1] for line, _ in places)
+    data = json.loads((tmp_path / "problems.json").read_text())
+    assert data["ok"] is False
+    assert len(data["problems"]) == len(places)
+
+
+def test_check_tells_what_is_there(here, tmp_path):
+    (tmp_path / "model.yaml").write_text(models.starters()["four-bar"])
+    data = json.loads(here("check", "model.yaml", "--json", "-").out)
+    assert (data["bodies"], data["joints"], data["freedoms"], data["redundant"]) == (3, 4, 0, 3)
+    assert data["method"] == "dop853"
+    (tmp_path / "model.yaml").write_text(models.starters()["cable"])
+    data = json.loads(here("check", "model.yaml", "--json", "-").out)
+    assert (data["rods"], data["segments"], data["rod_length"], data["body_mass"]) == (1, 20, 5.0, 50.0)
+    assert data["stiffness"] > 1e4
+    assert data["method"] in ("radau5", "rodas")
+
+
+def test_check_finds_joints_that_do_not_meet(here, tmp_path):
+    text = models.starters()["four-bar"].replace("velocity", "velocity")
+    text = text.replace("position: [0.6, 0, 0.75]}", "position: [0.6, 0, 0.75], velocity: [0, 0, 1]}")
+    (tmp_path / "model.yaml").write_text(text)
+    done = here("check", "model.yaml")
+    assert done.code == 1
+    assert "velocity gap at the start" in done.err
+
+
+def test_schema_is_that_of_the_files(here, tmp_path):
+    done = here("schema")
+    assert json.loads(done.out) == json.loads(json.dumps(gd.files.json_schema()))
+    assert here("schema", "--out", "schema.json").out == "wrote schema.json\n"
+    assert json.loads((tmp_path / "schema.json").read_text()) == json.loads(done.out)
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+
+def test_options_go_before_the_file(here, top):
+    done = here("run", top / "top.yaml", "--until", "0.2", "--method", "radau5", "--rtol", "1e-4", "--formulation",
+                "absolute-quaternion", "--output", "0.05", "--json", "-")  # fmt: skip
+    data = json.loads(done.out)
+    motion = gd.open("top.h5")
+    np.testing.assert_allclose(motion.t, [0.0, 0.05, 0.1, 0.15, 0.2], atol=1e-15)
+    exact = gd.simulate(gd.load(top / "top.yaml"), 0.2, method="radau5", rtol=1e-4, formulation="absolute-quaternion",
+                        output=motion.t)  # fmt: skip
+    np.testing.assert_array_equal(motion.y, exact.y)
+    assert (data["steps"], data["rhs"], data["jacobians"]) == (
+        exact.stats.steps,
+        exact.stats.rhs,
+        exact.stats.jacobians,
+    )
+    assert (data["method"], data["formulation"], data["rows"], data["t"]) == ("radau5", "absolute-quaternion", 5, 0.2)
+    assert data["energy_error"] == pytest.approx(
+        np.abs(exact.energy.total - exact.energy.total[0]).max() / exact.energy.kinetic.max()
+    )
+    assert data["file"] == "top.h5"
+
+
+def test_another_method_drops_what_belonged_to_the_first(here, tmp_path):
+    text = (
+        models.starters()["top"].replace("rtol: 1e-8", "method: variational\n  step: 1e-3").replace("output: 0.005", "")
+    )
+    (tmp_path / "top.yaml").write_text(text)
+    assert "variational" in here("run", "top.yaml", "--until", "0.1").out
+    assert "dop853" in here("run", "top.yaml", "--until", "0.1", "--method", "dop853").out
+    (tmp_path / "top.yaml").write_text(models.starters()["top"])
+    done = here("run", "top.yaml", "--until", "0.1", "--method", "energy-momentum", "--step", "1e-3")
+    assert "energy-momentum" in done.out, done.err
+
+
+def test_the_time_must_be_said(here, tmp_path):
+    (tmp_path / "top.yaml").write_text(models.starters()["top"].split("run:")[0])
+    for command in ("run", "compare"):
+        done = here(command, "top.yaml")
+        assert done.code == 1
+        assert "does not say how long to run; give --until SECONDS" in done.err
+    assert here("run", "top.yaml", "--until", "0.01").code == 0
+
+
+def test_only_results_are_overwritten(here, top, tmp_path):
+    (tmp_path / "top.h5").write_text("my diary")
+    refused = here("run", top / "top.yaml", "--until", "0.01")
+    assert refused.code == 1
+    assert "top.h5 exists and is no result of gyrod; give another --out, or --force." in refused.err
+    assert (tmp_path / "top.h5").read_text() == "my diary"
+    assert here("run", top / "top.yaml", "--until", "0.01", "--force").code == 0
+    assert here("run", top / "top.yaml", "--until", "0.02").code == 0
+    assert gd.open("top.h5").t[-1] == 0.02
+
+
+def test_without_a_file_and_without_words(here, top, tmp_path):
+    done = here("run", top / "top.yaml", "--until", "0.01", "--no-save", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert not list(tmp_path.iterdir())
+    assert here("run", top / "top.yaml", "--no-save", "--resume").code == 2
+
+
+def test_a_run_that_fails_keeps_what_it_has(here, tmp_path):
+    text = """
+gyrod: 1
+gravity: [0, 0, 0]
+bodies:
+  - name: arm
+    mass: 1
+    inertia: [0.1, 0.2, 0.25]
+    orientation: {euler: ["313", [0, 1, 0]]}
+    angular_velocity: [-3, 0, 0]
+run: {until: 2, formulation: euler, max_step: 0.01}
+"""
+    (tmp_path / "arm.yaml").write_text(text)
+    done = here("run", "arm.yaml")
+    assert done.code == 1
+    assert "gimbal lock" in done.err
+    assert "arm.h5 holds what was computed." in done.err
+    assert 0.0 < gd.open("arm.h5").t[-1] < 1.0
+
+
+def test_a_run_by_others_that_fails_keeps_what_it_has(here, top, monkeypatch):
+    motion = gd.open(top / "top.h5")
+
+    def fails(*arguments, **options):
+        raise gd.SimulationError("it broke at t = 0.5.", 0.5, motion.y[-1], motion)
+
+    monkeypatch.setattr(gd, "simulate", fails)
+    done = here("run", top / "top.yaml", "--method", "scipy:RK45", "--out", "others.h5")
+    assert (done.code, done.err) == (1, "gyrod: it broke at t = 0.5; others.h5 holds what was computed.\n")
+    assert gd.open("others.h5").t[-1] == 0.5
+
+
+def test_progress_where_there_is_no_terminal(here, top, monkeypatch):
+    monkeypatch.setattr("gyrod.cli.running.EVERY", 0.0)
+    done = here("run", top / "top.yaml", "--until", "1")
+    line = done.err.splitlines()[0]
+    assert re.match(r"t = \S+ of 1 s, \S+ x real time, h = \S+ \S+, energy error \de-\d\d$", line)
+
+
+def test_an_interrupted_run_resumes(here, top, monkeypatch):
+    def pressed(state, begun):
+        raise KeyboardInterrupt
+
+    arguments = ("run", top / "top.yaml", "--until", "20", "--output", "0.1")
+    with monkeypatch.context() as patch:
+        patch.setattr("gyrod.cli.running.told", pressed)
+        patch.setattr("gyrod.cli.running.EVERY", 0.0)
+        done = here(*arguments)
+    assert done.code == 130
+    assert "interrupted" in done.err
+    assert "top.h5 holds what was computed, and gyrod run --resume goes on." in done.err
+    assert "Traceback" not in done.err
+    assert 0.0 < gd.open("top.h5").t[-1] < 20.0
+    assert here(*arguments, "--resume").code == 0
+    assert here(*arguments, "--out", "whole.h5").code == 0
+    np.testing.assert_array_equal(gd.open("top.h5").y, gd.open("whole.h5").y)
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_resume(tmp_path):
+    (tmp_path / "hose.yaml").write_text(gyrod("new", "hose").stdout)
+    command = [sys.executable, "-m", "gyrod.cli", "run", "hose.yaml", "--until", "10"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        while not (tmp_path / "hose.h5.checkpoint").exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        err = process.stderr.read()
+        assert process.wait() == 130
+    assert re.search(r"gyrod: interrupted at t = \S+ of 10 s; hose.h5 holds what was computed", err)
+    reached = gd.open(tmp_path / "hose.h5").t[-1]
+    assert 0.0 < reached < 10.0
+    assert gyrod("run", "hose.yaml", "--until", "10", "--resume", cwd=tmp_path).returncode == 0
+    whole = gd.simulate(gd.load(tmp_path / "hose.yaml"), 10.0, rtol=1e-4, output=[10.0])
+    np.testing.assert_array_equal(gd.open(tmp_path / "hose.h5").y[-1], whole.y[-1])
+
+
+def test_the_manual_knows_every_command():
+    text = (Path(__file__).parent.parent / "docs" / "command-line.md").read_text(encoding="utf-8")
+    for names in frame.PURPOSES.values():
+        for name in names:
+            assert f"| `gyrod {name}" in text
+
+
+# --- statics, comparison, results ------------------------------------------------------------------------------------
+
+
+def test_rest_and_modes(here, tmp_path):
+    (tmp_path / "hose.yaml").write_text(models.starters()["hose"])
+    done = here("rest", "hose.yaml", "--json", "rest.json", "--out", "rest.h5", "--plot", "rest.png")
+    assert done.code == 0, done.err
+    assert done.out.startswith("stable equilibrium")
+    data = json.loads((tmp_path / "rest.json").read_text())
+    weight = 9.81 * (0.2 + 1100 * np.pi * 5e-3**2)
+    np.testing.assert_allclose(data["rods"]["hose"]["start_force"], (0, 0, weight), atol=1e-6)
+    assert (tmp_path / "rest.png").stat().st_size > 5000
+    np.testing.assert_allclose(gd.open("rest.h5")["bob"].position[0], data["bodies"]["bob"]["position"])
+    modes = json.loads(here("modes", "hose.yaml", "--count", "3", "--json", "-").out)["modes"]
+    exact = gd.modes(gd.load("hose.yaml"), n=3)
+    np.testing.assert_allclose([m["frequency"] for m in modes], exact.frequencies, atol=1e-9)
+    assert "rad/s" in here("modes", "hose.yaml", "--count", "3").out
+
+
+def test_compare(here, top, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "80")
+    arguments = ("compare", top / "top.yaml", "--until", "0.2", "--methods", "dop853,rodas", "--rtol", "1e-4,1e-6")
+    done = here(*arguments, "--plot", "work.png", "--json", "rows.json")
+    assert done.code == 0, done.err
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert len(re.findall("^. .*(dop853|rodas) +1e-0[46]", done.out, re.MULTILINE)) == 20
+    assert (tmp_path / "work.png").exists()
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert len(rows["trials"]) == 20
+    data = json.loads(here(*arguments, "--formulations", "euler", "--json", "-").out)
+    assert {row["formulation"] for row in data["trials"]} == {"euler"}
+
+
+def test_info_and_plots(here, top, tmp_path):
+    data = json.loads(here("info", top / "top.h5", "--json", "-").out)
+    assert (data["rows"], data["end"], data["bodies"], data["status"]) == (51, 0.5, ["top"], "finished")
+    assert "0 to 0.5 s, 51 rows" in here("info", top / "top.h5").out
+    done = here("plot", top / "top.h5", "energy", "path", "--names", "top")
+    assert done.out == "wrote top-energy.png\nwrote top-path.png\n"
+    assert (tmp_path / "top-path.png").stat().st_size > 5000
+    assert here("plot", top / "top.h5", "energy", "--out", "e.svg").code == 0
+    assert (tmp_path / "e.svg").read_text().startswith("<?xml")
+    assert "energy" in here("plot", top / "top.h5", "--list").out.splitlines()
+
+
+def test_exports(here, top, tmp_path):
+    motion = gd.open(top / "top.h5")
+    for name in ("top.csv", "top.npz", "top.nc"):
+        done = here("export", top / "top.h5", "--out", name)
+        assert done.code == 0, done.err
+        assert done.out.startswith(f"wrote {name} (")
+    assert len((tmp_path / "top.csv").read_text().splitlines()) >= 52
+    with np.load(tmp_path / "top.npz") as arrays:
+        np.testing.assert_array_equal(arrays["t"], motion.t)
+
+
+def test_pages_and_films(here, top, tmp_path):
+    done = here("view", top / "top.h5", "--out", "top.html", "--json", "-")
+    assert json.loads(done.out)["bytes"] == (tmp_path / "top.html").stat().st_size
+    assert (tmp_path / "top.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
+    done = here("animate", top / "top.h5", "--out", "top.gif", "--fps", "4")
+    assert done.code == 0, done.err
+    assert (tmp_path / "top.gif").read_bytes()[:3] == b"GIF"
+
+
+def test_view_serves_the_page(top):
+    command = [sys.executable, "-m", "gyrod.cli", "view", str(top / "top.h5"), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        address = re.match(r"(http://127\.0\.0\.1:\d+/) shows .*top.h5; open it in a browser", line)[1]
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            assert b"<html" in answer.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["new"],
+        ["new", "--list"],
+        ["check", "top.yaml"],
+        ["rest", "hose.yaml"],
+        ["plot", "top.h5", "--list"],
+        ["plot", "top.h5", "energy"],
+        ["export", "top.h5", "--out", "x.npz"],
+        ["bench", "none"],
+    ],
+)
+def test_json_alone_on_standard_output(here, top, tmp_path, arguments, monkeypatch):
+    monkeypatch.setitem(bench.SUITES, "none", lambda progress: [bench.Outcome("p", "f", "m", 1e-3)])
+    for name in ("top.yaml", "top.h5"):
+        (tmp_path / name).symlink_to(top / name)
+    (tmp_path / "hose.yaml").write_text(models.starters()["hose"])
+    done = here(*arguments, "--json", "-")
+    assert done.code == 0, done.err
+    json.loads(done.out)
+
+
+# --- papers and benchmarks -------------------------------------------------------------------------------------------
 
 
 def test_report_writes_rows_and_figures(tmp_path, capsys):

@@ -1,34 +1,18 @@
-"""The command line: gyrod reproduce, gyrod bench."""
+"""gyrod reproduce, gyrod bench: trust."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from gyrod import __version__, _check, bench, reproduce
+from gyrod import _check
+from gyrod.cli.frame import Json, app
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"gyrod {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:
-    """Rigid bodies and geometrically exact rods whose rotations never lock."""
+if TYPE_CHECKING:
+    from gyrod import bench, reproduce
 
 
 @app.command("reproduce")
@@ -37,9 +21,13 @@ def _reproduce(
     parts: Annotated[list[str] | None, typer.Argument(help="Parts of it, see --list; some run only by name.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the figures (PNG).")] = None,
-    json: Annotated[str | None, typer.Option(help="File for the rows as JSON; - for standard output.")] = None,
+    json: Json = None,
 ) -> None:
-    """Regenerate a paper's tables and figures, the paper's value beside ours."""
+    """Regenerate a paper's tables and figures beside its values."""
+    from rich.console import Console
+
+    from gyrod import reproduce
+
     if list_:
         for name in reproduce.PAPERS:
             print(f"{name}  {reproduce.title(name)}")
@@ -60,6 +48,12 @@ def _reproduce(
 
 
 def _print(paper: str, report: reproduce.Report, json: str | None) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from gyrod import reproduce
+
     console = Console()
     console.print(reproduce.title(paper))
     for item in dict.fromkeys(row.item for row in report.rows):
@@ -106,9 +100,13 @@ def _bench(
     suite: Annotated[
         str, typer.Argument(help="Which problems; iftomm: mechanisms in motion, rods: rods at rest and their modes.")
     ] = "iftomm",
-    json: Annotated[str | None, typer.Option(help="File for the rows as JSON; - for standard output.")] = None,
+    json: Json = None,
 ) -> None:
-    """Solve benchmark problems with trusted values; errors, drift, steps and CPU time."""
+    """Solve benchmark problems with trusted values."""
+    from rich.console import Console
+
+    from gyrod import bench
+
     _check.choice("suite", suite, bench.SUITES)
     with Console(stderr=True).status(f"Solving {suite}") as status:
         outcomes = bench.SUITES[suite](lambda text: status.update(text))
@@ -121,6 +119,12 @@ def _bench(
 
 
 def _print_outcomes(outcomes: Sequence[bench.Outcome] | Sequence[bench.StaticOutcome]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from gyrod import bench
+
     columns = STATIC_COLUMNS if isinstance(outcomes[0], bench.StaticOutcome) else COLUMNS
     table = Table(box=None)
     for title, _, form in columns:
@@ -140,18 +144,3 @@ def _print_outcomes(outcomes: Sequence[bench.Outcome] | Sequence[bench.StaticOut
     console.print(table)
     for note in notes:
         console.print(escape(note))
-
-
-def main() -> None:
-    """Entry point: errors are one paragraph on standard error, with exit code 1, unless --debug."""
-    try:
-        app()
-    except (ValueError, ArithmeticError, OSError, ImportError) as error:
-        if "--debug" in sys.argv:
-            raise
-        print(f"gyrod: {error}", file=sys.stderr)
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

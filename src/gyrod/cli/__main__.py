@@ -1,0 +1,5 @@
+"""python -m gyrod.cli."""
+
+from gyrod.cli import main
+
+main()

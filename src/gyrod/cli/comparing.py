@@ -1,0 +1,82 @@
+"""gyrod compare: formulations and methods side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, names, width
+from gyrod.cli.models import load
+
+
+@app.command("compare")
+def _compare(
+    model: ModelPath,
+    formulations: Annotated[
+        str, typer.Option("--formulations", metavar="NAMES", help="all, or names with commas.")
+    ] = "all",
+    methods: Annotated[
+        str,
+        typer.Option(
+            "--methods", metavar="NAMES", help="all, explicit, stiff, constant, scipy, or names; with commas."
+        ),
+    ] = "all",
+    rtol: Annotated[str, typer.Option("--rtol", metavar="NUMBERS", help="Tolerances, with commas.")] = "1e-3,1e-6",
+    step: Annotated[
+        str | None, typer.Option("--step", metavar="NUMBERS", help="Steps of methods with constant steps, s.")
+    ] = None,
+    until: Annotated[float | None, typer.Option("--until", metavar="T", help="End, s; else as the model says.")] = None,
+    limit: Annotated[float, typer.Option("--limit", metavar="S", help="CPU seconds for each run.")] = 10.0,
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="BY", help="error, cost, energy, drift, method, formulation.")
+    ] = "error",
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw work against error.")] = None,
+    json: Json = None,
+) -> None:
+    """Formulations and methods side by side: cost, error, drift.
+
+    Each run is measured against a tight reference; those that take too long are stopped, and those that do not serve
+    the model are told with the reason.
+    """
+    from rich.console import Console
+
+    from gyrod import _check
+    from gyrod.comparison import ORDERS, compare
+
+    _check.choice("--sort", sort, ORDERS)
+    face, file = Face(json), load(model)
+    end = until if until is not None else file.run.until
+    if end is None:
+        raise Problem(
+            f"{model} does not say how long to run; give --until SECONDS, or run: {{until: ...}} in the file."
+        )
+    with Console(stderr=True).status("Comparing") as status:
+        found = compare(
+            file.system,
+            end,
+            formulations=names(formulations) or [],
+            methods=names(methods) or [],
+            rtols=_numbers("--rtol", rtol),
+            steps=None if step is None else _numbers("--step", step),
+            limit=limit,
+            progress=lambda text: status.update(text),
+        )
+    face.say(found.table(by=sort, width=width()))
+    if plot is not None:
+        found.plot(file=plot)
+        face.wrote(plot)
+    if json == "-":
+        print(found.to_json())
+    elif json is not None:
+        found.to_json(json)
+        face.wrote(json)
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    """Numbers that were given with commas."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise Problem(f"{option} = {text!r} must be numbers with commas, such as 1e-3,1e-6.") from None

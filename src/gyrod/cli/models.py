@@ -1,0 +1,186 @@
+"""gyrod new, gyrod check, gyrod schema: model files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gyrod import _check
+from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, plain, readable, seconds
+
+if TYPE_CHECKING:
+    from gyrod.files import ModelFile
+    from gyrod.model import System
+
+STARTERS = Path(__file__).parent / "starters"
+
+
+def starters() -> dict[str, str]:
+    """The starter models by name, each as text; the first is the one that is given unasked."""
+    found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(STARTERS.glob("*.yaml"))}
+    return {"hose": found.pop("hose"), **found}
+
+
+def load(path: Path) -> ModelFile:
+    """Read a model file, or end with sentences."""
+    from gyrod import files
+
+    readable(path, "a model file (.yaml or .json)")
+    if path.suffix.lower() in (".h5", ".hdf5"):
+        raise Problem(f"{path} is a result, not a model; see it with gyrod info or gyrod view.")
+    return files.load_model(path)
+
+
+@app.command("new")
+def _new(
+    name: Annotated[str, typer.Argument(help="Which one, see --list.")] = "hose",
+    list_: Annotated[bool, typer.Option("--list", help="List the starter models.")] = False,
+    json: Json = None,
+) -> None:
+    """Print a commented starter model: gyrod new > hose.yaml."""
+    known = starters()
+    titles = {key: text.splitlines()[0].lstrip("# ").strip() for key, text in known.items()}
+    face = Face(json)
+    if list_:
+        face.grid(list(titles.items()), left=2)
+        face.give(titles)
+        return
+    text = known[_check.choice("name", name, known)]
+    face.say(text.rstrip())
+    face.give({"name": name, "text": text})
+
+
+@app.command("schema")
+def _schema(
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it to a file.")] = None,
+    json: Json = None,
+) -> None:
+    """Print the JSON Schema of model files, for editors."""
+    from gyrod import files
+
+    schema = files.json_schema()
+    if out is None and json is None:
+        Face("-").give(schema)
+    for file in (out, json):
+        if file is not None:
+            Face(str(file)).give(schema)
+
+
+@app.command("check")
+def _check_model(model: ModelPath, json: Json = None) -> None:
+    """Check a model file: all problems with line and column."""
+    face = Face(json)
+    try:
+        file = load(model)
+        file.system.check_consistent()
+        rows, data = summary(file.system, file.run)
+    except Problem:
+        raise
+    except ValueError as error:
+        face.give({"ok": False, "model": model, "problems": _problems(error)})
+        raise
+    face.say(f"{model}: sound.")
+    face.pairs(rows)
+    face.give({"ok": True, "model": model, **data})
+
+
+def _problems(error: ValueError) -> list[Any]:
+    """Problems of a model one by one, with their place in the file where it is known."""
+    found = getattr(error, "problems", None) or [str(error)]
+    keys = ("line", "column", "where", "message")
+    return [{k: getattr(p, k) for k in keys if hasattr(p, k)} if hasattr(p, "line") else str(p) for p in found]
+
+
+def summary(system: System, run: Any = None) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+    """What a model holds: rows to print, and the same as data."""
+    from gyrod.equations import compile_system
+
+    compiled = compile_system(system)
+    rows: list[tuple[str, str]] = []
+    data: dict[str, Any] = {}
+
+    def tell(key: str, value: Any, text: str) -> None:
+        rows.append((key, text))
+        data[key.replace(" ", "_")] = value
+
+    if system.bodies:
+        mass = sum(b.mass for b in system.bodies)
+        tell("bodies", len(system.bodies), f"{len(system.bodies)}, {mass:.4g} kg: {_some(system.names)}")
+        data["body_mass"] = mass
+    if system.rods:
+        _tell_rods(tell, data, system)
+    if system.joints:
+        kinds = [type(joint).__name__ for joint in system.joints]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        tell("joints", len(kinds), f"{len(kinds)}: {counts}")
+    for field in ("forces", "sensors"):
+        members = getattr(system, field, ())
+        if members:
+            kinds = [type(x).__name__ for x in members]
+            tell(
+                field, len(kinds), f"{len(kinds)}: " + ", ".join(f"{kinds.count(k)} {k}" for k in dict.fromkeys(kinds))
+            )
+    _tell_freedoms(tell, system, compiled)
+    _tell_method(tell, compiled, run)
+    return rows, plain(data)
+
+
+def _some(names: tuple[str, ...], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _tell_rods(tell: Any, data: dict[str, Any], system: System) -> None:
+    length = sum(rod.length for rod in system.rods)
+    segments = sum(rod.segments for rod in system.rods)
+    tell(
+        "rods", len(system.rods), f"{len(system.rods)}, {length:.4g} m, {segments} segments: {_some(system.rod_names)}"
+    )
+    data |= {"rod_length": length, "segments": segments}
+
+
+def _tell_freedoms(tell: Any, system: System, compiled: Any) -> None:
+    kinds = list(compiled.kinds)
+    if system.rods:
+        n = kinds.count("velocity") + kinds.count("spin")
+        loops = len(compiled.mechanism.cuts) if compiled.mechanism is not None else 0
+        note = f", less what {loops} closed loop{'s' if loops != 1 else ''} take away" if loops else ""
+        tell("freedoms", n, f"{n} degrees of freedom{note}; {compiled.size} unknowns")
+        return
+    mobility = system.mobility()
+    first, *redundant = str(mobility).splitlines()
+    tell("freedoms", mobility.freedoms, f"{first}; {compiled.size} unknowns")
+    for line in redundant:
+        tell("redundant", mobility.redundant, line.removeprefix("redundant: "))
+
+
+def _tell_method(tell: Any, compiled: Any, run: Any) -> None:
+    """How fast the fastest motion is against the slowest, and what that means."""
+    from gyrod.solve import METHODS
+    from gyrod.solve.simulate import _method, _spectrum
+
+    slow = compiled._time(compiled._length())
+    if compiled.rods:
+        fastest, damping = compiled.rod_spectrum()
+    else:
+        fastest, damping = _spectrum(compiled)
+    rate = max(fastest, damping)
+    if rate * slow > 1.0:
+        tell(
+            "stiffness",
+            rate * slow,
+            f"fastest motion {seconds(1.0 / rate)}, slowest about {seconds(slow)}: ratio {rate * slow:.2g}",
+        )
+    until = getattr(run, "until", None)
+    rtol = getattr(run, "rtol", None) or 1e-6
+    chosen = _method("auto", compiled, rtol, until or 10.0)
+    given = getattr(run, "method", None)
+    tell(
+        "method",
+        chosen,
+        f"{chosen} ({'implicit' if METHODS[chosen].stiff else 'explicit'}) suggested at rtol = {rtol:g}"
+        + (f"; the file asks for {given}" if given else ""),
+    )
+    if until is not None:
+        tell("until", until, f"{until:g} s")

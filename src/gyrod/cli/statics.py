@@ -1,0 +1,121 @@
+"""gyrod rest, gyrod modes: statics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gyrod.cli.frame import Face, Json, ModelPath, app, vector
+from gyrod.cli.models import load
+
+
+@app.command("rest")
+def _rest(
+    model: ModelPath,
+    at: Annotated[float, typer.Option("--at", metavar="T", help="Time at which functions of time are taken, s.")] = 0.0,
+    factor: Annotated[float, typer.Option("--load", metavar="X", help="Factor of gravity and all forces.")] = 1.0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it as a result (.h5).")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw its shape.")] = None,
+    json: Json = None,
+) -> None:
+    """Find the equilibrium: places, reactions, stability."""
+    import gyrod as gd
+
+    face = Face(json)
+    system = load(model).system
+    rest = gd.equilibrium(system, t=at, load=factor)
+    face.say(f"{'stable' if rest.stable else f'unstable ({rest.unstable} directions)'} equilibrium")
+    for sentence in rest.free:
+        face.say(f"free: {sentence}")
+    data = _rest_data(rest)
+    rows = [(f"body {name}", "at", f"{vector(b['position'])} m") for name, b in data["bodies"].items()]
+    for name, rod in data["rods"].items():
+        for end in ("start", "end"):
+            rows.append((f"rod {name}, {end}", "at", f"{vector(rod[end])} m"))
+            for what, unit in (("force", "N"), ("moment", "N m")):
+                if any(rod[f"{end}_{what}"]):
+                    rows.append(("", f"{what} that holds it", f"{vector(rod[f'{end}_{what}'])} {unit}"))
+    for label, joint in data["joints"].items():
+        rows.append((label, "force", f"{vector(joint['force'])} N"))
+        rows.append(("", "torque", f"{vector(joint['torque'])} N m"))
+    face.grid(rows, left=3)
+    face.say(f"potential energy {rest.energy.potential:.6g} J; {rest.iterations} iterations, {rest.method}")
+    if out is not None:
+        _save(rest, out)
+        face.wrote(out)
+    if plot is not None:
+        rest.plot(file=str(plot))
+        face.wrote(plot)
+    face.give(data)
+
+
+def _rest_data(rest: Any) -> dict[str, Any]:
+    bodies, rods = {}, {}
+    for name in rest.system.names:
+        track = rest[name]
+        bodies[name] = {"position": track.position, "quaternion": track.quaternion}
+    for name in rest.system.rod_names:
+        track = rest[name]
+        ends = ("start_force", "start_moment", "end_force", "end_moment")
+        rods[name] = {"start": track.positions[0], "end": track.positions[-1], "positions": track.positions}
+        rods[name] |= {key: getattr(track, key).tolist() for key in ends}
+    joints = {
+        joint.label: {"force": track.force, "torque": track.torque, "coordinates": track.coordinates}
+        for joint, track in zip(rest.system.joints, rest.joints, strict=True)
+    }
+    return {
+        "stable": rest.stable, "unstable": rest.unstable, "free": list(rest.free), "method": rest.method,
+        "iterations": rest.iterations, "potential_energy": float(rest.energy.potential), "bodies": bodies,
+        "rods": rods, "joints": joints,
+    }  # fmt: skip
+
+
+def _save(rest: Any, out: Path) -> None:
+    """A motion of one row is a result like any other."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    motion = rest.motion
+    replace(motion, t=np.atleast_1d(motion.t), y=np.atleast_2d(motion.y)).save(out)
+
+
+@app.command("modes")
+def _modes(
+    model: ModelPath,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many.")] = 10,
+    at: Annotated[float, typer.Option("--at", metavar="T", help="Time at which functions of time are taken, s.")] = 0.0,
+    json: Json = None,
+) -> None:
+    """List natural frequencies and damping about the equilibrium."""
+    import gyrod as gd
+
+    face = Face(json)
+    modes = gd.modes(load(model).system, at=at, n=count)
+    rest, data = modes.rest, []
+    face.say(f"about the equilibrium next to the start, which is {'stable' if rest.stable else 'not stable'}")
+    rows = [["mode", "Hz", "rad/s", "period s", "damping", "moves most"]]
+    still = 1e-8 * max(modes.omega, default=0.0)  # what nothing holds, up to rounding
+    for i, (f, w, d, g) in enumerate(zip(modes.frequencies, modes.omega, modes.damping, modes.growth, strict=True)):
+        mover = _mover(modes, i)
+        if w > still:
+            rows.append(
+                [f"{i + 1}", f"{f:.6g}", f"{w:.6g}", f"{1.0 / f:.5g}", f"{d:.3g}" if abs(d) > 1e-12 else "0", mover]
+            )
+        else:
+            rows.append([f"{i + 1}", "0", "0", "-", "-", mover])
+        if g > 0.0:
+            rows[-1][4] = f"grows {g:.3g}/s"
+        data.append({"frequency": f, "omega": w, "damping": d, "growth": g, "moves": mover})
+    face.grid(rows, left=1)
+    face.give({"stable": rest.stable, "modes": data})
+
+
+def _mover(modes: Any, number: int) -> str:
+    """Name of what moves most in a mode."""
+    import numpy as np
+
+    sizes = {name: float(np.abs(modes.shape(number, name)).max()) for name in modes.rest.names}
+    return max(sizes, key=lambda name: sizes[name]) if sizes else "-"

@@ -1,0 +1,244 @@
+"""The runs of a comparison: a reference, then one trial after the other under a limit of time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import rotations
+from gyrod.comparison.results import Reference, Trial
+from gyrod.equations import compile_system
+from gyrod.model import System
+from gyrod.motion import Motion, SimulationError, SimulationInterrupted
+from gyrod.solve import METHODS, simulate
+
+Array = NDArray[np.float64]
+
+#: Methods whose steps are constant; they have coordinates of their own in place of a formulation, and no tolerance.
+CONSTANT = ("variational", "energy-momentum")
+#: Runs shorter than this (CPU s) are measured three times, and the best counts.
+SHORT = 0.05
+#: Options of `simulate` that the reference shares; the others are on trial.
+SHARED = ("norm", "max_step", "reduce")
+
+
+class _TimeUp(KeyboardInterrupt):
+    """Raised inside a run when its time is over; a `KeyboardInterrupt` ends a run and keeps its motion."""
+
+
+class _Watch:
+    """Called while a run goes on: ends it at a limit of CPU seconds, or after a fifth of it if there is no hope.
+
+    That is where by its time so far it would take ``hopeless`` times the limit.
+    """
+
+    def __init__(self, limit: float, t_end: float, hopeless: float) -> None:
+        self.limit, self.t_end, self.hopeless = limit, t_end, hopeless
+        self.t, self.up, self.started = 0.0, False, time.process_time()
+
+    def __call__(self, t: Any, *_: Any) -> None:
+        self.t = max(self.t, float(getattr(t, "t", t)))
+        spent = self.spent
+        late = spent > 0.2 * self.limit and spent * self.t_end > self.hopeless * self.limit * self.t
+        if spent > self.limit or late:
+            self.up = True
+            raise _TimeUp
+
+    @property
+    def spent(self) -> float:
+        return time.process_time() - self.started
+
+
+@dataclass
+class _States:
+    """What is compared of a motion at the common times."""
+
+    positions: Array  # (n, k, 3)
+    quaternions: Array  # (n, m, 4)
+    energy: Array
+    kinetic: Array
+
+
+def _states(motion: Motion) -> _States:
+    system = motion.compiled.system
+    n = len(motion.t)
+    places, turns = [np.zeros((n, 0, 3))], [np.zeros((n, 0, 4))]
+    for body in system.bodies:
+        places.append(motion[body.name].position[:, None])
+        if np.any(body.inertia) and body.name not in system.point_bodies:  # the rotation of a point means nothing
+            turns.append(motion[body.name].quaternion[:, None])
+    for name in system.rod_names:
+        places.append(motion[name].positions)
+        turns.append(motion[name].quaternions)
+    energy = motion.energy
+    return _States(np.concatenate(places, 1), np.concatenate(turns, 1), energy.total, energy.kinetic)
+
+
+class Runner:
+    """Runs one trial after the other against one reference."""
+
+    def __init__(
+        self, system: System, t_end: float, times: Array, limit: float, options: dict[str, Any],
+        progress: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.system, self.t_end, self.times, self.limit, self.options = system, t_end, times, limit, options
+        self.progress = progress
+        self.reference: Reference | None = None
+        self.exact: _States | None = None
+        compiled = compile_system(system)
+        self.length, self.scale = compiled._length(), compiled._time(compiled._length())
+        self.kinetic = 1.0
+        self._warm: set[str] = set()
+
+    # --- the reference ---
+
+    def refer(self, given: Motion | None, finest: float) -> None:
+        """Take the reference that was given, or find one."""
+        if given is not None:
+            self._take(given)
+            self.reference = Reference(given.stats.formulation, given.stats.method, None, given.stats.seconds, None)
+            return
+        tight = list(dict.fromkeys(max(factor * finest, 1e-12) for factor in (1e-5, 1e-3, 1e-1)))
+        for rtol in tight:
+            motion = self._tight("auto", rtol)
+            other = "dop853" if motion is None or METHODS[motion.stats.method].stiff else "radau5"
+            if motion is None and (motion := self._tight(other, rtol)) is None:
+                continue
+            self._take(motion)
+            stats = motion.stats
+            self.reference = Reference(stats.formulation, stats.method, rtol, stats.seconds)
+            # Another method, or the same with a looser tolerance: the difference bounds what the reference can tell.
+            for method, looser in ((other, 10.0 * rtol), (stats.method, 30.0 * rtol)):
+                check = self._tight(method, looser)
+                if check is not None:
+                    apart = max(self._errors(check, _states(check))[:2])
+                    self.reference = replace(self.reference, error=apart, check=f"{method}, rtol = {looser:.0e}")
+                    break
+            return
+
+    def _tight(self, method: str, rtol: float) -> Motion | None:
+        """A run of the reference's sort, None if it takes too long or fails."""
+        self.progress(f"reference: {method}, rtol = {rtol:.0e}")
+        watch = _Watch(3.0 * self.limit, self.t_end, 2.0)
+        how = {name: value for name, value in self.options.items() if name in SHARED}
+        try:
+            return simulate(
+                self.system, self.t_end, method=method, rtol=rtol, **how, output=self.times, dense=False, progress=watch
+            )
+        except (SimulationInterrupted, _TimeUp):
+            if not watch.up:
+                raise
+        except SimulationError:
+            pass
+        return None
+
+    def _take(self, motion: Motion) -> None:
+        known = len(motion.t) and bool(np.allclose(motion.t[: len(self.times)], self.times[: len(motion.t)], rtol=1e-9))
+        if not known:
+            motion = motion(self.times[self.times <= motion.t[-1]])
+        self.exact = _states(motion)
+        self.kinetic = float(self.exact.kinetic.max()) or float(np.ptp(self.exact.energy)) or 1.0
+
+    def _errors(self, motion: Motion, states: _States) -> tuple[float, float, float]:
+        """Errors of positions over the length, of rotations, of energy over the kinetic one."""
+        exact = self.exact
+        assert exact is not None
+        n = min(len(exact.energy), self._common(motion))
+        x = np.linalg.norm(states.positions[:n] - exact.positions[:n], axis=-1).max(initial=0.0) / self.length
+        turn = rotations.distance(states.quaternions[:n], exact.quaternions[:n])
+        energy = np.abs(states.energy[:n] - exact.energy[:n]).max(initial=0.0) / self.kinetic
+        return float(x), float(np.max(turn, initial=0.0)), float(energy)
+
+    def _common(self, motion: Motion) -> int:
+        """How many rows of a motion are at the common times; an event adds one of its own at the end."""
+        n = min(len(motion.t), len(self.times))
+        same = np.abs(motion.t[:n] - self.times[:n]) <= 1e-9 * self.t_end
+        return n if same.all() else int(np.argmin(same))
+
+    # --- the trials ---
+
+    def steps(self, tolerances: Sequence[float], given: Sequence[float] | None) -> list[float]:
+        """Constant steps, each a part of the time between two points; methods of second order."""
+        spins = max((float(np.linalg.norm(b.angular_velocity)) for b in self.system.bodies), default=0.0)
+        fast = min(self.scale, 1.0 / spins) if spins else self.scale
+        between = self.t_end / (len(self.times) - 1)
+        wanted = given or [min(math.sqrt(r), 0.3) * fast for r in tolerances]
+        return list(dict.fromkeys(between / math.ceil(between / h * (1.0 - 1e-9)) for h in wanted))
+
+    def pair(self, formulation: str, method: str, stages: Sequence[float], where: str) -> list[Trial]:
+        """The trials of a formulation and a method over its tolerances or steps, coarse ones first."""
+        found: list[Trial] = []
+        for value in stages:
+            trial = Trial(formulation, method)
+            trial = replace(trial, step=value) if method in CONSTANT else replace(trial, rtol=value)
+            if found and found[-1].status in ("limit", "left out"):
+                note = "a coarser run has reached the limit already."
+                found.append(replace(trial, status="left out", note=note))
+                continue
+            self.progress(f"{where}: {trial.label}")
+            found.append(self.run(trial))
+            if found[-1].status == "refused":  # the tolerance does not matter
+                return [replace(found[-1], rtol=None, step=None)]
+        return found
+
+    def run(self, trial: Trial) -> Trial:
+        """One run, three times if it is short, and what is to be told about it."""
+        how = dict(self.options)
+        if trial.step is not None:
+            how |= {"step": trial.step, "coordinates": trial.formulation}
+        else:
+            how |= {"formulation": trial.formulation, "rtol": trial.rtol}
+        watch = _Watch(self.limit, self.t_end, 5.0)
+
+        def once() -> Motion:
+            return simulate(
+                self.system, self.t_end, method=trial.method, **how, output=self.times, dense=False, progress=watch
+            )
+
+        try:
+            motion = once()
+            seconds = motion.stats.seconds
+            # What is loaded at the first run of a method is not its cost.
+            again = 2 if seconds < SHORT else 1 if trial.method not in self._warm and seconds < 0.3 * self.limit else 0
+            seconds = min([seconds, *(once().stats.seconds for _ in range(again))])
+            self._warm.add(trial.method)
+        except (SimulationInterrupted, _TimeUp):
+            if not watch.up:
+                raise
+            return self._stopped(trial, watch)
+        except SimulationError as error:
+            cost = error.motion.stats
+            return replace(
+                trial, status="failed", note=str(error), t=error.time, seconds=cost.seconds, steps=cost.steps,
+                rejected=cost.rejected, rhs=cost.rhs, jacobians=cost.jacobians,
+            )  # fmt: skip
+        except (ValueError, ImportError) as error:
+            return replace(trial, status="refused", note=str(error))
+        return self._told(trial, motion, seconds)
+
+    def _stopped(self, trial: Trial, watch: _Watch) -> Trial:
+        whole = watch.spent * self.t_end / watch.t if watch.t > 0.0 else None
+        note = f"stopped after {watch.spent:.3g} s of CPU time at t = {watch.t:.3g} of {self.t_end:g} s"
+        note += "." if whole is None else f"; the whole run would take about {whole:.2g} s."
+        return replace(trial, status="limit", note=note, seconds=whole, t=watch.t)
+
+    def _told(self, trial: Trial, motion: Motion, seconds: float) -> Trial:
+        stats, drift, states = motion.stats, motion.drift, _states(motion)
+        position, rotation, energy = (None, None, None) if self.exact is None else self._errors(motion, states)
+        note = ""
+        if motion.status == "event":
+            what = motion.events[-1].name if motion.events else "an event"
+            note = f"ended at t = {motion.t[-1]:.6g} by {what}."
+        found = replace(
+            trial, seconds=seconds, steps=stats.steps, rejected=stats.rejected, rhs=stats.rhs, note=note,
+            jacobians=stats.jacobians, position=position, rotation=rotation, energy=energy,
+            drift=float(np.max(drift.position)), drift_velocity=float(np.max(drift.velocity)), t=float(motion.t[-1]),
+        )  # fmt: skip
+        # Constant steps iterate by Newton's method; they do not count like the others.
+        return found if trial.step is None else replace(found, rejected=None, rhs=None, jacobians=None)
