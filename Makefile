@@ -9,7 +9,7 @@ CXX_SOURCES := CMakeLists.txt pyproject.toml $(wildcard cpp/*/*.hpp cpp/*/*/*.hp
 .PHONY: demo test test-all lint format bench docs clean
 
 demo: $(VENV)/installed
-	$(BIN)/python examples/gyro_attitude.py
+	$(BIN)/python examples/gyroscope_on_a_cable.py demo
 
 test: $(VENV)/developed
 	$(BIN)/python -m pytest

@@ -2,10 +2,13 @@
 
 Four spatial hinges hold a planar linkage three times more than needed; gyrod finds that and goes on. The drawing of the
 bodies is rough on purpose: `assemble` closes the loop and gives all bodies the velocities of the turning crank.
-Run: python examples/four_bar.py
+Run: python examples/four_bar.py [folder]
 """
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -42,8 +45,29 @@ def run() -> tuple[gd.System, gd.Motion]:
     return system, gd.simulate(system, 1.0, rtol=1e-9, output=np.linspace(0.0, 1.0, 9))
 
 
-def main() -> None:
-    """Print what there is to know."""
+def plot(file: Path, system: gd.System) -> None:
+    """Links at eight moments with the path of the coupler point, and the force in the bearing."""
+    from matplotlib.figure import Figure
+
+    motion = gd.simulate(system, 1.0, rtol=1e-9, output=np.linspace(0.0, 1.0, 201))
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for k, (name, length) in enumerate(LENGTHS.items()):
+        middle, along = motion[name].position, 0.5 * length * motion[name].matrix[:, :, 0]
+        ends = np.stack([middle - along, middle + along])[:, :-1:25]
+        left.plot(ends[..., 0], ends[..., 2], f"C{k}", lw=1.0)
+    path = motion["coupler"].position + motion["coupler"].matrix @ (0.0, 0.0, 0.3)
+    left.plot(path[:, 0], path[:, 2], "k", lw=1.5)
+    left.set(title="path of a point on the coupler", xlabel="x [m]", ylabel="z [m]", aspect="equal")
+    right.plot(motion.t, motion["bearing"].force[:, [0, 2]], lw=1.2, label=["x", "z"])
+    right.set(title="force in the fixed bearing", xlabel="t [s]", ylabel="[N]")
+    right.legend(frameon=False)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=110)
+
+
+def main(folder: str = "demo") -> None:
+    """Print what there is to know, write the picture."""
     system, motion = run()
     print(system.mobility())
     coupler, force = motion["coupler"], motion["bearing"].force
@@ -52,7 +76,10 @@ def main() -> None:
     for t, p, f, m in zip(motion.t, path, force, motion["motor"].torque, strict=True):
         print(f"{t:5.3f}{p[0]:12.4f}{p[2]:10.4f}{f[0]:12.2f}{f[2]:10.2f}{-m[1]:14.3f}")
     print(f"largest gap in a joint: {motion.drift.position.max():.0e}")
+    file = Path(folder) / "four_bar.png"
+    plot(file, system)
+    print(f"Picture: {file.resolve()}")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -56,7 +56,7 @@ def plot(file: Path, t: NDArray[np.float64], outcomes: dict[str, Outcome]) -> No
     """Growth of the errors with time."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for (method, outcome), style in zip(outcomes.items(), ("-", "--", "-", "--"), strict=True):
         left.semilogy(t[1:], outcome.clean[1:], style, lw=1.2, label=method)
@@ -68,7 +68,7 @@ def plot(file: Path, t: NDArray[np.float64], outcomes: dict[str, Outcome]) -> No
     right.legend(loc="lower right")
     figure.suptitle(f"Coning by 1 degree at 10 Hz, sampled at {RATE:g} Hz")
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=130)
+    figure.savefig(file, dpi=110)
 
 
 def main(folder: str = "demo") -> None:

@@ -63,7 +63,7 @@ def main(folder: str = "demo") -> None:
 
     cables = run()
     print("                      sag, m: here  catenary   elastic   force, N: here  catenary   elastic")
-    fig, (ax, gap) = plt.subplots(1, 2, figsize=(11.0, 3.6), layout="constrained")
+    fig, (ax, gap) = plt.subplots(1, 2, figsize=(8.0, 3.4), layout="constrained")
     s = np.linspace(0.0, LENGTH, 401)
     for k, (name, cable) in enumerate(cables.items()):
         material, radius = CABLES[name]
@@ -81,8 +81,8 @@ def main(folder: str = "demo") -> None:
         x, z = elastic(s)
         gap.plot(x, 1e3 * (z - np.interp(x, *plain(s))), "k:", lw=1.0, label="elastic catenary" if k == 2 else None)
     ax.plot(*plain(s), "k--", lw=1.0, label="catenary")
-    ax.set(xlabel="x, m", ylabel="z, m", title="Cables of 10 m over 9 m")
-    gap.set(xlabel="x, m", ylabel="mm", title="Height above the catenary")
+    ax.set(xlabel="x [m]", ylabel="z [m]", title="Cables of 10 m over 9 m")
+    gap.set(xlabel="x [m]", ylabel="[mm]", title="Height above the catenary")
     ax.legend(fontsize=8)
     gap.legend(fontsize=8)
     Path(folder).mkdir(parents=True, exist_ok=True)

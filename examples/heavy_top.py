@@ -50,14 +50,14 @@ def plot(file: Path) -> None:
     problem = gd.problems.heavy_top()
     motion = gd.simulate(problem.system, 10.0, rtol=RTOL, output=np.linspace(0.0, 10.0, 2001))
     x, y, z = motion["top"].position.T
-    figure = Figure(figsize=(9.0, 4.2), layout="constrained")
+    figure = Figure(figsize=(8.0, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot(x, y, lw=1.0)
     left.set(title="centre of mass from above", xlabel="x [m]", ylabel="y [m]", aspect="equal")
     right.plot(motion.t, np.rad2deg(np.arccos(z)), lw=1.0)
     right.set(title="nutation", xlabel="time [s]", ylabel="tilt of the axis [deg]")
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=130)
+    figure.savefig(file, dpi=110)
 
 
 def main(folder: str = "demo") -> None:

@@ -57,15 +57,15 @@ def main(folder: str = "demo") -> None:
         cost = f"{motion.stats.steps:6d}  {1e3 * motion.stats.seconds:4.0f} ms"
         print(f"{mass:9} {segments:8d}  {1e3 * error:13.2f} mm  {cost}")
     positions = outcomes["blended", 20][1]["hose"].positions
-    fig, ax = plt.subplots(figsize=(7.0, 4.3), layout="constrained")
+    fig, ax = plt.subplots(figsize=(8.0, 4.6), layout="constrained")
     colours = plt.colormaps["viridis"](np.linspace(0.0, 0.95, len(TIMES)))
     for x, colour in zip(positions, colours, strict=True):
         ax.plot(x[:, 1], x[:, 2], color=colour, lw=1.5)
     ax.plot(positions[:, -1, 1], positions[:, -1, 2], ".", color="0.3", ms=4)
-    ax.set(xlabel="y, m", ylabel="z, m", title="A rubber hose in its first second, every 50 ms", aspect="equal")
+    ax.set(xlabel="y [m]", ylabel="z [m]", title="A rubber hose in its first second, every 50 ms", aspect="equal")
     Path(folder).mkdir(parents=True, exist_ok=True)
     file = Path(folder) / "swinging_hose.png"
-    fig.savefig(file, dpi=150)
+    fig.savefig(file, dpi=110)
     print(f"wrote {file}")
 
 

@@ -59,7 +59,7 @@ def plot(file: Path) -> None:
     """Angular velocity over time for each axis."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    figure = Figure(figsize=(8.0, 3.4), layout="constrained")
     for ax, (name, (_, axis)) in zip(figure.subplots(1, 3, sharey=True), MOMENTS.items(), strict=True):
         motion = simulate(axis)
         ax.plot(motion.t, motion["racket"].Omega, lw=1.0, label=["Omega1", "Omega2", "Omega3"])
@@ -67,7 +67,7 @@ def plot(file: Path) -> None:
     figure.axes[0].set(ylabel="angular velocity [rad/s]")
     figure.axes[0].legend(fontsize=8)
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=130)
+    figure.savefig(file, dpi=110)
 
 
 def main(folder: str = "demo") -> None:

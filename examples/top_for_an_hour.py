@@ -70,7 +70,7 @@ def plot(outcomes: dict[str, Outcome], file: Path) -> None:
     """Energy errors over time."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.0, 4.2), layout="constrained")
+    figure = Figure(figsize=(8.0, 3.8), layout="constrained")
     ax = figure.subplots()
     for name, outcome in outcomes.items():
         largest = [np.abs(part).max() for part in np.array_split(outcome.energy, 100)]
@@ -78,7 +78,7 @@ def plot(outcomes: dict[str, Outcome], file: Path) -> None:
     ax.set(title="Fast top", xlabel="t [s]", ylabel="relative error of the energy")
     ax.grid(alpha=0.3)
     ax.legend(fontsize=8)
-    figure.savefig(file, dpi=120)
+    figure.savefig(file, dpi=110)
 
 
 def main(folder: str = "demo", t_end: float = 3600.0) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import gyrod as gd
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def load(name):
+    return runpy.run_path(str(EXAMPLES / f"{name}.py"))
 
 
 def test_gyro_attitude(tmp_path, capsys):
@@ -80,7 +88,7 @@ def test_swinging_hose(tmp_path, capsys):
     assert (tmp_path / "swinging_hose.png").exists()
 
 
-def test_four_bar(capsys):
+def test_four_bar(tmp_path, capsys):
     example = runpy.run_path(str(EXAMPLES / "four_bar.py"))
     system, motion = example["run"]()
     left = system.mobility()
@@ -88,8 +96,9 @@ def test_four_bar(capsys):
     assert motion["coupler"].position[-1] == pytest.approx(motion["coupler"].position[0], abs=1e-9)  # a whole turn
     assert motion["bearing"].force[0, [0, 2]] == pytest.approx([4.32, -23.18], abs=0.01)
     assert motion["motor"].torque[0, 1] == pytest.approx(-4.858, abs=1e-3)
-    example["main"]()
+    example["main"](str(tmp_path))
     assert "0 degrees of freedom" in capsys.readouterr().out
+    assert (tmp_path / "four_bar.png").exists()
 
 
 def test_hanging_cable(tmp_path, capsys):
@@ -104,3 +113,132 @@ def test_hanging_cable(tmp_path, capsys):
     example["main"](str(tmp_path))
     assert "hanging_cable.png" in capsys.readouterr().out
     assert (tmp_path / "hanging_cable.png").exists()
+
+
+def test_coning_gyro():
+    example = load("coning_gyro")
+    _, summed, error = example["run"]()
+    assert summed[-1] == pytest.approx(-example["TURNS"] * example["solid_angle"](), rel=1e-9)
+    assert error.max() == pytest.approx(7.1e-11, rel=0.1)
+
+
+def test_slider_crank():
+    example = load("slider_crank")
+    motion = example["run"]()
+    for t, trusted in example["TRUSTED"].items():
+        assert motion(t)["slider"].position[0] == pytest.approx(trusted, abs=2e-8)
+    known = gd.problems.get("slider-crank").reference
+    assert example["TRUSTED"] == {t: known[t]["slider"]["position"][0] for t in example["TRUSTED"]}
+    assert example["mechanism"]().mobility().freedoms == 1
+
+
+def test_chain_of_four_bars():
+    example = load("chain_of_four_bars")
+    motion = example["run"]()
+    assert np.abs(example["angle"](motion) - example["pendulum"](motion.t)).max() < 5e-6
+    # The trusted place of the first upright's tip, from independent code.
+    assert 2.0 * motion["upright 0"].position[-1, :2] == pytest.approx([0.1805122266867, 0.9835727405823], abs=1e-6)
+    assert motion.drift.position.max() < 1e-12
+
+
+def test_gyroscope_in_a_gimbal():
+    example = load("gyroscope_in_a_gimbal")
+    (precession, nutation), expected = example["run"](), example["expected"]()
+    assert precession == pytest.approx(expected[0], rel=5e-5)
+    assert nutation == pytest.approx(expected[1], rel=1e-8)
+
+
+def test_guitar_string():
+    example = load("guitar_string")
+    frequencies, shapes = example["run"]()
+    assert len(frequencies) == 12
+    n = np.arange(1, 13)
+    assert frequencies == pytest.approx(example["stiff_string"](n), rel=2e-4)
+    assert frequencies[4] == pytest.approx(981.569, abs=1e-3)
+    assert 1200.0 * np.log2(frequencies[4] / (5 * example["PITCH"])) == pytest.approx(2.784, rel=0.01)  # the formula's
+    nodes = np.linalg.norm(shapes[3], axis=1)[[0, 25, 50, 75, 100]]
+    assert nodes.max() < 1e-6 * np.abs(shapes[3]).max()
+
+
+def test_post_buckling():
+    example = load("post_buckling")
+    path = example["run"]()
+    alpha = example["end_angle"](path)
+    assert path.events[0].value == pytest.approx(0.999918, abs=1e-6)
+    bent = alpha > 0.1
+    assert bent.sum() > 5
+    assert path.value[bent] == pytest.approx(example["elastica"](alpha[bent]), rel=2e-4)
+    assert np.rad2deg(alpha[-1]) == pytest.approx(124.5458, abs=1e-3)
+
+
+def test_soft_finger():
+    example = load("soft_finger")
+    path = example["run"]()
+    found, expected = example["curvature"](path), example["expected"](example["PULL"] * path.value)
+    assert found[1:] == pytest.approx(expected[1:], rel=2e-3)
+    assert found[-1] == pytest.approx(18.796, abs=1e-3)
+    assert found[1] == pytest.approx(expected[1], rel=1e-4)  # the formula is that of small bulges
+
+
+def test_flipping_ring():
+    example = load("flipping_ring")
+    assert example["run"]() == pytest.approx(0.99773, abs=1e-5)  # 1 in the continuum
+    motion, twist = example["flip"](), 1.1 * example["MICHELL"]
+    stored = motion.energy.bending_torsion
+    assert stored[0] == pytest.approx(example["energy"](twist), rel=2e-3)
+    assert stored[-1] == pytest.approx(example["energy"](twist - 4.0 * np.pi), rel=1e-3)
+
+
+def test_cable_on_a_crane():
+    example = load("cable_on_a_crane")
+    omega, bessel = example["swing_rate"]()
+    assert omega == pytest.approx(bessel, rel=2e-5)
+    for periods, swing in ((1.5, 0.1715), (2.0, 0.0)):
+        ramp = periods * 2.0 * np.pi / omega
+        motion, behind = example["run"](ramp)
+        left = np.abs(behind[motion.t > ramp]).max()
+        assert left == pytest.approx(swing, abs=2e-4)
+        assert left == pytest.approx(example["left_over"](ramp, omega), abs=4e-4)
+
+
+def test_flying_spaghetti():
+    example = load("flying_spaghetti")
+    motion = example["run"]()
+    alone = motion.t > example["LOADED"]
+    assert motion.momentum[-1] == pytest.approx([50.0, 0.0, 0.0], abs=1e-4)
+    assert np.ptp(motion.energy.total[alone]) < 1e-3
+    assert np.ptp(motion.angular_momentum[alone], axis=0).max() < 1e-3
+    assert motion.energy.total[-1] == pytest.approx(1027.138, abs=5e-3)
+    assert motion["rod"].positions[-1, -1] == pytest.approx([23.532, -0.407, 8.587], abs=2e-3)
+
+
+def test_spin_up():
+    example = load("spin_up")
+    motion, end = example["run"]()
+    late = end[motion.t > example["RISE"]]
+    assert -end[:, 1].min() == pytest.approx(0.583, abs=2e-3)
+    assert late[:, 0].mean() - example["LENGTH"] == pytest.approx(example["extension"](), rel=0.01)
+    assert example["extension"]() == pytest.approx(5.143174550e-4, rel=1e-9)
+
+
+def test_every_example_is_in_the_gallery():
+    text = (EXAMPLES.parent / "docs" / "gallery.md").read_text(encoding="utf-8")
+    tests = Path(__file__).read_text(encoding="utf-8")
+    for example in EXAMPLES.glob("*.py"):
+        assert f"../examples/{example.name}" in text
+        assert f"images/gallery_{example.stem}.png" in text
+        assert (EXAMPLES.parent / "docs" / "images" / f"gallery_{example.stem}.png").stat().st_size < 70_000
+        assert f"def test_{example.stem}(" in tests
+    assert set(re.findall(r"gallery_(\w+)\.png", text)) == {example.stem for example in EXAMPLES.glob("*.py")}
+
+
+def test_gyroscope_on_a_cable(tmp_path):
+    example = load("gyroscope_on_a_cable")
+    motion = example["run"](tmp_path, 1.5)
+    # From a run with rtol = 1e-8.
+    assert motion["wheel"].position[-1] == pytest.approx([-0.2323769, 0.0038227, -1.1709391], abs=2e-7)
+    missing = example["balance"](motion)["missing"]
+    assert np.abs(missing).max() < 1e-5 * np.ptp(motion.energy.total)
+    assert motion.drift.position.max() < 1e-14
+    assert motion.sensors["pull"][-1, 2] == pytest.approx(27.751, abs=5e-3)
+    assert motion.html(tmp_path / "page.html").stat().st_size < 400_000

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "gyrod"
 
 # Folder order is data-flow order: a module may import only what stands before it.
-BEFORE = "_version _core_baseline _core _check rotations gyro model files problems equations look joint_tracks motion"
-BEFORE += " rest solve"
+BEFORE = "_version _core_baseline _core _check rotations gyro model files problems equations look joint_tracks dense"
+BEFORE += " sensing motion rest storage solve comparison"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
 
 
@@ -107,12 +107,12 @@ def test_instruction_set_is_chosen_at_run_time(wanted, expected):
         assert done.stdout.strip() == (expected or best)
 
 
-def test_readme_examples_run_and_print_what_they_say():
+def test_readme_examples_run_and_print_what_they_say(tmp_path):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```\n+(?:[^\n`]*\n+)?```text\n(.*?)```", text, re.DOTALL)
     assert blocks
     for code, expected in blocks:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
         assert done.stdout.split() == expected.split()
 
 

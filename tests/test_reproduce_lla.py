@@ -250,9 +250,9 @@ def test_figures_and_plots(tmp_path):
     for what in ("shape", "force", "moment", "energy"):
         motion.plot(what, file=str(tmp_path / f"{what}.png"))
         assert (tmp_path / f"{what}.png").stat().st_size > 5000
-    assert len(motion.plot("shape").axes[0].lines) == 10
-    with pytest.raises(ValueError, match="what = 'path' is for bodies, and there are none among 'rod'"):
-        motion.plot("path")
+    assert len(motion.plot("shape").axes[0].lines) == 11
+    with pytest.raises(ValueError, match="what = 'Omega' is for bodies, and there are none among 'rod'"):
+        motion.plot("Omega")
     body = gd.simulate(problems.get("lang-a").system, 0.1)
     with pytest.raises(ValueError, match="what = 'moment' is for rods, and there are none among 'top'"):
         body.plot("moment")

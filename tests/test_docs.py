@@ -1,0 +1,68 @@
+"""The manual runs: python and console blocks of a page, one after the other, in a folder of their own.
+
+Pages whose first block does not import gyrod show fragments and are left to the tests of what they describe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from gyrod import cli
+
+DOCS = Path(__file__).parent.parent / "docs"
+#: A block, and what it prints if the page says so.
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n+(?:```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
+PAGES = [name for name, text in TEXTS.items() if (first := BLOCK.search(text)) and "import gyrod" in first[2]]
+
+#: They draw films and compare all methods, which other tests do in small.
+SLOW = ("pictures.md", "compare.md")
+
+
+def run_console(commands):
+    """Lines that start with "$ gyrod", inside of this process; "> file" keeps what is printed."""
+    for line in commands.splitlines():
+        if line.startswith("$ "):
+            command, _, file = line[2:].partition(" > ")
+            program, *arguments = shlex.split(command)
+            assert program == "gyrod", line
+            printed = io.StringIO()
+            with pytest.raises(SystemExit) as done, contextlib.redirect_stdout(printed):
+                cli.main(arguments)
+            assert done.value.code == 0, f"{line}\n{printed.getvalue()}"
+            if file:
+                Path(file).write_text(printed.getvalue(), encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [pytest.param(p, marks=[pytest.mark.slow] * (p in SLOW)) for p in PAGES])
+def test_blocks_of_a_page_run(page, tmp_path, monkeypatch):
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": page}
+    for number, (kind, code, expected) in enumerate(BLOCK.findall(TEXTS[page]), 1):
+        if kind == "console":
+            run_console(code)
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, f"{page}, block {number}", "exec"), names)
+        if expected:
+            assert printed.getvalue().split() == expected.split(), f"{page}, block {number}"
+
+
+def test_most_pages_run():
+    assert {"five-minutes.md", "index.md", "coming-from.md", "rods.md", "statics.md", "mechanisms.md"} <= set(PAGES)
+
+
+def test_every_page_is_in_the_contents():
+    listed = {
+        line for block in re.findall(r"```{toctree}(.*?)```", TEXTS["index.md"], re.DOTALL) for line in block.split()
+    }
+    assert {name.removesuffix(".md") for name in TEXTS} - {"index"} <= listed
