@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import gyrod as gd
@@ -311,8 +311,8 @@ def test_run_options_are_those_of_simulate():
 
 # --- hypothesis ------------------------------------------------------------------------------------------------------
 
-real = st.floats(-1e6, 1e6)
-small = st.floats(1e-6, 1e3)
+real = st.floats(-1e3, 1e3)
+small = st.floats(1e-2, 1e3)
 vectors = st.tuples(real, real, real)
 words = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).filter(
     lambda x: x.strip() and "/" not in x and x != "ground"
@@ -340,7 +340,10 @@ def systems(draw):
     gravity = draw(vectors | formulas.map(lambda x: VECTOR((x, 0, 0))))
     rods = [gd.Rod("a rod", draw(small), draw(st.integers(2, 6)), gd.Circle(draw(st.floats(1e-3, 1))),
                    gd.Material(draw(st.floats(1, 1e12)), draw(st.floats(-0.9, 0.5)), density=draw(small)))]  # fmt: skip
-    return gd.System(bodies, joints, [] if "a rod" in names else rods, forces, gravity)
+    try:
+        return gd.System(bodies, joints, [] if "a rod" in names else rods, forces, gravity)
+    except gd.ModelError:  # inertias that vanish beside the distance of a fixed point
+        reject()
 
 
 @settings(max_examples=30, deadline=None)

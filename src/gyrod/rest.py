@@ -100,6 +100,10 @@ class Rest:
         what = what or ("shape" if self.system.rods else "path")
         return self.motion.plot(what, names=names, file=file, figure=figure, size=size)
 
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write a result file with one time, which `gyrod.open` reads as a motion without a time axis."""
+        self.motion.save(file)
+
     def html(self, file: str | PathLike[str], *, title: str | None = None) -> Path:
         """Write a page that shows it in any browser, without a network; return its path."""
         return self.motion.html(file, title=title)

@@ -288,9 +288,10 @@ class System(Description):
         ``run``, a `gyrod.files.RunOptions`, is written along. Python functions cannot be written: a `ModelError` names
         them all (`Expression` takes their place).
         """
-        if type(self)._save is None:
+        write = type(self)._save
+        if write is None:
             raise RuntimeError("save needs the files of gyrod: import gyrod.")
-        type(self)._save(self, path, run)
+        write(self, path, run)
 
     # --- changed copies ---
 

@@ -133,8 +133,8 @@ class Recording:
     #: Names of the events.
     names: Sequence[str]
     tick: Tick | None
-    #: A viewer's function of time and unknowns.
-    show: Callable[[Array, Array], object] | None
+    #: A live viewer.
+    live: Any
     started: float
 
     def run(self, source: Callable[[], Source], *, resume: bool) -> tuple[Motion, Any]:
@@ -180,15 +180,18 @@ class Recording:
             recorder.finish(stats, block.status, self._records(events, stats))
         if block.status in ("finished", "event"):
             storage.checkpoint_path(self.file).unlink(missing_ok=True)
-        return self._open(), block
+        motion = self._open()
+        if self.live is not None:
+            self.live.finish(block.status, motion)
+        return motion, block
 
     def _append(self, recorder: storage.Recorder, block: Any, flows: tuple[Array, Array, Array] | None) -> None:
         ends = block.step_ends if not recorder.counts["steps"] else block.step_ends[1:]
         extra = {name: getattr(block, name) for name in ("newton", "midpoints") if hasattr(block, name)}
         recorder.append(block.t, block.y, steps=ends, flows=flows, **extra)
-        if self.show is not None and len(block.t):
+        if self.live is not None and len(block.t):
             some = np.unique(np.linspace(0, len(block.t) - 1, SHOWN).astype(int))
-            self.show(block.t[some], block.y[some])
+            self.live.push(block.t[some], block.y[some])
 
     def _records(self, events: Sequence[tuple[int, float, Array]], stats: MotionStats) -> list[EventRecord]:
         return [
@@ -273,14 +276,18 @@ def told(values: Array | None) -> str | None:
     return f"{len(values)} numbers, {hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]}"
 
 
+#: Folders of runs that were only looked at: their motions read from there until the process ends.
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
 class Target:
     """Where a run goes while it is computed: into a file, and before the eyes of somebody."""
 
     def __init__(self, save: str | os.PathLike[str] | None, resume: bool, view: bool) -> None:
         self.resume, self.view = resume, view
         if save is None:  # the viewer alone: the rows go where they are forgotten with the process
-            self.folder = tempfile.TemporaryDirectory(prefix="gyrod-")
-            save = Path(self.folder.name) / "run.h5"
+            _FOLDERS.append(tempfile.TemporaryDirectory(prefix="gyrod-"))
+            save = Path(_FOLDERS[-1].name) / "run.h5"
         self.file = Path(save)
 
     def refuse(self, method: str) -> None:
@@ -290,8 +297,8 @@ class Target:
             raise ValueError(f"{what} is not available with method = {method!r}; use one of gyrod's own methods.")
 
     @contextlib.contextmanager
-    def showing(self, compiled: Compiled, t_end: float) -> Iterator[Callable[[Array, Array], object] | None]:
-        """The viewer's function of times and rows, or None."""
+    def showing(self, compiled: Compiled, t_end: float) -> Iterator[Any]:
+        """The live viewer, or None."""
         if not self.view:
             yield None
             return
@@ -299,12 +306,10 @@ class Target:
 
         live = LiveView(compiled, t_end)
         try:
-            yield live.push
+            yield live
         except BaseException as error:
             live.finish(str(error) or type(error).__name__)
             raise
-        else:
-            live.finish("finished")
         finally:
             live.close()
 

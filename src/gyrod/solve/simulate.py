@@ -216,37 +216,18 @@ def simulate(
         raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
     asked = [_event(e, compiled, i) for i, e in enumerate(events)]
     names = [e.name for e in events]
+    how = run_options(project=projection == "step", output=wanted, events=asked)
     if target is not None:
         info = {
             "method": method, "rtol": float(rtol), "atol": told(steps["atol"]), "norm": str(norm), "t_end": t_end,
             "projection": projection, "step": step, "first_step": first_step, "max_step": max_step,
             "output": told(wanted), "events": names,
         }  # fmt: skip
-
-        flows = flowing(system)  # only then is dense output needed, a block at a time
-
-        def source() -> Session:
-            core = compiled.core.start(
-                method, 0.0, compiled.y0, t_end, steps,
-                run_options(project=projection == "step", dense=flows, output=wanted, events=asked),
-                compiled.python or bool(events),
-            )  # fmt: skip
-            return Session(core, (160 if flows else 16) * compiled.size)
-
-        with ticking(progress, t_end) as tick, target.showing(compiled, t_end) as show:
-            recording = Recording(
-                target.file, compiled, t_end, method, info, None if wanted is None else len(wanted),
-                projection == "step", names, tick, show, started,
-            )  # fmt: skip
-            motion, run = recording.run(source, resume=resume)
-        if run is not None and run.status not in ("finished", "event"):
-            _raise(run, motion)
-        return motion
+        return _recorded(target, compiled, t_end, method, steps, how, info, progress, started)
     with ticking(progress, t_end) as tick:
         run = compiled.core.integrate(
             method, 0.0, compiled.y0, t_end, steps,
-            run_options(project=projection == "step", dense=dense, output=wanted, progress=tick, events=asked),
-            compiled.python or bool(events) or bool(progress),
+            how | {"dense": dense, "progress": tick}, compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     return _motion(run, compiled, method, started, dense, projection == "step", names)
 
@@ -255,6 +236,29 @@ def _target(save: str | os.PathLike[str] | None, resume: bool, view: bool) -> Ta
     if save is None and resume:
         raise ValueError("resume = True needs save, the file whose run is to go on.")
     return None if save is None and not view else Target(save, resume, view)
+
+
+def _recorded(
+    target: Target, compiled: Compiled, t_end: float, method: str, steps: dict[str, Any], how: dict[str, Any],
+    info: dict[str, Any], progress: bool | Watcher, started: float,
+) -> Motion:  # fmt: skip
+    """A run of one of the core's own methods into a file."""
+    flows = flowing(compiled.system)  # only then is dense output needed, a block at a time
+
+    def source() -> Session:
+        python = compiled.python or bool(how["events"])
+        core = compiled.core.start(method, 0.0, compiled.y0, t_end, steps, how | {"dense": flows}, python)
+        return Session(core, (160 if flows else 16) * compiled.size)
+
+    rows = None if how["output"] is None else len(how["output"])
+    with ticking(progress, t_end) as tick, target.showing(compiled, t_end) as live:
+        recording = Recording(
+            target.file, compiled, t_end, method, info, rows, how["project"], info["events"], tick, live, started
+        )
+        motion, run = recording.run(source, resume=target.resume)
+    if run is not None and run.status not in ("finished", "event"):
+        _raise(run, motion)
+    return motion
 
 
 def _from_rest(rest: Rest, formulation: str) -> tuple[Array, System]:

@@ -79,10 +79,10 @@ def solve(
             "method": method, "step": step, "t_end": t_end, "coordinates": coordinates, "sigma": repr(sigma),
             "potential": potential, "output": None if wanted is None else told(wanted.astype(float)),
         }  # fmt: skip
-        with bar as tick, record.showing(stepped.compiled, t_end) as show:
+        with bar as tick, record.showing(stepped.compiled, t_end) as live:
             rows = count + 1 if wanted is None else len(wanted)
             recording = Recording(
-                record.file, stepped.compiled, t_end, method, info, rows, True, (), tick, show, started
+                record.file, stepped.compiled, t_end, method, info, rows, True, (), tick, live, started
             )
             motion, block = recording.run(
                 lambda: Steps(stepped, count, float(t_end), [] if wanted is None else wanted.tolist()),
