@@ -153,7 +153,7 @@ class Recording:
             storage.checkpoint_path(self.file).unlink(missing_ok=True)
         recorder = storage.Recorder(
             self.file, self.compiled, info=self.info, t_end=self.t_end, expected=self.rows, projected=self.projected,
-            resume=earlier["counts"] if earlier else None,
+            dense=storage.keeps_dense(self.method, self.compiled.size), resume=earlier["counts"] if earlier else None,
         )  # fmt: skip
         watch = _Watch(self.compiled, flows)
         with recorder:
@@ -188,7 +188,7 @@ class Recording:
     def _append(self, recorder: storage.Recorder, block: Any, flows: tuple[Array, Array, Array] | None) -> None:
         ends = block.step_ends if not recorder.counts["steps"] else block.step_ends[1:]
         extra = {name: getattr(block, name) for name in ("newton", "midpoints") if hasattr(block, name)}
-        recorder.append(block.t, block.y, steps=ends, flows=flows, **extra)
+        recorder.append(block.t, block.y, steps=ends, flows=flows, dense=getattr(block, "evaluate", None), **extra)
         if self.live is not None and len(block.t):
             some = np.unique(np.linspace(0, len(block.t) - 1, SHOWN).astype(int))
             self.live.push(block.t[some], block.y[some])

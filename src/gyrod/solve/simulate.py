@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check
+from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
 from gyrod.joint_tracks import kinematics
 from gyrod.model import ModelError, System
@@ -243,12 +243,13 @@ def _recorded(
     info: dict[str, Any], progress: bool | Watcher, started: float,
 ) -> Motion:  # fmt: skip
     """A run of one of the core's own methods into a file."""
-    flows = flowing(compiled.system)  # only then is dense output needed, a block at a time
+    # Dense output, a block at a time, for the flows of energy and for the file where it is small enough.
+    dense = flowing(compiled.system) or bool(storage.keeps_dense(method, compiled.size))
 
     def source() -> Session:
         python = compiled.python or bool(how["events"])
-        core = compiled.core.start(method, 0.0, compiled.y0, t_end, steps, how | {"dense": flows}, python)
-        return Session(core, (160 if flows else 16) * compiled.size)
+        core = compiled.core.start(method, 0.0, compiled.y0, t_end, steps, how | {"dense": dense}, python)
+        return Session(core, (160 if dense else 16) * compiled.size)
 
     rows = None if how["output"] is None else len(how["output"])
     with ticking(progress, t_end) as tick, target.showing(compiled, t_end) as live:

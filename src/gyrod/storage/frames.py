@@ -171,11 +171,13 @@ class Frames:
 
     def items(self, t: Array, y: Array) -> dict[str, NDArray[Any]]:
         """Values of the series for more frames."""
-        points, whole = self.scene.arrays(self.scene.motion(t, y))
         P, k = self.scene.points, len(t)
         found: dict[str, NDArray[Any]] = {}
-        for name, value in points.items():
-            found["Points" if name == "Points" else f"PointData/{name}"] = value.reshape(k * P, 3).astype(np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that blows up is told by the run
+            points, whole = self.scene.arrays(self.scene.motion(t, y))
+            for name, value in points.items():
+                place = "Points" if name == "Points" else f"PointData/{name}"
+                found[place] = value.reshape(k * P, 3).astype(np.float32)
         return found | {f"FieldData/{name}": value for name, value in whole.items()} | {"Steps/Values": t}
 
     def count(self, frames: int, times: NDArray[Any]) -> None:
