@@ -219,7 +219,15 @@ class Recording:
             "counts": recorder.counts,
         }
         checkpoint |= {"seconds": seconds, "state": made.save(), "flows": flows.before}
-        storage.save_checkpoint(storage.checkpoint_path(self.file), checkpoint | dict(zip(EVENTS, found, strict=True)))
+        path = storage.checkpoint_path(self.file)
+        try:
+            storage.save_checkpoint(path, checkpoint | dict(zip(EVENTS, found, strict=True)))
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"the checkpoint {str(path)!r} cannot be written ({error.strerror}); {str(self.file)!r} keeps what was "
+                "computed, and the run can go on from the checkpoint before. Free some space and resume.",
+            ) from None
 
     def _earlier(self) -> dict[str, Any] | None:
         """The checkpoint to go on from; None: there is none and the run begins anew; empty: the run was finished."""
