@@ -158,6 +158,13 @@ def test_a_run_goes_on_as_it_was_begun(tmp_path, blocks):
         gd.simulate(pendulum(), 0.1, method="scipy:RK45", save=file, resume=True)
 
 
+def test_a_finished_run_of_another_model_is_not_taken_for_this_one(tmp_path):
+    options = {"method": "rodas", "rtol": 1e-3, "save": tmp_path / "run.h5"}
+    gd.simulate(hose(), 0.01, **options)
+    with pytest.raises(ValueError, match="finished run of another model"):
+        gd.simulate(hose().with_({"hose.material.young": 6e6}), 0.01, **options, resume=True)
+
+
 def test_a_damaged_checkpoint_is_told(tmp_path, blocks):
     file = tmp_path / "run.h5"
     with pytest.raises(Stopped):

@@ -54,7 +54,7 @@ class Source(Protocol):
     #: Bytes that a step may take until its block is written, about.
     width: int
 
-    def advance(self, steps: int) -> Any:
+    def advance(self, steps: int) -> Block:
         """The next block; its status is "paused" unless it is the last."""
 
     def save(self) -> bytes:
@@ -239,6 +239,11 @@ class Recording:
             done = header["status"] in ("finished", "event")
             if done:
                 self._same(header["info"], "the finished run")
+                if header["identity"] != storage.identity(self.compiled):
+                    raise ValueError(
+                        f"{str(self.file)!r} holds a finished run of another model, formulation or start; give the "
+                        "same model, another file, or begin anew without resume."
+                    )
             return {} if done else None
         found = storage.load_checkpoint(path)
         if found["version"] != __version__:

@@ -334,7 +334,7 @@ def info(file: str | os.PathLike[str]) -> dict[str, Any]:
     stored = ResultFile(file)
     header = stored.header
     t = stored.series("t")
-    names = ("software", "formulation", "status", "objects", "info", "stats", "counts", "unknowns")
+    names = ("software", "formulation", "status", "identity", "objects", "info", "stats", "counts", "unknowns")
     return {name: header[name] for name in names} | {
         "file": str(stored.path),
         "bytes": stored.path.stat().st_size,

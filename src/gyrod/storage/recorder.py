@@ -402,6 +402,11 @@ def save(
         new.unlink(missing_ok=True)
 
 
+def identity(compiled: Compiled) -> str:
+    """What tells the model, formulation and start of a run from those of others."""
+    return str(_header(compiled, {}, True)["identity"])
+
+
 def _header(compiled: Compiled, info: Mapping[str, Any], projected: bool) -> dict[str, Any]:
     """What is known before the run."""
     model, reason = "", ""
