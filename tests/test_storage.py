@@ -624,6 +624,18 @@ def change(data: bytearray, at: int, part: bytes | None) -> None:
         data[at : at + len(part)] = part
 
 
+def goes_on(file, motion, rows):
+    counts = {"rows": rows, "steps": rows}
+    shown = np.searchsorted(motion.t[:rows], 0.1 * np.arange(4) * (1.0 - 1e-9)) if rows else []
+    counts["frames"] = int(np.sum(np.asarray(shown) < rows))
+    with storage.Recorder(file, motion.compiled, t_end=0.4, frames=4, resume=counts) as target:
+        target.append(motion.t[rows:], motion.y[rows:], steps=motion.t[rows:])
+        target.finish(motion.stats)
+    stored = gd.open(file)
+    assert np.array_equal(stored.t, motion.t)
+    assert np.array_equal(stored.y, motion.y)
+
+
 def test_every_state_that_a_kill_can_leave_is_readable(tmp_path, monkeypatch):
     """All beginnings of the sequence of writes, not some moments: what was counted is there, to the last bit."""
     motion = gd.simulate(TOP, 0.4, output=np.linspace(0.0, 0.4, 121))
@@ -657,6 +669,8 @@ def test_every_state_that_a_kill_can_leave_is_readable(tmp_path, monkeypatch):
             steps = opened["VTKHDF/Steps"]  # more times than frames would crash VTK
             assert steps["Values"].shape[0] <= steps.attrs["NSteps"]
         states += 1
+        if number < marks[-1][0] and number % 3 == 0:  # the checkpoint is of the last block that was reported
+            goes_on(file, motion, max(rows for mark, rows in marks if mark <= number))
     assert states > 100
     again = gd.open(file)
     assert again.status == "event"

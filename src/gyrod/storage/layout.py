@@ -129,7 +129,10 @@ class Series:
 
 
 def lock(file: Any) -> None:
-    """Keep other runs from writing into an open file, where the system can; raise BlockingIOError if one does."""
+    """Keep other runs from writing into an open file, where the system can; raise BlockingIOError if one does.
+
+    ``file`` is one of h5py, or a descriptor.
+    """
     try:
         import fcntl
     except ImportError:
@@ -137,7 +140,8 @@ def lock(file: Any) -> None:
     if hasattr(fcntl, "F_OFD_SETLK"):  # belongs to this opening of the file: reading it elsewhere does not end it
         whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
         try:
-            fcntl.fcntl(file.id.get_vfd_handle(), fcntl.F_OFD_SETLK, whole)
+            handle = file if isinstance(file, int) else file.id.get_vfd_handle()
+            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, whole)
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 raise BlockingIOError from None

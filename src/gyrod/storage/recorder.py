@@ -44,6 +44,8 @@ from gyrod.storage.layout import (
 
 Array = NDArray[np.float64]
 
+#: Bytes that are copied at once.
+COPIED = 1 << 25
 #: Frames that ParaView is shown of a run, about.
 FRAMES = 1000
 #: Bytes of dense output that a step may have to be kept without being asked for.
@@ -88,10 +90,10 @@ class Recorder:
         if resume is None:
             self._start(header, frames)
         else:
-            self._go_on(header, resume)
+            self._go_on(header, resume, frames)
 
-    def _start(self, header: dict[str, Any], frames: int) -> None:
-        """Make the file with everything but rows under another name: where its own name is, it can be read."""
+    def _start(self, header: dict[str, Any], frames: int, fill: Callable[[], None] = lambda: None) -> None:
+        """Make the file under another name, with the rows of ``fill``: where its own name is, it can be read."""
         import h5py
 
         new = beside(self.path)
@@ -117,12 +119,13 @@ class Recorder:
                 known = [n for n in (self._expected, frames + 2 if self._apart else None) if n is not None]
                 shown = min(known, default=None)
                 self._frames = Frames.create(self._file, self.compiled, shown) if frames else None
+                self._counts = dict.fromkeys(COUNTERS, 0)
+                fill()
                 self._file.flush()
                 os.replace(new, self.path)
             except BaseException:
                 new.unlink(missing_ok=True)
                 raise
-        self._counts = dict.fromkeys(COUNTERS, 0)
 
     # --- what is written -----------------------------------------------------------------------------------------
 
@@ -204,6 +207,8 @@ class Recorder:
         with self._guard():
             for series in self._all().values():
                 series.resize(self._counts[series.counter])
+            self._file.flush()
+            self._group.attrs.modify("closed", np.int64(1))  # only now: all of the structure is in the file
             self._file.close()
 
     def __enter__(self) -> Recorder:
@@ -306,38 +311,68 @@ class Recorder:
             "free some space and resume the run, or write elsewhere."
         )
 
-    def _go_on(self, header: dict[str, Any], resume: Mapping[str, int]) -> None:
-        """Open the file of an interrupted run, of the same model and options, and cut it back."""
+    def _go_on(self, header: dict[str, Any], resume: Mapping[str, int], frames: int) -> None:
+        """Go on with the file of an interrupted run, of the same model and options, from where its checkpoint is.
+
+        A file that was closed is cut back. A kill may have left indices that can be read but not written any more: such
+        a file is copied up to there, and the copy takes its place when it is complete.
+        """
         import h5py
 
-        with _writable(self.path), readable(self.path):
-            self._file = h5py.File(self.path, "r+", **OPEN)
-        try:
+        with readable(self.path):
+            held = self.path.open("r+b")
+        with _writable(self.path), held:
+            lock(held.fileno())
+            with readable(self.path), h5py.File(self.path, "r", locking=False) as old:
+                wanted = self._wanted(old["gyrod"], header, resume)
+                closed = bool(old["gyrod"].attrs["closed"])
+                if not closed:
+                    self._start(header, frames, lambda: self._copy(old["gyrod"], wanted))
+        if closed:
             with _writable(self.path):
-                lock(self._file)
-            with readable(self.path):
-                group = self._group = self._file["gyrod"]
-                there = dict(zip(COUNTERS, map(int, group.attrs["counts"]), strict=True))
-                same = text(group.attrs["identity"]) == header["identity"]
-            if not same:
-                raise ValueError(
-                    f"{str(self.path)!r} holds a run of another model, formulation or start; give the same model to "
-                    "resume, or another file."
-                )
-            wanted = {name: int(resume.get(name, 0)) for name in COUNTERS}
-            short = [name for name in COUNTERS if not 0 <= wanted[name] <= there[name]]
-            if short:
-                told = ", ".join(f"{wanted[n]} {n} where the file has {there[n]}" for n in short)
-                raise ValueError(f"the checkpoint of {str(self.path)!r} does not belong to it: it wants {told}.")
-            with readable(self.path):
-                self._continue(wanted)
-        except BaseException:
-            with contextlib.suppress(Exception):
-                self._file.close()
-            raise
+                with readable(self.path):
+                    self._file = h5py.File(self.path, "r+", **OPEN)
+                try:
+                    lock(self._file)
+                    with readable(self.path):
+                        self._continue(wanted)
+                except BaseException:
+                    with contextlib.suppress(Exception):
+                        self._file.close()
+                    raise
+
+    def _wanted(self, group: Any, header: dict[str, Any], resume: Mapping[str, int]) -> dict[str, int]:
+        """The counts to go on from, checked against what the file has."""
+        there = dict(zip(COUNTERS, map(int, group.attrs["counts"]), strict=True))
+        if text(group.attrs["identity"]) != header["identity"]:
+            raise ValueError(
+                f"{str(self.path)!r} holds a run of another model, formulation or start; give the same model to "
+                "resume, or another file."
+            )
+        wanted = {name: int(resume.get(name, 0)) for name in COUNTERS}
+        short = [name for name in COUNTERS if not 0 <= wanted[name] <= there[name]]
+        if short:
+            told = ", ".join(f"{wanted[n]} {n} where the file has {there[n]}" for n in short)
+            raise ValueError(f"the checkpoint of {str(self.path)!r} does not belong to it: it wants {told}.")
+        return wanted
+
+    def _copy(self, old: Any, wanted: dict[str, int]) -> None:
+        """Write what is counted in another file into this one; frames are made anew from the rows."""
+        for counter in ("rows", "flows", "steps", "newton", "midpoints", "dense"):
+            names = [n for n, (c, _) in SERIES.items() if c == counter and n in old and n in self._series]
+            item = sum(self._series[n].item for n in names)
+            block = max(1, COPIED // max(item, 1))
+            for at in range(0, wanted[counter] if names else 0, block):
+                part = slice(at, min(at + block, wanted[counter]))
+                items = {n: np.asarray(old[n][part]) for n in names}
+                t, y = items.get("t", np.zeros(0)), items.get("y", np.zeros((0, self.compiled.size)))
+                shown = self._shown(t)
+                self._write(items, t[shown], y[shown])
+                if counter == "steps":
+                    self._end = items["steps"][-1:]
 
     def _continue(self, wanted: dict[str, int]) -> None:
-        group = self._group
+        group = self._group = self._file["gyrod"]
         self._frames = Frames.found(self._file, self.compiled) if "VTKHDF" in self._file else None
         self._series = {name: Series(group[name], counter) for name, (counter, _) in SERIES.items() if name in group}
         self._counts = wanted
@@ -348,6 +383,7 @@ class Recorder:
             self._kept = float(group["t"][wanted["rows"] - 1])
         if wanted["steps"]:
             self._end = np.asarray(group["steps"][wanted["steps"] - 1 : wanted["steps"]])
+        self._group.attrs.modify("closed", np.int64(0))
         self._say("status", "unfinished")
         self._say("stats", "{}")
         self._count(wanted)
@@ -423,7 +459,8 @@ def _header(compiled: Compiled, info: Mapping[str, Any], projected: bool) -> dic
         "version": np.int64(VERSION), "software": f"gyrod {__version__}", "model": model, "model_missing": reason,
         "formulation": compiled.formulation, "options": options, "at_rest": compiled.at_rest, "projected": projected,
         "info": json.dumps(_plain(info)), "identity": same.hexdigest(), "status": "unfinished", "stats": "{}",
-        "single": False, "objects": json.dumps([*compiled.system.rod_names, *compiled.system.names]),
+        "single": False, "closed": np.int64(0),
+        "objects": json.dumps([*compiled.system.rod_names, *compiled.system.names]),
     }  # fmt: skip
 
 
