@@ -910,3 +910,23 @@ def test_random_velocities_are_consistent():
     system = moving(problems.get("joint-tree").system, np.random.default_rng(2))
     assert max(largest_gaps(system)) < 1e-12
     system.check_consistent()
+
+
+def test_simulate_assembles_where_it_is_asked_to():
+    arm = gd.Body("arm", mass=0.5, inertia=(2e-3, 2e-3, 1e-5), position=(0, 0, -0.1))
+    tip = gd.Body("tip", mass=0.5, inertia=(2e-3, 2e-3, 1e-5), position=(0, 0, -0.3))
+    drive = gd.Expression("0.5*sin(5*t)")
+    joints = [
+        gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 1, 0), drive=drive, name="motor"),
+        gd.Revolute("arm", "tip", at=(0, 0, -0.2), axis=(0, 1, 0)),
+    ]
+    system = gd.System([arm, tip], joints)
+    with pytest.raises(gd.ModelError, match="velocity gap .* assemble: true in the run of a model file"):
+        gd.simulate(system, 0.1)
+    motion = gd.simulate(system, 1.0, rtol=1e-9, assemble=True)
+    np.testing.assert_allclose(motion["motor"].coordinates[:, 0], 0.5 * np.sin(5 * motion.t), atol=1e-9)
+    np.testing.assert_allclose(motion["motor"].rates[:, 0], 2.5 * np.cos(5 * motion.t), atol=1e-8)
+    again = gd.files.loads(gd.files.dumps(system, gd.files.RunOptions(until=1.0, assemble=True)))
+    assert again.run.options() == {"assemble": True}
+    with pytest.raises(ValueError, match="assemble = 1 must be True or False"):
+        gd.simulate(system, 0.1, assemble=1)

@@ -35,6 +35,9 @@ def _run(
     rtol: Annotated[float | None, typer.Option("--rtol", metavar="X", help="Relative tolerance.")] = None,
     atol: Annotated[float | None, typer.Option("--atol", metavar="X", help="Absolute tolerance.")] = None,
     step: Annotated[float | None, typer.Option("--step", metavar="S", help="Constant step, s.")] = None,
+    assemble: Annotated[
+        bool | None, typer.Option("--assemble", help="Mend a start whose joints do not meet, or move as driven.")
+    ] = None,
     output: Annotated[
         float | None, typer.Option("--output", metavar="S", help="Time between rows, s; else every step is one.")
     ] = None,
@@ -55,7 +58,7 @@ def _run(
     file = load(model)
     given = {
         "until": until, "method": method, "formulation": formulation, "rtol": rtol, "atol": atol, "step": step,
-        "output": output,
+        "output": output, "assemble": assemble,
     }  # fmt: skip
     options = merged(file.run, given)
     if options.until is None:

@@ -51,6 +51,7 @@ class RunOptions(Description):
     index: int | None
     null_space: str | None
     reduce: bool | None
+    assemble: bool | None
     coordinates: str | None
     sigma: Any
     potential: str | None
@@ -77,6 +78,7 @@ class RunOptions(Description):
         index: int | None = None,
         null_space: str | None = None,
         reduce: bool | None = None,
+        assemble: bool | None = None,
         coordinates: str | None = None,
         sigma: Any = None,
         potential: str | None = None,
@@ -129,6 +131,7 @@ class RunOptions(Description):
             "fictive_moment": Kind("word", words=("zero", "half-trace")),
             "director_projection": Kind("word", words=("spurrier", "polar")), "index": Kind("whole"),
             "null_space": Kind("word", words=("analytic", "qr")), "reduce": Kind("flag"),
+            "assemble": Kind("flag"),
             "coordinates": Kind("word", words=("quaternion", "directors")),
             "sigma": Kind("table", shapes=((), (-1,)), words=("mean",)),
             "potential": Kind("word", words=("midpoint", "nodes")),

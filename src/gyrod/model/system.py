@@ -981,7 +981,8 @@ def _remedy(joint: Joint, what: str, unit: str) -> str:
     if unit == "rad" and led:
         hint = " (angles count from the start, so drive has to begin at 0)"
     return (
-        f"its partners do not {verb} as {demand}; change {changed} of {bodies}{hint}, or let gd.assemble(system) do it"
+        f"its partners do not {verb} as {demand}; change {changed} of {bodies}{hint}, or let gd.assemble(system) do it "
+        "(assemble: true in the run of a model file)"
     )
 
 

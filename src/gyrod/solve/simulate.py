@@ -17,6 +17,7 @@ from gyrod.joint_tracks import kinematics
 from gyrod.model import ModelError, System
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.rest import Rest
+from gyrod.solve.assemble import assemble as solve_assembly
 from gyrod.solve.methods import METHODS, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.recording import Recording, Session, Target, flowing, told
@@ -76,6 +77,7 @@ def simulate(
     index: int = 0,
     null_space: str = "analytic",
     reduce: bool = True,
+    assemble: bool = False,
     coordinates: str | None = None,
     sigma: Any = None,
     potential: str | None = None,
@@ -127,6 +129,8 @@ def simulate(
         "qr": accelerations of the absolute forms by a numerical null space of all constraints; dense.
     reduce
         Whether bodies whose only joint is a `Spherical` to ground turn about that point, without position coordinates.
+    assemble
+        Whether a start whose joints do not meet, or do not move as their drives say, is mended as by `gyrod.assemble`.
     coordinates, sigma, potential
         For "variational" (the first also for "energy-momentum"): "quaternion" or "directors"; the part of the inertia
         that is taken with a constant mass matrix, "mean" (of the principal moments), a number, one for each body, or a
@@ -152,8 +156,11 @@ def simulate(
         events = tuple(events)
     except TypeError:
         raise ValueError(f"events = {events!r} must be a list of Event.") from None
-    if not isinstance(reduce, bool):
-        raise ValueError(f"reduce = {reduce!r} must be True or False.")
+    for name, flag in (("reduce", reduce), ("assemble", assemble)):
+        if not isinstance(flag, bool):
+            raise ValueError(f"{name} = {flag!r} must be True or False.")
+    if assemble and isinstance(system, System) and system.joints:
+        system = solve_assembly(system)
     stepped = {"coordinates": coordinates, "sigma": sigma, "potential": potential}
     target = _target(save, resume, view)
     if method in ("variational", "energy-momentum"):
