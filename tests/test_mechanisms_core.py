@@ -921,7 +921,7 @@ def test_simulate_assembles_where_it_is_asked_to():
         gd.Revolute("arm", "tip", at=(0, 0, -0.2), axis=(0, 1, 0)),
     ]
     system = gd.System([arm, tip], joints)
-    with pytest.raises(gd.ModelError, match="velocity gap .* assemble: true in the run of a model file"):
+    with pytest.raises(gd.ModelError, match=r"velocity gap .*assemble: true in the run of a model file"):
         gd.simulate(system, 0.1)
     motion = gd.simulate(system, 1.0, rtol=1e-9, assemble=True)
     np.testing.assert_allclose(motion["motor"].coordinates[:, 0], 0.5 * np.sin(5 * motion.t), atol=1e-9)

@@ -96,3 +96,14 @@ def test_multipliers_of_the_director_form():
 
 def test_minimal_forms_have_no_multipliers():
     assert gd.simulate(TOP, 0.1).multipliers["top"].shape[-1] == 0
+
+
+def test_a_motion_tells_itself_in_one_line():
+    top = gd.Body("top", mass=1.0, inertia=(1.0, 2.0, 2.5), angular_velocity=(0.0, 1.0, 0.01))
+    motion = gd.simulate(gd.System([top]), 1.0, method="dop853")
+    told = repr(motion)
+    assert told == f"<Motion of top: {len(motion.t)} rows, t = 0 to 1 s, dop853, finished>"
+    assert repr(motion(0.5)).startswith("<Motion of top: t = 0.5 s")
+    assert motion.system is motion.compiled.system.original
+    assert motion == motion
+    assert motion != motion(0.5)

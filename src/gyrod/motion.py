@@ -16,6 +16,7 @@ from gyrod import _check, look, rotations
 from gyrod.dense import sampled
 from gyrod.equations import Compiled
 from gyrod.joint_tracks import JointTrack, kinematics, tracks
+from gyrod.model import System
 from gyrod.sensing import Sensors
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class RodTrack:
         return rotations.rotate(self.vertex_quaternions, self.moment)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Motion:
     """Bodies and rods over time: ``motion["top"].position``, ``motion["hose"].curvature``, ``motion.energy.total``.
 
@@ -258,6 +259,19 @@ class Motion:
         """The equations that were integrated."""
         assert self._compiled is not None
         return self._compiled
+
+    @property
+    def system(self) -> System:
+        """What moves."""
+        return self.compiled.system.original
+
+    def __repr__(self) -> str:
+        names = self.names if self._compiled is not None else ()
+        what = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        when = f"t = {float(self.t):.6g} s" if self.t.ndim == 0 else "no rows"
+        if self.t.ndim and len(self.t):
+            when = f"{len(self.t)} rows, t = {self.t[0]:.6g} to {self.t[-1]:.6g} s"
+        return f"<Motion of {what or 'nothing'}: {when}, {self.stats.method or 'no method'}, {self.status}>"
 
     @property
     def names(self) -> tuple[str, ...]:

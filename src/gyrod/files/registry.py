@@ -37,7 +37,7 @@ GROUPS: dict[str, tuple[type[Any], ...]] = {
     "end": model.ENDS,
     "initial": model.SHAPES,
     "shape": model.SOLIDS,
-    "input": (inputs.Input,),
+    "input": (inputs.Input, inputs.Recorded),
     "run": (RunOptions,),
 }
 #: Places where one class only can stand, so that its name is not written.
@@ -152,6 +152,8 @@ KINDS: dict[str, Kind] = {
     "DistanceSensor.quantity": _words(*sensors.DISTANCE),
     # inputs
     "along": Kind(shapes=((3,),), units=None), "value": Kind(shapes=((), (3,)), units=None),
+    "Recorded.times": Kind(shapes=((-1,),), units=("s",)),
+    "Recorded.values": Kind(shapes=((-1,), (-1, 3)), units=None),
     # the system
     "gravity": _vector("m/s^2", variable="t"),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from gyrod.files.kinds import Faults, Kind, read, torn, unknown, wanted
 from gyrod.files.reading import Path
 from gyrod.files.registry import GROUPS, KINDS, LISTS, PLAIN, VERSION, Field, classes, fields_of, key_of
 from gyrod.model import ModelError
-from gyrod.model.inputs import Input
+from gyrod.model.inputs import MOST_NUMBERS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -49,22 +49,29 @@ def _annotation(cls: type[Any], field: Field) -> Any:
 
 
 def function_of_time(kind: Kind, value: Any) -> Any:
-    """What a field holds; functions of time may be inputs."""
-    return _input(value) if isinstance(value, dict) and kind.variable == "t" and "input" in value else read(kind, value)
+    """What a field holds; functions of time may be inputs, of now or recorded."""
+    if isinstance(value, dict) and kind.variable == "t":
+        for key, cls in classes("input").items():
+            if key in value:
+                return _input(key, cls, value)
+    return read(kind, value)
 
 
-def _input(value: dict[str, Any]) -> Any:
-    """An `Input` in place of a function of time."""
-    inside = value["input"]
+def _input(key: str, cls: type[Any], value: dict[str, Any]) -> Any:
+    """An `Input` or a `Recorded` in place of a function of time."""
+    inside = value[key]
     if len(value) > 1 or not isinstance(inside, dict):
-        raise Faults(((), "an input is written as {input: {name: ...}}."))
-    values, problems = validate(Input, inside)
+        raise Faults(((), f"an input is written as {{{key}: {{name: ...}}}}."))
+    count = sum(len(x) if isinstance(x, list) else 1 for part in inside.values() if isinstance(part, list) for x in part)
+    if count > MOST_NUMBERS + 3:  # three of them are the direction
+        raise Faults(((key,), f"there are {count} numbers; at most {MOST_NUMBERS} are allowed."))
+    values, problems = validate(cls, inside)
     if problems:
-        raise Faults(*((("input", *path), sentence) for path, sentence in problems))
+        raise Faults(*(((key, *path), sentence) for path, sentence in problems))
     try:
-        return Input(**values)
+        return cls(**values)
     except ModelError as error:
-        raise Faults(*((("input",), sentence) for sentence in error.problems)) from None
+        raise Faults(*(((key,), sentence) for sentence in error.problems)) from None
 
 
 def validate(cls: type[Any], data: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[Path, str]]]:
@@ -257,7 +264,7 @@ def _numbers_schema(kind: Kind) -> dict[str, Any]:
                 part |= {"minItems": count, "maxItems": count}
         options.append(part)
     if kind.variable == "t":
-        options.append({"type": "object", "required": ["input"], "properties": {"input": {"x-ref": "Input"}}})
+        options.append({"x-ref": "input_of_a_model"})
     return options[0] if len(options) == 1 else {"anyOf": options}
 
 

@@ -17,7 +17,7 @@ from gyrod.files.registry import GROUPS, KINDS, LISTS, PLAIN, VERSION, Field, fi
 from gyrod.model import SOLIDS, Bent, Body, CForce, Free, ModelError, Rod, RodLoad, System, UserForce
 from gyrod.model.errors import Derived
 from gyrod.model.expressions import LONGEST, Expression, ExpressionVector
-from gyrod.model.inputs import Input
+from gyrod.model.inputs import MOST_NUMBERS, Input, Live, Recorded
 
 #: Widest line of a file.
 WIDTH = 100
@@ -75,8 +75,8 @@ class _Writer:
             if isinstance(value, tuple):
                 return [self.object(x, kind.group, (*path, i)) for i, x in enumerate(value)]
             return self.object(value, kind.group, path)
-        if isinstance(value, Input):
-            return {"input": self.object(value, "input", path)["input"]}
+        if isinstance(value, (Input, Live, Recorded)):
+            return self.input(value, path)
         if isinstance(value, (Expression, ExpressionVector)):
             return self.expression(value, kind, path)
         if callable(value):
@@ -95,6 +95,16 @@ class _Writer:
         if isinstance(value, (bool, int, str)) or value is None:
             return str(value) if isinstance(value, str) else value
         return float(value)
+
+    def input(self, value: Input | Live | Recorded, path: Path) -> Any:
+        """An input, as it is, as it is now in a stepper, or as it was over time."""
+        if isinstance(value, Recorded) and value.size > MOST_NUMBERS:
+            self.problems.append(
+                f"{dotted(path)}, the recorded input {value.name!r}, has {value.size} numbers; a file takes "
+                f"{MOST_NUMBERS}. Record fewer steps."
+            )
+            return None
+        return self.object(value.now if isinstance(value, Live) else value, "input", path)
 
     def expression(self, value: Expression | ExpressionVector, kind: Kind, path: Path) -> Any:
         if kind.variable is not None and value.variable != kind.variable and not _constant(value):

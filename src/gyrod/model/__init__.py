@@ -38,7 +38,7 @@ from gyrod.model.forces import (
     Torque,
     UserForce,
 )
-from gyrod.model.inputs import Input
+from gyrod.model.inputs import Input, Recorded
 from gyrod.model.joints import (
     JOINTS,
     Attachment,
@@ -140,6 +140,7 @@ __all__ = [
     "PointMass",
     "PointSensor",
     "Prismatic",
+    "Recorded",
     "Rectangle",
     "Revolute",
     "Ring",

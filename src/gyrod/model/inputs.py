@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod import _check
 from gyrod.model.errors import Description, Led, ModelError, Problems, new_name, numbers, shown, vector
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
 Array = NDArray[np.float64]
+
+#: Numbers of a recorded input that a file takes.
+MOST_NUMBERS = 1_000_000
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -63,16 +67,65 @@ class Input(Description):
         return _value(value, np.shape(self.value), f"input {self.name!r}")
 
 
-class Held:
-    """An input over time, held constant between steps: value k from times[k] (excluded) to times[k + 1]."""
+@dataclass(frozen=True, init=False, eq=False)
+class Recorded(Description):
+    """An input as it was over time, constant between the times at which it was set; of ``Stepper.motion()``.
 
-    def __init__(self, source: Input, times: Array, values: Array) -> None:
-        self.source, self.times, self.values = source, times, values
+    Unlike a Python function it can be written to a file: the motion of a controlled run goes there with its inputs.
+
+    Parameters
+    ----------
+    name
+        That of the `Input`.
+    times
+        From which each value acts, increasing (n,).
+    values
+        Numbers (n,), or three each (n, 3); values[k] acts after times[k] up to and at times[k + 1], the first one also
+        before, the last one for ever.
+    along
+        Three numbers that the values multiply, as of the `Input`.
+
+    >>> motor = Recorded("motor", times=(0, 0.1), values=(2, 3), along=(0, 0, 1))
+    >>> [motor(t)[2].item() for t in (0.0, 0.1, 0.2)]
+    [2.0, 2.0, 3.0]
+    """
+
+    name: str
+    times: Array
+    values: Array
+    #: (3,), or None.
+    along: Any
+
+    def __init__(self, name: str, times: ArrayLike, values: ArrayLike, along: ArrayLike | None = None) -> None:
+        problems = Problems(f"Recorded {shown(name)}")
+        self._set(
+            name=problems.check(new_name, name),
+            times=problems.check(_times, times),
+            values=problems.check(_series, "values", values, *(() if along is not None else ((3,),))),
+            along=None if along is None else problems.check(vector, "along", along),
+        )
+        if not problems.sentences and len(self.times) != len(self.values):
+            problems.add(f"there are {len(self.times)} times and {len(self.values)} values; each value needs its time.")
+        problems.finish()
 
     def __call__(self, t: float) -> Any:
         """The value that acted up to t."""
-        k = int(np.searchsorted(self.times, t, side="left")) - 1
-        return self.source.of(self.values[max(k, 0)])
+        value = self.values[max(int(np.searchsorted(self.times, t, side="left")) - 1, 0)]
+        if self.along is not None:
+            return value * self.along
+        return value if value.ndim else float(value)
+
+    @classmethod
+    def of(cls, source: Input, times: Array, values: Array) -> Recorded:
+        """What an input was over time; values that were set again to the same are left out."""
+        bits = np.ascontiguousarray(values).view(np.int64).reshape(len(values), -1)
+        new = np.append(True, np.any(bits[1:] != bits[:-1], axis=1))
+        return cls(source.name, times[new], values[new], source.along)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return int(self.times.size + self.values.size)
 
 
 class Live:
@@ -84,6 +137,11 @@ class Live:
     def __call__(self, t: float) -> Any:  # noqa: ARG002
         """The value now."""
         return self.source.of(self.values[self.source.name])
+
+    @property
+    def now(self) -> Input:
+        """The input with the value of now."""
+        return Input(self.source.name, self.source.along, self.values[self.source.name])
 
     def turned(self, turn: Array) -> Callable[[float], Array]:
         """The value in other axes, which is found once for all stages of all steps between two settings."""
@@ -148,6 +206,21 @@ def _inside(path: str, value: Any) -> Iterator[tuple[str, Input]]:
 def _value(value: Any, shape: tuple[int, ...] | None, field: str = "value") -> Any:
     found = numbers(field, value, *(((), (3,)) if shape is None else (shape,)))
     return float(found) if found.shape == () else found
+
+
+def _series(field: str, value: Any, *trailing: tuple[int, ...]) -> Array:
+    """One number or more, or rows of them."""
+    try:
+        count = len(value)
+    except TypeError:
+        count = 0
+    if not count:
+        raise ValueError(f"{field} must be a list of one number or more, got {shown(value)}.")
+    return numbers(field, value, (count,), *((count, *shape) for shape in trailing))
+
+
+def _times(value: Any) -> Array:
+    return _check.times("times", _series("times", value))
 
 
 def check_values(inputs: Mapping[str, Input], values: Mapping[str, Any]) -> dict[str, Any]:

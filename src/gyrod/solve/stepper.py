@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
-from gyrod.model.inputs import Held, Live, bind, check_values, find_inputs
+from gyrod.model.inputs import Live, Recorded, bind, check_values, find_inputs
 from gyrod.motion import Energy, Motion, MotionStats, SimulationError
 from gyrod.rest import Rest
 from gyrod.sensing import Sensors
@@ -229,7 +229,7 @@ class Stepper:
         if self._known:
             times = np.array([at for at, _ in self._log] or [self._ends[0]])
             values = {name: np.array([v[name] for _, v in self._log] or [self._live[name]]) for name in self._known}
-            held = bind(self._given, lambda source: Held(source, times, values[source.name]))
+            held = bind(self._given, lambda source: Recorded.of(source, times, values[source.name]))
             compiled = compile_system(held, compiled.formulation, **compiled.options)
         ends = np.array(self._ends)
         dense = Between(compiled, t, y) if len(t) > 1 else None
@@ -308,6 +308,8 @@ class Between:
 
     def __init__(self, compiled: Compiled, t: Array, y: Array) -> None:
         self.compiled, self.t, self.y = compiled, t, y
+        #: That there are some tells `Motion.save` that files can keep what is between them.
+        self.values = y
 
     def __call__(self, times: Array) -> Array:
         """Unknowns at times, (k, N)."""
