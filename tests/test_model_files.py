@@ -26,7 +26,7 @@ from gyrod.files.registry import GROUPS, LISTS, PLAIN, classes, fields_of
 from gyrod.files.schema import reference
 from gyrod.model import Attachment
 from gyrod.model.expression_rules import CONSTANTS, FUNCTIONS
-from gyrod.model.inputs import Input
+from gyrod.model.inputs import MOST_NUMBERS, Input, Live, Recorded
 
 STARTERS = Path(gd.__file__).parent / "cli" / "starters"
 MODELS = [*sorted((Path(__file__).parent / "data" / "models").iterdir()), *sorted(STARTERS.glob("*.yaml"))]
@@ -228,7 +228,12 @@ EXAMPLES = {
         gd.Box((1, 2, 3), offset=(1, 0, 0), orientation=(0.1, 0, 0)), gd.Sphere(0.5), gd.Cylinder(0.1, 0.2, (1, 1, 0)),
         gd.Cone(0.1, 0.2), gd.Mesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)]),
     ],
-    "input": [Input("i", along=(0, 0, 1), value=0.5)],
+    "input": [
+        Input("i", along=(0, 0, 1), value=0.5),
+        Recorded("i", (0, 0.1, 0.1 + 0.2), (-0.0, 1 / 3, 5e-324), along=(0, -0.0, 0.1)),
+        Recorded("i", [-1e-3], [(1, 2, 1e100)]),
+        Recorded("i", (1, 2, 4), np.eye(3)),
+    ],
     "run": [files.RunOptions(until=1.0, atol={"position": 1e-6}, output=(0.1, 0.2), baumgarte=(1, 2), sigma="mean")],
 }  # fmt: skip
 
@@ -267,6 +272,88 @@ CASES = [
 @pytest.mark.parametrize(("group", "thing"), CASES)
 def test_every_class_goes_there_and_back(group, thing):
     assert_round_trip(around(group, thing))
+
+
+def test_recorded_inputs_stand_where_functions_of_time_do():
+    tension = Recorded("pull", (0, 1), (2, 3))
+    gravity = Recorded("g", (0, 0.5), ((0, 0, -1), (0, 0, -2)))
+    rod = gd.Rod("r", 1.0, 4, ROUND, STEEL, rest_stretch=Recorded("heat", (0, 1), (1, 1.01)))
+    forces = [gd.Tendon("r", [(0, (0.1, 0)), (0.5, (0.1, 0.2))], tension=tension), gd.RodLoad("r", force=gravity)]
+    system = gd.System(rods=[rod], forces=forces, gravity=gravity)
+    assert_round_trip(system)
+    assert pickle.loads(pickle.dumps(system)) == system
+    assert system != system.with_({"forces[0].tension": Recorded("pull", (0, 1), (2, 3.5))})
+    assert [tension(t) for t in (-1.0, 0.0, 1.0, np.nextafter(1.0, 2.0), 9.0)] == [2.0, 2.0, 2.0, 3.0, 3.0]
+    assert files.to_data(system)["forces"][0]["tendon"]["tension"] == {
+        "recorded": {"name": "pull", "times": [0.0, 1.0], "values": [2.0, 3.0]}
+    }
+    with pytest.raises(ValueError, match="read-only"):
+        tension.values[0] = 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(-1e100, 1e100)), min_size=1, unique_by=lambda x: x[0]))
+def test_any_recorded_input_goes_there_and_back(rows):
+    times, values = np.array(sorted(rows)).T
+    system = gd.System([gd.Body("x", 1.0, (1, 1, 1))], forces=[gd.Torque("x", Recorded("m", times, values, (0, 0, 1)))])
+    for form in ("yaml", "json"):
+        assert_bitwise(files.loads(files.dumps(system, format=form)).system, system)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{recorded: {name: m, times: [0], values: [1], along: [1, 2]}}", ".recorded.along: must be three numbers"),
+        ("{recorded: {name: m, times: [0, 1], values: [[1, 2, 3]]}}", "there are 2 times and 1 values; each value"),
+        ("{recorded: {name: m, times: [1, 1], values: [1, 2]}}", "times must increase, but times[0] = 1 is followed"),
+        ("{recorded: {name: m, times: [], values: []}}", "times must be a list of one number or more, got []."),
+        ("{recorded: {name: m, times: [0], values: [[1, 2, 3]], along: [0, 0, 1]}}", "values must be an array of"),
+        ("{recorded: {name: m, times: [0, x], values: [1, 2]}}", ".recorded.times[1]: must be a list of numbers in s"),
+        ("{recorded: {name: m, times: [0, 1], values: [1, [2]]}}", ".recorded.values: must be a list of numbers or"),
+        ("{recorded: {name: m, time: [0]}}", ".recorded: times is missing; it must be a list of numbers in s."),
+        ("{recorded: [1]}", "an input is written as {recorded: {name: ...}}."),
+        ("{recorded: {}, input: {}}", "an input is written as {input: {name: ...}}."),
+        ("{recorder: {}}", ".force: must be three numbers or an expression of t in N, got {recorder}."),
+    ],
+)
+def test_bad_recorded_inputs_are_told(text, says):
+    told = problems_of(
+        f"gyrod: 1\nbodies: [{{name: x, mass: 1, inertia: [1, 1, 1]}}]\nforces: [{{force: {{body: x, force: {text}}}}}]"
+    )
+    assert any(says in x and x.startswith("m.yaml:3:") for x in told), told
+
+
+@pytest.mark.parametrize("bad", [None, 3, "ab", [], [[1], [2, 3]], [None], {}, np.nan, [np.inf], [1e101], [1j]])
+def test_a_recorded_input_refuses_what_is_no_list_of_numbers(bad):
+    with pytest.raises(gd.ModelError, match="^2 problems:") as caught:
+        Recorded("m", bad, bad)
+    assert [x.split(" ")[2].split("[")[0] for x in caught.value.problems] == ["times", "values"]
+
+
+def test_recorded_inputs_of_a_file_are_limited():
+    def around_x(torque):
+        return gd.System([gd.Body("x", 1.0, (1, 1, 1))], forces=[gd.Torque("x", torque)])
+
+    n = MOST_NUMBERS // 2 + 1
+    long = Recorded("m", np.arange(n), np.zeros(n), (0, 0, 1))
+    with pytest.raises(
+        gd.ModelError, match=r"^forces\[0\]\.torque, the recorded input 'm', has 1000002 numbers; a file"
+    ):
+        files.to_data(around_x(long))
+    fields = {"name": "m", "times": [0.0] * n, "values": [0.0] * n}
+    data = files.to_data(around_x((0, 0, 1)))
+    data["forces"][0]["torque"]["torque"] = {"recorded": fields}
+    with pytest.raises(
+        gd.ModelError, match=r"torque\.recorded: there are 1000002 numbers; at most 1000000 are allowed"
+    ):
+        files.from_data(data)
+
+
+def test_inputs_of_a_stepper_are_written_as_they_are_now():
+    bodies = [gd.Body("x", 1.0, (1, 1, 1))]
+    live = gd.System(bodies, forces=[gd.Torque("x", Live(Input("m", along=(0, 0, 1)), {"m": 2.5}))])
+    there = gd.System(bodies, forces=[gd.Torque("x", Input("m", along=(0, 0, 1), value=2.5))])
+    assert files.from_data(files.to_data(live)) == there
 
 
 def test_every_class_has_an_example_and_every_field_a_kind():

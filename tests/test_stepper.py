@@ -212,6 +212,70 @@ def test_what_was_recorded_is_a_motion_with_its_inputs():
     assert np.array_equal(again(t).y, motion(t).y)
 
 
+def controlled() -> gd.Stepper:
+    """An arm that a motor and gravity of two directions drive, after 30 steps."""
+    arm = gd.Body("arm", 1.0, (0.1, 0.1, 0.1), position=(0.5, 0, 0))
+    hinge = gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 1, 0), name="hinge")
+    motor = [gd.Torque("arm", gd.Input("motor", along=(0, s, 0)), name=f"m{s}") for s in (1, -0.25)]
+    sensors = [gd.JointSensor("q", "hinge"), gd.PointSensor("a", "arm", None, "acceleration")]
+    gravity = gd.Input("g", value=(0, 0, -9.81))
+    sim = gd.stepper(gd.System([arm], [hinge], forces=motor, sensors=sensors, gravity=gravity), record=True)
+    for k in range(30):
+        sim.step(0.02, motor=-5.0 - 3.0 * sim.sensors["q"] + k % 3, g=(0.1 * (k // 10), 0, -9.81))
+    return sim
+
+
+def test_a_controlled_run_is_saved_and_opened_with_its_inputs(tmp_path):
+    sim = controlled()
+    motion = sim.motion()
+    motion.save(tmp_path / "ctl.h5")
+    again = gd.open(tmp_path / "ctl.h5")
+    assert again.y.tobytes() == motion.y.tobytes()
+    assert again.t.tobytes() == motion.t.tobytes()
+    for name in ("q", "a"):
+        assert again.sensors[name].tobytes() == motion.sensors[name].tobytes()
+    assert again.energy.total.tobytes() == motion.energy.total.tobytes()
+    assert again.compiled.system == motion.compiled.system
+    torque = again.compiled.system.forces[0].torque
+    assert (type(torque), len(torque.times)) == (gd.Recorded, 30)
+    gravity = again.compiled.system.gravity_function
+    assert gravity.times.tolist() == [0.0, motion.t[10], motion.t[20]]  # what was set to the same is there once
+    # Between the rows, too, where accelerations jump from step to step.
+    t = np.linspace(0.0, sim.t, 301)
+    assert_allclose(again(t).y, motion(t).y, rtol=0, atol=1e-14)
+    assert_allclose(again(t).sensors["a"], motion(t).sensors["a"], rtol=0, atol=1e-12)
+    model = tmp_path / "model.yaml"
+    motion.compiled.system.save(model)
+    assert gd.load(model) == motion.compiled.system
+
+
+def test_the_state_of_a_controlled_run_is_saved_with_its_inputs(tmp_path):
+    sim = controlled()
+    sim.state.save(tmp_path / "now.h5")
+    now = gd.open(tmp_path / "now.h5")
+    assert now.y.tobytes() == sim.y.tobytes()
+    assert now.sensors["a"].tobytes() == sim.sensors["a"].tobytes()
+    assert np.linalg.norm(now.sensors["a"]) > 0.1
+    rod = hose().with_({"forces": [gd.RodLoad("hose", force=gd.Input("load", along=(0, 0, -1)))]})
+    sim = gd.stepper(rod, rtol=1e-3, record=True).step(0.01, load=0.1).step(0.01, load=0.2)
+    sim.motion().save(tmp_path / "hose.h5")
+    again = gd.open(tmp_path / "hose.h5")
+    assert again.y.tobytes() == sim.motion().y.tobytes()
+    assert again.compiled.system.forces[0].force.values.tolist() == [0.1, 0.2]
+
+
+def test_the_command_line_takes_a_controlled_run(tmp_path):
+    typer_testing = pytest.importorskip("typer.testing")
+    from gyrod.cli import app
+
+    file, page = tmp_path / "ctl.h5", tmp_path / "page.html"
+    controlled().motion().save(file)
+    for words in (["info", str(file)], ["view", str(file), "-o", str(page)]):
+        done = typer_testing.CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+    assert page.stat().st_size > 1000
+
+
 def test_a_recorded_motion_is_that_of_simulate():
     sim = gd.stepper(top(), method="dopri5", rtol=1e-9, record=True)
     for _ in range(10):

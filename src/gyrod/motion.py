@@ -404,7 +404,9 @@ class Motion:
             y = y.reshape(len(when), self.compiled.size)
         if times.ndim == 0:
             y = y[0]
-        return Motion(
+        # Rows of a file without dense output know more of what is between them than these unknowns tell.
+        kind: type[Motion] = getattr(self._dense, "motion", Motion)
+        return kind(
             times, y, self.stats, self.status, self.steps, _compiled=self._compiled, _dense=self._dense,
             _projected=self._projected,
         )  # fmt: skip

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from gyrod.dense import within
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import EventRecord, Midpoints, Motion, MotionStats
+from gyrod.storage.between import Between, Flows
 from gyrod.storage.layout import AXES, COUNTERS, OPTIONAL, SERIES, TEXTS, VERSION, readable, text
 
 Array = NDArray[np.float64]
@@ -29,8 +30,6 @@ LAZY = ("t", "y", "steps", "midpoints", "newton")
 TRIES, PAUSE = 3, 0.02
 #: Bytes of rows that are read at once to find those between which a time lies.
 WINDOW = 1 << 24
-#: An acceleration that is off the differences of the rows by so many times their change is not resolved by them.
-ROUGH = 6.0
 
 
 class ResultFile:
@@ -140,7 +139,7 @@ def _events(group: Any, count: int) -> list[tuple[int, float, Array, str]]:
 class StoredMotion(Motion):
     """A motion in a file: times, rows and steps are read when they are asked for.
 
-    Between the rows it is interpolated by cubics whose slopes are the right-hand side at the rows.
+    Between the rows it is interpolated by its dense output, or where this was not kept by `Between`.
     """
 
     _file: ResultFile
@@ -173,54 +172,6 @@ def _read(file: ResultFile, name: str) -> Any:
         return Midpoints(file.series("midpoints/t"), file.series("midpoints/energy"))
     value = file.series(name)
     return np.asarray(value[0]) if file.header["single"] and name in ("t", "y") else value
-
-
-class Between:
-    """Rows at times between those of a file: cubic Hermite, slopes by the right-hand side where it tells them."""
-
-    def __init__(self, file: ResultFile, compiled: Compiled) -> None:
-        self.file, self.compiled = file, compiled
-        self.moving = np.isin(compiled.kinds, ("velocity", "spin", "force"))
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """Between which times rows are known."""
-        t = self.file.series("t")
-        return float(t[0]), float(t[-1])
-
-    def __call__(self, times: Array) -> Array:
-        """Rows (k, N)."""
-        t = self.file.series("t")
-        i = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2).astype(np.intp)
-        at, back = np.unique(i, return_inverse=True)
-        # All rows that are needed in one go: both ends, and their neighbours for differences.
-        near = np.clip(at[:, None] + np.arange(-1, 3), 0, len(t) - 1)
-        rows = self.file.items("y", near.ravel()).reshape(*near.shape, -1)
-        h = (t[at + 1] - t[at])[:, None]
-        f0, f1 = (h * self._slopes(t[near[:, k : k + 3]], rows[:, k : k + 3]) for k in (0, 1))
-        x = ((times - t[i]) / np.where(h > 0.0, h, 1.0)[back, 0])[:, None]
-        a, b, f0, f1 = (part[back] for part in (rows[:, 1], rows[:, 2], f0, f1))
-        cubic = (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * f0 + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * f1
-        return np.asarray(cubic)
-
-    def _slopes(self, t: Array, y: Array) -> Array:
-        """y' at the second of three rows, (k, N), from t (k, 3) and y (k, 3, N)."""
-        gap, change = np.diff(t, axis=1)[:, :, None], np.diff(y, axis=1)
-        secant = change / np.where(gap > 0.0, gap, np.inf)
-        left, right = gap[:, 0], gap[:, 1]
-        total = np.where(left + right > 0.0, left + right, 1.0)
-        # The parabola through three rows; at the ends, where one gap is 0, the only secant.
-        differences = np.where(
-            (left > 0.0) & (right > 0.0), (right * secant[:, 0] + left * secant[:, 1]) / total, secant.sum(axis=1)
-        )
-        if self.compiled.options.get("level"):  # multipliers have no equation for their rate
-            return np.asarray(differences)
-        rhs = self.compiled.core.rhs
-        exact = np.array([rhs(float(s), np.ascontiguousarray(row)) for s, row in zip(t[:, 1], y[:, 1], strict=True)])
-        # Accelerations of vibrations that the rows do not resolve are no slopes between them.
-        step = np.maximum(left, right)
-        rough = step * np.abs(exact - differences) > ROUGH * np.abs(change).max(axis=1)
-        return np.asarray(np.where(rough & self.moving, differences, exact))
 
 
 class WithinSteps:
@@ -257,9 +208,8 @@ def open_motion(file: str | os.PathLike[str], system: System | None = None) -> M
     stored = ResultFile(file)
     header = stored.header
     compiled = _compiled(stored, system)
-    stats = _stats(header)
-    motion = object.__new__(StoredMotion)
-    n = stored.count("rows")
+    stats = _stats(stored)
+    motion, dense = object.__new__(StoredMotion), _between(stored, compiled)
     motion.__dict__.update(
         stats=stats,
         status=header["status"],
@@ -268,30 +218,12 @@ def open_motion(file: str | os.PathLike[str], system: System | None = None) -> M
             for e, t, y, name in header["events"]
         ),
         _compiled=compiled,
-        _dense=_between(stored, compiled),
+        _dense=dense,
         _projected=header["projected"],
-        # Without them they are found from the rows, where these are the ends of the steps.
-        _flows=Flows(stored) if stored.count("flows") or stored.count("steps") > n else None,
+        _flows=dense.flows if isinstance(dense, Between) else Flows(stored) if Flows(stored).needed else None,
         _file=stored,
     )
     return motion
-
-
-@dataclass(frozen=True)
-class Flows:
-    """Dissipated energy, work and balance as they were written."""
-
-    file: ResultFile
-
-    def __call__(self) -> tuple[Array, Array, Array]:
-        """Each (n,); a sentence where they are not there and the rows are too few to find them."""
-        rows, steps = self.file.count("rows"), self.file.count("steps")
-        if self.file.count("flows") != rows:
-            raise ValueError(
-                f"{str(self.file.path)!r} has {rows} rows of {steps} steps, too few to find dissipated energy and "
-                "work; ask for energy.dissipated before motion.save, or keep every step (leave out output)."
-            )
-        return self.file.series("dissipated"), self.file.series("work"), self.file.series("balance")
 
 
 def _compiled(stored: ResultFile, system: System | None) -> Compiled:
@@ -322,11 +254,17 @@ def _compiled(stored: ResultFile, system: System | None) -> Compiled:
     return compiled if np.array_equal(y0, compiled.y0) or y0.shape != compiled.y0.shape else replace(compiled, y0=y0)
 
 
-def _stats(header: dict[str, Any]) -> MotionStats:
+def _stats(stored: ResultFile) -> MotionStats:
+    header = stored.header
     known = {f.name for f in fields(MotionStats)}
-    values = {name: value for name, value in header["stats"].items() if name in known}
+    values = {name: value for name, value in _counted(stored).items() if name in known}
     method = str(values.pop("method", header["info"].get("method", "")))
     return MotionStats(method, str(values.pop("formulation", header["formulation"])), **values)
+
+
+def _counted(stored: ResultFile) -> dict[str, Any]:
+    """What the run cost; of a run that was killed only its steps are known."""
+    return stored.header["stats"] or {"steps": max(stored.count("steps") - 1, 0)}
 
 
 def info(file: str | os.PathLike[str]) -> dict[str, Any]:
@@ -334,8 +272,9 @@ def info(file: str | os.PathLike[str]) -> dict[str, Any]:
     stored = ResultFile(file)
     header = stored.header
     t = stored.series("t")
-    names = ("software", "formulation", "status", "identity", "objects", "info", "stats", "counts", "unknowns")
+    names = ("software", "formulation", "status", "identity", "objects", "info", "counts", "unknowns")
     return {name: header[name] for name in names} | {
+        "stats": _counted(stored),
         "file": str(stored.path),
         "bytes": stored.path.stat().st_size,
         "t": [float(t[0]), float(t[-1])] if len(t) else [],
