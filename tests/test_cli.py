@@ -280,6 +280,88 @@ def test_check_tells_what_is_there(here, tmp_path):
     assert data["method"] in ("radau5", "rodas")
 
 
+@pytest.mark.parametrize(
+    ("starter", "option", "sentence"),
+    [
+        ("hose", "method: rk4", "method = 'rk4' is unknown; it can be 'auto', "),
+        ("hose", "method: radau", "Did you mean 'radau5'?"),
+        ("hose", "method: scipy:rk4", "method = 'scipy:rk4' is unknown"),
+        ("hose", "formulation: euler", "formulation = 'euler' does not serve rods"),
+        ("hose", "index: 2", "index = 2 serves the absolute formulations"),
+        ("top", "baumgarte: [1, 1]", "serves the absolute formulations"),
+        ("top", "sigma: mean", "belongs to method = 'variational'"),
+    ],
+)
+def test_check_tries_the_options_of_the_run(here, tmp_path, starter, option, sentence):
+    (tmp_path / "model.yaml").write_text(f"{models.starters()[starter].rstrip()}\n  {option}\n")
+    done = here("check", "model.yaml", "--json", "check.json")
+    run = here("run", "model.yaml", "--until", "0.02")
+    assert (done.code, run.code) == (1, 1)
+    assert done.err.startswith("gyrod: run: ")
+    assert sentence in done.err
+    assert sentence in run.err
+    data = json.loads((tmp_path / "check.json").read_text())
+    assert data["ok"] is False
+    assert sentence in data["problems"][0]
+
+
+def test_check_tries_constant_steps(here, tmp_path):
+    text = models.starters()["top"].split("run:")[0]
+    for run, sentence in (("method: variational", "step"), ("method: variational, step: 0.03, until: 1", "multiple")):
+        (tmp_path / "model.yaml").write_text(f"{text}\nrun: {{{run}}}\n")
+        done = here("check", "model.yaml")
+        assert done.code == 1
+        assert done.err.startswith("gyrod: run: ")
+        assert sentence in done.err
+    for run in ("method: variational, step: 0.01", "output: [0, 0.5]", "method: bdf", "method: scipy:LSODA"):
+        (tmp_path / "model.yaml").write_text(f"{text}\nrun: {{{run}}}\n")
+        assert here("check", "model.yaml").code == 0
+
+
+def test_a_method_of_another_code_gets_the_nearest(here, top):
+    done = here("run", top / "top.yaml", "--method", "rk4")
+    assert done.code == 1
+    assert done.err.endswith("Did you mean 'dopri5'?\n")
+
+
+DRIVEN = """gyrod: 1
+bodies: [{name: crank, mass: 1, inertia: [1, 1, 1]}]
+joints:
+  - revolute: {a: ground, b: crank, at: [0, 0, 0], axis: [0, 1, 0], drive: "%s"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("drive", "sentence"),
+    [
+        ("sqrt(t-1)", "drive = 'sqrt(t-1)': it has no value at t = 0: a function is outside of its domain."),
+        ("sqrt(t)", "drive (derivative) = '0.5/sqrt(t)': it has no value at t = 0: division by zero."),
+        (
+            "30 deg*sin(t)^2",
+            "units cannot stand inside of an expression, which is in SI: write '30*pi/180*sin(t)^2' in place of "
+            "'30 deg*sin(t)^2'.",
+        ),
+        ("sin(t)/5 mm", "units cannot stand inside of an expression, which is in SI: write 'sin(t)/0.005' in place of "
+         "'sin(t)/5 mm'."),
+        ("60 rpm*t", "units cannot stand inside of an expression, which is in SI: write '60*pi/30*t' in place of "
+         "'60 rpm*t'."),
+        ("30 degs", "'degs' is no unit (did you mean 'deg'?)."),
+    ],
+)  # fmt: skip
+def test_a_drive_that_fails_is_told_once(here, tmp_path, drive, sentence):
+    (tmp_path / "model.yaml").write_text(DRIVEN % drive)
+    done = here("check", "model.yaml")
+    column = DRIVEN.splitlines()[3].index('"') + 1
+    assert (done.code, done.err) == (1, f"gyrod: model.yaml:4:{column}: joints[0].revolute.drive: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(8.75e-10, "0.875 ns"), (3e-6, "3 µs"), (0.25, "250 ms"), (0.0, "0 µs"), (7200.0, "120 min")]
+)
+def test_seconds_have_a_unit_that_suits(value, text):
+    assert frame.seconds(value) == text
+
+
 def test_check_finds_joints_that_do_not_meet(here, tmp_path):
     text = models.starters()["four-bar"].replace("velocity", "velocity")
     text = text.replace("position: [0.6, 0, 0.75]}", "position: [0.6, 0, 0.75], velocity: [0, 0, 1]}")
@@ -461,6 +543,35 @@ def test_rest_and_modes(here, tmp_path):
     assert "rad/s" in here("modes", "hose.yaml", "--count", "3").out
 
 
+def test_rounding_is_no_physics(here, tmp_path):
+    (tmp_path / "hose.yaml").write_text(models.starters()["hose"])
+    lines = here("modes", "hose.yaml", "--count", "3").out.splitlines()[2:]
+    assert lines[0].split() == ["1", "0", "0", "-", "free", "motion", "hose"]  # it turns about its hinge
+    assert not any("grows" in line for line in lines)
+    assert float(lines[1].split()[4]) == pytest.approx(gd.modes(gd.load("hose.yaml"), n=3).damping[1], rel=1e-2)
+    free = "gyrod: 1\ngravity: [0, 0, 0]\nbodies: [{name: stone, mass: 1, inertia: [1, 2, 2.5]}]\n"
+    (tmp_path / "free.yaml").write_text(free)
+    for mode in json.loads(here("modes", "free.yaml", "--count", "1", "--json", "-").out)["modes"]:
+        assert (mode["frequency"], mode["growth"]) == (0.0, 0.0)
+    upside = (
+        "gyrod: 1\nbodies: [{name: rod, mass: 1, inertia: [0.1, 0.1, 0.1], position: [0, 0, 1]}]\n"
+        "joints: [{revolute: {a: ground, b: rod, at: [0, 0, 0], axis: [0, 1, 0]}}]\n"
+    )
+    (tmp_path / "upside.yaml").write_text(upside)
+    assert f"grows {np.sqrt(9.81 / 1.1):.3g}/s" in here("modes", "upside.yaml").out
+    (tmp_path / "four-bar.yaml").write_text(models.starters()["four-bar"])
+    assert "everything is held" in here("modes", "four-bar.yaml").out
+
+
+def test_compare_tells_where_it_is_without_a_terminal(here, top, monkeypatch):
+    arguments = ("compare", top / "top.yaml", "--until", "0.1", "--methods", "rodas", "--rtol", "1e-4",
+                 "--formulations", "nullspace-quaternion,euler")  # fmt: skip
+    lines = here(*arguments).err.splitlines()
+    assert lines[0] == "comparing, reference: auto, rtol = 1e-09"
+    monkeypatch.setattr("gyrod.cli.comparing.EVERY", 0.0)
+    assert "comparing, 2 of 2: rodas, euler, rtol = 0.0001" in here(*arguments).err.splitlines()
+
+
 def test_compare(here, top, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
     arguments = ("compare", top / "top.yaml", "--until", "0.2", "--methods", "dop853,rodas", "--rtol", "1e-4,1e-6")
@@ -473,6 +584,48 @@ def test_compare(here, top, monkeypatch, tmp_path):
     assert len(rows["trials"]) == 20
     data = json.loads(here(*arguments, "--formulations", "euler", "--json", "-").out)
     assert {row["formulation"] for row in data["trials"]} == {"euler"}
+
+
+def test_unknown_names_are_refused_by_every_plot(here, top, tmp_path):
+    for what in ("energy", "drift", "steps", "position", "path"):
+        done = here("plot", top / "top.h5", what, "--names", "tpo")
+        assert done.code == 1
+        assert "names = 'tpo' is unknown; it can be 'top'" in done.err
+        assert "Did you mean 'top'?" in done.err
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_no_raw_words_of_the_library(here, top):
+    done = here("run", top / "top.yaml", "--until", "0.01", "--out", "/proc/x.h5")
+    assert done.code == 1
+    assert done.err.startswith("gyrod: /proc/x.h5 cannot be written: /proc takes no files (")
+    raw = "unable to open file: name = '/proc/x.h5', errno = 2, error message = 'No such file or directory', flags = 13"
+    assert frame.sentence(OSError(raw)) == "/proc/x.h5 cannot be opened or written: no such file or directory."
+
+
+def test_a_resumed_run_of_other_times_is_told_without_hashes(here, top):
+    assert here("run", top / "top.yaml", "--until", "0.1").code == 0
+    done = here("run", top / "top.yaml", "--until", "0.2", "--resume")
+    assert done.code == 1
+    assert "output = 41 times (there: 21 times); t_end = 0.2 (there: 0.1)" in done.err
+
+
+def test_load_tells_what_is_missing(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nope\.yaml' does not exist; it should be a model file"):
+        gd.load(tmp_path / "nope.yaml")
+    (tmp_path / "folder.yaml").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder, not a model file"):
+        gd.load(tmp_path / "folder.yaml")
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_run_that_is_watched_tells_the_address(here, top, monkeypatch, found):
+    monkeypatch.setattr("webbrowser.open", lambda _: found)
+    monkeypatch.setattr("gyrod.look.viewer.STARTING", 0.1)
+    done = here("run", top / "top.yaml", "--until", "0.05", "--view", "--quiet")
+    assert done.code == 0
+    told = "" if found else ": open it in a browser"
+    assert re.fullmatch(rf"http://127\.0\.0\.1:\d+/ follows the run{told}\.\n", done.err)
 
 
 def test_info_and_plots(here, top, tmp_path):

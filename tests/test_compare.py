@@ -102,6 +102,39 @@ def test_a_limit_of_time_stops_runs_and_tells_what_they_would_take():
     assert "finer tolerances were left out" in text
 
 
+def test_rods_have_a_shorter_limit():
+    how = {"methods": "rodas", "formulations": "nullspace-quaternion", "rtols": 1e-3, "points": 2}
+    assert compare(STRING, 0.001, **how).limit == 3.0
+    assert compare(TOP, 0.001, **how).limit == 10.0
+
+
+def test_only_hopeless_runs_are_stopped_early(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(running.time, "process_time", lambda: clock[0])
+
+    def stopped(method, speed):
+        """CPU time at which a run of one second with this speed (at a time) is stopped, None if it is not."""
+        clock[0], t = 0.0, 0.0
+        watch = running._Watch(10.0, 1.0, method)
+        while t < 1.0:
+            clock[0] += 0.1
+            t += 0.1 * speed(clock[0])
+            try:
+                watch(t)
+            except KeyboardInterrupt:
+                assert watch.up
+                return clock[0], watch.whole
+        return None
+
+    at, whole = stopped("dop853", lambda _: 1.0 / 30.0)
+    assert 1.0 < at < 1.3
+    assert whole == pytest.approx(30.0, rel=1e-6)
+    assert stopped("dop853", lambda _: 1.0 / 15.0)[0] > 10.0  # may yet be done: the whole limit is its own
+    assert stopped("dop853", lambda _: 1.0 / 9.0) is None
+    assert stopped("bdf", lambda cpu: 1e-9 if cpu < 4.0 else 1.0) is None  # a slow start is no verdict
+    assert stopped("bdf", lambda _: 1e-3)[0] < 5.3
+
+
 def test_runs_that_fail_are_told():
     body = gd.Body("arm", 1.0, (0.1, 0.2, 0.25), orientation=("313", (0, 1.0, 0)), angular_velocity=(-3, 0, 0))
     system = gd.System([body], gravity=(0, 0, 0))

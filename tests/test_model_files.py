@@ -325,7 +325,7 @@ def test_bad_recorded_inputs_are_told(text, says):
 
 @pytest.mark.parametrize("bad", [None, 3, "ab", [], [[1], [2, 3]], [None], {}, np.nan, [np.inf], [1e101], [1j]])
 def test_a_recorded_input_refuses_what_is_no_list_of_numbers(bad):
-    with pytest.raises(gd.ModelError, match="^2 problems:") as caught:
+    with pytest.raises(gd.ModelError, match=r"^2 problems:") as caught:
         Recorded("m", bad, bad)
     assert [x.split(" ")[2].split("[")[0] for x in caught.value.problems] == ["times", "values"]
 
@@ -785,7 +785,7 @@ def test_names_of_files(tmp_path):
     with pytest.raises(FileNotFoundError):
         gd.load(tmp_path / "missing.yaml")
     (tmp_path / "folder.yaml").mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(OSError, match="is a folder"):
         gd.load(tmp_path / "folder.yaml")
     with pytest.raises(ValueError, match="format = 'xml' is unknown"):
         files.dumps(system, format="xml")

@@ -348,6 +348,13 @@ def test_bad_input_gets_a_sentence(motions, options, message):
         motions["top"].plot(**options)
 
 
+@pytest.mark.parametrize("what", ["energy", "drift", "steps", "position", "path"])
+def test_unknown_names_are_refused_even_where_names_choose_nothing(motions, what, tmp_path):
+    with pytest.raises(ValueError, match=r"names = 'tpo' is unknown; it can be 'top'.* Did you mean 'top'\?"):
+        motions["top"].plot(what, names=["top", "tpo"], file=tmp_path / "a.png")
+    assert not list(tmp_path.iterdir())
+
+
 def test_bad_places_get_a_sentence(motions, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"the folder '.*nowhere' does not exist; make it first"):
         motions["top"].plot(file=tmp_path / "nowhere" / "a.png")

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 import gyrod as gd
 from gyrod import storage
 from gyrod.motion import EventRecord
-from gyrod.storage import layout, reading, recorder
+from gyrod.solve import recording
+from gyrod.storage import between, layout, reading, recorder
 
 TOP = gd.problems.get("lang-a").system
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100.0)
@@ -281,6 +282,171 @@ def test_multipliers_between_rows(motions, tmp_path):
     motion.save(tmp_path / "run.h5", dense=False)
     again, t = gd.open(tmp_path / "run.h5"), 0.5 * (motion.t[3] + motion.t[4])
     assert np.abs(again(t)["top"].position - motion(t)["top"].position).max() < 1e-5
+
+
+# --- between rows without dense output: forces ------------------------------------------------------------------------
+
+STEEL = gd.Material(young=2.1e11, poisson=0.3, density=7850.0)
+LOADS = ("strain", "curvature", "force", "moment", "start_force", "start_moment", "end_force", "end_moment")
+
+
+def cantilever(factor: float | None) -> gd.System:
+    damping = {} if factor is None else {"damping": gd.Damping(factor=factor)}
+    line = gd.Straight((0, 0, 0), (0, 1, 0))
+    return gd.System(
+        rods=[gd.Rod("r", 1.0, 20, gd.Circle(radius=6e-3), STEEL, start=gd.Clamped(), initial=line, **damping)]
+    )
+
+
+def swing() -> gd.System:
+    """A steel rod between two bodies, one of them on a hinge, with sensors of forces and accelerations."""
+    inertia = (2e-3, 2e-3, 2e-3)
+    bodies = [
+        gd.Body("a", mass=0.5, inertia=inertia, position=(0.1, 0, 0)),
+        gd.Body("b", mass=0.5, inertia=inertia, position=(0.8, 0, 0)),
+    ]
+    rod = gd.Rod(
+        "r", 0.5, 6, gd.Circle(radius=4e-3), STEEL, start=gd.Clamped("a", at=(0.1, 0, 0)),
+        end=gd.Clamped("b", at=(-0.1, 0, 0)), initial=gd.Straight((0.2, 0, 0), (0.7, 0, 0)),
+        damping=gd.Damping(factor=1e-3),
+    )  # fmt: skip
+    sensors = [
+        gd.PointSensor("accelerometer", "b", quantity="specific force"),
+        gd.PointSensor("middle", "r", at=0.5, quantity="acceleration"),
+        gd.RotationSensor("turning", "r", at=0.5, quantity="angular acceleration"),
+        gd.SectionSensor("gauge", "r", at=0.3, quantity="moment"),
+        gd.JointSensor("load", "hinge", quantity="force"),
+    ]
+    hinge = gd.Revolute("ground", "a", at=(0, 0, 0), axis=(0, 1, 0), name="hinge")
+    return gd.System(bodies, [hinge], rods=[rod], sensors=sensors)
+
+
+def within_rows(values, rows, t, times):
+    """Whether values at times lie between those of the rows beside them, up to rounding."""
+    i = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
+    lo, hi, slack = np.minimum(rows[i], rows[i + 1]), np.maximum(rows[i], rows[i + 1]), 1e-12 * np.abs(rows).max()
+    return bool(np.all((lo - slack <= values) & (values <= hi + slack)))
+
+
+@pytest.mark.parametrize("factor", [1e-3, None])
+def test_forces_between_rows_are_between_those_of_the_rows(factor, tmp_path):
+    motion = gd.simulate(cantilever(factor), 0.3, rtol=1e-4)
+    motion.save(tmp_path / "run.h5")
+    again = gd.open(tmp_path / "run.h5")
+    assert not again._file.count("dense")
+    times = np.linspace(0.0, 0.3, 150)
+    there, exact = again(times), motion(times)
+    for part in LOADS:
+        found, rows = getattr(there["r"], part), getattr(motion["r"], part)
+        assert within_rows(found, rows, motion.t, times), part
+        off = np.abs(found - getattr(exact["r"], part)).reshape(len(times), -1).max(axis=1)
+        # A few single steps ring, at the tip along the rod.
+        most = np.quantile(off, 0.8) / 0.03 if part == "force" else off.max() / (0.1 if part == "strain" else 0.06)
+        assert most <= np.abs(rows).max(), part
+    assert np.abs(there.stress("r") - exact.stress("r")).max() < 0.1 * motion.stress("r").max()
+    for part in between.KINEMATICS:  # these follow from the cubics
+        assert np.array_equal(getattr(there["r"], part), again.compiled.rod_states(0, times, there.y)[part]), part
+    total = motion.energy.total
+    assert np.abs(there.energy.total - exact.energy.total).max() < 0.01 * motion.energy.kinetic.max()
+    assert within_rows(there.energy.total, total, motion.t, times)
+    for part in ("dissipated", "balance"):
+        assert np.abs(getattr(again.energy, part) - getattr(motion.energy, part)).max() < 1e-4
+        assert within_rows(getattr(there.energy, part), getattr(again.energy, part), motion.t, times)
+
+
+def test_everything_between_rows_is_exact_at_rows(tmp_path):
+    motion = gd.simulate(swing(), 0.1, rtol=1e-4)
+    motion.save(tmp_path / "run.h5", dense=False)
+    again, some = gd.open(tmp_path / "run.h5"), np.array([0, 3, 4, len(motion.t) - 1])
+    there, half = again(motion.t[some]), 0.5 * (motion.t[:-1] + motion.t[1:])
+    between, exact = again(half), motion(half)
+    for part in (*LOADS, "multipliers"):
+        assert np.array_equal(getattr(there["r"], part), getattr(motion["r"], part)[some]), part
+    assert within_rows(between["r"].force, motion["r"].force, motion.t, half)
+    for part in ("force", "torque"):
+        rows = getattr(motion["hinge"], part)
+        assert np.array_equal(getattr(there["hinge"], part), rows[some])
+        assert within_rows(getattr(between["hinge"], part), rows, motion.t, half)
+    assert np.abs(between["hinge"].coordinates - exact["hinge"].coordinates).max() < 1e-5
+    for name, value in motion.multipliers.items():
+        assert np.array_equal(there.multipliers[name], value[some])
+    for name in motion.sensors:
+        rows = motion.sensors[name]
+        scale = np.abs(rows).max()
+        assert np.abs(there.sensors[name] - rows[some]).max() < 1e-8 * scale, name
+        assert np.abs(between.sensors[name]).max() < 1.01 * scale, name
+    for part in ("kinetic", "potential", "total", "extension_shear", "bending_torsion"):
+        assert np.array_equal(getattr(there.energy, part), getattr(motion.energy, part)[some]), part
+    assert within_rows(between.energy.total, motion.energy.total, motion.t, half)
+    t = half[5]
+    one = again(t)  # a single time has no time axis
+    assert np.array_equal(one["r"].force, between["r"].force[5])
+    assert np.array_equal(one["hinge"].force, between["hinge"].force[5])
+    assert one.energy.total == between.energy.total[5]
+    for name in motion.sensors:
+        assert np.abs(one.sensors[name] - between.sensors[name][5]).max() <= 1e-12 * np.abs(motion.sensors[name]).max()
+
+
+def test_copies_of_what_is_between_rows(tmp_path):
+    motion = gd.simulate(swing(), 0.05, rtol=1e-3)
+    motion.save(tmp_path / "run.h5", dense=False)
+    again, times = gd.open(tmp_path / "run.h5"), np.linspace(0.0, 0.05, 21)
+    there = again(times)
+    force, load = there["r"].force, there["hinge"].force
+    for copy in (there._at_rows(slice(3, 9)), there(times[3:9]), pickle.loads(pickle.dumps(again))(times[3:9])):
+        assert np.array_equal(copy["r"].force, force[3:9])
+        assert np.array_equal(copy["hinge"].force, load[3:9])
+    assert np.array_equal(replace(there, status="changed")["r"].force, force)
+    assert again(np.zeros(0))["r"].force.shape == (0, 6, 3)
+    told = re.escape("cannot be saved: section forces do not follow from interpolated rows")
+    with pytest.raises(ValueError, match=told):
+        there.save(tmp_path / "other.h5")
+    again(motion.t[::2]).save(tmp_path / "other.h5")
+    most = np.abs(motion["r"].force).max()
+    assert np.abs(gd.open(tmp_path / "other.h5")["r"].force - motion["r"].force[::2]).max() < 1e-6 * most
+    text = pickle.dumps(there)
+    (tmp_path / "run.h5").unlink()
+    assert np.array_equal(pickle.loads(text)["r"].force, force)  # the rows beside go with it
+
+
+# --- how a run ended --------------------------------------------------------------------------------------------------
+
+
+def test_a_killed_run_tells_its_steps(motions, tmp_path):
+    motion, file = motions("pinned"), tmp_path / "run.h5"
+    with storage.Recorder(file, motion.compiled, info={"method": "dop853"}, t_end=0.5) as target:
+        target.append(motion.t[:9], motion.y[:9], steps=motion.t[:9])
+    assert storage.info(file)["status"] == "unfinished"
+    assert storage.info(file)["stats"] == {"steps": 8}
+    assert gd.open(file).stats.steps == 8
+    assert gd.open(file).stats.method == "dop853"
+
+
+@pytest.mark.parametrize("where", ["progress", "force"])
+def test_ctrl_c_anywhere_is_an_interruption(where, tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "FIRST", 5)
+    monkeypatch.setattr(recording, "budget", lambda steps, seconds, width: 5)
+    calls = []
+
+    def press(*_):
+        calls.append(1)
+        if len(calls) == (3 if where == "progress" else 500):
+            raise KeyboardInterrupt
+        return (0, 0, 0), (0, 0, 0)
+
+    options = {"progress": press} if where == "progress" else {}
+    stone = gd.Body("stone", mass=1.0, inertia=(1, 2, 3), angular_velocity=(1, 2, 3))
+    system = gd.System([stone], forces=[gd.UserForce("stone", press)] if where == "force" else [])
+    file = tmp_path / "run.h5"
+    with pytest.raises(gd.SimulationInterrupted, match="interrupted at t = ") as caught:
+        gd.simulate(system, 50.0, save=file, method="dopri5", **options)
+    assert caught.value.motion.status == "interrupted"
+    assert storage.info(file)["status"] == "interrupted"
+    assert 0.0 < caught.value.motion.t[-1] < 50.0
+    assert caught.value.motion.stats.seconds > 0.0
+    calls[:] = [1] * 1000
+    whole = gd.simulate(system, 50.0, save=file, resume=True, method="dopri5")
+    assert np.array_equal(whole.y, gd.simulate(system, 50.0, method="dopri5").y)
 
 
 # --- energies that left and came -------------------------------------------------------------------------------------

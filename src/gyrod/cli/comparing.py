@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +14,9 @@ import typer
 
 from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, names, width
 from gyrod.cli.models import load
+
+#: Real seconds between two lines of progress where there is no terminal.
+EVERY = 5.0
 
 
 @app.command("compare")
@@ -28,7 +36,9 @@ def _compare(
         str | None, typer.Option("--step", metavar="NUMBERS", help="Steps of methods with constant steps, s.")
     ] = None,
     until: Annotated[float | None, typer.Option("--until", metavar="T", help="End, s; else as the model says.")] = None,
-    limit: Annotated[float, typer.Option("--limit", metavar="S", help="CPU seconds for each run.")] = 10.0,
+    limit: Annotated[
+        float | None, typer.Option("--limit", metavar="S", help="CPU seconds for each run; 10, with rods 3.")
+    ] = None,
     sort: Annotated[
         str, typer.Option("--sort", metavar="BY", help="error, cost, energy, drift, method, formulation.")
     ] = "error",
@@ -40,8 +50,6 @@ def _compare(
     Each run is measured against a tight reference; those that take too long are stopped, and those that do not serve
     the model are told with the reason.
     """
-    from rich.console import Console
-
     from gyrod import _check
     from gyrod.comparison import ORDERS, compare
 
@@ -52,7 +60,7 @@ def _compare(
         raise Problem(
             f"{model} does not say how long to run; give --until SECONDS, or run: {{until: ...}} in the file."
         )
-    with Console(stderr=True).status("Comparing") as status:
+    with _progress() as told:
         found = compare(
             file.system,
             end,
@@ -61,7 +69,7 @@ def _compare(
             rtols=_numbers("--rtol", rtol),
             steps=None if step is None else _numbers("--step", step),
             limit=limit,
-            progress=lambda text: status.update(text),
+            progress=told,
         )
     face.say(found.table(by=sort, width=width()))
     if plot is not None:
@@ -72,6 +80,26 @@ def _compare(
     elif json is not None:
         found.to_json(json)
         face.wrote(json)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """What compare calls before each run: a status on a terminal, a line now and then elsewhere."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status("Comparing") as status:
+            yield lambda text: status.update(text)
+        return
+    last = -math.inf
+
+    def line(text: str) -> None:
+        nonlocal last
+        if time.perf_counter() - last >= EVERY:
+            last = time.perf_counter()
+            print(f"comparing, {text}", file=sys.stderr, flush=True)
+
+    yield line
 
 
 def _numbers(option: str, text: str) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -49,6 +50,10 @@ class Purposes(TyperGroup):
 app = typer.Typer(
     cls=Purposes, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
+
+
+#: What the HDF5 library says about a file that it cannot open.
+_RAW = re.compile(r"name = '([^']*)'.*error message = '([^']+)'")
 
 
 class Problem(ValueError):
@@ -138,7 +143,7 @@ def seconds(value: float) -> str:
     for unit, size in (("h", 36000.0), ("min", 600.0), ("s", 1.0), ("ms", 1e-3)):
         if value >= size:
             return f"{value / {'h': 3600.0, 'min': 60.0}.get(unit, size):.3g} {unit}"
-    return f"{value / 1e-6:.3g} µs"
+    return f"{value / 1e-6:.3g} µs" if value >= 1e-6 or value <= 0.0 else f"{value / 1e-9:.3g} ns"
 
 
 def amount(value: float) -> str:
@@ -182,6 +187,8 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}."
+    if isinstance(error, OSError) and (raw := _RAW.search(text)):  # of the HDF5 library
+        return f"{raw[1]} cannot be opened or written: {raw[2][0].lower()}{raw[2][1:]}."
     return text or type(error).__name__
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from gyrod import _check
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from gyrod.files import ModelFile
     from gyrod.model import System
 
+#: What methods of other codes are called, and what comes next to them here.
+SIMILAR = {
+    **dict.fromkeys(("rk4", "rk45", "rk23", "ode45", "ode23", "rungekutta", "dopri", "dormandprince"), "dopri5"),
+    **dict.fromkeys(("dop", "dopri8", "dopri853", "ode113"), "dop853"),
+    **dict.fromkeys(("radau", "radauiia", "ode15s", "ode23s", "implicit"), "radau5"),
+    **dict.fromkeys(("cvode", "lsoda", "vode", "gear"), "bdf"),
+    **dict.fromkeys(("verlet", "leapfrog", "symplectic"), "variational"),
+    **dict.fromkeys(("newmark", "hht", "generalizedalpha", "midpoint"), "energy-momentum"),
+    "ida": "bdf-dae",
+    "rosenbrock": "rodas",
+}
 STARTERS = Path(__file__).parent / "starters"
 
 
@@ -75,6 +87,7 @@ def _check_model(model: ModelPath, json: Json = None) -> None:
     try:
         file = load(model)
         file.system.check_consistent()
+        try_options(file)
         rows, data = summary(file.system, file.run)
     except Problem:
         raise
@@ -84,6 +97,51 @@ def _check_model(model: ModelPath, json: Json = None) -> None:
     face.say(f"{model}: sound.")
     face.pairs(rows)
     face.give({"ok": True, "model": model, **data})
+
+
+def try_options(file: ModelFile) -> None:
+    """Let simulate check the options of a run, and stop it before its first step."""
+    import gyrod as gd
+
+    run = file.run
+    known_method(run.method, "run: ")
+    how = run.options()
+    until = run.until or run.step or (float(run.output[-1]) if np.ndim(run.output) else 0.0) or 1.0
+    begun = False
+
+    def stop(_: Any) -> None:
+        nonlocal begun
+        begun = True
+        raise KeyboardInterrupt
+
+    try:
+        gd.simulate(file.system, until, **(how | {"dense": False}), progress=stop)
+    except KeyboardInterrupt:
+        if not begun:
+            raise
+    except gd.SimulationError as error:
+        if error.time == 0.0:
+            raise ValueError(f"the run fails at once: {error}") from None
+    except ImportError as error:
+        raise ValueError(f"run: {error}") from None
+    except ValueError as error:
+        if getattr(error, "problems", None):
+            raise
+        raise ValueError(f"run: {error}") from None
+
+
+def known_method(name: str | None, where: str = "") -> None:
+    """Refuse a method that there is not, and tell the one that comes next to it."""
+    from gyrod.solve import METHODS
+
+    if name is None or name.startswith("scipy:"):
+        return
+    try:
+        _check.choice("method", name, ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum"))
+    except ValueError as error:
+        near = SIMILAR.get(name.lower().replace("-", "").replace("_", ""))
+        told = str(error).split(" Did you mean")[0] + f" Did you mean {near!r}?" if near else str(error)
+        raise ValueError(f"{where}{told}") from None
 
 
 def _problems(error: ValueError) -> list[Any]:

@@ -35,16 +35,18 @@ def _info(result: ResultPath, json: Json = None) -> None:
     data = {
         "file": result, "bytes": size, "status": motion.status, "rows": len(t), "begin": first, "end": last,
         "method": stats.method, "formulation": stats.formulation, "steps": stats.steps, "rejected": stats.rejected,
-        "rhs": stats.rhs, "jacobians": stats.jacobians, "seconds": stats.seconds, "bodies": list(system.names),
+        "rhs": stats.rhs, "jacobians": stats.jacobians, "seconds": stats.seconds or None, "bodies": list(system.names),
         "rods": {rod.name: rod.segments for rod in system.rods}, "joints": [j.label for j in system.joints],
         "sensors": [s.name for s in getattr(system, "sensors", ())],
         "events": [{"t": e.t, "name": e.name} for e in motion.events],
     }  # fmt: skip
+    # A run that was killed did not say what it cost.
+    cost = f", {seconds(stats.seconds)} of CPU time" if stats.seconds else ""
     rows = [
         ("file", f"{result}, {amount(size)}"),
         ("status", motion.status),
         ("time", f"{first:g} to {last:g} s, {len(t)} rows"),
-        ("method", f"{stats.method}, {stats.formulation}; {stats.steps} steps, {seconds(stats.seconds)} of CPU time"),
+        ("method", f"{stats.method}, {stats.formulation}; {stats.steps} steps{cost}"),
     ]
     rows += [("bodies", ", ".join(system.names))] if system.bodies else []
     rows += [("rods", ", ".join(f"{rod.name} ({rod.segments} segments)" for rod in system.rods))] if system.rods else []

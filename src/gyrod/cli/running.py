@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 import typer
 
 from gyrod.cli.frame import Face, Json, ModelPath, Problem, amount, app, ending, seconds
-from gyrod.cli.models import load
+from gyrod.cli.models import known_method, load
 
 #: Methods with constant steps, the options that are theirs alone, and those that they do not have.
 CONSTANT = ("variational", "energy-momentum")
@@ -65,6 +66,7 @@ def _run(
         raise Problem(
             f"{model} does not say how long to run; give --until SECONDS, or run: {{until: ...}} in the file."
         )
+    known_method(options.method)
     if resume and not save:
         raise typer.BadParameter("--resume goes on with a result file; leave --no-save out.")
     path = target(model, out, force=force, resume=resume) if save else None
@@ -105,6 +107,11 @@ def target(model: Path, out: Path | None, *, force: bool, resume: bool) -> Path:
             storage.info(path)
         except (ValueError, OSError):
             raise Problem(f"{path} exists and is no result of gyrod; give another --out, or --force.") from None
+    try:  # as the run will: beside the file, which it then replaces
+        with TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise Problem(f"{path} cannot be written: {path.parent} takes no files ({error.strerror}).") from None
     if resume and not path.exists():
         raise Problem(f"{path} does not exist, so there is nothing to resume; run without --resume.")
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,9 @@ import typer
 
 from gyrod.cli.frame import Face, Json, ModelPath, app, vector
 from gyrod.cli.models import load
+
+#: Radians of a turn.
+TURN = 2.0 * math.pi
 
 
 @app.command("rest")
@@ -90,27 +94,43 @@ def _modes(
     json: Json = None,
 ) -> None:
     """List natural frequencies and damping about the equilibrium."""
-    import gyrod as gd
-
     face = Face(json)
-    modes = gd.modes(load(model).system, at=at, n=count)
+    modes = _found(load(model).system, at, count)
     rest, data = modes.rest, []
     face.say(f"about the equilibrium next to the start, which is {'stable' if rest.stable else 'not stable'}")
     rows = [["mode", "Hz", "rad/s", "period s", "damping", "moves most"]]
-    still = 1e-8 * max(modes.omega, default=0.0)  # what nothing holds, up to rounding
-    for i, (f, w, d, g) in enumerate(zip(modes.frequencies, modes.omega, modes.damping, modes.growth, strict=True)):
-        mover = _mover(modes, i)
-        if w > still:
-            rows.append(
-                [f"{i + 1}", f"{f:.6g}", f"{w:.6g}", f"{1.0 / f:.5g}", f"{d:.3g}" if abs(d) > 1e-12 else "0", mover]
-            )
-        else:
-            rows.append([f"{i + 1}", "0", "0", "-", "-", mover])
-        if g > 0.0:
-            rows[-1][4] = f"grows {g:.3g}/s"
+    least = _rounding(modes)
+    for i in range(len(modes)):
+        w, d, g = (float(x[i]) for x in (modes.omega, modes.damping, modes.growth))
+        w, g = w if w > 10.0 * least else 0.0, g if g > least else 0.0
+        d = d if w and abs(d) * w > least and abs(d) > 1e-9 else 0.0
+        f, mover = w / TURN, _mover(modes, i)
+        told = f"grows {g:.3g}/s" if g else f"{d:.3g}" if w else "free motion"
+        rows.append([f"{i + 1}", f"{f:.6g}", f"{w:.6g}", f"{1.0 / f:.5g}" if w else "-", told, mover])
         data.append({"frequency": f, "omega": w, "damping": d, "growth": g, "moves": mover})
-    face.grid(rows, left=1)
+    if data:
+        face.grid(rows, left=1)
+    else:
+        face.say("everything is held: there are no modes")
     face.give({"stable": rest.stable, "modes": data})
+
+
+def _found(system: Any, at: float, count: int) -> Any:
+    """The modes; none where joints and drives leave no freedom."""
+    from dataclasses import replace
+
+    import gyrod as gd
+
+    modes = gd.modes(system, at=at, n=count)
+    if system.rods or system.mobility().freedoms:
+        return modes
+    return replace(modes, eigenvalues=modes.eigenvalues[:0], shapes=modes.shapes[:0])
+
+
+def _rounding(modes: Any) -> float:
+    """Rates in 1/s below this are rounding, against the fastest mode and against the swing of the system."""
+    compiled = modes.rest.motion.compiled
+    return 1e-9 * float(max(1.0 / compiled._time(compiled._length()), *(abs(x) for x in modes.eigenvalues), 0.0))
 
 
 def _mover(modes: Any, number: int) -> str:

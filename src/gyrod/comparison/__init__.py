@@ -17,6 +17,8 @@ from gyrod.solve import METHODS
 
 __all__ = ["GROUPS", "ORDERS", "SCIPY", "Comparison", "Reference", "Trial", "compare"]
 
+#: CPU seconds for each run unless given; rods have many hopeless combinations.
+LIMIT, LIMIT_RODS = 10.0, 3.0
 SCIPY = tuple(f"scipy:{name}" for name in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA"))
 #: Names that stand for several methods.
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -36,7 +38,7 @@ def compare(
     methods: str | Sequence[str] = "all",
     rtols: float | Sequence[float] = (1e-3, 1e-6),
     steps: float | Sequence[float] | None = None,
-    limit: float = 10.0,
+    limit: float | None = None,
     points: int = 101,
     reference: Motion | None = None,
     progress: Callable[[str], None] | None = None,
@@ -53,7 +55,8 @@ def compare(
     steps
         Constant steps in s for those that have none; by default two that suit the tolerances.
     limit
-        CPU seconds for each run; one that needs more is stopped, and its trial tells what the whole would take.
+        CPU seconds for each run, by default 10, with rods 3; one that needs more is stopped, and one without
+        hope before; its trial tells what the whole would take.
     points
         Number of times, evenly over the run, at which motions are compared.
     reference
@@ -64,9 +67,10 @@ def compare(
     options
         Passed on to `simulate`, such as ``norm``, ``atol``, ``projection``.
     """
-    t_end, limit = _check.positive("t_end", t_end), _check.positive("limit", limit)
+    t_end = _check.positive("t_end", t_end)
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
+    limit = _check.positive("limit", (LIMIT_RODS if system.rods else LIMIT) if limit is None else limit)
     if isinstance(points, bool) or not isinstance(points, int) or points < 2:
         raise ValueError(f"points = {points!r} must be an integer of at least 2.")
     refused = sorted({"formulation", "method", "rtol", "step", "output", "dense", "events"} & options.keys())

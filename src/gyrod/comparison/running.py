@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,8 @@ Array = NDArray[np.float64]
 
 #: Methods whose steps are constant; they have coordinates of their own in place of a formulation, and no tolerance.
 CONSTANT = ("variational", "energy-momentum")
+#: Methods whose steps stability limits where a system is stiff.
+EXPLICIT = (*(name for name, method in METHODS.items() if not method.stiff), "scipy:RK45", "scipy:RK23", "scipy:DOP853")
 #: Runs shorter than this (CPU s) are measured three times, and the best counts.
 SHORT = 0.05
 #: Options of `simulate` that the reference shares; the others are on trial.
@@ -33,19 +36,24 @@ class _TimeUp(KeyboardInterrupt):
 
 
 class _Watch:
-    """Called while a run goes on: ends it at a limit of CPU seconds, or after a fifth of it if there is no hope.
+    """Called while a run goes on: ends it at a limit of CPU seconds, or before if there is no hope.
 
-    That is where by its time so far it would take ``hopeless`` times the limit.
+    By its speed over the second half of its time so far: an explicit method, whose steps soon are what they stay, after
+    a tenth of the limit if it would take twice the limit; another, which may begin with small steps, after half of it
+    if it would take five times the limit.
     """
 
-    def __init__(self, limit: float, t_end: float, hopeless: float) -> None:
-        self.limit, self.t_end, self.hopeless = limit, t_end, hopeless
+    def __init__(self, limit: float, t_end: float, method: str) -> None:
+        self.limit, self.t_end = limit, t_end
+        self.patience, self.hopeless = (0.1, 2.0) if method in EXPLICIT else (0.5, 5.0)
         self.t, self.up, self.started = 0.0, False, time.process_time()
+        self.past: list[tuple[float, float]] = []  # CPU time and simulated time
 
     def __call__(self, t: Any, *_: Any) -> None:
         self.t = max(self.t, float(getattr(t, "t", t)))
         spent = self.spent
-        late = spent > 0.2 * self.limit and spent * self.t_end > self.hopeless * self.limit * self.t
+        self.past.append((spent, self.t))
+        late = spent > self.patience * self.limit and (self.whole or 0.0) > self.hopeless * self.limit
         if spent > self.limit or late:
             self.up = True
             raise _TimeUp
@@ -53,6 +61,17 @@ class _Watch:
     @property
     def spent(self) -> float:
         return time.process_time() - self.started
+
+    @property
+    def whole(self) -> float | None:
+        """CPU seconds that the whole run would take; None if nothing is known yet."""
+        if not self.past:
+            return None
+        spent, t = self.past[-1]
+        before = self.past[max(bisect_right(self.past, (0.5 * spent, math.inf)) - 1, 0)]
+        if t <= before[1]:
+            return None
+        return spent + (self.t_end - t) * (spent - before[0]) / (t - before[1])
 
 
 @dataclass
@@ -115,17 +134,18 @@ class Runner:
             self.reference = Reference(stats.formulation, stats.method, rtol, stats.seconds)
             # Another method, or the same with a looser tolerance: the difference bounds what the reference can tell.
             for method, looser in ((other, 10.0 * rtol), (stats.method, 30.0 * rtol)):
-                check = self._tight(method, looser)
+                brief = self.system.rods and method != stats.method  # explicit methods seldom serve rods
+                check = self._tight(method, looser, 1.0 if brief else 3.0)
                 if check is not None:
                     apart = max(self._errors(check, _states(check))[:2])
                     self.reference = replace(self.reference, error=apart, check=f"{method}, rtol = {looser:.0e}")
                     break
             return
 
-    def _tight(self, method: str, rtol: float) -> Motion | None:
-        """A run of the reference's sort, None if it takes too long or fails."""
+    def _tight(self, method: str, rtol: float, factor: float = 3.0) -> Motion | None:
+        """A run of the reference's sort, None if it takes ``factor`` times the limit or fails."""
         self.progress(f"reference: {method}, rtol = {rtol:.0e}")
-        watch = _Watch(3.0 * self.limit, self.t_end, 2.0)
+        watch = _Watch(factor * self.limit, self.t_end, method)
         how = {name: value for name, value in self.options.items() if name in SHARED}
         try:
             return simulate(
@@ -194,7 +214,7 @@ class Runner:
             how |= {"step": trial.step, "coordinates": trial.formulation}
         else:
             how |= {"formulation": trial.formulation, "rtol": trial.rtol}
-        watch = _Watch(self.limit, self.t_end, 5.0)
+        watch = _Watch(self.limit, self.t_end, trial.method)
 
         def once() -> Motion:
             return simulate(
@@ -223,7 +243,7 @@ class Runner:
         return self._told(trial, motion, seconds)
 
     def _stopped(self, trial: Trial, watch: _Watch) -> Trial:
-        whole = watch.spent * self.t_end / watch.t if watch.t > 0.0 else None
+        whole = watch.whole
         note = f"stopped after {watch.spent:.3g} s of CPU time at t = {watch.t:.3g} of {self.t_end:g} s"
         note += "." if whole is None else f"; the whole run would take about {whole:.2g} s."
         return replace(trial, status="limit", note=note, seconds=whole, t=watch.t)

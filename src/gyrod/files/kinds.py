@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from gyrod.files.quantities import QuantityError, looks_like_quantity, quantity
+from gyrod.files.quantities import QuantityError, looks_like_quantity, quantity, without_units
 from gyrod.files.reading import Path
 from gyrod.model.expressions import Expression, ExpressionError, ExpressionVector
 
@@ -95,8 +95,10 @@ def number(kind: Kind, value: Any) -> float | int | Expression:
             return quantity(value, kind.units)
         made = Expression(value, kind.variable or "t")
     except QuantityError as error:
-        raise Faults(((), str(error))) from None
+        raise Faults(((), units_inside(kind, value) or str(error))) from None
     except ExpressionError as error:
+        if sentence := units_inside(kind, value):
+            raise Faults(((), sentence)) from None
         if kind.variable is None:
             raise Faults(((), f"must be {wanted(kind)}, got {shown(value)}.")) from None
         hint = " An expression with a comma needs quotes." if torn(value) else ""
@@ -106,6 +108,18 @@ def number(kind: Kind, value: Any) -> float | int | Expression:
     if kind.variable is None:
         raise Faults(((), f"{shown(value)} depends on t, but must be {wanted(kind)} here."))
     return made
+
+
+def units_inside(kind: Kind, text: str) -> str | None:
+    """Sentence about an expression with units in it, and how it is written without; None if it is something else."""
+    written = without_units(text)
+    try:
+        depends = Expression(written, kind.variable or "t").constant is None
+    except ExpressionError:
+        return None
+    if written == text or not depends:
+        return None
+    return f"units cannot stand inside of an expression, which is in SI: write {written!r} in place of {shown(text)}."
 
 
 def array(kind: Kind, value: Any) -> Any:

@@ -54,14 +54,26 @@ def load_model(path: str | os.PathLike[str]) -> ModelFile:
     """
     place = Path(path)
     _format(place)
-    with place.open("rb") as file:
-        raw = file.read(MOST_BYTES + 1)
+    raw = _bytes(place)
     try:
         text = decode(raw)
     except ReadingError as error:
         raise ModelFileError([error.problem], str(path)) from None
     found = loads(text, source=str(path))
     return ModelFile(found.system, found.run, place, text)
+
+
+def _bytes(path: Path) -> bytes:
+    """What is in a file, up to the limit; a sentence if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{str(path)!r} does not exist; it should be a model file (.yaml or .json).") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{str(path)!r} is a folder, not a model file.") from None
+    except PermissionError:
+        raise PermissionError(f"{str(path)!r} cannot be read: permission denied.") from None
 
 
 def load(path: str | os.PathLike[str]) -> System:

@@ -70,6 +70,11 @@ UNITS: dict[str, Unit] = {
 
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)\s*(\S.*?)?\s*")
 _PART = re.compile(r"\s*([*·/]?)\s*(?:(1(?=\s*/))|([A-Za-zµμ°%]+0?)(?:(?:\^|\*\*)?(-?\d)|([²³⁴]))?)")
+#: A quantity within an expression: a number and units that "/", a space or nothing joins; no function, no variable.
+_INSIDE = re.compile(
+    r"(?<![\w.])((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)\s*"
+    r"([A-Za-zµμ°%]+0?(?:\^?\d)?(?:(?:\s*/\s*|\s+)[A-Za-zµμ°%]+0?(?:\^?\d)?)*)(?![\w(])"
+)
 #: What is suggested.
 _USUAL = (
     "m",
@@ -126,6 +131,23 @@ def quantity(text: str, units: tuple[str, ...] | None) -> float:
     except OverflowError:
         value = math.inf
     return _finite(value, text)
+
+
+def without_units(text: str) -> str:
+    """A text with its quantities, such as the 30 deg of "30 deg*sin(t)", as numbers in SI."""
+
+    def number(match: re.Match[str]) -> str:
+        try:
+            found = unit(match[2])
+        except QuantityError:
+            return match[0]
+        if found.turn == math.pi and found.factor.numerator == 1:
+            written = f"{match[1]}*pi/{found.factor.denominator}"
+            before, after = text[: match.start()].rstrip()[-1:], text[match.end() :].lstrip()[:1]
+            return f"({written})" if before in ("/", "^") or after == "^" else written
+        return f"{float(Fraction(match[1]) * found.factor) * found.turn:.15g}"
+
+    return _INSIDE.sub(number, text)
 
 
 def unit(name: str) -> Unit:

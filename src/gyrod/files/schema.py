@@ -62,10 +62,9 @@ def _input(key: str, cls: type[Any], value: dict[str, Any]) -> Any:
     inside = value[key]
     if len(value) > 1 or not isinstance(inside, dict):
         raise Faults(((), f"an input is written as {{{key}: {{name: ...}}}}."))
-    count = sum(
-        len(x) if isinstance(x, list) else 1 for part in inside.values() if isinstance(part, list) for x in part
-    )
-    if count > MOST_NUMBERS + 3:  # three of them are the direction
+    long = [part for part in (inside.get("times"), inside.get("values")) if isinstance(part, list)]
+    count = sum(len(x) if isinstance(x, list) else 1 for part in long for x in part)
+    if count > MOST_NUMBERS:
         raise Faults(((key,), f"there are {count} numbers; at most {MOST_NUMBERS} are allowed."))
     values, problems = validate(cls, inside)
     if problems:

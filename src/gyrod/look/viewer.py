@@ -251,7 +251,11 @@ class LiveView(View):
         self._generation, self._done, self._asked = 0, "", -math.inf
         self._final: Scene | None = None
         super().__init__({"/": self._page, "/frames": self._frames}, port)
-        self._opened = time.monotonic() if browser and self.open() else -math.inf
+        found = browser and self.open()
+        self._opened = time.monotonic() if found else -math.inf
+        if browser:  # what looks like a browser may show nothing
+            told = "" if found else ": open it in a browser"
+            print(f"{self.address} follows the run{told}.", file=sys.stderr, flush=True)
 
     @property
     def frames(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod.model.expressions import ExpressionError
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -205,6 +206,8 @@ def called(field: str, function: Callable[[float], Any], variable: str, x: float
     try:
         value = function(float(x))
     except Exception as error:  # it is the user's function: it may raise anything
+        if isinstance(error, ExpressionError):
+            raise ValueError(f"{field} = {error.text!r}: {error.problem}") from error
         raise ValueError(f"{place} raises {type(error).__name__}: {error}; it must return a value.") from error
     return check(place, value)
 

@@ -568,12 +568,15 @@ def _drive_works(problems: Problems, owner: str, joint: Joint) -> bool:
     for i, function in enumerate(law):
         if function is None:
             continue
-        place = f"{field}[{i}]" if law[1] is not None else field
+        given = isinstance(getattr(joint, field), tuple)
+        place = f"{field}[{i}]" if given else field + ("", " (derivative)", " (second derivative)")[i]
         check = positive if isinstance(joint, Distance) and i == 0 else _real
         try:
             called(place, function, "t", 0.0, check)
         except ValueError as error:
             problems.add(str(error), owner)
+            if not given:  # the derivatives of what fails fail too
+                break
     return len(problems.sentences) == before
 
 

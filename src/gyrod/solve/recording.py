@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from gyrod import _core, storage
 from gyrod._version import __version__
 from gyrod.equations import Compiled
 from gyrod.model import Bushing, Cable, Force, Foundation, PointMass, RodLoad, SpringDamper, System
-from gyrod.motion import EventRecord, Motion, MotionStats
+from gyrod.motion import EventRecord, Motion, MotionStats, SimulationInterrupted
 from gyrod.solve.progress import Tick
 
 Array = NDArray[np.float64]
@@ -155,29 +156,44 @@ class Recording:
             self.file, self.compiled, info=self.info, t_end=self.t_end, expected=self.rows, projected=self.projected,
             dense=storage.keeps_dense(self.method, self.compiled.size), resume=earlier["counts"] if earlier else None,
         )  # fmt: skip
-        watch = _Watch(self.compiled, flows)
+        watch, pressed = _Watch(self.compiled, flows), False
+        block: Any = None
+
+        def finish(last: Any, status: str) -> None:
+            spent = seconds + time.process_time() - self.started
+            stats = MotionStats(self.method, self.compiled.formulation, **last.stats, seconds=spent)
+            recorder.finish(stats, status, self._records(events, stats))
+
         with recorder:
             steps = FIRST
-            while True:
-                begun = time.perf_counter()
-                block = made.advance(steps)
-                took = time.perf_counter() - begun
-                events += [(int(n), float(t), np.asarray(y)) for n, t, y in block.crossings]
-                self._append(recorder, block, flows.of(self.compiled, block, self.projected))
-                if block.status != "paused" and block.status != "interrupted":
-                    break
-                spent = seconds + time.process_time() - self.started
-                self._checkpoint(recorder, made, flows, events, spent)
-                if block.status == "interrupted":
-                    break
-                if self.tick is not None:
-                    self.tick(block.t_stop, block.h_stop, steps=block.stats["steps"], **watch.energy(block))
-                steps = budget(steps, took, made.width)
-            stats = MotionStats(
-                self.method, self.compiled.formulation, **block.stats,
-                seconds=seconds + time.process_time() - self.started,
-            )  # fmt: skip
-            recorder.finish(stats, block.status, self._records(events, stats))
+            try:
+                while True:
+                    begun = time.perf_counter()
+                    block = made.advance(steps)
+                    took = time.perf_counter() - begun
+                    events += [(int(n), float(t), np.asarray(y)) for n, t, y in block.crossings]
+                    self._append(recorder, block, flows.of(self.compiled, block, self.projected))
+                    if block.status != "paused" and block.status != "interrupted":
+                        break
+                    spent = seconds + time.process_time() - self.started
+                    self._checkpoint(recorder, made, flows, events, spent)
+                    if block.status == "interrupted":
+                        break
+                    if self.tick is not None:
+                        self.tick(block.t_stop, block.h_stop, steps=block.stats["steps"], **watch.energy(block))
+                    steps = budget(steps, took, made.width)
+            except KeyboardInterrupt as error:  # between the blocks
+                if block is None or type(error) is not KeyboardInterrupt:
+                    raise
+                pressed = True
+            if block.status == "failed" and hasattr(block, "raise_failure"):
+                block = _Failed(block)
+                pressed = isinstance(block.error, KeyboardInterrupt)  # inside a Python function
+            finish(block, "interrupted" if pressed else block.status)
+        if pressed:
+            motion = self._open()
+            where = f"t = {motion.t[-1]:.10g}" if len(motion.t) else "the start"
+            raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
         if block.status in ("finished", "event"):
             storage.checkpoint_path(self.file).unlink(missing_ok=True)
         motion = self._open()
@@ -257,7 +273,7 @@ class Recording:
     def _same(self, other: Mapping[str, Any], what: str) -> None:
         names = sorted(set(self.info) | set(other))
         changed = [
-            f"{n} = {_short(self.info.get(n))} (there: {_short(other.get(n))})"
+            f"{n} = {_short(self.info.get(n), n)} (there: {_short(other.get(n), n)})"
             for n in names
             if self.info.get(n) != other.get(n)
         ]
@@ -268,16 +284,41 @@ class Recording:
             )
 
 
+class _Failed:
+    """A block in which a Python function threw: the core raises that only once, this one as often as it is asked."""
+
+    error: BaseException | None = None
+
+    def __init__(self, block: Any) -> None:
+        self.block = block
+        try:
+            block.raise_failure()
+        except BaseException as error:
+            self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.block, name)
+
+    def raise_failure(self) -> None:
+        """Raise it again."""
+        if self.error is not None:
+            raise self.error
+
+
 def budget(steps: int, seconds: float, width: int) -> int:
     """Steps of the next block, after one of so many steps took so long; ``width`` bytes a step."""
     wanted = int(np.clip(steps * AIM / max(seconds, 1e-6), steps // 4, 8 * steps))
     return max(1, min(wanted, MOST // max(width, 1)))
 
 
+#: What `told` says.
+_TOLD = re.compile(r"(\d+) numbers, [0-9a-f]{16}")
 EVENTS = ("event numbers", "event times", "event states")
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, name: str = "") -> str:
+    if isinstance(value, str) and (match := _TOLD.fullmatch(value)):
+        return f"{match[1]} {'times' if name == 'output' else 'numbers'}"
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:30]}... ({len(text)} characters)"
 

@@ -72,6 +72,8 @@ class Between:
 
     def __call__(self, times: Array) -> Array:
         """Rows (k, N)."""
+        if not len(times):
+            return np.zeros((0, self.compiled.size))
         t = self.file.series("t")
         i, x = self.places(times)
         at, back = np.unique(i, return_inverse=True)
@@ -94,33 +96,39 @@ class Between:
 
     def _slopes(self, t: Array, y: Array) -> Array:
         """y' at the second of three rows, (k, N), from t (k, 3) and y (k, 3, N)."""
-        gap, change = np.diff(t, axis=1)[:, :, None], np.diff(y, axis=1)
-        secant = change / np.where(gap > 0.0, gap, np.inf)
-        left, right = gap[:, 0], gap[:, 1]
-        total = np.where(left + right > 0.0, left + right, 1.0)
-        # The parabola through three rows; at the ends, where one gap is 0, the only secant.
-        differences = np.where(
-            (left > 0.0) & (right > 0.0), (right * secant[:, 0] + left * secant[:, 1]) / total, secant.sum(axis=1)
-        )
+        differences = _parabola(t, y)
         if self.compiled.options.get("level"):  # multipliers have no equation for their rate
             return np.asarray(differences)
         rhs = self.compiled.core.rhs
         exact = np.array([rhs(float(s), np.ascontiguousarray(row)) for s, row in zip(t[:, 1], y[:, 1], strict=True)])
         # Accelerations of vibrations that the rows do not resolve are no slopes between them.
-        step = np.maximum(left, right)
+        step, change = np.diff(t, axis=1).max(axis=1)[:, None], np.diff(y, axis=1)
         rough = step * np.abs(exact - differences) > ROUGH * np.abs(change).max(axis=1)
         return np.asarray(np.where(rough & self.moving, differences, exact))
 
     def flows(self) -> tuple[Array, Array, Array]:
-        """Dissipated energy, work and balance at the rows, (n,) each: as written, or by trapezoids of the powers."""
+        """Dissipated energy, work and balance at the rows, (n,) each: as written, or the integral of the powers."""
         if Flows(self.file).needed:
             return Flows(self.file)()
         t = self.file.series("t")
         measures = self.compiled.rod_measures(t, self.file.series("y"))
-        steps = 0.5 * np.diff(t)[:, None] * (measures[1:, 6:] + measures[:-1, 6:])
+        powers = measures[:, 6:]
+        near = np.clip(np.arange(len(t))[:, None] + np.arange(-1, 2), 0, len(t) - 1)
+        slopes, h = _parabola(t[near], powers[near]), np.diff(t)[:, None]
+        steps = h / 2.0 * (powers[1:] + powers[:-1]) + h**2 / 12.0 * (slopes[:-1] - slopes[1:])
         dissipated, loads, ends = np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)]).T
         energy = measures[:, :6].sum(axis=1)
         return dissipated, loads + ends, energy + dissipated - loads - ends - energy[0]
+
+
+def _parabola(t: Array, y: Array) -> Array:
+    """Slope, (k, N), at the second of three rows, t (k, 3) and y (k, 3, N), of the parabola through them."""
+    gap = np.diff(t, axis=1)[:, :, None]
+    secant = np.diff(y, axis=1) / np.where(gap > 0.0, gap, np.inf)
+    left, right = gap[:, 0], gap[:, 1]
+    total = np.where(left + right > 0.0, left + right, 1.0)
+    inside = (left > 0.0) & (right > 0.0)  # at the ends, where one gap is 0, the only secant
+    return np.where(inside, (right * secant[:, 0] + left * secant[:, 1]) / total, secant.sum(axis=1))
 
 
 class MotionBetween(Motion):
@@ -170,8 +178,9 @@ class MotionBetween(Motion):
         if not self.compiled.rods:
             return Motion.energy.func(self)  # type: ignore[attr-defined,no-any-return]
         rows = self._near[0].energy
-        parts = (rows.kinetic, rows.potential, rows.extension_shear, rows.bending_torsion)
-        return Energy(*map(self._linear, parts), self._exchange)
+        kinetic, potential = self._linear(rows.kinetic), self._linear(rows.potential)
+        elastic = self._linear(rows.extension_shear), self._linear(rows.bending_torsion)
+        return Energy(kinetic, potential, *elastic, self._exchange)
 
     def _exchange(self) -> tuple[Array, Array, Array]:
         if not self.compiled.rods:

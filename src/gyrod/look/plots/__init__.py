@@ -139,10 +139,20 @@ def drawn(
         if own and size is not None:
             figure.set_size_inches(*_inches(size))
         draw(Picture(figure, motion, what, chosen, own and size is None, along))
+        for name in chosen or ():  # of those that draw the whole system: the others have looked at them
+            _check.choice("names", name, _nameable(motion))
         if target is not None:
             whole = figure.get_figure(root=True) if hasattr(figure, "get_figure") else figure
             save(whole, target)
     return figure
+
+
+def _nameable(motion: Any) -> list[str]:
+    """All that a plot can be asked for by name."""
+    system = motion.compiled.system
+    joints = [joint.name or joint.label for joint in system.joints]
+    sensors = [sensor.name for sensor in getattr(system, "sensors", ())]
+    return list(dict.fromkeys([*motion.names, *joints, *sensors]))
 
 
 def save(figure: Any, file: Path) -> None:
