@@ -49,8 +49,9 @@ public:
     for (std::size_t i = 0; i < times.shape(0); ++i) run_.trajectory.evaluate(times.data()[i], out.data() + i * n_);
     return out;
   }
-  void raise() const {
-    if (run_.failure) std::rethrow_exception(run_.failure);
+  // Once: a Python error that has been handed back cannot be raised again.
+  void raise() {
+    if (const auto failure = std::exchange(run_.failure, nullptr)) std::rethrow_exception(failure);
   }
   const Run& run() const { return run_; }
 

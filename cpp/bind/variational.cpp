@@ -74,8 +74,9 @@ public:
     failure_ = r.failure;
     return d;
   }
-  void raise() const {
-    if (failure_) std::rethrow_exception(failure_);
+  // Once: a Python error that has been handed back cannot be raised again.
+  void raise() {
+    if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
   }
   // Residual (without multipliers) and matrix of Newton's method of a step from `start` at given increments.
   nb::tuple linearise(Table start, double t, double t_next, Times increments) {
