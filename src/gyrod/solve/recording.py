@@ -119,6 +119,19 @@ class _Flows:
 
 
 @dataclass
+class _SoFar:
+    """What is carried over the blocks, and over interruptions: flows of energy, events, CPU seconds of earlier runs."""
+
+    flows: _Flows = field(default_factory=_Flows)
+    events: list[tuple[int, float, Array]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def spent(self, started: float) -> float:
+        """CPU seconds of all runs, this one since ``started``."""
+        return self.seconds + time.process_time() - started
+
+
+@dataclass
 class Recording:
     """A run into a file: what it needs besides its source."""
 
@@ -143,63 +156,61 @@ class Recording:
         earlier = self._earlier() if resume else None
         if earlier == {}:
             return self._open(), None
-        made = source()
-        flows, events, seconds = _Flows(), [], 0.0
+        made, so_far = source(), _SoFar()
         if earlier:
             made.load(earlier["state"])
-            flows.before = earlier["flows"]
-            seconds = float(earlier["seconds"])
-            events = [(int(n), float(t), y) for n, t, y in zip(*(earlier[k] for k in EVENTS), strict=True)]
+            so_far = _SoFar(_Flows(earlier["flows"]), list(zip(*(earlier[k] for k in EVENTS), strict=True)))
+            so_far.seconds = float(earlier["seconds"])
         else:
             storage.checkpoint_path(self.file).unlink(missing_ok=True)
         recorder = storage.Recorder(
             self.file, self.compiled, info=self.info, t_end=self.t_end, expected=self.rows, projected=self.projected,
             dense=storage.keeps_dense(self.method, self.compiled.size), resume=earlier["counts"] if earlier else None,
         )  # fmt: skip
-        watch, pressed = _Watch(self.compiled, flows), False
-        block: Any = None
-
-        def finish(last: Any, status: str) -> None:
-            spent = seconds + time.process_time() - self.started
-            stats = MotionStats(self.method, self.compiled.formulation, **last.stats, seconds=spent)
-            recorder.finish(stats, status, self._records(events, stats))
-
         with recorder:
-            steps = FIRST
-            try:
-                while True:
-                    begun = time.perf_counter()
-                    block = made.advance(steps)
-                    took = time.perf_counter() - begun
-                    events += [(int(n), float(t), np.asarray(y)) for n, t, y in block.crossings]
-                    self._append(recorder, block, flows.of(self.compiled, block, self.projected))
-                    if block.status != "paused" and block.status != "interrupted":
-                        break
-                    spent = seconds + time.process_time() - self.started
-                    self._checkpoint(recorder, made, flows, events, spent)
-                    if block.status == "interrupted":
-                        break
-                    if self.tick is not None:
-                        self.tick(block.t_stop, block.h_stop, steps=block.stats["steps"], **watch.energy(block))
-                    steps = budget(steps, took, made.width)
-            except KeyboardInterrupt as error:  # between the blocks
-                if block is None or type(error) is not KeyboardInterrupt:
-                    raise
-                pressed = True
-            if block.status == "failed" and hasattr(block, "raise_failure"):
-                block = _Failed(block)
-                pressed = isinstance(block.error, KeyboardInterrupt)  # inside a Python function
-            finish(block, "interrupted" if pressed else block.status)
+            block, pressed = self._blocks(recorder, made, so_far)
+            status = "interrupted" if pressed else block.status
+            stats = MotionStats(
+                self.method, self.compiled.formulation, **block.stats, seconds=so_far.spent(self.started)
+            )
+            recorder.finish(stats, status, self._records(so_far.events, stats))
+        motion = self._open()
         if pressed:
-            motion = self._open()
             where = f"t = {motion.t[-1]:.10g}" if len(motion.t) else "the start"
             raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
-        if block.status in ("finished", "event"):
+        if status in ("finished", "event"):
             storage.checkpoint_path(self.file).unlink(missing_ok=True)
-        motion = self._open()
         if self.live is not None:
-            self.live.finish(block.status, motion)
+            self.live.finish(status, motion)
         return motion, block
+
+    def _blocks(self, recorder: storage.Recorder, made: Source, so_far: _SoFar) -> tuple[Any, bool]:
+        """Block after block into the file; the last one, and whether Ctrl-C was pressed outside of the core."""
+        watch, steps = _Watch(self.compiled, so_far.flows), FIRST
+        block: Any = None
+        try:
+            while True:
+                begun = time.perf_counter()
+                block = made.advance(steps)
+                took = time.perf_counter() - begun
+                so_far.events += block.crossings
+                self._append(recorder, block, so_far.flows.of(self.compiled, block, self.projected))
+                if block.status not in ("paused", "interrupted"):
+                    break
+                self._checkpoint(recorder, made, so_far)
+                if block.status == "interrupted":
+                    break
+                if self.tick is not None:
+                    self.tick(block.t_stop, block.h_stop, steps=block.stats["steps"], **watch.energy(block))
+                steps = budget(steps, took, made.width)
+        except KeyboardInterrupt as error:  # between the blocks
+            if block is None or type(error) is not KeyboardInterrupt:
+                raise
+            return block, True
+        if block.status == "failed" and hasattr(block, "raise_failure"):
+            block = _Failed(block)
+            return block, isinstance(block.error, KeyboardInterrupt)  # inside a Python function
+        return block, False
 
     def _append(self, recorder: storage.Recorder, block: Any, flows: tuple[Array, Array, Array] | None) -> None:
         ends = block.step_ends if not recorder.counts["steps"] else block.step_ends[1:]
@@ -211,7 +222,7 @@ class Recording:
 
     def _records(self, events: Sequence[tuple[int, float, Array]], stats: MotionStats) -> list[EventRecord]:
         return [
-            EventRecord(n, t, Motion(np.asarray(t), y, stats, _compiled=self.compiled), self.names[n])
+            EventRecord(int(n), float(t), Motion(np.asarray(t), y, stats, _compiled=self.compiled), self.names[n])
             for n, t, y in events
         ]
 
@@ -220,21 +231,17 @@ class Recording:
 
     # --- checkpoints
 
-    def _checkpoint(
-        self, recorder: storage.Recorder, made: Source, flows: _Flows, events: list[Any], seconds: float
-    ) -> None:
+    def _checkpoint(self, recorder: storage.Recorder, made: Source, so_far: _SoFar) -> None:
+        events = so_far.events
         found = (
             np.array([n for n, _, _ in events], dtype=np.int64),
             np.array([t for _, t, _ in events]),
             np.array([y for _, _, y in events]).reshape(len(events), self.compiled.size),
         )
-        checkpoint: dict[str, Any] = {
-            "version": __version__,
-            "core": _core.isa(),
-            "info": self.info,
-            "counts": recorder.counts,
-        }
-        checkpoint |= {"seconds": seconds, "state": made.save(), "flows": flows.before}
+        checkpoint = {
+            "version": __version__, "core": _core.isa(), "info": self.info, "counts": recorder.counts,
+            "seconds": so_far.spent(self.started), "state": made.save(), "flows": so_far.flows.before,
+        }  # fmt: skip
         path = storage.checkpoint_path(self.file)
         try:
             storage.save_checkpoint(path, checkpoint | dict(zip(EVENTS, found, strict=True)))
