@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gyrod as gd
+from gyrod.model.conservation import conservative, flowing
 from gyrod.solve import recording
 from gyrod.solve.methods import METHODS
 
@@ -70,7 +71,7 @@ def stop_after(blocks):
 
 
 def in_memory(system, t_end, options):
-    return gd.simulate(system, t_end, **options, dense=recording.flowing(system) or options["method"] == "variational")
+    return gd.simulate(system, t_end, **options, dense=flowing(system) or options["method"] == "variational")
 
 
 def same(stored, motion):
@@ -86,6 +87,7 @@ CASES = {
     **{f"hose, {m}": (hose(), 0.1, {"method": m, "rtol": 1e-4}) for m in METHODS},
     "hose, output": (hose(), 0.1, {"method": "rodas", "rtol": 1e-3, "output": np.linspace(0, 0.1, 23)}),
     "damped": (hose(damping=gd.Damping(bending=1e-4)), 0.1, {"method": "radau5", "rtol": 1e-5}),
+    "winch": (hose(rest_stretch=gd.Expression("1 - 0.05*sin(20*t)^2")), 0.1, {"method": "radau5", "rtol": 1e-5}),
     "hung": (hung(), 0.1, {"method": "radau5", "rtol": 1e-6}),
     "pendulum": (pendulum(), 2.0, {"method": "dopri5", "rtol": 1e-7, "formulation": "absolute-directors"}),
     "limits": (pendulum(limits=(None, 1.0)), 2.0, {"rtol": 1e-9, "method": "dop853"}),
@@ -198,6 +200,7 @@ def test_methods_of_others_are_saved_at_the_end(tmp_path):
 
 SCRIPT = """
 import sys
+from gyrod.model.conservation import conservative, flowing
 from gyrod.solve import recording
 recording.FIRST, recording.budget = 25, lambda steps, seconds, width: 25
 sys.path.insert(0, sys.argv[1])
@@ -229,3 +232,19 @@ def test_ten_kills_cost_nothing_but_time(tmp_path):
     stored = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=file, resume=True)
     np.testing.assert_array_equal(stored.t, whole.t)
     np.testing.assert_array_equal(stored.y, whole.y)
+
+
+def test_what_takes_or_gives_energy_is_known():
+    load = {"rod": "hose", "at": 1.0}
+    assert conservative(hose())
+    assert conservative(pendulum())
+    assert conservative(gd.System(rods=hose().rods, forces=[gd.RodLoad(**load, force=(0, 0, -1))]))
+    for rod in (hose(damping=gd.Damping(bending=1e-4)), hose(rest_stretch=lambda t: 1.0 - 0.1 * t)):
+        assert not conservative(rod)
+        assert flowing(rod)
+    for force in (gd.RodLoad(**load, force=lambda t: (0, 0, t)), gd.RodLoad(**load, force=(1, 0, 0), follow=True)):
+        assert flowing(gd.System(rods=hose().rods, forces=[force]))
+    assert conservative(hung())
+    assert flowing(hung())
+    assert not conservative(pendulum(drive=gd.Expression("1 - cos(t)")))
+    assert not conservative(pendulum(damping=0.1))

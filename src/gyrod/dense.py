@@ -1,4 +1,4 @@
-"""Dense output as data: the polynomials of a run by their values at points of each step, for pickles."""
+"""Between steps and rows: dense output as data, for pickles and files, and cubics where there is none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gyrod.equations import Compiled
 
 Array = NDArray[np.float64]
 
@@ -55,3 +57,21 @@ def _points(degree: int) -> tuple[Array, Array]:
     """Chebyshev points in (0, 1), off the ends where neighbouring steps meet, and their barycentric weights."""
     angle = (2.0 * np.arange(degree + 1) + 1.0) * np.pi / (2.0 * degree + 2.0)
     return 0.5 - 0.5 * np.cos(angle), (-1.0) ** np.arange(degree + 1) * np.sin(angle)
+
+
+def cubic(x: Array, a: Array, b: Array, fa: Array, fb: Array) -> Array:
+    """Cubic Hermite polynomials at x in [0, 1]: values a and b, slopes fa and fb (times the length) at the ends."""
+    return np.asarray(
+        (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * fa + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * fb
+    )
+
+
+def hermite(compiled: Compiled, ts: Array, y: Array, times: Array) -> Array:
+    """Cubic Hermite interpolation between steps, with the right-hand side as slopes."""
+    i = np.clip(np.searchsorted(ts, times, side="right") - 1, 0, len(ts) - 2)
+    h = ts[i + 1] - ts[i]
+    x = ((times - ts[i]) / h)[:, None]
+    used = np.unique(np.concatenate([i, i + 1]))
+    slope = {int(k): compiled.core.rhs(ts[k], np.ascontiguousarray(y[k])) for k in used}
+    fa, fb = (h[:, None] * np.array([slope[int(k)] for k in j]).reshape(len(times), -1) for j in (i, i + 1))
+    return cubic(x, y[i], y[i + 1], fa, fb)

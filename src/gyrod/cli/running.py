@@ -230,7 +230,7 @@ def outcome(motion: Any, until: float) -> tuple[list[tuple[str, str]], dict[str,
 
 def energy_error(motion: Any) -> float | None:
     """Largest energy that came or went without a cause, over the largest kinetic one; None where it cannot be told."""
-    from gyrod.solve.recording import conservative
+    from gyrod.model.conservation import conservative
 
     if not len(motion.t):
         return None

@@ -39,29 +39,7 @@ def animate(
     trail: bool = False,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Path:
-    """Write a film of a motion as MP4 or GIF and return its path.
-
-    Parameters
-    ----------
-    file
-        Ends in .mp4 (needs ``gyrod[movie]``) or .gif.
-    fps, speed
-        Frames a second; seconds of the motion in one of the film.
-    size
-        Width and height in pixels, even numbers.
-    view
-        A plane as "xz" (x to the right, z up), or azimuth and elevation of the eye in degrees; by default the plane of
-        a plane motion, (-60, 20) otherwise.
-    names
-        Bodies and rods that are drawn, by default all.
-    colour
-        What the colour of rods tells: "moment" (bending), "torsion", "force" (axial), "curvature", "strain" (axial),
-        "speed"; None for none.
-    trail
-        Whether bodies and free ends of rods leave their paths behind.
-    progress
-        True for a bar, or a function of frames done and frames in all.
-    """
+    """Write a film of a motion as MP4 or GIF and return its path; options as of `Motion.animate`."""
     target = _target(file)
     fps, speed = _check.positive("fps", fps), _check.positive("speed", speed)
     width, height = _pixels(size)

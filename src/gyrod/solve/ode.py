@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod.dense import hermite
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
-from gyrod.solve.peers import _hermite, _scipy_dense
+from gyrod.solve.peers import _scipy_dense
 from gyrod.solve.simulate import _constraint_options, _from_rest, _variants
 
 Array = NDArray[np.float64]
@@ -142,4 +143,4 @@ def _between(
     solution = getattr(result, "sol", None)
     if solution is not None:
         return partial(_scipy_dense, solution), np.asarray(solution.ts)
-    return (partial(_hermite, compiled, times, rows) if len(times) > 1 else None), times
+    return (partial(hermite, compiled, times, rows) if len(times) > 1 else None), times

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod.dense import hermite
 from gyrod.equations import FORMULATIONS, Compiled
 from gyrod.motion import Motion, MotionStats, SimulationError
 
@@ -273,24 +274,10 @@ def _sundae_motion(compiled: Compiled, method: str, s: Any, y: Array, output: Ar
         ts, y = ts[: lost[0]], y[: lost[0]]
         output = None if output is None else output[output <= ts[-1]]
     # Every step is kept and outputs are interpolated between steps, whose slopes are known: the steps stay its own.
-    dense = partial(_hermite, compiled, ts, y)
+    dense = partial(hermite, compiled, ts, y)
     t, states = (ts, np.ascontiguousarray(y)) if output is None else (output, dense(output))
     motion = Motion(t, states, stats, status, ts, _compiled=compiled, _dense=dense, _projected=False)
     if status != "finished":
         reason = LOCKED if locked else s.message
         raise SimulationError(f"{method} stopped at t = {ts[-1]:.10g}: {reason}", float(ts[-1]), y[-1], motion)
     return motion
-
-
-def _hermite(compiled: Compiled, ts: Array, y: Array, times: Array) -> Array:
-    """Cubic Hermite interpolation between the steps, with the right-hand side as slopes."""
-    i = np.clip(np.searchsorted(ts, times, side="right") - 1, 0, len(ts) - 2)
-    h = ts[i + 1] - ts[i]
-    x = ((times - ts[i]) / h)[:, None]
-    used = np.unique(np.concatenate([i, i + 1]))
-    slope = {int(k): compiled.core.rhs(ts[k], np.ascontiguousarray(y[k])) for k in used}
-    f0, f1 = (h[:, None] * np.array([slope[int(k)] for k in j]).reshape(len(times), -1) for j in (i, i + 1))
-    a, b = y[i], y[i + 1]
-    return np.asarray(
-        (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * f0 + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * f1
-    )

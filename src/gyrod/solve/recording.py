@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gyrod import _core, storage
 from gyrod._version import __version__
 from gyrod.equations import Compiled
-from gyrod.model import Bushing, Cable, Force, Foundation, PointMass, RodLoad, SpringDamper, System
+from gyrod.model.conservation import conservative, flowing
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationInterrupted
 from gyrod.solve.progress import Tick
 
@@ -29,10 +29,6 @@ Array = NDArray[np.float64]
 AIM, MOST = 0.5, 1 << 25
 #: Steps of the first block.
 FIRST = 64
-#: Rows that a viewer is shown of a block at most.
-SHOWN = 15
-#: Forces that have an energy, where they do not dissipate.
-FORCES_WITH_POTENTIAL = (SpringDamper, Bushing, PointMass, Foundation, Cable)
 
 
 class Block(Protocol):
@@ -89,6 +85,8 @@ class Session:
 class _Flows:
     """Energy that left and came by damping, loads and ends of rods since the start, carried over the blocks."""
 
+    #: Whether there are any.
+    flowing: bool
     before: Array = field(default_factory=lambda: np.zeros(3))
     first: float | None = None
 
@@ -96,7 +94,7 @@ class _Flows:
         """Dissipated energy, work and balance at the rows of a block."""
         if not compiled.rods or not hasattr(run, "evaluate") or len(run.step_ends) < 2:
             return None
-        if not flowing(compiled.system):  # all there is to integrate is zero
+        if not self.flowing:  # all there is to integrate is zero
             return self._kept(compiled, run)
         times, rows = run.t, run.y
         if not len(times) or times[-1] != run.t_stop:  # the end is needed to go on from
@@ -122,7 +120,7 @@ class _Flows:
 class _SoFar:
     """What is carried over the blocks, and over interruptions: flows of energy, events, CPU seconds of earlier runs."""
 
-    flows: _Flows = field(default_factory=_Flows)
+    flows: _Flows
     events: list[tuple[int, float, Array]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -156,10 +154,11 @@ class Recording:
         earlier = self._earlier() if resume else None
         if earlier == {}:
             return self._open(), None
-        made, so_far = source(), _SoFar()
+        made, so_far = source(), _SoFar(_Flows(flowing(self.compiled.system)))
         if earlier:
             made.load(earlier["state"])
-            so_far = _SoFar(_Flows(earlier["flows"]), list(zip(*(earlier[k] for k in EVENTS), strict=True)))
+            so_far.flows.before = earlier["flows"]
+            so_far.events = list(zip(*(earlier[k] for k in EVENTS), strict=True))
             so_far.seconds = float(earlier["seconds"])
         else:
             storage.checkpoint_path(self.file).unlink(missing_ok=True)
@@ -217,8 +216,7 @@ class Recording:
         extra = {name: getattr(block, name) for name in ("newton", "midpoints") if hasattr(block, name)}
         recorder.append(block.t, block.y, steps=ends, flows=flows, dense=getattr(block, "evaluate", None), **extra)
         if self.live is not None and len(block.t):
-            some = np.unique(np.linspace(0, len(block.t) - 1, SHOWN).astype(int))
-            self.live.push(block.t[some], block.y[some])
+            self.live.push(block.t, block.y)
 
     def _records(self, events: Sequence[tuple[int, float, Array]], stats: MotionStats) -> list[EventRecord]:
         return [
@@ -400,36 +398,3 @@ class _Watch:
             elif self.conserved:
                 error = abs(float(energy.total - self.first)) / self.kinetic
         return {"energy": float(energy.total), "energy_error": error}
-
-
-def conservative(system: System) -> bool:
-    """Whether nothing in a system takes or gives energy: no damping, no drives, only forces with a potential."""
-    for thing in (*system.joints, *system.forces, *system.rods):
-        if any(_acts(getattr(thing, name, None)) for name in ("damping", "drive", "friction", "rates")):
-            return False
-    for force in system.forces:
-        if isinstance(force, Force):
-            if callable(force.force) or force.frame != "space":
-                return False
-        elif isinstance(force, RodLoad):
-            if force.follow or callable(force.force) or force.moment is not None:
-                return False
-        elif not isinstance(force, FORCES_WITH_POTENTIAL):
-            return False
-    ends = [end for rod in system.rods for end in (rod.start, rod.end)]
-    led = any(callable(getattr(end, name, None)) for end in ends for name in ("at", "frame"))
-    return system.gravity_function is None and not led
-
-
-def flowing(system: System) -> bool:
-    """Whether energy can flow into rods or out of them, as by damping, loads without potential, ends that move."""
-    return bool(system.rods) and (bool(system.rod_ends) or not conservative(system))
-
-
-def _acts(value: Any) -> bool:
-    if value is None or value is False:
-        return False
-    try:
-        return bool(np.any(np.asarray(value, dtype=float)))
-    except (TypeError, ValueError):
-        return True

@@ -15,12 +15,13 @@ from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
 from gyrod.joint_tracks import kinematics
 from gyrod.model import ModelError, System
+from gyrod.model.conservation import flowing
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.rest import Rest
 from gyrod.solve.assemble import assemble as solve_assembly
 from gyrod.solve.methods import METHODS, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
-from gyrod.solve.recording import Recording, Session, Target, flowing, told
+from gyrod.solve.recording import Recording, Session, Target, told
 
 Array = NDArray[np.float64]
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod.dense import cubic
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
 from gyrod.model.inputs import Live, Recorded, bind, check_values, find_inputs
@@ -322,10 +323,7 @@ class Between:
         x = (times - self.t[i])[:, None] / h
         n = self.y.shape[1]
         f0, f1 = h * first.reshape(-1, n)[back], h * last.reshape(-1, n)[back]
-        a, b = self.y[i], self.y[i + 1]
-        return np.asarray(
-            (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * f0 + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * f1
-        )
+        return cubic(x, self.y[i], self.y[i + 1], f0, f1)
 
 
 def stepper(

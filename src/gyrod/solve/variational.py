@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod.dense import hermite
 from gyrod.equations import ForceError
 from gyrod.equations.variational import Stepped, compile_stepped
 from gyrod.motion import (
@@ -24,7 +25,6 @@ from gyrod.motion import (
     SimulationError,
     SimulationInterrupted,
 )
-from gyrod.solve.peers import _hermite
 from gyrod.solve.recording import Recording, Target, told
 
 Array = NDArray[np.float64]
@@ -199,7 +199,7 @@ def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, sta
         midpoints=Midpoints(run["middle_t"], run["middle"]),
         newton=newton,
         _compiled=compiled,
-        _dense=partial(_hermite, compiled, t, y) if dense and len(t) > 1 else None,
+        _dense=partial(hermite, compiled, t, y) if dense and len(t) > 1 else None,
     )
 
 
@@ -288,5 +288,5 @@ def _find_events(motion: Motion, watched: Sequence[tuple[str, Any]]) -> tuple[Mo
         motion, t=times, y=rows, status="event", steps=times, events=records, newton=motion.newton[:kept],
         midpoints=Midpoints(middle.t[: kept - 1], middle.energy[: kept - 1]),
         stats=replace(motion.stats, steps=kept, newton=int(motion.newton[:kept].sum())),
-        _dense=partial(_hermite, compiled, times, rows),
+        _dense=partial(hermite, compiled, times, rows),
     ), True  # fmt: skip

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod.dense import cubic
 from gyrod.equations import Compiled
 from gyrod.joint_tracks import JointTrack
 from gyrod.motion import Energy, Motion
@@ -84,8 +85,7 @@ class Between:
         f0, f1 = (h * self._slopes(t[near[:, k : k + 3]], rows[:, k : k + 3]) for k in (0, 1))
         x = x[:, None]
         a, b, f0, f1 = (part[back] for part in (rows[:, 1], rows[:, 2], f0, f1))
-        cubic = (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * f0 + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * f1
-        return np.asarray(cubic)
+        return cubic(x, a, b, f0, f1)
 
     def places(self, times: Array) -> tuple[NDArray[np.intp], Array]:
         """The row before each time, (k,), and how far the time is on the way to the next one, in [0, 1], (k,)."""
