@@ -1,4 +1,5 @@
-"""Saving and opening results: 1e5 time points of a rod of 100 segments (target: 2 s), and what a block costs.
+"""Saving and opening results: 1e5 time points of a rod of 100 segments (target: 2 s), what a block costs,
+and what it costs to write a run while it goes on.
 
 CPU time, best of several runs; the file goes to a temporary folder, or to the one named as the first argument.
 """
@@ -40,6 +41,19 @@ def blocks(whole: gd.Motion, file: Path, size: int, frames: int = 1000) -> None:
         recorder.finish(whole.stats)
 
 
+def overhead(file: Path, t_end: float = 5.0) -> None:
+    """What a run into a file costs more than one in memory that keeps nothing but its rows."""
+    system = gd.problems.get("rubber-pendulum").system
+    options: dict[str, Any] = {"method": "rodas", "rtol": 1e-3}
+    rows = np.linspace(0.0, t_end, round(100 * t_end) + 1)
+    gd.simulate(system, 0.01, **options, save=file)  # what is imported once
+    plain, _ = best(lambda: gd.simulate(system, t_end, **options, output=rows, dense=False), 3)
+    print(f"rubber pendulum in memory {plain:.2f} s (target: less than 20 % of the time outside of the core)")
+    for name, output in (("rows every 10 ms", rows), ("every step", None)):
+        seconds, _ = best(partial(gd.simulate, system, t_end, **options, output=output, save=file), 3)
+        print(f"  into a file, {name:20} {seconds:6.2f} s   {100.0 * (1.0 - plain / seconds):.1f} %")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         file = Path(folder) / "run.h5"
@@ -63,6 +77,7 @@ def main() -> None:
         top = gd.simulate(gd.problems.get("lang-a").system, 10.0, rtol=1e-8)
         seconds, _ = best(partial(blocks, top, file, 10), 3)
         print(f"a block of a heavy top: {1e6 * seconds / (len(top.t) / 10):.0f} us")
+        overhead(file)
 
 
 if __name__ == "__main__":
