@@ -1,13 +1,11 @@
 // Runs of an integrator over a system of equations, and over Python functions.
-#include "system.hpp"
+#include "run.hpp"
 
 #include "gyrod/integrate/callback.hpp"
-#include "gyrod/integrate/driver.hpp"
 #include "gyrod/integrate/methods.hpp"
 
 using namespace gyrod;
 
-namespace {
 StepOptions step_options(const nb::dict& d) {
   StepOptions o;
   o.rtol = nb::cast<double>(d["rtol"]);
@@ -19,50 +17,30 @@ StepOptions step_options(const nb::dict& d) {
   return o;
 }
 
-class PyRun {
-public:
-  explicit PyRun(Run run, std::size_t n) : run_(std::move(run)), n_(n) {}
-  Out1 t() const { return copied<Out1>(run_.t, {run_.t.size()}); }
-  Out2 y() const { return copied<Out2>(run_.y, {run_.t.size(), n_}); }
-  Out1 step_ends() const { return copied<Out1>(run_.step_ends, {run_.step_ends.size()}); }
-  Out1 y_stop() const { return copied<Out1>(run_.y_stop, {n_}); }
-  std::string status() const {
-    static const char* const names[] = {"finished",       "event",   "underflow", "not-finite", "interrupted",
-                                        "too-many-steps", "refused", "failed",    "paused"};
-    return names[int(run_.status)];
-  }
-  nb::dict stats() const {
-    nb::dict d;
-    d["steps"] = run_.stats.steps, d["rejected"] = run_.stats.rejected, d["rhs"] = run_.stats.rhs;
-    d["jacobians"] = run_.stats.jacobians, d["factorizations"] = run_.stats.factorizations;
-    d["solves"] = run_.stats.solves;
-    return d;
-  }
-  nb::list crossings() const {
-    nb::list out;
-    for (const Crossing& c : run_.crossings) out.append(nb::make_tuple(c.event, c.t, copied<Out1>(c.y, {n_})));
-    return out;
-  }
-  Out2 evaluate(Times times) const {
-    Out2 out = owned<Out2>({times.shape(0), n_});
-    if (run_.trajectory.t.size() < 2) throw nb::value_error("no dense output was kept");
-    for (std::size_t i = 0; i < times.shape(0); ++i) run_.trajectory.evaluate(times.data()[i], out.data() + i * n_);
-    return out;
-  }
-  // Once: a Python error that has been handed back cannot be raised again.
-  void raise() {
-    if (const auto failure = std::exchange(run_.failure, nullptr)) std::rethrow_exception(failure);
-  }
-  const Run& run() const { return run_; }
+std::string PyRun::status() const {
+  static const char* const names[] = {"finished",       "event",   "underflow", "not-finite", "interrupted",
+                                      "too-many-steps", "refused", "failed",    "paused"};
+  return names[int(run_.status)];
+}
+nb::dict PyRun::stats() const {
+  nb::dict d;
+  d["steps"] = run_.stats.steps, d["rejected"] = run_.stats.rejected, d["rhs"] = run_.stats.rhs;
+  d["jacobians"] = run_.stats.jacobians, d["factorizations"] = run_.stats.factorizations;
+  d["solves"] = run_.stats.solves;
+  return d;
+}
+nb::list PyRun::crossings() const {
+  nb::list out;
+  for (const Crossing& c : run_.crossings) out.append(nb::make_tuple(c.event, c.t, copied<Out1>(c.y, {n_})));
+  return out;
+}
+Out2 PyRun::evaluate(Times times) const {
+  Out2 out = owned<Out2>({times.shape(0), n_});
+  if (run_.trajectory.t.size() < 2) throw nb::value_error("no dense output was kept");
+  for (std::size_t i = 0; i < times.shape(0); ++i) run_.trajectory.evaluate(times.data()[i], out.data() + i * n_);
+  return out;
+}
 
-private:
-  Run run_;
-  std::size_t n_;
-};
-
-} // namespace
-
-namespace {
 RunOptions run_options(const nb::dict& options, std::size_t n) {
   RunOptions ro;
   ro.project = nb::cast<bool>(options["project"]);
@@ -91,6 +69,7 @@ RunOptions run_options(const nb::dict& options, std::size_t n) {
   return ro;
 }
 
+namespace {
 // A run that can pause: it owns its integrator and keeps the equations alive through its owner.
 class PySession {
 public:
@@ -170,6 +149,7 @@ void bind_run(nb::module_& m) {
       .def_prop_ro("h_stop", [](const PyRun& r) { return r.run().h_stop; })
       .def_prop_ro("status", &PyRun::status)
       .def_prop_ro("reason", [](const PyRun& r) { return r.run().reason; })
+      .def_prop_ro("seconds", [](const PyRun& r) { return r.seconds(); })
       .def_prop_ro("stats", &PyRun::stats)
       .def_prop_ro("crossings", &PyRun::crossings)
       .def("evaluate", &PyRun::evaluate, "times"_a)

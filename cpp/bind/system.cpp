@@ -44,6 +44,14 @@ public:
   }
 
   Equations& equations() { return all_; }
+  RodEquations* rods() { return rods_.get(); }
+  bool only_rods() const { return rods_ && !rigid_; }
+  // Other numbers for a rod, as `members` takes them.
+  void revise(int rod, const nb::dict& numbers, std::size_t row);
+  nb::object apart() const {
+    const char* reason = only_rods() ? rods_->apart() : "lanes are for rods alone";
+    return reason ? nb::object(nb::str(reason)) : nb::none();
+  }
   std::size_t size() const { return all_.size(); }
   std::size_t count() const { return count_; }
 
@@ -236,6 +244,7 @@ public:
     }
     return sums;
   }
+  double time_lanes(Times y, long repeat);
   // CPU seconds of one right-hand side in a compiled loop, as an integrator calls it.
   double time_rhs(Times y, long repeat) {
     check(y);
@@ -398,6 +407,13 @@ nb::dict PySystem::rod_states(int rod, Times t, Table y, bool project) {
   out["measures"] = measures, out["vertex_quaternions"] = f;
   return out;
 }
+void PySystem::revise(int rod, const nb::dict& numbers, std::size_t row) {
+  rods_->revise(rod, rod_numbers(numbers, rods_->rod(rod), row));
+}
+double PySystem::time_lanes(Times y, long repeat) {
+  check(y);
+  return time_rod_lanes(*rods_, y, repeat);
+}
 } // namespace
 
 void bind_system(nb::module_& m) {
@@ -449,5 +465,18 @@ void bind_system(nb::module_& m) {
              const nb::dict& options,
              bool python) { return start(s.equations(), method, t0, y0, t_end, step, options, python); },
           "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a, nb::keep_alive<0, 1>(),
-          "The same as a Session, which can pause, be saved and go on.");
+          "The same as a Session, which can pause, be saved and go on.")
+      .def("revise", &PySystem::revise, "rod"_a, "numbers"_a, "row"_a)
+      .def("apart", &PySystem::apart, "Why members cannot go in lanes; None if they can.")
+      .def("time_lanes", &PySystem::time_lanes, "y"_a, "repeat"_a)
+      .def(
+          "members",
+          [](PySystem& s, const std::string& method, double t_end, Table y0, const nb::object& scales,
+             const nb::dict& step, const nb::dict& options, const nb::list& changes, bool lanes,
+             const nb::object& tick) {
+            return drive_members(s.equations(), s.rods(), method, t_end, y0, scales, step, options, changes, lanes,
+                                 tick);
+          },
+          "method"_a, "t_end"_a, "y0"_a, "scales"_a.none(), "step"_a, "options"_a, "changes"_a, "lanes"_a,
+          "tick"_a.none(), "Runs of many members without Python's lock; changes are arrays (members, ...) by rod.");
 }

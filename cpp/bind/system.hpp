@@ -47,3 +47,14 @@ nb::object start(gyrod::Equations& equations, const std::string& method, double 
 // Integrate and hand over the run; python says that Python functions are called, so that the lock is kept.
 nb::object drive(gyrod::Equations& equations, const std::string& method, double t0, Times y0, double t_end,
                  const nb::dict& step, const nb::dict& options, bool python);
+
+// A row of arrays (members, ...) as numbers of a rod.
+gyrod::RodNumbers rod_numbers(const nb::dict& arrays, const gyrod::RodDescription& d, std::size_t row);
+// CPU seconds of one right-hand side of four members in lanes.
+double time_rod_lanes(const gyrod::RodEquations& rods, Times y, long repeat);
+
+// Many runs one after the other without Python's lock: of systems that differ in their initial states (rows of y0), in
+// the scales of their error norm and in numbers of their rods. With lanes, four at a time.
+nb::list drive_members(gyrod::Equations& equations, gyrod::RodEquations* rods, const std::string& method, double t_end,
+                       Table y0, const nb::object& scales, const nb::dict& step, const nb::dict& options,
+                       const nb::list& changes, bool lanes, const nb::object& tick);

@@ -8,7 +8,9 @@
 //  4. `project` moves y back to the manifold on which the exact solution stays and says whether it changed anything.
 //  5. `trouble` names a reason why the solution cannot be continued from here (a coordinate singularity), or null.
 //  6. `quasistatic` asks for the balance of forces at rest: what is led as a function of time stands still.
-//  7. No call may allocate after the first one of its kind.
+//  7. `lanes` > 1 says that the state is that of several systems side by side, component by component; their errors
+//     are judged one by one, and the largest counts.
+//  8. No call may allocate after the first one of its kind.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +30,7 @@ public:
 
   virtual std::size_t size() const = 0;
   virtual void rhs(double t, const double* y, double* dy) = 0;
+  virtual std::size_t lanes() const { return 1; }
 
   virtual bool autonomous() const { return true; }
   virtual void time_derivative(double, const double*, double* ft) {

@@ -154,6 +154,9 @@ struct Counted {
   friend bool operator!=(const Counted& a, const Counted& b) { return a.v != b.v; }
 };
 
+// Whether a scalar is several numbers, one for each member of an ensemble; see lanes.hpp.
+template <class S> inline constexpr bool is_lanes = false;
+
 // The value of any scalar.
 inline double value_of(double x) { return x; }
 template <int N> double value_of(const Dual<N>& x) { return x.v; }

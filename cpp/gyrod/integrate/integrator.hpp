@@ -45,7 +45,8 @@ using DenseEvaluator = void (*)(const double* rows, std::size_t n, double theta,
 class Integrator {
 public:
   Integrator(Equations& equations, const StepOptions& options)
-      : equations_(equations), options_(options), n_(equations.size()), y_(n_), weights_(n_) {}
+      : equations_(equations), options_(options), n_(equations.size()), lanes_(equations.lanes()), y_(n_),
+        weights_(n_) {}
   virtual ~Integrator() = default;
   Integrator(const Integrator&) = delete;
   Integrator& operator=(const Integrator&) = delete;
@@ -106,14 +107,29 @@ protected:
       for (std::size_t i = 0; i < n_; ++i) weights_[i] = 1.0 / (options_.scale[i] * (options_.atol[i] + options_.rtol));
   }
 
-  // Root mean square of the weighted components; NaN stays NaN.
+  // Root mean square of the weighted components, the largest of all lanes; NaN stays NaN.
   double norm(const double* x) const {
+    if (lanes_ > 1) return norm_of_lanes(x);
     double sum = 0.0;
     for (std::size_t i = 0; i < n_; ++i) {
       const double v = x[i] * weights_[i];
       sum += v * v;
     }
     return std::sqrt(sum / double(n_));
+  }
+
+  double norm_of_lanes(const double* x) const {
+    double largest = 0.0;
+    for (std::size_t l = 0; l < lanes_; ++l) {
+      double sum = 0.0;
+      for (std::size_t i = l; i < n_; i += lanes_) {
+        const double v = x[i] * weights_[i];
+        sum += v * v;
+      }
+      if (!(sum <= largest)) largest = sum;
+      if (std::isnan(sum)) break;
+    }
+    return std::sqrt(largest * double(lanes_) / double(n_));
   }
 
   // First step of the published codes (Hairer, Norsett, Wanner I, II.4): f0 is f(t, y), two work vectors.
@@ -138,7 +154,7 @@ protected:
 
   Equations& equations_;
   StepOptions options_;
-  std::size_t n_;
+  std::size_t n_, lanes_;
   double t_ = 0.0, t_old_ = 0.0, t_end_ = 0.0, h_ = 0.0;
   std::vector<double> y_, weights_;
   Stats stats_;

@@ -10,6 +10,8 @@
 #include <array>
 #include <cmath>
 
+#include "gyrod/scalar.hpp"
+
 namespace gyrod {
 
 enum class Curvature { sine, half_sine, tangent, half_tangent, angle, sine_family, tangent_family };
@@ -74,9 +76,28 @@ private:
   // Terms of the series that reach rounding for 1 - w below a bound; beyond the last one the closed form is exact.
   template <class S> Zeta<S> sine_family(const S& w) const {
     const S x = S(1) - w;
-    if (x < S(0.012)) return series<S>(x, 8);
-    if (x < S(0.13)) return series<S>(x, 14);
-    if (x < S(0.4)) return series<S>(x, 23);
+    if constexpr (is_lanes<S>) {
+      // Together where all lanes need the same number of terms, else one by one.
+      if (x.within(-1.0, 0.012)) return series<S>(x, 8);
+      if (x.within(0.012, 0.13)) return series<S>(x, 14);
+      if (x.within(0.13, 0.4)) return series<S>(x, 23);
+      return lane_by_lane(w);
+    } else {
+      if (x < S(0.012)) return series<S>(x, 8);
+      if (x < S(0.13)) return series<S>(x, 14);
+      if (x < S(0.4)) return series<S>(x, 23);
+      return closed<S>(w);
+    }
+  }
+  template <class S> Zeta<S> lane_by_lane(const S& w) const {
+    Zeta<S> out;
+    for (int l = 0; l < S::width; ++l) {
+      const Zeta<double> z = sine_family<double>(w[l]);
+      out.z.set(l, z.z), out.z1.set(l, z.z1), out.z2.set(l, z.z2);
+    }
+    return out;
+  }
+  template <class S> Zeta<S> closed(const S& w) const {
     using std::atan2, std::cos, std::sin, std::sqrt;
     const S s2 = S(1) - w * w, s = sqrt(s2), theta = atan2(s, w);
     const S z = a_ > 0.0 ? S(sin(S(a_) * theta) / (S(a_) * s)) : S(theta / s);
@@ -96,7 +117,6 @@ private:
   }
 
   template <class S> Zeta<S> tangent_family(const Zeta<S>& q, const S& w) const {
-    using std::atan2, std::cos, std::sqrt;
     // cos(a theta) from its own first integral: c = w zeta - (1 - w²) zeta'
     const S c = w * q.z - (S(1) - w * w) * q.z1, r = S(1) / c, c1 = S(a_ * a_) * q.z, c2 = S(a_ * a_) * q.z1;
     const S z = q.z * r, z1 = (q.z1 - z * c1) * r;

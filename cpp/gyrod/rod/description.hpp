@@ -72,18 +72,19 @@ struct RodLoad {
 
 enum class Strain { cosserat, stretch }; // Gamma3 = <d3, x'> - 1, or |x'| - 1
 
-struct RodDescription {
+// P: the scalar of what may differ between members of an ensemble that share a grid; see lanes.hpp.
+template <class P> struct BasicRodDescription {
   std::string name;
   int segments = 0;
-  std::vector<double> ds;                   // of segments
-  std::vector<double> span, weight;         // of vertices: length in K, quadrature weight
-  std::vector<Mat3<double>> CG, CK, CX;     // CX: strain (rows) with curvature, of segments
-  std::vector<Vec3<double>> cG, cK;         // the paper's damping
-  std::vector<Vec3<double>> G0, K0;         // R'x' (with its 1 along d3) and K without stress
-  std::vector<Vec3<double>> J;              // moments of inertia of segments
-  std::vector<double> mass, tributary, off; // diagonal, row sums and off-diagonal of the mass matrix
-  std::vector<Vec3<double>> drag;           // N s/m² along d1, d2, d3, of segments; empty: none
-  std::vector<Vec3<double>> spin_drag;      // N s about d1, d2, d3, of segments; empty: none
+  std::vector<double> ds;              // of segments
+  std::vector<double> span, weight;    // of vertices: length in K, quadrature weight
+  std::vector<Mat3<P>> CG, CK, CX;     // CX: strain (rows) with curvature, of segments
+  std::vector<Vec3<P>> cG, cK;         // the paper's damping
+  std::vector<Vec3<P>> G0, K0;         // R'x' (with its 1 along d3) and K without stress
+  std::vector<Vec3<P>> J;              // moments of inertia of segments
+  std::vector<P> mass, tributary, off; // diagonal, row sums and off-diagonal of the mass matrix
+  std::vector<Vec3<P>> drag;           // N s/m² along d1, d2, d3, of segments; empty: none
+  std::vector<Vec3<P>> spin_drag;      // N s about d1, d2, d3, of segments; empty: none
   bool damped = false, coupled = false, blended = false;
   Strain strain = Strain::cosserat;
   int held = 0; // strains kept at rest: none, both shears (2), all (3)
@@ -93,19 +94,39 @@ struct RodDescription {
   std::vector<RodSupport> supports;
   std::vector<RodObstacle> obstacles;
   std::function<double(double)> stretch; // factor of the rest length as a function of time; null: 1
-  Vec3<double> gravity = Vec3<double>::Zero();
+  Vec3<P> gravity = Vec3<P>::Zero();
   Vec3<double> spin = Vec3<double>::Zero(); // of the frame in which everything is told, about its origin
   bool spins = false;
 
   // Reciprocals, so that nothing is divided in a step.
   std::vector<double> inverse_ds, kappa, pull; // 1/ds; 2/span, 2 weight/span
-  std::vector<Vec3<double>> inverse_J;
+  std::vector<Vec3<P>> inverse_J;
   void finish() {
-    for (double x : ds) inverse_ds.push_back(1.0 / x);
-    for (std::size_t n = 0; n < span.size(); ++n)
-      kappa.push_back(2.0 / span[n]), pull.push_back(2.0 * weight[n] / span[n]);
-    for (const auto& x : J) inverse_J.push_back(x.cwiseInverse());
+    inverse_ds.resize(ds.size()), kappa.resize(span.size()), pull.resize(span.size()), inverse_J.resize(J.size());
+    for (std::size_t j = 0; j < ds.size(); ++j) inverse_ds[j] = 1.0 / ds[j];
+    for (std::size_t n = 0; n < span.size(); ++n) kappa[n] = 2.0 / span[n], pull[n] = 2.0 * weight[n] / span[n];
+    for (std::size_t j = 0; j < J.size(); ++j)
+      for (int k = 0; k < 3; ++k) inverse_J[j][k] = P(1) / J[j][k];
   }
 };
+
+using RodDescription = BasicRodDescription<double>;
+
+// Numbers of a rod that may differ between runs while its grid, its ends and its loads stay: row-major, as long as
+// those of the description; null: they stay too.
+struct RodNumbers {
+  const double *CG = nullptr, *CK = nullptr, *CX = nullptr;                              // 3 x 3 each
+  const double *cG = nullptr, *cK = nullptr, *G0 = nullptr, *K0 = nullptr, *J = nullptr; // 3 each
+  const double *mass = nullptr, *tributary = nullptr, *off = nullptr;
+  const double* gravity = nullptr;
+  const double* damped = nullptr; // 0 or 1
+};
+
+// Calls f(vector of scalars, 3-vectors or matrices of the description, numbers) for each kind of numbers.
+template <class P, class F> void for_numbers(BasicRodDescription<P>& d, const RodNumbers& v, F&& f) {
+  f(d.CG, v.CG), f(d.CK, v.CK), f(d.CX, v.CX);
+  f(d.cG, v.cG), f(d.cK, v.cK), f(d.G0, v.G0), f(d.K0, v.K0), f(d.J, v.J);
+  f(d.mass, v.mass), f(d.tributary, v.tributary), f(d.off, v.off);
+}
 
 } // namespace gyrod

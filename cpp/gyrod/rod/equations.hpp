@@ -49,6 +49,10 @@ public:
   virtual int rods() const = 0;
   virtual const RodDescription& rod(int r) const = 0;
   virtual std::size_t offset(int r) const = 0;
+  // Other numbers for a rod; only between runs. Nothing is allocated.
+  virtual void revise(int r, const RodNumbers& numbers) = 0;
+  // Why members of an ensemble cannot go in lanes; null if they can.
+  virtual const char* apart() const = 0;
   virtual RodLayout layout(int r) const = 0;
   // Configuration, strains and forces of a rod at (t, y).
   virtual const RodState<double>& state(int r, double t, const double* y) = 0;

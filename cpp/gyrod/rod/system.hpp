@@ -1,7 +1,6 @@
 // The equations of motion of rods in the null-space form (x, p; x', Omega) or the absolute form (x, p; x', p').
 //
-// State of a rod: q = (x_0), p_1/2, x_1, p_3/2, x_2, ... and then its velocities in the same order; held positions are
-// left out. Implicit stages use the second-order structure: with dq = (shift - D)^-1 (b_q + T dv) the linear system
+// Implicit stages use the second-order structure: with dq = (shift - D)^-1 (b_q + T dv) the linear system
 //   (shift I - df/dy) (dq, dv) = (b_q, b_v)
 // becomes one for dv alone, of one 6 x 6 (7 x 7 in absolute form) block a cell, block tridiagonal along the rod. Cells
 // of all rods are the nodes of one graph with one elimination.
@@ -18,6 +17,7 @@
 
 #include "gyrod/linear/uniform_lu.hpp"
 #include "gyrod/rigid/formulations.hpp"
+#include "gyrod/rod/chain.hpp"
 #include "gyrod/rod/constraints.hpp"
 #include "gyrod/rod/equations.hpp"
 #include "gyrod/rod/hosted.hpp"
@@ -35,80 +35,41 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   template <class S> using Local = Eigen::Matrix<S, 4, turn>;
   using KBlocks = CellBlocks<B>;
 
-  struct Rod {
+  using Chain = RodChain<double, Absolute>;
+
+  struct Rod : Chain {
+    using Chain::d, Chain::N, Chain::x_at;
+
     explicit Rod(RodDescription description)
-        : d(std::move(description)), N(d.segments), grid(d), s(N), dual(N),
-          blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1), k(N + 1, d.coupled ? 2 : 1), alpha(std::size_t(N)),
-          p(std::size_t(N)), w(std::size_t(N)), norm(std::size_t(N)) {
-      const int first = d.ends[0].held ? 1 : 0, last = d.ends[1].held ? N - 1 : N;
-      for (int n = 0, at = 0; n <= N; ++n) {
-        p_at.push_back(n ? at : -1);
-        if (n) at += 4;
-        x_at.push_back(n >= first && n <= last ? at : -1);
-        if (x_at.back() >= 0) at += 3;
-        nq = at;
-      }
-      for (int n = 0, at = nq; n <= N; ++n) {
-        w_at.push_back(n ? at : -1);
-        if (n) at += turn;
-        v_at.push_back(x_at[std::size_t(n)] >= 0 ? at : -1);
-        if (v_at.back() >= 0) at += 3;
-        size = at;
-      }
-      for (int e = 0; e < 2; ++e) timed = timed || bool(d.ends[e].move), ends[e] = d.ends[e].at;
+        : Chain(std::move(description)), grid(d), s(N), dual(N), blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1),
+          k(N + 1, d.coupled ? 2 : 1), alpha(std::size_t(N)), p(std::size_t(N)), w(std::size_t(N)),
+          norm(std::size_t(N)) {
+      for (const RodEnd& end : d.ends) timed = timed || bool(end.move);
       for (const RodLoad& l : d.loads) timed = timed || bool(l.function);
       timed = timed || bool(d.stretch);
       rest = d.G0;
       predicted.resize(std::size_t(N)), kept.resize(std::size_t(N));
-      begin = first;
-      d.finish();
-      factor_mass();
       if constexpr (Constrained)
         if (d.held) {
-          for (int n = 0; n <= N; ++n) free_mass.push_back(x_at[std::size_t(n)] >= 0 ? inverse[std::size_t(n)] : 0.0);
+          for (int n = 0; n <= N; ++n)
+            free_mass.push_back(x_at[std::size_t(n)] >= 0 ? this->inverse[std::size_t(n)] : 0.0);
           hold = std::make_unique<HeldStrains<double>>(d, free_mass);
           hold_dual = std::make_unique<HeldStrains<D>>(d, free_mass);
           acceleration.resize(free_mass.size());
         }
     }
 
-    // LDL' of the tridiagonal mass of the free vertices.
-    void factor_mass() {
-      pivot.assign(std::size_t(N) + 1, 1.0), ratio.assign(std::size_t(N) + 1, 0.0);
-      for (int n = begin, before = -1; n <= N; ++n) {
-        if (x_at[std::size_t(n)] < 0) continue;
-        pivot[std::size_t(n)] = d.mass[std::size_t(n)];
-        if (before >= 0 && d.blended) {
-          ratio[std::size_t(n)] = d.off[std::size_t(n - 1)] / pivot[std::size_t(before)];
-          pivot[std::size_t(n)] -= ratio[std::size_t(n)] * d.off[std::size_t(n - 1)];
-        }
-        before = n;
-      }
-      inverse.resize(pivot.size());
-      for (std::size_t n = 0; n < pivot.size(); ++n) inverse[n] = 1.0 / pivot[n];
-    }
-    template <class S> void accelerate(std::vector<Vec3<S>>& f) const {
-      const int last = x_at[std::size_t(N)] >= 0 ? N : N - 1;
-      for (int n = begin + 1; n <= last && d.blended; ++n)
-        f[std::size_t(n)] -= S(ratio[std::size_t(n)]) * f[std::size_t(n - 1)];
-      for (int n = begin; n <= last; ++n) f[std::size_t(n)] *= S(inverse[std::size_t(n)]);
-      for (int n = last - 1; n >= begin && d.blended; --n)
-        f[std::size_t(n)] -= S(ratio[std::size_t(n + 1)]) * f[std::size_t(n + 1)];
-    }
-
     // Cell number k from an end, -1: there is none.
     int cell(int e, int k) const { return e ? (k <= N ? N - k : -1) : (k <= N ? k : -1); }
 
-    RodDescription d;
-    int N, nq = 0, size = 0, begin = 0, node = 0; // begin: first cell, node: its number in the graph
-    std::size_t at = 0;                           // of its state in y
+    int node = 0;       // number of its first cell in the graph
+    std::size_t at = 0; // of its state in y
     StaggeredGrid grid;
     RodState<double> s;
     using D = Dual<1>; // one direction at a time: a test's oracle, quick to compile
     RodState<D> dual;
     StaggeredGrid::Blocks blocks;
     KBlocks k;
-    EndMotion ends[2];
     int port[2] = {-1, -1}; // the host of an end among all hosts
     HostedEnd hosted[2];
     Vec3<double> before[2];                    // where the ends were when they were marked
@@ -116,8 +77,6 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     std::vector<Vec3<double>> predicted, kept; // R'x' as `retract` has predicted it; forces meanwhile
     std::vector<double> reached;               // positions where that was
     bool timed = false;
-    std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex n and of segment n - 1 in the rod's state, or -1
-    std::vector<double> pivot, inverse, ratio;
     std::vector<Vec4<double>> alpha, p, w; // at the last Jacobian
     std::vector<double> norm;
     std::vector<double> free_mass; // inverse masses, 0 where held
@@ -187,6 +146,25 @@ public:
   int rods() const override { return int(rods_.size()); }
   const RodDescription& rod(int r) const override { return rods_[std::size_t(r)]->d; }
   std::size_t offset(int r) const override { return rods_[std::size_t(r)]->at; }
+  void revise(int r, const RodNumbers& numbers) override {
+    Rod& o = *rods_[std::size_t(r)];
+    for_numbers(o.d, numbers, [](auto& to, const double* from) {
+      for (std::size_t k = 0; from && k < to.size(); ++k) from = read(to[k], from);
+    });
+    if (numbers.gravity) read(o.d.gravity, numbers.gravity);
+    if (numbers.damped) o.d.damped = *numbers.damped != 0.0;
+    o.prepare();
+    o.rest = o.d.G0;
+    for (std::size_t n = 0; n < o.free_mass.size(); ++n) o.free_mass[n] = o.x_at[n] >= 0 ? o.inverse[n] : 0.0;
+  }
+  const char* apart() const override {
+    if (!own_blocks) return "the rods are in absolute coordinates, or some of their strains are held";
+    if (!hosts_.empty() || !strings_.empty()) return "bodies hold a rod, or a cable or tendon pulls at one";
+    if (timed_) return "something is a function of time";
+    for (const auto& r : rods_)
+      if (!r->d.obstacles.empty()) return "a rod may touch an obstacle";
+    return nullptr;
+  }
   RodLayout layout(int r) const override {
     const Rod& o = *rods_[std::size_t(r)];
     return {o.p_at, o.w_at, o.x_at, o.v_at};
@@ -231,7 +209,7 @@ public:
   void act(double t, const double* y) override {
     for (auto& r : rods_) {
       move_ends(*r, t);
-      gather<double>(*r, r->s, y + r->at);
+      r->template gather<double>(r->s, y + r->at);
       balance<double>(*r, r->s, t);
     }
     if constexpr (hosting)
@@ -255,7 +233,7 @@ public:
       }
   }
   void rates(const double* y, double* dy) override {
-    for (auto& r : rods_) finish<double>(*r, r->s, y + r->at, dy + r->at);
+    for (auto& r : rods_) r->template finish<double>(r->s, y + r->at, dy + r->at, options_);
   }
 
   void quasistatic(bool on) override {
@@ -275,7 +253,7 @@ public:
     prepare();
     for (auto& r : rods_) {
       move_ends(*r, t);
-      gather<double>(*r, r->s, y + r->at);
+      r->template gather<double>(r->s, y + r->at);
       balance<double>(*r, r->s, t);
       const bool predicted =
           still_ && int(r->reached.size()) == r->nq && std::equal(r->reached.begin(), r->reached.end(), y + r->at);
@@ -292,7 +270,7 @@ public:
       for (int j = 0; j < r->N; ++j) {
         const std::size_t i = std::size_t(j);
         r->p[i] = r->s.p[i], r->w[i] = r->s.w[i], r->norm[i] = r->s.p[i].squaredNorm();
-        r->alpha[i] = spin<double>(*r, r->s, j);
+        r->alpha[i] = r->template spin<double>(r->s, j, options_);
       }
       for (int e = 0; e < 2; ++e)
         if (r->port[e] >= 0) {
@@ -436,7 +414,7 @@ public:
       return r.s;
     }
     move_ends(r, t);
-    gather<double>(r, r.s, y + r.at);
+    r.template gather<double>(r.s, y + r.at);
     balance<double>(r, r.s, t);
     return r.s;
   }
@@ -486,7 +464,7 @@ public:
     Rod& r = *rods_[std::size_t(index)];
     state(index, t, y);
     const std::vector<Vec3<double>> force = r.s.f;
-    std::vector<Vec3<double>> a = inertial(r, r.s);
+    std::vector<Vec3<double>> a = r.inertial(r.s);
     r.accelerate(a);
     for (int e = 0; e < 2; ++e) {
       Vec3<double> hold = Vec3<double>::Zero(), moment = Vec3<double>::Zero();
@@ -534,7 +512,7 @@ public:
     if constexpr (Constrained)
       for (const auto& r : rods_) {
         if (!r->d.held) continue;
-        gather<double>(*r, r->s, y + r->at); // ends as they were moved last
+        r->template gather<double>(r->s, y + r->at); // ends as they were moved last
         r->grid.configuration(r->s);
         for (std::size_t j = 0; j < std::size_t(r->N); ++j) {
           position = std::max(position, r->s.E[j].head(r->d.held).cwiseAbs().maxCoeff());
@@ -597,6 +575,14 @@ private:
     for (std::size_t j = 0; j < r.rest.size(); ++j) r.d.G0[j][2] = g * r.rest[j][2];
   }
 
+  // A number, vector or row-major matrix; returns what comes behind it.
+  static const double* read(double& to, const double* from) { return to = *from, from + 1; }
+  template <class M> static const double* read(M& to, const double* from) {
+    for (int i = 0; i < to.rows(); ++i)
+      for (int j = 0; j < to.cols(); ++j) to(i, j) = *from++;
+    return from;
+  }
+
   StringState string_state(const RodString& piece, double t) const {
     Vec3<double> x[2], v[2];
     for (int e = 0; e < 2; ++e) {
@@ -612,25 +598,6 @@ private:
   template <class G> static void for_cells(const Rod& r, int e, G&& f) {
     for (int k = 0; k <= r.k.reach(); ++k)
       if (const int c = r.cell(e, k); c >= r.begin) f(k, c);
-  }
-
-  template <class S> static void gather(const Rod& r, RodState<S>& s, const S* y) {
-    for (int n = 0; n <= r.N; ++n) {
-      const std::size_t i = std::size_t(n);
-      if (r.x_at[i] >= 0) {
-        s.x[i] = Part<3>::of(y + r.x_at[i]), s.v[i] = Part<3>::of(y + r.v_at[i]);
-      } else {
-        const EndMotion& e = r.ends[n ? 1 : 0];
-        s.x[i] = e.x.template cast<S>(), s.v[i] = e.v.template cast<S>();
-      }
-      if (n == 0) continue;
-      Vec4<S>&p = s.p[i - 1], &w = s.w[i - 1];
-      p = Part<4>::of(y + r.p_at[i]);
-      if constexpr (Absolute)
-        w = (S(2) / p.dot(p)) * multiply<S>(conjugate<S>(p), Part<4>::of(y + r.w_at[i]));
-      else
-        w = Vec4<S>(S(0), y[r.w_at[i]], y[r.w_at[i] + 1], y[r.w_at[i] + 2]);
-    }
   }
 
   // Held strains and their rates back to zero, along M^-1 B.
@@ -656,7 +623,7 @@ private:
     };
     move_ends(r, t);
     for (int k = 0; k < 8; ++k) {
-      gather<double>(r, r.s, y);
+      r.template gather<double>(r.s, y);
       r.grid.configuration(r.s);
       double largest = 0.0;
       for (std::size_t j = 0; j < N; ++j) {
@@ -674,41 +641,6 @@ private:
     return true;
   }
 
-  // alpha with p'' = p alpha/2 (absolute form), or (0, Omega').
-  template <class S> Vec4<S> spin(const Rod& r, const RodState<S>& s, int j) const {
-    const Vec3<double>&J = r.d.J[std::size_t(j)], &I = r.d.inverse_J[std::size_t(j)];
-    const Vec4<S>& w = s.w[std::size_t(j)];
-    const Vec3<S>& mu = s.mu[std::size_t(j)];
-    Vec4<S> a;
-    if constexpr (Absolute) {
-      const S n = s.p[std::size_t(j)].dot(s.p[std::size_t(j)]), inverse = S(1) / n, square = inverse * inverse;
-      a[1] = (square * mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]) - w[0] * w[1];
-      a[2] = (square * mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]) - w[0] * w[2];
-      a[3] = (square * mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2]) - w[0] * w[3];
-      a[0] = S(-0.5) * w.dot(w);
-      if (options_.baumgarte_omega > 0.0)
-        a[0] = a[0] - S(2.0 * options_.baumgarte_r) * w[0] -
-               S(options_.baumgarte_omega * options_.baumgarte_omega) * (S(1) - inverse);
-    } else {
-      a[0] = S(0);
-      a[1] = (mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]);
-      a[2] = (mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]);
-      a[3] = (mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2]);
-    }
-    return a;
-  }
-
-  // Forces less the inertia of moving ends that a blended mass couples to their neighbours.
-  template <class S> static std::vector<Vec3<S>>& inertial(const Rod& r, RodState<S>& s) {
-    if (r.d.blended)
-      for (int e = 0; e < 2; ++e)
-        if (r.d.ends[e].held) {
-          const std::size_t next = std::size_t(e ? r.N - 1 : 1), link = std::size_t(e ? r.N - 1 : 0);
-          s.f[next] -= (r.d.off[link] * r.ends[e].a).template cast<S>();
-        }
-    return s.f;
-  }
-
   // Forces and moments of the state, those of held strains among them.
   template <class S> void balance(const Rod& r, RodState<S>& s, double t) const {
     r.grid.forces(t, s, r.ends);
@@ -721,7 +653,7 @@ private:
       a.resize(N + 1), spins.resize(N);
       for (std::size_t n = 0; n <= N; ++n)
         a[n] = r.x_at[n] >= 0 ? Vec3<S>(S(r.free_mass[n]) * s.f[n]) : Vec3<S>(r.ends[n ? 1 : 0].a.template cast<S>());
-      for (std::size_t j = 0; j < N; ++j) spins[j] = spin<S>(r, s, int(j));
+      for (std::size_t j = 0; j < N; ++j) spins[j] = r.template spin<S>(s, int(j), options_);
       hold.factor(s);
       hold.second_rates(s, a, spins);
       hold.solve(s, hold.lambda);
@@ -736,34 +668,10 @@ private:
   }
 
   template <class S> void derivative(const Rod& r, RodState<S>& s, double t, const S* y, S* dy) const {
-    gather<S>(r, s, y);
+    r.template gather<S>(s, y);
     balance<S>(r, s, t);
-    finish<S>(r, s, y, dy);
+    r.template finish<S>(s, y, dy, options_);
   }
-  // y' from the forces of the state, which become accelerations.
-  template <class S> void finish(const Rod& r, RodState<S>& s, const S* y, S* dy) const {
-    r.accelerate(inertial(r, s));
-    for (int n = 0; n <= r.N; ++n) {
-      const std::size_t i = std::size_t(n);
-      if (r.x_at[i] >= 0) Part<3>::put(dy + r.x_at[i], s.v[i]), Part<3>::put(dy + r.v_at[i], s.f[i]);
-      if (n == 0) continue;
-      const Vec4<S> a = spin<S>(r, s, n - 1);
-      const Vec4<S>& p = s.p[i - 1];
-      if constexpr (Absolute) {
-        for (int k = 0; k < 4; ++k) dy[r.p_at[i] + k] = y[r.w_at[i] + k];
-        Part<4>::put(dy + r.w_at[i], Vec4<S>(S(0.5) * multiply<S>(p, a)));
-      } else {
-        const S h0 = S(0.5) * s.w[i - 1][1], h1 = S(0.5) * s.w[i - 1][2], h2 = S(0.5) * s.w[i - 1][3];
-        S* dq = dy + r.p_at[i];
-        dq[0] = -(p[1] * h0 + p[2] * h1 + p[3] * h2);
-        dq[1] = p[0] * h0 + (p[2] * h2 - p[3] * h1);
-        dq[2] = p[0] * h1 + (p[3] * h0 - p[1] * h2);
-        dq[3] = p[0] * h2 + (p[1] * h1 - p[2] * h0);
-        for (int k = 0; k < 3; ++k) dy[r.w_at[i] + k] = a[k + 1];
-      }
-    }
-  }
-
   // <p, dL/dp> for each segment: the constraint force of (30).
   void radial_forces(const Rod& r, double* out) const {
     const auto& s = r.s;

@@ -1,0 +1,153 @@
+// A rod in the state of a system: where its unknowns are, its masses, and its equations of motion between the forces
+// of its grid and the rates of its state.
+//
+// State: q = (x_0), p_1/2, x_1, p_3/2, x_2, ... and then its velocities in the same order; held positions are left out.
+#pragma once
+
+#include "gyrod/rigid/formulations.hpp"
+#include "gyrod/rod/state.hpp"
+
+namespace gyrod {
+
+template <class P, bool Absolute> struct RodChain {
+  static constexpr int turn = Absolute ? 4 : 3;
+
+  explicit RodChain(BasicRodDescription<P> description) : d(std::move(description)), N(d.segments) {
+    const int first = d.ends[0].held ? 1 : 0, last = d.ends[1].held ? N - 1 : N;
+    for (int n = 0, at = 0; n <= N; ++n) {
+      p_at.push_back(n ? at : -1);
+      if (n) at += 4;
+      x_at.push_back(n >= first && n <= last ? at : -1);
+      if (x_at.back() >= 0) at += 3;
+      nq = at;
+    }
+    for (int n = 0, at = nq; n <= N; ++n) {
+      w_at.push_back(n ? at : -1);
+      if (n) at += turn;
+      v_at.push_back(x_at[std::size_t(n)] >= 0 ? at : -1);
+      if (v_at.back() >= 0) at += 3;
+      size = at;
+    }
+    for (int e = 0; e < 2; ++e) ends[e] = d.ends[e].at;
+    begin = first;
+    prepare();
+  }
+
+  // What follows from the description; again after its numbers have changed.
+  void prepare() {
+    d.finish();
+    factor_mass();
+  }
+
+  template <class S> void gather(RodState<S>& s, const S* y) const {
+    for (int n = 0; n <= N; ++n) {
+      const std::size_t i = std::size_t(n);
+      if (x_at[i] >= 0) {
+        s.x[i] = Part<3>::of(y + x_at[i]), s.v[i] = Part<3>::of(y + v_at[i]);
+      } else {
+        const EndMotion& e = ends[n ? 1 : 0];
+        s.x[i] = e.x.template cast<S>(), s.v[i] = e.v.template cast<S>();
+      }
+      if (n == 0) continue;
+      Vec4<S>&p = s.p[i - 1], &w = s.w[i - 1];
+      p = Part<4>::of(y + p_at[i]);
+      if constexpr (Absolute)
+        w = (S(2) / p.dot(p)) * multiply<S>(conjugate<S>(p), Part<4>::of(y + w_at[i]));
+      else
+        w = Vec4<S>(S(0), y[w_at[i]], y[w_at[i] + 1], y[w_at[i] + 2]);
+    }
+  }
+
+  // alpha with p'' = p alpha/2 (absolute form), or (0, Omega').
+  template <class S> Vec4<S> spin(const RodState<S>& s, int j, const FormulationOptions& options) const {
+    const Vec3<P>&J = d.J[std::size_t(j)], &I = d.inverse_J[std::size_t(j)];
+    const Vec4<S>& w = s.w[std::size_t(j)];
+    const Vec3<S>& mu = s.mu[std::size_t(j)];
+    Vec4<S> a;
+    if constexpr (Absolute) {
+      const S n = s.p[std::size_t(j)].dot(s.p[std::size_t(j)]), inverse = S(1) / n, square = inverse * inverse;
+      a[1] = (square * mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]) - w[0] * w[1];
+      a[2] = (square * mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]) - w[0] * w[2];
+      a[3] = (square * mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2]) - w[0] * w[3];
+      a[0] = S(-0.5) * w.dot(w);
+      if (options.baumgarte_omega > 0.0)
+        a[0] = a[0] - S(2.0 * options.baumgarte_r) * w[0] -
+               S(options.baumgarte_omega * options.baumgarte_omega) * (S(1) - inverse);
+    } else {
+      a[0] = S(0);
+      a[1] = (mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]);
+      a[2] = (mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]);
+      a[3] = (mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2]);
+    }
+    return a;
+  }
+
+  // y' from the forces of the state, which become accelerations.
+  template <class S> void finish(RodState<S>& s, const S* y, S* dy, const FormulationOptions& options) const {
+    accelerate(inertial(s));
+    for (int n = 0; n <= N; ++n) {
+      const std::size_t i = std::size_t(n);
+      if (x_at[i] >= 0) Part<3>::put(dy + x_at[i], s.v[i]), Part<3>::put(dy + v_at[i], s.f[i]);
+      if (n == 0) continue;
+      const Vec4<S> a = spin<S>(s, n - 1, options);
+      const Vec4<S>& p = s.p[i - 1];
+      if constexpr (Absolute) {
+        for (int k = 0; k < 4; ++k) dy[p_at[i] + k] = y[w_at[i] + k];
+        Part<4>::put(dy + w_at[i], Vec4<S>(S(0.5) * multiply<S>(p, a)));
+      } else {
+        const S h0 = S(0.5) * s.w[i - 1][1], h1 = S(0.5) * s.w[i - 1][2], h2 = S(0.5) * s.w[i - 1][3];
+        S* dq = dy + p_at[i];
+        dq[0] = -(p[1] * h0 + p[2] * h1 + p[3] * h2);
+        dq[1] = p[0] * h0 + (p[2] * h2 - p[3] * h1);
+        dq[2] = p[0] * h1 + (p[3] * h0 - p[1] * h2);
+        dq[3] = p[0] * h2 + (p[1] * h1 - p[2] * h0);
+        for (int k = 0; k < 3; ++k) dy[w_at[i] + k] = a[k + 1];
+      }
+    }
+  }
+
+  // Forces less the inertia of moving ends that a blended mass couples to their neighbours.
+  template <class S> std::vector<Vec3<S>>& inertial(RodState<S>& s) const {
+    if (d.blended)
+      for (int e = 0; e < 2; ++e)
+        if (d.ends[e].held) {
+          const std::size_t next = std::size_t(e ? N - 1 : 1), link = std::size_t(e ? N - 1 : 0);
+          s.f[next] -= S(d.off[link]) * ends[e].a.template cast<S>();
+        }
+    return s.f;
+  }
+
+  // M^-1 f on the free vertices.
+  template <class S> void accelerate(std::vector<Vec3<S>>& f) const {
+    const int last = x_at[std::size_t(N)] >= 0 ? N : N - 1;
+    for (int n = begin + 1; n <= last && d.blended; ++n)
+      f[std::size_t(n)] -= S(ratio[std::size_t(n)]) * f[std::size_t(n - 1)];
+    for (int n = begin; n <= last; ++n) f[std::size_t(n)] *= S(inverse[std::size_t(n)]);
+    for (int n = last - 1; n >= begin && d.blended; --n)
+      f[std::size_t(n)] -= S(ratio[std::size_t(n + 1)]) * f[std::size_t(n + 1)];
+  }
+
+  BasicRodDescription<P> d;
+  int N, nq = 0, size = 0, begin = 0; // begin: first cell
+  EndMotion ends[2];
+  std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex n and of segment n - 1 in the rod's state, or -1
+  std::vector<P> pivot, inverse, ratio;    // LDL' of the tridiagonal mass of the free vertices
+
+private:
+  void factor_mass() {
+    pivot.assign(std::size_t(N) + 1, P(1)), ratio.assign(std::size_t(N) + 1, P(0));
+    for (int n = begin, before = -1; n <= N; ++n) {
+      if (x_at[std::size_t(n)] < 0) continue;
+      pivot[std::size_t(n)] = d.mass[std::size_t(n)];
+      if (before >= 0 && d.blended) {
+        ratio[std::size_t(n)] = d.off[std::size_t(n - 1)] / pivot[std::size_t(before)];
+        pivot[std::size_t(n)] -= ratio[std::size_t(n)] * d.off[std::size_t(n - 1)];
+      }
+      before = n;
+    }
+    inverse.resize(pivot.size());
+    for (std::size_t n = 0; n < pivot.size(); ++n) inverse[n] = P(1) / pivot[n];
+  }
+};
+
+} // namespace gyrod
