@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -11,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+#: Up to so many numbers are looked at one by one: that is faster than NumPy.
+FEW = 64
 
 
 def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
@@ -26,15 +30,17 @@ def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
 
 def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:
     """Return a finite float array whose last axes are ``trailing``; a view where no conversion is needed."""
-    shape = f"(..., {', '.join(map(str, trailing))})"
     try:
         raw = np.asarray(value)
         result = None if np.iscomplexobj(raw) else np.asarray(raw, dtype=float)
     except (TypeError, ValueError, OverflowError):
         result = None
-    if result is None:
-        raise ValueError(f"{argument} must be an array of real numbers of shape {shape}, got {reprlib.repr(value)}.")
-    if result.shape[max(result.ndim - len(trailing), 0) :] != trailing:
+    if result is None or result.shape[max(result.ndim - len(trailing), 0) :] != trailing:
+        shape = f"(..., {', '.join(map(str, trailing))})"
+        if result is None:
+            raise ValueError(
+                f"{argument} must be an array of real numbers of shape {shape}, got {reprlib.repr(value)}."
+            )
         raise ValueError(f"{argument} must have the shape {shape}, got {result.shape}.")
     finite(argument, result)
     return result
@@ -42,6 +48,8 @@ def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:
 
 def finite(argument: str, value: Array) -> None:
     """Refuse NaN and infinity, and say where the first one is."""
+    if value.size <= FEW and all(map(math.isfinite, value.ravel().tolist())):
+        return
     # The sum is finite unless an entry is not (or the numbers are absurd): one pass without a temporary.
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.sum(value)
@@ -82,12 +90,12 @@ def times(argument: str, value: Any) -> Array:
         result = np.ascontiguousarray(value, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(f"{argument} must be a one-dimensional array of times, got {reprlib.repr(value)}.") from None
-    if np.ndim(value) != 1 or not result.size:
+    if not result.size or np.ndim(value) != 1:
         raise ValueError(f"{argument} must be a one-dimensional array of times, got the shape {np.shape(value)}.")
     finite(argument, result)
-    bad = np.flatnonzero(result[1:] <= result[:-1])
-    if len(bad):
-        i = int(bad[0])
+    bad = result[1:] <= result[:-1]
+    if bad.any():
+        i = int(np.flatnonzero(bad)[0])
         raise ValueError(
             f"{argument} must increase, but {argument}[{i}] = {result[i]:g} is followed by "
             f"{argument}[{i + 1}] = {result[i + 1]:g}."

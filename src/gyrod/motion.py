@@ -604,12 +604,12 @@ class Motion:
         return viewer.view(self, port=port, browser=browser, block=block, title=title)
 
 
-def _of_rows(compiled: Compiled, t: Array, y: Array) -> Motion:
+def of_rows(compiled: Compiled, t: Array, y: Array) -> Motion:
     """A motion of rows that a running simulation has handed out."""
     return Motion(t, y, MotionStats("", compiled.formulation), _compiled=compiled)
 
 
-look.scene.motion_of = _of_rows
+look.scene.motion_of = of_rows
 
 
 class SimulationError(RuntimeError):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check, rotations
 from gyrod.equations import Compiled
-from gyrod.equations.rods import _held, frame_spin
+from gyrod.equations.rods import frame_spin, held_frames
 from gyrod.joint_tracks import kinematics, kinematics_now
 from gyrod.model import DistanceSensor, Helical, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
 from gyrod.model.errors import GROUND
@@ -207,7 +207,7 @@ class Rows:
 
     def _end(self, rod: Rod, state: dict[str, Array], e: int) -> Array:
         """Frame at an end, (n, 1, 4): of the clamp, or of the last segment bent on as the rod is at rest."""
-        if _held(rod, self.system)[e]:
+        if held_frames(rod, self.system)[e]:
             return state["vertex_quaternions"][:, [-e]]
         half = (0.5 if e else -0.5) * rod.lengths[-e] * state["curvature"][:, [-e]]
         return rotations.multiply(state["quaternions"][:, [-e]], rotations.exp(half))

@@ -24,8 +24,11 @@ from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, SpringDamp
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
 from gyrod.model.inputs import Live
+from gyrod.rotations.vectors import length
 
 Array = NDArray[np.float64]
+
+_UNIT = np.eye(3)
 
 #: Rotation coordinates and rotational velocities of each formulation, with the equation of Lang 2010.
 FORMULATIONS = {
@@ -90,18 +93,31 @@ class Compiled:
     def scales(self, length: float | None = None, time: float | None = None) -> Array:
         """Physical scale of each unknown: L, 1, L/tau, 1/tau; the rate of a quaternion is half an angular velocity."""
         L = length or self._length()
-        tau = time or self._time(L)
+        return np.asarray(self.scales_of(L, np.array([time or self._time(L)]))[0])
+
+    def scales_of(self, L: float, tau: Array) -> Array:
+        """The same for many times tau, (m, n)."""
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
         heaviest = max((b.mass for b in self.system.bodies), default=1.0) or 1.0
         # Accelerations and multipliers, where they are unknowns, are watched as forces of the size of weights.
-        of = {"position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin, "force": heaviest * L / tau / tau}
-        return np.array([of[k] for k in self.kinds])
+        of: dict[str, Any] = {
+            "position": L,
+            "rotation": 1.0,
+            "velocity": L / tau,
+            "spin": spin,
+            "force": heaviest * L / tau / tau,
+        }
+        rows = np.empty((len(tau), len(of)))
+        for i, value in enumerate(of.values()):
+            rows[:, i] = value
+        number = {kind: i for i, kind in enumerate(of)}
+        return rows[:, [number[kind] for kind in self.kinds]]
 
     def _length(self) -> float:
         s = self.system
         candidates = [rod.length for rod in s.rods]
-        candidates += [float(np.sqrt(np.linalg.norm(b.inertia, 2) / b.mass)) for b in s.bodies if b.mass > 0.0]
-        candidates += [float(np.linalg.norm(s.body(n).position - at)) for n, at in s.fixed_points.items()]
+        candidates += [math.sqrt(_largest(b.inertia) / b.mass) for b in s.bodies if b.mass > 0.0]
+        candidates += [length(s.body(n).position - at) for n, at in s.fixed_points.items()]
         candidates += [s.spring_length(f) for f in s.forces if isinstance(f, SpringDamper)]
         if s.bodies:
             positions = np.array([b.position for b in s.bodies])
@@ -110,12 +126,12 @@ class Compiled:
 
     def _time(self, L: float) -> float:
         s = self.system
-        gravity = float(np.linalg.norm(s.gravity))
+        gravity = length(s.gravity)
         if gravity > 0.0 or s.rods:
             swing = [float(np.sqrt(L / gravity))] if gravity > 0.0 else []
             return max(swing + [1.0 / fundamental(rod) for rod in s.rods])
-        rates = [float(np.linalg.norm(b.angular_velocity)) for b in s.bodies]
-        rates += [float(np.linalg.norm(b.velocity)) / L for b in s.bodies]
+        rates = [length(b.angular_velocity) for b in s.bodies]
+        rates += [length(b.velocity) / L for b in s.bodies]
         return 1.0 / (max(rates) or 1.0)
 
     def rod_spectrum(self) -> tuple[float, float]:
@@ -140,7 +156,7 @@ class Compiled:
     @cached_property
     def _own_axes(self) -> bool:
         """Whether the user's axes are principal ones."""
-        return bool(np.all(self.axes == np.eye(3)))
+        return _is_unit(self.axes)
 
     def accelerations(self, t: float, y: Array) -> Array:
         """Of the bodies, (b, 6): v' in space axes, Omega' in the user's body axes."""
@@ -252,7 +268,8 @@ def compile_system(
     for (name, e), place in hosted.items():
         host = system.names.index(place.host)
         A = bodies.axes[host]
-        frame = rotations.multiply(rotations.quaternion_from_matrix(A.T), place.frame)
+        turn = np.array([1.0, 0.0, 0.0, 0.0]) if _is_unit(A) else rotations.quaternion_from_matrix(A.T)
+        frame = rotations.multiply(turn, place.frame)
         table, end = tables[system.rod_names.index(name)], ("start", "end")[e]
         table[end] = (*table[end], host, A.T @ place.at, frame)
     pulled = strings(system, {name: i for i, name in enumerate(system.names)}, bodies.axes, _checked)
@@ -265,13 +282,13 @@ def compile_system(
         if all(kind != 2 for kind, *_ in x["points"])
     ]
     core = bodies.make(tables, cables, on_rods)
-    start = np.array([*bodies.y0, *np.zeros(core.size - len(bodies.y0))])
-    kinds = [*bodies.kinds, *[""] * (core.size - len(bodies.kinds))]
+    rest = core.size - len(bodies.y0)
+    start, kinds = [*bodies.y0, *[0.0] * rest], [*bodies.kinds, *[""] * rest]
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
     core.quasistatic(at_rest)
     return Compiled(
-        system, formulation, core, start, python, bodies.axes, bodies.moments, tuple(kinds), dict(options),
+        system, formulation, core, np.array(start), python, bodies.axes, bodies.moments, tuple(kinds), dict(options),
         tuple(tables), bodies.mechanism, bodies.mobility, at_rest,
     )  # fmt: skip
 
@@ -348,10 +365,9 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     bodies, axes, y0, kinds = [], [], [], []
     for body in system.bodies:
         at = system.fixed_points.get(body.name)
-        R = body.matrix
-        arm = np.zeros(3) if at is None else R.T @ (body.position - at)
-        inertia = body.inertia + body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-        moments, A = _principal(inertia)
+        arm = np.zeros(3) if at is None else body.matrix.T @ (body.position - at)
+        shifted = 0.0 if at is None else body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+        moments, A = _principal(body.inertia + shifted)
         point = np.zeros(3) if at is None else np.asarray(at)
         bodies.append((body.mass, moments, at is not None, point, A.T @ arm))
         axes.append(A)
@@ -428,10 +444,12 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
 
     _check_determined(system, core_bodies, lambda: probe(mechanism))
     mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe)
-    y0, kinds = start(formulation, make(formulation, mechanism, []))
+    bare = make(formulation, mechanism, [])
+    y0, kinds = start(formulation, bare)
     python = mechanism.python or bool(weights) or any(_calls_python(f) for f in system.forces if not f.on_rods)
     return _Bodies(
-        lambda rods, cables, pulled: make(formulation, mechanism, rods, cables, pulled), list(y0), kinds, frames,
+        lambda rods, *more: make(formulation, mechanism, rods, *more) if rods or any(more) else bare,
+        list(y0), kinds, frames,
         np.array([b[1] for b in core_bodies]), python, mechanism, mobility,
     )  # fmt: skip
 
@@ -460,7 +478,7 @@ def _poses(formulation: str, system: System, axes: list[Array], core: Any) -> tu
     for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True)):
         at = core.offset(i)
         p = body.orientation
-        if not np.array_equal(A, np.eye(3)):
+        if not _is_unit(A):
             p = rotations.multiply(p, rotations.quaternion_from_matrix(A))
         q = p if nq == 4 else rotations.directors_from_matrix(body.matrix @ A)
         y[at : at + 3 + nq] = [*body.position, *q]
@@ -494,20 +512,28 @@ def unchecked_core(system: System) -> tuple[Any, Array, Array]:
 
 def _principal(inertia: Array) -> tuple[Array, Array]:
     """Principal moments and axes; a matrix that is diagonal already keeps the user's axes and their order."""
-    off = inertia - np.diag(np.diag(inertia))
-    if np.abs(off).max() <= 1e-14 * np.abs(inertia).max():
-        return np.diag(inertia).copy(), np.eye(3)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = inertia.tolist()
+    across = max(map(abs, (xy, xz, yx, yz, zx, zy)))
+    if across <= 1e-14 * max(abs(xx), abs(yy), abs(zz), across):
+        return np.array([xx, yy, zz]), np.eye(3)
     moments, A = np.linalg.eigh(inertia)
     if np.linalg.det(A) < 0.0:
         A = A * np.array([1.0, 1.0, -1.0])
     return moments, A
 
 
+def _is_unit(A: Array) -> bool:
+    return bool((A == _UNIT).all())
+
+
+def _largest(inertia: Array) -> float:
+    return float(np.linalg.svd(inertia, compute_uv=False)[0])
+
+
 def _initial(
     formulation: str, body: Any, pinned: bool, system: System, A: Array, spatial: bool
 ) -> tuple[list[float], list[str]]:
-    identity = np.array_equal(A, np.eye(3))
-    p = body.orientation if identity else rotations.multiply(body.orientation, rotations.quaternion_from_matrix(A))
+    p = body.orientation if _is_unit(A) else rotations.multiply(body.orientation, rotations.quaternion_from_matrix(A))
     R = body.matrix @ A
     Omega = A.T @ body.angular_velocity
     q: Array

@@ -33,11 +33,11 @@ Checked = Callable[[str, float, Callable[[], Any], tuple[int, ...]], Array]
 
 def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, Any], bool]:
     """The core's dictionary of a rod, and whether Python functions are called from it."""
-    table = _grid(rod, system)
-    held = _held(rod, system)
+    held = held_frames(rod, system)
+    table = _grid(rod, system, held)
     reference = _reference(rod, table, held)
     table["G0"] = reference["strain"] + np.array([0.0, 0.0, 1.0])
-    table["K0"] = reference["curvature"]
+    table["K0"] = np.array(reference["curvature"])
     if rod.prestrains is not None:
         table["G0"] = rod.prestrains + np.array([0.0, 0.0, 1.0])
     if rod.precurvatures is not None:
@@ -48,7 +48,8 @@ def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, A
     loads = [f for f in system.forces if rod.name in f.rods]
     table["loads"] = [_load(rod, f, held, checked) for f in loads if isinstance(f, RodLoad)]
     drags = [f for f in loads if isinstance(f, Drag)]
-    for key, field in (("drag", "coefficient"), ("spin_drag", "rotational")):
+    table["drag"] = table["spin_drag"] = None
+    for key, field in (("drag", "coefficient"), ("spin_drag", "rotational")) if drags else ():
         total = sum((getattr(f, field) for f in drags), np.zeros(3))
         table[key] = np.tile(total, (rod.segments, 1)) if np.any(total) else None
     if system.gravity_function is not None:
@@ -60,7 +61,7 @@ def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, A
     return table, python or callable(table["stretch"])
 
 
-def initial_state(rod: Rod, layout: tuple[list[int], ...], y: Array, kinds: list[str], absolute: bool) -> None:
+def initial_state(rod: Rod, layout: tuple[list[int], ...], y: list[float], kinds: list[str], absolute: bool) -> None:
     """Write a rod's initial state into y, and the kinds of its unknowns."""
     p_at, w_at, x_at, v_at = layout
     rates = rod.spins
@@ -72,12 +73,11 @@ def initial_state(rod: Rod, layout: tuple[list[int], ...], y: Array, kinds: list
         (x_at, rod.positions, "position"),
         (v_at, rod.velocities, "velocity"),
     ):
-        at = np.array(where, dtype=int)
-        held = at < 0
-        places = at[~held, None] + np.arange(rows.shape[1])
-        y[places] = rows[~held]
-        for i in places.ravel().tolist():
-            kinds[i] = kind
+        width = rows.shape[1]
+        names = [kind] * width
+        for i, row in zip(where, rows.tolist(), strict=True):
+            if i >= 0:
+                y[i : i + width], kinds[i : i + width] = row, names
 
 
 def fundamental(rod: Rod) -> float:
@@ -101,7 +101,7 @@ def stiffest(table: dict[str, Any]) -> tuple[float, float]:
 # --- grid ------------------------------------------------------------------------------------------------------------
 
 
-def _held(rod: Rod, system: System) -> tuple[bool, bool]:
+def held_frames(rod: Rod, system: System) -> tuple[bool, bool]:
     """Whether the frames at start and end are held, by whatever it may be."""
     places = [system.rod_ends.get((rod.name, e)) for e in (0, 1)]
     ends = (rod.start, rod.end)
@@ -109,74 +109,101 @@ def _held(rod: Rod, system: System) -> tuple[bool, bool]:
     return start, end
 
 
-def _grid(rod: Rod, system: System) -> dict[str, Any]:
+def _grid(rod: Rod, system: System, holds: tuple[bool, bool]) -> dict[str, Any]:
     N, ds = rod.segments, np.array(rod.lengths)
-    holds = _held(rod, system)
     span = np.empty(N + 1)
     span[1:-1] = 0.5 * (ds[1:] + ds[:-1])
     span[0], span[-1] = ds[0], ds[-1]  # the full distance to the ghost
     weight = span.copy()
     weight[0], weight[-1] = 0.5 * ds[0] * holds[0], 0.5 * ds[-1] * holds[1]
-    C_segments, C_vertices = rod.stiffness_at(rod.midpoints), rod.stiffness_at(rod.fractions)
-    CG, CX = np.array(C_segments[:, :3, :3]), np.array(C_segments[:, :3, 3:])
-    CK = np.array(C_vertices[:, 3:, 3:])
-    c = rod.damping_at(rod.midpoints)[:, :3], rod.damping_at(rod.fractions)[:, 3:]
-    free = HELD.get(rod.strain, 0)
-    CG[:, :free, :] = CG[:, :, :free] = CX[:, :free, :] = c[0][:, :free] = 0.0  # held strains have no stiffness
-    for end, held in zip((0, -1), holds, strict=True):
-        if not held:  # no moment there: the curvature of the last half cell follows from its strain
-            CG[end] -= 0.5 * CX[end] @ np.linalg.solve(CK[end], CX[end].T)
-    inertia = rod.inertia_at(rod.midpoints)
-    m = inertia[:, 0] * ds
-    J = inertia[:, 1:] * ds[:, None]
-    if rod.inertia == "cylinder":
-        J[:, :2] += (m * ds**2 / 12.0)[:, None]
-    share = {"lumped": 0.0, "blended": BLEND}[rod.mass] if isinstance(rod.mass, str) else float(rod.mass)
-    half = np.zeros(N + 1)
-    half[:-1] += 0.5 * m
-    half[1:] += 0.5 * m
-    off = share * m / 6.0
-    for e in (0, 1):
-        place = system.rod_ends.get((rod.name, e))
-        if place is not None and place.host != GROUND:  # what moves with a body is lumped there
-            off[-e] = 0.0
-        if place is not None and place.clamped and place.host in system.junction_bodies:
-            J[-e] -= end_inertia(rod, e)
-    for f in system.forces:
-        if isinstance(f, PointMass) and f.rod == rod.name:
-            j, xi = rod.segment_at(f.at)
-            half[j : j + 2] += f.mass * np.array([1.0 - xi, xi])
-    mass = half.copy()
-    mass[:-1] -= off
-    mass[1:] -= off
-    diagonal = [np.all(A * np.eye(3) == A) for A in (CG, CK)]
+    stiffness = rod.stiffness_at(rod.midpoints), rod.stiffness_at(rod.fractions)
+    damping = rod.damping_at(rod.midpoints), rod.damping_at(rod.fractions)
+    found = {
+        **stresses(rod, holds, *stiffness, *damping),
+        **masses(rod, system, rod.inertia_at(rod.midpoints)),
+    }
+    CG, CK, CX = (found[key] for key in ("CG", "CK", "CX"))
+    across = 1.0 - np.eye(3)
     name, number = rod.curvature if isinstance(rod.curvature, tuple) else (rod.curvature, 0.0)
     return {
         "name": rod.name,
         "ds": ds, "span": span, "weight": weight,
-        "CG": np.ascontiguousarray(CG), "CK": np.ascontiguousarray(CK), "CX": np.ascontiguousarray(CX),
-        "cG": np.ascontiguousarray(c[0]), "cK": np.ascontiguousarray(c[1]),
-        "J": np.ascontiguousarray(J), "mass": mass, "tributary": half, "off": off,
-        "damped": bool(np.any(c[0]) or np.any(c[1])),
-        "coupled": bool(np.any(CX) or not all(diagonal)),
-        "blended": bool(np.any(off)),
+        **found,
+        "damped": bool(found["cG"].any() or found["cK"].any()),
+        "coupled": bool(CX.any() or (CG * across).any() or (CK * across).any()),
+        "blended": bool(found["off"].any()),
         "strain": rod.strain,
         "curvature": name if number == 0.0 else f"{name}-family", "m": float(number),
         "gravity": np.array(system.gravity),
     }  # fmt: skip
 
 
+def stresses(
+    rod: Rod, holds: tuple[bool, bool], C_segments: Array, C_vertices: Array, c_segments: Array, c_vertices: Array
+) -> dict[str, Array]:
+    """Stiffness and damping for the core, from those of sections: C (..., n, 6, 6), c (..., n, 6).
+
+    Leading axes are members of an ensemble that share the grid.
+    """
+    CG, CX = np.array(C_segments[..., :3, :3]), np.array(C_segments[..., :3, 3:])
+    CK = np.array(C_vertices[..., 3:, 3:])
+    cG, cK = np.array(c_segments[..., :3]), np.array(c_vertices[..., 3:])
+    free = HELD.get(rod.strain, 0)
+    CG[..., :free, :] = CG[..., :, :free] = CX[..., :free, :] = cG[..., :free] = 0.0  # held strains have no stiffness
+    if CX.any():
+        for end, held in zip((0, -1), holds, strict=True):
+            if not held:  # no moment there: the curvature of the last half cell follows from its strain
+                X = CX[..., end, :, :]
+                CG[..., end, :, :] -= 0.5 * X @ np.linalg.solve(CK[..., end, :, :], np.swapaxes(X, -1, -2))
+    return {"CG": CG, "CK": CK, "CX": CX, "cG": cG, "cK": cK}
+
+
+def masses(rod: Rod, system: System, inertia: Array) -> dict[str, Array]:
+    """Masses and moments of inertia for the core, from those per length at the midpoints, (..., N, 4)."""
+    N, ds = rod.segments, np.array(rod.lengths)
+    m = inertia[..., 0] * ds
+    J = inertia[..., 1:] * ds[:, None]
+    if rod.inertia == "cylinder":
+        J[..., :2] += (m * ds**2 / 12.0)[..., None]
+    share = {"lumped": 0.0, "blended": BLEND}[rod.mass] if isinstance(rod.mass, str) else float(rod.mass)
+    half = np.zeros((*m.shape[:-1], N + 1))
+    half[..., :-1] += 0.5 * m
+    half[..., 1:] += 0.5 * m
+    off = share * m / 6.0
+    for e in (0, 1):
+        place = system.rod_ends.get((rod.name, e))
+        if place is not None and place.host != GROUND:  # what moves with a body is lumped there
+            off[..., -e] = 0.0
+        if place is not None and place.clamped and place.host in system.junction_bodies:
+            J[..., -e, :] -= end_inertia(rod, e)
+    for f in system.forces:
+        if isinstance(f, PointMass) and f.rod == rod.name:
+            j, xi = rod.segment_at(f.at)
+            half[..., j : j + 2] += f.mass * np.array([1.0 - xi, xi])
+    mass = half.copy()
+    mass[..., :-1] -= off
+    mass[..., 1:] -= off
+    return {"J": J, "mass": mass, "tributary": half, "off": off}
+
+
 def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
-    """Strain and curvature of the initial shape, by the core's own measures."""
+    """Strain and curvature of the initial shape, by the core's own measures; once for all rods that lie the same."""
+    key = ("reference", held, rod.strain, rod.curvature)
+    if key not in rod._shape_notes:
+        rod._shape_notes[key] = _measured(rod, table, held)
+    return rod._shape_notes[key]  # type: ignore[no-any-return]
+
+
+def _measured(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
     N = rod.segments
     still = [(False, clamped, _sixteen(np.zeros(3), p), None) for clamped, p in zip(held, rod.end_frames, strict=True)]
     bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (N, 1)), "K0": np.zeros((N + 1, 3))}
     bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
     bare |= {"end_hosts": {}, "foundation": None, "anchor": rod.positions, "obstacles": [], "stretch": None}
     core = _core.System("nullspace-quaternion", [], [], np.zeros(3), [bare], None, {})
-    y = np.zeros(core.size)
+    y = [0.0] * core.size
     initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
-    states = core.rod_states(0, np.zeros(1), y[None], False)
+    states = core.rod_states(0, np.zeros(1), np.array([y]), False)
     found = {key: np.ascontiguousarray(states[key][0]) for key in ("strain", "curvature")}
     # At an end without clamp nothing bends against anything: what is told there is that of the shape, from inside.
     K, s = found["curvature"], rod.fractions

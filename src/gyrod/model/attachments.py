@@ -22,6 +22,7 @@ from gyrod.model.ends import SIDES, Clamped, End, Hinged
 from gyrod.model.errors import GROUND, Description, Problems, frozen, shown, unknown
 from gyrod.model.joints import Joint, Spherical, Translational
 from gyrod.model.rods import LENGTH_SLACK, Rod
+from gyrod.rotations.vectors import cross, norms
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
@@ -133,10 +134,10 @@ def check_velocities(problems: Problems, system: System) -> None:
         wanted = np.zeros(3)
         if place.host != GROUND:
             body = whole.body(place.host)
-            spin = np.cross(body.angular_velocity, place.at)
+            spin = cross(body.angular_velocity, place.at)
             wanted = whole.initial_velocities[place.host] + body.matrix @ spin
         v = rod.velocities[-e]
-        fastest = max(float(np.max(np.linalg.norm(rod.velocities, axis=1))), float(np.linalg.norm(wanted)))
+        fastest = max(float(norms(rod.velocities).max()), float(norms(wanted)))
         if math.dist(v, wanted) > LENGTH_SLACK * fastest:
             problems.add(
                 f"velocity at the {SIDES[e]} is {shown(v)}, but {place.host!r}, which holds it, moves there with "

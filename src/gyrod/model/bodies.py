@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,19 +82,25 @@ class Body(Description):
         shape: Solid | Iterable[Solid] | None = None,
         color: Any = None,
     ) -> None:
+        given = locals()
+        self._fill(name, {field: given[field] for field in _CHECKS})
+
+    def _fill(self, name: object, values: Mapping[str, Any]) -> None:
+        """Check and set fields."""
         problems = Problems(f"Body {shown(name)}")
-        self._set(
-            name=problems.check(new_name, name),
-            mass=problems.check(positive, "mass", mass),
-            inertia=problems.check(_inertia, inertia),
-            position=problems.check(vector, "position", position),
-            orientation=problems.check(rotation, "orientation", orientation),
-            velocity=problems.check(vector, "velocity", velocity),
-            angular_velocity=problems.check(vector, "angular_velocity", angular_velocity),
-            shape=None if shape is None else problems.check(solids, "shape", shape),
-            color=None if color is None else problems.check(color_of, "color", color),
-        )
+        self._set(**{field: problems.check(_CHECKS[field], field, value) for field, value in values.items()})
         problems.finish()
+
+    def _remade(self, new: Mapping[str, Any]) -> Self:
+        """Each field is checked by itself, so that those which stay need no check."""
+        if type(self) is not Body:
+            return super()._remade(new)
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        if "orientation" in new:
+            made.__dict__.pop("matrix", None)
+        made._fill(new.get("name", self.name), {field: new[field] for field in _CHECKS if field in new})
+        return made
 
     @classmethod
     def solid(
@@ -149,10 +156,12 @@ class Body(Description):
         """The solids of its shape, none without one."""
         return () if self.shape is None else (self.shape,) if isinstance(self.shape, Solid) else self.shape
 
-    @property
+    @cached_property
     def matrix(self) -> Array:
         """Rotation matrix at the start, body to space; its columns are the directors, (3, 3)."""
-        return rotations.matrix_from_quaternion(self.orientation)
+        R = rotations.matrix_from_quaternion(self.orientation)
+        R.flags.writeable = False
+        return R
 
 
 def massless(name: str, inertia: Array, position: Array, velocity: Array, angular_velocity: Array) -> Body:
@@ -177,10 +186,11 @@ def _inertia(value: ArrayLike) -> Array:
                 f"and inertia[{j}, {i}] = {J[j, i]:.12g}."
             )
         moments = np.linalg.eigvalsh(0.5 * (J / scale + J.T / scale))
-        principal = f"its principal moments are {shown(moments * scale)}"
         if moments[0] < -INERTIA_SLACK:
+            principal = f"its principal moments are {shown(moments * scale)}"
             raise ValueError(f"inertia = {shown(given)} must not have a negative principal moment; {principal}.")
         if moments[2] > moments[0] + moments[1] + INERTIA_SLACK:
+            principal = f"its principal moments are {shown(moments * scale)}"
             raise ValueError(
                 f"inertia = {shown(given)} breaks the triangle inequality; {principal}, and none may exceed the sum "
                 "of the other two."
@@ -188,3 +198,16 @@ def _inertia(value: ArrayLike) -> Array:
     result = 0.5 * (J + J.T)
     result.flags.writeable = False
     return result
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "name": lambda _, value: new_name(value),
+    "mass": positive,
+    "inertia": lambda _, value: _inertia(value),
+    "position": vector,
+    "orientation": rotation,
+    "velocity": vector,
+    "angular_velocity": vector,
+    "shape": lambda field, value: None if value is None else solids(field, value),
+    "color": lambda field, value: None if value is None else color_of(field, value),
+}

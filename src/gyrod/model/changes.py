@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gyrod.model.errors import Derived, Description, Led, ModelError, given, shown
+from gyrod.model.errors import Derived, Description, Led, ModelError, field_names, shown
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
@@ -40,7 +40,7 @@ def changed(part: Any, changes: Mapping[str, Any] | None, **values: Any) -> Any:
 def changed_system(system: System, changes: Mapping[str, Any] | None, **values: Any) -> System:
     """The same for a system, whose members are found by name."""
     system = system.original
-    wanted = _collected(system, changes, values, lambda path: _address(system, path))
+    wanted = _collected(system, changes, values, lambda path: address(system, path))
     if system.attachments is None or "attachments" in wanted:
         return _apply(system, wanted)  # type: ignore[no-any-return]
     # Joints that stay keep their place in the bodies, which assembling has fixed; those that change sit anew.
@@ -56,7 +56,7 @@ def value_at(system: System, path: str) -> Any:
     """What stands at a path."""
     try:
         value: Any = system.original
-        for step in _address(value, path):
+        for step in address(value, path):
             value = _child(value, step, path)
     except _Unknown as error:
         raise ModelError(str(error)) from None
@@ -111,12 +111,12 @@ def _steps(path: str, begin: int = 0) -> list[Step]:
     return found
 
 
-def _address(system: System, path: str) -> list[Step]:
+def address(system: System, path: str) -> list[Step]:
     """Steps from the system on: a name stands for a place in a list. Names may hold dots and brackets."""
     if not isinstance(path, str) or not path:
         raise _Unknown(f"path = {shown(path)} must be text such as 'bob.mass'.")
     head = re.match(r"[^.\[]*", path)
-    own = [f.name for f in fields(system)]
+    own = field_names(type(system))
     if head is not None and head[0] in own:
         return _steps(path)
     places: dict[str, tuple[Step, Step]] = {
@@ -139,11 +139,11 @@ def _unknown(name: str, known: Sequence[str], where: str) -> str:
 
 def _child(value: Any, step: Step, path: str) -> Any:
     """One step down."""
-    what = getattr(value, "label", None) or _called(value)
     if isinstance(value, Description):
-        names = [f.name for f in fields(value)]  # type: ignore[arg-type]
+        names = field_names(type(value))
         if step in names:
             return getattr(value, str(step))
+        what = getattr(value, "label", None) or _called(value)
         raise _Unknown(f"path = {path!r}: {_unknown(str(step), names, f'of {what}')}")
     if isinstance(value, Mapping):
         if step in value:
@@ -230,9 +230,9 @@ def _rebuilt(part: Any, tree: Any, sentences: list[str]) -> Any:
         for field, subtree in tree.items():
             found: list[str] = []
             new[str(field)] = _rebuilt(getattr(part, str(field)), subtree, found)
-            # Members of a system say themselves who they are.
-            owner = "" if field in LISTS else f"{getattr(part, 'label', None) or _called(part)}, {field}: "
-            inner += [f"{owner}{sentence}" for sentence in found]
+            if found:  # members of a system say themselves who they are
+                owner = "" if field in LISTS else f"{getattr(part, 'label', None) or _called(part)}, {field}: "
+                inner += [f"{owner}{sentence}" for sentence in found]
         sentences += inner
         return part if inner else _made(part, new, sentences)
     if isinstance(part, Mapping):
@@ -252,9 +252,8 @@ def _rebuilt(part: Any, tree: Any, sentences: list[str]) -> Any:
 
 
 def _made(part: Any, new: dict[str, Any], sentences: list[str]) -> Any:
-    kept = {f.name: given(getattr(part, f.name)) for f in fields(part)}
     try:
-        return type(part)(**{**kept, **new})
+        return part._remade(new)
     except ModelError as error:
         sentences += error.problems
     except (TypeError, ValueError) as error:

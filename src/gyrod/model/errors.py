@@ -82,6 +82,16 @@ class Problems:
             raise ModelError(self.sentences)
 
 
+_FIELDS: dict[type[Any], tuple[str, ...]] = {}
+
+
+def field_names(kind: type[Any]) -> tuple[str, ...]:
+    """Fields of a class of descriptions, in order; found once, for copies ask often."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(f.name for f in fields(kind))
+    return _FIELDS[kind]
+
+
 class Description:
     """Base of everything a model is made of: frozen, checked when made, equal by value."""
 
@@ -92,8 +102,7 @@ class Description:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
-        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+        return all(_same(getattr(self, name), getattr(other, name)) for name in field_names(type(self)))
 
     def __hash__(self) -> int:
         return hash((type(self), getattr(self, "name", None)))
@@ -106,6 +115,11 @@ class Description:
         from gyrod.model.changes import changed  # it knows this class
 
         return changed(self, changes, **values)  # type: ignore[no-any-return]
+
+    def _remade(self, new: Mapping[str, Any]) -> Self:
+        """Make it anew with other values of some of its fields; what followed from others follows anew."""
+        kept = {name: given(getattr(self, name)) for name in field_names(type(self))}
+        return type(self)(**{**kept, **new})
 
 
 class Derived(float):
@@ -145,7 +159,6 @@ def _same(x: Any, y: Any) -> bool:
 
 def numbers(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
     """Return a read-only copy that has exactly one of the shapes and holds finite numbers."""
-    wanted = " or ".join(_SHAPES.get(shape, f"an array of shape {shape}") for shape in shapes)
     try:
         raw = np.asarray(value)
         if raw.dtype.kind == "O":  # fractions, long integers; None would become NaN without a word
@@ -153,16 +166,30 @@ def numbers(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
         elif raw.dtype.kind not in "iuf":
             raise TypeError
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{field} must be {wanted}, got {shown(value)}.") from None
+        raise ValueError(f"{field} must be {_wanted(shapes)}, got {shown(value)}.") from None
     if raw.shape not in shapes:
-        raise ValueError(f"{field} must be {wanted}, got {shown(value)} of shape {raw.shape}.")
-    with np.errstate(over="ignore"):
-        result = np.array(raw, dtype=float)
-    _check.finite(field, result)
-    if np.max(np.abs(result)) > LARGEST:
+        raise ValueError(f"{field} must be {_wanted(shapes)}, got {shown(value)} of shape {raw.shape}.")
+    if raw.dtype == np.float64:
+        result = np.array(raw)
+    else:
+        with np.errstate(over="ignore"):
+            result = np.array(raw, dtype=float)
+    if not _in_range(result):
+        _check.finite(field, result)
         raise ValueError(f"{field} = {shown(value)} is too large; numbers up to {LARGEST:g} are allowed.")
     result.flags.writeable = False
     return result
+
+
+def _wanted(shapes: tuple[tuple[int, ...], ...]) -> str:
+    return " or ".join(_SHAPES.get(shape, f"an array of shape {shape}") for shape in shapes)
+
+
+def _in_range(x: Array) -> bool:
+    """Whether all numbers are finite and not too large."""
+    if x.size <= _check.FEW:  # one by one, which is faster than NumPy
+        return all(-LARGEST <= number <= LARGEST for number in x.ravel().tolist())
+    return bool(np.max(np.abs(x)) <= LARGEST)
 
 
 def vector(field: str, value: ArrayLike) -> Array:
@@ -172,6 +199,8 @@ def vector(field: str, value: ArrayLike) -> Array:
 
 def positive(field: str, value: ArrayLike) -> float:
     """Return a number > 0."""
+    if type(value) is float and 0.0 < value <= LARGEST:
+        return value
     return _check.positive(field, numbers(field, value, ()))
 
 
@@ -192,7 +221,7 @@ def instance(field: str, value: Any, kind: Any, wanted: str) -> Any:
 
 def frozen(value: ArrayLike) -> Array:
     """Return a read-only copy, without negative zeros."""
-    result = np.array(value, dtype=float) + 0.0
+    result = np.asarray(np.asarray(value, dtype=float) + 0.0)
     result.flags.writeable = False
     return result
 
@@ -216,7 +245,9 @@ def sampled(field: str, value: Any, s: ArrayLike, check: Callable[..., Any]) -> 
     """Values at the fractions s, checked one by one: of a function of s, or of a constant that is checked already."""
     fractions = np.asarray(s, dtype=float)
     if not callable(value):
-        return np.broadcast_to(value, (len(fractions), *np.shape(value))).copy()
+        result = np.empty((len(fractions), *np.shape(value)))
+        result[:] = value
+        return result
     if check is vector and (bulk := _bulk(value, fractions)) is not None:
         return bulk
     return np.array([called(field, value, "s", x, check) for x in fractions])

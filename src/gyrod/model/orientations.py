@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import rotations
 from gyrod.model.errors import numbers, shown, vector
 from gyrod.rotations.conversions import require_rotation
+from gyrod.rotations.vectors import length
 
 Array = NDArray[np.float64]
 
@@ -23,7 +24,7 @@ LARGEST_ANGLE = 1e6
 def rotation(field: str, value: Any) -> Array:
     """Return the unit quaternion of an orientation in any of its forms, read-only; None is the identity."""
     p = np.array(_quaternion(field, value))
-    norm = np.linalg.norm(p)
+    norm = length(p)
     if abs(norm - 1.0) > 4.0 * np.finfo(float).eps:  # what is normalised already stays as it is, to the last bit
         p /= norm
     p.flags.writeable = False

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,8 +29,9 @@ from gyrod.model.errors import (
     shown,
     vector,
 )
-from gyrod.model.sections import CrossSection, Damping, Material, diagonal
+from gyrod.model.sections import CrossSection, Damping, Material, SectionValues, diagonal
 from gyrod.model.shapes import Shape, Straight
+from gyrod.rotations.vectors import cross, norms
 
 Array = NDArray[np.float64]
 #: Three numbers, or a function of s in [0, 1] that returns them.
@@ -56,6 +57,7 @@ SMALLEST_EIGENVALUE = 1e-12
 LIMITS = ("bend_radius", "stress")
 
 _ORIGIN = (0.0, 0.0, 0.0)
+_UNIT = np.eye(6)
 
 
 class Limits(Mapping[str, float]):
@@ -186,19 +188,45 @@ class Rod(Description):
         rest_stretch: float | Callable[[float], float] | None = None,
         limits: Mapping[str, float] | None = None,
     ) -> None:
-        arguments = {field: given(value) for field, value in locals().items() if field in _CHECKS}
-        problems = Problems(f"Rod {shown(name)}")
-        sound = set()
-        for field, value in arguments.items():
-            found = None if value is None and field not in _REQUIRED else problems.check(_CHECKS[field], field, value)
+        arguments = locals()
+        self._fill({field: arguments[field] for field in _CHECKS}, set(_STAGES))
+
+    def _fill(self, values: Mapping[str, Any], stages: set[str]) -> None:
+        """Check and set fields, and go through the checks of what belongs together that they matter for."""
+        problems = Problems(f"Rod {shown(values.get('name', self.__dict__.get('name')))}")
+        sound = {*_CHECKS, *_STAGES} - stages
+        for field, value in values.items():
+            absent = given(value) is None and field not in _REQUIRED
+            found = None if absent else problems.check(_CHECKS[field], field, given(value))
             self._set(**{field: found})
-            if found is not None or (value is None and field not in _REQUIRED):
-                sound.add(field)
+            if found is None and not absent:
+                sound.discard(field)
         self._set(start=self.start or Free(), end=self.end or Free())
         for stage, (check, needs) in _STAGES.items():
-            if sound.issuperset(needs) and problems.passes(check, self):
+            if stage in stages and sound.issuperset(needs) and problems.passes(check, self):
                 sound.add(stage)
         problems.finish()
+
+    def _remade(self, new: Mapping[str, Any]) -> Self:
+        """What does not follow from the new values has been checked, and stays."""
+        if type(self) is not Rod:
+            return super()._remade(new)
+        touched = set(new)
+        if isinstance(self.length, Derived) and not touched.isdisjoint(("initial", "prestrain")):
+            touched.add("length")
+        values = {field: new.get(field) for field in _CHECKS if field in touched}
+        for stage, (_, needs) in _STAGES.items():  # each comes after those that it needs
+            if not touched.isdisjoint(needs):
+                touched.add(stage)
+        made = object.__new__(type(self))
+        for cached in _SHARED:
+            getattr(self, cached)
+        made.__dict__.update(self.__dict__)
+        for stage in touched.intersection(_FOLLOWS):
+            for cached in _FOLLOWS[stage]:
+                made.__dict__.pop(cached, None)
+        made._fill(values, touched.intersection(_STAGES))
+        return made
 
     # --- the grid ---
 
@@ -232,16 +260,39 @@ class Rod(Description):
 
     def stiffness_at(self, s: ArrayLike) -> Array:
         """Stiffness at fractions s, in the order Γ1, Γ2, Γ3, K1, K2, K3, (n, 6, 6)."""
+        if self._known_stiffness is not None:
+            return sampled("stiffness", self._known_stiffness, s, _stiffness)
+        return self._stiffness_of(self._section_at(s))
+
+    @cached_property
+    def _known_stiffness(self) -> Any:
+        """The stiffness that was given, or that of a section that is the same everywhere, (6, 6); None if it tapers."""
         if self.stiffness is not None:
-            return sampled("stiffness", self.stiffness, s, _stiffness)
+            return self.stiffness
         assert self.section is not None
+        return None if self.section.everywhere is None else self._stiffness_of(self.section.everywhere)[0]
+
+    def _stiffness_of(self, section: SectionValues) -> Array:
         assert self.material is not None
         with np.errstate(over="ignore", invalid="ignore"):
-            entries = diagonal(self._section_at(s), self.material.young, self.material.shear_modulus)
-        return np.asarray(entries[:, :, None] * np.eye(6))
+            entries = diagonal(section, self.material.young, self.material.shear_modulus)
+        return np.asarray(entries[:, :, None] * _UNIT)
 
     def inertia_at(self, s: ArrayLike) -> Array:
         """Mass per length in kg/m and ρ I1, ρ I2, ρ J (J the polar moment) in kg m at fractions s, (n, 4)."""
+        if self._known_inertia is not None:
+            return sampled("inertia", self._known_inertia, s, numbers)
+        return self._inertia_from_sections(s)
+
+    @cached_property
+    def _known_inertia(self) -> Array | None:
+        """The inertia of a rod that is the same everywhere, (4,); None of one that tapers."""
+        tapers = self.section is not None and self.section.everywhere is None
+        if tapers or callable(self.density_per_length) or callable(self.rotary_inertia):
+            return None
+        return np.asarray(self._inertia_from_sections([0.5])[0])
+
+    def _inertia_from_sections(self, s: ArrayLike) -> Array:
         parts = np.empty((np.size(s), 4))
         if self.section is not None and self.material is not None:
             v = self._section_at(s)
@@ -261,9 +312,10 @@ class Rod(Description):
         section = self._section_at(s) if damping.needs_section else None
         return damping.at(self.stiffness_at(s), section)
 
-    def _section_at(self, s: ArrayLike) -> Any:
+    def _section_at(self, s: ArrayLike) -> SectionValues:
+        """What the section is worth at fractions s, (n,), or (1,) if it is the same everywhere."""
         assert self.section is not None
-        return _within("section", self.section.at, s)
+        return self.section.everywhere or _within("section", self.section.at, s)
 
     # --- how it lies and moves at the start ---
 
@@ -278,8 +330,16 @@ class Rod(Description):
         s = np.empty(2 * self.segments + 1)
         s[::2], s[1::2] = self.fractions, self.midpoints
         x, q = _within("initial", self.shape.place, s, self.length)
-        sides = np.where(np.sum(q[1:] * q[:-1], axis=1) < 0.0, -1.0, 1.0)
+        turned = np.add.reduce(q[1:] * q[:-1], axis=1) < 0.0
+        if not turned.any():
+            return frozen(x), frozen(q)
+        sides = np.where(turned, -1.0, 1.0)
         return frozen(x), frozen(q * np.cumprod(np.append(1.0, sides))[:, None])
+
+    @cached_property
+    def _shape_notes(self) -> dict[Any, Any]:
+        """What others find out about how the rod lies at the start, by what they ask for."""
+        return {}
 
     @cached_property
     def positions(self) -> Array:
@@ -307,14 +367,16 @@ class Rod(Description):
     def velocities(self) -> Array:
         """Velocities of the vertices in space, m/s, (N + 1, 3)."""
         v = sampled("velocity", self.velocity, self.fractions, vector)
-        if not callable(self.velocity) and not callable(self.angular_velocity):
-            v = v + np.cross(self.angular_velocity, self.positions - self.positions[0])
+        if not callable(self.velocity) and not callable(self.angular_velocity) and self.angular_velocity.any():
+            v = v + cross(self.angular_velocity, self.positions - self.positions[0])
         return frozen(v)
 
     @cached_property
     def spins(self) -> Array:
         """Material angular velocities Rᵀ ω at the midpoints, rad/s, (N, 3)."""
         omega = sampled("angular_velocity", self.angular_velocity, self.midpoints, vector)
+        if not omega.any():
+            return frozen(omega)
         return frozen(rotations.rotate(rotations.conjugate(self.quaternions), omega))
 
     @cached_property
@@ -521,25 +583,25 @@ def _points(rod: Rod) -> Array:
 
 
 def _check_section(rod: Rod) -> None:
-    if rod.section is not None:
+    if rod.section is not None and rod.section.everywhere is None:
         with np.errstate(over="ignore"):
             rod._section_at(_points(rod))
 
 
 def _check_stiffness(rod: Rod) -> None:
-    s = _points(rod)
+    s = rod.fractions[:1] if isinstance(rod._known_stiffness, np.ndarray) else _points(rod)
     _require_positive("stiffness", np.einsum("nii->ni", rod.stiffness_at(s)), s)
 
 
 def _check_inertia(rod: Rod) -> None:
-    s = _points(rod)
+    s = _points(rod) if rod._known_inertia is None else rod.fractions[:1]
     _require_positive("inertia", rod.inertia_at(s), s)
 
 
 def _require_positive(what: str, values: Array, s: Array) -> None:
-    bad = np.flatnonzero(~np.all((values > 0.0) & np.isfinite(values), axis=1))
-    if len(bad):
-        i = int(bad[0])
+    good = (values > 0.0) & np.isfinite(values)
+    if not good.all():
+        i = int(np.flatnonzero(~good.all(axis=1))[0])
         raise ValueError(
             f"section and material give the {what} {shown(values[i].tolist())} at s = {s[i]:.6g}, which is not "
             "positive and finite in double precision; take dimensions and moduli of a sensible size."
@@ -580,9 +642,9 @@ def _check_length(rod: Rod) -> None:
 def _check_placed(rod: Rod) -> None:
     """Neighbouring frames differ by less than a half turn, or their difference would be taken the wrong way round."""
     _, q = rod._placed
-    bad = np.flatnonzero(np.sum(q[1:-2:2] * q[3::2], axis=1) <= 0.0)
-    if len(bad):
-        i = int(bad[0])
+    bad = np.add.reduce(q[1:-2:2] * q[3::2], axis=1) <= 0.0
+    if bad.any():
+        i = int(np.flatnonzero(bad)[0])
         raise ValueError(
             f"segments = {rod.segments} are too few for initial: its frame turns by more than half a turn between "
             f"s = {rod.midpoints[i]:.6g} and s = {rod.midpoints[i + 1]:.6g}."
@@ -620,15 +682,10 @@ def _check_frame(rod: Rod, field: str) -> None:
 def _check_motion(rod: Rod) -> None:
     """An end that ground holds and does not lead does not move; what holds the others, the system knows."""
     v = rod.velocities
-    fastest = float(np.max(np.linalg.norm(v, axis=1)))
+    fastest = float(norms(v).max())
     for field, side in (("start", 0), ("end", -1)):
         end: End = getattr(rod, field)
-        if (
-            end.holds_position
-            and not end.attached
-            and not callable(end.at)
-            and np.linalg.norm(v[side]) > LENGTH_SLACK * fastest
-        ):
+        if end.holds_position and not end.attached and not callable(end.at) and norms(v[side]) > LENGTH_SLACK * fastest:
             raise ValueError(
                 f"velocity at the {field} is {shown(v[side])}, but {field} = {type(end).__name__} holds it; give a "
                 "velocity that vanishes there, or at as a function of time."
@@ -656,4 +713,17 @@ _STAGES: dict[str, tuple[Callable[[Rod], object], set[str]]] = {
     "motion": (_check_motion, {"start", "end", "velocity at s"}),
     "precurvature at s": (lambda rod: rod.precurvatures, {"precurvature", "a grid"}),
     "prestrain at s": (lambda rod: rod.prestrains, {"prestrain", "a grid"}),
+}
+#: What is found here, not in each of the copies that lie the same.
+_SHARED = ("lengths", "_shape_notes")
+#: What is kept of each check, and is found anew when it is repeated.
+_FOLLOWS: dict[str, tuple[str, ...]] = {
+    "a grid": ("fractions", "midpoints"),
+    "stiffness at s": ("_known_stiffness",),
+    "inertia at s": ("_known_inertia",),
+    "placed": ("vertices", "lengths", "_placed", "_shape_notes", "positions", "quaternions", "end_frames"),
+    "velocity at s": ("velocities",),
+    "angular velocity at s": ("spins",),
+    "precurvature at s": ("precurvatures",),
+    "prestrain at s": ("prestrains",),
 }

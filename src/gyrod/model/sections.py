@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -123,6 +124,14 @@ class CrossSection(Description, ABC):
         about1, about2 = np.abs(M[..., 0]) * w1, np.abs(M[..., 1]) * w2
         bending = np.hypot(about1, about2) if self.round else about1 + about2
         return np.asarray(np.abs(F[..., 2]) / area + bending)
+
+    @cached_property
+    def everywhere(self) -> SectionValues | None:
+        """What it is worth at any place, (1,), if that is the same for all; None if it tapers."""
+        if type(self) not in SECTIONS or any(callable(getattr(self, f.name)) for f in fields(self)):  # type: ignore[arg-type]
+            return None
+        with np.errstate(over="ignore"):
+            return self.at(np.array([0.5]))
 
     def _values(self, area: Array, I1: Array, I2: Array, torsion: Array, polar: Array | None = None) -> SectionValues:
         k1, k2 = (np.full_like(area, k) for k in self.shear)
@@ -360,12 +369,13 @@ class Damping(Description):
         return np.asarray(c)
 
 
-def diagonal(section: SectionValues, young: float, shear: float) -> Array:
+def diagonal(section: SectionValues, young: float | Array, shear: float | Array) -> Array:
     """Stiffness (k1 G A, k2 G A, E A, E I1, E I2, G torsion), (n, 6); with viscosities for moduli, 2 c."""
     a, E, G = section.area, young, shear
-    return np.stack(
-        [section.k1 * G * a, section.k2 * G * a, E * a, E * section.I1, E * section.I2, G * section.torsion], axis=-1
-    )
+    out = np.empty((*a.shape, 6))
+    out[..., 0], out[..., 1], out[..., 2] = section.k1 * G * a, section.k2 * G * a, E * a
+    out[..., 3], out[..., 4], out[..., 5] = E * section.I1, E * section.I2, G * section.torsion
+    return out
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------

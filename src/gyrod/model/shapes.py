@@ -29,6 +29,7 @@ from gyrod.model.errors import (
 from gyrod.model.orientations import rotation
 from gyrod.model.paths import Path, align_tangent, evaluate, panels, resolve, through
 from gyrod.rotations import removable
+from gyrod.rotations.vectors import cross
 
 Array = NDArray[np.float64]
 
@@ -95,7 +96,7 @@ class Straight(Shape):
             if math.dist(self.start, self.end) <= 1e-14 * max(1e-300, *np.abs(self.start), *np.abs(self.end)):
                 problems.add(f"start and end coincide at {shown(self.start)}; they must differ.")
             else:
-                problems.check(_start_frame, self._tangent, self.orientation)
+                problems.check(lambda: self._frame)
         problems.finish()
 
     @property
@@ -103,15 +104,16 @@ class Straight(Shape):
         """Distance of the ends."""
         return math.dist(self.start, self.end)
 
-    @property
-    def _tangent(self) -> Array:
-        return _direction(self.end - self.start)
+    @cached_property
+    def _frame(self) -> Array:
+        return _start_frame(_direction(self.end - self.start), self.orientation)
 
     def place(self, s: ArrayLike, length: float) -> tuple[Array, Array]:  # noqa: ARG002
         """Points (n, 3) and unit quaternions (n, 4) at fractions s."""
         f = np.asarray(s, dtype=float)[:, None]
-        frame = _start_frame(self._tangent, self.orientation)
-        return (1.0 - f) * self.start + f * self.end, np.tile(frame, (len(f), 1))
+        frames = np.empty((len(f), 4))
+        frames[:] = self._frame
+        return (1.0 - f) * self.start + f * self.end, frames
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -331,8 +333,8 @@ SHAPES: tuple[type[Shape], ...] = (Straight, Arc, Curve, Bent)
 
 
 def _direction(x: Array) -> Array:
-    scaled = x / np.max(np.abs(x))
-    return np.asarray(scaled / np.linalg.norm(scaled))
+    scaled = x / max(map(abs, x.tolist()))
+    return np.asarray(scaled / math.sqrt(scaled.dot(scaled)))
 
 
 def _start_frame(tangent: Array, orientation: Array | None) -> Array:
@@ -349,8 +351,8 @@ def _start_frame(tangent: Array, orientation: Array | None) -> Array:
     up = np.array([0.0, 0.0, 1.0])
     if math.hypot(tangent[0], tangent[1]) < VERTICAL:
         up = np.array([1.0, 0.0, 0.0])
-    d2 = _direction(np.cross(tangent, up))
-    return rotations.quaternion_from_matrix(np.stack([np.cross(d2, tangent), d2, tangent], axis=-1))
+    d2 = _direction(cross(tangent, up))
+    return rotations.quaternion_from_matrix(np.stack([cross(d2, tangent), d2, tangent], axis=-1))
 
 
 def _between(knots: Array, quaternions: Array, u: Array) -> Array:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ from gyrod.model.errors import (
     ModelError,
     Problems,
     called,
+    field_names,
     frozen,
     led,
     numbers,
@@ -38,6 +39,7 @@ from gyrod.model.forces import Bushing, ForceLaw, SpringDamper, UserForce
 from gyrod.model.joints import Attachment, Distance, Helical, Joint, Prismatic, Spherical, Universal
 from gyrod.model.rods import Rod
 from gyrod.model.sensors import Sensor
+from gyrod.rotations.vectors import cross, norms, unit
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -132,6 +134,17 @@ class System(Description):
                 problems.add(sentence, f"sensors[{i}], {sensor.label}")
         self._set(_holds=resolve(self, problems))
         problems.finish()
+
+    def _remade(self, new: Mapping[str, Any]) -> Self:
+        """Everything is checked together; what tells how bodies stand and move is kept if none of them moves."""
+        parts = {name: getattr(self, name) for name in field_names(type(self))}
+        parts.update(new)
+        made = object.__new__(type(self))
+        if self.joints and _stands(self, parts):
+            names = _OF_THE_START if self._driven else (*_OF_THE_START, "_gaps_without_drives")
+            made.__dict__.update({name: getattr(self, name) for name in names})
+        type(self).__init__(made, **parts)
+        return made
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -344,15 +357,14 @@ class System(Description):
         motion of its parent demand if nothing slides.
         """
         found = {body.name: body.velocity for body in self.bodies}
-        tree, start, number = self.tree(), self._start, self._number
-        omega = start.omega
+        tree, number = self.tree(), self._number
         for name in tree.order:
             joint, parent = tree.joint[name], tree.parent[name]
             if joint is None or parent is None or np.any(found[name]):
                 continue
             row = self._joint_number[id(joint)]
             P = self._places.point_b[row] if joint.b == name else self._places.point_a[row]
-            i = number[name]
+            i, start, omega = number[name], self._start, self._start.omega
             v = -_cross(omega[i], P - start.position[i])
             if parent != GROUND:
                 p = number[parent]
@@ -365,21 +377,34 @@ class System(Description):
 
         Driven joints are taken at t = 0. Unnamed joints of the same label are told apart by their place in the list.
         """
-        gaps = _gaps(self)
+        gaps = self._gaps()
         position = np.maximum(gaps.shift, gaps.turn)
         velocity = np.maximum(gaps.slide, gaps.spin)
         return {x: (float(p), float(v)) for x, p, v in zip(_labels(self), position, velocity, strict=True)}
 
     def check_consistent(self, *, velocities: bool = True) -> None:
         """Raise a `ModelError` that tells all joints, and ends of rods, whose partners do not meet at the start."""
-        gaps, problems = _gaps(self), Problems("System")
-        for joint, label, *found in zip(self.joints, _labels(self), *gaps.told(), strict=True):
-            for (what, unit), (gap, slack) in zip(_GAPS, found, strict=True):
+        problems = Problems("System")
+        for i, found in enumerate(zip(*self._gaps().told(), strict=True)) if self.joints else ():
+            for (what, of), (gap, slack) in zip(_GAPS, found, strict=True):
                 if gap > slack and (velocities or what != "velocity"):
-                    problems.add(f"{what} gap at the start of {gap:.6g} {unit}: {_remedy(joint, what, unit)}.", label)
+                    remedy = _remedy(self.joints[i], what, of)
+                    problems.add(f"{what} gap at the start of {gap:.6g} {of}: {remedy}.", _labels(self)[i])
         if velocities:
             check_velocities(problems, self)
         problems.finish()
+
+    def _gaps(self) -> _Gaps:
+        # Drives are functions of the user, which may tell something else the next time.
+        return _gaps(self) if self._driven else self._gaps_without_drives
+
+    @property
+    def _driven(self) -> bool:
+        return any(joint.driven for joint in self.joints)
+
+    @cached_property
+    def _gaps_without_drives(self) -> _Gaps:
+        return _gaps(self)
 
     def point(self, name: str, at: ArrayLike) -> Array:
         """Point ``at`` of a body (body axes from its centre of mass; space axes for "ground") in space at the start."""
@@ -542,7 +567,7 @@ def _check_joints(problems: Problems, system: System) -> None:
         return
     places = _places(system, [joint for _, joint in sound])
     size = 1e-14 * (places.sizes(system) + 1e-286)
-    apart = np.linalg.norm(places.point_b - places.point_a, axis=1)
+    apart = norms(places.point_b - places.point_a)
     # The second axis of a universal joint has a part perpendicular to the first one.
     lean = np.abs(np.einsum("ki,ki->k", places.frame_a[:, :, 2], places.frame_b[:, :, 0]))
     for (owner, joint), gap, tiny, n, m, cosine in zip(
@@ -734,6 +759,26 @@ def _pin(system: System, joint: Spherical) -> Array:
     return frozen(system.point(other, local))
 
 
+def _stands(system: System, parts: Mapping[str, Any]) -> bool:
+    """Whether bodies stand, move and are joined at the start as those of a system: what stays is the same object."""
+    bodies, joints = parts["bodies"], parts["joints"]
+    if not isinstance(bodies, tuple) or not isinstance(joints, tuple) or parts["attachments"] is not system.attachments:
+        return False
+    if len(bodies) != len(system.bodies) or len(joints) != len(system.joints):
+        return False
+    told = ("name", "position", "orientation", "velocity", "angular_velocity")
+    pairs = zip(bodies, system.bodies, strict=True)
+    return all(a is b for a, b in zip(joints, system.joints, strict=True)) and all(
+        a is b or all(getattr(a, field, None) is getattr(b, field) for field in told) for a, b in pairs
+    )
+
+
+#: What follows from how bodies stand and move at the start, and from their joints, alone.
+_OF_THE_START = (
+    "_number", "_start", "_joint_number", "_places", "_tree", "fixed_points", "initial_velocities"
+)  # fmt: skip
+
+
 def _labels(system: System) -> list[str]:
     """Labels of the joints; those that occur several times, with their place."""
     labels = [joint.label for joint in system.joints]
@@ -778,7 +823,7 @@ class _Places:
         """Largest coordinates from which the points are found, (k,)."""
         x = system._start.position
         parts = (x[self.a], x[self.b], self.point_a, self.point_b)
-        return np.asarray(np.max([np.linalg.norm(part, axis=1) for part in parts], axis=0))
+        return np.asarray(np.max([norms(part) for part in parts], axis=0))
 
 
 def _places(system: System, joints: Sequence[Joint]) -> _Places:
@@ -886,10 +931,10 @@ def _frames(axis: Array, first: Array) -> Array:
     other = np.zeros_like(axis)
     other[k, np.argmin(np.abs(axis), axis=1)] = 1.0
     e1 = first - np.einsum("ki,ki->k", first, axis)[:, None] * axis
-    e1 = np.where(np.linalg.norm(e1, axis=1, keepdims=True) > 1e-9, e1, other)
+    e1 = np.where(norms(e1)[:, None] > 1e-9, e1, other)
     e1 -= np.einsum("ki,ki->k", e1, axis)[:, None] * axis
-    e1 /= np.linalg.norm(e1, axis=1, keepdims=True)
-    return np.stack([e1, np.cross(axis, e1), axis], axis=2) + 0.0
+    e1 = unit(e1)
+    return np.stack([e1, cross(axis, e1), axis], axis=2) + 0.0
 
 
 def _turned(frame: Array, axis: Array) -> Array:
@@ -898,7 +943,7 @@ def _turned(frame: Array, axis: Array) -> Array:
     opposite = np.einsum("ki,ki->k", frame[:, :, 2], axis) < -1.0 + 1e-5
     flipped = frame * np.where(opposite[:, None, None], np.array([1.0, -1.0, -1.0]), 1.0)
     e3 = flipped[:, :, 2]
-    v = np.cross(e3, axis)
+    v = cross(e3, axis)
     c = np.einsum("ki,ki->k", e3, axis)
     S = rotations.skew(v)
     turned = flipped + S @ flipped + S @ (S @ flipped) / (1.0 + c)[:, None, None]
@@ -989,10 +1034,6 @@ def _remedy(joint: Joint, what: str, unit: str) -> str:
     )
 
 
-def _norm(x: Array) -> Array:
-    return np.asarray(np.linalg.norm(x, axis=-1))
-
-
 def _gaps(system: System) -> _Gaps:
     joints, places, start = system.joints, system._places, system._start
     n = len(joints)
@@ -1000,15 +1041,15 @@ def _gaps(system: System) -> _Gaps:
     v = np.array([*(system.initial_velocities[name] for name in system.names), np.zeros(3)])
     w_a, w_b = start.omega[a], start.omega[b]
     arm_a, arm_b = places.point_a - start.position[a], places.point_b - start.position[b]
-    turning_a, turning_b = np.cross(w_a, arm_a), np.cross(w_b, arm_b)
+    turning_a, turning_b = cross(w_a, arm_a), cross(w_b, arm_b)
     r = places.point_b - places.point_a
-    carried = np.cross(w_a, r)
+    carried = cross(w_a, r)
     E, T = places.frame_a, places.frame_a.transpose(0, 2, 1) @ places.frame_b
     shift = np.einsum("kji,kj->ki", E, r)
     slide = np.einsum("kji,kj->ki", E, v[b] + turning_b - v[a] - turning_a - carried)
     spin = np.einsum("kji,kj->ki", E, w_b - w_a)
     twist = np.stack([T[:, 2, 1] - T[:, 1, 2], T[:, 0, 2] - T[:, 2, 0], T[:, 1, 0] - T[:, 0, 1]], axis=1)
-    whole = np.arctan2(0.5 * _norm(twist), 0.5 * (np.trace(T, axis1=1, axis2=2) - 1.0))
+    whole = np.arctan2(0.5 * norms(twist), 0.5 * (np.trace(T, axis1=1, axis2=2) - 1.0))
     tilt = np.arctan2(np.hypot(T[:, 0, 2], T[:, 1, 2]), T[:, 2, 2])
     angle = np.arctan2(T[:, 1, 0] - T[:, 0, 1], T[:, 0, 0] + T[:, 1, 1])
 
@@ -1016,19 +1057,19 @@ def _gaps(system: System) -> _Gaps:
     firm = np.array([[axis in joint.held[1] for axis in "xyz"] for joint in joints]).reshape(n, 3)
     turn = np.where(firm[:, 2], whole, np.where(firm[:, 0], tilt, 0.0))
     # Relative to what is added up, and to the rounding of the coordinates that it comes from.
-    x_a, x_b, p_a, p_b = (_norm(x) for x in (start.position[a], start.position[b], places.point_a, places.point_b))
-    shift_slack = GAP_SLACK * (_norm(places.at_a) + _norm(places.at_b) + _norm(r)) + 1e-14 * (x_a + x_b + p_a + p_b)
+    x_a, x_b, p_a, p_b = (norms(x) for x in (start.position[a], start.position[b], places.point_a, places.point_b))
+    shift_slack = GAP_SLACK * (norms(places.at_a) + norms(places.at_b) + norms(r)) + 1e-14 * (x_a + x_b + p_a + p_b)
     speeds = (v[a], v[b], turning_a, turning_b, carried)
-    rounding = _norm(w_a) * (x_a + p_a + p_b) + _norm(w_b) * (x_b + p_b)
+    rounding = norms(w_a) * (x_a + p_a + p_b) + norms(w_b) * (x_b + p_b)
     slide_slack = (
-        GAP_SLACK * np.max([_norm(x) for x in speeds], axis=0) + 2e-15 * rounding + 1e-14 * _norm(v).max() + ROUNDING
+        GAP_SLACK * np.max([norms(x) for x in speeds], axis=0) + 2e-15 * rounding + 1e-14 * norms(v).max() + ROUNDING
     )
-    spin_slack = GAP_SLACK * np.maximum(_norm(w_a), _norm(w_b)) + 1e-14 * _norm(start.omega).max() + ROUNDING
+    spin_slack = GAP_SLACK * np.maximum(norms(w_a), norms(w_b)) + 1e-14 * norms(start.omega).max() + ROUNDING
     gaps = _Gaps(
-        _norm(np.where(held, shift, 0.0)),
+        norms(np.where(held, shift, 0.0)),
         turn,
-        _norm(np.where(held, slide, 0.0)),
-        _norm(np.where(firm, spin, 0.0)),
+        norms(np.where(held, slide, 0.0)),
+        norms(np.where(firm, spin, 0.0)),
         shift_slack,
         slide_slack,
         spin_slack,
@@ -1041,7 +1082,7 @@ def _gaps(system: System) -> _Gaps:
         law = joint.law
         value, rate, slack = (0.0, 0.0, 0.0) if law is None else _value_and_rate(joint, law)
         if isinstance(joint, Distance):
-            apart = float(_norm(r[i]))
+            apart = float(norms(r[i]))
             gaps.shift[i] = abs(apart - places.length[i])
             gaps.slide[i] = abs(float(r[i] @ (v[b[i]] + turning_b[i] - v[a[i]] - turning_a[i])) / apart - rate)
             gaps.slide_slack[i] += slack

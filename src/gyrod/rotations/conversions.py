@@ -6,6 +6,7 @@ axes; quaternions need not be normalised, only non-zero, where a rotation is mea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
 from gyrod.rotations import removable
+from gyrod.rotations.vectors import cross, norms, unit
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -38,6 +40,8 @@ SEQUENCES = ("313", "323", "121", "131", "212", "232", "123", "132", "213", "231
 #: A matrix counts as a rotation if no entry of R'R - 1 exceeds this; beyond, use `project`.
 ORTHOGONALITY = 1e-3
 
+_IDENTITY = np.eye(3)
+
 
 # --- algebra -------------------------------------------------------------------------------------------------------
 
@@ -45,17 +49,16 @@ ORTHOGONALITY = 1e-3
 def multiply(p: ArrayLike, q: ArrayLike) -> Array:
     """Quaternion product p q; as rotations, q first and then p (Lang 2010, eq. 30)."""
     p, q = _check.array("p", p, (4,)), _check.array("q", q, (4,))
-    p0, p1, p2, p3 = np.moveaxis(p, -1, 0)
-    q0, q1, q2, q3 = np.moveaxis(q, -1, 0)
-    return np.stack(
-        [
-            p0 * q0 - (p1 * q1 + p2 * q2 + p3 * q3),
-            p0 * q1 + p1 * q0 + (p2 * q3 - p3 * q2),
-            p0 * q2 + p2 * q0 + (p3 * q1 - p1 * q3),
-            p0 * q3 + p3 * q0 + (p1 * q2 - p2 * q1),
-        ],
-        axis=-1,
+    one = p.ndim == q.ndim == 1  # number by number, which is much faster
+    p0, p1, p2, p3 = p.tolist() if one else (p[..., i] for i in range(4))
+    q0, q1, q2, q3 = q.tolist() if one else (q[..., i] for i in range(4))
+    product = (
+        p0 * q0 - (p1 * q1 + p2 * q2 + p3 * q3),
+        p0 * q1 + p1 * q0 + (p2 * q3 - p3 * q2),
+        p0 * q2 + p2 * q0 + (p3 * q1 - p1 * q3),
+        p0 * q3 + p3 * q0 + (p1 * q2 - p2 * q1),
     )
+    return np.array(product) if one else np.stack(product, axis=-1)
 
 
 def conjugate(p: ArrayLike) -> Array:
@@ -76,16 +79,15 @@ def normalize(p: ArrayLike) -> Array:
 
 def _unit(argument: str, p: ArrayLike) -> Array:
     scaled, _ = by_largest(argument, p)
-    return np.asarray(scaled / np.linalg.norm(scaled, axis=-1, keepdims=True))
+    return unit(scaled)
 
 
 def by_largest(argument: str, p: ArrayLike) -> tuple[Array, Array]:
     """p over its largest entry, and that entry: 1e-200 and 1e200 have a direction too."""
     p = _check.array(argument, p, (4,))
-    scale = np.max(np.abs(p), axis=-1, keepdims=True)
-    zero = scale == 0.0
-    if np.any(zero):
-        place = tuple(int(i) for i in np.argwhere(zero)[0][:-1])
+    scale = np.maximum.reduce(np.abs(p), axis=-1, keepdims=True)
+    if not scale.all():
+        place = tuple(int(i) for i in np.argwhere(scale == 0.0)[0][:-1])
         where = f" at index {place}" if place else ""
         raise ValueError(f"a quaternion of zero norm{where} is no rotation; give four numbers that are not all zero.")
     return p / scale, scale
@@ -95,8 +97,8 @@ def rotate(p: ArrayLike, x: ArrayLike) -> Array:
     """R(p) x: body components to space components; use `conjugate` for the way back."""
     p, x = normalize(p), _check.array("x", x, (3,))
     v = p[..., 1:]
-    t = 2.0 * np.cross(v, x)
-    return np.asarray(x + p[..., :1] * t + np.cross(v, t))
+    t = 2.0 * cross(v, x)
+    return np.asarray(x + p[..., :1] * t + cross(v, t))
 
 
 def slerp(p: ArrayLike, q: ArrayLike, s: ArrayLike) -> Array:
@@ -109,7 +111,7 @@ def slerp(p: ArrayLike, q: ArrayLike, s: ArrayLike) -> Array:
 def distance(a: Any, b: Any) -> Array:
     """Geodesic distance in [0, pi]: the angle of the rotation from a to b (quaternions, matrices or Rotations)."""
     d = multiply(conjugate(as_quaternion(a, "a")), as_quaternion(b, "b"))
-    return np.asarray(2.0 * np.arctan2(np.linalg.norm(d[..., 1:], axis=-1), np.abs(d[..., 0])))
+    return np.asarray(2.0 * np.arctan2(norms(d[..., 1:]), np.abs(d[..., 0])))
 
 
 def exp(rotation_vector: ArrayLike) -> Array:
@@ -136,22 +138,16 @@ rotation_vector_from_quaternion = log
 
 def matrix_from_quaternion(p: ArrayLike) -> Array:
     """Rotation matrix; its columns are the directors (Lang 2010, eq. 26, for any |p| > 0)."""
-    w, x, y, z = np.moveaxis(normalize(p), -1, 0)
+    p = normalize(p)
+    w, x, y, z = (p[..., i] for i in range(4))
     xx, yy, zz = 2.0 * x * x, 2.0 * y * y, 2.0 * z * z
     xy, xz, yz = 2.0 * x * y, 2.0 * x * z, 2.0 * y * z
     wx, wy, wz = 2.0 * w * x, 2.0 * w * y, 2.0 * w * z
-    rows = [
-        1.0 - (yy + zz),
-        xy - wz,
-        xz + wy,
-        xy + wz,
-        1.0 - (xx + zz),
-        yz - wx,
-        xz - wy,
-        yz + wx,
-        1.0 - (xx + yy),
-    ]
-    return np.stack(rows, axis=-1).reshape(*w.shape, 3, 3)
+    R = np.empty((*w.shape, 3, 3))
+    R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = 1.0 - (yy + zz), xy - wz, xz + wy
+    R[..., 1, 0], R[..., 1, 1], R[..., 1, 2] = xy + wz, 1.0 - (xx + zz), yz - wx
+    R[..., 2, 0], R[..., 2, 1], R[..., 2, 2] = xz - wy, yz + wx, 1.0 - (xx + yy)
+    return R
 
 
 def quaternion_from_matrix(R: ArrayLike) -> Array:
@@ -171,16 +167,22 @@ def spurrier_klumpp(R: Array) -> Array:
     R = R.reshape(-1, 3, 3)
     diagonal = np.einsum("nii->ni", R)
     trace = diagonal.sum(axis=1)
+    if len(R) == 1:
+        p = unit(np.array([_largest_first(R[0].tolist(), float(trace[0]))]))
+        return np.where(p[:, :1] < 0.0, -p, p).reshape(*batch, 4)
     n = np.argmax(np.column_stack([trace, diagonal]), axis=1)
     p = np.empty((len(R), 4))
     m = n == 0
-    A = R[m]
-    p0 = 0.5 * np.sqrt(1.0 + trace[m])
-    p[m, 0] = p0
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        p[m, 1 + i] = (A[:, k, j] - A[:, j, k]) / (4.0 * p0)
+    if m.any():
+        A = R[m]
+        p0 = 0.5 * np.sqrt(1.0 + trace[m])
+        p[m, 0] = p0
+        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            p[m, 1 + i] = (A[:, k, j] - A[:, j, k]) / (4.0 * p0)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         m = n == 1 + i
+        if not m.any():
+            continue
         A = R[m]
         # 1 + R_ii - R_jj - R_kk rather than the paper's d/2 + (1 - trace)/4: the same with one rounding less.
         pi = 0.5 * np.sqrt(1.0 + A[:, i, i] - A[:, j, j] - A[:, k, k])
@@ -188,21 +190,38 @@ def spurrier_klumpp(R: Array) -> Array:
         p[m, 1 + i] = pi
         p[m, 1 + j] = (A[:, j, i] + A[:, i, j]) / (4.0 * pi)
         p[m, 1 + k] = (A[:, k, i] + A[:, i, k]) / (4.0 * pi)
-    p /= np.linalg.norm(p, axis=1, keepdims=True)
+    p = unit(p)
     return np.where(p[:, :1] < 0.0, -p, p).reshape(*batch, 4)
+
+
+def _largest_first(R: list[list[float]], trace: float) -> list[float]:
+    """The same for one matrix, number by number, which is much faster there: a quaternion, not normalised."""
+    p = [0.0, 0.0, 0.0, 0.0]
+    if trace >= max(R[0][0], R[1][1], R[2][2]):
+        p0 = p[0] = 0.5 * math.sqrt(1.0 + trace)
+        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            p[1 + i] = (R[k][j] - R[j][k]) / (4.0 * p0)
+        return p
+    i = max(range(3), key=lambda axis: R[axis][axis])
+    j, k = (i + 1) % 3, (i + 2) % 3
+    pi = 0.5 * math.sqrt(1.0 + R[i][i] - R[j][j] - R[k][k])
+    p[0] = (R[k][j] - R[j][k]) / (4.0 * pi)
+    p[1 + i] = pi
+    p[1 + j] = (R[j][i] + R[i][j]) / (4.0 * pi)
+    p[1 + k] = (R[k][i] + R[i][k]) / (4.0 * pi)
+    return p
 
 
 def require_rotation(argument: str, R: Array, tolerance: float = ORTHOGONALITY) -> None:
     """Refuse a matrix that is far from orthogonal, or a reflection."""
-    bounded = np.clip(R, -1e100, 1e100)  # R'R of huge numbers would overflow, or be inf - inf
-    defect = np.abs(np.swapaxes(bounded, -1, -2) @ bounded - np.eye(3)).max(axis=(-1, -2))
-    worst = float(np.max(defect, initial=0.0))
+    bounded = np.minimum(np.maximum(R, -1e100), 1e100)  # R'R of huge numbers would overflow, or be inf - inf
+    worst = float(np.abs(np.swapaxes(bounded, -1, -2) @ bounded - _IDENTITY).max(initial=0.0))
     if worst > tolerance:
         raise ValueError(
             f"{argument} is not a rotation matrix: {argument}'{argument} differs from the identity by {worst:.2g}, "
             f"at most {tolerance:g} is allowed; gyrod.rotations.project finds the nearest rotation."
         )
-    if np.any(np.linalg.det(R) < 0.0):
+    if np.any(np.add.reduce(R[..., 0, :] * cross(R[..., 1, :], R[..., 2, :]), axis=-1) < 0.0):
         raise ValueError(f"{argument} has determinant -1: a reflection, not a rotation.")
 
 

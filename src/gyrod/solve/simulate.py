@@ -237,7 +237,7 @@ def simulate(
             method, 0.0, compiled.y0, t_end, steps,
             how | {"dense": dense, "progress": tick}, compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
-    return _motion(run, compiled, method, started, dense, projection == "step", names)
+    return _motion(run, compiled, method, time.process_time() - started, dense, projection == "step", names)
 
 
 def _target(save: str | os.PathLike[str] | None, resume: bool, view: bool) -> Target | None:
@@ -293,9 +293,9 @@ def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:
 
 
 def _motion(
-    run: Any, compiled: Compiled, method: str, started: float, dense: bool, projected: bool, names: list[str]
+    run: Any, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str]
 ) -> Motion:
-    stats = MotionStats(method, compiled.formulation, **run.stats, seconds=time.process_time() - started)
+    stats = MotionStats(method, compiled.formulation, **run.stats, seconds=seconds)
     records = tuple(
         EventRecord(int(e), t, Motion(np.asarray(t), y, stats, _compiled=compiled), names[int(e)])
         for e, t, y in run.crossings
@@ -400,11 +400,12 @@ def _constraint_options(index: int, null_space: str, method: str) -> dict[str, A
 def _limits(compiled: Compiled) -> list[Event]:
     """Events where a coordinate of a joint reaches one of its limits; a start outside of them is refused."""
     found, problems = [], []
+    limited = [(i, joint) for i, joint in enumerate(compiled.system.joints) if getattr(joint, "limits", None)]
+    if not limited:
+        return []
     motions = compiled.motions(compiled.y0)
-    for i, joint in enumerate(compiled.system.joints):
-        limits = getattr(joint, "limits", None)
-        if not limits:
-            continue
+    for i, joint in limited:
+        limits = joint.limits  # type: ignore[attr-defined]
         q = float(kinematics(compiled, joint, motions)[0][0, 0])
         for side, limit in enumerate(limits):
             if limit is None:
@@ -427,6 +428,8 @@ def _limits(compiled: Compiled) -> list[Event]:
 def _rod_limits(compiled: Compiled) -> list[Event]:
     """Events where a rod bends more sharply, or is stressed more, than its limits; a start beyond them is refused."""
     found, problems = [], []
+    if all(rod.limits is None for rod in compiled.system.rods):
+        return []
     start = Motion(np.asarray(0.0), compiled.y0, MotionStats("", compiled.formulation), _compiled=compiled)
     for rod in compiled.system.rods:
         for what, limit in (rod.limits or {}).items():
