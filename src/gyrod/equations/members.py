@@ -1,0 +1,251 @@
+"""Members of an ensemble: systems that differ only in numbers of their rods, compiled together as arrays.
+
+A template is one compiled system. What stiffness, damping, masses and gravity of many members are on its grid is
+computed for all of them at once, by the same formulas and to the same bits as for one; the core then runs them one
+after the other, or in lanes, without a word of Python in between. What is not of this kind is compiled one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod.equations import Compiled, compile_system
+from gyrod.equations.rods import held_frames, masses, stresses
+from gyrod.model import Obstacle, Rod, System
+from gyrod.model.changes import address
+from gyrod.model.errors import Derived, given
+from gyrod.model.sections import SECTIONS, SectionValues, diagonal
+
+Array = NDArray[np.float64]
+
+#: Lowest allowed value of a field, and whether it may be reached.
+_POSITIVE, _NOT_NEGATIVE = (0.0, False), (0.0, True)
+_MATERIAL = {"young": _POSITIVE, "shear_modulus": _POSITIVE, "density": _POSITIVE, "poisson": (-1.0, False)}
+#: Fields of a damping and their places in (c of Γ1, Γ2, Γ3, K1, K2, K3, η_E, η_G, β).
+_DAMPING = {
+    "shear": (0, 1), "extension": (2,), "bending": (3, 4), "torsion": (5,), "viscosities": (6, 7), "factor": (8,),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Members as arrays: all that differs between them."""
+
+    #: Whether a member has values that can be taken as they are; the others are for the model to judge.
+    good: NDArray[np.bool_]
+    #: For each rod the core's arrays that differ, (members, ...).
+    changes: list[dict[str, Array]]
+    #: Scales of the unknowns, (members, n).
+    scales: Array
+
+
+class Template:
+    """A compiled system of which stiffness, damping, masses or gravity vary."""
+
+    def __init__(self, compiled: Compiled, places: Mapping[str, tuple[Any, ...]]) -> None:
+        self.compiled, self.places = compiled, places
+
+    def stack(self, values: Mapping[str, Array]) -> Stack:
+        """Members with these values, columns by path."""
+        system, count = self.compiled.system, len(next(iter(values.values())))
+        good = np.ones(count, dtype=bool)
+        columns: dict[tuple[Any, ...], Array] = {}
+        for path, place in self.places.items():
+            column = np.asarray(values[path], dtype=float)
+            good &= np.isfinite(column).reshape(count, -1).all(axis=1)
+            columns[place] = column
+        gravity = self._gravity(columns, count)
+        changes: list[dict[str, Array]] = []
+        slowest = []
+        for r, rod in enumerate(system.rods):
+            own = {place[2:]: column for place, column in columns.items() if place[:2] == ("rods", r)}
+            found, frequency = _Rods(rod, system, own, count, good).found()
+            if gravity is not None:
+                found["gravity"] = gravity
+            changes.append({key: np.ascontiguousarray(value) for key, value in found.items()})
+            slowest.append(frequency)
+        return Stack(good, changes, self._scales(gravity, slowest, count))
+
+    def _gravity(self, columns: Mapping[tuple[Any, ...], Array], count: int) -> Array | None:
+        own = {place[1:]: column for place, column in columns.items() if place[0] == "gravity"}
+        if not own:
+            return None
+        g = np.tile(self.compiled.system.gravity, (count, 1))
+        for place, column in own.items():
+            g[(slice(None), *place)] = column
+        return g
+
+    def _scales(self, gravity: Array | None, slowest: Sequence[Array], count: int) -> Array:
+        """As `Compiled.scales`, member by member."""
+        compiled = self.compiled
+        L = compiled._length()
+        rows = np.tile(compiled.system.gravity, (1, 1)) if gravity is None else gravity
+        norms = np.array([float(np.linalg.norm(g)) for g in rows])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tau = np.where(norms > 0.0, np.sqrt(L / norms), 0.0) * np.ones(count)
+            for frequency in slowest:
+                tau = np.maximum(tau, 1.0 / frequency)
+        return compiled.scales_of(L, tau)
+
+
+class _Rods:
+    """One rod of all members."""
+
+    def __init__(
+        self, rod: Rod, system: System, own: Mapping[tuple[Any, ...], Array], count: int, good: NDArray[np.bool_]
+    ) -> None:
+        self.rod, self.system, self.own, self.count, self.good = rod, system, own, count, good
+
+    def found(self) -> tuple[dict[str, Array], Array]:
+        """The core's arrays that differ, and the lowest frequency of each member or of all, (members,) or (1,)."""
+        rod, own = self.rod, self.own
+        elastic = any(place[0] in ("material", "section") for place in own)
+        out: dict[str, Array] = {}
+        with np.errstate(all="ignore"):
+            C, inertia = self._stiffness, self._inertia
+            if own:
+                N, holds = rod.segments, held_frames(rod, self.system)
+                matrices, c = C[:, None, :, None] * np.eye(6), self._damping(C)[:, None]
+                shapes = [(self.count, n) for n in (N, N + 1)]
+                stiffness = [np.broadcast_to(matrices, (*shape, 6, 6)) for shape in shapes]
+                damping = [np.broadcast_to(c, (*shape, 6)) for shape in shapes]
+                out = stresses(rod, holds, *stiffness, *damping)
+                out["damped"] = (np.any(out["cG"], axis=(1, 2)) | np.any(out["cK"], axis=(1, 2))).astype(float)
+                if not elastic:
+                    del out["CG"], out["CK"]
+                del out["CX"]
+            if any(place in (("material", "density"),) or place[0] == "section" for place in own):
+                out |= masses(rod, self.system, np.broadcast_to(inertia[:, None], (self.count, rod.segments, 4)))
+            frequency = 3.516 * np.sqrt(np.minimum(C[:, 3], C[:, 4]) / inertia[:, 0]) / rod.length**2
+        for value in out.values():
+            self.good &= np.isfinite(value).reshape(self.count, -1).all(axis=1)
+        return out, frequency
+
+    def _column(self, part: str, field: str) -> Any:
+        """Values of a field, (members,), or the one of the template; those out of bounds are marked."""
+        column = self.own.get((part, field))
+        if column is None:
+            return np.array([float(getattr(getattr(self.rod, part), field))])
+        low, reached = _MATERIAL[field] if part == "material" else _POSITIVE
+        self.good &= column >= low if reached else column > low
+        if field == "poisson":
+            self.good &= column <= 0.5
+        return column
+
+    @cached_property
+    def _section(self) -> SectionValues:
+        section = self.rod.section
+        assert section is not None
+        if not any(place[0] == "section" for place in self.own):
+            return section.at(np.array([0.5]))
+        # Places along a rod whose dimensions vary are members here.
+        made: dict[str, Any] = {}
+        for f in fields(section):  # type: ignore[arg-type]
+            value = getattr(section, f.name)
+            if ("section", f.name) in self.own:
+                column = self._column("section", f.name)
+                column = np.where(self.good, column, value)  # the others are not taken
+                made[f.name] = lambda i, column=column: column[round(i)]
+            else:
+                made[f.name] = given(value)
+        try:
+            return type(section)(**made).at(np.arange(self.count, dtype=float))
+        except ValueError:  # such as a ring without a wall: let the model tell of it
+            self.good[:] = False
+            return section.at(np.array([0.5]))
+
+    @cached_property
+    def _stiffness(self) -> Array:
+        """Diagonal entries, (members or 1, 6)."""
+        young = self._column("material", "young")
+        material = self.rod.material
+        assert material is not None
+        if isinstance(material.shear_modulus, Derived):
+            shear = 0.5 * young / (1.0 + self._column("material", "poisson"))
+        else:
+            shear = self._column("material", "shear_modulus")
+        return np.stack(np.broadcast_arrays(*_parts(self._section, young, shear)), axis=-1)
+
+    @cached_property
+    def _inertia(self) -> Array:
+        v = self._section
+        return np.asarray(
+            self._column("material", "density")[:, None] * np.stack([v.area, v.I1, v.I2, v.polar], axis=-1)
+        )
+
+    def _damping(self, C: Array) -> Array:
+        """The paper's c, (members or 1, 6), as `Damping.at`."""
+        damping = self.rod.damping
+        if damping is None:
+            return np.zeros((1, 6))
+        base = [*damping.shear, damping.extension, *damping.bending, damping.torsion]
+        table = np.tile(np.array([*base, *damping.viscosities, damping.factor], dtype=float), (self.count, 1))
+        for place, column in self.own.items():
+            if place[0] == "damping":
+                where = list(_DAMPING[place[1]])
+                where = where if len(place) == 2 else [where[place[2]]]
+                table[:, where] = column if column.ndim == 2 else column[:, None]
+                self.good &= (table[:, where] >= 0.0).all(axis=1)
+        c = table[:, :6] + 0.5 * table[:, 8:] * C
+        if damping.needs_section or any(place[:2] == ("damping", "viscosities") for place in self.own):
+            parts = _parts(self._section, table[:, 6], table[:, 7])
+            c = c + 0.5 * np.stack(np.broadcast_arrays(*parts), axis=-1)
+        return np.asarray(c)
+
+
+def _parts(section: SectionValues, young: Array, shear: Array) -> list[Array]:
+    """Entries of `diagonal`, of members in place of points along a rod."""
+    n = max(len(section.area), len(young), len(shear))
+    spread = [np.broadcast_to(x, (n,)) for x in (section.area, section.I1, section.I2, section.polar, section.torsion,
+                                                 section.k1, section.k2)]  # fmt: skip
+    return list(np.moveaxis(diagonal(SectionValues(*spread), young, shear), -1, 0))
+
+
+# --- what can be stacked ---------------------------------------------------------------------------------------------
+
+
+def template(system: System, paths: Sequence[str], formulation: str, **options: Any) -> Template | None:
+    """A template for systems that differ in the values at these paths; None if they must be compiled one by one."""
+    system = system.original
+    if system.bodies or system.rod_ends or not system.rods or not paths:
+        return None
+    places = {path: tuple(address(system, path)) for path in paths}
+    if len(set(places.values())) < len(places) or not all(_stacks(system, place) for place in places.values()):
+        return None
+    compiled = compile_system(system, formulation, **options)
+    return None if compiled.python else Template(compiled, places)
+
+
+def _stacks(system: System, place: tuple[Any, ...]) -> bool:
+    if place[0] == "gravity":
+        return len(place) <= 2 and system.gravity_function is None
+    if place[0] != "rods" or len(place) < 4 or len(place) > 5:
+        return False
+    rod = system.rods[place[1]]
+    part, field = place[2], place[3]
+    if rod.stiffness is not None or rod.density_per_length is not None or rod.rotary_inertia is not None:
+        return False
+    if rod.section is None or rod.material is None or rod.limits is not None:
+        return False
+    constant = type(rod.section) in SECTIONS and not any(
+        callable(getattr(rod.section, f.name)) for f in fields(rod.section)
+    )
+    if not constant:
+        return False
+    if part == "material":
+        value = getattr(rod.material, field, None)
+        return len(place) == 4 and field in _MATERIAL and value is not None and not isinstance(value, Derived)
+    if part == "section":
+        touching = any(isinstance(f, Obstacle) and rod.name in f.rods for f in system.forces)
+        plain = field in [f.name for f in fields(rod.section) if f.name != "shear"]
+        value = getattr(rod.section, field) if plain else None
+        return len(place) == 4 and isinstance(value, float) and not isinstance(value, Derived) and not touching
+    if part == "damping" and rod.damping is not None:
+        return field in _DAMPING and (len(place) == 4 or len(_DAMPING[field]) == 2)
+    return False
