@@ -62,7 +62,7 @@ def test_help_lists_every_command_by_purpose(here):
         section = done.out.split(f"{purpose}:\n")[1].split("\n\n")[0]
         assert [line.split()[0] for line in section.splitlines()] == list(commands)
         assert "..." not in section  # one whole line each
-    names = {command.name for command in frame.app.registered_commands}
+    names = {command.name for command in [*frame.app.registered_commands, *frame.app.registered_groups]}
     assert names == {name for commands in frame.PURPOSES.values() for name in commands}
     assert max(map(len, done.out.splitlines())) <= 80
 
@@ -215,7 +215,8 @@ NAMES = sorted(models.starters())
 def test_starters_are_listed(here):
     done = here("new", "--list")
     assert done.code == 0
-    assert [line.split()[0] for line in done.out.splitlines()] == ["hose", "cable", "four-bar", "pendulum", "top"]
+    listed = [line.split()[0] for line in done.out.splitlines()]
+    assert listed == ["hose", "cable", "four-bar", "pendulum", "top", "study"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "gyrod"
 
 # Folder order is data-flow order: a module may import only what stands before it.
 BEFORE = "_version _core_baseline _core _check rotations gyro model files problems equations look joint_tracks dense"
-BEFORE += " sensing motion rest storage solve comparison"
+BEFORE += " sensing motion rest storage solve comparison studies"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
 
 

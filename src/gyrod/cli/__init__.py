@@ -1,4 +1,4 @@
-"""The command line: gyrod new, check, run, rest, modes, compare, plot, view and others; see gyrod --help."""
+"""The command line: gyrod new, check, run, rest, modes, compare, study, plot, view and others; see gyrod --help."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _options(
 
 
 # Each module adds its commands to the app.
-from gyrod.cli import comparing, models, papers, results, running, statics  # noqa: E402, F401
+from gyrod.cli import comparing, models, papers, results, running, statics, studies  # noqa: E402, F401
 
 #: What is a user's problem and not a defect: told as a sentence, with exit code 1.
 EXPECTED = (ValueError, ArithmeticError, OSError, ImportError, RuntimeError, MemoryError)

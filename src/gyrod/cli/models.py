@@ -35,6 +35,11 @@ def starters() -> dict[str, str]:
     return {"hose": found.pop("hose"), **found}
 
 
+def starter_plans() -> dict[str, str]:
+    """The starter plans of studies by name, each as text."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted((STARTERS / "plans").glob("*.yaml"))}
+
+
 def load(path: Path) -> ModelFile:
     """Read a model file, or end with sentences."""
     from gyrod import files
@@ -42,7 +47,13 @@ def load(path: Path) -> ModelFile:
     readable(path, "a model file (.yaml or .json)")
     if path.suffix.lower() in (".h5", ".hdf5"):
         raise Problem(f"{path} is a result, not a model; see it with gyrod info or gyrod view.")
-    return files.load_model(path)
+    try:
+        return files.load_model(path)
+    except files.ModelFileError as error:
+        if any(problem.path == ("vary",) for problem in error.details):
+            how = f"gyrod study {path} runs it, with --check it only checks it"
+            raise Problem(f"{path} is a plan of a study, not a model; {how}.") from None
+        raise
 
 
 @app.command("new")
@@ -52,7 +63,7 @@ def _new(
     json: Json = None,
 ) -> None:
     """Print a commented starter model: gyrod new > hose.yaml."""
-    known = starters()
+    known = starters() | starter_plans()
     titles = {key: text.splitlines()[0].lstrip("# ").strip() for key, text in known.items()}
     face = Face(json)
     if list_:
@@ -67,12 +78,18 @@ def _new(
 @app.command("schema")
 def _schema(
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it to a file.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="That of plans of studies.")] = False,
     json: Json = None,
 ) -> None:
     """Print the JSON Schema of model files, for editors."""
     from gyrod import files
 
-    schema = files.json_schema()
+    if plan:
+        from gyrod.studies.plan_schema import plan_schema
+
+        schema = plan_schema()
+    else:
+        schema = files.json_schema()
     if out is None and json is None:
         Face("-").give(schema)
     for file in (out, json):

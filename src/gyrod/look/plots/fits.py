@@ -1,0 +1,102 @@
+"""The picture of a fit: measured points, fitted curves, and below them the residuals."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check
+from gyrod.look import plots
+from gyrod.look.plots.style import FINE, GREY, Picture, cycle, legend, unit
+
+Array = NDArray[np.float64]
+
+#: Entries of a quantity that are drawn; quantities side by side.
+ENTRIES, ABREAST = 8, 2
+#: Entries that vary by less than this part of the largest are left out, unless nothing else is there.
+STILL = 1e-9
+
+
+def plot(
+    fit: Any,
+    *,
+    names: str | Sequence[str] | None = None,
+    file: str | os.PathLike[str] | None = None,
+    figure: Any = None,
+    size: tuple[float, float] | None = None,
+) -> Any:
+    """Draw the quantities of a `gyrod.Fit`, or some of them by name."""
+    known = [curve.name for curve in fit.curves]
+    chosen = known if names is None else [names] if isinstance(names, str) else list(names)
+    if not chosen:
+        raise ValueError("names = [] chooses nothing; name measured quantities, or leave it out.")
+    for name in chosen:
+        _check.choice("names", name, known)
+    curves = [curve for curve in fit.curves if curve.name in chosen]
+    return plots.drawn(lambda p: _draw(p, fit, curves), None, "fit", None, file, figure, size)
+
+
+def _draw(p: Picture, fit: Any, curves: Sequence[Any]) -> None:
+    columns = min(len(curves), ABREAST)
+    rows = -(-len(curves) // columns)
+    p.size(7.2 if columns == 1 else 9.6, 3.8 * rows)
+    ends = [t for curve in curves for t in (curve.times[0], curve.times[-1])]
+    clock = unit("s", np.ptp(ends) or ends)
+    heights = [3.0, 1.2] * rows
+    axes = p.figure.subplots(2 * rows, columns, squeeze=False, sharex=True, height_ratios=heights)
+    for i, curve in enumerate(curves):
+        row, column = divmod(i, columns)
+        upper, lower = axes[2 * row, column], axes[2 * row + 1, column]
+        _curve(upper, fit, curve, clock.factor)
+        _residuals(lower, fit, curve, clock.factor)
+        upper.tick_params(labelbottom=False)
+        lower.tick_params(labelbottom=True)
+        lower.set_xlabel(clock.label("time"))
+        upper.set_ylabel(f"{curve.name} [{fit.units[curve.name]}]" if curve.name in fit.units else curve.name)
+        if column == 0:
+            lower.set_ylabel("residual / $\\sigma$")
+    for i in range(len(curves), rows * columns):
+        for k in (0, 1):
+            axes[2 * (i // columns) + k, i % columns].set_visible(False)
+
+
+def _entries(curve: Any) -> list[int]:
+    """Which entries of a quantity are drawn: those that were measured, and vary."""
+    values = curve.values.reshape(len(curve.values), -1)
+    measured = [k for k in range(values.shape[1]) if np.isfinite(values[:, k]).any()]
+    spread = {k: float(np.nanmax(values[:, k]) - np.nanmin(values[:, k])) for k in measured}
+    largest = max(spread.values())
+    return [k for k in measured if spread[k] > STILL * largest][:ENTRIES] or measured[:ENTRIES]
+
+
+def _label(curve: Any, k: int) -> str:
+    shape = curve.values.shape[1:]
+    if not shape:
+        return "fit"
+    return ("x", "y", "z")[k] if shape == (3,) else "[" + ", ".join(map(str, np.unravel_index(k, shape))) + "]"
+
+
+def _curve(ax: Any, fit: Any, curve: Any, clock: float) -> None:
+    times = np.union1d(curve.times, np.linspace(curve.times[0], curve.times[-1], FINE))
+    fitted = fit.predict(times)[curve.name].reshape(len(times), -1)
+    values = curve.values.reshape(len(curve.values), -1)
+    for i, k in enumerate(_entries(curve)):
+        style = cycle(i)
+        ax.plot(clock * curve.times, values[:, k], ".", color=style["color"], ms=5.0, alpha=0.35, mew=0.0)
+        ax.plot(clock * times, fitted[:, k], label=_label(curve, k), **style)
+    ax.plot([], [], ".", color=GREY, ms=4.0, label="measured")
+    legend(ax)
+
+
+def _residuals(ax: Any, fit: Any, curve: Any, clock: float) -> None:
+    r = fit.residuals[curve.name].reshape(len(curve.values), -1)
+    ax.axhspan(-1.96, 1.96, color="0.92", lw=0.0, zorder=0)
+    ax.axhline(0.0, color=GREY, lw=0.6)
+    for i, k in enumerate(_entries(curve)):
+        ax.plot(clock * curve.times, r[:, k], ".", color=cycle(i)["color"], ms=4.0, alpha=0.6, mew=0.0)
+    largest = float(np.nanmax(np.abs(r), initial=0.0))
+    ax.set_ylim(-max(1.1 * largest, 2.5), max(1.1 * largest, 2.5))

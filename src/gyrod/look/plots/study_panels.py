@@ -1,0 +1,378 @@
+"""Single panels of pictures of studies: what is drawn into one pair of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, cycle, legend
+
+Array = NDArray[np.float64]
+
+POINT, FAILED, LINE = COLOURS[0], COLOURS[1], COLOURS[-1]
+#: Quantiles that are marked, and bands of them.
+QUANTILES = (0.05, 0.5, 0.95)
+#: Lines of different colours in a panel.
+LINES = 7
+#: Runs in a window of the running mean, at least, and windows over the whole width.
+WINDOW, WINDOWS = 20, 25
+
+
+def place(index: tuple[int, ...]) -> str:
+    """An entry of an array, in brackets."""
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def broken(name: str, longest: int = 22) -> str:
+    """A long path in two lines."""
+    cut = name.rfind(".")
+    return f"{name[: cut + 1]}\n{name[cut + 1 :]}" if len(name) > longest and cut > 0 else name
+
+
+def thin(count: int, most: int) -> NDArray[np.intp]:
+    """Runs to draw: all, or evenly spread ones of them."""
+    return np.arange(count) if count <= most else np.unique(np.linspace(0, count - 1, most).astype(np.intp))
+
+
+def logarithmic(levels: Array) -> bool:
+    """Whether values are positive and lie over two orders of magnitude, many of them far below the largest."""
+    if len(levels) < 3 or not levels[0] > 0.0 or levels[-1] < 50.0 * levels[0]:
+        return False
+    return bool(np.median(levels) < 0.2 * levels[-1])
+
+
+def scales(ax: Any, x: bool, y: bool) -> None:
+    """Logarithmic axes where they are wanted, and not more numbers than fit elsewhere."""
+    for name, log in (("x", x), ("y", y)):
+        if log:
+            getattr(ax, f"set_{name}scale")("log")
+    if not x:
+        ax.locator_params(axis="x", nbins=6)
+
+
+def _alpha(count: int) -> float:
+    return float(np.clip(30.0 / np.sqrt(max(count, 1)), 0.15, 0.8))
+
+
+# --- scatter matrix --------------------------------------------------------------------------------------------------
+
+
+def matrix(
+    figure: Any, columns: Sequence[Any], parameters: set[str], failed: NDArray[np.bool_], keep: NDArray[np.intp]
+) -> None:
+    """Scatter below the diagonal, histograms on it, rank correlations above it."""
+    n = len(columns)
+    axes = figure.subplots(n, n, squeeze=False)
+    lost = keep[failed[keep]]
+    for i, y in enumerate(columns):
+        for j, x in enumerate(columns):
+            ax = axes[i, j]
+            if i < j:
+                _correlation(ax, x.values, y.values)
+                continue
+            if i == j:
+                _counts(ax, x)
+                ax.set_yticks([])
+            else:
+                ax.scatter(
+                    x.values[keep], y.values[keep], s=4.0, color=POINT, alpha=_alpha(len(keep)), linewidths=0,
+                    rasterized=True,
+                )  # fmt: skip
+                if (
+                    len(lost)
+                    and {x.name.split("[")[0], x.name} & parameters
+                    and {y.name.split("[")[0], y.name} & parameters
+                ):
+                    ax.scatter(x.values[lost], y.values[lost], s=14.0, color=FAILED, marker="x", linewidths=0.8)
+            scales(ax, x.log, y.log and i != j)
+            ax.set_xlim(_limits(x))
+            _few(ax, i == n - 1, j == 0 and i > 0)
+            if i == n - 1:
+                ax.set_xlabel(x.unit.label(broken(x.name, 12)), fontsize=7.5)
+            if j == 0:
+                ax.set_ylabel(y.unit.label(broken(y.name, 12)), fontsize=7.5)
+    figure.align_labels()
+
+
+def _limits(column: Any) -> tuple[float, float]:
+    """Ends of an axis that leave a margin, also for the bins of a list."""
+    levels = column.levels if len(column.levels) else np.array([0.0, 1.0])
+    edges = _edges(levels, column.log, 30) if len(levels) > 12 or len(levels) < 2 else _cell_edges(levels, column.log)
+    low, high = (float(x) for x in (np.log10(edges[[0, -1]]) if column.log else edges[[0, -1]]))
+    margin = 0.04 * (high - low)
+    return (10.0 ** (low - margin), 10.0 ** (high + margin)) if column.log else (low - margin, high + margin)
+
+
+def _few(ax: Any, below: bool, left: bool) -> None:
+    """Few ticks, with numbers at the border of the matrix only."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+    for axis, told in ((ax.xaxis, below), (ax.yaxis, left)):
+        if axis.get_scale() == "log":
+            axis.set_major_locator(LogLocator(numticks=4))
+            axis.set_minor_locator(NullLocator())
+        elif len(axis.get_majorticklocs()):
+            axis.set_major_locator(MaxNLocator(3))
+        axis.set_tick_params(labelsize=7.0, labelleft=told, labelbottom=told)
+
+
+def _counts(ax: Any, column: Any) -> None:
+    values = column.values[np.isfinite(column.values)]
+    ax.hist(values, bins=_edges(values, column.log, 30), color=POINT, alpha=0.65)
+
+
+def _correlation(ax: Any, x: Array, y: Array) -> None:
+    ax.axis("off")
+    both = np.isfinite(x) & np.isfinite(y)
+    rho = _rank_correlation(x[both], y[both])
+    if np.isnan(rho):
+        return
+    strength = abs(rho)
+    colour = LINE if strength > 0.1 else "0.6"
+    text = f"{rho:+.2f}".replace("-", "\N{MINUS SIGN}") if strength >= 0.005 else "0"
+    ax.text(
+        0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes,
+        fontsize=7.5 + 6.0 * strength, color=colour,
+    )  # fmt: skip
+
+
+def _rank_correlation(x: Array, y: Array) -> float:
+    """Spearman's coefficient; NaN where something does not vary."""
+    if len(x) < 3 or not np.ptp(x) > 0.0 or not np.ptp(y) > 0.0:
+        return float("nan")
+    from scipy.stats import rankdata
+
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+
+
+def _edges(values: Array, log: bool, most: int) -> Array:
+    """Edges of bins: as many as the numbers bear, between 8 and ``most``; even on the axis that shows them."""
+    if len(values) == 0:
+        return np.linspace(0.0, 1.0, 9)
+    levels = np.unique(values)
+    if 1 < len(levels) <= min(12, len(values) // 4):  # a list: one bin for each value
+        return _cell_edges(levels, log)
+    shown = np.log10(values) if log else values
+    low, high = float(shown.min()), float(shown.max())
+    if not high > low:
+        width = max(1e-3 * abs(low), 1e-12)
+        return np.linspace(low - width, high + width, 9)
+    spread = float(np.subtract(*np.percentile(shown, (75, 25)))) or high - low
+    # Freedman and Diaconis; more where two heaps make the middle half broad.
+    least = min(max(8, int(0.4 * len(values) ** 0.5)), most)
+    count = int(np.clip((high - low) / (2.0 * spread * len(values) ** (-1.0 / 3.0)), least, most))
+    edges = np.linspace(low, high, count + 1)
+    return np.asarray(10.0**edges if log else edges)
+
+
+# --- response --------------------------------------------------------------------------------------------------------
+
+
+def response(ax: Any, x: Any, y: Any, by: Any, keep: NDArray[np.intp]) -> str:
+    """One output against one parameter; says what there is to know."""
+    if x.listed:
+        return _lines(ax, x, y, by)
+    ax.scatter(
+        x.values[keep], y.values[keep], s=7.0, color=POINT, alpha=0.6 * _alpha(len(keep)), linewidths=0, rasterized=True
+    )
+    if by is not None:
+        for k, (value, rows) in enumerate(_groups(by)):
+            middle, mean, _ = _running(x.values[rows], y.values[rows])
+            label = f"{by.name} = {value:.4g} {by.unit.name}".rstrip()
+            ax.plot(middle, mean, label=label, **_ordered(k, len(by.levels)))
+        legend(ax)
+        return "lines: running means"
+    middle, mean, band = _running(x.values, y.values)
+    if len(middle):
+        ax.fill_between(middle, *band, color=GREY, alpha=0.25, linewidth=0, label="5 to 95 %")
+        ax.plot(middle, mean, color=LINE, label="running mean")
+        legend(ax)
+    return ""
+
+
+def _running(x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Mean and quantiles of y in windows along x that hold equally many runs."""
+    both = np.isfinite(x) & np.isfinite(y)
+    order = np.argsort(x[both], kind="stable")
+    x, y = x[both][order], y[both][order]
+    window = max(WINDOW, len(x) // WINDOWS)
+    if len(x) < 2 * window:
+        return np.zeros(0), np.zeros(0), np.zeros((2, 0))
+    starts = np.unique(np.linspace(0, len(x) - window, 4 * WINDOWS).astype(int))
+    parts = [slice(s, s + window) for s in starts]
+    band = np.array([np.quantile(y[p], (QUANTILES[0], QUANTILES[-1])) for p in parts]).T
+    return np.array([x[p].mean() for p in parts]), np.array([y[p].mean() for p in parts]), band
+
+
+def _groups(by: Any) -> list[tuple[float, NDArray[np.bool_]]]:
+    levels = by.levels[np.unique(np.linspace(0, len(by.levels) - 1, LINES).astype(int))]
+    return [(float(value), by.values == value) for value in levels]
+
+
+def _ordered(k: int, count: int) -> dict[str, Any]:
+    """Style of the k-th line: many are told apart by shades in the order of their values."""
+    if count <= 3:
+        return cycle(k)
+    from matplotlib import colormaps
+
+    return {"color": colormaps[SIZES](0.92 * k / (min(count, LINES) - 1))}
+
+
+def _lines(ax: Any, x: Any, y: Any, by: Any) -> str:
+    """Values of a list: means over all else, with bars from the least to the largest."""
+    groups = [(None, np.ones(len(x.values), dtype=bool))] if by is None else _groups(by)
+    spread = False
+    for k, (value, rows) in enumerate(groups):
+        found = []
+        for level in x.levels:
+            values = y.values[rows & (x.values == level)]
+            values = values[np.isfinite(values)]
+            found.append((values.mean(), values.min(), values.max()) if len(values) else (np.nan,) * 3)
+        mean, low, high = np.array(found).T
+        label = None if value is None else f"{by.name} = {value:.4g} {by.unit.name}".rstrip()
+        style = {"color": POINT} if by is None else _ordered(k, len(groups))
+        ax.plot(x.levels, mean, marker="o", markersize=3.0, label=label, **style)
+        if np.any(high - low > 1e-9 * np.nanmax(np.abs([high, low, [1e-300] * len(low)]))):
+            spread = True
+            ax.fill_between(x.levels, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    legend(ax)
+    some = by is not None and len(groups) < len(by.levels)
+    parts = [f"{len(groups)} of {len(by.levels)} values of {by.name}"] if some else []
+    return "; ".join([*parts, "lines: means over the other parameters, shades: all values"] if spread else parts)
+
+
+def failures(ax: Any, x: Array) -> None:
+    """Marks on the lower border where runs failed."""
+    if len(x):
+        ax.plot(
+            x, np.full(len(x), 0.015), "x", color=FAILED, markersize=4.0, markeredgewidth=0.8, clip_on=False,
+            transform=ax.get_xaxis_transform(),
+        )  # fmt: skip
+
+
+# --- histogram -------------------------------------------------------------------------------------------------------
+
+
+def histogram(ax: Any, y: Any) -> str:
+    """How often values occur, with quantiles; says how many runs have none."""
+    values = y.values[np.isfinite(y.values)]
+    if not len(values):
+        ax.text(0.5, 0.5, "no values", ha="center", va="center", transform=ax.transAxes, color=GREY)
+        return ""
+    ax.hist(values, bins=_edges(values, y.log, 60), color=POINT, alpha=0.65)
+    scales(ax, y.log, False)
+    if np.ptp(values) > 0.0:
+        _quantiles(ax, np.quantile(values, QUANTILES))
+    ax.margins(y=0.12)
+    return ""
+
+
+def _quantiles(ax: Any, values: Array) -> None:
+    for q, value in zip(QUANTILES, values, strict=True):
+        ax.axvline(value, color=LINE, linewidth=0.9, linestyle="-" if q == 0.5 else "--")
+    text = "5, 50, 95 %: " + ", ".join(f"{value:.4g}" for value in values)
+    ax.set_title(text, loc="left", fontsize=7.5, color=GREY)
+
+
+# --- maps ------------------------------------------------------------------------------------------------------------
+
+
+def heat(figure: Any, ax: Any, x: Any, y: Any, z: Any, failed: NDArray[np.bool_]) -> str:
+    """An output over two parameters: cells of a grid, or bins of samples; says which."""
+    if x.listed and y.listed:
+        edges = [_cell_edges(c.levels, c.log) for c in (x, y)]
+        note = ""
+    else:
+        count = int(np.clip(np.sqrt(len(z.values) / 8.0), 5, 60))
+        edges = [_even_edges(c.levels, c.log, count) for c in (x, y)]
+        note = "means of bins"
+    mean, most = _binned(x.values, y.values, z.values, edges)
+    if most > 1 and not note:
+        note = "means over the other parameters"
+    low, high = np.nanmin(mean, initial=np.inf), np.nanmax(mean, initial=-np.inf)
+    signed = low < 0.0 < high and min(-low, high) > 0.05 * max(-low, high)
+    limit = max(-low, high)
+    kwargs = {"cmap": SIGNED, "vmin": -limit, "vmax": limit} if signed else {"cmap": SIZES}
+    mesh = ax.pcolormesh(edges[0], edges[1], mean.T, shading="flat", rasterized=mean.size > 2000, **kwargs)
+    ax.grid(False)
+    ax.set_facecolor("0.93")  # cells without a value
+    bar = figure.colorbar(mesh, ax=ax)
+    bar.set_label(z.label.replace("\n", ""))
+    bar.outline.set_visible(False)
+    if failed.any():
+        ax.plot(x.values[failed], y.values[failed], "x", color=FAILED, markersize=4.0, markeredgewidth=0.9)
+    return note
+
+
+def _cell_edges(levels: Array, log: bool) -> Array:
+    """Edges of cells about the values of a list, in the middle on the axis that shows them."""
+    shown = np.log10(levels) if log else levels
+    if len(shown) == 1:
+        edges = np.array([shown[0] - 0.5, shown[0] + 0.5])
+    else:
+        middles = 0.5 * (shown[1:] + shown[:-1])
+        edges = np.concatenate([[2 * shown[0] - middles[0]], middles, [2 * shown[-1] - middles[-1]]])
+    return np.asarray(10.0**edges if log else edges)
+
+
+def _even_edges(levels: Array, log: bool, count: int) -> Array:
+    if len(levels) <= count:
+        return _cell_edges(levels, log)
+    shown = np.log10(levels[[0, -1]]) if log else levels[[0, -1]]
+    edges = np.linspace(shown[0], shown[1], count + 1)
+    return np.asarray(10.0**edges if log else edges)
+
+
+def _binned(x: Array, y: Array, z: Array, edges: Sequence[Array]) -> tuple[Array, int]:
+    """Means of z in cells, NaN in empty ones, (nx, ny), and the largest number of values in a cell."""
+    sound = np.isfinite(x) & np.isfinite(y) & np.isfinite(z)
+    x, y, z = x[sound], y[sound], z[sound]
+    nx, ny = len(edges[0]) - 1, len(edges[1]) - 1
+    i = np.clip(np.searchsorted(edges[0], x, side="right") - 1, 0, nx - 1)
+    j = np.clip(np.searchsorted(edges[1], y, side="right") - 1, 0, ny - 1)
+    cell = i * ny + j
+    counts = np.bincount(cell, minlength=nx * ny)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(cell, weights=z, minlength=nx * ny) / np.where(counts, counts, np.nan)
+    return mean.reshape(nx, ny), int(counts.max(initial=0))
+
+
+# --- curves and indices ----------------------------------------------------------------------------------------------
+
+
+def fan(ax: Any, t: Array, y: Array, single: int) -> None:
+    """Quantiles of curves, (runs, times), and a few of the curves themselves."""
+    sound = y[np.isfinite(y).any(axis=1)]
+    if not len(sound):
+        ax.text(0.5, 0.5, "no values", ha="center", va="center", transform=ax.transAxes, color=GREY)
+        return
+    levels = np.nanquantile(sound, (0.05, 0.25, 0.5, 0.75, 0.95), axis=0)
+    ax.fill_between(t, levels[0], levels[4], color=POINT, alpha=0.18, linewidth=0, label="5 to 95 %")
+    ax.fill_between(t, levels[1], levels[3], color=POINT, alpha=0.35, linewidth=0, label="25 to 75 %")
+    chosen = sound[thin(len(sound), single)]
+    ax.plot(t, chosen.T, color=GREY, linewidth=0.4, alpha=0.5)
+    ax.plot(t, levels[2], color=LINE, linewidth=1.4, label="median")
+    ax.set_xlim(t[0], t[-1])
+    legend(ax)
+
+
+def bars(ax: Any, k: int, order: NDArray[np.intp], indices: Any, kinds: Sequence[tuple[str, str, Array]]) -> None:
+    """Indices of one output, the parameters from below in the given order."""
+    height = 0.8 / len(kinds)
+    at = np.arange(len(order), dtype=float)
+    for i, (label, name, values) in enumerate(kinds):
+        value = values[k, order]
+        low, high = indices.intervals[name][k, order].T
+        error = np.nan_to_num(np.abs(np.stack([value - low, high - value])))
+        shift = (0.5 * (len(kinds) - 1) - i) * height
+        ax.barh(
+            at + shift, value, height=0.92 * height, xerr=error, label=label, color=COLOURS[i],
+            error_kw={"elinewidth": 0.9, "ecolor": "0.25", "capsize": 2.0}, alpha=0.85,
+        )  # fmt: skip
+    ax.set_yticks(at, [broken(indices.parameters[i], 30) for i in order])
+    ax.axvline(0.0, color=GREY, linewidth=0.6)
+    ax.grid(False, axis="y")
+    ax.set_xlim(min(0.0, *ax.get_xlim()), max(1.0, ax.get_xlim()[1]))

@@ -1,0 +1,277 @@
+"""What a plan is checked for, before anything runs: options, names that vary, outputs and their shapes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gyrod import _check
+from gyrod.equations import compile_system
+from gyrod.model import ModelError, System, changes
+from gyrod.model.errors import shown
+from gyrod.motion import Motion, MotionStats, SimulationError
+from gyrod.solve.assemble import assemble
+from gyrod.solve.members import members
+from gyrod.solve.simulate import Event, simulate
+from gyrod.studies.design import Design
+from gyrod.studies.outputs import Custom, Output, output
+from gyrod.studies.quantities import Measured
+
+if TYPE_CHECKING:
+    from gyrod.studies.plan import Plan
+
+#: Runs that are tried for one that tells the shapes of outputs.
+TRIES = 10
+#: Options of `simulate` that a study chooses.
+CHOSEN = ("output", "dense", "save", "resume", "view", "progress")
+#: Methods with constant steps.
+CONSTANT = ("variational", "energy-momentum")
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def called(function: Any) -> str:
+    """How a function is named in sentences."""
+    return f"{getattr(function, '__qualname__', None) or type(function).__name__}()"
+
+
+# --- options and names -----------------------------------------------------------------------------------------------
+
+
+def options(run: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """Options of `simulate`, known by name; their values are for `simulate` to judge."""
+    known = [x.name for x in inspect.signature(simulate).parameters.values() if x.kind is x.KEYWORD_ONLY]
+    known = [name for name in known if name not in CHOSEN]
+    found: dict[str, Any] = {}
+    for name, value in run.items():
+        if name in CHOSEN:
+            problems.append(f"{name} = {shown(value)} cannot be given: what a study keeps follows from its outputs.")
+        elif name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.4)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            problems.append(f"{name} = {shown(value)} is unknown; it can be {', '.join(map(repr, known))}.{hint}")
+        elif name == "events":
+            sound = isinstance(value, (tuple, list)) and all(isinstance(x, Event) for x in value)
+            found |= {name: tuple(value)} if sound else {}
+            problems += [] if sound else [f"events = {shown(value)} must be a list of Event."]
+        else:
+            found[name] = value
+    return found
+
+
+def paths(system: System, vary: Any, runs: Design | None) -> list[str]:
+    """What a system says to the paths that vary, and to the shapes of their values."""
+    names = _names(vary)
+    try:
+        changes._collected(system, dict.fromkeys(names), {}, lambda path: changes.address(system, path))
+    except ModelError as error:
+        return [f"vary: {sentence}" for sentence in error.problems]
+    return [] if runs is None else [x for name in names if (x := _unfit(system, name, runs))]
+
+
+def _names(vary: Any) -> list[str]:
+    return [name for name in vary if isinstance(name, str) and name] if isinstance(vary, Mapping) else []
+
+
+def _unfit(system: System, name: str, runs: Design) -> str | None:
+    """Why values cannot stand at a path; None if they can."""
+    there = changes.value_at(system, name)
+    if there is None or callable(there) or getattr(there, "function", None) is not None:
+        return None
+    if isinstance(there, bool) or not isinstance(there, (int, float, np.number, np.ndarray)):
+        return f"vary[{name!r}]: {shown(there)} is no number; vary numbers in it, or take a function as the model."
+    shape = runs.lists[name].shape[1:] if name in runs.lists else ()
+    if shape == np.shape(there):
+        return None
+    wanted = "numbers" if np.shape(there) == () else f"arrays of shape {np.shape(there)}"
+    given = "numbers" if shape == () else f"arrays of shape {shape}"
+    return f"vary[{name!r}] must hold {wanted}, as {shown(there)} is one, not {given}."
+
+
+def signature(function: Any, vary: Any) -> list[str]:
+    """Arguments that a function does not have, and those that it needs and does not get."""
+    names = _names(vary)
+    try:
+        arguments = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return []
+    known = [x.name for x in arguments if x.kind in (x.POSITIONAL_OR_KEYWORD, x.KEYWORD_ONLY)]
+    problems = []
+    if not any(x.kind is x.VAR_KEYWORD for x in arguments):
+        has = f"has the arguments {', '.join(map(repr, known))}" if known else "has no arguments"
+        for name in names:
+            near = get_close_matches(name, known, n=1, cutoff=0.4)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            if name not in known:
+                problems.append(f"vary[{name!r}]: the model, {called(function)}, {has}.{hint}")
+    for x in arguments:
+        needed = x.default is x.empty and x.kind not in (x.VAR_KEYWORD, x.VAR_POSITIONAL)
+        if needed and x.name not in names:
+            problems.append(f"the model, {called(function)}, needs {x.name!r}; vary it, or give it a default.")
+    return problems
+
+
+def outputs(given: Any, problems: list[str]) -> dict[str, Output]:
+    """Outputs by name, as they may be given."""
+    if not isinstance(given, Mapping) or not given:
+        problems.append("outputs must be a dictionary from names to quantities, such as {'tip': 'hose.positions[-1]'}.")
+        return {}
+    found = {}
+    for name, x in given.items():
+        if not isinstance(name, str) or not name.strip():
+            problems.append(f"outputs: {shown(name)} must be the name of an output, text.")
+            continue
+        try:
+            found[name] = output(x)
+        except ValueError as error:
+            problems.append(f"outputs[{name!r}]: {error}")
+    return found
+
+
+# --- shapes ----------------------------------------------------------------------------------------------------------
+
+
+def shapes(plan: Plan, wanted: Mapping[str, Output], problems: list[str]) -> tuple[tuple[Output, ...], Shapes]:
+    """Outputs as the model has them, and the shape of each without the axis of the runs."""
+    try:
+        system, start = _start(plan)
+    except ModelError as error:
+        raise ModelError([*problems, *error.problems]) from error.__cause__
+    bound: dict[str, Output] = {}
+    found: Shapes = {}
+    for name, given in wanted.items():
+        try:
+            bound[name] = made = given.bound(name, start.compiled.system, plan.t_end)
+            if not isinstance(made.quantity, Measured):
+                found[name] = made.shape(_entry(made, start))
+        except ValueError as error:
+            problems.append(f"outputs[{name!r}]: {error}")
+    problems += [] if problems else _refused(plan, system, start)
+    if problems:
+        raise ModelError(problems)
+    measured = [x for x in bound.values() if x.name not in found]
+    if measured:
+        found |= _measured(replace(plan, outputs=tuple(bound.values())), measured)
+    return tuple(bound.values()), {name: found[name] for name in bound}
+
+
+def _runs(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Parameters of the first runs, one after the other."""
+    count = min(TRIES, plan.size)
+    columns = plan.parameters(0, count)
+    for i in range(count):
+        yield {name: column[i] for name, column in columns.items()}
+
+
+def _start(plan: Plan) -> tuple[System, Motion]:
+    """The model and its start, as a motion of one row: of a function those of the first run that can be made."""
+    if plan.model.system is not None:
+        return plan.model.system, _first_row(plan, plan.model.system)
+    problem: Exception | None = None
+    for values in _runs(plan):
+        try:
+            system = plan.system(values)
+            return system, _first_row(plan, system)
+        except Exception as error:  # it is the user's function: it may raise anything
+            problem = problem or error
+    assert problem is not None
+    told = str(problem) if isinstance(problem, ValueError) else f"{type(problem).__name__}: {problem}"
+    raise ModelError(f"none of the first runs can be made; the first says: {told}") from problem
+
+
+def _first_row(plan: Plan, system: System) -> Motion:
+    formulation = plan.options.get("formulation", "nullspace-quaternion")
+    try:
+        ready = assemble(system) if plan.options.get("assemble") is True and system.joints else system
+        compiled = compile_system(ready, formulation)
+    except ModelError:
+        raise
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(str(error)) from error
+    none = np.zeros(1)
+    return Motion(
+        none, compiled.y0[None], MotionStats("", formulation), steps=none, _compiled=compiled,
+        _flows=lambda: (none, none, none),
+    )  # fmt: skip
+
+
+def _entry(made: Output, start: Motion) -> tuple[int, ...]:
+    """Shape of a quantity at one time."""
+    text = made.quantity.text
+    try:
+        shape: tuple[int, ...] = made.quantity.read(start).shape[1:]
+    except IndexError:
+        whole = replace(made.quantity, index=(), measure="").read(start).shape[1:]
+        has = f"has the shape {whole} at each time" if whole else "is a single number"
+        raise ValueError(f"{text!r}: the indices do not fit; without them it {has}.") from None
+    if 0 in shape:
+        raise ValueError(f"{text!r} selects nothing; its shape is {shape}.")
+    return shape
+
+
+def _refused(plan: Plan, system: System, start: Motion) -> list[str]:
+    """Options that would refuse every run, found by a run that is one step long."""
+    step, method = plan.options.get("step"), plan.options.get("method")
+    try:
+        compiled = start.compiled
+        short = 1e-6 * min(plan.t_end, compiled._time(compiled._length()))
+        if step is not None:
+            short = min(_check.positive("step", step), plan.t_end)
+        if step is not None and method in CONSTANT:
+            from gyrod.solve.variational import _steps
+
+            _steps(plan.t_end, short)
+        simulate(system, short, dense=False, **plan.options)
+    except SimulationError:
+        return []  # what happens in a run is for the run to tell
+    except ModelError as error:
+        return list(error.problems)
+    except (ValueError, TypeError, ImportError) as error:
+        return [str(error)]
+    return []
+
+
+def _measured(plan: Plan, measured: list[Output]) -> Shapes:
+    """Shapes of outputs that functions of the user make: those of the first run that succeeds."""
+    problem: Exception | None = None
+    for values in _runs(plan):
+        try:
+            motion = simulate(plan.system(values), plan.t_end, **plan.run_options())
+        except Exception as error:  # a model may be a function of the user
+            problem = problem or error
+            continue
+        problems: list[str] = []
+        found: Shapes = {}
+        for x in measured:
+            try:
+                found[x.name] = x.evaluate(motion).shape
+                if not isinstance(x, Custom):
+                    x.shape(x.quantity.read(motion).shape[1:])
+            except Exception as error:  # it is the user's function: it may raise anything
+                told = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+                problems.append(f"outputs[{x.name!r}]: {told}")
+        if problems:
+            raise ModelError(problems)
+        return found
+    raise ModelError(f"none of the first runs succeeds, and outputs need one; the first says: {problem}") from problem
+
+
+# --- lanes -----------------------------------------------------------------------------------------------------------
+
+
+def lanes(plan: Plan) -> None:
+    """Refuse lanes for runs that cannot go in them."""
+    system = plan.model.system
+    found = None if system is None else members(system, plan.names, plan.t_end, **plan.run_options())
+    reason = (
+        "more than stiffness, damping, masses and gravity of rods varies, or Python is called while they run"
+        if found is None
+        else found.apart()
+    )
+    if reason is not None:
+        raise ModelError(f"lanes = {plan.lanes}: these runs cannot be integrated together: {reason}; leave it out.")

@@ -1,0 +1,215 @@
+"""The runs of a study, one after the other in one thread: parameters in, rows of outputs out.
+
+Runs that differ in stiffness, damping, masses or gravity of rods go through the core together, without Python in
+between; the others one by one through `simulate`. The results are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod.equations import ForceError, compile_system
+from gyrod.equations.members import Stack
+from gyrod.model import ModelError
+from gyrod.motion import Motion, SimulationError, of_rows
+from gyrod.solve import simulate
+from gyrod.solve.members import LANES, Members, members
+from gyrod.studies.blocks import COUNTERS, STATUSES, Block
+from gyrod.studies.outputs import Final
+from gyrod.studies.plan import Plan
+from gyrod.studies.quantities import FLOWS, Quantity
+
+Tick = Callable[[int], object]
+
+
+def run_block(plan: Plan, start: int, stop: int, *, tick: Tick | None = None, together: bool = True) -> Block:
+    """Runs ``start`` to ``stop`` of a plan; ``tick`` is told how many are done, and may raise to end it.
+
+    What comes out for a run depends on the plan and its number alone, not on where blocks begin. ``together=False``
+    makes each run by itself.
+    """
+    rows = _Rows(plan, start, stop)
+    values = plan.parameters(start, stop)
+    prepared = _prepared(plan) if together else None
+    left = np.arange(stop - start) if prepared is None else prepared.run(values, start, rows, tick)
+    for count, i in enumerate(left, start=stop - start - len(left) + 1):
+        _run(plan, {name: column[i] for name, column in values.items()}, rows, int(i))
+        if tick is not None:
+            tick(count)
+    return rows.block()
+
+
+def simulate_member(plan: Plan, values: Mapping[str, Any]) -> Motion:
+    """One run of a plan as a motion, for looking at it; raises what the run raises."""
+    return simulate(plan.system(values), plan.t_end, **plan.run_options())
+
+
+def _run(plan: Plan, values: Mapping[str, Any], rows: _Rows, i: int) -> None:
+    began = time.thread_time()
+    motion = None
+    try:
+        motion = simulate_member(plan, values)
+        status, error = motion.status, ""
+    except SimulationError as problem:
+        status, error, motion = "failed", str(problem), problem.motion
+    except Exception as problem:  # a model may be a function of the user, and raise anything
+        told = isinstance(problem, (ModelError, ValueError, ForceError))
+        status, error = "refused", str(problem) if told else f"{type(problem).__name__}: {problem}"
+    rows.take(i, plan, status, error, motion, time.thread_time() - began)
+
+
+# --- runs that go through the core together --------------------------------------------------------------------------
+
+
+class _Together:
+    """A plan whose runs differ in numbers of rods only, prepared for one thread."""
+
+    def __init__(self, plan: Plan, found: Members) -> None:
+        self.plan, self.members = plan, found
+        read = [getattr(output, "quantity", None) for output in plan.outputs]
+        self.kinematic = all(isinstance(q, Quantity) and q.kinematic for q in read)
+        self.sectional = all(isinstance(q, Quantity) and (q.kinematic or _sectional(q)) for q in read)
+        self.final = self.kinematic and all(type(o) is Final and o.needs == "end" for o in plan.outputs)
+
+    def run(self, values: Mapping[str, NDArray[Any]], start: int, rows: _Rows, tick: Tick | None) -> NDArray[np.intp]:
+        """Fill rows; returns the numbers of those that are left."""
+        stack = self.members.stack(values)
+        taken = np.flatnonzero(stack.good)
+        if not len(taken):
+            return np.flatnonzero(~stack.good)
+        runs = self._laned(start, len(stack.good), tick) if self.plan.lanes > 1 else self._runs(stack, taken, tick)
+        ended = [run.status == "finished" for run in runs]
+        if self.final:
+            self._final([run for run, good in zip(runs, ended, strict=True) if good], taken[ended], rows)
+        for run, good, i in zip(runs, ended, taken.tolist(), strict=True):
+            if not (good and self.final):
+                self._single(run, stack, values, i, rows)
+        return np.flatnonzero(~stack.good)
+
+    def _runs(self, stack: Stack, taken: NDArray[np.intp], tick: Tick | None, *, lanes: bool = False) -> list[Any]:
+        runs = self.members.run(stack, taken, lanes=lanes, tick=tick)
+        if len(runs) < len(taken):
+            raise KeyboardInterrupt
+        return runs
+
+    def _laned(self, start: int, count: int, tick: Tick | None) -> list[Any]:
+        """Runs of the good rows in lanes: groups begin at multiples of their size, wherever blocks do."""
+        first, size = start - start % LANES, self.plan.size
+        last = min(size, -(-(start + count) // LANES) * LANES)
+        stack = self.members.stack(self.plan.parameters(first, last))
+        groups = [np.arange(i, min(i + LANES, last - first)) for i in range(0, last - first, LANES)]
+        wanted, kept = [], []
+        for group in groups:
+            good = group[stack.good[group]]
+            if len(good):  # who is missing is stood in for: a group must not depend on what lies before it
+                wanted += [*good, *[good[-1]] * (LANES - len(good))]
+                kept += [start <= first + i < start + count for i in good] + [False] * (LANES - len(good))
+        runs = self._runs(stack, np.array(wanted), tick, lanes=True)
+        return [run for run, mine in zip(runs, kept, strict=True) if mine]
+
+    def _final(self, runs: list[Any], at: NDArray[np.intp], rows: _Rows) -> None:
+        """Last rows of all runs as one motion: what is read of them follows from each row alone."""
+        if not runs:
+            return
+        y = np.array([run.y_stop for run in runs])
+        ends = of_rows(self.members.compiled, np.full(len(y), self.plan.t_end), y)
+        for output in self.plan.outputs:
+            rows.outputs[output.name][at] = output.quantity.read(ends)
+        rows.t[at] = self.plan.t_end
+        rows.seconds[at] = [run.seconds for run in runs]
+        counts = [run.stats for run in runs]
+        for name, column in rows.counters.items():
+            column[at] = [count[name] for count in counts]
+
+    def _single(self, run: Any, stack: Stack, values: Mapping[str, NDArray[Any]], i: int, rows: _Rows) -> None:
+        plan, compiled = self.plan, self.members.compiled
+        if not self.sectional:  # who reads it may ask for anything of the model
+            system = plan.system({name: column[i] for name, column in values.items()})
+            compiled = compile_system(system, compiled.formulation, **compiled.options)
+        elif not self.kinematic:
+            self.members.revise(stack, i)
+        status, error = "finished", ""
+        try:
+            motion = self.members.motion(run, compiled)
+        except SimulationError as problem:
+            status, error, motion = "failed", str(problem), problem.motion
+        rows.take(i, plan, status, error, motion, run.seconds)
+
+
+def _sectional(q: Quantity) -> bool:
+    """Whether the core alone tells it: forces and energies of a row."""
+    return (q.kind == "rod" and q.field != "stress") or (q.kind == "energy" and q.field not in FLOWS)
+
+
+#: The plan that a thread has prepared last: its core is a workspace that threads do not share.
+_last = threading.local()
+
+
+def _prepared(plan: Plan) -> _Together | None:
+    """The plan, prepared for this thread; None if its runs must be made one by one."""
+    if getattr(_last, "identity", None) != plan.identity:
+        _last.identity, _last.found = plan.identity, _prepare(plan)
+    found: _Together | None = _last.found
+    return found
+
+
+def _prepare(plan: Plan) -> _Together | None:
+    system = plan.model.system
+    if system is None:
+        return None
+    try:
+        found = members(system, plan.names, plan.t_end, **plan.run_options())
+    except (ModelError, ValueError):  # told by the runs themselves
+        return None
+    return None if found is None else _Together(plan, found)
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+class _Rows:
+    """Rows that are filled one after the other."""
+
+    def __init__(self, plan: Plan, start: int, stop: int) -> None:
+        n = stop - start
+        self.start, self.stop, self.shapes = start, stop, plan.shapes
+        self.outputs = {name: np.full((n, *shape), np.nan) for name, shape in plan.shapes.items()}
+        self.status = np.zeros(n, np.uint8)
+        self.errors = [""] * n
+        self.t = np.zeros(n)
+        self.counters = {name: np.zeros(n, np.int64) for name in COUNTERS}
+        self.seconds = np.zeros(n)
+
+    def take(self, i: int, plan: Plan, status: str, error: str, motion: Motion | None, seconds: float) -> None:
+        """What is kept of a run."""
+        if status != "failed" and motion is not None:
+            for output in plan.outputs:
+                try:
+                    self._put(i, output.name, output.evaluate(motion))
+                except Exception as problem:  # a user's function may raise anything
+                    status, error = "failed", f"output {output.name!r}: {problem}"
+                    break
+        if error:
+            for column in self.outputs.values():
+                column[i] = np.nan
+        self.status[i], self.errors[i], self.seconds[i] = STATUSES.index(status), error, seconds
+        if motion is not None:
+            self.t[i] = motion.t[-1] if len(motion.t) else 0.0
+            for name, column in self.counters.items():
+                column[i] = getattr(motion.stats, name)
+
+    def _put(self, i: int, name: str, value: Any) -> None:
+        if np.shape(value) != self.shapes[name]:
+            raise ValueError(f"it has the shape {np.shape(value)}, in the first run {self.shapes[name]}.")
+        self.outputs[name][i] = value
+
+    def block(self) -> Block:
+        return Block(
+            self.start, self.stop, self.outputs, self.status, tuple(self.errors), self.t, self.counters, self.seconds
+        )

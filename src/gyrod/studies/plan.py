@@ -1,0 +1,211 @@
+"""The plan of a study: a model, what varies in it, what is kept of every run, and how runs are made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check, files
+from gyrod.model import ModelError, System
+from gyrod.model.errors import shown
+from gyrod.solve.members import LANES
+from gyrod.studies import checks
+from gyrod.studies.checks import CHOSEN, CONSTANT, called
+from gyrod.studies.design import Design, make_design
+from gyrod.studies.identity import function_data, plain
+from gyrod.studies.outputs import History, Output
+
+__all__ = ["CHOSEN", "Model", "Plan", "make_plan"]
+
+#: A time that no run reaches, where none was given.
+_NEVER = 1e100
+
+
+# --- models ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What is simulated: a system whose values are changed, or a function that makes one of parameters."""
+
+    #: Without changes; None of a function.
+    system: System | None = None
+    function: Callable[..., System] | None = None
+
+    def build(self, values: Mapping[str, Any]) -> System:
+        """The system with these values."""
+        if self.system is not None:
+            return self.system.with_(values)
+        assert self.function is not None
+        found = self.function(**values)
+        if not isinstance(found, System):
+            raise ModelError(f"the model, {called(self.function)}, returned {shown(found)}; it must return a System.")
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """What identifies it, in plain types: a function, the data of a model file, or fields with their functions."""
+        return self._data
+
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        if self.system is None:
+            return {"function": function_data(self.function)}
+        try:
+            return {"system": files.to_data(self.system)}
+        except ModelError:  # Python functions, which have no place in a file
+            return {"fields": plain(self.system.original)}
+
+
+# --- the plan --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All runs of a study, as immutable data that any process or machine can take up; see `make_plan`."""
+
+    model: Model
+    design: Design
+    outputs: tuple[Output, ...]
+    t_end: float
+    #: Options of `simulate`, but those that follow from the outputs.
+    options: Mapping[str, Any]
+    #: Runs that are integrated together in the lanes of a processor's vectors.
+    lanes: int = 1
+    #: Of each output without the axis of the runs.
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Number of runs."""
+        return self.design.size
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters, in the order in which they were given."""
+        return self.design.names
+
+    def parameters(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
+        """Columns of the parameters of the runs start to stop, (n,) or (n, ...)."""
+        return self.design.parameters(start, stop)
+
+    def system(self, values: Mapping[str, Any]) -> System:
+        """The model with the values of one run."""
+        return self.model.build({name: x.item() if isinstance(x, np.generic) else x for name, x in values.items()})
+
+    def run_options(self) -> dict[str, Any]:
+        """Options of `simulate` for one run: what the outputs need of it, and no more."""
+        needs = {x.needs for x in self.outputs}
+        found = dict(self.options)
+        # Constant steps give rows at their multiples only.
+        stepped = found.get("method") in CONSTANT and "rows" in needs
+        if "dense" in needs or {"rows", "steps"} <= needs or stepped:
+            return found | {"dense": True}
+        if "steps" in needs:
+            return found | {"dense": False}
+        times = [x.times for x in self.outputs if isinstance(x, History)]
+        ends = [np.array([self.t_end])] if "end" in needs or not times else []
+        return found | {"output": np.unique(np.concatenate([*times, *ends])), "dense": False}
+
+    def describe(self) -> dict[str, Any]:
+        """All that identifies the study, in plain JSON types."""
+        return {
+            "model": self.model.describe(),
+            **self.design.describe(),
+            "outputs": {x.name: x.describe() for x in self.outputs},
+            "t_end": self.t_end,
+            "run": plain(self.options),
+            "lanes": self.lanes,
+        }
+
+    @cached_property
+    def identity(self) -> str:
+        """Checksum of `describe`: two plans with the same one have the same results."""
+        text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With its identity: another process may not find the sources of its functions."""
+        return {**self.__dict__, "identity": self.identity}
+
+    def __eq__(self, other: object) -> bool:
+        return self.identity == other.identity if isinstance(other, Plan) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+
+def make_plan(
+    model: Any,
+    vary: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    t_end: float | None = None,
+    *,
+    samples: int | None = None,
+    sampler: str = "sobol",
+    seed: int = 0,
+    design: str = "grid",
+    lanes: int = 1,
+    **run: Any,
+) -> Plan:
+    """Check everything about a study and put it into a `Plan`; one `ModelError` tells all problems.
+
+    Samples of "sobol" are balanced if their number is a power of two.
+    """
+    problems: list[str] = []
+    found, defaults = _model(model)
+    until = defaults.pop("until", None)
+    end = _end(until if t_end is None else t_end, problems)
+    options = defaults | checks.options(run, problems)
+    if isinstance(lanes, bool) or lanes not in (1, LANES):
+        problems.append(f"lanes = {lanes!r} must be 1 or {LANES}, the runs that are integrated together.")
+    runs = None
+    try:
+        runs = make_design(vary, layout=design, samples=samples, sampler=sampler, seed=seed)
+    except ModelError as error:
+        problems += error.problems
+    if found.system is None:
+        problems += checks.signature(found.function, vary)
+    else:
+        problems += checks.paths(found.system, vary, runs)
+    wanted = checks.outputs(outputs, problems)
+    # Without runs a function has no system to look at.
+    if problems and (found.system is None or not wanted):
+        raise ModelError(problems)
+    plan = Plan(found, runs or Design((), {}, {}), (), end or _NEVER, options, lanes)
+    bound, shapes = checks.shapes(plan, wanted, problems)
+    plan = replace(plan, outputs=bound, shapes=shapes)
+    if lanes > 1:
+        checks.lanes(plan)
+    return plan
+
+
+def _model(model: Any) -> tuple[Model, dict[str, Any]]:
+    """The model, and the options of a run that its file has."""
+    if isinstance(model, System):
+        return Model(system=model.original), {}
+    if isinstance(model, (str, os.PathLike)):
+        read = files.load_model(model)
+        options = {k: x for k, x in read.run.options().items() if k not in CHOSEN}
+        return Model(system=read.system.original), {**options, "until": read.run.until}
+    if callable(model):
+        return Model(function=model), {}
+    raise ModelError(f"model = {shown(model)} must be a System, the path of a model file, or a function making one.")
+
+
+def _end(t_end: Any, problems: list[str]) -> float | None:
+    if t_end is None:
+        problems.append("t_end, the time to simulate, is missing; give it, or 'until' in the section run of the file.")
+        return None
+    try:
+        return _check.positive("t_end", t_end)
+    except ValueError as error:
+        problems.append(str(error))
+        return None

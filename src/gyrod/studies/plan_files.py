@@ -1,0 +1,449 @@
+"""Plan files: a study as YAML, read like a model file, every problem with its line and column."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gyrod import files
+from gyrod.files.building import ModelFileError, _Builder
+from gyrod.files.kinds import Faults, Kind, number, read, shown, unknown
+from gyrod.files.models import FORMATS, _bytes
+from gyrod.files.options import RunOptions
+from gyrod.files.reading import Node, Problem, ReadingError, compose, decode, found, plain
+from gyrod.files.reading import Path as Place
+from gyrod.files.registry import LISTS
+from gyrod.model import ModelError, System, changes
+from gyrod.studies import design, outputs
+from gyrod.studies.plan import CHOSEN, make_plan
+from gyrod.studies.units import kind_of
+
+#: Keys of a plan file.
+KEYS = (
+    "gyrod", "model", "until", "run", "vary", "samples", "sampler", "seed", "design", "outputs", "chunk", "engine",
+    "workers", "lanes", "folder",
+)  # fmt: skip
+#: Most values of a range.
+MOST_STEPS = 1_000_000
+
+#: Distributions by key: class, names of its two numbers, and whether the second is a plain number.
+DISTRIBUTIONS: dict[str, tuple[type[Any], tuple[str, str], bool]] = {
+    "uniform": (design.Uniform, ("low", "high"), False),
+    "normal": (design.Normal, ("mean", "std"), False),
+    "loguniform": (design.LogUniform, ("low", "high"), False),
+    "lognormal": (design.LogNormal, ("median", "factor"), True),
+}
+RANGE = ("from", "to", "steps", "spacing")
+#: Outputs of one quantity by key.
+REDUCED: dict[str, Callable[[str], Any]] = {
+    "final": outputs.Final, "maximum": outputs.Maximum, "minimum": outputs.Minimum, "average": outputs.Average,
+}  # fmt: skip
+CROSSING, HISTORY = ("of", "value", "direction", "which"), ("of", "times")
+OUTPUTS = (*REDUCED, "crossing", "history")
+
+_VARY = "must be a list of values, {uniform: [a, b]}, {normal: [mean, std]}, {loguniform: [a, b]}, "
+_VARY += "{lognormal: [median, factor]} or {from: a, to: b, steps: n}"
+#: What a sentence of the plan speaks of.
+_OWNER = re.compile(
+    r"(?P<part>vary|outputs)\[(?P<name>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\](?::? )?(?:= )?"
+    r"|(?:vary: )?path = (?P<path>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"):? ?"
+    r"|(?P<key>samples|sampler|seed|design|lanes|t_end)\b"
+)
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """What a plan file holds: the arguments of `gyrod.study`, where it was read from, and its text."""
+
+    #: ``model``, ``vary``, ``outputs``, ``t_end`` and all else that the file gives, but the folder.
+    arguments: dict[str, Any]
+    #: Where results go, None if the file does not say.
+    folder: Path | None
+    #: Number of runs.
+    size: int
+    path: Path | None
+    text: str
+
+
+def load_plan(path: str | os.PathLike[str], **overrides: Any) -> PlanFile:
+    """Read a plan file, YAML or JSON; ``overrides`` such as ``samples=100`` go before what it says.
+
+    Raises
+    ------
+    ModelFileError
+        A `ModelError` that tells all problems with line and column, those of an inline model included.
+    OSError
+        The file cannot be read.
+    """
+    place = Path(path)
+    if place.suffix.lower() not in FORMATS:
+        raise ValueError(f"{str(place)!r} is no plan by its name: it must end in .yaml, .yml or .json.")
+    try:
+        text = decode(_bytes(place))
+    except ReadingError as error:
+        raise ModelFileError([error.problem], str(path)) from None
+    found_plan = loads_plan(text, source=str(path), base=place.parent, **overrides)
+    return PlanFile(found_plan.arguments, found_plan.folder, found_plan.size, place, text)
+
+
+def loads_plan(text: str, *, source: str = "", base: Path | None = None, **overrides: Any) -> PlanFile:
+    """Read a plan from a text; ``base`` is the folder that its paths begin in."""
+    try:
+        root, problems = compose(text)
+    except ReadingError as error:
+        problem = error.problem
+        if problem.sentence.startswith("it is empty"):
+            problem = Problem(1, 1, (), "it is empty; a plan says model, vary and outputs.")
+        raise ModelFileError([problem], source) from None
+    reader = _Reader(plain(root), root, base or Path(), overrides)
+    reader.problems += problems
+    with np.errstate(all="ignore"):
+        arguments, size = reader.whole()
+    if reader.problems:
+        raise ModelFileError(sorted(reader.problems, key=lambda x: (x.line, x.column)), source)
+    return PlanFile(arguments, reader.folder(), size, None, text)
+
+
+class _Reader(_Builder):
+    """Reads a plan, and notes all its problems."""
+
+    def __init__(self, data: Any, root: Node, base: Path, overrides: dict[str, Any]) -> None:
+        super().__init__(data, root)
+        self.base, self.overrides = base, overrides
+        self.run_of_model = RunOptions()
+
+    @contextmanager
+    def noting(self, place: Place) -> Iterator[None]:
+        """Note what is raised inside, at a place."""
+        try:
+            yield
+        except Faults as faults:
+            for inner, sentence in faults.problems:
+                self.tell((*place, *inner), sentence, key=sentence.startswith("the key"))
+        except ValueError as error:
+            for sentence in getattr(error, "problems", (str(error),)):
+                self.tell(place, sentence)
+
+    def whole(self) -> tuple[dict[str, Any], int]:  # type: ignore[override]
+        """Arguments of `gyrod.study`, and the number of runs."""
+        data = self.data
+        if not isinstance(data, dict):
+            self.tell((), f"a plan is made of fields: model, vary, outputs and others, got {shown(data)}.")
+            return {}, 0
+        if "model" not in data and any(key in data for key in LISTS):
+            self.tell((), "it is a model and no plan; a plan says model: with the path of one, vary: and outputs:.")
+            return {}, 0
+        for key in data:
+            if key not in KEYS:
+                self.tell((key,), f"the key {unknown(key, KEYS)}", key=True)
+        if data.get("gyrod", 1) != 1 or isinstance(data.get("gyrod"), bool):
+            self.tell(("gyrod",), f"{shown(data['gyrod'])} is no version of the format that is known; it must be 1.")
+        system = self.model()
+        told = len(self.problems)
+        vary = self.members_of("vary", lambda name, x, at: self.varied(system, name, x, at))
+        wanted = self.members_of("outputs", self.output)
+        arguments = {"model": system, "vary": vary, "outputs": wanted, **self.settings(), **self.run()}
+        size = 0
+        if system is not None:
+            # What is sound is looked at even where nothing else is.
+            some = [(name, x) for name, x in changes.numeric_paths(system).items() if np.ndim(x) == 0]
+            trial = {**arguments, "vary": vary or {name: [x] for name, x in some[:1]}, "outputs": wanted or {"t": "t"}}
+            size = self.checked(trial, whole=len(self.problems) == told)
+        return arguments, size
+
+    # --- the model ---
+
+    def model(self) -> System | None:
+        """The system: of a file, or of the plan itself."""
+        given = self.data.get("model")
+        if given is None:
+            self.tell((), "model is missing; it must be the path of a model file, or a model.")
+        elif isinstance(given, str):
+            return self.model_file(given)
+        elif isinstance(given, dict):
+            return self.inline(given)
+        else:
+            self.tell(("model",), f"must be the path of a model file, or a model, got {shown(given)}.")
+        return None
+
+    def model_file(self, given: str) -> System | None:
+        try:
+            loaded = files.load_model(self.base / given)
+        except ModelFileError as error:
+            for sentence in error.problems:
+                self.tell(("model",), sentence)
+        except (ValueError, OSError) as error:
+            self.tell(("model",), str(error))
+        else:
+            self.run_of_model = loaded.run
+            return loaded.system
+        return None
+
+    def inline(self, given: dict[str, Any]) -> System | None:
+        builder = _Builder({"gyrod": 1, **given}, found(self.root, ("model",)))
+        made = builder.whole()
+        self.problems += [Problem(x.line, x.column, ("model", *x.path), x.sentence) for x in builder.problems]
+        self.run_of_model = made.run
+        return made.system
+
+    # --- what varies ---
+
+    def members_of(self, key: str, read_one: Callable[[str, Any, Place], Any]) -> dict[str, Any]:
+        """Values by name, those that are sound."""
+        given = self.data.get(key)
+        if not isinstance(given, dict) or not given:
+            example = "{bob.mass: [1, 2]}" if key == "vary" else '{tip: "hose.positions[-1]"}'
+            if given is None:
+                self.tell((), f"{key} is missing; write it as {key}: {example}.")
+            else:
+                self.tell((key,), f"must be a set of names such as {example}, got {shown(given)}.")
+            return {}
+        read_ones = {name: read_one(name, x, (key, name)) for name, x in given.items()}
+        return {name: x for name, x in read_ones.items() if x is not None}
+
+    def varied(self, system: System | None, name: str, given: Any, place: Place) -> Any:
+        """A list of values or a distribution; None if it is neither."""
+        kind = None if system is None else kind_of(system, name)
+        units = None if kind is None or kind.form == "anything" else kind.units
+        with self.noting(place):
+            if isinstance(given, list):
+                return _values(given, units)
+            if not isinstance(given, dict) or not given:
+                raise Faults(((), f"{_VARY}, got {shown(given)}."))
+            if "values" in given:
+                return self.listed(given, units)
+            if "from" in given or "to" in given:
+                return self.range(given, units)
+            return self.distribution(given, units)
+        return None
+
+    def listed(self, given: dict[str, Any], units: Any) -> Any:
+        _known(given, ("values",))
+        if not isinstance(given["values"], list):
+            raise Faults((("values",), f"must be a list, got {shown(given['values'])}."))
+        with _inside("values"):
+            return _values(given["values"], units)
+
+    def range(self, given: dict[str, Any], units: Any) -> Any:
+        """Evenly spaced values, ends included."""
+        _known(given, RANGE)
+        missing = [key for key in RANGE[:3] if given.get(key) is None]
+        if missing:
+            raise Faults(((), f"{', '.join(missing)} is missing; a range is written as {{from: a, to: b, steps: n}}."))
+        with _inside("from"):
+            a = float(_number(given["from"], units))
+        with _inside("to"):
+            b = float(_number(given["to"], units))
+        with _inside("steps"):
+            steps = read(Kind("whole"), given["steps"])
+            if not 2 <= steps <= MOST_STEPS:
+                raise Faults(((), f"must be from 2 to {MOST_STEPS}, the number of values, got {steps}."))
+        with _inside("spacing"):
+            even = read(Kind("word", words=("even", "log")), given.get("spacing", "even")) == "even"
+        if even:
+            return np.linspace(a, b, steps)
+        if not (a > 0.0 and b > 0.0):
+            raise Faults((("spacing",), f"log needs two positive ends, got {a:g} and {b:g}."))
+        return np.geomspace(a, b, steps)
+
+    def distribution(self, given: dict[str, Any], units: Any) -> Any:
+        names = (*DISTRIBUTIONS, "values", "from")
+        if len(given) != 1:
+            raise Faults(((), f"{_VARY}, got the keys {', '.join(given)}."))
+        (key,) = given
+        if key not in DISTRIBUTIONS:
+            raise Faults(((key,), f"the key {unknown(key, names)}"))
+        cls, fields, plain_second = DISTRIBUTIONS[key]
+        inside = given[key]
+        places: list[str | int]
+        if isinstance(inside, dict):
+            with _inside(key):
+                _known(inside, fields)
+                missing = [name for name in fields if inside.get(name) is None]
+                if missing:
+                    raise Faults(
+                        ((), f"{', '.join(missing)} is missing; write it as {{{fields[0]}: a, {fields[1]}: b}}.")
+                    )
+            pair, places = [inside[name] for name in fields], [*fields]
+        elif isinstance(inside, list) and len(inside) == 2:
+            pair, places = inside, [0, 1]
+        else:
+            raise Faults(((key,), f"must be [{fields[0]}, {fields[1]}], got {shown(inside)}."))
+        numbers = []
+        for x, at, second in zip(pair, places, (False, plain_second), strict=True):
+            with _inside(key, at):
+                numbers.append(float(_number(x, ("",) if second else units)))
+        return cls(*numbers)
+
+    # --- what is kept ---
+
+    def output(self, name: str, given: Any, place: Place) -> Any:  # noqa: ARG002
+        """An output; None if it is none."""
+        with self.noting(place):
+            if isinstance(given, str):
+                return outputs.Final(given)
+            if not isinstance(given, dict) or len(given) != 1:
+                got = f"the keys {', '.join(given)}" if isinstance(given, dict) and given else shown(given)
+                raise Faults(((), f"must be a quantity, or one of {', '.join(OUTPUTS)} of one, got {got}."))
+            (key,) = given
+            if key not in OUTPUTS:
+                raise Faults(((key,), f"the key {unknown(key, OUTPUTS)}"))
+            with _inside(key):
+                return _reduced(key, given[key])
+        return None
+
+    # --- all else ---
+
+    def settings(self) -> dict[str, Any]:
+        """Samples, sampler, engine and so on, those that are given."""
+        given = {**self.data, **{k: x for k, x in self.overrides.items() if x is not None}}
+        kinds = {
+            "samples": Kind("whole"), "seed": Kind("whole"), "chunk": Kind("whole"), "workers": Kind("whole"),
+            "lanes": Kind("whole"), "sampler": Kind("word", words=tuple(design.SAMPLERS)), "engine": Kind("name"),
+            "design": Kind("word", words=tuple(design.LAYOUTS)), "until": Kind(units=("s",)), "folder": Kind("name"),
+        }  # fmt: skip
+        found_all = {}
+        for key, kind in kinds.items():
+            if given.get(key) is not None:
+                with self.noting((key,)):
+                    found_all[key] = value = read(kind, given[key])
+                    if key in ("samples", "chunk", "workers", "lanes") and value < 1:
+                        raise Faults(((), f"must be at least 1, got {value}."))
+        found_all.pop("folder", None)
+        until = found_all.pop("until", self.run_of_model.until)
+        return found_all if until is None else {**found_all, "t_end": until}
+
+    def run(self) -> dict[str, Any]:
+        """Options of `simulate`: those of the model, and before them those of the plan."""
+        given = self.data.get("run")
+        found_run: dict[str, Any] = self.run_of_model.options()
+        for key in CHOSEN:
+            found_run.pop(key, None)
+            if isinstance(given, dict) and key in given:
+                self.tell(("run", key), "cannot be given: what a study keeps follows from its outputs.", key=True)
+                given = {k: x for k, x in given.items() if k != key}
+        if given is None:
+            return found_run
+        options = self.object("run", given, ("run",))
+        if options is not None and options.until is not None:
+            self.tell(("run", "until"), "stands above: write until: beside model: and vary:.", key=True)
+        return found_run if options is None else found_run | options.options()
+
+    def folder(self) -> Path | None:
+        """Where results go, from the folder of the plan on."""
+        given = self.data.get("folder") if isinstance(self.data, dict) else None
+        return self.base / given if isinstance(given, str) else None
+
+    def checked(self, arguments: dict[str, Any], whole: bool) -> int:
+        """Number of runs; what the plan says is noted where it belongs."""
+        known = {k: x for k, x in arguments.items() if k not in ("chunk", "engine", "workers")}
+        try:
+            return make_plan(**known).size
+        except ModelError as error:
+            for sentence in error.problems:
+                place, text = self.placed(sentence)
+                # Of a plan with other problems parts are missing, so that numbers of samples mean nothing.
+                if whole or place[:1] in (("vary",), ("outputs",)):
+                    self.tell(place, text.replace("samples=", "samples: "))
+        return 0
+
+    def placed(self, sentence: str) -> tuple[Place, str]:
+        """The place that a sentence speaks of, and the sentence without its name."""
+        match = _OWNER.match(sentence)
+        if match is None:
+            return (), sentence
+        if match["key"]:
+            key = "until" if match["key"] == "t_end" else match["key"]
+            return (key,), sentence.replace("t_end", "until").replace(", or 'until' in the file's section run", "")
+        quoted, part = match["name"] or match["path"], match["part"] or "vary"
+        place = next(((part, name) for name in self.data[part] if repr(name) == quoted), (part,))
+        return place, sentence[match.end() :] if len(place) == 2 else sentence
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _inside(*place: str | int) -> Iterator[None]:
+    """Faults inside have their place below another one."""
+    try:
+        yield
+    except Faults as faults:
+        raise Faults(*(((*place, *inner), sentence) for inner, sentence in faults.problems)) from None
+    except ModelError:
+        raise
+    except ValueError as error:
+        raise Faults((place, str(error))) from None
+
+
+def _known(given: dict[str, Any], names: tuple[str, ...]) -> None:
+    wrong = [((key,), f"the key {unknown(key, names)}") for key in given if key not in names]
+    if wrong:
+        raise Faults(*wrong)
+
+
+def _number(value: Any, units: tuple[str, ...] | None) -> float | int:
+    found_number = number(Kind(units=units), value)
+    assert isinstance(found_number, (int, float))  # without a variable there are no functions
+    return found_number
+
+
+def _values(given: list[Any], units: Any) -> list[Any]:
+    """Numbers, or lists of numbers."""
+    problems: list[tuple[Place, str]] = []
+
+    def value(x: Any, place: Place) -> Any:
+        if isinstance(x, list):
+            return [value(y, (*place, i)) for i, y in enumerate(x)]
+        try:
+            return _number(x, units)
+        except Faults as faults:
+            problems.extend(((*place, *inner), sentence) for inner, sentence in faults.problems)
+            return 0.0
+
+    made = [value(x, (i,)) for i, x in enumerate(given)]
+    if problems:
+        raise Faults(*problems)
+    if not made:
+        raise Faults(((), "is empty; give at least one value."))
+    return made
+
+
+def _reduced(key: str, inside: Any) -> Any:
+    """An output of its key and what stands there: a quantity, or fields with the quantity under ``of``."""
+    if key in REDUCED:
+        return REDUCED[key](_quantity(inside))
+    known = CROSSING if key == "crossing" else HISTORY
+    fields = {"of": inside} if isinstance(inside, str) else inside
+    if not isinstance(fields, dict):
+        raise Faults(((), f"must be {{{', '.join(f'{name}: ...' for name in known)}}}, got {shown(inside)}."))
+    _known(fields, known)
+    if fields.get("of") is None:
+        raise Faults(((), "of is missing; it must be a quantity such as 'bob.position[2]'."))
+    with _inside("of"):
+        of = _quantity(fields["of"])
+    if key == "history":
+        if fields.get("times") is None:
+            raise Faults(((), "times is missing; it must be a number of equal parts of the run, or a list of times."))
+        with _inside("times"):
+            kind = Kind("whole") if not isinstance(fields["times"], list) else Kind(shapes=((-1,),), units=("s",))
+            return outputs.History(of, read(kind, fields["times"]))
+    given = {}
+    for name, kind in (("value", Kind(units=None)), ("direction", Kind("whole")), ("which", Kind("whole"))):
+        if fields.get(name) is not None:
+            with _inside(name):
+                given[name] = read(kind, fields[name])
+    return outputs.Crossing(of, **given)
+
+
+def _quantity(given: Any) -> str:
+    if not isinstance(given, str):
+        raise Faults(((), f"must be a quantity such as 'bob.position[2]', got {shown(given)}."))
+    return given

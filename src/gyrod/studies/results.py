@@ -1,0 +1,198 @@
+"""Study: what a user gets of many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check
+from gyrod.model import ModelError
+from gyrod.motion import Motion
+from gyrod.solve import simulate
+from gyrod.studies import reopening
+from gyrod.studies.blocks import STATUSES
+from gyrod.studies.columns import Columns
+from gyrod.studies.plan import Model, _model
+from gyrod.studies.store import Folder, Store
+
+if TYPE_CHECKING:
+    from gyrod.studies.design import Design
+    from gyrod.studies.indices import SobolIndices
+    from gyrod.studies.plan import Plan
+
+
+class Study:
+    """Many runs of a model: parameters, outputs, status and cost of each.
+
+    ``dataset`` has all of it, ``study["name"]`` one column as an array; ``print(study)`` tells the ranges.
+    """
+
+    def __init__(self, store: Store, plan: Plan | None = None) -> None:
+        self._store = store
+        #: What the study is made of; None if it was opened from a folder.
+        self.plan = plan
+
+    @cached_property
+    def _design(self) -> Design | None:
+        return self.plan.design if self.plan is not None else reopening.design_of(self.description)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return Columns(self._store, self._design)
+
+    # --- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """All that identifies the study, in plain types: model, vary, outputs, t_end, run."""
+        return self._store.description
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of the results; None if they are in memory."""
+        return self._store.folder if isinstance(self._store, Folder) else None
+
+    @property
+    def size(self) -> int:
+        """Number of runs, whether they are there or not."""
+        return self._store.layout.size
+
+    @property
+    def done(self) -> int:
+        """Number of runs that are there, failed ones among them."""
+        return self._store.done
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters."""
+        return tuple(self._store.layout.parameters)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Outputs."""
+        return tuple(self._store.layout.outputs)
+
+    def __len__(self) -> int:
+        return self.size
+
+    # --- its runs ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def dataset(self) -> Any:
+        """All runs as an xarray.Dataset along "run"; of a folder nothing is read before it is asked for.
+
+        Parameters are coordinates; then the outputs (an entry's axes are called "tip_0", the times of a curve
+        "tip_t"), ``status`` ("finished", "event", "failed", "refused", "missing"), ``error``, the time ``t`` at which a
+        run ended, its counters and its CPU ``seconds``.
+        """
+        try:
+            import xarray  # noqa: F401
+        except ImportError:
+            raise ImportError("study.dataset needs xarray; install gyrod with the extra 'study'.") from None
+        from gyrod.studies.tables import dataset
+        from gyrod.studies.units import units
+
+        found = dataset(self._columns)
+        system = self.plan.model.system if self.plan is not None else reopening.system_of(self.description)
+        for name, unit in units(self.description, system).items():
+            found[name].attrs["units"] = unit
+        return found
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """A column of the table, (size, ...): a parameter, an output, "status", "error", "t", a counter, "seconds"."""
+        return self._columns.take(_check.choice("column", name, self._columns.kinds), slice(None))
+
+    def parameters(self, run: int) -> dict[str, Any]:
+        """Values of one run by name."""
+        i = self._run(run)
+        found = {name: self._columns.take(name, i) for name in self.names}
+        return {name: x.item() if x.ndim == 0 else x for name, x in found.items()}
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """Sentences of the runs that failed or were refused, by their numbers."""
+        found = {}
+        for k in self._store.present():
+            block = self._store.read(k).block
+            for i in np.flatnonzero(block.status >= STATUSES.index("failed")).tolist():
+                found[block.start + i] = block.errors[i]
+        return found
+
+    def motion(self, run: int, *, model: Any = None, **options: Any) -> Motion:
+        """Simulate one run again, with all its steps; options of `simulate` are added to those of the study.
+
+        A study that was opened from a folder and whose model holds Python functions needs ``model``.
+        """
+        values = self.parameters(run)
+        source, own, t_end = self._model(model)
+        system = source.build(values)
+        return simulate(system, t_end, **{**own, **options})
+
+    def _model(self, model: Any) -> tuple[Model, dict[str, Any], float]:
+        if self.plan is not None and model is None:
+            return self.plan.model, dict(self.plan.options), self.plan.t_end
+        t_end = float(self.description["t_end"])
+        own = reopening.options_of(self.description) if self.plan is None else dict(self.plan.options)
+        if own is None:
+            raise ModelError(
+                "this study has Python functions among the options of its runs; call study again, with resume."
+            )
+        if model is not None:
+            return _model(model)[0], own, t_end
+        system = reopening.system_of(self.description)
+        if system is None:
+            raise ModelError("the model of this study holds Python functions, which its folder does not; give model=.")
+        return Model(system=system), own, t_end
+
+    def _run(self, run: int) -> int:
+        if isinstance(run, bool) or not isinstance(run, (int, np.integer)) or not -self.size <= run < self.size:
+            raise IndexError(f"run = {run!r} must be a number from 0 to {self.size - 1}.")
+        return int(run) % self.size
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    def plot(self, kind: str = "matrix", **options: Any) -> Any:
+        """A matplotlib Figure: "matrix", "response", "histogram", "map", "curves" or "sobol".
+
+        Parameters
+        ----------
+        output
+            Outputs, or entries of them as "tip[2]"; by default all that the kind can draw.
+        parameter, by
+            What goes to the right, and for "response" and "map" a second one: lines, or upwards.
+        names
+            Columns of "matrix".
+        file, figure, size
+            As for `Motion.plot`.
+        """
+        if kind == "sobol":
+            return self.sobol(options.pop("output", None)).plot(**options)
+        from gyrod.look.plots.studies import plot
+
+        return plot(self.dataset, kind, **options)
+
+    def sobol(self, output: str | Sequence[str] | None = None, **options: Any) -> SobolIndices:
+        """Sobol indices of the outputs, or of one: the share of their variance that comes from each parameter.
+
+        The sampler "saltelli" gives first-order and total ones, others the first order by regression; options are
+        ``confidence`` (0.95), ``resamples`` (1000) and ``seed`` (0) of the intervals.
+        """
+        from gyrod.studies.indices import sobol
+
+        names = reopening.sampled(self.description)
+        options["lists"] = [name for name in self.names if name not in names]
+        return sobol(self.dataset, names, str(self.description.get("sampler")), output, **options)
+
+    def __str__(self) -> str:
+        from gyrod.studies.summary import summary
+
+        return summary(self._store)
+
+    def __repr__(self) -> str:
+        where = f" in {str(self.folder)!r}" if self.folder is not None else ""
+        return f"<Study of {self.size} runs, {self.done} done{where}>"

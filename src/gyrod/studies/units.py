@@ -1,0 +1,100 @@
+"""SI units of parameters and outputs, as texts for labels: "" where none is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gyrod.files.kinds import Kind
+from gyrod.files.registry import KINDS, fields_of
+from gyrod.model import System, changes
+from gyrod.model.errors import Description, ModelError
+from gyrod.studies.quantities import Quantity, quantity
+
+#: Of the fields of quantities, by kind and field.
+_FIELDS = {
+    "body": {"position": "m", "velocity": "m/s", "Omega": "rad/s", "omega": "rad/s", "euler": "rad"},
+    "rod": {
+        "positions": "m", "velocities": "m/s", "Omega": "rad/s", "omega": "rad/s", "curvature": "1/m",
+        "bend_radius": "m", "force": "N", "force_space": "N", "moment": "N m", "moment_space": "N m", "stress": "Pa",
+        "start_force": "N", "start_moment": "N m", "end_force": "N", "end_moment": "N m",
+    },
+    "joint": {"force": "N", "torque": "N m"},
+    "motion": {"momentum": "kg m/s", "angular_momentum": "kg m²/s", "t": "s"},
+}  # fmt: skip
+_RAISED = str.maketrans({"2": "²", "3": "³", "4": "⁴"})
+
+
+def units(description: dict[str, Any], system: System | None) -> dict[str, str]:
+    """Units of the parameters and outputs of a study by name, as far as they are known."""
+    if system is None:
+        return {}
+    found = {name: parameter_unit(system, name) for name in description["vary"]}
+    found |= {name: output_unit(told, system) for name, told in description["outputs"].items()}
+    return {name: unit for name, unit in found.items() if unit}
+
+
+def kind_of(system: System, path: str) -> Kind | None:
+    """What a field of a system holds in a file; None where a path leads to nothing that a file has."""
+    kind: Kind | None = None
+    value: Any = system.original
+    try:
+        for step in changes.address(value, path):
+            if isinstance(step, str):
+                kind = _field(value, step)
+            value = changes._child(value, step, path)
+    except (ModelError, ValueError):
+        return None
+    return kind
+
+
+def _field(value: Any, name: str) -> Kind | None:
+    if isinstance(value, System):
+        return KINDS.get(name)
+    if not isinstance(value, Description):
+        return None
+    field = fields_of(type(value)).get(name)
+    return None if field is None else field.kind
+
+
+def parameter_unit(system: System, path: str) -> str:
+    """The unit of a field of a system."""
+    kind = kind_of(system, path)
+    units = () if kind is None or kind.form not in ("numbers", "law", "limits", "place") else kind.units or ()
+    return units[0].replace("^", "").translate(_RAISED) if len(units) == 1 else ""
+
+
+def output_unit(told: dict[str, Any], system: System) -> str:
+    """The unit of what an output keeps, from its description."""
+    if told["output"] == "Crossing":
+        return "s"
+    if not isinstance(told["quantity"], str):  # a function of the user
+        return ""
+    try:
+        return quantity_unit(quantity(told["quantity"], system), system)
+    except ValueError:
+        return ""
+
+
+def quantity_unit(found: Any, system: System) -> str:
+    """The unit of a quantity."""
+    if not isinstance(found, Quantity):
+        return ""
+    if found.kind == "energy":
+        return "J"
+    if found.kind == "sensor":
+        return _sensor_unit(found.name, system)
+    if found.kind == "joint" and found.field.startswith(("coordinate", "rate")):
+        return _joint_unit(found, system)
+    return _FIELDS.get(found.kind, {}).get(found.field, "")
+
+
+def _sensor_unit(name: str, system: System) -> str:
+    found = next(s for s in system.sensors if s.name == name).unit(system)
+    return "" if found == "1" or "," in found else found
+
+
+def _joint_unit(found: Quantity, system: System) -> str:
+    kinds = {"rad" if name.startswith("angle") else "m" for name in system.joint(found.name).coordinate_names}
+    if len(kinds) != 1:  # both, or none
+        return ""
+    return kinds.pop() + ("/s" if found.field.startswith("rate") else "")

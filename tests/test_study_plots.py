@@ -1,0 +1,256 @@
+"""Pictures of studies: every kind draws what the table holds, with units, and refuses with a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from gyrod.look.plots import studies, study_panels
+from gyrod.look.plots.studies import plot, plot_indices
+
+xarray = pytest.importorskip("xarray")
+matplotlib = pytest.importorskip("matplotlib")
+
+KINDS = tuple(studies.KINDS)
+
+
+def sampled(n=300, seed=0):
+    """A table as studies make it: two sampled parameters, outputs of all shapes, some failed runs."""
+    rng = np.random.default_rng(seed)
+    young, mass = 10.0 ** rng.uniform(5, 8, n), rng.uniform(0.1, 0.3, n)
+    error = np.full(n, "", dtype=object)
+    error[rng.random(n) < 0.05] = "the step became too small."
+    lost = error != ""
+    t = np.linspace(0.0, 0.5, 21)
+    pull = np.where(lost, np.nan, 9.81e3 * mass)
+    tip = np.where(lost[:, None], np.nan, np.stack([mass, np.zeros(n), -mass], axis=1))
+    swing = np.where(lost[:, None], np.nan, mass[:, None] * np.cos(9.0 * t))
+    return xarray.Dataset(
+        {
+            "pull": ("run", pull, {"units": "N"}), "tip": (("run", "tip_0"), tip, {"units": "m"}),
+            "swing": (("run", "swing_t"), swing, {"units": "rad"}), "error": ("run", error),
+            "status": ("run", np.where(lost, "failed", "finished")), "seconds": ("run", np.ones(n)),
+        },
+        {
+            "run": np.arange(n), "hose.material.young": ("run", young, {"units": "Pa"}),
+            "bob.mass": ("run", mass, {"units": "kg"}), "swing_t": ("swing_t", t, {"units": "s"}),
+        },
+        {"parameters": ["hose.material.young", "bob.mass"], "outputs": ["pull", "tip", "swing"]},
+    )  # fmt: skip
+
+
+def gridded():
+    a, b = (x.ravel() for x in np.meshgrid(np.linspace(0, 2, 5), [1.0, 2.0, 4.0], indexing="ij"))
+    error = np.where((a == 2.0) & (b == 4.0), "no.", "")
+    z = np.where(error == "", a * b - 3.0, np.nan)
+    return xarray.Dataset({"z": ("run", z), "error": ("run", error)}, {"a": ("run", a), "b": ("run", b)})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_draws_and_saves(kind, tmp_path):
+    names = ["bob.mass", "pull", "tip[2]"] if kind == "matrix" else None
+    figure = plot(sampled(), kind, names=names, file=tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 8000
+    lost = int((sampled()["error"] != "").sum())
+    assert figure.get_suptitle().startswith(f"300 runs, {lost} failed")
+    for ax in figure.axes:
+        assert not any(str(x).startswith("Text") and "nan" in x.get_text() for x in ax.texts)
+
+
+def test_units_have_prefixes():
+    figure = plot(sampled(), "response", output="pull", parameter="hose.material.young")
+    (ax,) = figure.axes
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("hose.material.young [MPa]", "pull [kN]")
+    assert ax.get_xscale() == "log"  # three orders of magnitude
+    points = ax.collections[0].get_offsets()
+    np.testing.assert_allclose(points[:, 0], sampled()["hose.material.young"] / 1e6)
+    np.testing.assert_allclose(points[:, 1].filled(np.nan), sampled()["pull"] / 1e3)
+
+
+def test_numbers_without_a_unit_have_powers_of_ten():
+    dataset = gridded().assign(z=gridded()["z"] * 1e-7)
+    assert plot(dataset, "histogram").axes[0].get_xlabel() == "z [$10^{-9}$]"
+
+
+def test_matrix_has_histograms_scatter_and_correlations():
+    figure = plot(sampled(), "matrix", names=["bob.mass", "pull", "tip[2]"])
+    axes = np.array(figure.axes).reshape(3, 3)
+    assert [axes[0, j].texts[0].get_text() for j in (1, 2)] == ["+1.00", "\N{MINUS SIGN}1.00"]
+    assert sum(p.get_height() for p in axes[0, 0].patches) == 300
+    assert sum(p.get_height() for p in axes[1, 1].patches) == 300 - (sampled()["error"] != "").sum()
+    assert axes[2, 0].get_xlabel() == "bob.mass [kg]"
+    with pytest.raises(ValueError, match=r"kind = 'matrix' draws 2 to 12 columns, and there are 1"):
+        plot(sampled(), "matrix", names=["pull"])
+
+
+def test_failed_runs_are_marked_where_they_failed():
+    dataset = sampled()
+    lost = dataset["error"].values != ""
+    axes = np.array(plot(dataset, "matrix", names=["hose.material.young", "bob.mass"]).axes).reshape(2, 2)
+    marked = axes[1, 0].collections[1].get_offsets()
+    np.testing.assert_allclose(marked[:, 1], dataset["bob.mass"].values[lost])
+    (ax,) = plot(dataset, "response", output="pull", parameter="bob.mass").axes
+    np.testing.assert_allclose(ax.lines[-1].get_xdata(), dataset["bob.mass"].values[lost])
+
+
+def test_entries_that_are_rounding_are_not_drawn_unasked():
+    figure = plot(sampled(), "histogram")
+    assert [ax.get_xlabel() for ax in figure.axes] == ["pull [kN]", "tip[0] [m]", "tip[2] [m]"]
+    assert len(plot(sampled(), "histogram", output="tip").axes) == 3
+
+
+def test_histogram_marks_quantiles():
+    dataset = gridded().assign(z=("run", np.arange(15.0)))
+    (ax,) = plot(dataset, "histogram").axes
+    assert [line.get_xdata()[0] for line in ax.lines] == pytest.approx(np.quantile(np.arange(15.0), (0.05, 0.5, 0.95)))
+    assert sum(p.get_height() for p in ax.patches) == 15
+
+
+def test_lines_of_a_grid_hold_its_values():
+    (ax,) = plot(gridded(), "response", parameter="a").axes
+    labels = [line.get_label() for line in ax.lines[:3]]
+    assert labels == ["b = 1", "b = 2", "b = 4"]
+    for line, b in zip(ax.lines, (1.0, 2.0, 4.0), strict=False):
+        expected = np.linspace(0, 2, 5) * b - 3.0
+        expected[-1] = np.nan if b == 4.0 else expected[-1]
+        np.testing.assert_allclose(line.get_ydata(), expected)
+    (ax,) = plot(gridded(), "response", parameter="b", by="a").axes
+    assert [line.get_label() for line in ax.lines[:5]] == [f"a = {x:g}" for x in np.linspace(0, 2, 5)]
+
+
+def test_running_mean_follows_the_function():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, 4000)
+    y = x**2 + rng.uniform(-0.1, 0.1, 4000)
+    middle, mean, band = study_panels._running(x, y)
+    np.testing.assert_allclose(mean, middle**2, atol=0.02)
+    np.testing.assert_allclose(band[0], middle**2 - 0.09, atol=0.03)
+    np.testing.assert_allclose(band[1], middle**2 + 0.09, atol=0.03)
+
+
+def test_map_of_a_grid_has_its_cells():
+    figure = plot(gridded(), "map")
+    ax = figure.axes[0]
+    mesh = ax.collections[0]
+    values = np.ma.filled(mesh.get_array(), np.nan).reshape(3, 5)
+    expected = np.outer([1.0, 2.0, 4.0], np.linspace(0, 2, 5)) - 3.0
+    expected[2, 4] = np.nan
+    np.testing.assert_allclose(values, expected)
+    assert mesh.get_clim() == (-3.0, 3.0)  # signed values: white is zero
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[2.0, 4.0]])  # the run that failed
+
+
+def test_map_of_samples_is_made_of_bins():
+    figure = plot(sampled(4000), "map", output="pull", parameter="bob.mass", by="hose.material.young")
+    values = np.ma.filled(figure.axes[0].collections[0].get_array(), np.nan)
+    assert "means of bins" in figure.get_suptitle()
+    assert np.nanmin(values) > 0.98 * 0.981
+    assert np.nanmax(values) < 1.02 * 2.943
+    # Mass decides alone, so along the other axis nothing changes.
+    rows = values.reshape(-1, int(np.sqrt(values.size)))
+    assert np.nanmax(np.nanstd(rows, axis=0)) < 0.05 * np.nanmean(rows)
+
+
+def test_curves_are_quantiles():
+    dataset = sampled(2000)
+    (ax,) = plot(dataset, "curves").axes
+    median = next(line for line in ax.lines if line.get_label() == "median")
+    expected = np.rad2deg(np.nanmedian(dataset["swing"].values, axis=0))
+    np.testing.assert_allclose(median.get_ydata(), expected)
+    np.testing.assert_array_equal(median.get_xdata(), dataset["swing_t"].values)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time [s]", "swing [°]")
+    assert len(ax.lines) == studies.SINGLE + 1
+
+
+def test_big_studies_are_thinned_and_say_so(monkeypatch):
+    assert plot(sampled(5000), "matrix").get_suptitle().endswith("2000 of them drawn")
+    figure = plot(sampled(5000), "response", output="pull", parameter="bob.mass")
+    assert "4000 of them drawn" in figure.get_suptitle()
+    assert len(figure.axes[0].collections[0].get_offsets()) == 4000
+    monkeypatch.setattr(studies, "MOST", 1000)
+    assert plot(sampled(5000), "histogram").get_suptitle().startswith("5000 runs, 1000 of them taken")
+
+
+def test_runs_that_are_missing_are_told():
+    dataset = sampled()
+    status = dataset["status"].values.copy()
+    status[100:] = "missing"
+    part = dataset.assign(status=("run", status), pull=dataset["pull"].where(status != "missing"))
+    assert "200 not done yet" in plot(part, "histogram", output="pull").get_suptitle()
+    nothing = dataset.assign(status=("run", np.full(300, "missing")))
+    with pytest.raises(ValueError, match="no run of the study is done yet"):
+        plot(nothing, "histogram")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"kind": "mtrix"}, r"kind = 'mtrix' is unknown.*Did you mean 'matrix'"),
+        ({"kind": "sobol"}, r"study.sobol\(\).plot\(\)"),
+        ({"kind": "response", "output": "pul"}, "output = 'pul' is unknown.*'pull'"),
+        ({"kind": "response", "output": "tip[7]"}, r"output = 'tip\[7\]' has no such entry; it has 3"),
+        ({"kind": "response", "parameter": "mass"}, "parameter = 'mass' is unknown"),
+        ({"kind": "response", "by": "bob.mass"}, "by = 'bob.mass' takes 300 values"),
+        ({"kind": "map", "parameter": "bob.mass", "by": "bob.mass"}, "are both 'bob.mass'"),
+        ({"kind": "curves", "output": "pull"}, "output = 'pull' is unknown; it can be 'swing'"),
+        ({"kind": "histogram", "file": "x.doc"}, "has no ending that pictures know"),
+        ({"kind": "histogram", "figure": 3}, "figure must be a matplotlib Figure"),
+        ({"kind": "histogram", "size": (0, 1)}, "size = .* between 0.5 and 100"),
+    ],
+)
+def test_bad_input_is_told(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        plot(sampled(), options.pop("kind"), **options)
+
+
+def test_what_cannot_be_drawn_is_told():
+    with pytest.raises(ValueError, match=r"gd.History, and the study has none"):
+        plot(gridded(), "curves")
+    with pytest.raises(ValueError, match="kind = 'map' needs two parameters, and 1 varies"):
+        plot(gridded().drop_vars("b"), "map")
+    with pytest.raises(ValueError, match="dimension 'run'"):
+        plot(xarray.Dataset(), "map")
+    with pytest.raises(ValueError, match="has no runs"):
+        plot(gridded().isel(run=[]), "map")
+
+
+def test_draws_into_a_figure_of_the_user():
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4))
+    assert plot(gridded(), "map", figure=figure) is figure
+    assert tuple(figure.get_size_inches()) == (5, 4)
+
+
+def test_indices_of_a_curve_are_lines():
+    from types import SimpleNamespace
+
+    first = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]])
+    bounds = np.stack([first - 0.1, first + 0.1], axis=-1)
+    indices = SimpleNamespace(
+        outputs=("y[0]", "y[1]", "y[2]"), parameters=("a", "b"), first=first, total=None, intervals={"first": bounds},
+        notes=("3 of 100 runs left out.",), times=np.array([0.0, 1.0, 2.0]),
+    )  # fmt: skip
+    figure = plot_indices(indices)
+    np.testing.assert_array_equal(figure.axes[0].lines[1].get_ydata(), first[:, 1])
+    assert figure.get_suptitle() == "3 of 100 runs left out"
+
+
+@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(
+    st.lists(st.sampled_from([0.0, -0.0, 1e-300, 1e300, np.nan, 1.0, -3.5, 7e-5]), min_size=1, max_size=5), st.data()
+)
+def test_odd_numbers_draw(values, data):
+    """Constant, huge, tiny and missing values: a picture or a sentence, and no warning."""
+    n = len(values)
+    a = data.draw(st.lists(st.sampled_from([0.0, 1.0, 1e6, -2.0]), min_size=n, max_size=n))
+    dataset = xarray.Dataset({"z": ("run", values)}, {"a": ("run", a), "b": ("run", a[::-1])})
+    kind = data.draw(st.sampled_from(KINDS))
+    try:
+        figure = plot(dataset, kind)
+    except ValueError:
+        assert kind in ("curves", "map", "matrix")  # no curves, nothing that varies
+    else:
+        figure.canvas.draw()
