@@ -12,10 +12,10 @@ demo: $(VENV)/installed
 	$(BIN)/python examples/gyroscope_on_a_cable.py demo
 
 test: $(VENV)/developed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-all: $(VENV)/developed
-	$(BIN)/python -m pytest -m "slow or not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or not slow"
 
 lint: $(VENV)/developed
 	$(BIN)/ruff check .
@@ -36,6 +36,7 @@ bench: $(VENV)/developed
 	$(BIN)/python benchmarks/mechanisms.py
 	$(BIN)/python benchmarks/statics.py
 	$(BIN)/python benchmarks/variational.py
+	$(BIN)/python benchmarks/studies.py
 
 docs: $(VENV)/developed
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import ellipkm1
 
 import gyrod as gd
 
@@ -219,6 +220,50 @@ def test_spin_up():
     assert -end[:, 1].min() == pytest.approx(0.583, abs=2e-3)
     assert late[:, 0].mean() - example["LENGTH"] == pytest.approx(example["extension"](), rel=0.01)
     assert example["extension"]() == pytest.approx(5.143174550e-4, rel=1e-9)
+
+
+def test_identify_a_hose():
+    example = load("identify_a_hose")
+    found = example["run"]()
+    for path, value in example["TRUTH"].items():
+        assert found.values[path] == pytest.approx(value, rel=0.01)
+        assert found.intervals[path][0] <= value <= found.intervals[path][1]
+    assert found.values["hose.material.young"] == pytest.approx(5.0006e6, rel=1e-4)
+    assert found.standard_errors["hose.damping.factor"] == pytest.approx(6.1e-5, rel=0.02)
+
+
+def test_cable_tolerances():
+    example = load("cable_tolerances")
+    study = example["run"](32, engine="serial")
+    assert not study.failed
+    assert np.median(study["reach"]) == pytest.approx(0.1402, abs=1e-4)
+    assert np.median(study["radius"]) == pytest.approx(0.0937, abs=4e-4)
+    indices = study.sobol()
+    assert indices["reach"]["damper"] > 0.8
+    assert indices["reach"]["length"] < 0.2
+    assert indices["radius"]["young"] > 0.8
+    # What the study kept of a run is what a finer simulation of that cable has.
+    k = int(study["reach"].argmax())
+    motion = gd.simulate(example["machine"](**study.parameters(k)), example["DURATION"], rtol=1e-5)
+    fine = motion(np.linspace(0.0, example["DURATION"], 2001))
+    assert study["reach"][k] == pytest.approx(example["reach"](fine).max(), abs=2e-4)
+    assert study["radius"][k] == pytest.approx(example["tightest"](fine).min(), abs=1e-4)
+
+
+def test_flip_time():
+    example = load("flip_time")
+    ladder, thrown = example["ladder"](), example["throws"](50)
+    flip, epsilon = ladder["flip"], ladder["handle.angular_velocity[0]"]
+    (I1, I2, I3), spin = example["MOMENTS"], example["SPIN"]
+    q = I1 * (I3 - I1) / (I2 * (I3 - I2)) * (epsilon / spin) ** 2
+    # For a disturbance about one axis the closed form of the example is a quarter of a period.
+    closed = ellipkm1(q / (1.0 + q)) / (example["rate"]() * np.sqrt(1.0 + q))
+    assert example["exact"](example["started"](ladder)) == pytest.approx(closed, rel=1e-12)
+    assert flip == pytest.approx(closed, abs=2e-11)
+    assert flip[0] == pytest.approx(1.597395553, abs=1e-9)
+    small = epsilon < 1e-3
+    assert flip[small] == pytest.approx(example["logarithm"](epsilon[small]), abs=1e-8)
+    assert thrown["flip"] == pytest.approx(example["exact"](example["started"](thrown)), abs=2e-11)
 
 
 def test_every_example_is_in_the_gallery():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gyrod as gd
 from gyrod.equations import compile_system
 from gyrod.equations.members import template
-from gyrod.solve.members import members
+from gyrod.solve.members import Members, members
 from gyrod.studies.members import run_block
 from gyrod.studies.plan import make_plan
 
@@ -121,6 +121,27 @@ OUTPUTS = {
         "momentum": "momentum",
     },
 }
+
+
+def test_long_blocks_go_in_parts(monkeypatch):
+    young = 5e6 * np.linspace(0.5, 1.5, 11)
+    young[[1, 8]] = -1.0
+    outputs = {"tip": "hose.positions[-1]", "pull": "hose.force[0, 2]"}
+    plan = make_plan(KINDS["hinged"], {"hose.material.young": young}, outputs, 0.01, method="rodas", rtol=1e-3)
+    whole = run_block(plan, 0, 11)
+    seen = []
+    monkeypatch.setattr("gyrod.studies.members.PART", 4)
+    monkeypatch.setattr("gyrod.solve.members.Members.run", _counted(seen))
+    assert run_block(plan, 0, 11).same(whole)
+    assert seen == [3, 4, 2]
+
+
+def _counted(seen, run=Members.run):
+    def counted(self, stack, rows, **options):
+        seen.append(len(rows))
+        return run(self, stack, rows, **options)
+
+    return counted
 
 
 @pytest.mark.parametrize("outputs", OUTPUTS)

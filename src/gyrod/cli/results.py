@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,7 +116,7 @@ def _view(
         face.wrote(out, f" ({amount(out.stat().st_size)})")
         face.give({"file": out, "bytes": out.stat().st_size})
         return
-    with motion.view(port=port, browser=False, block=False, title=result.stem) as page:
+    with suppress(KeyboardInterrupt), motion.view(port=port, browser=False, block=False, title=result.stem) as page:
         found = page.open() if browser else False
         face.say(f"{page.address} shows {result}{'' if found else '; open it in a browser'}. Ctrl-C ends.")
         face.give({"address": page.address})

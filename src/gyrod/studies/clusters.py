@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -29,6 +30,12 @@ AHEAD = 3
 RETRIES = 3
 #: Seconds between two looks at the cluster.
 LOOK = 1.0
+#: For a cluster of our own: what Dask watches itself by costs more CPU time than the chunks do.
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
 
 
 # --- on the workers --------------------------------------------------------------------------------------------------
@@ -123,16 +130,33 @@ def _current(distributed: Any) -> Any:
 
 def _own(distributed: Any, stack: ExitStack, workers: int | None) -> Any:
     """A cluster of this machine whose processes do not import the user's script, so that it needs no guard."""
+    import dask
     from distributed.deploy.subprocess import SubprocessCluster
 
     from gyrod.studies.engines import processors
 
-    own = SubprocessCluster(
-        n_workers=workers or processors(), threads_per_worker=1, dashboard_address=":0",
-        scheduler_kwargs={"dashboard": False},
-    )  # fmt: skip
-    cluster = stack.enter_context(own)
+    with dask.config.set(QUIET), _inherited(dask.config.serialize(dask.config.global_config)):
+        own = SubprocessCluster(
+            n_workers=workers or processors(), threads_per_worker=1, dashboard_address=":0",
+            scheduler_kwargs={"dashboard": False},
+        )  # fmt: skip
+        cluster = stack.enter_context(own)
     return stack.enter_context(distributed.Client(cluster, set_as_default=False))
+
+
+@contextmanager
+def _inherited(config: str) -> Iterator[None]:
+    """What processes that are started meanwhile take for Dask's configuration."""
+    name = "DASK_INTERNAL_INHERIT_CONFIG"
+    before = os.environ.get(name)
+    os.environ[name] = config
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def threads_of(client: Any) -> int:

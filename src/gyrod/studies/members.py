@@ -27,6 +27,9 @@ from gyrod.studies.quantities import FLOWS, Quantity
 
 Tick = Callable[[int], object]
 
+#: Runs whose states are held at a time, whatever the size of a chunk.
+PART = 64
+
 
 def run_block(plan: Plan, start: int, stop: int, *, tick: Tick | None = None, together: bool = True) -> Block:
     """Runs ``start`` to ``stop`` of a plan; ``tick`` is told how many are done, and may raise to end it.
@@ -78,19 +81,28 @@ class _Together:
         self.final = self.kinematic and all(type(o) is Final and o.needs == "end" for o in plan.outputs)
 
     def run(self, values: Mapping[str, NDArray[Any]], start: int, rows: _Rows, tick: Tick | None) -> NDArray[np.intp]:
-        """Fill rows; returns the numbers of those that are left."""
+        """Fill rows, a part after the other; returns the numbers of those that are left."""
+        count = len(next(iter(values.values())))
+        left = [self._part(values, a, min(a + PART, count), start, rows, tick) for a in range(0, count, PART)]
+        return np.concatenate(left)
+
+    def _part(
+        self, values: Mapping[str, NDArray[Any]], a: int, b: int, start: int, rows: _Rows, tick: Tick | None
+    ) -> NDArray[np.intp]:
+        values = {name: column[a:b] for name, column in values.items()}
         stack = self.members.stack(values)
-        taken = np.flatnonzero(stack.good)
+        taken, left = np.flatnonzero(stack.good), a + np.flatnonzero(~stack.good)
         if not len(taken):
-            return np.flatnonzero(~stack.good)
-        runs = self._laned(start, len(stack.good), tick) if self.plan.lanes > 1 else self._runs(stack, taken, tick)
+            return left
+        watch = None if tick is None else lambda done: tick(a + done)
+        runs = self._laned(start + a, b - a, watch) if self.plan.lanes > 1 else self._runs(stack, taken, watch)
         ended = [run.status == "finished" for run in runs]
         if self.final:
-            self._final([run for run, good in zip(runs, ended, strict=True) if good], taken[ended], rows)
+            self._final([run for run, good in zip(runs, ended, strict=True) if good], a + taken[ended], rows)
         for run, good, i in zip(runs, ended, taken.tolist(), strict=True):
             if not (good and self.final):
-                self._single(run, stack, values, i, rows)
-        return np.flatnonzero(~stack.good)
+                self._single(run, stack, values, i, a + i, rows)
+        return left
 
     def _runs(self, stack: Stack, taken: NDArray[np.intp], tick: Tick | None, *, lanes: bool = False) -> list[Any]:
         runs = self.members.run(stack, taken, lanes=lanes, tick=tick)
@@ -127,7 +139,7 @@ class _Together:
         for name, column in rows.counters.items():
             column[at] = [count[name] for count in counts]
 
-    def _single(self, run: Any, stack: Stack, values: Mapping[str, NDArray[Any]], i: int, rows: _Rows) -> None:
+    def _single(self, run: Any, stack: Stack, values: Mapping[str, NDArray[Any]], i: int, at: int, rows: _Rows) -> None:
         plan, compiled = self.plan, self.members.compiled
         if not self.sectional:  # who reads it may ask for anything of the model
             system = plan.system({name: column[i] for name, column in values.items()})
@@ -139,7 +151,7 @@ class _Together:
             motion = self.members.motion(run, compiled)
         except SimulationError as problem:
             status, error, motion = "failed", str(problem), problem.motion
-        rows.take(i, plan, status, error, motion, run.seconds)
+        rows.take(at, plan, status, error, motion, run.seconds)
 
 
 def _sectional(q: Quantity) -> bool:
