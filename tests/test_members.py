@@ -168,6 +168,26 @@ def bent(moment):
     return gd.System(rods=[hose(start=gd.Clamped())], forces=[gd.RodLoad("hose", at=1.0, moment=(0, moment, 0))])
 
 
+def test_an_output_that_fails_leaves_the_others():
+    def none(motion):
+        raise RuntimeError("not today")
+
+    calls = []
+
+    def sometimes(motion):
+        calls.append(1)
+        return 1.0 if len(calls) == 1 else none(motion)  # the first call asks for its shape
+
+    plan = make_plan(
+        KINDS["hinged"], {"hose.material.young": [5e6]}, {"bad": sometimes, "tip": "hose.positions[-1]"}, 0.01
+    )
+    block = run_block(plan, 0, 1)
+    assert block.status.tolist() == [2]
+    assert block.errors == ("output 'bad': RuntimeError: not today",)
+    assert np.isnan(block.outputs["bad"][0])
+    assert np.isfinite(block.outputs["tip"]).all()
+
+
 def test_what_fails_on_the_way_says_the_same():
     outputs, run = {"tip": "hose.positions[-1]"}, {"method": "rodas", "rtol": 1e-3}
     plan = make_plan(bent(3.0), {"hose.material.young": [5e8, 5e6]}, outputs, 0.05, **run)

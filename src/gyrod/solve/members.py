@@ -44,6 +44,11 @@ class Members:
         compiled: Compiled = self.template.compiled
         return compiled
 
+    @property
+    def dense(self) -> bool:
+        """Whether all steps of a run are kept."""
+        return bool(self._how["dense"])
+
     def apart(self) -> str | None:
         """Why they cannot go in lanes; None if they can."""
         if METHODS[self.method].stiff:

@@ -27,8 +27,8 @@ from gyrod.studies.quantities import FLOWS, Quantity
 
 Tick = Callable[[int], object]
 
-#: Runs whose states are held at a time, whatever the size of a chunk.
-PART = 64
+#: Runs whose states are held at a time, whatever the size of a chunk; and where all their steps are.
+PART, PART_DENSE = 64, 8
 
 
 def run_block(plan: Plan, start: int, stop: int, *, tick: Tick | None = None, together: bool = True) -> Block:
@@ -62,9 +62,14 @@ def _run(plan: Plan, values: Mapping[str, Any], rows: _Rows, i: int) -> None:
     except SimulationError as problem:
         status, error, motion = "failed", str(problem), problem.motion
     except Exception as problem:  # a model may be a function of the user, and raise anything
-        told = isinstance(problem, (ModelError, ValueError, ForceError))
-        status, error = "refused", str(problem) if told else f"{type(problem).__name__}: {problem}"
+        status, error = "refused", _told(problem)
     rows.take(i, plan, status, error, motion, time.thread_time() - began)
+
+
+def _told(problem: Exception) -> str:
+    """The sentence of an error; with its kind where it is not one of ours."""
+    told = isinstance(problem, (ModelError, ValueError, ForceError))
+    return str(problem) if told else f"{type(problem).__name__}: {problem}"
 
 
 # --- runs that go through the core together --------------------------------------------------------------------------
@@ -83,7 +88,8 @@ class _Together:
     def run(self, values: Mapping[str, NDArray[Any]], start: int, rows: _Rows, tick: Tick | None) -> NDArray[np.intp]:
         """Fill rows, a part after the other; returns the numbers of those that are left."""
         count = len(next(iter(values.values())))
-        left = [self._part(values, a, min(a + PART, count), start, rows, tick) for a in range(0, count, PART)]
+        part = PART_DENSE if self.members.dense else PART
+        left = [self._part(values, a, min(a + part, count), start, rows, tick) for a in range(0, count, part)]
         return np.concatenate(left)
 
     def _part(
@@ -200,16 +206,15 @@ class _Rows:
 
     def take(self, i: int, plan: Plan, status: str, error: str, motion: Motion | None, seconds: float) -> None:
         """What is kept of a run."""
+        problems = []
         if status != "failed" and motion is not None:
             for output in plan.outputs:
                 try:
                     self._put(i, output.name, output.evaluate(motion))
                 except Exception as problem:  # a user's function may raise anything
-                    status, error = "failed", f"output {output.name!r}: {problem}"
-                    break
-        if error:
-            for column in self.outputs.values():
-                column[i] = np.nan
+                    problems.append(f"output {output.name!r}: {_told(problem)}")
+        if problems:  # the others are there
+            status, error = "failed", " ".join(problems)
         self.status[i], self.errors[i], self.seconds[i] = STATUSES.index(status), error, seconds
         if motion is not None:
             self.t[i] = motion.t[-1] if len(motion.t) else 0.0
