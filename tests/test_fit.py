@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import runpy
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from gyrod.studies.batches import batches
 from gyrod.studies.measured import Parameter, read_curves
 from gyrod.studies.outputs import History
 from gyrod.studies.plan import make_plan
+from gyrod.studies.searching import Search
 from gyrod.studies.sensitivity import Sensitivity
 
 ROOT = Path(__file__).parent.parent
@@ -398,6 +400,94 @@ def test_a_wrong_valley_is_told():
     assert any("wrong valley" in note for note in found.notes)
 
 
+# --- guesses at which a parameter has no effect ----------------------------------------------------------------------
+
+FRAMES = 0.02 * np.arange(1, 26)
+YOUNG, FACTOR = "hose.material.young", "hose.damping.factor"
+
+
+def filmed(factor=2e-2, sigma=None):
+    tip = gd.simulate(hose(5e6, factor), 0.5, method="rodas", rtol=1e-6, output=FRAMES)["hose"].positions[:, -1]
+    tip = tip + np.random.default_rng(0).normal(0.0, 2e-3, tip.shape)
+    return {"hose.positions[-1]": (FRAMES, tip) if sigma is None else (FRAMES, tip, sigma)}
+
+
+@pytest.mark.parametrize(
+    ("young", "damping"),
+    [
+        (4e6, (1e-4, 1e-5, 1.0)),  # by factors of ten, up
+        (1e8, (1e-4, 1e-5, 1.0)),
+        (4e6, (1e-6, 1e-9, None)),
+        (4e6, (1e-6, 0.0, 1.0)),  # by parts of the range
+        (4e6, (0.0, 0.0, 1.0)),  # at its bound
+    ],
+)
+def test_a_parameter_without_effect_at_a_guess_far_off_is_found_within_its_bounds(young, damping):
+    options = {"method": "rodas", "rtol": 1e-4, "engine": "serial"}
+    found = gd.fit(hose(), {YOUNG: (young, 1e5, 1e10), FACTOR: damping}, filmed(), **options)
+    near = gd.fit(hose(), {YOUNG: (5e6, 1e5, 1e10), FACTOR: (2e-2, 1e-5, 1.0)}, filmed(), **options)
+    assert found.converged
+    assert found.notes == ()
+    for path, truth in ((YOUNG, 5e6), (FACTOR, 2e-2)):
+        assert found.values[path] == pytest.approx(near.values[path], abs=0.05 * near.standard_errors[path])
+        assert found.standard_errors[path] == pytest.approx(near.standard_errors[path], rel=0.01)
+        assert found.intervals[path][0] < truth < found.intervals[path][1]
+
+
+@pytest.mark.parametrize(
+    ("damping", "sentence"),
+    [
+        ((1e-6, 1e-7, 1e-5), "tell nothing about 'hose.damping.factor': within its bounds it changes no curve"),
+        (1e-6, "near the guess (no bounds were given) it changes no curve"),
+    ],
+)
+@pytest.mark.parametrize("sigma", [None, 2e-3])
+def test_curves_that_do_not_fit_with_something_held_are_doubtful(damping, sentence, sigma):
+    found = gd.fit(hose(), {YOUNG: (4e6, 1e5, 1e10), FACTOR: damping}, filmed(sigma=sigma), method="rodas", rtol=1e-4)
+    assert found.values[FACTOR] == pytest.approx(1e-6)
+    assert found.status == "doubtful"
+    assert not found.converged
+    assert "converged" not in str(found)
+    assert "do not fit" in found.message
+    assert any(sentence in note for note in found.notes)
+    assert any("no independent noise" in note for note in found.notes)
+    assert any("times as large as sigma says" in note for note in found.notes) is (sigma is not None)
+
+
+@pytest.mark.parametrize("guess", [1e-6, 1e-2])
+def test_a_damping_that_is_too_small_to_be_seen(guess):
+    # From 1e-2 the search leads to where damping has no effect any more; it is held there, not at the guess.
+    free = {YOUNG: (4e6, 1e5, 1e10), FACTOR: (guess, 1e-7, 1.0)}
+    found = gd.fit(hose(), free, filmed(1e-9), method="rodas", rtol=1e-4)
+    assert found.converged
+    assert found.values[FACTOR] < 1e-3
+    assert found.values[YOUNG] == pytest.approx(5e6, abs=3.0 * found.standard_errors[YOUNG])
+    assert found.sigma["hose.positions[-1]"][0, 0] == pytest.approx(2e-3, rel=0.15)
+    assert "It does at 0.0" in found.notes[0]
+    assert "no better fit was found" in found.notes[0]
+    assert ("held as guessed" in found.notes[1]) is (guess == 1e-6)
+
+
+def test_residuals_that_follow_each_other_are_told():
+    drift = 0.05 * np.sin(2.0 * TIMES)  # nothing of the spring
+    found = gd.fit(oscillator(), FREE, {X: (TIMES, noisy() + drift)})
+    assert any("are no independent noise" in note and repr(X) in note for note in found.notes)
+    assert found.converged  # nothing is held
+    for seed in range(5):
+        assert gd.fit(oscillator(), FREE, {X: (TIMES, noisy(seed))}, method="dop853").notes == ()
+
+
+def test_parameters_that_are_hardly_told_have_a_sentence_each():
+    t = np.linspace(0.1, 1.0, 10)
+    z = -0.5 * 9.81 * t**2 + np.random.default_rng(3).normal(0.0, 0.01, 10)
+    pushed = {"ball.velocity[0]": (0.5, 0.01, 10.0), "ball.velocity[1]": (0.5, 0.01, 10.0)}
+    measured = {"ball.position[2]": (t, z), "ball.position[0]": (t, t, 20.0), "ball.position[1]": (t, t, 20.0)}
+    found = gd.fit(ball(), {"gravity[2]": -9.0, **pushed}, measured)
+    vague = [note for note in found.notes if "hardly tell" in note]
+    assert [next(path for path in pushed if path in note) for note in vague] == list(pushed)
+    assert all("times as large and" in note and note.endswith("within one standard error.") for note in vague)
+
+
 # --- runs that fail --------------------------------------------------------------------------------------------------
 
 
@@ -471,6 +561,39 @@ def test_several_quantities_are_drawn_side_by_side(tmp_path):
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
+
+
+def test_a_column_is_a_curve_of_numbers():
+    x, sigma = noisy(), np.linspace(0.01, 0.03, 150)
+    plain = gd.fit(oscillator(), FREE, {X: (TIMES, x, sigma)})
+    for values, noise in ((x[:, None], sigma), (x[:, None], sigma[:, None]), (x, sigma[:, None])):
+        found = gd.fit(oscillator(), FREE, {X: (TIMES, values, noise)})
+        assert found.values == plain.values
+        assert found.residuals[X].shape == (150,)
+
+
+def test_progress_shows_iterations_cost_and_rate(capsys):
+    gd.fit(oscillator(), FREE, {X: (TIMES, noisy())})
+    assert capsys.readouterr().err == ""
+    shown = []
+    Search(sensitivity([Parameter(K, 5.0, 1.0, 20.0), Parameter(C, 0.1)]), "linear", 50, shown.append).rounds()
+    assert shown[0] == "the first runs, to t = 3, with the guess"
+    form = r"(\d+) iterations, cost (\S+), residuals (\S+) sigma, (\d+) runs, (\S+) runs/s"
+    rows = np.array([[float(x) for x in re.fullmatch(form, line).groups()] for line in shown[1:]])
+    assert (np.diff(rows[:, [0, 3]], axis=0) >= 0).all()
+    assert rows[-1, 0] > 2
+    assert (rows[:, 4] > 0).all()
+    gd.fit(oscillator(), FREE, {X: (TIMES, noisy())}, progress=True)
+    assert "to t = 3" in capsys.readouterr().err
+
+
+def test_sentences_name_things_once_and_as_they_were_given():
+    with pytest.raises(ValueError, match=r".") as caught:
+        gd.fit(oscillator(), {"spring.stifness": 5.0}, {X: (TIMES[::-1], noisy()), "block.position[1]": GOOD})
+    first, second = caught.value.problems
+    assert first == f"measurements[{X!r}]: times must increase, but times[0] = 3 is followed by times[1] = 2.98."
+    assert second.startswith("free['spring.stifness']: 'stifness' is unknown")
+
 
 GOOD = (TIMES, noisy())
 BAD = {

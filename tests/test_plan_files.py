@@ -179,6 +179,13 @@ def test_the_starter_is_sound(hose):
         (("until: 500 ms", "until: 1\ndesign: 3"), r"5:9: design: 3 is unknown"),
         (("until: 500 ms\n", ""), r"the time to simulate, is missing"),
         (("mass: 2,", "mas: 2,"), r"2:24: model\.bodies\[0\]\.mas: the key 'mas' is unknown"),
+        (("until:", "engine: dusk\nuntil:"), r"4:9: engine: 'dusk' is unknown.*Did you mean 'dask'"),
+        (("until:", 'folder: ""\nuntil:'), r"4:9: folder: is empty; write the name of a folder"),
+        (("bob.position", '{crossing: {of: "bob.position[2]", value: 900 kg}}'),
+         r"6:\d+: outputs\.end\.crossing\.value: '900 kg' has the wrong unit: m is expected"),
+        (("bob.position", '{crossing: {of: "angular_momentum[0]", value: 1 m}}'), r"'1 m' has the wrong unit: kg"),
+        (("end:", "seconds:"), r"6:11: outputs\.seconds: every study has a column of that name"),
+        (("end: bob.position", 'end: bob.position, end_0: t'), r"'end_0' is the axis of 'end'"),
         (("until:", "gyrod: 2\nuntil:"), r"4:8: gyrod: 2 is no version"),
     ],
 )  # fmt: skip
@@ -194,6 +201,25 @@ def test_all_problems_at_once():
     found = problems(text)
     assert len(found) == 4
     assert [int(x.split(":")[1]) for x in found] == [4, 5, 6, 7]
+
+
+def test_problems_do_not_hide_each_other():
+    text = PLAN.replace(
+        "{bob.mass: [1 kg, 2000 g]}", "{bob.mas: [1], bob.velocity: [[1, 2]], bob.inertai: {uniform: [2, 1]}}"
+    )
+    text = text.replace("end: bob.position", "seconds: bob.positon") + "samples: 0\n"
+    found = "\n".join(problems(text))
+    for part in (
+        "'mas' is unknown", "arrays of shape (2,)", "low = 2 must be below high = 1", "'inertai' is unknown",
+        "outputs.seconds: every study", "'positon' is unknown", "samples: must be at least 1",
+    ):  # fmt: skip
+        assert part in found, (part, found)
+    assert len(problems(text)) == 7
+
+
+@pytest.mark.parametrize("engine", ["local", "serial", "dask", "tcp://10.0.0.1:8786", "10.0.0.1:8786"])
+def test_engines_of_plans(engine):
+    assert plan(PLAN + f"engine: {engine}\n").arguments["engine"] == engine
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -87,6 +88,20 @@ def test_an_existing_folder_is_not_overwritten(here):
     other = here("throw.yaml", "--samples", "16", "--resume")
     assert other.code == 1
     assert "samples" in other.err
+
+
+def test_interruption_promises_nothing_of_a_folder_that_vanished(here, tmp_path, monkeypatch):
+    def stop(self, state):
+        shutil.rmtree(tmp_path / "part")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gyrod.studies.progress.PERIOD", 0.0)
+    monkeypatch.setattr(studies._Lines, "__call__", stop)
+    done = here("throw.yaml", "--folder", "part")
+    assert done.code == 130
+    assert "interrupted; the folder 'part' has vanished" in done.err
+    assert "kept" not in done.err
+    assert not (tmp_path / "part").exists()
 
 
 def test_interruption_tells_how_to_resume(here, tmp_path, monkeypatch):
@@ -238,6 +253,8 @@ def test_sobol_indices(shown):
         (["nothing"], 1, "nothing"),
         (["shwo"], 1, "command = 'shwo' is unknown.* Did you mean 'show'"),
         (["throw.yaml", "--samples", "0"], 2, "--samples"),
+        (["throw.yaml", "--samples", "0"], 2, r"Usage: gyrod study PLAN \[OPTIONS\]\nTry 'gyrod study --help'"),
+        (["throw.yaml", "--check", "--engine", "magic"], 1, "engine = 'magic' is unknown"),
         (["throw.yaml", "--engine", "magic"], 1, "engine = 'magic' is unknown"),
         (["throw.yaml", "--shards", "0/2"], 2, "No such option"),
         (["show", "nowhere"], 1, "'nowhere' is no folder of a study"),

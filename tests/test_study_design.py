@@ -211,6 +211,44 @@ def test_values_may_be_anything_that_holds_numbers():
     assert columns["d"][:2].tolist() == [1.0, 2.5]
 
 
+@pytest.mark.parametrize(
+    ("distribution", "kind"),
+    [
+        (stats.randint(6, 9), "i"),
+        (stats.poisson(3.0, loc=2), "i"),
+        (stats.rv_discrete(values=([1, 4], [0.5, 0.5])), "i"),
+        (stats.rv_discrete(values=([1.5, 4], [0.5, 0.5])), "f"),
+        (stats.randint(6, 9, loc=0.5), "f"),
+        (stats.norm(7, 1), "f"),
+        (stats.rv_histogram(np.histogram([1.0, 2.0, 4.0])), "f"),
+    ],
+)
+def test_values_of_discrete_distributions_are_whole_numbers(distribution, kind):
+    design = make_design({"n": distribution}, samples=64)
+    column = design.parameters(0, 64)["n"]
+    assert column.dtype.kind == design.parameters(0, 0)["n"].dtype.kind == kind
+    assert len(np.unique(column)) > 1
+    np.testing.assert_array_equal(np.asarray(distribution.ppf(points_of(design))), column)
+
+
+def points_of(design):
+    """Probabilities behind the only column of a design."""
+    return make_design({"n": gd.Uniform(0, 1)}, samples=design.samples).parameters(0, design.samples)["n"]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "remedy"),
+    [
+        (stats.norm, "scipy.stats.norm(loc, scale)"),
+        (stats.truncnorm, "scipy.stats.truncnorm(a, b, loc, scale)"),
+        (stats.randint, "scipy.stats.randint(low, high, loc)"),
+    ],
+)
+def test_distributions_without_numbers_are_refused(distribution, remedy):
+    with pytest.raises(gd.ModelError, match=re.escape(f"has no numbers yet; give {remedy}.")):
+        make_design({"a": distribution}, samples=4)
+
+
 def test_runs_that_are_not_there():
     design = make_design({"a": [1, 2]})
     assert design.parameters(1, 1)["a"].shape == (0,)

@@ -268,6 +268,8 @@ def test_an_error_in_a_worker_is_raised_in_the_driver(monkeypatch):
         ({"shard": "3/3", "folder": "x"}, "shard = '3/3' must be 'i/N' with i from 0 to N - 1"),
         ({"shard": "a", "folder": "x"}, "shard = 'a' must be 'i/N'"),
         ({"shard": 1, "folder": "x"}, "shard = 1 must be 'i/N'"),
+        ({"progress": 3, "folder": "x"}, "progress = 3 must be True, False, or a function of a StudyProgress"),
+        ({"progress": "yes", "folder": "x"}, "progress = 'yes' must be True, False"),
         ({"timeout": 0.0}, "timeout must be a positive"),
     ],
 )

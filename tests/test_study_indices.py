@@ -172,6 +172,12 @@ def test_vector_outputs_entry_by_entry():
     np.testing.assert_allclose(found.first[2], [0, 0, 1], atol=0.01)
     assert found["y[2]"] == dict(zip(names, found.first[2].tolist(), strict=True))
     assert "No variance in y[1]." in str(found)
+    for name in ("y[2]", "y[-1]"):
+        last = sobol(dataset, names, "saltelli", name, resamples=20)
+        assert last.outputs == ("y[2]",)
+        np.testing.assert_array_equal(last.first, found.first[2:])
+    with pytest.raises(ValueError, match=r"'y\[3\]' is no entry of a run: 'y' has the shape \(3,\)"):
+        sobol(dataset, names, "saltelli", "y[3]")
     one = sobol(dataset.assign(z=dataset["y"][:, 0]), names, "saltelli", "z", resamples=20)
     np.testing.assert_array_equal(one.first[0], found.first[0])
 

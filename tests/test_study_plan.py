@@ -98,6 +98,33 @@ def test_whole_numbers_stay_whole():
     assert run_block(plan, 0, 2).status.tolist() == [0, 0]
 
 
+def test_whole_numbers_may_have_a_discrete_distribution():
+    plan = make_plan(HOSE, {"hose.segments": stats.randint(3, 6)}, {"tip": "hose.positions[-1]"}, 0.01, samples=8)
+    block = run_block(plan, 0, 8)
+    assert block.status.tolist() == [0] * 8
+    assert set(plan.parameters(0, 8)["hose.segments"].tolist()) == {3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "sentence"),
+    [
+        (gd.Uniform(3, 9), {"samples": 4}, "; take a list of them, or a discrete distribution such as scipy.stats.ran"),
+        (stats.randint(3, 9, loc=0.5), {"samples": 4}, "; take a list of them, or a discrete"),
+        ([4, 4.5], {}, ", not 4.5."),
+        ([4.0, 5.0], {}, "; write 4 in place of 4.0."),
+    ],
+)
+def test_fractions_of_a_whole_number_are_told(values, options, sentence):
+    told = sentences(HOSE, {"hose.segments": values}, {"tip": "hose.positions[-1]"}, 0.1, **options)
+    assert f"vary['hose.segments'] must hold whole numbers{sentence}" in told
+
+
+def test_an_output_of_another_shape_is_told():
+    plan = make_plan(HOSE, {"hose.segments": [4, 5]}, {"all": "hose.positions"}, 0.01)
+    block = run_block(plan, 0, 2)
+    assert block.errors == ("", "output 'all': it has the shape (6, 3), but must have (5, 3) in all runs.")
+
+
 def test_values_that_make_a_bad_model_are_for_their_run():
     plan = make_plan(BALL, {"ball.mass": [1.0, -1.0]}, HEIGHT, 0.1)
     block = run_block(plan, 0, 2)

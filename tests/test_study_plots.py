@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from gyrod.look.plots import studies, study_panels
+from gyrod.look.plots import studies, study_panels, study_runs
 from gyrod.look.plots.studies import plot, plot_indices
 
 xarray = pytest.importorskip("xarray")
@@ -169,7 +171,7 @@ def test_big_studies_are_thinned_and_say_so(monkeypatch):
     figure = plot(sampled(5000), "response", output="pull", parameter="bob.mass")
     assert "4000 of them drawn" in figure.get_suptitle()
     assert len(figure.axes[0].collections[0].get_offsets()) == 4000
-    monkeypatch.setattr(studies, "MOST", 1000)
+    monkeypatch.setattr(study_runs, "MOST", 1000)
     assert plot(sampled(5000), "histogram").get_suptitle().startswith("5000 runs, 1000 of them taken")
 
 
@@ -236,6 +238,149 @@ def test_indices_of_a_curve_are_lines():
     figure = plot_indices(indices)
     np.testing.assert_array_equal(figure.axes[0].lines[1].get_ydata(), first[:, 1])
     assert figure.get_suptitle() == "3 of 100 runs left out"
+
+
+def mixed(samples=64):
+    """Two sampled parameters, each sample at every combination of a list of three and one of two vectors."""
+    rng = np.random.default_rng(1)
+    young, speed = rng.uniform(1, 3, samples), rng.normal(0, 1, samples)
+    mass, down = (x.ravel() for x in np.meshgrid([0.05, 0.1, 0.2], [-9.81, -1.62], indexing="ij"))
+    run = {"young": np.tile(young, 6), "speed": np.tile(speed, 6), "mass": np.repeat(mass, samples)}
+    gravity = np.zeros((6 * samples, 3))
+    gravity[:, 2] = np.repeat(down, samples)
+    pull = run["mass"] * (1.0 + run["speed"] ** 2)
+    cross = np.where(run["speed"] > 0.5, run["young"], np.nan)
+    curve = np.linspace(0, 1, 5)[:, None] * np.array([1.0, 2.0, 3.0]) * pull[:, None, None]
+    return xarray.Dataset(
+        {"pull": ("run", pull), "cross": ("run", cross), "hi": (("run", "hi_t", "hi_0"), curve)},
+        {k: ("run", x) for k, x in run.items()} | {"gravity": (("run", "g_0"), gravity), "hi_t": np.linspace(0, 1, 5)},
+        {"parameters": ["mass", "young", "speed", "gravity"], "outputs": ["pull", "cross", "hi"]},
+    )
+
+
+SAMPLED = ("young", "speed")
+
+
+def test_runs_without_a_value_are_counted():
+    n = int(np.isnan(mixed()["cross"]).sum())
+    assert 0 < n < 384
+    for kind in ("histogram", "response", "map"):
+        told = plot(mixed(), kind, output="cross", sampled=SAMPLED).get_suptitle()
+        assert told.startswith(f"{384 - n} of 384 runs, {n} without a value")
+        told = plot(mixed(), kind, output=["pull", "cross"], sampled=SAMPLED).get_suptitle()
+        assert told.startswith(f"384 runs, {n} without a value of cross")
+    told = plot(mixed(), "matrix", names=["speed", "cross"], sampled=SAMPLED).get_suptitle()
+    assert told.startswith(f"{384 - n} of 384 runs")
+    # A run that failed is not one without a value.
+    failed = mixed().assign(status=("run", np.where(np.isnan(mixed()["cross"]), "failed", "finished")))
+    assert plot(failed, "histogram", output="cross").get_suptitle() == f"384 runs, {n} failed"
+
+
+def test_samples_of_a_mixed_study_are_points_and_lists_are_colours():
+    figure = plot(mixed(), "response", output=["pull", "cross"], sampled=SAMPLED)
+    ax = figure.axes[0]
+    assert ax.get_xlabel() == "young"  # sampled, though not the first
+    assert [line.get_label() for line in ax.lines] == ["mass = 0.05", "mass = 0.1", "mass = 0.2"]
+    points = [c.get_offsets() for c in ax.collections if len(c.get_offsets()) > 1]
+    assert [len(p) for p in points] == [128, 128, 128]
+    np.testing.assert_allclose(points[2][:, 1], mixed()["pull"].values[mixed()["mass"] == 0.2])
+    # One legend for all panels, which takes no width from them.
+    assert len(figure.legends) == 1
+    assert all(ax.get_legend() is None for ax in figure.axes)
+    figure.draw_without_rendering()
+    assert all(ax.get_position().width > 0.38 for ax in figure.axes)
+    # As many runs as levels of the list do not make a grid of samples.
+    assert "values of" not in figure.get_suptitle()
+
+
+def test_map_of_a_mixed_study_has_bins_of_what_was_sampled():
+    figure = plot(mixed(), "map", output="pull", sampled=SAMPLED)
+    ax = figure.axes[0]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("young", "speed")
+    mean = ax.collections[0].get_array()
+    assert mean.size == 25
+    assert "means of bins" in figure.get_suptitle()
+    x, y, z = (mixed()[name].values for name in ("young", "speed", "pull"))
+    edges = [np.linspace(v.min(), v.max(), 6) for v in (x, y)]
+    sums, counts = (np.histogram2d(x, y, edges, weights=w)[0] for w in (z, None))
+    expected = np.divide(sums, counts, out=np.full((5, 5), np.nan), where=counts > 0)
+    np.testing.assert_allclose(np.ma.filled(mean, np.nan).reshape(5, 5), expected.T)
+    # A list keeps its cells beside bins.
+    figure = plot(mixed(), "map", output="pull", parameter="mass", by="speed", sampled=SAMPLED)
+    assert figure.axes[0].collections[0].get_array().size == 3 * 8
+
+
+def test_of_a_vector_the_entries_that_vary_are_taken():
+    (ax,) = plot(mixed(), "response", output="pull", parameter="gravity", sampled=SAMPLED).axes
+    assert ax.get_xlabel() == "gravity[2]"
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [-9.81, -1.62])
+    (ax,) = plot(mixed(), "response", output="pull", by="gravity", sampled=SAMPLED).axes
+    assert [line.get_label() for line in ax.lines] == ["gravity[2] = -9.81", "gravity[2] = -1.62"]
+    both = mixed()["gravity"].values[:, 2:] * [1.0, 0.0, 1.0]
+    two = mixed().assign_coords(gravity=(("run", "g_0"), both))
+    axes = plot(two, "response", output="pull", parameter="gravity", sampled=SAMPLED).axes
+    assert [ax.get_xlabel() for ax in axes] == ["gravity[0]", "gravity[2]"]
+    assert "constant and left out: gravity[0], gravity[1]" in plot(mixed(), sampled=SAMPLED).get_suptitle()
+
+
+def test_curves_take_an_entry():
+    (ax,) = plot(mixed(), "curves", output="hi[2]").axes
+    assert ax.get_ylabel() == "hi[2]"
+    median = next(line for line in ax.lines if line.get_label() == "median")
+    np.testing.assert_allclose(median.get_ydata(), np.median(mixed()["hi"].values[..., 2], axis=0))
+    assert plot(mixed(), "curves", output="hi[-1]").axes[0].get_ylabel() == "hi[2]"
+    with pytest.raises(ValueError, match=r"output = 'hi\[3\]' has no such entry; it has 3"):
+        plot(mixed(), "curves", output="hi[3]")
+    with pytest.raises(ValueError, match=r"'pull\[0\]' has no such entry; it has none, being a number"):
+        plot(mixed(), "histogram", output="pull[0]")
+
+
+def test_values_of_a_list_are_bars_with_gaps():
+    axes = np.array(plot(mixed(), "matrix", names=["mass", "gravity[2]", "pull"]).axes).reshape(3, 3)
+    for ax, count in ((axes[0, 0], 128), (axes[1, 1], 192)):
+        bars = sorted(ax.patches, key=lambda b: b.get_x())
+        assert [b.get_height() for b in bars] == [count] * (384 // count)
+        for left, right in pairwise(bars):
+            assert right.get_x() - (left.get_x() + left.get_width()) > 0.1 * left.get_width()
+    # Also where each occurs once, if it is known to be a list.
+    few = mixed().isel(run=slice(0, 12)).assign_coords(young=("run", np.arange(12.0)))
+    assert len(plot(few, names=["young", "pull"], sampled=["speed"]).axes[0].patches) == 12
+    assert len(plot(few, names=["young", "pull"], sampled=["young"]).axes[0].patches) == 8
+
+
+def test_outputs_without_variance_have_no_panel():
+    from types import SimpleNamespace
+
+    first = np.array([[0.7, 0.3], [np.nan, np.nan], [0.2, 0.8]])
+    indices = SimpleNamespace(
+        outputs=("x", "y", "z"), parameters=("a", "b"), first=first, total=None, times=None,
+        intervals={"first": np.stack([first - 0.1, first + 0.1], axis=-1)}, notes=("No variance in y.",),
+    )  # fmt: skip
+    figure = plot_indices(indices)
+    assert [ax.get_xlabel().split()[-1] for ax in figure.axes] == ["x", "z"]
+    assert [p.get_width() for p in figure.axes[1].patches] == [0.2, 0.8]
+    assert figure.get_suptitle() == "No variance in y"
+    indices.first = np.full((3, 2), np.nan)
+    with pytest.raises(ValueError, match="no output varies"):
+        plot_indices(indices)
+
+
+def test_a_study_knows_what_it_sampled_and_who_has_no_value():
+    import gyrod as gd
+
+    ball = gd.System([gd.Body("ball", mass=1.0, inertia=(1, 1, 1))], gravity=(0, 0, -1.0))
+    vary = {"ball.velocity[2]": gd.Uniform(0.0, 1.0), "ball.velocity[0]": gd.Uniform(-1, 1), "ball.mass": [1.0, 2.0]}
+    outputs = {"turn": gd.Crossing("ball.velocity[2]"), "end": "ball.position"}
+    study = gd.study(ball, vary, outputs, 0.5, samples=16, engine="serial")
+    without = int(np.isnan(study["turn"]).sum())
+    assert without == 16  # half of the samples go up too fast to turn
+    lines = {line.split()[0]: line for line in str(study).splitlines()[2:]}
+    assert lines["turn"].endswith("   16 without a value")
+    assert all("without" not in line for name, line in lines.items() if name != "turn")
+    figure = study.plot("response", output="end[0]")
+    assert [line.get_label() for line in figure.axes[0].lines] == ["ball.mass = 1 kg", "ball.mass = 2 kg"]
+    assert figure.axes[0].get_xlabel() == "ball.velocity[2] [m/s]"
+    assert study.plot("map", output="turn").get_suptitle() == "16 of 32 runs, 16 without a value, means of bins"
 
 
 @settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from study_models import RING, quick_block, same
 
 import gyrod as gd
+from gyrod.look.plots import study_panels as panels
 from gyrod.studies import chunks, locks, members, store
 from gyrod.studies.chunks import Chunk, ChunkFiles, DamagedChunk
 from gyrod.studies.differences import differences
@@ -99,6 +101,7 @@ def test_altered_chunk_files_are_seen(data):
 
 def test_a_chunk_is_checked_against_its_place_and_study(tmp_path):
     files = ChunkFiles(tmp_path, "abc", 100, 8)
+    (tmp_path / "study.json").write_text("{}")
     files.write(a_chunk())
     assert files.read(2).block.same(a_chunk().block)
     assert files.present().nonzero()[0].tolist() == [2]
@@ -243,6 +246,104 @@ def test_a_disk_that_runs_full_keeps_what_is_there(tmp_path, monkeypatch, engine
     assert same(study(tmp_path / "x", resume=True), study())
 
 
+@pytest.mark.parametrize("what", ["folder", "manifest"])
+@pytest.mark.parametrize("engine", ["serial", "threads", "processes"])
+def test_a_folder_that_vanishes_ends_the_study(tmp_path, monkeypatch, engine, what):
+    def vanishing(self, k):
+        if k >= 4 and what == "folder":
+            shutil.rmtree(tmp_path / "x", ignore_errors=True)
+        elif k >= 4:
+            (tmp_path / "x" / "study.json").unlink(missing_ok=True)
+
+    monkeypatch.setattr(store.Folder, "wrote", vanishing)
+    with pytest.raises(gd.StudyError, match=r"x' has vanished, or study.json in it: nothing more is written\.") as told:
+        study(tmp_path / "x", engine=engine, workers=2)
+    assert "kept" not in str(told.value)
+    assert (tmp_path / "x").exists() == (what == "manifest")
+
+
+def test_an_interrupt_after_the_folder_vanished_promises_nothing(tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        shutil.rmtree(tmp_path / "x")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(members, "run_block", interrupted)
+    with pytest.raises(gd.StudyInterrupted, match=r"interrupted; the folder .*x' has vanished") as told:
+        study(tmp_path / "x")
+    assert "kept" not in str(told.value)
+
+
+def test_a_damaged_chunk_leaves_the_others_readable(tmp_path):
+    whole = study()
+    study(tmp_path / "x")
+    files = chunk_files(tmp_path / "x")
+    files[5].write_bytes(files[5].read_bytes()[:-100])
+    opened = gd.open_study(tmp_path / "x")
+    bad = np.arange(100) // 8 == 5
+    with pytest.warns(RuntimeWarning, match="000000000005.npz' cannot be used: it is cut.*resume=True") as told:
+        text = str(opened)
+    assert len(told) == 1
+    spin = opened["spin"]
+    assert opened.failed == {i: x for i, x in whole.failed.items() if not bad[i]}
+    assert opened.dataset["most"].isnull().values.tolist() == (bad | np.isnan(whole["most"])).tolist()
+    assert np.isnan(spin[bad]).all()
+    assert np.array_equal(spin[~bad], whole["spin"][~bad], equal_nan=True)
+    assert (opened["status"][bad] == "missing").all()
+    assert np.array_equal(opened["ring.mass"], whole["ring.mass"])
+    assert "8 missing" in text
+    assert opened.done == 92
+    with pytest.warns(RuntimeWarning, match="cannot be used"):
+        assert same(study(tmp_path / "x", resume=True), whole)
+
+
+def test_entries_of_columns_and_names():
+    found = gd.study(
+        RING,
+        {"ring.angular_velocity": [(0.0, 1.0, 2.0), (0.5, 1.0, 2.0)], "ring.mass": [1, 2]},
+        WHAT["outputs"],
+        0.1,
+        engine="serial",
+    )
+    np.testing.assert_array_equal(found["spin[2]"], found["spin"][:, 2])
+    np.testing.assert_array_equal(found["spin[-1]"], found["spin"][:, 2])
+    np.testing.assert_array_equal(found["curve[4, 1]"], found["curve"][:, 4, 1])
+    assert found["curve[4]"].shape == (4, 3)
+    assert found["ring.angular_velocity[0]"].tolist() == [0.0, 0.0, 0.5, 0.5]
+    for name, sentence in {
+        "spin[3]": r"'spin\[3\]' is no entry of a run: 'spin' has the shape \(3,\)",
+        "spin[0, 0]": "has the shape",
+        "most[0]": "'most' is a single number",
+        "spun[0]": r"column = 'spun\[0\]' is unknown.*Did you mean",
+        0: "column = 0 is unknown",
+    }.items():
+        with pytest.raises(ValueError, match=sentence):
+            found[name]
+    names = ["ring.angular_velocity", "ring.mass", "spin", "most", "curve", "status", "error", "t"]
+    assert list(found)[:8] == names
+    assert "spin" in found
+    assert "spun" not in found
+    assert 0 not in found
+
+
+@pytest.mark.filterwarnings("ignore:coordinate 'ring.inertia.0, 1.' has a space in its name")
+def test_the_table_goes_to_netcdf_and_back(tmp_path):
+    import xarray
+
+    vary = {"ring.inertia[0, 1]": [0.0, 0.1], "ring.mass": [1, 2]}
+    found = gd.study(RING, vary, WHAT["outputs"], 0.1, engine="serial")
+    table = found.dataset
+    assert table.attrs == {"parameters": "ring.inertia[0, 1], ring.mass", "outputs": "spin, most, curve"}
+    table.to_netcdf(tmp_path / "x.nc", engine="scipy")
+    with xarray.open_dataset(tmp_path / "x.nc", engine="scipy") as back:
+        assert back.attrs == table.attrs
+        for name in ("spin", "most", "curve", "ring.inertia[0, 1]", "ring.mass", "t"):
+            np.testing.assert_array_equal(back[name], table[name])
+        assert back["status"].values.tolist() == found["status"].tolist()
+        # Pictures and indices take their names from it.
+        assert panels.named(back, "parameters") == list(found.names)
+        assert panels.named(back, "outputs") == list(found.outputs)
+
+
 def test_a_study_of_another_version_goes_on_with_a_warning(tmp_path):
     study(tmp_path / "x")
     path = tmp_path / "x" / "study.json"
@@ -379,7 +480,7 @@ def test_the_dataset_of_a_folder_is_that_of_memory(written):
     lazy = gd.open_study(folder.folder).dataset
     assert lazy.drop_vars("seconds").load().identical(memory.dataset.drop_vars("seconds"))
     assert dict(lazy.sizes) == {"run": 100, "spin_0": 3, "curve_t": 5, "curve_0": 3}
-    assert lazy.attrs == {"parameters": list(WHAT["vary"]), "outputs": ["spin", "most", "curve"]}
+    assert lazy.attrs == {"parameters": ", ".join(WHAT["vary"]), "outputs": "spin, most, curve"}
     assert lazy.curve_t.values == pytest.approx(np.linspace(0.0, 0.1, 5))
     assert set(lazy.coords) == {"run", "curve_t", *WHAT["vary"]}
     assert isinstance(lazy, xarray.Dataset)
@@ -451,14 +552,14 @@ def test_datasets_travel_to_frames_and_files(written, tmp_path):
         assert read.error.values.tolist() == memory["error"].tolist()
 
 
-def test_a_damaged_chunk_is_a_sentence_when_it_is_read(tmp_path):
+def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
     study(tmp_path / "x")
     path = chunk_files(tmp_path / "x")[4]
     path.write_bytes(path.read_bytes()[:50])
     opened = gd.open_study(tmp_path / "x")
     assert opened.dataset.most[:32].shape == (32,)
-    with pytest.raises(
-        OSError, match=r"000000000004.npz' cannot be used: it is cut .* resume=True runs its runs again"
+    with pytest.warns(
+        RuntimeWarning, match=r"000000000004.npz' cannot be used: it is cut .* resume=True runs its runs again"
     ):
         opened.dataset.most.load()
 

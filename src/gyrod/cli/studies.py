@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from gyrod import _check
 from gyrod.cli.frame import Face, Json, Problem, amount, app, ending, readable, seconds
@@ -49,6 +49,29 @@ class WithDefault(TyperGroup):
             formatter.write_dl([("show", self.commands["show"].get_short_help_str(60))])
 
 
+#: Typer keeps it in different places from release to release.
+_Context: Any = TyperCommand.context_class
+
+
+class UnsaidContext(_Context):  # type: ignore[misc]
+    """Of a command whose name need not be said: sentences call it like the group."""
+
+    @property
+    def command_path(self) -> str:
+        """How the group is called."""
+        return str(self.parent.command_path)
+
+
+class Unsaid(TyperCommand):
+    """The command `run` of a group `WithDefault`."""
+
+    context_class = UnsaidContext
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Without its name."""
+        formatter.write_usage(ctx.command_path, "PLAN [OPTIONS]")
+
+
 studies = typer.Typer(cls=WithDefault, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(studies, name="study", help="Run a model many times, with parameters that vary.")
 
@@ -59,7 +82,7 @@ FolderPath = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a 
 # --- run -------------------------------------------------------------------------------------------------------------
 
 
-@studies.command("run", hidden=True)
+@studies.command("run", cls=Unsaid, hidden=True)
 def _run(
     plan: PlanPath,
     folder: Annotated[
@@ -88,9 +111,12 @@ def _run(
 
     Results go to a folder while it runs. Options go before what the plan says.
     """
+    from gyrod.studies.engines import check_engine
     from gyrod.studies.plan_files import load_plan
 
     _is_plan(plan)
+    if engine is not None:
+        check_engine(engine)
     file = load_plan(plan, samples=samples, engine=engine, workers=workers, chunk=chunk)
     known_method(file.arguments.get("method"), "run: ")
     face = Face(json, quiet=quiet)
@@ -135,6 +161,8 @@ def _study(plan: Path, arguments: dict[str, Any], place: Path, *, resume: bool, 
         return gd.study(**arguments, folder=place, resume=resume, shard=shard, progress=progress)
     except gd.StudyInterrupted as error:
         kept = "nothing is kept" if error.study is None else f"{error.study.done} of {error.study.size} runs are kept"
+        if "has vanished" in str(error):
+            raise KeyboardInterrupt(str(error).replace("resume=True", "--resume")) from None
         raise KeyboardInterrupt(f"interrupted; {kept} in {place}, and {again} goes on.") from None
     except gd.StudyError as error:
         text = str(error).replace("call it again with resume=True to go on", f"{again} goes on")

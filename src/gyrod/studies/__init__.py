@@ -16,9 +16,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any
 
+import numpy as np
+
 from gyrod import _check
+from gyrod.studies.chunks import MANIFEST
 from gyrod.studies.columns import check_names
-from gyrod.studies.engines import HEAD_START, LOCAL, Hand, Job, OwnHand, calls_python, processors, run_crew, run_serial
+from gyrod.studies.engines import (
+    HEAD_START,
+    LOCAL,
+    Hand,
+    Job,
+    OwnHand,
+    calls_python,
+    check_engine,
+    processors,
+    run_crew,
+    run_serial,
+)
 from gyrod.studies.errors import StudyError, StudyInterrupted
 from gyrod.studies.fit_results import Fit
 from gyrod.studies.fitting import fit
@@ -127,6 +141,8 @@ def run_plan(
     check_names(Layout.of(plan))
     share = _shard(shard)
     _check_arguments(plan, workers, folder, resume, chunk, share)
+    if not isinstance(progress, (bool, np.bool_)) and not callable(progress):
+        raise ValueError(f"progress = {progress!r} must be True, False, or a function of a StudyProgress.")
     timeout = _check.positive("timeout", timeout)
     with ExitStack() as stack:
         client = None
@@ -155,14 +171,14 @@ def _run(job: Job, engine: Any, workers: int | None, client: Any, found: Study) 
             from gyrod.studies.clusters import run_cluster
 
             run_cluster(job, client)
-            return
-        hands = _hands(engine, workers, job)
-        if hands is None:
+        elif (hands := _hands(engine, workers, job)) is None:
             run_serial(job)
         else:
             run_crew(job, hands)
+        if _vanished(found):
+            raise StudyError
     except StudyError as error:
-        told = StudyError(f"{error} {_kept(found)}")
+        told = StudyError(_kept(found) if _vanished(found) else f"{error} {_kept(found)}")
         told.study = found
         raise told from error.__cause__
     except KeyboardInterrupt:
@@ -171,7 +187,16 @@ def _run(job: Job, engine: Any, workers: int | None, client: Any, found: Study) 
         raise stopped from None
 
 
+def _vanished(found: Study) -> bool:
+    return isinstance(found._store, Folder) and found._store.files.vanished
+
+
 def _kept(found: Study) -> str:
+    if _vanished(found):
+        return (
+            f"the folder {str(found.folder)!r} has vanished, or {MANIFEST} in it: nothing more is written. Put it back "
+            "and go on with resume=True, or choose another one."
+        )
     if isinstance(found._store, Folder):
         found._store.look()  # a worker may have written a chunk and not lived to say so
     kept = f"{found.done} of {found.size} runs are "
@@ -195,9 +220,9 @@ def _hands(engine: str, workers: int | None, job: Job) -> list[Hand] | None:
 
 
 def _client(engine: Any, workers: int | None, timeout: float) -> Any:
-    if isinstance(engine, str) and engine != "dask" and "://" not in engine and not re.search(r":\d+$", engine):
-        _check.choice("engine", engine, [*LOCAL, "dask", "tcp://address:port"])
-    if not isinstance(engine, str) and not hasattr(engine, "submit"):
+    if isinstance(engine, str):
+        check_engine(engine)
+    elif not hasattr(engine, "submit"):
         raise ValueError(
             f"engine = {engine!r} must be one of {', '.join(map(repr, LOCAL))}, 'dask', the address of a Dask "
             "scheduler, or a Client."

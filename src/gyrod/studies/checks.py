@@ -66,12 +66,12 @@ def options(run: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
 
 def paths(system: System, vary: Any, runs: Design | None) -> list[str]:
     """What a system says to the paths that vary, and to the shapes of their values."""
-    names = _names(vary)
+    names, problems = _names(vary), []
     try:
         changes._collected(system, dict.fromkeys(names), {}, lambda path: changes.address(system, path))
     except ModelError as error:
-        return [f"vary: {sentence}" for sentence in error.problems]
-    return [] if runs is None else [x for name in names if (x := _unfit(system, name, runs))]
+        problems = [f"vary: {sentence}" for sentence in error.problems]
+    return problems if runs is None else problems + [x for name in names if (x := _unfit(system, name, runs))]
 
 
 def _names(vary: Any) -> list[str]:
@@ -80,17 +80,34 @@ def _names(vary: Any) -> list[str]:
 
 def _unfit(system: System, name: str, runs: Design) -> str | None:
     """Why values cannot stand at a path; None if they can."""
-    there = changes.value_at(system, name)
+    try:
+        there = changes.value_at(system, name)
+    except ModelError:  # its path is told already
+        return None
     if there is None or callable(there) or getattr(there, "function", None) is not None:
         return None
     if isinstance(there, bool) or not isinstance(there, (int, float, np.number, np.ndarray)):
         return f"vary[{name!r}]: {shown(there)} is no number; vary numbers in it, or take a function as the model."
     shape = runs.lists[name].shape[1:] if name in runs.lists else ()
     if shape == np.shape(there):
-        return None
+        return _fractions(name, runs) if isinstance(there, int) else None
     wanted = "numbers" if np.shape(there) == () else f"arrays of shape {np.shape(there)}"
     given = "numbers" if shape == () else f"arrays of shape {shape}"
     return f"vary[{name!r}] must hold {wanted}, as {shown(there)} is one, not {given}."
+
+
+def _fractions(name: str, runs: Design) -> str | None:
+    """Why values cannot stand where a whole number does; None if they can."""
+    if runs.whole(name):
+        return None
+    label = f"vary[{name!r}] must hold whole numbers"
+    if name in runs.lists:
+        values = runs.lists[name]
+        other = values[values != np.rint(values)]
+        return (
+            f"{label}, not {other[0]:g}." if len(other) else f"{label}; write {values[0]:.0f} in place of {values[0]}."
+        )
+    return f"{label}; take a list of them, or a discrete distribution such as scipy.stats.randint(6, 9)."
 
 
 def signature(function: Any, vary: Any) -> list[str]:

@@ -6,6 +6,7 @@ status, time, counters and seconds as fields; and ``chunk.json``, which says who
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -22,6 +23,8 @@ from gyrod.studies.blocks import COUNTERS, STATUSES, Block
 
 #: Of the layout of chunk files and of the folder.
 VERSION = 1
+#: Name of the manifest.
+MANIFEST = "study.json"
 #: Chunk files in one subfolder, at most.
 PER_FOLDER = 1000
 #: Names in the table of all runs that parameters and outputs cannot have.
@@ -164,8 +167,15 @@ class ChunkFiles:
         """File of a chunk."""
         return self.folder / "chunks" / f"{k // PER_FOLDER:04d}" / f"{k:012d}.npz"
 
+    @property
+    def vanished(self) -> bool:
+        """Whether the manifest is gone, without which nobody can open what is there."""
+        return not (self.folder / MANIFEST).exists()
+
     def write(self, chunk: Chunk) -> None:
-        """Write a chunk; at any moment its file is there whole or not at all."""
+        """Write a chunk; at any moment its file is there whole or not at all. Not into a folder that has vanished."""
+        if self.vanished:
+            raise FileNotFoundError(errno.ENOENT, f"the folder has vanished, or {MANIFEST} in it")
         path = self.path(chunk.block.start // self.chunk)
         data = encode(chunk, self.identity)
         try:

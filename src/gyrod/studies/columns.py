@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from gyrod.studies.store import Layout, Store
 if TYPE_CHECKING:
     from gyrod.studies.design import Design
 
+_ENTRY = re.compile(r"(.+?)\s*\[\s*(-?\d{1,9}(?:\s*,\s*-?\d{1,9})*)\s*\]", re.ASCII | re.DOTALL)
 #: How a run ended, and of those that are not there.
 NAMES = np.array([*STATUSES, "missing"])
 MISSING = len(STATUSES)
@@ -26,6 +28,18 @@ def axes(layout: Layout) -> dict[str, tuple[str, ...]]:
     shapes = {**{name: shape for name, (_, shape) in layout.parameters.items()}, **layout.outputs}
     found = {name: tuple(f"{name}_{i}" for i in range(len(shape))) for name, shape in shapes.items()}
     return found | {name: (f"{name}_t", *found[name][:-1]) for name in layout.times}
+
+
+def parted(name: Any, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Any, tuple[int, ...]]:
+    """From "tip[2]" to "tip" and (2,), where there is a column "tip"; other names stay as they are."""
+    match = _ENTRY.fullmatch(name) if isinstance(name, str) and name not in shapes else None
+    if match is None or match[1] not in shapes:
+        return name, ()
+    shape, index = shapes[match[1]], tuple(int(i) for i in match[2].split(","))
+    if len(index) > len(shape) or not all(-n <= i < n for i, n in zip(index, shape, strict=False)):
+        has = f"has the shape {shape}" if shape else "is a single number"
+        raise ValueError(f"{name!r} is no entry of a run: {match[1]!r} {has}.")
+    return match[1], tuple(i % n for i, n in zip(index, shape, strict=False))
 
 
 def check_names(layout: Layout) -> None:
@@ -105,8 +119,8 @@ class Columns:
     def _chunk(self, name: str, k: int) -> NDArray[Any]:
         """A column of a chunk; of one that is not there what is known of it."""
         kind, shape = self.kinds[name]
-        if self.store.has(k):
-            column = self.store.read(k).column(name)
+        if (chunk := self.store.sound(k)) is not None:
+            column = chunk.column(name)
             return NAMES[column] if name == "status" else column
         a, b = self.store.span(k)
         if name in self.store.layout.parameters and self.design is not None:

@@ -40,8 +40,10 @@ Array = NDArray[np.float64]
 Column = NDArray[Any]
 
 LAYOUTS = ("grid", "together")
-#: Runs beyond so many are refused.
+#: Runs beyond so many are refused; floats are not all whole numbers beyond.
 MOST = 2**53
+#: Probabilities at which a distribution is looked at, the outermost of all samplers among them.
+PROBED = np.array([2.0**-BITS / 2.0, 0.25, 0.5, 0.75, 1.0 - 2.0**-BITS / 2.0])
 
 
 # --- distributions ---------------------------------------------------------------------------------------------------
@@ -206,7 +208,11 @@ class Design:
         return {name: found[name] for name in self.names}
 
     def _empty(self, name: str) -> Column:
-        return self.lists[name][:0] if name in self.lists else np.zeros(0)
+        return self.lists[name][:0] if name in self.lists else np.zeros(0, int if self.whole(name) else float)
+
+    def whole(self, name: str) -> bool:
+        """Whether all values of a parameter are whole numbers, and its column integers."""
+        return self.lists[name].dtype.kind == "i" if name in self.lists else _whole(self.distributions[name])
 
     def _listed(self, start: int, stop: int) -> dict[str, Column]:
         if not self.lists:
@@ -217,7 +223,7 @@ class Design:
         places = np.unravel_index(combination, self.lengths)
         return {name: values[at] for (name, values), at in zip(self.lists.items(), places, strict=True)}
 
-    def _sampled(self, start: int, stop: int) -> dict[str, Array]:
+    def _sampled(self, start: int, stop: int) -> dict[str, Column]:
         if not self.distributions:
             return {}
         n = self.repeats
@@ -230,7 +236,8 @@ class Design:
             u = np.concatenate([self._sample(first, n), self._sample(0, last)])
         # Contiguous: NumPy computes strided numbers by other means, and rounds them otherwise.
         columns = np.ascontiguousarray(u.T)
-        return {name: np.asarray(x.ppf(c)) for (name, x), c in zip(self.distributions.items(), columns, strict=True)}
+        found = {name: np.asarray(x.ppf(c)) for (name, x), c in zip(self.distributions.items(), columns, strict=True)}
+        return {name: x.astype(np.int64) if self.whole(name) else x for name, x in found.items()}
 
     def describe(self) -> dict[str, Any]:
         """All of it in plain types."""
@@ -325,7 +332,14 @@ def _values(name: str, given: Any) -> Column:
 def _distribution(name: str, given: Any) -> Any:
     """Something with finite values at probabilities inside of (0, 1)."""
     label = f"vary[{name!r}]"
-    u = np.array([2.0**-BITS / 2.0, 0.25, 0.5, 0.75, 1.0 - 2.0**-BITS / 2.0])
+    kind = type(given)
+    if hasattr(given, "freeze") and kind.__module__.startswith("scipy.stats.") and kind.__name__.endswith("_gen"):
+        parameters = f"{given.shapes}, " if given.shapes else ""
+        numbers = f"{parameters}loc" if _discrete(given) else f"{parameters}loc, scale"
+        raise ValueError(
+            f"{label}: scipy.stats.{given.name} has no numbers yet; give scipy.stats.{given.name}({numbers})."
+        )
+    u = PROBED
     try:
         single = np.shape(given.ppf(u[:1])) == (1,)
         values = np.asarray(given.ppf(u), dtype=float) if single else u
@@ -338,6 +352,21 @@ def _distribution(name: str, given: Any) -> Any:
     if not np.isfinite(values).all():
         raise ValueError(f"{label} = {shown(given)} has values that are not finite; bound or mend it.")
     return given
+
+
+def _discrete(distribution: Any) -> bool:
+    kind = type(getattr(distribution, "dist", distribution))
+    return any(x.__name__ == "rv_discrete" for x in kind.__mro__)
+
+
+def _whole(distribution: Any) -> bool:
+    """Whether a distribution has whole numbers only: it is discrete, and not shifted by a fraction."""
+    if not _discrete(distribution):
+        return False
+    ends = np.asarray(distribution.ppf(PROBED))
+    listed = np.asarray(getattr(getattr(distribution, "dist", distribution), "xk", ends))
+    values = np.concatenate([ends.ravel(), listed.ravel()])
+    return bool(np.all(values == np.rint(values)) and np.all(np.abs(values) < MOST))
 
 
 def _check_lengths(lists: Mapping[str, Column]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from collections.abc import Iterator
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Protocol
 
+from gyrod import _check
 from gyrod.equations import compile_system
 from gyrod.studies.chunks import Chunk
 from gyrod.studies.errors import StudyError
@@ -176,6 +178,12 @@ def run_crew(job: Job, hands: list[Hand]) -> None:
 
 
 # --- the choice ------------------------------------------------------------------------------------------------------
+
+
+def check_engine(engine: str) -> None:
+    """Refuse a text that names no engine and is no address."""
+    if engine != "dask" and "://" not in engine and not re.search(r":\d+$", engine):
+        _check.choice("engine", engine, [*LOCAL, "dask", "tcp://address:port"])
 
 
 def processors() -> int:

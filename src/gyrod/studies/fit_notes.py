@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod.studies.measured import Parameter
+from gyrod.studies import least_squares
+from gyrod.studies.measured import Curve, Parameter
+from gyrod.studies.reach import Reach, words
 
 Array = NDArray[np.float64]
 
@@ -33,51 +35,53 @@ def bounds(parameters: Sequence[Parameter], values: Mapping[str, float], slopes:
 
 
 def untold(
-    parameters: Sequence[Parameter], values: Mapping[str, float], blind: Array, held: Sequence[int], rtol: float
+    parameters: Sequence[Parameter],
+    values: Mapping[str, float],
+    blind: Array,
+    held: Sequence[int],
+    reach: Mapping[int, Reach],
+    rtol: float,
 ) -> Iterator[str]:
     """Combinations of parameters of which the data tell nothing."""
     if not len(held):
         return
     parts = np.array([p.slope(values[p.path]) / (abs(values[p.path]) or p.scale) for p in parameters])
-    for v in _simplest(blind).T * parts:
+    for v in least_squares.simplest(blind).T * parts:
         moved = [k for k in range(len(v)) if abs(v[k]) > 1e-2 * np.abs(v).max()]
         names = " and ".join(repr(parameters[k].path) for k in moved)
         if len(moved) == 1:
-            yield f"the measurements tell nothing about {names}: it changes no curve."
+            yield _nothing(parameters[moved[0]], values[parameters[moved[0]].path], reach.get(moved[0]))
         else:
             sizes = ", ".join(f"{v[k] / np.abs(v).max():+.2g} %" for k in moved)
             yield f"the measurements cannot tell {names} apart: moved by {sizes} together, they change no curve."
     kept = ", ".join(f"{parameters[k].path!r} = {values[parameters[k].path]:g}" for k in held)
+    guessed = all(abs(values[p.path] - p.guess) <= 1e-9 * p.scale for p in (parameters[k] for k in held))
     yield (
-        f"held as guessed: {kept}; measure something else, or free fewer parameters. Effects below the errors of the "
-        f"runs, rtol = {rtol:g}, cannot be seen."
+        f"held{' as guessed' if guessed else ''}: {kept}; measure something else, or free fewer parameters. Effects "
+        f"below the errors of the runs, rtol = {rtol:g}, cannot be seen."
     )
+
+
+def _nothing(p: Parameter, value: float, reach: Reach | None) -> str:
+    """What is known of a parameter of which the data tell nothing where the search ended."""
+    if reach is not None and reach.felt is not None:
+        return (
+            f"the measurements tell nothing about {p.path!r} near {value:.3g}: it changes no curve there. It does at "
+            f"{reach.felt:.3g}, but no better fit was found from such values."
+        )
+    where = words(p, failed=False) if reach is None else reach.where
+    return f"the measurements tell nothing about {p.path!r}: {where} it changes no curve."
 
 
 def hardly(parameters: Sequence[Parameter], errors: Array) -> Iterator[str]:
     """Parameters that are told, but not even to a factor."""
-    vague = [p.path for p, error in zip(parameters, errors, strict=True) if p.log and VAGUE < error < np.inf]
-    if vague:
-        names = " and ".join(map(repr, vague))
-        yield f"the measurements hardly tell {names}: it may as well be {np.exp(VAGUE):.1f} times as large."
-
-
-def _simplest(blind: Array) -> Array:
-    """The same directions, each with as few parameters as can be: reduced by columns."""
-    left = np.array(blind)
-    done: list[int] = []
-    for j in range(left.shape[1]):
-        sizes = np.abs(left[:, j:]).max(axis=1)
-        sizes[done] = 0.0
-        k = int(np.argmax(sizes))
-        done.append(k)
-        best = j + int(np.argmax(np.abs(left[k, j:])))
-        left[:, [j, best]] = left[:, [best, j]]
-        left[:, j] /= left[k, j]
-        for other in range(left.shape[1]):
-            if other != j:
-                left[:, other] -= left[k, other] * left[:, j]
-    return left
+    for p, error in zip(parameters, errors, strict=True):
+        if p.log and VAGUE < error < np.inf:
+            factor = f"{np.exp(error):.2g}" if error < np.log(1e3) else "more than 1000"
+            yield (
+                f"the measurements hardly tell {p.path!r}: values {factor} times as large and {factor} times as small "
+                "lie within one standard error."
+            )
 
 
 def misfit(chi2: float, freedom: int, given: bool) -> Iterator[str]:
@@ -89,6 +93,29 @@ def misfit(chi2: float, freedom: int, given: bool) -> Iterator[str]:
             f"residuals are {chi2**0.5:.2g} times as large as sigma says (reduced chi² = {chi2:.3g}): the model lacks "
             "something, the search ended in a wrong valley, or sigma is too small. Errors and intervals are too small."
         )
+
+
+def pattern(
+    curves: Sequence[Curve], residuals: Mapping[str, Array], sigma: Mapping[str, Array], rtol: float
+) -> Iterator[str]:
+    """Residuals that follow each other in time, which noise does not."""
+    from scipy.special import ndtri
+
+    for curve in curves:
+        r = residuals[curve.name].reshape(len(curve.values), -1)
+        raw, size = r * sigma[curve.name].reshape(r.shape), np.nanmax(np.abs(curve.values))
+        if np.sqrt(np.nanmean(raw * raw)) <= 10.0 * rtol * size:  # errors of the runs are no noise
+            continue
+        products = (r[1:] * r[:-1])[np.isfinite(r[1:] * r[:-1])]
+        scale = float(np.sqrt(products @ products))
+        # The sum of products of independent residuals over this is normal, whatever their distribution.
+        if scale > 0.0 and float(products.sum()) / scale > -float(ndtri(SURPRISING)):
+            alike = float(products.sum()) * np.isfinite(r).sum() / max(len(products), 1) / float(np.nansum(r * r))
+            yield (
+                f"the residuals of {curve.name!r} are no independent noise, each is like the one before (correlation "
+                f"{min(alike, 1.0):.2f}): the model lacks something, the search ended in a wrong valley, or the noise "
+                "changes slowly. Errors and intervals are too small."
+            )
 
 
 def valley(explained: float) -> Iterator[str]:

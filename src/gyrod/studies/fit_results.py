@@ -55,9 +55,11 @@ class Fit:
     iterations: int
     #: Wall-clock seconds.
     seconds: float
-    #: "converged"; "stopped" by the number of iterations; "stuck" where no step was better.
+    #: "converged"; "stopped" by the number of iterations; "stuck" where no step was better; "doubtful" where the search
+    #: came to its end with a parameter held, and the curves do not fit.
     status: str
-    #: Sentences: parameters at bounds, combinations that the data do not tell, residuals larger than sigma says.
+    #: Sentences: parameters at bounds, combinations that the data do not tell, residuals larger than sigma says or no
+    #: noise.
     notes: tuple[str, ...]
     parameters: tuple[Parameter, ...] = field(repr=False)
     curves: tuple[Curve, ...] = field(repr=False)
@@ -65,7 +67,7 @@ class Fit:
 
     @property
     def converged(self) -> bool:
-        """Whether the search came to its end."""
+        """Whether the search came to its end, and nothing that it holds casts doubt on it."""
         return self.status == "converged"
 
     @property
@@ -76,6 +78,8 @@ class Fit:
             return f"stopped {cost}, the most that were allowed; raise iterations, or begin nearer."
         if self.status == "stuck":
             return f"stuck {cost}, where no step was better; begin elsewhere, or lower rtol."
+        if self.status == "doubtful":
+            return f"ended {cost}, but with parameters held the curves do not fit; see the notes, begin elsewhere."
         return f"converged {cost}."
 
     @property

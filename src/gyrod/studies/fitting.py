@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ Array = NDArray[np.float64]
 
 #: Accuracy of the runs, unless it is given.
 RTOL = 1e-6
+#: Seconds between two lines of progress where they cannot be written over each other.
+SILENCE = 2.0
 
 
 def fit(
@@ -71,7 +74,7 @@ def fit(
     iterations
         Steps of the search at most.
     progress
-        Show how the search goes.
+        Show how the search goes: iterations, cost, runs and their rate.
     run
         Options of `simulate`; ``rtol`` is 1e-6 unless given.
 
@@ -124,6 +127,8 @@ def _asked(
     except ValueError as error:
         problems.append(str(error))
     if plan is not None:
+        shapes = plan.shapes
+        curves = tuple(c if c is None else c.shaped(shapes.get(c.name, c.values.shape)) for c in curves)
         problems += _shape_problems(curves, plan.shapes)
     if problems or plan is None:
         raise ModelError(problems)
@@ -132,8 +137,10 @@ def _asked(
 
 def _in_words_of_fits(sentence: str) -> str:
     """What a plan says, for who asked for a fit."""
+    sentence = re.sub(r"^vary: path = ('[^']*'|\"[^\"]*\"):", r"free[\1]:", sentence)
     for plan, here in (
         ("vary[", "free["),
+        ("vary: ", "free: "),
         ("outputs[", "measurements["),
         ("none of the first runs can be made; the first says:", "the model cannot be made with the guess:"),
         ("none of the first runs succeeds; the first says:", "the run with the guess fails:"),
@@ -196,14 +203,26 @@ def _shape_problems(curves: Sequence[Curve], shapes: Mapping[str, tuple[int, ...
 
 @contextmanager
 def _telling(wanted: bool) -> Iterator[Callable[[str], object]]:
-    """Who is told how the search goes: nobody, or a line on standard error."""
+    """Who is told how the search goes: nobody, or a line on standard error; in a file, a new one now and then."""
     if not wanted:
         yield lambda _: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("") as line:
-        yield line.update
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status("") as line:
+            yield line.update
+        return
+    last = -math.inf
+
+    def show(told: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SILENCE:
+            last = time.monotonic()
+            console.print(told, highlight=False, soft_wrap=True)
+
+    yield show
 
 
 # --- what comes out --------------------------------------------------------------------------------------------------
@@ -233,6 +252,11 @@ def _result(problem: Sensitivity, found: Outcome, loss: str, confidence: float, 
     for part, curve in parts(curves):
         residuals[curve.name], sigmas[curve.name] = (np.full(curve.values.shape, np.nan) for _ in range(2))
         residuals[curve.name][curve.present], sigmas[curve.name][curve.present] = r[part], found.sigma[part]
+    doubts = (
+        *fit_notes.misfit(chi2, freedom, not estimated and loss == "linear"),
+        *fit_notes.pattern(curves, residuals, sigmas, problem.rtol),
+        *fit_notes.valley(_explained(curves, residuals, sigmas)),
+    )
     return Fit(
         values=values,
         standard_errors={p.path: float(x) for p, x in zip(parameters, np.sqrt(np.diag(covariance)), strict=True)},
@@ -247,13 +271,13 @@ def _result(problem: Sensitivity, found: Outcome, loss: str, confidence: float, 
         evaluations=problem.runs,
         iterations=found.iterations,
         seconds=seconds,
-        status=found.status,
+        # With something held, curves that do not fit may say that it is held in the wrong place.
+        status="doubtful" if doubts and len(found.held) and found.status == "converged" else found.status,
         notes=(
-            *fit_notes.untold(parameters, values, found.blind, found.held, problem.rtol),
+            *fit_notes.untold(parameters, values, found.blind, found.held, found.reach, problem.rtol),
             *fit_notes.hardly(parameters, errors),
             *fit_notes.bounds(parameters, values, found.jacobian.T @ (least_squares.weights(r, loss) * r)),
-            *fit_notes.misfit(chi2, freedom, not estimated and loss == "linear"),
-            *fit_notes.valley(_explained(curves, residuals, sigmas)),
+            *doubts,
         ),
         parameters=tuple(parameters),
         curves=tuple(curves),

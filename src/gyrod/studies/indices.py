@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod.look.plots.study_panels import named
+from gyrod.studies.columns import parted
 
 Array = NDArray[np.float64]
 
@@ -90,7 +92,7 @@ def sobol(
     parameters
         Those with a distribution, in the order of the design.
     output
-        Names of outputs; None for all but curves.
+        Names of outputs, or of entries of them as "tip[2]"; None for all but curves.
     lists
         Parameters with lists of values, which the indices cannot tell from chance: there must be none.
     """
@@ -121,29 +123,33 @@ def sobol(
 
 def entries(dataset: Any, output: str | Sequence[str] | None) -> tuple[list[str], Array, Array | None]:
     """Labels and values of all entries of outputs, (runs, entries), and their times if they are one curve."""
-    known = [str(name) for name in dataset.attrs.get("outputs", ())] or [
+    known = named(dataset, "outputs") or [
         str(name) for name, x in dataset.data_vars.items() if x.dims[:1] == ("run",) and x.dtype.kind == "f"
     ]
     plain = [name for name in known if not _is_curve(dataset, name)] or known
     chosen = plain if output is None else [output] if isinstance(output, str) else list(output)
     if not chosen:
         raise ValueError(f"output = {output!r} chooses nothing; it can be {', '.join(map(repr, known))}.")
-    for name in chosen:
+    shapes = {name: dataset[name].shape[1:] for name in known}
+    parts = [parted(name, shapes) for name in chosen]
+    for name, _ in parts:
         _check.choice("output", name, known)
     labels: list[str] = []
     columns: list[Array] = []
-    for name in chosen:
+    for name, entry in parts:
         values = np.asarray(dataset[name], dtype=float).reshape(dataset.sizes["run"], -1)
-        labels += [name + _place(i) for i in np.ndindex(dataset[name].shape[1:])]
+        places = list(np.ndindex(shapes[name]))
+        mine = [k for k, i in enumerate(places) if i[: len(entry)] == entry]
+        labels += [name + _place(places[k]) for k in mine]
         # Entries that vary by rounding only, beside the others, do not vary.
         sound = np.isfinite(values)
         most = np.max(values, axis=0, initial=-np.inf, where=sound) - np.min(
             values, axis=0, initial=np.inf, where=sound
         )
         still = most <= ROUNDING * np.max(np.abs(values), initial=0.0, where=sound)
-        columns.append(np.where(still & sound, 0.0, values))
+        columns.append(np.where(still & sound, 0.0, values)[:, mine])
     times = None
-    only = dataset[chosen[0]] if len(chosen) == 1 else None
+    only = dataset[chosen[0]] if len(chosen) == 1 and chosen[0] in shapes else None
     if only is not None and only.ndim == 2 and _is_curve(dataset, chosen[0]):
         times = np.asarray(dataset[only.dims[1]], dtype=float)
     return labels, np.concatenate(columns, axis=1), times

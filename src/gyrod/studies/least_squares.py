@@ -77,6 +77,34 @@ def pivots(directions: Array) -> list[int]:
     return chosen
 
 
+def simplest(blind: Array) -> Array:
+    """The same directions, each with as few parameters as can be: reduced by columns."""
+    left = np.array(blind)
+    done: list[int] = []
+    for j in range(left.shape[1]):
+        sizes = np.abs(left[:, j:]).max(axis=1)
+        sizes[done] = 0.0
+        k = int(np.argmax(sizes))
+        done.append(k)
+        best = j + int(np.argmax(np.abs(left[k, j:])))
+        left[:, [j, best]] = left[:, [best, j]]
+        left[:, j] /= left[k, j]
+        for other in range(left.shape[1]):
+            if other != j:
+                left[:, other] -= left[k, other] * left[:, j]
+    return left
+
+
+def alone(directions: Array) -> list[int]:
+    """Coordinates that are a direction by themselves."""
+    found = []
+    for v in np.abs(simplest(directions)).T:
+        k = int(np.argmax(v))
+        if (np.delete(v, k) < 1e-2 * v[k]).all():
+            found.append(k)
+    return sorted(found)
+
+
 def covariance(jacobian: Array, blind_directions: Array) -> Array:
     """(JᵀJ)⁻¹, the covariance of the parameters for residuals of variance 1, (p, p); infinite where data are blind."""
     seen = _complement(blind_directions, jacobian.shape[1])

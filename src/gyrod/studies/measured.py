@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,8 @@ class Parameter:
     guess: float
     low: float = -math.inf
     high: float = math.inf
+    #: Scale of the coordinate where that of the guess turned out to be far off; 0 for that of the guess.
+    unit: float = 0.0
 
     @property
     def log(self) -> bool:
@@ -35,7 +37,7 @@ class Parameter:
     @property
     def scale(self) -> float:
         """What a change of 1 in u is at the guess; the range of the bounds where the guess is zero."""
-        return abs(self.guess) or self.high - self.low
+        return self.unit or abs(self.guess) or self.high - self.low
 
     def value(self, u: float) -> float:
         """From the coordinate."""
@@ -85,6 +87,18 @@ class Curve:
     def count(self) -> int:
         """How many values there are."""
         return int(self.present.sum())
+
+    def shaped(self, shape: tuple[int, ...]) -> Curve:
+        """The same where axes of length 1 are all that differs: a column of a table is a curve of numbers."""
+        first, wanted = self.values.shape, shape
+        if first == wanted or first[0] != wanted[0] or _longer(first) != _longer(wanted):
+            return self
+        sigma = None if self.sigma is None else self.sigma.reshape(shape)
+        return replace(self, values=self.values.reshape(shape), sigma=sigma)
+
+
+def _longer(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape[1:] if n != 1)
 
 
 def read_parameters(free: Any, problems: list[str]) -> tuple[Parameter, ...]:
@@ -170,7 +184,10 @@ def _curve(quantity: Any, name: str, given: Any, t_end: Any) -> Curve:
 
 
 def _times(label: str, given: Any, t_end: Any) -> Array:
-    times = _check.times(f"{label}, times", given)
+    try:
+        times = _check.times("times", given)
+    except ValueError as error:
+        raise ValueError(f"{label}: {error}") from None
     if times[0] < 0.0:
         raise ValueError(f"{label}: the time {times[0]:g} lies before the start, t = 0.")
     if t_end is not None and times[-1] > t_end:
@@ -197,6 +214,8 @@ def _sigma(label: str, given: Any, values: Array) -> Array:
         sigma = np.asarray(given, dtype=float)
         if sigma.ndim == 1 and values.ndim > 1 and len(sigma) == len(values) != values.shape[-1]:
             sigma = sigma.reshape(-1, *[1] * (values.ndim - 1))  # one for each time
+        elif sigma.shape == (*values.shape, 1):  # a column
+            sigma = sigma[..., 0]
         sigma = np.array(np.broadcast_to(sigma, values.shape))
     except (TypeError, ValueError):
         raise ValueError(

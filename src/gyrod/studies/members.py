@@ -223,7 +223,7 @@ class _Rows:
 
     def _put(self, i: int, name: str, value: Any) -> None:
         if np.shape(value) != self.shapes[name]:
-            raise ValueError(f"it has the shape {np.shape(value)}, in the first run {self.shapes[name]}.")
+            raise ValueError(f"it has the shape {np.shape(value)}, but must have {self.shapes[name]} in all runs.")
         self.outputs[name][i] = value
 
     def block(self) -> Block:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gyrod import files
 from gyrod.files.building import ModelFileError, _Builder
-from gyrod.files.kinds import Faults, Kind, number, read, shown, unknown
+from gyrod.files.kinds import Faults, Kind, read, shown, unknown
 from gyrod.files.models import FORMATS, _bytes
 from gyrod.files.options import RunOptions
 from gyrod.files.reading import Node, Problem, ReadingError, compose, decode, found, plain
@@ -22,7 +22,12 @@ from gyrod.files.reading import Path as Place
 from gyrod.files.registry import LISTS
 from gyrod.model import ModelError, System, changes
 from gyrod.studies import design, outputs
+from gyrod.studies.chunks import RESERVED
+from gyrod.studies.columns import check_names
+from gyrod.studies.engines import check_engine
 from gyrod.studies.plan import CHOSEN, make_plan
+from gyrod.studies.plan_values import OUTPUTS, _inside, _known, _number, _reduced, _values
+from gyrod.studies.store import Layout
 from gyrod.studies.units import kind_of
 
 #: Keys of a plan file.
@@ -41,12 +46,6 @@ DISTRIBUTIONS: dict[str, tuple[type[Any], tuple[str, str], bool]] = {
     "lognormal": (design.LogNormal, ("median", "factor"), True),
 }
 RANGE = ("from", "to", "steps", "spacing")
-#: Outputs of one quantity by key.
-REDUCED: dict[str, Callable[[str], Any]] = {
-    "final": outputs.Final, "maximum": outputs.Maximum, "minimum": outputs.Minimum, "average": outputs.Average,
-}  # fmt: skip
-CROSSING, HISTORY = ("of", "value", "direction", "which"), ("of", "times")
-OUTPUTS = (*REDUCED, "crossing", "history")
 
 _VARY = "must be a list of values, {uniform: [a, b]}, {normal: [mean, std]}, {loguniform: [a, b]}, "
 _VARY += "{lognormal: [median, factor]} or {from: a, to: b, steps: n}"
@@ -129,7 +128,7 @@ class _Reader(_Builder):
                 self.tell((*place, *inner), sentence, key=sentence.startswith("the key"))
         except ValueError as error:
             for sentence in getattr(error, "problems", (str(error),)):
-                self.tell(place, sentence)
+                self.tell(place, sentence.removeprefix(f"{place[-1]} = "))
 
     def whole(self) -> tuple[dict[str, Any], int]:  # type: ignore[override]
         """Arguments of `gyrod.study`, and the number of runs."""
@@ -148,7 +147,7 @@ class _Reader(_Builder):
         system = self.model()
         told = len(self.problems)
         vary = self.members_of("vary", lambda name, x, at: self.varied(system, name, x, at))
-        wanted = self.members_of("outputs", self.output)
+        wanted = self.members_of("outputs", lambda name, x, at: self.output(system, name, x, at))
         arguments = {"model": system, "vary": vary, "outputs": wanted, **self.settings(), **self.run()}
         size = 0
         if system is not None:
@@ -222,6 +221,12 @@ class _Reader(_Builder):
             if "from" in given or "to" in given:
                 return self.range(given, units)
             return self.distribution(given, units)
+        if system is not None:  # where its values are no values, nobody else looks at the path
+            try:
+                changes.value_at(system, name)
+            except ModelError as error:
+                for sentence in error.problems:
+                    self.tell(*self.placed(sentence))
         return None
 
     def listed(self, given: dict[str, Any], units: Any) -> Any:
@@ -284,8 +289,10 @@ class _Reader(_Builder):
 
     # --- what is kept ---
 
-    def output(self, name: str, given: Any, place: Place) -> Any:  # noqa: ARG002
+    def output(self, system: System | None, name: str, given: Any, place: Place) -> Any:
         """An output; None if it is none."""
+        if name in RESERVED:
+            self.tell(place, f"every study has a column of that name ({', '.join(RESERVED)}); rename it.", key=True)
         with self.noting(place):
             if isinstance(given, str):
                 return outputs.Final(given)
@@ -296,7 +303,7 @@ class _Reader(_Builder):
             if key not in OUTPUTS:
                 raise Faults(((key,), f"the key {unknown(key, OUTPUTS)}"))
             with _inside(key):
-                return _reduced(key, given[key])
+                return _reduced(key, given[key], system)
         return None
 
     # --- all else ---
@@ -313,9 +320,14 @@ class _Reader(_Builder):
         for key, kind in kinds.items():
             if given.get(key) is not None:
                 with self.noting((key,)):
-                    found_all[key] = value = read(kind, given[key])
+                    value = read(kind, given[key])
                     if key in ("samples", "chunk", "workers", "lanes") and value < 1:
                         raise Faults(((), f"must be at least 1, got {value}."))
+                    if key == "folder" and not value.strip():
+                        raise Faults(((), "is empty; write the name of a folder, or leave it out."))
+                    if key == "engine" and self.overrides.get("engine") is None:
+                        check_engine(value)
+                    found_all[key] = value
         found_all.pop("folder", None)
         until = found_all.pop("until", self.run_of_model.until)
         return found_all if until is None else {**found_all, "t_end": until}
@@ -345,7 +357,10 @@ class _Reader(_Builder):
         """Number of runs; what the plan says is noted where it belongs."""
         known = {k: x for k, x in arguments.items() if k not in ("chunk", "engine", "workers")}
         try:
-            return make_plan(**known).size
+            plan = make_plan(**known)
+            if whole:
+                check_names(Layout.of(plan))
+            return plan.size
         except ModelError as error:
             for sentence in error.problems:
                 place, text = self.placed(sentence)
@@ -365,85 +380,3 @@ class _Reader(_Builder):
         quoted, part = match["name"] or match["path"], match["part"] or "vary"
         place = next(((part, name) for name in self.data[part] if repr(name) == quoted), (part,))
         return place, sentence[match.end() :] if len(place) == 2 else sentence
-
-
-# --- values ----------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _inside(*place: str | int) -> Iterator[None]:
-    """Faults inside have their place below another one."""
-    try:
-        yield
-    except Faults as faults:
-        raise Faults(*(((*place, *inner), sentence) for inner, sentence in faults.problems)) from None
-    except ModelError:
-        raise
-    except ValueError as error:
-        raise Faults((place, str(error))) from None
-
-
-def _known(given: dict[str, Any], names: tuple[str, ...]) -> None:
-    wrong = [((key,), f"the key {unknown(key, names)}") for key in given if key not in names]
-    if wrong:
-        raise Faults(*wrong)
-
-
-def _number(value: Any, units: tuple[str, ...] | None) -> float | int:
-    found_number = number(Kind(units=units), value)
-    assert isinstance(found_number, (int, float))  # without a variable there are no functions
-    return found_number
-
-
-def _values(given: list[Any], units: Any) -> list[Any]:
-    """Numbers, or lists of numbers."""
-    problems: list[tuple[Place, str]] = []
-
-    def value(x: Any, place: Place) -> Any:
-        if isinstance(x, list):
-            return [value(y, (*place, i)) for i, y in enumerate(x)]
-        try:
-            return _number(x, units)
-        except Faults as faults:
-            problems.extend(((*place, *inner), sentence) for inner, sentence in faults.problems)
-            return 0.0
-
-    made = [value(x, (i,)) for i, x in enumerate(given)]
-    if problems:
-        raise Faults(*problems)
-    if not made:
-        raise Faults(((), "is empty; give at least one value."))
-    return made
-
-
-def _reduced(key: str, inside: Any) -> Any:
-    """An output of its key and what stands there: a quantity, or fields with the quantity under ``of``."""
-    if key in REDUCED:
-        return REDUCED[key](_quantity(inside))
-    known = CROSSING if key == "crossing" else HISTORY
-    fields = {"of": inside} if isinstance(inside, str) else inside
-    if not isinstance(fields, dict):
-        raise Faults(((), f"must be {{{', '.join(f'{name}: ...' for name in known)}}}, got {shown(inside)}."))
-    _known(fields, known)
-    if fields.get("of") is None:
-        raise Faults(((), "of is missing; it must be a quantity such as 'bob.position[2]'."))
-    with _inside("of"):
-        of = _quantity(fields["of"])
-    if key == "history":
-        if fields.get("times") is None:
-            raise Faults(((), "times is missing; it must be a number of equal parts of the run, or a list of times."))
-        with _inside("times"):
-            kind = Kind("whole") if not isinstance(fields["times"], list) else Kind(shapes=((-1,),), units=("s",))
-            return outputs.History(of, read(kind, fields["times"]))
-    given = {}
-    for name, kind in (("value", Kind(units=None)), ("direction", Kind("whole")), ("which", Kind("whole"))):
-        if fields.get(name) is not None:
-            with _inside(name):
-                given[name] = read(kind, fields[name])
-    return outputs.Crossing(of, **given)
-
-
-def _quantity(given: Any) -> str:
-    if not isinstance(given, str):
-        raise Faults(((), f"must be a quantity such as 'bob.position[2]', got {shown(given)}."))
-    return given

@@ -6,7 +6,8 @@ from typing import Any
 
 from gyrod import files
 from gyrod.studies import design
-from gyrod.studies.plan_files import CROSSING, DISTRIBUTIONS, HISTORY, RANGE, REDUCED
+from gyrod.studies.plan_files import DISTRIBUTIONS, RANGE
+from gyrod.studies.plan_values import CROSSING, HISTORY, REDUCED
 
 
 def plan_schema() -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Quantities of a motion by text.
 
 "hose.positions[-1]" is a field of a body, a rod or a joint by its name; indices count without the time axis, and are
-integers or slices such as 0:3. "energy.total", "drift.position", "momentum", "angular_momentum" and "t" are of the
-whole motion; "sensors.tip[2]", or "tip[2]", is a sensor. "norm " before it takes the Euclidean norm over the last axis,
-"abs " absolute values. A function of a `Motion` that returns an array, time first, serves as well.
+integers or slices such as 0:3 or ::2; [-1][2] is [-1, 2]. "energy.total", "drift.position", "momentum",
+"angular_momentum" and "t" are of the whole motion; "sensors.tip[2]", or "tip[2]", is a sensor. "norm " before it takes
+the Euclidean norm over the last axis, "abs " absolute values. A function of a `Motion` that returns an array, time
+first, serves as well.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ KINEMATIC = {
     "rod": ("positions", "velocities", "quaternions", "directors", "Omega", "omega"),
 }
 
-_REST = re.compile(r"(?:\.(\w+))?\s*(?:\[([^\[\]]*)\])?\s*", re.ASCII)
-_INDEX = re.compile(r"(-?\d{1,9})|(-?\d{1,9})?\s*:\s*(-?\d{1,9})?", re.ASCII)
+_REST = re.compile(r"(?:\.(\w+))?\s*((?:\[[^\[\]]*\]\s*)*)", re.ASCII)
+_INDEX = re.compile(r"(-?\d{1,9})|(-?\d{1,9})?\s*:\s*(-?\d{1,9})?(?:\s*:\s*(-?\d{1,9})?)?", re.ASCII)
 
 
 # --- quantities ------------------------------------------------------------------------------------------------------
@@ -135,9 +136,9 @@ def quantity(text: Any, system: System) -> Quantity | Measured:
     match = _REST.fullmatch(rest, at)
     if match is None:
         raise ValueError(f"{text!r} cannot be read at {rest[at:]!r}; write it as 'name.field[0, 1]'.")
-    field, index = match.groups()
+    field, brackets = match.groups()
     field = _field(text, rest[:at], kind, name, field, system)
-    found = Quantity(text.strip(), kind, name, field, () if index is None else _indices(text, index), measure)
+    found = Quantity(text.strip(), kind, name, field, _indices(text, brackets), measure)
     return replace(found, dense=_summed(found, system), linked=_linked(found, system))
 
 
@@ -178,16 +179,22 @@ def _field(text: str, head: str, kind: str, name: str, field: str | None, system
     return field
 
 
-def _indices(text: str, index: str) -> tuple[Any, ...]:
-    """Integers, and slices as pairs."""
+def _indices(text: str, brackets: str) -> tuple[Any, ...]:
+    """Integers, and slices as begin, end and step."""
+    first, *more = brackets.strip().removeprefix("[").removesuffix("]").split("]")
+    if not brackets:
+        return ()
+    if more and ":" in brackets.rpartition("[")[0]:
+        raise ValueError(f"{text!r}: after a slice brackets cannot follow; write one pair, as [0:3, 2].")
     found: list[Any] = []
-    for part in index.split(","):
+    for part in ",".join([first, *(x.strip().removeprefix("[") for x in more)]).split(","):
         match = _INDEX.fullmatch(part.strip())
         if match is None:
             raise ValueError(f"{text!r}: {part.strip()!r} is no index; write integers or slices, as [-1], [0:3, 2].")
-        number, begin, end = match.groups()
-        ends = (None if begin is None else int(begin), None if end is None else int(end))
-        found.append(int(number) if number is not None else ends)
+        number, *ends = match.groups()
+        if ends[2] is not None and int(ends[2]) == 0:
+            raise ValueError(f"{text!r}: the step of {part.strip()!r} must not be 0.")
+        found.append(int(number) if number is not None else tuple(None if x is None else int(x) for x in ends))
     return tuple(found)
 
 

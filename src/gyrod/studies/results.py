@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from gyrod.motion import Motion
 from gyrod.solve import simulate
 from gyrod.studies import reopening
 from gyrod.studies.blocks import STATUSES
-from gyrod.studies.columns import Columns
+from gyrod.studies.columns import Columns, parted
 from gyrod.studies.plan import Model, _model
 from gyrod.studies.store import Folder, Store
 
@@ -104,8 +104,23 @@ class Study:
         return found
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """A column of the table, (size, ...): a parameter, an output, "status", "error", "t", a counter, "seconds"."""
-        return self._columns.take(_check.choice("column", name, self._columns.kinds), slice(None))
+        """A column of the table, (size, ...): a parameter, an output, "status", "error", "t", a counter, "seconds".
+
+        "tip[2]" is an entry of one that holds vectors.
+        """
+        kinds = self._columns.kinds
+        whole, index = parted(name, {key: shape for key, (_, shape) in kinds.items()})
+        column = self._columns.take(_check.choice("column", whole, kinds), slice(None))
+        for i in index:
+            column = column[:, i]
+        return column
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the columns."""
+        return iter(self._columns.kinds)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns.kinds
 
     def parameters(self, run: int) -> dict[str, Any]:
         """Values of one run by name."""
@@ -118,7 +133,9 @@ class Study:
         """Sentences of the runs that failed or were refused, by their numbers."""
         found = {}
         for k in self._store.present():
-            block = self._store.read(k).block
+            if (chunk := self._store.sound(k)) is None:
+                continue
+            block = chunk.block
             for i in np.flatnonzero(block.status >= STATUSES.index("failed")).tolist():
                 found[block.start + i] = block.errors[i]
         return found
@@ -174,10 +191,12 @@ class Study:
             return self.sobol(options.pop("output", None)).plot(**options)
         from gyrod.look.plots.studies import plot
 
-        return plot(self.dataset, kind, **options)
+        return plot(self.dataset, kind, **{"sampled": reopening.sampled(self.description), **options})
 
     def sobol(self, output: str | Sequence[str] | None = None, **options: Any) -> SobolIndices:
-        """Sobol indices of the outputs, or of one: the share of their variance that comes from each parameter.
+        """Sobol indices of the outputs, or of some: the share of their variance that comes from each parameter.
+
+        "tip[2]" is an entry of an output.
 
         The sampler "saltelli" gives first-order and total ones, others the first order by regression; options are
         ``confidence`` (0.95), ``resamples`` (1000) and ``seed`` (0) of the intervals.

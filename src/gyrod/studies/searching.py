@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.studies import least_squares
 from gyrod.studies.measured import Curve
+from gyrod.studies.reach import Reach, places, words
 from gyrod.studies.sensitivity import Point, Sensitivity
 
 Array = NDArray[np.float64]
@@ -23,6 +25,10 @@ STUCK = 0.1
 ROUNDS, SIGMA_CHANGE = 8, 0.01
 #: Distance from a bound, in u, within which a parameter that is drawn to it stays out of the test for the end.
 AT_BOUND = 1e-3
+#: Distance from a bound at which a search begins that leads away from it.
+OFF_BOUND = 1e-2
+#: Change of the curves that large changes of a parameter must cause, over rtol: runs far apart share no errors.
+FELT = 10.0
 
 
 class _Settled(Exception):
@@ -41,6 +47,8 @@ class Outcome:
     #: Directions that the data do not tell, (p, k), and the parameters that were held for them.
     blind: Array
     held: tuple[int, ...]
+    #: What large changes did of those that change nothing by themselves.
+    reach: Mapping[int, Reach]
     #: "converged", "stopped" by the number of iterations, or "stuck".
     status: str
     iterations: int
@@ -54,10 +62,13 @@ class Search:
         self.everything = range(len(problem.parameters))
         self.known = all(curve.sigma is not None for curve in problem.curves)
         self.iterations = 0
+        self.reach: dict[int, Reach] = {}
+        self.began = time.perf_counter()
 
     def rounds(self) -> Outcome:
         """Search; estimate the noise, hold what cannot be told, and search again until neither changes."""
         problem = self.problem
+        self.tell(f"the first runs, to t = {problem.plan.t_end:g}, with the guess")
         start = point = problem.point(problem.guess, self.everything)
         if start.simulated is None:
             values = ", ".join(f"{path} = {value:g}" for path, value in problem.values(start.u).items())
@@ -65,20 +76,88 @@ class Search:
         sigma = first_sigma(problem.curves)
         _, blind = problem.blind(start, sigma)
         held = tuple(sorted(least_squares.pivots(blind)))
-        for _ in range(ROUNDS):
+        for left in reversed(range(ROUNDS)):
             point, status = self.run(point, held, sigma)
             point = problem.point(point.u, self.everything)
             before = sigma
             J, blind = problem.blind(point, sigma)
+            better = self._elsewhere(point, held, blind, sigma)
+            if better is not None:
+                held, start, point, status = better
+                J, blind = problem.blind(point, sigma)
             sigma = self._sigma(point, J, blind, sigma)
             J = J * (before / sigma)[:, None]
             again = held if blind.shape[1] == len(held) else tuple(sorted(least_squares.pivots(blind)))
-            if again == held and (self._alike(before, sigma) or status != "converged"):
+            if not left or (again == held and (self._alike(before, sigma) or status != "converged")):
                 break
-            if not set(again) <= set(held):
-                point = start  # what is held is held as guessed
+            new = set(again) - set(held)
+            if not new <= set(least_squares.alone(blind)):
+                point = start  # what is held is held as guessed, but for what lost its effect on the way
             held = again
-        return Outcome(point, sigma, J, blind, held, status, self.iterations)
+        if again != held and status == "converged":  # held and let go by turns
+            status = "stuck"
+        return Outcome(point, sigma, J, blind, again, self.reach, status, self.iterations)
+
+    def _elsewhere(
+        self, at: Point, held: Sequence[int], blind: Array, sigma: Array
+    ) -> tuple[tuple[int, ...], Point, Point, str] | None:
+        """Try large changes of what is held since small ones change nothing; go on from the best, if that is better.
+
+        Then: what is still held, where this began, where it ended, and how.
+        """
+        problem = self.problem
+        assert at.simulated is not None
+        asked = [k for k in least_squares.alone(blind) if k in held and k not in self.reach]
+        noise = problem.rtol * float(np.linalg.norm(at.simulated / sigma))
+        r = (at.simulated - problem.measured) / sigma
+        least = least_squares.cost(r, self.loss) - noise * float(np.linalg.norm(r))
+        begins = sorted(
+            (x for k in asked if (x := self._felt(at, k, sigma, FELT * noise)) is not None), key=lambda x: x[0]
+        )
+        for _, k, u in begins:
+            left = tuple(h for h in held if h != k)
+            scales = problem.parameters
+            try:
+                begin = problem.point(self._scaled(k, u), self.everything)
+                end, status = self.run(begin, left, sigma)
+                end = problem.point(end.u, self.everything)
+            except ValueError:  # the model cannot be changed a little from there
+                problem.measure(scales)
+                continue
+            if end.simulated is not None and self._cost(end.simulated, sigma) < least:
+                del self.reach[k]
+                return left, begin, end, status
+            problem.measure(scales)
+        return None
+
+    def _scaled(self, k: int, u: Array) -> Array:
+        """Measure a parameter by where it is now instead of by its guess, which may be 0.001 of it; u in that scale."""
+        parameters = list(self.problem.parameters)
+        value = parameters[k].value(float(u[k]))
+        parameters[k] = replace(parameters[k], unit=abs(value) or parameters[k].scale)
+        self.problem.measure(parameters)
+        return np.where(np.arange(len(u)) == k, parameters[k].coordinate(value), u)
+
+    def _felt(self, at: Point, k: int, sigma: Array, noise: float) -> tuple[float, int, Array] | None:
+        """Large changes of a parameter: the least cost with one that changes a curve, the parameter, its place."""
+        problem, p, here = self.problem, self.problem.parameters[k], at.simulated
+        assert here is not None
+        tried = places(p, float(at.u[k]), float(problem.low[k]), float(problem.high[k]))
+        rows = [np.where(np.arange(len(at.u)) == k, x, at.u) for x in tried]
+        found = problem.run(rows)[0] if rows else []
+        changed = [
+            (self._cost(row, sigma), u)
+            for u, row in zip(rows, found, strict=True)
+            if row is not None and float(np.linalg.norm((row - here) / sigma)) > noise
+        ]
+        nearest = min((float(u[k]) for _, u in changed), key=lambda x: abs(x - float(at.u[k])), default=None)
+        felt = None if nearest is None else p.value(nearest)
+        self.reach[k] = Reach(felt, words(p, any(row is None for row in found)))
+        best = min(changed, key=lambda x: x[0], default=None)
+        return None if best is None else (best[0], k, best[1])
+
+    def _cost(self, simulated: Array, sigma: Array) -> float:
+        return least_squares.cost((simulated - self.problem.measured) / sigma, self.loss)
 
     def run(self, start: Point, held: Sequence[int], sigma: Array) -> tuple[Point, str]:
         """One search from a point, with some parameters held; where it ended, and how."""
@@ -88,7 +167,7 @@ class Search:
         moving = [k for k in self.everything if k not in held]
         if not moving:
             return start, "converged"
-        current = start
+        current, begun = start, False
 
         def place(x: Array) -> Array:
             u = np.array(start.u)
@@ -97,7 +176,7 @@ class Search:
 
         def residuals(x: Array) -> Array:
             u = place(x)
-            if u.tobytes() != current.u.tobytes() and self._negligible(current, u, moving, sigma):
+            if begun and u.tobytes() != current.u.tobytes() and self._negligible(current, u, moving, sigma):
                 raise _Settled
             found = problem.point(u, moving)
             if found.simulated is None:
@@ -107,7 +186,8 @@ class Search:
             return np.asarray(r)
 
         def derivatives(x: Array) -> Array:
-            nonlocal current
+            nonlocal current, begun
+            begun = True
             current = problem.point(place(x), moving)
             self.iterations += 1
             if self.offset(current, moving, sigma) <= SETTLED:
@@ -117,7 +197,7 @@ class Search:
         bounds = (problem.low[moving], problem.high[moving])
         try:
             found = steps(
-                residuals, start.u[moving], derivatives, bounds, loss=self.loss,
+                residuals, self._inside(start, moving, sigma), derivatives, bounds, loss=self.loss,
                 ftol=1e-15, xtol=1e-10, gtol=1e-15, max_nfev=self.most,
             )  # fmt: skip
         except _Settled:
@@ -127,6 +207,16 @@ class Search:
             if found.status <= 0:
                 return current, "stopped"
         return current, "stuck" if self.offset(current, moving, sigma) > STUCK else "converged"
+
+    def _inside(self, start: Point, moving: Sequence[int], sigma: Array) -> Array:
+        """Where steps begin: a little off a bound that the data draw away from, where they would be tiny."""
+        assert start.simulated is not None
+        r = (start.simulated - self.problem.measured) / sigma
+        slope = start.jacobian(moving).T @ (least_squares.weights(r, self.loss) * r / sigma)
+        u, low, high = start.u[list(moving)], self.problem.low[list(moving)], self.problem.high[list(moving)]
+        off = np.minimum(OFF_BOUND, 0.25 * (high - low))
+        u = np.where((slope < 0.0) & (u - low < AT_BOUND), low + off, u)
+        return np.asarray(np.where((slope > 0.0) & (high - u < AT_BOUND), high - off, u))
 
     def offset(self, at: Point, moving: Sequence[int], sigma: Array) -> float:
         """How far the parameters are off, in standard errors: the relative offset of Bates and Watts (1981).
@@ -160,7 +250,11 @@ class Search:
 
     def _told(self, r: Array) -> None:
         n = max(len(r) - len(self.everything), 1)
-        self.tell(f"{self.iterations} iterations, {self.problem.runs} runs, residuals {math.sqrt(r @ r / n):.4g} sigma")
+        rate = self.problem.runs / max(time.perf_counter() - self.began, 1e-9)
+        self.tell(
+            f"{self.iterations} iterations, cost {least_squares.cost(r, self.loss):.4g}, residuals "
+            f"{math.sqrt(r @ r / n):.4g} sigma, {self.problem.runs} runs, {rate:.3g} runs/s"
+        )
 
     def _sigma(self, point: Point, J: Array, blind: Array, sigma: Array) -> Array:
         """The noise: as given, or for each quantity from its own residuals, less what the parameters take of them."""

@@ -48,13 +48,18 @@ class Sensitivity:
     def __init__(
         self, plan: Plan, parameters: Sequence[Parameter], curves: Sequence[Curve], runner: Runner, jacobian: str
     ) -> None:
-        self.plan, self.parameters, self.curves, self.runner = plan, parameters, curves, runner
+        self.plan, self.curves, self.runner = plan, curves, runner
         self.kind, self.step = jacobian, STEPS[jacobian]
-        self.low = np.array([p.coordinate(p.low) for p in parameters])
-        self.high = np.array([p.coordinate(p.high) for p in parameters])
         self.measured = np.concatenate([c.values[c.present] for c in curves])
         #: Runs so far.
         self.runs = 0
+        self.measure(parameters)
+
+    def measure(self, parameters: Sequence[Parameter]) -> None:
+        """Take the coordinates of these parameters from now on."""
+        self.parameters = parameters
+        self.low = np.array([p.coordinate(p.low) for p in parameters])
+        self.high = np.array([p.coordinate(p.high) for p in parameters])
         self._points: dict[bytes, Point] = {}
 
     @property

@@ -23,7 +23,7 @@ import numpy as np
 from gyrod import _core
 from gyrod._version import __version__
 from gyrod.storage.checkpoint import write_atomic
-from gyrod.studies.chunks import VERSION, Chunk, ChunkFiles, DamagedChunk
+from gyrod.studies.chunks import MANIFEST, VERSION, Chunk, ChunkFiles, DamagedChunk
 from gyrod.studies.differences import differences
 from gyrod.studies.errors import StudyError
 from gyrod.studies.locks import FolderLock, Shard
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 #: Bytes of chunks that are kept in memory while a folder is read.
 CACHE = 1 << 26
-#: Name of the manifest.
-MANIFEST = "study.json"
 
 
 @dataclass(frozen=True)
@@ -115,6 +113,10 @@ class Store(ABC):
     def read(self, k: int) -> Chunk:
         """A chunk that is there."""
 
+    def sound(self, k: int) -> Chunk | None:
+        """A chunk, or None if it is not there or damaged."""
+        return self.read(k) if self.has(k) else None
+
     @abstractmethod
     def put(self, chunk: Chunk) -> None:
         """Keep a chunk."""
@@ -160,6 +162,7 @@ class Folder(Store):
         self._present = self.files.present()
         self._cache: OrderedDict[int, Chunk] = OrderedDict()
         self._cached, self._guard = 0, Lock()
+        self._damaged: set[int] = set()
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Folder:
@@ -258,6 +261,16 @@ class Folder(Store):
                 self._cached -= self._cache.popitem(last=False)[1].nbytes
         return chunk
 
+    def sound(self, k: int) -> Chunk | None:
+        """A chunk, or None if it is not there; one that is damaged counts as missing, with a warning."""
+        try:
+            return super().sound(k)
+        except DamagedChunk as error:
+            self._damaged.add(k)
+            self._present[k] = False
+            warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+        return None
+
     def put(self, chunk: Chunk) -> None:
         """Write a chunk."""
         self.files.write(chunk)
@@ -265,11 +278,13 @@ class Folder(Store):
 
     def wrote(self, k: int) -> None:
         """A worker has written this chunk."""
+        self._damaged.discard(k)
         self._present[k] = True
 
     def look(self) -> None:
         """See what others have written meanwhile."""
         self._present = self.files.present()
+        self._present[list(self._damaged)] = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what belongs to this process: locks, and what was read."""

@@ -20,22 +20,28 @@ def summary(store: Store) -> str:
     chosen = present[:: max(1, -(-len(present) * store.chunk // MOST))]
     counts, seconds, first = np.zeros(len(STATUSES), np.int64), 0.0, ""
     values: dict[str, list[NDArray[np.float64]]] = {}
+    empty: dict[str, int] = {}
     for k in chosen:
-        chunk = store.read(k)
+        if (chunk := store.sound(k)) is None:
+            continue
         counts += np.bincount(chunk.block.status, minlength=len(STATUSES))
         seconds += float(chunk.block.seconds.sum())
         for i in np.flatnonzero(chunk.block.status >= STATUSES.index("failed"))[:1].tolist() if not first else ():
             first = f"run {chunk.block.start + i}: {chunk.block.errors[i]}"
         for name in (*store.layout.parameters, *store.layout.outputs):
             for label, column in _entries(name, chunk.column(name), name in store.layout.times):
-                values.setdefault(label, []).append(np.asarray(column, dtype=float))
+                numbers = np.asarray(column, dtype=float)
+                values.setdefault(label, []).append(numbers)
+                # Runs that failed are counted above; these went well, and what was asked for did not happen in them.
+                without = np.isnan(numbers) & (chunk.block.status < STATUSES.index("failed"))
+                empty[label] = empty.get(label, 0) + int(np.count_nonzero(without))
     told = [f"{n} {name}" for name, n in zip(STATUSES, counts.tolist(), strict=True) if n]
     missing = store.layout.size - store.done
     told += [f"{missing} missing"] if missing else []
     lines = [f"study of {store.layout.size} runs: {', '.join(told) or 'none'}; {seconds:.3g} CPU s"]
     if len(chosen) < len(present):
         lines[0] += f" (of {int(counts.sum())} runs that were looked at)"
-    lines += _table(values)
+    lines += _table(values, empty)
     lines += [f"  {first}"] if first else []
     return "\n".join(lines)
 
@@ -51,15 +57,15 @@ def _entries(name: str, column: NDArray[np.generic], curve: bool) -> list[tuple[
     return [(f"{name}[{place}]", flat[:, i]) for i, place in enumerate(places[:ENTRIES])]
 
 
-def _table(values: dict[str, list[NDArray[np.float64]]]) -> list[str]:
+def _table(values: dict[str, list[NDArray[np.float64]]], empty: dict[str, int]) -> list[str]:
     width = max([len(label) for label in values] + [9])
     lines = [f"  {'':{width}} {'min':>12} {'median':>12} {'max':>12}"] if values else []
     for label, parts in values.items():
         column = np.concatenate(parts)
         known = column[~np.isnan(column)]
-        if not len(known):
-            lines.append(f"  {label:{width}} {'nan':>12} {'nan':>12} {'nan':>12}")
-            continue
-        low, middle, high = known.min(), np.median(known), known.max()
-        lines.append(f"  {label:{width}} {low:>12.6g} {middle:>12.6g} {high:>12.6g}")
+        told = ["nan"] * 3
+        if len(known):
+            told = [f"{x:.6g}" for x in (known.min(), np.median(known), known.max())]
+        without = f"   {empty[label]} without a value" if empty[label] else ""
+        lines.append(f"  {label:{width}} {' '.join(f'{x:>12}' for x in told)}{without}")
     return lines

@@ -53,5 +53,6 @@ def dataset(columns: Columns) -> xarray.Dataset:
     found = {name: variable(name) for name in (*layout.outputs, "status", "error", "t", *COUNTERS, "seconds")}
     for name in ("t", "seconds"):
         found[name].attrs["units"] = "s"
-    attrs = {"parameters": list(layout.parameters), "outputs": list(layout.outputs)}
+    # One text each: netCDF has no lists of texts.
+    attrs = {"parameters": ", ".join(layout.parameters), "outputs": ", ".join(layout.outputs)}
     return xarray.Dataset(found, coords, attrs)

@@ -26,6 +26,35 @@ def place(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
+def named(dataset: Any, key: str) -> list[str] | None:
+    """Names that an attribute of a dataset lists, those that it has; None if there is no such attribute.
+
+    They are in one text, with commas, which may stand in names as well: "ring.inertia[0, 1]".
+    """
+    given = dataset.attrs.get(key)
+    if given is None or not isinstance(given, str):
+        return None if given is None else [str(name) for name in given]
+    parts, found = given.split(", "), []
+    while parts:
+        ends = [k for k in range(1, len(parts) + 1) if ", ".join(parts[:k]) in dataset]
+        found += [", ".join(parts[: ends[0]])] if ends else []
+        parts = parts[ends[0] if ends else 1 :]
+    return found
+
+
+def within(shape: tuple[int, ...], at: tuple[int, ...]) -> set[tuple[int, ...]] | None:
+    """Entries of an array whose first indices are given; None if there is no such one."""
+    if len(at) > len(shape) or any(not -n <= i < n for i, n in zip(at, shape, strict=False)):
+        return None
+    first = tuple(i % n for i, n in zip(at, shape, strict=False))
+    return {i for i in np.ndindex(shape) if i[: len(first)] == first}
+
+
+def counted(shape: tuple[int, ...]) -> str:
+    """How many entries there are, in words."""
+    return " x ".join(map(str, shape)) if shape else "none, being a number"
+
+
 def broken(name: str, longest: int = 22) -> str:
     """A long path in two lines."""
     cut = name.rfind(".")
@@ -40,6 +69,8 @@ def thin(count: int, most: int) -> NDArray[np.intp]:
 def logarithmic(levels: Array) -> bool:
     """Whether values are positive and lie over two orders of magnitude, many of them far below the largest."""
     if len(levels) < 3 or not levels[0] > 0.0 or levels[-1] < 50.0 * levels[0]:
+        return False
+    if levels[0] < 1e-250 or levels[-1] > 1e250:  # matplotlib's margins would leave the range of numbers
         return False
     return bool(np.median(levels) < 0.2 * levels[-1])
 
@@ -100,7 +131,7 @@ def matrix(
 def _limits(column: Any) -> tuple[float, float]:
     """Ends of an axis that leave a margin, also for the bins of a list."""
     levels = column.levels if len(column.levels) else np.array([0.0, 1.0])
-    edges = _edges(levels, column.log, 30) if len(levels) > 12 or len(levels) < 2 else _cell_edges(levels, column.log)
+    edges = _cell_edges(levels, column.log) if column.heaps else _edges(levels, column.log, 30)
     low, high = (float(x) for x in (np.log10(edges[[0, -1]]) if column.log else edges[[0, -1]]))
     margin = 0.04 * (high - low)
     return (10.0 ** (low - margin), 10.0 ** (high + margin)) if column.log else (low - margin, high + margin)
@@ -119,9 +150,17 @@ def _few(ax: Any, below: bool, left: bool) -> None:
         axis.set_tick_params(labelsize=7.0, labelleft=told, labelbottom=told)
 
 
-def _counts(ax: Any, column: Any) -> None:
+def _counts(ax: Any, column: Any, most: int = 30) -> None:
+    """How often values occur: in bins, or one by one with gaps between the bars."""
     values = column.values[np.isfinite(column.values)]
-    ax.hist(values, bins=_edges(values, column.log, 30), color=POINT, alpha=0.65)
+    if not column.heaps:
+        ax.hist(values, bins=_edges(values, column.log, most), color=POINT, alpha=0.65)
+        return
+    shown = np.log10(column.levels) if column.log else column.levels
+    half = max(0.38 * float(np.diff(shown).min()), 0.004 * float(shown[-1] - shown[0]))
+    low, high = ((10.0**x if column.log else x) for x in (shown - half, shown + half))
+    counts = [np.count_nonzero(values == level) for level in column.levels]
+    ax.bar(low, counts, width=high - low, align="edge", color=POINT, alpha=0.65)
 
 
 def _correlation(ax: Any, x: Array, y: Array) -> None:
@@ -152,9 +191,6 @@ def _edges(values: Array, log: bool, most: int) -> Array:
     """Edges of bins: as many as the numbers bear, between 8 and ``most``; even on the axis that shows them."""
     if len(values) == 0:
         return np.linspace(0.0, 1.0, 9)
-    levels = np.unique(values)
-    if 1 < len(levels) <= min(12, len(values) // 4):  # a list: one bin for each value
-        return _cell_edges(levels, log)
     shown = np.log10(values) if log else values
     low, high = float(shown.min()), float(shown.max())
     if not high > low:
@@ -175,22 +211,33 @@ def response(ax: Any, x: Any, y: Any, by: Any, keep: NDArray[np.intp]) -> str:
     """One output against one parameter; says what there is to know."""
     if x.listed:
         return _lines(ax, x, y, by)
-    ax.scatter(
-        x.values[keep], y.values[keep], s=7.0, color=POINT, alpha=0.6 * _alpha(len(keep)), linewidths=0, rasterized=True
-    )
     if by is not None:
-        for k, (value, rows) in enumerate(_groups(by)):
-            middle, mean, _ = _running(x.values[rows], y.values[rows])
-            label = f"{by.name} = {value:.4g} {by.unit.name}".rstrip()
-            ax.plot(middle, mean, label=label, **_ordered(k, len(by.levels)))
-        legend(ax)
-        return "lines: running means"
+        return _coloured(ax, x, y, by, keep)
+    _points(ax, x.values[keep], y.values[keep], POINT, len(keep))
     middle, mean, band = _running(x.values, y.values)
     if len(middle):
         ax.fill_between(middle, *band, color=GREY, alpha=0.25, linewidth=0, label="5 to 95 %")
         ax.plot(middle, mean, color=LINE, label="running mean")
-        legend(ax)
     return ""
+
+
+def _points(ax: Any, x: Array, y: Array, colour: Any, count: int) -> None:
+    ax.scatter(x, y, s=7.0, color=colour, alpha=0.6 * _alpha(count), linewidths=0, rasterized=True)
+
+
+def _coloured(ax: Any, x: Any, y: Any, by: Any, keep: NDArray[np.intp]) -> str:
+    """Samples in a colour for each value of a list, with running means and bands."""
+    groups, lines = _groups(by), False
+    for k, (value, rows) in enumerate(groups):
+        style = _ordered(k, len(by.levels)) | {"marker": "o", "markersize": 3.0, "markevery": []}  # dots in the legend
+        chosen = keep[rows[keep]]
+        _points(ax, x.values[chosen], y.values[chosen], style["color"], len(chosen))
+        middle, mean, band = _running(x.values[rows], y.values[rows])
+        lines = lines or len(middle) > 0
+        ax.fill_between(middle, *band, color=style["color"], alpha=0.12, linewidth=0)
+        ax.plot(middle, mean, label=f"{by.name} = {value:.4g} {by.unit.name}".rstrip(), **style)
+    some = [f"{len(groups)} of {len(by.levels)} values of {by.name}"] if len(groups) < len(by.levels) else []
+    return "; ".join([*some, *(["lines: running means, shades: 5 to 95 %"] if lines else [])])
 
 
 def _running(x: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -238,7 +285,6 @@ def _lines(ax: Any, x: Any, y: Any, by: Any) -> str:
         if np.any(high - low > 1e-9 * np.nanmax(np.abs([high, low, [1e-300] * len(low)]))):
             spread = True
             ax.fill_between(x.levels, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    legend(ax)
     some = by is not None and len(groups) < len(by.levels)
     parts = [f"{len(groups)} of {len(by.levels)} values of {by.name}"] if some else []
     return "; ".join([*parts, "lines: means over the other parameters, shades: all values"] if spread else parts)
@@ -262,7 +308,7 @@ def histogram(ax: Any, y: Any) -> str:
     if not len(values):
         ax.text(0.5, 0.5, "no values", ha="center", va="center", transform=ax.transAxes, color=GREY)
         return ""
-    ax.hist(values, bins=_edges(values, y.log, 60), color=POINT, alpha=0.65)
+    _counts(ax, y, 60)
     scales(ax, y.log, False)
     if np.ptp(values) > 0.0:
         _quantiles(ax, np.quantile(values, QUANTILES))
@@ -282,13 +328,12 @@ def _quantiles(ax: Any, values: Array) -> None:
 
 def heat(figure: Any, ax: Any, x: Any, y: Any, z: Any, failed: NDArray[np.bool_]) -> str:
     """An output over two parameters: cells of a grid, or bins of samples; says which."""
-    if x.listed and y.listed:
-        edges = [_cell_edges(c.levels, c.log) for c in (x, y)]
-        note = ""
-    else:
-        count = int(np.clip(np.sqrt(len(z.values) / 8.0), 5, 60))
-        edges = [_even_edges(c.levels, c.log, count) for c in (x, y)]
-        note = "means of bins"
+    # Samples of which every combination of lists has the same are so many points, not more.
+    binned = [c for c in (x, y) if not c.listed]
+    points = min(len(z.values), *(len(c.levels) for c in binned)) if binned else 0
+    count = int(np.clip((points / 8.0) ** (1.0 / max(len(binned), 1)), 5, 60))
+    edges = [_cell_edges(c.levels, c.log) if c.listed else _even_edges(c.levels, c.log, count) for c in (x, y)]
+    note = "means of bins" if binned else ""
     mean, most = _binned(x.values, y.values, z.values, edges)
     if most > 1 and not note:
         note = "means over the other parameters"
@@ -319,7 +364,7 @@ def _cell_edges(levels: Array, log: bool) -> Array:
 
 
 def _even_edges(levels: Array, log: bool, count: int) -> Array:
-    if len(levels) <= count:
+    if len(levels) < 2:
         return _cell_edges(levels, log)
     shown = np.log10(levels[[0, -1]]) if log else levels[[0, -1]]
     edges = np.linspace(shown[0], shown[1], count + 1)

@@ -1,0 +1,110 @@
+"""Values of plan files: numbers with units, lists of them, and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gyrod.files.kinds import Faults, Kind, number, read, shown, unknown
+from gyrod.files.reading import Path as Place
+from gyrod.model import ModelError, System
+from gyrod.studies import outputs
+from gyrod.studies.quantities import quantity
+from gyrod.studies.units import quantity_unit
+
+#: Outputs of one quantity by key.
+REDUCED: dict[str, Callable[[str], Any]] = {
+    "final": outputs.Final, "maximum": outputs.Maximum, "minimum": outputs.Minimum, "average": outputs.Average,
+}  # fmt: skip
+CROSSING, HISTORY = ("of", "value", "direction", "which"), ("of", "times")
+OUTPUTS = (*REDUCED, "crossing", "history")
+
+
+@contextmanager
+def _inside(*place: str | int) -> Iterator[None]:
+    """Faults inside have their place below another one."""
+    try:
+        yield
+    except Faults as faults:
+        raise Faults(*(((*place, *inner), sentence) for inner, sentence in faults.problems)) from None
+    except ModelError:
+        raise
+    except ValueError as error:
+        raise Faults((place, str(error))) from None
+
+
+def _known(given: dict[str, Any], names: tuple[str, ...]) -> None:
+    wrong = [((key,), f"the key {unknown(key, names)}") for key in given if key not in names]
+    if wrong:
+        raise Faults(*wrong)
+
+
+def _number(value: Any, units: tuple[str, ...] | None) -> float | int:
+    found_number = number(Kind(units=units), value)
+    assert isinstance(found_number, (int, float))  # without a variable there are no functions
+    return found_number
+
+
+def _values(given: list[Any], units: Any) -> list[Any]:
+    """Numbers, or lists of numbers."""
+    problems: list[tuple[Place, str]] = []
+
+    def value(x: Any, place: Place) -> Any:
+        if isinstance(x, list):
+            return [value(y, (*place, i)) for i, y in enumerate(x)]
+        try:
+            return _number(x, units)
+        except Faults as faults:
+            problems.extend(((*place, *inner), sentence) for inner, sentence in faults.problems)
+            return 0.0
+
+    made = [value(x, (i,)) for i, x in enumerate(given)]
+    if problems:
+        raise Faults(*problems)
+    if not made:
+        raise Faults(((), "is empty; give at least one value."))
+    return made
+
+
+def _reduced(key: str, inside: Any, system: System | None) -> Any:
+    """An output of its key and what stands there: a quantity, or fields with the quantity under ``of``."""
+    if key in REDUCED:
+        return REDUCED[key](_quantity(inside))
+    known = CROSSING if key == "crossing" else HISTORY
+    fields = {"of": inside} if isinstance(inside, str) else inside
+    if not isinstance(fields, dict):
+        raise Faults(((), f"must be {{{', '.join(f'{name}: ...' for name in known)}}}, got {shown(inside)}."))
+    _known(fields, known)
+    if fields.get("of") is None:
+        raise Faults(((), "of is missing; it must be a quantity such as 'bob.position[2]'."))
+    with _inside("of"):
+        of = _quantity(fields["of"])
+    if key == "history":
+        if fields.get("times") is None:
+            raise Faults(((), "times is missing; it must be a number of equal parts of the run, or a list of times."))
+        with _inside("times"):
+            kind = Kind("whole") if not isinstance(fields["times"], list) else Kind(shapes=((-1,),), units=("s",))
+            return outputs.History(of, read(kind, fields["times"]))
+    given = {}
+    kinds = {"value": Kind(units=_units(of, system)), "direction": Kind("whole"), "which": Kind("whole")}
+    for name, kind in kinds.items():
+        if fields.get(name) is not None:
+            with _inside(name):
+                given[name] = read(kind, fields[name])
+    return outputs.Crossing(of, **given)
+
+
+def _units(of: str, system: System | None) -> tuple[str, ...] | None:
+    """The unit of a quantity; None if it is not known."""
+    try:
+        unit = "" if system is None else quantity_unit(quantity(of, system), system)
+    except ValueError:  # told when the plan is made
+        return None
+    return (unit,) if unit else None
+
+
+def _quantity(given: Any) -> str:
+    if not isinstance(given, str):
+        raise Faults(((), f"must be a quantity such as 'bob.position[2]', got {shown(given)}."))
+    return given
