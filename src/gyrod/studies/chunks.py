@@ -181,7 +181,8 @@ class ChunkFiles:
         try:
             write_whole(path, data)
         except FileNotFoundError:  # the first one of its folder
-            path.parent.mkdir(parents=True, exist_ok=True)
+            for folder in (path.parent.parent, path.parent):  # but never that of the study itself
+                folder.mkdir(exist_ok=True)
             write_whole(path, data)
 
     def read(self, k: int) -> Chunk:
