@@ -43,6 +43,46 @@ private:
   Clock::time_point last_ = Clock::now();
 };
 
+// Arrays (members, ...) of numbers of a rod, which the caller keeps alive.
+class RodArrays {
+public:
+  RodArrays(const nb::dict& arrays, const RodDescription& d) {
+    const std::size_t N = std::size_t(d.segments);
+    take(arrays, "CG", &RodNumbers::CG, 9 * N), take(arrays, "CK", &RodNumbers::CK, 9 * (N + 1));
+    take(arrays, "CX", &RodNumbers::CX, 9 * N), take(arrays, "cG", &RodNumbers::cG, 3 * N);
+    take(arrays, "cK", &RodNumbers::cK, 3 * (N + 1)), take(arrays, "G0", &RodNumbers::G0, 3 * N);
+    take(arrays, "K0", &RodNumbers::K0, 3 * (N + 1)), take(arrays, "J", &RodNumbers::J, 3 * N);
+    take(arrays, "mass", &RodNumbers::mass, N + 1), take(arrays, "tributary", &RodNumbers::tributary, N + 1);
+    take(arrays, "off", &RodNumbers::off, N), take(arrays, "gravity", &RodNumbers::gravity, 3);
+    take(arrays, "damped", &RodNumbers::damped, 1);
+  }
+  bool empty() const { return parts_.empty(); }
+  RodNumbers row(std::size_t m) const {
+    RodNumbers out;
+    for (const Part& p : parts_) {
+      if (m >= p.rows) throw nb::value_error("there are not so many members");
+      out.*p.field = p.data + p.size * m;
+    }
+    return out;
+  }
+
+private:
+  using Field = const double* RodNumbers::*;
+  struct Part {
+    Field field;
+    const double* data;
+    std::size_t size, rows;
+  };
+  void take(const nb::dict& arrays, const char* name, Field field, std::size_t size) {
+    if (!arrays.contains(name)) return;
+    const auto a = nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(arrays[name]);
+    if (a.ndim() < 1 || a.size() != size * a.shape(0))
+      throw nb::value_error((std::string("wrong shape of ") + name).c_str());
+    parts_.push_back({field, a.data(), size, a.shape(0)});
+  }
+  std::vector<Part> parts_;
+};
+
 // Of a run in lanes that of one member.
 Run lane_of(const Run& all, std::size_t lane, std::size_t n) {
   Run one;
@@ -66,25 +106,7 @@ std::vector<double> repeated(const std::vector<double>& x) {
 } // namespace
 
 RodNumbers rod_numbers(const nb::dict& arrays, const RodDescription& d, std::size_t row) {
-  using Any = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-  const std::size_t N = std::size_t(d.segments);
-  RodNumbers out;
-  const std::tuple<const char*, const double**, std::size_t> fields[] = {
-      {"CG", &out.CG, 9 * N},       {"CK", &out.CK, 9 * (N + 1)},
-      {"CX", &out.CX, 9 * N},       {"cG", &out.cG, 3 * N},
-      {"cK", &out.cK, 3 * (N + 1)}, {"G0", &out.G0, 3 * N},
-      {"K0", &out.K0, 3 * (N + 1)}, {"J", &out.J, 3 * N},
-      {"mass", &out.mass, N + 1},   {"tributary", &out.tributary, N + 1},
-      {"off", &out.off, N},         {"gravity", &out.gravity, 3},
-      {"damped", &out.damped, 1}};
-  for (const auto& [name, to, size] : fields) {
-    if (!arrays.contains(name)) continue;
-    const auto a = nb::cast<Any>(arrays[name]);
-    if (a.ndim() < 1 || row >= a.shape(0) || a.size() != size * a.shape(0))
-      throw nb::value_error((std::string("wrong shape of ") + name).c_str());
-    *to = a.data() + size * row;
-  }
-  return out;
+  return RodArrays(arrays, d).row(row);
 }
 
 double time_rod_lanes(const RodEquations& rods, Times y, long repeat) {
@@ -115,10 +137,9 @@ nb::list drive_members(Equations& equations, RodEquations* rods, const std::stri
   }
   std::vector<std::vector<RodNumbers>> rows; // rod, member
   for (nb::handle h : changes) {
-    const auto arrays = nb::cast<nb::dict>(h);
+    const RodArrays arrays(nb::cast<nb::dict>(h), rods->rod(int(rows.size())));
     std::vector<RodNumbers> list;
-    for (std::size_t m = 0; m < members && nb::len(arrays); ++m)
-      list.push_back(rod_numbers(arrays, rods->rod(int(rows.size())), m));
+    for (std::size_t m = 0; m < members && !arrays.empty(); ++m) list.push_back(arrays.row(m));
     rows.push_back(std::move(list));
   }
   Watch watch(tick);

@@ -28,7 +28,7 @@ from gyrod.studies.quantities import FLOWS, Quantity
 Tick = Callable[[int], object]
 
 #: Runs whose states are held at a time, whatever the size of a chunk; and where all their steps are.
-PART, PART_DENSE = 64, 8
+PART, PART_DENSE = 128, 8
 
 
 def run_block(plan: Plan, start: int, stop: int, *, tick: Tick | None = None, together: bool = True) -> Block:
