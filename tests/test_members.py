@@ -95,6 +95,26 @@ def test_stacked_numbers_are_those_of_single_models_to_the_last_bit(kind, data):
                     assert same(value, base[key]), key
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"section": None, "material": None, "density_per_length": 0.1, "rotary_inertia": (1e-6, 1e-6, 2e-6),
+         "stiffness": [80.0, 90.0, 400.0, 2e-3, 3e-3, 1e-3]},
+        {"stiffness": [80.0, 90.0, 400.0, 2e-2, 3e-2, 1e-3]},
+        {"section": gd.Circle(radius=lambda s: 5e-3 - 1e-3 * s)},
+    ],
+    ids=["stiffness alone", "stiffness and section", "tapered"],
+)  # fmt: skip
+def test_gravity_varies_for_rods_of_any_make(made):
+    """Without gravity, or little of it, the scales follow from the rod."""
+    system, g = gd.System(rods=[hose(**made)]), np.array([0.0, -1e-6, -9.81])
+    stack = template(system, ["gravity[2]"], "nullspace-quaternion").stack({"gravity[2]": g})
+    for i in range(3):
+        assert same(compile_system(system.with_({"gravity[2]": g[i]})).scales(), stack.scales[i])
+    plan = make_plan(system, {"gravity[2]": g}, {"tip": "hose.positions[-1]"}, 0.02, method="rodas", rtol=1e-3)
+    assert run_block(plan, 0, 3).same(run_block(plan, 0, 3, together=False))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_core_that_is_revised_is_that_of_the_member(kind):
     system = KINDS[kind]

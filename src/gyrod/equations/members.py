@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.equations import Compiled, compile_system
-from gyrod.equations.rods import held_frames, masses, stresses
+from gyrod.equations.rods import bending_frequency, fundamental, held_frames, masses, stresses
 from gyrod.model import Obstacle, Rod, System
 from gyrod.model.changes import address
 from gyrod.model.errors import Derived, given
-from gyrod.model.sections import SECTIONS, SectionValues, diagonal
+from gyrod.model.sections import CrossSection, SectionValues, diagonal
+from gyrod.rotations.vectors import length
 
 Array = NDArray[np.float64]
 
-#: Lowest allowed value of a field, and whether it may be reached.
-_POSITIVE, _NOT_NEGATIVE = (0.0, False), (0.0, True)
-_MATERIAL = {"young": _POSITIVE, "shear_modulus": _POSITIVE, "density": _POSITIVE, "poisson": (-1.0, False)}
+#: Fields of a material, and above which value they must lie.
+_MATERIAL = {"young": 0.0, "shear_modulus": 0.0, "density": 0.0, "poisson": -1.0}
 #: Fields of a damping and their places in (c of Γ1, Γ2, Γ3, K1, K2, K3, η_E, η_G, β).
 _DAMPING = {
     "shear": (0, 1), "extension": (2,), "bending": (3, 4), "torsion": (5,), "viscosities": (6, 7), "factor": (8,),
@@ -85,8 +85,8 @@ class Template:
         """As `Compiled.scales`, member by member."""
         compiled = self.compiled
         L = compiled._length()
-        rows = np.tile(compiled.system.gravity, (1, 1)) if gravity is None else gravity
-        norms = np.array([float(np.linalg.norm(g)) for g in rows])
+        rows = compiled.system.gravity[None] if gravity is None else gravity
+        norms = np.array([length(g) for g in rows])
         with np.errstate(divide="ignore", invalid="ignore"):
             tau = np.where(norms > 0.0, np.sqrt(L / norms), 0.0) * np.ones(count)
             for frequency in slowest:
@@ -105,24 +105,24 @@ class _Rods:
     def found(self) -> tuple[dict[str, Array], Array]:
         """The core's arrays that differ, and the lowest frequency of each member or of all, (members,) or (1,)."""
         rod, own = self.rod, self.own
+        if not own:  # as it is, whatever it is made of
+            return {}, np.array([fundamental(rod)])
         elastic = any(place[0] in ("material", "section") for place in own)
-        out: dict[str, Array] = {}
         with np.errstate(all="ignore"):
             C, inertia = self._stiffness, self._inertia
-            if own:
-                N, holds = rod.segments, held_frames(rod, self.system)
-                matrices, c = C[:, None, :, None] * np.eye(6), self._damping(C)[:, None]
-                shapes = [(self.count, n) for n in (N, N + 1)]
-                stiffness = [np.broadcast_to(matrices, (*shape, 6, 6)) for shape in shapes]
-                damping = [np.broadcast_to(c, (*shape, 6)) for shape in shapes]
-                out = stresses(rod, holds, *stiffness, *damping)
-                out["damped"] = (np.any(out["cG"], axis=(1, 2)) | np.any(out["cK"], axis=(1, 2))).astype(float)
-                if not elastic:
-                    del out["CG"], out["CK"]
-                del out["CX"]
-            if any(place in (("material", "density"),) or place[0] == "section" for place in own):
+            N, holds = rod.segments, held_frames(rod, self.system)
+            matrices, c = C[:, None, :, None] * np.eye(6), self._damping(C)[:, None]
+            shapes = [(self.count, n) for n in (N, N + 1)]
+            stiffness = [np.broadcast_to(matrices, (*shape, 6, 6)) for shape in shapes]
+            damping = [np.broadcast_to(c, (*shape, 6)) for shape in shapes]
+            out = stresses(rod, holds, *stiffness, *damping)
+            out["damped"] = (np.any(out["cG"], axis=(1, 2)) | np.any(out["cK"], axis=(1, 2))).astype(float)
+            if not elastic:
+                del out["CG"], out["CK"]
+            del out["CX"]
+            if any(place == ("material", "density") or place[0] == "section" for place in own):
                 out |= masses(rod, self.system, np.broadcast_to(inertia[:, None], (self.count, rod.segments, 4)))
-            frequency = 3.516 * np.sqrt(np.minimum(C[:, 3], C[:, 4]) / inertia[:, 0]) / rod.length**2
+            frequency = bending_frequency(rod, C[:, 3], C[:, 4], inertia[:, 0])
         for value in out.values():
             self.good &= np.isfinite(value).reshape(self.count, -1).all(axis=1)
         return out, frequency
@@ -132,18 +132,16 @@ class _Rods:
         column = self.own.get((part, field))
         if column is None:
             return np.array([float(getattr(getattr(self.rod, part), field))])
-        low, reached = _MATERIAL[field] if part == "material" else _POSITIVE
-        self.good &= column >= low if reached else column > low
+        self.good &= column > (_MATERIAL[field] if part == "material" else 0.0)
         if field == "poisson":
             self.good &= column <= 0.5
         return column
 
     @cached_property
     def _section(self) -> SectionValues:
-        section = self.rod.section
-        assert section is not None
+        section, nominal = self._constant
         if not any(place[0] == "section" for place in self.own):
-            return section.at(np.array([0.5]))
+            return nominal
         # Places along a rod whose dimensions vary are members here.
         made: dict[str, Any] = {}
         for f in fields(section):  # type: ignore[arg-type]
@@ -158,7 +156,15 @@ class _Rods:
             return type(section)(**made).at(np.arange(self.count, dtype=float))
         except ValueError:  # such as a ring without a wall: let the model tell of it
             self.good[:] = False
-            return section.at(np.array([0.5]))
+            return nominal
+
+    @property
+    def _constant(self) -> tuple[CrossSection, SectionValues]:
+        """The section of the template, and what it is worth everywhere; `_stacks` has seen to it."""
+        section = self.rod.section
+        assert section is not None
+        assert section.everywhere is not None
+        return section, section.everywhere
 
     @cached_property
     def _stiffness(self) -> Array:
@@ -170,7 +176,7 @@ class _Rods:
             shear = 0.5 * young / (1.0 + self._column("material", "poisson"))
         else:
             shear = self._column("material", "shear_modulus")
-        return np.stack(np.broadcast_arrays(*_parts(self._section, young, shear)), axis=-1)
+        return _diagonal(self._section, young, shear)
 
     @cached_property
     def _inertia(self) -> Array:
@@ -194,17 +200,15 @@ class _Rods:
                 self.good &= (table[:, where] >= 0.0).all(axis=1)
         c = table[:, :6] + 0.5 * table[:, 8:] * C
         if damping.needs_section or any(place[:2] == ("damping", "viscosities") for place in self.own):
-            parts = _parts(self._section, table[:, 6], table[:, 7])
-            c = c + 0.5 * np.stack(np.broadcast_arrays(*parts), axis=-1)
+            c = c + 0.5 * _diagonal(self._section, table[:, 6], table[:, 7])
         return np.asarray(c)
 
 
-def _parts(section: SectionValues, young: Array, shear: Array) -> list[Array]:
-    """Entries of `diagonal`, of members in place of points along a rod."""
+def _diagonal(section: SectionValues, young: Array, shear: Array) -> Array:
+    """As `diagonal`, of members in place of points along a rod, (members or 1, 6)."""
     n = max(len(section.area), len(young), len(shear))
-    spread = [np.broadcast_to(x, (n,)) for x in (section.area, section.I1, section.I2, section.polar, section.torsion,
-                                                 section.k1, section.k2)]  # fmt: skip
-    return list(np.moveaxis(diagonal(SectionValues(*spread), young, shear), -1, 0))
+    spread = {f.name: np.broadcast_to(getattr(section, f.name), (n,)) for f in fields(section)}
+    return diagonal(SectionValues(**spread), young, shear)
 
 
 # --- what can be stacked ---------------------------------------------------------------------------------------------
@@ -233,10 +237,7 @@ def _stacks(system: System, place: tuple[Any, ...]) -> bool:
         return False
     if rod.section is None or rod.material is None or rod.limits is not None:
         return False
-    constant = type(rod.section) in SECTIONS and not any(
-        callable(getattr(rod.section, f.name)) for f in fields(rod.section)
-    )
-    if not constant:
+    if rod.section.everywhere is None:
         return False
     if part == "material":
         value = getattr(rod.material, field, None)

@@ -83,7 +83,12 @@ def initial_state(rod: Rod, layout: tuple[list[int], ...], y: list[float], kinds
 def fundamental(rod: Rod) -> float:
     """About the lowest frequency of bending, rad/s: 3.5 sqrt(EI/(rho A L⁴)) of a cantilever."""
     C, m = rod.stiffness_at([0.5])[0], rod.inertia_at([0.5])[0, 0]
-    return float(3.516 * np.sqrt(min(C[3, 3], C[4, 4]) / m) / rod.length**2)
+    return float(bending_frequency(rod, C[3, 3], C[4, 4], m))
+
+
+def bending_frequency(rod: Rod, EI1: Any, EI2: Any, m: Any) -> Any:
+    """The same from bending stiffnesses and mass per length, numbers or arrays."""
+    return 3.516 * np.sqrt(np.minimum(EI1, EI2) / m) / rod.length**2
 
 
 def stiffest(table: dict[str, Any]) -> tuple[float, float]:
