@@ -47,11 +47,11 @@ private:
 class RodArrays {
 public:
   RodArrays(const nb::dict& arrays, const RodDescription& d) {
-    const std::size_t N = std::size_t(d.segments);
-    take(arrays, "CG", &RodNumbers::CG, 9 * N), take(arrays, "CK", &RodNumbers::CK, 9 * (N + 1));
+    const std::size_t N = std::size_t(d.segments), Q = std::size_t(d.frames()), bends = std::size_t(d.bends());
+    take(arrays, "CG", &RodNumbers::CG, 9 * N), take(arrays, "CK", &RodNumbers::CK, 9 * bends);
     take(arrays, "CX", &RodNumbers::CX, 9 * N), take(arrays, "cG", &RodNumbers::cG, 3 * N);
-    take(arrays, "cK", &RodNumbers::cK, 3 * (N + 1)), take(arrays, "G0", &RodNumbers::G0, 3 * N);
-    take(arrays, "K0", &RodNumbers::K0, 3 * (N + 1)), take(arrays, "J", &RodNumbers::J, 3 * N);
+    take(arrays, "cK", &RodNumbers::cK, 3 * bends), take(arrays, "G0", &RodNumbers::G0, 3 * N);
+    take(arrays, "K0", &RodNumbers::K0, 3 * bends), take(arrays, "J", &RodNumbers::J, 3 * Q);
     take(arrays, "mass", &RodNumbers::mass, N + 1), take(arrays, "tributary", &RodNumbers::tributary, N + 1);
     take(arrays, "off", &RodNumbers::off, N), take(arrays, "gravity", &RodNumbers::gravity, 3);
     take(arrays, "damped", &RodNumbers::damped, 1);

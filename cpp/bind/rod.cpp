@@ -53,7 +53,7 @@ RodEnd make_end(const nb::tuple& e) {
   return end;
 }
 
-// follow, force shares, moment shares (segment, vertex, weight), six numbers, function or None
+// follow, force shares, moment shares (frame, vertex, weight), six numbers, function or None
 RodLoad make_load(const nb::tuple& l) {
   RodLoad load;
   load.follow = item<bool>(l, 0);
@@ -101,6 +101,8 @@ RodDescription make_rod(const nb::dict& d) {
   r.name = nb::cast<std::string>(d["name"]);
   r.ds = list(d, "ds"), r.span = list(d, "span"), r.weight = list(d, "weight");
   r.segments = int(r.ds.size());
+  if (d.contains("degree")) r.degree = nb::cast<int>(d["degree"]);
+  if (r.degree) r.lengths = list(d, "lengths");
   r.CG = matrices(d, "CG"), r.CK = matrices(d, "CK"), r.CX = matrices(d, "CX");
   r.cG = vectors(d, "cG"), r.cK = vectors(d, "cK"), r.G0 = vectors(d, "G0"), r.K0 = vectors(d, "K0");
   r.J = vectors(d, "J");
@@ -142,13 +144,15 @@ RodDescription make_rod(const nb::dict& d) {
   return r;
 }
 
-// points (kind, index, segment, xi, offset), law, four numbers, function or None: as straight pieces
-void add_string(const nb::dict& d, std::vector<RodString>& out) {
+// points (kind, index, segment or node, xi, offset), law, four numbers, function or None: as straight pieces
+void add_string(const nb::dict& d, const std::vector<RodDescription>& rods, std::vector<RodString>& out) {
   std::vector<StringPoint> points;
   for (nb::handle h : nb::cast<nb::list>(d["points"])) {
     const auto p = nb::cast<nb::tuple>(h);
     points.push_back(
         {item<int>(p, 0) == 2 ? item<int>(p, 1) : -1, item<int>(p, 2), item<double>(p, 3), item<V3>(p, 4)});
+    StringPoint& last = points.back();
+    last.node = last.rod >= 0 && rods[std::size_t(last.rod)].degree > 0;
   }
   const auto n = nb::cast<std::array<double, 4>>(d["numbers"]);
   RodString s;
@@ -181,7 +185,7 @@ std::unique_ptr<RodEquations> make_rods(const std::string& formulation, const nb
     if (held) return std::make_unique<RodSystem<false, true>>(std::move(list), formulation_options(options));
     std::vector<RodString> strings;
     if (options.contains("strings"))
-      for (nb::handle h : nb::cast<nb::list>(options["strings"])) add_string(nb::cast<nb::dict>(h), strings);
+      for (nb::handle h : nb::cast<nb::list>(options["strings"])) add_string(nb::cast<nb::dict>(h), list, strings);
     return std::make_unique<RodSystem<false>>(std::move(list), formulation_options(options), std::move(strings));
   }
   throw nb::value_error(("rods have no formulation " + formulation).c_str());

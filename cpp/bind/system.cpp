@@ -211,18 +211,18 @@ public:
     return d;
   }
   std::size_t offset(int body) const { return rigid_->offset(body); }
-  // Where things are in the state: for each rod (p, its rate) of segments and (x, x') of vertices, -1 for held ones.
+  // Where things are in the state: for each rod (p, its rate) of frames and (x, x') of vertices, -1 for held ones.
   nb::list layout() const {
     nb::list out;
     for (int r = 0; rods_ && r < rods_->rods(); ++r) {
       const RodLayout l = rods_->layout(r);
       const long at = long(rods_at_ + rods_->offset(r));
-      const auto shifted = [&](const std::vector<int>& where, std::size_t from) {
+      const auto shifted = [&](const std::vector<int>& where) {
         nb::list list;
-        for (std::size_t i = from; i < where.size(); ++i) list.append(where[i] < 0 ? -1 : at + where[i]);
+        for (int i : where) list.append(i < 0 ? -1 : at + i);
         return list;
       };
-      out.append(nb::make_tuple(shifted(l.p, 1), shifted(l.w, 1), shifted(l.x, 0), shifted(l.v, 0)));
+      out.append(nb::make_tuple(shifted(l.p), shifted(l.w), shifted(l.x), shifted(l.v)));
     }
     return out;
   }
@@ -366,15 +366,17 @@ private:
   std::size_t rods_at_ = 0, count_ = 0;
 };
 
-// Everything about a rod, row by row; arrays are (rows, vertices or segments, components).
+// Everything about a rod, row by row; arrays are (rows, vertices or frames or places of strain or curvature,
+// components).
 nb::dict PySystem::rod_states(int rod, Times t, Table y, bool project) {
-  const std::size_t rows = y.shape(0), N = std::size_t(rods_->rod(rod).segments);
-  if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
   const RodDescription& d = rods_->rod(rod);
-  Out3 x = owned<Out3>({rows, N + 1, 3}), v = owned<Out3>({rows, N + 1, 3}), p = owned<Out3>({rows, N, 4});
-  Out3 Omega = owned<Out3>({rows, N, 3}), E = owned<Out3>({rows, N, 3}), F = owned<Out3>({rows, N, 3});
-  Out3 K = owned<Out3>({rows, N + 1, 3}), M = owned<Out3>({rows, N + 1, 3}), f = owned<Out3>({rows, N + 1, 4});
-  Out2 hold = owned<Out2>({rows, 12}), lambda = owned<Out2>({rows, N}), measures = owned<Out2>({rows, 9});
+  const std::size_t rows = y.shape(0), N = std::size_t(d.segments), Q = std::size_t(d.frames());
+  const std::size_t bends = std::size_t(d.bends());
+  if (y.shape(1) != size()) throw nb::value_error("wrong number of unknowns");
+  Out3 x = owned<Out3>({rows, N + 1, 3}), v = owned<Out3>({rows, N + 1, 3}), p = owned<Out3>({rows, Q, 4});
+  Out3 Omega = owned<Out3>({rows, Q, 3}), E = owned<Out3>({rows, N, 3}), F = owned<Out3>({rows, N, 3});
+  Out3 K = owned<Out3>({rows, bends, 3}), M = owned<Out3>({rows, bends, 3}), f = owned<Out3>({rows, N + 1, 4});
+  Out2 hold = owned<Out2>({rows, 12}), lambda = owned<Out2>({rows, Q}), measures = owned<Out2>({rows, 9});
   std::vector<double> state(size());
   const auto put = [](double* to, const auto& from) {
     for (int i = 0; i < from.size(); ++i) to[i] = from[i];
@@ -386,18 +388,22 @@ nb::dict PySystem::rod_states(int rod, Times t, Table y, bool project) {
     const auto list = listed(rods_->measures(rod, time, mine));
     std::copy_n(list.data(), 9, measures.data() + 9 * k);
     rods_->reactions(rod, time, mine, hold.data() + 12 * k);
-    rods_->multipliers(rod, time, mine, lambda.data() + N * k);
+    rods_->multipliers(rod, time, mine, lambda.data() + Q * k);
     const RodState<double>& s = rods_->state(rod, time, mine);
     for (std::size_t n = 0; n <= N; ++n) {
       const std::size_t at = 3 * (k * (N + 1) + n);
-      const bool bends = d.weight[n] > 0.0;
       put(x.data() + at, s.x[n]), put(v.data() + at, s.v[n]);
       put(f.data() + 4 * (k * (N + 1) + n), rods_->vertex_frame(rod, int(n)));
-      put(K.data() + at, bends ? V3(s.K[n] + d.K0[n]) : d.K0[n]), put(M.data() + at, bends ? s.M[n] : V3(V3::Zero()));
     }
+    for (std::size_t n = 0; n < bends; ++n) {
+      const std::size_t at = 3 * (k * bends + n);
+      const bool bent = d.degree || d.weight[n] > 0.0;
+      put(K.data() + at, bent ? V3(s.K[n] + d.K0[n]) : d.K0[n]), put(M.data() + at, bent ? s.M[n] : V3(V3::Zero()));
+    }
+    for (std::size_t j = 0; j < Q; ++j)
+      put(p.data() + 4 * (k * Q + j), s.p[j]), put(Omega.data() + 3 * (k * Q + j), V3(s.w[j].tail<3>()));
     for (std::size_t j = 0; j < N; ++j) {
       const std::size_t at = 3 * (k * N + j);
-      put(p.data() + 4 * (k * N + j), s.p[j]), put(Omega.data() + at, V3(s.w[j].tail<3>()));
       put(E.data() + at, V3(s.E[j] + d.G0[j] - V3(0, 0, 1))), put(F.data() + at, s.F[j]);
     }
   }

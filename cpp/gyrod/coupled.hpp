@@ -53,8 +53,12 @@ public:
     for (int r = 0; r < rods_.rods(); ++r)
       for (int e = 0; e < 2; ++e) {
         const RodDescription& d = rods_.rod(r);
-        if (d.ends[e].host >= 0)
-          m.lumps[std::size_t(d.ends[e].host)].add(d.mass[std::size_t(e ? d.segments : 0)], d.ends[e].point);
+        const RodEnd& end = d.ends[e];
+        if (end.host < 0) continue;
+        const std::size_t n = std::size_t(e ? d.segments : 0);
+        Lump& lump = m.lumps[std::size_t(end.host)];
+        lump.add(d.mass[n], end.point);
+        if (d.degree && end.clamped) lump.turn(d.J[n], matrix_from_quaternion<double>(end.frame)); // its node turns too
       }
   }
   void carry(MechanismEquations& m) { bodies_ = &m, at_ = m.size(), motions_.resize(m.model().bodies.size()); }

@@ -83,6 +83,21 @@ struct Lanes {
 
 template <> inline constexpr bool is_lanes<Lanes> = true;
 
+// Rows and columns of four vectors exchanged: numbers of four places become lanes, and back.
+GYROD_INLINE void transpose(Lanes* x) {
+#if defined(__GNUC__)
+  using V = Lanes::Vector;
+  const V a = x[0].v, b = x[1].v, c = x[2].v, d = x[3].v;
+  const V ab = __builtin_shufflevector(a, b, 0, 4, 2, 6), ba = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+  const V cd = __builtin_shufflevector(c, d, 0, 4, 2, 6), dc = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+  x[0].v = __builtin_shufflevector(ab, cd, 0, 1, 4, 5), x[1].v = __builtin_shufflevector(ba, dc, 0, 1, 4, 5);
+  x[2].v = __builtin_shufflevector(ab, cd, 2, 3, 6, 7), x[3].v = __builtin_shufflevector(ba, dc, 2, 3, 6, 7);
+#else
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < i; ++j) std::swap(x[i].v[j], x[j].v[i]);
+#endif
+}
+
 } // namespace gyrod
 
 namespace Eigen {

@@ -56,6 +56,7 @@ struct Lump {
     mass += m, first += m * r;
     second += m * (r.squaredNorm() * Mat3<double>::Identity() - r * r.transpose());
   }
+  void turn(const Vec3<double>& J, const Mat3<double>& R) { second += R * J.asDiagonal() * R.transpose(); }
 };
 
 struct MechanismModel {

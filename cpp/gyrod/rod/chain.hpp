@@ -1,7 +1,8 @@
 // A rod in the state of a system: where its unknowns are, its masses, and its equations of motion between the forces
 // of its grid and the rates of its state.
 //
-// State: q = (x_0), p_1/2, x_1, p_3/2, x_2, ... and then its velocities in the same order; held positions are left out.
+// State: q = p and x of one cell after the other, and then its velocities in the same order; what is held is left out.
+// On the staggered grid that is (x_0), p_1/2, x_1, p_3/2, x_2, ...
 #pragma once
 
 #include "gyrod/rigid/formulations.hpp"
@@ -13,23 +14,25 @@ template <class P, bool Absolute> struct RodChain {
   static constexpr int turn = Absolute ? 4 : 3;
 
   explicit RodChain(BasicRodDescription<P> description) : d(std::move(description)), N(d.segments) {
-    const int first = d.ends[0].held ? 1 : 0, last = d.ends[1].held ? N - 1 : N;
     for (int n = 0, at = 0; n <= N; ++n) {
-      p_at.push_back(n ? at : -1);
-      if (n) at += 4;
-      x_at.push_back(n >= first && n <= last ? at : -1);
-      if (x_at.back() >= 0) at += 3;
+      const int j = d.frame_of(n);
+      p_at.push_back(j >= 0 && !d.holds(j) ? at : -1);
+      if (p_at.back() >= 0) at += 4;
+      const bool held = (n == 0 && d.ends[0].held) || (n == N && d.ends[1].held);
+      x_at.push_back(held ? -1 : at);
+      if (!held) at += 3;
       nq = at;
     }
     for (int n = 0, at = nq; n <= N; ++n) {
-      w_at.push_back(n ? at : -1);
-      if (n) at += turn;
-      v_at.push_back(x_at[std::size_t(n)] >= 0 ? at : -1);
-      if (v_at.back() >= 0) at += 3;
+      w_at.push_back(turns(n) ? at : -1);
+      if (turns(n)) at += turn;
+      v_at.push_back(moves(n) ? at : -1);
+      if (moves(n)) at += 3;
       size = at;
     }
     for (int e = 0; e < 2; ++e) ends[e] = d.ends[e].at;
-    begin = first;
+    begin = turns(0) || moves(0) ? 0 : 1;
+    last = turns(N) || moves(N) ? N : N - 1;
     prepare();
   }
 
@@ -38,6 +41,10 @@ template <class P, bool Absolute> struct RodChain {
     d.finish();
     factor_mass();
   }
+
+  // Whether cell n has a frame, a position that is free.
+  bool turns(int n) const { return p_at[std::size_t(n)] >= 0; }
+  bool moves(int n) const { return x_at[std::size_t(n)] >= 0; }
 
   template <class S> void gather(RodState<S>& s, const S* y) const {
     for (int n = 0; n <= N; ++n) {
@@ -48,14 +55,27 @@ template <class P, bool Absolute> struct RodChain {
         const EndMotion& e = ends[n ? 1 : 0];
         s.x[i] = e.x.template cast<S>(), s.v[i] = e.v.template cast<S>();
       }
-      if (n == 0) continue;
-      Vec4<S>&p = s.p[i - 1], &w = s.w[i - 1];
+      if (!turns(n)) continue;
+      const std::size_t j = std::size_t(d.frame_of(n));
+      Vec4<S>&p = s.p[j], &w = s.w[j];
       p = Part<4>::of(y + p_at[i]);
       if constexpr (Absolute)
         w = (S(2) / p.dot(p)) * multiply<S>(conjugate<S>(p), Part<4>::of(y + w_at[i]));
       else
         w = Vec4<S>(S(0), y[w_at[i]], y[w_at[i] + 1], y[w_at[i] + 2]);
     }
+    for (int e = 0; e < 2 && d.degree; ++e)
+      if (d.ends[e].clamped) hold(s, e);
+  }
+
+  // A frame that is held, on the side of its neighbour: elements interpolate between quaternions.
+  template <class S> void hold(RodState<S>& s, int e) const {
+    const std::size_t j = std::size_t(e ? N : 0), next = e ? j - 1 : 1;
+    const Vec3<double>& Omega = ends[e].Omega;
+    s.p[j] = ends[e].p.template cast<S>();
+    s.w[j] = Vec4<S>(S(0), S(Omega[0]), S(Omega[1]), S(Omega[2]));
+    if constexpr (!is_lanes<S>) // members in lanes have ends at rest, which are on the right side
+      if (value_of(s.p[j].dot(s.p[next])) < 0.0) s.p[j] = -s.p[j];
   }
 
   // alpha with p'' = p alpha/2 (absolute form), or (0, Omega').
@@ -88,14 +108,15 @@ template <class P, bool Absolute> struct RodChain {
     for (int n = 0; n <= N; ++n) {
       const std::size_t i = std::size_t(n);
       if (x_at[i] >= 0) Part<3>::put(dy + x_at[i], s.v[i]), Part<3>::put(dy + v_at[i], s.f[i]);
-      if (n == 0) continue;
-      const Vec4<S> a = spin<S>(s, n - 1, options);
-      const Vec4<S>& p = s.p[i - 1];
+      if (!turns(n)) continue;
+      const std::size_t j = std::size_t(d.frame_of(n));
+      const Vec4<S> a = spin<S>(s, int(j), options);
+      const Vec4<S>& p = s.p[j];
       if constexpr (Absolute) {
         for (int k = 0; k < 4; ++k) dy[p_at[i] + k] = y[w_at[i] + k];
         Part<4>::put(dy + w_at[i], Vec4<S>(S(0.5) * multiply<S>(p, a)));
       } else {
-        const S h0 = S(0.5) * s.w[i - 1][1], h1 = S(0.5) * s.w[i - 1][2], h2 = S(0.5) * s.w[i - 1][3];
+        const S h0 = S(0.5) * s.w[j][1], h1 = S(0.5) * s.w[j][2], h2 = S(0.5) * s.w[j][3];
         S* dq = dy + p_at[i];
         dq[0] = -(p[1] * h0 + p[2] * h1 + p[3] * h2);
         dq[1] = p[0] * h0 + (p[2] * h2 - p[3] * h1);
@@ -119,24 +140,24 @@ template <class P, bool Absolute> struct RodChain {
 
   // M^-1 f on the free vertices.
   template <class S> void accelerate(std::vector<Vec3<S>>& f) const {
-    const int last = x_at[std::size_t(N)] >= 0 ? N : N - 1;
-    for (int n = begin + 1; n <= last && d.blended; ++n)
+    const int from = moves(0) ? 0 : 1, to = moves(N) ? N : N - 1;
+    for (int n = from + 1; n <= to && d.blended; ++n)
       f[std::size_t(n)] -= S(ratio[std::size_t(n)]) * f[std::size_t(n - 1)];
-    for (int n = begin; n <= last; ++n) f[std::size_t(n)] *= S(inverse[std::size_t(n)]);
-    for (int n = last - 1; n >= begin && d.blended; --n)
+    for (int n = from; n <= to; ++n) f[std::size_t(n)] *= S(inverse[std::size_t(n)]);
+    for (int n = to - 1; n >= from && d.blended; --n)
       f[std::size_t(n)] -= S(ratio[std::size_t(n + 1)]) * f[std::size_t(n + 1)];
   }
 
   BasicRodDescription<P> d;
-  int N, nq = 0, size = 0, begin = 0; // begin: first cell
+  int N, nq = 0, size = 0, begin = 0, last = 0; // begin, last: cells that have something free
   EndMotion ends[2];
-  std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex n and of segment n - 1 in the rod's state, or -1
+  std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex and frame of cell n in the rod's state, or -1
   std::vector<P> pivot, inverse, ratio;    // LDL' of the tridiagonal mass of the free vertices
 
 private:
   void factor_mass() {
     pivot.assign(std::size_t(N) + 1, P(1)), ratio.assign(std::size_t(N) + 1, P(0));
-    for (int n = begin, before = -1; n <= N; ++n) {
+    for (int n = 0, before = -1; n <= N; ++n) {
       if (x_at[std::size_t(n)] < 0) continue;
       pivot[std::size_t(n)] = d.mass[std::size_t(n)];
       if (before >= 0 && d.blended) {

@@ -1,121 +1,241 @@
 // Kirchhoff rods (Lang, Linn, Arnold 2011, remarks 2.1 and 3.4): strains that are held at their rest values, exactly.
 //
-// The section forces lambda_j that hold E_j = 0 follow from E'' = 0, a block-tridiagonal system A lambda = E''(free):
-// with B_j mapping lambda_j to forces +R lambda, -R lambda on the two vertices and the moment ds G x lambda on the
-// frame, A = B' M^-1 B row by row. It is regular for a straight rod; only a rod that is inextensible, straight and held
-// at both ends is over-determined. Projection moves q and v along M^-1 B.
+// A strain E_j depends on few cells: E_j'' = sum (T_jc Omega_c' + X_jc x_c'') + what follows from rates. The section
+// forces lambda_j that hold it act with weight w_j as moments -w_j T_jc' lambda_j and forces -w_j X_jc' lambda_j. They
+// follow from E'' = 0, a banded system A (w lambda) = E''(free) with A = B M^-1 B', B the rows (T, X). It is regular
+// for a straight rod; only a rod that is inextensible, straight and held at both ends is over-determined. Projection
+// moves q and v along M^-1 B'.
 #pragma once
 
 #include <stdexcept>
 
-#include "gyrod/rod/staggered.hpp"
+#include "gyrod/rod/cells.hpp"
 #include "gyrod/rod/state.hpp"
 
 namespace gyrod {
 
-template <class S> Mat3<S> inverse_of(const Mat3<S>& a) { // by cofactors: the dual numbers' LU compiles slowly
-  Mat3<S> c;
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) {
-      const int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
-      c(j, i) = a(i1, j1) * a(i2, j2) - a(i1, j2) * a(i2, j1);
+// E'' of a strain by Omega' and x'' of a cell.
+template <class S> struct HeldLink {
+  Mat3<S> turn, move;
+};
+
+// What there is at a place of strain: axes, R'x', R'(x')' and the angular velocity (w0, Omega) of these axes.
+template <class S> struct HeldPlace {
+  Mat3<S> R;
+  Vec3<S> G, y;
+  Vec4<S> w;
+
+  // E'' less what the axes do beyond their own angular acceleration.
+  Vec3<S> whirl() const {
+    const Vec3<S> Omega = w.template tail<3>(), turning = G.cross(Omega);
+    return S(2) * y.cross(Omega) + turning.cross(Omega);
+  }
+};
+
+// The same at Gauss point k of an element, from its nodes.
+template <int p, class S> struct HeldPoint : HeldPlace<S> {
+  Vec4<S> P;
+  S inverse; // 1/|P|²
+
+  HeldPoint(const Lobatto<p>& table, int k, double slope, const Vec3<S>* x, const Vec3<S>* v, const Vec4<S>* q,
+            const Vec4<S>* spin) {
+    Vec3<S> u = Vec3<S>::Zero(), ud = u;
+    Vec4<S> Pd = Vec4<S>::Zero();
+    P = Pd;
+    for (int a = 0; a <= p; ++a) {
+      const S I(table.I[k][a]), D(slope * table.D[k][a]);
+      u += D * x[a], ud += D * v[a], P += I * q[a], Pd += (S(0.5) * I) * multiply<S>(q[a], spin[a]);
     }
-  const S det = a(0, 0) * c(0, 0) + a(0, 1) * c(1, 0) + a(0, 2) * c(2, 0);
-  return c * (S(1) / det);
-}
+    inverse = S(1) / P.dot(P);
+    this->R = inverse * matrix_from_quaternion<S>(P);
+    this->G = this->R.transpose() * u, this->y = this->R.transpose() * ud;
+    this->w = (S(2) * inverse) * multiply<S>(conjugate<S>(P), Pd);
+  }
+  // E'' but for the accelerations of nodes.
+  Vec3<S> free(const Lobatto<p>& table, int k, const Vec4<S>* q, const Vec4<S>* spin) const {
+    Vec4<S> Pdd = Vec4<S>::Zero(); // p'' = p (w w/2 + w')/2
+    for (int a = 0; a <= p; ++a)
+      Pdd += S(0.25 * table.I[k][a]) * multiply<S>(q[a], Vec4<S>(multiply<S>(spin[a], spin[a])));
+    const Vec3<S> Omega = this->w.template tail<3>();
+    const Vec3<S> bent = (S(2) * inverse) * multiply<S>(conjugate<S>(P), Pdd).template tail<3>();
+    return this->whirl() + this->G.cross(Vec3<S>(bent - this->w[0] * Omega));
+  }
+  HeldLink<S> link(const Lobatto<p>& table, int k, int a, double slope, const Vec4<S>* q) const {
+    const Vec4<S> between = inverse * multiply<S>(conjugate<S>(P), q[a]);
+    const Mat3<S> T = quaternion_matrix<S>(between).template bottomRightCorner<3, 3>();
+    return {S(table.I[k][a]) * (cross_matrix<S>(this->G) * T), S(slope * table.D[k][a]) * Mat3<S>(this->R.transpose())};
+  }
+};
 
 template <class S> class HeldStrains {
 public:
   HeldStrains(const RodDescription& d, const std::vector<double>& inverse_mass)
-      : d_(d), mass_(inverse_mass), lambda(std::size_t(d.segments)), inverse_(lambda.size()), upper_(lambda.size()) {}
+      : lambda(std::size_t(d.segments)), d_(d), mass_(inverse_mass), width_(d.degree ? d.degree + 1 : 2),
+        reach_(d.degree ? 2 * d.degree - 1 : 1), links_(lambda.size() * std::size_t(width_)), places_(lambda.size()),
+        free_(lambda.size()), band_(3 * lambda.size() * std::size_t(3 * reach_ + 3)) {}
 
-  // LU of A at the configuration of the state (R and G).
-  void factor(const RodState<S>& s) {
-    const std::size_t N = lambda.size();
-    for (std::size_t j = 0; j < N; ++j) {
-      const Mat3<S> E = cross_matrix<S>(s.G[j]), &R = s.R[j];
-      const S scale(d_.inverse_ds[j]), both(mass_[j] + mass_[j + 1]);
-      Mat3<S> A = (scale * both) * (R.transpose() * R);
-      Mat3<S> JE = E;
-      for (int k = 0; k < 3; ++k) JE.row(k) *= S(d_.inverse_J[j][k]);
-      A -= S(d_.ds[j]) * (E * JE);
-      const double size = value_of(A(0, 0)) + value_of(A(1, 1)) + value_of(A(2, 2));
-      Mat3<S> U = Mat3<S>::Zero();
-      if (j + 1 < N) U = (-scale * S(mass_[j + 1])) * (R.transpose() * s.R[j + 1]);
-      if (d_.held == 2) {
-        for (int k = 0; k < 3; ++k) A(2, k) = A(k, 2) = U(2, k) = U(k, 2) = S(0);
-        A(2, 2) = S(size);
+  // Cells that strain j depends on: `cells` of them from `first` on.
+  int first(int j) const { return d_.degree ? j / d_.degree * d_.degree : j; }
+  int cells() const { return width_; }
+  const HeldLink<S>& link(int j, int a) const { return links_[i(j * width_ + a)]; }
+  const std::vector<HeldLink<S>>& links() const { return links_; }
+  const HeldPlace<S>& place(int j) const { return places_[i(j)]; }
+  Vec3<S> strain(int j) const { return masked(places_[i(j)].G - d_.G0[i(j)].template cast<S>()); }
+  Vec3<S> strain_rate(int j) const {
+    const HeldPlace<S>& o = places_[i(j)];
+    return masked(o.y + o.G.cross(Vec3<S>(o.w.template tail<3>())));
+  }
+
+  // Places and links of a state.
+  void configure(const RodState<S>& s) {
+    if (d_.degree)
+      with_degree(d_.degree, [&](const auto& table) { points(table, s); });
+    else
+      segments(s);
+    if (d_.held == 2)
+      for (HeldLink<S>& l : links_) l.turn.row(2).setZero(), l.move.row(2).setZero();
+  }
+
+  // LDL' of A.
+  void factor() {
+    const int N = int(lambda.size());
+    for (int j = 0; j < N; ++j)
+      for (int k = std::max(0, j - reach_); k <= j; ++k) {
+        Mat3<S> A = Mat3<S>::Zero();
+        for (int c = std::max(first(j), first(k)); c < std::min(first(j), first(k)) + width_; ++c) {
+          const HeldLink<S>&a = link(j, c - first(j)), &b = link(k, c - first(k));
+          A += S(mass_[i(c)]) * (a.move * b.move.transpose());
+          const int f = d_.frame_of(c);
+          if (f < 0 || d_.holds(f)) continue;
+          Mat3<S> turned = b.turn.transpose();
+          for (int r = 0; r < 3; ++r) turned.row(r) *= S(d_.inverse_J[i(f)][r]);
+          A += a.turn * turned;
+        }
+        if (j == k && d_.held == 2) A(2, 2) = S(1);
+        for (int r = 0; r < 3; ++r)
+          for (int c = 0; c < 3; ++c)
+            if (3 * k + c <= 3 * j + r) entry(3 * j + r, 3 * k + c) = A(r, c);
       }
-      if (j > 0) A -= lower(s, j) * upper_[j - 1];
-      check(A, size);
-      inverse_[j] = inverse_of<S>(A);
-      upper_[j] = inverse_[j] * U;
+    for (int r = 0; r < 3 * N; ++r) { // rows of L, unit; D on the diagonal
+      const int from = std::max(0, 3 * (r / 3 - reach_));
+      const double whole = value_of(entry(r, r));
+      for (int c = from; c < r; ++c) {
+        S sum = entry(r, c);
+        for (int k = std::max(from, 3 * (c / 3 - reach_)); k < c; ++k) sum -= entry(r, k) * entry(c, k);
+        entry(r, c) = sum; // times D for now
+      }
+      for (int c = from; c < r; ++c) {
+        const S scaled = entry(r, c) / entry(c, c);
+        entry(r, r) -= scaled * entry(r, c);
+        entry(r, c) = scaled;
+      }
+      check(value_of(entry(r, r)), whole);
     }
   }
 
-  // A lambda = r, in place.
-  void solve(const RodState<S>& s, std::vector<Vec3<S>>& r) const {
-    const std::size_t N = r.size();
-    for (std::size_t j = 0; j < N; ++j) {
-      if (d_.held == 2) r[j][2] = S(0);
-      if (j > 0) r[j] -= lower(s, j) * r[j - 1];
-      r[j] = Vec3<S>(inverse_[j] * r[j]);
-    }
-    for (std::size_t j = N - 1; j-- > 0;) r[j] -= upper_[j] * r[j + 1];
+  // lambda with A w lambda = r, in place.
+  void solve(std::vector<Vec3<S>>& r) const {
+    const int n = 3 * int(r.size());
+    const auto x = [&](int k) -> S& { return r[i(k / 3)][k % 3]; };
+    for (int k = 0; k < n; ++k)
+      for (int c = std::max(0, 3 * (k / 3 - reach_)); c < k; ++c) x(k) -= entry(k, c) * x(c);
+    for (int k = 0; k < n; ++k) x(k) = x(k) / entry(k, k);
+    for (int k = n; k-- > 0;)
+      for (int c = std::max(0, 3 * (k / 3 - reach_)); c < k; ++c) x(c) -= entry(k, c) * x(k);
+    for (int j = 0; j < int(r.size()); ++j) r[i(j)] *= S(1.0 / d_.quadrature[i(j)]);
   }
 
-  // E'' without lambda, from accelerations of vertices and (w0, Omega') of segments.
-  void second_rates(const RodState<S>& s, const std::vector<Vec3<S>>& a, const std::vector<Vec4<S>>& spin) {
-    for (std::size_t j = 0; j < lambda.size(); ++j) {
-      const Vec3<S> Omega = s.w[j].template tail<3>(), turning = s.G[j].cross(Omega), y = rate(s, j);
-      const Vec3<S> z = S(d_.inverse_ds[j]) * (s.R[j].transpose() * (a[j + 1] - a[j]));
-      lambda[j] = z + S(2) * y.cross(Omega) + turning.cross(Omega) + s.G[j].cross(Vec3<S>(spin[j].template tail<3>()));
+  // E'' without lambda, from accelerations of vertices and (0, Omega') of frames.
+  void second_rates(const std::vector<Vec3<S>>& a, const std::vector<Vec4<S>>& spin) {
+    for (int j = 0; j < int(lambda.size()); ++j) {
+      Vec3<S> rate = free_[i(j)];
+      for (int k = 0; k < width_; ++k) {
+        const int c = first(j) + k, f = d_.frame_of(c);
+        rate += link(j, k).move * a[i(c)];
+        if (f >= 0) rate += link(j, k).turn * Vec3<S>(spin[i(f)].template tail<3>());
+      }
+      lambda[i(j)] = masked(rate);
     }
   }
-  Vec3<S> rate(const RodState<S>& s, std::size_t j) const {
-    return S(d_.inverse_ds[j]) * (s.R[j].transpose() * (s.v[j + 1] - s.v[j]));
-  }
-  // E'
-  Vec3<S> strain_rate(const RodState<S>& s, std::size_t j) const {
-    return rate(s, j) + s.G[j].cross(Vec3<S>(s.w[j].template tail<3>()));
+
+  // What section forces do to a cell: calls f(cell, moment, force) for each that strain j depends on.
+  template <class F> void pull(int j, const Vec3<S>& force, F&& f) const {
+    const S w(d_.quadrature[i(j)]);
+    for (int k = 0; k < width_; ++k)
+      f(first(j) + k, Vec3<S>(-w * (link(j, k).turn.transpose() * force)),
+        Vec3<S>(-w * (link(j, k).move.transpose() * force)));
   }
 
   // Adds the forces of lambda to the state.
   void apply(RodState<S>& s) const {
-    for (std::size_t j = 0; j < lambda.size(); ++j) {
-      const Vec3<S> force = s.R[j] * lambda[j];
-      s.F[j] += lambda[j], s.f[j] += force, s.f[j + 1] -= force;
-      s.mu[j] += S(d_.ds[j]) * s.G[j].cross(lambda[j]);
+    for (int j = 0; j < int(lambda.size()); ++j) {
+      s.F[i(j)] += lambda[i(j)];
+      pull(j, lambda[i(j)], [&](int c, const Vec3<S>& moment, const Vec3<S>& force) {
+        s.f[i(c)] += force;
+        if (d_.frame_of(c) >= 0) s.mu[i(d_.frame_of(c))] += moment;
+      });
+    }
+    for (int e = 0; e < 2 && d_.degree; ++e)
+      if (d_.ends[e].clamped) s.end_moment[e] = s.mu[e ? s.mu.size() - 1 : 0];
+  }
+
+  std::vector<Vec3<S>> lambda;
+
+private:
+  static constexpr std::size_t i(int n) { return std::size_t(n); }
+  int band() const { return 3 * reach_ + 3; }
+  // Column c of row r, at most `reach` strains before it.
+  S& entry(int r, int c) { return band_[i(r * band() + c - 3 * (r / 3 - reach_))]; }
+  const S& entry(int r, int c) const { return band_[i(r * band() + c - 3 * (r / 3 - reach_))]; }
+  Vec3<S> masked(Vec3<S> x) const {
+    if (d_.held == 2) x[2] = S(0);
+    return x;
+  }
+
+  void segments(const RodState<S>& s) {
+    for (int j = 0; j < int(lambda.size()); ++j) {
+      const S scale(d_.inverse_ds[i(j)]);
+      const Mat3<S>& R = s.R[i(j)];
+      HeldPlace<S>& o = places_[i(j)];
+      o = {R, s.G[i(j)], scale * (R.transpose() * (s.v[i(j + 1)] - s.v[i(j)])), s.w[i(j)]};
+      free_[i(j)] = o.whirl();
+      HeldLink<S>&before = links_[i(2 * j)], &behind = links_[i(2 * j + 1)];
+      behind = {cross_matrix<S>(o.G), scale * Mat3<S>(R.transpose())};
+      before = {Mat3<S>::Zero(), -behind.move};
     }
   }
 
-private:
-  Mat3<S> lower(const RodState<S>& s, std::size_t j) const {
-    Mat3<S> L = (S(-d_.inverse_ds[j] * mass_[j])) * (s.R[j].transpose() * s.R[j - 1]);
-    if (d_.held == 2)
-      for (int k = 0; k < 3; ++k) L(2, k) = L(k, 2) = S(0);
-    return L;
+  template <int p> void points(const Lobatto<p>& table, const RodState<S>& s) {
+    for (int e = 0; e * p < int(lambda.size()); ++e) {
+      double h = 0.0;
+      for (int k = 0; k < p; ++k) h += d_.ds[i(e * p + k)];
+      const std::size_t from = i(e * p);
+      const Vec4<S>*q = &s.p[from], *w = &s.w[from];
+      for (int k = 0; k < p; ++k) {
+        const int j = e * p + k;
+        const HeldPoint<p, S> o(table, k, 2.0 / h, &s.x[from], &s.v[from], q, w);
+        places_[i(j)] = o;
+        free_[i(j)] = o.free(table, k, q, w);
+        for (int a = 0; a <= p; ++a) links_[i(j * width_ + a)] = o.link(table, k, a, 2.0 / h, q);
+      }
+    }
   }
 
-  void check(const Mat3<S>& A, double size) const {
-    Mat3<double> value;
-    for (int i = 0; i < 3; ++i)
-      for (int k = 0; k < 3; ++k) value(i, k) = value_of(A(i, k));
+  void check(double pivot, double whole) const {
     // A state that is not finite belongs to a step that will be rejected.
-    if (std::abs(value.determinant()) <= 1e-22 * size * size * size)
+    if (pivot <= 1e-13 * whole)
       throw std::runtime_error("rod '" + d_.name +
                                "' is inextensible, straight and held at both ends, so that its axial force is not "
                                "determined; let it extend (strain='kirchhoff' or 'cosserat')");
   }
 
   const RodDescription& d_;
-  const std::vector<double>& mass_; // inverse masses of vertices, 0 where held
-
-public:
-  std::vector<Vec3<S>> lambda;
-
-private:
-  std::vector<Mat3<S>> inverse_, upper_;
+  const std::vector<double>& mass_; // inverse, of vertices; 0 where held
+  int width_, reach_;
+  std::vector<HeldLink<S>> links_;
+  std::vector<HeldPlace<S>> places_;
+  std::vector<Vec3<S>> free_;
+  std::vector<S> band_;
 };
 
 } // namespace gyrod

@@ -1,7 +1,11 @@
-// What a rod on a staggered grid is made of: plain arrays, computed once by the caller, never changed.
+// What a rod is made of, on a staggered grid or in elements: plain arrays, computed once by the caller, never changed.
 //
-// N segments, N + 1 vertices. Positions live on vertices, frames on segments; strains on segments, curvatures on
-// vertices. At a vertex without curvature (a free or hinged end) `weight` is 0.
+// N gaps between N + 1 vertices, where positions live. On the staggered grid the gaps are segments, which carry frames
+// and strains, and curvatures live on vertices; at one without curvature (a free or hinged end) `weight` is 0. In
+// elements of degree p, N = p times their number, vertices are nodes, which carry frames too, and strains and
+// curvatures live at N Gauss points.
+//
+// Cell c of a rod is vertex c with a frame: that of the segment before it, or of the same node.
 #pragma once
 
 #include <functional>
@@ -9,6 +13,7 @@
 #include <vector>
 
 #include "gyrod/rod/curvature.hpp"
+#include "gyrod/rod/lobatto.hpp"
 #include "gyrod/rotation.hpp"
 
 namespace gyrod {
@@ -17,12 +22,12 @@ namespace gyrod {
 struct EndMotion {
   Vec3<double> x = Vec3<double>::Zero(), v = Vec3<double>::Zero(), a = Vec3<double>::Zero();
   Vec4<double> p{1.0, 0.0, 0.0, 0.0};
-  Vec3<double> Omega = Vec3<double>::Zero();
+  Vec3<double> Omega = Vec3<double>::Zero(), alpha = Omega; // alpha = Omega', of ends that bodies hold
 };
 
 struct RodEnd {
   bool held = false;    // position prescribed
-  bool clamped = false; // frame prescribed, by a ghost quaternion beyond the end
+  bool clamped = false; // frame prescribed: by a ghost quaternion beyond the end of a grid, of the node of an element
   EndMotion at;
   std::function<void(double, EndMotion&)> move; // null: at rest
   // The body that holds the end, -1: none; the point and the frame of the end in its axes.
@@ -60,12 +65,12 @@ struct RodObstacle {
 // A force and a moment, spread over vertices and segments by weights; in space axes, or following the frames.
 struct RodLoad {
   struct Share {
-    int segment, vertex;
+    int frame, vertex;
     Vec3<double> weight; // of each component
   };
   bool follow = false;
-  std::vector<Share> force;  // segment: whose frame it follows
-  std::vector<Share> moment; // segment: on which it acts; -1, -2: the clamp at the start, at the end
+  std::vector<Share> force;  // frame: which it follows
+  std::vector<Share> moment; // frame: on which it acts; -1, -2: the clamp at the start, at the end
   Vec3<double> F = Vec3<double>::Zero(), M = Vec3<double>::Zero();
   std::function<void(double, Vec3<double>&, Vec3<double>&)> function; // null: constant
 };
@@ -75,17 +80,20 @@ enum class Strain { cosserat, stretch }; // Gamma3 = <d3, x'> - 1, or |x'| - 1
 // P: the scalar of what may differ between members of an ensemble that share a grid; see lanes.hpp.
 template <class P> struct BasicRodDescription {
   std::string name;
-  int segments = 0;
-  std::vector<double> ds;              // of segments
-  std::vector<double> span, weight;    // of vertices: length in K, quadrature weight
-  std::vector<Mat3<P>> CG, CK, CX;     // CX: strain (rows) with curvature, of segments
+  int segments = 0;                    // N
+  int degree = 0;                      // of elements; 0: a staggered grid
+  std::vector<double> ds;              // of gaps
+  std::vector<double> lengths;         // that belong to frames
+  std::vector<double> span, weight;    // of vertices of a grid: length in K, quadrature weight
+  std::vector<Mat3<P>> CG, CK, CX;     // CX: strain (rows) with curvature, where strains are
   std::vector<Vec3<P>> cG, cK;         // the paper's damping
   std::vector<Vec3<P>> G0, K0;         // R'x' (with its 1 along d3) and K without stress
-  std::vector<Vec3<P>> J;              // moments of inertia of segments
+  std::vector<Vec3<P>> J;              // moments of inertia of frames
   std::vector<P> mass, tributary, off; // diagonal, row sums and off-diagonal of the mass matrix
-  std::vector<Vec3<P>> drag;           // N s/m² along d1, d2, d3, of segments; empty: none
-  std::vector<Vec3<P>> spin_drag;      // N s about d1, d2, d3, of segments; empty: none
+  std::vector<Vec3<P>> drag;           // N s/m² along d1, d2, d3, of frames; empty: none
+  std::vector<Vec3<P>> spin_drag;      // N s about d1, d2, d3, of frames; empty: none
   bool damped = false, coupled = false, blended = false;
+  bool pulled = false; // by strings, which need its frames
   Strain strain = Strain::cosserat;
   int held = 0; // strains kept at rest: none, both shears (2), all (3)
   CurvatureLaw law;
@@ -98,15 +106,50 @@ template <class P> struct BasicRodDescription {
   Vec3<double> spin = Vec3<double>::Zero(); // of the frame in which everything is told, about its origin
   bool spins = false;
 
+  int frames() const { return degree ? segments + 1 : segments; }
+  int bends() const { return degree ? segments : segments + 1; } // places with curvature
+  int frame_of(int cell) const { return degree ? cell : cell - 1; }
+  int cell_of(int frame) const { return degree ? frame : frame + 1; }
+  // Whether frame j is prescribed as such.
+  bool holds(int j) const { return degree && ((j == 0 && ends[0].clamped) || (j == segments && ends[1].clamped)); }
+
+  // A vertex that is dragged as a frame is, with a length.
+  struct Dragged {
+    int frame, vertex;
+    double length;
+  };
+  std::vector<Dragged> dragged;
+
   // Reciprocals, so that nothing is divided in a step.
   std::vector<double> inverse_ds, kappa, pull; // 1/ds; 2/span, 2 weight/span
+  std::vector<double> quadrature;              // weights of strains
   std::vector<Vec3<P>> inverse_J;
   void finish() {
+    if (degree == 0) lengths = quadrature = ds;
+    if (degree) set_quadrature();
+    dragged.clear();
+    for (int j = 0; j < frames() && !drag.empty(); ++j) {
+      if (degree)
+        dragged.push_back({j, j, lengths[std::size_t(j)]});
+      else
+        for (int n : {j, j + 1}) dragged.push_back({j, n, 0.5 * ds[std::size_t(j)]});
+    }
     inverse_ds.resize(ds.size()), kappa.resize(span.size()), pull.resize(span.size()), inverse_J.resize(J.size());
     for (std::size_t j = 0; j < ds.size(); ++j) inverse_ds[j] = 1.0 / ds[j];
     for (std::size_t n = 0; n < span.size(); ++n) kappa[n] = 2.0 / span[n], pull[n] = 2.0 * weight[n] / span[n];
     for (std::size_t j = 0; j < J.size(); ++j)
       for (int k = 0; k < 3; ++k) inverse_J[j][k] = P(1) / J[j][k];
+  }
+
+private:
+  void set_quadrature() {
+    const double* w = gauss_weights(degree);
+    quadrature.resize(ds.size());
+    for (std::size_t e = 0, p = std::size_t(degree); e * p < ds.size(); ++e) {
+      double h = 0.0;
+      for (std::size_t k = 0; k < p; ++k) h += ds[e * p + k];
+      for (std::size_t k = 0; k < p; ++k) quadrature[e * p + k] = 0.5 * h * w[k];
+    }
   }
 };
 

@@ -84,7 +84,7 @@ private:
   static constexpr std::size_t width = std::size_t(Lanes::width);
 
   struct Rod {
-    explicit Rod(BasicRodDescription<Lanes> d) : chain(std::move(d)), grid(chain.d), s(chain.N) {}
+    explicit Rod(BasicRodDescription<Lanes> d) : chain(std::move(d)), grid(chain.d), s(chain.d) {}
     RodChain<Lanes, false> chain;
     StaggeredForces<Lanes> grid;
     RodState<Lanes> s;

@@ -1,53 +1,19 @@
 // The discrete Cosserat rod on a staggered grid with what its owner asks beyond forces: energies, powers, and the
 // Jacobian of the forces.
 //
-// Everything is said in local increments: a frame p moves by dp = p c/2 with the quaternion c = (e, Theta), a turn
-// Theta in material axes and a stretch e; its rate is p' = p w/2 with w = (w0, Omega). On the unit sphere e and w0
-// vanish, but integrators leave it within a step, and a Rosenbrock method needs the derivative in that direction too.
-// With these, for unit quaternions or not,
+// In the increments of discretization.hpp, for unit quaternions or not,
 //   dG = G x Theta + e G + R' du,  G = R'u = conj(p) u p,
 //   dW = (W c_b + conj(c_a) W)/2,  W = conj(p_a) p_b.
 // At a clamped end the ghost quaternion makes W = V², V = conj(p_0) p_b or conj(p_a) p_0.
 #pragma once
 
+#include <cstdio>
+
+#include "gyrod/rod/discretization.hpp"
+#include "gyrod/rod/hosted.hpp"
 #include "gyrod/rod/staggered_forces.hpp"
 
 namespace gyrod {
-
-template <class S> GYROD_INLINE Mat3<S> cross_matrix(const Vec3<S>& u) {
-  Mat3<S> E;
-  E(0, 0) = E(1, 1) = E(2, 2) = S(0);
-  E(2, 1) = u[0], E(0, 2) = u[1], E(1, 0) = u[2];
-  E(1, 2) = -u[0], E(2, 0) = -u[1], E(0, 1) = -u[2];
-  return E;
-}
-
-// Blocks (r, c), |r - c| <= reach, of a band of cells: derivatives of the forces of cell r with respect to the
-// increments (q) and the rates (v) of cell c, which are e, Theta, x and w0, Omega, x'.
-template <int Rows> class CellBlocks {
-public:
-  using Block = Eigen::Matrix<double, Rows, 7>;
-  CellBlocks(int cells, int reach) : cells_(cells), reach_(reach) {
-    q_.resize(std::size_t(cells) * std::size_t(2 * reach_ + 1)), v_.resize(q_.size());
-  }
-  Block& q(int r, int c) { return q_[slot(r, c)]; }
-  Block& v(int r, int c) { return v_[slot(r, c)]; }
-  const Block& q(int r, int c) const { return q_[slot(r, c)]; }
-  const Block& v(int r, int c) const { return v_[slot(r, c)]; }
-  int reach() const { return reach_; }
-  int cells() const { return cells_; }
-  int first(int r) const { return std::max(0, r - reach_); }
-  int last(int r) const { return std::min(cells_ - 1, r + reach_); }
-  void clear_row(int r) {
-    const std::size_t from = std::size_t(r * (2 * reach_ + 1)), to = from + std::size_t(2 * reach_ + 1);
-    for (std::size_t k = from; k < to; ++k) q_[k].setZero(), v_[k].setZero();
-  }
-
-private:
-  std::size_t slot(int r, int c) const { return std::size_t(r * (2 * reach_ + 1) + c - r + reach_); }
-  int cells_, reach_;
-  std::vector<Block> q_, v_;
-};
 
 // At a clamped end of segment j: derivatives of the forces (mu, f) of cells j and j + 1 by turn and spin of the end's
 // frame (its own axes), and of the moment on the clamp by these and by the increments and rates of the two cells.
@@ -61,83 +27,89 @@ struct EndBlocks {
   }
 };
 
-class StaggeredGrid : public StaggeredForces<double> {
+// Cell c holds segment c - 1 and vertex c; second neighbours only if the section is coupled.
+class StaggeredGrid final : public StaggeredForces<double, Discretization> {
+  using Forces = StaggeredForces<double, Discretization>;
+
 public:
-  // Rows mu, f. Cell c holds segment c - 1 and vertex c; second neighbours only if the section is coupled.
-  using Blocks = CellBlocks<6>;
   using KBlock = Blocks::Block;
 
-  using StaggeredForces<double>::StaggeredForces;
+  using Forces::Forces;
 
-  // Derivatives of these, at the state as `forces` left it.
-  void blocks(double t, const RodState<double>& s, const EndMotion* ends, Blocks& out) const;
-  // The same by the motion of a clamped end, and of the moment there.
-  void end_blocks(double t, const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const;
+  void configuration(RodState<double>& s) const override { Forces::strains(s); }
+  void forces(double t, RodState<double>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
+  void forces(double t, RodState<Dual<1>>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
+  void forces(double t, RodState<Counted>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
+  void blocks(double t, const RodState<double>& s, const EndMotion* ends, Blocks& out) const override;
+  void hosted(double t, const RodState<double>& s, int e, const EndMotion& end, const HostMotion& m,
+              const Blocks& blocks, HostedEnd& out) const override;
 
-  // Energy of the centrifugal forces in a frame that turns.
-  double centrifugal_energy(const RodState<double>& s) const {
-    double V = 0.0;
-    for (int n = 0; n <= N_ && d_.spins; ++n) V -= 0.5 * d_.tributary[i(n)] * d_.spin.cross(s.x[i(n)]).squaredNorm();
-    for (int j = 0; j < N_ && d_.spins; ++j) V -= 0.5 * d_.J[i(j)].dot((s.R[i(j)].transpose() * d_.spin).cwiseAbs2());
-    return V;
-  }
+  double strain_energy(const RodState<double>& s) const override { return energy(s, true); }
+  double curvature_energy(const RodState<double>& s) const override { return energy(s, false); }
 
-  // Energy of supports and obstacles.
-  double support_energy(const RodState<double>& s) const {
-    double V = 0.0;
-    for (const RodSupport& k : d_.supports) V += 0.5 * k.stiffness.dot((s.x[i(k.vertex)] - k.at).cwiseAbs2());
-    for (const RodObstacle& o : d_.obstacles)
-      for (int n = 0; n <= N_; ++n) {
-        Vec3<double> normal;
-        double r, e, e1, e2;
-        o.law(gap<double>(o, n, s.x[i(n)], normal, r), e, e1, e2);
-        V += o.length[i(n)] * e;
-      }
-    return V;
-  }
-
-  double strain_energy(const RodState<double>& s) const { return energy(s, true); }
-  double curvature_energy(const RodState<double>& s) const { return energy(s, false); }
-
-  // Dissipated power 2 D of internal damping, and of drag.
-  double dissipation(const RodState<double>& s) const {
+  double internal_dissipation(const RodState<double>& s) const override {
     double power = 0.0;
     for (int j = 0; j < N_ && d_.damped; ++j) power += 2.0 * d_.ds[i(j)] * s.Ed[i(j)].cwiseAbs2().dot(d_.cG[i(j)]);
     for (int n = 0; n <= N_ && d_.damped; ++n)
       if (d_.weight[i(n)] > 0.0) power += 2.0 * d_.weight[i(n)] * curvature_rate(s, n).cwiseAbs2().dot(d_.cK[i(n)]);
-    for (const RodSupport& k : d_.supports) power += k.damping.dot(s.v[i(k.vertex)].cwiseAbs2());
-    for (int j = 0; j < N_; ++j) {
-      if (!d_.drag.empty())
-        for (int n : {j, j + 1})
-          power += 0.5 * d_.ds[i(j)] * d_.drag[i(j)].dot((s.R[i(j)].transpose() * s.v[i(n)]).cwiseAbs2());
-      if (!d_.spin_drag.empty()) power += d_.ds[i(j)] * d_.spin_drag[i(j)].dot(s.w[i(j)].tail<3>().cwiseAbs2());
-    }
     return power;
   }
 
-  // Power of the loads that have no potential: all but dead constant forces.
-  double load_power(double t, const RodState<double>& s, const EndMotion* ends) const {
-    double power = 0.0;
-    for (const RodLoad& load : d_.loads) {
-      Vec3<double> F, M;
-      value(load, t, F, M);
-      if (load.follow || load.function)
-        for (const auto& h : load.force) power += s.v[i(h.vertex)].dot(turned<double>(load, s, h, F));
-      for (const auto& h : load.moment) {
-        const Vec3<double> m = h.weight.cwiseProduct(M);
-        if (h.segment < 0) { // on a clamp
-          const EndMotion& end = ends[h.segment == -1 ? 0 : 1];
-          power += end.Omega.dot(on_clamp(load, end, m));
-          continue;
-        }
-        const Mat3<double>& R = s.R[i(h.segment)];
-        power += s.w[i(h.segment)].tail<3>().dot(load.follow ? m : Vec3<double>(R.transpose() * m));
-      }
+  // Homogeneity: W is linear and G quadratic in p.
+  void radial(const RodState<double>& s, double* out) const override {
+    for (int j = 0; j < N_; ++j) {
+      Vec3<double> F = s.F[i(j)];
+      if (d_.strain == Strain::stretch) F[2] = 0.0;
+      out[j] = 2.0 * d_.ds[i(j)] * F.dot(s.G[i(j)]);
     }
-    return power;
+    for (int n = 0; n <= N_; ++n) {
+      if (!(d_.weight[i(n)] > 0.0)) continue;
+      const double g = s.gW[i(n)].dot(s.W[i(n)]);
+      if (n > 0 && n < N_)
+        out[n - 1] += g, out[n] += g;
+      else
+        out[n ? N_ - 1 : 0] += 2.0 * g;
+    }
+  }
+
+  // Between its segments, of the clamp, or of the only segment.
+  Vec4<double> vertex_frame(const RodState<double>& s, const EndMotion* ends, int n) const override {
+    if (n > 0 && n < N_) return (s.p[i(n - 1)] + s.p[i(n)]).normalized();
+    const int e = n ? 1 : 0;
+    const Vec4<double> near = s.p[i(e ? N_ - 1 : 0)].normalized();
+    if (!d_.ends[e].clamped) return near;
+    return ends[e].p.dot(near) < 0.0 ? Vec4<double>(-ends[e].p) : ends[e].p;
+  }
+
+  std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const override {
+    const double limit = d_.law.limit();
+    const auto p = [&](int j) { return Part<4>::of(y + p_at[i(j + 1)]); };
+    for (int n = 1; n < N_; ++n) {
+      const Vec4<double> a = p(n - 1), b = p(n);
+      const double w = a.dot(b), norm = a.norm() * b.norm();
+      if (!(w > limit * norm)) return fold(n, w, norm);
+    }
+    for (int e = 0; e < 2; ++e) {
+      if (!d_.ends[e].clamped) continue;
+      const Vec4<double> b = p(e ? N_ - 1 : 0);
+      const double v = ends[e].p.dot(b), n2 = b.squaredNorm(), w = 2.0 * v * v - n2;
+      if (!(w > limit * n2)) return fold(e ? N_ : 0, w, n2);
+    }
+    return {};
   }
 
 private:
+  std::string fold(int n, double w, double norm) const {
+    double at = 0.0;
+    for (int j = 0; j < n; ++j) at += d_.ds[i(j)];
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "rod '%s' folds at s = %.4g: neighbouring frames turn by %.0f degrees, more than its curvature can "
+                  "represent; use more segments or another curvature",
+                  d_.name.c_str(), at, 360.0 / M_PI * std::acos(std::clamp(w / norm, -1.0, 1.0)));
+    return text;
+  }
+
   double energy(const RodState<double>& s, bool strain) const {
     double V = 0.0;
     for (int j = 0; j < N_ && strain; ++j) {
@@ -161,10 +133,8 @@ private:
   void vertex_blocks(const RodState<double>& s, int n, Blocks& out) const;
   void clamp_blocks(const RodState<double>& s, int e, const EndMotion& end, Blocks& out) const;
   void coupling_blocks(const RodState<double>& s, Blocks& out) const;
-  void drag_blocks(const RodState<double>& s, Blocks& out) const;
-  void load_blocks(double t, const RodState<double>& s, Blocks& out) const;
-  void support_blocks(const RodState<double>& s, Blocks& out) const;
-  void frame_blocks(const RodState<double>& s, Blocks& out) const;
+  // Derivatives by the motion of a clamped end, and of the moment there.
+  void end_blocks(double t, const RodState<double>& s, int e, const EndMotion& end, EndBlocks& out) const;
   // Derivatives of gW with respect to W and W'.
   void gradient_derivative(const RodState<double>& s, int n, M4& gq, M4& gv) const;
   // Derivatives of the moments before and behind a quotient W with gradient g, given those of g.

@@ -15,10 +15,7 @@ inline void StaggeredGrid::blocks(double t, const RodState<double>& s, const End
   for (int e = 0; e < 2; ++e)
     if (d_.ends[e].clamped) clamp_blocks(s, e, ends[e], out);
   if (d_.coupled) coupling_blocks(s, out);
-  if (!d_.drag.empty() || !d_.spin_drag.empty()) drag_blocks(s, out);
-  if (!d_.loads.empty()) load_blocks(t, s, out);
-  if (!d_.supports.empty() || !d_.obstacles.empty()) support_blocks(s, out);
-  if (d_.spins) frame_blocks(s, out);
+  add_load_blocks(t, s, out);
 }
 
 // Cell j + 1 holds segment j; its force acts on vertices j (cell j) and j + 1.
@@ -244,84 +241,6 @@ inline void StaggeredGrid::coupling_blocks(const RodState<double>& s, Blocks& ou
   }
 }
 
-inline void StaggeredGrid::drag_blocks(const RodState<double>& s, Blocks& out) const {
-  for (int j = 0; j < N_; ++j) {
-    const int cell = j + 1;
-    const M3& R = s.R[i(j)];
-    if (!d_.drag.empty())
-      for (int n : {j, j + 1}) {
-        const Vec3<double> c = 0.5 * d_.ds[i(j)] * d_.drag[i(j)], local = R.transpose() * s.v[i(n)];
-        const Vec3<double> f = c.cwiseProduct(local);
-        out.v(n, n).bottomRightCorner<3, 3>() -= R * c.asDiagonal() * R.transpose();
-        out.q(n, cell).block<3, 3>(3, 1) -=
-            R * (c.asDiagonal() * cross_matrix<double>(local) - cross_matrix<double>(f));
-        out.q(n, cell).block<3, 1>(3, 0) -= 2.0 * (R * f);
-      }
-    if (!d_.spin_drag.empty()) out.v(cell, cell).block<3, 3>(0, 1).diagonal() -= d_.ds[i(j)] * d_.spin_drag[i(j)];
-  }
-}
-
-inline void StaggeredGrid::load_blocks(double t, const RodState<double>& s, Blocks& out) const {
-  for (const RodLoad& load : d_.loads) {
-    Vec3<double> F, M;
-    value(load, t, F, M);
-    if (load.follow)
-      for (const auto& h : load.force) {
-        const M3& R = s.R[i(h.segment)];
-        KBlock& q = out.q(h.vertex, h.segment + 1);
-        const Vec3<double> f = h.weight.cwiseProduct(F);
-        q.block<3, 3>(3, 1) -= R * cross_matrix<double>(f);
-        q.block<3, 1>(3, 0) += R * f;
-      }
-    else
-      for (const auto& h : load.moment) {
-        if (h.segment < 0) continue;
-        const Vec3<double> m = s.R[i(h.segment)].transpose() * h.weight.cwiseProduct(M);
-        KBlock& q = out.q(h.segment + 1, h.segment + 1);
-        q.block<3, 3>(0, 1) += cross_matrix<double>(m);
-        q.block<3, 1>(0, 0) += m;
-      }
-  }
-}
-
-inline void StaggeredGrid::support_blocks(const RodState<double>& s, Blocks& out) const {
-  for (const RodSupport& k : d_.supports) {
-    out.q(k.vertex, k.vertex).bottomRightCorner<3, 3>().diagonal() -= k.stiffness;
-    out.v(k.vertex, k.vertex).bottomRightCorner<3, 3>().diagonal() -= k.damping;
-  }
-  for (const RodObstacle& o : d_.obstacles)
-    for (int n = 0; n <= N_; ++n) {
-      Vec3<double> normal;
-      double r, e, e1, e2;
-      o.law(gap<double>(o, n, s.x[i(n)], normal, r), e, e1, e2);
-      if (e1 == 0.0) continue;
-      M3 across = M3::Zero(); // derivative of the normal
-      if (o.kind != RodObstacle::plane) {
-        across.setIdentity();
-        if (o.kind == RodObstacle::cylinder) across -= o.axis * o.axis.transpose();
-        across = (across - normal * normal.transpose()) / r;
-      }
-      out.q(n, n).bottomRightCorner<3, 3>() -= o.length[i(n)] * (e2 * normal * normal.transpose() + e1 * across);
-    }
-}
-
-inline void StaggeredGrid::frame_blocks(const RodState<double>& s, Blocks& out) const {
-  const M3 W = cross_matrix<double>(d_.spin), WW = W * W;
-  for (int n = 0; n <= N_; ++n) {
-    out.q(n, n).bottomRightCorner<3, 3>() -= d_.tributary[i(n)] * WW;
-    out.v(n, n).bottomRightCorner<3, 3>() -= (2.0 * d_.tributary[i(n)]) * W;
-  }
-  for (int j = 0; j < N_; ++j) { // -(J (h x Omega) + Omega x J h + h x J Omega + h x J h), dh = h x Theta + e h
-    const Vec3<double> h = s.R[i(j)].transpose() * d_.spin, Omega = s.w[i(j)].tail<3>(), J = d_.J[i(j)];
-    const M3 H = cross_matrix<double>(h), O = cross_matrix<double>(Omega), D = J.asDiagonal();
-    const M3 JO = cross_matrix<double>(J.cwiseProduct(Omega)), JH = cross_matrix<double>(J.cwiseProduct(h));
-    const M3 by_h = D * O - O * D + JO + JH - H * D, by_spin = JH - D * H - H * D;
-    KBlock &q = out.q(j + 1, j + 1), &v = out.v(j + 1, j + 1);
-    q.block<3, 3>(0, 1) += by_h * H, q.block<3, 1>(0, 0) += by_h * h;
-    v.block<3, 3>(0, 1) += by_spin;
-  }
-}
-
 inline void StaggeredGrid::end_blocks(double t, const RodState<double>& s, int e, const EndMotion& end,
                                       EndBlocks& out) const {
   out.clear();
@@ -363,7 +282,7 @@ inline void StaggeredGrid::end_blocks(double t, const RodState<double>& s, int e
     Vec3<double> F, M;
     value(load, t, F, M);
     for (const auto& h : load.moment)
-      if (!load.follow && h.segment == (e ? -2 : -1))
+      if (!load.follow && h.frame == (e ? -2 : -1))
         out.moment_turn += cross_matrix<double>(on_clamp(load, end, h.weight.cwiseProduct(M)));
   }
   if (!d_.coupled) return;
@@ -391,6 +310,54 @@ inline void StaggeredGrid::end_blocks(double t, const RodState<double>& s, int e
   const M3 dM = share(j, n) * (m * gM) * d_.CX[i(j)].transpose();
   out.moment_q[1].leftCols<4>() += dM * Ec;
   out.moment_q[1].rightCols<3>() += dM * Ex, out.moment_q[0].rightCols<3>() -= dM * Ex;
+}
+
+inline void StaggeredGrid::hosted(double t, const RodState<double>& s, int e, const EndMotion& motion,
+                                  const HostMotion& m, const Blocks& blocks, HostedEnd& h) const {
+  const RodEnd& end = d_.ends[e];
+  const int n = e ? N_ : 0, segment = e ? 0 : 1; // of the two cells at the end, counted from it, the segment's one
+  EndBlocks own;
+  if (end.clamped)
+    end_blocks(t, s, e, motion, own);
+  else
+    own.clear();
+  const auto [R, Ea, turn_p, x_p, spin_p, v_p, spin_v, v_v] = EndMap(end, motion, m);
+  const Vec3<double> f = s.f[std::size_t(n)];
+  using M36 = EndMap::M36;
+  const auto side = [&](int k) { return k == segment ? 1 : 0; }; // in EndBlocks
+  for (int k = 0; k <= blocks.reach(); ++k) {
+    const int c = e ? n - k : k;
+    if (c < 0 || c > N_) break;
+    Eigen::Matrix<double, 6, 3> qx = blocks.q(c, n).rightCols<3>();
+    Eigen::Matrix<double, 6, 3> vx = blocks.v(c, n).rightCols<3>();
+    Eigen::Matrix<double, 6, 3> qt = Eigen::Matrix<double, 6, 3>::Zero(), vt = qt;
+    Eigen::Matrix<double, 3, 7> fq = blocks.q(n, c).bottomRows<3>();
+    Eigen::Matrix<double, 3, 7> fv = blocks.v(n, c).bottomRows<3>();
+    Eigen::Matrix<double, 3, 7> mq = Eigen::Matrix<double, 3, 7>::Zero(), mv = mq;
+    if (k < 2) qt = own.turn[side(k)], vt = own.spin[side(k)], mq = own.moment_q[side(k)], mv = own.moment_v[side(k)];
+    if (k == 0) { // its vertex is the body's: rows and columns of its own go there
+      const M36 fp = qx.bottomRows<3>() * x_p + vx.bottomRows<3>() * v_p + qt.bottomRows<3>() * turn_p +
+                     vt.bottomRows<3>() * spin_p;
+      const M36 fs = vx.bottomRows<3>() * v_v + vt.bottomRows<3>() * spin_v;
+      const M36 mp =
+          mq.rightCols<3>() * x_p + mv.rightCols<3>() * v_p + own.moment_turn * turn_p + own.moment_spin * spin_p;
+      const M36 ms = mv.rightCols<3>() * v_v + own.moment_spin * spin_v;
+      h.own_place << Ea * fp + R * mp, fp;
+      h.own_speed << Ea * fs + R * ms, fs;
+      // (V x r) x f + V x (R m)
+      h.own_place.topLeftCorner<3, 3>() += cross_matrix<double>(f) * Ea;
+      if (end.clamped) h.own_place.topLeftCorner<3, 3>() -= cross_matrix<double>(R * s.end_moment[e]);
+      qx.bottomRows<3>().setZero(), vx.bottomRows<3>().setZero();
+      qt.bottomRows<3>().setZero(), vt.bottomRows<3>().setZero();
+      fq.rightCols<3>().setZero(), fv.rightCols<3>().setZero();
+      mq.rightCols<3>().setZero(), mv.rightCols<3>().setZero();
+    }
+    const std::size_t i = std::size_t(k);
+    h.by_place[i] = qx * x_p + vx * v_p + qt * turn_p + vt * spin_p;
+    h.by_speed[i] = vx * v_v + vt * spin_v;
+    h.wrench_q[i] << Ea * fq + R * mq, fq;
+    h.wrench_v[i] << Ea * fv + R * mv, fv;
+  }
 }
 
 } // namespace gyrod

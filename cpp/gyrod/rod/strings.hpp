@@ -4,15 +4,23 @@
 #include <functional>
 #include <vector>
 
-#include "gyrod/rod/staggered.hpp"
+#include "gyrod/rod/cells.hpp"
+#include "gyrod/rod/state.hpp"
 
 namespace gyrod {
 
-// A point of a rod, (1 - xi) x_j + xi x_(j+1) + R_j offset, or of space (rod < 0).
+// A point of a rod: (1 - xi) x_j + xi x_(j+1) + R_j offset of segment j, or x_j + R_j offset of node j; or of space
+// (rod < 0).
 struct StringPoint {
   int rod = -1, segment = 0;
   double xi = 0.0;
   Vec3<double> offset = Vec3<double>::Zero();
+  bool node = false;
+
+  // The cells that it belongs to; the last of them carries its frame.
+  int cells() const { return node ? 1 : 2; }
+  int cell(int k) const { return segment + k; }
+  double share(int k) const { return node ? 1.0 : k ? xi : 1.0 - xi; }
 };
 
 struct RodString {
@@ -61,22 +69,21 @@ struct StringState {
   }
 };
 
-// How a point of a rod moves with one of the two cells of its segment (first: vertex j; second: frame j, vertex j + 1)
-// and what a force there does to that cell.
+// How a point of a rod moves with one of its cells, and what a force there does to that cell.
 struct StringHandle {
   int rod, cell;
   Eigen::Matrix<double, 3, 7> place_q, speed_q, speed_v; // by increments (e, Theta, x) and rates
   Eigen::Matrix<double, 6, 3> action;                    // (mu, f) of a force in space
   Eigen::Matrix<double, 3, 4> turning;                   // of mu by (e, Theta) at a fixed force
 
-  StringHandle(const StringPoint& p, const RodState<double>& s, bool second, const Vec3<double>& force)
-      : rod(p.rod), cell(p.segment + (second ? 1 : 0)) {
-    const double share = second ? p.xi : 1.0 - p.xi;
+  StringHandle(const StringPoint& p, const RodState<double>& s, int k, const Vec3<double>& force)
+      : rod(p.rod), cell(p.cell(k)) {
+    const double share = p.share(k);
     place_q.setZero(), speed_q.setZero(), speed_v.setZero(), action.setZero(), turning.setZero();
     place_q.rightCols<3>().diagonal().setConstant(share);
     speed_v.rightCols<3>().diagonal().setConstant(share);
     action.bottomRows<3>().diagonal().setConstant(share);
-    if (!second || p.offset.isZero()) return;
+    if (k + 1 < p.cells() || p.offset.isZero()) return;
     const std::size_t j = std::size_t(p.segment);
     const Mat3<double>& R = s.R[j];
     const Vec3<double> Omega = s.w[j].tail<3>(), swing = Omega.cross(p.offset), f = R.transpose() * force;
@@ -94,12 +101,15 @@ inline void string_point(const StringPoint& p, const RodState<double>* s, Vec3<d
   if (!s) return;
   const std::size_t j = std::size_t(p.segment);
   const Vec3<double> Omega = s->w[j].tail<3>();
-  x = (1.0 - p.xi) * s->x[j] + p.xi * s->x[j + 1] + s->R[j] * p.offset;
-  v = (1.0 - p.xi) * s->v[j] + p.xi * s->v[j + 1] + s->R[j] * Omega.cross(p.offset);
+  x = s->R[j] * p.offset, v = s->R[j] * Omega.cross(p.offset);
+  for (int k = 0; k < p.cells(); ++k) {
+    const std::size_t n = std::size_t(p.cell(k));
+    x += p.share(k) * s->x[n], v += p.share(k) * s->v[n];
+  }
 }
 inline void string_force(const StringPoint& p, const Vec3<double>& F, RodState<double>& s) {
   const std::size_t j = std::size_t(p.segment);
-  s.f[j] += (1.0 - p.xi) * F, s.f[j + 1] += p.xi * F;
+  for (int k = 0; k < p.cells(); ++k) s.f[std::size_t(p.cell(k))] += p.share(k) * F;
   s.mu[j] += p.offset.cross(s.R[j].transpose() * F);
 }
 
@@ -116,15 +126,19 @@ void string_blocks(const RodString& piece, double t, States&& state, std::vector
   for (int e = 0; e < 2; ++e)
     string_point(piece.ends[e], piece.ends[e].rod < 0 ? nullptr : &state(piece.ends[e].rod), x[e], v[e]);
   const StringState k(piece, t, x, v);
-  const auto handle = [&](int e, bool second) {
+  std::pair<int, int> cells[4]; // end, and number of the cell there
+  int count = 0;
+  for (int e = 0; e < 2; ++e)
+    for (int n = 0; piece.ends[e].rod >= 0 && n < piece.ends[e].cells(); ++n) cells[count++] = {e, n};
+  const auto handle = [&](int i) {
+    const auto [e, n] = cells[i];
     const StringPoint& p = piece.ends[e];
-    return StringHandle(p, state(p.rod), second, e ? Vec3<double>(-k.force) : k.force);
+    return StringHandle(p, state(p.rod), n, e ? Vec3<double>(-k.force) : k.force);
   };
-  for (int i = 0; i < 4; ++i)
-    for (int j = 0; j < 4; ++j) {
-      if (piece.ends[i / 2].rod < 0 || piece.ends[j / 2].rod < 0) continue;
-      const StringHandle r = handle(i / 2, i % 2), c = handle(j / 2, j % 2);
-      const double sign = i / 2 == j / 2 ? -1.0 : 1.0;
+  for (int i = 0; i < count; ++i)
+    for (int j = 0; j < count; ++j) {
+      const StringHandle r = handle(i), c = handle(j);
+      const double sign = cells[i].first == cells[j].first ? -1.0 : 1.0;
       FarBlock b{r.rod, r.cell, c.rod, c.cell, {}, {}};
       const Eigen::Matrix<double, 6, 3> K = sign * r.action * k.by_place, C = sign * r.action * k.by_speed;
       b.q = K * c.place_q + C * c.speed_q;

@@ -10,7 +10,6 @@
 // cells are gone: what remains there is a dynamic stiffness between bodies, which the mechanism adds to its own.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,8 +18,10 @@
 #include "gyrod/rigid/formulations.hpp"
 #include "gyrod/rod/chain.hpp"
 #include "gyrod/rod/constraints.hpp"
+#include "gyrod/rod/elements.hpp"
 #include "gyrod/rod/equations.hpp"
 #include "gyrod/rod/hosted.hpp"
+#include "gyrod/rod/retract.hpp"
 #include "gyrod/rod/staggered.hpp"
 #include "gyrod/rod/strings.hpp"
 
@@ -38,12 +39,13 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   using Chain = RodChain<double, Absolute>;
 
   struct Rod : Chain {
-    using Chain::d, Chain::N, Chain::x_at;
+    using Chain::d, Chain::N, Chain::x_at, Chain::moves, Chain::turns;
 
     explicit Rod(RodDescription description)
-        : Chain(std::move(description)), grid(d), s(N), dual(N), blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1),
-          k(N + 1, d.coupled ? 2 : 1), alpha(std::size_t(N)), p(std::size_t(N)), w(std::size_t(N)),
-          norm(std::size_t(N)) {
+        : Chain(std::move(description)), grid(divided(d)), s(d), dual(d),
+          blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1, own_blocks ? 0 : d.degree),
+          k(N + 1, d.coupled ? 2 : 1, d.degree), alpha(std::size_t(d.frames())), p(alpha.size()), w(alpha.size()),
+          norm(alpha.size()) {
       for (const RodEnd& end : d.ends) timed = timed || bool(end.move);
       for (const RodLoad& l : d.loads) timed = timed || bool(l.function);
       timed = timed || bool(d.stretch);
@@ -51,6 +53,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
       predicted.resize(std::size_t(N)), kept.resize(std::size_t(N));
       if constexpr (Constrained)
         if (d.held) {
+          this->last = N; // strain j belongs to cell j + 1, whatever else that has
           for (int n = 0; n <= N; ++n)
             free_mass.push_back(x_at[std::size_t(n)] >= 0 ? this->inverse[std::size_t(n)] : 0.0);
           hold = std::make_unique<HeldStrains<double>>(d, free_mass);
@@ -59,20 +62,30 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
         }
     }
 
+    static std::unique_ptr<Discretization> divided(const RodDescription& d) {
+      if (d.degree) return make_elements(d);
+      return std::make_unique<StaggeredGrid>(d);
+    }
+
     // Cell number k from an end, -1: there is none.
     int cell(int e, int k) const { return e ? (k <= N ? N - k : -1) : (k <= N ? k : -1); }
+    // Its node in the graph.
+    int at_node(int c) const { return node + c - this->begin; }
+    bool in_graph(int c) const { return c >= this->begin && c <= this->last; }
+    // The frame of a cell that turns.
+    std::size_t frame(int c) const { return std::size_t(d.frame_of(c)); }
 
     int node = 0;       // number of its first cell in the graph
     std::size_t at = 0; // of its state in y
-    StaggeredGrid grid;
+    std::unique_ptr<Discretization> grid;
     RodState<double> s;
     using D = Dual<1>; // one direction at a time: a test's oracle, quick to compile
     RodState<D> dual;
-    StaggeredGrid::Blocks blocks;
+    Discretization::Blocks blocks;
     KBlocks k;
     int port[2] = {-1, -1}; // the host of an end among all hosts
     HostedEnd hosted[2];
-    Vec3<double> before[2];                    // where the ends were when they were marked
+    EndMotion before[2];                       // where the ends were when they were marked
     std::vector<Vec3<double>> rest;            // G0 without stretch
     std::vector<Vec3<double>> predicted, kept; // R'x' as `retract` has predicted it; forces meanwhile
     std::vector<double> reached;               // positions where that was
@@ -81,6 +94,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     std::vector<double> norm;
     std::vector<double> free_mass; // inverse masses, 0 where held
     std::vector<Vec3<double>> acceleration;
+    std::vector<HeldLink<double>> links; // at the last Jacobian
     std::unique_ptr<HeldStrains<double>> hold;
     std::unique_ptr<HeldStrains<D>> hold_dual;
   };
@@ -90,16 +104,17 @@ public:
       : options_(options), strings_(std::move(strings)) {
     std::vector<int> sizes;
     std::vector<std::pair<int, int>> links;
+    for (const RodString& piece : strings_)
+      for (const StringPoint& p : piece.ends)
+        if (p.rod >= 0) rods[std::size_t(p.rod)].pulled = true;
     for (RodDescription& d : rods) {
       rods_.push_back(std::make_unique<Rod>(std::move(d)));
       Rod& r = *rods_.back();
       r.at = size_, size_ += std::size_t(r.size);
       r.node = int(sizes.size());
-      const int cells = r.N + 1 - r.begin;
-      for (int c = 0; c < cells; ++c) {
+      for (int c = r.begin; c <= r.last; ++c) {
         sizes.push_back(B);
-        for (int reach = 1; reach <= r.k.reach() && reach <= c; ++reach)
-          links.emplace_back(r.node + c - reach, r.node + c);
+        for (int o = c - 1; o >= std::max(r.begin, r.k.first(c)); --o) links.emplace_back(r.at_node(o), r.at_node(c));
       }
       timed_ = timed_ || r.timed;
       for (const RodEnd& end : r.d.ends)
@@ -110,8 +125,8 @@ public:
       std::vector<int> nodes;
       for (const StringPoint& p : piece.ends)
         if (p.rod >= 0)
-          for (int c : {p.segment, p.segment + 1})
-            if (const Rod& r = *rods_[std::size_t(p.rod)]; c >= r.begin) nodes.push_back(r.node + c - r.begin);
+          for (int k = 0; k < p.cells(); ++k)
+            if (const Rod& r = *rods_[std::size_t(p.rod)]; r.in_graph(p.cell(k))) nodes.push_back(r.at_node(p.cell(k)));
       for (int a : nodes)
         for (int b : nodes)
           if (a < b) links.emplace_back(a, b);
@@ -132,8 +147,8 @@ public:
         if (r.d.ends[e].host < 0) continue;
         r.port[e] = int(std::lower_bound(hosts_.begin(), hosts_.end(), r.d.ends[e].host) - hosts_.begin());
         for_cells(r, e, [&](int, int c) {
-          links.emplace_back(r.node + c - r.begin, place_node(r.port[e]));
-          links.emplace_back(r.node + c - r.begin, speed_node(r.port[e]));
+          links.emplace_back(r.at_node(c), place_node(r.port[e]));
+          links.emplace_back(r.at_node(c), speed_node(r.port[e]));
         });
         if (e && r.port[0] >= 0) joined_.emplace(r.port[0], r.port[1]), joined_.emplace(r.port[1], r.port[0]);
         joined_.emplace(r.port[e], r.port[e]);
@@ -154,6 +169,7 @@ public:
     if (numbers.gravity) read(o.d.gravity, numbers.gravity);
     if (numbers.damped) o.d.damped = *numbers.damped != 0.0;
     o.prepare();
+    o.grid->revise();
     o.rest = o.d.G0;
     for (std::size_t n = 0; n < o.free_mass.size(); ++n) o.free_mass[n] = o.x_at[n] >= 0 ? o.inverse[n] : 0.0;
   }
@@ -161,13 +177,18 @@ public:
     if (!own_blocks) return "the rods are in absolute coordinates, or some of their strains are held";
     if (!hosts_.empty() || !strings_.empty()) return "bodies hold a rod, or a cable or tendon pulls at one";
     if (timed_) return "something is a function of time";
-    for (const auto& r : rods_)
+    for (const auto& r : rods_) {
       if (!r->d.obstacles.empty()) return "a rod may touch an obstacle";
+      if (r->d.degree) return "a rod has elements of higher order";
+    }
     return nullptr;
   }
   RodLayout layout(int r) const override {
     const Rod& o = *rods_[std::size_t(r)];
-    return {o.p_at, o.w_at, o.x_at, o.v_at};
+    const auto of_frames = [&](const std::vector<int>& at) {
+      return std::vector<int>(at.begin() + o.d.cell_of(0), at.end());
+    };
+    return {of_frames(o.p_at), of_frames(o.w_at), o.x_at, o.v_at};
   }
 
   void rhs(double t, const double* y, double* dy) override {
@@ -199,12 +220,13 @@ public:
         to.x = m.x + arm, to.v = m.v + swing;
         to.a = m.a + m.alpha.cross(arm) + m.omega.cross(swing);
         to.p = multiply<double>(p, end.frame);
-        to.Omega = matrix_from_quaternion<double>(to.p).transpose() * m.omega;
+        const Mat3<double> R = matrix_from_quaternion<double>(to.p);
+        to.Omega = R.transpose() * m.omega, to.alpha = R.transpose() * m.alpha;
       }
   }
   void mark() override {
     for (auto& r : rods_)
-      for (int e = 0; e < 2; ++e) r->before[e] = r->ends[e].x;
+      for (int e = 0; e < 2; ++e) r->before[e] = r->ends[e];
   }
   void act(double t, const double* y) override {
     for (auto& r : rods_) {
@@ -257,25 +279,30 @@ public:
       balance<double>(*r, r->s, t);
       const bool predicted =
           still_ && int(r->reached.size()) == r->nq && std::equal(r->reached.begin(), r->reached.end(), y + r->at);
-      if (predicted) // forces enter the blocks as geometric stiffness only
-        for (std::size_t j = 0; j < std::size_t(r->N); ++j) {
+      if (predicted) { // forces enter the blocks as geometric stiffness only
+        r->grid->publish(r->s);
+        for (std::size_t j = 0; j < r->kept.size(); ++j) {
           r->kept[j] = r->s.F[j];
           r->s.F[j] += r->d.CG[j] * (r->predicted[j] - r->s.G[j]);
         }
+        r->grid->adopt(r->s);
+      }
+      if constexpr (Constrained)
+        if (r->d.held) r->grid->adopt(r->s), r->links = r->hold->links();
       if constexpr (own_blocks)
-        r->grid.blocks(t, r->s, r->ends, r->k);
+        r->grid->blocks(t, r->s, r->ends, r->k);
       else
-        r->grid.blocks(t, r->s, r->ends, r->blocks);
+        r->grid->blocks(t, r->s, r->ends, r->blocks);
       if (predicted) r->s.F.swap(r->kept);
-      for (int j = 0; j < r->N; ++j) {
-        const std::size_t i = std::size_t(j);
+      for (std::size_t i = 0; i < r->p.size(); ++i) {
         r->p[i] = r->s.p[i], r->w[i] = r->s.w[i], r->norm[i] = r->s.p[i].squaredNorm();
-        r->alpha[i] = r->template spin<double>(r->s, j, options_);
+        r->alpha[i] = r->template spin<double>(r->s, int(i), options_);
+        if (Constrained && r->d.holds(int(i))) r->alpha[i] = held_spin<double>(*r, i ? 1 : 0, t);
       }
       for (int e = 0; e < 2; ++e)
         if (r->port[e] >= 0) {
           const HostMotion& m = motions_[std::size_t(r->port[e])];
-          if constexpr (hosting) host_rows(r->grid, r->s, r->ends[e], m, e, t, r->k, r->hosted[e]);
+          if constexpr (hosting) r->grid->hosted(t, r->s, e, r->ends[e], m, r->k, r->hosted[e]);
         }
       inertia_rows(*r);
     }
@@ -283,11 +310,12 @@ public:
       far_.clear();
       for (const RodString& piece : strings_)
         string_blocks(piece, t, [&](int i) -> const auto& { return rods_[std::size_t(i)]->s; }, far_);
-      for (FarBlock& b : far_) { // held vertices have neither rows nor columns
-        if (rods_[std::size_t(b.row_rod)]->x_at[std::size_t(b.row)] < 0)
-          b.q.template bottomRows<3>().setZero(), b.v.template bottomRows<3>().setZero();
-        if (rods_[std::size_t(b.column_rod)]->x_at[std::size_t(b.column)] < 0)
-          b.q.template rightCols<3>().setZero(), b.v.template rightCols<3>().setZero();
+      for (FarBlock& b : far_) { // what is held has neither rows nor columns
+        const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
+        if (!r.moves(b.row)) b.q.template bottomRows<3>().setZero(), b.v.template bottomRows<3>().setZero();
+        if (!r.turns(b.row)) b.q.template topRows<3>().setZero(), b.v.template topRows<3>().setZero();
+        if (!o.moves(b.column)) b.q.template rightCols<3>().setZero(), b.v.template rightCols<3>().setZero();
+        if (!o.turns(b.column)) b.q.template leftCols<4>().setZero(), b.v.template leftCols<4>().setZero();
       }
     }
   }
@@ -307,7 +335,8 @@ public:
   bool project([[maybe_unused]] double t, double* y) override {
     bool moved = false;
     for (auto& r : rods_)
-      for (int n = 1; n <= r->N; ++n) {
+      for (int n = r->begin; n <= r->last; ++n) {
+        if (!r->turns(n)) continue;
         double *q = y + r->at + r->p_at[std::size_t(n)], *v = y + r->at + r->w_at[std::size_t(n)];
         if constexpr (Absolute)
           moved = AbsoluteQuaternion::project(q, v, options_) || moved;
@@ -320,89 +349,29 @@ public:
     return moved;
   }
 
-  // Strains change along a straight line and frames along great circles; positions follow from both. A displacement
-  // that bends a rod then does not stretch it, and Newton's method is not slowed down by stiff extension. Between two
-  // held ends the gap that is left is spread over the length.
+  // A displacement that bends a rod does not stretch it: see retract.hpp.
   void retract(double t, const double* y, const double* d, double by, double* out) override {
     if constexpr (Constrained) return Equations::retract(t, y, d, by, out);
-    std::vector<Vec3<double>> x;
     for (auto& part : rods_) {
       Rod& r = *part;
       move_ends(r, t);
       for (int e = 0; e < 2; ++e)
-        if (r.port[e] < 0) r.before[e] = r.ends[e].x; // held by nobody who could have moved
-      const std::size_t N = std::size_t(r.N);
-      const double *q = y + r.at, *dq = d + r.at;
-      double* o = out + r.at;
-      const auto given = [&](std::size_t n) { // vertices that have no unknowns are where they are already
-        return r.x_at[n] >= 0 ? Vec3<double>(Part<3>::of(q + r.x_at[n])) : r.before[n ? 1 : 0];
-      };
-      const auto moved = [&](std::size_t n) {
-        return r.x_at[n] >= 0 ? Vec3<double>(Part<3>::of(dq + r.x_at[n]))
-                              : Vec3<double>((r.ends[n ? 1 : 0].x - r.before[n ? 1 : 0]) / by);
-      };
-      x.assign(N + 1, Vec3<double>::Zero());
-      for (std::size_t j = 0; j < N; ++j) {
-        const Vec4<double> p = Part<4>::of(q + r.p_at[j + 1]).normalized();
-        const Vec3<double> turn_by =
-            2.0 * multiply<double>(conjugate<double>(p), Part<4>::of(dq + r.p_at[j + 1])).template tail<3>();
-        const Mat3<double> R = matrix_from_quaternion<double>(p);
-        const Vec3<double> u = given(j + 1) - given(j), G = R.transpose() * u;
-        const Vec3<double> strain = R.transpose() * (moved(j + 1) - moved(j)) + G.cross(turn_by);
-        r.predicted[j] = r.d.inverse_ds[j] * (G + by * strain);
-        const Vec4<double> next = multiply<double>(p, exp_quaternion<double>(by * turn_by));
-        x[j + 1] = x[j] + matrix_from_quaternion<double>(next) * (G + by * strain);
-        Part<4>::put(o + r.p_at[j + 1], next);
-        if constexpr (Absolute)
-          Part<4>::put(o + r.w_at[j + 1], Vec4<double>(Vec4<double>::Zero()));
-        else
-          Part<3>::put(o + r.w_at[j + 1], Vec3<double>(Vec3<double>::Zero()));
-      }
-      const bool start = r.x_at[0] < 0, end = r.x_at[N] < 0;
-      Vec3<double> from = start ? r.ends[0].x : Vec3<double>(given(0) + by * moved(0)), gap = Vec3<double>::Zero();
-      if (end && start) gap = r.ends[1].x - from - x[N];
-      if (end && !start) from = r.ends[1].x - x[N];
-      double s = 0.0, length = 0.0;
-      for (double ds : r.d.ds) length += ds;
-      for (std::size_t n = 0; n <= N; ++n) {
-        if (r.x_at[n] >= 0) {
-          Part<3>::put(o + r.x_at[n], Vec3<double>(from + x[n] + (s / length) * gap));
-          Part<3>::put(o + r.v_at[n], Vec3<double>(Vec3<double>::Zero()));
-        }
-        if (n < N) s += r.d.ds[n];
-      }
-      r.reached.assign(o, o + r.nq);
+        if (r.port[e] < 0) r.before[e] = r.ends[e]; // held by nobody who could have moved
+      RodRetraction<Absolute>(r, r.before, y + r.at, d + r.at, by, out + r.at).run(r.predicted);
+      r.reached.assign(out + r.at, out + r.at + r.nq);
     }
   }
 
-  // Has the rod folded between two frames?
+  // Has a rod folded?
   const char* trouble(double t, const double* y) const override {
     for (const auto& r : rods_) {
-      const double limit = r->d.law.limit();
-      const auto check = [&](int n, double w, double norm) {
-        if (w > limit * norm) return false;
-        char text[256];
-        std::snprintf(
-            text, sizeof text,
-            "rod '%s' folds at s = %.4g: neighbouring frames turn by %.0f degrees, more than its curvature can "
-            "represent; use more segments or another curvature",
-            r->d.name.c_str(), position(r->d, n), 360.0 / M_PI * std::acos(std::clamp(w / norm, -1.0, 1.0)));
-        trouble_ = text;
-        return true;
-      };
-      const auto p = [&](int j) { return Part<4>::of(y + r->at + r->p_at[std::size_t(j + 1)]); };
-      for (int n = 1; n < r->N; ++n) {
-        const Vec4<double> a = p(n - 1), b = p(n);
-        if (check(n, a.dot(b), a.norm() * b.norm())) return trouble_.c_str();
-      }
+      EndMotion ends[2];
       for (int e = 0; e < 2; ++e) {
-        if (!r->d.ends[e].clamped) continue;
-        EndMotion end = r->port[e] >= 0 ? r->ends[e] : r->d.ends[e].at;
-        if (r->d.ends[e].move) r->d.ends[e].move(t, end);
-        const Vec4<double> b = p(e ? r->N - 1 : 0);
-        const double v = end.p.dot(b), n2 = b.squaredNorm();
-        if (check(e ? r->N : 0, 2.0 * v * v - n2, n2)) return trouble_.c_str();
+        ends[e] = r->port[e] >= 0 ? r->ends[e] : r->d.ends[e].at;
+        if (r->d.ends[e].clamped && r->d.ends[e].move) r->d.ends[e].move(t, ends[e]);
       }
+      trouble_ = r->grid->folds(y + r->at, r->p_at, ends);
+      if (!trouble_.empty()) return trouble_.c_str();
     }
     return nullptr;
   }
@@ -411,11 +380,12 @@ public:
     Rod& r = *rods_[std::size_t(index)];
     if (!strings_.empty()) { // which may pull on it from others
       act(t, y);
-      return r.s;
+    } else {
+      move_ends(r, t);
+      r.template gather<double>(r.s, y + r.at);
+      balance<double>(r, r.s, t);
     }
-    move_ends(r, t);
-    r.template gather<double>(r.s, y + r.at);
-    balance<double>(r, r.s, t);
+    if (!r.d.held) r.grid->publish(r.s); // held strains have done so
     return r.s;
   }
 
@@ -423,20 +393,20 @@ public:
     Rod& r = *rods_[std::size_t(index)];
     state(index, t, y);
     RodMeasures m;
-    m.strain = r.grid.strain_energy(r.s), m.curvature = r.grid.curvature_energy(r.s);
-    m.dissipation = r.grid.dissipation(r.s), m.load_power = r.grid.load_power(t, r.s, r.ends);
+    m.strain = r.grid->strain_energy(r.s), m.curvature = r.grid->curvature_energy(r.s);
+    m.dissipation = r.grid->dissipation(r.s), m.load_power = r.grid->load_power(t, r.s, r.ends);
     for (int n = 0; n <= r.N; ++n) {
       const std::size_t i = std::size_t(n);
       m.translation += 0.5 * r.d.mass[i] * r.s.v[i].squaredNorm();
       if (r.d.blended && n < r.N) m.translation += r.d.off[i] * r.s.v[i].dot(r.s.v[i + 1]);
       m.gravity -= r.d.tributary[i] * r.d.gravity.dot(r.s.x[i]);
     }
-    for (int j = 0; j < r.N; ++j)
-      m.rotation += 0.5 * r.d.J[std::size_t(j)].dot(r.s.w[std::size_t(j)].template tail<3>().cwiseAbs2());
+    for (std::size_t j = 0; j < r.s.w.size(); ++j)
+      m.rotation += 0.5 * r.d.J[j].dot(r.s.w[j].template tail<3>().cwiseAbs2());
     for (const RodLoad& l : r.d.loads) // dead constant forces have a potential
       if (!l.follow && !l.function)
         for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F).dot(r.s.x[std::size_t(h.vertex)]);
-    m.loads += r.grid.support_energy(r.s) + r.grid.centrifugal_energy(r.s);
+    m.loads += r.grid->support_energy(r.s) + r.grid->centrifugal_energy(r.s);
     if constexpr (hosting)
       for (const RodString& piece : strings_) { // counted once, with the first rod that they touch
         if ((piece.ends[0].rod >= 0 ? piece.ends[0].rod : piece.ends[1].rod) != index) continue;
@@ -447,7 +417,8 @@ public:
     if (r.d.stretch && !still_) { // who changes the rest length works on the rod
       const double h = 1e-5 * std::max(1.0, std::abs(t)), low = std::max(t - h, std::min(t, 0.0));
       const double rate = (r.d.stretch(t + h) - r.d.stretch(low)) / (t + h - low);
-      for (std::size_t j = 0; j < r.rest.size(); ++j) m.load_power -= r.d.ds[j] * r.s.F[j][2] * rate * r.rest[j][2];
+      for (std::size_t j = 0; j < r.rest.size(); ++j)
+        m.load_power -= r.d.quadrature[j] * r.s.F[j][2] * rate * r.rest[j][2];
     }
     double hold[12];
     reactions(index, t, y, hold);
@@ -476,18 +447,21 @@ public:
           hold += r.d.off[e ? n - 1 : 0] * (opposite ? r.ends[1 - e].a : a[next]);
         }
       }
-      if (r.d.ends[e].clamped) moment = -(matrix_from_quaternion<double>(r.ends[e].p) * r.s.end_moment[e]);
+      if (r.d.ends[e].clamped) {
+        Vec3<double> needed = -r.s.end_moment[e];
+        if (r.d.degree) { // the frame that is held has its own inertia
+          const Vec3<double>&J = r.d.J[n], &Omega = r.ends[e].Omega;
+          needed += J.cwiseProduct(angular_acceleration(r, e, t)) + Omega.cross(J.cwiseProduct(Omega));
+        }
+        moment = matrix_from_quaternion<double>(r.ends[e].p) * needed;
+      }
       Part<3>::put(out + 6 * e, hold), Part<3>::put(out + 6 * e + 3, moment);
     }
   }
 
   Vec4<double> vertex_frame(int index, int n) const override {
     const Rod& r = *rods_[std::size_t(index)];
-    if (n > 0 && n < r.N) return (r.s.p[std::size_t(n - 1)] + r.s.p[std::size_t(n)]).normalized();
-    const int e = n ? 1 : 0;
-    const Vec4<double> near = r.s.p[std::size_t(e ? r.N - 1 : 0)].normalized();
-    if (!r.d.ends[e].clamped) return near;
-    return r.ends[e].p.dot(near) < 0.0 ? Vec4<double>(-r.ends[e].p) : r.ends[e].p;
+    return r.grid->vertex_frame(r.s, r.ends, n);
   }
 
   // lambda_nu of (30), of the constraint (|p|² - 1)/2.
@@ -500,7 +474,8 @@ public:
   void residual(const double* y, double& position, double& velocity) const override {
     position = velocity = 0.0;
     for (const auto& r : rods_)
-      for (int n = 1; n <= r->N; ++n) {
+      for (int n = r->begin; n <= r->last; ++n) {
+        if (!r->turns(n)) continue;
         const double *q = y + r->at + r->p_at[std::size_t(n)], *v = y + r->at + r->w_at[std::size_t(n)];
         double g = 0.0, rate = 0.0;
         if constexpr (Absolute)
@@ -513,10 +488,11 @@ public:
       for (const auto& r : rods_) {
         if (!r->d.held) continue;
         r->template gather<double>(r->s, y + r->at); // ends as they were moved last
-        r->grid.configuration(r->s);
-        for (std::size_t j = 0; j < std::size_t(r->N); ++j) {
-          position = std::max(position, r->s.E[j].head(r->d.held).cwiseAbs().maxCoeff());
-          velocity = std::max(velocity, r->hold->strain_rate(r->s, j).head(r->d.held).cwiseAbs().maxCoeff());
+        r->grid->configuration(r->s);
+        r->hold->configure(r->s);
+        for (int j = 0; j < r->N; ++j) {
+          position = std::max(position, r->hold->strain(j).cwiseAbs().maxCoeff());
+          velocity = std::max(velocity, r->hold->strain_rate(j).cwiseAbs().maxCoeff());
         }
       }
   }
@@ -546,7 +522,7 @@ public:
     Counted::tally() = {};
     Counted::Tally total;
     for (auto& r : rods_) {
-      RodState<Counted> s(r->N);
+      RodState<Counted> s(r->d);
       std::vector<Counted> q(std::size_t(r->size)), dq(q.size());
       for (std::size_t k = 0; k < q.size(); ++k) q[k] = Counted::variable(y[r->at + k]);
       move_ends(*r, t);
@@ -558,10 +534,13 @@ public:
   }
 
 private:
-  static double position(const RodDescription& d, int n) {
-    double s = 0.0;
-    for (int j = 0; j < n; ++j) s += d.ds[std::size_t(j)];
-    return s;
+  // Omega' of a held frame, in its axes.
+  static Vec3<double> angular_acceleration(const Rod& r, int e, double t) {
+    if (!r.d.ends[e].move) return r.ends[e].alpha;
+    const double h = 1e-5 * std::max(1.0, std::abs(t)), low = std::max(t - h, std::min(t, 0.0));
+    EndMotion a = r.ends[e], b = a;
+    r.d.ends[e].move(low, a), r.d.ends[e].move(t + h, b);
+    return (b.Omega - a.Omega) / (t + h - low);
   }
 
   void move_ends(Rod& r, double t) const {
@@ -594,71 +573,90 @@ private:
 
   int place_node(int h) const { return cells_ + 2 * h; }
   int speed_node(int h) const { return cells_ + 2 * h + 1; }
+  // Cells of the graph that cell c couples to.
+  static int first(const Rod& r, int c) { return std::max(r.begin, r.k.first(c)); }
+  static int last(const Rod& r, int c) { return std::min(r.last, r.k.last(c)); }
   // Calls f(k, c) for the cells c of the graph within reach of an end, k cells from it.
   template <class G> static void for_cells(const Rod& r, int e, G&& f) {
     for (int k = 0; k <= r.k.reach(); ++k)
-      if (const int c = r.cell(e, k); c >= r.begin) f(k, c);
+      if (const int c = r.cell(e, k); c >= 0 && r.in_graph(c)) f(k, c);
   }
 
-  // Held strains and their rates back to zero, along M^-1 B.
+  // Held strains and their rates back to zero, along M^-1 B'.
   bool restore(Rod& r, double t, double* y) const {
     const std::size_t N = std::size_t(r.N);
     auto& mu = r.hold->lambda;
+    std::vector<Vec3<double>> shift(N + 1), turned(r.s.p.size());
     const auto place = [&](bool positions) {
-      for (std::size_t n = 0; n <= N; ++n) {
-        if (n) {
-          const Vec3<double> turn_by = r.d.ds[n - 1] * r.d.inverse_J[n - 1].cwiseProduct(r.s.G[n - 1].cross(mu[n - 1]));
+      for (Vec3<double>& x : shift) x.setZero();
+      for (Vec3<double>& x : turned) x.setZero();
+      for (int j = 0; j < r.N; ++j)
+        r.hold->pull(j, mu[std::size_t(j)], [&](int c, const Vec3<double>& moment, const Vec3<double>& force) {
+          shift[std::size_t(c)] += force;
+          if (r.turns(c)) turned[r.frame(c)] += moment;
+        });
+      for (int c = 0; c <= r.N; ++c) {
+        const std::size_t n = std::size_t(c);
+        if (r.turns(c)) {
+          const std::size_t j = r.frame(c);
+          const Vec3<double> by = r.d.inverse_J[j].cwiseProduct(turned[j]);
           if (positions)
-            Part<4>::put(y + r.p_at[n], multiply<double>(r.s.p[n - 1], exp_quaternion<double>(turn_by)));
+            Part<4>::put(y + r.p_at[n], multiply<double>(r.s.p[j], exp_quaternion<double>(by)));
           else
-            Part<3>::put(y + r.w_at[n], Vec3<double>(r.s.w[n - 1].template tail<3>() + turn_by));
+            Part<3>::put(y + r.w_at[n], Vec3<double>(r.s.w[j].template tail<3>() + by));
         }
-        if (r.x_at[n] < 0) continue;
-        Vec3<double> by = Vec3<double>::Zero();
-        if (n < N) by += r.s.R[n] * mu[n];
-        if (n) by -= r.s.R[n - 1] * mu[n - 1];
-        const Vec3<double> to = (positions ? r.s.x[n] : r.s.v[n]) + r.free_mass[n] * by;
+        if (!r.moves(c)) continue;
+        const Vec3<double> to = (positions ? r.s.x[n] : r.s.v[n]) + r.free_mass[n] * shift[n];
         Part<3>::put(y + (positions ? r.x_at[n] : r.v_at[n]), to);
       }
     };
     move_ends(r, t);
     for (int k = 0; k < 8; ++k) {
       r.template gather<double>(r.s, y);
-      r.grid.configuration(r.s);
+      r.grid->configuration(r.s);
+      r.hold->configure(r.s);
       double largest = 0.0;
-      for (std::size_t j = 0; j < N; ++j) {
-        mu[j] = r.s.E[j];
-        largest = std::max(largest, mu[j].head(r.d.held).cwiseAbs().maxCoeff());
+      for (int j = 0; j < r.N; ++j) {
+        mu[std::size_t(j)] = r.hold->strain(j);
+        largest = std::max(largest, mu[std::size_t(j)].cwiseAbs().maxCoeff());
       }
-      r.hold->factor(r.s);
+      r.hold->factor();
       if (largest < 1e-14) break;
-      r.hold->solve(r.s, mu);
+      r.hold->solve(mu);
       place(true);
     }
-    for (std::size_t j = 0; j < N; ++j) mu[j] = r.hold->strain_rate(r.s, j);
-    r.hold->solve(r.s, mu);
+    for (int j = 0; j < r.N; ++j) mu[std::size_t(j)] = r.hold->strain_rate(j);
+    r.hold->solve(mu);
     place(false);
     return true;
   }
 
   // Forces and moments of the state, those of held strains among them.
   template <class S> void balance(const Rod& r, RodState<S>& s, double t) const {
-    r.grid.forces(t, s, r.ends);
+    r.grid->forces(t, s, r.ends);
     if constexpr (Constrained) {
       if (!r.d.held) return;
       HeldStrains<S>& hold = held<S>(r);
       const std::size_t N = std::size_t(r.N);
       static thread_local std::vector<Vec3<S>> a;
       static thread_local std::vector<Vec4<S>> spins;
-      a.resize(N + 1), spins.resize(N);
+      a.resize(N + 1), spins.resize(s.p.size());
       for (std::size_t n = 0; n <= N; ++n)
         a[n] = r.x_at[n] >= 0 ? Vec3<S>(S(r.free_mass[n]) * s.f[n]) : Vec3<S>(r.ends[n ? 1 : 0].a.template cast<S>());
-      for (std::size_t j = 0; j < N; ++j) spins[j] = r.template spin<S>(s, int(j), options_);
-      hold.factor(s);
-      hold.second_rates(s, a, spins);
-      hold.solve(s, hold.lambda);
+      for (std::size_t j = 0; j < spins.size(); ++j)
+        spins[j] = r.d.holds(int(j)) ? held_spin<S>(r, j ? 1 : 0, t) : r.template spin<S>(s, int(j), options_);
+      hold.configure(s);
+      hold.factor();
+      hold.second_rates(a, spins);
+      hold.solve(hold.lambda);
+      if constexpr (std::is_same_v<S, double>) r.grid->publish(s);
       hold.apply(s);
     }
+  }
+  // (0, Omega') of a frame that is held.
+  template <class S> static Vec4<S> held_spin(const Rod& r, int e, double t) {
+    const Vec3<double> a = angular_acceleration(r, e, t);
+    return Vec4<S>(S(0), S(a[0]), S(a[1]), S(a[2]));
   }
   template <class S> static HeldStrains<S>& held(const Rod& r) {
     if constexpr (std::is_same_v<S, double>)
@@ -672,25 +670,13 @@ private:
     balance<S>(r, s, t);
     r.template finish<S>(s, y, dy, options_);
   }
-  // <p, dL/dp> for each segment: the constraint force of (30).
+  // <p, dL/dp> for each frame: the constraint force of (30).
   void radial_forces(const Rod& r, double* out) const {
-    const auto& s = r.s;
-    for (int j = 0; j < r.N; ++j) {
-      const std::size_t i = std::size_t(j);
-      const Vec3<double>& w = s.w[i].template tail<3>();
-      // homogeneity: W is linear and G quadratic in p, the kinetic energy quadratic with the opposite sign
-      Vec3<double> F = s.F[i];
-      if (r.d.strain == Strain::stretch) F[2] = 0.0;
-      out[j] = -2.0 * r.d.ds[i] * F.dot(s.G[i]) + 2.0 * w.dot(r.d.J[i].cwiseProduct(w));
-    }
-    for (int n = 0; n <= r.N; ++n) {
-      const std::size_t i = std::size_t(n);
-      if (!(r.d.weight[i] > 0.0)) continue;
-      const double g = s.gW[i].dot(s.W[i]);
-      if (n > 0 && n < r.N)
-        out[n - 1] -= g, out[n] -= g;
-      else
-        out[n ? r.N - 1 : 0] -= 2.0 * g;
+    r.grid->radial(r.s, out);
+    for (std::size_t j = 0; j < r.s.w.size(); ++j) {
+      const Vec3<double>& w = r.s.w[j].template tail<3>();
+      out[j] =
+          -out[j] + 2.0 * w.dot(r.d.J[j].cwiseProduct(w)); // the kinetic energy is quadratic with the opposite sign
     }
   }
 
@@ -698,10 +684,9 @@ private:
 
   // Rows of the balance of moments, with inertia; rows and columns of held positions become those of the identity.
   void inertia_rows(Rod& r) const {
-    const int N = r.N;
-    for (int c = r.begin; c <= N; ++c) {
-      const double factor = c && Absolute ? 1.0 / (r.norm[std::size_t(c - 1)] * r.norm[std::size_t(c - 1)]) : 1.0;
-      for (int o = std::max(r.begin, r.k.first(c)); o <= r.k.last(c); ++o) {
+    for (int c = r.begin; c <= r.last; ++c) {
+      const double factor = r.turns(c) && Absolute ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
+      for (int o = first(r, c); o <= last(r, c); ++o) {
         auto &q = r.k.q(c, o), &v = r.k.v(c, o);
         if constexpr (!own_blocks) {
           q.setZero(), v.setZero();
@@ -710,12 +695,13 @@ private:
           q.template middleRows<3>(turn) = r.blocks.q(c, o).template bottomRows<3>();
           v.template middleRows<3>(turn) = r.blocks.v(c, o).template bottomRows<3>();
         }
-        if (r.x_at[std::size_t(c)] < 0)
-          q.template middleRows<3>(turn).setZero(), v.template middleRows<3>(turn).setZero();
-        if (r.x_at[std::size_t(o)] < 0) q.template rightCols<3>().setZero(), v.template rightCols<3>().setZero();
+        if (!r.moves(c)) q.template middleRows<3>(turn).setZero(), v.template middleRows<3>(turn).setZero();
+        if (!r.moves(o)) q.template rightCols<3>().setZero(), v.template rightCols<3>().setZero();
+        if (!r.turns(c)) q.template topRows<turn>().setZero(), v.template topRows<turn>().setZero();
+        if (!r.turns(o)) q.template leftCols<4>().setZero(), v.template leftCols<4>().setZero();
       }
-      if (c == 0) continue;
-      const std::size_t j = std::size_t(c - 1);
+      if (!r.turns(c)) continue;
+      const std::size_t j = r.frame(c);
       const Vec3<double> J = r.d.J[j], Omega = r.w[j].template tail<3>(), L = J.cwiseProduct(Omega);
       const Mat3<double> gyro = cross_matrix<double>(L) - cross_matrix<double>(Omega) * J.asDiagonal();
       auto &q = r.k.q(c, c), &v = r.k.v(c, c);
@@ -789,28 +775,38 @@ private:
           if (r.port[e] >= 0)
             for_cells(r, e, [&](int i, int c) {
               k.x[std::size_t(place_node(r.port[e]))].noalias() +=
-                  r.hosted[e].wrench_q[i].template cast<S>() * k.known[std::size_t(r.node + c - r.begin)];
+                  r.hosted[e].wrench_q[i].template cast<S>() * k.known[std::size_t(r.at_node(c))];
             });
     }
     if constexpr (hosting)
       for (const FarBlock& b : far_) {
         const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
-        if (b.row < r.begin || b.column < o.begin) continue;
-        k.x[std::size_t(r.node + b.row - r.begin)].noalias() +=
-            b.q.template cast<S>() * k.known[std::size_t(o.node + b.column - o.begin)];
+        if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
+        k.x[std::size_t(r.at_node(b.row))].noalias() +=
+            b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
       }
   }
 
   // Rows of -dE''/d(q, v) with accelerations as they are.
   void constraint_rows(Rod& r) const {
-    for (std::size_t n = 0; n <= std::size_t(r.N); ++n)
-      r.acceleration[n] = r.x_at[n] >= 0 ? Vec3<double>(r.free_mass[n] * r.s.f[n]) : r.ends[n ? 1 : 0].a;
+    for (int c = 0; c <= r.N; ++c) {
+      const std::size_t n = std::size_t(c);
+      r.acceleration[n] = r.moves(c) ? Vec3<double>(r.free_mass[n] * r.s.f[n]) : r.ends[c ? 1 : 0].a;
+    }
+    if (r.d.degree)
+      with_degree(r.d.degree, [&](const auto& table) { point_rows(r, table); });
+    else
+      segment_rows(r);
+    for (int c = 1; c <= r.N && r.d.held == 2; ++c)
+      for (int o = first(r, c); o <= last(r, c); ++o) r.k.q(c, o).row(8).setZero(), r.k.v(c, o).row(8).setZero();
+  }
+  void segment_rows(Rod& r) const {
     for (int c = 1; c <= r.N; ++c) {
       const std::size_t j = std::size_t(c - 1);
       const double scale = r.d.inverse_ds[j];
       const Vec3<double>& G = r.s.G[j];
       const Vec3<double> Omega = r.w[j].template tail<3>(), spin_rate = r.alpha[j].template tail<3>();
-      const Vec3<double> y = r.hold->rate(r.s, j), turning = G.cross(Omega);
+      const Vec3<double> y = r.hold->place(c - 1).y, turning = G.cross(Omega);
       const Mat3<double> Rt = r.s.R[j].transpose();
       const Vec3<double> z = scale * (Rt * (r.acceleration[j + 1] - r.acceleration[j]));
       const Mat3<double> EO = cross_matrix<double>(Omega), EG = cross_matrix<double>(G), Ey = cross_matrix<double>(y);
@@ -821,42 +817,85 @@ private:
       q.template block<3, 1>(6, 0) = -(z + 2.0 * y.cross(Omega) + turning.cross(Omega) + G.cross(spin_rate));
       q.template block<3, 3>(6, 1) = -qT;
       v.template block<3, 3>(6, 1) = -vO;
-      if (r.x_at[std::size_t(c)] >= 0) q.template block<3, 3>(6, 4) = -qx, v.template block<3, 3>(6, 4) = -vx;
-      if (c > r.begin && r.x_at[std::size_t(c - 1)] >= 0)
+      if (r.moves(c)) q.template block<3, 3>(6, 4) = -qx, v.template block<3, 3>(6, 4) = -vx;
+      if (c > r.begin && r.moves(c - 1))
         r.k.q(c, c - 1).template block<3, 3>(6, 4) = qx, r.k.v(c, c - 1).template block<3, 3>(6, 4) = vx;
-      if (r.d.held == 2)
-        for (int o = std::max(r.begin, c - 1); o <= c; ++o) r.k.q(c, o).row(8).setZero(), r.k.v(c, o).row(8).setZero();
+    }
+  }
+  // Of elements by dual numbers, node by node: directions (e, Theta, x) and (Omega, x').
+  template <int p> void point_rows(Rod& r, const Lobatto<p>& table) const {
+    using D = Dual<13>;
+    for (int e = 0; e * p < r.N; ++e) {
+      double h = 0.0;
+      for (int k = 0; k < p; ++k) h += r.d.ds[std::size_t(e * p + k)];
+      for (int b = 0; b <= p; ++b) {
+        const int o = e * p + b;
+        if (!r.in_graph(o)) continue;
+        Vec3<D> x[p + 1], v[p + 1];
+        Vec4<D> q[p + 1], w[p + 1];
+        for (int a = 0; a <= p; ++a) {
+          const std::size_t n = std::size_t(e * p + a);
+          x[a] = r.s.x[n].template cast<D>(), v[a] = r.s.v[n].template cast<D>();
+          q[a] = r.s.p[n].template cast<D>(), w[a] = r.s.w[n].template cast<D>();
+        }
+        const Mat4<double> L = 0.5 * quaternion_matrix<double>(r.s.p[std::size_t(o)]);
+        for (std::size_t c = 0; c < 4 && r.turns(o); ++c)
+          for (int i = 0; i < 4; ++i) q[b][i].d[c] = L(i, int(c));
+        for (std::size_t i = 0; i < 3; ++i) {
+          if (r.turns(o)) w[b][int(i) + 1].d[7 + i] = 1.0;
+          if (r.moves(o)) x[b][int(i)].d[4 + i] = 1.0, v[b][int(i)].d[10 + i] = 1.0;
+        }
+        for (int k = 0; k < p; ++k) {
+          const HeldPoint<p, D> at(table, k, 2.0 / h, x, v, q, w);
+          Vec3<D> rate = at.free(table, k, q, w);
+          for (int a = 0; a <= p; ++a) {
+            const HeldLink<D> l = at.link(table, k, a, 2.0 / h, q);
+            const std::size_t n = std::size_t(e * p + a);
+            const Vec3<double> turned = r.alpha[n].template tail<3>();
+            rate += l.move * r.acceleration[n].template cast<D>() + l.turn * turned.template cast<D>();
+          }
+          const int c = e * p + k + 1;
+          for (int i = 0; i < 3; ++i) {
+            for (int m = 0; m < 7; ++m) r.k.q(c, o)(6 + i, m) = -rate[i].d[std::size_t(m)];
+            for (int m = 0; m < 6; ++m) r.k.v(c, o)(6 + i, m + 1) = -rate[i].d[std::size_t(7 + m)];
+          }
+        }
+      }
     }
   }
 
   // Columns of lambda and the rows of E'' in terms of accelerations, in the matrix of a stage.
   template <class S> void constraint_blocks(const Rod& r, UniformLu<S, B>& lu, S shift) const {
     const auto at = [&](int c, int o) -> auto& {
-      return lu.block(UniformLu<S, B>::at(pattern_, r.node + c - r.begin, r.node + o - r.begin));
+      return lu.block(UniformLu<S, B>::at(pattern_, r.at_node(c), r.at_node(o)));
     };
-    for (int c = r.begin; c <= r.N; ++c) {
-      auto& own = at(c, c);
+    for (int c = r.begin; c <= r.last; ++c) {
       if (c == 0 || !r.d.held) {
-        own.template bottomRightCorner<3, 3>().setIdentity();
+        at(c, c).template bottomRightCorner<3, 3>().setIdentity();
         continue;
       }
-      const std::size_t j = std::size_t(c - 1);
-      const Mat3<S> R = r.s.R[j].template cast<S>(), EG = cross_matrix<double>(r.s.G[j]).template cast<S>();
-      const Mat3<S> a = (shift * r.d.inverse_ds[j]) * R.transpose();
-      own.template block<3, 3>(6, 0) += shift * EG;
-      own.template block<3, 3>(0, 6) = S(-r.d.ds[j]) * EG;
-      if (r.x_at[std::size_t(c)] >= 0) own.template block<3, 3>(6, 3) += a, own.template block<3, 3>(3, 6) = R;
-      const bool before = c > r.begin && r.x_at[std::size_t(c - 1)] >= 0;
-      if (before) at(c, c - 1).template block<3, 3>(6, 3) -= a, at(c - 1, c).template block<3, 3>(3, 6) = -R;
-      if (r.d.held == 3) continue;
-      own.row(8).setZero(), own.col(8).setZero(), own(8, 8) = S(1);
-      if (before) at(c, c - 1).row(8).setZero(), at(c - 1, c).col(8).setZero();
+      const int j = c - 1;
+      for (int k = 0; k < r.hold->cells(); ++k) {
+        const int o = r.hold->first(j) + k;
+        if (!r.in_graph(o)) continue;
+        const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
+        const double w = r.d.quadrature[std::size_t(j)];
+        if (r.turns(o)) {
+          at(c, o).template block<3, 3>(6, 0) += shift * l.turn.template cast<S>();
+          at(o, c).template block<3, 3>(0, 6) = (w * l.turn.transpose()).template cast<S>();
+        }
+        if (!r.moves(o)) continue;
+        at(c, o).template block<3, 3>(6, 3) += shift * l.move.template cast<S>();
+        at(o, c).template block<3, 3>(3, 6) = (w * l.move.transpose()).template cast<S>();
+      }
+      if (r.d.held == 2) at(c, c)(8, 8) = S(1);
     }
   }
 
-  // c = Tc nu + c_b and w = Tw nu + w_b for the unknown nu (Omega, or 2 conj(p) p'/|p|²) of segment j.
-  template <class S> GYROD_INLINE void maps(const Rod& r, int j, S shift, S scale, Local<S>& Tc, Local<S>& Tw) const {
-    const Vec4<double>& w = r.w[std::size_t(j)];
+  // c = Tc nu + c_b and w = Tw nu + w_b for the unknown nu (Omega, or 2 conj(p) p'/|p|²) of frame j.
+  template <class S>
+  GYROD_INLINE void maps(const Rod& r, std::size_t j, S shift, S scale, Local<S>& Tc, Local<S>& Tw) const {
+    const Vec4<double>& w = r.w[j];
     const S inverse = S(1) / shift;
     if constexpr (Absolute) {
       Tc.setZero(), Tc.diagonal().setConstant(inverse);
@@ -881,17 +920,17 @@ private:
     Local<S> Tc, Tw;
     for (auto& part : rods_) {
       Rod& r = *part;
-      for (int o = r.begin; o <= r.N; ++o) { // column by column: the maps belong to columns
-        if (o) {
-          const S scale = S(1) / (shift * shift + S(0.25 * r.w[std::size_t(o - 1)].squaredNorm()));
-          work<S>().scale[std::size_t(r.node + o - r.begin)] = scale;
-          maps<S>(r, o - 1, shift, scale, Tc, Tw);
+      for (int o = r.begin; o <= r.last; ++o) { // column by column: the maps belong to columns
+        if (r.turns(o)) {
+          const S scale = S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
+          work<S>().scale[std::size_t(r.at_node(o))] = scale;
+          maps<S>(r, r.frame(o), shift, scale, Tc, Tw);
         }
         const std::size_t i = std::size_t(o);
-        for (int c = std::max(r.begin, r.k.first(o)); c <= r.k.last(o); ++c) {
-          auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + c - r.begin, r.node + o - r.begin));
+        for (int c = first(r, o); c <= last(r, o); ++c) {
+          auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(c), r.at_node(o)));
           const auto &q = r.k.q(c, o), &v = r.k.v(c, o);
-          if (o) {
+          if (r.turns(o)) {
             if constexpr (Absolute)
               a.template leftCols<4>() =
                   -inverse * q.template leftCols<4>() - v.template leftCols<4>().template cast<S>() * Tw;
@@ -900,26 +939,26 @@ private:
                   -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
           }
           a.template middleCols<3>(turn) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
-          if (r.d.blended && std::abs(c - o) == 1 && r.x_at[std::size_t(c)] >= 0 && r.x_at[i] >= 0)
+          if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
             a.template block<3, 3>(turn, turn).diagonal().array() += shift * r.d.off[std::size_t(std::min(c, o))];
         }
         if constexpr (hosting)
           for (int e = 0; e < 2; ++e)
             if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, lu);
-        auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + o - r.begin, r.node + o - r.begin));
-        for (int k = 0; k < turn; ++k) a(k, k) += o ? shift * weight(r, o - 1, k) : S(1);
-        a.template block<3, 3>(turn, turn).diagonal().array() += r.x_at[i] >= 0 ? shift * r.d.mass[i] : S(1);
+        auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(o), r.at_node(o)));
+        for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
+        a.template block<3, 3>(turn, turn).diagonal().array() += r.moves(o) ? shift * r.d.mass[i] : S(1);
       }
       if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
     }
     if constexpr (hosting)
       for (const FarBlock& b : far_) {
         const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
-        if (b.row < r.begin || b.column < o.begin) continue;
-        const int column = o.node + b.column - o.begin;
-        auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.node + b.row - r.begin, column));
-        if (b.column) {
-          maps<S>(o, b.column - 1, shift, work<S>().scale[std::size_t(column)], Tc, Tw);
+        if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
+        const int column = o.at_node(b.column);
+        auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(b.row), column));
+        if (o.turns(b.column)) {
+          maps<S>(o, o.frame(b.column), shift, work<S>().scale[std::size_t(column)], Tc, Tw);
           a.template leftCols<3>() -=
               b.q.template leftCols<4>().template cast<S>() * Tc + b.v.template middleCols<3>(1).template cast<S>();
         }
@@ -933,24 +972,24 @@ private:
     const int k = e ? r.N - o : o, place = place_node(r.port[e]), speed = speed_node(r.port[e]);
     const HostedEnd& h = r.hosted[e];
     const auto at = [&](int a, int b) -> auto& { return lu.block(UniformLu<S, B>::at(pattern_, a, b)); };
-    if (k == (e ? 0 : 1)) { // once
+    if (o == (e ? r.last : r.begin)) { // once
       at(place, place) -= h.own_place.template cast<S>();
       at(place, speed) -= h.own_speed.template cast<S>();
     }
     if (k > r.k.reach()) return;
-    const int cell = r.node + o - r.begin;
+    const int cell = r.at_node(o);
     at(cell, place) -= h.by_place[k].template cast<S>();
     at(cell, speed) -= h.by_speed[k].template cast<S>();
     auto& w = at(place, cell);
-    if (o)
+    if (r.turns(o))
       w.template leftCols<3>() -= h.wrench_q[k].template leftCols<4>().template cast<S>() * Tc +
                                   h.wrench_v[k].template middleCols<3>(1).template cast<S>();
     w.template rightCols<3>() -= (S(1) / shift) * h.wrench_q[k].template rightCols<3>().template cast<S>() +
                                  h.wrench_v[k].template rightCols<3>().template cast<S>();
   }
-  static double weight(const Rod& r, int j, int k) { // of a row of rotation
-    if constexpr (Absolute) return k ? r.d.J[std::size_t(j)][k - 1] : 1.0;
-    return r.d.J[std::size_t(j)][k];
+  static double weight(const Rod& r, std::size_t j, int k) { // of a row of rotation
+    if constexpr (Absolute) return k ? r.d.J[j][k - 1] : 1.0;
+    return r.d.J[j][k];
   }
 
   template <class S> void solve_with(const UniformLu<S, B>& lu, S* b) {
@@ -982,72 +1021,77 @@ private:
   template <class S> void right_side(const Rod& r, S shift, const S* b, Work<S>& k) const {
     const S inverse = S(1) / shift;
     const std::size_t node = std::size_t(r.node - r.begin);
-    for (int c = r.begin; c <= r.N; ++c) {
+    for (int c = r.begin; c <= r.last; ++c) {
       const std::size_t i = std::size_t(c), cell = node + i;
       Increment<S>& q = k.known[cell];
       Eigen::Matrix<S, B, 1>& f = k.x[cell];
-      if (r.x_at[i] >= 0) {
+      if (r.moves(c)) {
         q.template tail<3>() = inverse * Part<3>::of(b + r.x_at[i]);
         f.template segment<3>(turn) = r.d.mass[i] * Part<3>::of(b + r.v_at[i]);
         if (r.d.blended)
           for (int o : {c - 1, c + 1})
-            if (o >= r.begin && o <= r.N && r.x_at[std::size_t(o)] >= 0)
+            if (o >= 0 && o <= r.N && r.moves(o))
               f.template segment<3>(turn) +=
                   r.d.off[std::size_t(std::min(c, o))] * Part<3>::of(b + r.v_at[std::size_t(o)]);
       } else {
         q.template tail<3>().setZero(), f.template segment<3>(turn).setZero();
       }
-      if constexpr (Constrained) f.template tail<3>().setZero();
-      if (c == 0) {
+      if constexpr (Constrained) f.template tail<3>() = given_strain_rate<S>(r, c - 1, b);
+      if (!r.turns(c)) {
         q.template head<4>().setZero(), f.template head<turn>().setZero();
         continue;
       }
-      if constexpr (Constrained)
-        if (r.d.held) { // E'' of b_v as an acceleration
-          const Vec3<S> none = Vec3<S>::Zero();
-          const auto given = [&](std::size_t n) { return r.x_at[n] >= 0 ? Vec3<S>(Part<3>::of(b + r.v_at[n])) : none; };
-          const Vec3<S> across = given(i) - given(i - 1), spin_rate = Part<3>::of(b + r.w_at[i]);
-          f.template tail<3>() =
-              r.d.inverse_ds[i - 1] * (r.s.R[i - 1].transpose().template cast<S>() * across) +
-              cross_matrix<double>(r.s.G[i - 1]).template cast<S>() * spin_rate; // Eigen's cross conjugates
-          if (r.d.held == 2) f[8] = S(0);
-        }
-      const Vec4<S> beta = local(r, i - 1, b + r.p_at[i]);
+      const std::size_t j = r.frame(c);
+      const Vec4<S> beta = local(r, j, b + r.p_at[i]);
       if constexpr (Absolute) {
-        const Vec4<S> turned = inverse * beta, bv = local(r, i - 1, b + r.w_at[i]);
+        const Vec4<S> turned = inverse * beta, bv = local(r, j, b + r.w_at[i]);
         q.template head<4>() = turned;
-        k.rates[cell].template head<4>() = S(-0.5) * multiply<S>(turned, r.w[i - 1].template cast<S>());
-        for (int n = 0; n < 4; ++n) f[n] = weight(r, c - 1, n) * bv[n];
+        k.rates[cell].template head<4>() = S(-0.5) * multiply<S>(turned, r.w[j].template cast<S>());
+        for (int n = 0; n < 4; ++n) f[n] = weight(r, j, n) * bv[n];
       } else {
-        q.template head<4>() = resolved<S>(beta, r.w[i - 1], shift, k.scale[cell]);
-        for (int n = 0; n < 3; ++n) f[n] = weight(r, c - 1, n) * b[r.w_at[i] + n];
+        q.template head<4>() = resolved<S>(beta, r.w[j], shift, k.scale[cell]);
+        for (int n = 0; n < 3; ++n) f[n] = weight(r, j, n) * b[r.w_at[i] + n];
       }
     }
-    for (int c = r.begin; c <= r.N; ++c) {
+    for (int c = r.begin; c <= r.last; ++c) {
       Eigen::Matrix<S, B, 1>& f = k.x[node + std::size_t(c)];
-      for (int o = std::max(r.begin, r.k.first(c)); o <= r.k.last(c); ++o) {
+      for (int o = first(r, c); o <= last(r, c); ++o) {
         const std::size_t other = node + std::size_t(o);
         f.noalias() += r.k.q(c, o).template cast<S>() * k.known[other];
         if constexpr (Absolute)
-          if (o)
+          if (r.turns(o))
             f.noalias() += r.k.v(c, o).template leftCols<4>().template cast<S>() * k.rates[other].template head<4>();
       }
     }
   }
 
+  // E'' of strain j when b_v is an acceleration.
+  template <class S> static Vec3<S> given_strain_rate(const Rod& r, int j, const S* b) {
+    Vec3<S> rate = Vec3<S>::Zero();
+    for (int k = 0; r.d.held && j >= 0 && k < r.hold->cells(); ++k) {
+      const int o = r.hold->first(j) + k;
+      const std::size_t n = std::size_t(o);
+      const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
+      if (r.moves(o)) rate += l.move.template cast<S>() * Vec3<S>(Part<3>::of(b + r.v_at[n]));
+      if (r.turns(o)) rate += l.turn.template cast<S>() * Vec3<S>(Part<3>::of(b + r.w_at[n]));
+    }
+    return rate;
+  }
+
   template <class S> void recover(const Rod& r, S shift, S* b, const Work<S>& k) const {
     const S inverse = S(1) / shift;
     const std::size_t node = std::size_t(r.node - r.begin);
-    for (int c = r.begin; c <= r.N; ++c) {
+    for (int c = r.begin; c <= r.last; ++c) {
       const std::size_t i = std::size_t(c), cell = node + i;
       const Eigen::Matrix<S, B, 1>& d = k.x[cell];
-      if (r.x_at[i] >= 0)
+      if (r.moves(c))
         for (int n = 0; n < 3; ++n) {
           b[r.v_at[i] + n] = d[turn + n];
           b[r.x_at[i] + n] = inverse * (b[r.x_at[i] + n] + d[turn + n]);
         }
-      if (c == 0) continue;
-      const Vec4<S> p = r.p[i - 1].template cast<S>();
+      if (!r.turns(c)) continue;
+      const std::size_t j = r.frame(c);
+      const Vec4<S> p = r.p[j].template cast<S>();
       if constexpr (Absolute) {
         const Vec4<S> rate = S(0.5) * multiply<S>(p, Vec4<S>(d[0], d[1], d[2], d[3]));
         for (int n = 0; n < 4; ++n) {
@@ -1056,7 +1100,7 @@ private:
         }
       } else {
         const Vec4<S> turned = k.known[cell].template head<4>() +
-                               resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[i - 1], shift, k.scale[cell]);
+                               resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[j], shift, k.scale[cell]);
         Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
         for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] = d[n];
       }
@@ -1075,17 +1119,18 @@ private:
     const auto entry = [&](int row, int column) -> double& {
       return J[(r.at + std::size_t(row)) * size_ + r.at + std::size_t(column)];
     };
-    for (int c = r.begin; c <= r.N; ++c) {
+    for (int c = r.begin; c <= r.last; ++c) {
       const std::size_t i = std::size_t(c);
-      if (r.x_at[i] >= 0)
+      if (r.moves(c))
         for (int k = 0; k < 3; ++k) entry(r.x_at[i] + k, r.v_at[i] + k) = 1.0;
-      if (c == 0) continue;
+      if (!r.turns(c)) continue;
+      const std::size_t j = r.frame(c);
       if constexpr (Absolute) {
         for (int k = 0; k < 4; ++k) entry(r.p_at[i] + k, r.w_at[i] + k) = 1.0;
       } else {
-        const Vec4<double> half = 0.5 * r.w[i - 1];
+        const Vec4<double> half = 0.5 * r.w[j];
         const Mat4<double> D = quaternion_matrix_right<double>(half);
-        const auto T = quaternion_nullspace<double>(r.p[i - 1]);
+        const auto T = quaternion_nullspace<double>(r.p[j]);
         for (int a = 0; a < 4; ++a) {
           for (int k = 0; k < 4; ++k) entry(r.p_at[i] + a, r.p_at[i] + k) = D(a, k);
           for (int k = 0; k < 3; ++k) entry(r.p_at[i] + a, r.w_at[i] + k) = T(a, k);
@@ -1094,37 +1139,38 @@ private:
     }
     // columns: a unit vector of the state as increments of its cell, times the column's blocks, through the inertia
     std::vector<Vec3<double>> f(std::size_t(r.N) + 1);
-    for (int o = r.begin; o <= r.N; ++o) {
+    for (int o = r.begin; o <= r.last; ++o) {
       const std::size_t i = std::size_t(o);
       const auto column = [&](int where, const Increment<double>& q, const Increment<double>& v) {
         for (auto& x : f) x.setZero();
-        for (int c = std::max(r.begin, r.k.first(o)); c <= r.k.last(o); ++c) {
+        for (int c = first(r, o); c <= last(r, o); ++c) {
           const Eigen::Matrix<double, B, 1> d = r.k.q(c, o) * q + r.k.v(c, o) * v;
           f[std::size_t(c)] = d.template segment<3>(turn);
-          if (c == 0) continue;
+          if (!r.turns(c)) continue;
           const std::size_t m = std::size_t(c);
           Vec4<double> a = Vec4<double>::Zero();
-          for (int k = 0; k < turn; ++k) a[k + 4 - turn] = d[k] / weight(r, c - 1, k);
+          for (int k = 0; k < turn; ++k) a[k + 4 - turn] = d[k] / weight(r, r.frame(c), k);
           if constexpr (Absolute) {
-            const Vec4<double> b = 0.5 * multiply<double>(r.p[m - 1], a);
+            const Vec4<double> b = 0.5 * multiply<double>(r.p[r.frame(c)], a);
             for (int k = 0; k < 4; ++k) entry(r.w_at[m] + k, where) = b[k];
           } else {
             for (int k = 0; k < 3; ++k) entry(r.w_at[m] + k, where) = a[k + 1];
           }
         }
         r.accelerate(f);
-        for (int c = r.begin; c <= r.N; ++c)
-          if (r.x_at[std::size_t(c)] >= 0)
+        for (int c = r.begin; c <= r.last; ++c)
+          if (r.moves(c))
             for (int k = 0; k < 3; ++k) entry(r.v_at[std::size_t(c)] + k, where) = f[std::size_t(c)][k];
       };
-      if (r.x_at[i] >= 0)
+      if (r.moves(o))
         for (int k = 0; k < 3; ++k) {
           const Increment<double> unit = Increment<double>::Unit(4 + k), none = Increment<double>::Zero();
           column(r.x_at[i] + k, unit, none), column(r.v_at[i] + k, none, unit);
         }
-      if (o == 0) continue;
-      const Vec4<double>& w = r.w[i - 1];
-      const Mat4<double> A = 2.0 / r.norm[i - 1] * quaternion_matrix<double>(conjugate<double>(r.p[i - 1]));
+      if (!r.turns(o)) continue;
+      const std::size_t j = r.frame(o);
+      const Vec4<double>& w = r.w[j];
+      const Mat4<double> A = 2.0 / r.norm[j] * quaternion_matrix<double>(conjugate<double>(r.p[j]));
       for (int k = 0; k < 4; ++k) {
         Increment<double> q = Increment<double>::Zero(), v = q;
         q.head<4>() = A.col(k);
