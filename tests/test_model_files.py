@@ -897,7 +897,7 @@ def test_schema_tells_what_things_are():
     definitions = schema["$defs"]
     rod = definitions["Rod"]
     assert rod["description"].startswith("A rod: its sections")
-    assert rod["properties"]["segments"]["description"] == "Number of segments, at least 2."
+    assert rod["properties"]["segments"]["description"] == "Number of segments, at least 2, or of elements, at least 1."
     assert rod["properties"]["strain"]["enum"] == ["cosserat", "stretch", "kirchhoff", "inextensible"]
     assert rod["properties"]["strain"]["default"] == "cosserat"
     assert rod["required"] == ["name"]

@@ -609,7 +609,7 @@ INDEFINITE[0, 4] = INDEFINITE[4, 0] = 1.5
         ({"segments": 1}, "segments must be an integer from 2 to 1000000, got 1"),
         ({"segments": 2.0}, "segments must be an integer from 2 to 1000000, got 2.0"),
         ({"segments": True}, "segments must be an integer from 2 to 1000000, got True"),
-        ({"segments": None}, "segments is missing; give their number, or a grid"),
+        ({"segments": None, "discretization": "staggered"}, "segments is missing; give their number, or a grid"),
         ({"grid": (0, 0.5, 1)}, "grid has 3 fractions, but segments = 10 need 11"),
         ({"segments": None, "grid": (0, 0.6, 0.5, 1)}, "grid[1] = 0.6 is followed by grid[2] = 0.5"),
         ({"segments": None, "grid": (0.1, 0.5, 1)}, "grid must reach from 0 to 1, got 0.1 to 1"),

@@ -209,6 +209,22 @@ def test_modes_of_a_string_with_damping() -> None:
     assert np.abs(others).max() < 1e-7
 
 
+def test_a_free_turn_is_one_mode_however_many_are_asked_for() -> None:
+    """A bob on a damped hose turns about the vertical without stiffness: a double zero, which rounding splits at will."""
+    rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
+    for segments in (6, 8, 10):
+        hose = gd.Rod(
+            "hose", 1.0, segments, gd.Circle(radius=8e-3), rubber, start=gd.Clamped("ground"),
+            end=gd.Hinged("bob", at=(0, 0, 0.05)), initial=gd.Straight((0, 0, 0), (0, 0, -1)),
+            damping=gd.Damping(bending=1e-4),
+        )  # fmt: skip
+        bob = gd.Body("bob", mass=0.2, inertia=(1e-4, 1e-4, 1e-4), position=(0, 0, -1.05))
+        rest = gd.equilibrium(gd.System(bodies=[bob], rods=[hose]))
+        for n in (2, 3, 4, 8):
+            free = gd.modes(rest, n=n).frequencies < 1e-4
+            assert free.sum() == 1, (segments, n)
+
+
 def test_flutter_of_a_column_under_a_following_force() -> None:
     """Beck's column: it flutters from P = 20.05 EI/L² on, with no damping at all."""
     EI = 2e11 * 0.02 * 2e-3**3 / 12.0

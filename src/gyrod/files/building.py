@@ -163,8 +163,7 @@ class _Builder:
         if count > MOST_OBJECTS:
             self.tell((), f"there are {count} objects; at most {MOST_OBJECTS} are allowed.")
         rods = self.data.get("rods")
-        sizes = [r.get("segments") for r in rods if isinstance(r, dict)] if isinstance(rods, list) else []
-        total = sum(n for n in sizes if isinstance(n, (int, float)) and n > 0)
+        total = sum(_size(rod) for rod in rods) if isinstance(rods, list) else 0
         if total > MOST_SEGMENTS:
             self.tell(("rods",), f"the rods have {total:g} segments together; at most {MOST_SEGMENTS} are allowed.")
         return len(self.problems) == before
@@ -292,6 +291,13 @@ def _attachment(length: float, **values: Any) -> Attachment:
     for field in ("frame_a", "frame_b"):
         require_rotation(field, np.array(values[field], dtype=float), FRAME_SLACK)
     return Attachment(**{field: np.array(x, dtype=float) for field, x in values.items()}, length=float(length))
+
+
+def _size(rod: Any) -> float:
+    """Segments of a rod, or stretches between nodes of elements, as far as numbers tell."""
+    told = [rod.get(key) for key in ("segments", "degree")] if isinstance(rod, dict) else [None, None]
+    segments, degree = (float(x) if isinstance(x, (int, float)) and x > 0 else None for x in told)
+    return (segments or 0.0) * (degree or 1.0)
 
 
 def _references(group: str, member: Any, path: Path) -> Iterator[tuple[Path, str, str]]:

@@ -138,6 +138,7 @@ KINDS: dict[str, Kind] = {
     "precurvature": _vector("1/m", variable="s"), "prestrain": _vector(variable="s"), "strain": _words(*rods.STRAINS),
     "Rod.velocity": _vector("m/s", variable="s"), "Rod.angular_velocity": _vector("rad/s", variable="s"),
     "grid": Kind(shapes=((-1,),)), "rest_stretch": _number(variable="t", positive=True),
+    "discretization": _words(*rods.DISCRETIZATIONS), "degree": WHOLE,
     "Rod.limits": Kind("table", shapes=(), words=()),
     # what bodies look like
     "shape": Kind("objects", group="shape"), "color": Kind("color"), "size": _vector("m"), "offset": _vector("m"),

@@ -138,6 +138,8 @@ def _implied(thing: Any, field: Field) -> bool:
         return isinstance(value, Free)
     if isinstance(thing, Rod) and field.name == "segments":
         return thing.grid is not None
+    if isinstance(thing, Rod) and field.name == "discretization":
+        return True  # that with a degree, or that without
     if isinstance(thing, RodLoad) and field.name == "at":
         return thing.span is None and _same(value, 1.0)
     if field.name == "orientation" and isinstance(thing, (Body, *SOLIDS)):

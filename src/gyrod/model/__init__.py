@@ -53,7 +53,7 @@ from gyrod.model.joints import (
     Spherical,
     Universal,
 )
-from gyrod.model.rods import CURVATURES, FAMILIES, INERTIAS, MASSES, STRAINS, Rod
+from gyrod.model.rods import CURVATURES, DISCRETIZATIONS, FAMILIES, INERTIAS, MASSES, STRAINS, Rod
 from gyrod.model.sections import (
     SECTIONS,
     Circle,
@@ -79,6 +79,7 @@ from gyrod.model.system import System, Tree
 
 __all__ = [
     "CURVATURES",
+    "DISCRETIZATIONS",
     "ELEMENTS",
     "ENDS",
     "FAMILIES",

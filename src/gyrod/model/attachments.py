@@ -95,7 +95,12 @@ def resolve(system: System, problems: Problems) -> Holds:
 
 
 def end_inertia(rod: Rod, e: int) -> Array:
-    """The quarter of the end segment's rotary inertia that belongs to the end section, about d1, d2, d3, (3,)."""
+    """Rotary inertia that belongs to the end section, about d1, d2, d3, (3,).
+
+    Of the grid a quarter of that of the end segment; of elements that of the end node.
+    """
+    if rod.degree is not None:
+        return np.asarray(rod.lumped_inertia()[-e, 1:])
     return np.asarray(0.25 * rod.lengths[-e] * rod.inertia_at([rod.midpoints[-e]])[0, 1:])
 
 

@@ -27,6 +27,7 @@ from gyrod.model.errors import (
     shown,
     vector,
 )
+from gyrod.model.jumps import jumps
 from gyrod.rotations.conversions import spurrier_klumpp
 
 Array = NDArray[np.float64]
@@ -418,6 +419,11 @@ class RodLoad(RodForce):
         if self.profile is None:
             return np.ones((np.size(s), 3))
         return sampled("profile", self.profile, s, lambda field, x: np.full(3, numbers(field, x, (), (3,))))
+
+    @cached_property
+    def jumps(self) -> tuple[float, ...]:
+        """Fractions inside of the span at which the profile jumps."""
+        return () if self.profile is None else tuple(s for s in jumps(self.profile) if self.span[0] < s < self.span[1])
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from gyrod.model.errors import (
     Problems,
     called,
     constant_or_function,
+    field_names,
     frozen,
     given,
     instance,
@@ -29,8 +30,10 @@ from gyrod.model.errors import (
     shown,
     vector,
 )
+from gyrod.model.jumps import jumps
+from gyrod.model.meshes import DEGREES, NEAREST_ENDS, Elements, Grid, Mesh, apply, apply_frames, divided
 from gyrod.model.sections import CrossSection, Damping, Material, SectionValues, diagonal
-from gyrod.model.shapes import Shape, Straight
+from gyrod.model.shapes import Bent, Shape, Straight
 from gyrod.rotations.vectors import cross, norms
 
 Array = NDArray[np.float64]
@@ -44,11 +47,18 @@ FAMILIES = ("sine", "tangent")
 INERTIAS = ("disc", "cylinder")
 MASSES = ("lumped", "blended")
 STRAINS = ("cosserat", "stretch", "kirchhoff", "inextensible")
+DISCRETIZATIONS = ("staggered", "elements")
+#: What a rod gets that says nothing about it: degree and number of elements.
+DEFAULT_DEGREE = 3
+DEFAULT_ELEMENTS = 6
 
 #: Relative difference that the length may have from that of the shape, and an end from where it is held.
 LENGTH_SLACK = 1e-6
 #: Most segments of a rod.
 MOST_SEGMENTS = 1_000_000
+#: Most that the frame may turn in an element at the start, in rad, and least norm of its interpolated quaternions.
+MOST_TURN = math.pi
+LEAST_NORM = 0.5
 #: Relative rounding that a stiffness may show in symmetry, and the smallest eigenvalue that is one.
 STIFFNESS_SLACK = 1e-9
 SMALLEST_EIGENVALUE = 1e-12
@@ -56,6 +66,8 @@ SMALLEST_EIGENVALUE = 1e-12
 #: What a rod may have a limit of.
 LIMITS = ("bend_radius", "stress")
 
+#: Fields that may be functions of s, at whose jumps elements end.
+_JUMPING = ("stiffness", "density_per_length", "rotary_inertia", "precurvature", "prestrain")
 _ORIGIN = (0.0, 0.0, 0.0)
 _UNIT = np.eye(6)
 
@@ -92,7 +104,7 @@ class Rod(Description):
     length
         In m, > 0; by default that of ``initial``. It must agree with it unless ``prestrain`` is given.
     segments
-        Number of segments, at least 2.
+        Number of segments, at least 2, or of elements, at least 1.
     section, material
         Such as ``Circle(radius=5e-3)`` and ``Material(young=5e6, poisson=0.5, density=1100)``.
     start, end
@@ -121,7 +133,12 @@ class Rod(Description):
         Two vectors make a rigid motion x' = velocity + angular_velocity × (x - x(0)); functions of s are taken as they
         are, without the product. In space axes; the angular velocity is spatial.
     grid
-        Fractions of the vertices, from 0 to 1, in place of equal segments.
+        Fractions of the vertices, or of the ends of elements, from 0 to 1, in place of equal ones.
+    discretization, degree
+        "staggered", the grid of second order, or "elements" of ``degree`` 2, 3 or 4, whose order is one more. A rod
+        with ``segments`` or ``grid`` and neither of these has the grid; one that says nothing has elements of degree 3.
+        ``curvature``, ``inertia`` and ``mass`` choose among variants of the grid. In a `System`, elements are split
+        where a load, a mass or a string sets in and where the rod's properties jump; ``system.notes`` tells it.
     rest_stretch
         A positive number or a function of time: the factor of the length at which the rod is free of tension (winch,
         pre-tension, heat). Its mass stays.
@@ -157,9 +174,15 @@ class Rod(Description):
     velocity: Any
     angular_velocity: Any
     grid: Any
+    discretization: str
+    #: None of the staggered grid.
+    degree: int | None
     #: A number, a function of time, or None.
     rest_stretch: Any
     limits: Limits | None
+
+    #: Ends of elements beside those of segments or grid: where something sets in, which the system knows.
+    _extra: ClassVar[tuple[float, ...]] = ()
 
     def __init__(
         self,
@@ -185,6 +208,8 @@ class Rod(Description):
         velocity: Field = _ORIGIN,
         angular_velocity: Field = _ORIGIN,
         grid: ArrayLike | None = None,
+        discretization: str | None = None,
+        degree: int | None = None,
         rest_stretch: float | Callable[[float], float] | None = None,
         limits: Mapping[str, float] | None = None,
     ) -> None:
@@ -214,7 +239,28 @@ class Rod(Description):
         touched = set(new)
         if isinstance(self.length, Derived) and not touched.isdisjoint(("initial", "prestrain")):
             touched.add("length")
-        values = {field: new.get(field) for field in _CHECKS if field in touched}
+        # Degree and discretization follow from each other.
+        if new.get("discretization") is not None:
+            touched.add("degree")
+        elif new.get("degree") is not None:
+            touched.add("discretization")
+        return self._again({field: new.get(field) for field in _CHECKS if field in touched}, touched)
+
+    def _split(self, fractions: Iterable[float]) -> Self:
+        """The same with ends of elements at these fractions, too, and no others beside those of segments or grid."""
+        if self.degree is None:
+            return self
+        own, inner = self._own_ends, list[float]()
+        for s in sorted(fractions):
+            if NEAREST_ENDS <= s <= 1.0 - NEAREST_ENDS and not (inner and s - inner[-1] < NEAREST_ENDS):
+                inner.append(float(s))
+        new = [s for s in inner if np.abs(own - s).min() >= NEAREST_ENDS]
+        # An equal division gives way to what must be an end: all of that must be known then.
+        extra = tuple(inner if new and self.grid is None else new)
+        return self if extra == self._extra else self._again({}, {"a grid"}, extra)
+
+    def _again(self, values: Mapping[str, Any], touched: set[str], extra: tuple[float, ...] | None = None) -> Self:
+        """A copy with other values, in which what they matter for is checked and found anew."""
         for stage, (_, needs) in _STAGES.items():  # each comes after those that it needs
             if not touched.isdisjoint(needs):
                 touched.add(stage)
@@ -225,36 +271,94 @@ class Rod(Description):
         for stage in touched.intersection(_FOLLOWS):
             for cached in _FOLLOWS[stage]:
                 made.__dict__.pop(cached, None)
+        if extra is not None or "a grid" in touched:
+            made._set(_extra=extra or ())
         made._fill(values, touched.intersection(_STAGES))
         return made
 
-    # --- the grid ---
+    # --- the mesh ---
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        """Where positions, frames, strains and curvatures live, and how they are interpolated."""
+        if self.degree is None:
+            return Grid(self._own_ends)
+        if self._extra and self.grid is None:
+            return Elements(self.degree, divided(self._extra, self.segments))
+        return Elements(self.degree, np.sort(np.concatenate([self._own_ends, self._extra])))
+
+    @property
+    def _own_ends(self) -> Array:
+        """Ends of segments or elements as they were given."""
+        return np.asarray(np.arange(self.segments + 1.0) / self.segments if self.grid is None else self.grid)
 
     @cached_property
     def fractions(self) -> Array:
-        """Vertices as fractions of the length, (N + 1,)."""
-        return frozen(np.arange(self.segments + 1.0) / self.segments if self.grid is None else self.grid)
+        """Vertices as fractions of the length, (V,): N + 1 ends of segments, or p E + 1 nodes of elements."""
+        return self.mesh.vertices
 
     @cached_property
     def vertices(self) -> Array:
-        """Arc lengths of the vertices in m, (N + 1,)."""
+        """Arc lengths of the vertices in m, (V,)."""
         return frozen(self.length * self.fractions)
 
     @cached_property
     def midpoints(self) -> Array:
-        """Midpoints of the segments as fractions of the length, (N,)."""
-        return frozen(0.5 * (self.fractions[1:] + self.fractions[:-1]))
+        """Midpoints between neighbouring vertices as fractions of the length, (V - 1,)."""
+        return self.mesh.frames if self.degree is None else frozen(0.5 * (self.fractions[1:] + self.fractions[:-1]))
 
     @cached_property
     def lengths(self) -> Array:
-        """Lengths of the segments in m, (N,)."""
+        """Lengths between neighbouring vertices in m, (V - 1,)."""
         return frozen(self.length * np.diff(self.fractions))
 
     def segment_at(self, s: float) -> tuple[int, float]:
-        """Segment in which a fraction of the length lies, and the fraction of that segment."""
-        j = int(np.clip(np.searchsorted(self.fractions, s, side="right") - 1, 0, self.segments - 1))
-        lo, hi = self.fractions[j], self.fractions[j + 1]
+        """Segment or element in which a fraction of the length lies, and the fraction of that segment."""
+        ends = self.mesh.ends
+        j = int(np.clip(np.searchsorted(ends, s, side="right") - 1, 0, len(ends) - 2))
+        lo, hi = ends[j], ends[j + 1]
         return j, float((s - lo) / (hi - lo))
+
+    @property
+    def jumps(self) -> dict[str, tuple[float, ...]]:
+        """Fractions of the length at which functions of s jump that tell what the rod is made of, by their fields."""
+        told: dict[str, Any] = {field: getattr(self, field) for field in _JUMPING}
+        if self.section is not None:
+            told |= {f"section.{f}": getattr(self.section, f) for f in field_names(type(self.section))}
+        if isinstance(self.initial, Bent):
+            told["initial.curvature"] = self.initial.curvature
+        found = {field: self._jumps_of(value) for field, value in told.items() if callable(value)}
+        return {field: places for field, places in found.items() if places}
+
+    def _jumps_of(self, function: Any) -> tuple[float, ...]:
+        """Where a function of s jumps; searched once."""
+        known, places = self._known_jumps.get(id(function), (None, ()))
+        if known is not function:
+            places = jumps(function)
+            self._known_jumps[id(function)] = function, places
+        return places
+
+    @cached_property
+    def _known_jumps(self) -> dict[int, tuple[Any, tuple[float, ...]]]:
+        """Functions that were searched, by their identity, and what was found; the copies of a rod share it."""
+        return {}
+
+    def refine(self, tolerance: float, state: Any = None) -> Rod:
+        """The same rod with more elements where positions are expected to be wrong by more than ``tolerance`` in m.
+
+        ``state`` is the rod at rest or over time, such as ``motion["hose"]``, whose largest indicator counts; None: how
+        it lies at the start. Elements that turn too far to be represented are divided too. The same rod where nothing
+        is to be done. What is expected is local: `gyrod.refine` measures the error of the whole.
+        """
+        from gyrod.model.refinement import refined  # it knows this class
+
+        return refined(self, tolerance, state)
+
+    def lumped_inertia(self) -> Array:
+        """Mass in kg and rotary inertia in kg m² of each node of elements, (V, 4); those of a jump have both sides."""
+        assert isinstance(self.mesh, Elements)
+        places = [s for found in self.jumps.values() for s in found]
+        return self.length * self.mesh.lumped(self.inertia_at, places)
 
     # --- what it is made of ---
 
@@ -326,9 +430,9 @@ class Rod(Description):
 
     @cached_property
     def _placed(self) -> tuple[Array, Array]:
-        """Points and aligned quaternions at vertices and midpoints in turn, (2 N + 1, 3) and (2 N + 1, 4)."""
-        s = np.empty(2 * self.segments + 1)
-        s[::2], s[1::2] = self.fractions, self.midpoints
+        """Points and aligned quaternions at vertices and strains in turn, (2 V - 1, 3) and (2 V - 1, 4)."""
+        s = np.empty(2 * len(self.fractions) - 1)
+        s[::2], s[1::2] = self.fractions, self.mesh.strains
         x, q = _within("initial", self.shape.place, s, self.length)
         turned = np.add.reduce(q[1:] * q[:-1], axis=1) < 0.0
         if not turned.any():
@@ -343,13 +447,13 @@ class Rod(Description):
 
     @cached_property
     def positions(self) -> Array:
-        """Vertices in space, m, (N + 1, 3)."""
+        """Vertices in space, m, (V, 3)."""
         return frozen(self._placed[0][::2])
 
     @cached_property
     def quaternions(self) -> Array:
-        """Frames at the midpoints, unit quaternions, each on the side of its predecessor, (N, 4)."""
-        return frozen(self._placed[1][1::2])
+        """Frames at ``mesh.frames``, unit quaternions, each on the side of its predecessor, (Q, 4)."""
+        return frozen(self._placed[1][1::2] if self.degree is None else self._placed[1][::2])
 
     @cached_property
     def end_frames(self) -> Array:
@@ -357,15 +461,22 @@ class Rod(Description):
         return frozen(self._placed[1][[0, -1]])
 
     def point(self, s: float, offset: ArrayLike = (0.0, 0.0)) -> Array:
-        """Point in space at the start, at a fraction s and an offset along d1 and d2 of the segment's frame, (3,)."""
-        j, xi = self.segment_at(s)
+        """Point in space at the start, at a fraction s and an offset along d1 and d2 of the frame there, (3,).
+
+        The frame of the grid is that of the segment; elements interpolate theirs.
+        """
         a1, a2 = numbers("offset", offset, (2,))
+        if self.degree is not None:
+            at = self.mesh.vertex_at([s])
+            turned = rotations.rotate(apply_frames(*at, self.quaternions)[0], np.array([a1, a2, 0.0]))
+            return np.asarray(apply(*at, self.positions)[0] + turned)
+        j, xi = self.segment_at(s)
         arm = rotations.rotate(self.quaternions[j], np.array([a1, a2, 0.0]))
         return np.asarray((1.0 - xi) * self.positions[j] + xi * self.positions[j + 1] + arm)
 
     @cached_property
     def velocities(self) -> Array:
-        """Velocities of the vertices in space, m/s, (N + 1, 3)."""
+        """Velocities of the vertices in space, m/s, (V, 3)."""
         v = sampled("velocity", self.velocity, self.fractions, vector)
         if not callable(self.velocity) and not callable(self.angular_velocity) and self.angular_velocity.any():
             v = v + cross(self.angular_velocity, self.positions - self.positions[0])
@@ -373,23 +484,25 @@ class Rod(Description):
 
     @cached_property
     def spins(self) -> Array:
-        """Material angular velocities Rᵀ ω at the midpoints, rad/s, (N, 3)."""
-        omega = sampled("angular_velocity", self.angular_velocity, self.midpoints, vector)
+        """Material angular velocities Rᵀ ω at ``mesh.frames``, rad/s, (Q, 3)."""
+        omega = sampled("angular_velocity", self.angular_velocity, self.mesh.frames, vector)
         if not omega.any():
             return frozen(omega)
         return frozen(rotations.rotate(rotations.conjugate(self.quaternions), omega))
 
     @cached_property
     def precurvatures(self) -> Array | None:
-        """K0 at the vertices, 1/m, (N + 1, 3); None if it is that of the initial shape."""
+        """K0 at ``mesh.curvatures``, 1/m, (m, 3); None if it is that of the initial shape."""
         if self.precurvature is None:
             return None
-        return frozen(sampled("precurvature", self.precurvature, self.fractions, vector))
+        return frozen(sampled("precurvature", self.precurvature, self.mesh.curvatures, vector))
 
     @cached_property
     def prestrains(self) -> Array | None:
-        """Γ0 at the midpoints, (N, 3); None if it is that of the initial shape."""
-        return None if self.prestrain is None else frozen(sampled("prestrain", self.prestrain, self.midpoints, vector))
+        """Γ0 at ``mesh.strains``, (n, 3); None if it is that of the initial shape."""
+        if self.prestrain is None:
+            return None
+        return frozen(sampled("prestrain", self.prestrain, self.mesh.strains, vector))
 
 
 # --- checks of single fields -----------------------------------------------------------------------------------------
@@ -403,19 +516,30 @@ def _within(owner: str, function: Callable[..., Any], *args: Any) -> Any:
         raise ValueError(f"{owner}.{error}") from error
 
 
-def _segments(field: str, value: Any) -> int:
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 2 <= value <= MOST_SEGMENTS:
+def _as_given(field: str, value: Any) -> Any:  # noqa: ARG001
+    """Checked when it is known whether there are segments or elements."""
+    return value
+
+
+def _degree(field: str, value: Any) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in DEGREES:
         return int(value)
-    raise ValueError(f"{field} must be an integer from 2 to {MOST_SEGMENTS}, got {shown(value)}.")
+    raise ValueError(f"{field} must be {', '.join(map(str, DEGREES[:-1]))} or {DEGREES[-1]}, got {shown(value)}.")
 
 
-def _grid(field: str, value: Any) -> Array:
+def _segments(field: str, value: Any, least: int) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and least <= value <= MOST_SEGMENTS:
+        return int(value)
+    raise ValueError(f"{field} must be an integer from {least} to {MOST_SEGMENTS}, got {shown(value)}.")
+
+
+def _grid(field: str, value: Any, fewest: int) -> Array:
     try:
         count = len(value)
     except TypeError:
         raise ValueError(f"{field} must be increasing fractions from 0 to 1, got {shown(value)}.") from None
-    if not 3 <= count <= MOST_SEGMENTS + 1:
-        raise ValueError(f"{field} must have 3 to {MOST_SEGMENTS + 1} fractions, got {count}.")
+    if not fewest <= count <= MOST_SEGMENTS + 1:
+        raise ValueError(f"{field} must have {fewest} to {MOST_SEGMENTS + 1} fractions, got {count}.")
     s = numbers(field, value, (count,))
     if s[0] != 0.0 or s[-1] != 1.0:
         raise ValueError(f"{field} must reach from 0 to 1, got {s[0]:.12g} to {s[-1]:.12g}.")
@@ -519,7 +643,7 @@ _END = _kind(End, "an end: Free, Hinged, Clamped or Guided")
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": lambda _, value: new_name(value),
     "length": positive,
-    "segments": _segments,
+    "segments": _as_given,
     "section": _kind(CrossSection, "a section such as Circle"),
     "material": _kind(Material, "a Material"),
     "start": _END,
@@ -537,7 +661,9 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "strain": _choice(STRAINS),
     "velocity": _or_function(vector),
     "angular_velocity": _or_function(vector),
-    "grid": _grid,
+    "grid": _as_given,
+    "discretization": _choice(DISCRETIZATIONS),
+    "degree": _degree,
     "rest_stretch": _rest_stretch,
     "limits": _limits,
 }
@@ -548,9 +674,35 @@ _REQUIRED = frozenset({"name", "curvature", "inertia", "mass", "strain", "veloci
 # --- checks of what belongs together ---------------------------------------------------------------------------------
 
 
+def _check_kind(rod: Rod) -> None:
+    """Which discretization it is, said or not."""
+    if rod.discretization == "staggered" and rod.degree is not None:
+        raise ValueError(
+            f"degree = {rod.degree} is for elements, but discretization = 'staggered'; leave degree out, or take "
+            "discretization = 'elements'."
+        )
+    if rod.discretization is None:
+        plain = rod.degree is None and (rod.segments is not None or rod.grid is not None)
+        rod._set(discretization="staggered" if plain else "elements")
+    if rod.discretization == "elements" and rod.degree is None:
+        rod._set(degree=DEFAULT_DEGREE)
+
+
 def _check_segments(rod: Rod) -> None:
-    if rod.segments is None and rod.grid is None:
+    if rod.segments is not None:
+        rod._set(segments=_segments("segments", rod.segments, 2 if rod.degree is None else 1))
+    elif rod.grid is None and rod.degree is None:
         raise ValueError("segments is missing; give their number, or a grid.")
+    elif rod.grid is None:
+        rod._set(segments=DEFAULT_ELEMENTS)
+
+
+def _check_grid(rod: Rod) -> None:
+    if rod.grid is not None:
+        rod._set(grid=_grid("grid", rod.grid, 3 if rod.degree is None else 2))
+
+
+def _check_mesh(rod: Rod) -> None:
     if rod.segments is None:
         rod._set(segments=len(rod.grid) - 1)
     elif rod.grid is not None and len(rod.grid) != rod.segments + 1:
@@ -558,6 +710,24 @@ def _check_segments(rod: Rod) -> None:
             f"grid has {len(rod.grid)} fractions, but segments = {rod.segments} need {rod.segments + 1}; "
             "leave segments out."
         )
+    if rod.degree is not None and rod.degree * rod.segments > MOST_SEGMENTS:
+        raise ValueError(
+            f"segments = {rod.segments} elements of degree = {rod.degree} have {rod.degree * rod.segments + 1} nodes; "
+            f"at most {MOST_SEGMENTS + 1} are allowed."
+        )
+
+
+def _check_variants(rod: Rod) -> None:
+    """Elements interpolate positions, frames and strains: there is nothing to choose."""
+    if rod.degree is None:
+        return
+    for field, only in (("curvature", "angle"), ("inertia", "disc"), ("mass", "lumped")):
+        value = getattr(rod, field)
+        if value != only:
+            raise ValueError(
+                f"{field} = {shown(value)} is a variant of the staggered grid; elements have {field} = {only!r} only. "
+                f"Leave {field} out, or take discretization = 'staggered'."
+            )
 
 
 def _check_material(rod: Rod) -> None:
@@ -579,7 +749,7 @@ def _check_material(rod: Rod) -> None:
 
 
 def _points(rod: Rod) -> Array:
-    return np.concatenate([rod.fractions, rod.midpoints])
+    return np.concatenate([rod.fractions, rod.mesh.strains])
 
 
 def _check_section(rod: Rod) -> None:
@@ -642,6 +812,9 @@ def _check_length(rod: Rod) -> None:
 def _check_placed(rod: Rod) -> None:
     """Neighbouring frames differ by less than a half turn, or their difference would be taken the wrong way round."""
     _, q = rod._placed
+    if isinstance(rod.mesh, Elements):
+        _check_turns(rod, rod.mesh, q)
+        return
     bad = np.add.reduce(q[1:-2:2] * q[3::2], axis=1) <= 0.0
     if bad.any():
         i = int(np.flatnonzero(bad)[0])
@@ -649,6 +822,37 @@ def _check_placed(rod: Rod) -> None:
             f"segments = {rod.segments} are too few for initial: its frame turns by more than half a turn between "
             f"s = {rod.midpoints[i]:.6g} and s = {rod.midpoints[i + 1]:.6g}."
         )
+
+
+def _check_turns(rod: Rod, mesh: Elements, q: Array) -> None:
+    """No element turns by more than half a turn, and none has an interpolated quaternion that is near zero."""
+    steps = 2.0 * np.arccos(np.minimum(np.add.reduce(q[1:] * q[:-1], axis=1), 1.0))
+    turns = np.add.reduce(steps.reshape(mesh.cells, -1), axis=1)
+    nodes = mesh.nodes_of(np.arange(mesh.cells))
+    P = np.einsum("ki,eic->ekc", mesh.rule.values, q[::2][nodes])
+    least = norms(P).min(axis=1)
+    bad = np.flatnonzero((turns > MOST_TURN * (1.0 + 1e-9)) | (least <= LEAST_NORM))
+    if not len(bad):
+        return
+    e = int(bad[0])
+    enough = f"{_enough(rod)} elements" + ("" if rod.grid is None else " of one size")
+    raise ValueError(
+        f"segments = {rod.segments} are too few for initial: the frame turns by {np.rad2deg(turns[e]):.3g} degrees in "
+        f"element {e}, between s = {mesh.ends[e]:.6g} and s = {mesh.ends[e + 1]:.6g}; an element can represent at most "
+        f"{np.rad2deg(MOST_TURN):.3g}. Use at least {enough}."
+    )
+
+
+def _enough(rod: Rod) -> int:
+    """Fewest equal elements that each turn by no more than is allowed."""
+    s = np.linspace(0.0, 1.0, 4097)
+    q = rod.shape.place(s, rod.length)[1]
+    steps = 2.0 * np.arccos(np.minimum(np.abs(np.add.reduce(q[1:] * q[:-1], axis=1)), 1.0))
+    turned = np.append(0.0, np.cumsum(steps))
+    count = max(1, int(turned[-1] / MOST_TURN))
+    while np.diff(np.interp(np.arange(count + 1.0) / count, s, turned)).max() > MOST_TURN and count < len(s):
+        count += 1
+    return count
 
 
 def _check_place(rod: Rod, field: str) -> None:
@@ -694,7 +898,11 @@ def _check_motion(rod: Rod) -> None:
 
 #: Each check with the fields and the other checks that must have passed before.
 _STAGES: dict[str, tuple[Callable[[Rod], object], set[str]]] = {
-    "a grid": (_check_segments, {"segments", "grid"}),
+    "a kind": (_check_kind, {"discretization", "degree"}),
+    "segments of a kind": (_check_segments, {"segments", "a kind"}),
+    "grid of a kind": (_check_grid, {"grid", "a kind"}),
+    "a grid": (_check_mesh, {"segments of a kind", "grid of a kind"}),
+    "a variant": (_check_variants, {"a kind", "curvature", "inertia", "mass"}),
     "a material": (_check_material, {"section", "material", "stiffness", "density_per_length", "rotary_inertia"}),
     "section at s": (_check_section, {"a grid", "section"}),
     "stiffness at s": (_check_stiffness, {"a material", "section at s"}),
@@ -715,10 +923,10 @@ _STAGES: dict[str, tuple[Callable[[Rod], object], set[str]]] = {
     "prestrain at s": (lambda rod: rod.prestrains, {"prestrain", "a grid"}),
 }
 #: What is found here, not in each of the copies that lie the same.
-_SHARED = ("lengths", "_shape_notes")
+_SHARED = ("lengths", "_shape_notes", "_known_jumps")
 #: What is kept of each check, and is found anew when it is repeated.
 _FOLLOWS: dict[str, tuple[str, ...]] = {
-    "a grid": ("fractions", "midpoints"),
+    "a grid": ("mesh", "fractions", "midpoints"),
     "stiffness at s": ("_known_stiffness",),
     "inertia at s": ("_known_inertia",),
     "placed": ("vertices", "lengths", "_placed", "_shape_notes", "positions", "quaternions", "end_frames"),

@@ -39,6 +39,7 @@ from gyrod.model.forces import Bushing, ForceLaw, SpringDamper, UserForce
 from gyrod.model.joints import Attachment, Distance, Helical, Joint, Prismatic, Spherical, Universal
 from gyrod.model.rods import Rod
 from gyrod.model.sensors import Sensor
+from gyrod.model.splits import notes, split
 from gyrod.rotations.vectors import cross, norms, unit
 
 Array = NDArray[np.float64]
@@ -119,6 +120,7 @@ class System(Description):
             gravity=problems.check(_gravity, gravity),
             attachments=None,
         )
+        self._set(rods=split(self.rods, self.forces, problems))
         if attachments is not None:
             sound = isinstance(attachments, (tuple, list)) and all(isinstance(x, Attachment) for x in attachments)
             if sound and len(attachments) == len(self.joints):
@@ -155,6 +157,11 @@ class System(Description):
     def rod_names(self) -> tuple[str, ...]:
         """Names of the rods, in order."""
         return tuple(rod.name for rod in self.rods)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to make the system what it is: rods of elements that have ends where something sets in."""
+        return notes(self)
 
     @property
     def gravity_function(self) -> Callable[[float], ArrayLike] | None:

@@ -181,8 +181,8 @@ def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, An
     k = min(2 * n + 2, 2 * size - 2)
     values, vectors = largest(apply, 2 * size, k, dense=80, basis=2 * k + 10)
     keep = np.abs(values) > 1e-12 * np.abs(values).max(initial=0.0)
-    lam, vectors = shift - 1.0 / values[keep], vectors[:, keep]
-    upper = lam.imag >= -1e-9 * np.abs(lam)
+    lam, vectors, small = shift - 1.0 / values[keep], vectors[:, keep], 1e-6 * statics.rate
+    upper = ((lam.imag >= -1e-9 * np.abs(lam)) | (np.abs(lam) < small)) & ~_repeated(lam, vectors[:size], small)
     lam, vectors = lam[upper], vectors[:, upper]
     grows = lam.real > 1e-6 * np.abs(lam).max(initial=0.0)
     order = np.lexsort((np.abs(lam), ~grows))[:n]
@@ -191,6 +191,21 @@ def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, An
         for v in vectors[:, order].T
     ]
     return lam[order], np.array(shapes).reshape(len(order), -1)
+
+
+def _repeated(lam: Any, vectors: Any, small: float) -> Any:
+    """Which columns repeat a free motion: its zero is double, but it has one shape, and is one mode."""
+    basis: list[Any] = []
+    repeated = np.zeros(len(lam), bool)
+    for i in np.flatnonzero(np.abs(lam) < small):
+        rest = vectors[:, i] / np.linalg.norm(vectors[:, i])
+        for v in basis:
+            rest = rest - v * np.vdot(v, rest)
+        size = np.linalg.norm(rest)
+        repeated[i] = size < 1e-4
+        if not repeated[i]:
+            basis.append(rest / size)
+    return repeated
 
 
 def _damped(system: System) -> bool:

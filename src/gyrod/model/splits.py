@@ -1,0 +1,80 @@
+"""Where something sets in on a rod of elements: elements end there, or their order would be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gyrod.model.elements import Cable, Foundation, PointMass, Tendon
+from gyrod.model.errors import ModelError, Problems
+from gyrod.model.forces import ForceLaw, RodLoad
+from gyrod.model.meshes import NEAREST_ENDS
+from gyrod.model.rods import Rod
+
+if TYPE_CHECKING:
+    from gyrod.model.system import System
+
+#: Places of one cause that a note tells.
+MOST_TOLD = 4
+
+
+def split(rods: Sequence[Rod], forces: Sequence[ForceLaw], problems: Problems) -> tuple[Rod, ...]:
+    """The same rods, those of elements with ends where something sets in."""
+    if all(rod.degree is None for rod in rods):
+        return tuple(rods)
+    found = []
+    for rod in rods:
+        try:
+            found.append(rod._split(s for s, _ in _causes(rod, forces)) if rod.degree is not None else rod)
+        except ModelError as error:
+            found.append(rod)
+            problems.sentences += error.problems
+    return tuple(found)
+
+
+def notes(system: System) -> tuple[str, ...]:
+    """A sentence for each rod that has other elements than were asked for."""
+    return tuple(_note(rod, system.forces) for rod in system.rods if rod._extra)
+
+
+def _causes(rod: Rod, forces: Sequence[ForceLaw]) -> Iterator[tuple[float, str]]:
+    """Fractions at which something sets in, and what it is."""
+    for field, places in rod.jumps.items():
+        yield from ((s, f"a jump of {field}") for s in places)
+    for force in forces:
+        if rod.name in force.rods:
+            yield from ((float(s), force.label) for s in _places(rod, force))
+
+
+def _places(rod: Rod, force: ForceLaw) -> list[float]:
+    if isinstance(force, RodLoad) and force.span is not None:
+        return [*force.span.tolist(), *force.jumps]
+    if isinstance(force, RodLoad | PointMass):
+        return [] if force.at is None else [force.at]
+    if isinstance(force, Foundation):
+        return list(force.span.tolist())
+    if isinstance(force, Tendon):
+        return [s for s, _ in force.points]
+    if isinstance(force, Cable):
+        return [at[0] for _, name, at in force.ends if name == rod.name and isinstance(at, tuple)]
+    return []
+
+
+def _note(rod: Rod, forces: Sequence[ForceLaw]) -> str:
+    causes = sorted(_causes(rod, forces), key=lambda cause: cause[0])
+    told: dict[str, list[str]] = {}
+    for s in rod._extra:
+        what = next((what for at, what in causes if abs(at - s) < NEAREST_ENDS), "what was there")
+        told.setdefault(what, []).append(f"{s:.6g}")
+    parts = [f"s = {_listed(places)} for {what}" for what, places in told.items()]
+    ends = "an element end" if len(rod._extra) == 1 else "element ends"
+    count = f"{rod.mesh.cells} elements in place of {rod.segments}"
+    if rod.mesh.cells == rod.segments:
+        count = f"{rod.segments} elements, not of one length"
+    return f"Rod {rod.name!r} has {ends} at {_listed(parts)}: {count}."
+
+
+def _listed(texts: list[str]) -> str:
+    if len(texts) > MOST_TOLD:
+        texts = [*texts[: MOST_TOLD - 1], f"{len(texts) - MOST_TOLD + 1} more"]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
