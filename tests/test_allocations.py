@@ -24,10 +24,12 @@ def test_steps_do_not_allocate(tmp_path, kind):
     if not compiler or not eigen:
         pytest.skip("needs a C++ compiler and Eigen")
     program = tmp_path / "allocations"
-    source = ROOT / "tests" / "cpp" / "allocations.cpp"
+    sources = [ROOT / "tests" / "cpp" / "allocations.cpp"]
+    if kind in ("rods", "coupled"):
+        sources.append(ROOT / "cpp" / "gyrod" / "rod" / "elements.cpp")
     options = ["-O1"] if kind == "bodies" else ["-O0", f"-D{kind.upper()}"]
     include = [f"-I{ROOT / 'cpp'}", f"-I{eigen[0]}"]
-    subprocess.run([compiler, "-std=c++20", *options, *include, str(source), "-o", str(program)], check=True)
+    subprocess.run([compiler, "-std=c++20", *options, *include, *map(str, sources), "-o", str(program)], check=True)
     rows = [
         line.split()
         for line in subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()

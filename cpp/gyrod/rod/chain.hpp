@@ -47,6 +47,7 @@ template <class P, bool Absolute> struct RodChain {
   bool moves(int n) const { return x_at[std::size_t(n)] >= 0; }
 
   template <class S> void gather(RodState<S>& s, const S* y) const {
+    const std::size_t lead = std::size_t(d.cell_of(0)); // cells before the first frame
     for (int n = 0; n <= N; ++n) {
       const std::size_t i = std::size_t(n);
       if (x_at[i] >= 0) {
@@ -56,7 +57,7 @@ template <class P, bool Absolute> struct RodChain {
         s.x[i] = e.x.template cast<S>(), s.v[i] = e.v.template cast<S>();
       }
       if (!turns(n)) continue;
-      const std::size_t j = std::size_t(d.frame_of(n));
+      const std::size_t j = i - lead;
       Vec4<S>&p = s.p[j], &w = s.w[j];
       p = Part<4>::of(y + p_at[i]);
       if constexpr (Absolute)
@@ -74,8 +75,15 @@ template <class P, bool Absolute> struct RodChain {
     const Vec3<double>& Omega = ends[e].Omega;
     s.p[j] = ends[e].p.template cast<S>();
     s.w[j] = Vec4<S>(S(0), S(Omega[0]), S(Omega[1]), S(Omega[2]));
-    if constexpr (!is_lanes<S>) // members in lanes have ends at rest, which are on the right side
-      if (value_of(s.p[j].dot(s.p[next])) < 0.0) s.p[j] = -s.p[j];
+    const S side = s.p[j].dot(s.p[next]);
+    if constexpr (is_lanes<S>) {
+      S sign(1.0);
+      for (int lane = 0; lane < S::width; ++lane)
+        if (side[lane] < 0.0) sign.set(lane, -1.0);
+      s.p[j] *= sign;
+    } else if (value_of(side) < 0.0) {
+      s.p[j] = -s.p[j];
+    }
   }
 
   // alpha with p'' = p alpha/2 (absolute form), or (0, Omega').
@@ -104,12 +112,13 @@ template <class P, bool Absolute> struct RodChain {
 
   // y' from the forces of the state, which become accelerations.
   template <class S> void finish(RodState<S>& s, const S* y, S* dy, const FormulationOptions& options) const {
+    const std::size_t lead = std::size_t(d.cell_of(0));
     accelerate(inertial(s));
     for (int n = 0; n <= N; ++n) {
       const std::size_t i = std::size_t(n);
       if (x_at[i] >= 0) Part<3>::put(dy + x_at[i], s.v[i]), Part<3>::put(dy + v_at[i], s.f[i]);
       if (!turns(n)) continue;
-      const std::size_t j = std::size_t(d.frame_of(n));
+      const std::size_t j = i - lead;
       const Vec4<S> a = spin<S>(s, int(j), options);
       const Vec4<S>& p = s.p[j];
       if constexpr (Absolute) {

@@ -110,6 +110,8 @@ template <class P> struct BasicRodDescription {
   int bends() const { return degree ? segments : segments + 1; } // places with curvature
   int frame_of(int cell) const { return degree ? cell : cell - 1; }
   int cell_of(int frame) const { return degree ? frame : frame + 1; }
+  // Whether somebody asks for the matrices of frames.
+  bool framed() const { return pulled || spins || !loads.empty() || !drag.empty() || !spin_drag.empty(); }
   // Whether frame j is prescribed as such.
   bool holds(int j) const { return degree && ((j == 0 && ends[0].clamped) || (j == segments && ends[1].clamped)); }
 

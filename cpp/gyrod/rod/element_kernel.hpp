@@ -22,7 +22,6 @@ template <int p, class S> struct ElementKernel {
   using V4 = Vec4<S>;
   using M3 = Mat3<S>;
   using M4 = Mat4<S>;
-  using M34 = Eigen::Matrix<S, 3, 4>;
   using M43 = Eigen::Matrix<S, 4, 3>;
   using Block = Eigen::Matrix<S, 6, 7>; // rows mu, f; columns e, Theta, x (or w0, Omega, x'), as on the grid
 
@@ -41,13 +40,13 @@ template <int p, class S> struct ElementKernel {
     V3 x[nodes], v[nodes];
     V4 p_[nodes], w[nodes];
   };
-  // At Gauss points. `strains` fills all but F and M; what is below `damped` only if damped.
+  // At Gauss points. `strains` fills all but F and M.
   struct Values {
     V3 u[p], G[p], K[p], E[p], F[p], M[p]; // K: total; E: strain less its rest value
     V4 P[p], Q[p];
     S n[p], inverse[p], kappa0[p]; // |P|², its reciprocal; the scalar of kappa
     M3 R[p];
-    // damped: rates of E and K, and in the axes of the point those of P, Q and u
+    // only if damped: rates of E and K, and in the axes of the point those of u, P and Q
     V3 Ed[p], Kd[p], y[p];
     V4 omega[p], sigma[p];
   };
@@ -109,8 +108,7 @@ template <int p, class S> struct ElementKernel {
     for (int k = 0; k < p; ++k) {
       const S w = c.weight[k], twice = S(2) * w * o.inverse[k];
       const V3 &G = o.G[k], &K = o.K[k], &M = o.M[k];
-      V3 F = o.F[k];
-      V3 t = V3::Zero();
+      V3 F = o.F[k], t = V3::Zero();
       if (c.strain == Strain::stretch) t = (F[2] / (o.E[k][2] + c.point[k].G0[2])) * o.u[k], F[2] = S(0);
       to_u[k] = (w * c.slope) * (o.R[k] * F + t);
       const V3 g = cross(F, G) + S(0.5) * (cross(M, K) - o.kappa0[k] * M);
@@ -134,19 +132,19 @@ template <int p, class S> struct ElementKernel {
   static void blocks(const Parameters& c, const State& s, const Values& o, Blocks& out) {
     Parts parts;
     if (c.damped) {
-      for (int k = 0; k < p; ++k) parts.template put<true>(k, c, o, damping(c, o, k), false);
+      for (int k = 0; k < p; ++k) damping(c, o, k, parts);
       for (int b = 0; b < nodes; ++b)
-        for (int a = 0; a <= b; ++a) spread<true>(parts, s, a, b, false, out.v);
-      for (int k = 0; k < p; ++k) parts.template put<false>(k, c, o, stiffness(c, o, k), c.coupled);
+        for (int a = 0; a <= b; ++a) pair<true>(parts, s, a, b, false, out.v);
+      for (int k = 0; k < p; ++k) stiffness<false>(c, o, k, parts);
       for (int b = 0; b < nodes; ++b)
         for (int a = 0; a < nodes; ++a) {
-          spread<false>(parts, s, a, b, c.coupled, out.q);
-          add_turned(out.v[a][b], s.w[b], out.q[a][b]);
+          pair<false>(parts, s, a, b, c.coupled, out.q);
+          add_turned(s.w[b], out.v[a][b], out.q[a][b]);
         }
     } else {
-      for (int k = 0; k < p; ++k) parts.template put<true>(k, c, o, stiffness(c, o, k), c.coupled);
+      for (int k = 0; k < p; ++k) stiffness<true>(c, o, k, parts);
       for (int b = 0; b < nodes; ++b)
-        for (int a = 0; a <= b; ++a) spread<true>(parts, s, a, b, c.coupled, out.q);
+        for (int a = 0; a <= b; ++a) pair<true>(parts, s, a, b, c.coupled, out.q);
     }
     V3 f[nodes];
     V4 gp[nodes];
@@ -160,18 +158,29 @@ template <int p, class S> struct ElementKernel {
   }
 
 private:
-  static V3 cross(const V3& a, const V3& b) {
+  GYROD_INLINE static V3 cross(const V3& a, const V3& b) {
     return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
   }
-  static M3 cross_matrix(const V3& u) {
+  GYROD_INLINE static M3 cross_matrix(const V3& u, const S& diagonal) {
     M3 E;
-    E(0, 0) = S(0), E(1, 1) = S(0), E(2, 2) = S(0);
+    E(0, 0) = diagonal, E(1, 1) = diagonal, E(2, 2) = diagonal;
     E(2, 1) = u[0], E(0, 2) = u[1], E(1, 0) = u[2];
     E(1, 2) = -u[0], E(2, 0) = -u[1], E(0, 1) = -u[2];
     return E;
   }
+  GYROD_INLINE static V4 quaternion(const S& scalar, const V3& v) { return {scalar, v[0], v[1], v[2]}; }
+  // Number by number: Eigen's blocks of lanes are copied in pieces.
+  template <class A> GYROD_INLINE static V3 column(const A& from, int j) {
+    return {from(0, j), from(1, j), from(2, j)};
+  }
+  template <class A, class V> GYROD_INLINE static void put(A& to, int row, int j, const V& x) {
+    for (int i = 0; i < V::SizeAtCompileTime; ++i) to(row + i, j) = x[i];
+  }
+  template <class A, class V> GYROD_INLINE static void put_row(A& to, int i, const V& x) {
+    for (int j = 0; j < V::SizeAtCompileTime; ++j) to(i, j) = x[j];
+  }
 
-  static void interpolate(int k, const S& slope, const V3* x, const V4* q, V3& u, V4& P, V4& Q) {
+  GYROD_INLINE static void interpolate(int k, const S& slope, const V3* x, const V4* q, V3& u, V4& P, V4& Q) {
     const auto& t = Lobatto<p>::get();
     S I(t.I[k][0]), D(t.D[k][0]);
     V3 du = D * x[0];
@@ -183,230 +192,176 @@ private:
     u = slope * du, P = value, Q = slope * derivative;
   }
 
-  // Derivatives of F and M at a point by eta, zeta and g. What is zero without coupling is not set then.
-  struct Stresses {
-    M34 Fe, Me, Mz;
-    M3 Fg, Fz, Mg; // by Im zeta
-  };
-  // Derivative of the gradient at a point, in its axes and for weight 1: rows and columns eta, zeta, g.
-  struct Local {
-    M4 ee, ez, ze;
-    M34 zz, ge; // rows Im zeta
-    M43 eg;
-    M3 gg, gz, zg;
-  };
+  // Derivatives at a point by its increments: columns eta, zeta, g.
+  using M3z = Eigen::Matrix<S, 3, 11>;
 
-  static V3 column(const M34& A, int j) { return {A(0, j), A(1, j), A(2, j)}; }
-  static V3 column(const M3& A, int j) { return {A(0, j), A(1, j), A(2, j)}; }
-  template <class A> static void put(A& to, int row, int j, const V3& x) {
-    to(row, j) = x[0], to(row + 1, j) = x[1], to(row + 2, j) = x[2];
-  }
-  template <class A> static void add(A& to, int row, int j, const V3& x) {
-    to(row, j) += x[0], to(row + 1, j) += x[1], to(row + 2, j) += x[2];
-  }
-
-  // From (dF, dM) at a column to the rows eta and g: Im eta gets -G x dF + (dK/dIm eta)' dM.
-  struct Rows {
-    V3 G, K, t; // t: direction of the third strain if stretched
-    S kappa0;
+  // Of the strains,
+  //   dE = G x Im eta + g,  dK = Im zeta + (K x Im eta - kappa0 Im eta - eta0 K)/2,
+  // of a stretched rod dE3 = t g; and what the transposes make of F and M.
+  struct Strains {
+    V3 G, K, t;
+    S kappa0; // it and K are halved
     bool stretch;
-    Rows(const Parameters& c, const Values& o, int k)
-        : G(o.G[k]), K(S(0.5) * o.K[k]), kappa0(S(0.5) * o.kappa0[k]), stretch(c.strain == Strain::stretch) {
-      if (stretch) t = (S(1) / (o.E[k][2] + c.point[k].G0[2])) * G;
+    M3 E_eta, E_g, K_eta; // by Im eta and g
+    Strains(const Parameters& c, const Values& o, int k)
+        : G(o.G[k]), K(S(0.5) * o.K[k]), t(o.G[k]), kappa0(S(0.5) * o.kappa0[k]), stretch(c.strain == Strain::stretch),
+          E_eta(cross_matrix(G, S(0))), E_g(cross_matrix(V3(S(0), S(0), S(0)), S(1))), K_eta(cross_matrix(K, -kappa0)) {
+      if (!stretch) return;
+      t = (S(1) / (o.E[k][2] + c.point[k].G0[2])) * G;
+      for (int j = 0; j < 3; ++j) E_eta(2, j) = S(0), E_g(2, j) = t[j];
     }
-    V3 force(V3 F) const {
-      if (stretch) F[2] = S(0);
-      return cross(F, G);
+    GYROD_INLINE V3 across(const V3& F) const { return {F[0], F[1], stretch ? S(0) : F[2]}; }
+    GYROD_INLINE V4 to_eta(const V3& F, const V3& M) const {
+      return quaternion(-K.dot(M), cross(across(F), G) + cross(M, K) - kappa0 * M);
     }
-    V3 position(const V3& F) const {
-      if (!stretch) return F;
-      return {F[0] + t[0] * F[2], F[1] + t[1] * F[2], t[2] * F[2]};
-    }
-    V3 moment(const V3& M) const { return cross(M, K) - kappa0 * M; }
-    S scalar(const V3& M) const { return -K.dot(M); }
-    // Derivatives of the strains.
-    M3 strain() const {
-      M3 E = cross_matrix(G);
-      if (stretch) E(2, 0) = S(0), E(2, 1) = S(0);
-      return E;
-    }
-    M3 position() const {
-      M3 E = M3::Identity();
-      if (stretch) E(2, 0) = t[0], E(2, 1) = t[1], E(2, 2) = t[2];
-      return E;
-    }
-    M34 curvature() const {
-      M34 E;
-      for (int i = 0; i < 3; ++i) E(i, 0) = -K[i], E(i, i + 1) = -kappa0;
-      E(2, 2) = K[0], E(0, 3) = K[1], E(1, 1) = K[2];
-      E(1, 3) = -K[0], E(2, 1) = -K[1], E(0, 2) = -K[2];
-      return E;
+    GYROD_INLINE V3 to_g(const V3& F) const {
+      return stretch ? V3(F[0] + t[0] * F[2], F[1] + t[1] * F[2], t[2] * F[2]) : F;
     }
   };
 
-  static Local gradient(const Rows& B, const Stresses& d, bool coupled) {
-    Local h;
-    for (int j = 0; j < 4; ++j) {
-      const V3 F = column(d.Fe, j), M = column(d.Me, j), Mz = column(d.Mz, j);
-      h.ee(0, j) = B.scalar(M), put(h.ee, 1, j, B.force(F) + B.moment(M));
-      h.ez(0, j) = B.scalar(Mz), put(h.ez, 1, j, B.moment(Mz));
-      h.ze(0, j) = S(0), put(h.ze, 1, j, M), put(h.zz, 0, j, Mz), put(h.ge, 0, j, B.position(F));
-    }
-    for (int j = 0; j < 3; ++j) {
-      const V3 F = column(d.Fg, j);
-      h.eg(0, j) = S(0), put(h.eg, 1, j, B.force(F)), put(h.gg, 0, j, B.position(F));
-      if (!coupled) continue;
-      const V3 M = column(d.Mg, j), Fz = column(d.Fz, j);
-      h.eg(0, j) = B.scalar(M), add(h.eg, 1, j, B.moment(M)), put(h.zg, 0, j, M);
-      add(h.ez, 1, j + 1, B.force(Fz)), put(h.gz, 0, j, B.position(Fz));
-    }
-    return h;
-  }
-
-  static Stresses diagonal(const V3& CG, const V3& CK, const Rows& B) {
-    Stresses d;
-    const M3 E = B.strain(), g = B.position();
-    const M34 K = B.curvature();
+  // Of F and M, with the stiffness or damping of a section.
+  static void diagonal(const Strains& B, const V3& CG, const V3& CK, M3z& F, M3z& M) {
     for (int i = 0; i < 3; ++i) {
-      d.Fe(i, 0) = S(0), d.Mz(i, 0) = S(0);
+      F(i, 0) = S(0), F(i, 4) = S(0), M(i, 0) = -CK[i] * B.K[i], M(i, 4) = S(0);
       for (int j = 0; j < 3; ++j) {
-        d.Fe(i, j + 1) = CG[i] * E(i, j), d.Fg(i, j) = CG[i] * g(i, j);
-        d.Mz(i, j + 1) = i == j ? CK[i] : S(0);
+        F(i, j + 1) = CG[i] * B.E_eta(i, j), F(i, j + 5) = S(0), F(i, j + 8) = CG[i] * B.E_g(i, j);
+        M(i, j + 1) = CK[i] * B.K_eta(i, j), M(i, j + 5) = i == j ? CK[i] : S(0), M(i, j + 8) = S(0);
       }
-      for (int j = 0; j < 4; ++j) d.Me(i, j) = CK[i] * K(i, j);
     }
-    return d;
   }
-
-  static Local stiffness(const Parameters& c, const Values& o, int k) {
-    const Point& d = c.point[k];
-    const Rows B(c, o, k);
-    Stresses s;
-    if (c.coupled) {
-      const M3 E = B.strain(), g = B.position();
-      const M34 K = B.curvature();
-      s.Fe = d.CX * K, s.Fe.template rightCols<3>() += d.CG * E;
-      s.Me = d.CK * K, s.Me.template rightCols<3>() += d.CX.transpose() * E;
-      s.Mz.col(0).setZero(), s.Mz.template rightCols<3>() = d.CK;
-      s.Fg = d.CG * g, s.Mg = d.CX.transpose() * g, s.Fz = d.CX;
-    } else
-      s = diagonal(d.CG.diagonal(), d.CK.diagonal(), B);
-    if (c.damped) add_rates(c, o, k, s);
-    Local h = gradient(B, s, c.coupled);
-    add_geometric(c, o, k, h);
-    return h;
-  }
-
-  static Local damping(const Parameters& c, const Values& o, int k) {
-    const Rows B(c, o, k);
-    return gradient(B, diagonal(S(2) * c.point[k].cG, S(2) * c.point[k].cK, B), false);
-  }
-
-  // 2 c times the derivatives of the rates of the strains, at fixed rates of P, Q and u.
-  static void add_rates(const Parameters& c, const Values& o, int k, Stresses& s) {
-    const V3 cG = S(2) * c.point[k].cG, cK = S(2) * c.point[k].cK, Omega = o.omega[k].template tail<3>();
-    const V3 &G = o.G[k], &y = o.y[k];
-    M34 e;
-    M3 g = -cross_matrix(Omega);
-    const S half = S(0.5) * G.dot(Omega);
-    e.col(0) = S(-0.5) * cross(G, Omega);
-    e.template rightCols<3>() =
-        S(0.5) * (Omega * G.transpose()) - G * Omega.transpose() + cross_matrix(y - (S(0.5) * o.omega[k][0]) * G);
-    for (int i = 0; i < 3; ++i) e(i, i + 1) += half;
-    if (c.strain == Strain::stretch) {
-      const S inverse = S(1) / (o.E[k][2] + c.point[k].G0[2]);
-      const V3 t = inverse * G, across = inverse * (y - t.dot(y) * t);
-      e.row(2).setZero(), g.row(2) = across.transpose();
+  static void coupled(const Strains& B, const Point& d, M3z& F, M3z& M) {
+    const V3 none(S(0), S(0), S(0));
+    put(F, 0, 0, V3(-(d.CX * B.K))), put(F, 0, 4, none), put(M, 0, 0, V3(-(d.CK * B.K))), put(M, 0, 4, none);
+    for (int j = 0; j < 3; ++j) {
+      const V3 E = column(B.E_eta, j), K = column(B.K_eta, j), g = column(B.E_g, j);
+      put(F, 0, j + 1, V3(d.CG * E + d.CX * K)), put(M, 0, j + 1, V3(d.CX.transpose() * E + d.CK * K));
+      put(F, 0, j + 5, column(d.CX, j)), put(M, 0, j + 5, column(d.CK, j));
+      put(F, 0, j + 8, V3(d.CG * g)), put(M, 0, j + 8, V3(d.CX.transpose() * g));
     }
-    s.Fe += cG.asDiagonal() * e, s.Fg += cG.asDiagonal() * g;
-
-    const V4 kappa(o.kappa0[k], o.K[k][0], o.K[k][1], o.K[k][2]);
-    const M4 L = quaternion_matrix<S>(o.omega[k]), both = L + quaternion_matrix_right<S>(o.omega[k]);
-    const M4 byeta =
-        S(0.25) * (quaternion_matrix_right<S>(kappa) * both) - S(0.5) * quaternion_matrix_right<S>(o.sigma[k]);
-    s.Me += cK.asDiagonal() * byeta.template bottomRows<3>();
-    s.Mz -= (S(0.5) * cK).asDiagonal() * L.template bottomRows<3>();
+  }
+  // Damping, at fixed rates of P, Q and u: E' = G x Omega + y, kappa' = sigma - omega kappa/2.
+  static void add_rates(const Parameters& c, const Values& o, int k, const Strains& B, M3z& F, M3z& M) {
+    const V4 &omega = o.omega[k], &sigma = o.sigma[k], kappa = quaternion(o.kappa0[k], o.K[k]);
+    const V3 cG = S(2) * c.point[k].cG, cK = S(2) * c.point[k].cK, Omega(omega[1], omega[2], omega[3]);
+    const V3 &G = B.G, &y = o.y[k], along = S(-0.5) * cross(G, Omega), rest = y - (S(0.5) * omega[0]) * G;
+    const M3 E = cross_matrix(rest, S(0.5) * G.dot(Omega)), W = cross_matrix(Omega, S(0));
+    for (int i = 0; i < (B.stretch ? 2 : 3); ++i) {
+      F(i, 0) += cG[i] * along[i];
+      for (int j = 0; j < 3; ++j) {
+        F(i, j + 1) += cG[i] * (E(i, j) + S(0.5) * Omega[i] * G[j] - G[i] * Omega[j]);
+        F(i, j + 8) -= cG[i] * W(i, j);
+      }
+    }
+    if (B.stretch) {
+      const V3 turn = (cG[2] / B.t.dot(G)) * (y - B.t.dot(y) * B.t);
+      for (int j = 0; j < 3; ++j) F(2, j + 8) += turn[j];
+    }
+    for (int j = 0; j < 4; ++j) { // (eta omega + omega eta) kappa/4 - (eta sigma + omega zeta)/2
+      V4 eta;
+      for (int i = 0; i < 4; ++i) eta[i] = S(i == j ? 0.5 : 0.0);
+      const V4 before = multiply<S>(omega, eta), both = S(0.5) * (before + multiply<S>(eta, omega));
+      const V4 x = multiply<S>(both, kappa) - multiply<S>(eta, sigma);
+      for (int i = 0; i < 3; ++i) M(i, j) += cK[i] * x[i + 1], M(i, j + 4) -= cK[i] * before[i + 1];
+    }
   }
 
-  // Second derivatives of the strains, times F and M.
-  static void add_geometric(const Parameters& c, const Values& o, int k, Local& h) {
-    const V3 &G = o.G[k], &K = o.K[k], &M = o.M[k];
-    V3 F = o.F[k];
-    if (c.strain == Strain::stretch) {
-      const S inverse = S(1) / (o.E[k][2] + c.point[k].G0[2]), pull = F[2] * inverse;
-      const V3 t = inverse * G;
+  // Of the gradient, in the axes of the point and for weight 1: rows eta, zeta, g.
+  struct Local {
+    Eigen::Matrix<S, 4, 11> e, z;
+    Eigen::Matrix<S, 11, 3> g; // transposed
+    Local(const Strains& B, const M3z& F, const M3z& M) {
+      for (int j = 0; j < 11; ++j) {
+        const V3 f = column(F, j), m = column(M, j);
+        put(e, 0, j, B.to_eta(f, m)), put(z, 0, j, quaternion(S(0), m)), put_row(g, j, B.to_g(f));
+      }
+    }
+    // Second derivatives of the strains, times F and M.
+    void add_geometric(const Strains& B, const V3& stress, const V3& M) {
+      const V3 &G = B.G, F = B.across(stress), hM = S(0.5) * M, hF = S(0.5) * F;
+      const S half = M.dot(B.K), work = F.dot(G) + half;
+      const V3 m = B.kappa0 * M - cross(hF, G) - cross(M, B.K);
+      const M3 EM = cross_matrix(hM, S(0)), EF = cross_matrix(F, S(0));
+      e(0, 0) += half;
+      for (int i = 0; i < 3; ++i) {
+        e(0, i + 1) += m[i], e(i + 1, 0) += m[i], e(i + 1, i + 1) -= work;
+        e(0, i + 5) -= hM[i], e(i + 1, 4) -= hM[i], z(0, i + 1) -= hM[i], z(i + 1, 0) -= hM[i];
+        for (int j = 0; j < 3; ++j) {
+          e(i + 1, j + 1) += hF[i] * G[j] + hF[j] * G[i];
+          e(i + 1, j + 5) += EM(i, j), z(i + 1, j + 1) -= EM(i, j);
+          e(i + 1, j + 8) += EF(i, j), g(i + 1, j) += EF(i, j);
+        }
+      }
+      if (!B.stretch) return;
+      const S pull = stress[2] / B.t.dot(G);
       for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) h.gg(i, j) -= pull * t[i] * t[j];
-      for (int i = 0; i < 3; ++i) h.gg(i, i) += pull;
-      F[2] = S(0);
+        for (int j = 0; j < 3; ++j) g(i + 8, j) += pull * (S(i == j ? 1.0 : 0.0) - B.t[i] * B.t[j]);
     }
-    const S half = S(0.5) * M.dot(K), work = F.dot(G) + half;
-    const V3 m = S(-0.5) * (cross(F, G) + cross(M, K) - o.kappa0[k] * M), hM = S(0.5) * M, hF = S(0.5) * F;
-    h.ee(0, 0) += half;
-    for (int i = 0; i < 3; ++i) {
-      h.ee(0, i + 1) += m[i], h.ee(i + 1, 0) += m[i], h.ee(i + 1, i + 1) -= work;
-      for (int j = 0; j < 3; ++j) h.ee(i + 1, j + 1) += hF[i] * G[j] + hF[j] * G[i];
-      h.ez(0, i + 1) -= hM[i], h.ez(i + 1, 0) -= hM[i], h.ze(0, i + 1) -= hM[i], h.ze(i + 1, 0) -= hM[i];
-    }
-    const M3 EM = cross_matrix(hM), EF = cross_matrix(F);
-    h.ez.template bottomRightCorner<3, 3>() += EM, h.ze.template bottomRightCorner<3, 3>() -= EM;
-    h.eg.template bottomRows<3>() += EF, h.ge.template rightCols<3>() -= EF;
-  }
+  };
 
-  // The same of all points, weighted and in axes that points share: rows and columns P, Q, u less the factors I and D.
+  // The same of all points, weighted and in axes that points share: rows and columns P, Q and u, less the factors I
+  // and D. If symmetric, QP, uP and uQ are left out; if not coupled, Qu and uQ.
   struct Parts {
-    M4 PP[p], PQ[p], QP[p], QQ[p];  // QP, uP, uQ only if not symmetric
+    M4 PP[p], PQ[p], QP[p], QQ[p];
     M43 Pu[p], Qu[p], uP[p], uQ[p]; // the last two transposed
-
-    template <bool symmetric> void put(int k, const Parameters& c, const Values& o, const Local& h, bool coupled) {
-      const V4 P = o.inverse[k] * o.P[k], Ps = c.slope * P, wP = c.weight[k] * P, wPs = c.weight[k] * Ps;
-      const M3 R = c.slope * o.R[k], wR = c.weight[k] * R;
-      both(wP, h.ee, P, PP[k]), both(wP, h.ez, Ps, PQ[k]);
-      M4 zz;
-      for (int j = 0; j < 4; ++j) zz(0, j) = S(0), ElementKernel::put(zz, 1, j, column(h.zz, j));
-      both(wPs, zz, Ps, QQ[k]);
-      mixed(wP, h.eg, R, Pu[k]);
-      uu[k] = wR * h.gg * R.transpose();
-      if constexpr (!symmetric) both(wPs, h.ze, P, QP[k]), mixed(P, h.ge.transpose(), wR, uP[k]);
-      if (!coupled) return;
-      M43 zg;
-      for (int j = 0; j < 3; ++j) zg(0, j) = S(0), ElementKernel::put(zg, 1, j, column(h.zg, j));
-      mixed(wPs, zg, R, Qu[k]);
-      if constexpr (!symmetric) {
-        for (int j = 0; j < 3; ++j)
-          for (int i = 0; i < 3; ++i) zg(i + 1, j) = h.gz(j, i);
-        mixed(Ps, zg, wR, uQ[k]);
-      }
-    }
     M3 uu[p];
 
-  private:
-    // L(a) A L(b)' and L(a) A R'.
-    GYROD_INLINE static void both(const V4& a, const M4& A, const V4& b, M4& out) {
-      M4 left;
-      for (int j = 0; j < 4; ++j) {
-        const V4 x = multiply<S>(a, V4(A(0, j), A(1, j), A(2, j), A(3, j)));
-        for (int i = 0; i < 4; ++i) left(i, j) = x[i];
-      }
-      for (int i = 0; i < 4; ++i) {
-        const V4 x = multiply<S>(b, V4(left(i, 0), left(i, 1), left(i, 2), left(i, 3)));
-        for (int j = 0; j < 4; ++j) out(i, j) = x[j];
-      }
+    template <bool symmetric> void put(const Parameters& c, const Values& o, int k, bool coupled, const Local& h) {
+      const V4 P = o.inverse[k] * o.P[k], Ps = c.slope * P, wP = c.weight[k] * P, wPs = c.weight[k] * Ps;
+      const M3 R = c.slope * o.R[k], wR = c.weight[k] * R;
+      turn(wP, &h.e(0, 0), P, PP[k]), turn(wP, &h.e(0, 4), Ps, PQ[k]), turn(wPs, &h.z(0, 4), Ps, QQ[k]);
+      turn(wP, &h.e(0, 8), 4, R, Pu[k]);
+      M3 left;
+      for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j)
+          left(i, j) = wR(i, 0) * h.g(j + 8, 0) + wR(i, 1) * h.g(j + 8, 1) + wR(i, 2) * h.g(j + 8, 2);
+      for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) uu[k](i, j) = left(i, 0) * R(j, 0) + left(i, 1) * R(j, 1) + left(i, 2) * R(j, 2);
+      if (coupled) turn(wPs, &h.z(0, 8), 4, R, Qu[k]);
+      if constexpr (symmetric) return;
+      turn(wPs, &h.z(0, 0), P, QP[k]), turn(wP, &h.g(0, 0), 11, R, uP[k]);
+      if (coupled) turn(wPs, &h.g(4, 0), 11, R, uQ[k]);
     }
-    GYROD_INLINE static void mixed(const V4& a, const M43& A, const M3& R, M43& out) {
+
+  private:
+    // L(a) A L(b)', L(a) A R'.
+    static void turn(const V4& a, const S* A, const V4& b, M4& out) {
+      M4 left;
+      for (int j = 0; j < 4; ++j)
+        ElementKernel::put(left, 0, j, multiply<S>(a, V4(A[4 * j], A[4 * j + 1], A[4 * j + 2], A[4 * j + 3])));
+      for (int i = 0; i < 4; ++i) put_row(out, i, multiply<S>(b, V4(left(i, 0), left(i, 1), left(i, 2), left(i, 3))));
+    }
+    static void turn(const V4& a, const S* A, int stride, const M3& R, M43& out) {
       M43 left;
-      for (int j = 0; j < 3; ++j) {
-        const V4 x = multiply<S>(a, V4(A(0, j), A(1, j), A(2, j), A(3, j)));
-        for (int i = 0; i < 4; ++i) left(i, j) = x[i];
-      }
+      for (int j = 0; j < 3; ++j, A += stride)
+        ElementKernel::put(left, 0, j, multiply<S>(a, V4(A[0], A[1], A[2], A[3])));
       for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 3; ++j) out(i, j) = left(i, 0) * R(j, 0) + left(i, 1) * R(j, 1) + left(i, 2) * R(j, 2);
     }
   };
 
-  // The block of nodes a and b; if symmetric, that of b and a too.
+  template <bool symmetric> static void stiffness(const Parameters& c, const Values& o, int k, Parts& out) {
+    const Point& d = c.point[k];
+    const Strains B(c, o, k);
+    M3z F, M;
+    if (c.coupled)
+      coupled(B, d, F, M);
+    else
+      diagonal(B, d.CG.diagonal(), d.CK.diagonal(), F, M);
+    if constexpr (!symmetric) add_rates(c, o, k, B, F, M);
+    Local h(B, F, M);
+    h.add_geometric(B, o.F[k], o.M[k]);
+    out.template put<symmetric>(c, o, k, c.coupled, h);
+  }
+  static void damping(const Parameters& c, const Values& o, int k, Parts& out) {
+    const Strains B(c, o, k);
+    M3z F, M;
+    diagonal(B, S(2) * c.point[k].cG, S(2) * c.point[k].cK, F, M);
+    out.template put<true>(c, o, k, false, Local(B, F, M));
+  }
+
+  // The block of nodes a and b, and if symmetric that of b and a.
   template <bool symmetric>
-  static void spread(const Parts& h, const State& s, int a, int b, bool coupled, Block (*out)[nodes]) {
+  static void pair(const Parts& h, const State& s, int a, int b, bool coupled, Block (*out)[nodes]) {
     const auto& t = Lobatto<p>::get();
     const V4 pa = -conjugate<S>(s.p_[a]), pb = conjugate<S>(s.p_[b]), pn = -pb;
     Block &q = out[a][b], &r = out[b][a];
@@ -419,48 +374,44 @@ private:
     for (int j = 0; j < 4; ++j) {
       V4 x;
       for (int i = 0; i < 4; ++i) {
-        x[i] = S(0);
-        for (int k = 0; k < p; ++k)
-          x[i] += II[k] * h.PP[k](i, j) + ID[k] * h.PQ[k](i, j) + DI[k] * (symmetric ? h.PQ[k](j, i) : h.QP[k](i, j)) +
-                  DD[k] * h.QQ[k](i, j);
+        S sum = II[0] * h.PP[0](i, j);
+        for (int k = 0; k < p; ++k) {
+          if (k) sum += II[k] * h.PP[k](i, j);
+          sum += ID[k] * h.PQ[k](i, j);
+          sum += DI[k] * (symmetric ? h.PQ[k](j, i) : h.QP[k](i, j));
+          sum += DD[k] * h.QQ[k](i, j);
+        }
+        x[i] = sum;
       }
-      x = multiply<S>(pa, x);
-      for (int i = 0; i < 4; ++i) left(i, j) = x[i];
+      put(left, 0, j, multiply<S>(pa, x));
     }
     for (int i = symmetric ? 0 : 1; i < 4; ++i) {
       const V4 x = multiply<S>(pb, V4(left(i, 0), left(i, 1), left(i, 2), left(i, 3)));
-      if (i)
-        for (int j = 0; j < 4; ++j) q(i - 1, j) = x[j];
-      if (symmetric)
-        for (int j = 1; j < 4; ++j) r(j - 1, i) = x[j];
+      if (i) put_row(q, i - 1, x);
+      if (symmetric) put(r, 0, i, V3(x[1], x[2], x[3]));
     }
     for (int j = 0; j < 3; ++j) {
       V4 x, y;
       for (int i = 0; i < 4; ++i) {
-        x[i] = S(0), y[i] = S(0);
-        for (int k = 0; k < p; ++k) {
-          x[i] += ID[k] * h.Pu[k](i, j), y[i] += DI[k] * (symmetric ? h.Pu : h.uP)[k](i, j);
-          if (coupled) x[i] += DD[k] * h.Qu[k](i, j), y[i] += DD[k] * (symmetric ? h.Qu : h.uQ)[k](i, j);
-        }
+        x[i] = ID[0] * h.Pu[0](i, j), y[i] = DI[0] * (symmetric ? h.Pu : h.uP)[0](i, j);
+        for (int k = 1; k < p; ++k) x[i] += ID[k] * h.Pu[k](i, j), y[i] += DI[k] * (symmetric ? h.Pu : h.uP)[k](i, j);
+        for (int k = 0; k < p && coupled; ++k)
+          x[i] += DD[k] * h.Qu[k](i, j), y[i] += DD[k] * (symmetric ? h.Qu : h.uQ)[k](i, j);
       }
       x = multiply<S>(pa, x), y = multiply<S>(pn, y);
-      for (int i = 1; i < 4; ++i) q(i - 1, j + 4) = x[i];
-      for (int i = 0; i < 4; ++i) q(j + 3, i) = y[i];
-      if (symmetric) {
-        for (int i = 1; i < 4; ++i) r(i - 1, j + 4) = y[i];
-        for (int i = 0; i < 4; ++i) r(j + 3, i) = x[i];
-      }
+      put(q, 0, j + 4, V3(x[1], x[2], x[3])), put_row(q, j + 3, y);
+      if (symmetric) put(r, 0, j + 4, V3(y[1], y[2], y[3])), put_row(r, j + 3, x);
       for (int i = 0; i < 3; ++i) {
-        S z = S(0);
-        for (int k = 0; k < p; ++k) z -= DD[k] * h.uu[k](i, j);
+        S z = -(DD[0] * h.uu[0](i, j));
+        for (int k = 1; k < p; ++k) z -= DD[k] * h.uu[k](i, j);
         q(i + 3, j + 4) = z;
         if (symmetric) r(j + 3, i + 4) = z;
       }
     }
   }
 
-  // d(p') = (dp) w/2 + p dw/2: a turn acts as the rate c w/2 too.
-  static void add_turned(const Block& v, const V4& w, Block& q) {
+  // d(p') = (dp) w/2 + p dw/2: a turn c acts as the rate c w/2 too.
+  static void add_turned(const V4& w, const Block& v, Block& q) {
     const V4 half = S(0.5) * conjugate<S>(w);
     for (int i = 0; i < 6; ++i) {
       const V4 x = multiply<S>(V4(v(i, 0), v(i, 1), v(i, 2), v(i, 3)), half);

@@ -6,23 +6,23 @@
 
 #include "gyrod/lanes.hpp"
 #include "gyrod/rigid/formulations.hpp"
-#include "gyrod/rod/element_kernel.hpp"
+#include "gyrod/rod/element_forces.hpp"
 #include "gyrod/rod/hosted.hpp"
 
 namespace gyrod {
 namespace {
 
-template <int p> class Elements final : public Discretization {
-  static constexpr int nodes = p + 1, width = Lanes::width;
-  template <class S> using Kernel = ElementKernel<p, S>;
-  using Wide = Kernel<Lanes>;
+template <int p> class Elements final : public ElementForces<p, double, Discretization> {
+  using Forces = ElementForces<p, double, Discretization>;
+  using Forces::count_, Forces::d_, Forces::N_, Forces::i, Forces::nodes, Forces::finish, Forces::frames;
+  using Blocks = Discretization::Blocks;
+  static constexpr int width = Lanes::width;
+  using Wide = ElementKernel<p, Lanes>;
   using V3 = Vec3<double>;
   using V4 = Vec4<double>;
 
 public:
-  explicit Elements(const RodDescription& d)
-      : Discretization(d), count_(d.segments / p), batches_(std::size_t((count_ + width - 1) / width)),
-        framed_(d.pulled || d.spins || !d.loads.empty() || !d.drag.empty() || !d.spin_drag.empty()) {
+  explicit Elements(const RodDescription& d) : Forces(d), batches_(std::size_t((count_ + width - 1) / width)) {
     pack();
   }
 
@@ -46,8 +46,8 @@ public:
     }
     finish(t, s, ends);
   }
-  void forces(double t, RodState<Dual<1>>& s, const EndMotion* ends) const override { plain(t, s, ends); }
-  void forces(double t, RodState<Counted>& s, const EndMotion* ends) const override { plain(t, s, ends); }
+  void forces(double t, RodState<Dual<1>>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
+  void forces(double t, RodState<Counted>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
 
   void publish(RodState<double>& s) const override {
     frames(s);
@@ -80,7 +80,7 @@ public:
         }
     }
     rates_ = d_.damped;
-    add_load_blocks(t, s, out);
+    this->add_load_blocks(t, s, out);
   }
 
   void hosted(double, const RodState<double>& s, int e, const EndMotion& motion, const HostMotion& m,
@@ -141,7 +141,8 @@ public:
     return s.p[i(n)].normalized();
   }
 
-  // Within an element |P| falls to zero as its frames turn away from each other by a whole turn.
+  // Within an element |P| falls to zero where frames turn away from each other; but before that it may turn so far that
+  // it could as well turn the other way.
   std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const override {
     const auto& table = Lobatto<p>::get();
     V4 q[nodes];
@@ -150,8 +151,14 @@ public:
     for (int e = 0; e < count_; ++e) {
       q[0] = q[p];
       for (int a = 1; a <= p; ++a) q[a] = frame(p * e + a);
-      if (e == 0 && q[0].dot(q[1]) < 0.0) q[0] = -q[0];
+      if (e == 0 && p_at[0] < 0 && q[0].dot(q[1]) < 0.0) q[0] = -q[0];
       if (e + 1 == count_ && p_at[i(N_)] < 0 && q[p - 1].dot(q[p]) < 0.0) q[p] = -q[p];
+      bool near = true; // neighbours by an equal share of half a turn
+      for (int a = 0; a < p; ++a) {
+        const double c = q[a].dot(q[a + 1]);
+        near = near && c > 0.0 && c * c > share_ * q[a].squaredNorm() * q[a + 1].squaredNorm();
+      }
+      if (!near && !(turn(q) < farthest)) return turned(e, q);
       for (int k = 0; k < p; ++k) {
         V4 P = V4::Zero();
         for (int a = 0; a <= p; ++a) P += table.I[k][a] * q[a];
@@ -162,7 +169,8 @@ public:
   }
 
 private:
-  static constexpr double smallest = 0.5; // |P| below which an element is not believed
+  // |P| below and turn of an element in rad above which it is not believed: about half a turn
+  static constexpr double smallest = 0.5, farthest = 3.3;
 
   struct Batch {
     int first = 0, used = 0;
@@ -172,44 +180,31 @@ private:
     int element(int lane) const { return first + std::min(lane, used - 1); }
   };
 
-  std::string turned(int e, const V4* q) const {
-    double angle = 0.0, from = 0.0, to;
+  static double turn(const V4* q) {
+    double angle = 0.0;
     for (int a = 0; a < p; ++a)
       angle += 2.0 * std::acos(std::clamp(q[a].normalized().dot(q[a + 1].normalized()), -1.0, 1.0));
+    return angle;
+  }
+  std::string turned(int e, const V4* q) const {
+    double from = 0.0, to;
     for (int j = 0; j < p * e; ++j) from += d_.ds[i(j)];
     to = from;
     for (int k = 0; k < p; ++k) to += d_.ds[i(p * e + k)];
     char text[320];
     std::snprintf(text, sizeof text,
                   "rod '%s' turns by %.0f degrees within its element from s = %.4g to %.4g m, further than an element "
-                  "of degree %d can represent; use more elements, or refine() it",
-                  d_.name.c_str(), 180.0 / M_PI * angle, from, to, p);
+                  "of degree %d can tell; use more elements, or refine() it",
+                  d_.name.c_str(), 180.0 / M_PI * turn(q), from, to, p);
     return text;
   }
 
-  template <class S, class Lane>
-  static void fill(const RodDescription& d, int e, typename Kernel<S>::Parameters& c, Lane&& lane) {
-    double h = 0.0;
-    for (int k = 0; k < p; ++k) h += d.ds[i(p * e + k)];
-    c.damped = d.damped, c.coupled = d.coupled, c.strain = d.strain;
-    lane(c.slope, 2.0 / h);
-    for (int k = 0; k < p; ++k) {
-      const std::size_t g = i(p * e + k);
-      lane(c.weight[k], d.quadrature[g]);
-      auto& o = c.point[k];
-      for (int r = 0; r < 3; ++r) {
-        for (int l = 0; l < 3; ++l)
-          lane(o.CG(r, l), d.CG[g](r, l)), lane(o.CK(r, l), d.CK[g](r, l)), lane(o.CX(r, l), d.CX[g](r, l));
-        lane(o.cG[r], d.cG[g][r]), lane(o.cK[r], d.cK[g][r]), lane(o.G0[r], d.G0[g][r]), lane(o.K0[r], d.K0[g][r]);
-      }
-    }
-  }
   void pack() {
     for (std::size_t n = 0; n < batches_.size(); ++n) {
       Batch& b = batches_[n];
       b.first = width * int(n), b.used = std::min(width, count_ - b.first);
       for (int l = 0; l < width; ++l)
-        fill<Lanes>(d_, b.element(l), b.parameters, [&](Lanes& to, double x) { to.set(l, x); });
+        this->template fill<Lanes>(b.element(l), b.parameters, [&](Lanes& to, double x) { to.set(l, x); });
     }
   }
 
@@ -250,48 +245,6 @@ private:
     }
   }
 
-  template <class S> void frames(RodState<S>& s) const {
-    for (std::size_t n = 0; n < s.p.size(); ++n) s.R[n] = matrix_from_quaternion<S>(s.p[n]);
-  }
-
-  // Moments from the gradient, and what acts from outside.
-  template <class S> void finish(double t, RodState<S>& s, const EndMotion* ends) const {
-    for (std::size_t n = 0; n < s.p.size(); ++n) {
-      const Vec4<S>&q = s.p[n], &g = s.gp[n]; // -Im(conj(p) g)/2
-      s.mu[n] = S(-0.5) * Vec3<S>(q[0] * g[1] - g[0] * q[1] + q[3] * g[2] - q[2] * g[3],
-                                  q[0] * g[2] - g[0] * q[2] + q[1] * g[3] - q[3] * g[1],
-                                  q[0] * g[3] - g[0] * q[3] + q[2] * g[1] - q[1] * g[2]);
-    }
-    if (framed_) frames(s);
-    this->add_loads(t, s, ends);
-    for (int e = 0; e < 2; ++e)
-      if (d_.ends[e].clamped) s.end_moment[e] = s.mu[i(e ? N_ : 0)];
-  }
-
-  // One element after the other in any scalar.
-  template <class S> void plain(double t, RodState<S>& s, const EndMotion* ends) const {
-    using K = Kernel<S>;
-    typename K::Parameters c;
-    typename K::State o;
-    typename K::Values values;
-    Vec3<S> f[nodes];
-    Vec4<S> gp[nodes];
-    this->weigh(s);
-    for (Vec4<S>& g : s.gp) g.setZero();
-    for (int e = 0; e < count_; ++e) {
-      fill<S>(d_, e, c, [](S& to, double x) { to = S(x); });
-      for (int a = 0; a < nodes; ++a) {
-        const std::size_t n = i(p * e + a);
-        o.x[a] = s.x[n], o.v[a] = s.v[n], o.p_[a] = s.p[n], o.w[a] = s.w[n];
-      }
-      K::strains(c, o, values);
-      K::stresses(c, values);
-      K::forces(c, values, f, gp);
-      for (int a = 0; a < nodes; ++a) s.f[i(p * e + a)] += f[a], s.gp[i(p * e + a)] += gp[a];
-    }
-    finish(t, s, ends);
-  }
-
   // Rates of cells matter to a rod without damping only in a cell itself, where inertia and loads add to them.
   void clear_rates(Blocks& out) const {
     for (int r = 0; r <= N_; ++r)
@@ -318,11 +271,10 @@ private:
       for (int l = 0; l < b.used; ++l) to[l][k] = shared && b.first + l > 0 ? to[l][k] + from[k][l] : from[k][l];
   }
 
-  int count_;
+  double share_ = near_enough<p>();
   mutable std::vector<Batch> batches_; // work of the last call, too
   mutable typename Wide::Blocks blocks_;
   mutable bool rates_ = true; // whether rates of all cells may have been written
-  bool framed_;
 };
 
 } // namespace

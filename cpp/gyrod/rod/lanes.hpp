@@ -3,13 +3,33 @@
 #pragma once
 
 #include <memory>
+#include <variant>
 
 #include "gyrod/lanes.hpp"
 #include "gyrod/rod/chain.hpp"
+#include "gyrod/rod/element_forces.hpp"
 #include "gyrod/rod/equations.hpp"
 #include "gyrod/rod/staggered_forces.hpp"
 
 namespace gyrod {
+
+// Elements whose parameters are members in lanes already.
+template <int p> class LaneElements : public ElementForces<p, Lanes> {
+  using Forces = ElementForces<p, Lanes>;
+
+public:
+  explicit LaneElements(const BasicRodDescription<Lanes>& d) : Forces(d), parameters_(std::size_t(this->count_)) {}
+  void prepare() {
+    for (std::size_t e = 0; e < parameters_.size(); ++e)
+      this->template fill<Lanes>(int(e), parameters_[e], [](Lanes& to, const Lanes& x) { to = x; });
+  }
+  void forces(double t, RodState<Lanes>& s, const EndMotion* ends) const {
+    this->run(t, s, ends, [&](int e) -> const auto& { return parameters_[std::size_t(e)]; });
+  }
+
+private:
+  std::vector<typename ElementKernel<p, Lanes>::Parameters> parameters_;
+};
 
 class RodLanes final : public Equations {
 public:
@@ -34,7 +54,12 @@ public:
     if (numbers.damped) d.damped = (lane && d.damped) || *numbers.damped != 0.0; // those without have zeros
   }
   void prepare() {
-    for (auto& r : rods_) r->chain.prepare();
+    for (auto& r : rods_) {
+      r->chain.prepare();
+      r->visit([](auto& grid) {
+        if constexpr (requires { grid.prepare(); }) grid.prepare();
+      });
+    }
   }
 
   void rhs(double t, const double* y, double* dy) override {
@@ -42,14 +67,15 @@ public:
       Rod& r = *part;
       const Lanes* from = reinterpret_cast<const Lanes*>(y) + r.at;
       r.chain.gather<Lanes>(r.s, from);
-      r.grid.forces<Lanes>(t, r.s, r.chain.ends);
+      r.visit([&](const auto& grid) { grid.forces(t, r.s, r.chain.ends); });
       r.chain.finish<Lanes>(r.s, from, reinterpret_cast<Lanes*>(dy) + r.at, FormulationOptions());
     }
   }
 
   bool project(double, double* y) override {
     for (auto& r : rods_)
-      for (int n = 1; n <= r->chain.N; ++n) {
+      for (int n = r->chain.begin; n <= r->chain.last; ++n) {
+        if (!r->chain.turns(n)) continue;
         Lanes* p = reinterpret_cast<Lanes*>(y) + r->at + r->chain.p_at[std::size_t(n)];
         const Lanes norm = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
         for (int k = 0; k < 4; ++k) p[k] /= norm;
@@ -63,9 +89,22 @@ public:
     static constexpr double tiny = std::numeric_limits<double>::min(), huge = std::numeric_limits<double>::infinity();
     for (const auto& r : rods_) {
       const Lanes limit(r->chain.d.law.limit());
-      const auto p = [&](int j) {
-        return Part<4>::of(reinterpret_cast<const Lanes*>(y) + r->at + r->chain.p_at[std::size_t(j + 1)]);
+      const auto p = [&](int j) -> Vec4<Lanes> {
+        const int cell = r->chain.d.cell_of(j);
+        if (!r->chain.turns(cell)) return r->chain.ends[cell ? 1 : 0].p.cast<Lanes>();
+        return Part<4>::of(reinterpret_cast<const Lanes*>(y) + r->at + r->chain.p_at[std::size_t(cell)]);
       };
+      if (r->chain.d.degree) {
+        const Lanes share(with_degree(r->chain.d.degree, []<int k>(const Lobatto<k>&) { return near_enough<k>(); }));
+        for (int n = 0; n < r->chain.N; ++n) {
+          const Vec4<Lanes> a = p(n), b = p(n + 1);
+          const Lanes c = a.dot(b);
+          const bool free = r->chain.turns(n) && r->chain.turns(n + 1); // a frame that is held has either sign
+          if (!(c * c - share * (a.dot(a) * b.dot(b))).within(tiny, huge) || (free && !c.within(tiny, huge)))
+            return folds;
+        }
+        continue;
+      }
       for (int n = 1; n < r->chain.N; ++n) {
         const Vec4<Lanes> a = p(n - 1), b = p(n);
         if (!(a.dot(b) - limit * sqrt(a.dot(a) * b.dot(b))).within(tiny, huge)) return folds;
@@ -84,9 +123,17 @@ private:
   static constexpr std::size_t width = std::size_t(Lanes::width);
 
   struct Rod {
-    explicit Rod(BasicRodDescription<Lanes> d) : chain(std::move(d)), grid(chain.d), s(chain.d) {}
+    using Grid = std::variant<StaggeredForces<Lanes>, LaneElements<2>, LaneElements<3>, LaneElements<4>>;
+    explicit Rod(BasicRodDescription<Lanes> d) : chain(std::move(d)), grid(divided(chain.d)), s(chain.d) {}
+    template <class F> void visit(F&& f) { std::visit(f, grid); }
+    static Grid divided(const BasicRodDescription<Lanes>& d) {
+      if (d.degree == 2) return LaneElements<2>(d);
+      if (d.degree == 3) return LaneElements<3>(d);
+      if (d.degree == 4) return LaneElements<4>(d);
+      return StaggeredForces<Lanes>(d);
+    }
     RodChain<Lanes, false> chain;
-    StaggeredForces<Lanes> grid;
+    Grid grid;
     RodState<Lanes> s;
     std::size_t at = 0;
   };
@@ -100,7 +147,8 @@ private:
 
   static BasicRodDescription<Lanes> widened(const RodDescription& d) {
     BasicRodDescription<Lanes> w;
-    w.name = d.name, w.segments = d.segments, w.ds = d.ds, w.span = d.span, w.weight = d.weight;
+    w.name = d.name, w.segments = d.segments, w.degree = d.degree, w.ds = d.ds, w.lengths = d.lengths, w.span = d.span,
+    w.weight = d.weight;
     const auto wide = [](auto& to, const auto& from) {
       for (const auto& x : from) to.push_back(x.template cast<Lanes>());
     };

@@ -58,7 +58,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
             free_mass.push_back(x_at[std::size_t(n)] >= 0 ? this->inverse[std::size_t(n)] : 0.0);
           hold = std::make_unique<HeldStrains<double>>(d, free_mass);
           hold_dual = std::make_unique<HeldStrains<D>>(d, free_mass);
-          acceleration.resize(free_mass.size());
+          acceleration.resize(free_mass.size()), turned.resize(s.p.size());
         }
     }
 
@@ -94,6 +94,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     std::vector<double> norm;
     std::vector<double> free_mass; // inverse masses, 0 where held
     std::vector<Vec3<double>> acceleration;
+    std::vector<Vec3<double>> turned;    // by held strains
     std::vector<HeldLink<double>> links; // at the last Jacobian
     std::unique_ptr<HeldStrains<double>> hold;
     std::unique_ptr<HeldStrains<D>> hold_dual;
@@ -177,10 +178,8 @@ public:
     if (!own_blocks) return "the rods are in absolute coordinates, or some of their strains are held";
     if (!hosts_.empty() || !strings_.empty()) return "bodies hold a rod, or a cable or tendon pulls at one";
     if (timed_) return "something is a function of time";
-    for (const auto& r : rods_) {
+    for (const auto& r : rods_)
       if (!r->d.obstacles.empty()) return "a rod may touch an obstacle";
-      if (r->d.degree) return "a rod has elements of higher order";
-    }
     return nullptr;
   }
   RodLayout layout(int r) const override {
@@ -584,9 +583,8 @@ private:
 
   // Held strains and their rates back to zero, along M^-1 B'.
   bool restore(Rod& r, double t, double* y) const {
-    const std::size_t N = std::size_t(r.N);
     auto& mu = r.hold->lambda;
-    std::vector<Vec3<double>> shift(N + 1), turned(r.s.p.size());
+    std::vector<Vec3<double>>&shift = r.acceleration, &turned = r.turned;
     const auto place = [&](bool positions) {
       for (Vec3<double>& x : shift) x.setZero();
       for (Vec3<double>& x : turned) x.setZero();
