@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -16,7 +16,8 @@ from gyrod import _check, look, rotations
 from gyrod.dense import sampled
 from gyrod.equations import Compiled
 from gyrod.joint_tracks import JointTrack, kinematics, tracks
-from gyrod.model import System
+from gyrod.model import System, refinement
+from gyrod.model.meshes import Mesh, apply_frames
 from gyrod.sensing import Sensors
 
 if TYPE_CHECKING:
@@ -160,59 +161,90 @@ class BodyTrack:
 
 @dataclass(frozen=True)
 class RodTrack:
-    """One rod over time; N segments, N + 1 vertices. The time axis comes first and is missing for a single time."""
+    """One rod over time. The time axis comes first and is missing for a single time.
 
-    #: Of the vertices, space axes, (n, N+1, 3).
+    Fields live on the points of the mesh, whose fractions of the length are ``mesh.vertices`` (V), ``mesh.frames`` (Q),
+    ``mesh.strains`` and ``mesh.curvatures``. On a grid of N segments these are the N + 1 ends of the segments, their N
+    midpoints, the midpoints and the ends again; in E elements of degree p they are p E + 1 nodes, the same nodes, and
+    p E Gauss points for strains and curvatures alike.
+    """
+
+    #: Of the vertices, space axes, (n, V, 3).
     positions: Array
-    #: Of the vertices, (n, N+1, 3).
+    #: Of the vertices, (n, V, 3).
     velocities: Array
-    #: Frames of the segments, unit quaternions, (n, N, 4).
+    #: Frames, unit quaternions, (n, Q, 4).
     quaternions: Array
-    #: Frames at the vertices, between those of the segments beside them; of the clamp at a clamped end, (n, N+1, 4).
+    #: Frames at the vertices: of elements, or between those of the segments beside them; at a clamp its own, (n, V, 4).
     vertex_quaternions: Array
-    #: Material angular velocity of the segments, (n, N, 3).
+    #: Material angular velocity of the frames, (n, Q, 3).
     Omega: Array
-    #: Γ1, Γ2 (shear), Γ3 (extension) of the segments, (n, N, 3).
+    #: Γ1, Γ2 (shear), Γ3 (extension) at ``mesh.strains``, (n, N or p E, 3).
     strain: Array
-    #: K1, K2 (bending), K3 (torsion) at the vertices, 1/m; at an end without clamp that of the rest shape, (n, N+1, 3).
+    #: K1, K2 (bending), K3 (torsion) at ``mesh.curvatures``, 1/m, (n, N+1 or p E, 3); at an end of a grid without clamp
+    #: that of the rest shape.
     curvature: Array
-    #: Section force of the segments in the axes d1, d2, d3, N, (n, N, 3).
+    #: Section force at ``mesh.strains`` in the axes d1, d2, d3, N, (n, N or p E, 3).
     force: Array
-    #: Section moment at the vertices in the axes d1, d2, d3, N m, (n, N+1, 3).
+    #: Section moment at ``mesh.curvatures`` in the axes d1, d2, d3, N m, (n, N+1 or p E, 3).
     moment: Array
     #: Force and moment in space axes that hold the start and the end; zero where nothing is held, (n, 3) each.
     start_force: Array
     start_moment: Array
     end_force: Array
     end_moment: Array
-    #: Multipliers of |p|² = 1 in the absolute form, after (30), (n, N).
+    #: Multipliers of |p|² = 1 in the absolute form, after (30), (n, Q).
     multipliers: Array
+    on: InitVar[Mesh]
+
+    def __post_init__(self, on: Mesh) -> None:
+        self.__dict__["_mesh"] = on  # no field: those are arrays, which go into files
+
+    @property
+    def mesh(self) -> Mesh:
+        """Where all this lives, in fractions of the length."""
+        mesh: Mesh = self.__dict__["_mesh"]
+        return mesh
 
     @property
     def directors(self) -> Array:
-        """Frames of the segments, (n, N, 3, 3): ``directors[..., :, k]`` is the director d_(k+1)."""
+        """The frames, (n, Q, 3, 3): ``directors[..., :, k]`` is the director d_(k+1)."""
         return rotations.matrix_from_quaternion(self.quaternions)
 
     @property
     def omega(self) -> Array:
-        """Spatial angular velocity of the segments, (n, N, 3)."""
+        """Spatial angular velocity of the frames, (n, Q, 3)."""
         return rotations.rotate(self.quaternions, self.Omega)
 
     @property
     def force_space(self) -> Array:
-        """Section force of the segments in space axes, (n, N, 3)."""
-        return rotations.rotate(self.quaternions, self.force)
+        """Section force at ``mesh.strains`` in space axes, (n, N or p E, 3)."""
+        return rotations.rotate(self._point_frames if self.mesh.degree else self.quaternions, self.force)
 
     @property
     def bend_radius(self) -> Array:
-        """Radius of curvature at the vertices, m, (n, N+1); infinite where the rod is straight."""
+        """Radius of curvature at ``mesh.curvatures``, m, (n, N+1 or p E); infinite where the rod is straight."""
         bend = np.linalg.norm(self.curvature[..., :2], axis=-1)
         return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
 
     @property
     def moment_space(self) -> Array:
-        """Section moment at the vertices in space axes, (n, N+1, 3)."""
-        return rotations.rotate(self.vertex_quaternions, self.moment)
+        """Section moment at ``mesh.curvatures`` in space axes, (n, N+1 or p E, 3)."""
+        return rotations.rotate(self._point_frames if self.mesh.degree else self.vertex_quaternions, self.moment)
+
+    @cached_property
+    def indicator(self) -> Array:
+        """Difference of degrees p and p - 1 of each element, m, (n, E): where the largest is, elements are coarse.
+
+        That of the positions, or of the frames times the length of the element.
+        """
+        mesh = refinement.elements("this rod", self.mesh)
+        return refinement.indicator(mesh, self.positions, self.quaternions)
+
+    @cached_property
+    def _point_frames(self) -> Array:
+        """Frames at the Gauss points of elements, (n, p E, 4)."""
+        return apply_frames(*self.mesh.frame_at(self.mesh.strains), self.quaternions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,17 +389,18 @@ class Motion:
             parts = {key: value for key, value in rod.items() if key not in ("measures", "reactions")}
             ends = ("start_force", "start_moment", "end_force", "end_moment")
             parts |= {key: rod["reactions"][..., 3 * i : 3 * i + 3] for i, key in enumerate(ends)}
-            tracks[name] = RodTrack(**parts)
+            tracks[name] = RodTrack(**parts, on=self.compiled.system.rod(name).mesh)
         return tracks
 
     def stress(self, name: str) -> Array:
-        """Largest axial stress of a rod's sections at the vertices, Pa, (n, N+1)."""
+        """Largest axial stress of a rod's sections at ``mesh.curvatures``, Pa, (n, N+1 or p E)."""
         rod, track = self.compiled.system.rod(name), self[name]
         if rod.section is None:
             raise ValueError(f"rod {name!r} has no section, so its stress is not known.")
         F = track.force
-        at_vertices = np.concatenate([F[..., :1, :], 0.5 * (F[..., 1:, :] + F[..., :-1, :]), F[..., -1:, :]], axis=-2)
-        return np.asarray(rod.section.stress(at_vertices, track.moment, s=rod.fractions))
+        if not rod.mesh.degree:  # forces of segments at the vertices
+            F = np.concatenate([F[..., :1, :], 0.5 * (F[..., 1:, :] + F[..., :-1, :]), F[..., -1:, :]], axis=-2)
+        return np.asarray(rod.section.stress(F, track.moment, s=rod.mesh.curvatures))
 
     def __getitem__(self, name: str) -> Any:
         """A body (`BodyTrack`), a rod (`RodTrack`) or a joint (`JointTrack`) by its name."""
@@ -478,7 +511,7 @@ class Motion:
         return total
 
     def _rod_momenta(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Of each rod: positions and linear momenta of the vertices, angular momenta of the segments."""
+        """Of each rod: positions and linear momenta of the vertices, angular momenta of the frames."""
         for name, table in zip(self.compiled.system.rod_names, self.compiled.rods, strict=True):
             track = self[name]
             v, off = track.velocities, table["off"][:, None]
@@ -522,7 +555,7 @@ class Motion:
 
     @property
     def multipliers(self) -> dict[str, Array]:
-        """Multipliers of the internal constraints of the absolute forms: (n, 1) or (n, 6) of a body, (n, N) a rod."""
+        """Multipliers of the internal constraints of the absolute forms: (n, 1) or (n, 6) of a body, (n, Q) a rod."""
         times = np.ascontiguousarray(np.atleast_1d(self.t))
         m = self.compiled.core.multipliers(times, np.ascontiguousarray(np.atleast_2d(self.y)))
         names = self.compiled.system.names

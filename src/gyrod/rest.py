@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rest:
-    """An equilibrium: ``rest["hose"].positions`` is (N+1, 3), ``rest["bob"].position`` (3,), ``rest.energy.total``."""
+    """An equilibrium: ``rest["hose"].positions`` is (V, 3), ``rest["bob"].position`` (3,), ``rest.energy.total``."""
 
     #: The system with its parameters as they were, the (pseudo-)time and the unknowns.
     motion: Motion

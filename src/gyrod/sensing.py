@@ -1,27 +1,31 @@
 """What sensors read: from rows of a motion, with accelerations from the equations and not by differences.
 
-Between the vertices and the midpoints of a rod everything is interpolated linearly, which is of second order in the
-length of the segments, as the rod itself; quantities of midpoints are extrapolated linearly to the ends.
+Between the points of a rod everything is interpolated by its mesh: on the grid linearly, which is of second order in
+the length of the segments, as the rod itself, and what is known at midpoints is extrapolated to the ends; in elements
+by their polynomials.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
 from gyrod.equations import Compiled
-from gyrod.equations.rods import frame_spin, held_frames
+from gyrod.equations.rods import frame_spin, held_frames, spin_rate
 from gyrod.joint_tracks import kinematics, kinematics_now
 from gyrod.model import DistanceSensor, Helical, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
 from gyrod.model.errors import GROUND
+from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Sensor
 
 Array = NDArray[np.float64]
+#: Where a field of a rod lives: rows and weights of a mesh, as `Mesh.vertex_at`.
+Points = Callable[[ArrayLike], tuple[NDArray[np.intp], Array]]
 
 
 class Sensors(Mapping[str, Array]):
@@ -121,7 +125,7 @@ class Rows:
         return np.array([self.compiled.core.rhs(t, row) for t, row in zip(self.t.tolist(), self.y, strict=True)])
 
     def vertex_accelerations(self, name: str) -> Array:
-        """Of a rod, (n, N+1, 3): of its unknowns, and at its ends of what holds them."""
+        """Of a rod, (n, V, 3): of its unknowns, and at its ends of what holds them."""
         number = self.system.rod_names.index(name)
         at = np.array(self.compiled.core.layout()[number][3], dtype=int)
         free = at >= 0
@@ -133,6 +137,7 @@ class Rows:
         return found
 
     def _held(self, name: str, number: int, e: int) -> Array:
+        """Acceleration of an end that is held, (n, 3)."""
         place = self.system.rod_ends.get((name, e))
         if place is not None and place.host != GROUND:
             return self.of_body(place.host, place.at)[2]
@@ -142,14 +147,32 @@ class Rows:
         return np.array([move(t)[6:9] for t in self.t.tolist()])
 
     def spin_rates(self, name: str) -> Array:
-        """Omega' of a rod's segments, (n, N, 3)."""
-        p_at, w_at, *_ = self.compiled.core.layout()[self.system.rod_names.index(name)]
-        at = np.array(w_at, dtype=int)
-        if not self.compiled.formulation.startswith("absolute"):
-            return np.asarray(self.rates[:, at[:, None] + np.arange(3)])
-        # Omega = 2 p* p', so that its derivative is the vector part of 2 p* p''; |p'|² is the scalar part's.
-        p = self.y[:, np.array(p_at, dtype=int)[:, None] + np.arange(4)]
-        return 2.0 * rotations.multiply(rotations.conjugate(p), self.rates[:, at[:, None] + np.arange(4)])[..., 1:]
+        """Omega' of a rod's frames, (n, Q, 3): of its unknowns, and at clamped ends of elements of what holds them."""
+        number = self.system.rod_names.index(name)
+        p_at, w_at, *_ = (np.array(at, dtype=int) for at in self.compiled.core.layout()[number])
+        free = w_at >= 0
+        found = np.zeros((len(self.t), len(w_at), 3))
+        if self.compiled.formulation.startswith("absolute"):
+            # Omega = 2 p* p', so that its derivative is the vector part of 2 p* p''; |p'|² is the scalar part's.
+            p, rates = (rows[:, at[free, None] + np.arange(4)] for rows, at in ((self.y, p_at), (self.rates, w_at)))
+            found[:, free] = 2.0 * rotations.multiply(rotations.conjugate(p), rates)[..., 1:]
+        else:
+            found[:, free] = self.rates[:, w_at[free, None] + np.arange(3)]
+        for e in (0, 1):
+            if not free[-e]:
+                found[:, -e] = self._held_spin(name, number, e)
+        return found
+
+    def _held_spin(self, name: str, number: int, e: int) -> Array:
+        """Omega' of an end whose frame is held, (n, 3)."""
+        place = self.system.rod_ends.get((name, e))
+        if place is not None and place.host != GROUND:
+            turned = self.accelerations[:, self.system._number[place.host], 3:]
+            return rotations.rotate(rotations.conjugate(place.frame), turned)
+        move = self.compiled.rods[number][("start", "end")[e]][3]
+        if move is None or self.compiled.at_rest:
+            return np.zeros((len(self.t), 3))
+        return np.array([spin_rate(move, t) for t in self.t.tolist()])
 
     def of_body(self, name: str, at: Array | None) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration of a point of a body, (n, 3) each."""
@@ -170,8 +193,7 @@ class Rows:
             rod, state = self.system.rod(name), self.rod(name)
             rows = [state["positions"], state["velocities"]]
             rows += [self.vertex_accelerations(name)] if moved == 2 else []
-            j, xi = rod.segment_at(at)
-            return tuple((1.0 - xi) * row[:, j] + xi * row[:, j + 1] for row in rows)
+            return tuple(_at(rod.mesh.vertex_at, at, row) for row in rows)
         if moved == 2:
             return self.of_body(name, at)
         x, R, v, Omega = self.body(name)
@@ -197,6 +219,9 @@ class Rows:
     def section(self, name: str, s: float) -> Array:
         """Frame of a rod's section, between those of the segments and of the ends, unit quaternions, (n, 4)."""
         rod, state = self.system.rod(name), self.rod(name)
+        if rod.mesh.degree:
+            places, weights = rod.mesh.frame_at(s)
+            return np.asarray(apply_frames(places, weights, state["quaternions"])[:, 0])
         nodes = np.concatenate([[0.0], rod.midpoints, [1.0]])
         i = int(np.clip(np.searchsorted(nodes, s, side="right") - 1, 0, len(nodes) - 2))
         ends = [self._end(rod, state, e) for e in (0, 1)]
@@ -252,8 +277,8 @@ def _rotation(rows: Rows, sensor: RotationSensor) -> Array:
     if quantity == "angular acceleration":
         if on_body:
             return np.array(rows.accelerations[:, rows.system._number[name], 3:])
-        return _between(rows.system.rod(name), rows.spin_rates(name), s)
-    Omega = rows.body(name)[3] if on_body else _between(rows.system.rod(name), rows.rod(name)["Omega"], s)
+        return _at(rows.system.rod(name).mesh.frame_at, s, rows.spin_rates(name))
+    Omega = rows.body(name)[3] if on_body else _at(rows.system.rod(name).mesh.frame_at, s, rows.rod(name)["Omega"])
     if quantity == "omega":
         return _apply(rows.matrix(name, at), Omega)
     if quantity == "gyro" and rows.spin.any():
@@ -283,12 +308,9 @@ def _joint(rows: Rows, sensor: JointSensor, turns: Mapping[int, Array]) -> Array
 
 
 def _section(rows: Rows, sensor: SectionSensor) -> Array:
-    rod, value = rows.system.rod(sensor.rod), rows.rod(sensor.rod)[sensor.quantity]
-    if sensor.quantity in ("moment", "curvature"):
-        j, xi = rod.segment_at(sensor.at)
-        found = (1.0 - xi) * value[:, j] + xi * value[:, j + 1]
-    else:
-        found = _between(rod, value, sensor.at)
+    mesh, value = rows.system.rod(sensor.rod).mesh, rows.rod(sensor.rod)[sensor.quantity]
+    points = mesh.curvature_at if sensor.quantity in ("moment", "curvature") else mesh.strain_at
+    found = _at(points, sensor.at, value)
     return found if sensor.frame == "body" else rotations.rotate(rows.section(sensor.rod, sensor.at), found)
 
 
@@ -304,12 +326,20 @@ def _distance(rows: Rows, sensor: DistanceSensor) -> Array:
     return np.asarray(np.divide(speed, length, out=against, where=length > 0.0))
 
 
-def _between(rod: Rod, value: Array, s: float) -> Array:
-    """A quantity of the segments at a fraction of the length."""
-    mid = rod.midpoints
-    i = int(np.clip(np.searchsorted(mid, s, side="right") - 1, 0, len(mid) - 2))
-    w = (s - mid[i]) / (mid[i + 1] - mid[i])
-    return np.asarray((1.0 - w) * value[:, i] + w * value[:, i + 1])
+def _at(points: Points, s: float, value: Array) -> Array:
+    """A quantity of a rod at a fraction of its length, as `meshes.apply`."""
+    (row, weight), *others = _places(points, s)
+    found = weight * value[:, row]
+    for row, weight in others:
+        found = found + weight * value[:, row]
+    return np.asarray(found)
+
+
+@lru_cache(maxsize=1000)
+def _places(points: Points, s: float) -> tuple[tuple[int, float], ...]:
+    """Rows and weights of a place; sensors ask for the same ones at every time."""
+    rows, weights = points(s)
+    return tuple(zip(rows[0].tolist(), weights[0].tolist(), strict=True))
 
 
 def _quaternions(rows: Rows, name: str) -> Array:

@@ -20,7 +20,7 @@ from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
 from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import HELD, compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
-from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, SpringDamper, System, Torque, UserForce
+from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, Rod, SpringDamper, System, Torque, UserForce
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
 from gyrod.model.inputs import Live
@@ -71,7 +71,7 @@ class Compiled:
     #: Options of the formulation it was compiled with.
     options: dict[str, Any]
 
-    #: For each rod: the core's arrays on its grid.
+    #: For each rod: the core's arrays on its mesh.
     rods: tuple[dict[str, Any], ...] = ()
 
     #: Tree and loops of bodies with joints; None where bodies have none, or one ball joint to ground each.
@@ -222,7 +222,7 @@ class Compiled:
         return np.asarray(self.core.rod_measures(times, rows, project))
 
     def rod_states(self, rod: int, t: Array, y: Array, *, project: bool = False) -> dict[str, Array]:
-        """Everything about a rod at rows (t, y): arrays (k, vertices or segments, components)."""
+        """Everything about a rod at rows (t, y): arrays (k, points of its mesh, components)."""
         times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
         return dict(self.core.rod_states(rod, times, rows, project))
 
@@ -307,8 +307,9 @@ def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPla
             problems.append(f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'.")
         if any(r.strain in HELD for r in system.rods):
             problems.append(f"{what}: rods of the system must then have strain = 'cosserat' or 'stretch'.")
-        if rod.segments < 3 and (name, 1 - e) in hosted:
-            problems.append(f"{what}: a rod between two bodies needs at least 3 segments, got {rod.segments}.")
+        least, cells = (2, "elements") if rod.mesh.degree else (3, "segments")
+        if rod.mesh.cells < least and (name, 1 - e) in hosted:
+            problems.append(f"{what}: a rod between two bodies needs at least {least} {cells}, got {rod.mesh.cells}.")
     if problems:
         raise ModelError(list(dict.fromkeys(problems)))
     return hosted
@@ -330,14 +331,20 @@ def _check_strings(
             problems.append(f"{what} ends on a body; between rods and bodies use an end of a rod, or ground.")
         for p in rods:
             rod = system.rods[p[1]]
-            for e, j in ((0, 0), (1, rod.segments - 1)):
+            for e, j in ((0, 0), (1, len(rod.mesh.frames) - 1)):
                 if (rod.name, e) in hosted and p[2] == j:
-                    problems.append(
-                        f"{what} acts within its {('first', 'last')[e]} segment, whose end body "
-                        f"{hosted[rod.name, e].host!r} holds; move the point by one segment."
-                    )
+                    problems.append(f"{what} {_too_near(rod, e, hosted[rod.name, e].host)}")
     if problems:
         raise ModelError(list(dict.fromkeys(problems)))
+
+
+def _too_near(rod: Rod, e: int, host: str) -> str:
+    """What is wrong with the point of a string next to an end that a body holds."""
+    if rod.mesh.degree:
+        return f"acts at its {('start', 'end')[e]}, which body {host!r} holds; move the point into the rod."
+    return (
+        f"acts within its {('first', 'last')[e]} segment, whose end body {host!r} holds; move the point by one segment."
+    )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Members of an ensemble: systems that differ only in numbers of their rods, compiled together as arrays.
 
-A template is one compiled system. What stiffness, damping, masses and gravity of many members are on its grid is
+A template is one compiled system. What stiffness, damping, masses and gravity of many members are on its mesh is
 computed for all of them at once, by the same formulas and to the same bits as for one; the core then runs them one
 after the other, or in lanes, without a word of Python in between. What is not of this kind is compiled one by one.
 """
@@ -110,9 +110,9 @@ class _Rods:
         elastic = any(place[0] in ("material", "section") for place in own)
         with np.errstate(all="ignore"):
             C, inertia = self._stiffness, self._inertia
-            N, holds = rod.segments, held_frames(rod, self.system)
+            mesh, holds = rod.mesh, held_frames(rod, self.system)
             matrices, c = C[:, None, :, None] * np.eye(6), self._damping(C)[:, None]
-            shapes = [(self.count, n) for n in (N, N + 1)]
+            shapes = [(self.count, len(points)) for points in (mesh.strains, mesh.curvatures)]
             stiffness = [np.broadcast_to(matrices, (*shape, 6, 6)) for shape in shapes]
             damping = [np.broadcast_to(c, (*shape, 6)) for shape in shapes]
             out = stresses(rod, holds, *stiffness, *damping)
@@ -121,7 +121,7 @@ class _Rods:
                 del out["CG"], out["CK"]
             del out["CX"]
             if any(place == ("material", "density") or place[0] == "section" for place in own):
-                out |= masses(rod, self.system, np.broadcast_to(inertia[:, None], (self.count, rod.segments, 4)))
+                out |= masses(rod, self.system, np.broadcast_to(inertia[:, None], (self.count, len(mesh.frames), 4)))
             frequency = bending_frequency(rod, C[:, 3], C[:, 4], inertia[:, 0])
         for value in out.values():
             self.good &= np.isfinite(value).reshape(self.count, -1).all(axis=1)

@@ -1,12 +1,14 @@
-"""Rods for the core: a description on its staggered grid as plain arrays.
+"""Rods for the core: a description on its mesh as plain arrays.
 
-Segments carry frames and strains, vertices positions and curvatures (Lang, Linn, Arnold 2011, section 3). The only
-place where masses, weights and shares of loads are computed.
+On the staggered grid segments carry frames and strains, vertices positions and curvatures (Lang, Linn, Arnold 2011,
+section 3); nodes of elements carry positions and frames, their Gauss points strains and curvatures. The only place
+where masses, weights and shares of loads are computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from gyrod.model import Cable, Drag, Foundation, Obstacle, PointMass, Rod, RodLo
 from gyrod.model.attachments import end_inertia
 from gyrod.model.ends import End
 from gyrod.model.errors import GROUND, not_negative, positive
+from gyrod.model.meshes import Elements, rule
 
 Array = NDArray[np.float64]
 
@@ -34,7 +37,7 @@ Checked = Callable[[str, float, Callable[[], Any], tuple[int, ...]], Array]
 def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, Any], bool]:
     """The core's dictionary of a rod, and whether Python functions are called from it."""
     held = held_frames(rod, system)
-    table = _grid(rod, system, held)
+    table = _table(rod, system, held)
     reference = _reference(rod, table, held)
     table["G0"] = reference["strain"] + np.array([0.0, 0.0, 1.0])
     table["K0"] = np.array(reference["curvature"])
@@ -51,11 +54,11 @@ def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, A
     table["drag"] = table["spin_drag"] = None
     for key, field in (("drag", "coefficient"), ("spin_drag", "rotational")) if drags else ():
         total = sum((getattr(f, field) for f in drags), np.zeros(3))
-        table[key] = np.tile(total, (rod.segments, 1)) if np.any(total) else None
+        table[key] = np.tile(total, (len(rod.mesh.frames), 1)) if np.any(total) else None
     if system.gravity_function is not None:
         table["gravity"] = np.zeros(3)
-        table["loads"].append(_weight(table["tributary"], system, checked))
-    table |= _elements(rod, system)
+        table["loads"].append(_weight(rod, table["tributary"], system, checked))
+    table |= _surroundings(rod, system)
     table["stretch"] = _stretch(rod, checked)
     python = any(e[3] is not None for e in ends) or any(x[4] is not None for x in table["loads"])
     return table, python or callable(table["stretch"])
@@ -93,17 +96,48 @@ def bending_frequency(rod: Rod, EI1: Any, EI2: Any, m: Any) -> Any:
 
 def stiffest(table: dict[str, Any]) -> tuple[float, float]:
     """About the largest frequency and the largest damping rate of a rod, 1/s, from the entries of its matrices."""
-    ds, m, J = table["ds"], table["mass"].min(), table["J"]
-    CG, CK = (np.abs(table[key]).max(axis=2) for key in ("CG", "CK"))
-    move, turn = 4.0 / (m * ds[:, None]), ds[:, None] / J
-    bend = 4.0 / (ds[:, None] * J)
-    squares = [(CG * move).max(), (CG[:, :2].max(axis=1)[:, None] * turn[:, :2]).max(), (CK[1:] * bend).max()]
-    rates = [(2.0 * table["cG"] * move).max(), (2.0 * table["cG"][:, :2].max(axis=1)[:, None] * turn[:, :2]).max()]
-    rates.append((2.0 * table["cK"][1:] * bend).max())
+    C, c, move, turn, bend = (_of_elements if table["degree"] else _of_segments)(table)
+    squares, rates = (
+        [(G * move).max(), (G[:, :2].max(axis=1)[:, None] * turn[:, :2]).max(), (K * bend).max()] for G, K in (C, c)
+    )
     return float(np.sqrt(max(squares))), float(max(rates))
 
 
-# --- grid ------------------------------------------------------------------------------------------------------------
+#: Entries of the stiffness and of the damping by cells, each of strain and of curvature.
+_Entries = tuple[tuple[Array, Array], tuple[Array, Array], Array, Array, Array]
+
+
+def _of_segments(table: dict[str, Any]) -> _Entries:
+    """What a strain does to the vertices, a strain and a curvature to the frames."""
+    ds, m, J = table["ds"], table["mass"].min(), table["J"]
+    CG, CK = (np.abs(table[key]).max(axis=2) for key in ("CG", "CK"))
+    damping = 2.0 * table["cG"], 2.0 * table["cK"][1:]
+    return (CG, CK[1:]), damping, 4.0 / (m * ds[:, None]), ds[:, None] / J, 4.0 / (ds[:, None] * J)
+
+
+def _of_elements(table: dict[str, Any]) -> _Entries:
+    """The same by elements, whose largest frequency alone is a bound for that of all of them together."""
+    p, reach = table["degree"], table["lengths"]
+    h = table["ds"].reshape(-1, p).sum(axis=1)[:, None]
+    nodes = p * np.arange(len(h))[:, None] + np.arange(p + 1)
+    J = np.where(table["J"] > 0.0, table["J"], np.inf)  # none where a junction has it
+    line, j = (table["mass"] / reach)[nodes].min(axis=1)[:, None], (J / reach[:, None])[nodes].min(axis=1)
+    C = [np.abs(table[key]).max(axis=2).reshape(-1, p, 3).max(axis=1) for key in ("CG", "CK")]
+    c = [2.0 * table[key].reshape(-1, p, 3).max(axis=1) for key in ("cG", "cK")]
+    wave = _wave(p) / h**2
+    return (C[0], C[1]), (c[0], c[1]), wave / line, 1.0 / j, wave / j
+
+
+@cache
+def _wave(degree: int) -> float:
+    """Largest square of a frequency of a bar of one element with unit length, stiffness and mass per length."""
+    at, powers = rule(degree), np.arange(degree + 1)
+    raised = at.points[:, None] ** np.maximum(powers - 1, 0) * powers
+    slopes = raised @ np.linalg.inv(at.nodes[:, None] ** powers) / np.sqrt(at.weights)
+    return 4.0 * float(np.linalg.eigvalsh(slopes.T * at.point_weights @ slopes)[-1])
+
+
+# --- mesh ------------------------------------------------------------------------------------------------------------
 
 
 def held_frames(rod: Rod, system: System) -> tuple[bool, bool]:
@@ -114,25 +148,19 @@ def held_frames(rod: Rod, system: System) -> tuple[bool, bool]:
     return start, end
 
 
-def _grid(rod: Rod, system: System, holds: tuple[bool, bool]) -> dict[str, Any]:
-    N, ds = rod.segments, np.array(rod.lengths)
-    span = np.empty(N + 1)
-    span[1:-1] = 0.5 * (ds[1:] + ds[:-1])
-    span[0], span[-1] = ds[0], ds[-1]  # the full distance to the ghost
-    weight = span.copy()
-    weight[0], weight[-1] = 0.5 * ds[0] * holds[0], 0.5 * ds[-1] * holds[1]
-    stiffness = rod.stiffness_at(rod.midpoints), rod.stiffness_at(rod.fractions)
-    damping = rod.damping_at(rod.midpoints), rod.damping_at(rod.fractions)
-    found = {
-        **stresses(rod, holds, *stiffness, *damping),
-        **masses(rod, system, rod.inertia_at(rod.midpoints)),
-    }
+def _table(rod: Rod, system: System, holds: tuple[bool, bool]) -> dict[str, Any]:
+    """What the rod is made of, where its mesh has strains, curvatures, frames and vertices."""
+    mesh = rod.mesh
+    stiffness = rod.stiffness_at(mesh.strains), rod.stiffness_at(mesh.curvatures)
+    damping = rod.damping_at(mesh.strains), rod.damping_at(mesh.curvatures)
+    found = {**stresses(rod, holds, *stiffness, *damping), **masses(rod, system, _inertia(rod))}
     CG, CK, CX = (found[key] for key in ("CG", "CK", "CX"))
     across = 1.0 - np.eye(3)
     name, number = rod.curvature if isinstance(rod.curvature, tuple) else (rod.curvature, 0.0)
     return {
         "name": rod.name,
-        "ds": ds, "span": span, "weight": weight,
+        "degree": mesh.degree or 0,
+        **(_gaps(rod) if mesh.degree else _spans(rod, holds)),
         **found,
         "damped": bool(found["cG"].any() or found["cK"].any()),
         "coupled": bool(CX.any() or (CG * across).any() or (CK * across).any()),
@@ -143,19 +171,43 @@ def _grid(rod: Rod, system: System, holds: tuple[bool, bool]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def stresses(
-    rod: Rod, holds: tuple[bool, bool], C_segments: Array, C_vertices: Array, c_segments: Array, c_vertices: Array
-) -> dict[str, Array]:
-    """Stiffness and damping for the core, from those of sections: C (..., n, 6, 6), c (..., n, 6).
+def _spans(rod: Rod, holds: tuple[bool, bool]) -> dict[str, Array]:
+    """Lengths on the grid: of segments, between frames, and of what bends at a vertex."""
+    ds = np.array(rod.lengths)
+    span = np.empty(len(ds) + 1)
+    span[1:-1] = 0.5 * (ds[1:] + ds[:-1])
+    span[0], span[-1] = ds[0], ds[-1]  # the full distance to the ghost
+    weight = span.copy()
+    weight[0], weight[-1] = 0.5 * ds[0] * holds[0], 0.5 * ds[-1] * holds[1]
+    return {"ds": ds, "span": span, "weight": weight, "lengths": ds}
 
-    Leading axes are members of an ensemble that share the grid.
+
+def _gaps(rod: Rod) -> dict[str, Array]:
+    """Lengths of elements: between nodes, and what belongs to each of them."""
+    gaps, none = np.array(rod.lengths), np.zeros(0)
+    return {"ds": gaps, "span": none, "weight": none, "lengths": rod.length * rod.mesh.frame_weights}
+
+
+def _inertia(rod: Rod) -> Array:
+    """Inertia per length of what belongs to the frames, (Q, 4); at a node between elements it may jump."""
+    if rod.mesh.degree and rod._known_inertia is None:
+        return np.asarray(rod.lumped_inertia() / (rod.length * rod.mesh.frame_weights)[:, None])
+    return rod.inertia_at(rod.mesh.frames)
+
+
+def stresses(
+    rod: Rod, holds: tuple[bool, bool], C_strains: Array, C_curvatures: Array, c_strains: Array, c_curvatures: Array
+) -> dict[str, Array]:
+    """Stiffness and damping for the core, from those where strains and curvatures are: C (..., n, 6, 6), c (..., n, 6).
+
+    Leading axes are members of an ensemble that share the mesh.
     """
-    CG, CX = np.array(C_segments[..., :3, :3]), np.array(C_segments[..., :3, 3:])
-    CK = np.array(C_vertices[..., 3:, 3:])
-    cG, cK = np.array(c_segments[..., :3]), np.array(c_vertices[..., 3:])
+    CG, CX = np.array(C_strains[..., :3, :3]), np.array(C_strains[..., :3, 3:])
+    CK = np.array(C_curvatures[..., 3:, 3:])
+    cG, cK = np.array(c_strains[..., :3]), np.array(c_curvatures[..., 3:])
     free = HELD.get(rod.strain, 0)
     CG[..., :free, :] = CG[..., :, :free] = CX[..., :free, :] = cG[..., :free] = 0.0  # held strains have no stiffness
-    if CX.any():
+    if CX.any() and not rod.mesh.degree:
         for end, held in zip((0, -1), holds, strict=True):
             if not held:  # no moment there: the curvature of the last half cell follows from its strain
                 X = CX[..., end, :, :]
@@ -164,31 +216,50 @@ def stresses(
 
 
 def masses(rod: Rod, system: System, inertia: Array) -> dict[str, Array]:
-    """Masses and moments of inertia for the core, from those per length at the midpoints, (..., N, 4)."""
-    N, ds = rod.segments, np.array(rod.lengths)
-    m = inertia[..., 0] * ds
-    J = inertia[..., 1:] * ds[:, None]
+    """Masses and moments of inertia for the core, from those per length where the frames are, (..., Q, 4)."""
+    mesh = rod.mesh
+    lengths = rod.length * mesh.frame_weights
+    m = inertia[..., 0] * lengths
+    J = inertia[..., 1:] * lengths[:, None]
     if rod.inertia == "cylinder":
-        J[..., :2] += (m * ds**2 / 12.0)[..., None]
-    share = {"lumped": 0.0, "blended": BLEND}[rod.mass] if isinstance(rod.mass, str) else float(rod.mass)
-    half = np.zeros((*m.shape[:-1], N + 1))
-    half[..., :-1] += 0.5 * m
-    half[..., 1:] += 0.5 * m
-    off = share * m / 6.0
+        J[..., :2] += (m * lengths**2 / 12.0)[..., None]
+    half, off = (m, np.zeros_like(m[..., 1:])) if mesh.degree else _lumped(rod, m)
     for e in (0, 1):
         place = system.rod_ends.get((rod.name, e))
         if place is not None and place.host != GROUND:  # what moves with a body is lumped there
             off[..., -e] = 0.0
         if place is not None and place.clamped and place.host in system.junction_bodies:
-            J[..., -e, :] -= end_inertia(rod, e)
+            J[..., -e, :] = 0.0 if mesh.degree else J[..., -e, :] - end_inertia(rod, e)
     for f in system.forces:
         if isinstance(f, PointMass) and f.rod == rod.name:
-            j, xi = rod.segment_at(f.at)
-            half[..., j : j + 2] += f.mass * np.array([1.0 - xi, xi])
+            for n, share in _lever(rod, f.at):
+                half[..., n] += f.mass * share
     mass = half.copy()
     mass[..., :-1] -= off
     mass[..., 1:] -= off
     return {"J": J, "mass": mass, "tributary": half, "off": off}
+
+
+def _lumped(rod: Rod, m: Array) -> tuple[Array, Array]:
+    """Halves of the segments' masses at the vertices, and what a consistent mass takes from both to between them."""
+    share = {"lumped": 0.0, "blended": BLEND}[rod.mass] if isinstance(rod.mass, str) else float(rod.mass)
+    half = np.zeros((*m.shape[:-1], m.shape[-1] + 1))
+    half[..., :-1] += 0.5 * m
+    half[..., 1:] += 0.5 * m
+    return half, share * m / 6.0
+
+
+def _lever(rod: Rod, s: float) -> list[tuple[int, float]]:
+    """Vertices that bear what is at a fraction of the length, and their shares: a node, or the ends of a segment."""
+    if rod.mesh.degree:
+        return [(node_at(rod, s), 1.0)]
+    j, xi = rod.segment_at(s)
+    return [(j, 1.0 - xi), (j + 1, xi)]
+
+
+def node_at(rod: Rod, s: float) -> int:
+    """The node of an element that lies there; the system has seen to it that there is one."""
+    return int(np.argmin(np.abs(rod.mesh.vertices - s)))
 
 
 def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
@@ -200,24 +271,31 @@ def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict
 
 
 def _measured(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
-    N = rod.segments
+    mesh = rod.mesh
     still = [(False, clamped, _sixteen(np.zeros(3), p), None) for clamped, p in zip(held, rod.end_frames, strict=True)]
-    bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (N, 1)), "K0": np.zeros((N + 1, 3))}
+    bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (len(mesh.strains), 1)), "K0": np.zeros((len(mesh.curvatures), 3))}
     bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
     bare |= {"end_hosts": {}, "foundation": None, "anchor": rod.positions, "obstacles": [], "stretch": None}
+    if mesh.degree and rod.strain in HELD:
+        bare["strain"] = "cosserat"  # measured alike, and nothing need be held
     core = _core.System("nullspace-quaternion", [], [], np.zeros(3), [bare], None, {})
     y = [0.0] * core.size
     initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
     states = core.rod_states(0, np.zeros(1), np.array([y]), False)
     found = {key: np.ascontiguousarray(states[key][0]) for key in ("strain", "curvature")}
-    # At an end without clamp nothing bends against anything: what is told there is that of the shape, from inside.
-    K, s = found["curvature"], rod.fractions
+    if not mesh.degree:
+        _bend_on(found["curvature"], rod.fractions, held)
+    return found
+
+
+def _bend_on(K: Array, s: Array, held: tuple[bool, bool]) -> None:
+    """At an end without clamp nothing bends against anything: what is told there is that of the shape, from inside."""
+    N = len(s) - 1
     inside = [n for n in range(N + 1) if 0 < n < N or held[n == N]]
     for end, near in ((0, inside[:2]), (N, inside[:-3:-1])):
         if end not in near:
             slope = (K[near[0]] - K[near[-1]]) / ((s[near[0]] - s[near[-1]]) or 1.0)
             K[end] = K[near[0]] + (s[end] - s[near[0]]) * slope
-    return found
 
 
 # --- ends ------------------------------------------------------------------------------------------------------------
@@ -290,6 +368,13 @@ def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[f
     return move
 
 
+def spin_rate(move: Callable[[float], Array], t: float) -> Array:
+    """Derivative of the material angular velocity of a moving end, (3,)."""
+    centre = max(t, 2.0 * STEP)
+    first = _SLOPES[0] if t == centre else _slope(t - centre, 1)
+    return np.asarray(first @ np.array([move(centre + k * STEP)[13:] for k in range(-2, 3)]))
+
+
 def _slope(ahead: float, order: int) -> Array:
     """Weights of the derivative, `ahead` of the centre, of the quartic through the five points of the stencil."""
     P = np.polynomial.polynomial
@@ -308,7 +393,9 @@ Share = tuple[int, int, Array]
 def _load(
     rod: Rod, load: RodLoad, held: tuple[bool, bool], checked: Checked
 ) -> tuple[bool, list[Share], list[Share], Array, Any]:
-    if load.span is None:
+    if rod.mesh.degree:
+        force = moment = _on_nodes(rod, load)
+    elif load.span is None:
         at = float(load.at or 0.0)
         force, moment = _force_at(rod, at, load.follow), _moment_at(rod, at, held)
     else:
@@ -380,9 +467,29 @@ def _spread(rod: Rod, load: RodLoad) -> tuple[list[Share], list[Share]]:
     return force, moment
 
 
-def _weight(tributary: Array, system: System, checked: Checked) -> tuple[bool, list[Share], list[Share], Array, Any]:
+def _on_nodes(rod: Rod, load: RodLoad) -> list[Share]:
+    """A load on elements, which end where it sets in: on a node, or by Gauss quadrature on the elements it covers."""
+    mesh = rod.mesh
+    assert isinstance(mesh, Elements)
+    if load.span is None:
+        k = node_at(rod, float(load.at or 0.0))
+        return [(k, k, np.ones(3))]
+    middles, p = 0.5 * (mesh.ends[1:] + mesh.ends[:-1]), mesh.degree
+    covered = np.flatnonzero((load.span[0] < middles) & (middles < load.span[1]))
+    w = rod.length * mesh.point_weights.reshape(-1, p)[covered]
+    factors = load.profile_at(mesh.strains.reshape(-1, p)[covered].ravel()).reshape(*w.shape, 3)
+    nodes = mesh.nodes_of(covered)
+    total = np.zeros((len(mesh.vertices), 3))
+    np.add.at(total, nodes, np.einsum("ek,ki,ekc->eic", w, mesh.rule.values, factors))
+    return [(k, k, total[k]) for k in np.unique(nodes).tolist()]
+
+
+def _weight(
+    rod: Rod, tributary: Array, system: System, checked: Checked
+) -> tuple[bool, list[Share], list[Share], Array, Any]:
     """Weight under a gravity that is a function of time, as a load on the vertices."""
-    shares = [(min(n, len(tributary) - 2), n, np.full(3, m)) for n, m in enumerate(tributary)]
+    last = len(rod.mesh.frames) - 1
+    shares = [(min(n, last), n, np.full(3, m)) for n, m in enumerate(tributary)]
     gravity = system.gravity_function
     assert gravity is not None
 
@@ -392,10 +499,10 @@ def _weight(tributary: Array, system: System, checked: Checked) -> tuple[bool, l
     return False, shares, [], np.concatenate([system.gravity, np.zeros(3)]), now
 
 
-# --- elements --------------------------------------------------------------------------------------------------------
+# --- surroundings ----------------------------------------------------------------------------------------------------
 
 
-def _elements(rod: Rod, system: System) -> dict[str, Any]:
+def _surroundings(rod: Rod, system: System) -> dict[str, Any]:
     """What supports a rod and what is in its way, by vertices."""
     supports = [f for f in system.forces if isinstance(f, Foundation) and f.rod == rod.name]
     rows = [np.outer(_belongs(rod, *f.span), [*f.stiffness, *f.damping]) for f in supports]
@@ -415,7 +522,9 @@ def frame_spin(system: System) -> Array:
 
 
 def _belongs(rod: Rod, start: float = 0.0, end: float = 1.0) -> Array:
-    """Length in m that belongs to each vertex, of the part between two fractions, by the lever rule."""
+    """Length in m that belongs to each vertex, of the part between two fractions; on the grid by the lever rule."""
+    if isinstance(rod.mesh, Elements):
+        return rod.length * rod.mesh.lumped(np.ones_like, span=(start, end))
     lo, hi = rod.fractions[:-1], rod.fractions[1:]
     a, b = np.clip(start, lo, hi), np.clip(end, lo, hi)
     xi = (0.5 * (a + b) - lo) / (hi - lo)
@@ -427,7 +536,7 @@ def _belongs(rod: Rod, start: float = 0.0, end: float = 1.0) -> Array:
 
 def _obstacle(rod: Rod, obstacle: Obstacle) -> tuple[str, Array, Array, float, float, float, Array, Array]:
     point, axis, radius = obstacle.parts()
-    thickness = np.full(rod.segments + 1, obstacle.thickness or 0.0)
+    thickness = np.full(len(rod.fractions), obstacle.thickness or 0.0)
     if obstacle.thickness is None and rod.section is not None:
         thickness = np.ascontiguousarray(rod.section.half_sizes(rod.fractions).max(axis=1))
     numbers = radius, obstacle.stiffness, obstacle.smoothing
@@ -447,15 +556,16 @@ def strings(system: System, index: dict[str, int], axes: Array, checked: Checked
     """Cables and tendons for the core: points, law, numbers, and the tension as a function of time or None.
 
     A point is (kind, index, segment, xi, offset): kind 0 ground, offset in space; 1 body, offset in its principal axes;
-    2 rod, offset in the frame of its segment, xi the fraction of that. Numbers of a cable are stiffness, damping,
-    length and smoothing, the first one of a tendon is its tension.
+    2 rod, offset in the frame of its segment, xi the fraction of that; on elements the node and 0. Numbers of a cable
+    are stiffness, damping, length and smoothing, the first one of a tendon is its tension.
     """
     rods = {name: i for i, name in enumerate(system.rod_names)}
 
     def point(name: str, at: Any) -> tuple[int, int, int, float, Array]:
         if name in rods:
             s, offset = at
-            j, xi = system.rod(name).segment_at(s)
+            rod = system.rod(name)
+            j, xi = (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
             return 2, rods[name], j, xi, np.array([*offset, 0.0])
         x = np.zeros(3) if at is None else np.array(at)
         return (0, -1, 0, 0.0, x) if name == GROUND else (1, index[name], 0, 0.0, axes[index[name]].T @ x)

@@ -215,15 +215,16 @@ def _ida_whole(
 
 
 def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
-    """Those of the bodies, then those of the segments of the rods."""
+    """Those of the bodies, then those of the frames of the rods that are free."""
     when = np.array([t])
     parts = [compiled.core.multipliers(when, y[None]).ravel()] if compiled.system.bodies else []
-    parts += [compiled.rod_states(i, when, y)["multipliers"].ravel() for i in range(len(compiled.rods))]
+    for i, (p_at, *_) in enumerate(compiled.core.layout()):
+        parts.append(compiled.rod_states(i, when, y)["multipliers"].ravel()[np.array(p_at) >= 0])
     return np.concatenate(parts)
 
 
 def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
-    """For each body and segment: where q and v of its rotation are, and (M, G) as a function of q."""
+    """For each body and free frame of a rod: where q and v of its rotation are, and (M, G) as a function of q."""
     nq, nv = FORMULATIONS[compiled.formulation]
     rows = []
     for i, body in enumerate(compiled.system.bodies):
@@ -234,7 +235,8 @@ def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
         rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, compiled.moments[i])))
     for (p_at, w_at, *_), table in zip(compiled.core.layout(), compiled.rods, strict=True):
         for q, v, moments in zip(p_at, w_at, table["J"], strict=True):
-            rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, moments)))
+            if q >= 0:
+                rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, moments)))
     return rows
 
 

@@ -321,7 +321,7 @@ def _where(statics: Statics, y: Array, t: float) -> str:
     size = np.divide(np.abs(d), statics.scale, out=np.zeros_like(d), where=statics.scale > 0.0)
     worst = int(np.argmax(size))
     for rod, (p, _, x, _) in zip(statics.compiled.system.rods, core.layout(), strict=True):
-        for at, s in [*zip(x, rod.fractions, strict=True), *zip(p, rod.midpoints, strict=True)]:
+        for at, s in [*zip(x, rod.fractions, strict=True), *zip(p, rod.mesh.frames, strict=True)]:
             if at >= 0 and at <= worst < at + 4:
                 return f"at s = {s:.3g} of rod {rod.name!r}"
     offsets = [core.offset(i) for i in range(len(statics.compiled.system.bodies))]
