@@ -1,4 +1,4 @@
-"""gyrod compare: formulations and methods side by side."""
+"""gyrod compare: formulations, methods and discretisations side by side."""
 
 from __future__ import annotations
 
@@ -23,14 +23,25 @@ EVERY = 5.0
 def _compare(
     model: ModelPath,
     formulations: Annotated[
-        str, typer.Option("--formulations", metavar="NAMES", help="all, or names with commas.")
-    ] = "all",
+        str | None, typer.Option("--formulations", metavar="NAMES", help="all, or names with commas.")
+    ] = None,
     methods: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--methods", metavar="NAMES", help="all, explicit, stiff, constant, scipy, or names; with commas."
+            "--methods", metavar="NAMES", help="all, explicit, stiff, constant, scipy, auto, or names; with commas."
         ),
-    ] = "all",
+    ] = None,
+    discretizations: Annotated[
+        str | None,
+        typer.Option(
+            "--discretizations",
+            metavar="TEXTS",
+            help="Of rods: staggered:40,elements:8,elements:4x6 (degree 4), model.",
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option("--reference", metavar="TEXT", help="Discretisation of the reference, elements:4x30.")
+    ] = None,
     rtol: Annotated[str, typer.Option("--rtol", metavar="NUMBERS", help="Tolerances, with commas.")] = "1e-3,1e-6",
     step: Annotated[
         str | None, typer.Option("--step", metavar="NUMBERS", help="Steps of methods with constant steps, s.")
@@ -40,7 +51,8 @@ def _compare(
         float | None, typer.Option("--limit", metavar="S", help="CPU seconds for each run; 10, with rods 3.")
     ] = None,
     sort: Annotated[
-        str, typer.Option("--sort", metavar="BY", help="error, cost, energy, drift, method, formulation.")
+        str,
+        typer.Option("--sort", metavar="BY", help="error, cost, energy, drift, method, formulation, discretization."),
     ] = "error",
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw work against error.")] = None,
     json: Json = None,
@@ -48,7 +60,8 @@ def _compare(
     """Formulations and methods side by side: cost, error, drift.
 
     Each run is measured against a tight reference; those that take too long are stopped, and those that do not serve
-    the model are told with the reason.
+    the model are told with the reason. With --discretizations rods are tried with several, by the method that is taken
+    by itself unless --methods says more, and errors are those in space and in time.
     """
     from gyrod import _check
     from gyrod.comparison import ORDERS, compare
@@ -64,11 +77,13 @@ def _compare(
         found = compare(
             file.system,
             end,
-            formulations=names(formulations) or [],
-            methods=names(methods) or [],
+            formulations=names(formulations),
+            methods=names(methods),
+            discretizations=names(discretizations),
             rtols=_numbers("--rtol", rtol),
             steps=None if step is None else _numbers("--step", step),
             limit=limit,
+            reference=reference,
             progress=told,
         )
     face.say(found.table(by=sort, width=width()))

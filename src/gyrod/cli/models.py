@@ -208,11 +208,15 @@ def _some(names: tuple[str, ...], most: int = 6) -> str:
 
 def _tell_rods(tell: Any, data: dict[str, Any], system: System) -> None:
     length = sum(rod.length for rod in system.rods)
-    segments = sum(rod.segments for rod in system.rods)
-    tell(
-        "rods", len(system.rods), f"{len(system.rods)}, {length:.4g} m, {segments} segments: {_some(system.rod_names)}"
-    )
-    data |= {"rod_length": length, "segments": segments}
+    cells: dict[int | None, int] = {}
+    for rod in system.rods:
+        cells[rod.degree] = cells.get(rod.degree, 0) + rod.mesh.cells
+    parts = [f"{n} segments" if p is None else f"{n} elements of degree {p}" for p, n in cells.items()]
+    tell("rods", len(system.rods), f"{len(system.rods)}, {length:.4g} m, {', '.join(parts)}: {_some(system.rod_names)}")
+    segments = cells.pop(None, 0)
+    data |= {"rod_length": length, "segments": segments, "elements": sum(cells.values())}
+    for note in system.notes:
+        tell("notes", system.notes, note)
 
 
 def _tell_freedoms(tell: Any, system: System, compiled: Any) -> None:

@@ -37,7 +37,8 @@ def _info(result: ResultPath, json: Json = None) -> None:
         "file": result, "bytes": size, "status": motion.status, "rows": len(t), "begin": first, "end": last,
         "method": stats.method, "formulation": stats.formulation, "steps": stats.steps, "rejected": stats.rejected,
         "rhs": stats.rhs, "jacobians": stats.jacobians, "seconds": stats.seconds or None, "bodies": list(system.names),
-        "rods": {rod.name: rod.segments for rod in system.rods}, "joints": [j.label for j in system.joints],
+        "rods": {rod.name: rod.mesh.cells for rod in system.rods}, "joints": [j.label for j in system.joints],
+        "degrees": {rod.name: rod.degree for rod in system.rods},
         "sensors": [s.name for s in getattr(system, "sensors", ())],
         "events": [{"t": e.t, "name": e.name} for e in motion.events],
     }  # fmt: skip
@@ -50,12 +51,18 @@ def _info(result: ResultPath, json: Json = None) -> None:
         ("method", f"{stats.method}, {stats.formulation}; {stats.steps} steps{cost}"),
     ]
     rows += [("bodies", ", ".join(system.names))] if system.bodies else []
-    rows += [("rods", ", ".join(f"{rod.name} ({rod.segments} segments)" for rod in system.rods))] if system.rods else []
+    rows += [("rods", ", ".join(f"{rod.name} ({_cells(rod)})" for rod in system.rods))] if system.rods else []
     rows += [("joints", ", ".join(data["joints"]))] if system.joints else []
     rows += [("sensors", ", ".join(data["sensors"]))] if data["sensors"] else []
     rows += [("event", f"{e.name or e.event} at t = {e.t:.6g} s") for e in motion.events]
     face.pairs(rows)
     face.give(data)
+
+
+def _cells(rod: Any) -> str:
+    """How a rod is discretised, in words."""
+    n = rod.mesh.cells
+    return f"{n} segments" if rod.degree is None else f"{n} element{'s' if n > 1 else ''} of degree {rod.degree}"
 
 
 @app.command("plot")

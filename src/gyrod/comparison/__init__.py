@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gyrod import _check
+from gyrod.comparison.discretizations import Discretization, parse
 from gyrod.comparison.results import ORDERS, Comparison, Reference, Trial
 from gyrod.comparison.running import CONSTANT, Runner
 from gyrod.equations import FORMULATIONS
@@ -34,22 +35,27 @@ def compare(
     system: System,
     t_end: float,
     *,
-    formulations: str | Sequence[str] = "all",
-    methods: str | Sequence[str] = "all",
+    formulations: str | Sequence[str] | None = None,
+    methods: str | Sequence[str] | None = None,
+    discretizations: str | Sequence[str] | None = None,
     rtols: float | Sequence[float] = (1e-3, 1e-6),
     steps: float | Sequence[float] | None = None,
     limit: float | None = None,
     points: int = 101,
-    reference: Motion | None = None,
+    reference: Motion | str | None = None,
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Comparison:
-    """Simulate a system in many formulations and by many methods, and measure each against a tight reference.
+    """Simulate a system in many formulations, by many methods, with many discretisations, and measure each.
 
     Parameters
     ----------
     formulations, methods
-        Names, or "all"; methods also by group: "explicit", "stiff", "constant" (constant steps), "scipy".
+        Names, or "all"; methods also by group: "explicit", "stiff", "constant" (constant steps), "scipy", or "auto",
+        which is what `simulate` takes. By default all; with ``discretizations`` "nullspace-quaternion" and "auto".
+    discretizations
+        Of all rods: texts such as "staggered:40", "elements:8" or "elements:4x6" (degree times number), or "model" for
+        the rods as they are. Errors are those in space and in time.
     rtols
         Tolerances of the methods that have one.
     steps
@@ -61,7 +67,8 @@ def compare(
         Number of times, evenly over the run, at which motions are compared.
     reference
         A `Motion` of the same system to measure against; by default a run of the tightest tolerance that three times
-        the limit allows, checked by another method.
+        the limit allows, checked by another method. With ``discretizations`` one with fine elements, checked with
+        coarser ones; a text such as "elements:4x30" chooses them.
     progress
         Called with a sentence before each run.
     options
@@ -76,20 +83,40 @@ def compare(
     refused = sorted({"formulation", "method", "rtol", "step", "output", "dense", "events"} & options.keys())
     if refused:
         raise ValueError(f"{', '.join(refused)} cannot be given: compare chooses it (formulations, methods, rtols...).")
+    spaces = _discretizations(system, discretizations)
+    if formulations is None:
+        formulations = "nullspace-quaternion" if spaces else "all"
+    if methods is None:
+        methods = "auto" if spaces else "all"
     wanted = _names("formulations", formulations, {"all": tuple(FORMULATIONS)}, FORMULATIONS)
-    chosen = _names("methods", methods, GROUPS, (*GROUPS["all"], *SCIPY))
+    chosen = _names("methods", methods, GROUPS, ("auto", *GROUPS["all"], *SCIPY))
     tolerances = sorted((_check.positive("rtols", r) for r in np.atleast_1d(rtols).tolist()), reverse=True)
     given = None if steps is None else [_check.positive("steps", h) for h in np.atleast_1d(steps).tolist()]
     if not tolerances or given == []:
         raise ValueError("rtols and steps must hold at least one number.")
     runner = Runner(system, t_end, np.linspace(0.0, t_end, points), limit, options, progress or (lambda _: None))
-    runner.refer(reference, tolerances[-1])
-    plan = _plan(wanted, chosen)
+    fine = parse("reference", reference) if isinstance(reference, str) else None
+    if fine is not None and not system.rods:
+        raise ValueError(f"reference = {reference!r} is for rods, and the system has none.")
+    runner.refer(None if isinstance(reference, str) else reference, tolerances[-1], spaces, fine)
+    plan = [(space, *pair) for space in (spaces or (None,)) for pair in _plan(wanted, chosen)]
     trials: list[Trial] = []
-    for i, (formulation, method) in enumerate(plan):
+    for i, (space, formulation, method) in enumerate(plan):
         stages = runner.steps(tolerances, given) if method in CONSTANT else tolerances
-        trials += runner.pair(formulation, method, stages, f"{i + 1} of {len(plan)}")
+        trials += runner.pair(formulation, method, stages, f"{i + 1} of {len(plan)}", space)
     return Comparison(t_end, runner.length, runner.kinetic, limit, runner.reference, tuple(trials))
+
+
+def _discretizations(system: System, given: Any) -> list[Discretization]:
+    """Discretisations by their texts, each once; none where none were asked for."""
+    if given is None:
+        return []
+    if not system.rods:
+        raise ValueError(f"discretizations = {given!r} are for rods, and the system has none.")
+    found = [parse("discretizations", text) for text in ([given] if isinstance(given, str) else list(given))]
+    if not found:
+        raise ValueError("discretizations is empty; write some, such as ['staggered:40', 'elements:3x8'].")
+    return list(dict.fromkeys(found))
 
 
 def _names(argument: str, given: Any, groups: dict[str, tuple[str, ...]], known: Any) -> list[str]:

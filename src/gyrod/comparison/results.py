@@ -12,7 +12,7 @@ from typing import Any
 from gyrod import _check
 
 #: What to sort a comparison by.
-ORDERS = ("error", "cost", "energy", "drift", "method", "formulation")
+ORDERS = ("error", "cost", "energy", "drift", "method", "formulation", "discretization")
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,23 @@ class Trial:
     #: Time that was reached.
     t: float = 0.0
     note: str = ""
+    #: How the rods were discretised, as "elements:3x8"; empty where none was asked for.
+    discretization: str = ""
+    #: Number of unknowns of the equations.
+    unknowns: int | None = None
+
+    @property
+    def family(self) -> str:
+        """The discretisation without its number, as "elements of degree 3"."""
+        kind, _, number = self.discretization.partition(":")
+        degree, times, _ = number.partition("x")
+        return f"{kind} of degree {degree}" if times else kind
+
+    @property
+    def per_step(self) -> float | None:
+        """CPU seconds for each step that was tried, accepted or not."""
+        tried = (self.steps or 0) + (self.rejected or 0)
+        return None if self.seconds is None or not tried or self.status != "finished" else self.seconds / tried
 
     @property
     def error(self) -> float | None:
@@ -53,9 +70,9 @@ class Trial:
 
     @property
     def label(self) -> str:
-        """Method, formulation and tolerance in words."""
+        """Discretisation, method, formulation and tolerance in words."""
         how = f"step = {self.step:.3g} s" if self.step is not None else f"rtol = {self.rtol:g}" if self.rtol else ""
-        return f"{self.method}, {self.formulation}{', ' if how else ''}{how}"
+        return ", ".join(x for x in (self.discretization, self.method, self.formulation, how) if x)
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,8 @@ class Reference:
     error: float | None = None
     #: What that run was.
     check: str = ""
+    #: How its rods were discretised; empty: as those of the model.
+    discretization: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +122,7 @@ class Comparison:
         return 0.0 if self.reference is None or self.reference.error is None else self.reference.error
 
     def sorted(self, by: str = "error") -> tuple[Trial, ...]:
-        """The finished trials by "error", "cost", "energy", "drift", "method" or "formulation"."""
+        """The finished trials by "error", "cost", "energy", "drift", "method", "formulation" or "discretization"."""
         _check.choice("by", by, ORDERS)
         if by == "error":
             return tuple(sorted(self.finished, key=lambda x: (self._seen(x), x.seconds or 0.0)))
@@ -113,6 +132,7 @@ class Comparison:
             "drift": lambda x: _or_inf(x.drift),
             "method": lambda x: (x.method, x.formulation, -_or_inf(x.rtol or x.step)),
             "formulation": lambda x: (x.formulation, x.method, -_or_inf(x.rtol or x.step)),
+            "discretization": lambda x: (x.family, x.unknowns or 0, x.method, -_or_inf(x.rtol or x.step)),
         }
         return tuple(sorted(self.finished, key=keys[by]))
 
@@ -143,7 +163,10 @@ class Comparison:
             "kinetic": self.kinetic,
             "limit": self.limit,
             "reference": None if self.reference is None else asdict(self.reference),
-            "trials": [{**asdict(trial), "error": trial.error, "front": trial in front} for trial in self.trials],
+            "trials": [
+                {**asdict(trial), "error": trial.error, "per_step": trial.per_step, "front": trial in front}
+                for trial in self.trials
+            ],
         }
         text = json.dumps(_plain(data), indent=1, allow_nan=False)
         if file is not None:
@@ -157,7 +180,10 @@ class Comparison:
         return table(self, by, width)
 
     def plot(self, cost: str = "seconds", *, file: str | Path | None = None) -> Any:
-        """Work against error, a matplotlib Figure; ``cost`` is "seconds", "rhs" or "steps"; ``file`` saves it."""
+        """Work against error, a matplotlib Figure; ``cost`` is "seconds", "rhs", "steps" or "unknowns".
+
+        With discretisations one line goes through those of one sort. ``file`` saves it.
+        """
         from gyrod.look.comparing import plot
 
         return plot(self, cost, file)

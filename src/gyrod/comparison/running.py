@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod.comparison.discretizations import Discretization, coarser, finer
 from gyrod.comparison.results import Reference, Trial
 from gyrod.equations import compile_system
-from gyrod.model import System
+from gyrod.model import ModelError, System
 from gyrod.motion import Motion, SimulationError, SimulationInterrupted
 from gyrod.solve import METHODS, simulate
 
@@ -29,6 +30,10 @@ EXPLICIT = (*(name for name, method in METHODS.items() if not method.stiff), "sc
 SHORT = 0.05
 #: Options of `simulate` that the reference shares; the others are on trial.
 SHARED = ("norm", "max_step", "reduce")
+#: Fractions of the length at which rods are compared: they need not have the same vertices.
+STATIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: How often the elements of a reference are doubled where they cannot represent how a rod lies.
+DOUBLED = 5
 
 
 class _TimeUp(KeyboardInterrupt):
@@ -92,11 +97,14 @@ def _states(motion: Motion) -> _States:
         places.append(motion[body.name].position[:, None])
         if np.any(body.inertia) and body.name not in system.point_bodies:  # the rotation of a point means nothing
             turns.append(motion[body.name].quaternion[:, None])
+    rows = motion.sensors.rows
     for name in system.rod_names:
-        places.append(motion[name].positions)
-        turns.append(motion[name].quaternions)
+        places.append(np.stack([rows.point(name, s, moved=1)[0] for s in STATIONS], axis=1))
+        turns.append(np.stack([rows.section(name, s) for s in STATIONS], axis=1))
     energy = motion.energy
-    return _States(np.concatenate(places, 1), np.concatenate(turns, 1), energy.total, energy.kinetic)
+    # Discretisations begin with other energies, which have no zero; what they gain or lose is the same.
+    gained = energy.total - energy.total[:1]
+    return _States(np.concatenate(places, 1), np.concatenate(turns, 1), gained, energy.kinetic)
 
 
 class Runner:
@@ -117,39 +125,67 @@ class Runner:
 
     # --- the reference ---
 
-    def refer(self, given: Motion | None, finest: float) -> None:
-        """Take the reference that was given, or find one."""
+    def refer(
+        self, given: Motion | None, finest: float, spaces: Sequence[Discretization] = (),
+        fine: Discretization | None = None,
+    ) -> None:  # fmt: skip
+        """Take the reference that was given, or find one; of discretisations a finer one, checked by a coarser one."""
         if given is not None:
             self._take(given)
             self.reference = Reference(given.stats.formulation, given.stats.method, None, given.stats.seconds, None)
             return
-        tight = list(dict.fromkeys(max(factor * finest, 1e-12) for factor in (1e-5, 1e-3, 1e-1)))
+        fine = fine or (self._fine(spaces) if spaces else Discretization())
+        system, label = fine.of(self.system), fine.label if fine.number else ""
+        coarse, checking = self._coarse(fine)
+        # Errors in space hide the last digits of those in time.
+        factors = (1e-3, 1e-1) if fine.number else (1e-5, 1e-3, 1e-1)
+        tight = list(dict.fromkeys(max(factor * finest, 1e-12) for factor in factors))
         for rtol in tight:
-            motion = self._tight("auto", rtol)
+            motion = self._tight(system, "auto", rtol)
             other = "dop853" if motion is None or METHODS[motion.stats.method].stiff else "radau5"
-            if motion is None and (motion := self._tight(other, rtol)) is None:
+            if motion is None and (motion := self._tight(system, other, rtol)) is None:
                 continue
             self._take(motion)
             stats = motion.stats
-            self.reference = Reference(stats.formulation, stats.method, rtol, stats.seconds)
+            self.reference = Reference(stats.formulation, stats.method, rtol, stats.seconds, discretization=label)
             # Another method, or the same with a looser tolerance: the difference bounds what the reference can tell.
             for method, looser in ((other, 10.0 * rtol), (stats.method, 30.0 * rtol)):
                 brief = self.system.rods and method != stats.method  # explicit methods seldom serve rods
-                check = self._tight(method, looser, 1.0 if brief else 3.0)
+                check = self._tight(checking, method, looser, 1.0 if brief else 3.0)
                 if check is not None:
                     apart = max(self._errors(check, _states(check))[:2])
-                    self.reference = replace(self.reference, error=apart, check=f"{method}, rtol = {looser:.0e}")
+                    told = f"{coarse.label}, " if coarse.number else ""
+                    told += f"{method}, rtol = {looser:.0e}"
+                    self.reference = replace(self.reference, error=apart, check=told)
                     break
             return
 
-    def _tight(self, method: str, rtol: float, factor: float = 3.0) -> Motion | None:
+    def _fine(self, spaces: Sequence[Discretization]) -> Discretization:
+        """Elements that are exact against these; more of them where a rod turns too far in one."""
+        one = finer(spaces, self.system)
+        for _ in range(DOUBLED):
+            try:
+                one.of(self.system)
+            except ModelError:
+                one = Discretization(2 * (one.number or 1), one.degree)
+        return one
+
+    def _coarse(self, fine: Discretization) -> tuple[Discretization, System]:
+        """What the reference is checked by: fewer elements, or as many where fewer cannot represent the rods."""
+        one = coarser(fine)
+        try:
+            return one, one.of(self.system)
+        except ModelError:
+            return fine, fine.of(self.system)
+
+    def _tight(self, system: System, method: str, rtol: float, factor: float = 3.0) -> Motion | None:
         """A run of the reference's sort, None if it takes ``factor`` times the limit or fails."""
         self.progress(f"reference: {method}, rtol = {rtol:.0e}")
         watch = _Watch(factor * self.limit, self.t_end, method)
         how = {name: value for name, value in self.options.items() if name in SHARED}
         try:
             return simulate(
-                self.system, self.t_end, method=method, rtol=rtol, **how, output=self.times, dense=False, progress=watch
+                system, self.t_end, method=method, rtol=rtol, **how, output=self.times, dense=False, progress=watch
             )
         except (SimulationInterrupted, _TimeUp):
             if not watch.up:
@@ -191,23 +227,30 @@ class Runner:
         wanted = given or [min(math.sqrt(r), 0.3) * fast for r in tolerances]
         return list(dict.fromkeys(between / math.ceil(between / h * (1.0 - 1e-9)) for h in wanted))
 
-    def pair(self, formulation: str, method: str, stages: Sequence[float], where: str) -> list[Trial]:
+    def pair(
+        self, formulation: str, method: str, stages: Sequence[float], where: str, space: Discretization | None = None
+    ) -> list[Trial]:
         """The trials of a formulation and a method over its tolerances or steps, coarse ones first."""
         found: list[Trial] = []
+        first = Trial(formulation, method, discretization="" if space is None else space.label)
+        try:
+            system = self.system if space is None else space.of(self.system)
+        except ModelError as error:
+            return [replace(first, status="refused", note=str(error))]
         for value in stages:
-            trial = Trial(formulation, method)
+            trial = first
             trial = replace(trial, step=value) if method in CONSTANT else replace(trial, rtol=value)
             if found and found[-1].status in ("limit", "left out"):
                 note = "a coarser run has reached the limit already."
                 found.append(replace(trial, status="left out", note=note))
                 continue
             self.progress(f"{where}: {trial.label}")
-            found.append(self.run(trial))
+            found.append(self.run(trial, system))
             if found[-1].status == "refused":  # the tolerance does not matter
                 return [replace(found[-1], rtol=None, step=None)]
         return found
 
-    def run(self, trial: Trial) -> Trial:
+    def run(self, trial: Trial, system: System) -> Trial:
         """One run, three times if it is short, and what is to be told about it."""
         how = dict(self.options)
         if trial.step is not None:
@@ -218,7 +261,7 @@ class Runner:
 
         def once() -> Motion:
             return simulate(
-                self.system, self.t_end, method=trial.method, **how, output=self.times, dense=False, progress=watch
+                system, self.t_end, method=trial.method, **how, output=self.times, dense=False, progress=watch
             )
 
         try:
@@ -251,14 +294,15 @@ class Runner:
     def _told(self, trial: Trial, motion: Motion, seconds: float) -> Trial:
         stats, drift, states = motion.stats, motion.drift, _states(motion)
         position, rotation, energy = (None, None, None) if self.exact is None else self._errors(motion, states)
-        note = ""
+        note, method = "", stats.method if trial.method == "auto" else trial.method
         if motion.status == "event":
             what = motion.events[-1].name if motion.events else "an event"
             note = f"ended at t = {motion.t[-1]:.6g} by {what}."
         found = replace(
-            trial, seconds=seconds, steps=stats.steps, rejected=stats.rejected, rhs=stats.rhs, note=note,
-            jacobians=stats.jacobians, position=position, rotation=rotation, energy=energy,
-            drift=float(np.max(drift.position)), drift_velocity=float(np.max(drift.velocity)), t=float(motion.t[-1]),
+            trial, method=method, unknowns=motion.compiled.size, seconds=seconds, steps=stats.steps, note=note,
+            rejected=stats.rejected, rhs=stats.rhs, jacobians=stats.jacobians, position=position, rotation=rotation,
+            energy=energy, drift=float(np.max(drift.position)), drift_velocity=float(np.max(drift.velocity)),
+            t=float(motion.t[-1]),
         )  # fmt: skip
         # Constant steps iterate by Newton's method; they do not count like the others.
         return found if trial.step is None else replace(found, rejected=None, rhs=None, jacobians=None)

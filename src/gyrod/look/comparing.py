@@ -12,11 +12,14 @@ from gyrod.look.plots import style
 
 #: Title and field of the columns.
 COLUMNS = {
+    "discretization": "rods",
     "formulation": "formulation",
     "method": "method",
     "stage": "rtol",
     "ms": "CPU ms",
+    "unknowns": "unknowns",
     "steps": "steps",
+    "micros": "us/step",
     "rejected": "rejected",
     "rhs": "f",
     "jacobians": "J",
@@ -29,13 +32,21 @@ COLUMNS = {
 }
 #: What is left out first where the table is too broad.
 SPARED = ("rejected", "drift_velocity", "position", "rotation", "jacobians", "rhs", "steps", "drift")
+#: With discretisations; what is left out first where the table is too broad, and what is if there is only one.
+SPACE = ("discretization", "unknowns", "micros")
+SPARED_SPACE = (*SPARED, "energy", "micros", "unknowns")
+SAME = ("formulation", "method")
+#: Columns of words.
+WORDS = ("discretization", "formulation", "method")
 
 
 def table(comparison: Any, by: str = "error", width: int = 120) -> str:
     """The trials as text; those on the front, cheapest for what they give, bear a star."""
     trials, front = comparison.sorted(by), comparison.front()
-    names = [*COLUMNS]
-    for spared in (None, *SPARED):
+    spaces = any(trial.discretization for trial in comparison)
+    alike = [name for name in SAME if spaces and len({getattr(trial, name) for trial in trials}) == 1]
+    names = [name for name in COLUMNS if name not in alike and (spaces or name not in SPACE)]
+    for spared in (None, *(SPARED_SPACE if spaces else SPARED)):
         names = [name for name in names if name != spared]
         rows = [[COLUMNS[name] for name in names]]
         rows += [[_cell(comparison, trial, name) for name in names] for trial in trials]
@@ -44,11 +55,14 @@ def table(comparison: Any, by: str = "error", width: int = 120) -> str:
             break
     lines = []
     for i, row in enumerate(rows):
-        cells = [c.ljust(n) if k < 2 else c.rjust(n) for k, (c, n) in enumerate(zip(row, sizes, strict=True))]
+        columns = zip(names, row, sizes, strict=True)
+        cells = [c.ljust(n) if name in WORDS else c.rjust(n) for name, c, n in columns]
         star = "*" if i and trials[i - 1] in front else " "
         lines.append(f"{star} {'  '.join(cells)}".rstrip())
     if not trials:
         lines = ["No run reached the end."]
+    if alike and trials:
+        lines += ["", *_wrapped(f"All of them: {', '.join(getattr(trials[0], name) for name in alike)}.", width)]
     text = [*lines, "", *_told(comparison, width)]
     others = _others(comparison, width)
     return "\n".join([*text, "", *others] if others else text)
@@ -59,6 +73,8 @@ def _cell(comparison: Any, trial: Any, name: str) -> str:
         return f"h={trial.step:.0e}" if trial.step is not None else f"{trial.rtol:.0e}"
     if name == "ms":
         return "-" if trial.seconds is None else f"{1e3 * trial.seconds:.{1 if trial.seconds < 1.0 else 0}f}"
+    if name == "micros":
+        return "-" if trial.per_step is None else f"{1e6 * trial.per_step:.3g}"
     value = getattr(trial, name)
     if value is None:
         return "-"
@@ -77,7 +93,8 @@ def _told(comparison: Any, width: int) -> list[str]:
     else:
         how = "as given" if r.rtol is None else f"rtol = {r.rtol:.0e}, {r.seconds:.2g} s"
         checked = f"; {r.check} differs from it by {r.error:.0e}" if r.check else ""
-        lines.append(f"Reference: {r.method}, {r.formulation}, {how}{checked}.")
+        space = f"{r.discretization}, " if r.discretization else ""
+        lines.append(f"Reference: {space}{r.method}, {r.formulation}, {how}{checked}.")
         lines.append(
             f"error: largest of positions over {comparison.length:.3g} m and of rotations in rad, up to t = "
             f"{comparison.t_end:g} s; energy: over the largest kinetic energy, {comparison.kinetic:.3g} J; drift: "
@@ -134,40 +151,63 @@ def _called(trials: Sequence[Any]) -> str:
     """Several trials in few words."""
     if len(trials) == 1:
         return str(trials[0].label)
-    formulations, methods = ([*dict.fromkeys(getattr(t, k) for t in trials)] for k in ("formulation", "method"))
-    return f"{', '.join(methods)} in {', '.join(formulations)}"
+    words = ([*dict.fromkeys(getattr(t, k) for t in trials)] for k in WORDS)
+    spaces, formulations, methods = (", ".join(filter(None, found)) for found in words)
+    return f"{methods} in {formulations}{' with ' if spaces else ''}{spaces}"
+
+
+#: What errors are drawn over, and its label.
+COSTS = {"seconds": "CPU time [s]", "rhs": "right-hand sides", "steps": "steps", "unknowns": "unknowns"}
 
 
 def plot(comparison: Any, cost: str = "seconds", file: str | Path | None = None) -> Any:
-    """Error over cost, one line for each method and formulation; the front as a broad band."""
-    _check.choice("cost", cost, ("seconds", "rhs", "steps"))
+    """Error over cost, one line for each method and formulation, or sort of discretisation; the front as a band."""
+    _check.choice("cost", cost, COSTS)
     if not any(trial.error is not None for trial in comparison.finished):
         raise ValueError("no trial has an error to draw: none has finished, or there is no reference.")
     style.require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 
     target = None if file is None else Path(file)
     if target is not None:
         style.require_folder(target)
-    series: dict[tuple[str, str], list[Any]] = {}
-    for trial in comparison.finished:
-        if trial.error is not None and getattr(trial, cost):
-            series.setdefault((trial.method, trial.formulation), []).append(trial)
-    labels = {"seconds": "CPU time [s]", "rhs": "right-hand sides", "steps": "steps"}
+    series = _series(comparison, cost)
     with matplotlib.rc_context(style.STYLE):
         figure = Figure(figsize=(7.2, 4.2), layout="constrained")
         axes = figure.subplots()
         _draw(axes, comparison, series, cost)
-        axes.set(xscale="log", yscale="log", xlabel=labels[cost], ylabel="largest error [lengths, rad]")
+        axes.set(xscale="log", yscale="log", xlabel=COSTS[cost], ylabel="largest error [lengths, rad]")
+        axes.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))  # others would overlap
+        axes.xaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2.5, 2.5)))
         figure.legend(loc="outside right upper")
         if target is not None:
             figure.savefig(target)
     return figure
 
 
+def _series(comparison: Any, cost: str) -> dict[tuple[str, str], list[Any]]:
+    """Lines by what gives them colour and marker; points from coarse to fine.
+
+    Over tolerances: method and formulation. Over discretisations of one sort: that sort, and how time was integrated.
+    """
+    trials = [t for t in comparison.finished if t.error is not None and getattr(t, cost)]
+    found: dict[tuple[str, str], list[Any]] = {}
+    if not any(t.discretization for t in comparison):
+        for t in trials:
+            found.setdefault((t.method, t.formulation), []).append(t)
+        return found
+    alike = len({t.formulation for t in trials}) == 1
+    for t in trials:
+        stage = f"h = {t.step:.0e} s" if t.step is not None else f"rtol = {t.rtol:.0e}"
+        how = f"{t.method}, {stage}" if alike else f"{t.method}, {t.formulation}, {stage}"
+        found.setdefault((t.family, how), []).append(t)
+    return {key: sorted(line, key=lambda t: t.unknowns or 0) for key, line in found.items()}
+
+
 def _draw(axes: Any, comparison: Any, series: dict[tuple[str, str], list[Any]], cost: str) -> None:
-    # Colours for the methods, markers for the formulations.
+    # Colours for the methods, markers for the formulations; or for sorts of discretisations and for methods.
     colours = (*style.COLOURS, "#999933", "#44AA99", "#882255")
     methods, formulations = ([*dict.fromkeys(key[i] for key in series)] for i in (0, 1))
     markers = dict(zip(formulations, "osD^vPX", strict=False))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod.look import props
+from gyrod.look.curves import FINE, Curve
 from gyrod.look.eye import eye_of
 from gyrod.look.faces import faces_of
 from gyrod.look.plots.style import COLOURS, SIGNED, SIZES, Unit, unit
@@ -36,19 +37,22 @@ def _bend(x: Array) -> Array:
     return np.asarray(np.linalg.norm(x[..., :2], axis=-1))
 
 
-def _inner(x: Array) -> Array:
-    """Values at vertices as values of the segments between them."""
-    return np.asarray(0.5 * (x[..., 1:] + x[..., :-1]))
+def _third(x: Array) -> Array:
+    return np.asarray(x[..., 2])
 
 
-#: What rods can be coloured by: label, unit, signed, values of the segments from a track, (n, N).
-COLOURINGS: dict[str, tuple[str, str, bool, Callable[[Any], Array]]] = {
-    "moment": ("bending moment", "N m", False, lambda rod: _inner(_bend(rod.moment))),
-    "torsion": ("torsional moment", "N m", True, lambda rod: _inner(rod.moment[..., 2])),
-    "force": ("axial force", "N", True, lambda rod: rod.force[..., 2]),
-    "curvature": ("curvature", "1/m", False, lambda rod: _inner(_bend(rod.curvature))),
-    "strain": ("axial strain", "strain", True, lambda rod: rod.strain[..., 2]),
-    "speed": ("speed", "m/s", False, lambda rod: _inner(np.linalg.norm(rod.velocities, axis=-1))),
+def _size(x: Array) -> Array:
+    return np.asarray(np.linalg.norm(x, axis=-1))
+
+
+#: What rods can be coloured by: label, unit, signed, field of a track, and a number from its components.
+COLOURINGS: dict[str, tuple[str, str, bool, str, Callable[[Array], Array]]] = {
+    "moment": ("bending moment", "N m", False, "moment", _bend),
+    "torsion": ("torsional moment", "N m", True, "moment", _third),
+    "force": ("axial force", "N", True, "force", _third),
+    "curvature": ("curvature", "1/m", False, "curvature", _bend),
+    "strain": ("axial strain", "strain", True, "strain", _third),
+    "speed": ("speed", "m/s", False, "velocities", _size),
 }
 
 
@@ -84,7 +88,9 @@ class Stage:
 
         self.motion, self.system = motion, motion.compiled.system
         chosen = _chosen(motion, names)
-        self.rods = {name: motion[name] for name in chosen if name in self.system.rod_names}
+        self.curves = {name: Curve(self.system.rod(name), FINE) for name in chosen if name in self.system.rod_names}
+        #: Points of the rods as they are drawn, (n, D, 3).
+        self.rods = {name: curve.vertices(motion[name].positions) for name, curve in self.curves.items()}
         self.length = self._extent([n for n in chosen if n not in self.rods])
         self.actors = self._actors([n for n in chosen if n not in self.rods])
         self.lines = props.lines(motion) if names is None else []
@@ -102,7 +108,7 @@ class Stage:
     def _extent(self, bodies: list[str]) -> float:
         """A length of the system, for thicknesses."""
         points = [self.motion[name].position for name in bodies]
-        points += [rod.positions.reshape(-1, 3) for rod in self.rods.values()]
+        points += [x.reshape(-1, 3) for x in self.rods.values()]
         points += [self.system.attachment(joint).at_a[None] for joint in self.system.joints if joint.a == "ground"]
         every = np.concatenate(points)
         size = float(np.linalg.norm(np.ptp(every, axis=0)))
@@ -161,12 +167,12 @@ class Stage:
         """Where ground holds joints and ends of rods, at the start, (k, 3)."""
         points = [self.system.attachment(j).at_a for j in self.system.joints if j.a == "ground"]
         points += [self.system.attachment(j).at_b for j in self.system.joints if j.b == "ground"]
-        for name, rod in self.rods.items():
+        for name, x in self.rods.items():
             ends = self.system.rod(name)
             for k, end in ((0, ends.start), (-1, ends.end)):
-                still = np.ptp(rod.positions[:, k], axis=0).max() < 1e-9 * self.length
+                still = np.ptp(x[:, k], axis=0).max() < 1e-9 * self.length
                 if still and getattr(end, "body", None) == "ground":
-                    points.append(rod.positions[0, k])
+                    points.append(x[0, k])
         return np.array(points).reshape(-1, 3)
 
     def _plane(self) -> str | None:
@@ -186,8 +192,9 @@ class Stage:
 
         if colour is None or not self.rods:
             return None
-        _, si, signed, values = COLOURINGS[colour]
-        every = [values(rod) for rod in self.rods.values()]
+        _, si, signed, field, reduce = COLOURINGS[colour]
+        found = {name: curve.pieces(self.motion[name], field, reduce) for name, curve in self.curves.items()}
+        every = found.values()
         low, high = min(float(v.min()) for v in every), max(float(v.max()) for v in every)
         scale = unit(si, [low, high])
         if signed and low < -1e-3 * max(abs(low), abs(high)):
@@ -195,7 +202,7 @@ class Stage:
             low, table = -high, colormaps[SIGNED]
         else:
             low, table = min(low, 0.0), colormaps[SIZES]
-        self.values = {name: scale.factor * values(rod) for name, rod in self.rods.items()}
+        self.values = {name: scale.factor * v for name, v in found.items()}
         return scale, Normalize(scale.factor * low, scale.factor * (high if high > low else low + 1.0)), table
 
     # --- the picture ---
@@ -238,7 +245,7 @@ class Stage:
     def _limits(self, ax: Any) -> None:
         """Fixed for all times, with equal scales."""
         points = [self.eye.flat(x).reshape(-1, 2) for x in (self.held, *self.lines)]
-        points += [self.eye.flat(rod.positions).reshape(-1, 2) for rod in self.rods.values()]
+        points += [self.eye.flat(x).reshape(-1, 2) for x in self.rods.values()]
         for actor in self.actors:
             corners = actor.faces.reshape(-1, 3)
             low, high = corners.min(axis=0), corners.max(axis=0)
@@ -257,7 +264,7 @@ class Stage:
 
     def _centres(self) -> Array:
         """Points of everything over time, (k, 3)."""
-        points = [self.held, *(a.position for a in self.actors), *(r.positions for r in self.rods.values())]
+        points = [self.held, *(a.position for a in self.actors), *self.rods.values()]
         return np.concatenate([x.reshape(-1, 3) for x in points])
 
     def _floor(self, ax: Any) -> None:
@@ -316,7 +323,7 @@ class Stage:
     def _trails(self, ax: Any) -> list[tuple[Any, Array]]:
         curves: list[tuple[Array, Any]] = [(a.position, tuple(a.colour)) for a in self.actors]
         for rod in self.rods.values():
-            curves += [(rod.positions[:, k], ROD) for k in (0, -1)]
+            curves += [(rod[:, k], ROD) for k in (0, -1)]
         found = []
         for x, colour in curves:
             (line,) = ax.plot([], [], color=colour, lw=0.8, alpha=0.6, animated=True)
@@ -346,7 +353,7 @@ class Stage:
         return np.ascontiguousarray(np.asarray(self.canvas.buffer_rgba())[..., :3])
 
     def _polygons(self, k: int) -> tuple[list[Array], Array, Array]:
-        """All faces that can be seen, and the segments of rods as strips: corners, colours, depths."""
+        """All faces that can be seen, and the pieces of rods as strips: corners, colours, depths."""
         polygons: list[Array] = []
         colours, depths = [], []
         for actor in self.actors:
@@ -369,7 +376,7 @@ class Stage:
             depths.append(self.eye.depth(0.5 * (line[k, 1:] + line[k, :-1])))
             colours.append(np.tile(WIRE, (line.shape[1] - 1, 1)))
         for name, rod in self.rods.items():
-            points = rod.positions[k]
+            points = rod[k]
             flat, near = self.eye.flat(points), self.eye.depth(0.5 * (points[1:] + points[:-1]))
             # A dark rim behind: pale colours stand out from the paper.
             behind = 1.01 * float(np.abs(np.diff(near)).max(initial=0.0)) + 1e-3 * self.length
@@ -384,11 +391,11 @@ class Stage:
         true = 0.0 if section is None else float(np.mean(section.half_sizes(np.array([0.0, 0.5, 1.0]))))
         return float(max(true, 0.5 * THIN * self.pixel))
 
-    def _colours(self, name: str, k: int, segments: int) -> Array:
+    def _colours(self, name: str, k: int, pieces: int) -> Array:
         from matplotlib.colors import to_rgb
 
         if self.paint is None:
-            return np.tile(np.array(to_rgb(ROD)), (segments, 1))
+            return np.tile(np.array(to_rgb(ROD)), (pieces, 1))
         _, norm, table = self.paint
         return np.asarray(table(norm(self.values[name][k])))[:, :3]
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod.look.curves import Curve
 from gyrod.look.faces import faces_of_solid
 from gyrod.look.scene import describe
 from gyrod.model import CylinderObstacle, PlaneObstacle
@@ -30,12 +31,9 @@ def _place(motion: Any, anchor: dict[str, Any]) -> Array:
     system, n = motion.compiled.system, len(motion.t)
     if "rod" in anchor:
         rod = system.rods[anchor["rod"]]
-        track = motion[rod.name]
-        k = int(np.clip(np.searchsorted(rod.fractions, anchor["s"], side="right") - 1, 0, rod.segments - 1))
-        share = (anchor["s"] - rod.fractions[k]) / (rod.fractions[k + 1] - rod.fractions[k])
-        point = (1.0 - share) * track.positions[:, k] + share * track.positions[:, k + 1]
+        track, curve, s = motion[rod.name], Curve(rod), anchor["s"]
         offset = np.array([*anchor["offset"], 0.0])
-        return np.asarray(point + rotations.rotate(track.quaternions[:, k], offset))
+        return np.asarray(curve.point(track, s) + rotations.rotate(curve.frame(track, s), offset))
     at = np.array(anchor["at"])
     if "body" not in anchor:
         return np.broadcast_to(at, (n, 3))

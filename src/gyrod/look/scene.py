@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check, rotations
 from gyrod.equations import Compiled
+from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, pack
 from gyrod.look.tracks import FIELDS, anchor_of, arrows, series, tracks
 from gyrod.model import (
@@ -161,10 +162,11 @@ def _part(solid: Solid) -> dict[str, Any]:
 
 
 def _rod(rod: Rod, system: System, i: int) -> dict[str, Any]:
+    s = Curve(rod).s
     if rod.section is not None:
-        half = rod.section.half_sizes(rod.fractions)
+        half = rod.section.half_sizes(s)
     else:  # that of the round rod whose bending and extension have this ratio
-        C = rod.stiffness_at(rod.fractions)
+        C = rod.stiffness_at(s)
         half = np.sqrt(np.clip(4.0 * C[:, [3, 4], [3, 4]] / C[:, [2], [2]], 0.0, (0.05 * rod.length) ** 2))
         half = np.repeat(half.min(axis=1, keepdims=True), 2, axis=1)
     is_round = rod.section is None or rod.section.round
@@ -172,8 +174,8 @@ def _rod(rod: Rod, system: System, i: int) -> dict[str, Any]:
     return {
         "name": rod.name,
         "color": _PALETTE[(len(system.bodies) + i) % len(_PALETTE)],
-        "vertices": rod.segments + 1,
-        "fractions": None if rod.grid is None else rod.fractions.tolist(),
+        "vertices": len(s),
+        "fractions": None if rod.grid is None and rod.degree is None else s.tolist(),
         "round": is_round,
         "half": (half[:1] if constant else half).tolist(),
         "fields": [key for key in FIELDS if key != "stress" or rod.section is not None],

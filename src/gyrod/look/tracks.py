@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod.equations import Compiled
+from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, track
 from gyrod.model import Force, RodLoad, Sensor, System, Torque
 from gyrod.model.errors import GROUND
@@ -122,14 +123,13 @@ def _body_arrow(system: System, force: Force | Torque) -> Arrow:
 def _load_arrows(system: System, load: RodLoad) -> list[Arrow]:
     spread = load.span is not None
     stations = np.linspace(load.span[0], load.span[1], STATIONS) if spread else np.array([load.at])
-    rod = system.rod(load.rod)
+    curve = Curve(system.rod(load.rod))
 
     def vectors(value: Any, s: float, factor: Array, motion: Any) -> Array:
         vector = _at_times(value, np.atleast_1d(motion.t)) * factor
         if not load.follow:
             return vector
-        p = motion[load.rod].quaternions.reshape(-1, rod.segments, 4)[:, rod.segment_at(s)[0]]
-        return rotations.rotate(p, vector)
+        return rotations.rotate(curve.frame(motion[load.rod], s).reshape(-1, 4), vector)
 
     found = []
     units = ("N/m", "N") if spread else ("N", "N m")
@@ -156,13 +156,13 @@ def tracks(motion: Any, static: dict[str, Any]) -> dict[str, Track]:
         found["x"] = track(np.stack(x, axis=1))
         found["p"] = track(np.stack(p, axis=1), "fine")
     for i, rod in enumerate(system.rods):
-        one = motion[rod.name]
-        found[f"rod{i}.x"] = track(one.positions.reshape(n, -1))
+        one, curve = motion[rod.name], Curve(rod)
+        found[f"rod{i}.x"] = track(curve.vertices(one.positions).reshape(n, -1))
         # Round rods need their frames for small axes and tendons only.
         kind = "rough" if static["rods"][i]["round"] else "coarse"
-        found[f"rod{i}.p"] = track(_continuous(one.vertex_quaternions.reshape(n, -1, 4)), kind)
+        found[f"rod{i}.p"] = track(_continuous(curve.frames(one).reshape(n, -1, 4)), kind)
         for key in static["rods"][i]["fields"]:
-            found[f"rod{i}.{key}"] = track(_field(key, motion, compiled, i).reshape(n, -1), "coarse")
+            found[f"rod{i}.{key}"] = track(_field(key, motion, compiled, i, curve).reshape(n, -1), "coarse")
     pointed = arrows(system)
     if pointed:
         found["arrows"] = track(np.stack([arrow.vectors(motion).reshape(n, 3) for arrow in pointed], axis=1))
@@ -180,34 +180,29 @@ def _continuous(p: Array) -> Array:
     return np.concatenate([first, p[1:] * np.cumprod(flips, axis=0)[..., None]])
 
 
-def _to_vertices(values: Array) -> Array:
-    """Values of segments (..., N) as those of vertices (..., N + 1): between neighbours, at the ends their own."""
-    middle = 0.5 * (values[..., 1:] + values[..., :-1])
-    return np.concatenate([values[..., :1], middle, values[..., -1:]], axis=-1)
-
-
-def _field(key: str, motion: Any, compiled: Compiled, i: int) -> Array:
-    """A quantity of `FIELDS` at the vertices of a rod, (..., N + 1)."""
-    name = compiled.system.rod_names[i]
-    rod = motion[name]
+def _field(key: str, motion: Any, compiled: Compiled, i: int, curve: Curve) -> Array:
+    """A quantity of `FIELDS` where a rod is drawn, (..., D)."""
+    rod = motion[compiled.system.rod_names[i]]
     if key == "bending":
-        return np.asarray(np.linalg.norm(rod.curvature[..., :2], axis=-1))
+        return np.asarray(np.linalg.norm(curve.sections(rod.curvature)[..., :2], axis=-1))
     if key == "torsion":
-        return np.asarray(rod.curvature[..., 2])
+        return np.asarray(curve.sections(rod.curvature)[..., 2])
     if key == "moment":
-        return np.asarray(np.linalg.norm(rod.moment, axis=-1))
+        return np.asarray(np.linalg.norm(curve.sections(rod.moment), axis=-1))
     if key == "force":
-        return _to_vertices(rod.force[..., 2])
+        return np.asarray(curve.sections(rod.force)[..., 2])
     if key == "speed":
-        return np.asarray(np.linalg.norm(rod.velocities, axis=-1))
+        return np.asarray(np.linalg.norm(curve.vertices(rod.velocities), axis=-1))
     if key == "stress":
-        return np.asarray(motion.stress(name))
-    segments, vertices = energy_densities(motion, compiled, i)
-    return vertices + _to_vertices(segments)
+        return curve.stress(rod)
+    strains, curvatures = (curve.sections(x[..., None])[..., 0] for x in energy_densities(motion, compiled, i))
+    density = curvatures + strains
+    # A polynomial through positive values may dip below zero.
+    return density if curve.rod.degree is None else np.maximum(density, 0.0)
 
 
 def energy_densities(motion: Any, compiled: Compiled, i: int) -> tuple[Array, Array]:
-    """Elastic energy per length of a rod, J/m: of its strains (..., N) and of its curvatures (..., N + 1).
+    """Elastic energy per length of a rod, J/m: of its strains (..., n) and of its curvatures (..., m).
 
     From strains, as the core counts it, and not from section forces, which hold what damping takes as well.
     """
@@ -219,10 +214,14 @@ def energy_densities(motion: Any, compiled: Compiled, i: int) -> tuple[Array, Ar
     E = rod.strain + np.array([0.0, 0.0, 1.0]) - G0
     E[..., 2] -= (factor[..., None] - 1.0) * G0[:, 2]
     K = rod.curvature - table["K0"]
-    segments = 0.5 * np.einsum("...ki,kij,...kj->...k", E, table["CG"], E)
-    held = K * (table["weight"] > 0.0)[:, None]
-    segments += 0.5 * np.einsum("...ki,kij,...kj->...k", E, table["CX"], held[..., :-1, :] + held[..., 1:, :])
-    return np.asarray(segments), 0.5 * np.einsum("...ki,kij,...kj->...k", K, table["CK"], K)
+    strains = 0.5 * np.einsum("...ki,kij,...kj->...k", E, table["CG"], E)
+    if compiled.system.rods[i].degree is None:  # half of the curvature at either end of a segment
+        held = K * (table["weight"] > 0.0)[:, None]
+        beside = held[..., :-1, :] + held[..., 1:, :]
+    else:
+        beside = 2.0 * K
+    strains += 0.5 * np.einsum("...ki,kij,...kj->...k", E, table["CX"], beside)
+    return np.asarray(strains), 0.5 * np.einsum("...ki,kij,...kj->...k", K, table["CK"], K)
 
 
 # --- plots beside it -------------------------------------------------------------------------------------------------
@@ -263,7 +262,7 @@ def curves(system: System) -> list[Curves]:
         if body.name not in system.junction_bodies:
             found.append(Curves(f"{body.name}: position", "m", tuple("xyz"), track="x", column=3 * i))
     for i, rod in enumerate(system.rods):
-        place = {"track": f"rod{i}.x", "column": 3 * rod.segments}
+        place = {"track": f"rod{i}.x", "column": 3 * (len(Curve(rod).s) - 1)}
         found.append(Curves(f"{rod.name}: end position", "m", tuple("xyz"), **place))  # type: ignore[arg-type]
     return found
 

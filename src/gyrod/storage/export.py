@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod.model import Rod
+from gyrod.model.meshes import apply
 from gyrod.motion import Motion, RodTrack
 from gyrod.storage.checkpoint import beside
 
@@ -28,20 +29,25 @@ BODY = {
     "velocity": ("m/s", XYZ),
     "Omega": ("rad/s", DIRECTORS),
 }
-#: Of a rod: quantity, unit, components, and whether it belongs to vertices, segments or the whole rod.
+#: Of a rod: quantity, unit, components, and where in its mesh it is known; "" belongs to the whole rod.
 ROD = {
-    "positions": ("m", XYZ, "vertex"),
-    "velocities": ("m/s", XYZ, "vertex"),
-    "quaternions": ("1", WXYZ, "segment"),
-    "Omega": ("rad/s", DIRECTORS, "segment"),
-    "strain": ("1", DIRECTORS, "segment"),
-    "curvature": ("1/m", DIRECTORS, "vertex"),
-    "force": ("N", DIRECTORS, "segment"),
-    "moment": ("N m", DIRECTORS, "vertex"),
+    "positions": ("m", XYZ, "vertices"),
+    "velocities": ("m/s", XYZ, "vertices"),
+    "quaternions": ("1", WXYZ, "frames"),
+    "Omega": ("rad/s", DIRECTORS, "frames"),
+    "strain": ("1", DIRECTORS, "strains"),
+    "curvature": ("1/m", DIRECTORS, "curvatures"),
+    "force": ("N", DIRECTORS, "strains"),
+    "moment": ("N m", DIRECTORS, "curvatures"),
     "start_force": ("N", XYZ, ""),
     "start_moment": ("N m", XYZ, ""),
     "end_force": ("N", XYZ, ""),
     "end_moment": ("N m", XYZ, ""),
+}
+#: What these places are called, of a staggered grid and of elements.
+PLACES = {
+    "staggered": {"vertices": "vertex", "frames": "segment", "strains": "segment", "curvatures": "vertex"},
+    "elements": {"vertices": "vertex", "frames": "vertex", "strains": "point", "curvatures": "point"},
 }
 #: Of these a station of a rod tells.
 STATION = {"position": "positions", "velocity": "velocities", "force": "force", "moment": "moment"}
@@ -131,7 +137,7 @@ def _joint_names(motion: Motion) -> list[str]:
 
 
 def _station(motion: Motion, rod: Rod, fraction: str) -> Iterator[tuple[str, str, Array]]:
-    """Columns of a rod at a fraction of its length, linear between vertices and between midpoints of segments."""
+    """Columns of a rod at a fraction of its length, interpolated as its mesh does."""
     try:
         s = float(fraction)
     except ValueError:
@@ -141,19 +147,18 @@ def _station(motion: Motion, rod: Rod, fraction: str) -> Iterator[tuple[str, str
     track: RodTrack = motion[rod.name]
     for quantity, name in STATION.items():
         unit, parts, where = ROD[name]
-        grid = np.asarray(rod.fractions)
-        grid = grid if where == "vertex" else 0.5 * (grid[1:] + grid[:-1])
-        values = _between(grid, getattr(track, name), s)
+        values = _at(rod, where, getattr(track, name), s)
         yield from ((f"{rod.name}@{fraction}.{quantity}.{p}", unit, values[..., i]) for i, p in enumerate(parts))
 
 
-def _between(grid: Array, values: Array, s: float) -> Array:
-    """Values (n, 3) at s from those on a grid (n, m, 3); beyond the first and the last they stay as they are."""
-    if len(grid) == 1:
-        return np.asarray(values[..., 0, :])
-    i = int(np.clip(np.searchsorted(grid, s, side="right") - 1, 0, len(grid) - 2))
-    x = float(np.clip((s - grid[i]) / (grid[i + 1] - grid[i]), 0.0, 1.0))
-    return np.asarray((1.0 - x) * values[..., i, :] + x * values[..., i + 1, :])
+def _at(rod: Rod, where: str, values: Array, s: float) -> Array:
+    """Values (n, 3) at s; on a grid, beyond the first and the last midpoint they stay as they are."""
+    mesh = rod.mesh
+    if rod.degree is None:
+        known = getattr(mesh, where)
+        s = float(np.clip(s, known[0], known[-1]))
+    find = {"vertices": mesh.vertex_at, "strains": mesh.strain_at, "curvatures": mesh.curvature_at}[where]
+    return np.asarray(apply(*find([s]), values)[..., 0, :])
 
 
 # --- arrays by name --------------------------------------------------------------------------------------------------
@@ -179,7 +184,7 @@ def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
 
 
 def to_xarray(motion: Motion) -> Any:
-    """An xarray Dataset: bodies along the dimension "body", rods with their own vertices and segments, units told."""
+    """An xarray Dataset: bodies along the dimension "body", rods along vertices and segments or points of their own."""
     try:
         import xarray
     except ImportError:
@@ -196,11 +201,12 @@ def to_xarray(motion: Motion) -> Any:
             values = np.stack([getattr(motion[name], quantity) for name in system.names], axis=len(time))
             data[quantity] = ((*time, "body", last[parts]), values, {"units": unit})
     for rod in system.rods:
-        s = np.asarray(rod.fractions)
-        coords[f"{rod.name}.vertex"] = (f"{rod.name}.vertex", s * rod.length, {"units": "m"})
-        coords[f"{rod.name}.segment"] = (f"{rod.name}.segment", 0.5 * (s[1:] + s[:-1]) * rod.length, {"units": "m"})
+        called = PLACES[rod.discretization]
+        for where, place in called.items():
+            at = f"{rod.name}.{place}"
+            coords[at] = (at, getattr(rod.mesh, where) * rod.length, {"units": "m"})
         for quantity, (unit, parts, where) in ROD.items():
-            dims = (*time, *((f"{rod.name}.{where}",) if where else ()), last[parts])
+            dims = (*time, *((f"{rod.name}.{called[where]}",) if where else ()), last[parts])
             data[f"{rod.name}.{quantity}"] = (dims, getattr(motion[rod.name], quantity), {"units": unit})
     for name, track in zip(_joint_names(motion), motion._joint_motions, strict=True):
         for i, coordinate in enumerate(track.names):

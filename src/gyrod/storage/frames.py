@@ -1,7 +1,8 @@
 """The part of a result file that ParaView reads: rods as lines, bodies as points and surfaces, over time.
 
 One PolyData of the VTKHDF format, version 2.0. Its cells are written once; points and what is known at them follow
-frame by frame, in float32. Numbers to compute with are in ``/gyrod``.
+frame by frame, in float32. Elements of rods are drawn as the curves that they are, in several pieces each. Numbers to
+compute with are in ``/gyrod``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod.equations import Compiled
+from gyrod.look.curves import Curve
 from gyrod.model import Body
 from gyrod.motion import Motion, MotionStats
 from gyrod.storage.layout import Series
@@ -36,9 +38,10 @@ class Scene:
         system = compiled.system
         self.compiled = compiled
         self.rods = system.rods
+        self.curves = [Curve(rod) for rod in self.rods]
         self.bodies = [i for i, name in enumerate(system.names) if name not in system.junction_bodies]
         self.names = [*system.rod_names, *(system.names[i] for i in self.bodies)]
-        counts = [rod.segments + 1 for rod in self.rods]
+        counts = [len(curve.s) for curve in self.curves]
         ends = np.cumsum([0, *counts])
         centres = int(ends[-1]) + np.arange(len(self.bodies))
         #: Places of the surfaces' points in their bodies, and which of the bodies.
@@ -54,7 +57,7 @@ class Scene:
         self.object = np.concatenate([np.repeat(rods, counts), bodies, bodies[self.owner]]).astype(np.int32)
         # Cells come in the order of the kinds: the points of the bodies, the lines of the rods, the faces.
         self.cell_object = np.concatenate([bodies, rods, bodies[of_face]]).astype(np.int32)
-        radii = [_radii(rod) for rod in self.rods]
+        radii = [_radii(curve) for curve in self.curves]
         self.radius = np.concatenate([*radii, np.zeros(self.points - int(ends[-1]))]).astype(np.float32)
 
     def motion(self, t: Array, y: Array) -> Motion:
@@ -66,16 +69,13 @@ class Scene:
         k = len(motion.t)
         found: dict[str, list[Array]] = {"Points": [], "velocity": [], "frames": []}
         sections: dict[str, list[Array]] = {"force": [], "moment": [], "curvature": []}
-        for rod in self.rods:
-            track = motion[rod.name]
-            F = track.force
-            found["Points"].append(track.positions)
-            found["velocity"].append(track.velocities)
-            found["frames"].append(rotations.matrix_from_quaternion(track.vertex_quaternions))
-            mean = 0.5 * (F[:, 1:] + F[:, :-1])
-            sections["force"].append(np.concatenate([F[:, :1], mean, F[:, -1:]], axis=1))
-            sections["moment"].append(track.moment)
-            sections["curvature"].append(track.curvature)
+        for curve in self.curves:
+            track = motion[curve.rod.name]
+            found["Points"].append(curve.vertices(track.positions))
+            found["velocity"].append(curve.vertices(track.velocities))
+            found["frames"].append(rotations.matrix_from_quaternion(curve.frames(track)))
+            for name, parts in sections.items():
+                parts.append(curve.sections(getattr(track, name)))
         x, R, v, Omega = (part[:, self.bodies] for part in motion._motions)
         arm = (R[:, self.owner] @ self.corners[:, :, None])[..., 0]
         omega = (R @ Omega[..., None])[..., 0]
@@ -125,11 +125,12 @@ def _surface(body: Body, most: int) -> tuple[Array, list[NDArray[np.intp]]]:
     return corners[first], np.split(back.ravel(), ends)
 
 
-def _radii(rod: Any) -> Array:
-    """Radius of the tube that shows a rod at its vertices, m."""
+def _radii(curve: Curve) -> Array:
+    """Radius of the tube that shows a rod, m, (D,)."""
+    rod = curve.rod
     if rod.section is None:
-        return np.full(rod.segments + 1, 0.01 * rod.length)
-    return np.asarray(np.asarray(rod.section.half_sizes(rod.fractions)).mean(axis=1))
+        return np.full(len(curve.s), 0.01 * rod.length)
+    return np.asarray(np.asarray(rod.section.half_sizes(curve.s)).mean(axis=1))
 
 
 def _whole(motion: Motion) -> dict[str, Array]:

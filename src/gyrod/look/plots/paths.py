@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod.look.curves import FINE, Curve
 from gyrod.look.plots.space import equal, plane
 from gyrod.look.plots.style import COLOURS, GREY, Picture, cycle, legend, unit
 
@@ -27,9 +28,10 @@ def response(p: Picture, path: Any) -> None:
         x = track.positions
         size = float(np.ptp(x, axis=(0, 1)).max())
         ends = [k for k in (0, -1) if np.ptp(x[:, k], axis=0).max() > 1e-9 * size]
-        middle = x.shape[1] // 2
-        labels = {0: "start", -1: "end", middle: "middle"}
-        things += [(f"{name} {labels[k]}", x[:, k]) for k in ends or [middle]]
+        if ends:
+            things += [(f"{name} {'end' if k else 'start'}", x[:, k]) for k in ends]
+        else:
+            things.append((f"{name} middle", _middle(p.system.rod(name), track)))
     moved = [(name, x - x[0]) for name, x in things]
     largest = max(float(np.abs(x).max()) for _, x in moved)
     shown = [k for k in range(3) if max(float(np.abs(x[:, k]).max()) for _, x in moved) > 1e-6 * largest] or [2]
@@ -54,6 +56,13 @@ def response(p: Picture, path: Any) -> None:
         p.note("; ".join(notes))
 
 
+def _middle(rod: Any, track: Any) -> Array:
+    """The vertex in the middle of a rod, of elements the point there, (n, 3)."""
+    if rod.degree is not None:
+        return Curve(rod).point(track, 0.5)
+    return np.asarray(track.positions[:, len(rod.fractions) // 2])
+
+
 def _branch(ax: Any, path: Any, values: Array, label: str, color: str, linestyle: str) -> None:
     """A line whose unstable parts are dashed."""
     stable = np.asarray(path.stable)
@@ -69,11 +78,14 @@ def _branch(ax: Any, path: Any, values: Array, label: str, color: str, linestyle
 def mode_shapes(p: Picture, modes: Any, numbers: list[int]) -> None:
     """Mode shapes in small pictures, each with its frequency; the equilibrium is grey."""
     system = p.system
-    rest = {name: modes.rest[name].positions for name in system.rod_names}
+    curves = {name: Curve(system.rod(name), FINE) for name in system.rod_names}
+    rest = {name: curve.vertices(modes.rest[name].positions) for name, curve in curves.items()}
     rest |= {name: modes.rest[name].position[None] for name in p.bodies}
     every = np.concatenate(list(rest.values()))
     size = float(np.ptp(every, axis=0).max()) or 1.0
     moves = {k: {name: modes.shape(k, name).reshape(-1, 3) for name in rest} for k in numbers}
+    for shapes in moves.values():
+        shapes.update({name: curve.vertices(shapes[name]) for name, curve in curves.items()})
     for shapes in moves.values():
         largest = max(float(np.abs(x).max()) for x in shapes.values())
         for name in shapes:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod.look.curves import Curve
 from gyrod.look.plots.series import sizes_or_components
 from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, Picture, Unit, cycle, legend, unit
 
@@ -61,18 +62,16 @@ class Quantity:
             _maps(p, rows, self.si)
 
     def _table(self, p: Picture, name: str) -> Table:
-        rod = p.system.rod(name)
+        curve = Curve(p.system.rod(name))
         several = len(p.names or p.system.rod_names) > 1 and len(self.parts) > 1
         reduce = self.first[1] if several else None
         starts = _bins(p.t)
         found = []
-        for block, track in _blocks(p, name, starts, self.field):
-            values = track if reduce is None else reduce(track)[..., None]
-            found.append([f.reduceat(values, block, axis=0) for f in (np.minimum, np.maximum)])
-        low, high = (np.concatenate([pair[k] for pair in found]) for k in range(2))
-        at_vertices = low.shape[1] == rod.segments + 1
-        s = rod.vertices if at_vertices else 0.5 * (rod.vertices[1:] + rod.vertices[:-1])
-        return Table(s, rod.length, starts, low, high)
+        for block, s, known in _blocks(p, curve, starts, self.field):
+            values = known if reduce is None else reduce(known)[..., None]
+            found.append((s, *(f.reduceat(values, block, axis=0) for f in (np.minimum, np.maximum))))
+        low, high = (np.concatenate([part[k] for part in found]) for k in (1, 2))
+        return Table(found[0][0], curve.rod.length, starts, low, high)
 
 
 @dataclass(frozen=True)
@@ -107,11 +106,13 @@ def _bins(t: Array) -> NDArray[np.intp]:
     return np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], COLUMNS + 1)[:-1]))
 
 
-def _blocks(p: Picture, name: str, starts: NDArray[np.intp], field: str) -> Iterator[tuple[NDArray[np.intp], Array]]:
-    """Values of a rod in blocks of whole columns: first rows of the columns in the block, (rows, stations, k)."""
+def _blocks(
+    p: Picture, curve: Curve, starts: NDArray[np.intp], field: str
+) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
+    """Blocks of whole columns: first rows of the columns in the block, arc lengths, values (rows, stations, k)."""
     n = len(p.t)
     if n <= BLOCK:
-        yield starts, _values(p.motion, name, field, p.rows)
+        yield starts, *_values(p.motion, curve, field, p.rows)
         return
     cuts = np.unique(np.searchsorted(starts, np.arange(0, n, BLOCK)))
     for lo, hi in zip(cuts, [*cuts[1:], len(starts)], strict=True):
@@ -119,13 +120,12 @@ def _blocks(p: Picture, name: str, starts: NDArray[np.intp], field: str) -> Iter
             continue
         begin, end = starts[lo], starts[hi] if hi < len(starts) else n
         part = p.motion._at_rows(slice(int(begin), int(end)))
-        yield starts[lo:hi] - begin, _values(part, name, field, np.asarray)
+        yield starts[lo:hi] - begin, *_values(part, curve, field, np.asarray)
 
 
-def _values(motion: Any, name: str, field: str, rows: Callable[[Any], Array]) -> Array:
-    if field == "stress":
-        return rows(motion.stress(name))[..., None]
-    return rows(getattr(motion[name], field))
+def _values(motion: Any, curve: Curve, field: str, rows: Callable[[Any], Array]) -> tuple[Array, Array]:
+    s, values = curve.profile(motion[curve.rod.name], field)
+    return s, rows(values)
 
 
 def _edges(x: Array, low: float, high: float) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod.look.curves import FINE, Curve
 from gyrod.look.plots.series import points
 from gyrod.look.plots.style import COLOURS, SIZES, Picture, cycle, legend, thinned_path, unit
 
@@ -88,7 +89,8 @@ def shape(p: Picture) -> None:
 
     names = p.choose("rods", p.system.rod_names)
     p = _spread(p)
-    lines = {name: p.rows(p.motion[name].positions) for name in names}
+    curves = {name: Curve(p.system.rod(name), FINE) for name in names}
+    lines = {name: curve.vertices(p.rows(p.motion[name].positions)) for name, curve in curves.items()}
     ax, axes, factor = space(p, list(lines.values()))
     last = max(len(p.t) - 1, 1)
     for i, time in enumerate(p.t):
