@@ -17,9 +17,9 @@
 #include "gyrod/linear/uniform_lu.hpp"
 #include "gyrod/rigid/formulations.hpp"
 #include "gyrod/rod/chain.hpp"
-#include "gyrod/rod/constraints.hpp"
 #include "gyrod/rod/elements.hpp"
 #include "gyrod/rod/equations.hpp"
+#include "gyrod/rod/held.hpp"
 #include "gyrod/rod/hosted.hpp"
 #include "gyrod/rod/retract.hpp"
 #include "gyrod/rod/staggered.hpp"
@@ -344,7 +344,11 @@ public:
       }
     if constexpr (Constrained)
       for (auto& r : rods_)
-        if (r->d.held) moved = restore(*r, t, y + r->at) || moved;
+        if (r->d.held) {
+          move_ends(*r, t);
+          restore(*r, y + r->at);
+          moved = true;
+        }
     return moved;
   }
 
@@ -581,54 +585,6 @@ private:
       if (const int c = r.cell(e, k); c >= 0 && r.in_graph(c)) f(k, c);
   }
 
-  // Held strains and their rates back to zero, along M^-1 B'.
-  bool restore(Rod& r, double t, double* y) const {
-    auto& mu = r.hold->lambda;
-    std::vector<Vec3<double>>&shift = r.acceleration, &turned = r.turned;
-    const auto place = [&](bool positions) {
-      for (Vec3<double>& x : shift) x.setZero();
-      for (Vec3<double>& x : turned) x.setZero();
-      for (int j = 0; j < r.N; ++j)
-        r.hold->pull(j, mu[std::size_t(j)], [&](int c, const Vec3<double>& moment, const Vec3<double>& force) {
-          shift[std::size_t(c)] += force;
-          if (r.turns(c)) turned[r.frame(c)] += moment;
-        });
-      for (int c = 0; c <= r.N; ++c) {
-        const std::size_t n = std::size_t(c);
-        if (r.turns(c)) {
-          const std::size_t j = r.frame(c);
-          const Vec3<double> by = r.d.inverse_J[j].cwiseProduct(turned[j]);
-          if (positions)
-            Part<4>::put(y + r.p_at[n], multiply<double>(r.s.p[j], exp_quaternion<double>(by)));
-          else
-            Part<3>::put(y + r.w_at[n], Vec3<double>(r.s.w[j].template tail<3>() + by));
-        }
-        if (!r.moves(c)) continue;
-        const Vec3<double> to = (positions ? r.s.x[n] : r.s.v[n]) + r.free_mass[n] * shift[n];
-        Part<3>::put(y + (positions ? r.x_at[n] : r.v_at[n]), to);
-      }
-    };
-    move_ends(r, t);
-    for (int k = 0; k < 8; ++k) {
-      r.template gather<double>(r.s, y);
-      r.grid->configuration(r.s);
-      r.hold->configure(r.s);
-      double largest = 0.0;
-      for (int j = 0; j < r.N; ++j) {
-        mu[std::size_t(j)] = r.hold->strain(j);
-        largest = std::max(largest, mu[std::size_t(j)].cwiseAbs().maxCoeff());
-      }
-      r.hold->factor();
-      if (largest < 1e-14) break;
-      r.hold->solve(mu);
-      place(true);
-    }
-    for (int j = 0; j < r.N; ++j) mu[std::size_t(j)] = r.hold->strain_rate(j);
-    r.hold->solve(mu);
-    place(false);
-    return true;
-  }
-
   // Forces and moments of the state, those of held strains among them.
   template <class S> void balance(const Rod& r, RodState<S>& s, double t) const {
     r.grid->forces(t, s, r.ends);
@@ -783,83 +739,6 @@ private:
         k.x[std::size_t(r.at_node(b.row))].noalias() +=
             b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
       }
-  }
-
-  // Rows of -dE''/d(q, v) with accelerations as they are.
-  void constraint_rows(Rod& r) const {
-    for (int c = 0; c <= r.N; ++c) {
-      const std::size_t n = std::size_t(c);
-      r.acceleration[n] = r.moves(c) ? Vec3<double>(r.free_mass[n] * r.s.f[n]) : r.ends[c ? 1 : 0].a;
-    }
-    if (r.d.degree)
-      with_degree(r.d.degree, [&](const auto& table) { point_rows(r, table); });
-    else
-      segment_rows(r);
-    for (int c = 1; c <= r.N && r.d.held == 2; ++c)
-      for (int o = first(r, c); o <= last(r, c); ++o) r.k.q(c, o).row(8).setZero(), r.k.v(c, o).row(8).setZero();
-  }
-  void segment_rows(Rod& r) const {
-    for (int c = 1; c <= r.N; ++c) {
-      const std::size_t j = std::size_t(c - 1);
-      const double scale = r.d.inverse_ds[j];
-      const Vec3<double>& G = r.s.G[j];
-      const Vec3<double> Omega = r.w[j].template tail<3>(), spin_rate = r.alpha[j].template tail<3>();
-      const Vec3<double> y = r.hold->place(c - 1).y, turning = G.cross(Omega);
-      const Mat3<double> Rt = r.s.R[j].transpose();
-      const Vec3<double> z = scale * (Rt * (r.acceleration[j + 1] - r.acceleration[j]));
-      const Mat3<double> EO = cross_matrix<double>(Omega), EG = cross_matrix<double>(G), Ey = cross_matrix<double>(y);
-      const Mat3<double> square = EO * EO - cross_matrix<double>(spin_rate);
-      const Mat3<double> qT = cross_matrix<double>(z) - 2.0 * EO * Ey + square * EG, qx = scale * square * Rt;
-      const Mat3<double> vx = -2.0 * scale * EO * Rt, vO = 2.0 * Ey - EO * EG + cross_matrix<double>(turning);
-      auto &q = r.k.q(c, c), &v = r.k.v(c, c);
-      q.template block<3, 1>(6, 0) = -(z + 2.0 * y.cross(Omega) + turning.cross(Omega) + G.cross(spin_rate));
-      q.template block<3, 3>(6, 1) = -qT;
-      v.template block<3, 3>(6, 1) = -vO;
-      if (r.moves(c)) q.template block<3, 3>(6, 4) = -qx, v.template block<3, 3>(6, 4) = -vx;
-      if (c > r.begin && r.moves(c - 1))
-        r.k.q(c, c - 1).template block<3, 3>(6, 4) = qx, r.k.v(c, c - 1).template block<3, 3>(6, 4) = vx;
-    }
-  }
-  // Of elements by dual numbers, node by node: directions (e, Theta, x) and (Omega, x').
-  template <int p> void point_rows(Rod& r, const Lobatto<p>& table) const {
-    using D = Dual<13>;
-    for (int e = 0; e * p < r.N; ++e) {
-      double h = 0.0;
-      for (int k = 0; k < p; ++k) h += r.d.ds[std::size_t(e * p + k)];
-      for (int b = 0; b <= p; ++b) {
-        const int o = e * p + b;
-        if (!r.in_graph(o)) continue;
-        Vec3<D> x[p + 1], v[p + 1];
-        Vec4<D> q[p + 1], w[p + 1];
-        for (int a = 0; a <= p; ++a) {
-          const std::size_t n = std::size_t(e * p + a);
-          x[a] = r.s.x[n].template cast<D>(), v[a] = r.s.v[n].template cast<D>();
-          q[a] = r.s.p[n].template cast<D>(), w[a] = r.s.w[n].template cast<D>();
-        }
-        const Mat4<double> L = 0.5 * quaternion_matrix<double>(r.s.p[std::size_t(o)]);
-        for (std::size_t c = 0; c < 4 && r.turns(o); ++c)
-          for (int i = 0; i < 4; ++i) q[b][i].d[c] = L(i, int(c));
-        for (std::size_t i = 0; i < 3; ++i) {
-          if (r.turns(o)) w[b][int(i) + 1].d[7 + i] = 1.0;
-          if (r.moves(o)) x[b][int(i)].d[4 + i] = 1.0, v[b][int(i)].d[10 + i] = 1.0;
-        }
-        for (int k = 0; k < p; ++k) {
-          const HeldPoint<p, D> at(table, k, 2.0 / h, x, v, q, w);
-          Vec3<D> rate = at.free(table, k, q, w);
-          for (int a = 0; a <= p; ++a) {
-            const HeldLink<D> l = at.link(table, k, a, 2.0 / h, q);
-            const std::size_t n = std::size_t(e * p + a);
-            const Vec3<double> turned = r.alpha[n].template tail<3>();
-            rate += l.move * r.acceleration[n].template cast<D>() + l.turn * turned.template cast<D>();
-          }
-          const int c = e * p + k + 1;
-          for (int i = 0; i < 3; ++i) {
-            for (int m = 0; m < 7; ++m) r.k.q(c, o)(6 + i, m) = -rate[i].d[std::size_t(m)];
-            for (int m = 0; m < 6; ++m) r.k.v(c, o)(6 + i, m + 1) = -rate[i].d[std::size_t(7 + m)];
-          }
-        }
-      }
-    }
   }
 
   // Columns of lambda and the rows of E'' in terms of accelerations, in the matrix of a stage.
@@ -1061,19 +940,6 @@ private:
             f.noalias() += r.k.v(c, o).template leftCols<4>().template cast<S>() * k.rates[other].template head<4>();
       }
     }
-  }
-
-  // E'' of strain j when b_v is an acceleration.
-  template <class S> static Vec3<S> given_strain_rate(const Rod& r, int j, const S* b) {
-    Vec3<S> rate = Vec3<S>::Zero();
-    for (int k = 0; r.d.held && j >= 0 && k < r.hold->cells(); ++k) {
-      const int o = r.hold->first(j) + k;
-      const std::size_t n = std::size_t(o);
-      const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
-      if (r.moves(o)) rate += l.move.template cast<S>() * Vec3<S>(Part<3>::of(b + r.v_at[n]));
-      if (r.turns(o)) rate += l.turn.template cast<S>() * Vec3<S>(Part<3>::of(b + r.w_at[n]));
-    }
-    return rate;
   }
 
   template <class S> void recover(const Rod& r, S shift, S* b, const Work<S>& k) const {
