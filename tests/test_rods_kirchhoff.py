@@ -149,3 +149,14 @@ def test_blended_mass_on_the_pendulum():
         motion = gd.simulate(rod("cosserat", segments=20, mass=mass), 1.0, rtol=1e-4)
         errors[mass] = np.linalg.norm(motion["r"].positions[-1, -1] - want)
     assert errors["blended"] < 0.3 * errors["lumped"]
+
+
+@pytest.mark.parametrize("strain", ["kirchhoff", "inextensible"])
+@pytest.mark.parametrize("mesh", [{"segments": 8}, {"degree": 3, "segments": 3}])
+@pytest.mark.parametrize("solve", [gd.equilibrium, gd.modes])
+def test_statics_of_held_strains_are_refused(strain, mesh, solve):
+    rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
+    section = gd.Circle(radius=1e-2)
+    rod = gd.Rod("hose", 1.0, section=section, material=rubber, start=gd.Clamped(), strain=strain, **mesh)
+    with pytest.raises(ValueError, match=f"rod 'hose' has strain = '{strain}', whose held strains"):
+        solve(gd.System(rods=[rod]))

@@ -138,6 +138,7 @@ public:
   StaticStatus relax(double t, std::vector<double>& y) {
     settle(t, y);
     double shift = 3.0 * o_.rate;
+    bool tried = false;
     for (int k = 0; k < o_.relaxations; ++k) {
       e_.rhs(t, y.data(), b_.data());
       e_.jacobian(t, y.data());
@@ -156,12 +157,14 @@ public:
       }
       y = next_;
       history.push_back({size, 0.0, shift});
+      // Where Newton's method only wanders along what nothing holds, which rounding moves, the motion has come to rest.
+      if (tried && size <= o_.tolerance && shift <= o_.rate) return StaticStatus::converged;
       shift = std::max(peak(d_) < 0.1 ? 0.5 * shift : shift, 0.03 * o_.rate);
       if (shift <= 0.1 * o_.rate && size < 1e-2) {
         const std::vector<double> before = y;
         const StaticStatus s = newton(t, y);
         if (s == StaticStatus::converged) return s;
-        y = before, shift = o_.rate;
+        y = before, shift = o_.rate, tried = true;
       }
     }
     return StaticStatus::failed;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import InitVar, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -195,16 +195,8 @@ class RodTrack:
     end_moment: Array
     #: Multipliers of |p|² = 1 in the absolute form, after (30), (n, Q).
     multipliers: Array
-    on: InitVar[Mesh]
-
-    def __post_init__(self, on: Mesh) -> None:
-        self.__dict__["_mesh"] = on  # no field: those are arrays, which go into files
-
-    @property
-    def mesh(self) -> Mesh:
-        """Where all this lives, in fractions of the length."""
-        mesh: Mesh = self.__dict__["_mesh"]
-        return mesh
+    #: Where all this lives, in fractions of the length.
+    mesh: Mesh = field(repr=False, compare=False)
 
     @property
     def directors(self) -> Array:
@@ -389,7 +381,7 @@ class Motion:
             parts = {key: value for key, value in rod.items() if key not in ("measures", "reactions")}
             ends = ("start_force", "start_moment", "end_force", "end_moment")
             parts |= {key: rod["reactions"][..., 3 * i : 3 * i + 3] for i, key in enumerate(ends)}
-            tracks[name] = RodTrack(**parts, on=self.compiled.system.rod(name).mesh)
+            tracks[name] = RodTrack(**parts, mesh=self.compiled.system.rod(name).mesh)
         return tracks
 
     def stress(self, name: str) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod.equations import Compiled, compile_system
+from gyrod.equations.rods import HELD
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
@@ -199,6 +200,12 @@ def _axis(v: Array) -> str:
 
 def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool = False) -> Statics:
     """The equations of a system at rest; from another configuration of the same system if one is given."""
+    for rod in system.rods:
+        if rod.strain in HELD:
+            raise ValueError(
+                f"rod {rod.name!r} has strain = {rod.strain!r}, whose held strains are served in motion only; take "
+                "strain = 'cosserat' at rest: the more slender a rod, the smaller the difference."
+            )
     bare = system if damped else undamped(system.original)
     compiled = compile_system(bare, at_rest=True)
     whole = compiled if bare is system.original or damped else compile_system(system, at_rest=True)
