@@ -33,6 +33,7 @@ bench: $(VENV)/developed
 	$(BIN)/python benchmarks/attitude.py
 	$(BIN)/python benchmarks/rigid.py
 	$(BIN)/python benchmarks/rods.py
+	$(BIN)/python benchmarks/elements.py
 	$(BIN)/python benchmarks/mechanisms.py
 	$(BIN)/python benchmarks/statics.py
 	$(BIN)/python benchmarks/variational.py

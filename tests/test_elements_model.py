@@ -392,7 +392,7 @@ def test_elements_end_where_properties_jump(kind):
     assert system.rod("hose")._extra == (pytest.approx(0.3141592, abs=1e-11),)
     assert made.jumps == {field: system.rod("hose")._extra}
     assert system.notes == (
-        f"Rod 'hose' has an element end at s = 0.314159 for a jump of {field}: 6 elements, not of one length.",
+        f"Rod 'hose' has an element end at s = 0.314159 for a jump of {field}: 9 elements in place of 8.",
     )
 
 
@@ -491,10 +491,10 @@ def test_the_command_line_tells_notes():
     data: dict[str, Any] = {}
     _tell_rods(lambda key, _, text: rows.append((key, text)), data, system)
     assert rows == [
-        ("rods", "2, 2 m, 7 elements of degree 3, 20 segments: hose, grid"),
+        ("rods", "2, 2 m, 8 elements of degree 3, 20 segments: hose, grid"),
         ("notes", system.notes[0]),
     ]
-    assert (data["segments"], data["elements"]) == (20, 7)
+    assert (data["segments"], data["elements"]) == (20, 8)
 
 
 # --- what belongs to the nodes ---------------------------------------------------------------------------------------
@@ -617,7 +617,7 @@ def test_elements_stay_elements():
     made = rod()
     assert made.with_(segments=12).degree == 3
     assert made.with_(segments=12).mesh.cells == 12
-    assert made.with_(degree=4).mesh.cells == 6
+    assert made.with_(degree=4).mesh.cells == 8
     grid = made.with_(discretization="staggered", segments=20)
     assert (grid.degree, grid.mesh.cells) == (None, 20)
     back = grid.with_(degree=2)
@@ -703,3 +703,15 @@ def test_pickles_keep_the_splits():
     assert again == system
     assert again.notes == system.notes
     assert_same_mesh(again, system)
+
+
+@pytest.mark.parametrize("turns", [0.5, 3, 10])
+def test_a_rod_that_says_nothing_has_elements_enough_for_its_shape(turns):
+    angle = 2.0 * np.pi * turns
+    helix = gd.Curve(lambda s: (0.1 * np.cos(angle * s), 0.1 * np.sin(angle * s), 0.2 * s))
+    made = gd.Rod("spring", section=gd.Circle(radius=2e-3), material=RUBBER, initial=helix)
+    dots = np.abs(np.sum(made.quaternions[1:] * made.quaternions[:-1], axis=1))
+    quarter = 2.0 * np.arccos(np.minimum(dots, 1.0)).reshape(made.segments, 3).sum(axis=1)
+    assert made.segments >= 8
+    assert quarter.max() <= 0.5 * np.pi * (1.0 + 1e-3)
+    assert made.segments == 8 or quarter.max() > 0.4 * np.pi

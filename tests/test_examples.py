@@ -89,6 +89,21 @@ def test_swinging_hose(tmp_path, capsys):
     assert (tmp_path / "swinging_hose.png").exists()
 
 
+def test_pulled_spring(tmp_path, capsys):
+    example = load("pulled_spring")
+    exact, errors = example["run"]()
+    assert exact == pytest.approx(0.0615556, abs=1e-7)
+    segments, elements = errors["segments"], errors["elements"]
+    # Both discretisations tend to the same, with the orders two and six.
+    assert 4.0 * segments[240] - segments[120] == pytest.approx(0.0, abs=3e-7)
+    assert np.log2(segments[120] / segments[240]) == pytest.approx(2.0, abs=0.05)
+    assert np.log2(elements[8] / elements[16]) == pytest.approx(6.0, abs=0.3)
+    assert abs(elements[8]) < abs(segments[120])
+    example["main"](str(tmp_path))
+    assert "pulled_spring.png" in capsys.readouterr().out
+    assert (tmp_path / "pulled_spring.png").exists()
+
+
 def test_four_bar(tmp_path, capsys):
     example = runpy.run_path(str(EXAMPLES / "four_bar.py"))
     system, motion = example["run"]()

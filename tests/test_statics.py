@@ -210,7 +210,7 @@ def test_modes_of_a_string_with_damping() -> None:
 
 
 def test_a_free_turn_is_one_mode_however_many_are_asked_for() -> None:
-    """A bob on a damped hose turns about the vertical without stiffness: a double zero, which rounding splits at will."""
+    """A bob on a damped hose turns freely about the vertical: a double zero, which rounding splits at will."""
     rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
     for segments in (6, 8, 10):
         hose = gd.Rod(
@@ -278,6 +278,15 @@ def test_hanging_is_a_catenary(end: Any) -> None:
     across = np.hypot(*cable.cable.positions[:, :2].T)
     exact = a * (np.cosh((low + across) / a) - np.cosh(low / a))
     np.testing.assert_allclose(cable.cable.positions[:, 2], exact, atol=4e-3)
+
+
+@pytest.mark.parametrize(("L", "end"), [(10.0, (9.0, 0.0, 0.0)), (1.2, (1.0, 0.0, 0.3)), (1.0, (0.0, 0.0, -0.9))])
+def test_a_cable_of_elements_hangs_as_one_of_many_segments(L: float, end: tuple[float, float, float]) -> None:
+    rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
+    given: dict[str, Any] = {"between": ((0, 0, 0), end), "section": gd.Circle(radius=5e-3), "material": rubber}
+    fine, few = gd.hang(L, **given, segments=400), gd.hang(L, **given, segments=10, degree=3)
+    assert few.sag == pytest.approx(fine.sag, rel=3e-5)
+    np.testing.assert_allclose(few.start_force, fine.start_force, atol=3e-5 * np.linalg.norm(fine.start_force))
 
 
 def test_a_cable_that_is_too_short_is_stretched() -> None:

@@ -164,6 +164,44 @@ def test_euler_bernoulli():
     assert max(relative(problems.get("euler-bernoulli")).values()) < 1.5e-3
 
 
+# --- all of them with elements ---
+
+#: Problems by what makes them, and the largest error allowed with 8, 5, 4 elements of degree 2, 3, 4; absolute in
+#: lengths of the rod, relative in critical loads and frequencies.
+ELEMENTS = {
+    **{f"elastica-{a}": (problems.elastica, (float(a),), (8e-5, 8e-6, 2e-6)) for a in (1, 2, 5, 10)},
+    **{f"post-buckling-{a}": (problems.post_buckling, (float(a),), (1e-4, 6e-6, 1e-6)) for a in (20, 60, 120)},
+    "roll-up": (problems.roll_up, (), (4e-4, 1e-5, 2e-7)),
+    "bend-45-300": (problems.bend_45_at_rest, (300.0,), (1e-5, 2e-7, 3e-9)),
+    "bend-45-600": (problems.bend_45_at_rest, (600.0,), (3e-5, 1e-6, 3e-8)),
+    "euler-column": (problems.euler_column, (), (1e-5, 1e-6, 1e-6)),
+    "self-weight-column": (problems.self_weight_column, (), (5e-5, 1e-6, 1e-6)),
+    "twist-buckling": (problems.twist_buckling, (), (4e-4, 2e-5, 1e-6)),
+    "cardan-shaft": (problems.cardan_shaft, (), (1e-4, 3e-6, 1e-6)),
+    **{f"timoshenko-{e}": (problems.timoshenko, (e,), (2e-3, 3e-4, 1.5e-4)) for e in problems._TIMOSHENKO},
+    "euler-bernoulli": (problems.euler_bernoulli, (), (2e-3, 5e-4, 5e-4)),
+    "spinning-rod": (problems.spinning_rod, (), (1e-9, 1e-9, 1e-9)),
+}
+
+
+def test_every_problem_is_solved_with_elements():
+    """But the paper's Test 2, whose trusted values are those of its grid."""
+    assert {*ELEMENTS, "lla-test2"} == set(problems.STATICS)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4])
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_elements(name, degree):
+    build, given, bounds = ELEMENTS[name]
+    problem = build(*given, segments={2: 8, 3: 5, 4: 4}[degree], degree=degree)
+    assert problem.reference == problems.get(name).reference
+    if problem.kind == "equilibrium":
+        found = {k: e / problem.system.rods[0].length for k, e in errors(problem).items() if k != "angle"}
+    else:
+        found = relative(problem)
+    assert max(found.values()) < bounds[degree - 2]
+
+
 # --- steady rotation ---
 
 

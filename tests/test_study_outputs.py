@@ -411,7 +411,14 @@ def test_outputs_that_cannot_be(make, sentence):
 def test_names_of_fields_are_those_of_the_motion(motion):
     """Nothing that a motion has by name is missing."""
     for kind, track in (("body", motion["arm"]), ("rod", motion["hose"]), ("joint", motion["hinge"])):
-        public = {name for name in dir(track) if not name.startswith("_")} - {"rotation", "start", "names", "unique", "mesh", "indicator"}
+        public = {name for name in dir(track) if not name.startswith("_")} - {
+            "rotation",
+            "start",
+            "names",
+            "unique",
+            "mesh",
+            "indicator",
+        }
         assert public <= set(FIELDS[kind]), public - set(FIELDS[kind])
     assert {name for name in dir(motion.energy) if not name.startswith("_")} == set(ENERGY)
     assert {name for name in dir(motion.drift) if not name.startswith("_")} == set(DRIFT)

@@ -57,13 +57,18 @@ template <int p, class S> struct ElementKernel {
 
   static void strains(const Parameters& c, const State& s, Values& o) {
     using std::sqrt;
-    V4 rate[nodes];
-    if (c.damped)
-      for (int a = 0; a < nodes; ++a) rate[a] = S(0.5) * multiply<S>(s.p_[a], s.w[a]);
+    V3 x[nodes], v[nodes];
+    V4 q[nodes], rate[nodes];
+    less_first(s.x, x), less_first(s.p_, q);
+    if (c.damped) {
+      V4 turned[nodes];
+      for (int a = 0; a < nodes; ++a) turned[a] = S(0.5) * multiply<S>(s.p_[a], s.w[a]);
+      less_first(s.v, v), less_first(turned, rate);
+    }
     for (int k = 0; k < p; ++k) {
       V3 u;
       V4 P, Q;
-      interpolate(k, c.slope, s.x, s.p_, u, P, Q);
+      interpolate(k, c.slope, x, q, u, P, Q);
       const S n = P.dot(P), inverse = S(1) / n;
       const M3 R = inverse * matrix_from_quaternion<S>(P);
       const V3 G = R.transpose() * u;
@@ -75,7 +80,7 @@ template <int p, class S> struct ElementKernel {
       if (!c.damped) continue;
 
       V4 Pd, Qd;
-      interpolate(k, c.slope, s.v, rate, u, Pd, Qd);
+      interpolate(k, c.slope, v, rate, u, Pd, Qd);
       const V4 omega = (inverse + inverse) * multiply<S>(conjugate<S>(P), Pd);
       const V4 sigma = (inverse + inverse) * multiply<S>(conjugate<S>(P), Qd);
       const V3 y = R.transpose() * u, Omega = omega.template tail<3>();
@@ -180,12 +185,17 @@ private:
     for (int j = 0; j < V::SizeAtCompileTime; ++j) to(i, j) = x[j];
   }
 
+  // From values of nodes less those of the first one, which keep more digits; of q that of the first is itself.
+  template <class V> GYROD_INLINE static void less_first(const V* from, V* to) {
+    to[0] = from[0];
+    for (int a = 1; a < nodes; ++a) to[a] = from[a] - from[0];
+  }
   GYROD_INLINE static void interpolate(int k, const S& slope, const V3* x, const V4* q, V3& u, V4& P, V4& Q) {
     const auto& t = Lobatto<p>::get();
-    S I(t.I[k][0]), D(t.D[k][0]);
-    V3 du = D * x[0];
-    V4 value = I * q[0], derivative = D * q[0];
-    for (int a = 1; a < nodes; ++a) {
+    S I(t.I[k][1]), D(t.D[k][1]);
+    V3 du = D * x[1];
+    V4 value = q[0] + I * q[1], derivative = D * q[1];
+    for (int a = 2; a < nodes; ++a) {
       I = S(t.I[k][a]), D = S(t.D[k][a]);
       du += D * x[a], value += I * q[a], derivative += D * q[a];
     }

@@ -24,8 +24,9 @@ Parts = NDArray[np.intp]
 
 #: Most pieces of an element in one go: what is expected of finer ones is not believed further.
 MOST_PARTS = 8
-#: Interpolated quaternions with a norm below are near the end of what an element can represent: it is divided.
-FOLDED = 0.6
+#: An element that turns further, in rad, or whose interpolated quaternions have a smaller norm, is near the end of what
+#: it can represent, half a turn and 0.5: it is divided.
+FARTHEST, SMALLEST = 0.9 * np.pi, 0.6
 #: Points in an element at which the initial shape is looked at.
 LOOKS = 16
 
@@ -68,16 +69,19 @@ def expected_at_start(rod: Rod) -> Array:
     x, q = rod.shape.place(s, rod.length)
     at = mesh.vertex_at(s)
     away = norms(apply(*at, rod.positions) - x)
-    cosine = np.abs(np.add.reduce(apply_frames(*at, rod.quaternions) * q, axis=1))
-    turned = 2.0 * np.sqrt(np.maximum(1.0 - cosine**2, 0.0))
+    between = apply_frames(*at, rod.quaternions)
+    turned = 2.0 * np.minimum(norms(between - q), norms(between + q))
     h = np.repeat(rod.length * np.diff(mesh.ends), LOOKS)
     return np.asarray(np.maximum(away, h * turned).reshape(mesh.cells, LOOKS).max(axis=1))
 
 
 def folded(mesh: Elements, quaternions: Array) -> NDArray[np.bool_]:
     """Elements that turn so far that they must be divided, (..., E)."""
-    inside = np.einsum("ki,...eic->...ekc", mesh.rule.values, quaternions[..., _nodes(mesh), :])
-    return np.asarray(np.linalg.norm(inside, axis=-1).min(axis=-1) < FOLDED)
+    q = quaternions[..., _nodes(mesh), :]
+    inside = np.einsum("ki,...eic->...ekc", mesh.rule.values, q)
+    cosines = np.minimum(np.abs(np.sum(q[..., 1:, :] * q[..., :-1, :], axis=-1)), 1.0)
+    turns = 2.0 * np.arccos(cosines).sum(axis=-1)
+    return np.asarray((np.linalg.norm(inside, axis=-1).min(axis=-1) < SMALLEST) | (turns > FARTHEST))
 
 
 def parts(error: Array, tolerance: float | Array, order: float) -> Parts:
@@ -120,8 +124,8 @@ def _of_state(rod: Rod, mesh: Elements, state: Any) -> tuple[Array, Array]:
     same = there.degree == mesh.degree and there.cells == mesh.cells and np.abs(there.ends - mesh.ends).max() < 1e-9
     if not same:
         raise ValueError(
-            f"state is of a rod with other elements than {rod.name!r}: {there.cells} of degree {there.degree}, in place "
-            f"of {mesh.cells} of degree {mesh.degree}; take the rod of the same system, such as "
+            f"state is of a rod with other elements than rod {rod.name!r}: {there.cells} of degree {there.degree} in "
+            f"place of {mesh.cells} of degree {mesh.degree}, or elsewhere; take the rod of the same system, such as "
             f"motion.system.rod({rod.name!r})."
         )
     return np.asarray(x), np.asarray(q)

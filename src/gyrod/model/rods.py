@@ -48,9 +48,9 @@ INERTIAS = ("disc", "cylinder")
 MASSES = ("lumped", "blended")
 STRAINS = ("cosserat", "stretch", "kirchhoff", "inextensible")
 DISCRETIZATIONS = ("staggered", "elements")
-#: What a rod gets that says nothing about it: degree and number of elements.
+#: What a rod gets that says nothing about it: degree and number of elements, which grows with the turns of its shape.
 DEFAULT_DEGREE = 3
-DEFAULT_ELEMENTS = 6
+DEFAULT_ELEMENTS = 8
 
 #: Relative difference that the length may have from that of the shape, and an end from where it is held.
 LENGTH_SLACK = 1e-6
@@ -694,7 +694,7 @@ def _check_segments(rod: Rod) -> None:
     elif rod.grid is None and rod.degree is None:
         raise ValueError("segments is missing; give their number, or a grid.")
     elif rod.grid is None:
-        rod._set(segments=DEFAULT_ELEMENTS)
+        rod._set(segments=_usual_elements(rod))
 
 
 def _check_grid(rod: Rod) -> None:
@@ -835,7 +835,7 @@ def _check_turns(rod: Rod, mesh: Elements, q: Array) -> None:
     if not len(bad):
         return
     e = int(bad[0])
-    enough = f"{_enough(rod)} elements" + ("" if rod.grid is None else " of one size")
+    enough = f"{_enough(rod.shape, rod.length, MOST_TURN)} elements" + ("" if rod.grid is None else " of one size")
     raise ValueError(
         f"segments = {rod.segments} are too few for initial: the frame turns by {np.rad2deg(turns[e]):.3g} degrees in "
         f"element {e}, between s = {mesh.ends[e]:.6g} and s = {mesh.ends[e + 1]:.6g}; an element can represent at most "
@@ -843,14 +843,25 @@ def _check_turns(rod: Rod, mesh: Elements, q: Array) -> None:
     )
 
 
-def _enough(rod: Rod) -> int:
-    """Fewest equal elements that each turn by no more than is allowed."""
+def _usual_elements(rod: Rod) -> int:
+    """As many as a rod gets that says nothing: no element turns by more than a quarter turn at the start."""
+    if rod.initial is None:
+        return DEFAULT_ELEMENTS
+    try:
+        length = rod.length or rod.initial.length or 1.0
+        return max(DEFAULT_ELEMENTS, _enough(rod.initial, length, 0.5 * MOST_TURN))
+    except (TypeError, ValueError):  # which another check tells
+        return DEFAULT_ELEMENTS
+
+
+def _enough(shape: Shape, length: float, most: float) -> int:
+    """Fewest equal elements none of which turns by more than ``most``."""
     s = np.linspace(0.0, 1.0, 4097)
-    q = rod.shape.place(s, rod.length)[1]
+    q = shape.place(s, length)[1]
     steps = 2.0 * np.arccos(np.minimum(np.abs(np.add.reduce(q[1:] * q[:-1], axis=1)), 1.0))
     turned = np.append(0.0, np.cumsum(steps))
-    count = max(1, int(turned[-1] / MOST_TURN))
-    while np.diff(np.interp(np.arange(count + 1.0) / count, s, turned)).max() > MOST_TURN and count < len(s):
+    count = max(1, int(turned[-1] / most))
+    while np.diff(np.interp(np.arange(count + 1.0) / count, s, turned)).max() > most * (1.0 + 1e-9) and count < len(s):
         count += 1
     return count
 

@@ -6,6 +6,7 @@ from gyrod.solve.hanging import Hanging, hang
 from gyrod.solve.methods import METHODS, IntegrationError, Solution, integrate
 from gyrod.solve.modal import Modes, modes
 from gyrod.solve.ode import Ode, ode
+from gyrod.solve.refinement import Refinement, RefinementError, refine
 from gyrod.solve.simulate import Event, simulate
 from gyrod.solve.statics import EquilibriumError, equilibrium
 from gyrod.solve.stepper import Stepper, stepper
@@ -22,6 +23,8 @@ __all__ = [
     "PathError",
     "PathEvent",
     "PathInterrupted",
+    "Refinement",
+    "RefinementError",
     "Solution",
     "Stepper",
     "assemble",
@@ -31,6 +34,7 @@ __all__ = [
     "integrate",
     "modes",
     "ode",
+    "refine",
     "simulate",
     "stepper",
 ]

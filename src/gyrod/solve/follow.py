@@ -480,6 +480,9 @@ class _Solver:
         """The point with its stability and its tangent, which looks along ``towards``, or as it did."""
         statics, t = self.family.at(point.value)
         unstable = statics.unstable(point.y, t)
+        folded = statics.compiled.core.trouble(t, np.ascontiguousarray(point.y))
+        if folded:
+            raise _Stuck(folded)
         if not self.linearise(point.y, point.value):
             raise _Stuck("the tangent stiffness is singular")
         slope = self.slope(point.y, point.value)

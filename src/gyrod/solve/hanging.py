@@ -37,13 +37,15 @@ class Hanging(Rest):
     @cached_property
     def sag(self) -> float:
         """Largest depth below the line between the ends, along gravity, m."""
-        x, down = self.cable.positions, np.asarray(self.system.gravity)
+        mesh, down = self.cable.mesh, np.asarray(self.system.gravity)
+        s = mesh.vertices if mesh.degree is None else np.linspace(0.0, 1.0, 20 * mesh.cells + 1)
+        x = mesh.interpolate(*mesh.vertex_at(s), self.cable.positions)
         down = down / np.linalg.norm(down)
         chord = x[-1] - x[0]
         flat = chord - (chord @ down) * down
         across = (x - x[0]) @ flat
         steep = flat @ flat < 1e-12 * (chord @ chord)
-        share = np.linspace(0.0, 1.0, len(x)) if steep else across / (flat @ flat)
+        share = s if steep else across / (flat @ flat)
         line = x[0] + share[:, None] * chord
         return float(((x - line) @ down).max())
 
@@ -65,12 +67,14 @@ def hang(
     section: CrossSection,
     material: Material,
     segments: int = 50,
+    degree: int | None = None,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     clamped: bool = False,
 ) -> Hanging:
     """Hang a cable of an unstretched length between two points: its shape, sag and end forces.
 
-    A cable shorter than the distance is stretched. ``clamped`` holds the ends in the direction of the chord.
+    A cable shorter than the distance is stretched. ``clamped`` holds the ends in the direction of the chord. With
+    ``degree`` the ``segments`` are elements.
 
     >>> import gyrod as gd
     >>> steel = gd.Material(young=2e11, poisson=0.3, density=7850)
@@ -93,7 +97,7 @@ def hang(
     shape = Straight(A, B) if tight else _slack(L, A, B, g, material.density / material.young)
     cable = Rod(
         "cable", L, segments, section, material, initial=shape, start=end("ground"), end=end("ground"),
-        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0),
+        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0), degree=degree,
     )  # fmt: skip
     rest = equilibrium(System(rods=[cable], gravity=g))
     return Hanging(rest.motion, rest.unstable, rest.method, rest.history, rest.free)

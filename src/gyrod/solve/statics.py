@@ -307,6 +307,9 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
                 f"{statics.direction(pushed, statics.y, t)}. Hold it, or give a guess near the equilibrium.",
                 rest,
             )
+    folds = _folds(statics, y, t)
+    if folds:
+        return EquilibriumError(f"no equilibrium was found in {len(history)} steps, since {folds}.", rest)
     where = _where(statics, y, t)
     last = ", ".join(f"{row[0]:.2g}" for row in history[-4:])
     if len(history) and history[-1, 0] < 1e-9:
@@ -317,6 +320,22 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
         "segments.",
         rest,
     )
+
+
+def _folds(statics: Statics, y: Array, t: float) -> str | None:
+    """What keeps Newton's method from the step that it wants: a rod that would turn further than its mesh can tell."""
+    core, y = statics.compiled.core, np.ascontiguousarray(y)
+    b = np.asarray(core.rhs(t, y))
+    if not core.linearise(t, y, statics.shift):
+        return None
+    d = np.array(core.solve(b))
+    if not np.isfinite(d).all():
+        return None
+    d[statics.velocities] = 0.0
+    reach = np.abs(np.divide(d, statics.scale, out=np.zeros_like(d), where=statics.scale > 0.0)).max(initial=0.0)
+    if reach < 1e-6:
+        return None
+    return core.trouble(t, y + min(1.0, 0.5 / reach) * d) or None
 
 
 def _where(statics: Statics, y: Array, t: float) -> str:
