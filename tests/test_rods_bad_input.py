@@ -37,8 +37,8 @@ def check_kept(error, earliest, latest):
 # --- folding ---------------------------------------------------------------------------------------------------------
 
 FOLDS = re.compile(
-    r"rod 'hose' folds at s = (?P<s>[\d.]+): neighbouring frames turn by (?P<angle>\d+) degrees, more than its "
-    r"curvature can represent; use more segments or another curvature at t = (?P<t>[\d.]+)\."
+    r"at t = (?P<t>[\d.]+) rod 'hose' folds at s = (?P<s>[\d.]+): neighbouring frames turn by (?P<angle>\d+) "
+    r"degrees, more than its curvature can represent; use more segments or another curvature\."
 )
 
 

@@ -160,3 +160,20 @@ def test_statics_of_held_strains_are_refused(strain, mesh, solve):
     rod = gd.Rod("hose", 1.0, section=section, material=rubber, start=gd.Clamped(), strain=strain, **mesh)
     with pytest.raises(ValueError, match=f"rod 'hose' has strain = '{strain}', whose held strains"):
         solve(gd.System(rods=[rod]))
+
+
+@pytest.mark.parametrize("strain", ["kirchhoff", "inextensible"])
+@pytest.mark.parametrize("start", [gd.Clamped(), gd.Hinged(), gd.Free()])
+@pytest.mark.parametrize("mesh", [{"segments": 5}, *({"degree": p, "segments": 2} for p in (2, 3, 4))])
+def test_stages_solve_with_the_derivative_of_held_strains(strain, start, mesh):
+    """(shift - J)^-1 b of the block elimination, which has lambda as unknowns, with J by dual numbers."""
+    rod = gd.Rod(
+        "rod", 1.0, start=start, strain=strain, stiffness=(390, 390, 390, 0.25, 0.25, 0.17), density_per_length=0.086,
+        rotary_inertia=(5.4e-5, 5.4e-5, 1.1e-4), **mesh,
+    )  # fmt: skip
+    compiled = compile_system(gd.System(rods=[rod], forces=[gd.RodLoad("rod", at=1.0, force=(0.1, 0.2, 0.3))]))
+    rng = np.random.default_rng(1)
+    y = np.asarray(compiled.core.project(compiled.y0 + 0.2 * rng.standard_normal(compiled.size), 0.0))
+    J, b = np.asarray(compiled.core.jacobian_dual(0.0, y)), rng.standard_normal(compiled.size)
+    exact = np.linalg.solve(50.0 * np.eye(compiled.size) - J, b)
+    np.testing.assert_allclose(compiled.core.solve_shifted(0.0, y, 50.0, b), exact, atol=1e-9 * np.abs(exact).max())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gyrod.model.elements import Cable, Foundation, PointMass, Tendon
+from gyrod.model.elements import Cable, Foundation, Obstacle, PointMass, Tendon
 from gyrod.model.errors import ModelError, Problems
 from gyrod.model.forces import ForceLaw, RodLoad
 from gyrod.model.meshes import NEAREST_ENDS
@@ -33,8 +33,18 @@ def split(rods: Sequence[Rod], forces: Sequence[ForceLaw], problems: Problems) -
 
 
 def notes(system: System) -> tuple[str, ...]:
-    """A sentence for each rod that has other elements than were asked for."""
-    return tuple(_note(rod, system.forces) for rod in system.rods if rod._extra)
+    """A sentence for each rod that has other elements than were asked for, and for each that meets obstacles."""
+    told = [_note(rod, system.forces) for rod in system.rods if rod._extra]
+    obstacles = [f for f in system.forces if isinstance(f, Obstacle)]
+    for rod in system.rods:
+        met = [f.label for f in obstacles if f.acts_on(rod.name)]
+        if rod.degree is not None and met:
+            gap = float(rod.lengths.max())
+            told.append(
+                f"Rod {rod.name!r} meets {_listed(met)} with its {len(rod.fractions)} nodes only, which are up to "
+                f"{gap:.3g} m apart; more elements, or discretization = 'staggered', touch in more places."
+            )
+    return tuple(told)
 
 
 def _causes(rod: Rod, forces: Sequence[ForceLaw]) -> Iterator[tuple[float, str]]:

@@ -384,6 +384,10 @@ class _Stuck(Exception):
     """No way on: a sentence."""
 
 
+class _Folded(_Stuck):
+    """A rod turns further than its mesh can tell: a sentence of the core, with its remedy."""
+
+
 class _Solver:
     """Newton's method in (q, λ), tangents and modes, in the norm of the scales; λ over the span of the stops."""
 
@@ -482,7 +486,7 @@ class _Solver:
         unstable = statics.unstable(point.y, t)
         folded = statics.compiled.core.trouble(t, np.ascontiguousarray(point.y))
         if folded:
-            raise _Stuck(folded)
+            raise _Folded(folded)
         if not self.linearise(point.y, point.value):
             raise _Stuck("the tangent stiffness is singular")
         slope = self.slope(point.y, point.value)
@@ -971,16 +975,17 @@ def _path(tracer: _Tracer, family: _Family, name: str) -> Path:
 
 
 def _told(error: _Stuck, tracer: _Tracer, name: str, stop: float, arc: str) -> str:
+    where = f"the path over {name!r} stops at {tracer.here.value:.10g} on the way to {stop:g}"
+    kept = f".path holds {len(tracer.points)} points."
+    if isinstance(error, _Folded):
+        return f"{where}: {error}; {kept}"
     sizes = ", ".join(f"{row[0]:.2g}" for row in tracer.last[-4:]) or "none"
     tries = ["a smaller largest increment", "more segments"]
     if tracer.increments is not None:
         tries.insert(0, 'increments = "auto"')
     elif arc == "never" and not tracer.marching:
         tries.insert(0, 'arc_length = "auto" (there may be a limit point)')
-    return (
-        f"the path over {name!r} stops at {tracer.here.value:.10g} on the way to {stop:g}: {error}. The last Newton "
-        f"steps over the scales are {sizes}. Try {', '.join(tries)}; .path holds {len(tracer.points)} points."
-    )
+    return f"{where}: {error}. The last Newton steps over the scales are {sizes}. Try {', '.join(tries)}; {kept}"
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------

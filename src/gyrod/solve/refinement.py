@@ -431,7 +431,7 @@ class _Search:
 
     def _give_up(self, why: str) -> NoReturn:
         least = "nothing was found" if self.best is None else f"the least error is {self.best.error:.3g}"
-        advice = "give a larger tolerance or more elements"
+        advice = "give a larger tolerance or a larger most"
         if isinstance(self.solver, _Dynamic):
             advice += ", a shorter time, or loads that set in smoothly; motions that are chaotic have no such mesh"
         rounds = "\n".join(_table(self.history))

@@ -330,7 +330,7 @@ def _raise(run: Any, motion: Motion) -> None:
     elif run.status == "not-finite":
         message = f"the state is not finite after {where}; the motion up to there is in .motion."
     elif run.status == "refused":
-        message = f"{run.reason} at {where}."
+        message = f"at {where} {run.reason}."
     elif run.status == "too-many-steps":
         message = f"{method} took {motion.stats.steps} steps and stopped at {where}."
     else:
@@ -340,6 +340,8 @@ def _raise(run: Any, motion: Motion) -> None:
             raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion) from None
         except ForceError as error:
             message, cause = str(error), error.__cause__ or error
+        except RuntimeError as error:  # a sentence of the core
+            message, cause = f"at {where} {error}", error
         except Exception as error:
             message, cause = f"{type(error).__name__} at {where}: {error}", error
         else:
