@@ -598,3 +598,27 @@ def test_a_junction_has_the_rotary_inertia_of_the_ends(degree):
     taken = whole[0]["J"][-1] + whole[1]["J"][0]
     assert_allclose(np.sort(np.linalg.eigvalsh(compiled.system.bodies[0].inertia)), np.sort(taken), rtol=1e-12)
     assert_array_equal(first["mass"], whole[0]["mass"])
+
+
+def test_sensors_at_held_ends_read_what_holds_them():
+    """Gauss points lie inside; at a clamp the section carries what the clamp does, and the grid tends to that."""
+
+    def swing(**mesh):
+        hose = gd.Rod(
+            "hose", 1.0, section=gd.Circle(radius=5e-3), material=gd.Material(young=5e6, poisson=0.5, density=1100),
+            damping=gd.Damping(factor=5e-3), initial=gd.Straight((0, 0, 0), (0, 1, 0)), start=gd.Clamped("ground"),
+            end=gd.Clamped("bob", at=(0, 0, 0.05)), **mesh,
+        )  # fmt: skip
+        bob = gd.Body("bob", mass=0.2, inertia=(1e-4,) * 3, position=(0, 1, -0.05))
+        sensors = [
+            gd.SectionSensor(f"{quantity} {at:g} {frame}", "hose", at=at, quantity=quantity, frame=frame)
+            for quantity in ("force", "moment") for at in (0.0, 1.0) for frame in ("body", "space")
+        ]  # fmt: skip
+        return gd.simulate(gd.System(bodies=[bob], rods=[hose], sensors=sensors), 0.2, rtol=1e-5, output=[0.2])
+
+    fine, few = swing(segments=160), swing(degree=3, segments=16)
+    for name in fine.sensors.names:
+        scale = np.abs(fine.sensors[name]).max()
+        np.testing.assert_allclose(few.sensors[name], fine.sensors[name], atol=0.02 * scale, err_msg=name)
+    np.testing.assert_array_equal(few.sensors["moment 0 space"], -few["hose"].start_moment)
+    np.testing.assert_array_equal(few.sensors["force 1 space"], few["hose"].end_force)

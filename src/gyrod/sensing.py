@@ -308,10 +308,28 @@ def _joint(rows: Rows, sensor: JointSensor, turns: Mapping[int, Array]) -> Array
 
 
 def _section(rows: Rows, sensor: SectionSensor) -> Array:
-    mesh, value = rows.system.rod(sensor.rod).mesh, rows.rod(sensor.rod)[sensor.quantity]
+    rod, value = rows.system.rod(sensor.rod), rows.rod(sensor.rod)[sensor.quantity]
+    mesh = rod.mesh
+    if rod.degree is not None and _carried(rows, rod, sensor):
+        # Gauss points lie inside; what holds an end knows more than a polynomial through them.
+        e = int(sensor.at)
+        first = 6 * e + (0 if sensor.quantity == "force" else 3)
+        carried = (2 * e - 1) * rows.rod(sensor.rod)["reactions"][:, first : first + 3]
+        turned = rotations.conjugate(rows.section(sensor.rod, sensor.at))
+        return np.asarray(carried if sensor.frame == "space" else rotations.rotate(turned, carried))
     points = mesh.curvature_at if sensor.quantity in ("moment", "curvature") else mesh.strain_at
     found = _at(points, sensor.at, value)
     return found if sensor.frame == "body" else rotations.rotate(rows.section(sensor.rod, sensor.at), found)
+
+
+def _carried(rows: Rows, rod: Rod, sensor: SectionSensor) -> bool:
+    """Whether a sensor is at an end where its quantity is what holds the end."""
+    if sensor.at not in (0.0, 1.0) or sensor.quantity not in ("force", "moment"):
+        return False
+    e = int(sensor.at)
+    if sensor.quantity == "moment":
+        return held_frames(rod, rows.system)[e]
+    return (rod.name, e) in rows.system.rod_ends or (rod.start, rod.end)[e].holds_position
 
 
 def _distance(rows: Rows, sensor: DistanceSensor) -> Array:

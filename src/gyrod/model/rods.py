@@ -844,14 +844,18 @@ def _check_turns(rod: Rod, mesh: Elements, q: Array) -> None:
 
 
 def _usual_elements(rod: Rod) -> int:
-    """As many as a rod gets that says nothing: no element turns by more than a quarter turn at the start."""
-    if rod.initial is None:
-        return DEFAULT_ELEMENTS
+    """What a rod gets that says nothing: none turns by more than a quarter turn, at the start or free of stress."""
+    found = DEFAULT_ELEMENTS
     try:
-        length = rod.length or rod.initial.length or 1.0
-        return max(DEFAULT_ELEMENTS, _enough(rod.initial, length, 0.5 * MOST_TURN))
+        length = rod.length or (rod.initial.length if rod.initial is not None else None) or 1.0
+        if rod.initial is not None:
+            found = max(found, _enough(rod.initial, length, 0.5 * MOST_TURN))
+        if rod.precurvature is not None:
+            bends = sampled("precurvature", rod.precurvature, np.linspace(0.0, 1.0, 201), vector)
+            found = max(found, math.ceil(length * float(norms(bends).max()) / (0.5 * MOST_TURN)))
     except (TypeError, ValueError):  # which another check tells
-        return DEFAULT_ELEMENTS
+        pass
+    return min(found, MOST_SEGMENTS // DEFAULT_DEGREE)
 
 
 def _enough(shape: Shape, length: float, most: float) -> int:
