@@ -488,7 +488,7 @@ def test_stress_and_bend_radius_of_pure_bending(degree):
         gd.System(rods=[rod], gravity=(0, 0, 0), forces=[gd.RodLoad("hose", 1.0, moment=(moment, 0, 0))])
     )
     EI = 5e6 * np.pi * RADIUS**4 / 4
-    assert rest["hose"].bend_radius.shape == (4 * degree,)
+    assert rest["hose"].bend_radius.shape == (4 * degree + 2,)
     assert_allclose(rest["hose"].bend_radius, EI / moment, rtol=1e-4)
     assert_allclose(rest.motion.stress("hose"), 5e6 * RADIUS * moment / EI, rtol=1e-4)
     assert_allclose(rest["hose"].moment_space, np.tile([moment, 0, 0], (4 * degree, 1)), rtol=0, atol=1e-4 * moment)
@@ -505,7 +505,8 @@ def test_tracks_have_the_points_of_the_mesh(degree):
         "positions": mesh.vertices, "velocities": mesh.vertices, "quaternions": mesh.frames, "Omega": mesh.frames,
         "vertex_quaternions": mesh.vertices, "strain": mesh.strains, "force": mesh.strains, "force_space": mesh.strains,
         "curvature": mesh.curvatures, "moment": mesh.curvatures, "moment_space": mesh.curvatures,
-        "multipliers": mesh.frames, "bend_radius": mesh.curvatures, "directors": mesh.frames, "omega": mesh.frames,
+        "multipliers": mesh.frames, "bend_radius": [0.0, *mesh.curvatures, 1.0], "directors": mesh.frames,
+        "omega": mesh.frames,
     }  # fmt: skip
     for field, points in sizes.items():
         assert getattr(track, field).shape[:2] == (2, len(points)), field
@@ -622,3 +623,29 @@ def test_sensors_at_held_ends_read_what_holds_them():
         np.testing.assert_allclose(few.sensors[name], fine.sensors[name], atol=0.02 * scale, err_msg=name)
     np.testing.assert_array_equal(few.sensors["moment 0 space"], -few["hose"].start_moment)
     np.testing.assert_array_equal(few.sensors["force 1 space"], few["hose"].end_force)
+
+
+def test_a_clamp_bends_most_and_is_not_missed():
+    """A bob pulls a hose: its sharpest bend is in the clamp, where no Gauss point is; limits stop there too."""
+
+    def hanging(limits=None, **mesh):
+        rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
+        hose = gd.Rod(
+            "hose", 1.0, section=gd.Circle(radius=5e-3), material=rubber, initial=gd.Straight((0, 0, 0), (0, 1, 0)),
+            start=gd.Clamped("ground"), end=gd.Hinged("bob", at=(0, 0, 0.05)), limits=limits,
+            damping=gd.Damping(factor=5e-3), **mesh,
+        )  # fmt: skip
+        bob = gd.Body("bob", mass=0.2, inertia=(1e-4,) * 3, position=(0, 1, -0.05))
+        return gd.System(bodies=[bob], rods=[hose])
+
+    fine, few = (gd.equilibrium(hanging(**mesh)) for mesh in ({"segments": 200}, {"degree": 3, "segments": 16}))
+    sharp = fine["hose"].bend_radius.min()
+    assert few["hose"].bend_radius[0] == few["hose"].bend_radius.min() == pytest.approx(sharp, rel=0.02)
+    inside = np.linalg.norm(few["hose"].curvature[:, :2], axis=-1)
+    assert 1.0 / inside.max() > 1.15 * sharp  # what Gauss points alone would tell
+    assert few.motion.stress("hose").max() == pytest.approx(fine.motion.stress("hose").max(), rel=0.02)
+    stops = [
+        gd.simulate(hanging({"bend_radius": 0.04}, **mesh), 1.0, rtol=1e-4).t[-1]
+        for mesh in ({"segments": 200}, {"degree": 3, "segments": 16})
+    ]
+    assert stops[1] == pytest.approx(stops[0], rel=0.02)

@@ -468,7 +468,7 @@ def test_too_few_elements_are_told_with_the_best_mesh():
     with pytest.raises(
         gd.RefinementError,
         match=r"(?s)tolerance = 1e-09 is not reached: the next mesh would have \d+ elements, and most = 10 are allowed"
-        r"; the least error is .* give a larger tolerance or more elements\.\n +elements +error",
+        r"; the least error is .* give a larger tolerance or a larger most\.\n +elements +error",
     ) as caught:
         gd.refine(cantilever(1, 3), 1e-9, most=10)
     best = caught.value.refinement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check, look, rotations
 from gyrod.dense import sampled
 from gyrod.equations import Compiled
+from gyrod.equations.rods import held_frames
 from gyrod.joint_tracks import JointTrack, kinematics, tracks
-from gyrod.model import System, refinement
-from gyrod.model.meshes import Mesh, apply_frames
+from gyrod.model import Rod, System, refinement
+from gyrod.model.meshes import Mesh, apply, apply_frames
 from gyrod.sensing import Sensors
 
 if TYPE_CHECKING:
@@ -160,6 +161,44 @@ class BodyTrack:
 
 
 @dataclass(frozen=True)
+class _Ends:
+    """What is known of the ends of a rod: what is held there, and the rest curvature, (2, 3)."""
+
+    rod: Rod
+    positions: tuple[bool, bool]
+    frames: tuple[bool, bool]
+    rest: Array
+
+    @classmethod
+    def of(cls, rod: Rod, system: System, table: Mapping[str, Any]) -> _Ends:
+        """Those of a rod in a system."""
+        by_others = [(rod.name, e) in system.rod_ends for e in (0, 1)]
+        start, end = (other or x.holds_position for other, x in zip(by_others, (rod.start, rod.end), strict=True))
+        rest = apply(*rod.mesh.curvature_at([0.0, 1.0]), table["K0"])
+        return cls(rod, (start, end), held_frames(rod, system), rest)
+
+    def sections(self, track: RodTrack) -> tuple[Array, Array, Array]:
+        """Section force, moment and curvature of elements at both ends, (..., 2, 3) each.
+
+        Where an end is held they follow from what holds it: the polynomial through Gauss points does not reach there.
+        """
+        mesh, ends = self.rod.mesh, [0.0, 1.0]
+        F = apply(*mesh.strain_at(ends), track.force)
+        M, K = (apply(*mesh.curvature_at(ends), x) for x in (track.moment, track.curvature))
+        holds = ((track.start_force, track.start_moment), (track.end_force, track.end_moment))
+        for e, (force, moment) in enumerate(holds):
+            inside = rotations.conjugate(track.vertex_quaternions[..., -e, :])
+            if self.positions[e]:
+                F[..., e, :] = (2 * e - 1) * rotations.rotate(inside, force)
+            if self.frames[e]:
+                M[..., e, :] = (2 * e - 1) * rotations.rotate(inside, moment)
+                loads = np.concatenate([F[..., e, :], M[..., e, :]], axis=-1)
+                bent = loads @ np.linalg.inv(self.rod.stiffness_at([float(e)])[0]).T
+                K[..., e, :] = self.rest[e] + bent[..., 3:]
+        return F, M, K
+
+
+@dataclass(frozen=True)
 class RodTrack:
     """One rod over time. The time axis comes first and is missing for a single time.
 
@@ -197,6 +236,7 @@ class RodTrack:
     multipliers: Array
     #: Where all this lives, in fractions of the length.
     mesh: Mesh = field(repr=False, compare=False)
+    _ends: _Ends = field(repr=False, compare=False)
 
     @property
     def directors(self) -> Array:
@@ -215,8 +255,14 @@ class RodTrack:
 
     @property
     def bend_radius(self) -> Array:
-        """Radius of curvature at ``mesh.curvatures``, m, (n, N+1 or p E); infinite where the rod is straight."""
-        bend = np.linalg.norm(self.curvature[..., :2], axis=-1)
+        """Radius of curvature at ``mesh.curvatures``, m, (n, N+1 or p E + 2); infinite where the rod is straight.
+
+        Of elements the first and the last one are those of the ends, where a clamp bends a rod most.
+        """
+        K = self.curvature
+        if self.mesh.degree:
+            K = _with_ends(self._ends.sections(self)[2], K)
+        bend = np.linalg.norm(K[..., :2], axis=-1)
         return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
 
     @property
@@ -237,6 +283,11 @@ class RodTrack:
     def _point_frames(self) -> Array:
         """Frames at the Gauss points of elements, (n, p E, 4)."""
         return apply_frames(*self.mesh.frame_at(self.mesh.strains), self.quaternions)
+
+
+def _with_ends(ends: Array, inside: Array) -> Array:
+    """Values at both ends, (..., 2, 3), around those between them."""
+    return np.concatenate([ends[..., :1, :], inside, ends[..., 1:, :]], axis=-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,18 +432,26 @@ class Motion:
             parts = {key: value for key, value in rod.items() if key not in ("measures", "reactions")}
             ends = ("start_force", "start_moment", "end_force", "end_moment")
             parts |= {key: rod["reactions"][..., 3 * i : 3 * i + 3] for i, key in enumerate(ends)}
-            tracks[name] = RodTrack(**parts, mesh=self.compiled.system.rod(name).mesh)
+            system = self.compiled.system
+            held = _Ends.of(system.rod(name), system, self.compiled.rods[system.rod_names.index(name)])
+            tracks[name] = RodTrack(**parts, mesh=held.rod.mesh, _ends=held)
         return tracks
 
     def stress(self, name: str) -> Array:
-        """Largest axial stress of a rod's sections at ``mesh.curvatures``, Pa, (n, N+1 or p E)."""
+        """Largest axial stress of a rod's sections at ``mesh.curvatures``, Pa, (n, N+1 or p E + 2).
+
+        Of elements the first and the last one are those of the ends.
+        """
         rod, track = self.compiled.system.rod(name), self[name]
         if rod.section is None:
             raise ValueError(f"rod {name!r} has no section, so its stress is not known.")
-        F = track.force
-        if not rod.mesh.degree:  # forces of segments at the vertices
+        F, M, s = track.force, track.moment, rod.mesh.curvatures
+        if rod.mesh.degree:
+            ends = track._ends.sections(track)
+            F, M, s = _with_ends(ends[0], F), _with_ends(ends[1], M), np.concatenate([[0.0], s, [1.0]])
+        else:  # forces of segments at the vertices
             F = np.concatenate([F[..., :1, :], 0.5 * (F[..., 1:, :] + F[..., :-1, :]), F[..., -1:, :]], axis=-2)
-        return np.asarray(rod.section.stress(F, track.moment, s=rod.mesh.curvatures))
+        return np.asarray(rod.section.stress(F, M, s=s))
 
     def __getitem__(self, name: str) -> Any:
         """A body (`BodyTrack`), a rod (`RodTrack`) or a joint (`JointTrack`) by its name."""

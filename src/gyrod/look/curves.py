@@ -120,9 +120,20 @@ class Curve:
             return (rod.vertices if values.shape[-2] == len(self.s) else middles), values
         s = self._profile
         at = _between(mesh, s)
+        ends = getattr(track, "_ends", None)  # whoever makes up a track knows of no ends
+        sections = () if ends is None else ends.sections(track)
+        known = dict(zip(("force", "moment", "curvature"), sections, strict=False))
+
+        def drawn(name: str) -> Array:
+            """With the ends by what holds them, which no polynomial inside knows."""
+            values = apply(*at, getattr(track, name))
+            if name in known:
+                values[..., [0, -1], :] = known[name]
+            return values
+
         if field != "stress":
-            return rod.length * s, apply(*at, getattr(track, field))
-        return rod.length * s, self._stress(apply(*at, track.force), apply(*at, track.moment), s)[..., None]
+            return rod.length * s, drawn(field)
+        return rod.length * s, self._stress(drawn("force"), drawn("moment"), s)[..., None]
 
     @cached_property
     def _profile(self) -> Array:

@@ -171,7 +171,11 @@ def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
     for name in system.names:
         found |= {f"{name}.{quantity}": getattr(motion[name], quantity) for quantity in BODY}
     for name in system.rod_names:
-        found |= {f"{name}.{f.name}": getattr(motion[name], f.name) for f in fields(RodTrack) if f.name != "mesh"}
+        found |= {
+            f"{name}.{f.name}": getattr(motion[name], f.name)
+            for f in fields(RodTrack)
+            if f.name not in ("mesh", "_ends")
+        }
     for name, track in zip(_joint_names(motion), motion.joints, strict=True):
         parts = ("coordinates", "rates", "rotation", "force", "torque")
         found |= {f"{name}.{part}": getattr(track, part) for part in parts}
