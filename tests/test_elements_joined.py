@@ -439,3 +439,21 @@ def test_held_strains_are_served_in_motion_only(strain: str) -> None:
     for solve in (gd.equilibrium, gd.modes):
         with pytest.raises(ValueError, match=rf"rod 'r' has strain = '{strain}'.* take strain = 'cosserat' at rest"):
             solve(thin(strain, 3, "clamped"))
+
+
+def test_a_led_clamp_at_rest_carries_no_inertia():
+    """What leads the clamp stands still at rest: only the weight is left."""
+    still = gd.Rod(
+        "hose", 1.0, 4, gd.Circle(radius=2e-2), gd.Material(young=5e6, poisson=0.5, density=1100), degree=3,
+        initial=gd.Straight((0, 0, 0), (0, 0, -1)),
+    )  # fmt: skip
+    start = still.end_frames[0]
+
+    def turned(t):
+        return gd.rotations.multiply(np.array([np.cos(50 * t * t), 0, 0, np.sin(50 * t * t)]), start)
+
+    system = gd.System(rods=[still.with_(start=gd.Clamped("ground", frame=turned))])
+    rest = gd.equilibrium(system, t=0.05)["hose"]
+    weight = 1100 * np.pi * 4e-4 * 9.81
+    np.testing.assert_allclose(rest.start_moment, 0.0, atol=1e-9)
+    np.testing.assert_allclose(rest.start_force, [0, 0, weight], rtol=1e-9, atol=1e-9)

@@ -452,7 +452,7 @@ public:
       }
       if (r.d.ends[e].clamped) {
         Vec3<double> needed = -r.s.end_moment[e];
-        if (r.d.degree) { // the frame that is held has its own inertia
+        if (r.d.degree && !still_) { // the frame that is held has its own inertia
           const Vec3<double>&J = r.d.J[n], &Omega = r.ends[e].Omega;
           needed += J.cwiseProduct(angular_acceleration(r, e, t)) + Omega.cross(J.cwiseProduct(Omega));
         }
