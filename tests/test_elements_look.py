@@ -41,6 +41,13 @@ def elements(draw):
     return Curve(rod)
 
 
+def made_up(mesh, force, moment=None):
+    """A track with sections only, whose ends are those of its polynomials."""
+    moment = force if moment is None else moment
+    ends = [apply(*mesh.strain_at([0.0, 1.0]), x) for x in (force, moment, moment)]
+    return SimpleNamespace(force=force, moment=moment, _ends=SimpleNamespace(sections=lambda _: ends))
+
+
 def polynomial(s, degree, columns=3):
     """Polynomials whose values are of size one, (len(s), columns)."""
     rng = np.random.default_rng(degree)
@@ -117,7 +124,7 @@ def test_section_quantities_are_exact_at_gauss_points_and_polynomials_between_th
     mesh = curve.rod.mesh
     g, p = mesh.strains, mesh.degree
     values = polynomial(g, p - 1)
-    track = SimpleNamespace(force=values)
+    track = made_up(mesh, force=values)
     arc, drawn = curve.profile(track, "force")
     s = arc / curve.rod.length
     assert (s[0], s[-1]) == (0.0, 1.0)
@@ -140,7 +147,7 @@ def test_jumps_between_elements_make_no_overshoot(curve, seed):
     mesh = curve.rod.mesh
     steps = np.sort(np.random.default_rng(seed).normal(size=mesh.cells))
     values = np.repeat(steps, mesh.degree)[:, None]
-    for s, drawn in ((curve.s, curve.sections(values)), curve.profile(SimpleNamespace(force=values), "force")):
+    for s, drawn in ((curve.s, curve.sections(values)), curve.profile(made_up(mesh, force=values), "force")):
         assert len(s) == len(drawn)
         assert (np.diff(drawn[:, 0]) >= -1e-14).all()
         assert drawn.min() >= steps[0] - 1e-14
@@ -167,7 +174,7 @@ def test_a_grid_is_drawn_as_ever():
 def test_stress_needs_a_section():
     free = {"stiffness": (1.0,) * 6, "density_per_length": 1.0, "rotary_inertia": (1.0,) * 3}
     curve = Curve(gd.Rod("band", 1.0, 2, degree=3, **free))
-    track = SimpleNamespace(force=np.zeros((6, 3)), moment=np.zeros((6, 3)))
+    track = made_up(curve.mesh, np.zeros((6, 3)))
     for ask in (curve.stress, lambda track: curve.profile(track, "stress")):
         with pytest.raises(ValueError, match="rod 'band' has no section, so its stress is not known"):
             ask(track)

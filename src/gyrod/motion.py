@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check, look, rotations
 from gyrod.dense import sampled
 from gyrod.equations import Compiled
-from gyrod.equations.rods import held_frames
+from gyrod.equations.rods import held_frames, held_positions
 from gyrod.joint_tracks import JointTrack, kinematics, tracks
 from gyrod.model import Rod, System, refinement
 from gyrod.model.meshes import Mesh, apply, apply_frames
@@ -162,20 +162,12 @@ class BodyTrack:
 
 @dataclass(frozen=True)
 class _Ends:
-    """What is known of the ends of a rod: what is held there, and the rest curvature, (2, 3)."""
+    """What is known of the ends of a rod: what is held there, and the curvature at rest where the mesh has it."""
 
     rod: Rod
     positions: tuple[bool, bool]
     frames: tuple[bool, bool]
     rest: Array
-
-    @classmethod
-    def of(cls, rod: Rod, system: System, table: Mapping[str, Any]) -> _Ends:
-        """Those of a rod in a system."""
-        by_others = [(rod.name, e) in system.rod_ends for e in (0, 1)]
-        start, end = (other or x.holds_position for other, x in zip(by_others, (rod.start, rod.end), strict=True))
-        rest = apply(*rod.mesh.curvature_at([0.0, 1.0]), table["K0"])
-        return cls(rod, (start, end), held_frames(rod, system), rest)
 
     def sections(self, track: RodTrack) -> tuple[Array, Array, Array]:
         """Section force, moment and curvature of elements at both ends, (..., 2, 3) each.
@@ -184,7 +176,7 @@ class _Ends:
         """
         mesh, ends = self.rod.mesh, [0.0, 1.0]
         F = apply(*mesh.strain_at(ends), track.force)
-        M, K = (apply(*mesh.curvature_at(ends), x) for x in (track.moment, track.curvature))
+        M, K, K0 = (apply(*mesh.curvature_at(ends), x) for x in (track.moment, track.curvature, self.rest))
         holds = ((track.start_force, track.start_moment), (track.end_force, track.end_moment))
         for e, (force, moment) in enumerate(holds):
             inside = rotations.conjugate(track.vertex_quaternions[..., -e, :])
@@ -194,7 +186,7 @@ class _Ends:
                 M[..., e, :] = (2 * e - 1) * rotations.rotate(inside, moment)
                 loads = np.concatenate([F[..., e, :], M[..., e, :]], axis=-1)
                 bent = loads @ np.linalg.inv(self.rod.stiffness_at([float(e)])[0]).T
-                K[..., e, :] = self.rest[e] + bent[..., 3:]
+                K[..., e, :] = K0[e] + bent[..., 3:]
         return F, M, K
 
 
@@ -234,9 +226,12 @@ class RodTrack:
     end_moment: Array
     #: Multipliers of |p|² = 1 in the absolute form, after (30), (n, Q).
     multipliers: Array
-    #: Where all this lives, in fractions of the length.
-    mesh: Mesh = field(repr=False, compare=False)
     _ends: _Ends = field(repr=False, compare=False)
+
+    @property
+    def mesh(self) -> Mesh:
+        """Where all this lives, in fractions of the length."""
+        return self._ends.rod.mesh
 
     @property
     def directors(self) -> Array:
@@ -427,14 +422,13 @@ class Motion:
 
     @cached_property
     def _rod_tracks(self) -> dict[str, RodTrack]:
-        tracks = {}
-        for name, rod in zip(self.compiled.system.rod_names, self._rods, strict=True):
-            parts = {key: value for key, value in rod.items() if key not in ("measures", "reactions")}
-            ends = ("start_force", "start_moment", "end_force", "end_moment")
-            parts |= {key: rod["reactions"][..., 3 * i : 3 * i + 3] for i, key in enumerate(ends)}
-            system = self.compiled.system
-            held = _Ends.of(system.rod(name), system, self.compiled.rods[system.rod_names.index(name)])
-            tracks[name] = RodTrack(**parts, mesh=held.rod.mesh, _ends=held)
+        tracks, system = {}, self.compiled.system
+        ends = ("start_force", "start_moment", "end_force", "end_moment")
+        for rod, table, state in zip(system.rods, self.compiled.rods, self._rods, strict=True):
+            parts = {key: value for key, value in state.items() if key not in ("measures", "reactions")}
+            parts |= {key: state["reactions"][..., 3 * i : 3 * i + 3] for i, key in enumerate(ends)}
+            holds = held_positions(rod, system), held_frames(rod, system)
+            tracks[rod.name] = RodTrack(**parts, _ends=_Ends(rod, *holds, table["K0"]))
         return tracks
 
     def stress(self, name: str) -> Array:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
 from gyrod.equations import Compiled
-from gyrod.equations.rods import frame_spin, held_frames, spin_rate
+from gyrod.equations.rods import frame_spin, held_frames, held_positions, spin_rate
 from gyrod.joint_tracks import kinematics, kinematics_now
 from gyrod.model import DistanceSensor, Helical, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
 from gyrod.model.errors import GROUND
@@ -327,9 +327,7 @@ def _carried(rows: Rows, rod: Rod, sensor: SectionSensor) -> bool:
     if sensor.at not in (0.0, 1.0) or sensor.quantity not in ("force", "moment"):
         return False
     e = int(sensor.at)
-    if sensor.quantity == "moment":
-        return held_frames(rod, rows.system)[e]
-    return (rod.name, e) in rows.system.rod_ends or (rod.start, rod.end)[e].holds_position
+    return (held_frames if sensor.quantity == "moment" else held_positions)(rod, rows.system)[e]
 
 
 def _distance(rows: Rows, sensor: DistanceSensor) -> Array:

@@ -166,6 +166,7 @@ class Runner:
         for _ in range(DOUBLED):
             try:
                 one.of(self.system)
+                break
             except ModelError:
                 one = Discretization(2 * (one.number or 1), one.degree)
         return one

@@ -148,6 +148,12 @@ def held_frames(rod: Rod, system: System) -> tuple[bool, bool]:
     return start, end
 
 
+def held_positions(rod: Rod, system: System) -> tuple[bool, bool]:
+    """Whether start and end are held in their place, by whatever it may be."""
+    start, end = ((rod.name, e) in system.rod_ends or x.holds_position for e, x in enumerate((rod.start, rod.end)))
+    return start, end
+
+
 def _table(rod: Rod, system: System, holds: tuple[bool, bool]) -> dict[str, Any]:
     """What the rod is made of, where its mesh has strains, curvatures, frames and vertices."""
     mesh = rod.mesh

@@ -120,9 +120,7 @@ class Curve:
             return (rod.vertices if values.shape[-2] == len(self.s) else middles), values
         s = self._profile
         at = _between(mesh, s)
-        ends = getattr(track, "_ends", None)  # whoever makes up a track knows of no ends
-        sections = () if ends is None else ends.sections(track)
-        known = dict(zip(("force", "moment", "curvature"), sections, strict=False))
+        known = dict(zip(("force", "moment", "curvature"), track._ends.sections(track), strict=True))
 
         def drawn(name: str) -> Array:
             """With the ends by what holds them, which no polynomial inside knows."""

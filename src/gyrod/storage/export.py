@@ -172,9 +172,7 @@ def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
         found |= {f"{name}.{quantity}": getattr(motion[name], quantity) for quantity in BODY}
     for name in system.rod_names:
         found |= {
-            f"{name}.{f.name}": getattr(motion[name], f.name)
-            for f in fields(RodTrack)
-            if f.name not in ("mesh", "_ends")
+            f"{name}.{f.name}": getattr(motion[name], f.name) for f in fields(RodTrack) if not f.name.startswith("_")
         }
     for name, track in zip(_joint_names(motion), motion.joints, strict=True):
         parts = ("coordinates", "rates", "rotation", "force", "torque")
