@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "gyrod/attitude.hpp"
-#include "gyrod/attitude_ode.hpp"
+#include "gyrod/attitude/attitude.hpp"
+#include "gyrod/attitude/attitude_ode.hpp"
 #include "gyrod/integrate/explicit_rk.hpp"
 
 namespace {

@@ -1,11 +1,11 @@
 #include "system.hpp"
 
-#include <nanobind/eigen/dense.h>
+#include "matrix.hpp"
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 
-#include "gyrod/joints/spring.hpp"
+#include "gyrod/mechanism/spring.hpp"
 #include "gyrod/rigid/system.hpp"
 
 namespace {

@@ -1,11 +1,18 @@
 // Rods from dictionaries of arrays; the Python side has checked everything.
 #include "system.hpp"
 
-#include "gyrod/rod/system.hpp"
+#include "gyrod/rod/discretization.hpp"
+#include "gyrod/rod/strings.hpp"
+#include "gyrod/rigid/formulations.hpp"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/vector.h>
 
+namespace gyrod {
+std::unique_ptr<RodEquations> make_rods_absolute(std::vector<RodDescription>, FormulationOptions, std::vector<RodString>);
+std::unique_ptr<RodEquations> make_rods_nullspace(std::vector<RodDescription>, FormulationOptions, std::vector<RodString>);
+std::unique_ptr<RodEquations> make_rods_held(std::vector<RodDescription>, FormulationOptions, std::vector<RodString>);
+}
 using namespace gyrod;
 
 namespace {
@@ -179,14 +186,14 @@ std::unique_ptr<RodEquations> make_rods(const std::string& formulation, const nb
   std::vector<RodDescription> list;
   for (nb::handle h : rods) list.push_back(make_rod(nb::cast<nb::dict>(h)));
   if (formulation == "absolute-quaternion")
-    return std::make_unique<RodSystem<true>>(std::move(list), formulation_options(options));
+    return make_rods_absolute(std::move(list), formulation_options(options), {});
   if (formulation == "nullspace-quaternion") {
     const bool held = std::any_of(list.begin(), list.end(), [](const RodDescription& r) { return r.held > 0; });
-    if (held) return std::make_unique<RodSystem<false, true>>(std::move(list), formulation_options(options));
+    if (held) return make_rods_held(std::move(list), formulation_options(options), {});
     std::vector<RodString> strings;
     if (options.contains("strings"))
       for (nb::handle h : nb::cast<nb::list>(options["strings"])) add_string(nb::cast<nb::dict>(h), list, strings);
-    return std::make_unique<RodSystem<false>>(std::move(list), formulation_options(options), std::move(strings));
+    return make_rods_nullspace(std::move(list), formulation_options(options), std::move(strings));
   }
   throw nb::value_error(("rods have no formulation " + formulation).c_str());
 }

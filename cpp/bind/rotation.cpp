@@ -3,13 +3,13 @@
 
 #include <map>
 
-#include "gyrod/rotation.hpp"
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/rotation.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace {
 using namespace gyrod;
 
-template <class S> using Row = Eigen::Matrix<S, Eigen::Dynamic, 1, 0, 36, 1>;
+template <class S> using Row = std::vector<S>;
 
 template <class S> struct Entry {
   int columns;
@@ -18,15 +18,15 @@ template <class S> struct Entry {
 
 // Results in row-major order, as NumPy has them.
 template <class S, class M> Row<S> flat(const M& m) {
-  Row<S> r(m.size());
-  for (Eigen::Index i = 0; i < m.rows(); ++i)
-    for (Eigen::Index j = 0; j < m.cols(); ++j) r[i * m.cols() + j] = m(i, j);
+  Row<S> r(std::size_t(m.size()));
+  for (int i = 0; i < m.rows(); ++i)
+    for (int j = 0; j < m.cols(); ++j) r[std::size_t(i * m.cols() + j)] = m(i, j);
   return r;
 }
 
 template <class S> Vec3<S> v3(const S* x) { return {x[0], x[1], x[2]}; }
 template <class S> Vec4<S> v4(const S* x) { return {x[0], x[1], x[2], x[3]}; }
-template <class S> Vec9<S> v9(const S* x) { return Eigen::Map<const Vec9<S>>(x); }
+template <class S> Vec9<S> v9(const S* x) { return Vec9<S>(x); }
 
 template <class S> Row<S> scalar(S value) {
   Row<S> r(1);
@@ -52,7 +52,7 @@ template <class S> const std::map<std::string, Entry<S>>& table() {
       {"multiply", {8, [](const S* x) { return flat<S>(multiply<S>(v4(x), v4(x + 4))); }}},
       {"rotate", {7, [](const S* x) { return flat<S>(rotate<S>(v4(x), v3(x + 4))); }}},
       {"spurrier_klumpp",
-       {9, [](const S* x) { return flat<S>(spurrier_klumpp<S>(Eigen::Map<const Mat3<S>>(x).transpose())); }}},
+       {9, [](const S* x) { return flat<S>(spurrier_klumpp<S>(Mat3<S>(Mat3<S>(x).transpose()))); }}},
       GYROD_ENTRY(conjugate, 4, v4),
       GYROD_ENTRY(normalize, 4, v4),
       GYROD_ENTRY(exp_quaternion, 3, v3),
@@ -103,7 +103,7 @@ Out2 map_rows(const std::string& name, const Rows& x, Read read, Write write) {
     for (int c = 0; c < entry.columns; ++c) row[c] = read(n, c);
     const Row<S> r = entry.function(row);
     width = std::size_t(r.size());
-    for (Eigen::Index c = 0; c < r.size(); ++c) out.push_back(write(r[c]));
+    for (std::size_t c = 0; c < r.size(); ++c) out.push_back(write(r[c]));
   }
   return copied<Out2>(out, {x.shape(0), width});
 }

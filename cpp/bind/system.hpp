@@ -3,7 +3,7 @@
 
 #include "bind.hpp"
 
-#include <nanobind/eigen/dense.h>
+#include "matrix.hpp"
 
 #include <memory>
 #include <string>

@@ -11,7 +11,7 @@
 #include "gyrod/mechanism/absolute.hpp"
 #include "gyrod/mechanism/tree_stage.hpp"
 #elif defined(COUPLED)
-#include "gyrod/coupled.hpp"
+#include "gyrod/assembly/coupled.hpp"
 #include "gyrod/mechanism/tree_stage.hpp"
 #include "gyrod/rod/system.hpp"
 #else

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <random>
 
-#include "gyrod/lanes.hpp"
+#include "gyrod/math/lanes.hpp"
 #include "gyrod/rod/element_kernel.hpp"
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/scalar.hpp"
 
 using namespace gyrod;
 using D = Dual<1>;

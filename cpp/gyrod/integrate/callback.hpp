@@ -1,12 +1,11 @@
 // A system given by functions, with a dense Jacobian: the door for any small system of equations.
 #pragma once
 
-#include <Eigen/Dense>
-
 #include <functional>
 #include <vector>
 
-#include "gyrod/equations.hpp"
+#include "gyrod/integrate/equations.hpp"
+#include "gyrod/linear/block_lu.hpp"
 
 namespace gyrod {
 
@@ -14,7 +13,7 @@ class CallbackEquations final : public Equations {
 public:
   using Function = std::function<void(double, const double*, double*)>; // y' or the row-major Jacobian
   CallbackEquations(std::size_t n, Function rhs, Function jacobian)
-      : n_(n), rhs_(std::move(rhs)), jacobian_(std::move(jacobian)), J_(n, n), f0_(n), f1_(n), y_(n) {}
+      : n_(n), rhs_(std::move(rhs)), jacobian_(std::move(jacobian)), J_(n * n), pattern_({int(n)}, {}), real_(pattern_), complex_(pattern_), f0_(n), f1_(n), y_(n) {}
 
   std::size_t size() const override { return n_; }
   void rhs(double t, const double* y, double* dy) override { rhs_(t, y, dy); }
@@ -30,7 +29,8 @@ public:
   void jacobian(double t, const double* y) override {
     if (jacobian_) {
       jacobian_(t, y, J_.data());
-      J_.transposeInPlace(); // it came row by row
+      for (std::size_t i = 0; i < n_; ++i) // it came row by row
+        for (std::size_t j = 0; j < i; ++j) std::swap(J_[i * n_ + j], J_[j * n_ + i]);
       return;
     }
     rhs_(t, y, f0_.data());
@@ -39,46 +39,31 @@ public:
       const double d = std::sqrt(2.2e-16 * std::max(1e-5, std::abs(y[j])));
       y_[j] = y[j] + d;
       rhs_(t, y_.data(), f1_.data());
-      for (std::size_t i = 0; i < n_; ++i) J_(Eigen::Index(i), Eigen::Index(j)) = (f1_[i] - f0_[i]) / d;
+      for (std::size_t i = 0; i < n_; ++i) J_[j * n_ + i] = (f1_[i] - f0_[i]) / d;
       y_[j] = y[j];
     }
   }
 
-  bool factor(double shift) override {
-    A_ = -J_;
-    A_.diagonal().array() += shift;
-    real_.compute(A_);
-    return regular(real_.matrixLU().diagonal().cwiseAbs());
-  }
-  bool factor(Complex shift) override {
-    B_ = -J_.cast<Complex>();
-    B_.diagonal().array() += shift;
-    complex_.compute(B_);
-    return regular(complex_.matrixLU().diagonal().cwiseAbs());
-  }
-  void solve(double* b) override {
-    Eigen::Map<Eigen::VectorXd> x(b, Eigen::Index(n_));
-    a_ = real_.solve(x);
-    x = a_;
-  }
-  void solve(Complex* b) override {
-    Eigen::Map<Eigen::VectorXcd> x(b, Eigen::Index(n_));
-    b_ = complex_.solve(x);
-    x = b_;
-  }
+  bool factor(double shift) override { return factor_with(real_, shift); }
+  bool factor(Complex shift) override { return factor_with(complex_, shift); }
+  void solve(double* b) override { real_.solve(b); }
+  void solve(Complex* b) override { complex_.solve(b); }
 
 private:
-  template <class V> static bool regular(const V& pivots) { return pivots.minCoeff() > 0.0 && pivots.allFinite(); }
+  template <class S> bool factor_with(BlockLu<S>& lu, S shift) {
+    auto A = lu.block(0, 0);
+    for (int j = 0; j < A.cols(); ++j)
+      for (int i = 0; i < A.rows(); ++i) A(i, j) = (i == j ? shift : S(0)) - J_[std::size_t(j) * n_ + std::size_t(i)];
+    return lu.factor();
+  }
 
   std::size_t n_;
   Function rhs_, jacobian_;
-  Eigen::MatrixXd J_, A_;
-  Eigen::MatrixXcd B_;
-  Eigen::VectorXd a_;
-  Eigen::VectorXcd b_;
+  std::vector<double> J_;
+  BlockPattern pattern_;
+  BlockLu<double> real_;
+  BlockLu<Complex> complex_;
   std::vector<double> f0_, f1_, y_;
-  Eigen::PartialPivLU<Eigen::MatrixXd> real_;
-  Eigen::PartialPivLU<Eigen::MatrixXcd> complex_;
 };
 
 } // namespace gyrod

@@ -21,7 +21,7 @@
 #include <limits>
 #include <vector>
 
-#include "gyrod/equations.hpp"
+#include "gyrod/integrate/equations.hpp"
 #include "gyrod/integrate/archive.hpp"
 
 namespace gyrod {

@@ -6,8 +6,8 @@
 
 #include <array>
 
-#include "gyrod/rotation.hpp"
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/rotation.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 

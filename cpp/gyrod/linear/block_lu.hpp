@@ -1,182 +1,34 @@
-// LU factorisation of a sparse matrix of small dense blocks whose pattern is a graph: nodes with their own sizes, links
-// between them. Ordering (minimum degree) and fill are found once; chains and trees come out free of fill and cost
-// O(n). Pivoting inside the diagonal blocks. One source for real and complex scalars.
+// LU factorisation on a BlockPattern, for nodes of any sizes; see uniform_lu.hpp for nodes of one size.
 #pragma once
 
-#include <Eigen/Dense>
-
-#include <algorithm>
-#include <complex>
-#include <set>
-#include <utility>
 #include <vector>
+
+#include "gyrod/linear/block_pattern.hpp"
+#include "gyrod/math/matrix.hpp"
 
 namespace gyrod {
 
-// The symbolic part: which blocks exist and in which order nodes are eliminated. `after` names for a node those that
-// must go before it: the diagonal block of a multiplier is zero until its bodies are gone. Nodes from `last` on go
-// after all others.
-class BlockPattern {
-public:
-  BlockPattern() = default;
-  BlockPattern(std::vector<int> sizes, const std::vector<std::pair<int, int>>& links,
-               const std::vector<std::vector<int>>& after = {}, int last = -1)
-      : sizes_(std::move(sizes)) {
-    const int n = int(sizes_.size());
-    const auto rank = [&](int i, std::size_t degree) { // the key of the queue
-      return degree + (last >= 0 && i >= last ? std::size_t(n) : 0);
-    };
-    offsets_.resize(std::size_t(n) + 1, 0);
-    for (int i = 0; i < n; ++i) offsets_[std::size_t(i) + 1] = offsets_[std::size_t(i)] + sizes_[std::size_t(i)];
-    std::vector<std::set<int>> graph(static_cast<std::size_t>(n));
-    for (auto [a, b] : links)
-      if (a != b) graph[std::size_t(a)].insert(b), graph[std::size_t(b)].insert(a);
-    // Minimum degree; a set of (degree, node) keeps it O(n log n) for trees.
-    std::set<std::pair<std::size_t, int>> queue;
-    std::vector<std::vector<int>> before(after.empty() ? 0 : std::size_t(n)); // who waits for a node
-    std::vector<std::size_t> waits(static_cast<std::size_t>(n), 0);
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      std::set<int> unique(after[i].begin(), after[i].end());
-      waits[i] = unique.size();
-      for (int j : unique) before[std::size_t(j)].push_back(int(i));
-    }
-    for (int i = 0; i < n; ++i)
-      if (!waits[std::size_t(i)]) queue.emplace(rank(i, graph[std::size_t(i)].size()), i);
-    neighbours_.resize(std::size_t(n));
-    while (!queue.empty()) {
-      const int v = queue.begin()->second;
-      queue.erase(queue.begin());
-      order_.push_back(v);
-      const std::vector<int> around(graph[std::size_t(v)].begin(), graph[std::size_t(v)].end());
-      neighbours_[std::size_t(v)] = around; // all of them are eliminated later
-      for (int a : around) {
-        auto& g = graph[std::size_t(a)];
-        queue.erase({rank(a, g.size()), a});
-        g.erase(v);
-        for (int b : around)
-          if (a != b) g.insert(b);
-        if (!waits[std::size_t(a)]) queue.emplace(rank(a, g.size()), a);
-      }
-      if (!before.empty())
-        for (int a : before[std::size_t(v)])
-          if (--waits[std::size_t(a)] == 0) queue.emplace(rank(a, graph[std::size_t(a)].size()), a);
-    }
-    // One slot of storage for every block (row, column), both triangles.
-    starts_.resize(std::size_t(n));
-    for (int v = 0; v < n; ++v) {
-      starts_[std::size_t(v)].push_back(storage_); // diagonal
-      storage_ += std::size_t(sizes_[std::size_t(v)]) * std::size_t(sizes_[std::size_t(v)]);
-      for (int a : neighbours_[std::size_t(v)]) {
-        starts_[std::size_t(v)].push_back(storage_); // (v, a), then (a, v)
-        storage_ += 2 * std::size_t(sizes_[std::size_t(v)]) * std::size_t(sizes_[std::size_t(a)]);
-      }
-    }
-  }
-
-  int nodes() const { return int(sizes_.size()); }
-  int size(int v) const { return sizes_[std::size_t(v)]; }
-  int offset(int v) const { return offsets_[std::size_t(v)]; }
-  int total() const { return offsets_.back(); }
-  const std::vector<int>& order() const { return order_; }
-  const std::vector<int>& later(int v) const { return neighbours_[std::size_t(v)]; }
-  std::size_t storage() const { return storage_; }
-
-  // Where block (i, j) is kept; it must belong to the pattern or its fill.
-  std::size_t block(int i, int j) const {
-    if (i == j) return starts_[std::size_t(i)][0];
-    const std::size_t upper = find(i, j);
-    if (upper) return starts_[std::size_t(i)][upper];
-    const std::size_t lower = find(j, i);
-    return starts_[std::size_t(j)][lower] + std::size_t(size(i)) * std::size_t(size(j));
-  }
-
-private:
-  // 1 + position of j among the later neighbours of i, 0 if it is none.
-  std::size_t find(int i, int j) const {
-    const auto& list = neighbours_[std::size_t(i)];
-    const auto it = std::lower_bound(list.begin(), list.end(), j);
-    return it != list.end() && *it == j ? std::size_t(it - list.begin()) + 1 : 0;
-  }
-
-  std::vector<int> sizes_, offsets_, order_;
-  std::vector<std::vector<int>> neighbours_;
-  std::vector<std::vector<std::size_t>> starts_;
-  std::size_t storage_ = 0;
-};
-
 template <class S> class BlockLu {
-  using Matrix = Eigen::Matrix<S, Eigen::Dynamic, Eigen::Dynamic>;
-  using Block = Eigen::Map<Matrix>;
-  using Vector = Eigen::Map<Eigen::Matrix<S, Eigen::Dynamic, 1>>;
-  // Products of blocks are summed in an order that depends on where they lie against the width of a register: storage
-  // is aligned, and right-hand sides are copied to such storage, so that a run can be repeated to the last bit.
-  using Aligned = std::vector<S, Eigen::aligned_allocator<S>>;
-
 public:
   explicit BlockLu(const BlockPattern& pattern)
-      : p_(&pattern), a_(pattern.storage(), S(0)), b_(std::size_t(pattern.total())), lu_(pattern.nodes()) {
-    for (int v = 0; v < pattern.nodes(); ++v) {
-      lu_[std::size_t(v)] = Eigen::PartialPivLU<Matrix>(pattern.size(v));
-      largest_ = std::max(largest_, pattern.size(v));
-    }
-    work_.resize(largest_, largest_);
-    rhs_.resize(largest_);
-  }
+      : p_(&pattern), values_(pattern.storage(), S(0)), pivots_(std::size_t(pattern.total())) {}
 
-  void clear() { std::fill(a_.begin(), a_.end(), S(0)); }
-  const Aligned& values() const { return a_; } // before `factor`, by BlockPattern::block
-  Block block(int i, int j) { return Block(a_.data() + p_->block(i, j), p_->size(i), p_->size(j)); }
+  void clear() { std::fill(values_.begin(), values_.end(), S(0)); }
+  const std::vector<S>& values() const { return values_; } // before `factor`, by BlockPattern::block
+  Grid<S> block(int i, int j) { return {at(i, j), p_->size(i), p_->size(j)}; }
 
-  // Factor in place. false: a diagonal block is singular.
-  bool factor();
-  void solve(S* b);
+  // Factor in place. false: a diagonal block is singular or not finite, and nothing can be solved.
+  [[nodiscard]] bool factor();
+  void solve(S* b) const;
 
 private:
+  S* at(int i, int j) { return values_.data() + p_->block(i, j); }
+  const S* at(int i, int j) const { return values_.data() + p_->block(i, j); }
+
   const BlockPattern* p_;
-  Aligned a_, b_;
-  std::vector<Eigen::PartialPivLU<Matrix>> lu_;
-  Matrix work_;
-  Eigen::Matrix<S, Eigen::Dynamic, 1> rhs_;
-  int largest_ = 0;
+  std::vector<S> values_;
+  std::vector<int> pivots_; // of all nodes, by offset
+  bool factored_ = false;
 };
-
-// Outside of the class, so that they are not inline: with GYROD_SHARED_LU they are compiled once (cpp/bind/linear.cpp).
-template <class S> bool BlockLu<S>::factor() {
-  for (int v : p_->order()) {
-    if (!p_->size(v)) continue;
-    auto& lu = lu_[std::size_t(v)];
-    lu.compute(block(v, v));
-    const auto pivots = lu.matrixLU().diagonal().cwiseAbs();
-    if (!(pivots.minCoeff() > 0.0) || !std::isfinite(double(pivots.maxCoeff()))) return false;
-    for (int b : p_->later(v)) {
-      Block upper = block(v, b);
-      auto x = work_.topLeftCorner(p_->size(v), p_->size(b));
-      x = lu.solve(upper);
-      upper = x;
-      for (int a : p_->later(v)) block(a, b).noalias() -= block(a, v) * upper;
-    }
-  }
-  return true;
-}
-
-template <class S> void BlockLu<S>::solve(S* b) {
-  std::copy_n(b, b_.size(), b_.begin());
-  const auto part = [&](int v) { return Vector(b_.data() + p_->offset(v), p_->size(v)); };
-  for (int v : p_->order()) {
-    if (!p_->size(v)) continue;
-    auto x = rhs_.head(p_->size(v));
-    x = lu_[std::size_t(v)].solve(part(v));
-    part(v) = x;
-    for (int a : p_->later(v)) part(a).noalias() -= block(a, v) * part(v);
-  }
-  for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it)
-    for (int a : p_->later(*it)) part(*it).noalias() -= block(*it, a) * part(a);
-  std::copy_n(b_.begin(), b_.size(), b);
-}
-
-#ifdef GYROD_SHARED_LU
-extern template class BlockLu<double>;
-extern template class BlockLu<std::complex<double>>;
-#endif
 
 } // namespace gyrod

@@ -1,52 +1,48 @@
-// Dense matrices of any size, row-major: for tests, spectra and comparisons only.
+// Dense matrices of any size, column by column: LU with row pivots, products, and what rests on them.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
+#include <stdexcept>
 #include <vector>
+
+#include "gyrod/math/matrix.hpp"
 
 namespace gyrod {
 
-// Inverse by Gauss-Jordan elimination with partial pivoting.
-inline std::vector<double> inverse_dense(std::vector<double> A, std::size_t n) {
-  std::vector<double> X(n * n, 0.0);
-  for (std::size_t i = 0; i < n; ++i) X[i * n + i] = 1.0;
-  for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k + 1; i < n; ++i)
-      if (std::abs(A[i * n + k]) > std::abs(A[pivot * n + k])) pivot = i;
-    if (pivot != k) {
-      std::swap_ranges(&A[k * n], &A[k * n] + n, &A[pivot * n]);
-      std::swap_ranges(&X[k * n], &X[k * n] + n, &X[pivot * n]);
-    }
-    const double scale = 1.0 / A[k * n + k];
-    for (std::size_t j = 0; j < n; ++j) A[k * n + j] *= scale, X[k * n + j] *= scale;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double factor = A[i * n + k];
-      if (i == k || factor == 0.0) continue;
-      for (std::size_t j = 0; j < n; ++j) A[i * n + j] -= factor * A[k * n + j], X[i * n + j] -= factor * X[k * n + j];
-    }
-  }
-  return X;
-}
+// A <- LU in place, n x n; false: singular or not finite, and A is of no use.
+template <class S> [[nodiscard]] bool factor_dense(int n, S* A, int* pivots);
+// b <- A^-1 b after factor_dense.
+template <class S> void solve_dense(int n, const S* A, const int* pivots, S* b);
+// C -= A B, with A (m x k), B (k x n).
+template <class S> void subtract_product(int m, int k, int n, const S* A, const S* B, S* C);
 
-// df/dy of a system that solves (shift M - df/dy) x = b, from the solutions for all unit vectors; M diagonal or null.
+// a of M a = psi - G' lambda, G a = -second, for G of any rank: by a numerical null space of its rows. M (n x n), Gt (n
+// x rows).
+void accelerate_by_nullspace(int n, int rows, const double* M, const double* Gt, const double* second,
+                             const double* psi, double* a);
+
+// df/dy, row by row, of a system that solves (shift M - df/dy) x = b, from the solutions for all unit vectors; M is
+// diagonal or null. For tests, spectra and comparisons.
 template <class System> void jacobian_by_solutions(System& system, double t, const double* y, double* J) {
   const std::size_t n = system.size();
   system.jacobian(t, y);
   double shift = 1.0;
-  for (int k = 0; k < 60 && !system.factor(shift); ++k) shift *= 1.7;
-  std::vector<double> X(n * n), column(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    std::fill(column.begin(), column.end(), 0.0);
-    column[j] = 1.0;
-    system.solve(column.data());
-    for (std::size_t i = 0; i < n; ++i) X[i * n + j] = column[i];
+  bool factored = system.factor(shift);
+  for (int k = 0; k < 60 && !factored; ++k) factored = system.factor(shift *= 1.7);
+  std::vector<double> X(n * n, 0.0), column(n);
+  std::vector<int> pivots(n);
+  for (std::size_t j = 0; j < n && factored; ++j) {
+    X[j * n + j] = 1.0;
+    system.solve(X.data() + j * n);
   }
-  const std::vector<double> D = inverse_dense(std::move(X), n);
-  for (std::size_t i = 0; i < n * n; ++i) J[i] = -D[i];
-  for (std::size_t i = 0; i < n; ++i) J[i * n + i] += shift * (system.mass() ? system.mass()[i] : 1.0);
+  if (!factored || !factor_dense(int(n), X.data(), pivots.data()))
+    throw std::domain_error("the matrix of the system is singular or not finite here");
+  for (std::size_t j = 0; j < n; ++j) {
+    column.assign(n, 0.0);
+    column[j] = 1.0;
+    solve_dense(int(n), X.data(), pivots.data(), column.data());
+    for (std::size_t i = 0; i < n; ++i) J[i * n + j] = -column[i];
+    J[j * n + j] += shift * (system.mass() ? system.mass()[j] : 1.0);
+  }
 }
 
 } // namespace gyrod

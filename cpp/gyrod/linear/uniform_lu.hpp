@@ -6,18 +6,19 @@
 
 #include <array>
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
-#include "gyrod/equations.hpp"
-#include "gyrod/linear/block_lu.hpp"
-#include "gyrod/linear/small.hpp"
+#include "gyrod/linear/block_pattern.hpp"
+#include "gyrod/linear/solve_small.hpp"
+#include "gyrod/math/matrix.hpp"
 
 namespace gyrod {
 
 template <class S, int B> class UniformLu {
 public:
-  using Block = Eigen::Matrix<S, B, B>;
-  using Vector = Eigen::Matrix<S, B, 1>;
+  using Block = Matrix<S, B, B>;
+  using Vector = Matrix<S, B, 1>;
 
   explicit UniformLu(const BlockPattern& p, int last = -1) : blocks_(p.storage() / (B * B)) {
     for (int v : p.order()) {
@@ -39,7 +40,8 @@ public:
   }
 
   // Factor in place: diagonal blocks become their inverses. false: one of them is singular.
-  bool factor() {
+  [[nodiscard]] bool factor() {
+    factored_ = false;
     for (const Step& s : steps_) {
       const Block& inverse = blocks_[s.diagonal];
       if (!invert(blocks_[s.diagonal])) return false;
@@ -47,9 +49,9 @@ public:
         const Block product = inverse * blocks_[l.upper];
         blocks_[l.upper] = product;
       }
-      for (const Update& u : s.updates) blocks_[u.target].noalias() -= blocks_[u.lower] * blocks_[u.upper];
+      for (const Update& u : s.updates) blocks_[u.target] -= blocks_[u.lower] * blocks_[u.upper];
     }
-    return true;
+    return factored_ = true;
   }
 
   void solve(Vector* x) const {
@@ -57,16 +59,17 @@ public:
     backward(x);
   }
   void forward(Vector* x) const {
+    if (!factored_) throw std::logic_error("solve without a factorisation");
     for (const Step& s : steps_) {
       Vector& mine = x[s.node];
       const Vector product = blocks_[s.diagonal] * mine;
       mine = product;
-      for (const Link& l : s.later) x[l.node].noalias() -= blocks_[l.lower] * mine;
+      for (const Link& l : s.later) x[l.node] -= blocks_[l.lower] * mine;
     }
   }
   void backward(Vector* x) const {
     for (auto s = steps_.rbegin(); s != steps_.rend(); ++s)
-      for (const Link& l : s->later) x[s->node].noalias() -= blocks_[l.upper] * x[l.node];
+      for (const Link& l : s->later) x[s->node] -= blocks_[l.upper] * x[l.node];
   }
 
   // Of a symmetric matrix, after `factor`: the number of negative eigenvalues, which is that of the pivots
@@ -109,9 +112,9 @@ private:
       column[k] = S(0);
       a.col(k).setZero();
       a(k, k) = S(1);
-      const Eigen::Matrix<S, 1, B> row = a.row(k) * pivot;
+      const Matrix<S, 1, B> row = a.row(k) * pivot;
       a.row(k) = row;
-      a.noalias() -= column * row;
+      a -= column * row;
     }
     for (int k = B - 1; k >= 0; --k)
       if (perm[std::size_t(k)] != k) a.col(k).swap(a.col(perm[std::size_t(k)]));
@@ -122,6 +125,7 @@ private:
 
   std::vector<Block> blocks_;
   std::vector<Step> steps_;
+  bool factored_ = false;
 };
 
 } // namespace gyrod

@@ -122,7 +122,7 @@ template <> struct AbsoluteRotation<AbsoluteDirectors> {
 template <class F> class AbsoluteMechanism final : public MechanismEquations {
   using A = AbsoluteRotation<F>;
   static constexpr int nq = A::nq, ni = A::ni, np = 3 + nq, node = np + ni;
-  template <class S> using Rotation = Eigen::Matrix<S, nq, 1>;
+  template <class S> using Rotation = Matrix<S, nq, 1>;
 
 public:
   AbsoluteMechanism(MechanismModel model, int level, bool numerical_nullspace)
@@ -346,7 +346,7 @@ public:
       const Mat3<double>& R = sides_[std::size_t(body)].R;
       for (std::size_t k = 0; k < rows_[j].size(); ++k) {
         const SideGradient<double>& g = p.b >= 0 ? gradient_[at_[j] + k].b : gradient_[at_[j] + k].a;
-        const Eigen::Matrix<double, 6, 1> w = twist_gradient<double>(g, R) * (sign * lambda()[at_[j] + k]);
+        const Matrix<double, 6, 1> w = twist_gradient<double>(g, R) * (sign * lambda()[at_[j] + k]);
         f += w.head<3>(), m += w.tail<3>();
       }
       const Vec3<double> x = sides_[std::size_t(body)].x;
@@ -447,9 +447,9 @@ private:
     }
     for (std::size_t j = 0; j < m_.joints.size(); ++j)
       for (std::size_t k = 0; k < rows_[j].size(); ++k)
-        each_side(y, j, k, [&](int body, const Eigen::Matrix<double, np, 1>& g) {
-          kkt_->block(int(bodies() + j), body).row(int(k)).head(np) = g.transpose();
-          kkt_->block(body, int(bodies() + j)).col(int(k)).head(np) = g;
+        each_side(y, j, k, [&](int body, const Matrix<double, np, 1>& g) {
+          kkt_->block(int(bodies() + j), body).block(int(k), 0, 1, np) = g.transpose();
+          kkt_->block(body, int(bodies() + j)).block(0, int(k), np, 1) = g;
         });
   }
   template <class G> void each_side(const double* y, std::size_t j, std::size_t k, G&& visit) const {
@@ -458,7 +458,7 @@ private:
       const int body = s ? p.b : p.a;
       if (body < 0) continue;
       const SideGradient<double>& g = s ? gradient_[at_[j] + k].b : gradient_[at_[j] + k].a;
-      Eigen::Matrix<double, np, 1> full;
+      Matrix<double, np, 1> full;
       full << g.x, A::template pull<double>(g.d, y + std::size_t(body * stride_) + 3);
       visit(body, full);
     }
@@ -467,7 +467,7 @@ private:
   // Factors of the matrix of (6), with the rows of cut joints regularised as in loops.hpp.
   bool factor_kkt() {
     if (m_.cuts.empty()) return kkt_->factor();
-    kkt_copy_.assign(kkt_->values().begin(), kkt_->values().end());
+    kkt_copy_ = kkt_->values();
     for (int cut : m_.cuts) {
       const std::size_t j = std::size_t(cut);
       auto K = kkt_->block(int(bodies() + j), int(bodies() + j));
@@ -490,7 +490,6 @@ private:
   }
   void solve_kkt() {
     if (m_.cuts.empty()) return kkt_->solve(kkt_rhs_.data());
-    using Vector = Eigen::Map<Eigen::VectorXd>;
     rest_ = kkt_rhs_;
     std::fill(kkt_rhs_.begin(), kkt_rhs_.end(), 0.0);
     for (int k = 0; k < LoopSystem::refinements; ++k) {
@@ -499,10 +498,8 @@ private:
       for (std::size_t i = 0; i < step_.size(); ++i) kkt_rhs_[i] += step_[i];
       if (k + 1 == LoopSystem::refinements) break;
       const auto subtract = [&](int i, int j) {
-        const Eigen::Map<const Eigen::MatrixXd> K(kkt_copy_.data() + kkt_pattern_.block(i, j), kkt_pattern_.size(i),
-                                                  kkt_pattern_.size(j));
-        Vector(rest_.data() + kkt_pattern_.offset(i), K.rows()).noalias() -=
-            K * Vector(step_.data() + kkt_pattern_.offset(j), K.cols());
+        const Grid<double> K(kkt_copy_.data() + kkt_pattern_.block(i, j), kkt_pattern_.size(i), kkt_pattern_.size(j));
+        K.subtract_product(step_.data() + kkt_pattern_.offset(j), rest_.data() + kkt_pattern_.offset(i));
       };
       for (int v = 0; v < kkt_pattern_.nodes(); ++v) {
         subtract(v, v);
@@ -539,46 +536,37 @@ private:
   // their rank. Dense; for comparison and for constraints of any kind.
   void solve_by_nullspace(double t, const double* y) {
     load(t, y);
-    const Eigen::Index N = Eigen::Index(bodies()) * np;
-    const Eigen::Index rows = Eigen::Index(bodies()) * ni + Eigen::Index(multipliers_);
-    Eigen::MatrixXd Gt = Eigen::MatrixXd::Zero(N, rows), M = Eigen::MatrixXd::Zero(N, N);
-    Eigen::VectorXd second(rows), psi(N);
+    const int N = int(bodies()) * np, rows = int(bodies()) * ni + int(multipliers_);
+    std::vector<double> gradient(std::size_t(N * rows)), mass(std::size_t(N * N));
+    std::vector<double> second(static_cast<std::size_t>(rows)), psi(static_cast<std::size_t>(N)), a(psi.size());
+    const Grid<double> Gt(gradient.data(), N, rows), M(mass.data(), N, N);
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
-      const Eigen::Index at = Eigen::Index(b) * np;
+      const int at = int(b) * np;
       for (int i = 0; i < 3; ++i) M(at + i, at + i) = m_.bodies[b].mass;
       for (int c = 0; c < nq; ++c)
         M.block(at + 3, at + 3 + c, nq, 1) =
             A::template mass<double>(m_.bodies[b], m_.options, s + 3, Rotation<double>::Unit(c));
       const Wrench<double>& w = wrenches_[b];
-      psi.segment<3>(at) = w.force;
-      psi.segment(at + 3, nq) =
-          A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque);
+      Part<3>::put(psi.data() + at, w.force);
+      Part<nq>::put(psi.data() + at + 3,
+                    A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque));
       double g[ni], rate[ni], curved[ni], G[ni][nq];
       internal<double>(b, s, g, rate, curved, G);
       for (int r = 0; r < ni; ++r) {
-        second[Eigen::Index(b) * ni + r] = stabilised(curved[r], rate[r], g[r]);
-        for (int c = 0; c < nq; ++c) Gt(at + 3 + c, Eigen::Index(b) * ni + r) = G[r][c];
+        second[b * ni + std::size_t(r)] = stabilised(curved[r], rate[r], g[r]);
+        for (int c = 0; c < nq; ++c) Gt(at + 3 + c, int(b) * ni + r) = G[r][c];
       }
     }
     for (std::size_t j = 0; j < m_.joints.size(); ++j)
       for (std::size_t k = 0; k < rows_[j].size(); ++k) {
-        const Eigen::Index r = Eigen::Index(bodies()) * ni + Eigen::Index(at_[j] + k);
-        second[r] = stabilised(second_[at_[j] + k], rates_[at_[j] + k], values_[at_[j] + k]);
-        each_side(y, j, k, [&](int body, const Eigen::Matrix<double, np, 1>& g) { Gt.block(body * np, r, np, 1) = g; });
+        const int r = int(bodies()) * ni + int(at_[j] + k);
+        second[std::size_t(r)] = stabilised(second_[at_[j] + k], rates_[at_[j] + k], values_[at_[j] + k]);
+        each_side(y, j, k, [&](int body, const Matrix<double, np, 1>& g) { Gt.block(body * np, r, np, 1) = g; });
       }
-    Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(Gt);
-    qr.setThreshold(1e-9);
-    const Eigen::Index rank = qr.rank();
-    const Eigen::MatrixXd Q = qr.householderQ() * Eigen::MatrixXd::Identity(N, N), T = Q.rightCols(N - rank);
-    const Eigen::VectorXd wanted = (qr.colsPermutation().transpose() * second).head(rank);
-    const Eigen::VectorXd z =
-        qr.matrixR().topLeftCorner(rank, rank).template triangularView<Eigen::Upper>().transpose().solve(wanted);
-    const Eigen::VectorXd part = -Q.leftCols(rank) * z;
-    const Eigen::VectorXd nu = (T.transpose() * M * T).ldlt().solve(T.transpose() * (psi - M * part));
-    const Eigen::VectorXd a = part + T * nu;
+    accelerate_by_nullspace(N, rows, mass.data(), gradient.data(), second.data(), psi.data(), a.data());
     for (std::size_t b = 0; b < bodies(); ++b)
-      for (int i = 0; i < np; ++i) acceleration(int(b))[i] = a[Eigen::Index(b) * np + i];
+      for (int i = 0; i < np; ++i) acceleration(int(b))[i] = a[b * np + std::size_t(i)];
   }
 
   double largest_gap(const double* y, int order) const {
@@ -627,7 +615,7 @@ private:
       for (std::size_t k = 0; k < rows_[j].size(); ++k) {
         const std::size_t at = at_[j] + k;
         double second = second_[at];
-        each_side(y, j, k, [&](int body, const Eigen::Matrix<double, np, 1>& g) {
+        each_side(y, j, k, [&](int body, const Matrix<double, np, 1>& g) {
           const double* a = y + std::size_t(body * stride_) + 2 * np;
           double* o = f + std::size_t(body * stride_) + 2 * np;
           for (int i = 0; i < np; ++i) second += g[i] * a[i], o[i] -= g[i] * y[lambda_at_ + at];
@@ -667,7 +655,7 @@ private:
     affected_.reserve(bodies());
     dual_states_.resize(bodies() * std::size_t(2 * np));
   }
-  Eigen::Map<Eigen::MatrixXd> part(std::vector<double>& B, int i, int j) {
+  Grid<double> part(std::vector<double>& B, int i, int j) {
     return {B.data() + stage_pattern_.block(i, j), stage_pattern_.size(i), stage_pattern_.size(j)};
   }
 
@@ -738,9 +726,9 @@ private:
     for (std::size_t b = 0; b < bodies(); ++b) {
       const int i = int(b);
       auto K = kkt_->block(i, i);
-      part(Ba_, i, i).topLeftCorner(np, np) = K.topLeftCorner(np, np);
-      part(Bm_, i, i).topRightCorner(np, ni) = K.topRightCorner(np, ni);
-      if (level_ <= 1) part(Ba_, i, i).bottomLeftCorner(ni, np) = K.bottomLeftCorner(ni, np);
+      part(Ba_, i, i).block(0, 0, np, np) = K.block(0, 0, np, np);
+      part(Bm_, i, i).block(0, np, np, ni) = K.block(0, np, np, ni);
+      if (level_ <= 1) part(Ba_, i, i).block(np, 0, ni, np) = K.block(np, 0, ni, np);
     }
     for (std::size_t j = 0; j < m_.joints.size(); ++j)
       for (int body : {m_.joints[j].place.a, m_.joints[j].place.b}) {
@@ -759,8 +747,10 @@ private:
   template <class S> bool factor_with(BlockLu<S>& lu, S shift) {
     const S inverse = S(1.0) / shift;
     each_block([&](int i, int j) {
-      lu.block(i, j) = shift * part(Ba_, i, j).template cast<S>() + part(Bv_, i, j).template cast<S>() +
-                       inverse * part(Bq_, i, j).template cast<S>() + part(Bm_, i, j).template cast<S>();
+      const auto to = lu.block(i, j);
+      const auto a = part(Ba_, i, j), v = part(Bv_, i, j), q = part(Bq_, i, j), m = part(Bm_, i, j);
+      for (int c = 0; c < to.cols(); ++c)
+        for (int r = 0; r < to.rows(); ++r) to(r, c) = shift * a(r, c) + v(r, c) + inverse * q(r, c) + m(r, c);
     });
     return lu.factor();
   }
@@ -780,7 +770,7 @@ private:
       S* to = r.data() + stage_pattern_.offset(i);
       for (int c = 0; c < np; ++c) {
         const S v = mine[np + c], q = mine[c] / shift;
-        for (Eigen::Index k = 0; k < Ba.rows(); ++k) to[k] += Ba(k, c) * v - Bq(k, c) * q;
+        for (int k = 0; k < Ba.rows(); ++k) to[k] += Ba(k, c) * v - Bq(k, c) * q;
       }
     });
     lu.solve(r.data());

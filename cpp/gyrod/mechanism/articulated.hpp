@@ -4,7 +4,7 @@
 //   force  = M v' + H w' + f        torque = H' v' + J w' + m
 #pragma once
 
-#include "gyrod/rotation.hpp"
+#include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
 

@@ -7,6 +7,7 @@
 // determined is then solved to rounding, what has a relative mobility below `regularisation` is left to inertia.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -29,11 +30,11 @@ public:
   int size() const { return pattern_ ? pattern_->total() : 0; }
   int offset(int cut) const { return pattern_->offset(cut); }
   void clear() { std::fill(values_.begin(), values_.end(), 0.0); }
-  Eigen::Map<Eigen::MatrixXd> block(int i, int j) {
+  Grid<double> block(int i, int j) {
     return {values_.data() + pattern_->block(i, j), pattern_->size(i), pattern_->size(j)};
   }
 
-  bool factor() {
+  void factor() {
     lu_->clear();
     each([&](int i, int j) {
       auto target = lu_->block(i, j);
@@ -42,23 +43,22 @@ public:
         for (int k = 0; k < target.rows(); ++k)
           target(k, k) += regularisation * mobility_[std::size_t(pattern_->offset(i) + k)];
     });
-    return lu_->factor();
+    sound_ = lu_->factor();
   }
 
-  // lambda may not be r.
+  // lambda may not be r. Not a number after a failed factorisation: the step that asked is rejected.
   void solve(const double* r, double* lambda) {
-    using Map = Eigen::Map<Eigen::VectorXd>;
     const int n = size();
-    std::fill(lambda, lambda + n, 0.0);
+    std::fill(lambda, lambda + n, sound_ ? 0.0 : std::numeric_limits<double>::quiet_NaN());
+    if (!sound_) return;
     std::copy(r, r + n, rest_.begin());
     for (int k = 0; k < refinements; ++k) {
       step_ = rest_;
       lu_->solve(step_.data());
-      Map(lambda, n) += Map(step_.data(), n);
+      for (int i = 0; i < n; ++i) lambda[i] += step_[std::size_t(i)];
       if (k + 1 == refinements) break;
       each([&](int i, int j) {
-        Map(rest_.data() + offset(i), pattern_->size(i)).noalias() -=
-            block(i, j) * Map(step_.data() + offset(j), pattern_->size(j));
+        block(i, j).subtract_product(step_.data() + offset(j), rest_.data() + offset(i));
       });
     }
   }
@@ -75,6 +75,7 @@ private:
   std::unique_ptr<BlockPattern> pattern_;
   std::unique_ptr<BlockLu<double>> lu_;
   std::vector<double> values_, rest_, step_;
+  bool sound_ = false;
 };
 
 } // namespace gyrod

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gyrod/host.hpp"
+#include "gyrod/rigid/host.hpp"
 #include "gyrod/joints/kinds.hpp"
 #include "gyrod/rigid/equations.hpp"
 #include "gyrod/rigid/forces.hpp"
@@ -71,7 +71,7 @@ struct MechanismModel {
   FormulationOptions options;
 };
 
-using Twist = Eigen::Matrix<double, 6, 1>; // velocity of the centre of mass and angular velocity, space axes
+using Twist = Matrix<double, 6, 1>; // velocity of the centre of mass and angular velocity, space axes
 
 // A side of a joint from the kinematics of its body.
 template <class S> Side<S> side_of(const Vec3<S>& x, const Mat3<S>& R, const Vec3<S>& v, const Vec3<S>& omega) {
@@ -84,10 +84,10 @@ template <class S> Side<S> ground_side() {
 }
 
 // Gradient with respect to the twist of a body: a director moves by omega x d.
-template <class S> Eigen::Matrix<S, 6, 1> twist_gradient(const SideGradient<S>& g, const Mat3<S>& R) {
+template <class S> Matrix<S, 6, 1> twist_gradient(const SideGradient<S>& g, const Mat3<S>& R) {
   Vec3<S> w = Vec3<S>::Zero();
   for (int n = 0; n < 3; ++n) w += R.col(n).cross(g.d.col(n));
-  Eigen::Matrix<S, 6, 1> out;
+  Matrix<S, 6, 1> out;
   out << g.x, w;
   return out;
 }

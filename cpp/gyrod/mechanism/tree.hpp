@@ -5,6 +5,7 @@
 // Omega, its own angular velocity as in (68), all others the rates of the joint against the parent.
 #pragma once
 
+#include "gyrod/linear/solve_small.hpp"
 #include "gyrod/mechanism/link.hpp"
 #include "gyrod/mechanism/loops.hpp"
 
@@ -206,9 +207,16 @@ public:
       if (n == 0) continue;
       Twist rest = V[i];
       if (parent >= 0) rest -= carried(i, V[std::size_t(parent)]);
-      Eigen::Matrix<double, 6, Eigen::Dynamic> S(6, n);
-      for (int j = 0; j < n; ++j) S.col(j) = subspace(i, j);
-      const Eigen::VectorXd nu = (S.transpose() * S).ldlt().solve(S.transpose() * rest);
+      Twist S[6];
+      double normal[36] = {}, nu[6] = {};
+      for (int j = 0; j < n; ++j) S[j] = subspace(i, j);
+      for (int a = 0; a < 6; ++a) {
+        normal[7 * a] = 1.0;
+        if (a >= n) continue;
+        for (int b = 0; b < n; ++b) normal[6 * a + b] = S[a].dot(S[b]);
+        nu[a] = S[a].dot(rest);
+      }
+      solve_small<6>(normal, nu);
       for (int j = 0; j < n; ++j) y[at_[i] + 3 + F::nq + std::size_t(j)] = nu[j];
       // A body with its own angular velocity keeps it to the last bit.
       if (links_[i].kind != LinkJoint::relative)
@@ -353,20 +361,20 @@ protected:
     V3 f = p.f + times(A.M, k.cv) + times(A.H, k.cw), m = p.m + transposed_times(A.H, k.cv) + times(A.J, k.cw);
     M3 M = A.M, H = A.H, J = A.J;
     if constexpr (N > 0) {
-      Eigen::Matrix<double, 3, N> Uv, Uw;
+      Matrix<double, 3, N> Uv, Uw;
       for (int j = 0; j < N; ++j) {
         const V3 sv = k.Sv.col(j), sw = k.Sw.col(j);
         Uv.col(j) = times(A.M, sv) + times(A.H, sw);
         Uw.col(j) = transposed_times(A.H, sv) + times(A.J, sw);
       }
-      Eigen::Matrix<double, N, N> D;
-      Eigen::Matrix<double, N, 1> s;
+      Matrix<double, N, N> D;
+      Matrix<double, N, 1> s;
       for (int a = 0; a < N; ++a) {
         for (int b = 0; b < N; ++b) D(a, b) = k.Sv.col(a).dot(Uv.col(b)) + k.Sw.col(a).dot(Uw.col(b));
         s[a] = k.Sv.col(a).dot(f) + k.Sw.col(a).dot(m);
       }
-      const Eigen::Matrix<double, N, N> inverse = D.inverse();
-      const Eigen::Matrix<double, 3, N> Kv = Uv * inverse, Kw = Uw * inverse;
+      const Matrix<double, N, N> inverse = D.inverse();
+      const Matrix<double, 3, N> Kv = Uv * inverse, Kw = Uw * inverse;
       p.D.template topLeftCorner<N, N>() = inverse;
       p.ds.template head<N>() = inverse * s;
       p.Kv.template leftCols<N>() = Kv, p.Kw.template leftCols<N>() = Kw;
@@ -580,7 +588,7 @@ protected:
     for (Columns& k : columns_) {
       std::sort(k.cuts.begin(), k.cuts.end());
       for (int c : k.cuts) k.at.push_back(k.count), k.count += sizes[std::size_t(c)];
-      k.P.resize(6, k.count), k.Z.resize(6, k.count), k.SP.resize(6, k.count);
+      k.P.resize(std::size_t(k.count)), k.Z.resize(k.P.size()), k.SP.resize(k.P.size());
       for (std::size_t a = 0; a < k.cuts.size(); ++a)
         for (std::size_t b = 0; b < a; ++b) pairs.emplace_back(k.cuts[b], k.cuts[a]);
     }
@@ -614,7 +622,7 @@ protected:
   struct Columns {
     std::vector<int> cuts, at; // active cuts and where their columns begin
     int count = 0;
-    Eigen::Matrix<double, 6, Eigen::Dynamic> P, SP, Z; // forces of unit multipliers, S'P and D^-1 S'P
+    std::vector<Twist> P, SP, Z; // forces of unit multipliers, S'P and D^-1 S'P
     int find(int cut) const { return at[std::size_t(std::lower_bound(cuts.begin(), cuts.end(), cut) - cuts.begin())]; }
   };
 
@@ -633,7 +641,8 @@ protected:
   // Columns of the multipliers carried from the leaves to the root, and G M^-1 G' on the way.
   void factor_loops() {
     loop_rows_now();
-    for (Columns& k : columns_) k.P.setZero();
+    for (Columns& k : columns_)
+      for (Twist& x : k.P) x.setZero();
     for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
       const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
       for (int s = 0; s < 2; ++s) {
@@ -643,7 +652,7 @@ protected:
         const int at = k.find(int(c));
         for (int j = 0; j < int(m_.kept[c].size()); ++j) {
           const std::size_t row = std::size_t(loops_.offset(int(c)) + j);
-          k.P.col(at + j) += s ? grad_b_[row] : grad_a_[row];
+          k.P[std::size_t(at + j)] += s ? grad_b_[row] : grad_a_[row];
         }
       }
     }
@@ -654,9 +663,9 @@ protected:
       const int n = links_[i].n, parent = m_.links[i].parent;
       const bool ball = links_[i].kind == LinkJoint::ball, free = links_[i].kind == LinkJoint::free;
       for (int c = 0; c < k.count; ++c) {
-        const V3 f = k.P.col(c).template head<3>(), t = k.P.col(c).template tail<3>();
+        const V3 f = k.P[std::size_t(c)].template head<3>(), t = k.P[std::size_t(c)].template tail<3>();
         if (free) {
-          k.SP.col(c) = k.P.col(c), k.Z.col(c) = solve_free(i, f, t);
+          k.SP[std::size_t(c)] = k.P[std::size_t(c)], k.Z[std::size_t(c)] = solve_free(i, f, t);
           continue;
         }
         V3 s = V3::Zero();
@@ -667,7 +676,7 @@ protected:
         V3 z = V3::Zero();
         for (int a = 0; a < n; ++a)
           for (int b = 0; b < n; ++b) z[a] += proj_[i].D(a, b) * s[b];
-        k.SP.col(c).template head<3>() = s, k.Z.col(c).template head<3>() = z;
+        k.SP[std::size_t(c)].template head<3>() = s, k.Z[std::size_t(c)].template head<3>() = z;
         if (parent < 0) continue;
         Twist passed; // A' (P - U D^-1 S' P)
         V3 force = f, torque = t;
@@ -677,15 +686,18 @@ protected:
         }
         passed << force, torque;
         Columns& up = columns_[std::size_t(parent)];
-        up.P.col(column_above(k, up, c)) += carried_back(i, passed);
+        up.P[std::size_t(column_above(k, up, c))] += carried_back(i, passed);
       }
       const int rows = free ? 6 : n;
       if (rows == 0) continue;
       for (std::size_t a = 0; a < k.cuts.size(); ++a)
         for (std::size_t b = 0; b < k.cuts.size(); ++b) {
           const int na = int(m_.kept[std::size_t(k.cuts[a])].size()), nb = int(m_.kept[std::size_t(k.cuts[b])].size());
-          loops_.block(k.cuts[a], k.cuts[b]).noalias() +=
-              k.SP.block(0, k.at[a], rows, na).transpose() * k.Z.block(0, k.at[b], rows, nb);
+          auto to = loops_.block(k.cuts[a], k.cuts[b]);
+          for (int p = 0; p < na; ++p)
+            for (int q = 0; q < nb; ++q)
+              for (int r = 0; r < rows; ++r)
+                to(p, q) += k.SP[std::size_t(k.at[a] + p)][r] * k.Z[std::size_t(k.at[b] + q)][r];
         }
     }
     loops_.factor();
@@ -700,8 +712,8 @@ protected:
     for (std::size_t a = 0; a < k.cuts.size(); ++a)
       for (int j = 0; j < int(m_.kept[std::size_t(k.cuts[a])].size()); ++j) {
         const double value = lambda[loops_.offset(k.cuts[a]) + j];
-        f -= k.P.col(k.at[a] + j).template head<3>() * value;
-        t -= k.P.col(k.at[a] + j).template tail<3>() * value;
+        f -= k.P[std::size_t(k.at[a] + j)].template head<3>() * value;
+        t -= k.P[std::size_t(k.at[a] + j)].template tail<3>() * value;
       }
   }
   template <int N> void subtract_columns(std::size_t i, const double* lambda, double* rate) const {
@@ -709,7 +721,7 @@ protected:
     for (std::size_t a = 0; a < k.cuts.size(); ++a)
       for (int j = 0; j < int(m_.kept[std::size_t(k.cuts[a])].size()); ++j) {
         const double value = lambda[loops_.offset(k.cuts[a]) + j];
-        for (int r = 0; r < N; ++r) rate[r] -= k.Z(r, k.at[a] + j) * value;
+        for (int r = 0; r < N; ++r) rate[r] -= k.Z[std::size_t(k.at[a] + j)][r] * value;
       }
   }
 

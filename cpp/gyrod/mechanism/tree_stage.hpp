@@ -120,7 +120,7 @@ private:
     affected_.reserve(m_.bodies.size());
   }
 
-  Eigen::Map<Eigen::MatrixXd> block(int i, int j) {
+  Grid<double> block(int i, int j) {
     return {blocks_.data() + pattern_.block(i, j), pattern_.size(i), pattern_.size(j)};
   }
 
@@ -223,7 +223,7 @@ private:
     return c;
   }
   // Add the first n derivatives of three dual numbers, times a sign, to three rows.
-  static void put(Eigen::Map<Eigen::MatrixXd> to, int row, const V3d& x, double sign, const Columns& columns, int n) {
+  static void put(const Grid<double>& to, int row, const V3d& x, double sign, const Columns& columns, int n) {
     for (int r = 0; r < 3; ++r)
       for (int d = 0; d < n; ++d) to(row + r, columns[std::size_t(d)]) += sign * x[r].d[std::size_t(d)];
   }
@@ -301,7 +301,7 @@ private:
         const V3 s = R * lump->first;
         M3 E;
         E << 0, -s[2], s[1], s[2], 0, -s[0], -s[1], s[0], 0;
-        B.block(g.force, g.a, 3, 3).diagonal().array() -= lump->mass;
+        for (int r = 0; r < 3; ++r) B(g.force + r, g.a + r) -= lump->mass;
         B.block(g.force, g.a + 3, 3, 3) += E, B.block(g.force + 3, g.a, 3, 3) -= E;
         J += R * lump->second * R.transpose();
       }
@@ -414,7 +414,7 @@ private:
   }
 
   template <class S> bool factor_with(BlockLu<S>& lu, S shift, const std::vector<HostBlock<S>>* guests = nullptr) {
-    const auto copy = [&](int i, int j) { lu.block(i, j) = block(i, j).template cast<S>(); };
+    const auto copy = [&](int i, int j) { lu.block(i, j) = block(i, j); };
     for (int v = 0; v < pattern_.nodes(); ++v) {
       copy(v, v);
       for (int a : pattern_.later(v)) copy(v, a), copy(a, v);
@@ -434,8 +434,8 @@ private:
   }
 
   // A turn in space that a change of the rotation coordinates makes: turn = E dq.
-  Eigen::Matrix<double, 3, F::nq> turn_of(int link) const {
-    Eigen::Matrix<double, 3, F::nq> E;
+  Matrix<double, 3, F::nq> turn_of(int link) const {
+    Matrix<double, 3, F::nq> E;
     if constexpr (F::nq == 4) {
       const Vec4<double>& p = rotation_[std::size_t(link)];
       E = (2.0 / p.squaredNorm()) * quaternion_matrix_right<double>(conjugate<double>(p)).template bottomRows<3>();
@@ -450,7 +450,7 @@ private:
     const int row = link_of_[std::size_t(k.row)], column = link_of_[std::size_t(k.column)];
     const At g = groups(std::size_t(row)), h = groups(std::size_t(column));
     auto B = lu.block(row, column);
-    const Eigen::Matrix<S, 3, F::nq> E = turn_of(column).template cast<S>();
+    const Matrix<S, 3, F::nq> E = turn_of(column).template cast<S>();
     for (int part = 0; part < 2; ++part) { // rows: force, torque
       const auto D = k.D.template middleRows<3>(part ? 0 : 3);
       const int at = g.force + 3 * part;
@@ -486,7 +486,7 @@ private:
         const std::size_t i = std::size_t(link_of_[std::size_t(k.body)]);
         const At g = groups(i);
         const S* r = rhs.data() + pattern_.offset(int(i));
-        Eigen::Matrix<S, F::nq, 1> dq;
+        Matrix<S, F::nq, 1> dq;
         for (int j = 0; j < F::nq; ++j) dq[j] = r[3 + j];
         k.motion.template head<3>() = turn_of(int(i)).template cast<S>() * dq;
         for (int j = 0; j < 3; ++j) k.motion[3 + j] = r[g.X + j], k.motion[6 + j] = r[g.V + 3 + j];

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "gyrod/rotation.hpp"
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/rotation.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 

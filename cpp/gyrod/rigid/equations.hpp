@@ -1,9 +1,9 @@
 // What the outside needs of rigid bodies beyond Equations, the same for every formulation.
 #pragma once
 
-#include "gyrod/equations.hpp"
+#include "gyrod/integrate/equations.hpp"
 #include "gyrod/rigid/body.hpp"
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 

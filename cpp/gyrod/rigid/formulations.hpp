@@ -13,7 +13,7 @@
 // To add one: a struct here, its name in `with_formulation` (cpp/bind/rigid.cpp) and in equations/formulations.py.
 #pragma once
 
-#include "gyrod/linear/small.hpp"
+#include "gyrod/linear/solve_small.hpp"
 #include "gyrod/rigid/body.hpp"
 #include "gyrod/rigid/options.hpp"
 
@@ -27,8 +27,8 @@ template <class S> Vec3<S> euler_equations(const RigidBody& b, const Vec3<S>& Om
 }
 
 template <int N> struct Part {
-  template <class S> static Eigen::Matrix<S, N, 1> of(const S* x) {
-    Eigen::Matrix<S, N, 1> v;
+  template <class S> static Matrix<S, N, 1> of(const S* x) {
+    Matrix<S, N, 1> v;
     for (int i = 0; i < N; ++i) v[i] = x[i];
     return v;
   }

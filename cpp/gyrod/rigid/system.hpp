@@ -249,9 +249,10 @@ private:
 
   template <class S> bool factor_with(BlockLu<S>& lu, S shift) {
     for_blocks([&](int i, int j, const double* block) {
-      auto target = lu.block(i, j);
-      target = -Eigen::Map<const Eigen::MatrixXd>(block, pattern_.size(i), pattern_.size(j)).template cast<S>();
-      if (i == j) target.diagonal().array() += shift;
+      const auto to = lu.block(i, j);
+      const Grid<const double> from(block, pattern_.size(i), pattern_.size(j));
+      for (int c = 0; c < to.cols(); ++c)
+        for (int r = 0; r < to.rows(); ++r) to(r, c) = (i == j && r == c ? shift : S(0)) - from(r, c);
     });
     return lu.factor();
   }

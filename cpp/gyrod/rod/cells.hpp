@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "gyrod/rotation.hpp"
+#include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
 
@@ -20,7 +20,7 @@ template <class S> GYROD_INLINE Mat3<S> cross_matrix(const Vec3<S>& u) {
 // cell r with respect to the increments (q) and the rates (v) of another, which are e, Theta, x and w0, Omega, x'.
 template <int Rows> class CellBlocks {
 public:
-  using Block = Eigen::Matrix<double, Rows, 7>;
+  using Block = Matrix<double, Rows, 7>;
   // Neighbours up to `reach` cells away; with `degree` > 0 the cells of an element, which ends at its multiples.
   CellBlocks(int cells, int reach, int degree = 0) : reach_(degree ? degree : reach) {
     for (int r = 0, at = 0; r < cells; ++r) {

@@ -10,7 +10,7 @@
 #include <array>
 #include <cmath>
 
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 

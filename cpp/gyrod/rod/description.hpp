@@ -14,7 +14,7 @@
 
 #include "gyrod/rod/curvature.hpp"
 #include "gyrod/rod/lobatto.hpp"
-#include "gyrod/rotation.hpp"
+#include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
 

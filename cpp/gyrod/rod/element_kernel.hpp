@@ -12,7 +12,7 @@
 
 #include "gyrod/rod/description.hpp"
 #include "gyrod/rod/lobatto.hpp"
-#include "gyrod/rotation.hpp"
+#include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
 
@@ -22,8 +22,8 @@ template <int p, class S> struct ElementKernel {
   using V4 = Vec4<S>;
   using M3 = Mat3<S>;
   using M4 = Mat4<S>;
-  using M43 = Eigen::Matrix<S, 4, 3>;
-  using Block = Eigen::Matrix<S, 6, 7>; // rows mu, f; columns e, Theta, x (or w0, Omega, x'), as on the grid
+  using M43 = Matrix<S, 4, 3>;
+  using Block = Matrix<S, 6, 7>; // rows mu, f; columns e, Theta, x (or w0, Omega, x'), as on the grid
 
   struct Point { // of the rod, at a Gauss point
     M3 CG, CK, CX;
@@ -174,15 +174,15 @@ private:
     return E;
   }
   GYROD_INLINE static V4 quaternion(const S& scalar, const V3& v) { return {scalar, v[0], v[1], v[2]}; }
-  // Number by number: Eigen's blocks of lanes are copied in pieces.
+  // Number by number: blocks of lanes are copied in pieces.
   template <class A> GYROD_INLINE static V3 column(const A& from, int j) {
     return {from(0, j), from(1, j), from(2, j)};
   }
   template <class A, class V> GYROD_INLINE static void put(A& to, int row, int j, const V& x) {
-    for (int i = 0; i < V::SizeAtCompileTime; ++i) to(row + i, j) = x[i];
+    for (int i = 0; i < V::size(); ++i) to(row + i, j) = x[i];
   }
   template <class A, class V> GYROD_INLINE static void put_row(A& to, int i, const V& x) {
-    for (int j = 0; j < V::SizeAtCompileTime; ++j) to(i, j) = x[j];
+    for (int j = 0; j < V::size(); ++j) to(i, j) = x[j];
   }
 
   // From values of nodes less those of the first one, which keep more digits; of q that of the first is itself.
@@ -203,7 +203,7 @@ private:
   }
 
   // Derivatives at a point by its increments: columns eta, zeta, g.
-  using M3z = Eigen::Matrix<S, 3, 11>;
+  using M3z = Matrix<S, 3, 11>;
 
   // Of the strains,
   //   dE = G x Im eta + g,  dK = Im zeta + (K x Im eta - kappa0 Im eta - eta0 K)/2,
@@ -277,8 +277,8 @@ private:
 
   // Of the gradient, in the axes of the point and for weight 1: rows eta, zeta, g.
   struct Local {
-    Eigen::Matrix<S, 4, 11> e, z;
-    Eigen::Matrix<S, 11, 3> g; // transposed
+    Matrix<S, 4, 11> e, z;
+    Matrix<S, 11, 3> g; // transposed
     Local(const Strains& B, const M3z& F, const M3z& M) {
       for (int j = 0; j < 11; ++j) {
         const V3 f = column(F, j), m = column(M, j);

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "gyrod/lanes.hpp"
+#include "gyrod/math/lanes.hpp"
 #include "gyrod/rigid/formulations.hpp"
 #include "gyrod/rod/element_forces.hpp"
 #include "gyrod/rod/hosted.hpp"
@@ -92,7 +92,7 @@ public:
     for (int k = 0; k <= p; ++k) {
       const int c = e ? n - k : k;
       const auto &q = blocks.q(c, n), &v = blocks.v(c, n), &qr = blocks.q(n, c), &vr = blocks.v(n, c);
-      using M66 = Eigen::Matrix<double, 6, 6>;
+      using M66 = Matrix<double, 6, 6>;
       M66 place = q.rightCols<3>() * map.x_p + v.rightCols<3>() * map.v_p, speed = v.rightCols<3>() * map.v_v;
       if (end.clamped) {
         place += q.middleCols<3>(1) * map.turn_p + v.middleCols<3>(1) * map.spin_p;
@@ -255,7 +255,7 @@ private:
   // must be there.
   template <class At> void put(const Batch& b, const typename Wide::Block& block, int a, int c, At&& at) const {
     const Lanes* from = block.data();
-    constexpr int size = Wide::Block::SizeAtCompileTime, whole = size / 4 * 4;
+    constexpr int size = Wide::Block::size(), whole = size / 4 * 4;
     const bool shared = a == 0 && c == 0;
     double* to[width];
     for (int l = 0; l < b.used; ++l) to[l] = at(p * (b.first + l) + a, p * (b.first + l) + c);

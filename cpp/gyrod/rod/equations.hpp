@@ -1,10 +1,10 @@
 // What the outside needs of rods beyond Equations, the same for both forms.
 #pragma once
 
-#include "gyrod/equations.hpp"
-#include "gyrod/host.hpp"
+#include "gyrod/integrate/equations.hpp"
+#include "gyrod/rigid/host.hpp"
 #include "gyrod/rod/state.hpp"
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 

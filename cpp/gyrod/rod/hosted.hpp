@@ -10,15 +10,15 @@ namespace gyrod {
 // wrench on the body (torque, force) by the cells and by its own motion. Cells are counted from the end.
 struct HostedEnd {
   static constexpr int most = 5;
-  Eigen::Matrix<double, 6, 6> by_place[most], by_speed[most], own_place, own_speed;
-  Eigen::Matrix<double, 6, 7> wrench_q[most], wrench_v[most];
+  Matrix<double, 6, 6> by_place[most], by_speed[most], own_place, own_speed;
+  Matrix<double, 6, 7> wrench_q[most], wrench_v[most];
 };
 
 // How an end moves with the body that holds it: with turn V and place dx, spin and velocity of the body, all in space,
 // an end at the arm r moves by
 //   turn R_end' V, x: dx + V x r, spin R_end' (d omega + omega x V), x': dv + d omega x r + omega x (V x r).
 struct EndMap {
-  using M36 = Eigen::Matrix<double, 3, 6>;
+  using M36 = Matrix<double, 3, 6>;
   Mat3<double> R, arm; // of the end; the arm as a cross product
   M36 turn_p, x_p, spin_p, v_p, spin_v, v_v;
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <variant>
 
-#include "gyrod/lanes.hpp"
+#include "gyrod/math/lanes.hpp"
 #include "gyrod/rod/chain.hpp"
 #include "gyrod/rod/element_forces.hpp"
 #include "gyrod/rod/equations.hpp"

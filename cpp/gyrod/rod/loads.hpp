@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gyrod/rod/state.hpp"
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 

@@ -69,7 +69,7 @@ private:
   }
 
   template <int p> void elements(const Lobatto<p>& table, std::vector<V3>& predicted) {
-    using Slopes = Eigen::Matrix<double, p, p>;
+    using Slopes = Matrix<double, p, p>;
     Slopes D; // of the nodes behind the first one
     for (int k = 0; k < p; ++k)
       for (int a = 0; a < p; ++a) D(k, a) = table.D[k][a + 1];

@@ -18,8 +18,8 @@ namespace gyrod {
 // At a clamped end of segment j: derivatives of the forces (mu, f) of cells j and j + 1 by turn and spin of the end's
 // frame (its own axes), and of the moment on the clamp by these and by the increments and rates of the two cells.
 struct EndBlocks {
-  Eigen::Matrix<double, 6, 3> turn[2], spin[2];
-  Eigen::Matrix<double, 3, 7> moment_q[2], moment_v[2];
+  Matrix<double, 6, 3> turn[2], spin[2];
+  Matrix<double, 3, 7> moment_q[2], moment_v[2];
   Mat3<double> moment_turn, moment_spin;
   void clear() {
     for (int k = 0; k < 2; ++k) turn[k].setZero(), spin[k].setZero(), moment_q[k].setZero(), moment_v[k].setZero();
@@ -127,7 +127,7 @@ private:
 
   using M3 = Mat3<double>;
   using M4 = Mat4<double>;
-  using M34 = Eigen::Matrix<double, 3, 4>;
+  using M34 = Matrix<double, 3, 4>;
 
   void segment_blocks(const RodState<double>& s, int j, Blocks& out) const;
   void vertex_blocks(const RodState<double>& s, int n, Blocks& out) const;
@@ -142,13 +142,13 @@ private:
   static M4 before_derivative(const Vec4<double>& g, const Vec4<double>& W, const M4& dg) {
     const M4 R = 0.5 * quaternion_matrix_right<double>(conjugate<double>(W));
     M4 out = conjugate_columns(M4(0.5 * quaternion_matrix<double>(g)));
-    out.noalias() += R * dg;
+    out += R * dg;
     return out;
   }
   static M4 behind_derivative(const Vec4<double>& g, const Vec4<double>& W, const M4& dg) {
     const M4 L = -0.5 * quaternion_matrix<double>(conjugate<double>(W));
     M4 out = conjugate_columns(M4(-0.5 * quaternion_matrix_right<double>(g)));
-    out.noalias() += L * dg;
+    out += L * dg;
     return out;
   }
   static M34 rows(const M4& A) { return A.bottomRows<3>(); }

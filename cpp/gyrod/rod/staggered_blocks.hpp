@@ -32,7 +32,7 @@ inline void StaggeredGrid::segment_blocks(const RodState<double>& s, int j, Bloc
   const bool stretch = d_.strain == Strain::stretch;
   if (d_.damped) {
     M3 D = -cross_matrix<double>(Omega);
-    D.diagonal().array() += s.w[i(j)][0];
+    D.add_to_diagonal(s.w[i(j)][0]);
     M3 Ey = cross_matrix<double>(y);
     Vec3<double> Y = y, C0 = G;
     FV = R.transpose(), FO = EG;
@@ -137,7 +137,7 @@ inline void StaggeredGrid::vertex_blocks(const RodState<double>& s, int n, Block
   if (d_.damped) { // dW' = Q dW + Db w_b + Da w_a
     const M4 Q = 0.5 * (quaternion_matrix_right<double>(s.w[i(n)]) +
                         quaternion_matrix<double>(conjugate<double>(s.w[i(n - 1)])));
-    gq.noalias() += gv * Q;
+    gq += gv * Q;
     const M4 Wr = 0.5 * quaternion_matrix_right<double>(conjugate<double>(W));
     const M4 Wl = -0.5 * quaternion_matrix<double>(conjugate<double>(W));
     const M4 va = Wr * gv, vb = Wl * gv;
@@ -224,7 +224,7 @@ inline void StaggeredGrid::coupling_blocks(const RodState<double>& s, Blocks& ou
           sides[count++] = {1, square * (0.5 * quaternion_matrix<double>(V)),
                             -0.5 * rows(quaternion_matrix<double>(Vc)) * back};
       }
-      Eigen::Matrix<double, 4, 3> gM; // dgW of dM
+      Matrix<double, 4, 3> gM; // dgW of dM
       gM.row(0) = (k * z.z1) * h.transpose(), gM.bottomRows<3>() = k * z.z * M3::Identity();
       for (int side = 0; side < count; ++side) {
         const Side& o = sides[side];
@@ -303,7 +303,7 @@ inline void StaggeredGrid::end_blocks(double t, const RodState<double>& s, int e
   out.turn[0].bottomRows<3>() += B * dF;
   out.turn[1].bottomRows<3>() -= B * dF;
   out.turn[1].topRows<3>() += d_.ds[i(j)] * EG * dF;
-  Eigen::Matrix<double, 4, 3> gM;
+  Matrix<double, 4, 3> gM;
   gM.row(0) = (k * z.z1) * h.transpose(), gM.bottomRows<3>() = k * z.z * M3::Identity();
   const M34 m = e ? M34(-0.5 * rows(quaternion_matrix<double>(Vc)) * back)
                   : M34(0.5 * rows(quaternion_matrix_right<double>(Vc)) * back);
@@ -328,12 +328,12 @@ inline void StaggeredGrid::hosted(double t, const RodState<double>& s, int e, co
   for (int k = 0; k <= blocks.reach(); ++k) {
     const int c = e ? n - k : k;
     if (c < 0 || c > N_) break;
-    Eigen::Matrix<double, 6, 3> qx = blocks.q(c, n).rightCols<3>();
-    Eigen::Matrix<double, 6, 3> vx = blocks.v(c, n).rightCols<3>();
-    Eigen::Matrix<double, 6, 3> qt = Eigen::Matrix<double, 6, 3>::Zero(), vt = qt;
-    Eigen::Matrix<double, 3, 7> fq = blocks.q(n, c).bottomRows<3>();
-    Eigen::Matrix<double, 3, 7> fv = blocks.v(n, c).bottomRows<3>();
-    Eigen::Matrix<double, 3, 7> mq = Eigen::Matrix<double, 3, 7>::Zero(), mv = mq;
+    Matrix<double, 6, 3> qx = blocks.q(c, n).rightCols<3>();
+    Matrix<double, 6, 3> vx = blocks.v(c, n).rightCols<3>();
+    Matrix<double, 6, 3> qt = Matrix<double, 6, 3>::Zero(), vt = qt;
+    Matrix<double, 3, 7> fq = blocks.q(n, c).bottomRows<3>();
+    Matrix<double, 3, 7> fv = blocks.v(n, c).bottomRows<3>();
+    Matrix<double, 3, 7> mq = Matrix<double, 3, 7>::Zero(), mv = mq;
     if (k < 2) qt = own.turn[side(k)], vt = own.spin[side(k)], mq = own.moment_q[side(k)], mv = own.moment_v[side(k)];
     if (k == 0) { // its vertex is the body's: rows and columns of its own go there
       const M36 fp = qx.bottomRows<3>() * x_p + vx.bottomRows<3>() * v_p + qt.bottomRows<3>() * turn_p +

@@ -72,9 +72,9 @@ struct StringState {
 // How a point of a rod moves with one of its cells, and what a force there does to that cell.
 struct StringHandle {
   int rod, cell;
-  Eigen::Matrix<double, 3, 7> place_q, speed_q, speed_v; // by increments (e, Theta, x) and rates
-  Eigen::Matrix<double, 6, 3> action;                    // (mu, f) of a force in space
-  Eigen::Matrix<double, 3, 4> turning;                   // of mu by (e, Theta) at a fixed force
+  Matrix<double, 3, 7> place_q, speed_q, speed_v; // by increments (e, Theta, x) and rates
+  Matrix<double, 6, 3> action;                    // (mu, f) of a force in space
+  Matrix<double, 3, 4> turning;                   // of mu by (e, Theta) at a fixed force
 
   StringHandle(const StringPoint& p, const RodState<double>& s, int k, const Vec3<double>& force)
       : rod(p.rod), cell(p.cell(k)) {
@@ -116,7 +116,7 @@ inline void string_force(const StringPoint& p, const Vec3<double>& F, RodState<d
 // A block of the derivatives of a cell's forces that no band holds: rows of one cell, increments and rates of another.
 struct FarBlock {
   int row_rod, row, column_rod, column;
-  Eigen::Matrix<double, 6, 7> q, v;
+  Matrix<double, 6, 7> q, v;
 };
 
 // All blocks of a string piece; `state(r)` is the state of rod r.
@@ -140,7 +140,7 @@ void string_blocks(const RodString& piece, double t, States&& state, std::vector
       const StringHandle r = handle(i), c = handle(j);
       const double sign = cells[i].first == cells[j].first ? -1.0 : 1.0;
       FarBlock b{r.rod, r.cell, c.rod, c.cell, {}, {}};
-      const Eigen::Matrix<double, 6, 3> K = sign * r.action * k.by_place, C = sign * r.action * k.by_speed;
+      const Matrix<double, 6, 3> K = sign * r.action * k.by_place, C = sign * r.action * k.by_speed;
       b.q = K * c.place_q + C * c.speed_q;
       b.v = C * c.speed_v;
       if (i == j) b.q.topLeftCorner<3, 4>() += r.turning;

@@ -22,10 +22,12 @@
 #include "gyrod/rod/held.hpp"
 #include "gyrod/rod/hosted.hpp"
 #include "gyrod/rod/retract.hpp"
-#include "gyrod/rod/staggered.hpp"
+#include "gyrod/rod/hosted.hpp"
 #include "gyrod/rod/strings.hpp"
 
 namespace gyrod {
+
+std::unique_ptr<Discretization> make_staggered(const RodDescription& d); // staggered.cpp
 
 // Constrained: rods whose strains may be held; three more unknowns in a cell, the increments of lambda.
 template <bool Absolute, bool Constrained = false> class RodSystem final : public RodEquations {
@@ -33,7 +35,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   static constexpr int turn = Absolute ? 4 : 3, B = turn + 3 + (Constrained ? 3 : 0);
   static constexpr bool own_blocks = !Absolute && !Constrained; // the grid writes its blocks where they are used
   static constexpr bool hosting = own_blocks;                   // serves ends that bodies hold
-  template <class S> using Local = Eigen::Matrix<S, 4, turn>;
+  template <class S> using Local = Matrix<S, 4, turn>;
   using KBlocks = CellBlocks<B>;
 
   using Chain = RodChain<double, Absolute>;
@@ -64,7 +66,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
 
     static std::unique_ptr<Discretization> divided(const RodDescription& d) {
       if (d.degree) return make_elements(d);
-      return std::make_unique<StaggeredGrid>(d);
+      return make_staggered(d);
     }
 
     // Cell number k from an end, -1: there is none.
@@ -728,7 +730,7 @@ private:
         for (int e = 0; e < 2; ++e)
           if (r.port[e] >= 0)
             for_cells(r, e, [&](int i, int c) {
-              k.x[std::size_t(place_node(r.port[e]))].noalias() +=
+              k.x[std::size_t(place_node(r.port[e]))] +=
                   r.hosted[e].wrench_q[i].template cast<S>() * k.known[std::size_t(r.at_node(c))];
             });
     }
@@ -736,7 +738,7 @@ private:
       for (const FarBlock& b : far_) {
         const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
         if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
-        k.x[std::size_t(r.at_node(b.row))].noalias() +=
+        k.x[std::size_t(r.at_node(b.row))] +=
             b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
       }
   }
@@ -777,7 +779,7 @@ private:
     if constexpr (Absolute) {
       Tc.setZero(), Tc.diagonal().setConstant(inverse);
       Tw = (S(-0.5) * inverse) * quaternion_matrix_right<double>(w).template cast<S>();
-      Tw.diagonal().array() += S(1);
+      Tw.add_to_diagonal(S(1));
     } else {
       const S h0 = S(0.5) * scale * w[1], h1 = S(0.5) * scale * w[2], h2 = S(0.5) * scale * w[3], d = shift * scale;
       Tc(0, 0) = -h0, Tc(0, 1) = -h1, Tc(0, 2) = -h2; // (0, nu)(shift + Omega/2) scale
@@ -817,14 +819,14 @@ private:
           }
           a.template middleCols<3>(turn) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
           if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
-            a.template block<3, 3>(turn, turn).diagonal().array() += shift * r.d.off[std::size_t(std::min(c, o))];
+            a.template block<3, 3>(turn, turn).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
         }
         if constexpr (hosting)
           for (int e = 0; e < 2; ++e)
             if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, lu);
         auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(o), r.at_node(o)));
         for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
-        a.template block<3, 3>(turn, turn).diagonal().array() += r.moves(o) ? shift * r.d.mass[i] : S(1);
+        a.template block<3, 3>(turn, turn).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
       }
       if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
     }
@@ -876,11 +878,11 @@ private:
     for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
   }
 
-  template <class S> using Increment = Eigen::Matrix<S, 7, 1>;
+  template <class S> using Increment = Matrix<S, 7, 1>;
   // For every cell: increments and rates that follow from b_q alone, the unknowns, and 1/(shift² + |Omega|²/4).
   template <class S> struct Work {
     std::vector<Increment<S>> known, rates;
-    std::vector<Eigen::Matrix<S, B, 1>> x;
+    std::vector<Matrix<S, B, 1>> x;
     std::vector<S> scale;
     void resize(std::size_t n) { known.resize(n), rates.resize(n), x.resize(n), scale.resize(n); }
   };
@@ -901,7 +903,7 @@ private:
     for (int c = r.begin; c <= r.last; ++c) {
       const std::size_t i = std::size_t(c), cell = node + i;
       Increment<S>& q = k.known[cell];
-      Eigen::Matrix<S, B, 1>& f = k.x[cell];
+      Matrix<S, B, 1>& f = k.x[cell];
       if (r.moves(c)) {
         q.template tail<3>() = inverse * Part<3>::of(b + r.x_at[i]);
         f.template segment<3>(turn) = r.d.mass[i] * Part<3>::of(b + r.v_at[i]);
@@ -931,13 +933,13 @@ private:
       }
     }
     for (int c = r.begin; c <= r.last; ++c) {
-      Eigen::Matrix<S, B, 1>& f = k.x[node + std::size_t(c)];
+      Matrix<S, B, 1>& f = k.x[node + std::size_t(c)];
       for (int o = first(r, c); o <= last(r, c); ++o) {
         const std::size_t other = node + std::size_t(o);
-        f.noalias() += r.k.q(c, o).template cast<S>() * k.known[other];
+        f += r.k.q(c, o).template cast<S>() * k.known[other];
         if constexpr (Absolute)
           if (r.turns(o))
-            f.noalias() += r.k.v(c, o).template leftCols<4>().template cast<S>() * k.rates[other].template head<4>();
+            f += r.k.v(c, o).template leftCols<4>().template cast<S>() * k.rates[other].template head<4>();
       }
     }
   }
@@ -947,7 +949,7 @@ private:
     const std::size_t node = std::size_t(r.node - r.begin);
     for (int c = r.begin; c <= r.last; ++c) {
       const std::size_t i = std::size_t(c), cell = node + i;
-      const Eigen::Matrix<S, B, 1>& d = k.x[cell];
+      const Matrix<S, B, 1>& d = k.x[cell];
       if (r.moves(c))
         for (int n = 0; n < 3; ++n) {
           b[r.v_at[i] + n] = d[turn + n];
@@ -1008,7 +1010,7 @@ private:
       const auto column = [&](int where, const Increment<double>& q, const Increment<double>& v) {
         for (auto& x : f) x.setZero();
         for (int c = first(r, o); c <= last(r, o); ++c) {
-          const Eigen::Matrix<double, B, 1> d = r.k.q(c, o) * q + r.k.v(c, o) * v;
+          const Matrix<double, B, 1> d = r.k.q(c, o) * q + r.k.v(c, o) * v;
           f[std::size_t(c)] = d.template segment<3>(turn);
           if (!r.turns(c)) continue;
           const std::size_t m = std::size_t(c);

@@ -10,7 +10,7 @@
 // angle times the axis: rational, and a chart of all rotations below a full turn.
 #pragma once
 
-#include "gyrod/rotation.hpp"
+#include "gyrod/math/rotation.hpp"
 
 namespace gyrod::variational {
 
@@ -31,12 +31,12 @@ struct Increment {
   M3 half() const {
     const double n = q - 1.0;
     M3 H = (2.0 * w) * w.transpose() + 2.0 * skew<double>(w);
-    H.diagonal().array() += 1.0 - n;
+    H.add_to_diagonal(1.0 - n);
     return H / q;
   }
   M3 dz() const { // dz/dw
     M3 D = (-4.0 / (q * q)) * (w * w.transpose());
-    D.diagonal().array() += 2.0 / q;
+    D.add_to_diagonal(2.0 / q);
     return D;
   }
   V3 dc() const { return (-4.0 / (q * q)) * w; } // dc/dw
@@ -71,13 +71,13 @@ template <bool directors> M3 kinetic_matrix(const Increment& e, const V3& J, dou
     const double zJz = z.dot(Jz);
     M3 Z = (-2.0 * c * z) * Jz.transpose() - (c * c) * turn;
     Z.diagonal() += (c * c * c) * J;
-    Z.diagonal().array() += c * (sigma - zJz);
+    Z.add_to_diagonal(c * (sigma - zJz));
     const V3 C = (sigma - zJz) * z + (3.0 * c * c) * Jz - (2.0 * c) * Jz.cross(z);
     return 2.0 * (Z * e.dz() + C * e.dc().transpose());
   } else {
     M3 Z = -turn;
     Z.diagonal() += c * J;
-    Z.diagonal().array() += sigma;
+    Z.add_to_diagonal(sigma);
     return 2.0 * (Z * e.dz() + Jz * e.dc().transpose());
   }
 }
@@ -108,10 +108,10 @@ inline M3 weight_matrix(const Increment& e, const V3& f, const V3& a, const V3& 
   const double inverse = 1.0 / (e.q * e.q);
   M3 G = inverse * (2.0 * (w * f.transpose() - f * w.transpose()) + 2.0 * skew<double>(f)) -
          (4.0 / e.q) * (g * w.transpose());
-  G.diagonal().array() += 2.0 * inverse * w.dot(f);
+  G.add_to_diagonal(2.0 * inverse * w.dot(f));
   const M3 A = skew<double>(a) * G;
   M3 D = A + skew<double>(w) * A - skew<double>(V3(a.cross(g))) + w * (a.transpose() * G);
-  D.diagonal().array() += g.dot(a);
+  D.add_to_diagonal(g.dot(a));
   return 0.5 * D;
 }
 

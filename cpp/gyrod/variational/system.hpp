@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <stdexcept>
 
 #include "gyrod/integrate/archive.hpp"
 #include "gyrod/linear/block_lu.hpp"
@@ -317,7 +318,7 @@ private:
         for (std::size_t b = 0; b < bodies(); ++b) {
           newton_.accepts(w_[b]);
           if (massless_[b]) continue;
-          const V3 J = m_.bodies[b].moments.array() - m_.sigma[b];
+          const V3 J = m_.bodies[b].moments - V3::Constant(m_.sigma[b]);
           if (!(kinetic_matrix<directors>(Increment(w_[b]), J, m_.sigma[b]).determinant() > 0.0)) newton_.folded = true;
         }
         return !newton_.turned && !newton_.folded;
@@ -356,7 +357,7 @@ private:
       const RigidBody& body = m_.bodies[b];
       const BodyState& y = states_[b];
       const Increment e(w_[b]);
-      const V3 J = body.moments.array() - m_.sigma[b];
+      const V3 J = body.moments - V3::Constant(m_.sigma[b]);
       V3 rot = kinetic<directors>(e, J, m_.sigma[b]).begin - h * (y.L + kicks_[b].L);
       M3 K = kinetic_matrix<directors>(e, J, m_.sigma[b]);
       const V3 F = body.mass * m_.gravity;
@@ -377,7 +378,7 @@ private:
       } else {
         const V3 lin = body.mass * dx_[b] - h * (y.P + kicks_[b].P) - (0.5 * h * h) * F;
         for (int i = 0; i < 3; ++i) r[i] = lin[i], block(i, i) = body.mass;
-        block.template block<3, 3>(3, 3) = K;
+        block.block(3, 3, 3, 3) = K;
         r += 3;
       }
       for (int i = 0; i < 3; ++i) r[i] = rot[i];
@@ -389,7 +390,7 @@ private:
     }
     for (const auto& [a, b] : force_pairs_) {
       auto block = lu_->block(a, b);
-      block += Eigen::Map<Eigen::MatrixXd>(stiff_.data() + pattern_.block(a, b), block.rows(), block.cols());
+      block += Grid<double>(stiff_.data() + pattern_.block(a, b), block.rows(), block.cols());
     }
     if (joined_) constrain();
   }
@@ -621,7 +622,7 @@ private:
       const RigidBody& body = m_.bodies[b];
       BodyState& y = next_[b] = states_[b];
       const Increment e(w_[b]);
-      const V3 J = body.moments.array() - m_.sigma[b], F = body.mass * m_.gravity;
+      const V3 J = body.moments - V3::Constant(m_.sigma[b]), F = body.mass * m_.gravity;
       half_[b] = frames_[b] * e.half();
       y.r = normalize<double>(multiply<double>(y.r, e.quaternion()));
       frames_next_[b] = matrix_from_quaternion<double>(y.r);
@@ -697,7 +698,7 @@ private:
         for (int i = 0; i < 3; ++i) block(i, i) = body.mass, r[i] = states_[b].P[i];
         for (int i = 0; i < 3; ++i) block(3 + i, 3 + i) = body.moments[i], r[3 + i] = states_[b].L[i];
       } else
-        block.diagonal() = body.moments;
+        for (int i = 0; i < 3; ++i) block(i, i) = body.moments[i];
     }
     for (std::size_t j = 0; j < rows_.size(); ++j) {
       if (rows_[j].empty()) continue;
@@ -718,7 +719,7 @@ private:
         }
       }
     }
-    lu_->factor();
+    if (!lu_->factor()) throw std::runtime_error("the constraints are singular here");
     lu_->solve(rhs_.data());
   }
 

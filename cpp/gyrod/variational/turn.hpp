@@ -14,7 +14,7 @@ namespace gyrod::variational {
 // or the fixed point of a pinned body, in body axes. `w`, `dx`: the last two increments, newest first.
 struct BodyState {
   V3 x = V3::Zero(), P = V3::Zero(), L = V3::Zero();
-  V4 r = V4::UnitX();
+  V4 r = V4::Unit(0);
   V3 w[2], dx[2];
   int known = 0; // how many of them there are
 
@@ -65,7 +65,7 @@ struct Step {
 template <bool directors> class VariationalTurn {
 public:
   static bool solve(const RigidBody& b, double sigma, const Step& s, const V3& f, const V3& L, V3& w, Newton& n) {
-    const V3 J = b.moments.array() - sigma;
+    const V3 J = b.moments - V3::Constant(sigma);
     const double h = s.h, largest = b.moments.maxCoeff();
     // The base vectors' midpoint is linear in both ends: their potential there is that at the nodes.
     const bool curved = !directors && !s.nodes && b.pinned;
@@ -94,7 +94,7 @@ public:
   // Momentum at the end of the step; f_end is the weight in body axes there. Returns h² times the energy at the middle.
   static double finish(const RigidBody& b, double sigma, const Step& s, const V3& f, const V3& f_end, const V3& w,
                        V3& L) {
-    const V3 J = b.moments.array() - sigma;
+    const V3 J = b.moments - V3::Constant(sigma);
     const Increment e(w);
     double energy = kinetic_energy<directors>(e, J, sigma);
     L = kinetic<directors>(e, J, sigma).end / s.h;
@@ -143,10 +143,10 @@ public:
         residual = (1.0 - m) * (Ju - known) + (2.0 * u.dot(Ju - known)) * u + 2.0 * u.cross(Ju);
         const V3 d = Ju - known;
         M3 inner = 2.0 * outer + 2.0 * skew<double>(u);
-        inner.diagonal().array() += 1.0 - m;
+        inner.add_to_diagonal(1.0 - m);
         K = factor * (inner * J.asDiagonal());
         K += 2.0 * (u * d.transpose() - d * u.transpose()) - 2.0 * skew<double>(Ju);
-        K.diagonal().array() += 2.0 * u.dot(d);
+        K.add_to_diagonal(2.0 * u.dot(d));
         if (b.pinned) {
           const V3 t = impulse(b, f, u, q);
           residual -= (h * h) * t;
@@ -210,7 +210,7 @@ private:
     } else {
       const V3 g = weight(Increment(u), f, b.arm).g;
       M3 G = (2.0 * (u * f.transpose() - f * u.transpose()) + 2.0 * skew<double>(f)) / q;
-      G.diagonal().array() += 2.0 * u.dot(f) / q;
+      G.add_to_diagonal(2.0 * u.dot(f) / q);
       G -= 2.0 * (g * u.transpose());
       return skew<double>(b.arm) * G;
     }
@@ -221,7 +221,7 @@ private:
   }
   static M3 cayley_matrix(const V3& u, const V3& x, double q) {
     M3 D = 2.0 * (u * x.transpose() - x * u.transpose()) + 2.0 * skew<double>(x);
-    D.diagonal().array() += 2.0 * u.dot(x);
+    D.add_to_diagonal(2.0 * u.dot(x));
     return (D - 2.0 * cayley_transposed(u, x, q) * u.transpose()) / q;
   }
 };

@@ -1,7 +1,7 @@
 // Scalars for the templated kernels beside double: dual numbers, for exact derivatives, and a counter of operations.
 #pragma once
 
-#include <Eigen/Dense>
+#include "gyrod/math/matrix.hpp"
 
 #include <array>
 #include <cmath>
@@ -164,33 +164,3 @@ inline double value_of(const Counted& x) { return x.v; }
 
 } // namespace gyrod
 
-namespace Eigen {
-template <int N> struct NumTraits<gyrod::Dual<N>> : NumTraits<double> {
-  using Real = gyrod::Dual<N>;
-  using NonInteger = gyrod::Dual<N>;
-  using Nested = gyrod::Dual<N>;
-  enum {
-    IsComplex = 0,
-    IsInteger = 0,
-    IsSigned = 1,
-    RequireInitialization = 1,
-    ReadCost = N,
-    AddCost = N,
-    MulCost = 3 * N
-  };
-};
-template <> struct NumTraits<gyrod::Counted> : NumTraits<double> {
-  using Real = gyrod::Counted;
-  using NonInteger = gyrod::Counted;
-  using Nested = gyrod::Counted;
-  enum {
-    IsComplex = 0,
-    IsInteger = 0,
-    IsSigned = 1,
-    RequireInitialization = 1,
-    ReadCost = 1,
-    AddCost = 1,
-    MulCost = 1
-  };
-};
-} // namespace Eigen

@@ -4,9 +4,9 @@
 // 2010 (L), Zupan and Saje 2011 (Z), misprints corrected.
 #pragma once
 
-#include <Eigen/Dense>
+#include "gyrod/math/matrix.hpp"
 
-#include "gyrod/removable.hpp"
+#include "gyrod/math/removable.hpp"
 
 // The compiler leaves these small functions out of line in large kernels, which doubles the time of a rod.
 #if defined(__GNUC__)
@@ -17,11 +17,11 @@
 
 namespace gyrod {
 
-template <class S> using Vec3 = Eigen::Matrix<S, 3, 1>;
-template <class S> using Vec4 = Eigen::Matrix<S, 4, 1>;
-template <class S> using Vec9 = Eigen::Matrix<S, 9, 1>;
-template <class S> using Mat3 = Eigen::Matrix<S, 3, 3>;
-template <class S> using Mat4 = Eigen::Matrix<S, 4, 4>;
+template <class S> using Vec3 = Matrix<S, 3, 1>;
+template <class S> using Vec4 = Matrix<S, 4, 1>;
+template <class S> using Vec9 = Matrix<S, 9, 1>;
+template <class S> using Mat3 = Matrix<S, 3, 3>;
+template <class S> using Mat4 = Matrix<S, 4, 4>;
 
 // --- quaternions
 
@@ -57,7 +57,7 @@ template <class S> Vec3<S> log_quaternion(const Vec4<S>& p) {
 }
 
 template <class S> GYROD_INLINE Mat4<S> quaternion_matrix(const Vec4<S>& p) { // Q(p) q = p q (L 30)
-  Mat4<S> Q; // entry by entry: Eigen's comma initialiser is not inlined
+  Mat4<S> Q;
   Q(0, 0) = Q(1, 1) = Q(2, 2) = Q(3, 3) = p[0];
   Q(1, 0) = Q(3, 2) = p[1], Q(0, 1) = Q(2, 3) = -p[1];
   Q(2, 0) = Q(1, 3) = p[2], Q(0, 2) = Q(3, 1) = -p[2];
@@ -74,19 +74,19 @@ template <class S> GYROD_INLINE Mat4<S> quaternion_matrix_right(const Vec4<S>& p
   return Q;
 }
 
-template <class S> Eigen::Matrix<S, 4, 3> quaternion_nullspace(const Vec4<S>& p) { // T_p (L 41)
+template <class S> Matrix<S, 4, 3> quaternion_nullspace(const Vec4<S>& p) { // T_p (L 41)
   return S(0.5) * quaternion_matrix<S>(p).template rightCols<3>();
 }
 
-template <class S> Eigen::Matrix<S, 4, 3> quaternion_nullspace_space(const Vec4<S>& p) { // T_p* (L 46)
+template <class S> Matrix<S, 4, 3> quaternion_nullspace_space(const Vec4<S>& p) { // T_p* (L 46)
   return S(0.5) * quaternion_matrix_right<S>(p).template rightCols<3>();
 }
 
 // --- Euler map
 
-template <class S> Eigen::Matrix<S, 9, 4> euler_differential(const Vec4<S>& p) { // Dphi (L 48)
+template <class S> Matrix<S, 9, 4> euler_differential(const Vec4<S>& p) { // Dphi (L 48)
   const S &w = p[0], &x = p[1], &y = p[2], &z = p[3];
-  Eigen::Matrix<S, 9, 4> D;
+  Matrix<S, 9, 4> D;
   D << w, x, -y, -z, z, y, x, w, -y, z, -w, x, //
       -z, y, x, -w, w, -x, y, -z, x, w, z, y,  //
       y, z, w, x, -x, -w, z, y, w, -x, -y, z;
@@ -95,7 +95,7 @@ template <class S> Eigen::Matrix<S, 9, 4> euler_differential(const Vec4<S>& p) {
 
 template <class S> Vec9<S> euler_map(const Vec4<S>& p) { return S(0.5) * euler_differential<S>(p) * p; } // phi (L 47)
 
-template <class S> Eigen::Matrix<S, 4, 9> euler_differential_pinv(const Vec4<S>& p) { // (L 55)
+template <class S> Matrix<S, 4, 9> euler_differential_pinv(const Vec4<S>& p) { // (L 55)
   const S n = p.dot(p);
   const Mat4<S> factor = S(0.5) * Mat4<S>::Identity() - p * p.transpose() / (S(6) * n);
   return factor * euler_differential<S>(p).transpose() / (S(4) * n);
@@ -172,9 +172,9 @@ template <class S> Mat3<S> tangential_tangent_inverse(const Vec3<S>& psi) { // (
 
 // --- directors, d = (d1, d2, d3)
 
-template <class S> Eigen::Matrix<S, 9, 3> director_nullspace(const Vec9<S>& d) { // T_d (L 24)
-  const Eigen::Map<const Mat3<S>> R(d.data());
-  Eigen::Matrix<S, 9, 3> T = Eigen::Matrix<S, 9, 3>::Zero();
+template <class S> Matrix<S, 9, 3> director_nullspace(const Vec9<S>& d) { // T_d (L 24)
+  const View<const S, 3, 3, 1, 3> R(d.data());
+  Matrix<S, 9, 3> T = Matrix<S, 9, 3>::Zero();
   for (int n = 0; n < 3; ++n) { // d_n' = R (Omega x e_n)
     const int j = (n + 1) % 3, k = (n + 2) % 3;
     T.template block<3, 1>(3 * n, j) = -R.col(k);
@@ -183,8 +183,8 @@ template <class S> Eigen::Matrix<S, 9, 3> director_nullspace(const Vec9<S>& d) {
   return T;
 }
 
-template <class S> Eigen::Matrix<S, 9, 3> director_nullspace_space(const Vec9<S>& d) { // T_d* (L 45)
-  Eigen::Matrix<S, 9, 3> T;
+template <class S> Matrix<S, 9, 3> director_nullspace_space(const Vec9<S>& d) { // T_d* (L 45)
+  Matrix<S, 9, 3> T;
   for (int n = 0; n < 3; ++n) T.template block<3, 3>(3 * n, 0) = -skew<S>(d.template segment<3>(3 * n));
   return T;
 }

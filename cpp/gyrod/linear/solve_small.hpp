@@ -1,12 +1,12 @@
 // Gaussian elimination with partial pivoting for a few unknowns in any scalar; A is row-major and destroyed, b becomes
-// the solution. Plain loops: Eigen's LU takes the compiler a minute in dual numbers and is no faster at these sizes.
+// the solution. Plain loops, which is as fast as anything at these sizes.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 

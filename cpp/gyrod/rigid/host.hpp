@@ -1,7 +1,7 @@
 // Where bodies and the rods that they hold meet in a linear system.
 #pragma once
 
-#include <Eigen/Dense>
+#include "gyrod/math/matrix.hpp"
 
 namespace gyrod {
 
@@ -9,13 +9,13 @@ namespace gyrod {
 // centre of mass, force) on one body by turn, place, angular velocity and velocity of another, all in space axes.
 template <class S> struct HostBlock {
   int row, column; // bodies
-  Eigen::Matrix<S, 6, 12> D;
+  Matrix<S, 6, 12> D;
 };
 // A wrench on a body, and what a solution makes of the body: turn, place, angular velocity, velocity.
 template <class S> struct HostVector {
   int body;
-  Eigen::Matrix<S, 6, 1> wrench;
-  Eigen::Matrix<S, 12, 1> motion;
+  Matrix<S, 6, 1> wrench;
+  Matrix<S, 12, 1> motion;
 };
 
 } // namespace gyrod

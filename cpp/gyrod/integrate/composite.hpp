@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "gyrod/equations.hpp"
+#include "gyrod/integrate/equations.hpp"
 
 namespace gyrod {
 

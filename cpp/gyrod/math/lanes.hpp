@@ -3,7 +3,7 @@
 // lane (`lanes_apart`).
 #pragma once
 
-#include <Eigen/Dense>
+#include "gyrod/math/matrix.hpp"
 
 #include <cmath>
 #include <limits>
@@ -11,8 +11,8 @@
 #include <immintrin.h>
 #endif
 
-#include "gyrod/rotation.hpp"
-#include "gyrod/scalar.hpp"
+#include "gyrod/math/rotation.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 
@@ -100,19 +100,3 @@ GYROD_INLINE void transpose(Lanes* x) {
 
 } // namespace gyrod
 
-namespace Eigen {
-template <> struct NumTraits<gyrod::Lanes> : NumTraits<double> {
-  using Real = gyrod::Lanes;
-  using NonInteger = gyrod::Lanes;
-  using Nested = gyrod::Lanes;
-  enum {
-    IsComplex = 0,
-    IsInteger = 0,
-    IsSigned = 1,
-    RequireInitialization = 0,
-    ReadCost = 1,
-    AddCost = 1,
-    MulCost = 1
-  };
-};
-} // namespace Eigen

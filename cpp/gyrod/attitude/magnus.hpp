@@ -12,7 +12,7 @@
 
 #include <cmath>
 
-#include "gyrod/removable.hpp"
+#include "gyrod/math/removable.hpp"
 
 namespace gyrod {
 

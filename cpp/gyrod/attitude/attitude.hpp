@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "gyrod/magnus.hpp"
-#include "gyrod/stencil.hpp"
+#include "gyrod/attitude/magnus.hpp"
+#include "gyrod/attitude/stencil.hpp"
 
 namespace gyrod {
 

@@ -20,9 +20,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "gyrod/math/matrix.hpp"
+
 namespace gyrod {
 
-using Complex = std::complex<double>;
 
 class Equations {
 public:
@@ -39,8 +40,8 @@ public:
 
   virtual void jacobian(double, const double*) { throw std::logic_error("this system has no Jacobian"); }
   // false: the matrix is singular to working precision
-  virtual bool factor(double) { throw std::logic_error("this system has no Jacobian"); }
-  virtual bool factor(Complex) { throw std::logic_error("this system has no Jacobian"); }
+  [[nodiscard]] virtual bool factor(double) { throw std::logic_error("this system has no Jacobian"); }
+  [[nodiscard]] virtual bool factor(Complex) { throw std::logic_error("this system has no Jacobian"); }
   virtual void solve(double*) {}
   virtual void solve(Complex*) {}
 

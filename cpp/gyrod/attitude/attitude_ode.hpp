@@ -6,17 +6,17 @@
 
 #include <vector>
 
-#include "gyrod/attitude.hpp"
-#include "gyrod/rotation.hpp"
+#include "gyrod/attitude/attitude.hpp"
+#include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
 
 struct RotationVectorKinematics { // (Z 7); body rates need the transpose of T^-1
   static constexpr int size = 3;
   static void rhs(const double* y, Triple w, Side side, double* dy) {
-    const Eigen::Map<const Vec3<double>> theta(y), omega(&w.x);
+    const Vec3<double> theta(y), omega(&w.x);
     const Mat3<double> A = rotation_vector_tangent_inverse<double>(theta);
-    Eigen::Map<Vec3<double>> out(dy);
+    View<double, 3, 1, 1, 3> out(dy);
     if (side == Side::space)
       out = A * omega;
     else
@@ -27,9 +27,9 @@ struct RotationVectorKinematics { // (Z 7); body rates need the transpose of T^-
 struct TangentialKinematics { // (Z 10)
   static constexpr int size = 3;
   static void rhs(const double* y, Triple w, Side side, double* dy) {
-    const Eigen::Map<const Vec3<double>> psi(y), omega(&w.x);
+    const Vec3<double> psi(y), omega(&w.x);
     const Mat3<double> A = tangential_tangent_inverse<double>(psi);
-    Eigen::Map<Vec3<double>> out(dy);
+    View<double, 3, 1, 1, 3> out(dy);
     if (side == Side::space)
       out = A * omega;
     else

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <vector>
 
-#include "gyrod/equations.hpp"
+#include "gyrod/integrate/equations.hpp"
 
 namespace gyrod {
 
