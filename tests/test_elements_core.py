@@ -166,7 +166,7 @@ class State:
                 self.p[side], self.pd[side] = end.p, 0.5 * times(end.p, imaginary(end.Omega))
         n = np.sum(self.p**2, axis=-1, keepdims=True)
         self.Omega = 2.0 * times(conj(self.p), self.pd)[..., 1:] / n
-        self.at = [np.array(a) for a in self.compiled.core.layout()[0]]
+        self.at = [np.array(getattr(self.compiled.core.layout()[0], key)) for key in "pwxv"]
         self.y = np.zeros(self.compiled.size)
         self.write((self.p, self.pd if formulation == ABSOLUTE else self.Omega, self.x, self.v))
 
@@ -449,7 +449,7 @@ def test_only_rigid_motions_cost_nothing(degree):
     for segments in (1, 3):
         rod = gd.Rod("rod", 1.3, segments, degree=degree, initial=gd.Bent((0.5, -0.8, 1.0)), **BALANCED)
         c = compile_system(gd.System(rods=[rod], gravity=(0, 0, 0)))
-        p_at, w_at, x_at, v_at = (np.array(a) for a in c.core.layout()[0])
+        p_at, w_at, x_at, v_at = (np.array(getattr(c.core.layout()[0], key)) for key in "pwxv")
         J = c.core.jacobian_dual(0.0, c.y0)
         T = np.zeros((c.size, 6 * len(p_at)))  # turns of frames and moves of nodes
         for n, (i, k) in enumerate(zip(p_at, x_at, strict=True)):

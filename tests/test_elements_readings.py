@@ -171,12 +171,12 @@ def test_point_loads_act_on_nodes(at, follow):
     rod = hose(3, start=gd.Clamped())
     table, mesh = table_of(rod, load), split(rod, load).mesh
     k = int(np.flatnonzero(np.isclose(mesh.ends, at, rtol=0, atol=1e-12))[0]) * 3
-    follows, force, moment, value, function = table["loads"][0]
-    assert (follows, function) == (follow, None)
-    for shares in (force, moment):
+    found = table["loads"][0]
+    assert (found.follow, found.led) == (follow, False)
+    for shares in (found.force, found.moment):
         assert [share[:2] for share in shares] == [(k, k)]
         assert_array_equal(shares[0][2], np.ones(3))
-    assert_array_equal(value, [1, 2, 3, 4, 5, 6])
+    assert_array_equal(found.value(0.0), [1, 2, 3, 4, 5, 6])
     assert abs(mesh.vertices[k] - at) < 1e-12
 
 
@@ -197,10 +197,10 @@ def test_distributed_loads_keep_resultant_and_moment(degree, span, inner):
 
     load = gd.RodLoad("hose", span=(a, b), force=(1, 0, 0), profile=profile)
     rod = hose(degree, grid=grid, length=2.0, initial=gd.Straight((0, 0, 0), (0, 2, 0)))
-    _, force, moment, *_ = table_of(rod, load)["loads"][0]
+    found = table_of(rod, load)["loads"][0]
     s = split(rod, load).mesh.vertices
     last = [2.0, 0.0, -1.0 if degree > 2 else 0.0]
-    for shares in (force, moment):
+    for shares in (found.force, found.moment):
         assert all(frame == vertex for frame, vertex, _ in shares)
         at, w = s[[k for _, k, _ in shares]], np.array([w for *_, w in shares])
         assert a - 1e-9 <= at.min()
@@ -234,10 +234,10 @@ def test_surroundings_are_told_by_nodes():
     assert_allclose(extra[at], 0.25, rtol=1e-13)
     assert_array_equal(table["drag"], np.tile([0.1, 0.2, 0.3], (V, 1)))
     assert_array_equal(table["spin_drag"], np.full((V, 3), 0.4))
-    *_, lengths, thickness = table["obstacles"][0]
-    assert_allclose(lengths, rod.length * mesh.weights, rtol=1e-14)
-    assert_array_equal(thickness, np.full(V, RADIUS))
-    weights = table["loads"][-1][1]
+    (obstacle,) = table["obstacles"]
+    assert_allclose(obstacle.length, rod.length * mesh.weights, rtol=1e-14)
+    assert_array_equal(obstacle.thickness, np.full(V, RADIUS))
+    weights = table["loads"][-1].force
     assert [share[:2] for share in weights] == [(n, n) for n in range(V)]
     assert_array_equal([share[2][0] for share in weights], table["tributary"])
 
@@ -253,10 +253,10 @@ def test_strings_pull_at_nodes(monkeypatch):
     system = gd.System(rods=[hose(2, start=gd.Clamped())], forces=forces)
     compile_system(system)
     s = system.rods[0].mesh.vertices
-    points = [p for x in made[0] for p in x["points"] if p[0] == 2]
-    assert_allclose([s[p[2]] for p in points], [0.13, 0.5, 1.0, 0.77], rtol=0, atol=1e-12)
-    assert [p[3] for p in points] == [0.0] * 4
-    assert_array_equal(points[0][4], [0.01, 0.0, 0.0])
+    points = [p for x in made[0] for p in x.points if p.rod >= 0]
+    assert_allclose([s[p.segment] for p in points], [0.13, 0.5, 1.0, 0.77], rtol=0, atol=1e-12)
+    assert [p.xi for p in points] == [0.0] * 4
+    assert_array_equal(points[0].offset, [0.01, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("end", [gd.Clamped, gd.Hinged])

@@ -276,7 +276,7 @@ def test_lanes_bend_apart():
     values = {"hose.material.young": 5e6 * np.array([1.0, 30.0, 3.0, 10.0])}
     h = 1e-5
     found, alone, together = laned(bent(0.1), values, t_end=8000 * h, method="dopri5", step=h, output=[8000 * h])
-    p = [run.y[-1][[found.compiled.core.layout()[0][0][j] + np.arange(4) for j in range(6)]] for run in alone]
+    p = [run.y[-1][[found.compiled.core.layout()[0].p[j] + np.arange(4) for j in range(6)]] for run in alone]
     x = [1.0 - np.abs(np.sum(q[1:] * q[:-1], axis=1)).min() for q in p]
     assert min(x) < 0.012
     assert max(x) > 0.4

@@ -258,7 +258,8 @@ def test_point_masses_by_the_lever_rule(at, shares, mass):
 
 def test_tables_without_elements():
     found = table(System(rods=[rod()]))
-    assert (found["foundation"], found["obstacles"], found["stretch"], found["end_hosts"]) == (None, [], None, {})
+    assert (found["foundation"], found["obstacles"]) == (None, [])
+    assert "stretch" not in found
     np.testing.assert_array_equal(found["anchor"], rod().positions)
 
 
@@ -327,16 +328,17 @@ def test_cables_for_the_core():
     ]
     system = System([bob], rods=[rod("other", initial=Straight((1, 0, 0), (2, 0, 0))), rod()], forces=cables)
     one, two, three = strings(system, {"bob": 0}, axes, _checked)
-    assert (one["law"], one["function"]) == ("cable", None)
-    np.testing.assert_allclose(one["numbers"], [5, 2, 1, 1e-3])
-    (kind, _, _, _, x), (rod_kind, i, j, xi, offset) = one["points"]
-    assert (kind, x.tolist(), rod_kind, i, j, offset.tolist()) == (0, [0, 0.3, 1], 2, 1, 1, [0, 0, 0])
-    assert xi == pytest.approx(0.2)
-    assert two["numbers"] == (5.0, 0.0, 0.7, 0.0)
-    (kind, i, j, xi, offset), (body_kind, k, _, _, local) = two["points"]
-    assert (kind, i, j, xi, offset.tolist(), body_kind, k) == (2, 1, 3, 1.0, [0.01, 0.02, 0], 1, 0)
-    np.testing.assert_allclose(local, axes[0].T @ at)
-    assert three["numbers"][2] == 2.0
+    assert (one.law, one.function, one.on_rods) == ("cable", None, True)
+    assert one.numbers == pytest.approx({"stiffness": 5, "damping": 2, "length": 1, "smoothing": 1e-3})
+    a, b = one.points
+    assert (a.rod, a.body, a.offset.tolist()) == (-1, -1, [0, 0.3, 1])
+    assert (b.rod, b.segment, b.offset.tolist()) == (1, 1, [0, 0, 0])
+    assert b.xi == pytest.approx(0.2)
+    assert two.numbers == {"stiffness": 5.0, "damping": 0.0, "length": 0.7, "smoothing": 0.0}
+    a, b = two.points
+    assert (a.rod, a.segment, a.xi, a.offset.tolist(), b.rod, b.body) == (1, 3, 1.0, [0.01, 0.02, 0], -1, 0)
+    np.testing.assert_allclose(b.offset, axes[0].T @ at)
+    assert (three.numbers["length"], three.on_rods) == (2.0, False)
     assert system.cable_length(cables[1]) == 0.7
     slack = replace(cables[1], length=None)
     ends = rod().point(1.0, (0.01, 0.02)), system.point("bob", at)
@@ -389,16 +391,16 @@ def test_tendons():
     assert tendon == pickle.loads(pickle.dumps(tendon)) == replace(tendon)
     system = System(rods=[rod()], forces=[tendon, Tendon("hose", [0, 1], 3.0)])
     led, constant = strings(system, {}, np.zeros((0, 3, 3)), _checked)
-    assert (led["law"], led["numbers"], constant["numbers"]) == ("tendon", (0.0,) * 4, (3.0, 0.0, 0.0, 0.0))
-    assert led["function"](1.5).tolist() == [3.0]
-    assert constant["function"] is None
-    assert [(kind, i, j) for kind, i, j, *_ in led["points"]] == [(2, 0, 0), (2, 0, 2), (2, 0, 1), (2, 0, 3)]
-    np.testing.assert_allclose([xi for *_, xi, _ in led["points"]], [0, 0, 0.2, 1], atol=1e-15)
-    np.testing.assert_array_equal([offset[:2] for *_, offset in led["points"]], [[0, 0], [0.01, 0], [0, 0.02], [0, 0]])
+    assert (led.law, led.numbers, constant.numbers) == ("tendon", {"tension": 0.0}, {"tension": 3.0})
+    assert led.function(1.5).tolist() == [3.0]
+    assert constant.function is None
+    assert [(p.rod, p.segment) for p in led.points] == [(0, 0), (0, 2), (0, 1), (0, 3)]
+    np.testing.assert_allclose([p.xi for p in led.points], [0, 0, 0.2, 1], atol=1e-15)
+    np.testing.assert_array_equal([p.offset[:2] for p in led.points], [[0, 0], [0.01, 0], [0, 0.02], [0, 0]])
     wrong = Tendon("hose", [0, 1], lambda t: 1.0 - t)
     (found,) = strings(System(rods=[rod()], forces=[wrong]), {}, np.zeros((0, 3, 3)), _checked)
     with pytest.raises(ForceError, match=re.escape("Tendon('hose').tension raised ValueError at t = 2: tension must")):
-        found["function"](2.0)
+        found.function(2.0)
 
 
 # --- obstacles -------------------------------------------------------------------------------------------------------
@@ -439,15 +441,14 @@ def test_obstacles_for_the_core():
     ]
     system = System(rods=rods, forces=[*obstacles, RodLoad("hose", force=(0, 0, 1)), Drag("hose", 1.0)])
     plane, sphere, cylinder = table(system)["obstacles"]
-    assert [x[0] for x in (plane, sphere, cylinder)] == ["plane", "sphere", "cylinder"]
+    assert [x.kind for x in (plane, sphere, cylinder)] == ["plane", "sphere", "cylinder"]
     for found, axis, radius in ((plane, [0, 0, 1], 0), (sphere, [0, 0, 0], 0.5), (cylinder, [0, 1, 0], 0.5)):
-        _, point, direction, r, stiffness, smoothing, lengths, _ = found
-        assert (point.tolist(), direction.tolist(), r) == ([0, 0, -1], axis, radius)
-        assert (stiffness, smoothing) == (1e4, 1e-4)
-        np.testing.assert_allclose(lengths, [0.125, 0.25, 0.25, 0.25, 0.125])
-    np.testing.assert_allclose(plane[-1], [0.01, 0.01, 0.015, 0.02, 0.025])
-    np.testing.assert_allclose(cylinder[-1], [0.3] * 5)
-    kinds = [(x[0], x[-1].tolist()) for x in table(system, "wire")["obstacles"]]
+        assert (found.point.tolist(), found.axis.tolist(), found.radius) == ([0, 0, -1], axis, radius)
+        assert (found.stiffness, found.smoothing) == (1e4, 1e-4)
+        np.testing.assert_allclose(found.length, [0.125, 0.25, 0.25, 0.25, 0.125])
+    np.testing.assert_allclose(plane.thickness, [0.01, 0.01, 0.015, 0.02, 0.025])
+    np.testing.assert_allclose(cylinder.thickness, [0.3] * 5)
+    kinds = [(x.kind, x.thickness) for x in table(system, "wire")["obstacles"]]
     assert kinds == [("plane", [0] * 5), ("cylinder", [0.3] * 5)]
 
 
@@ -479,11 +480,11 @@ def test_rest_stretch():
     assert made == pickle.loads(pickle.dumps(made)) == replace(made) != rod()
     found, python = compile_rod(made, System(rods=[made]), _checked)
     assert python
-    assert found["stretch"](2.0).tolist() == [0.8]
+    assert found["stretches"](2.0).tolist() == [0.8]
     with pytest.raises(
         ForceError, match=re.escape("Rod 'hose'.rest_stretch raised ValueError at t = 10: rest_stretch")
     ):
-        found["stretch"](10.0)
+        found["stretches"](10.0)
     _, python = compile_rod(rod(rest_stretch=0.9), System(rods=[rod(rest_stretch=0.9)]), _checked)
     assert not python
 
@@ -581,15 +582,17 @@ def test_gravity_of_a_rod_as_a_load():
     np.testing.assert_array_equal(found["gravity"], 0)
     np.testing.assert_array_equal(before["gravity"], plain.gravity)
     assert (len(before["loads"]), len(found["loads"])) == (1, 2)
-    follow, force, moment, value, function = found["loads"][-1]
-    assert (follow, moment, value.tolist()) == (False, [], [0, 0, -1, 0, 0, 0])
+    load = found["loads"][-1]
+    force = load.force
+    assert (load.follow, load.led, load.moment) == (False, True, [])
+    assert load.value(0.0).tolist() == [0, 0, -1, 0, 0, 0]
     assert [n for _, n, _ in force] == [0, 1, 2, 3, 4]
     assert all(j in (n - 1, n) and 0 <= j < 4 for j, n, _ in force)
     np.testing.assert_array_equal([w for *_, w in force], np.tile(before["tributary"][:, None], (1, 3)))
-    assert function(2.0).tolist() == [0, 0, -3, 0, 0, 0]
+    assert load.value(2.0).tolist() == [0, 0, -3, 0, 0, 0]
     broken, _ = compile_rod(plain.rods[0], replace(plain, gravity=lambda t: (0, 0, 1 / (1 - t))), _checked)
     with pytest.raises(ForceError, match=r"System.gravity raised ZeroDivisionError at t = 1"):
-        broken["loads"][-1][4](1.0)
+        broken["loads"][-1].value(1.0)
 
 
 def test_forces_on_bodies_are_as_before():

@@ -53,11 +53,41 @@ def test_nothing_imports_back_to_the_left(path):
             assert ROOMS.index(there) <= ROOMS.index(here), f"{path.name} imports {name}, which lies to its right"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "cpp" / "gyrod").rglob("*.hpp")), ids=lambda p: p.name)
-def test_the_core_knows_nothing_of_python(path):
+#: The rooms of the core: each may include those before it, and its own.
+CORE_ROOMS = ("math", "linear", "integrate", "attitude", "joints", "rigid", "mechanism", "rod", "assembly")
+CORE = sorted((ROOT / "cpp" / "gyrod").rglob("*.?pp"))
+
+
+def included(path):
+    return re.findall(r'#include "gyrod/([^"]+)"', path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_the_core_is_a_library_whose_rooms_are_in_order(path):
     text = path.read_text(encoding="utf-8")
     assert "nanobind" not in text
     assert "Python.h" not in text
+    order = {name: i for i, name in enumerate(CORE_ROOMS)} | {"variational": CORE_ROOMS.index("mechanism") + 0.5}
+    here = path.parent.name
+    for name in included(path):
+        assert order[name.split("/")[0]] <= order[here], f"{here}/{path.name} includes {name}, which lies to its right"
+    others = re.findall(r'#include "(?!gyrod/)', text)
+    assert not others, "headers of the core are named from its root"
+
+
+def test_headers_of_the_core_include_each_other_in_no_circle():
+    below = {str(p.relative_to(ROOT / "cpp" / "gyrod")): included(p) for p in CORE}
+    done: set[str] = set()
+
+    def visit(name, path=()):
+        assert name not in path, " -> ".join([*path, name])
+        if name not in done:
+            for other in below[name]:
+                visit(other, (*path, name))
+            done.add(name)
+
+    for name in below:
+        visit(name)
 
 
 PUBLIC = [("gyrod", gd)] + [(f"gyrod.{name}", getattr(gd, name)) for name in ("rotations", "problems")]

@@ -364,7 +364,7 @@ class State:
             if kind.holds_position:
                 self.x[side], self.v[side] = end.x, end.v
         self.y = np.zeros(compiled.size)
-        self.at = [np.array(a) for a in compiled.core.layout()[0]]
+        self.at = [np.array(getattr(compiled.core.layout()[0], key)) for key in "pwxv"]
         rates = self.pd if compiled.formulation == ABSOLUTE else self.Omega
         for where, rows in zip(self.at, (self.p, rates, self.x, self.v), strict=True):
             for at, row in zip(where, rows, strict=True):
@@ -929,7 +929,7 @@ def test_curvature_of_two_frames(law, angle):
     rod = gd.Rod("rod", 2.0, 2, curvature=law, precurvature=(0, 0, 0), **BALANCED)
     compiled = compile_system(gd.System(rods=[rod], gravity=(0, 0, 0)), NULLSPACE)
     axis = np.array([0.6, 0.0, 0.8])
-    p_at = compiled.core.layout()[0][0]
+    p_at = compiled.core.layout()[0].p
     y = compiled.y0.copy()
     y[p_at[1] : p_at[1] + 4] = ro.multiply(y[p_at[0] : p_at[0] + 4], ro.exp(angle * axis))
     K = compiled.rod_states(0, np.zeros(1), y)["curvature"][0, 1]

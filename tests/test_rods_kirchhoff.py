@@ -128,8 +128,8 @@ def test_blended_mass_cancels_the_dispersion_of_extension():
             gravity=(0, 0, 0),
         )
         c = compile_system(system)
-        _, _, x_at, v_at = c.core.layout()[0]
-        rows, columns = np.array(v_at) + 1, np.array(x_at) + 1  # y runs along the bar
+        layout = c.core.layout()[0]
+        rows, columns = np.array(layout.v) + 1, np.array(layout.x) + 1  # y runs along the bar
         J = c.core.jacobian(0.0, c.y0)
         omega = np.sqrt(np.sort(-np.linalg.eigvals(J[np.ix_(rows, columns)]).real)[1])
         exact = np.pi * np.sqrt(RUBBER.young / RUBBER.density)

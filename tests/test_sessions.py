@@ -5,7 +5,7 @@ import pytest
 
 import gyrod as gd
 from gyrod.equations import compile_system
-from gyrod.solve.methods import METHODS, run_options, step_options
+from gyrod.solve.methods import METHODS, handed, run_options, step_options
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 
@@ -48,7 +48,7 @@ SYSTEMS = systems()
 def begin(system, formulation, method, t_end=0.15, rtol=1e-5, **options):
     c = compile_system(system, formulation)
     steps = step_options(c.size, rtol, None, c.scales(), None, None, None)
-    return c.core.start(method, 0.0, c.y0, t_end, steps, run_options(**options), False)
+    return c.core.start(method, 0.0, c.y0, t_end, *handed(steps, run_options(**options)), False)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 
 import gyrod as gd
 from gyrod.equations import compile_system
-from gyrod.solve.methods import run_options, step_options
+from gyrod.solve.methods import handed, run_options, step_options
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 STEEL = gd.Material(young=2.1e11, poisson=0.3, density=7850)
@@ -119,7 +119,8 @@ def test_the_lock_is_released_during_a_run(system, method):
         sys.setswitchinterval(1000.0)  # nobody is asked for the lock: it passes on only where it is released
         try:
             go.set()
-            compiled.core.integrate(method, 0.0, compiled.y0, t_end, steps, run_options(dense=False), keep)
+            given = handed(steps, run_options(dense=False))
+            compiled.core.integrate(method, 0.0, compiled.y0, t_end, *given, keep)
             return ran.is_set()
         finally:
             sys.setswitchinterval(before)

@@ -1,5 +1,6 @@
 #include "bind.hpp"
 
+void bind_description(nb::module_& m);
 void bind_variational(nb::module_& m);
 
 NB_MODULE(GYROD_MODULE, m) {
@@ -19,6 +20,7 @@ NB_MODULE(GYROD_MODULE, m) {
       "Whether this processor and operating system run x86-64-v3 code.");
   bind_rotation(m);
   bind_attitude(m);
+  bind_description(m);
   bind_run(m);
   bind_system(m);
   bind_variational(m);

@@ -1,21 +1,13 @@
 // Runs of an integrator over a system of equations, and over Python functions.
 #include "run.hpp"
 
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
 #include "gyrod/integrate/callback.hpp"
 #include "gyrod/integrate/methods.hpp"
 
 using namespace gyrod;
-
-StepOptions step_options(const nb::dict& d) {
-  StepOptions o;
-  o.rtol = nb::cast<double>(d["rtol"]);
-  o.atol = numbers(nb::cast<Times>(d["atol"]));
-  if (!d["scale"].is_none()) o.scale = numbers(nb::cast<Times>(d["scale"]));
-  o.first_step = nb::cast<double>(d["first_step"]);
-  o.max_step = nb::cast<double>(d["max_step"]);
-  o.step = nb::cast<double>(d["step"]);
-  return o;
-}
 
 std::string PyRun::status() const {
   static const char* const names[] = {"finished",       "event",   "underflow", "not-finite", "interrupted",
@@ -29,9 +21,9 @@ nb::dict PyRun::stats() const {
   d["solves"] = run_.stats.solves;
   return d;
 }
-nb::list PyRun::crossings() const {
-  nb::list out;
-  for (const Crossing& c : run_.crossings) out.append(nb::make_tuple(c.event, c.t, copied<Out1>(c.y, {n_})));
+std::vector<std::tuple<std::size_t, double, Out1>> PyRun::crossings() const {
+  std::vector<std::tuple<std::size_t, double, Out1>> out;
+  for (const Crossing& c : run_.crossings) out.emplace_back(c.event, c.t, copied<Out1>(c.y, {n_}));
   return out;
 }
 Out2 PyRun::evaluate(Times times) const {
@@ -41,65 +33,54 @@ Out2 PyRun::evaluate(Times times) const {
   return out;
 }
 
-RunOptions run_options(const nb::dict& options, std::size_t n) {
-  RunOptions ro;
-  ro.project = nb::cast<bool>(options["project"]);
-  ro.keep_dense = nb::cast<bool>(options["dense"]);
-  if (!options["output"].is_none()) ro.output = numbers(nb::cast<Times>(options["output"]));
-  ro.max_steps = nb::cast<long>(options["max_steps"]);
-  for (nb::handle h : nb::cast<nb::list>(options["events"])) { // function(t, y) -> float, terminal, direction
-    const auto e = nb::cast<nb::tuple>(h);
+RunOptions PyRunOptions::of(std::size_t n) const {
+  RunOptions o;
+  o.project = project, o.keep_dense = dense, o.max_steps = max_steps;
+  if (output) o.output = numbers(*output);
+  for (const auto& [function, terminal, direction] : events) {
     EventFunction event;
-    event.g = [f = item<nb::callable>(e, 0), n](double t, const double* y) {
+    event.g = [f = function, n](double t, const double* y) {
       nb::gil_scoped_acquire lock;
       return nb::cast<double>(f(t, copied<Out1>({y, y + n}, {n})));
     };
-    event.terminal = item<bool>(e, 1), event.direction = item<int>(e, 2);
-    ro.events.push_back(std::move(event));
+    event.terminal = terminal, event.direction = direction;
+    o.events.push_back(std::move(event));
   }
-  // Every few hundred steps: has the user pressed Ctrl-C? Is there a progress bar to move? False ends the run.
-  ro.tick = [progress = nb::borrow(options["progress"])](double t, double h) {
-    nb::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) {
-      PyErr_Clear();
-      return false;
-    }
-    return progress.is_none() || !progress(t, h).is(Py_False);
-  };
-  return ro;
+  o.tick = [asked = progress](double t, double h) { return goes_on(asked, t, h); }; // every few hundred steps
+  return o;
 }
 
 namespace {
 // A run that can pause: it owns its integrator and keeps the equations alive through its owner.
 class PySession {
 public:
-  PySession(Equations& equations, const std::string& method, double t0, Times y0, double t_end, const nb::dict& step,
-            const nb::dict& options, bool python)
-      : n_(equations.size()), python_(python), options_(run_options(options, n_)),
-        integrator_(make_integrator(method, equations, step_options(step))),
-        driver_(equations, *integrator_, options_) {
+  PySession(Equations& equations, const std::string& method, double t0, Times y0, double t_end,
+            const StepOptions& step, const PyRunOptions& options, bool python)
+      : n_(equations.size()), python_(python), options_(options.of(n_)),
+        integrator_(make_integrator(method, equations, step)), driver_(equations, *integrator_, options_) {
     const std::vector<double> start = numbers(y0);
     if (start.size() != n_) throw nb::value_error("wrong number of initial values");
-    unlocked([&] { driver_.begin(t0, start.data(), t_end); });
+    without_lock(python_, [&] { driver_.begin(t0, start.data(), t_end); });
   }
 
   PyRun advance(long steps, double pause) {
-    Run run;
-    unlocked([&] {
-      driver_.advance(steps, pause);
-      run = driver_.take();
-    });
-    return PyRun(std::move(run), n_);
+    return PyRun(without_lock(python_,
+                              [&] {
+                                driver_.advance(steps, pause);
+                                return driver_.take();
+                              }),
+                 n_);
   }
   PyRun go_on(double t_end) {
-    Run run;
-    unlocked([&] {
-      driver_.go_on(t_end);
-      driver_.advance();
-      run = driver_.take();
-    });
-    return PyRun(std::move(run), n_);
+    return PyRun(without_lock(python_,
+                              [&] {
+                                driver_.go_on(t_end);
+                                driver_.advance();
+                                return driver_.take();
+                              }),
+                 n_);
   }
+  PyRun all() { return advance(std::numeric_limits<long>::max(), std::numeric_limits<double>::infinity()); }
   double t() const { return integrator_->t(); }
   double h() const { return integrator_->step_size(); }
   Out1 y() const { return copied<Out1>({integrator_->y(), integrator_->y() + n_}, {n_}); }
@@ -114,32 +95,67 @@ public:
   }
 
 private:
-  template <class F> void unlocked(F&& f) {
-    if (python_) return f();
-    nb::gil_scoped_release release;
-    f();
-  }
   std::size_t n_;
   bool python_;
   RunOptions options_;
   std::unique_ptr<Integrator> integrator_;
   Driver driver_;
 };
+
+PyRun integrate_functions(nb::callable rhs, std::optional<nb::callable> jacobian, const std::string& method, double t0,
+                          Times y0, double t_end, const StepOptions& step, const PyRunOptions& options) {
+  const std::size_t n = y0.shape(0);
+  const auto wrap = [n](nb::callable f, std::size_t results) {
+    return [f = std::move(f), n, results](double t, const double* y, double* out) {
+      const auto r = nb::cast<Numbers>(f(t, copied<Out1>({y, y + n}, {n})));
+      if (r.size() != results) throw nb::value_error("a function returned a wrong number of values");
+      std::copy(r.data(), r.data() + results, out);
+    };
+  };
+  CallbackEquations::Function J;
+  if (jacobian) J = wrap(*jacobian, n * n);
+  CallbackEquations equations(n, wrap(rhs, n), J);
+  return PySession(equations, method, t0, y0, t_end, step, options, true).all();
+}
 } // namespace
 
-nb::object drive(Equations& equations, const std::string& method, double t0, Times y0, double t_end,
-                 const nb::dict& step, const nb::dict& options, bool python) {
-  PySession session(equations, method, t0, y0, t_end, step, options, python);
-  return nb::cast(session.advance(std::numeric_limits<long>::max(), std::numeric_limits<double>::infinity()));
-}
-
-nb::object start(Equations& equations, const std::string& method, double t0, Times y0, double t_end,
-                 const nb::dict& step, const nb::dict& options, bool python) {
-  return nb::cast(new PySession(equations, method, t0, y0, t_end, step, options, python),
-                  nb::rv_policy::take_ownership);
+void bind_runs(nb::class_<System>& c) {
+  c.def(
+       "integrate",
+       [](System& s, const std::string& method, double t0, Times y0, double t_end, const StepOptions& step,
+          const PyRunOptions& options, bool python) {
+         return PySession(s.equations(), method, t0, y0, t_end, step, options, python).all();
+       },
+       "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a,
+       "Integrate; python says that Python functions are called, so that the lock is kept.")
+      .def(
+          "start",
+          [](System& s, const std::string& method, double t0, Times y0, double t_end, const StepOptions& step,
+             const PyRunOptions& options, bool python) {
+            return new PySession(s.equations(), method, t0, y0, t_end, step, options, python);
+          },
+          "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a, nb::keep_alive<0, 1>(),
+          nb::rv_policy::take_ownership, "The same as a Session, which can pause, be saved and go on.");
 }
 
 void bind_run(nb::module_& m) {
+  nb::class_<StepOptions>(m, "StepOptions")
+      .def(
+          "__init__",
+          [](StepOptions* o, double rtol, Times atol, std::optional<Times> scale, double first_step, double max_step,
+             double step) {
+            new (o) StepOptions{rtol, numbers(atol), scale ? numbers(*scale) : std::vector<double>(), first_step,
+                                max_step, step};
+          },
+          nb::kw_only(), "rtol"_a, "atol"_a, "scale"_a.none(), "first_step"_a, "max_step"_a, "step"_a);
+  nb::class_<PyRunOptions>(m, "RunOptions")
+      .def(
+          "__init__",
+          [](PyRunOptions* o, bool project, bool dense, std::optional<Times> output,
+             std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, nb::object progress) {
+            new (o) PyRunOptions{project, dense, output, std::move(events), max_steps, std::move(progress)};
+          },
+          nb::kw_only(), "project"_a, "dense"_a, "output"_a.none(), "events"_a, "max_steps"_a, "progress"_a.none());
   nb::class_<PyRun>(m, "Run")
       .def_prop_ro("t", &PyRun::t, nb::rv_policy::move)
       .def_prop_ro("y", &PyRun::y, nb::rv_policy::move)
@@ -151,7 +167,7 @@ void bind_run(nb::module_& m) {
       .def_prop_ro("reason", [](const PyRun& r) { return r.run().reason; })
       .def_prop_ro("seconds", [](const PyRun& r) { return r.seconds(); })
       .def_prop_ro("stats", &PyRun::stats)
-      .def_prop_ro("crossings", &PyRun::crossings)
+      .def_prop_ro("crossings", &PyRun::crossings, nb::rv_policy::move, "Zeros of event functions: (event, t, y).")
       .def("evaluate", &PyRun::evaluate, "times"_a)
       .def("raise_failure", &PyRun::raise, "Raise again what a Python function threw during the run.");
   nb::class_<PySession>(m, "Session")
@@ -163,24 +179,6 @@ void bind_run(nb::module_& m) {
       .def_prop_ro("y", &PySession::y)
       .def("save", &PySession::save, "All that the rest of the run depends on, as bytes.")
       .def("load", &PySession::load, "state"_a);
-  m.def(
-      "integrate_functions",
-      [](nb::callable rhs, nb::object jacobian, const std::string& method, double t0, Times y0, double t_end,
-         const nb::dict& step, const nb::dict& options) {
-        const std::size_t n = y0.shape(0);
-        const auto wrap = [n](nb::callable f, std::size_t results) {
-          return [f = std::move(f), n, results](double t, const double* y, double* out) {
-            const auto r =
-                nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(f(t, copied<Out1>({y, y + n}, {n})));
-            if (r.size() != results) throw nb::value_error("a function returned a wrong number of values");
-            std::copy(r.data(), r.data() + results, out);
-          };
-        };
-        CallbackEquations::Function J;
-        if (!jacobian.is_none()) J = wrap(nb::cast<nb::callable>(jacobian), n * n);
-        CallbackEquations equations(n, wrap(rhs, n), J);
-        return drive(equations, method, t0, y0, t_end, step, options, true);
-      },
-      "rhs"_a, "jacobian"_a.none(), "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a,
-      "Integrate any system given by Python functions.");
+  m.def("integrate_functions", &integrate_functions, "rhs"_a, "jacobian"_a.none(), "method"_a, "t0"_a, "y0"_a,
+        "t_end"_a, "step"_a, "options"_a, "Integrate any system given by Python functions.");
 }

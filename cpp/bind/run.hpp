@@ -1,12 +1,22 @@
-// What the binding files that run integrators share: options from dictionaries, and a finished run.
+// What the binding files that run integrators share: options, and a finished run.
 #pragma once
 
 #include "system.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include "gyrod/integrate/driver.hpp"
 
-gyrod::StepOptions step_options(const nb::dict& d);
-gyrod::RunOptions run_options(const nb::dict& options, std::size_t n);
+// Options of a run; what Python gives is turned into C++ when the number of unknowns is known.
+struct PyRunOptions {
+  bool project, dense;
+  std::optional<Times> output;
+  std::vector<std::tuple<nb::callable, bool, int>> events; // function(t, y) -> float, terminal, direction
+  long max_steps;
+  nb::object progress;
+
+  gyrod::RunOptions of(std::size_t n) const;
+};
 
 class PyRun {
 public:
@@ -18,7 +28,7 @@ public:
   Out1 y_stop() const { return copied<Out1>(run_.y_stop, {n_}); }
   std::string status() const;
   nb::dict stats() const;
-  nb::list crossings() const;
+  std::vector<std::tuple<std::size_t, double, Out1>> crossings() const;
   Out2 evaluate(Times times) const;
   // Once: a Python error that has been handed back cannot be raised again.
   void raise() {
@@ -32,3 +42,6 @@ private:
   std::size_t n_;
   double seconds_; // CPU, of this run among others
 };
+
+void bind_runs(nb::class_<gyrod::System>& system);
+void bind_members(nb::class_<gyrod::System>& system);

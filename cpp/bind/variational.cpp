@@ -1,6 +1,8 @@
 // The variational integrator and the conserving schemes: a system of bodies with constant steps.
 #include "system.hpp"
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "gyrod/variational/run.hpp"
@@ -17,26 +19,8 @@ template <class Array, std::size_t D> Array handed(std::vector<double>&& from, c
 
 class PyVariational {
 public:
-  // bodies: tuples of make_body; forces: (force tuple, has a potential, of points); mechanism: as of System, or None.
-  PyVariational(const nb::list& bodies, const std::vector<double>& sigma, const nb::list& forces, Vec3<double> gravity,
-                const nb::object& mechanism, double length, double h, const nb::dict& options) {
-    variational::Model m;
-    if (!mechanism.is_none()) { // the joints are read where all mechanisms are
-      const auto made = make_mechanism("absolute-quaternion", bodies, nb::list(), gravity,
-                                       nb::cast<nb::dict>(mechanism), nb::dict(), {});
-      const MechanismModel& from = made->model();
-      m.joints = from.joints, m.links = from.links, m.cuts = from.cuts, m.kept = from.kept;
-    }
-    for (nb::handle b : bodies) m.bodies.push_back(make_body(nb::cast<nb::tuple>(b)));
-    m.sigma = sigma, m.gravity = gravity, m.length = length;
-    for (nb::handle f : forces) {
-      const auto t = nb::cast<nb::tuple>(f);
-      m.forces.push_back({make_force(item<nb::tuple>(t, 0)), item<bool>(t, 1), item<bool>(t, 2)});
-    }
-    m.directors = nb::cast<bool>(options["directors"]), m.nodes = nb::cast<bool>(options["nodes"]);
-    m.conserving = nb::cast<bool>(options["conserving"]);
-    system_ = std::make_unique<variational::System>(std::move(m), h);
-  }
+  PyVariational(variational::Model model, double step)
+      : system_(std::make_unique<variational::System>(std::move(model), step)) {}
 
   nb::dict run(Table start, long steps, double t_end, std::vector<long> wanted, nb::object progress, bool python,
                long first, long last) {
@@ -45,21 +29,8 @@ public:
     o.steps = steps, o.t_end = t_end, o.wanted = std::move(wanted);
     o.first = first, o.last = last < 0 ? steps : std::min(last, steps);
     const double h = t_end / double(steps);
-    o.tick = [&](double t) {
-      nb::gil_scoped_acquire lock;
-      if (PyErr_CheckSignals() != 0) {
-        PyErr_Clear();
-        return false;
-      }
-      return progress.is_none() || !progress(t, h).is(Py_False);
-    };
-    variational::Run r;
-    if (python)
-      r = variational::run(*system_, start.data(), o);
-    else {
-      nb::gil_scoped_release release;
-      r = variational::run(*system_, start.data(), o);
-    }
+    o.tick = [&](double t) { return goes_on(progress, t, h); };
+    variational::Run r = without_lock(python, [&] { return variational::run(*system_, start.data(), o); });
     static const char* const names[] = {"finished", "newton", "turned", "folded", "interrupted", "failed"};
     nb::dict d;
     d["status"] = names[int(r.status)], d["t_stop"] = r.t_stop;
@@ -79,7 +50,7 @@ public:
     if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
   }
   // Residual (without multipliers) and matrix of Newton's method of a step from `start` at given increments.
-  nb::tuple linearise(Table start, double t, double t_next, Times increments) {
+  std::tuple<Out1, Out2> linearise(Table start, double t, double t_next, Times increments) {
     check(start);
     system_->start(t, start.data());
     const std::size_t n = std::size_t(system_->unknowns());
@@ -87,7 +58,7 @@ public:
     Out1 r = owned<Out1>({n});
     Out2 K = owned<Out2>({n, n});
     system_->linearise(t_next, increments.data(), r.data(), K.data());
-    return nb::make_tuple(r, K);
+    return {r, K};
   }
   nb::bytes save() {
     Archive a;
@@ -111,9 +82,21 @@ private:
 
 void bind_variational(nb::module_& m) {
   nb::class_<PyVariational>(m, "Variational")
-      .def(nb::init<const nb::list&, const std::vector<double>&, const nb::list&, Vec3<double>, const nb::object&,
-                    double, double, const nb::dict&>(),
-           "bodies"_a, "sigma"_a, "forces"_a, "gravity"_a, "mechanism"_a.none(), "length"_a, "step"_a, "options"_a)
+      .def(
+          "__init__",
+          [](PyVariational* self, std::vector<RigidBody> bodies, std::vector<double> sigma,
+             const std::vector<std::shared_ptr<ForceElement>>& forces, const Vec3<double>& gravity,
+             const std::optional<JointTree>& joints, double length, double step, bool directors, bool nodes,
+             bool conserving) {
+            variational::Model m;
+            if (joints) static_cast<JointTree&>(m) = *joints;
+            m.bodies = std::move(bodies), m.sigma = std::move(sigma), m.gravity = gravity, m.length = length;
+            for (const auto& f : forces) m.forces.emplace_back(f);
+            m.directors = directors, m.nodes = nodes, m.conserving = conserving;
+            new (self) PyVariational(std::move(m), step);
+          },
+          nb::kw_only(), "bodies"_a, "sigma"_a, "forces"_a, "gravity"_a, "joints"_a.none(), "length"_a, "step"_a,
+          "directors"_a, "nodes"_a, "conserving"_a)
       .def("run", &PyVariational::run, "start"_a, "steps"_a, "t_end"_a, "wanted"_a, "progress"_a.none(), "python"_a,
            "first"_a = 0, "last"_a = -1)
       .def("save", &PyVariational::save, "All that the next steps depend on, as bytes.")

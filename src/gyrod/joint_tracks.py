@@ -168,7 +168,7 @@ def _loads(compiled: Compiled, t: Array, y: Array, motions: Sides) -> tuple[Arra
     if compiled.whole is not compiled:  # ball joints eliminated, or other unknowns
         compiled = compiled.whole
         y = compiled.states(t, motions)
-    forces = np.asarray(compiled.core.reactions(t, y, joints))
+    forces = np.asarray(compiled.core.reactions(t, y))
     unique = np.ones(joints, dtype=bool)
     if compiled.mobility is not None and compiled.mobility.redundant:
         forces, unique = _least_norm(compiled, t, y, forces)

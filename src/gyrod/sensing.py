@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, rotations
+from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled
 from gyrod.equations.rods import frame_spin, held_frames, held_positions, spin_rate
 from gyrod.joint_tracks import kinematics, kinematics_now
@@ -127,7 +127,7 @@ class Rows:
     def vertex_accelerations(self, name: str) -> Array:
         """Of a rod, (n, V, 3): of its unknowns, and at its ends of what holds them."""
         number = self.system.rod_names.index(name)
-        at = np.array(self.compiled.core.layout()[number][3], dtype=int)
+        at = np.array(self.compiled.core.layout()[number].v, dtype=int)
         free = at >= 0
         found = np.zeros((len(self.t), len(at), 3))
         found[:, free] = self.rates[:, at[free, None] + np.arange(3)]
@@ -141,15 +141,16 @@ class Rows:
         place = self.system.rod_ends.get((name, e))
         if place is not None and place.host != GROUND:
             return self.of_body(place.host, place.at)[2]
-        move = self.compiled.rods[number][("start", "end")[e]][3]
-        if move is None or self.compiled.at_rest:
+        end: _core.RodEnd = self.compiled.rods[number][("start", "end")[e]]
+        if not end.moves or self.compiled.at_rest:
             return np.zeros((len(self.t), 3))
-        return np.array([move(t)[6:9] for t in self.t.tolist()])
+        return np.array([end.motion(t)[6:9] for t in self.t.tolist()])
 
     def spin_rates(self, name: str) -> Array:
         """Omega' of a rod's frames, (n, Q, 3): of its unknowns, and at clamped ends of elements of what holds them."""
         number = self.system.rod_names.index(name)
-        p_at, w_at, *_ = (np.array(at, dtype=int) for at in self.compiled.core.layout()[number])
+        layout = self.compiled.core.layout()[number]
+        p_at, w_at = np.array(layout.p, dtype=int), np.array(layout.w, dtype=int)
         free = w_at >= 0
         found = np.zeros((len(self.t), len(w_at), 3))
         if self.compiled.formulation.startswith("absolute"):
@@ -169,10 +170,10 @@ class Rows:
         if place is not None and place.host != GROUND:
             turned = self.accelerations[:, self.system._number[place.host], 3:]
             return rotations.rotate(rotations.conjugate(place.frame), turned)
-        move = self.compiled.rods[number][("start", "end")[e]][3]
-        if move is None or self.compiled.at_rest:
+        end: _core.RodEnd = self.compiled.rods[number][("start", "end")[e]]
+        if not end.moves or self.compiled.at_rest:
             return np.zeros((len(self.t), 3))
-        return np.array([spin_rate(move, t) for t in self.t.tolist()])
+        return np.array([spin_rate(end.motion, t) for t in self.t.tolist()])
 
     def of_body(self, name: str, at: Array | None) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration of a point of a body, (n, 3) each."""

@@ -1,22 +1,11 @@
-// Counts heap allocations during steps, after the first few: there must be none. Bodies; rods if RODS is defined,
-// mechanisms if MECHANISMS is, rods on bodies with a cable if COUPLED is: the compiler takes minutes for them.
+// Counts heap allocations during steps, after the first few: there must be none. Prints: what, formulation, method,
+// steps, allocations.
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 
+#include "gyrod/assembly/system.hpp"
 #include "gyrod/integrate/methods.hpp"
-#ifdef RODS
-#include "gyrod/rod/system.hpp"
-#elif defined(MECHANISMS)
-#include "gyrod/mechanism/absolute.hpp"
-#include "gyrod/mechanism/tree_stage.hpp"
-#elif defined(COUPLED)
-#include "gyrod/assembly/coupled.hpp"
-#include "gyrod/mechanism/tree_stage.hpp"
-#include "gyrod/rod/system.hpp"
-#else
-#include "gyrod/rigid/system.hpp"
-#endif
 
 static long allocations = 0;
 void* operator new(std::size_t n) {
@@ -38,7 +27,7 @@ void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::fre
 using namespace gyrod;
 
 // Steps of every method from y on.
-void count(const char* formulation, Equations& system, const std::vector<double>& y, double t_end) {
+void count(const char* what, const std::string& formulation, Equations& system, const std::vector<double>& y, double t_end) {
   StepOptions options;
   options.rtol = 1e-7;
   options.atol.assign(system.size(), 1e-7);
@@ -55,81 +44,71 @@ void count(const char* formulation, Equations& system, const std::vector<double>
       if (system.trouble(integrator->t(), integrator->y())) break;
       if (++steps > 2) counted += allocations - before;
     }
-    std::printf("%s %s %ld %ld\n", formulation, method, steps, counted);
+    std::printf("%s %s %s %ld %ld\n", what, formulation.c_str(), method, steps, counted);
   }
 }
 
-#if !defined(RODS) && !defined(MECHANISMS) && !defined(COUPLED)
-template <class F> void bodies(const char* formulation, std::vector<double> rotation, std::vector<double> spin) {
-  const int number = 3;
+void bodies(const std::string& formulation, const std::vector<double>& rotation, const std::vector<double>& spin) {
+  SystemDescription d;
+  d.formulation = formulation, d.gravity = {0, 0, -9.81};
   RigidBody body;
   body.moments = {3.0, 2.5, 1.0};
-  std::vector<std::unique_ptr<ForceElement>> forces;
-  for (int b = 0; b < number; ++b)
-    forces.push_back(
-        std::make_unique<SpringDamper>(b - 1, b, Vec3<double>(0.1, 0, 0), Vec3<double>(0, 0.2, 0), 50.0, 0.5, 0.7));
-  RigidSystem<F> system(std::vector<RigidBody>(number, body), std::move(forces), {0, 0, -9.81}, {});
+  d.bodies.assign(3, body);
   std::vector<double> y;
-  for (int b = 0; b < number; ++b) {
+  for (int b = 0; b < 3; ++b) {
+    d.forces.push_back(
+        std::make_shared<SpringDamper>(b - 1, b, Vec3<double>(0.1, 0, 0), Vec3<double>(0, 0.2, 0), 50.0, 0.5, 0.7));
     y.insert(y.end(), {1.0 + b, 0.3 * b, 0.0});
     y.insert(y.end(), rotation.begin(), rotation.end());
     y.insert(y.end(), {0.0, 0.1, 0.0});
     y.insert(y.end(), spin.begin(), spin.end());
   }
-  count(formulation, system, y, 2.0);
+  System system(d);
+  count("bodies", formulation, system.equations(), y, 2.0);
 }
 
-int main() {
-  bodies<NullspaceQuaternion>("nullspace-quaternion", {1, 0, 0, 0}, {0.5, 1.0, 2.0});
-  bodies<AbsoluteDirectors>("absolute-directors", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 2, -1, -2, 0, 0.5, 1, -0.5, 0});
-}
-#elif defined(MECHANISMS)
 // A double pendulum of a ball and a hinge, closed by a distance, with a spring and a driven slider beside it.
-MechanismModel mechanism() {
-  MechanismModel m;
+SystemDescription mechanism(const std::string& formulation) {
+  SystemDescription m;
+  m.formulation = formulation;
+  JointTree& tree = m.joints.emplace();
   RigidBody body;
   body.moments = {0.3, 0.25, 0.2};
   m.bodies.assign(3, body);
-  m.joints.resize(4);
+  tree.joints.resize(4);
   const auto join = [&](std::size_t j, const JointType& type, int a, int b, Vec3<double> at_a, Vec3<double> at_b) {
-    m.joints[j].type = &type;
-    m.joints[j].place.a = a, m.joints[j].place.b = b, m.joints[j].place.at_a = at_a, m.joints[j].place.at_b = at_b;
+    tree.joints[j].type = &type;
+    tree.joints[j].place.a = a, tree.joints[j].place.b = b, tree.joints[j].place.at_a = at_a, tree.joints[j].place.at_b = at_b;
   };
   join(0, joints::spherical, -1, 0, {0, 0, 0}, {-0.5, 0, 0});
   join(1, joints::revolute, 0, 1, {0.5, 0, 0}, {-0.5, 0, 0});
   join(2, joints::prismatic, -1, 2, {0, 2, 0}, {0, 0, 0});
   join(3, joints::distance, 1, -1, {0.5, 0, 0}, {2, 1, 0});
-  m.joints[2].drive = [](double t) { return Driven{std::sin(t), std::cos(t), -std::sin(t)}; };
-  m.joints[3].place.parameter = 1.0;
-  m.links = {{0, -1, 0}, {1, 0, 1}, {2, -1, 2}};
-  m.cuts = {3};
-  m.kept = {{0}};
+  tree.joints[2].drive = [](double t) { return Driven{std::sin(t), std::cos(t), -std::sin(t)}; };
+  tree.joints[3].place.parameter = 1.0;
+  tree.links = {{0, -1, 0}, {1, 0, 1}, {2, -1, 2}};
+  tree.cuts = {3};
+  tree.kept = {{0}};
   m.forces.push_back(
-      std::make_unique<SpringDamper>(1, 2, Vec3<double>(0.1, 0, 0), Vec3<double>(0, 0.2, 0), 50.0, 0.5, 0.7));
+      std::make_shared<SpringDamper>(1, 2, Vec3<double>(0.1, 0, 0), Vec3<double>(0, 0.2, 0), 50.0, 0.5, 0.7));
   m.gravity = {1, 0, -9.81};
   return m;
 }
 
-template <class System> void run(const char* formulation, System& system, int rotation) {
+void joined(const std::string& formulation, int rotation) {
+  System system(mechanism(formulation));
   std::vector<double> y(system.size(), 0.0);
   const double x[3][3] = {{0.5, 0, 0}, {1.5, 0, 0}, {0, 2, 0}};
   for (int b = 0; b < 3; ++b) {
-    double* s = y.data() + system.offset(b);
+    double* s = y.data() + system.rigid()->offset(b);
     std::copy(x[b], x[b] + 3, s);
     for (int i = 0; i < rotation; i += 4) s[3 + i] = 1.0;
   }
   const double velocities[18] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0};
-  system.complete(0.0, velocities, y.data());
-  count(formulation, system, y, 0.5);
+  system.mechanism().complete(0.0, velocities, y.data());
+  count("mechanism", formulation, system.equations(), y, 0.5);
 }
 
-int main() {
-  StiffTree<NullspaceQuaternion> tree(mechanism());
-  run("nullspace-quaternion", tree, 4);
-  AbsoluteMechanism<AbsoluteDirectors> absolute(mechanism(), 0, false);
-  run("absolute-directors", absolute, 9);
-}
-#else
 // A rod along z of N segments with everything that takes a path of its own: damping, coupling, blended mass, a clamp
 // that moves, a following load, drag.
 RodDescription rod(const char* name, Curvature curvature, Strain strain, bool coupled, bool blended) {
@@ -184,63 +163,73 @@ RodDescription elements(RodDescription d) {
   return d;
 }
 
-#ifdef COUPLED
+// Rods as straight as they were made; what else there is stands at the beginning of y.
+void straighten(const System& system, std::vector<double>& y) {
+  for (const RodLayout& at : system.layout()) {
+    for (int p : at.p)
+      if (p >= 0) y[std::size_t(p)] = 1.0;
+    for (std::size_t n = 0; n < at.x.size(); ++n)
+      if (at.x[n] >= 0) y[std::size_t(at.x[n]) + 2] = double(n) / double(at.x.size() - 1);
+  }
+}
+
+void rods(const std::string& formulation) {
+  SystemDescription d;
+  d.formulation = formulation;
+  d.rods = {rod("a", Curvature::half_sine, Strain::stretch, false, false),
+            rod("b", Curvature::angle, Strain::cosserat, true, true),
+            elements(rod("c", Curvature::angle, Strain::stretch, true, false))};
+  System system(d);
+  std::vector<double> y(system.size(), 0.0);
+  straighten(system, y);
+  count("rods", formulation, system.equations(), y, 0.5);
+}
+
+// Strains that are held.
+void held() {
+  SystemDescription d;
+  d.rods = {rod("a", Curvature::angle, Strain::cosserat, false, false),
+            elements(rod("b", Curvature::angle, Strain::cosserat, false, false))};
+  for (RodDescription& r : d.rods) r.held = 2;
+  System system(d);
+  std::vector<double> y(system.size(), 0.0);
+  straighten(system, y);
+  count("held", d.formulation, system.equations(), y, 0.2);
+}
+
 // Two rods that hang on ground and carry one body, and a cable between them.
-int main() {
-  std::vector<RodDescription> list{rod("a", Curvature::half_sine, Strain::stretch, false, false),
-                                   elements(rod("b", Curvature::angle, Strain::cosserat, false, false))};
-  for (RodDescription& d : list) {
-    d.ends[1].held = d.ends[1].clamped = true;
-    d.ends[1].host = 0, d.ends[1].point = {0, 0, -0.1};
-    if (!d.degree) d.weight.back() = d.weight.front();
+void coupled() {
+  SystemDescription d;
+  d.rods = {rod("a", Curvature::half_sine, Strain::stretch, false, false),
+            elements(rod("b", Curvature::angle, Strain::cosserat, false, false))};
+  for (RodDescription& r : d.rods) {
+    r.ends[1].held = r.ends[1].clamped = true;
+    r.ends[1].host = 0, r.ends[1].point = {0, 0, -0.1};
+    if (!r.degree) r.weight.back() = r.weight.front();
   }
   RodString cable;
-  cable.ends[0] = {0, 1, 0.3, {0.01, 0, 0}}, cable.ends[1] = {1, 3, 0.0, {0, 0.01, 0}, true};
+  cable.ends[0] = {0, 1, 0.3, {0.01, 0, 0}}, cable.ends[1] = {1, 3, 0.0, {0, 0.01, 0}};
   cable.stiffness = 5.0, cable.damping = 0.1, cable.length = 0.1, cable.smoothing = 0.02;
-  RodSystem<false> rods(std::move(list), {}, {cable});
-  Coupled system(rods);
-  MechanismModel m;
+  d.strings = {cable};
   RigidBody body;
   body.moments = {0.3, 0.25, 0.2};
-  m.bodies = {body};
-  m.links = {{0, -1, -1}};
-  m.gravity = {1, 0, -2};
-  system.prepare(m);
-  StiffTree<NullspaceQuaternion> tree(std::move(m));
-  system.carry(tree);
+  d.bodies = {body};
+  d.joints.emplace().links = {{0, -1, -1}};
+  d.gravity = {1, 0, -2};
+  System system(d);
   std::vector<double> y(system.size(), 0.0);
   y[2] = 1.1, y[3] = 1.0;
-  for (int r = 0; r < rods.rods(); ++r) {
-    const RodLayout at = rods.layout(r);
-    double* state = y.data() + tree.size() + rods.offset(r);
-    for (int p : at.p)
-      if (p >= 0) state[p] = 1.0;
-    for (std::size_t n = 0; n < at.x.size(); ++n)
-      if (at.x[n] >= 0) state[at.x[n] + 2] = double(n) / double(at.x.size() - 1);
-  }
-  count("nullspace-quaternion", system, y, 0.5);
-}
-#else
-template <bool Absolute> void rods(const char* formulation) {
-  std::vector<RodDescription> list{rod("a", Curvature::half_sine, Strain::stretch, false, false),
-                                   rod("b", Curvature::angle, Strain::cosserat, true, true),
-                                   elements(rod("c", Curvature::angle, Strain::stretch, true, false))};
-  RodSystem<Absolute> system(std::move(list), {});
-  std::vector<double> y(system.size(), 0.0);
-  for (int r = 0; r < system.rods(); ++r) {
-    const RodLayout at = system.layout(r);
-    double* state = y.data() + system.offset(r);
-    for (int p : at.p)
-      if (p >= 0) state[p] = 1.0;
-    for (std::size_t n = 0; n < at.x.size(); ++n)
-      if (at.x[n] >= 0) state[at.x[n] + 2] = double(n) / double(at.x.size() - 1);
-  }
-  count(formulation, system, y, 0.5);
+  straighten(system, y);
+  count("coupled", d.formulation, system.equations(), y, 0.5);
 }
 
 int main() {
-  rods<false>("nullspace-quaternion");
-  rods<true>("absolute-quaternion");
+  bodies("nullspace-quaternion", {1, 0, 0, 0}, {0.5, 1.0, 2.0});
+  bodies("absolute-directors", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 2, -1, -2, 0, 0.5, 1, -0.5, 0});
+  joined("nullspace-quaternion", 4);
+  joined("absolute-directors", 9);
+  rods("nullspace-quaternion");
+  rods("absolute-quaternion");
+  held();
+  coupled();
 }
-#endif
-#endif

@@ -50,10 +50,9 @@ Model model(bool joined, bool directors, bool nodes, bool conserving) {
   m.links = {{0, -1, 0}, {1, 0, 1}, {2, -1, 2}, {3, -1, -1}};
   m.cuts = {3};
   m.kept = {{0}};
-  m.forces.push_back({std::make_unique<SpringDamper>(1, 2, V3(0.1, 0, 0), V3(0, 0.2, 0), 50.0, 0.5, 0.7), true, true});
-  m.forces.push_back(
-      {std::make_unique<Bushing>(0, 3, V3(0.1, 0, 0), V3(0, 0.2, 0), V3(5, 6, 7), V3(1, 0, 1), M3(M3::Identity())),
-       true, false});
+  m.forces.emplace_back(std::make_shared<SpringDamper>(1, 2, V3(0.1, 0, 0), V3(0, 0.2, 0), 50.0, 0.5, 0.7));
+  m.forces.emplace_back(
+      std::make_shared<Bushing>(0, 3, V3(0.1, 0, 0), V3(0, 0.2, 0), V3(5, 6, 7), V3(1, 0, 1), M3(M3::Identity())));
   return m;
 }
 

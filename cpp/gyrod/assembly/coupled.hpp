@@ -15,7 +15,7 @@ public:
       : rods_(rods), state_(state), bodies_(std::move(bodies)), acts_(acts) {}
   const std::vector<int>& bodies() const override { return bodies_; }
   bool explicit_time() const override { return acts_ && !rods_.autonomous(); }
-  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) override {
+  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const override {
     if (!acts_) return;
     const std::vector<int>& hosts = rods_.hosts();
     for (std::size_t h = 0; h < hosts.size(); ++h) {
@@ -29,7 +29,7 @@ public:
       w[hosts[h]].force += force, w[hosts[h]].torque += m[hosts[h]].R.transpose() * torque;
     }
   }
-  void apply(double, const BodyMotion<BodyDual>*, Wrench<BodyDual>*) override {}
+  void apply(double, const BodyMotion<BodyDual>*, Wrench<BodyDual>*) const override {}
 
 private:
   RodEquations& rods_;
@@ -46,7 +46,7 @@ public:
   void prepare(MechanismModel& m) {
     bool first = true;
     for (std::vector<int>& bodies : rods_.parties()) {
-      m.forces.push_back(std::make_unique<RodGuest>(rods_, state_, std::move(bodies), first));
+      m.forces.push_back(std::make_shared<RodGuest>(rods_, state_, std::move(bodies), first));
       first = false;
     }
     m.lumps.resize(m.bodies.size());

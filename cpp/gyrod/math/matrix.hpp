@@ -433,6 +433,17 @@ constexpr Matrix<S, R, R> Ops<D, S, R, C, I, J>::inverse() const {
   }
 }
 
+template <int N> struct Part {
+  template <class S> static Matrix<S, N, 1> of(const S* x) {
+    Matrix<S, N, 1> v;
+    for (int i = 0; i < N; ++i) v[i] = x[i];
+    return v;
+  }
+  template <class S, class V> static void put(S* x, const V& v) {
+    for (int i = 0; i < N; ++i) x[i] = v[i];
+  }
+};
+
 // A slice of run-time size, column by column. Like a pointer it does not own, and a constant one may be written through.
 template <class T> class Grid {
 public:

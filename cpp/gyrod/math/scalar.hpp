@@ -86,6 +86,11 @@ template <int N> struct Dual {
 struct Counted {
   struct Tally {
     long add = 0, subtract = 0, multiply = 0, divide = 0, square = 0, root = 0, sine = 0, cosine = 0, arctangent = 0;
+    Tally& operator+=(const Tally& b) {
+      add += b.add, subtract += b.subtract, multiply += b.multiply, divide += b.divide, square += b.square;
+      root += b.root, sine += b.sine, cosine += b.cosine, arctangent += b.arctangent;
+      return *this;
+    }
   };
   static Tally& tally() {
     static thread_local Tally t;

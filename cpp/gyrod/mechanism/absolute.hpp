@@ -125,8 +125,8 @@ template <class F> class AbsoluteMechanism final : public MechanismEquations {
   template <class S> using Rotation = Matrix<S, nq, 1>;
 
 public:
-  AbsoluteMechanism(MechanismModel model, int level, bool numerical_nullspace)
-      : m_(std::move(model)), level_(level), qr_(numerical_nullspace), motions_(bodies()), wrenches_(bodies()),
+  explicit AbsoluteMechanism(MechanismModel model)
+      : m_(std::move(model)), level_(m_.options.level), qr_(m_.options.qr), motions_(bodies()), wrenches_(bodies()),
         sides_(bodies()), dual_motions_(bodies()), dual_wrenches_(bodies()), acting_(bodies()), joints_of_(bodies()),
         u_(m_.joints.size()) {
     stride_ = 2 * np + (level_ ? np + ni : 0);

@@ -59,14 +59,18 @@ struct Lump {
   void turn(const Vec3<double>& J, const Mat3<double>& R) { second += R * J.asDiagonal() * R.transpose(); }
 };
 
-struct MechanismModel {
-  std::vector<RigidBody> bodies;
-  std::vector<Lump> lumps; // of each body; empty: none. Inertia only: their weight is among the forces
+// Joints, and how they carry bodies.
+struct JointTree {
   std::vector<Joint> joints;
   std::vector<TreeLink> links;
   std::vector<int> cuts;              // joints that close loops
   std::vector<std::vector<int>> kept; // for each cut: its independent rows
-  std::vector<std::unique_ptr<ForceElement>> forces;
+};
+
+struct MechanismModel : JointTree {
+  std::vector<RigidBody> bodies;
+  std::vector<Lump> lumps; // of each body; empty: none. Inertia only: their weight is among the forces
+  Forces forces;
   Vec3<double> gravity = Vec3<double>::Zero();
   FormulationOptions options;
 };
@@ -108,7 +112,7 @@ public:
   virtual void solve_with_guests(Complex*, std::vector<HostVector<Complex>>&) { throw unserved(); }
 
   const char* trouble(double, const double*) const override {
-    return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive; it happens"
+    return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive"
                  : nullptr;
   }
   // Accelerations of the bodies: v' in space axes, Omega' in body axes; 6 for each.
@@ -132,5 +136,15 @@ protected:
   static constexpr double largest_gap_allowed = 1e-6; // over the size of the mechanism, after projection
   bool torn_ = false;
 };
+
+// Equations of a mechanism in the formulation of that name.
+std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulation, MechanismModel model);
+// All rows of all joints at given motions of the bodies.
+struct JointRow {
+  int joint;
+  double g, rate_in_time, second; // dg/dt at rest, g'' without accelerations
+  Twist a, b;                     // gradients by the twists (v, omega in space axes)
+};
+std::vector<JointRow> joint_rows(const JointTree& tree, double t, const BodyMotion<double>* motions);
 
 } // namespace gyrod

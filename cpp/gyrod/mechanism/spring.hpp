@@ -12,7 +12,8 @@ public:
   JointSpring(const JointPlace& place, bool turn, double stiffness, double damping, double rest)
       : ForceBase({place.a, place.b}), p_(place), turn_(turn), k_(stiffness), c_(damping), rest_(rest) {}
 
-  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+  bool conservative() const override { return true; }
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
     const JointGeometry<S> q = joint<S>(m);
     const Vec3<S> e = q.Ea.col(2);
     S rate;

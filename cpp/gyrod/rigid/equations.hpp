@@ -1,9 +1,12 @@
 // What the outside needs of rigid bodies beyond Equations, the same for every formulation.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "gyrod/integrate/equations.hpp"
-#include "gyrod/rigid/body.hpp"
-#include "gyrod/math/scalar.hpp"
+#include "gyrod/rigid/forces.hpp"
+#include "gyrod/rigid/options.hpp"
 
 namespace gyrod {
 
@@ -19,5 +22,9 @@ public:
   virtual int multiplier_count() const = 0; // of each body
   virtual void multipliers(double t, const double* y, double* lambda) = 0;
 };
+
+// Equations of bodies without joints in the formulation of that name.
+std::unique_ptr<RigidEquations> make_rigid(const std::string& formulation, std::vector<RigidBody> bodies, Forces forces,
+                                           const Vec3<double>& gravity, const FormulationOptions& options);
 
 } // namespace gyrod

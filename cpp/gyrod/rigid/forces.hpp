@@ -5,11 +5,12 @@
 //  1. `bodies()`: the bodies it acts on (indices; ground is -1 and not listed).
 //  2. `template <class S> apply(double t, MotionOf<S>, WrenchOf<S>)`: read motions, add to wrenches. Only + - * / sqrt.
 //  3. `explicit_time()`: true if it depends on t by itself.
-//  4. `potential(t, motions)`: its energy if it has one, else 0.
+//  4. `potential(t, motions)`: its energy if it has one, else 0; `conservative`, `of_points` for methods that ask.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -39,15 +40,19 @@ public:
   virtual ~ForceElement() = default;
   virtual const std::vector<int>& bodies() const = 0;
   virtual bool explicit_time() const { return false; }
-  virtual void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) = 0;
-  virtual void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) = 0;
+  virtual void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const = 0;
+  virtual void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const = 0;
   virtual double potential(double, const BodyMotion<double>*) const { return 0.0; }
+  virtual bool conservative() const { return false; } // at rest it is the gradient of an energy
+  virtual bool of_points() const { return false; }    // and that depends on points alone
 };
+
+using Forces = std::vector<std::shared_ptr<const ForceElement>>; // constant, so systems may share them
 
 template <class Derived> class ForceBase : public ForceElement {
 public:
-  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) final { self().template act<double>(t, m, w); }
-  void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) final {
+  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const final { self().template act<double>(t, m, w); }
+  void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const final {
     self().template act<BodyDual>(t, m, w);
   }
   const std::vector<int>& bodies() const final { return bodies_; }
@@ -59,7 +64,7 @@ protected:
   }
 
 private:
-  Derived& self() { return static_cast<Derived&>(*this); }
+  const Derived& self() const { return static_cast<const Derived&>(*this); }
   std::vector<int> bodies_;
 };
 
@@ -72,7 +77,9 @@ public:
         function_(std::move(function)) {}
   bool explicit_time() const override { return bool(function_); }
 
-  template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) {
+  bool conservative() const override { return !body_frame_ && !torque_ && !function_; }
+  bool of_points() const override { return conservative(); }
+  template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) const {
     const Vec3<S> value = (function_ ? function_(t) : constant_).template cast<S>();
     const Mat3<S>& R = m[body_].R;
     if (torque_)
@@ -99,7 +106,9 @@ public:
   SpringDamper(int a, int b, Vec3<double> at_a, Vec3<double> at_b, double stiffness, double damping, double length)
       : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(stiffness), c_(damping), length_(length) {}
 
-  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+  bool conservative() const override { return true; }
+  bool of_points() const override { return true; }
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
     using std::sqrt;
     const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
     const Vec3<S> d = q.x - p.x;
@@ -140,7 +149,7 @@ public:
   FrameForce(int body, Vec3<double> spin, double mass, Mat3<double> J)
       : ForceBase({body}), body_(body), spin_(spin), mass_(mass), J_(J) {}
 
-  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
     const BodyMotion<S>& b = m[body_];
     const Vec3<S> spin = spin_.cast<S>(), h = b.R.transpose() * spin, both = b.Omega + h;
     const Mat3<S> J = J_.cast<S>();
@@ -168,7 +177,7 @@ public:
       : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(stiffness), c_(damping), length_(length),
         onset_(smoothing) {}
 
-  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
     using std::sqrt;
     const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
     const Vec3<S> d = q.x - p.x;
@@ -204,7 +213,8 @@ public:
       : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(axes.transpose() * stiffness.asDiagonal() * axes),
         c_(axes.transpose() * damping.asDiagonal() * axes) {}
 
-  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) {
+  bool conservative() const override { return true; }
+  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
     const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
     const Vec3<S> d = q.x - p.x, v = q.v - p.v;
     if (a_ == ground) {
@@ -248,7 +258,7 @@ public:
       : ForceBase({body}), body_(body), axes_(axes), force_(std::move(force)), derivative_(std::move(derivative)) {}
   bool explicit_time() const override { return true; }
 
-  template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) {
+  template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) const {
     S state[inputs];
     pack<S>(m[body_], state);
     double x[inputs], f[outputs];
@@ -273,7 +283,7 @@ private:
     }
   }
   // out += (d force/d state) (state - its value), in dual numbers.
-  template <class S> void chain(double t, double* x, const double* f, const S* state, S* out) {
+  template <class S> void chain(double t, double* x, const double* f, const S* state, S* out) const {
     double D[outputs * inputs];
     if (derivative_) {
       derivative_(t, x, D);

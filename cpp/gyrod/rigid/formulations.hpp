@@ -26,17 +26,6 @@ template <class S> Vec3<S> euler_equations(const RigidBody& b, const Vec3<S>& Om
           (mu[2] - S(I[1] - I[0]) * Omega[0] * Omega[1]) * S(J[2])};
 }
 
-template <int N> struct Part {
-  template <class S> static Matrix<S, N, 1> of(const S* x) {
-    Matrix<S, N, 1> v;
-    for (int i = 0; i < N; ++i) v[i] = x[i];
-    return v;
-  }
-  template <class S, class V> static void put(S* x, const V& v) {
-    for (int i = 0; i < N; ++i) x[i] = v[i];
-  }
-};
-
 template <class S> Mat3<S> frame_of(const S* d) {
   Mat3<S> R;
   for (int n = 0; n < 9; ++n) R(n % 3, n / 3) = d[n];
@@ -366,7 +355,7 @@ struct EulerAngles { // (66), sequence 3-1-3
     // theta2 starts between 0 and pi: outside, a step has jumped over the lock.
     const bool lost = std::abs(std::sin(q[1])) < 1e-4 || !(q[1] > 0.0 && q[1] < 3.14159265358979);
     return lost ? "the Euler angles 3-1-3 are at gimbal lock (sin theta2 = 0), use a formulation without that "
-                  "singularity; it happens"
+                  "singularity"
                 : nullptr;
   }
   static bool project(double*, double*, const FormulationOptions&) { return false; }

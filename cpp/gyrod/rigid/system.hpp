@@ -17,7 +17,7 @@ namespace gyrod {
 
 template <class F> class RigidSystem final : public RigidEquations {
 public:
-  RigidSystem(std::vector<RigidBody> bodies, std::vector<std::unique_ptr<ForceElement>> forces, Vec3<double> gravity,
+  RigidSystem(std::vector<RigidBody> bodies, Forces forces, Vec3<double> gravity,
               FormulationOptions options)
       : bodies_(std::move(bodies)), forces_(std::move(forces)), gravity_(gravity), options_(options),
         motions_(bodies_.size()), wrenches_(bodies_.size()), dual_motions_(bodies_.size()),
@@ -266,7 +266,7 @@ private:
   }
 
   std::vector<RigidBody> bodies_;
-  std::vector<std::unique_ptr<ForceElement>> forces_;
+  Forces forces_;
   Vec3<double> gravity_;
   FormulationOptions options_;
   std::size_t size_ = 0;

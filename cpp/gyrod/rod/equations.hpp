@@ -1,9 +1,15 @@
 // What the outside needs of rods beyond Equations, the same for both forms.
 #pragma once
 
+#include <array>
+#include <memory>
+#include <string>
+
 #include "gyrod/integrate/equations.hpp"
 #include "gyrod/rigid/host.hpp"
+#include "gyrod/rigid/options.hpp"
 #include "gyrod/rod/state.hpp"
+#include "gyrod/rod/strings.hpp"
 #include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
@@ -12,6 +18,16 @@ namespace gyrod {
 struct RodMeasures {
   double strain = 0.0, curvature = 0.0, translation = 0.0, rotation = 0.0, gravity = 0.0, loads = 0.0;
   double dissipation = 0.0, load_power = 0.0, end_power = 0.0;
+
+  std::array<double, 9> listed() const {
+    return {strain, curvature, translation, rotation, gravity, loads, dissipation, load_power, end_power};
+  }
+  RodMeasures& operator+=(const RodMeasures& b) {
+    strain += b.strain, curvature += b.curvature, translation += b.translation, rotation += b.rotation;
+    gravity += b.gravity, loads += b.loads;
+    dissipation += b.dissipation, load_power += b.load_power, end_power += b.end_power;
+    return *this;
+  }
 };
 
 // Offsets in a rod's state of segment n - 1 (p, rate) and vertex n (x, x'), -1 where there is none.
@@ -67,5 +83,19 @@ public:
   virtual void dense_jacobian_dual(double t, const double* y, double* J) = 0; // row-major, dual numbers of rhs
   virtual Counted::Tally operations(double t, const double* y) = 0;
 };
+
+// Rods in the formulation of that name, with strings between their points.
+std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vector<RodDescription> rods,
+                                        const FormulationOptions& options, std::vector<RodString> strings);
+
+// Rods of several members of an ensemble at once, one member in each lane.
+class RodLanes : public Equations {
+public:
+  // Other numbers for a rod of a member, from lane 0 on; `prepare` when all are set.
+  virtual void revise(int r, int lane, const RodNumbers& numbers) = 0;
+  virtual void prepare() = 0;
+};
+// All members as these rods are, which must not be `apart`.
+std::unique_ptr<RodLanes> make_lanes(const RodEquations& rods);
 
 } // namespace gyrod

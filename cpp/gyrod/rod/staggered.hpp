@@ -165,5 +165,3 @@ private:
 };
 
 } // namespace gyrod
-
-#include "gyrod/rod/staggered_blocks.hpp"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
 from gyrod.equations.mechanisms import Mechanism, Mobility
-from gyrod.equations.rods import HELD, compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
+from gyrod.equations.rods import HELD, String, compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
 from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, Rod, SpringDamper, System, Torque, UserForce
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
@@ -56,7 +56,7 @@ class Compiled:
 
     system: System
     formulation: str
-    core: Any
+    core: _core.System
     #: Initial state.
     y0: Array
     #: Whether Python functions are called from the right-hand side.
@@ -270,18 +270,13 @@ def compile_system(
         A = bodies.axes[host]
         turn = np.array([1.0, 0.0, 0.0, 0.0]) if _is_unit(A) else rotations.quaternion_from_matrix(A.T)
         frame = rotations.multiply(turn, place.frame)
-        table, end = tables[system.rod_names.index(name)], ("start", "end")[e]
-        table[end] = (*table[end], host, A.T @ place.at, frame)
+        tables[system.rod_names.index(name)][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
     pulled = strings(system, {name: i for i, name in enumerate(system.names)}, bodies.axes, _checked)
-    python = python or any(x["function"] is not None for x in pulled)
+    python = python or any(x.function is not None for x in pulled)
     _check_strings(system, formulation, hosted, pulled)
-    on_rods = [x for x in pulled if any(kind == 2 for kind, *_ in x["points"])]
-    cables = [
-        ("cable", *(p[1] for p in x["points"]), *(p[4] for p in x["points"]), *x["numbers"])
-        for x in pulled
-        if all(kind != 2 for kind, *_ in x["points"])
-    ]
-    core = bodies.make(tables, cables, on_rods)
+    pieces = [piece for x in pulled if x.on_rods for piece in x.pieces()]
+    cables: list[_core.ForceElement] = [x.cable() for x in pulled if not x.on_rods]
+    core = bodies.make([_core.Rod(**table) for table in tables], cables, pieces)
     rest = core.size - len(bodies.y0)
     start, kinds = [*bodies.y0, *[0.0] * rest], [*bodies.kinds, *[""] * rest]
     for rod, layout in zip(system.rods, core.layout(), strict=True):
@@ -316,23 +311,23 @@ def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPla
 
 
 def _check_strings(
-    system: System, formulation: str, hosted: dict[tuple[str, int], RodEndPlace], pulled: list[dict[str, Any]]
+    system: System, formulation: str, hosted: dict[tuple[str, int], RodEndPlace], pulled: list[String]
 ) -> None:
-    """Refuse cables and tendons on rods that the core cannot serve."""
+    """Refuse cables and tendons on rods that the core does not support."""
     problems = []
     for x in pulled:
-        rods = [p for p in x["points"] if p[0] == 2]
-        what = f"a {x['law']} on rod {system.rod_names[rods[0][1]]!r}" if rods else ""
+        rods = [p for p in x.points if p.rod >= 0]
         if not rods:
             continue
+        what = f"a {x.law} on rod {system.rod_names[rods[0].rod]!r}"
         if formulation != "nullspace-quaternion" or any(r.strain in HELD for r in system.rods):
             problems.append(f"{what} needs formulation = 'nullspace-quaternion' and rods with strain = 'cosserat'.")
-        if any(p[0] == 1 for p in x["points"]):
+        if any(p.body >= 0 for p in x.points):
             problems.append(f"{what} ends on a body; between rods and bodies use an end of a rod, or ground.")
         for p in rods:
-            rod = system.rods[p[1]]
+            rod = system.rods[p.rod]
             for e, j in ((0, 0), (1, len(rod.mesh.frames) - 1)):
-                if (rod.name, e) in hosted and p[2] == j:
+                if (rod.name, e) in hosted and p.segment == j:
                     problems.append(f"{what} {_too_near(rod, e, hosted[rod.name, e].host)}")
     if problems:
         raise ModelError(list(dict.fromkeys(problems)))
@@ -351,7 +346,7 @@ def _too_near(rod: Rod, e: int, host: str) -> str:
 class _Bodies:
     """The bodies of a system, ready for the core: ``make`` adds rods, cables between bodies and strings on rods."""
 
-    make: Callable[[list[dict[str, Any]], list[tuple[Any, ...]], list[dict[str, Any]]], Any]
+    make: Callable[[list[_core.Rod], list[_core.ForceElement], list[_core.RodString]], _core.System]
     y0: list[float]
     kinds: list[str]
     axes: Array
@@ -376,7 +371,7 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         shifted = 0.0 if at is None else body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
         moments, A = _principal(body.inertia + shifted)
         point = np.zeros(3) if at is None else np.asarray(at)
-        bodies.append((body.mass, moments, at is not None, point, A.T @ arm))
+        bodies.append(_core.Body(mass=body.mass, moments=moments, pinned=at is not None, point=point, arm=A.T @ arm))
         axes.append(A)
         state, kind = _initial(formulation, body, at is not None, system, A, options.get("spatial", False))
         y0.extend(state)
@@ -386,10 +381,11 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     gravity, weights = _weights(system)
     forces, python = forces + weights + _frame(system, np.array(axes)), python or bool(weights)
     return _Bodies(
-        lambda rods, cables, pulled: _core.System(
-            formulation, bodies, [*forces, *cables], gravity, rods, None, options | {"strings": pulled}
+        lambda rods, cables, pieces: _core.System(
+            formulation=formulation, bodies=bodies, forces=[*forces, *cables], gravity=gravity, rods=rods,
+            strings=pieces, options=_options(options),
         ),
-        y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b[1] for b in bodies]).reshape(-1, 3), python,
+        y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b.moments for b in bodies]).reshape(-1, 3), python,
     )  # fmt: skip
 
 
@@ -411,7 +407,7 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     core_bodies, axes = [], []
     for body in system.bodies:
         moments, A = _principal(body.inertia)
-        core_bodies.append((body.mass, moments, False, np.zeros(3), np.zeros(3)))
+        core_bodies.append(_core.Body(mass=body.mass, moments=moments))
         axes.append(A)
         if not null and moments.min() <= 1e-13 * max(moments.max(), 1e-300):
             raise ValueError(
@@ -432,15 +428,19 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         ]
     )
 
-    def make(form: str, m: Mechanism, rods: Any, cables: Sequence[Any] = (), pulled: Sequence[Any] = ()) -> Any:
-        same = form == formulation
-        table = m.table(level=level if same else 0, qr=qr and same)
-        # Without the rods that give junctions their mass, any mass serves to look at the joints.
-        with_mass = core_bodies if rods else [(b[0] or 1.0, *b[1:]) for b in core_bodies]
-        given = options | {"strings": list(pulled)}
-        return _core.System(form, with_mass, [*forces, *cables], gravity, rods, table, given)
+    def make(
+        form: str, m: Mechanism, rods: Sequence[_core.Rod], cables: Sequence[_core.ForceElement] = (),
+        pieces: Sequence[_core.RodString] = (),
+    ) -> _core.System:  # fmt: skip
+        # Without the rods that give junctions their mass, any mass will do to look at the joints.
+        with_mass = core_bodies if rods else [_core.Body(mass=b.mass or 1.0, moments=b.moments) for b in core_bodies]
+        given = options if form == formulation else {**options, "level": 0, "qr": False}
+        return _core.System(
+            formulation=form, bodies=with_mass, forces=[*forces, *cables], gravity=gravity, joints=m.tree(),
+            rods=rods, strings=pieces, options=_options(given),
+        )  # fmt: skip
 
-    def start(form: str, core: Any) -> tuple[Array, list[str]]:
+    def start(form: str, core: _core.System) -> tuple[Array, list[str]]:
         y, kinds = _poses(form, system, axes, core)
         return np.asarray(core.complete(0.0, velocities, y)), kinds
 
@@ -457,18 +457,19 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     return _Bodies(
         lambda rods, *more: make(formulation, mechanism, rods, *more) if rods or any(more) else bare,
         list(y0), kinds, frames,
-        np.array([b[1] for b in core_bodies]), python, mechanism, mobility,
+        np.array([b.moments for b in core_bodies]), python, mechanism, mobility,
     )  # fmt: skip
 
 
-def _check_determined(system: System, bodies: list[Any], probe: Callable[[], tuple[Any, Array, Any]]) -> None:
+def _check_determined(system: System, bodies: list[_core.Body], probe: Callable[[], tuple[Any, Array, Any]]) -> None:
     """Refuse bodies without inertia where no joint and no other body makes up for it."""
-    weak = [b.name for b, row in zip(system.bodies, bodies, strict=True) if row[1].min() <= 1e-13 * row[1].max()]
+    moments = [row.moments for row in bodies]
+    weak = [b.name for b, J in zip(system.bodies, moments, strict=True) if J.min() <= 1e-13 * J.max()]
     if not weak or len(system.bodies) > 300:
         return
     core, y, _ = probe()
     T = core.nullspace(0.0, y).reshape(len(bodies), 6, -1)
-    mass = np.array([[m] * 3 + list(J) for m, J, *_ in bodies])
+    mass = np.array([[b.mass] * 3 + list(J) for b, J in zip(bodies, moments, strict=True)])
     values = np.linalg.eigvalsh(np.einsum("bin,bi,bim->nm", T, mass, T))
     if len(values) and values[0] <= 1e-13 * values[-1]:
         raise ModelError(
@@ -511,10 +512,19 @@ def unchecked_core(system: System) -> tuple[Any, Array, Array]:
     """A core for the constraints of a system whose joints need not meet, principal axes and moments of the bodies."""
     found = [_principal(body.inertia) for body in system.bodies]
     axes, moments = np.array([A for _, A in found]), np.array([m for m, _ in found])
-    table = mechanisms.describe(system, axes, _checked).table()
-    bodies = [(b.mass, m, False, np.zeros(3), np.zeros(3)) for b, m in zip(system.bodies, moments, strict=True)]
-    core = _core.System("nullspace-quaternion", bodies, [], np.array(system.gravity), [], table, {})
+    joints = mechanisms.describe(system, axes, _checked).tree()
+    bodies = [_core.Body(mass=b.mass, moments=m) for b, m in zip(system.bodies, moments, strict=True)]
+    gravity = np.array(system.gravity)
+    core = _core.System(formulation="nullspace-quaternion", bodies=bodies, gravity=gravity, joints=joints)
     return core, axes, moments
+
+
+#: Options of a formulation that the core knows.
+_OPTIONS = ("spatial", "printed", "polar", "fictive_moment", "baumgarte_omega", "baumgarte_r", "level", "qr")
+
+
+def _options(given: dict[str, Any]) -> _core.FormulationOptions:
+    return _core.FormulationOptions(**{name: given[name] for name in _OPTIONS if name in given})
 
 
 def _principal(inertia: Array) -> tuple[Array, Array]:
@@ -567,26 +577,29 @@ def _initial(
     return state, ["position"] * 3 + ["rotation"] * len(q) + ["velocity"] * 3 + rates
 
 
-def _weights(system: System) -> tuple[Array, list[tuple[Any, ...]]]:
+def _weights(system: System) -> tuple[Array, list[_core.ForceElement]]:
     """Gravity of the bodies: a constant, or their weights as functions of time."""
     function = system.gravity_function
     if function is None:
         return np.array(system.gravity), []
     none = np.zeros(3)
     return none, [
-        ("applied", i, none, False, False, none, _time_function("gravity", function, body.mass * np.eye(3)))
+        _core.AppliedForce(
+            body=i, at=none, body_frame=False, torque=False, constant=none,
+            function=_time_function("gravity", function, body.mass * np.eye(3)),
+        )
         for i, body in enumerate(system.bodies)
         if body.mass > 0.0
-    ]
+    ]  # fmt: skip
 
 
-def _frame(system: System, axes: Array) -> list[tuple[Any, ...]]:
+def _frame(system: System, axes: Array) -> list[_core.ForceElement]:
     """Fictitious forces on the bodies in a frame that turns."""
     spin = frame_spin(system)
     if not spin.any():
         return []
     return [
-        ("frame", i, spin, body.mass, A.T @ body.inertia @ A)
+        _core.FrameForce(body=i, spin=spin, mass=body.mass, inertia=A.T @ body.inertia @ A)
         for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True))
     ]
 
@@ -599,7 +612,7 @@ def _calls_python(force: ForceLaw) -> bool:
     )
 
 
-def _compile_force(force: ForceLaw, system: System, index: dict[str, int], axes: Array) -> tuple[Any, ...]:
+def _compile_force(force: ForceLaw, system: System, index: dict[str, int], axes: Array) -> _core.ForceElement:
     def at_of(name: str, at: Array) -> tuple[int, Array]:
         if name == "ground":
             return -1, np.array(at)
@@ -614,20 +627,27 @@ def _compile_force(force: ForceLaw, system: System, index: dict[str, int], axes:
         turn = A.T if force.frame == "body" else np.eye(3)
         constant = np.zeros(3) if callable(value) else turn @ value
         function = _time_function(force.label, value, turn) if callable(value) else None
-        return ("applied", body, at, force.frame == "body", torque, constant, function)
+        return _core.AppliedForce(
+            body=body, at=at, body_frame=force.frame == "body", torque=torque, constant=constant, function=function
+        )
     if isinstance(force, SpringDamper):
         (a, at_a), (b, at_b) = at_of(force.a, force.at_a), at_of(force.b, force.at_b)
-        return ("spring", a, b, at_a, at_b, force.stiffness, force.damping, system.spring_length(force))
+        return _core.SpringDamper(
+            a=a, b=b, at_a=at_a, at_b=at_b, stiffness=force.stiffness, damping=force.damping,
+            length=system.spring_length(force),
+        )  # fmt: skip
     if isinstance(force, Bushing):
         (a, at_a), (b, at_b) = at_of(force.a, force.at_a), at_of(force.b, force.at_b)
         A = np.eye(3) if a < 0 else axes[a]
-        return ("bushing", a, b, at_a, at_b, force.stiffness, force.damping, A)
+        return _core.Bushing(a=a, b=b, at_a=at_a, at_b=at_b, stiffness=force.stiffness, damping=force.damping, axes=A)
     body = index[force.bodies[0]]
     if isinstance(force, UserForce):
         derivative = None if force.derivative is None else _state_function(force.label, force.derivative, (6, 18))
-        return ("user", body, axes[body], _state_function(force.label, force.function, (6,)), derivative)
+        function = _state_function(force.label, force.function, (6,))
+        return _core.UserForce(body=body, axes=axes[body], function=function, derivative=derivative)
     assert isinstance(force, CForce)
-    return ("c", body, axes[body], int(force.address), int(force.context), int(force.derivative))
+    address, context, derived = int(force.address), int(force.context), int(force.derivative)
+    return _core.UserForce(body=body, axes=axes[body], address=address, context=context, derivative=derived)
 
 
 def _checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ...]) -> Array:

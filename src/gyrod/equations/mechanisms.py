@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod import _core
 from gyrod.model import Cylindrical, Distance, Helical, Joint, ModelError, Prismatic, Revolute, System
 from gyrod.model.errors import GROUND
 
@@ -88,8 +89,8 @@ class Mobility:
 class Mechanism:
     """Joints, links and cuts of a system as the core takes them."""
 
-    joints: list[tuple[Any, ...]]
-    links: list[tuple[int, int, int]]
+    joints: list[_core.Joint]
+    links: list[_core.Link]
     cuts: list[int]
     kept: list[list[int]]
     #: Whether a drive calls Python.
@@ -97,11 +98,9 @@ class Mechanism:
     #: Number of degrees of freedom.
     freedoms: int = 0
 
-    def table(self, *, level: int = 0, qr: bool = False) -> dict[str, Any]:
+    def tree(self) -> _core.JointTree:
         """What the core's constructor wants."""
-        return {
-            "joints": self.joints, "links": self.links, "cuts": self.cuts, "kept": self.kept, "level": level, "qr": qr,
-        }  # fmt: skip
+        return _core.JointTree(joints=self.joints, links=self.links, cuts=self.cuts, kept=self.kept)
 
 
 def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mechanism:
@@ -109,7 +108,7 @@ def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mech
     index = {name: i for i, name in enumerate(system.names)} | {GROUND: -1}
     number = {id(joint): i for i, joint in enumerate(system.joints)}
     frames = [*axes, np.eye(3)]
-    joints: list[tuple[Any, ...]] = []
+    joints = []
     for joint in system.joints:
         a, b = index[joint.a], index[joint.b]
         place = system.attachment(joint)
@@ -117,8 +116,10 @@ def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mech
         parameter = joint.pitch / (2.0 * np.pi) if isinstance(joint, Helical) else place.length
         drive = None if joint.law is None else _drive(joint, checked)
         joints.append(
-            (joint.kind, a, b, A.T @ place.at_a, B.T @ place.at_b, A.T @ place.frame_a, B.T @ place.frame_b,
-             float(parameter), drive)
+            _core.Joint(
+                kind=joint.kind, a=a, b=b, at_a=A.T @ place.at_a, at_b=B.T @ place.at_b, frame_a=A.T @ place.frame_a,
+                frame_b=B.T @ place.frame_b, parameter=float(parameter), drive=drive,
+            )
         )  # fmt: skip
     tree = system.tree()
     link = {name: i for i, name in enumerate(tree.order)}
@@ -126,10 +127,10 @@ def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mech
     for name in tree.order:
         parent, carrier = tree.parent[name], tree.joint[name]
         up = -1 if parent is None or parent == GROUND else link[parent]
-        links.append((index[name], up, -1 if carrier is None else number[id(carrier)]))
+        links.append(_core.Link(body=index[name], parent=up, joint=-1 if carrier is None else number[id(carrier)]))
     cuts = [number[id(joint)] for joint in tree.cuts]
     kept = [list(range(_rows(system.joints[j]))) for j in cuts]
-    return Mechanism(joints, links, cuts, kept, any(j[8] is not None for j in joints))
+    return Mechanism(joints, links, cuts, kept, any(j.driven for j in joints))
 
 
 def _rows(joint: Joint) -> int:
@@ -152,17 +153,18 @@ def kinds(system: System) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def springs(system: System, mechanism: Mechanism) -> list[tuple[Any, ...]]:
+def springs(system: System, mechanism: Mechanism) -> list[_core.ForceElement]:
     """Springs and dampers of joints as the core's forces."""
-    found: list[tuple[Any, ...]] = []
-    for joint, row in zip(system.joints, mechanism.joints, strict=True):
+    found: list[_core.ForceElement] = []
+    for joint, place in zip(system.joints, mechanism.joints, strict=True):
         if not isinstance(joint, Revolute | Prismatic | Helical | Cylindrical):
             continue
         turns = (True, False) if isinstance(joint, Cylindrical) else (not isinstance(joint, Prismatic),)
         values = np.asarray([joint.stiffness, joint.damping, joint.rest], dtype=float).reshape(3, -1).T
         for turn, (k, c, rest) in zip(turns, values, strict=True):
             if k or c:
-                found.append(("joint", *row[1:7], turn, float(k), float(c), float(rest)))
+                numbers = {"stiffness": float(k), "damping": float(c), "rest": float(rest)}
+                found.append(_core.JointSpring(joint=place, turn=turn, **numbers))
     return found
 
 

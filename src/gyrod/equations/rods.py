@@ -8,7 +8,9 @@ where masses, weights and shares of loads are computed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,7 +49,6 @@ def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, A
         table["K0"] = np.array(rod.precurvatures)
     ends = [_end(rod, e, system, checked) for e in (0, 1)]
     table["start"], table["end"] = ends
-    table["end_hosts"] = {}
     loads = [f for f in system.forces if rod.name in f.rods]
     table["loads"] = [_load(rod, f, held, checked) for f in loads if isinstance(f, RodLoad)]
     drags = [f for f in loads if isinstance(f, Drag)]
@@ -59,22 +60,21 @@ def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, A
         table["gravity"] = np.zeros(3)
         table["loads"].append(_weight(rod, table["tributary"], system, checked))
     table |= _surroundings(rod, system)
-    table["stretch"] = _stretch(rod, checked)
-    python = any(e[3] is not None for e in ends) or any(x[4] is not None for x in table["loads"])
-    return table, python or callable(table["stretch"])
+    table |= _stretch(rod, checked)
+    python = any(e.moves for e in ends) or any(x.led for x in table["loads"])
+    return table, python or "stretches" in table
 
 
-def initial_state(rod: Rod, layout: tuple[list[int], ...], y: list[float], kinds: list[str], absolute: bool) -> None:
+def initial_state(rod: Rod, layout: _core.RodLayout, y: list[float], kinds: list[str], absolute: bool) -> None:
     """Write a rod's initial state into y, and the kinds of its unknowns."""
-    p_at, w_at, x_at, v_at = layout
     rates = rod.spins
     if absolute:
         rates = rotations.rates("quaternion", rod.quaternions, rod.spins)
     for where, rows, kind in (
-        (p_at, rod.quaternions, "rotation"),
-        (w_at, rates, "spin"),
-        (x_at, rod.positions, "position"),
-        (v_at, rod.velocities, "velocity"),
+        (layout.p, rod.quaternions, "rotation"),
+        (layout.w, rates, "spin"),
+        (layout.x, rod.positions, "position"),
+        (layout.v, rod.velocities, "velocity"),
     ):
         width = rows.shape[1]
         names = [kind] * width
@@ -172,7 +172,7 @@ def _table(rod: Rod, system: System, holds: tuple[bool, bool]) -> dict[str, Any]
         "coupled": bool(CX.any() or (CG * across).any() or (CK * across).any()),
         "blended": bool(found["off"].any()),
         "strain": rod.strain,
-        "curvature": name if number == 0.0 else f"{name}-family", "m": float(number),
+        "curvature": name if number == 0.0 else f"{name}-family", "number": float(number),
         "gravity": np.array(system.gravity),
     }  # fmt: skip
 
@@ -278,13 +278,16 @@ def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict
 
 def _measured(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
     mesh = rod.mesh
-    still = [(False, clamped, _sixteen(np.zeros(3), p), None) for clamped, p in zip(held, rod.end_frames, strict=True)]
+    still = [
+        _core.RodEnd(held=False, clamped=clamped, at=_sixteen(np.zeros(3), p))
+        for clamped, p in zip(held, rod.end_frames, strict=True)
+    ]
     bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (len(mesh.strains), 1)), "K0": np.zeros((len(mesh.curvatures), 3))}
     bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
-    bare |= {"end_hosts": {}, "foundation": None, "anchor": rod.positions, "obstacles": [], "stretch": None}
+    bare |= {"foundation": None, "anchor": rod.positions, "obstacles": [], "spin": np.zeros(3)}
     if mesh.degree and rod.strain in HELD:
         bare["strain"] = "cosserat"  # measured alike, and nothing need be held
-    core = _core.System("nullspace-quaternion", [], [], np.zeros(3), [bare], None, {})
+    core = _core.System(formulation="nullspace-quaternion", rods=[_core.Rod(**bare)])
     y = [0.0] * core.size
     initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
     states = core.rod_states(0, np.zeros(1), np.array([y]), False)
@@ -314,12 +317,13 @@ def _sixteen(x: Array, p: Array) -> Array:
     return out
 
 
-def _end(rod: Rod, e: int, system: System, checked: Checked) -> tuple[bool, bool, Array, Any]:
+def _end(rod: Rod, e: int, system: System, checked: Checked) -> _core.RodEnd:
     place = system.rod_ends.get((rod.name, e))
     if place is not None and place.host != GROUND:  # moved by the host; this is its initial place
         host = system.body(place.host)
         x = host.position + host.matrix @ place.at
-        return True, place.clamped, _sixteen(x, rotations.multiply(host.orientation, place.frame)), None
+        at = _sixteen(x, rotations.multiply(host.orientation, place.frame))
+        return _core.RodEnd(held=True, clamped=place.clamped, at=at)
     end = (rod.start, rod.end)[e] if place is None else system.ground_ends[rod.name, e]
     x0, p0 = rod.positions[-e], rod.end_frames[e]
     moves = callable(end.at) or callable(end.frame)
@@ -327,7 +331,8 @@ def _end(rod: Rod, e: int, system: System, checked: Checked) -> tuple[bool, bool
     frame = end.frame_at(0.0) if end.holds_frame else None
     start = _sixteen(x0 if position is None else position, p0 if frame is None else frame)
     label = f"Rod {rod.name!r}, {'end' if e else 'start'}"
-    return end.holds_position, end.holds_frame, start, _motion(label, end, start, checked) if moves else None
+    move = _motion(label, end, start, checked) if moves else None
+    return _core.RodEnd(held=end.holds_position, clamped=end.holds_frame, at=start, move=move)
 
 
 def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[float], Array]:
@@ -396,9 +401,7 @@ _SLOPES = _slope(0.0, 1), _slope(0.0, 2)
 Share = tuple[int, int, Array]
 
 
-def _load(
-    rod: Rod, load: RodLoad, held: tuple[bool, bool], checked: Checked
-) -> tuple[bool, list[Share], list[Share], Array, Any]:
+def _load(rod: Rod, load: RodLoad, held: tuple[bool, bool], checked: Checked) -> _core.RodLoad:
     if rod.mesh.degree:
         force = moment = _on_nodes(rod, load)
     elif load.span is None:
@@ -409,7 +412,7 @@ def _load(
     parts = {"force": load.force, "moment": load.moment}
     value = np.concatenate([np.zeros(3) if x is None or callable(x) else np.asarray(x) for x in parts.values()])
     if not any(callable(x) for x in parts.values()):
-        return load.follow, force, moment, value, None
+        return _core.RodLoad(follow=load.follow, force=force, moment=moment, value=value)
 
     def now(t: float) -> Array:
         out = value.copy()
@@ -418,7 +421,7 @@ def _load(
                 out[3 * i : 3 * i + 3] = checked(f"{load.label}.{field}", t, lambda x=x: x(t), (3,))  # type: ignore[misc]
         return out
 
-    return load.follow, force, moment, value, now
+    return _core.RodLoad(follow=load.follow, force=force, moment=moment, value=value, function=now)
 
 
 def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
@@ -490,9 +493,7 @@ def _on_nodes(rod: Rod, load: RodLoad) -> list[Share]:
     return [(k, k, total[k]) for k in np.unique(nodes).tolist()]
 
 
-def _weight(
-    rod: Rod, tributary: Array, system: System, checked: Checked
-) -> tuple[bool, list[Share], list[Share], Array, Any]:
+def _weight(rod: Rod, tributary: Array, system: System, checked: Checked) -> _core.RodLoad:
     """Weight under a gravity that is a function of time, as a load on the vertices."""
     last = len(rod.mesh.frames) - 1
     shares = [(min(n, last), n, np.full(3, m)) for n, m in enumerate(tributary)]
@@ -502,7 +503,8 @@ def _weight(
     def now(t: float) -> Array:
         return np.concatenate([checked("System.gravity", t, lambda: gravity(t), (3,)), np.zeros(3)])
 
-    return False, shares, [], np.concatenate([system.gravity, np.zeros(3)]), now
+    value = np.concatenate([system.gravity, np.zeros(3)])
+    return _core.RodLoad(follow=False, force=shares, moment=[], value=value, function=now)
 
 
 # --- surroundings ----------------------------------------------------------------------------------------------------
@@ -540,53 +542,95 @@ def _belongs(rod: Rod, start: float = 0.0, end: float = 1.0) -> Array:
     return out
 
 
-def _obstacle(rod: Rod, obstacle: Obstacle) -> tuple[str, Array, Array, float, float, float, Array, Array]:
+def _obstacle(rod: Rod, obstacle: Obstacle) -> _core.RodObstacle:
     point, axis, radius = obstacle.parts()
     thickness = np.full(len(rod.fractions), obstacle.thickness or 0.0)
     if obstacle.thickness is None and rod.section is not None:
         thickness = np.ascontiguousarray(rod.section.half_sizes(rod.fractions).max(axis=1))
-    numbers = radius, obstacle.stiffness, obstacle.smoothing
-    return obstacle.kind, np.array(point), np.array(axis), *numbers, _belongs(rod), thickness
+    return _core.RodObstacle(
+        kind=obstacle.kind, point=np.array(point), axis=np.array(axis), radius=radius, stiffness=obstacle.stiffness,
+        smoothing=obstacle.smoothing, length=_belongs(rod), thickness=thickness,
+    )  # fmt: skip
 
 
-def _stretch(rod: Rod, checked: Checked) -> Any:
-    """Factor of the length without tension: None, a number, or a function of time that returns one in an array."""
+def _stretch(rod: Rod, checked: Checked) -> dict[str, Any]:
+    """Factor of the length without tension: none, a number, or a function of time that returns one in an array."""
     stretch = rod.rest_stretch
     if not callable(stretch):
-        return stretch
+        return {} if stretch is None else {"stretch": float(stretch)}
     label = f"Rod {rod.name!r}.rest_stretch"
-    return lambda t: checked(label, t, lambda: positive("rest_stretch", stretch(t)), (1,))
+    return {"stretches": lambda t: checked(label, t, lambda: positive("rest_stretch", stretch(t)), (1,))}
 
 
-def strings(system: System, index: dict[str, int], axes: Array, checked: Checked) -> list[dict[str, Any]]:
-    """Cables and tendons for the core: points, law, numbers, and the tension as a function of time or None.
+@dataclass(frozen=True)
+class StringPoint:
+    """A point of a string: of a rod, of a body (in its principal axes), or of space."""
 
-    A point is (kind, index, segment, xi, offset): kind 0 ground, offset in space; 1 body, offset in its principal axes;
-    2 rod, offset in the frame of its segment, xi the fraction of that; on elements the node and 0. Numbers of a cable
-    are stiffness, damping, length and smoothing, the first one of a tendon is its tension.
-    """
+    offset: Array
+    rod: int = -1
+    #: Segment and fraction of it; on elements the node and 0.
+    segment: int = 0
+    xi: float = 0.0
+    body: int = -1
+
+    def core(self) -> _core.StringPoint:
+        """The same for the core, of a rod or of space."""
+        return _core.StringPoint(rod=self.rod, segment=self.segment, xi=self.xi, offset=self.offset)
+
+
+@dataclass(frozen=True)
+class String:
+    """A cable or a tendon for the core."""
+
+    law: str
+    points: list[StringPoint]
+    #: Of a cable: stiffness, damping, length, smoothing; of a tendon: tension.
+    numbers: dict[str, float]
+    #: Tension of a tendon as a function of time.
+    function: Callable[[float], Array] | None = None
+
+    @property
+    def on_rods(self) -> bool:
+        """Whether it touches a rod."""
+        return any(p.rod >= 0 for p in self.points)
+
+    def pieces(self) -> list[_core.RodString]:
+        """Its straight pieces."""
+        ends = [p.core() for p in self.points]
+        if self.law == "cable":
+            return [_core.RodString.cable(a=a, b=b, **self.numbers) for a, b in pairwise(ends)]
+        return [_core.RodString.tendon(a=a, b=b, function=self.function, **self.numbers) for a, b in pairwise(ends)]
+
+    def cable(self) -> _core.Cable:
+        """A cable between bodies."""
+        a, b = self.points
+        return _core.Cable(a=a.body, b=b.body, at_a=a.offset, at_b=b.offset, **self.numbers)
+
+
+def strings(system: System, index: dict[str, int], axes: Array, checked: Checked) -> list[String]:
+    """Cables and tendons of a system."""
     rods = {name: i for i, name in enumerate(system.rod_names)}
 
-    def point(name: str, at: Any) -> tuple[int, int, int, float, Array]:
+    def point(name: str, at: Any) -> StringPoint:
         if name in rods:
             s, offset = at
             rod = system.rod(name)
             j, xi = (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
-            return 2, rods[name], j, xi, np.array([*offset, 0.0])
+            return StringPoint(np.array([*offset, 0.0]), rods[name], j, xi)
         x = np.zeros(3) if at is None else np.array(at)
-        return (0, -1, 0, 0.0, x) if name == GROUND else (1, index[name], 0, 0.0, axes[index[name]].T @ x)
+        return StringPoint(x) if name == GROUND else StringPoint(axes[index[name]].T @ x, body=index[name])
 
-    out: list[dict[str, Any]] = []
+    out = []
     for f in system.forces:
         if isinstance(f, Cable):
-            law: Any = (f.stiffness, f.damping, system.cable_length(f), f.smoothing)
-            out.append({"points": [point(name, at) for _, name, at in f.ends], "law": "cable", "numbers": law})
-            out[-1]["function"] = None
+            numbers = {"stiffness": f.stiffness, "damping": f.damping, "smoothing": f.smoothing}
+            points = [point(name, at) for _, name, at in f.ends]
+            out.append(String("cable", points, {**numbers, "length": system.cable_length(f)}))
         elif isinstance(f, Tendon):
             led = callable(f.tension)
-            law = (0.0 if led else f.tension, 0.0, 0.0, 0.0)
-            out.append({"points": [point(f.rod, at) for at in f.points], "law": "tendon", "numbers": law})
-            out[-1]["function"] = _tension(f, checked) if led else None
+            tension = {"tension": 0.0 if led else f.tension}
+            function = _tension(f, checked) if led else None
+            out.append(String("tendon", [point(f.rod, at) for at in f.points], tension, function))
     return out
 
 

@@ -31,7 +31,7 @@ class Stepped:
     """A system ready for constant steps."""
 
     compiled: Compiled
-    core: Any
+    core: _core.Variational
     #: Position, quaternion, velocity, Omega of each body at the start, in the core's axes, (b, 13).
     start: Array
     #: Principal axes of the core's bodies in the user's axes, (b, 3, 3).
@@ -93,7 +93,8 @@ def compile_stepped(
     if conserving:
         _check_conserving(system, reduce)
     bodies, axes = _bodies(system, pins)
-    if any(moments.min() <= SINGULAR * moments.max() for _, moments, *_ in bodies):
+    moments = np.array([b.moments for b in bodies])
+    if (moments.min(axis=1) <= SINGULAR * moments.max(axis=1)).any():
         # What carries such a body makes up for it; absolute forms would have to invert its inertia.
         formulation = formulation.replace("absolute", "nullspace")
     compiled = compile_system(system, formulation, **({} if reduce else {"reduce": False}))
@@ -102,11 +103,11 @@ def compile_stepped(
     forces = [_compile_force(f, system, index, frames) for f in system.forces]
     if compiled.mechanism is not None:
         forces += mechanisms.springs(system, compiled.mechanism)
-    split = _sigmas(system, sigma, np.array([b[1] for b in bodies]))
+    split = _sigmas(system, sigma, moments)
     core = _core.Variational(
-        bodies, list(split), [(f, *_rules(f)) for f in forces], np.array(system.gravity),
-        None if compiled.mechanism is None else compiled.mechanism.table(), compiled._length(), step,
-        {"directors": coordinates == "directors", "nodes": potential == "nodes", "conserving": conserving},
+        bodies=bodies, sigma=split.tolist(), forces=forces, gravity=np.array(system.gravity),
+        joints=None if compiled.mechanism is None else compiled.mechanism.tree(), length=compiled._length(),
+        step=step, directors=coordinates == "directors", nodes=potential == "nodes", conserving=conserving,
     )  # fmt: skip
     start = []
     for body, A in zip(system.bodies, axes, strict=True):
@@ -119,7 +120,7 @@ def compile_stepped(
     return Stepped(compiled, core, np.array(start), frames, split, python)
 
 
-def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[tuple[Any, ...]], list[Array]]:
+def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body], list[Array]]:
     """Bodies as the core takes them, about the fixed points of those that have one, and their principal axes."""
     bodies, axes = [], []
     for body in system.bodies:
@@ -127,7 +128,7 @@ def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[tuple[Any, 
         arm = np.zeros(3) if at is None else body.matrix.T @ (body.position - at)
         moments, A = _principal(body.inertia + body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm)))
         point = np.zeros(3) if at is None else np.asarray(at)
-        bodies.append((body.mass, moments, at is not None, point, A.T @ arm))
+        bodies.append(_core.Body(mass=body.mass, moments=moments, pinned=at is not None, point=point, arm=A.T @ arm))
         axes.append(A)
     return bodies, axes
 
@@ -142,15 +143,6 @@ def _check_conserving(system: System, reduce: bool) -> None:
             "method = 'energy-momentum' serves bodies that are free or turn about a fixed point, under gravity; this "
             f"system has {what}. Use method = 'variational'{cure}."
         )
-
-
-def _rules(force: tuple[Any, ...]) -> tuple[bool, bool]:
-    """Whether a force of the core has a potential, and whether that is one of points alone."""
-    kind = force[0]
-    if kind == "applied":  # body, at, in body axes, torque, constant, function
-        dead = not force[3] and not force[4] and force[6] is None
-        return dead, dead
-    return kind in ("spring", "bushing", "joint"), kind == "spring"
 
 
 def _sigmas(system: System, sigma: Any, moments: Array) -> Array:

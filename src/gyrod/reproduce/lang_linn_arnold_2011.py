@@ -228,7 +228,7 @@ def _operations(curvature: str, baumgarte: float | None = None, bend: float = 0.
         system = problems.lla_rubber(segments=segments, curvature=curvature).system
         compiled = compile_system(system, "absolute-quaternion", **options)
         y = compiled.y0.copy()
-        for k, at in enumerate(compiled.core.layout()[0][0]):
+        for k, at in enumerate(compiled.core.layout()[0].p):
             y[at : at + 4] = rotations.multiply(y[at : at + 4], rotations.exp((0.0, k * bend, 0.0)))
         found.append(compiled.core.operations(y))
     return {key: (found[1][key] - found[0][key]) // 10 for key in found[0]}
@@ -684,7 +684,7 @@ def core_curvature(name: str | tuple[str, float], phi: Array) -> Array:
         "rod", 2.0, 2, Circle(radius=0.1), problems.RUBBER, curvature=name, initial=Straight((0, 0, 0), (0, 0, 2))
     )
     compiled = compile_system(System(rods=[rod]))
-    at = compiled.core.layout()[0][0]
+    at = compiled.core.layout()[0].p
     y = np.tile(compiled.y0, (len(phi), 1))
     turned = rotations.multiply(y[:, at[0] : at[0] + 4], rotations.exp(phi[:, None] * np.array([0.6, 0.0, 0.8])))
     y[:, at[1] : at[1] + 4] = turned
@@ -768,17 +768,17 @@ def spectrum(problem: RodProblem, by: str = "mode") -> dict[str, NDArray[np.comp
 
 def _tangent(compiled: Compiled) -> tuple[Array, NDArray[np.int_], Array]:
     """Columns: how the state changes with x and theta; the places of their rates; their masses."""
-    p_at, w_at, x_at, v_at = compiled.core.layout()[0]
+    layout = compiled.core.layout()[0]
     table = compiled.rods[0]
     columns: list[Array] = []
     rates: list[int] = []
     mass: list[float] = []
-    for at, rate, m in zip(x_at, v_at, table["mass"], strict=True):
+    for at, rate, m in zip(layout.x, layout.v, table["mass"], strict=True):
         if rate >= 0:
             columns += list(np.eye(compiled.size)[at : at + 3])
             rates += range(rate, rate + 3)
             mass += [m] * 3
-    for at, rate, moments in zip(p_at, w_at, table["J"], strict=True):
+    for at, rate, moments in zip(layout.p, layout.w, table["J"], strict=True):
         for axis in np.eye(3):
             column = np.zeros(compiled.size)
             column[at : at + 4] = 0.5 * rotations.multiply(compiled.y0[at : at + 4], np.array([0.0, *axis]))

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod import _core
 from gyrod.equations import Compiled
 from gyrod.equations.members import Stack, template
 from gyrod.model import System
 from gyrod.motion import Motion
-from gyrod.solve.methods import METHODS, output_times, run_options, step_options
+from gyrod.solve.methods import METHODS, handed, output_times, run_options, step_options
 from gyrod.solve.simulate import _atol, _method, _motion
 
 Array = NDArray[np.float64]
@@ -63,15 +64,13 @@ class Members:
 
     def run(
         self, stack: Stack, rows: NDArray[np.intp], *, lanes: bool = False, tick: Callable[[int], object] | None = None
-    ) -> list[Any]:
+    ) -> list[_core.Run]:
         """Runs of the core of these rows of a stack, in their order, without Python's lock."""
         changes = [{key: x[rows] for key, x in part.items()} for part in stack.changes]
         y0 = np.tile(self.compiled.y0, (len(rows), 1))
         scales = np.ascontiguousarray(stack.scales[rows]) if self._physical else None
-        runs: list[Any] = self.compiled.core.members(
-            self.method, self.t_end, y0, scales, self._steps, self._how, changes, lanes, tick
-        )
-        return runs
+        given = handed(self._steps, self._how)
+        return self.compiled.core.members(self.method, self.t_end, y0, scales, *given, changes, lanes, tick)
 
     def revise(self, stack: Stack, row: int) -> None:
         """Make the core of `compiled` that of one member."""

@@ -84,6 +84,11 @@ def run_options(**given: Any) -> dict[str, Any]:
     return {**defaults, **given}
 
 
+def handed(steps: dict[str, Any], how: dict[str, Any]) -> tuple[_core.StepOptions, _core.RunOptions]:
+    """The same as the core takes them."""
+    return _core.StepOptions(**steps), _core.RunOptions(**how)
+
+
 class IntegrationError(ArithmeticError):
     """An integration that cannot go on; ``solution`` holds what was computed."""
 
@@ -150,11 +155,9 @@ def integrate(
 
     J = None if jacobian is None else lambda t, y: np.ascontiguousarray(jacobian(t, y), dtype=float)
     wanted = output_times(output, t0, t1)
-    run: Any = _core.integrate_functions(
-        rhs, J, method, t0, start, t1,
-        step_options(len(start), rtol, atol, None, step, first_step, max_step),
-        run_options(project=False, output=wanted, events=events or []),
-    )  # fmt: skip
+    steps = step_options(len(start), rtol, atol, None, step, first_step, max_step)
+    how = run_options(project=False, output=wanted, events=events or [])
+    run = _core.integrate_functions(rhs, J, method, t0, start, t1, *handed(steps, how))
     run.raise_failure()
     solution = Solution(run.t, run.y, run.stats, run.status, tuple(run.crossings), run)
     if run.status not in ("finished", "event"):

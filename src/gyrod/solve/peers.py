@@ -218,8 +218,8 @@ def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
     """Those of the bodies, then those of the frames of the rods that are free."""
     when = np.array([t])
     parts = [compiled.core.multipliers(when, y[None]).ravel()] if compiled.system.bodies else []
-    for i, (p_at, *_) in enumerate(compiled.core.layout()):
-        parts.append(compiled.rod_states(i, when, y)["multipliers"].ravel()[np.array(p_at) >= 0])
+    for i, layout in enumerate(compiled.core.layout()):
+        parts.append(compiled.rod_states(i, when, y)["multipliers"].ravel()[np.array(layout.p) >= 0])
     return np.concatenate(parts)
 
 
@@ -233,8 +233,8 @@ def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
         q = begin if pinned else begin + 3
         v = q + nq if pinned else q + nq + 3
         rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, compiled.moments[i])))
-    for (p_at, w_at, *_), table in zip(compiled.core.layout(), compiled.rods, strict=True):
-        for q, v, moments in zip(p_at, w_at, table["J"], strict=True):
+    for layout, table in zip(compiled.core.layout(), compiled.rods, strict=True):
+        for q, v, moments in zip(layout.p, layout.w, table["J"], strict=True):
             if q >= 0:
                 rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, moments)))
     return rows

@@ -247,11 +247,11 @@ def carried(state: Rest | Motion, system: System) -> Motion:
         raise ValueError(f"guess is of {', '.join(state.names)}, the system of {', '.join(names)}; they must agree.")
     y, first = np.array(statics.y), statics._bodies
     y[:first] = state.y[:first]
-    for rod, (p_at, _, x_at, _) in zip(statics.compiled.system.rods, statics.compiled.core.layout(), strict=True):
+    for rod, layout in zip(statics.compiled.system.rods, statics.compiled.core.layout(), strict=True):
         track: RodTrack = state[rod.name]
         x = apply(*track.mesh.vertex_at(rod.mesh.vertices), track.positions)
         p = apply_frames(*track.mesh.frame_at(rod.mesh.frames), track.quaternions)
-        for places, values in ((x_at, x), (p_at, p)):
+        for places, values in ((layout.x, x), (layout.p, p)):
             for at, value in zip(places, values, strict=True):
                 if at >= 0:
                     y[at : at + len(value)] = value

@@ -19,7 +19,7 @@ from gyrod.model.conservation import flowing
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.rest import Rest
 from gyrod.solve.assemble import assemble as solve_assembly
-from gyrod.solve.methods import METHODS, output_times, run_options, step_options
+from gyrod.solve.methods import METHODS, handed, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.recording import Recording, Session, Target, told
 
@@ -234,8 +234,8 @@ def simulate(
         return _recorded(target, compiled, t_end, method, steps, how, info, progress, started)
     with ticking(progress, t_end) as tick:
         run = compiled.core.integrate(
-            method, 0.0, compiled.y0, t_end, steps,
-            how | {"dense": dense, "progress": tick}, compiled.python or bool(events) or bool(progress),
+            method, 0.0, compiled.y0, t_end, *handed(steps, how | {"dense": dense, "progress": tick}),
+            compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     return _motion(run, compiled, method, time.process_time() - started, dense, projection == "step", names)
 
@@ -256,7 +256,8 @@ def _recorded(
 
     def source() -> Session:
         python = compiled.python or bool(how["events"])
-        core = compiled.core.start(method, 0.0, compiled.y0, t_end, steps, how | {"dense": dense}, python)
+        given = handed(steps, how | {"dense": dense})
+        core = compiled.core.start(method, 0.0, compiled.y0, t_end, *given, python)
         return Session(core, (160 if dense else 16) * compiled.size)
 
     rows = None if how["output"] is None else len(how["output"])

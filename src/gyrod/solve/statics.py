@@ -68,7 +68,7 @@ class Statics:
         start = np.ascontiguousarray(y)
         core = self.compiled.core
         found = core.equilibrium(t, start, self.scale, self.shift, self.rate, tolerance, iterations, relaxations)
-        return found[0], np.asarray(found[1]), np.asarray(found[2])
+        return found.status, np.asarray(found.y), np.asarray(found.history)
 
     def unstable(self, y: Array, t: float = 0.0) -> int:
         """Negative eigenvalues of the tangent stiffness on the constraint manifold."""
@@ -100,7 +100,8 @@ class Statics:
     @property
     def _bodies(self) -> int:
         """Unknowns of the bodies, which come first."""
-        places = [at for layout in self.compiled.core.layout() for part in layout for at in part if at >= 0]
+        layouts = self.compiled.core.layout()
+        places = [at for rod in layouts for part in (rod.p, rod.w, rod.x, rod.v) for at in part if at >= 0]
         return min(places, default=self.compiled.size)
 
     def tangent(self, y: Array, t: float) -> Array:
@@ -346,8 +347,8 @@ def _where(statics: Statics, y: Array, t: float) -> str:
         return "everywhere"
     size = np.divide(np.abs(d), statics.scale, out=np.zeros_like(d), where=statics.scale > 0.0)
     worst = int(np.argmax(size))
-    for rod, (p, _, x, _) in zip(statics.compiled.system.rods, core.layout(), strict=True):
-        for at, s in [*zip(x, rod.fractions, strict=True), *zip(p, rod.mesh.frames, strict=True)]:
+    for rod, its in zip(statics.compiled.system.rods, core.layout(), strict=True):
+        for at, s in [*zip(its.x, rod.fractions, strict=True), *zip(its.p, rod.mesh.frames, strict=True)]:
             if at >= 0 and at <= worst < at + 4:
                 return f"at s = {s:.3g} of rod {rod.name!r}"
     offsets = [core.offset(i) for i in range(len(statics.compiled.system.bodies))]

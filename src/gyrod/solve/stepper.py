@@ -22,7 +22,7 @@ from gyrod.model.inputs import Live, Recorded, bind, check_values, find_inputs
 from gyrod.motion import Energy, Motion, MotionStats, SimulationError
 from gyrod.rest import Rest
 from gyrod.sensing import Sensors
-from gyrod.solve.methods import METHODS, run_options, step_options
+from gyrod.solve.methods import METHODS, handed, run_options, step_options
 from gyrod.solve.simulate import NORMS, PROJECTIONS, _atol, _event, _from_rest, _limits, _method, _motion, _rod_limits
 
 Array = NDArray[np.float64]
@@ -112,8 +112,8 @@ class Stepper:
         self._base = self._totals()
         self._counts, self._rejected = dict.fromkeys(_COUNTERS, 0), 0
         steps = {**self._steps, "first_step": self._h or self._steps["first_step"]}
-        core = self._compiled.core
-        self._session = core.start(self._method, self._t, self._y, t_end, steps, self._options, self._python)
+        given = handed(steps, self._options)
+        self._session = self._compiled.core.start(self._method, self._t, self._y, t_end, *given, self._python)
         return self._session.advance(2**62, math.inf)
 
     def _fail(self, run: Any, started: float) -> None:
@@ -266,7 +266,8 @@ class Stepper:
         self._state, self._session = None, None
         if session:
             core, end = self._compiled.core, self._t + (self._h or 1.0)
-            self._session = core.start(self._method, self._t, y, end, self._steps, self._options, self._python)
+            given = handed(self._steps, self._options)
+            self._session = core.start(self._method, self._t, y, end, *given, self._python)
             self._session.load(session)
         if self._t in self._ends:
             self._rewind(self._ends.index(self._t))

@@ -1,7 +1,5 @@
 // Rods of several members of an ensemble at once, one member in each lane: the same grid, ends and loads, other
 // stiffness, damping, masses and states. For explicit methods; null-space form.
-#pragma once
-
 #include <memory>
 #include <variant>
 
@@ -12,6 +10,7 @@
 #include "gyrod/rod/staggered_forces.hpp"
 
 namespace gyrod {
+namespace {
 
 // Elements whose parameters are members in lanes already.
 template <int p> class LaneElements : public ElementForces<p, Lanes> {
@@ -31,10 +30,9 @@ private:
   std::vector<typename ElementKernel<p, Lanes>::Parameters> parameters_;
 };
 
-class RodLanes final : public Equations {
+class Wide final : public RodLanes {
 public:
-  // All members as these rods are, which must not be `apart`.
-  explicit RodLanes(const RodEquations& rods) {
+  explicit Wide(const RodEquations& rods) {
     for (int r = 0; r < rods.rods(); ++r) {
       rods_.push_back(std::make_unique<Rod>(widened(rods.rod(r))));
       rods_.back()->at = size_, size_ += std::size_t(rods_.back()->chain.size);
@@ -44,8 +42,7 @@ public:
   std::size_t size() const override { return width * size_; }
   std::size_t lanes() const override { return width; }
 
-  // Other numbers for a rod of a member, from lane 0 on; `prepare` when all are set.
-  void revise(int r, int lane, const RodNumbers& numbers) {
+  void revise(int r, int lane, const RodNumbers& numbers) override {
     auto& d = rods_[std::size_t(r)]->chain.d;
     for_numbers(d, numbers, [&](auto& to, const double* from) {
       for (std::size_t k = 0; from && k < to.size(); ++k) from = read(to[k], lane, from);
@@ -53,7 +50,7 @@ public:
     if (numbers.gravity) read(d.gravity, lane, numbers.gravity);
     if (numbers.damped) d.damped = (lane && d.damped) || *numbers.damped != 0.0; // those without have zeros
   }
-  void prepare() {
+  void prepare() override {
     for (auto& r : rods_) {
       r->chain.prepare();
       r->visit([](auto& grid) {
@@ -168,5 +165,9 @@ private:
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0; // of one member
 };
+
+} // namespace
+
+std::unique_ptr<RodLanes> make_lanes(const RodEquations& rods) { return std::make_unique<Wide>(rods); }
 
 } // namespace gyrod

@@ -1,0 +1,378 @@
+// What a system is made of, as typed objects with keyword constructors; the Python side has checked the values.
+#include "system.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "gyrod/mechanism/spring.hpp"
+
+using namespace gyrod;
+
+namespace {
+using V3 = Vec3<double>;
+using V4 = Vec4<double>;
+using M3 = Mat3<double>;
+using Rows33 = nb::ndarray<const double, nb::shape<-1, 3, 3>, nb::c_contig, nb::device::cpu>;
+using Sixteen = nb::ndarray<const double, nb::shape<16>, nb::c_contig, nb::device::cpu>;
+using Six = nb::ndarray<const double, nb::shape<6>, nb::c_contig, nb::device::cpu>;
+using Call = std::optional<nb::callable>;
+
+std::vector<V3> vectors(const Rows3& a) {
+  std::vector<V3> out;
+  for (std::size_t i = 0; i < a.shape(0); ++i) out.emplace_back(a(i, 0), a(i, 1), a(i, 2));
+  return out;
+}
+std::vector<M3> matrices(const Rows33& a) {
+  std::vector<M3> out(a.shape(0));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    for (int r = 0; r < 3; ++r)
+      for (int c = 0; c < 3; ++c) out[i](r, c) = a(i, std::size_t(r), std::size_t(c));
+  return out;
+}
+
+// A Python function as a C++ one that writes `count` numbers; called with the interpreter's lock.
+template <class... Args> auto called(nb::callable f, std::size_t count) {
+  return [f = std::move(f), count](double* out, Args... args) {
+    nb::gil_scoped_acquire lock;
+    const auto r = nb::cast<Numbers>(f(args...));
+    if (r.size() != count) throw nb::value_error("a function returned a wrong number of values");
+    std::copy_n(r.data(), count, out);
+  };
+}
+
+UserForce::Function state_function(nb::callable f, std::size_t results) {
+  return [f = called<double, const Out1&>(std::move(f), results)](double t, const double* state, double* out) {
+    nb::gil_scoped_acquire lock;
+    f(out, t, copied<Out1>({state, state + UserForce::inputs}, {std::size_t(UserForce::inputs)}));
+  };
+}
+UserForce::Function c_function(std::uintptr_t address, std::uintptr_t context) {
+  if (!address) return {};
+  const auto f = reinterpret_cast<gyrod_force>(address);
+  void* const c = reinterpret_cast<void*>(context);
+  return [f, c](double t, const double* state, double* out) { f(t, state, out, c); };
+}
+std::function<double(double)> number_function(const Call& f) {
+  if (!f) return {};
+  return [g = called<double>(*f, 1)](double t) {
+    double value;
+    g(&value, t);
+    return value;
+  };
+}
+
+void fill(EndMotion& m, const double* z) {
+  m.x = Part<3>::of(z), m.v = Part<3>::of(z + 3), m.a = Part<3>::of(z + 6);
+  m.p = Part<4>::of(z + 9), m.Omega = Part<3>::of(z + 13);
+}
+
+template <class T, std::size_t N>
+T named(const char* what, const std::string& name, const std::pair<const char*, T> (&known)[N]) {
+  for (const auto& [text, value] : known)
+    if (name == text) return value;
+  throw nb::value_error(("no " + std::string(what) + " '" + name + "'").c_str());
+}
+
+constexpr std::pair<const char*, Curvature> curvatures[] = {{"sine", Curvature::sine},
+                                                            {"half-sine", Curvature::half_sine},
+                                                            {"tangent", Curvature::tangent},
+                                                            {"half-tangent", Curvature::half_tangent},
+                                                            {"angle", Curvature::angle},
+                                                            {"sine-family", Curvature::sine_family},
+                                                            {"tangent-family", Curvature::tangent_family}};
+constexpr std::pair<const char*, RodObstacle::Kind> obstacles[] = {
+    {"plane", RodObstacle::plane}, {"sphere", RodObstacle::sphere}, {"cylinder", RodObstacle::cylinder}};
+constexpr std::pair<const char*, int> held_strains[] = {
+    {"cosserat", 0}, {"stretch", 0}, {"kirchhoff", 2}, {"inextensible", 3}};
+
+void bind_bodies(nb::module_& m) {
+  nb::class_<FormulationOptions>(m, "FormulationOptions")
+      .def(
+          "__init__",
+          [](FormulationOptions* o, bool spatial, bool printed, bool polar, bool fictive_moment, double baumgarte_omega,
+             double baumgarte_r, int level, bool qr) {
+            new (o) FormulationOptions{spatial, printed, polar, fictive_moment, baumgarte_omega, baumgarte_r, level, qr};
+          },
+          nb::kw_only(), "spatial"_a = false, "printed"_a = false, "polar"_a = false, "fictive_moment"_a = false,
+          "baumgarte_omega"_a = 0.0, "baumgarte_r"_a = 0.0, "level"_a = 0, "qr"_a = false);
+  nb::class_<RigidBody>(m, "Body", "A body in its principal axes; moments of a pinned one about its point.")
+      .def(
+          "__init__",
+          [](RigidBody* b, double mass, const V3& moments, bool pinned, const V3& point, const V3& arm) {
+            new (b) RigidBody{mass, moments, V3::Ones(), pinned, point, arm};
+          },
+          nb::kw_only(), "mass"_a, "moments"_a, "pinned"_a = false, "point"_a = V3(V3::Zero()),
+          "arm"_a = V3(V3::Zero()))
+      .def_rw("mass", &RigidBody::mass)
+      .def_ro("moments", &RigidBody::moments);
+}
+
+void bind_forces(nb::module_& m) {
+  nb::class_<ForceElement>(m, "ForceElement");
+  nb::class_<AppliedForce, ForceElement>(m, "AppliedForce", "A force or torque: constant, or a function of time.")
+      .def(
+          "__init__",
+          [](AppliedForce* f, int body, const V3& at, bool body_frame, bool torque, const V3& constant,
+             const Call& function) {
+            AppliedForce::Function g;
+            if (function)
+              g = [h = called<double>(*function, 3)](double t) {
+                V3 value;
+                h(value.data(), t);
+                return value;
+              };
+            new (f) AppliedForce(body, at, body_frame, torque, constant, std::move(g));
+          },
+          nb::kw_only(), "body"_a, "at"_a, "body_frame"_a, "torque"_a, "constant"_a, "function"_a.none() = nb::none());
+  nb::class_<SpringDamper, ForceElement>(m, "SpringDamper")
+      .def(nb::init<int, int, V3, V3, double, double, double>(), nb::kw_only(), "a"_a, "b"_a, "at_a"_a, "at_b"_a,
+           "stiffness"_a, "damping"_a, "length"_a);
+  nb::class_<FrameForce, ForceElement>(m, "FrameForce", "What a turning frame of reference does to a body.")
+      .def(nb::init<int, V3, double, M3>(), nb::kw_only(), "body"_a, "spin"_a, "mass"_a, "inertia"_a);
+  nb::class_<Cable, ForceElement>(m, "Cable")
+      .def(nb::init<int, int, V3, V3, double, double, double, double>(), nb::kw_only(), "a"_a, "b"_a, "at_a"_a,
+           "at_b"_a, "stiffness"_a, "damping"_a, "length"_a, "smoothing"_a);
+  nb::class_<Bushing, ForceElement>(m, "Bushing")
+      .def(nb::init<int, int, V3, V3, V3, V3, M3>(), nb::kw_only(), "a"_a, "b"_a, "at_a"_a, "at_b"_a, "stiffness"_a,
+           "damping"_a, "axes"_a);
+  nb::class_<UserForce, ForceElement>(m, "UserForce", "A Python function of time and state, or a C function.")
+      .def(
+          "__init__",
+          [](UserForce* f, int body, const M3& axes, nb::callable function, const Call& derivative) {
+            new (f) UserForce(
+                body, axes, state_function(std::move(function), UserForce::outputs),
+                derivative ? state_function(*derivative, UserForce::outputs * UserForce::inputs) : UserForce::Function());
+          },
+          nb::kw_only(), "body"_a, "axes"_a, "function"_a, "derivative"_a.none() = nb::none())
+      .def(
+          "__init__",
+          [](UserForce* f, int body, const M3& axes, std::uintptr_t address, std::uintptr_t context,
+             std::uintptr_t derivative) {
+            new (f) UserForce(body, axes, c_function(address, context), c_function(derivative, context));
+          },
+          nb::kw_only(), "body"_a, "axes"_a, "address"_a, "context"_a, "derivative"_a = 0);
+  nb::class_<JointSpring, ForceElement>(m, "JointSpring", "Spring and damper on a coordinate of a joint.")
+      .def(
+          "__init__",
+          [](JointSpring* f, const Joint& joint, bool turn, double stiffness, double damping, double rest) {
+            new (f) JointSpring(joint.place, turn, stiffness, damping, rest);
+          },
+          nb::kw_only(), "joint"_a, "turn"_a, "stiffness"_a, "damping"_a, "rest"_a);
+}
+
+void bind_joints(nb::module_& m) {
+  nb::class_<Joint>(m, "Joint")
+      .def(
+          "__init__",
+          [](Joint* self, const std::string& kind, int a, int b, const V3& at_a, const V3& at_b, const M3& frame_a,
+             const M3& frame_b, double parameter, const Call& drive) {
+            Joint j;
+            j.type = find_joint(kind);
+            if (!j.type) throw nb::value_error(("no joint '" + kind + "'").c_str());
+            j.place = {a, b, at_a, at_b, frame_a, frame_b, parameter};
+            if (drive)
+              j.drive = [f = called<double>(*drive, 3)](double t) {
+                V3 u;
+                f(u.data(), t);
+                return Driven{u[0], u[1], u[2]};
+              };
+            new (self) Joint(std::move(j));
+          },
+          nb::kw_only(), "kind"_a, "a"_a, "b"_a, "at_a"_a, "at_b"_a, "frame_a"_a, "frame_b"_a, "parameter"_a,
+          "drive"_a.none() = nb::none())
+      .def_prop_ro("driven", &Joint::driven);
+  nb::class_<TreeLink>(m, "Link", "A body, the link that carries it and the joint between them; -1: none.")
+      .def(
+          "__init__",
+          [](TreeLink* l, int body, int parent, int joint) { new (l) TreeLink{body, parent, joint}; }, nb::kw_only(),
+          "body"_a, "parent"_a, "joint"_a);
+  nb::class_<JointTree>(m, "JointTree", "Joints, the tree that they carry, and those that close loops.")
+      .def(
+          "__init__",
+          [](JointTree* t, std::vector<Joint> joints, std::vector<TreeLink> links, std::vector<int> cuts,
+             std::vector<std::vector<int>> kept) {
+            new (t) JointTree{std::move(joints), std::move(links), std::move(cuts), std::move(kept)};
+          },
+          nb::kw_only(), "joints"_a, "links"_a, "cuts"_a, "kept"_a);
+}
+
+using Shares = std::vector<std::tuple<int, int, V3>>;
+std::vector<RodLoad::Share> shares(const Shares& list) {
+  std::vector<RodLoad::Share> out;
+  for (const auto& [frame, vertex, weight] : list) out.push_back({frame, vertex, weight});
+  return out;
+}
+
+Shares listed(const std::vector<RodLoad::Share>& list) {
+  Shares out;
+  for (const RodLoad::Share& s : list) out.emplace_back(s.frame, s.vertex, s.weight);
+  return out;
+}
+
+void bind_rod_parts(nb::module_& m) {
+  nb::class_<RodEnd>(m, "RodEnd", "An end of a rod; its motion is x, v, a, p, Omega: 16 numbers.")
+      .def(
+          "__init__",
+          [](RodEnd* self, bool held, bool clamped, const Sixteen& at, const Call& move) {
+            RodEnd end;
+            end.held = held, end.clamped = clamped;
+            fill(end.at, at.data());
+            if (move)
+              end.move = [f = called<double>(*move, 16)](double t, EndMotion& m) {
+                double z[16];
+                f(z, t);
+                fill(m, z);
+              };
+            new (self) RodEnd(std::move(end));
+          },
+          nb::kw_only(), "held"_a, "clamped"_a, "at"_a, "move"_a.none() = nb::none())
+      .def(
+          "held_by",
+          [](RodEnd& end, int body, const V3& point, const V4& frame) {
+            end.host = body, end.point = point, end.frame = frame;
+          },
+          "body"_a, "point"_a, "frame"_a, "Let a body hold it, at a point and in a frame in the axes of the body.")
+      .def_ro("held", &RodEnd::held)
+      .def_ro("clamped", &RodEnd::clamped)
+      .def_prop_ro("moves", [](const RodEnd& end) { return bool(end.move); })
+      .def(
+          "motion",
+          [](const RodEnd& end, double t) {
+            EndMotion at = end.at;
+            if (end.move) end.move(t, at);
+            Out1 z = owned<Out1>({16});
+            Part<3>::put(z.data(), at.x), Part<3>::put(z.data() + 3, at.v), Part<3>::put(z.data() + 6, at.a);
+            Part<4>::put(z.data() + 9, at.p), Part<3>::put(z.data() + 13, at.Omega);
+            return z;
+          },
+          "t"_a);
+  nb::class_<RodLoad>(m, "RodLoad", "Force and moment, spread by shares (frame, vertex, weight of each component).")
+      .def(
+          "__init__",
+          [](RodLoad* self, bool follow, const Shares& force, const Shares& moment, const Six& value,
+             const Call& function) {
+            RodLoad load;
+            load.follow = follow, load.force = shares(force), load.moment = shares(moment);
+            load.F = Part<3>::of(value.data()), load.M = Part<3>::of(value.data() + 3);
+            if (function)
+              load.function = [f = called<double>(*function, 6)](double t, V3& F, V3& M) {
+                double z[6];
+                f(z, t);
+                F = Part<3>::of(z), M = Part<3>::of(z + 3);
+              };
+            new (self) RodLoad(std::move(load));
+          },
+          nb::kw_only(), "follow"_a, "force"_a, "moment"_a, "value"_a, "function"_a.none() = nb::none())
+      .def_ro("follow", &RodLoad::follow)
+      .def_prop_ro("force", [](const RodLoad& l) { return listed(l.force); })
+      .def_prop_ro("moment", [](const RodLoad& l) { return listed(l.moment); })
+      .def_prop_ro("led", [](const RodLoad& l) { return bool(l.function); })
+      .def(
+          "value",
+          [](const RodLoad& l, double t) {
+            V3 F = l.F, M = l.M;
+            if (l.function) l.function(t, F, M);
+            Out1 z = owned<Out1>({6});
+            Part<3>::put(z.data(), F), Part<3>::put(z.data() + 3, M);
+            return z;
+          },
+          "t"_a);
+  nb::class_<RodObstacle>(m, "RodObstacle")
+      .def(
+          "__init__",
+          [](RodObstacle* o, const std::string& kind, const V3& point, const V3& axis, double radius, double stiffness,
+             double smoothing, const Times& length, const Times& thickness) {
+            new (o) RodObstacle{named("obstacle", kind, obstacles), point, axis, radius, stiffness, smoothing,
+                                numbers(length), numbers(thickness)};
+          },
+          nb::kw_only(), "kind"_a, "point"_a, "axis"_a, "radius"_a, "stiffness"_a, "smoothing"_a, "length"_a,
+          "thickness"_a)
+      .def_prop_ro("kind", [](const RodObstacle& o) { return obstacles[o.kind].first; })
+      .def_ro("point", &RodObstacle::point)
+      .def_ro("axis", &RodObstacle::axis)
+      .def_ro("radius", &RodObstacle::radius)
+      .def_ro("stiffness", &RodObstacle::stiffness)
+      .def_ro("smoothing", &RodObstacle::smoothing)
+      .def_ro("length", &RodObstacle::length)
+      .def_ro("thickness", &RodObstacle::thickness);
+  nb::class_<StringPoint>(m, "StringPoint", "A point of a rod: of a segment at a fraction, or of a node; or of space.")
+      .def(
+          "__init__",
+          [](StringPoint* p, int rod, int segment, double xi, const V3& offset) {
+            new (p) StringPoint{rod, segment, xi, offset, false};
+          },
+          nb::kw_only(), "rod"_a, "segment"_a, "xi"_a, "offset"_a);
+  nb::class_<RodString>(m, "RodString", "A straight piece of a cable or a tendon.")
+      .def_static(
+          "cable",
+          [](const StringPoint& a, const StringPoint& b, double stiffness, double damping, double length,
+             double smoothing) {
+            RodString s;
+            s.ends[0] = a, s.ends[1] = b;
+            s.stiffness = stiffness, s.damping = damping, s.length = length, s.smoothing = smoothing;
+            return s;
+          },
+          nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a, "smoothing"_a)
+      .def_static(
+          "tendon",
+          [](const StringPoint& a, const StringPoint& b, double tension, const Call& function) {
+            RodString s;
+            s.ends[0] = a, s.ends[1] = b;
+            s.tendon = true, s.tension = tension, s.function = number_function(function);
+            return s;
+          },
+          nb::kw_only(), "a"_a, "b"_a, "tension"_a, "function"_a.none() = nb::none());
+}
+
+void bind_rod(nb::module_& m) {
+  nb::class_<RodDescription>(m, "Rod", "A rod on its mesh, as arrays; see cpp/gyrod/rod/description.hpp.")
+      .def(
+          "__init__",
+          [](RodDescription* self, std::string name, int degree, const Times& ds, const Times& span,
+             const Times& weight, const Times& lengths, const Rows33& CG, const Rows33& CK, const Rows33& CX,
+             const Rows3& cG, const Rows3& cK, const Rows3& G0, const Rows3& K0, const Rows3& J, const Times& mass,
+             const Times& tributary, const Times& off, const std::optional<Rows3>& drag,
+             const std::optional<Rows3>& spin_drag, bool damped, bool coupled, bool blended, const std::string& strain,
+             const std::string& curvature, double number, const V3& gravity, const RodEnd& start, const RodEnd& end,
+             std::vector<RodLoad> loads, const std::optional<Table>& foundation, const Rows3& anchor, const V3& spin,
+             std::vector<RodObstacle> in_the_way, double stretch, const Call& stretches) {
+            RodDescription r;
+            r.name = std::move(name), r.degree = degree, r.segments = int(ds.shape(0));
+            r.ds = numbers(ds), r.span = numbers(span), r.weight = numbers(weight), r.lengths = numbers(lengths);
+            r.CG = matrices(CG), r.CK = matrices(CK), r.CX = matrices(CX);
+            r.cG = vectors(cG), r.cK = vectors(cK), r.G0 = vectors(G0), r.K0 = vectors(K0), r.J = vectors(J);
+            r.mass = numbers(mass), r.tributary = numbers(tributary), r.off = numbers(off);
+            if (drag) r.drag = vectors(*drag);
+            if (spin_drag) r.spin_drag = vectors(*spin_drag);
+            r.damped = damped, r.coupled = coupled, r.blended = blended;
+            r.held = named("strain", strain, held_strains);
+            if (strain == "stretch") r.strain = Strain::stretch;
+            r.law = CurvatureLaw(named("curvature", curvature, curvatures), number);
+            r.gravity = gravity, r.ends[0] = start, r.ends[1] = end, r.loads = std::move(loads);
+            for (std::size_t n = 0; foundation && n < foundation->shape(0); ++n) {
+              const double* row = &(*foundation)(n, 0);
+              if (std::any_of(row, row + 6, [](double x) { return x != 0.0; }))
+                r.supports.push_back({int(n), Part<3>::of(&anchor(n, 0)), Part<3>::of(row), Part<3>::of(row + 3)});
+            }
+            r.spin = spin, r.spins = !spin.isZero(), r.obstacles = std::move(in_the_way);
+            for (V3& g : r.G0) g[2] *= stretch;
+            r.stretch = number_function(stretches);
+            new (self) RodDescription(std::move(r));
+          },
+          nb::kw_only(), "name"_a, "degree"_a, "ds"_a, "span"_a, "weight"_a, "lengths"_a, "CG"_a, "CK"_a, "CX"_a,
+          "cG"_a, "cK"_a, "G0"_a, "K0"_a, "J"_a, "mass"_a, "tributary"_a, "off"_a, "drag"_a.none(),
+          "spin_drag"_a.none(), "damped"_a, "coupled"_a, "blended"_a, "strain"_a, "curvature"_a, "number"_a,
+          "gravity"_a, "start"_a, "end"_a, "loads"_a, "foundation"_a.none(), "anchor"_a, "spin"_a, "obstacles"_a,
+          "stretch"_a = 1.0, "stretches"_a.none() = nb::none());
+}
+} // namespace
+
+void bind_description(nb::module_& m) {
+  bind_bodies(m);
+  bind_joints(m);
+  bind_forces(m);
+  bind_rod_parts(m);
+  bind_rod(m);
+}

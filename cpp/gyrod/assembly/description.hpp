@@ -1,0 +1,25 @@
+// A system as the core gets it: plain values, made once, never changed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gyrod/mechanism/model.hpp"
+#include "gyrod/rod/description.hpp"
+#include "gyrod/rod/strings.hpp"
+
+namespace gyrod {
+
+struct SystemDescription {
+  std::string formulation = "nullspace-quaternion";
+  FormulationOptions options;
+  std::vector<RigidBody> bodies;
+  Forces forces;
+  Vec3<double> gravity = Vec3<double>::Zero();
+  std::optional<JointTree> joints; // none: bodies are free, or turn about points of space
+  std::vector<RodDescription> rods;
+  std::vector<RodString> strings;
+};
+
+} // namespace gyrod

@@ -1,8 +1,0 @@
-#include "gyrod/rod/system.hpp"
-
-namespace gyrod {
-std::unique_ptr<RodEquations> make_rods_absolute(std::vector<RodDescription> rods, FormulationOptions options,
-                                               std::vector<RodString> strings) {
-  return std::make_unique<RodSystem<true, false>>(std::move(rods), options, std::move(strings));
-}
-} // namespace gyrod

@@ -1,0 +1,7 @@
+#include "gyrod/rod/forms.hpp"
+#include "gyrod/rod/system.hpp"
+
+std::unique_ptr<gyrod::RodEquations> gyrod::make_rods_nullspace(std::vector<RodDescription> rods,
+    const FormulationOptions& options, std::vector<RodString> strings) {
+  return std::make_unique<RodSystem<false,false>>(std::move(rods), options, std::move(strings));
+}
