@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -17,9 +18,13 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "gyrod"
 
 # Folder order is data-flow order: a module may import only what stands before it.
-BEFORE = "_version _core_baseline _core _check rotations gyro model files problems equations look joint_tracks dense"
-BEFORE += " sensing motion rest storage solve comparison studies"
+BEFORE = "_lazy _version _core_baseline _core _check rotations gyro model files problems equations look joint_tracks"
+BEFORE += " dense sensing motion rest storage solve comparison studies"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
+# What methods of a room hand to a room on its right, by `later`: (room, the one on its right).
+SEAMS = {("model", "equations"), ("model", "files"), ("look", "motion"), ("motion", "storage")}
+# Packages whose names are imported when they are first asked for.
+LAZY = ("gyrod", "gyrod.files", "gyrod.look")
 
 
 def room(module: str) -> str:
@@ -51,6 +56,41 @@ def test_nothing_imports_back_to_the_left(path):
             there = room(name)
             assert there in ROOMS, f"{path.name} imports {name}, which is in no room"
             assert ROOMS.index(there) <= ROOMS.index(here), f"{path.name} imports {name}, which lies to its right"
+
+
+def calls(tree: ast.AST, function: str):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function:
+            yield node
+
+
+def test_seams_to_the_right_are_these():
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        for call in calls(ast.parse(path.read_text(encoding="utf-8")), "later"):
+            found.add((path.relative_to(SOURCE).with_suffix("").parts[0], ast.literal_eval(call.args[0])))
+    assert found == SEAMS
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_names_that_come_when_asked_for_are_those_that_type_checkers_see(package):
+    module = importlib.import_module(package)
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    (table,) = (ast.literal_eval(call.args[1]) for call in calls(tree, "lazy"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    home = {name: (where, name) for where, names in table.items() for name in names.split()}
+    for node in block.body:
+        where = node.module.removeprefix(package).removeprefix(".")
+        for alias in node.names:
+            assert home.pop(alias.asname or alias.name) == (where, alias.name)
+            assert (alias.asname or alias.name) in module.__all__
+    assert all(where == "" for where, _ in home.values()), "a name that type checkers do not see"
+    names = {name for where, names in table.items() if where for name in names.split()}
+    inner = {path.stem for path in Path(module.__file__).parent.iterdir()}
+    assert not names & inner, "a module of that name would hide it as soon as it is imported"
+    assert {*module.__all__} <= {*dir(module)}
+    assert all(hasattr(module, name) for name in dir(module))
+    assert not hasattr(module, "missing")
 
 
 #: The rooms of the core: each may include those before it, and its own.
@@ -113,11 +153,43 @@ def test_public_names_are_documented(name, value):
     )
 
 
-def test_import_is_light():
-    heavy = ("scipy", "matplotlib", "typer", "rich", "pydantic")
-    code = f"import sys, gyrod; print([m for m in {heavy!r} if m in sys.modules])"
+OPTIONAL = ["scipy", "h5py", "yaml", "pydantic", "matplotlib", "rich", "xarray", "dask", "distributed"]
+OPTIONAL += ["gyrod.studies", "gyrod.look.plots"]
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import gyrod", [*OPTIONAL, "numpy", "typer"]),
+        ("import gyrod as gd; gd.System, gd.simulate", [*OPTIONAL, "typer", "gyrod.files.models"]),
+        ("from gyrod.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass", [*OPTIONAL, "numpy"]),
+    ],
+    ids=["import", "simulate", "help"],
+)
+def test_import_is_light(code, heavy):
+    code += f"\nimport sys; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_parts_work_that_nobody_imported(tmp_path):
+    """A model alone finds what counts its freedoms and what writes it; a pickled motion finds what stores it."""
+    code = """
+import pickle, sys
+from gyrod.model import Body, System
+system = System(bodies=[Body("top", mass=1.0, inertia=[1.0, 1.0, 2.0])])
+assert "gyrod.equations" not in sys.modules and "gyrod.files.models" not in sys.modules
+assert system.mobility().freedoms == 6
+system.save("top.yaml")
+import gyrod as gd
+assert gd.load("top.yaml") == system
+with open("motion.pickle", "wb") as file:
+    pickle.dump(gd.simulate(system, 0.1), file)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+    code = "import pickle; pickle.load(open('motion.pickle', 'rb')).to_npz('motion.npz')"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+    assert (tmp_path / "motion.npz").exists()
 
 
 @pytest.mark.parametrize(("wanted", "expected"), [("baseline", "baseline"), ("", None), ("sse9", "error")])

@@ -42,9 +42,9 @@ _marks = [1.0, 2.0, 0.5 * np.pi, removable.SWITCH, np.pi]
 ANGLES = np.concatenate(
     [
         [0.0, *_marks, *np.nextafter(_marks, 0.0), *np.nextafter(_marks[:-1], 4.0)],
-        10.0 ** _rng.uniform(-12.0, np.log10(np.pi), 700),
-        _rng.uniform(0.0, np.pi, 1100),
-        np.pi - 10.0 ** _rng.uniform(-12.0, 0.0, 100),
+        10.0 ** _rng.uniform(-12.0, np.log10(np.pi), 250),
+        _rng.uniform(0.0, np.pi, 350),
+        np.pi - 10.0 ** _rng.uniform(-12.0, 0.0, 50),
     ]
 )
 

@@ -1,111 +1,140 @@
 """gyrod: rigid bodies and geometrically exact rods whose rotations never lock."""
 
-from gyrod import files, problems, rotations, solve
+from typing import TYPE_CHECKING
+
+from gyrod import _core  # noqa: F401  (what does not run on this machine says so now, not at the first call)
+from gyrod._lazy import lazy
 from gyrod._version import __version__
-from gyrod.comparison import Comparison, Trial, compare
-from gyrod.equations import FORMULATIONS, ForceError
-from gyrod.files import ModelFileError, load, read_mesh, read_urdf
-from gyrod.gyro import (
-    Attitude,
-    AttitudeStats,
-    AttitudeStream,
-    SingularRotationError,
-    attitude,
-    rl2_error,
-)
-from gyrod.model import (
-    Arc,
-    Bent,
-    Body,
-    BodyState,
-    Box,
-    Bushing,
-    Cable,
-    CForce,
-    Circle,
-    Clamped,
-    Cone,
-    Curve,
-    Cylinder,
-    CylinderObstacle,
-    Cylindrical,
-    Damping,
-    Distance,
-    DistanceSensor,
-    Drag,
-    Expression,
-    ExpressionError,
-    ExpressionVector,
-    Fixed,
-    Force,
-    Foundation,
-    Free,
-    Guided,
-    Helical,
-    Hinged,
-    Input,
-    JointSensor,
-    Material,
-    Mesh,
-    ModelError,
-    Pinned,
-    Planar,
-    PlaneObstacle,
-    PointMass,
-    PointSensor,
-    Prismatic,
-    Recorded,
-    Rectangle,
-    Revolute,
-    Ring,
-    Rod,
-    RodLoad,
-    RotatingFrame,
-    RotationSensor,
-    Section,
-    SectionSensor,
-    Sphere,
-    SphereObstacle,
-    Spherical,
-    SpringDamper,
-    Straight,
-    System,
-    Tendon,
-    Torque,
-    Universal,
-    UserForce,
-)
-from gyrod.motion import Motion, SimulationError, SimulationInterrupted
-from gyrod.rest import Rest
-from gyrod.solve import (
-    METHODS,
-    EquilibriumError,
-    Event,
-    Hanging,
-    Modes,
-    Ode,
-    Path,
-    PathError,
-    PathEvent,
-    PathInterrupted,
-    Refinement,
-    RefinementError,
-    Stepper,
-    assemble,
-    equilibrium,
-    follow,
-    hang,
-    modes,
-    ode,
-    refine,
-    simulate,
-    stepper,
-)
-from gyrod.storage import open
-from gyrod.studies import Fit, Study, StudyError, StudyInterrupted, StudyProgress, fit, open_study, study
-from gyrod.studies.design import LogNormal, LogUniform, Normal, Uniform
-from gyrod.studies.indices import SobolIndices
-from gyrod.studies.outputs import Average, Crossing, Final, History, Maximum, Minimum
+
+if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table below
+    from gyrod import files, problems, rotations, solve
+    from gyrod.comparison import Comparison, Trial, compare
+    from gyrod.equations import FORMULATIONS, ForceError
+    from gyrod.files import ModelFileError, load, read_mesh, read_urdf
+    from gyrod.gyro import (
+        Attitude,
+        AttitudeStats,
+        AttitudeStream,
+        SingularRotationError,
+        attitude,
+        rl2_error,
+    )
+    from gyrod.model import (
+        Arc,
+        Bent,
+        Body,
+        BodyState,
+        Box,
+        Bushing,
+        Cable,
+        CForce,
+        Circle,
+        Clamped,
+        Cone,
+        Curve,
+        Cylinder,
+        CylinderObstacle,
+        Cylindrical,
+        Damping,
+        Distance,
+        DistanceSensor,
+        Drag,
+        Expression,
+        ExpressionError,
+        ExpressionVector,
+        Fixed,
+        Force,
+        Foundation,
+        Free,
+        Guided,
+        Helical,
+        Hinged,
+        Input,
+        JointSensor,
+        Material,
+        Mesh,
+        ModelError,
+        Pinned,
+        Planar,
+        PlaneObstacle,
+        PointMass,
+        PointSensor,
+        Prismatic,
+        Recorded,
+        Rectangle,
+        Revolute,
+        Ring,
+        Rod,
+        RodLoad,
+        RotatingFrame,
+        RotationSensor,
+        Section,
+        SectionSensor,
+        Sphere,
+        SphereObstacle,
+        Spherical,
+        SpringDamper,
+        Straight,
+        System,
+        Tendon,
+        Torque,
+        Universal,
+        UserForce,
+    )
+    from gyrod.motion import Motion, SimulationError, SimulationInterrupted
+    from gyrod.rest import Rest
+    from gyrod.solve.assemble import assemble
+    from gyrod.solve.follow import Path, PathError, PathEvent, PathInterrupted, follow
+    from gyrod.solve.hanging import Hanging, hang
+    from gyrod.solve.methods import METHODS
+    from gyrod.solve.modal import Modes, modes
+    from gyrod.solve.ode import Ode, ode
+    from gyrod.solve.refinement import Refinement, RefinementError, refine
+    from gyrod.solve.simulate import Event, simulate
+    from gyrod.solve.statics import EquilibriumError, equilibrium
+    from gyrod.solve.stepper import Stepper, stepper
+    from gyrod.storage import open
+    from gyrod.studies import Fit, Study, StudyError, StudyInterrupted, StudyProgress, fit, open_study, study
+    from gyrod.studies.design import LogNormal, LogUniform, Normal, Uniform
+    from gyrod.studies.indices import SobolIndices
+    from gyrod.studies.outputs import Average, Crossing, Final, History, Maximum, Minimum
+
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "": "comparison equations files gyro look model motion problems rest rotations solve storage studies",
+            "comparison": "Comparison Trial compare",
+            "equations": "FORMULATIONS ForceError",
+            "files": "ModelFileError load read_mesh read_urdf",
+            "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
+            "model": (
+                "Arc Bent Body BodyState Box Bushing Cable CForce Circle Clamped Cone Curve Cylinder CylinderObstacle "
+                "Cylindrical Damping Distance DistanceSensor Drag Expression ExpressionError ExpressionVector Fixed "
+                "Force Foundation Free Guided Helical Hinged Input JointSensor Material Mesh ModelError Pinned Planar "
+                "PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle Revolute Ring Rod RodLoad "
+                "RotatingFrame RotationSensor Section SectionSensor Sphere SphereObstacle Spherical SpringDamper "
+                "Straight System Tendon Torque Universal UserForce"
+            ),
+            "motion": "Motion SimulationError SimulationInterrupted",
+            "rest": "Rest",
+            "solve.assemble": "assemble",
+            "solve.follow": "Path PathError PathEvent PathInterrupted follow",
+            "solve.hanging": "Hanging hang",
+            "solve.methods": "METHODS",
+            "solve.modal": "Modes modes",
+            "solve.ode": "Ode ode",
+            "solve.refinement": "Refinement RefinementError refine",
+            "solve.simulate": "Event simulate",
+            "solve.statics": "EquilibriumError equilibrium",
+            "solve.stepper": "Stepper stepper",
+            "storage": "open",
+            "studies": "Fit Study StudyError StudyInterrupted StudyProgress fit open_study study",
+            "studies.design": "LogNormal LogUniform Normal Uniform",
+            "studies.indices": "SobolIndices",
+            "studies.outputs": "Average Crossing Final History Maximum Minimum",
+        },
+    )
 
 __all__ = [
     "FORMULATIONS",

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look, rotations
+from gyrod._lazy import later
 from gyrod.dense import sampled
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames, held_positions
@@ -314,9 +315,6 @@ class Motion:
     #: Dissipated energy, work and balance where they are known already, as from a file.
     _flows: Callable[[], tuple[Array, Array, Array]] | None = field(default=None, repr=False)
 
-    #: Set by `gyrod.storage`: files lie to the right of motions.
-    _storage: ClassVar[Any] = None
-
     def __getstate__(self) -> dict[str, Any]:
         """Everything but what was derived; the dense output of the core as data, which serves as well."""
         state = {f.name: self.__dict__[f.name] for f in fields(self) if f.name in self.__dict__}
@@ -575,23 +573,23 @@ class Motion:
 
         ``dense``: whether the dense output of the method goes with it; by default for small systems.
         """
-        self._storage.save(self, file, frames=frames, dense=dense)
+        later("storage").save(self, file, frames=frames, dense=dense)
 
     def to_csv(self, file: str | PathLike[str], names: Sequence[str] | None = None) -> None:
         """Write a table, one row a time, headed by names and units; ``names`` chooses bodies, rods, joints, sensors."""
-        self._storage.to_csv(self, file, names)
+        later("storage").to_csv(self, file, names)
 
     def to_npz(self, file: str | PathLike[str]) -> None:
         """Write all arrays by name into a NumPy archive."""
-        self._storage.to_npz(self, file)
+        later("storage").to_npz(self, file)
 
     def to_xarray(self) -> Any:
         """An xarray Dataset with units; needs the package xarray."""
-        return self._storage.to_xarray(self)
+        return later("storage").to_xarray(self)
 
     def to_ode_result(self) -> Any:
         """What SciPy's ``solve_ivp`` would return: t, y (N, n), sol, t_events, counters."""
-        return self._storage.to_ode_result(self)
+        return later("storage").to_ode_result(self)
 
     @property
     def constraint(self) -> Array:
@@ -685,9 +683,6 @@ class Motion:
 def of_rows(compiled: Compiled, t: Array, y: Array) -> Motion:
     """A motion of rows that a running simulation has handed out."""
     return Motion(t, y, MotionStats("", compiled.formulation), _compiled=compiled)
-
-
-look.scene.motion_of = of_rows
 
 
 class SimulationError(RuntimeError):

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, names, width
+from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, choice, names, width
 from gyrod.cli.models import load
 
 #: Real seconds between two lines of progress where there is no terminal.
@@ -63,10 +63,9 @@ def _compare(
     the model are told with the reason. With --discretizations rods are tried with several, by the method that is taken
     by itself unless --methods says more, and errors are those in space and in time.
     """
-    from gyrod import _check
     from gyrod.comparison import ORDERS, compare
 
-    _check.choice("--sort", sort, ORDERS)
+    choice("--sort", sort, ORDERS)
     face, file = Face(json), load(model)
     end = until if until is not None else file.run.until
     if end is None:

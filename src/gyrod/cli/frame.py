@@ -159,6 +159,13 @@ def names(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
+def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
+    """One of the allowed names, or a sentence; --help does not wait for what the checks import."""
+    from gyrod import _check
+
+    return _check.choice(argument, value, allowed)
+
+
 def readable(path: Path, what: str) -> Path:
     """A file that is there and can be read, or a sentence."""
     if path.is_dir():

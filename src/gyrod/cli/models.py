@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from gyrod import _check
-from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, plain, readable, seconds
+from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, choice, plain, readable, seconds
 
 if TYPE_CHECKING:
     from gyrod.files import ModelFile
@@ -70,7 +68,7 @@ def _new(
         face.grid(list(titles.items()), left=2)
         face.give(titles)
         return
-    text = known[_check.choice("name", name, known)]
+    text = known[choice("name", name, known)]
     face.say(text.rstrip())
     face.give({"name": name, "text": text})
 
@@ -118,6 +116,8 @@ def _check_model(model: ModelPath, json: Json = None) -> None:
 
 def try_options(file: ModelFile) -> None:
     """Let simulate check the options of a run, and stop it before its first step."""
+    import numpy as np
+
     import gyrod as gd
 
     run = file.run
@@ -154,7 +154,7 @@ def known_method(name: str | None, where: str = "") -> None:
     if name is None or name.startswith("scipy:"):
         return
     try:
-        _check.choice("method", name, ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum"))
+        choice("method", name, ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum"))
     except ValueError as error:
         near = SIMILAR.get(name.lower().replace("-", "").replace("_", ""))
         told = str(error).split(" Did you mean")[0] + f" Did you mean {near!r}?" if near else str(error)

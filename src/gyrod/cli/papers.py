@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gyrod import _check
-from gyrod.cli.frame import Json, app
+from gyrod.cli.frame import Json, app, choice
 
 if TYPE_CHECKING:
     from gyrod import bench, reproduce
@@ -36,7 +35,7 @@ def _reproduce(
         return
     if paper is None:
         raise ValueError(f"paper is missing; it can be {', '.join(reproduce.PAPERS)} (or ask for --list).")
-    _check.choice("paper", paper, reproduce.PAPERS)
+    choice("paper", paper, reproduce.PAPERS)
     report = reproduce.Report(out=out)
     with Console(stderr=True).status(f"Reproducing {paper}") as status:
         report.progress = lambda text: status.update(f"{paper}: {text}")
@@ -107,7 +106,7 @@ def _bench(
 
     from gyrod import bench
 
-    _check.choice("suite", suite, bench.SUITES)
+    choice("suite", suite, bench.SUITES)
     with Console(stderr=True).status(f"Solving {suite}") as status:
         outcomes = bench.SUITES[suite](lambda text: status.update(text))
     if json is not None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gyrod.cli.frame import Face, Json, Problem, ResultPath, amount, app, ending, names, readable, seconds
+from gyrod.cli.frame import Face, Json, Problem, ResultPath, amount, app, choice, ending, names, readable, seconds
 
 Names = Annotated[str | None, typer.Option("--names", metavar="NAMES", help="Bodies and rods, with commas; else all.")]
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".eps")
@@ -79,7 +79,7 @@ def _plot(
     json: Json = None,
 ) -> None:
     """Draw energy, paths, section forces and others as pictures."""
-    from gyrod import _check, look
+    from gyrod import look
 
     face = Face(json)
     if list_:
@@ -89,7 +89,7 @@ def _plot(
         return
     wanted = what or ["energy"]
     for name in wanted:
-        _check.choice("WHAT", name, look.PLOTS)
+        choice("WHAT", name, look.PLOTS)
     if out is not None:
         ending(out, PICTURES, "a picture")
     motion, files = opened(result), []

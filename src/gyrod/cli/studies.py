@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from gyrod import _check
-from gyrod.cli.frame import Face, Json, Problem, amount, app, ending, readable, seconds
+from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, readable, seconds
 from gyrod.cli.models import known_method
 from gyrod.cli.results import PICTURES
 
@@ -146,7 +144,7 @@ def _is_plan(path: Path) -> None:
     if (path / "study.json").exists():
         raise Problem(f"{path} is the folder of a study, not a plan; see it with gyrod study show {path}.")
     if not path.exists() and not path.suffix:
-        _check.choice("command", str(path), ["show", "PLAN.yaml"])
+        choice("command", str(path), ["show", "PLAN.yaml"])
     readable(path, "a plan of a study (.yaml), as gyrod new study prints it")
 
 
@@ -281,7 +279,7 @@ def _indices(indices: Any) -> dict[str, Any]:
 def _draw(study: Any, kind: str, output: str | None, parameter: str | None, by: str | None, file: Path) -> Path:
     from gyrod.look.plots.studies import KINDS
 
-    _check.choice("--plot", kind, [*KINDS, "sobol"])
+    choice("--plot", kind, [*KINDS, "sobol"])
     chosen = {"output": output} if kind == "sobol" else {"output": output, "parameter": parameter, "by": by}
     study.plot(kind, **chosen, file=file)
     return file
@@ -292,8 +290,10 @@ STATISTICS = ("mean", "std", "min", "5 %", "50 %", "95 %", "max")
 
 def _numbers(study: Any, output: str | None) -> Iterator[tuple[Any, ...]]:
     """Label and statistics of every entry of the outputs."""
+    import numpy as np
+
     whole = None if output is None else output if output in study.outputs else output.split("[")[0]
-    chosen = study.outputs if whole is None else (_check.choice("--output", whole, study.outputs),)
+    chosen = study.outputs if whole is None else (choice("--output", whole, study.outputs),)
     known = []
     for name in chosen:
         values = study[name]
@@ -308,7 +308,7 @@ def _numbers(study: Any, output: str | None) -> Iterator[tuple[Any, ...]]:
                 )
                 yield label, *(None if v is None else float(v) for v in told)
     if output is not None and output not in (*chosen, *known):
-        _check.choice("--output", output, known)
+        choice("--output", output, known)
 
 
 def _statistics(study: Any, output: str) -> list[Sequence[str]]:
@@ -320,6 +320,8 @@ def _statistics(study: Any, output: str) -> list[Sequence[str]]:
 
 def _write(study: Any, file: Path) -> None:
     """All runs as CSV, a part at a time."""
+    import numpy as np
+
     columns = study._columns
     with file.open("w", newline="", encoding="utf-8") as target:
         writer = csv.writer(target)

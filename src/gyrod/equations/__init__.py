@@ -505,9 +505,6 @@ def mobility(system: System) -> Mobility:
     return Mobility(6 * len(system.bodies) - rows, 0, rows, len(system.bodies))
 
 
-System._find_mobility = staticmethod(mobility)
-
-
 def unchecked_core(system: System) -> tuple[Any, Array, Array]:
     """A core for the constraints of a system whose joints need not meet, principal axes and moments of the bodies."""
     found = [_principal(body.inertia) for body in system.bodies]

@@ -137,6 +137,3 @@ def _format(path: Path) -> str:
 def _joined(text: str) -> str:
     """JSON with characters beyond 16 bits as such: YAML does not write them as two escapes."""
     return _PAIRS.sub(lambda m: chr(0x10000 + ((int(m[1], 16) & 0x3FF) << 10) + (int(m[2], 16) & 0x3FF)), text)
-
-
-System._save = staticmethod(save)

@@ -6,7 +6,6 @@ Points are told by what they move with: a body and a point in its axes, a rod an
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,10 +81,6 @@ def _resampled(motion: Any, fps: float) -> Any:
         return motion(times)
     nearest = np.unique(np.searchsorted(0.5 * (motion.t[1:] + motion.t[:-1]), times))
     return motion._at_rows(nearest)
-
-
-#: Makes a motion of rows: (compiled, t, y) -> Motion. Set by the room of the motion.
-motion_of: Callable[[Compiled, Array, Array], Any] | None = None
 
 
 # --- what stands there -----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
+from gyrod._lazy import later
 from gyrod.model import changes as changes_
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, check_velocities, junction_parts, resolve
 from gyrod.model.bodies import Body
@@ -287,20 +288,11 @@ class System(Description):
         found = _places(self, self.joints)
         return found if self.attachments is None else _attached(self, found, self.attachments)
 
-    #: Set by the room of the equations, which knows how to find it.
-    _find_mobility: ClassVar[Callable[[System], Any] | None] = None
-
     def mobility(self) -> Any:
         """Return degrees of freedom, redundant constraints and the joints they belong to; print it."""
-        find = type(self)._find_mobility
-        if find is None:
-            raise RuntimeError("mobility needs the equations of gyrod: import gyrod.")
-        return find(self)
+        return later("equations").mobility(self)
 
     # --- files ---
-
-    #: Set by the room of the files.
-    _save: ClassVar[Callable[..., None] | None] = None
 
     def save(self, path: str | os.PathLike[str], run: Any = None) -> None:
         """Write a model file, YAML or JSON by its extension, of which `gyrod.load` makes an equal system.
@@ -308,10 +300,7 @@ class System(Description):
         ``run``, a `gyrod.files.RunOptions`, is written along. Python functions cannot be written: a `ModelError` names
         them all (`Expression` takes their place).
         """
-        write = type(self)._save
-        if write is None:
-            raise RuntimeError("save needs the files of gyrod: import gyrod.")
-        write(self, path, run)
+        later("files").save(self, path, run)
 
     # --- changed copies ---
 

@@ -1,8 +1,5 @@
 """Results in files: HDF5 that ParaView opens, written while a run goes on, read lazily; checkpoints; exports."""
 
-import sys
-
-from gyrod.motion import Motion
 from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint, write_atomic
 from gyrod.storage.export import to_csv, to_npz, to_ode_result, to_xarray
 from gyrod.storage.reading import info
@@ -25,5 +22,3 @@ __all__ = [
     "to_xarray",
     "write_atomic",
 ]
-
-Motion._storage = sys.modules[__name__]
