@@ -115,8 +115,8 @@ class Statics:
     def modes(self, y: Array, t: float, n: int, *, tolerance: float = 1e-10) -> tuple[Array, Array]:
         """Squares of the n lowest frequencies and shapes (of velocities, (n, N)) of a system without damping."""
         core, where, P = self.compiled.core, self.velocities, self.tangent(y, t)
-        # Rounding of what has no stiffness must not drown the others.
-        shift = max(self.shift, min(10.0 * np.sqrt(self.rounding), 0.3 * self.rate))
+        # Large enough that rounding of what has no stiffness does not drown the others.
+        shift = max(self.shift, float(np.clip(10.0 * np.sqrt(self.rounding), 0.1 * self.rate, 0.3 * self.rate)))
         core.linearise(t, np.ascontiguousarray(y), shift)
         b, m = np.zeros(self.compiled.size), len(P)
 
@@ -128,10 +128,11 @@ class Statics:
             return np.asarray(x)
 
         def select(values: Any, vectors: Any) -> tuple[Any, Any]:
-            order = np.argsort(-np.abs(values))
-            order = order[np.abs(values[order]) > 0.0]
-            with np.errstate(divide="ignore"):
-                return 1.0 / values.real[order] - shift**2, vectors[:, order].T
+            some = np.flatnonzero(values.real)
+            with np.errstate(over="ignore"):
+                squares = 1.0 / values.real[some] - shift**2
+            order = np.argsort(np.abs(squares))
+            return squares[order], vectors[:, some[order]].T
 
         n, near = min(n, len(where)), self._free_limit
         squares, shapes, groups = lowest(apply, len(where), n, select, near=near, dense=60, tolerance=tolerance)
