@@ -86,8 +86,9 @@ def test_stages_solve_what_the_dense_matrix_says(name: str, degree: int) -> None
     b = np.random.default_rng(5).standard_normal(c.size)
     J = np.asarray(c.core.jacobian(0.1, y))
     for shift in (30.0, 3e4):
-        x, exact = np.asarray(c.core.solve_shifted(0.1, y, shift, b)), np.linalg.solve(shift * np.eye(c.size) - J, b)
-        np.testing.assert_allclose(x, exact, atol=1e-6 * np.abs(exact).max())
+        # Row by row, over what is summed there: a condition number of 1e13 leaves no digits to compare solutions by.
+        x, A = np.asarray(c.core.solve_shifted(0.1, y, shift, b)), shift * np.eye(c.size) - J
+        assert (np.abs(A @ x - b) / (np.abs(A) @ np.abs(x) + np.abs(b))).max() < 1e-6
 
 
 # --- balances --------------------------------------------------------------------------------------------------------
@@ -265,7 +266,9 @@ def test_a_net_of_hinged_rods_sags(degree: int) -> None:
     rest = gd.equilibrium(with_rods(net(gd.Hinged), segments=2, degree=degree))
     fine = gd.equilibrium(with_rods(net(gd.Hinged), segments=32))
     assert rest.stable
-    assert rest.iterations < 60
+    # Newton's method, tried in between, wanders along the turns as rounding leads it; the relaxation comes to rest.
+    assert rest.method == "relaxation"
+    assert np.count_nonzero(rest.history[:, 1] == 0.0) < 40
     np.testing.assert_allclose(rest["r0"].positions[-1], fine["r0"].positions[-1], atol=1e-4)
 
 

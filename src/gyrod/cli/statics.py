@@ -134,8 +134,8 @@ def _rounding(modes: Any) -> float:
 
 
 def _mover(modes: Any, number: int) -> str:
-    """Name of what moves most in a mode."""
+    """Name of what moves most in a mode, the first one of several."""
     import numpy as np
 
     sizes = {name: float(np.abs(modes.shape(number, name)).max()) for name in modes.rest.names}
-    return max(sizes, key=lambda name: sizes[name]) if sizes else "-"
+    return next((name for name, size in sizes.items() if size >= 0.999 * max(sizes.values())), "-")

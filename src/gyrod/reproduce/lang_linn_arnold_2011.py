@@ -6,7 +6,7 @@ Tables 2 and 3 have two data sets: "as-computed", which the paper's counts come 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -122,6 +122,9 @@ SHORT = {
     ("lla-steel", "dopri5"): 0.1,
     ("lla-steel-as-printed", "dopri5"): 0.005,
 }
+#: Gravity across the plane of the motion, of all of it. What limits the steps of DOPRI5 on steel are modes out of the
+#: plane, which the paper's run got from its rounding; a rounding that keeps the plane takes a third of the steps.
+ACROSS = 1e-6
 #: The text: shares of the CPU time in f and Jacobian, seconds of one evaluation, simulated over CPU time of RODAS.
 SHARES = {"radau5": 0.38, "seulex": 0.43, "rodas": 0.61}
 SECONDS = {"f": 1.06e-5, "Jacobian": 1.02e-4}
@@ -183,6 +186,9 @@ def counts(name: str, method: str, tolerance: float) -> Counts | str:
     if (name, method) == ("lla-steel", "bdf") and tolerance < 5e-4:
         # CVODE does not see that BDF of order 3 to 5 is unstable for weakly damped modes: over a million steps in 10 s.
         T = 0.3
+    if (name, method) == ("lla-steel", "dopri5"):
+        across = ACROSS * np.linalg.norm(problem.system.gravity)
+        problem = replace(problem, system=problem.system.with_({"gravity[0]": across}))
     try:
         motion = solve(problem, method, tolerance, T, output=[T])
     except SimulationError as stop:

@@ -25,6 +25,7 @@ from gyrod.model import Force, RodLoad, System, Tendon, Torque
 from gyrod.model.errors import shown
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
+from gyrod.solve.eigen import first_largest
 from gyrod.solve.loads import Growing, scaled
 from gyrod.solve.statics import RELAXATIONS, Statics, failure, prepare, reachable
 
@@ -557,7 +558,7 @@ class _Solver:
         b[statics.velocities] = shapes[k]
         mode = np.where(self.mask, statics.compiled.core.solve(b), 0.0)
         mode /= self.size(mode)
-        largest = mode[np.argmax(np.abs(mode) * np.sqrt(self._weight))]
+        largest = mode[first_largest(np.abs(mode) * np.sqrt(self._weight))]
         return float(squares[k]), mode * np.sign(largest)
 
 

@@ -14,7 +14,8 @@ from gyrod import _check, look
 from gyrod.model import CForce, Drag, Force, RodLoad, RotatingFrame, System, Torque, UserForce
 from gyrod.motion import Motion
 from gyrod.rest import Rest
-from gyrod.solve.statics import Statics, equilibrium, largest, prepare
+from gyrod.solve.eigen import lowest
+from gyrod.solve.statics import Statics, equilibrium, prepare
 
 Array = NDArray[np.float64]
 
@@ -165,32 +166,35 @@ def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, An
     shift = 0.3 * statics.rate
     core.linearise(t, np.ascontiguousarray(y), shift)
     size, m = len(where), len(P)
+    # Positions as velocities of a frequency in between, so that fast and slow modes have both parts in view.
+    scale = np.sqrt(statics.rate * max(statics.rate, statics.compiled.rod_spectrum()[0]))
 
     def tangent(v: Array) -> Array:
         v[:m] = P @ v[:m]
         return v
 
     def apply(z: Array) -> Array:
-        z = np.array(np.ravel(z))
-        a, b = tangent(z[:size]), tangent(z[size:])
+        a, b = tangent(z[:size] / scale), tangent(np.array(z[size:]))
         right = _positions(statics, y, t, a)
         right[where] = b
         nu = tangent(np.asarray(core.solve(right))[where])
-        return np.concatenate([(nu + a) / shift, nu])
+        return np.concatenate([scale / shift * (nu + a), nu])
 
-    k = min(2 * n + 2, 2 * size - 2)
-    values, vectors = largest(apply, 2 * size, k, dense=80, basis=2 * k + 10)
-    keep = np.abs(values) > 1e-12 * np.abs(values).max(initial=0.0)
-    lam, vectors, small = shift - 1.0 / values[keep], vectors[:, keep], 1e-6 * statics.rate
-    upper = ((lam.imag >= -1e-9 * np.abs(lam)) | (np.abs(lam) < small)) & ~_repeated(lam, vectors[:size], small)
-    lam, vectors = lam[upper], vectors[:, upper]
-    grows = lam.real > 1e-6 * np.abs(lam).max(initial=0.0)
-    order = np.lexsort((np.abs(lam), ~grows))[:n]
-    shapes = [
-        _positions(statics, y, t, v[:size].real) + 1j * _positions(statics, y, t, v[:size].imag)
-        for v in vectors[:, order].T
-    ]
-    return lam[order], np.array(shapes).reshape(len(order), -1)
+    small = max(1e-6 * statics.rate, statics.rounding**0.5)  # a free motion, up to rounding
+
+    def select(values: Any, vectors: Any) -> tuple[Any, Any]:
+        keep = np.abs(values) > 1e-12 * np.abs(values).max(initial=0.0)
+        lam, rows = shift - 1.0 / values[keep], vectors[:size, keep].T
+        upper = ((lam.imag >= -1e-9 * np.abs(lam)) | (np.abs(lam) < small)) & ~_repeated(lam, rows.T, small)
+        lam, rows = lam[upper], rows[upper]
+        grows = lam.real > 1e-6 * np.abs(lam).max(initial=0.0)
+        order = np.lexsort((np.abs(lam), ~grows))
+        return lam[order], rows[order]
+
+    lam, rows, groups = lowest(apply, 2 * size, n, select, near=small, dense=80, each=2)
+    rows = statics.canonical(rows, [group for group in groups if group.start < n], y, t)[:n]
+    shapes = [_positions(statics, y, t, v.real) + 1j * _positions(statics, y, t, v.imag) for v in rows]
+    return lam[:n], np.array(shapes).reshape(len(shapes), -1)
 
 
 def _repeated(lam: Any, vectors: Any, small: float) -> Any:

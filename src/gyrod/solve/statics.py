@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +15,7 @@ from gyrod.equations.rods import HELD
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
+from gyrod.solve.eigen import MOST, canonical, first_largest, lowest, real
 from gyrod.solve.loads import scaled, undamped
 
 Array = NDArray[np.float64]
@@ -116,35 +116,86 @@ class Statics:
     def modes(self, y: Array, t: float, n: int, *, tolerance: float = 1e-10) -> tuple[Array, Array]:
         """Squares of the n lowest frequencies and shapes (of velocities, (n, N)) of a system without damping."""
         core, where, P = self.compiled.core, self.velocities, self.tangent(y, t)
-        core.linearise(t, np.ascontiguousarray(y), self.shift)
+        # Large enough that rounding of what has no stiffness does not drown the others.
+        shift = max(self.shift, float(np.clip(10.0 * np.sqrt(self.rounding), 0.1 * self.rate, 0.3 * self.rate)))
+        core.linearise(t, np.ascontiguousarray(y), shift)
         b, m = np.zeros(self.compiled.size), len(P)
 
         def apply(v: Array) -> Array:
-            b[where] = np.ravel(v)
+            b[where] = v
             b[where[:m]] = P @ b[where[:m]]
-            x = np.asarray(core.solve(b))[where] / self.shift
+            x = np.asarray(core.solve(b))[where] / shift
             x[:m] = P @ x[:m]
-            return x
+            return np.asarray(x)
 
-        n = min(n, len(where))
-        values, vectors = largest(apply, len(where), n, dense=60, basis=max(2 * n + 1, 24), tolerance=tolerance)
-        order = np.argsort(-np.abs(values))[:n]
-        order = order[np.abs(values[order]) > 0.0]
-        with np.errstate(divide="ignore"):
-            squares = 1.0 / values.real[order] - self.shift**2
-        return np.asarray(squares), np.asarray(vectors.real[:, order].T)
+        def select(values: Any, vectors: Any) -> tuple[Any, Any]:
+            some = np.flatnonzero(values.real)
+            with np.errstate(over="ignore"):
+                squares = 1.0 / values.real[some] - shift**2
+            order = np.argsort(np.abs(squares))
+            return squares[order], vectors[:, some[order]].T
 
-    def free(self, y: Array, t: float) -> list[tuple[float, Array]]:
-        """Motions without stiffness: squares of their frequencies and shapes."""
-        squares, shapes = self.modes(y, t, 7, tolerance=1e-6)
-        limit = self._free_limit
-        return [(float(w), v) for w, v in zip(squares, shapes, strict=True) if abs(w) < limit]
+        n, near = min(n, len(where)), self._free_limit
+        squares, shapes, groups = lowest(apply, len(where), n, select, near=near, dense=60, tolerance=tolerance)
+        groups = [group for group in groups if group.start < n]
+        return squares[:n], self.canonical(real(shapes, groups), groups, y, t)[:n]
+
+    def canonical(self, shapes: Any, groups: list[range], y: Array, t: float) -> Any:
+        """Shapes of velocities that depend on what each group spans only.
+
+        What shares a frequency is any mixture of its shapes, which rounding would choose. Here mean turns and
+        displacements of the members come first, one by one along the axes.
+        """
+        found = np.empty_like(shapes)
+        for group in groups:
+            rows = shapes[group.start : group.stop]
+            if len(rows) == 1:  # only its sign, or phase
+                found[group] = rows / rows[0, first_largest(np.abs(rows[0]))]
+            else:
+                means, every = self._readings(rows, y, t)
+                found[group] = canonical(every, means)[0] @ rows
+        return found
+
+    def _readings(self, shapes: Any, y: Array, t: float) -> tuple[Any, Any]:
+        """What shapes of velocities move: mean turn and displacement of each member in metres, then all of them."""
+        if np.iscomplexobj(shapes):
+            (a, b), (c, d) = self._readings(shapes.real, y, t), self._readings(shapes.imag, y, t)
+            return a + 1j * c, b + 1j * d
+        moves = [part for _, *parts in self._members(shapes, y, t) for part in parts]
+        means = np.concatenate([part.mean(axis=1) for part in moves], axis=1)
+        return means, np.concatenate([part.reshape(len(shapes), -1) for part in moves], axis=1)
+
+    def _members(self, shapes: Array, y: Array, t: float) -> list[tuple[str, Array, Array]]:
+        """Each body and rod with its turns, times the length of the system, and its velocities, (n, points, 3)."""
+        states = np.tile(y, (len(shapes), 1))
+        states[:, self.velocities] = shapes
+        stats, L = MotionStats("equilibrium", self.whole.formulation), self.compiled._length()
+        motion = Motion(np.full(len(shapes), float(t)), states, stats, _compiled=self.whole)
+        bodies = [(b.name, motion[b.name]) for b in self.compiled.system.bodies]
+        rods = [(r.name, motion[r.name]) for r in self.compiled.system.rods]
+        return [(f"body {name!r}", L * track.omega[:, None], track.velocity[:, None]) for name, track in bodies] + [
+            (f"rod {name!r}", L * track.omega, track.velocities) for name, track in rods
+        ]
+
+    def free(self, y: Array, t: float) -> Array:
+        """Shapes of all motions without stiffness, (n, N)."""
+        n = 8
+        while True:
+            squares, shapes = self.modes(y, t, n, tolerance=1e-6)
+            free = shapes[np.abs(squares) < self._free_limit]
+            if len(free) < n or n >= MOST:
+                return free
+            n *= 2
 
     @property
     def _free_limit(self) -> float:
         """Square of a frequency that is zero up to the rounding of the largest one."""
-        fastest, _ = self.compiled.rod_spectrum()
-        return min(max(FREE * self.rate**2, 4e-16 * fastest**2), 1e-2 * self.rate**2)
+        return min(max(FREE * self.rate**2, self.rounding), 1e-2 * self.rate**2)
+
+    @cached_property
+    def rounding(self) -> float:
+        """Rounding of squares of frequencies."""
+        return 4e-16 * float(self.compiled.rod_spectrum()[0]) ** 2
 
     def rest(self, y: Array, t: float, history: Array, method: str, free: tuple[str, ...] = ()) -> Rest:
         """What the unknowns say, with the stability there."""
@@ -155,48 +206,29 @@ class Statics:
         stats = MotionStats("equilibrium", self.whole.formulation)
         return Motion(np.asarray(float(t)), np.array(y), stats, _compiled=self.whole)
 
-    def direction(self, shape: Array, y: Array, t: float) -> str:
-        """What a shape of velocities moves, in words."""
-        state = np.array(y)
-        state[self.velocities] = shape
-        motion = self.motion(state, t)
-        system, found = self.compiled.system, []
-        for body in system.bodies:
-            track = motion[body.name]
-            found.append((f"body {body.name!r}", track.velocity[None], track.omega[None]))
-        for rod in system.rods:
-            track = motion[rod.name]
-            found.append((f"rod {rod.name!r}", track.velocities, track.omega))
-        L = self.compiled._length()
-        label, v, omega = max(found, key=lambda f: np.abs(f[1]).max() + L * np.abs(f[2]).max())
-        spin = omega.mean(axis=0)
-        slide = v.mean(axis=0)
-        if np.linalg.norm(slide) >= 0.5 * L * np.linalg.norm(spin):
-            return f"{label} can move along {_axis(slide)}"
-        return f"{label} can turn about {_axis(spin)}"
-
-
-def largest(
-    apply: Callable[[Array], Array], size: int, k: int, *, dense: int, basis: int, tolerance: float = 1e-10
-) -> tuple[Any, Any]:
-    """Eigenvalues of largest size and vectors, at least k, of a linear map: all of a small one, else by ARPACK."""
-    if size <= max(dense, 3 * k):
-        return np.linalg.eig(np.stack([apply(e) for e in np.eye(size)], axis=1))
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
-
-    operator = LinearOperator((size, size), matvec=apply, dtype=float)
-    start = apply(np.random.default_rng(1).standard_normal(size))
-    try:
-        found = eigs(operator, k=k, v0=start, tol=tolerance, ncv=min(size, basis))
-    except ArpackNoConvergence as error:
-        found = error.eigenvalues, error.eigenvectors
-    return found[0], found[1]
+    def directions(self, shapes: Array, y: Array, t: float) -> list[str]:
+        """What shapes of velocities move, in words: the first member that moves noticeably."""
+        if not len(shapes):
+            return []
+        members = self._members(shapes, y, t)
+        found = []
+        for k in range(len(shapes)):
+            sizes = np.array([np.abs(turns[k]).max() + np.abs(moves[k]).max() for _, turns, moves in members])
+            label, turns, moves = members[int(np.argmax(sizes > 0.1 * sizes.max()))]
+            turn, move = turns[k].mean(axis=0), moves[k].mean(axis=0)
+            if max(np.linalg.norm(turn), np.linalg.norm(move)) < 1e-3 * sizes.max():
+                found.append(f"{label} can change its shape")
+            elif np.linalg.norm(turn) < 0.05 * np.linalg.norm(move):  # an axis that far away is none
+                found.append(f"{label} can move along {_axis(move)}")
+            else:
+                found.append(f"{label} can turn about {_axis(turn)}")
+        return found
 
 
 def _axis(v: Array) -> str:
-    unit = v / np.linalg.norm(v)
-    unit = unit * (1.0 if unit[np.argmax(np.abs(unit))] > 0.0 else -1.0)
-    return f"({', '.join(f'{x:.3g}' for x in np.round(unit, 3) + 0.0)})"
+    """A unit vector of three digits, the first one positive."""
+    unit = np.round(v / np.linalg.norm(v), 3)
+    return f"({', '.join(f'{x:.3g}' for x in unit * np.sign(unit[np.flatnonzero(unit)[0]]) + 0.0)})"
 
 
 def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool = False) -> Statics:
@@ -271,15 +303,15 @@ def equilibrium(
         history = np.concatenate([history, more])
     if status != "converged":
         raise failure(statics, status, y, t, history, method)
-    free = tuple(dict.fromkeys(statics.direction(shape, y, t) for _, shape in _neutral(statics, y, t)))
+    free = tuple(dict.fromkeys(statics.directions(_neutral(statics, y, t), y, t)))
     return statics.rest(y, t, history, method, free)
 
 
-def _neutral(statics: Statics, y: Array, t: float) -> list[tuple[float, Array]]:
+def _neutral(statics: Statics, y: Array, t: float) -> Array:
     """Free motions, looked for only where the stiffness is nearly singular."""
     core, where = statics.compiled.core, statics.velocities
     if not len(where):
-        return []
+        return np.zeros((0, 0))
     core.linearise(t, np.ascontiguousarray(y), statics.shift)
     b = np.zeros(statics.compiled.size)
     x = np.random.default_rng(1).standard_normal(len(where))
@@ -287,7 +319,7 @@ def _neutral(statics: Statics, y: Array, t: float) -> list[tuple[float, Array]]:
         b[where] = x / np.linalg.norm(x)
         x = np.asarray(core.solve(b))[where] / statics.shift
     if 1.0 / np.linalg.norm(x) - statics.shift**2 > statics._free_limit:
-        return []
+        return np.zeros((0, len(where)))
     return statics.free(y, t)
 
 
@@ -297,15 +329,15 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
     try:
         free = statics.free(statics.y, t)
     except (ValueError, RuntimeError, np.linalg.LinAlgError):
-        free = []
+        free = np.zeros((0, 0))
     acceleration = np.asarray(statics.compiled.core.rhs(t, statics.y))[statics.velocities]
-    if free:
-        Q, _ = np.linalg.qr(np.array([shape for _, shape in free]).T)
+    if len(free):
+        Q, _ = np.linalg.qr(free.T)
         pushed = Q @ (Q.T @ acceleration)  # the part of the loads that nothing holds
         if np.linalg.norm(pushed) > 1e-6 * np.linalg.norm(acceleration):
             return EquilibriumError(
                 "the supports leave a mechanism that the loads move: "
-                f"{statics.direction(pushed, statics.y, t)}. Hold it, or give a guess near the equilibrium.",
+                f"{statics.directions(pushed[None], statics.y, t)[0]}. Hold it, or give a guess near the equilibrium.",
                 rest,
             )
     folds = _folds(statics, y, t)
