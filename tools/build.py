@@ -323,8 +323,8 @@ def check_compiler() -> None:
         )
 
 
-def create() -> dict[str, str]:
-    """Make .venv; pip runs from its wheel in the environment that is returned, which is faster than ensurepip."""
+def create() -> str:
+    """Make .venv; returns the wheel from which pip can run, which is faster than installing it by ensurepip."""
     try:
         import ensurepip
         import venv
@@ -336,7 +336,7 @@ def create() -> dict[str, str]:
     folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or Path(ensurepip.__file__).with_name("_bundled")
     wheel = next(iter(glob.glob(f"{folder}/pip-*.whl")), "")
     venv.create(VENV, clear=True, symlinks=True, with_pip=not wheel)
-    return {"PYTHONPATH": wheel} if wheel else {}
+    return wheel
 
 
 def fingerprint() -> str:
@@ -369,12 +369,16 @@ def prepare(screen: Screen, extra: str = "") -> None:
         check_compiler()
     LOG.unlink(missing_ok=True)
     if tools or not state:
-        from_wheel = {}
+        pip, env = list[str](), dict[str, str]()
         if not state:
             screen.say(f"creating .venv with {HERE}")
-            from_wheel = create()
+            wheel = create()
+            # The newest pip takes half the time of Python's, which will do where there is no index.
+            pip, env = (
+                (["--find-links", str(Path(wheel).parent), "pip"], {"PYTHONPATH": wheel}) if wheel else (pip, env)
+            )
         screen.say("installing build tools")
-        run(screen, Packages(*from_wheel.values(), *tools, **from_wheel))
+        run(screen, Packages(*pip, *tools, **env))
         keep(packages=[*have, *tools])
     todo = ["compiling the core"] * stale + [f"installing {len(packages)} packages"] * bool(packages)
     if todo:
