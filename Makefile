@@ -1,35 +1,40 @@
-# Two commands for a newcomer: make demo, make test. Both set up .venv on first use and nothing else.
+# Two commands for a newcomer: make demo, make test. Both set up .venv on first use and nothing else; tools/build.py
+# does it, and nothing where all is up to date.
 PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+BIN    := .venv/bin
+BUILD  := @$(PYTHON) tools/build.py
+CXX_SOURCES = $(shell find cpp -name '*.[ch]pp')
 
-CXX_SOURCES := CMakeLists.txt pyproject.toml $(wildcard cpp/*/*.hpp cpp/*/*/*.hpp cpp/*/*.cpp)
+.PHONY: demo test test-all lint format bench budgets docs wheel clean
 
-.PHONY: demo test test-all lint format bench docs clean
-
-demo: $(VENV)/installed
+demo:
+	$(BUILD) plot
 	$(BIN)/python examples/gyroscope_on_a_cable.py demo
 
-test: $(VENV)/developed
+test:
+	$(BUILD) dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-all: $(VENV)/developed
+test-all:
+	$(BUILD) dev
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or not slow"
 
-lint: $(VENV)/developed
+lint:
+	$(BUILD) dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(filter cpp/%,$(CXX_SOURCES))
 
-format: $(VENV)/developed
+format:
+	$(BUILD) dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(filter cpp/%,$(CXX_SOURCES))
+	$(BIN)/clang-format -i $(CXX_SOURCES)
 
 # The peers it compares with are optional: .venv/bin/pip install -e '.[bench]'
-bench: $(VENV)/developed
+bench:
+	$(BUILD) dev
 	$(BIN)/python benchmarks/attitude.py
 	$(BIN)/python benchmarks/rigid.py
 	$(BIN)/python benchmarks/rods.py
@@ -39,28 +44,18 @@ bench: $(VENV)/developed
 	$(BIN)/python benchmarks/variational.py
 	$(BIN)/python benchmarks/studies.py
 
-docs: $(VENV)/developed
+# What building and starting cost, in a clean clone of HEAD, against tools/budgets.json
+budgets:
+	@$(PYTHON) tools/budgets.py
+
+docs:
+	$(BUILD) dev
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+# Both instruction sets, for machines that the builder does not know
+wheel:
+	$(BUILD) wheel
+
 clean:
-	rm -rf $(VENV) build demo docs/_build docs/api src/gyrod/_core.pyi
-
-$(VENV)/created:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "gyrod needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], "cmake", "ninja", sep="\n")' > $(VENV)/requirements.txt
-	$(PIP) install -r $(VENV)/requirements.txt
-	@touch $@
-
-# Editable: Python is read from src/; the C++ is rebuilt when it changes. The stub is copied beside the source
-# because the type checker does not look into the installed half of an editable package.
-$(VENV)/installed: $(VENV)/created $(CXX_SOURCES)
-	PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation -e '.[plot]'
-	cp $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/gyrod/_core.pyi src/gyrod/
-	@touch $@
-
-$(VENV)/developed: $(VENV)/installed
-	PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation -e '.[dev]'
-	@touch $@
+	rm -rf .venv build dist demo docs/_build docs/api src/gyrod/_core.pyi

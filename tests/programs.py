@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 def library(isa: str) -> Path:
     """The core's static library of an instruction set, as the build left it; skips the test where there is none."""
-    found = sorted(ROOT.glob(f"build/*/libgyrod_core_{isa}.a"), key=lambda p: p.stat().st_mtime)
+    found = sorted(ROOT.glob(f"build/*/libgyrod_{isa}.a"), key=lambda p: p.stat().st_mtime)
     if not found:
         pytest.skip("needs the core's library in build/, which an installed wheel does not have")
     return found[-1]

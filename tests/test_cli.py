@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gyrod as gd
-from gyrod import bench, cli, problems, reproduce
+from gyrod import _core, bench, cli, problems, reproduce
 from gyrod.cli import frame, models
 
 
@@ -78,7 +78,9 @@ def test_list_and_version(here):
     done = here("reproduce", "--list")
     assert done.code == 0
     assert done.out.startswith("zupan-saje-2011  Zupan, Saje")
-    assert here("--version").out == f"gyrod {gd.__version__}\n"
+    assert here("--version").out == f"gyrod {gd.__version__}, core for {_core.isa()}\n"
+    assert json.loads(here("info", "--json", "-").out)["core"] == _core.isa()
+    assert f"core    {_core.isa()}\n" in here("info").out
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
+import runpy
 import subprocess
 import sys
+import types
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import gyrod as gd
+from gyrod import _cpu
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "gyrod"
 
 # Folder order is data-flow order: a module may import only what stands before it.
-BEFORE = "_lazy _version _core_baseline _core _check rotations gyro model files problems equations look joint_tracks"
-BEFORE += " dense sensing motion rest storage solve comparison studies"
+BEFORE = "_lazy _version _cpu _core _check rotations gyro model files problems equations look joint_tracks dense"
+BEFORE += " sensing motion rest storage solve comparison studies"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
 # What methods of a room hand to a room on its right, by `later`: (room, the one on its right).
 SEAMS = {("model", "equations"), ("model", "files"), ("look", "motion"), ("motion", "storage")}
@@ -40,7 +45,7 @@ def imports(path: Path):
             if node.module == "gyrod":  # from gyrod import x: a module or a name of __init__
                 for alias in node.names:
                     inner = (SOURCE / f"{alias.name}.py").exists() or (SOURCE / alias.name).is_dir()
-                    inner = inner or alias.name.startswith("_core")
+                    inner = inner or alias.name in ("_core", "_cpu")
                     yield f"gyrod.{alias.name}" if inner else "gyrod"
             else:
                 yield node.module
@@ -192,21 +197,52 @@ with open("motion.pickle", "wb") as file:
     assert (tmp_path / "motion.npz").exists()
 
 
-@pytest.mark.parametrize(("wanted", "expected"), [("baseline", "baseline"), ("", None), ("sse9", "error")])
-def test_instruction_set_is_chosen_at_run_time(wanted, expected):
-    import os
+INSTALLED = [name for name in ("v3", "baseline") if find_spec(f"gyrod._core_{name}")]  # the best first
 
-    from gyrod import _core_baseline
 
+@pytest.mark.parametrize("wanted", ["baseline", "v3", "", "sse9"])
+def test_instruction_set_is_chosen_at_run_time(wanted):
     code = "from gyrod import _core; print(_core.isa())"
     env = {**os.environ, "GYROD_ISA": wanted}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
-    if expected == "error":
-        assert done.returncode
-        assert "GYROD_ISA = 'sse9' is unknown" in done.stderr
+    runs = [name for name in INSTALLED if name == "baseline" or _cpu.has_v3]
+    if wanted in ("", *runs):
+        assert done.stdout.strip() == {"v3": "x86-64-v3"}.get(wanted or runs[0], "baseline")
+    elif wanted == "sse9":
+        assert "GYROD_ISA = 'sse9' is unknown; it can be 'baseline' or 'v3'." in done.stderr
+    elif wanted == "v3" and not _cpu.has_v3:
+        assert "this processor does not run x86-64-v3 code." in done.stderr
     else:
-        best = "x86-64-v3" if _core_baseline.cpu_has_v3() else "baseline"
-        assert done.stdout.strip() == (expected or best)
+        assert f"GYROD_ISA = '{wanted}', but only '{INSTALLED[0]}' is installed: GYROD_ISAS=all" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("installed", "has_v3", "wanted", "expected"),
+    [
+        ("v3 baseline", True, "", "v3"),
+        ("v3 baseline", False, "", "baseline"),
+        ("v3 baseline", True, "baseline", "baseline"),
+        ("baseline", True, "", "baseline"),
+        ("baseline", False, "baseline", "baseline"),
+        ("baseline", True, "v3", "GYROD_ISA = 'v3', but only 'baseline' is installed: GYROD_ISAS=all pip install"),
+        ("v3", False, "", "gyrod was compiled for x86-64-v3 (AVX2, FMA), which this processor does not run"),
+        ("v3", False, "baseline", "GYROD_ISA = 'baseline', but only 'v3' is installed"),
+        ("v3 baseline", False, "v3", "GYROD_ISA = 'v3', but this processor does not run x86-64-v3 code."),
+        ("", False, "", "The compiled core of gyrod is missing: pip install . in the source builds it."),
+    ],
+)
+def test_choice_of_the_core_with_other_processors_and_builds(installed, has_v3, wanted, expected, monkeypatch):
+    """A set that the processor does not run is never loaded: that would end in an illegal instruction."""
+    there = [f"gyrod._core_{name}" for name in installed.split()]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name in (*there, "gyrod._cpu"))
+    monkeypatch.setattr(importlib, "import_module", lambda name: types.SimpleNamespace(name=name))
+    monkeypatch.setattr(_cpu, "has_v3", has_v3)
+    monkeypatch.setenv("GYROD_ISA", wanted)
+    if " " in expected:
+        with pytest.raises(ImportError, match=re.escape(expected)):
+            runpy.run_path(str(SOURCE / "_core.py"))
+    else:
+        assert runpy.run_path(str(SOURCE / "_core.py"))["name"] == f"gyrod._core_{expected}"
 
 
 def test_readme_examples_run_and_print_what_they_say(tmp_path):

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gyrod import __version__
+from gyrod import __version__, _core
 from gyrod.cli.frame import app, complain, sentence
 
 __all__ = ["app", "main"]
@@ -18,7 +18,7 @@ __all__ = ["app", "main"]
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"gyrod {__version__}")
+        print(f"gyrod {__version__}, core for {_core.isa()}")
         raise typer.Exit
 
 

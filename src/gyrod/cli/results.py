@@ -26,9 +26,26 @@ def opened(path: Path) -> Any:
 
 
 @app.command("info")
-def _info(result: ResultPath, json: Json = None) -> None:
-    """Tell what a result file holds."""
-    face, motion = Face(json), opened(result)
+def _info(
+    result: Annotated[
+        Path | None, typer.Argument(metavar="RESULT", help="Result file (.h5); none: about gyrod.", show_default=False)
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Report what a result file holds; alone, which core runs."""
+    face = Face(json)
+    if result is None:
+        import gyrod as gd
+        from gyrod import _core
+
+        about = {
+            "gyrod": gd.__version__, "core": _core.isa(), "python": sys.version.split()[0],
+            "folder": Path(gd.__file__).parent,
+        }  # fmt: skip
+        face.pairs((name, str(value)) for name, value in about.items())
+        face.give(about)
+        return
+    motion = opened(result)
     system, stats = motion.compiled.system, motion.stats
     t = motion.t
     first, last = (float(t[0]), float(t[-1])) if len(t) else (0.0, 0.0)

@@ -1,0 +1,1 @@
+has_v3: bool
