@@ -100,11 +100,11 @@ void bind_bodies(nb::module_& m) {
   nb::class_<RigidBody>(m, "Body", "A body in its principal axes; moments of a pinned one about its point.")
       .def(
           "__init__",
-          [](RigidBody* b, double mass, const V3& moments, bool pinned, const V3& point, const V3& arm) {
-            new (b) RigidBody{mass, moments, V3::Ones(), pinned, point, arm};
+          [](RigidBody* b, double mass, const V3& moments, bool pinned, const Vector& point, const Vector& arm) {
+            new (b) RigidBody{mass, moments, V3::Ones(), pinned, or_zero(point), or_zero(arm)};
           },
-          nb::kw_only(), "mass"_a, "moments"_a, "pinned"_a = false, "point"_a = V3(V3::Zero()),
-          "arm"_a = V3(V3::Zero()))
+          nb::kw_only(), "mass"_a, "moments"_a, "pinned"_a = false, "point"_a.none() = nb::none(),
+          "arm"_a.none() = nb::none())
       .def_rw("mass", &RigidBody::mass)
       .def_ro("moments", &RigidBody::moments);
 }

@@ -363,13 +363,13 @@ void bind_system(nb::module_& m) {
   c.def(
       "__init__",
       [](System* self, const std::string& formulation, std::vector<RigidBody> bodies,
-         const std::vector<std::shared_ptr<ForceElement>>& forces, const V3& gravity,
+         const std::vector<std::shared_ptr<ForceElement>>& forces, const Vector& gravity,
          const std::optional<JointTree>& joints, std::vector<RodDescription> rods, std::vector<RodString> strings,
          const FormulationOptions& options) {
-        new (self) System({formulation, options, std::move(bodies), forces_of(forces), gravity, joints, std::move(rods),
+        new (self) System({formulation, options, std::move(bodies), forces_of(forces), or_zero(gravity), joints, std::move(rods),
                            std::move(strings)});
       },
-      nb::kw_only(), "formulation"_a, "bodies"_a = nb::list(), "forces"_a = nb::list(), "gravity"_a = V3(V3::Zero()),
+      nb::kw_only(), "formulation"_a, "bodies"_a = nb::list(), "forces"_a = nb::list(), "gravity"_a.none() = nb::none(),
       "joints"_a.none() = nb::none(), "rods"_a = nb::list(), "strings"_a = nb::list(),
       "options"_a = FormulationOptions());
   bind_equations(c);

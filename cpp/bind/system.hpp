@@ -12,6 +12,10 @@ using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>; // of 
 
 inline std::vector<double> numbers(const Times& a) { return {a.data(), a.data() + a.shape(0)}; }
 
+// A vector or None for zero: a default that is an array would load NumPy with the module.
+using Vector = std::optional<gyrod::Vec3<double>>;
+inline gyrod::Vec3<double> or_zero(const Vector& v) { return v.value_or(gyrod::Vec3<double>::Zero()); }
+
 // Python's forces are shared with the systems made of them.
 inline gyrod::Forces forces_of(const std::vector<std::shared_ptr<gyrod::ForceElement>>& list) {
   return {list.begin(), list.end()};

@@ -640,8 +640,8 @@ def _compile_force(force: ForceLaw, system: System, index: dict[str, int], axes:
     body = index[force.bodies[0]]
     if isinstance(force, UserForce):
         derivative = None if force.derivative is None else _state_function(force.label, force.derivative, (6, 18))
-        function = _state_function(force.label, force.function, (6,))
-        return _core.UserForce(body=body, axes=axes[body], function=function, derivative=derivative)
+        law = _state_function(force.label, force.function, (6,))
+        return _core.UserForce(body=body, axes=axes[body], function=law, derivative=derivative)
     assert isinstance(force, CForce)
     address, context, derived = int(force.address), int(force.context), int(force.derivative)
     return _core.UserForce(body=body, axes=axes[body], address=address, context=context, derivative=derived)
