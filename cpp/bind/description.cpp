@@ -93,7 +93,8 @@ void bind_bodies(nb::module_& m) {
           "__init__",
           [](FormulationOptions* o, bool spatial, bool printed, bool polar, bool fictive_moment, double baumgarte_omega,
              double baumgarte_r, int level, bool qr) {
-            new (o) FormulationOptions{spatial, printed, polar, fictive_moment, baumgarte_omega, baumgarte_r, level, qr};
+            new (o)
+                FormulationOptions{spatial, printed, polar, fictive_moment, baumgarte_omega, baumgarte_r, level, qr};
           },
           nb::kw_only(), "spatial"_a = false, "printed"_a = false, "polar"_a = false, "fictive_moment"_a = false,
           "baumgarte_omega"_a = 0.0, "baumgarte_r"_a = 0.0, "level"_a = 0, "qr"_a = false);
@@ -141,9 +142,9 @@ void bind_forces(nb::module_& m) {
       .def(
           "__init__",
           [](UserForce* f, int body, const M3& axes, nb::callable function, const Call& derivative) {
-            new (f) UserForce(
-                body, axes, state_function(std::move(function), UserForce::outputs),
-                derivative ? state_function(*derivative, UserForce::outputs * UserForce::inputs) : UserForce::Function());
+            new (f) UserForce(body, axes, state_function(std::move(function), UserForce::outputs),
+                              derivative ? state_function(*derivative, UserForce::outputs * UserForce::inputs)
+                                         : UserForce::Function());
           },
           nb::kw_only(), "body"_a, "axes"_a, "function"_a, "derivative"_a.none() = nb::none())
       .def(
@@ -185,9 +186,8 @@ void bind_joints(nb::module_& m) {
       .def_prop_ro("driven", &Joint::driven);
   nb::class_<TreeLink>(m, "Link", "A body, the link that carries it and the joint between them; -1: none.")
       .def(
-          "__init__",
-          [](TreeLink* l, int body, int parent, int joint) { new (l) TreeLink{body, parent, joint}; }, nb::kw_only(),
-          "body"_a, "parent"_a, "joint"_a);
+          "__init__", [](TreeLink* l, int body, int parent, int joint) { new (l) TreeLink{body, parent, joint}; },
+          nb::kw_only(), "body"_a, "parent"_a, "joint"_a);
   nb::class_<JointTree>(m, "JointTree", "Joints, the tree that they carry, and those that close loops.")
       .def(
           "__init__",
@@ -284,8 +284,14 @@ void bind_rod_parts(nb::module_& m) {
           "__init__",
           [](RodObstacle* o, const std::string& kind, const V3& point, const V3& axis, double radius, double stiffness,
              double smoothing, const Times& length, const Times& thickness) {
-            new (o) RodObstacle{named("obstacle", kind, obstacles), point, axis, radius, stiffness, smoothing,
-                                numbers(length), numbers(thickness)};
+            new (o) RodObstacle{named("obstacle", kind, obstacles),
+                                point,
+                                axis,
+                                radius,
+                                stiffness,
+                                smoothing,
+                                numbers(length),
+                                numbers(thickness)};
           },
           nb::kw_only(), "kind"_a, "point"_a, "axis"_a, "radius"_a, "stiffness"_a, "smoothing"_a, "length"_a,
           "thickness"_a)

@@ -51,8 +51,7 @@ template <class S> const std::map<std::string, Entry<S>>& table() {
   static const std::map<std::string, Entry<S>> entries = {
       {"multiply", {8, [](const S* x) { return flat<S>(multiply<S>(v4(x), v4(x + 4))); }}},
       {"rotate", {7, [](const S* x) { return flat<S>(rotate<S>(v4(x), v3(x + 4))); }}},
-      {"spurrier_klumpp",
-       {9, [](const S* x) { return flat<S>(spurrier_klumpp<S>(Mat3<S>(Mat3<S>(x).transpose()))); }}},
+      {"spurrier_klumpp", {9, [](const S* x) { return flat<S>(spurrier_klumpp<S>(Mat3<S>(Mat3<S>(x).transpose()))); }}},
       GYROD_ENTRY(conjugate, 4, v4),
       GYROD_ENTRY(normalize, 4, v4),
       GYROD_ENTRY(exp_quaternion, 3, v3),

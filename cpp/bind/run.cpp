@@ -54,8 +54,8 @@ namespace {
 // A run that can pause: it owns its integrator and keeps the equations alive through its owner.
 class PySession {
 public:
-  PySession(Equations& equations, const std::string& method, double t0, Times y0, double t_end,
-            const StepOptions& step, const PyRunOptions& options, bool python)
+  PySession(Equations& equations, const std::string& method, double t0, Times y0, double t_end, const StepOptions& step,
+            const PyRunOptions& options, bool python)
       : n_(equations.size()), python_(python), options_(options.of(n_)),
         integrator_(make_integrator(method, equations, step)), driver_(equations, *integrator_, options_) {
     const std::vector<double> start = numbers(y0);
@@ -123,17 +123,15 @@ void bind_runs(nb::class_<System>& c) {
   c.def(
        "integrate",
        [](System& s, const std::string& method, double t0, Times y0, double t_end, const StepOptions& step,
-          const PyRunOptions& options, bool python) {
-         return PySession(s.equations(), method, t0, y0, t_end, step, options, python).all();
-       },
+          const PyRunOptions& options,
+          bool python) { return PySession(s.equations(), method, t0, y0, t_end, step, options, python).all(); },
        "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a,
        "Integrate; python says that Python functions are called, so that the lock is kept.")
       .def(
           "start",
           [](System& s, const std::string& method, double t0, Times y0, double t_end, const StepOptions& step,
-             const PyRunOptions& options, bool python) {
-            return new PySession(s.equations(), method, t0, y0, t_end, step, options, python);
-          },
+             const PyRunOptions& options,
+             bool python) { return new PySession(s.equations(), method, t0, y0, t_end, step, options, python); },
           "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a, nb::keep_alive<0, 1>(),
           nb::rv_policy::take_ownership, "The same as a Session, which can pause, be saved and go on.");
 }
@@ -144,8 +142,8 @@ void bind_run(nb::module_& m) {
           "__init__",
           [](StepOptions* o, double rtol, Times atol, std::optional<Times> scale, double first_step, double max_step,
              double step) {
-            new (o) StepOptions{rtol, numbers(atol), scale ? numbers(*scale) : std::vector<double>(), first_step,
-                                max_step, step};
+            new (o) StepOptions{rtol,       numbers(atol), scale ? numbers(*scale) : std::vector<double>(),
+                                first_step, max_step,      step};
           },
           nb::kw_only(), "rtol"_a, "atol"_a, "scale"_a.none(), "first_step"_a, "max_step"_a, "step"_a);
   nb::class_<PyRunOptions>(m, "RunOptions")

@@ -34,7 +34,8 @@ Out2 dense_jacobian(System& s, double t, const Times& y, bool dual) {
 }
 
 // An array of `columns` numbers for each of `things`, row by row of (t, y).
-template <class F> Out3 rows_of(System& s, const Times& t, const Table& y, std::size_t things, std::size_t columns, F&& fill) {
+template <class F>
+Out3 rows_of(System& s, const Times& t, const Table& y, std::size_t things, std::size_t columns, F&& fill) {
   check(s, y);
   Out3 out = owned<Out3>({y.shape(0), things, columns});
   for (std::size_t i = 0; i < y.shape(0); ++i)
@@ -146,7 +147,8 @@ void bind_equations(nb::class_<System>& c) {
   c.def_prop_ro("size", &System::size)
       .def_prop_ro("count", &System::bodies)
       .def("layout", &System::layout)
-      .def("offset", [](const System& s, int body) { return s.rigid()->offset(body); }, "body"_a)
+      .def(
+          "offset", [](const System& s, int body) { return s.rigid()->offset(body); }, "body"_a)
       .def(
           "rhs",
           [](System& s, double t, Times y) {
@@ -157,8 +159,7 @@ void bind_equations(nb::class_<System>& c) {
           },
           "t"_a, "y"_a)
       .def(
-          "jacobian",
-          [](System& s, double t, Times y) { return dense_jacobian(s, t, y, false); }, "t"_a, "y"_a)
+          "jacobian", [](System& s, double t, Times y) { return dense_jacobian(s, t, y, false); }, "t"_a, "y"_a)
       .def(
           "jacobian_dual", [](System& s, double t, Times y) { return dense_jacobian(s, t, y, true); }, "t"_a, "y"_a,
           "The same by dual numbers of the right-hand side, where there are such.")
@@ -180,7 +181,8 @@ void bind_equations(nb::class_<System>& c) {
             return out;
           },
           "y"_a, "t"_a = 0.0)
-      .def("quasistatic", [](System& s, bool on) { s.equations().quasistatic(on); }, "on"_a)
+      .def(
+          "quasistatic", [](System& s, bool on) { s.equations().quasistatic(on); }, "on"_a)
       .def(
           "linearise",
           [](System& s, double t, Times y, double shift) {
@@ -357,7 +359,8 @@ void bind_system(nb::module_& m) {
       .def_ro("v", &RodLayout::v);
   nb::class_<StaticRun>(m, "StaticRun")
       .def_ro("status", &StaticRun::status)
-      .def_prop_ro("y", [](const StaticRun& r) { return r.y; }, nb::rv_policy::move)
+      .def_prop_ro(
+          "y", [](const StaticRun& r) { return r.y; }, nb::rv_policy::move)
       .def_prop_ro("history", [](const StaticRun& r) { return r.history; }, nb::rv_policy::move);
   nb::class_<System> c(m, "System");
   c.def(
@@ -366,8 +369,8 @@ void bind_system(nb::module_& m) {
          const std::vector<std::shared_ptr<ForceElement>>& forces, const Vector& gravity,
          const std::optional<JointTree>& joints, std::vector<RodDescription> rods, std::vector<RodString> strings,
          const FormulationOptions& options) {
-        new (self) System({formulation, options, std::move(bodies), forces_of(forces), or_zero(gravity), joints, std::move(rods),
-                           std::move(strings)});
+        new (self) System({formulation, options, std::move(bodies), forces_of(forces), or_zero(gravity), joints,
+                           std::move(rods), std::move(strings)});
       },
       nb::kw_only(), "formulation"_a, "bodies"_a = nb::list(), "forces"_a = nb::list(), "gravity"_a.none() = nb::none(),
       "joints"_a.none() = nb::none(), "rods"_a = nb::list(), "strings"_a = nb::list(),

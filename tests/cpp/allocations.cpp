@@ -27,7 +27,8 @@ void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::fre
 using namespace gyrod;
 
 // Steps of every method from y on.
-void count(const char* what, const std::string& formulation, Equations& system, const std::vector<double>& y, double t_end) {
+void count(const char* what, const std::string& formulation, Equations& system, const std::vector<double>& y,
+           double t_end) {
   StepOptions options;
   options.rtol = 1e-7;
   options.atol.assign(system.size(), 1e-7);
@@ -78,7 +79,8 @@ SystemDescription mechanism(const std::string& formulation) {
   tree.joints.resize(4);
   const auto join = [&](std::size_t j, const JointType& type, int a, int b, Vec3<double> at_a, Vec3<double> at_b) {
     tree.joints[j].type = &type;
-    tree.joints[j].place.a = a, tree.joints[j].place.b = b, tree.joints[j].place.at_a = at_a, tree.joints[j].place.at_b = at_b;
+    tree.joints[j].place.a = a, tree.joints[j].place.b = b, tree.joints[j].place.at_a = at_a,
+    tree.joints[j].place.at_b = at_b;
   };
   join(0, joints::spherical, -1, 0, {0, 0, 0}, {-0.5, 0, 0});
   join(1, joints::revolute, 0, 1, {0.5, 0, 0}, {-0.5, 0, 0});

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "gyrod/math/lanes.hpp"
-#include "gyrod/rod/element_kernel.hpp"
 #include "gyrod/math/scalar.hpp"
+#include "gyrod/rod/element_kernel.hpp"
 
 using namespace gyrod;
 using D = Dual<1>;

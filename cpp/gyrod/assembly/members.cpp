@@ -77,7 +77,7 @@ private:
     const double each = (thread_seconds() - begin) / double(count);
     const bool ended = run.status == Status::interrupted || run.status == Status::failed;
     for (std::size_t l = 0; l < count; ++l) // where one of them fails each goes by itself
-      found_.push_back(ended                              ? MemberRun{run, each}
+      found_.push_back(ended                            ? MemberRun{run, each}
                        : run.status == Status::finished ? MemberRun{lane_of(run, l, n_), each}
                                                         : alone(m + l));
   }

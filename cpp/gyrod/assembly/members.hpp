@@ -12,8 +12,8 @@ struct Members {
   std::string method;
   double t_end = 0.0;
   std::size_t count = 0;
-  const double* y0 = nullptr;                 // row by row
-  const double* scales = nullptr;             // of the error norm, row by row; null: those of `steps`
+  const double* y0 = nullptr;     // row by row
+  const double* scales = nullptr; // of the error norm, row by row; null: those of `steps`
   StepOptions steps;
   RunOptions options;
   std::vector<std::vector<RodNumbers>> rows; // of each rod those of the members; empty: as it is

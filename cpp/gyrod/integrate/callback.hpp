@@ -13,7 +13,8 @@ class CallbackEquations final : public Equations {
 public:
   using Function = std::function<void(double, const double*, double*)>; // y' or the row-major Jacobian
   CallbackEquations(std::size_t n, Function rhs, Function jacobian)
-      : n_(n), rhs_(std::move(rhs)), jacobian_(std::move(jacobian)), J_(n * n), pattern_({int(n)}, {}), real_(pattern_), complex_(pattern_), f0_(n), f1_(n), y_(n) {}
+      : n_(n), rhs_(std::move(rhs)), jacobian_(std::move(jacobian)), J_(n * n), pattern_({int(n)}, {}), real_(pattern_),
+        complex_(pattern_), f0_(n), f1_(n), y_(n) {}
 
   std::size_t size() const override { return n_; }
   void rhs(double t, const double* y, double* dy) override { rhs_(t, y, dy); }

@@ -24,7 +24,6 @@
 
 namespace gyrod {
 
-
 class Equations {
 public:
   virtual ~Equations() = default;

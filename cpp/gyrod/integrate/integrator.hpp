@@ -21,8 +21,8 @@
 #include <limits>
 #include <vector>
 
-#include "gyrod/integrate/equations.hpp"
 #include "gyrod/integrate/archive.hpp"
+#include "gyrod/integrate/equations.hpp"
 
 namespace gyrod {
 

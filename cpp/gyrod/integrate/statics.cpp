@@ -138,7 +138,7 @@ void StaticSolver::settle(double t, std::vector<double>& y) {
 }
 
 void StaticSolver::advance(double t, const std::vector<double>& y, const std::vector<double>& d, double by,
-               std::vector<double>& out) {
+                           std::vector<double>& out) {
   e_.retract(t, y.data(), d.data(), by, out.data());
   for (std::size_t i = 0; i < n_; ++i)
     if (scale_[i] == 0.0) out[i] = 0.0;

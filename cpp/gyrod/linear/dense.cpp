@@ -24,9 +24,9 @@ double dot(std::size_t n, const double* x, const double* y) {
 // largest.
 struct PivotedQr {
   std::size_t n, rank = 0;
-  std::vector<double> A;                 // R above, reflections below (and on) the diagonal
-  std::vector<double> diagonal, beta;    // of R, of the reflections
-  std::vector<std::size_t> permutation;  // column of A that stands at a place
+  std::vector<double> A;                // R above, reflections below (and on) the diagonal
+  std::vector<double> diagonal, beta;   // of R, of the reflections
+  std::vector<std::size_t> permutation; // column of A that stands at a place
 
   PivotedQr(const double* a, std::size_t rows, std::size_t cols, double threshold)
       : n(rows), A(a, a + rows * cols), permutation(cols) {

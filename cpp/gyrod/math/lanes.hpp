@@ -99,4 +99,3 @@ GYROD_INLINE void transpose(Lanes* x) {
 }
 
 } // namespace gyrod
-

@@ -89,9 +89,10 @@ template <class D, class S, int R, int C, int I, int J> struct Ops {
   GYROD_BOTH((template <int N>), leftCols(), slice<R, N>(0, 0))
   GYROD_BOTH((template <int N>), middleCols(int j), slice<R, N>(0, j))
   GYROD_BOTH((template <int N>), rightCols(), slice<R, N>(0, C - N))
-  GYROD_BOTH((template <int N>), segment(int i), slice<(C == 1 ? N : 1), (C == 1 ? 1 : N)>(C == 1 ? i : 0, C == 1 ? 0 : i))
+  GYROD_BOTH((template <int N>), segment(int i),
+             slice<(C == 1 ? N : 1), (C == 1 ? 1 : N)>(C == 1 ? i : 0, C == 1 ? 0 : i))
   GYROD_BOTH((template <int N>), head(), segment<N>(0))
-  GYROD_BOTH((template <int N>), tail(), segment<N>(R * C - N))
+  GYROD_BOTH((template <int N>), tail(), segment<N>(R* C - N))
 #undef GYROD_BOTH
 #undef GYROD_OPEN
 
@@ -444,7 +445,8 @@ template <int N> struct Part {
   }
 };
 
-// A slice of run-time size, column by column. Like a pointer it does not own, and a constant one may be written through.
+// A slice of run-time size, column by column. Like a pointer it does not own, and a constant one may be written
+// through.
 template <class T> class Grid {
 public:
   using IsMatrix = void;

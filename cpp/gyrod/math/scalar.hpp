@@ -6,7 +6,8 @@
 #include <array>
 #include <cmath>
 
-// Dual numbers are loops over many derivatives: inlining them gains nothing and takes the compiler minutes.
+// Dual numbers are loops over many derivatives, counting needs no speed: inlining them gains nothing and takes the
+// compiler minutes.
 #if defined(__GNUC__)
 #define GYROD_OUTLINE [[gnu::noinline]]
 #else
@@ -112,20 +113,20 @@ struct Counted {
   }
   bool is(double value) const { return known && v == value; }
 
-  friend Counted operator-(const Counted& a) { return result(-a.v, a.known); }
-  friend Counted operator+(const Counted& a, const Counted& b) {
+  GYROD_OUTLINE friend Counted operator-(const Counted& a) { return result(-a.v, a.known); }
+  GYROD_OUTLINE friend Counted operator+(const Counted& a, const Counted& b) {
     if (a.is(0.0)) return b;
     if (b.is(0.0)) return a;
     if (!a.known || !b.known) ++tally().add;
     return result(a.v + b.v, a.known && b.known);
   }
-  friend Counted operator-(const Counted& a, const Counted& b) {
+  GYROD_OUTLINE friend Counted operator-(const Counted& a, const Counted& b) {
     if (b.is(0.0)) return a;
     if (a.is(0.0)) return -b;
     if (!a.known || !b.known) ++tally().subtract;
     return result(a.v - b.v, a.known && b.known);
   }
-  friend Counted operator*(const Counted& a, const Counted& b) {
+  GYROD_OUTLINE friend Counted operator*(const Counted& a, const Counted& b) {
     if (a.is(0.0) || b.is(0.0)) return Counted(0.0);
     if (a.is(1.0)) return b;
     if (b.is(1.0)) return a;
@@ -134,7 +135,7 @@ struct Counted {
     if (!a.known || !b.known) ++(&a == &b ? tally().square : tally().multiply);
     return result(a.v * b.v, a.known && b.known);
   }
-  friend Counted operator/(const Counted& a, const Counted& b) {
+  GYROD_OUTLINE friend Counted operator/(const Counted& a, const Counted& b) {
     if (a.is(0.0)) return a;
     if (b.is(1.0)) return a;
     if (!a.known || !b.known) ++tally().divide;
@@ -144,10 +145,10 @@ struct Counted {
   Counted& operator-=(const Counted& b) { return *this = *this - b; }
   Counted& operator*=(const Counted& b) { return *this = *this * b; }
   Counted& operator/=(const Counted& b) { return *this = *this / b; }
-  friend Counted sqrt(const Counted& a) { return ++tally().root, variable(std::sqrt(a.v)); }
-  friend Counted sin(const Counted& a) { return ++tally().sine, variable(std::sin(a.v)); }
-  friend Counted cos(const Counted& a) { return ++tally().cosine, variable(std::cos(a.v)); }
-  friend Counted atan2(const Counted& a, const Counted& b) {
+  GYROD_OUTLINE friend Counted sqrt(const Counted& a) { return ++tally().root, variable(std::sqrt(a.v)); }
+  GYROD_OUTLINE friend Counted sin(const Counted& a) { return ++tally().sine, variable(std::sin(a.v)); }
+  GYROD_OUTLINE friend Counted cos(const Counted& a) { return ++tally().cosine, variable(std::cos(a.v)); }
+  GYROD_OUTLINE friend Counted atan2(const Counted& a, const Counted& b) {
     return ++tally().arctangent, variable(std::atan2(a.v, b.v));
   }
   friend Counted abs(const Counted& a) { return result(std::abs(a.v), a.known); }
@@ -168,4 +169,3 @@ template <int N> double value_of(const Dual<N>& x) { return x.v; }
 inline double value_of(const Counted& x) { return x.v; }
 
 } // namespace gyrod
-

@@ -57,9 +57,7 @@ public:
       lu_->solve(step_.data());
       for (int i = 0; i < n; ++i) lambda[i] += step_[std::size_t(i)];
       if (k + 1 == refinements) break;
-      each([&](int i, int j) {
-        block(i, j).subtract_product(step_.data() + offset(j), rest_.data() + offset(i));
-      });
+      each([&](int i, int j) { block(i, j).subtract_product(step_.data() + offset(j), rest_.data() + offset(i)); });
     }
   }
 

@@ -30,8 +30,8 @@ std::vector<JointRow> joint_rows(const JointTree& tree, double t, const BodyMoti
     for (int i = 0; i < joint.size(); ++i) {
       const Row<double> r = evaluate_row<double>(joint.row(i), joint.place, q, u);
       const double second = r.second + centripetal<double>(r.a, a, wa) + centripetal<double>(r.b, b, wb);
-      rows.push_back({int(j), r.g, r.rate_in_time, second, twist_gradient<double>(r.a, a.R),
-                      twist_gradient<double>(r.b, b.R)});
+      rows.push_back(
+          {int(j), r.g, r.rate_in_time, second, twist_gradient<double>(r.a, a.R), twist_gradient<double>(r.b, b.R)});
     }
   }
   return rows;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "gyrod/rigid/host.hpp"
 #include "gyrod/joints/kinds.hpp"
 #include "gyrod/rigid/equations.hpp"
 #include "gyrod/rigid/forces.hpp"
+#include "gyrod/rigid/host.hpp"
 #include "gyrod/rigid/options.hpp"
 
 namespace gyrod {
@@ -112,8 +112,7 @@ public:
   virtual void solve_with_guests(Complex*, std::vector<HostVector<Complex>>&) { throw unserved(); }
 
   const char* trouble(double, const double*) const override {
-    return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive"
-                 : nullptr;
+    return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive" : nullptr;
   }
   // Accelerations of the bodies: v' in space axes, Omega' in body axes; 6 for each.
   virtual void accelerations(double t, const double* y, double* out) = 0;

@@ -51,7 +51,9 @@ using Forces = std::vector<std::shared_ptr<const ForceElement>>; // constant, so
 
 template <class Derived> class ForceBase : public ForceElement {
 public:
-  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const final { self().template act<double>(t, m, w); }
+  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const final {
+    self().template act<double>(t, m, w);
+  }
   void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const final {
     self().template act<BodyDual>(t, m, w);
   }

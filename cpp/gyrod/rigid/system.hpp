@@ -17,8 +17,7 @@ namespace gyrod {
 
 template <class F> class RigidSystem final : public RigidEquations {
 public:
-  RigidSystem(std::vector<RigidBody> bodies, Forces forces, Vec3<double> gravity,
-              FormulationOptions options)
+  RigidSystem(std::vector<RigidBody> bodies, Forces forces, Vec3<double> gravity, FormulationOptions options)
       : bodies_(std::move(bodies)), forces_(std::move(forces)), gravity_(gravity), options_(options),
         motions_(bodies_.size()), wrenches_(bodies_.size()), dual_motions_(bodies_.size()),
         dual_wrenches_(bodies_.size()), acting_(bodies_.size()) {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "gyrod/math/rotation.hpp"
 #include "gyrod/rod/curvature.hpp"
 #include "gyrod/rod/lobatto.hpp"
-#include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
 

@@ -10,9 +10,9 @@
 // and second derivatives follow from d(eta) = -eta_2 eta/2, d(zeta) = -eta_2 zeta/2, dg = g x Im eta_2.
 #pragma once
 
+#include "gyrod/math/rotation.hpp"
 #include "gyrod/rod/description.hpp"
 #include "gyrod/rod/lobatto.hpp"
-#include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
 

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "gyrod/integrate/equations.hpp"
+#include "gyrod/math/scalar.hpp"
 #include "gyrod/rigid/host.hpp"
 #include "gyrod/rigid/options.hpp"
 #include "gyrod/rod/state.hpp"
 #include "gyrod/rod/strings.hpp"
-#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 

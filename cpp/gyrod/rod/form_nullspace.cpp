@@ -2,6 +2,7 @@
 #include "gyrod/rod/system.hpp"
 
 std::unique_ptr<gyrod::RodEquations> gyrod::make_rods_nullspace(std::vector<RodDescription> rods,
-    const FormulationOptions& options, std::vector<RodString> strings) {
-  return std::make_unique<RodSystem<false,false>>(std::move(rods), options, std::move(strings));
+                                                                const FormulationOptions& options,
+                                                                std::vector<RodString> strings) {
+  return std::make_unique<RodSystem<false, false>>(std::move(rods), options, std::move(strings));
 }

@@ -2,8 +2,8 @@
 // obstacles, and the forces of a frame of reference that turns.
 #pragma once
 
-#include "gyrod/rod/state.hpp"
 #include "gyrod/math/scalar.hpp"
+#include "gyrod/rod/state.hpp"
 
 namespace gyrod {
 

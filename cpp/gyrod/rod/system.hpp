@@ -22,7 +22,6 @@
 #include "gyrod/rod/held.hpp"
 #include "gyrod/rod/hosted.hpp"
 #include "gyrod/rod/retract.hpp"
-#include "gyrod/rod/hosted.hpp"
 #include "gyrod/rod/strings.hpp"
 
 namespace gyrod {
@@ -738,8 +737,7 @@ private:
       for (const FarBlock& b : far_) {
         const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
         if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
-        k.x[std::size_t(r.at_node(b.row))] +=
-            b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
+        k.x[std::size_t(r.at_node(b.row))] += b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
       }
   }
 

@@ -229,8 +229,8 @@ void System::rows_at(double t, std::vector<Gradient>& out) {
   const auto side = [&](int body) {
     if (body < 0) return ground_side<double>();
     const std::size_t b = std::size_t(body);
-    return Side<double>{now ? states_[b].x : V3(states_[b].x + dx_[b]), V3::Zero(),
-                        now ? frames_[b] : frames_next_[b], M3::Zero()};
+    return Side<double>{now ? states_[b].x : V3(states_[b].x + dx_[b]), V3::Zero(), now ? frames_[b] : frames_next_[b],
+                        M3::Zero()};
   };
   for (std::size_t j = 0; j < rows_.size(); ++j) {
     if (rows_[j].empty()) continue;
