@@ -182,7 +182,7 @@ class Core(Job):
     STEP = re.compile(r"\s*\[(\d+)/(\d+)\] (?!Re-)")
 
     def __init__(self, command: str, *arguments: str, **environment: str) -> None:
-        self.began = 0.0  # to compile
+        self.began, self.done, self.spent = 0.0, 0, 0.0  # when compiling began; units done, and the seconds for them
         options = ["-v", "--no-deps", "--no-build-isolation"]
         super().__init__([*PIP, command, *options, *arguments, str(ROOT)], **environment)
 
@@ -192,10 +192,14 @@ class Core(Job):
             step = self.STEP.match(line)
             if "Building project" in line or step:
                 self.began = self.began or time.monotonic()
-                done, of = map(int, step.groups()) if step else (0, 0)
-                spent = time.monotonic() - self.began
-                left = f", {duration(spent * (of - done) / done)} left" if done > 2 and spent > 5 else ""
-                return f"compiling {min(done + 1, of)} of {of}{left}" if of else "compiling"
+                if not step:
+                    return "compiling"
+                done, of = map(int, step.groups())
+                now = time.monotonic() - self.began
+                self.done, self.spent = done, self.spent if done == self.done else now
+                each = self.spent / max(done, 1)  # and never less than one more, however long a unit takes
+                left = duration(max(each * (of - done) + self.spent - now, each))
+                return f"compiling {min(done + 1, of)} of {of}" + f", {left} left" * (done > 2 and now > 5)
             if "Installing project" in line:
                 return "installing the core"
         return "configuring the core"
