@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
 CXX_SOURCES := CMakeLists.txt pyproject.toml $(wildcard cpp/*/*.hpp cpp/*/*/*.hpp cpp/*/*.cpp)
 
-.PHONY: demo test test-all lint format bench docs clean
+.PHONY: demo test test-all test-portable lint format bench docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/gyroscope_on_a_cable.py demo
@@ -16,6 +16,10 @@ test: $(VENV)/developed
 
 test-all: $(VENV)/developed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or not slow"
+
+# Other instruction sets, BLAS kernels, versions, users, languages: half an hour
+test-portable: $(VENV)/developed
+	$(BIN)/python tools/test_portable.py
 
 lint: $(VENV)/developed
 	$(BIN)/ruff check .
