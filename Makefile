@@ -5,7 +5,7 @@ BIN    := .venv/bin
 BUILD  := @$(PYTHON) tools/build.py
 CXX_SOURCES = $(shell find cpp -name '*.[ch]pp')
 
-.PHONY: demo test test-all lint format bench budgets docs wheel clean
+.PHONY: demo test test-all test-portable lint format bench budgets docs wheel clean
 
 demo:
 	$(BUILD) plot
@@ -18,6 +18,11 @@ test:
 test-all:
 	$(BUILD) dev
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or not slow"
+
+# Other instruction sets, BLAS kernels, versions, users, languages: half an hour
+test-portable:
+	$(BUILD) dev
+	$(BIN)/python tools/test_portable.py
 
 lint:
 	$(BUILD) dev

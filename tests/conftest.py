@@ -1,0 +1,36 @@
+"""What holds for all tests: which of them depend on rounding, and a random order."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+#: Files whose results depend on rounding: on the instruction set, on BLAS, on the functions of NumPy.
+NUMERIC = {
+    "compare", "core_rotation", "docs", "eigen", "elements_core", "elements_dynamics", "elements_joined",
+    "elements_kernel", "elements_readings", "elements_refine", "elements_statics", "errata_rotations", "examples",
+    "fit", "follow", "gyro", "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode",
+    "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong", "rods_convergence",
+    "rods_core", "rods_kirchhoff", "rods_on_bodies", "rods_reference", "rotations", "sensors", "statics",
+    "statics_problems", "stepper", "study_indices", "variational", "variational_oracle",
+}  # fmt: skip
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(item.path).stem.removeprefix("test_") in NUMERIC and item.path.parent == Path(__file__).parent:
+            item.add_marker("numeric")
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        rng, files = random.Random(seed), dict[Path, list[pytest.Item]]()
+        for item in items:
+            files.setdefault(item.path, []).append(item)
+        for tests in files.values():
+            rng.shuffle(tests)
+        items[:] = [item for tests in rng.sample(list(files.values()), len(files)) for item in tests]
