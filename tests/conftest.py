@@ -1,8 +1,9 @@
-"""What holds for all tests: which of them depend on rounding, and a random order."""
+"""What holds for all tests: which of them depend on rounding, a random order, and Ctrl-C."""
 
 from __future__ import annotations
 
 import random
+import signal
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ NUMERIC = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order")
+
+
+def pytest_sessionstart() -> None:
+    # A shell ignores Ctrl-C for what it runs in the background; tests of interrupts would wait for ever.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gyrod as gd
+from gyrod import _core
 from gyrod.equations import compile_system
 from gyrod.model.errors import Derived
 from gyrod.rotations import vectors
@@ -62,6 +63,8 @@ def same(x: Any, y: Any) -> bool:
         return len(x) == len(y) and all(map(same, x, y))
     if isinstance(x, np.ndarray):
         return x.shape == y.shape and x.tobytes() == y.tobytes()
+    if isinstance(x, _core.RodEnd):
+        return same(*((end.held, end.clamped, end.moves, end.motion(0.0)) for end in (x, y)))
     return callable(x) or bool(x == y)
 
 
