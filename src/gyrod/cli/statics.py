@@ -102,7 +102,7 @@ def _modes(
     least = _rounding(modes)
     for i in range(len(modes)):
         w, d, g = (float(x[i]) for x in (modes.omega, modes.damping, modes.growth))
-        w, g = w if w > 10.0 * least else 0.0, g if g > least else 0.0
+        w, g = w if w > least else 0.0, g if g > least else 0.0
         d = d if w and abs(d) * w > least and abs(d) > 1e-9 else 0.0
         f, mover = w / TURN, _mover(modes, i)
         told = f"grows {g:.3g}/s" if g else f"{d:.3g}" if w else "free motion"
@@ -130,7 +130,7 @@ def _found(system: Any, at: float, count: int) -> Any:
 def _rounding(modes: Any) -> float:
     """Rates in 1/s below this are rounding, against the fastest mode and against the swing of the system."""
     compiled = modes.rest.motion.compiled
-    return 1e-9 * float(max(1.0 / compiled._time(compiled._length()), *(abs(x) for x in modes.eigenvalues), 0.0))
+    return 1e-8 * float(max(1.0 / compiled._time(compiled._length()), *(abs(x) for x in modes.eigenvalues), 0.0))
 
 
 def _mover(modes: Any, number: int) -> str:
