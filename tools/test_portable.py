@@ -119,17 +119,18 @@ def portable_core(python: Path) -> list[tuple[str, bytes]]:
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", "--no-build-isolation"]
     run([*pip, *options, "-w", str(wheels), str(ROOT)], WORK / "build.log", env=os.environ | path)
     with zipfile.ZipFile(next(wheels.glob("gyrod-*.whl"))) as wheel:
-        return [
-            (Path(name).name, wheel.read(name))
-            for name in wheel.namelist()
-            if re.match(r"gyrod/_core[^/]*\.(so|pyi)", name)
-        ]
+        return [(Path(name).name, wheel.read(name)) for name in wheel.namelist() if compiled(Path(name))]
+
+
+def compiled(file: Path) -> bool:
+    """Whether a file of the package comes from the compiler."""
+    return file.parent.name == "gyrod" and file.suffix in (".so", ".pyi")
 
 
 def native_core() -> list[tuple[str, bytes]]:
     """What is installed for the interpreter that runs this."""
     folder = Path(sysconfig.get_path("platlib")) / "gyrod"
-    found = [(file.name, file.read_bytes()) for file in folder.glob("_core*") if file.suffix in (".so", ".pyi")]
+    found = [(file.name, file.read_bytes()) for file in folder.glob("*") if compiled(file)]
     if not found:
         sys.exit(f"there is no compiled core in {folder}; run make test-portable, which builds it.")
     return found
