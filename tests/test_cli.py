@@ -201,7 +201,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS | st.text(max_size=5), max_size=6))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_nonsense_gets_a_sentence(here, arguments):
     done = here(*arguments)
     assert done.code in (0, 1, 2)

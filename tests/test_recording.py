@@ -210,12 +210,12 @@ gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=sys.argv[2], resume=Tru
 """
 
 
-def test_ten_kills_cost_nothing_but_time(tmp_path):
+def test_five_kills_cost_nothing_but_time(tmp_path):
     file = tmp_path / "run.h5"
     whole = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, dense=False)
     clock, reached = random.Random(8), []
     checkpoint, here = tmp_path / "run.h5.checkpoint", os.path.dirname(__file__)
-    for _ in range(10):
+    for _ in range(5):
         child = subprocess.Popen([sys.executable, "-c", SCRIPT, here, str(file)])
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
         while child.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > before):
@@ -227,7 +227,7 @@ def test_ten_kills_cost_nothing_but_time(tmp_path):
         np.testing.assert_array_equal(partial.y, whole.y[: len(partial.t)])
         reached.append(len(partial.t))
     assert reached == sorted(reached)
-    assert len(set(reached)) >= 5
+    assert len(set(reached)) >= 3
     assert max(reached) < len(whole.t)
     stored = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=file, resume=True)
     np.testing.assert_array_equal(stored.t, whole.t)
