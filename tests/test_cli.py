@@ -549,7 +549,7 @@ def test_rest_and_modes(here, tmp_path):
 def test_rounding_is_no_physics(here, tmp_path):
     (tmp_path / "hose.yaml").write_text(models.starters()["hose"])
     lines = here("modes", "hose.yaml", "--count", "3").out.splitlines()[2:]
-    assert lines[0].split() == ["1", "0", "0", "-", "free", "motion", "hose"]  # it turns about its hinge
+    assert lines[0].split() == ["1", "0", "0", "-", "free", "motion", "bob"]  # it turns about its hinge
     assert not any("grows" in line for line in lines)
     assert float(lines[1].split()[4]) == pytest.approx(gd.modes(gd.load("hose.yaml"), n=3).damping[1], rel=1e-2)
     free = "gyrod: 1\ngravity: [0, 0, 0]\nbodies: [{name: stone, mass: 1, inertia: [1, 2, 2.5]}]\n"

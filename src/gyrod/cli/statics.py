@@ -134,8 +134,12 @@ def _rounding(modes: Any) -> float:
 
 
 def _mover(modes: Any, number: int) -> str:
-    """Name of what moves most in a mode, the first one of several."""
+    """Name of what moves most in a mode, the first one of several; of what turns most where nothing moves."""
     import numpy as np
 
     sizes = {name: float(np.abs(modes.shape(number, name)).max()) for name in modes.rest.names}
+    if max(sizes.values(), default=0.0) < 1e-6 * modes.rest.motion.compiled._length():
+        a, b = modes._moved(number, 1e-5), modes._moved(number, -1e-5)
+        frames = {x: "quaternions" if hasattr(a[x], "quaternions") else "quaternion" for x in sizes}
+        sizes = {x: float(np.abs(getattr(a[x], key) - getattr(b[x], key)).max()) for x, key in frames.items()}
     return next((name for name, size in sizes.items() if size >= 0.999 * max(sizes.values())), "-")
