@@ -405,7 +405,8 @@ def test_zupan_saje_butcher_row_8_9_in_the_library():
         return np.stack([np.sin(t), 1.0 + t, np.cos(3.0 * t)], axis=-1)
 
     q0 = np.array([0.5, -0.5, 0.5, 0.5])
-    t, y, stages, *_ = _core.solve_function(rates, "quaternion", "ode45", "body", 0.0, 1.0, q0, 1e-3, 1e-3)
+    run = _core.solve_function(rates, "quaternion", "ode45", "body", 0.0, 1.0, q0, 1e-3, 1e-3)
+    t, y, stages = run.t, run.y, run.stages
     h, k = t[1] - t[0], stages[0]
     assert h > 1e-3
 

@@ -120,9 +120,9 @@ def test_order_of_the_pairs(method):
     for length in lengths:
         t0 = 0.5
         args = ("quaternion", method, "body", t0, t0 + length, p.quaternion(t0), 1e3, 1e6)
-        ts, ys, *_ = _core.solve_function(p.rates, *args)
-        assert len(ts) == 11
-        errors.append(np.abs(ys[-1] - p.quaternion(t0 + length)).max())
+        run = _core.solve_function(p.rates, *args)
+        assert len(run.t) == 11
+        errors.append(np.abs(run.y[-1] - p.quaternion(t0 + length)).max())
     # ten steps: the local order
     assert slope(lengths, errors) == pytest.approx(gyro.ORDERS[method] + 1, abs=0.2)
 
@@ -133,12 +133,12 @@ def test_dense_output_of_the_pairs_has_its_order(method):
     errors, lengths = [], 0.4 * 0.5 ** np.arange(4)
     for h in lengths:
         t0 = 0.5
-        ts, ys, k, *_ = _core.solve_function(
+        run = _core.solve_function(
             p.rates, "quaternion", method, "body", t0, t0 + 10 * h, p.quaternion(t0), 1e3, 1e6
         )
-        assert len(ts) == 11
-        tt = ts[0] + h * np.linspace(0.0, 1.0, 21)
-        y = getattr(_core, f"dense_{method}")(ts, ys, k, tt)
+        assert len(run.t) == 11
+        tt = run.t[0] + h * np.linspace(0.0, 1.0, 21)
+        y = getattr(_core, f"dense_{method}")(run.t, run.y, run.stages, tt)
         errors.append(np.abs(y - p.quaternion(tt)).max())
     # local error of the interpolant: one more than its order (4 for ode45, 3 for ode23)
     assert slope(lengths, errors) == pytest.approx({"ode45": 5, "ode23": 4}[method], abs=0.3)

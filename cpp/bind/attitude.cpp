@@ -128,18 +128,25 @@ struct PythonRates {
   }
 };
 
-// Returns t, y, stages, steps, rejected, evaluations, finished.
+struct AdaptiveRun {
+  Out1 t;
+  Out2 y;
+  Out3 stages;
+  long steps, rejected, evaluations;
+  bool finished;
+};
+
 template <class Rates>
-nb::tuple solve(Rates rates, const std::string& parametrization, const std::string& pair, const std::string& frame,
+AdaptiveRun solve(Rates rates, const std::string& parametrization, const std::string& pair, const std::string& frame,
                 double t0, double t1, const std::vector<double>& y0, double rtol, double atol) {
   const auto run = [&]<class K, class P>(Type<K>, Type<P>) {
     if (y0.size() != std::size_t(K::size)) throw nb::value_error("wrong number of initial values");
     KinematicSystem<K, Rates> system{rates, side_of(frame)};
     AdaptiveResult r = integrate_adaptive<P>(system, t0, t1, y0.data(), rtol, atol);
     const std::size_t n = r.t.size();
-    return nb::make_tuple(copied<Out1>(r.t, {n}), copied<Out2>(r.y, {n, std::size_t(K::size)}),
+    return AdaptiveRun{copied<Out1>(r.t, {n}), copied<Out2>(r.y, {n, std::size_t(K::size)}),
                           copied<Out3>(r.k, {n - 1, std::size_t(P::stages), std::size_t(K::size)}), r.steps, r.rejected,
-                          r.evaluations, r.finished);
+                          r.evaluations, r.finished};
   };
   const auto with_pair = [&]<class K>(Type<K> k) {
     return pair == "ode45" ? run(k, Type<DormandPrince54>{}) : run(k, Type<BogackiShampine32>{});
@@ -185,13 +192,13 @@ public:
       impl_ = std::make_unique<Model<M>>(Stream<M>(quat(initial.data()), side_of(frame), increments));
     });
   }
-  nb::tuple push(Times t, Rows3 values) {
+  std::tuple<Out1, Out2> push(Times t, Rows3 values) {
     if (t.shape(0) != values.shape(0)) throw nb::value_error("one value per time");
     std::vector<double> ts, qs;
     for (std::size_t i = 0; i < t.shape(0); ++i) impl_->push(t.data()[i], values.data() + 3 * i, ts, qs);
     return output(ts, qs);
   }
-  nb::tuple finish() {
+  std::tuple<Out1, Out2> finish() {
     std::vector<double> ts, qs;
     impl_->finish(ts, qs);
     return output(ts, qs);
@@ -220,14 +227,22 @@ private:
     std::size_t waiting() const override { return stream.waiting(); }
     Stream<M> stream;
   };
-  static nb::tuple output(const std::vector<double>& ts, const std::vector<double>& qs) {
-    return nb::make_tuple(copied<Out1>(ts, {ts.size()}), copied<Out2>(qs, {ts.size(), 4}));
+  static std::tuple<Out1, Out2> output(const std::vector<double>& ts, const std::vector<double>& qs) {
+    return {copied<Out1>(ts, {ts.size()}), copied<Out2>(qs, {ts.size(), 4})};
   }
   std::unique_ptr<Concept> impl_;
 };
 } // namespace
 
 void bind_attitude(nb::module_& m) {
+  nb::class_<AdaptiveRun>(m, "AdaptiveRun")
+      .def_prop_ro("t", [](const AdaptiveRun& r) { return r.t; }, nb::rv_policy::move)
+      .def_prop_ro("y", [](const AdaptiveRun& r) { return r.y; }, nb::rv_policy::move)
+      .def_prop_ro("stages", [](const AdaptiveRun& r) { return r.stages; }, nb::rv_policy::move)
+      .def_ro("steps", &AdaptiveRun::steps)
+      .def_ro("rejected", &AdaptiveRun::rejected)
+      .def_ro("evaluations", &AdaptiveRun::evaluations)
+      .def_ro("finished", &AdaptiveRun::finished);
   m.def("integrate_samples", &integrate_samples, "t"_a, "values"_a, "increments"_a, "step"_a, "method"_a, "frame"_a,
         "initial"_a, "Quaternions at all times from samples or increments; step > 0 says that the times are uniform.");
   m.def("evaluate_samples", &evaluate_samples, "t"_a, "values"_a, "increments"_a, "method"_a, "frame"_a,
@@ -245,7 +260,7 @@ void bind_attitude(nb::module_& m) {
                      numbers(y0), rtol, atol);
       },
       "t"_a, "values"_a, "increments"_a, "parametrization"_a, "pair"_a, "frame"_a, "t0"_a, "t1"_a, "y0"_a, "rtol"_a,
-      "atol"_a, "Adaptive Runge-Kutta for sampled rates: t, y, stages, steps, rejected, evaluations, finished.");
+      "atol"_a, "Adaptive Runge-Kutta for sampled rates.");
   m.def(
       "solve_function",
       [](nb::callable rates, const std::string& parametrization, const std::string& pair, const std::string& frame,

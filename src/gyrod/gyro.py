@@ -386,7 +386,7 @@ class _Samples(_Source):
         flat = _core.interpolate_samples(self.t, self.values, self.increments, times.ravel())
         return flat.reshape(*times.shape, 3)
 
-    def solve(self, parametrization: str, method: str, y0: Array, rtol: float, atol: float) -> Any:
+    def solve(self, parametrization: str, method: str, y0: Array, rtol: float, atol: float) -> _core.AdaptiveRun:
         args = (parametrization, method, self.frame, self.t[0], self.t[-1], y0, rtol, atol)
         return _core.solve_sampled(self.t, self.values, self.increments, *args)
 
@@ -426,7 +426,7 @@ class _Function(_Source):
                 raise ValueError(f"rates({flat[bad[0]]:g}) = {values[bad[0]]} is not finite.")
         return values.reshape(*times.shape, 3)
 
-    def solve(self, parametrization: str, method: str, y0: Array, rtol: float, atol: float) -> Any:
+    def solve(self, parametrization: str, method: str, y0: Array, rtol: float, atol: float) -> _core.AdaptiveRun:
         args = (parametrization, method, self.frame, self.t[0], self.t[-1], y0, rtol, atol)
         return _core.solve_function(self.rates, *args)
 
@@ -563,9 +563,10 @@ def _adaptive_run(source: _Samples | _Function, method: str, parametrization: st
     if len(source.t) < 2:
         raise ValueError(f"method = {method!r} needs at least two times, got one.")
     y0 = rotations.convert(source.start, "quaternion", parametrization)
-    ts, ys, stages, steps, rejected, evaluations, finished = source.solve(parametrization, method, y0, rtol, atol)
+    run = source.solve(parametrization, method, y0, rtol, atol)
+    ts, ys, stages = run.t, run.y, run.stages
     stopped = None
-    if not finished:
+    if not run.finished:
         name = {"rotation-vector": "|theta| = 2 pi k", "tangential": "an angle of pi"}.get(parametrization)
         why = (
             f"the {parametrization} parametrisation is singular at {name}" if name else "the rates are too rough there"
@@ -580,7 +581,7 @@ def _adaptive_run(source: _Samples | _Function, method: str, parametrization: st
     q = rotations.convert(y, parametrization, "quaternion")
     dense = partial(_adaptive_dense, method, parametrization, ts, ys, stages)
     error = partial(_adaptive_error, source, ts, out, q)
-    return _Run(out, q, steps, evaluations, dense, error, rejected, y, stopped)
+    return _Run(out, q, run.steps, run.evaluations, dense, error, run.rejected, y, stopped)
 
 
 def _interpolant(method: str) -> Callable[[Array, Array, Array, Array], Array]:
