@@ -1,8 +1,9 @@
 """The tests where results may differ: make test-portable.
 
 It builds the portable instruction set, then runs the whole suite with it and with another kernel of BLAS, and parts of
-it with what else a machine may have: other kernels, NumPy without its dispatch, threads, the oldest NumPy and SciPy of
-pyproject.toml, and as a stranger (not root, a path with a space, another language and time zone, random order).
+it with a core that asserts indices and sizes and with what else a machine may have: other kernels, NumPy without its
+dispatch, threads, the oldest NumPy and SciPy of pyproject.toml, and as a stranger (not root, a path with a space,
+another language and time zone, random order).
 Each run is in a copy of the working tree below build/portable, where its output is, too.
 """
 
@@ -21,7 +22,7 @@ import sysconfig
 import time
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,8 @@ KERNELS = {
 }
 #: What NumPy's and SciPy's linear algebra decides: equilibria, modes, load paths, loops, fits, documented output.
 ALGEBRA = "eigen or statics or follow or joined or on_bodies or fit or indices or docs"
+#: What walks through all of the core.
+CORE = "core or members or kirchhoff or on_bodies or joined or variational or statics or gyro or integrators"
 NUMERIC, OTHER = ("-m", "numeric and not slow"), ("-m", "not numeric and not slow")
 USER = "nobody"
 LANGUAGE = "de_DE"
@@ -109,13 +112,19 @@ def environment(name: str) -> Path:
     return python
 
 
-def portable_core(python: Path) -> list[tuple[str, bytes]]:
-    """The portable instruction set alone, compiled here."""
-    say("compiling the portable instruction set")
-    wheels = WORK / "wheels"
+#: Cores that are compiled here, by the trees they go into.
+CORES = {"portable": "GYROD_ISAS=baseline", "checked": "GYROD_CHECKED=ON"}
+
+
+def core_of(python: Path, tree: str) -> list[tuple[str, bytes]]:
+    """What a tree is run with: a core of its own, or the installed one."""
+    if tree not in CORES:
+        return native_core()
+    say(f"compiling with {CORES[tree]}")
+    wheels = WORK / f"{tree}-wheels"
     shutil.rmtree(wheels, ignore_errors=True)
     path = {"PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-    options = ["-C", f"build-dir={WORK / 'cmake'}", "-C", "cmake.define.GYROD_ISAS=baseline"]
+    options = ["-C", f"build-dir={WORK / tree}-cmake", "-C", f"cmake.define.{CORES[tree]}"]
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", "--no-build-isolation"]
     run([*pip, *options, "-w", str(wheels), str(ROOT)], WORK / "build.log", env=os.environ | path)
     with zipfile.ZipFile(next(wheels.glob("gyrod-*.whl"))) as wheel:
@@ -215,6 +224,7 @@ def cases(python: Path, seed: int) -> Iterator[Case]:
     yield Case("baseline", "portable instruction set", isa="baseline", tree="portable")
     if found:
         yield Case(found[0], f"BLAS kernel {found[0]}, one thread", environment=blas(found[0], 1))
+    yield Case("checked", "assertions of the core", (*NUMERIC, "-k", CORE), tree="checked")
     yield Case("oldest", "oldest NumPy and SciPy", NUMERIC, venv="oldest")
     yield Case(
         "stranger", "not root, a path with a space, language, time zone, random order", (*OTHER, f"--shuffle={seed}"),
@@ -282,8 +292,7 @@ def main() -> int:
     started = time.monotonic()
     python = environment("newest")
     chosen = [case for case in cases(python, given.seed) if not given.only or case.name in given.only]
-    makers: dict[str, Callable[[], list[tuple[str, bytes]]]] = {"portable": lambda: portable_core(python)}
-    trees = {name: copy(name, makers.get(name, native_core)()) for name in {case.tree for case in chosen}}
+    trees = {name: copy(name, core_of(python, name)) for name in {case.tree for case in chosen}}
     rows = [("prepared", f"{time.monotonic() - started:.0f} s", "", "")]
     status = 0
     for case in chosen:

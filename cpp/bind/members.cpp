@@ -59,6 +59,7 @@ std::vector<PyRun> members(System& s, const std::string& method, double t_end, T
   if (y0.shape(1) != n) throw nb::value_error("wrong number of unknowns");
   if (scales && (scales->shape(0) != count || scales->shape(1) != n)) throw nb::value_error("wrong shape of scales");
   Members m{method, t_end, count, y0.data(), scales ? scales->data() : nullptr, step, options.of(n), {}, lanes, {}};
+  m.options.tick = {}; // it is Python's, and may not be copied without the lock; that of the members takes its place
   for (const nb::dict& change : changes) {
     const RodArrays arrays(change, s.rods()->rod(int(m.rows.size())));
     std::vector<RodNumbers> list;
