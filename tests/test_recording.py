@@ -198,6 +198,20 @@ def test_methods_of_others_are_saved_at_the_end(tmp_path):
     np.testing.assert_array_equal(gd.open(tmp_path / "run.h5").y, motion.y)
 
 
+@pytest.mark.parametrize("output", [None, np.linspace(0.0, 0.1, 23)], ids=["steps", "output"])
+@pytest.mark.parametrize("case", ["damped", "winch", "hung"])
+def test_energies_do_not_depend_on_blocks(case, output, tmp_path, blocks):
+    """Nor on the clock, which sets their lengths: the same bits however a run is cut, and as in memory."""
+    system, t_end, options = CASES[case]
+    whole = gd.simulate(system, t_end, **options, output=output).energy
+    for steps in (7, 64):
+        blocks(steps)
+        stored = gd.simulate(system, t_end, **options, output=output, save=tmp_path / "run.h5").energy
+        for name in ("dissipated", "work", "balance"):
+            np.testing.assert_array_equal(getattr(stored, name), getattr(whole, name), err_msg=name)
+    assert np.abs(stored.dissipated).max() + np.abs(stored.work).max() > 0.0
+
+
 SCRIPT = """
 import sys
 from gyrod.model.conservation import conservative, flowing

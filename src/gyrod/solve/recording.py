@@ -87,7 +87,9 @@ class _Flows:
 
     #: Whether there are any.
     flowing: bool
-    before: Array = field(default_factory=lambda: np.zeros(3))
+    #: Sums to go on from, and the balance at the end of the last block.
+    before: Array | None = None
+    balance: float = 0.0
     first: float | None = None
 
     def of(self, compiled: Compiled, run: Any, projected: bool) -> tuple[Array, Array, Array] | None:
@@ -102,17 +104,16 @@ class _Flows:
         stats = MotionStats("", compiled.formulation)
         block = Motion(times, rows, stats, steps=run.step_ends, _compiled=compiled, _dense=run.evaluate)
         block = block if projected else Motion(**{**block.__dict__, "_projected": False})
-        found = np.array(block._exchange()) + self.before[:, None]
-        self.before = found[:, -1].copy()
-        kept = found[:, : len(run.t)]
-        return kept[0], kept[1], kept[2]
+        (dissipated, work, balance), self.before = block._exchanged(self.before)
+        self.balance, kept = float(balance[-1]), slice(len(run.t))
+        return dissipated[kept], work[kept], balance[kept]
 
     def _kept(self, compiled: Compiled, run: Any) -> tuple[Array, Array, Array]:
         if self.first is None:
             self.first = float(compiled.rod_measures(np.zeros(1), compiled.y0)[0, :6].sum())
         times, rows = np.append(run.t, run.t_stop), np.concatenate([run.y, run.y_stop[None]])
         balance = compiled.rod_measures(times, rows)[:, :6].sum(axis=1) - self.first
-        self.before = np.array([0.0, 0.0, balance[-1]])
+        self.balance = float(balance[-1])
         return np.zeros(len(run.t)), np.zeros(len(run.t)), balance[:-1]
 
 
@@ -394,7 +395,7 @@ class _Watch:
         error = None
         with np.errstate(all="ignore"), contextlib.suppress(ZeroDivisionError):
             if self.of_rods:
-                error = abs(float(self.flows.before[2])) / self.kinetic
+                error = abs(self.flows.balance) / self.kinetic
             elif self.conserved:
                 error = abs(float(energy.total - self.first)) / self.kinetic
         return {"energy": float(energy.total), "energy_error": error}
