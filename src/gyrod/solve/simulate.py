@@ -486,7 +486,7 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
             raise ForceError(f"events[{number}] raised {type(error).__name__} at t = {t:g}: {error}") from error
         try:
             value = float(result)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ForceError(f"events[{number}] returned {result!r} at t = {t:g}; it must return a number.") from None
         if not np.isfinite(value):
             raise ForceError(f"events[{number}] returned {value} at t = {t:g}.")
@@ -524,7 +524,13 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
 def _spectrum(compiled: Compiled) -> tuple[float, float]:
     """Largest frequency and largest damping rate of the linearised system at the start."""
     if compiled.size <= 600:
-        eigenvalues = np.linalg.eigvals(compiled.core.jacobian(0.0, compiled.y0))
+        jacobian = compiled.core.jacobian(0.0, compiled.y0)
+        if not np.isfinite(jacobian).all():
+            raise ValueError(
+                "method = 'auto' cannot choose: the Jacobian at the start is not finite: numbers of the model are "
+                "too large or too far apart. Check their units, or name a method."
+            )
+        eigenvalues = np.linalg.eigvals(jacobian)
         return float(np.abs(eigenvalues.imag).max()), float(max(0.0, -eigenvalues.real.min()))
     # Large systems: power iteration with differences of the right-hand side, no dense matrix.
     y, f = compiled.y0, compiled.core.rhs(0.0, compiled.y0)
