@@ -363,15 +363,15 @@ def _variants(
         "fictive_moment": _check.choice("fictive_moment", fictive_moment, ("zero", "half-trace")) == "half-trace",
         "polar": _check.choice("director_projection", director_projection, ("spurrier", "polar")) == "polar",
     }
-    serves = {
-        "spatial": ("velocity = 'spatial'", "nullspace-"),
-        "printed": ("equation = 'printed'", "absolute-quaternion"),
-        "fictive_moment": ("fictive_moment = 'half-trace'", "absolute-quaternion"),
-        "polar": ("director_projection = 'polar'", "-directors"),
+    supported = {
+        "spatial": ("velocity = 'spatial'", "nullspace-", "the nullspace formulations"),
+        "printed": ("equation = 'printed'", "absolute-quaternion", "'absolute-quaternion'"),
+        "fictive_moment": ("fictive_moment = 'half-trace'", "absolute-quaternion", "'absolute-quaternion'"),
+        "polar": ("director_projection = 'polar'", "-directors", "the director formulations"),
     }
-    for key, (what, part) in serves.items():
+    for key, (what, part, which) in supported.items():
         if options[key] and part not in str(formulation):
-            raise ValueError(f"{what} serves formulations with {part!r} in their name, not {formulation!r}.")
+            raise ValueError(f"{what} works with {which} only, not with {formulation!r}.")
     if baumgarte is not None:
         if not str(formulation).startswith("absolute"):
             raise ValueError(f"baumgarte = {baumgarte!r} serves the absolute formulations, not {formulation!r}.")
