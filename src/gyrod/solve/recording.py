@@ -152,9 +152,14 @@ class Recording:
 
     def run(self, source: Callable[[], Source], *, resume: bool) -> tuple[Motion, Any]:
         """Run to the end or to a reason to stop; the motion in the file, and the last block (None: was done before)."""
-        earlier = self._earlier() if resume else None
-        if earlier == {}:
+        if resume and self._done():  # nothing is written
             return self._open(), None
+        with storage.hold(self.file) as lock:
+            if resume and self._done():  # by a run that ended in between
+                return self._open(), None
+            return self._run(source, self._earlier() if resume else None, lock)
+
+    def _run(self, source: Callable[[], Source], earlier: dict[str, Any] | None, lock: Any) -> tuple[Motion, Any]:
         made, so_far = source(), _SoFar(_Flows(flowing(self.compiled.system)))
         if earlier:
             made.load(earlier["state"])
@@ -166,6 +171,7 @@ class Recording:
         recorder = storage.Recorder(
             self.file, self.compiled, info=self.info, t_end=self.t_end, expected=self.rows, projected=self.projected,
             dense=storage.keeps_dense(self.method, self.compiled.size), resume=earlier["counts"] if earlier else None,
+            lock=lock,
         )  # fmt: skip
         with recorder:
             block, pressed = self._blocks(recorder, made, so_far)
@@ -174,7 +180,7 @@ class Recording:
                 self.method, self.compiled.formulation, **block.stats, seconds=so_far.spent(self.started)
             )
             recorder.finish(stats, status, self._records(so_far.events, stats))
-        motion = self._open()
+        motion = self._open(recorder.run)
         if pressed:
             where = f"t = {motion.t[-1]:.10g}" if len(motion.t) else "the start"
             raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
@@ -225,8 +231,12 @@ class Recording:
             for n, t, y in events
         ]
 
-    def _open(self) -> Motion:
-        return storage.open(self.file, system=self.compiled.system.original)
+    def _open(self, run: str | None = None) -> Motion:
+        """The motion in the file, of this run if it is named."""
+        motion = storage.open(self.file, system=self.compiled.system.original)
+        if run is not None and motion.__dict__["_file"].header["run"] != run:
+            raise OSError(f"{str(self.file)!r} was replaced when its run ended, and what was computed is lost.")
+        return motion
 
     # --- checkpoints
 
@@ -251,22 +261,26 @@ class Recording:
                 "computed, and the run can go on from the checkpoint before. Free some space and resume.",
             ) from None
 
+    def _done(self) -> bool:
+        """Whether the file holds this run, finished."""
+        if storage.checkpoint_path(self.file).exists() or not self.file.exists():
+            return False
+        header = storage.info(self.file)
+        if header["status"] not in ("finished", "event"):
+            return False
+        self._same(header["info"], "the finished run")
+        if header["identity"] != storage.identity(self.compiled):
+            raise ValueError(
+                f"{str(self.file)!r} holds a finished run of another model, formulation or start; give the "
+                "same model, another file, or begin anew without resume."
+            )
+        return True
+
     def _earlier(self) -> dict[str, Any] | None:
-        """The checkpoint to go on from; None: there is none and the run begins anew; empty: the run was finished."""
+        """The checkpoint to go on from; None: there is none and the run begins anew."""
         path = storage.checkpoint_path(self.file)
         if not path.exists():
-            if not self.file.exists():
-                return None
-            header = storage.info(self.file)
-            done = header["status"] in ("finished", "event")
-            if done:
-                self._same(header["info"], "the finished run")
-                if header["identity"] != storage.identity(self.compiled):
-                    raise ValueError(
-                        f"{str(self.file)!r} holds a finished run of another model, formulation or start; give the "
-                        "same model, another file, or begin anew without resume."
-                    )
-            return {} if done else None
+            return None
         found = storage.load_checkpoint(path)
         if found["version"] != __version__:
             raise ValueError(

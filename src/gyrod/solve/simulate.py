@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -213,10 +214,11 @@ def simulate(
 
             if target is not None:
                 target.refuse(method)
-            with ticking(progress, t_end) as tick:
-                motion = peers.solve(compiled, t_end, method, steps, wanted, events, started, tick)
-            if save is not None:
-                motion.save(save)
+            with contextlib.nullcontext() if save is None else storage.hold(save) as lock:
+                with ticking(progress, t_end) as tick:
+                    motion = peers.solve(compiled, t_end, method, steps, wanted, events, started, tick)
+                if save is not None:
+                    storage.save(motion, save, lock=lock)
             return motion
     except ForceError as error:  # outside of the core's own loop
         stats = MotionStats(method, formulation, seconds=time.process_time() - started)
