@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gyrod as gd
-from gyrod import _core, bench, cli, problems, reproduce
+from gyrod import _core, bench, cli, problems, reproduce, storage
 from gyrod.cli import frame, models
 
 
@@ -500,6 +500,16 @@ def test_an_interrupted_run_resumes(here, top, monkeypatch):
     assert here(*arguments, "--resume").code == 0
     assert here(*arguments, "--out", "whole.h5").code == 0
     np.testing.assert_array_equal(gd.open("top.h5").y, gd.open("whole.h5").y)
+
+
+def test_a_file_that_another_run_writes_is_not_taken(here, top, tmp_path):
+    with storage.hold(tmp_path / "top.h5"):
+        for more in ([], ["--force"], ["--method", "scipy:RK45"]):
+            done = here("run", top / "top.yaml", "--until", "0.1", *more)
+            assert done.code == 1
+            assert re.match(rf"gyrod: 'top.h5' is being written by another run \(process {os.getpid()} on ", done.err)
+    assert here("run", top / "top.yaml", "--until", "0.1").code == 0
+    assert os.listdir(tmp_path) == ["top.h5"]
 
 
 @pytest.mark.slow

@@ -231,7 +231,7 @@ EXAMPLES = {
     "input": [
         Input("i", along=(0, 0, 1), value=0.5),
         Recorded("i", (0, 0.1, 0.1 + 0.2), (-0.0, 1 / 3, 5e-324), along=(0, -0.0, 0.1)),
-        Recorded("i", [-1e-3], [(1, 2, 1e100)]),
+        Recorded("i", [-1e-3], [(1, 2, 1e50)]),
         Recorded("i", (1, 2, 4), np.eye(3)),
     ],
     "run": [files.RunOptions(until=1.0, atol={"position": 1e-6}, output=(0.1, 0.2), baumgarte=(1, 2), sigma="mean")],
@@ -292,7 +292,7 @@ def test_recorded_inputs_stand_where_functions_of_time_do():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(-1e100, 1e100)), min_size=1, unique_by=lambda x: x[0]))
+@given(st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(-1e50, 1e50)), min_size=1, unique_by=lambda x: x[0]))
 def test_any_recorded_input_goes_there_and_back(rows):
     times, values = np.array(sorted(rows)).T
     system = gd.System([gd.Body("x", 1.0, (1, 1, 1))], forces=[gd.Torque("x", Recorded("m", times, values, (0, 0, 1)))])
@@ -323,7 +323,7 @@ def test_bad_recorded_inputs_are_told(text, says):
     assert any(says in x and x.startswith("m.yaml:3:") for x in told), told
 
 
-@pytest.mark.parametrize("bad", [None, 3, "ab", [], [[1], [2, 3]], [None], {}, np.nan, [np.inf], [1e101], [1j]])
+@pytest.mark.parametrize("bad", [None, 3, "ab", [], [[1], [2, 3]], [None], {}, np.nan, [np.inf], [1e51], [1j]])
 def test_a_recorded_input_refuses_what_is_no_list_of_numbers(bad):
     with pytest.raises(gd.ModelError, match=r"^2 problems:") as caught:
         Recorded("m", bad, bad)
@@ -631,7 +631,7 @@ m.yaml:19:31: run.formulation: 'euller' is unknown; it can be 'nullspace-quatern
         ("bend_radius: 5", "bend_radus: 5", "19:13: rods[0].limits: limits = 'bend_radus' is unknown;"),
         ("segments: 10", "segments: 10\n    segments: 11", "13:5: the key 'segments' stands here and in line 12;"),
         ("segments: 10", "segments: 2e6", "10:3: rods: the rods have 2e+06 segments together; at most 1000000 are"),
-        ("mass: 0.2", "mass: 1e200", "7:23: bodies[0].mass: 1e+200 is no number of a model; numbers up to 1e+100 are"),
+        ("mass: 0.2", "mass: 1e200", "7:23: bodies[0].mass: 1e+200 is no number of a model; numbers up to 1e+50 are"),
         ("mass: 0.2", "mass: sin(t)", "7:23: bodies[0].mass: 'sin(t)' depends on t, but must be a number in kg here."),
         ("mass: 0.2", "mass: .nan", "7:23: .nan is no number of a model; numbers must be finite."),
         ("mass: 0.2", "mass: !!python/object/apply:os.system [ls]", "7:23: 'tag:yaml.org,2002:python/object/apply:os"),

@@ -25,7 +25,7 @@ OWN = tuple({str(Path(p).resolve()) for p in (sys.prefix, sys.base_prefix, Path(
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
 KEY = re.compile(r"\b[a-z_]\w*(?=:)")
 VALUES = (
-    "1e300", "-1", "0", "1e-300", ".nan", "-.inf", "1e99", "-1e99", "'x'", "true", "null", "[1, 2]", "{a: 1}",
+    "1e300", "-1", "0", "1e-300", ".nan", "-.inf", "1e99", "1e50", "-1e50", "'x'", "true", "null", "[1, 2]", "{a: 1}",
     "1000000", "99999999999999999999", "12 parsec", "3 kg", "1/0", "sin(t)", "1/t", "exp(1e9*t)", "log(-1 - t)",
     "t^t^t", "*a", "!!python/name:os.system", "__import__('os')", "../../etc/passwd", "!include /etc/passwd",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import typing
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,16 @@ def test_both_kinds_are_found_by_name():
     assert isinstance(problems.get("coning"), problems.RotationProblem)
     with pytest.raises(ValueError, match=r"name = 'lang-d' is unknown; it can be 'coning', .*'lang-a'"):
         problems.get("lang-d")
+
+
+def test_types_of_get_are_those_of_the_problems():
+    """The names that type checkers know are written by hand."""
+    known = {}
+    for way in typing.get_overloads(problems.get):
+        hints = typing.get_type_hints(way)
+        known |= dict.fromkeys(typing.get_args(hints["name"]), hints["return"])
+    registries = (problems.ROTATIONS, problems.RIGID, problems.RODS, problems.MECHANISMS, problems.STATICS)
+    assert known == {name: type(problem) for registry in registries for name, problem in registry.items()}
 
 
 def test_data_other_than_the_usual_have_no_reference():

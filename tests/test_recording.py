@@ -2,18 +2,23 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import gyrod as gd
+from gyrod import storage
 from gyrod.model.conservation import conservative, flowing
 from gyrod.solve import recording
 from gyrod.solve.methods import METHODS
+from gyrod.storage import locks
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 
@@ -198,6 +203,181 @@ def test_methods_of_others_are_saved_at_the_end(tmp_path):
     np.testing.assert_array_equal(gd.open(tmp_path / "run.h5").y, motion.y)
 
 
+@pytest.mark.parametrize("output", [None, np.linspace(0.0, 0.1, 23)], ids=["steps", "output"])
+@pytest.mark.parametrize("case", ["damped", "winch", "hung"])
+def test_energies_do_not_depend_on_blocks(case, output, tmp_path, blocks):
+    """Nor on the clock, which sets their lengths: the same bits however a run is cut, and as in memory."""
+    system, t_end, options = CASES[case]
+    whole = gd.simulate(system, t_end, **options, output=output).energy
+    for steps in (7, 64):
+        blocks(steps)
+        stored = gd.simulate(system, t_end, **options, output=output, save=tmp_path / "run.h5").energy
+        for name in ("dissipated", "work", "balance"):
+            np.testing.assert_array_equal(getattr(stored, name), getattr(whole, name), err_msg=name)
+    assert np.abs(stored.dissipated).max() + np.abs(stored.work).max() > 0.0
+
+
+# --- one file, one run
+
+
+def heavier():
+    system = pendulum()
+    return gd.System([gd.Body("arm", mass=9.0, inertia=(0.2, 0.1, 0.2), position=(0.5, 0, 0))], system.joints)
+
+
+OTHERS = {
+    "anew": {"method": "dopri5"},
+    "resumed": {"method": "dopri5", "resume": True},
+    "variational": {"method": "variational", "step": 0.01},
+    "SciPy": {"method": "scipy:RK45"},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_second_run_is_refused_while_one_writes(other, tmp_path, blocks):
+    """Be it from another thread or, as here, from within the first run."""
+    file, sentences = tmp_path / "run.h5", []
+    alone = gd.simulate(pendulum(), 2.0, method="dopri5")
+    blocks(alone.stats.steps // 4)
+
+    def second(progress):
+        assert gd.open(file).t[-1] == progress.t  # reading goes on working
+        with pytest.raises(OSError, match="is being written by another run") as caught:
+            gd.simulate(heavier(), 0.3, save=file, **OTHERS[other])
+        sentences.append(str(caught.value))
+
+    motion = gd.simulate(pendulum(), 2.0, method="dopri5", save=file, progress=second)
+    same(motion, alone)
+    assert len(sentences) >= 3
+    assert f"run.h5' is being written by another run (process {os.getpid()} on " in sentences[0]
+    assert sentences[0].endswith("; wait until that ends, end it, or give another file.")
+    assert os.listdir(tmp_path) == ["run.h5"]
+
+
+def test_two_threads_do_not_write_into_one_file(tmp_path, blocks):
+    file, going, told = tmp_path / "run.h5", threading.Event(), threading.Event()
+
+    def wait(_):
+        going.set()
+        assert told.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(gd.simulate, pendulum(), 0.5, method="dopri5", save=file, progress=wait)
+        try:
+            assert going.wait(60)
+            with pytest.raises(OSError, match="is being written by another run"):
+                gd.simulate(heavier(), 0.3, method="dopri5", save=file)
+        finally:
+            told.set()
+        same(first.result(), gd.simulate(pendulum(), 0.5, method="dopri5"))
+
+
+WRITER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import gyrod as gd
+from gyrod.solve import recording
+from test_recording import pendulum
+recording.FIRST, recording.budget = 5, lambda steps, seconds, width: 5
+def wait(progress):
+    print(progress.t, flush=True)
+    sys.stdin.readline()
+gd.simulate(pendulum(), 2.0, method="dopri5", save=sys.argv[2], progress=wait)
+"""
+
+
+def test_a_run_of_another_process_keeps_its_file_until_it_is_killed(tmp_path):
+    file = tmp_path / "run.h5"
+    command = [sys.executable, "-c", WRITER, os.path.dirname(__file__), str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        reached = float(child.stdout.readline())
+        for options in OTHERS.values():
+            with pytest.raises(OSError, match=rf"is being written by another run \(process {child.pid} on "):
+                gd.simulate(heavier(), 0.3, save=file, **options)
+        assert gd.open(file).t[-1] == reached
+        assert (tmp_path / "run.h5.checkpoint").exists()  # of the first, which may be killed and go on
+        child.kill()
+        child.wait()
+    same(
+        gd.simulate(pendulum(), 2.0, method="dopri5", save=file, resume=True),
+        gd.simulate(pendulum(), 2.0, method="dopri5"),
+    )
+    assert os.listdir(tmp_path) == ["run.h5"]
+
+
+def test_where_nobody_is_kept_out_no_run_returns_the_numbers_of_another(tmp_path, blocks, monkeypatch):
+    monkeypatch.setattr(locks, "fcntl", None)  # as on a file system without locks
+    file, later = tmp_path / "run.h5", []
+
+    def second(_):
+        if not later:
+            later.append(gd.simulate(heavier(), 0.3, method="dopri5", save=file))
+
+    with pytest.raises(OSError, match=r"run.h5' was removed, moved or replaced while its run wrote it"):
+        gd.simulate(pendulum(), 2.0, method="dopri5", save=file, progress=second)
+    same(later[0], gd.simulate(heavier(), 0.3, method="dopri5"))
+
+
+def test_a_file_that_is_replaced_at_the_end_is_not_returned(tmp_path, monkeypatch):
+    file, plain = tmp_path / "run.h5", storage.open
+    other = tmp_path / "other.h5"
+    gd.simulate(heavier(), 0.3, method="dopri5", save=other)
+
+    def replaced(path, system):
+        os.replace(other, file)
+        return plain(path, system=system)
+
+    monkeypatch.setattr(storage, "open", replaced)
+    with pytest.raises(OSError, match=r"run.h5' was replaced when its run ended"):
+        gd.simulate(pendulum(), 0.3, method="dopri5", save=file)
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced", "folder removed"])
+def test_a_file_that_is_gone_ends_the_run(how, tmp_path, blocks):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    file, aside = folder / "run.h5", tmp_path / "aside.h5"
+    options = {"method": "dopri5", "save": file}
+
+    def take(_):
+        if how == "folder removed":
+            shutil.rmtree(folder, ignore_errors=True)
+        elif file.exists() and not aside.exists():
+            file.rename(aside)
+            if how == "replaced":
+                file.write_text("mine")
+            if how == "removed":
+                aside.unlink()
+
+    with pytest.raises(OSError, match=r"'.*run.h5' was removed, moved or replaced .* ends here, at t = 0\.\d+\. Put"):
+        gd.simulate(pendulum(), 2.0, **options, progress=take)
+    if how == "folder removed":
+        assert not folder.exists()
+        return
+    if how == "replaced":
+        assert file.read_text() == "mine"
+    assert sorted(os.listdir(folder)) == ["run.h5"] * (how == "replaced") + ["run.h5.checkpoint"]
+    if how != "removed":
+        os.replace(aside, file)
+        motion = gd.simulate(pendulum(), 2.0, **options, resume=True)
+    else:
+        motion = gd.simulate(pendulum(), 2.0, **options)
+    same(motion, gd.simulate(pendulum(), 2.0, method="dopri5"))
+    assert os.listdir(folder) == ["run.h5"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_finished_run_is_opened_where_nothing_can_be_written(tmp_path):
+    motion = gd.simulate(pendulum(), 0.3, method="dopri5", save=tmp_path / "run.h5")
+    tmp_path.chmod(0o500)
+    try:
+        same(gd.simulate(pendulum(), 0.3, method="dopri5", save=tmp_path / "run.h5", resume=True), motion)
+        with pytest.raises(PermissionError, match=r"run.h5' cannot be written: permission denied for '.*run.h5.lock'"):
+            gd.simulate(pendulum(), 0.3, method="dopri5", save=tmp_path / "run.h5")
+    finally:
+        tmp_path.chmod(0o700)
+
+
 SCRIPT = """
 import sys
 from gyrod.model.conservation import conservative, flowing
@@ -232,6 +412,7 @@ def test_five_kills_cost_nothing_but_time(tmp_path):
     stored = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=file, resume=True)
     np.testing.assert_array_equal(stored.t, whole.t)
     np.testing.assert_array_equal(stored.y, whole.y)
+    assert not (tmp_path / "run.h5.lock").exists()
 
 
 def test_what_takes_or_gives_energy_is_known():

@@ -44,6 +44,10 @@ def skip_without_sundae(method):
         *[("first_step", x) for x in (0.0, -0.1, np.nan, np.inf, "x")],
         *[("max_step", x) for x in (0.0, -0.1, np.nan, "x")],
         *[("system", x) for x in (None, 3, body(), [body()], gd.System())],
+        *[(x, 10**400) for x in ("rtol", "atol", "t_end", "step", "first_step", "max_step")],
+        *[(x, -(10**400)) for x in ("rtol", "t_end")],
+        ("atol", {"rotation": 10**400}),
+        ("output", [0.0, 10**400]),
         *[("events", x) for x in ([3], [lambda t, m: 1.0], gd.Event(lambda t, m: 1.0), 3, [gd.Event(3)])],
         *[("events", [gd.Event(lambda t, m: 1.0, direction=d)]) for d in (2, 0.5, None, "up")],
     ],
@@ -52,6 +56,14 @@ def test_bad_argument_is_named(argument, value):
     arguments = {"system": FREE, "t_end": 1.0, argument: value}
     with pytest.raises(ValueError, match=argument):
         gd.simulate(arguments.pop("system"), arguments.pop("t_end"), **arguments)
+
+
+def test_numbers_that_no_jacobian_can_hold_are_told():
+    bodies = [gd.Body(f"b{i}", mass=1.0, inertia=(1, 1, 1), position=(i, 0, 0)) for i in range(3)]
+    slide = gd.Prismatic("b0", "b1", at=(0, 0, 0), axis=(0, 0, 1), stiffness=1.0)
+    far = gd.System(bodies, [slide, gd.Spherical("b1", "b2", at=(1e50, 0.3, 1.0))])
+    with pytest.raises(ValueError, match=r"cannot choose: .* are too large or too far apart\. Check their units"):
+        gd.simulate(far, 1e-3)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gyrod as gd
 from gyrod.equations import compile_system
+from gyrod.model import JOINTS
 
 STEEL = gd.Material(young=2e11, poisson=0.3, density=7850.0)
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100.0)
@@ -242,6 +243,41 @@ def test_flutter_of_a_column_under_a_following_force() -> None:
     assert below.unstable == 0
     assert above.unstable == 1
     assert above.growth[0] > 0.5
+
+
+#: How each kind of joint is placed, and the inertia against which its coordinates move: of a body of 2 kg.
+AXIS = {"at": (0, 0, 0), "axis": (0, 1, 0)}
+JOINED: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
+    "Fixed": ({"at": (0, 0, 0)}, ()),
+    "Spherical": ({"at": (0, 0, 0)}, ()),
+    "Revolute": (AXIS, (0.2,)),
+    "Prismatic": (AXIS, (2.0,)),
+    "Cylindrical": (AXIS, (0.2, 2.0)),
+    "Planar": (AXIS, ()),
+    "Helical": (AXIS | {"pitch": 0.1}, (0.2 + 2.0 * (0.1 / (2.0 * np.pi)) ** 2,)),
+    "Universal": (AXIS | {"axis2": (1, 0, 0)}, ()),
+    "Distance": ({"at_a": (0, 0, 1), "at_b": (0, 0, 0)}, ()),
+}
+
+
+@pytest.mark.parametrize("kind", JOINTS, ids=lambda kind: kind.__name__)
+def test_modes_with_every_kind_of_joint(kind: type[gd.model.Joint]) -> None:
+    """As many as the joint leaves free; of springs and dampers along its coordinates the textbook's."""
+    body = gd.Body("body", mass=2.0, inertia=(0.1, 0.2, 0.25))
+    place, inertia = JOINED[kind.__name__]
+    free = gd.modes(gd.System([body], [kind("ground", "body", **place)], gravity=NO_GRAVITY), n=8)
+    np.testing.assert_allclose(free.omega, np.zeros(kind.free), atol=1e-6)
+    assert hasattr(kind("ground", "body", **place), "stiffness") == bool(inertia)
+    if not inertia:
+        return
+    k, c = 100.0 * np.arange(1, 1 + len(inertia)), 0.3 * np.arange(1, 1 + len(inertia))
+    omega = np.sqrt(k / inertia)
+    ratio, order = c / (2.0 * np.sqrt(k * inertia)), np.argsort(omega)
+    for damping in (0.0 * c, c):
+        sprung = {"stiffness": k, "damping": damping} if len(k) > 1 else {"stiffness": k[0], "damping": damping[0]}
+        modes = gd.modes(gd.System([body], [kind("ground", "body", **place, **sprung)], gravity=NO_GRAVITY), n=8)
+        np.testing.assert_allclose(modes.omega, omega[order], rtol=1e-9)
+        np.testing.assert_allclose(modes.damping, (ratio * (damping > 0.0))[order], rtol=1e-6, atol=1e-12)
 
 
 def test_shapes_of_modes() -> None:

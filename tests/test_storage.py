@@ -10,6 +10,7 @@ import pickle
 import random
 import re
 import signal
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -692,24 +693,145 @@ def test_a_run_goes_on_only_with_its_own_file(motions, tmp_path):
 
 
 @forks
-def test_two_runs_do_not_write_into_one_file(motions, tmp_path):
-    motion, file, flag = motions("pinned"), tmp_path / "run.h5", tmp_path / "flag"
+@pytest.mark.parametrize("first", [None, {"rows": 2, "steps": 2, "frames": 1}])
+def test_two_runs_do_not_write_into_one_file(first, motions, tmp_path):
+    motion, file = motions("pinned"), tmp_path / "run.h5"
     motion.save(file)
+    ways = {
+        "anew": lambda: storage.Recorder(file, motion.compiled),
+        "resumed": lambda: storage.Recorder(file, motion.compiled, resume={"rows": 1}),
+        "at once": lambda: motion.save(file),
+    }
 
-    def second(say):
-        while not flag.exists():
-            time.sleep(0.002)
-        try:
-            storage.Recorder(file, motion.compiled, resume={"rows": 1})
-        except OSError as error:
-            say(error)
+    def others(say):
+        for way in ways.values():
+            try:
+                way()
+            except OSError as error:
+                say(error)
 
-    child, ears = in_child(second)  # before the first run opens the file: openings are inherited
-    with ears, storage.Recorder(file, motion.compiled, resume={"rows": 2, "steps": 2, "frames": 1}):
+    with storage.Recorder(file, motion.compiled, resume=first) as target:
+        target.append(motion.t[2:5], motion.y[2:5])
+        before = file.read_bytes()
         gd.open(file).t  # noqa: B018 - reading and closing does not end the lock
-        flag.touch()
-        assert "run.h5' is being written by another run" in ears.read()
+        child, ears = in_child(others)
+        with ears:
+            sentences = ears.read().splitlines()
+        os.waitpid(child, 0)
+        for way in ways.values():  # from this process as well
+            with pytest.raises(OSError, match="is being written by another run") as caught:
+                way()
+            sentences.append(str(caught.value))
+        assert len(set(sentences)) == 1
+        assert len(sentences) == 2 * len(ways)
+        assert re.search(rf"run.h5' is being .* \(process {os.getpid()} on .*\); wait .* or give another", sentences[0])
+        assert file.read_bytes() == before
+    assert os.listdir(tmp_path) == ["run.h5"]
+    ways["at once"]()
+
+
+@forks
+def test_a_kill_ends_a_lock_though_a_child_lives_on(tmp_path):
+    file = tmp_path / "run.h5"
+
+    def holder(say):
+        with storage.hold(file):
+            sleeper = os.fork()
+            if not sleeper:
+                time.sleep(60)
+                os._exit(0)
+            say(sleeper)
+            time.sleep(60)
+
+    child, ears = in_child(holder)
+    sleeper = int(ears.readline())
+    with pytest.raises(OSError, match=f"process {child} on "):
+        storage.hold(file)
+    os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    try:
+        assert (tmp_path / "run.h5.lock").exists()  # and nobody holds it
+        with storage.hold(file):
+            pass
+        assert not os.listdir(tmp_path)
+    finally:
+        os.kill(sleeper, signal.SIGKILL)
+        ears.close()
+
+
+@forks
+def test_the_end_of_a_child_does_not_end_a_lock(tmp_path):
+    with storage.hold(tmp_path / "run.h5") as lock:
+        child, ears = in_child(lambda say: lock.release())
+        with ears:
+            ears.read()
+        os.waitpid(child, 0)
+        with pytest.raises(OSError, match="is being written"):
+            storage.hold(tmp_path / "run.h5")
+
+
+def test_locks_that_are_removed_keep_others_out(tmp_path):
+    """Who opened the lock file just before it was removed must not take it for the one that others see."""
+    inside, most, done = 0, 0, []
+
+    def work():
+        nonlocal inside, most
+        for _ in range(100):
+            while True:
+                try:
+                    lock = storage.hold(tmp_path / "run.h5")
+                    break
+                except OSError:
+                    time.sleep(0)
+            with lock:
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0)
+                inside -= 1
+        done.append(True)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 4
+    assert most == 1
+    assert not os.listdir(tmp_path)
+
+
+def test_a_lock_removes_only_its_own_file(tmp_path):
+    with storage.hold(tmp_path / "run.h5") as lock:
+        lock.path.unlink()
+        with storage.hold(tmp_path / "run.h5"):
+            lock.release()
+            with pytest.raises(OSError, match="is being written"):
+                storage.hold(tmp_path / "run.h5")
+
+
+def test_a_motion_never_reads_the_rows_of_another_run(tmp_path):
+    file, twice = tmp_path / "run.h5", TOP.with_({"top.mass": 2.0 * TOP.bodies[0].mass})
+    first = gd.simulate(TOP, 0.2, method="dopri5", save=file)
+    first.t  # noqa: B018 - what was read stays
+    gd.simulate(twice, 0.2, method="dopri5", save=file)
+    assert first.t[-1] == 0.2
+    with pytest.raises(OSError, match=r"run.h5' holds another run than when it was opened; open it again"):
+        first.y  # noqa: B018
+    with pytest.raises(OSError, match=r"holds another run"):
+        first(0.1)
+
+
+def test_files_without_a_name_of_their_run_are_read_and_resumed(motions, tmp_path):
+    """As version 1 was first written."""
+    motion, file = motions("pinned"), tmp_path / "run.h5"
+    motion.save(file)
+    with h5py.File(file, "r+") as old:
+        del old["gyrod"].attrs["run"]
+    assert np.array_equal(gd.open(file).y, motion.y)
+    with storage.Recorder(file, motion.compiled, resume={"rows": 3, "steps": 3, "frames": 1}) as target:
+        assert target.run == ""
+        target.append(motion.t[3:], motion.y[3:], steps=motion.t[3:])
+    assert np.array_equal(gd.open(file).y, motion.y)
 
 
 @pytest.mark.parametrize(
@@ -810,7 +932,7 @@ def test_every_state_that_a_kill_can_leave_is_readable(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(h5py, "File", lambda path, mode, **o: plain(log, mode, rdcc_nbytes=0, libver=o["libver"]))
         patch.setattr(os, "replace", lambda a, b: None)
-        patch.setattr(recorder, "lock", lambda file: None)
+        patch.setattr(recorder, "gone", lambda file, path: False)
         patch.setattr(recorder, "allocate", lambda file, n: log.truncate(len(log.data) + n))
         patch.setattr(recorder, "trim", lambda file: log.truncate(file.id.get_filesize()))
         patch.setattr(layout, "CHUNK", 1024)

@@ -62,10 +62,18 @@ def finite(argument: str, value: Array) -> None:
             )
 
 
+def _float(value: Any) -> float:
+    """As float; integers beyond its range are infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def number(argument: str, value: Any) -> float:
     """A finite number."""
     try:
-        x = float(value)
+        x = _float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{argument} = {value!r} must be a number.") from None
     if not np.isfinite(x):
@@ -76,7 +84,7 @@ def number(argument: str, value: Any) -> float:
 def positive(argument: str, value: Any) -> float:
     """Return a finite positive number."""
     try:
-        number = float(value)
+        number = _float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{argument} must be a positive number, got {value!r}.") from None
     if not 0.0 < number < np.inf:
@@ -88,7 +96,7 @@ def times(argument: str, value: Any) -> Array:
     """Return a one-dimensional, finite, increasing array of times."""
     try:
         result = np.ascontiguousarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{argument} must be a one-dimensional array of times, got {reprlib.repr(value)}.") from None
     if not result.size or np.ndim(value) != 1:
         raise ValueError(f"{argument} must be a one-dimensional array of times, got the shape {np.shape(value)}.")

@@ -306,7 +306,7 @@ class AttitudeStream:
 def _values(t: Array, rates: Any, increments: bool) -> tuple[Array, bool]:
     try:
         values = np.ascontiguousarray(rates, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"rates must be an array of numbers or a function of time, got {type(rates).__name__}."
         ) from None

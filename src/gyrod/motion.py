@@ -516,6 +516,13 @@ class Motion:
             return np.zeros(self.t.shape), np.zeros(self.t.shape), np.zeros(self.t.shape)
         if self._flows is not None:
             return self._flows()
+        return self._exchanged()[0]
+
+    def _exchanged(self, before: Array | None = None) -> tuple[tuple[Array, Array, Array], Array]:
+        """Dissipated energy, work and balance, and the sums that the motion behind this one goes on from.
+
+        Sums are taken step by step from those of the motion ``before``: wherever a run is cut they are the same bits.
+        """
         if self._dense is None or self.t.ndim == 0:
             raise ValueError("dissipated energy and work need a motion with dense output; simulate with dense=True.")
         ends = np.union1d(np.clip(self.steps, *self._span), self.t)
@@ -525,11 +532,13 @@ class Motion:
         y = self._dense(np.ascontiguousarray(times.ravel()))
         powers = self.compiled.rod_measures(times.ravel(), y, project=self._projected)
         steps = 0.5 * h[:, None] * np.einsum("q,kqm->km", weights, powers.reshape(len(h), 4, 9))
-        integral = np.concatenate([np.zeros((1, 9)), np.cumsum(steps, axis=0)])[np.searchsorted(ends, self.t)]
-        dissipated, work = integral[:, 6], integral[:, 7] + integral[:, 8]
-        energy = self._rod_measures[:, :6].sum(axis=1)
-        first = self.compiled.rod_measures(ends[:1], self._dense(ends[:1]))[0, :6].sum()
-        return dissipated, work, energy + dissipated - work - first
+        if before is None:
+            before = np.zeros(4)
+            before[3] = self.compiled.rod_measures(ends[:1], self._dense(ends[:1]))[0, :6].sum()
+        integral = np.cumsum(np.concatenate([before[None, :3], steps[:, 6:]]), axis=0)
+        dissipated, loads, held = integral[np.searchsorted(ends, self.t)].T
+        work, energy = loads + held, self._rod_measures[:, :6].sum(axis=1)
+        return (dissipated, work, energy + dissipated - work - before[3]), np.append(integral[-1], before[3])
 
     @property
     def momentum(self) -> Array:

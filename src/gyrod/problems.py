@@ -1543,7 +1543,31 @@ STATICS: Mapping[str, StaticProblem] = _Named(
 
 
 @overload
-def get(name: Literal["lang-a", "lang-b", "bruls-top", "lagrange-top", "free-top"]) -> RigidProblem: ...
+def get(
+    name: Literal[
+        "coning",
+        "constant-rate",
+        "free-symmetric-top",
+        "zupan-saje-1",
+        "zupan-saje-2-planar",
+        "zupan-saje-2-spatial",
+        "zupan-saje-3",
+        "zupan-saje-3-axis",
+        "zupan-saje-3-line",
+    ],
+) -> RotationProblem: ...
+@overload
+def get(
+    name: Literal[
+        "lang-a",
+        "lang-b",
+        "bruls-top",
+        "lagrange-top",
+        "free-top",
+        "xu-zhong-fast",
+        "xu-zhong-precession",
+    ],
+) -> RigidProblem: ...
 @overload
 def get(
     name: Literal[

@@ -658,7 +658,7 @@ def _checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ..
         parts = [np.ravel(np.asarray(x, dtype=float)) for x in value] if isinstance(value, tuple) else [value]
         result = np.concatenate(parts) if isinstance(value, tuple) else np.asarray(value, dtype=float)
         result = np.ascontiguousarray(result, dtype=float).reshape(shape)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ForceError(f"{label} returned {value!r} at t = {t:g}; it must return {np.prod(shape)} numbers.") from None
     if not np.isfinite(result).all():
         raise ForceError(f"{label} returned {result} at t = {t:g}, which is not finite.")

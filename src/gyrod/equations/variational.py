@@ -156,7 +156,7 @@ def _sigmas(system: System, sigma: Any, moments: Array) -> Array:
             return default
         try:
             number = float(given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{what} = {given!r} must be {wanted}.") from None
         if isinstance(given, (str, bool)) or not 0.0 <= number < np.inf:
             raise ValueError(f"{what} = {given!r} must be {wanted}.")

@@ -9,12 +9,11 @@ from typing import Any
 
 from gyrod.files.quantities import QuantityError, looks_like_quantity, quantity, without_units
 from gyrod.files.reading import Path
+from gyrod.model.errors import LARGEST
 from gyrod.model.expressions import Expression, ExpressionError, ExpressionVector
 
 #: Names that a sentence lists, and among which it looks for the nearest.
 MOST_LISTED, MOST_COMPARED = 30, 2000
-#: Numbers beyond are refused, as in the model.
-LARGEST = 1e100
 
 
 @dataclass(frozen=True)

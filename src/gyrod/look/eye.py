@@ -44,7 +44,7 @@ def eye_of(view: Any, planar: str | None) -> Eye:
         return Eye(right, up, np.cross(right, up), view)
     try:
         azimuth, elevation = (float(x) for x in view)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         azimuth = elevation = np.nan
     if not (np.isfinite(azimuth) and -90.0 <= elevation <= 90.0):
         raise ValueError(

@@ -242,7 +242,7 @@ def _rebuilt(part: Any, tree: Any, sentences: list[str]) -> Any:
         for k, v in tree.items():
             try:
                 copy[k] = _rebuilt(part[k], v, sentences)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 sentences.append(f"[{k}] must be {'a number' if part.ndim == 1 else 'numbers'}, got {shown(v.value)}.")
         return copy
     members = list(part)

@@ -18,7 +18,7 @@ WITH_POTENTIAL = (SpringDamper, Bushing, PointMass, Foundation, Cable)
 def conservative(system: System) -> bool:
     """Whether nothing in a system takes or gives energy: no damping, no drives, only forces with a potential."""
     for thing in (*system.joints, *system.forces, *system.rods):
-        if any(_acts(getattr(thing, name, None)) for name in ("damping", "drive", "friction", "rates")):
+        if any(acts(getattr(thing, name, None)) for name in ("damping", "drive", "friction", "rates")):
             return False
     ends = [end for rod in system.rods for end in (rod.start, rod.end)]
     led = any(callable(getattr(end, name, None)) for end in ends for name in ("at", "frame"))
@@ -41,7 +41,8 @@ def _has_potential(force: ForceLaw) -> bool:
     return isinstance(force, WITH_POTENTIAL)
 
 
-def _acts(value: Any) -> bool:
+def acts(value: Any) -> bool:
+    """Whether a damping, a drive or the like is there and not zero; a function counts as if it was not."""
     if value is None or value is False:
         return False
     try:

@@ -18,8 +18,9 @@ T = TypeVar("T")
 
 #: The name of what does not move.
 GROUND = "ground"
-#: Larger numbers are refused: products of three of them must not overflow.
-LARGEST = 1e100
+#: Larger numbers are refused. The elimination multiplies moments of inertia, masses times squared lengths, with each
+#: other: products of six numbers must not overflow.
+LARGEST = 1e50
 
 _SHAPES = {
     (): "a number",

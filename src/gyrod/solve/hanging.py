@@ -85,7 +85,7 @@ def hang(
     L = _check.positive("length", length)
     try:
         A, B = (np.asarray(p, dtype=float).reshape(3) for p in between)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"between = {between!r} must be two points of three numbers each.") from None
     g = _check.array("gravity", gravity, (3,))
     if not np.linalg.norm(g) > 0.0:

@@ -52,7 +52,7 @@ def step_options(
     else:
         try:
             given = np.asarray(atol, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"atol = {atol!r} must be a number or one for each unknown.") from None
         if given.shape not in ((), (n,)):
             raise ValueError(f"atol must be a number or one for each of the {n} unknowns, got the shape {given.shape}.")

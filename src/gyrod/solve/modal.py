@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check, look
 from gyrod.model import CForce, Drag, Force, RodLoad, RotatingFrame, System, Torque, UserForce
+from gyrod.model.conservation import acts
 from gyrod.motion import Motion
 from gyrod.rest import Rest
 from gyrod.solve.eigen import lowest
@@ -216,7 +217,7 @@ def _damped(system: System) -> bool:
     """Whether anything depends on velocities beyond inertia, or has no potential: λ² is not real then."""
     if any(rod.damping is not None for rod in system.rods):
         return True
-    if any(np.any(getattr(joint, "damping", None) or 0.0) for joint in system.joints):
+    if any(acts(getattr(thing, "damping", None)) for thing in (*system.joints, *system.forces)):
         return True
     for force in system.forces:
         if isinstance(force, Drag | UserForce | CForce | RotatingFrame | Torque):
@@ -224,7 +225,5 @@ def _damped(system: System) -> bool:
         if isinstance(force, RodLoad) and (force.follow or force.moment is not None):
             return True
         if isinstance(force, Force) and force.frame == "body":
-            return True
-        if np.any(getattr(force, "damping", 0.0)):
             return True
     return False

@@ -87,7 +87,9 @@ class _Flows:
 
     #: Whether there are any.
     flowing: bool
-    before: Array = field(default_factory=lambda: np.zeros(3))
+    #: Sums to go on from, and the balance at the end of the last block.
+    before: Array | None = None
+    balance: float = 0.0
     first: float | None = None
 
     def of(self, compiled: Compiled, run: Any, projected: bool) -> tuple[Array, Array, Array] | None:
@@ -102,17 +104,16 @@ class _Flows:
         stats = MotionStats("", compiled.formulation)
         block = Motion(times, rows, stats, steps=run.step_ends, _compiled=compiled, _dense=run.evaluate)
         block = block if projected else Motion(**{**block.__dict__, "_projected": False})
-        found = np.array(block._exchange()) + self.before[:, None]
-        self.before = found[:, -1].copy()
-        kept = found[:, : len(run.t)]
-        return kept[0], kept[1], kept[2]
+        (dissipated, work, balance), self.before = block._exchanged(self.before)
+        self.balance, kept = float(balance[-1]), slice(len(run.t))
+        return dissipated[kept], work[kept], balance[kept]
 
     def _kept(self, compiled: Compiled, run: Any) -> tuple[Array, Array, Array]:
         if self.first is None:
             self.first = float(compiled.rod_measures(np.zeros(1), compiled.y0)[0, :6].sum())
         times, rows = np.append(run.t, run.t_stop), np.concatenate([run.y, run.y_stop[None]])
         balance = compiled.rod_measures(times, rows)[:, :6].sum(axis=1) - self.first
-        self.before = np.array([0.0, 0.0, balance[-1]])
+        self.balance = float(balance[-1])
         return np.zeros(len(run.t)), np.zeros(len(run.t)), balance[:-1]
 
 
@@ -151,9 +152,14 @@ class Recording:
 
     def run(self, source: Callable[[], Source], *, resume: bool) -> tuple[Motion, Any]:
         """Run to the end or to a reason to stop; the motion in the file, and the last block (None: was done before)."""
-        earlier = self._earlier() if resume else None
-        if earlier == {}:
+        if resume and self._done():  # nothing is written
             return self._open(), None
+        with storage.hold(self.file) as lock:
+            if resume and self._done():  # by a run that ended in between
+                return self._open(), None
+            return self._run(source, self._earlier() if resume else None, lock)
+
+    def _run(self, source: Callable[[], Source], earlier: dict[str, Any] | None, lock: Any) -> tuple[Motion, Any]:
         made, so_far = source(), _SoFar(_Flows(flowing(self.compiled.system)))
         if earlier:
             made.load(earlier["state"])
@@ -165,6 +171,7 @@ class Recording:
         recorder = storage.Recorder(
             self.file, self.compiled, info=self.info, t_end=self.t_end, expected=self.rows, projected=self.projected,
             dense=storage.keeps_dense(self.method, self.compiled.size), resume=earlier["counts"] if earlier else None,
+            lock=lock,
         )  # fmt: skip
         with recorder:
             block, pressed = self._blocks(recorder, made, so_far)
@@ -173,7 +180,7 @@ class Recording:
                 self.method, self.compiled.formulation, **block.stats, seconds=so_far.spent(self.started)
             )
             recorder.finish(stats, status, self._records(so_far.events, stats))
-        motion = self._open()
+        motion = self._open(recorder.run)
         if pressed:
             where = f"t = {motion.t[-1]:.10g}" if len(motion.t) else "the start"
             raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
@@ -224,8 +231,12 @@ class Recording:
             for n, t, y in events
         ]
 
-    def _open(self) -> Motion:
-        return storage.open(self.file, system=self.compiled.system.original)
+    def _open(self, run: str | None = None) -> Motion:
+        """The motion in the file, of this run if it is named."""
+        motion = storage.open(self.file, system=self.compiled.system.original)
+        if run is not None and motion.__dict__["_file"].header["run"] != run:
+            raise OSError(f"{str(self.file)!r} was replaced when its run ended, and what was computed is lost.")
+        return motion
 
     # --- checkpoints
 
@@ -250,22 +261,26 @@ class Recording:
                 "computed, and the run can go on from the checkpoint before. Free some space and resume.",
             ) from None
 
+    def _done(self) -> bool:
+        """Whether the file holds this run, finished."""
+        if storage.checkpoint_path(self.file).exists() or not self.file.exists():
+            return False
+        header = storage.info(self.file)
+        if header["status"] not in ("finished", "event"):
+            return False
+        self._same(header["info"], "the finished run")
+        if header["identity"] != storage.identity(self.compiled):
+            raise ValueError(
+                f"{str(self.file)!r} holds a finished run of another model, formulation or start; give the "
+                "same model, another file, or begin anew without resume."
+            )
+        return True
+
     def _earlier(self) -> dict[str, Any] | None:
-        """The checkpoint to go on from; None: there is none and the run begins anew; empty: the run was finished."""
+        """The checkpoint to go on from; None: there is none and the run begins anew."""
         path = storage.checkpoint_path(self.file)
         if not path.exists():
-            if not self.file.exists():
-                return None
-            header = storage.info(self.file)
-            done = header["status"] in ("finished", "event")
-            if done:
-                self._same(header["info"], "the finished run")
-                if header["identity"] != storage.identity(self.compiled):
-                    raise ValueError(
-                        f"{str(self.file)!r} holds a finished run of another model, formulation or start; give the "
-                        "same model, another file, or begin anew without resume."
-                    )
-            return {} if done else None
+            return None
         found = storage.load_checkpoint(path)
         if found["version"] != __version__:
             raise ValueError(
@@ -394,7 +409,7 @@ class _Watch:
         error = None
         with np.errstate(all="ignore"), contextlib.suppress(ZeroDivisionError):
             if self.of_rods:
-                error = abs(float(self.flows.before[2])) / self.kinetic
+                error = abs(self.flows.balance) / self.kinetic
             elif self.conserved:
                 error = abs(float(energy.total - self.first)) / self.kinetic
         return {"energy": float(energy.total), "energy_error": error}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -213,10 +214,11 @@ def simulate(
 
             if target is not None:
                 target.refuse(method)
-            with ticking(progress, t_end) as tick:
-                motion = peers.solve(compiled, t_end, method, steps, wanted, events, started, tick)
-            if save is not None:
-                motion.save(save)
+            with contextlib.nullcontext() if save is None else storage.hold(save) as lock:
+                with ticking(progress, t_end) as tick:
+                    motion = peers.solve(compiled, t_end, method, steps, wanted, events, started, tick)
+                if save is not None:
+                    storage.save(motion, save, lock=lock)
             return motion
     except ForceError as error:  # outside of the core's own loop
         stats = MotionStats(method, formulation, seconds=time.process_time() - started)
@@ -364,15 +366,15 @@ def _variants(
         "fictive_moment": _check.choice("fictive_moment", fictive_moment, ("zero", "half-trace")) == "half-trace",
         "polar": _check.choice("director_projection", director_projection, ("spurrier", "polar")) == "polar",
     }
-    serves = {
-        "spatial": ("velocity = 'spatial'", "nullspace-"),
-        "printed": ("equation = 'printed'", "absolute-quaternion"),
-        "fictive_moment": ("fictive_moment = 'half-trace'", "absolute-quaternion"),
-        "polar": ("director_projection = 'polar'", "-directors"),
+    supported = {
+        "spatial": ("velocity = 'spatial'", "nullspace-", "the nullspace formulations"),
+        "printed": ("equation = 'printed'", "absolute-quaternion", "'absolute-quaternion'"),
+        "fictive_moment": ("fictive_moment = 'half-trace'", "absolute-quaternion", "'absolute-quaternion'"),
+        "polar": ("director_projection = 'polar'", "-directors", "the director formulations"),
     }
-    for key, (what, part) in serves.items():
+    for key, (what, part, which) in supported.items():
         if options[key] and part not in str(formulation):
-            raise ValueError(f"{what} serves formulations with {part!r} in their name, not {formulation!r}.")
+            raise ValueError(f"{what} works with {which} only, not with {formulation!r}.")
     if baumgarte is not None:
         if not str(formulation).startswith("absolute"):
             raise ValueError(f"baumgarte = {baumgarte!r} serves the absolute formulations, not {formulation!r}.")
@@ -487,7 +489,7 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
             raise ForceError(f"events[{number}] raised {type(error).__name__} at t = {t:g}: {error}") from error
         try:
             value = float(result)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ForceError(f"events[{number}] returned {result!r} at t = {t:g}; it must return a number.") from None
         if not np.isfinite(value):
             raise ForceError(f"events[{number}] returned {value} at t = {t:g}.")
@@ -517,7 +519,7 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
     scales = compiled.scales()
     slow = max(spins, float(scales[-1]) if compiled.kinds[-1] == "spin" else 1.0)
     # An explicit method resolves oscillations anyway; damping, or an oscillation far beyond everything else, is stiff.
-    # A stage of a mechanism costs as much as 200 right-hand sides, so that stiffness must be larger to pay.
+    # A stage of a mechanism costs 250 to 300 right-hand sides (docs/mechanisms.md): stiffness must be larger to pay.
     damped, swinging = (30.0, 1000.0) if compiled.mechanism is None else (2000.0, 5000.0)
     return stiff if damping > damped * max(slow, fastest) or fastest > swinging * slow else explicit
 
@@ -525,7 +527,13 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
 def _spectrum(compiled: Compiled) -> tuple[float, float]:
     """Largest frequency and largest damping rate of the linearised system at the start."""
     if compiled.size <= 600:
-        eigenvalues = np.linalg.eigvals(compiled.core.jacobian(0.0, compiled.y0))
+        jacobian = compiled.core.jacobian(0.0, compiled.y0)
+        if not np.isfinite(jacobian).all():
+            raise ValueError(
+                "method = 'auto' cannot choose: the Jacobian at the start is not finite: numbers of the model are "
+                "too large or too far apart. Check their units, or name a method."
+            )
+        eigenvalues = np.linalg.eigvals(jacobian)
         return float(np.abs(eigenvalues.imag).max()), float(max(0.0, -eigenvalues.real.min()))
     # Large systems: power iteration with differences of the right-hand side, no dense matrix.
     y, f = compiled.y0, compiled.core.rhs(0.0, compiled.y0)

@@ -236,8 +236,8 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
     for rod in system.rods:
         if rod.strain in HELD:
             raise ValueError(
-                f"rod {rod.name!r} has strain = {rod.strain!r}, whose held strains are served in motion only; take "
-                "strain = 'cosserat' at rest: the more slender a rod, the smaller the difference."
+                f"rod {rod.name!r} has strain = {rod.strain!r}, which equilibrium does not support yet; it works in "
+                "simulate. Take strain = 'cosserat' at rest: the more slender a rod, the smaller the difference."
             )
     bare = system if damped else undamped(system.original)
     compiled = compile_system(bare, at_rest=True)

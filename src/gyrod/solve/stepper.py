@@ -282,7 +282,9 @@ class Stepper:
         sound = isinstance(snapshot, bytes | bytearray) and snapshot.startswith(MAGIC)
         body = bytes(snapshot[len(MAGIC) + 4 :]) if sound else b""
         if not sound or zlib.crc32(body) != int.from_bytes(snapshot[len(MAGIC) : len(MAGIC) + 4], "little"):
-            raise ValueError("snapshot must be the bytes that Stepper.save has returned; these are others, or damaged.")
+            raise ValueError(
+                "snapshot must be the bytes that Stepper.save has returned; this is something else, or it is damaged."
+            )
         head, _, rest = body.partition(b"\n")
         parts = json.loads(head)
         if parts["key"] != self._key:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gyrod.storage.locks import same_file
 
 #: Version of the layout of ``/gyrod``; a reader refuses newer ones.
 VERSION = 1
@@ -50,7 +51,7 @@ CHUNK, GROWTH = 1 << 19, 1 << 26
 #: Bytes of structure that growing may need besides the numbers.
 MARGIN = 1 << 20
 #: No write is gathered in a cache of chunks: rows go straight to their place in the file. The locks of HDF5 would keep
-#: readers out while a run writes; `lock` keeps out other runs only.
+#: readers out while a run writes; `locks.Lock` keeps out other runs only.
 OPEN = {"rdcc_nbytes": 0, "libver": ("earliest", "v110"), "locking": False}
 #: What the system says when a disk, a quota or the size of a file is exhausted.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -128,25 +129,6 @@ class Series:
         self.dataset.id.write(h5s.create_simple(block.shape), place, block)
 
 
-def lock(file: Any) -> None:
-    """Keep other runs from writing into an open file, where the system can; raise BlockingIOError if one does.
-
-    ``file`` is one of h5py, or a descriptor.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return
-    if hasattr(fcntl, "F_OFD_SETLK"):  # belongs to this opening of the file: reading it elsewhere does not end it
-        whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        try:
-            handle = file if isinstance(file, int) else file.id.get_vfd_handle()
-            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, whole)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise BlockingIOError from None
-
-
 def allocate(file: Any, needed: int) -> None:
     """Take ``needed`` bytes behind the end of an open file from the disk, or raise OSError before anything changes.
 
@@ -169,6 +151,16 @@ def trim(file: Any) -> None:
     handle, size = file.id.get_vfd_handle(), file.id.get_filesize()
     if os.fstat(handle).st_size > size:
         os.ftruncate(handle, size)
+
+
+def gone(file: Any, path: Path) -> bool:
+    """Whether an open file lost its name: it was removed or moved, or another one was put there."""
+    return not same_file(path, file.id.get_vfd_handle())
+
+
+def run_of(file: Any) -> str:
+    """What tells the run in an open file from all others; a blank in files that were written before there was any."""
+    return text(file["gyrod"].attrs.get("run", ""))
 
 
 def fixed(value: str, length: int = 1) -> np.bytes_:

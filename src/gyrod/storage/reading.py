@@ -19,7 +19,7 @@ from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import EventRecord, Midpoints, Motion, MotionStats
 from gyrod.storage.between import Between, Flows
-from gyrod.storage.layout import AXES, COUNTERS, OPTIONAL, SERIES, TEXTS, VERSION, readable, text
+from gyrod.storage.layout import AXES, COUNTERS, OPTIONAL, SERIES, TEXTS, VERSION, readable, run_of, text
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -38,10 +38,11 @@ class ResultFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.kept: dict[str, NDArray[Any]] = {}
-        self.header: dict[str, Any] = self._with(_header)
+        self.header: dict[str, Any] = {}
+        self.header = self._with(_header)
 
     def _with(self, read: Callable[[Any], T]) -> T:
-        """Open, read, close: no handle stays behind, and a run may go on writing."""
+        """Open, read, close: no handle stays behind, and a run may go on writing; another one is not taken for it."""
         import h5py
 
         with readable(self.path):
@@ -52,12 +53,17 @@ class ResultFile:
             for tries in range(TRIES):
                 try:
                     with h5py.File(self.path, "r", locking=False) as file:
-                        return read(file)
+                        if not self.header or run_of(file) == self.header["run"]:
+                            return read(file)
+                        break
                 except (OSError, RuntimeError, KeyError):
                     if tries == TRIES - 1 or not self.path.exists():
                         raise
                     time.sleep(PAUSE)
-        raise AssertionError
+        raise OSError(
+            f"{str(self.path)!r} holds another run than when it was opened; open it again, and give each run a file of "
+            "its own."
+        )
 
     def count(self, counter: str) -> int:
         """Valid items of the series with this counter."""
@@ -104,6 +110,7 @@ def _header(file: Any) -> dict[str, Any]:
         found |= {name: json.loads(found[name]) for name in ("info", "objects")}
     except ValueError as error:
         raise OSError(f"what should be a text or JSON is not ({error})") from None
+    found["run"] = run_of(file)
     found |= {name: bool(attrs[name]) for name in ("at_rest", "projected", "single")}
     counts = [int(c) for c in attrs["counts"]]
     if len(counts) != len(COUNTERS) or min(counts) < 0:

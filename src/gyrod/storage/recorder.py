@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -36,11 +37,13 @@ from gyrod.storage.layout import (
     Series,
     allocate,
     fixed,
-    lock,
+    gone,
     readable,
+    run_of,
     text,
     trim,
 )
+from gyrod.storage.locks import Lock
 
 Array = NDArray[np.float64]
 
@@ -54,6 +57,16 @@ DENSE = 4096
 FLOWS = ("dissipated", "work", "balance")
 
 
+def hold(file: str | os.PathLike[str]) -> Lock:
+    """The lock of a result file and its checkpoint, ``run.h5.lock`` beside them, for the one run that writes them.
+
+    It is not on the file itself: a new run and a resumed one put another file in its place, and it may be removed.
+    """
+    path = Path(file)
+    with _writable(path):
+        return Lock(Path(f"{path}.lock"), remove=True)
+
+
 class Recorder:
     """Writes a run into a result file: ``append`` blocks of rows, ``finish``, ``close``; also a context manager.
 
@@ -61,6 +74,7 @@ class Recorder:
     are evenly spread from t = 0 to ``t_end`` are shown in ParaView (0: none; all of them without ``t_end``).
     ``dense`` is the method whose dense output is kept, if it is to be (`keeps_dense`).
     ``resume`` goes on with a file at the ``counts`` that a checkpoint remembers, and forgets what came after.
+    Until it is closed nobody else writes the file, unless ``lock`` says that its owner holds it (`hold`).
     """
 
     def __init__(
@@ -75,6 +89,7 @@ class Recorder:
         projected: bool = True,
         dense: str | None = None,
         resume: Mapping[str, int] | None = None,
+        lock: Lock | None = None,
     ) -> None:
         if not isinstance(frames, (int, np.integer)) or isinstance(frames, bool) or frames < 0:
             raise ValueError(f"frames = {frames!r} must be a number of frames, 0 or more.")
@@ -87,20 +102,25 @@ class Recorder:
         self._end = np.zeros(0)
         self._held: tuple[Array, Array] | None = None
         header = _header(compiled, info or {}, projected)
-        if resume is None:
-            self._start(header, frames)
-        else:
-            self._go_on(header, resume, frames)
+        with contextlib.ExitStack() as held:
+            if lock is None:
+                held.enter_context(hold(file))
+            if resume is None:
+                self._start(header, frames)
+            else:
+                self._go_on(header, resume, frames)
+            self._lock = held.pop_all()  # for `close`
 
     def _start(self, header: dict[str, Any], frames: int, fill: Callable[[], None] = lambda: None) -> None:
         """Make the file under another name, with the rows of ``fill``: where its own name is, it can be read."""
         import h5py
 
         new = beside(self.path)
+        #: Of this run alone, wherever its file goes; a run that is resumed keeps it.
+        self.run = header["run"]
         with _writable(self.path):
             try:
                 self._file = h5py.File(new, "w", **OPEN)
-                lock(self._file)
                 self._group = self._file.create_group("gyrod")
                 for name, value in header.items():
                     kept = self._group if name in TEXTS else self._group.attrs
@@ -197,7 +217,11 @@ class Recorder:
         self._group.attrs.modify(name, np.array(fixed(value, length), dtype=f"S{length}"))
 
     def close(self) -> None:
-        """Cut what was allocated ahead and close the file."""
+        """Cut what was allocated ahead, close the file and let others write it."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         if not self._file.id.valid:
             return
         if self._broken:
@@ -292,6 +316,8 @@ class Recorder:
         if self._broken or not self._file.id.valid:
             raise OSError(f"{str(self.path)!r} takes nothing more: it was closed, or could not be written before.")
         try:
+            if gone(self._file, self.path):
+                raise FileNotFoundError
             yield
         except (OSError, RuntimeError) as error:
             self._broken = True
@@ -302,6 +328,11 @@ class Recorder:
             raise told from None
 
     def _complaint(self, error: Exception) -> str:
+        if isinstance(error, FileNotFoundError):
+            return (
+                f"{str(self.path)!r} was removed, moved or replaced while its run wrote it; the run ends here, at t = "
+                f"{self._kept:.10g}. Put the file back and resume the run, or begin anew."
+            )
         full = isinstance(error, OSError) and (error.errno in FULL or "No space left" in str(error))
         why = "the disk is full" if full else str(error).splitlines()[0]
         size = self.path.stat().st_size if self.path.exists() else 0
@@ -320,26 +351,19 @@ class Recorder:
         import h5py
 
         with readable(self.path):
-            held = self.path.open("r+b")
-        with _writable(self.path), held:
-            lock(held.fileno())
-            with readable(self.path), h5py.File(self.path, "r", locking=False) as old:
+            with h5py.File(self.path, "r", locking=False) as old:
                 wanted = self._wanted(old["gyrod"], header, resume)
-                closed = bool(old["gyrod"].attrs["closed"])
-                if not closed:
+                header["run"] = self.run = run_of(old)
+                if not old["gyrod"].attrs["closed"]:
                     self._start(header, frames, lambda: self._copy(old["gyrod"], wanted))
-        if closed:
-            with _writable(self.path):
-                with readable(self.path):
-                    self._file = h5py.File(self.path, "r+", **OPEN)
-                try:
-                    lock(self._file)
-                    with readable(self.path):
-                        self._continue(wanted)
-                except BaseException:
-                    with contextlib.suppress(Exception):
-                        self._file.close()
-                    raise
+                    return
+            self._file = h5py.File(self.path, "r+", **OPEN)
+            try:
+                self._continue(wanted)
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    self._file.close()
+                raise
 
     def _wanted(self, group: Any, header: dict[str, Any], resume: Mapping[str, int]) -> dict[str, int]:
         """The counts to go on from, checked against what the file has."""
@@ -403,27 +427,33 @@ def save(
     frames: int = FRAMES,
     dense: bool | None = None,
     info: Mapping[str, Any] | None = None,
+    lock: Lock | None = None,
 ) -> None:
     """Write a motion into a result file, which `open` reads and ParaView shows; an older file gives way at the end.
 
     ``dense``: whether the dense output goes with it; by default for small systems (4 kB a step).
+    ``lock``: of the file, if the caller holds it already (`hold`).
     """
     target = Path(file)
-    if target.is_dir():
-        raise IsADirectoryError(f"{str(target)!r} is a folder; give the name of a file, as 'run.h5'.")
+    if lock is None:
+        with hold(target) as lock:
+            return save(motion, target, frames=frames, dense=dense, info=info, lock=lock)
     new = beside(target)
     t, y = np.atleast_1d(motion.t), np.atleast_2d(motion.y)
     span = float(t[-1] - t[0]) if len(t) > 1 else None
     flows = motion.energy.__dict__.get("_flows") if "energy" in motion.__dict__ else None
     own = getattr(motion._dense, "__name__", "") == "evaluate" or hasattr(motion._dense, "values")
+    stored = motion.__dict__.get("_file")
     kept = keeps_dense(motion.stats.method, motion.compiled.size, dense) if own and motion.t.ndim else None
     try:
         recorder = Recorder(
             new, motion.compiled, info=info, t_end=span, frames=frames, expected=len(t), projected=motion._projected,
-            dense=kept,
+            dense=kept, lock=lock,
         )  # fmt: skip
         with recorder:
             recorder._group.attrs["single"] = motion.t.ndim == 0
+            if stored is not None:  # the same run, and maybe the file that this motion goes on reading
+                recorder._group.attrs["run"] = fixed(stored.header["run"])
             recorder.append(
                 t, y, steps=motion.steps, flows=flows, newton=motion.newton,
                 midpoints=(motion.midpoints.t, motion.midpoints.energy), dense=motion._dense,
@@ -459,7 +489,7 @@ def _header(compiled: Compiled, info: Mapping[str, Any], projected: bool) -> dic
         "version": np.int64(VERSION), "software": f"gyrod {__version__}", "model": model, "model_missing": reason,
         "formulation": compiled.formulation, "options": options, "at_rest": compiled.at_rest, "projected": projected,
         "info": json.dumps(_plain(info)), "identity": same.hexdigest(), "status": "unfinished", "stats": "{}",
-        "single": False, "closed": np.int64(0),
+        "single": False, "closed": np.int64(0), "run": secrets.token_hex(8),
         "objects": json.dumps([*compiled.system.rod_names, *compiled.system.names]),
     }  # fmt: skip
 
@@ -486,10 +516,14 @@ def _writable(path: Path) -> Any:
         raise IsADirectoryError(f"{str(path)!r} is a folder; give the name of a file, as 'run.h5'.")
     try:
         yield
-    except BlockingIOError:
-        raise OSError(f"{str(path)!r} is being written by another run.") from None
-    except PermissionError:
-        raise PermissionError(f"{str(path)!r} cannot be written: permission denied.") from None
+    except BlockingIOError as error:
+        raise OSError(
+            f"{str(path)!r} is being written by another run ({error}); wait until that ends, end it, or give another "
+            "file."
+        ) from None
+    except PermissionError as error:
+        which = f" for {str(error.filename)!r}" if error.filename else ""
+        raise PermissionError(f"{str(path)!r} cannot be written: permission denied{which}.") from None
 
 
 def _cut(name: str) -> bytes:

@@ -159,7 +159,7 @@ def _bound(label: str, value: Any, default: float) -> float:
         return default
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = math.nan
     if math.isnan(found):
         raise ValueError(f"{label}: the bound {value!r} must be a number, or None.")

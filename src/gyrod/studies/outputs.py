@@ -287,7 +287,7 @@ class Custom(Output):
         found = self.quantity.function(motion)
         try:
             return np.array(found, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"it returned {shown(found)}; it must return a number or an array of numbers.") from None
 
 

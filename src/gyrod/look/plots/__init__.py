@@ -179,7 +179,7 @@ def _target(file: str | os.PathLike[str]) -> Path:
 def _inches(size: Any) -> tuple[float, float]:
     try:
         width, height = (float(x) for x in size)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"size = {size!r} must be width and height in inches, as (7.2, 3.4).") from None
     if not (0.5 <= width <= 100.0 and 0.5 <= height <= 100.0):
         raise ValueError(f"size = {size!r} must be width and height between 0.5 and 100 inches.")
