@@ -133,9 +133,7 @@ def test_dense_output_of_the_pairs_has_its_order(method):
     errors, lengths = [], 0.4 * 0.5 ** np.arange(4)
     for h in lengths:
         t0 = 0.5
-        run = _core.solve_function(
-            p.rates, "quaternion", method, "body", t0, t0 + 10 * h, p.quaternion(t0), 1e3, 1e6
-        )
+        run = _core.solve_function(p.rates, "quaternion", method, "body", t0, t0 + 10 * h, p.quaternion(t0), 1e3, 1e6)
         assert len(run.t) == 11
         tt = run.t[0] + h * np.linspace(0.0, 1.0, 21)
         y = getattr(_core, f"dense_{method}")(run.t, run.y, run.stages, tt)

@@ -527,7 +527,10 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
 def _spectrum(compiled: Compiled) -> tuple[float, float]:
     """Largest frequency and largest damping rate of the linearised system at the start."""
     if compiled.size <= 600:
-        jacobian = compiled.core.jacobian(0.0, compiled.y0)
+        try:
+            jacobian = compiled.core.jacobian(0.0, compiled.y0)
+        except ValueError:
+            jacobian = np.full(1, np.nan)
         if not np.isfinite(jacobian).all():
             raise ValueError(
                 "method = 'auto' cannot choose: the Jacobian at the start is not finite: numbers of the model are "
