@@ -40,6 +40,7 @@ format:
 # The peers it compares with are optional: .venv/bin/pip install -e '.[bench]'
 bench:
 	$(BUILD) dev
+	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/attitude.py
 	$(BIN)/python benchmarks/rigid.py
 	$(BIN)/python benchmarks/rods.py

@@ -138,15 +138,19 @@ struct AdaptiveRun {
 
 template <class Rates>
 AdaptiveRun solve(Rates rates, const std::string& parametrization, const std::string& pair, const std::string& frame,
-                double t0, double t1, const std::vector<double>& y0, double rtol, double atol) {
+                  double t0, double t1, const std::vector<double>& y0, double rtol, double atol) {
   const auto run = [&]<class K, class P>(Type<K>, Type<P>) {
     if (y0.size() != std::size_t(K::size)) throw nb::value_error("wrong number of initial values");
     KinematicSystem<K, Rates> system{rates, side_of(frame)};
     AdaptiveResult r = integrate_adaptive<P>(system, t0, t1, y0.data(), rtol, atol);
     const std::size_t n = r.t.size();
-    return AdaptiveRun{copied<Out1>(r.t, {n}), copied<Out2>(r.y, {n, std::size_t(K::size)}),
-                          copied<Out3>(r.k, {n - 1, std::size_t(P::stages), std::size_t(K::size)}), r.steps, r.rejected,
-                          r.evaluations, r.finished};
+    return AdaptiveRun{copied<Out1>(r.t, {n}),
+                       copied<Out2>(r.y, {n, std::size_t(K::size)}),
+                       copied<Out3>(r.k, {n - 1, std::size_t(P::stages), std::size_t(K::size)}),
+                       r.steps,
+                       r.rejected,
+                       r.evaluations,
+                       r.finished};
   };
   const auto with_pair = [&]<class K>(Type<K> k) {
     return pair == "ode45" ? run(k, Type<DormandPrince54>{}) : run(k, Type<BogackiShampine32>{});
@@ -236,9 +240,12 @@ private:
 
 void bind_attitude(nb::module_& m) {
   nb::class_<AdaptiveRun>(m, "AdaptiveRun")
-      .def_prop_ro("t", [](const AdaptiveRun& r) { return r.t; }, nb::rv_policy::move)
-      .def_prop_ro("y", [](const AdaptiveRun& r) { return r.y; }, nb::rv_policy::move)
-      .def_prop_ro("stages", [](const AdaptiveRun& r) { return r.stages; }, nb::rv_policy::move)
+      .def_prop_ro(
+          "t", [](const AdaptiveRun& r) { return r.t; }, nb::rv_policy::move)
+      .def_prop_ro(
+          "y", [](const AdaptiveRun& r) { return r.y; }, nb::rv_policy::move)
+      .def_prop_ro(
+          "stages", [](const AdaptiveRun& r) { return r.stages; }, nb::rv_policy::move)
       .def_ro("steps", &AdaptiveRun::steps)
       .def_ro("rejected", &AdaptiveRun::rejected)
       .def_ro("evaluations", &AdaptiveRun::evaluations)

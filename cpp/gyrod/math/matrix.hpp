@@ -256,7 +256,11 @@ private:
     return i * step;
   }
   template <int H, int W, int K, int L> GYROD_FORCE static int corner(int i, int j) {
-    assert(i >= 0 && j >= 0 && i * I + j * J + (H - 1) * K + (W - 1) * L <= (R - 1) * I + (C - 1) * J);
+    assert(i >= 0 && j >= 0);
+    if constexpr (K == I && L == J)
+      assert(i + H <= R && j + W <= C);
+    else // of all entries: transposed, or the diagonal
+      assert(i == 0 && j == 0 && (H - 1) * K + (W - 1) * L <= (R - 1) * I + (C - 1) * J);
     return i * I + j * J;
   }
   template <class Z> constexpr bool apart(const Z* first, const Z* last) const {
