@@ -212,9 +212,10 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
         gd.open_study(tmp_path / "photos")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_permission_is_a_sentence(tmp_path):
     tmp_path.chmod(0o500)
+    if os.access(tmp_path, os.W_OK):
+        pytest.skip("root may write everywhere")
     with pytest.raises(OSError, match="cannot be written: permission denied"):
         study(tmp_path / "x")
 

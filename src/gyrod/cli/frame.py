@@ -28,8 +28,15 @@ Json = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="Write the result as JSON; - for standard output, and nothing else."),
 ]
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, YAML or JSON.", show_default=False)]
-ResultPath = Annotated[Path, typer.Argument(metavar="RESULT", help="Result file (.h5).", show_default=False)]
+
+
+def file_argument(metavar: str, help: str) -> Any:
+    """A path on the line. Whether it can be read is for `readable` to say, in a sentence that says what to do."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False, readable=False)
+
+
+ModelPath = Annotated[Path, file_argument("MODEL", "Model file, YAML or JSON.")]
+ResultPath = Annotated[Path, file_argument("RESULT", "Result file (.h5).")]
 
 
 class Purposes(TyperGroup):

@@ -9,7 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
-from gyrod.cli.frame import Face, Json, Problem, ResultPath, amount, app, choice, ending, names, readable, seconds
+from gyrod.cli.frame import (
+    Face,
+    Json,
+    Problem,
+    ResultPath,
+    amount,
+    app,
+    choice,
+    ending,
+    file_argument,
+    names,
+    readable,
+    seconds,
+)
 
 Names = Annotated[str | None, typer.Option("--names", metavar="NAMES", help="Bodies and rods, with commas; else all.")]
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".eps")
@@ -27,9 +40,7 @@ def opened(path: Path) -> Any:
 
 @app.command("info")
 def _info(
-    result: Annotated[
-        Path | None, typer.Argument(metavar="RESULT", help="Result file (.h5); none: about gyrod.", show_default=False)
-    ] = None,
+    result: Annotated[Path | None, file_argument("RESULT", "Result file (.h5); none: about gyrod.")] = None,
     json: Json = None,
 ) -> None:
     """Report what a result file holds; alone, which core runs."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, readable, seconds
+from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, file_argument, readable, seconds
 from gyrod.cli.models import known_method
 from gyrod.cli.results import PICTURES
 
@@ -73,8 +73,8 @@ class Unsaid(TyperCommand):
 studies = typer.Typer(cls=WithDefault, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(studies, name="study", help="Run a model many times, with parameters that vary.")
 
-PlanPath = Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file; see gyrod new study.", show_default=False)]
-FolderPath = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a study.", show_default=False)]
+PlanPath = Annotated[Path, file_argument("PLAN", "Plan file; see gyrod new study.")]
+FolderPath = Annotated[Path, file_argument("FOLDER", "Folder of a study.")]
 
 
 # --- run -------------------------------------------------------------------------------------------------------------
