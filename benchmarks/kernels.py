@@ -1,8 +1,8 @@
 """Kernels of the core one by one: CPU ns for a body or segment of a right-hand side, Jacobian, factorisation, solution.
 
-``python benchmarks/kernels.py [WORD ...]`` measures the cases whose names hold all words. With ``--against FOLDER``, the
-source folder of another build (its ``gyrod`` with a compiled core), both are measured in turns, round by round, and the
-table has the ratios this / other: on a machine with other work that is the only way to see 5 %.
+``python benchmarks/kernels.py [WORD ...]`` measures the cases whose names hold all words. With ``--against FOLDER``,
+the source folder of another build (its ``gyrod`` with a compiled core), both are measured in turns, round by round, and
+the table has the ratios this / other: on a machine with other work that is the only way to see 5 %.
 """
 
 from __future__ import annotations
