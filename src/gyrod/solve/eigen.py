@@ -12,8 +12,11 @@ Array = NDArray[np.float64]
 
 #: Vectors of a Krylov space, of each wanted one, after which what is found has to do.
 WIDEST = 20
-#: Applications of a chain before it is known whether it found anything that the others have not.
-LEAST = 4
+#: Applications of a chain before it is known whether it found anything that the others have not; then the space is
+#: looked at whenever it has grown by this part: its eigenvalues cost its third power.
+LEAST, GROWTH = 4, 0.2
+#: Looks at a space that came no closer after which it is as good as rounding lets it be.
+PATIENCE = 2
 #: Residual from which on a space that does not come closer is as good as rounding lets it be.
 STUCK = 1e-4
 #: Eigenvalues beyond which no complete groups are looked for.
@@ -65,6 +68,7 @@ def largest(
     Q, H = np.empty((most, size)), np.zeros((most, most))
     ends: dict[int, Array] = {}  # parts of A q that lie outside of the space, by the number of q
     x, length, best, idle, before = apply(rng.standard_normal(size)), 0, np.inf, 0, None
+    due = max(2 * k, 20)
     for m in range(most):
         for _ in range(1 if length else 2):  # once more, since little may be left
             x = x - (Q[:m] @ x) @ Q[:m]
@@ -81,8 +85,9 @@ def largest(
             H[: m + 1, m] += h
             x = x - h @ Q[: m + 1]
         ends[m], length = x, length + 1
-        if m + 1 < max(2 * k, 20) or length % LEAST:
+        if m + 1 < min(due, most):
             continue
+        due = m + 1 + max(LEAST, int(GROWTH * m))
         values, S = np.linalg.eig(H[: m + 1, : m + 1])
         sizes = np.abs(values)
         order = np.argsort(-sizes)
@@ -94,7 +99,7 @@ def largest(
         idle = 0 if error < 0.5 * best else idle + 1
         if error < best:
             best, found = error, (values, S)
-        if best < tolerance or (best < STUCK and idle == LEAST):  # rounding of the map may not allow the tolerance
+        if best < tolerance or (best < STUCK and idle == PATIENCE):  # rounding of the map may not allow the tolerance
             now = np.abs(values[:k])
             if before is not None and np.allclose(now, before, rtol=1e-3, atol=0.0):
                 break
