@@ -440,7 +440,7 @@ def test_momentum_of_a_free_rod_of_held_strains(strain: str) -> None:
 @pytest.mark.parametrize("strain", HELD)
 def test_held_strains_are_served_in_motion_only(strain: str) -> None:
     for solve in (gd.equilibrium, gd.modes):
-        with pytest.raises(ValueError, match=rf"rod 'r' has strain = '{strain}'.* take strain = 'cosserat' at rest"):
+        with pytest.raises(ValueError, match=rf"rod 'r' has strain = '{strain}'.* Take strain = 'cosserat' at rest"):
             solve(thin(strain, 3, "clamped"))
 
 

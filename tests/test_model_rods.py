@@ -190,7 +190,7 @@ def test_torsion_of_rectangles():
     assert torsion(1, 1) == pytest.approx(0.1405770, abs=1e-7)
     assert torsion(2, 1) == pytest.approx(2 * 0.2286820, abs=1e-6)  # Timoshenko and Goodier, beta = 0.229
     assert torsion(1e5, 1) == pytest.approx(1e5 / 3 - 0.2101, abs=1e-3)
-    assert torsion(1e90, 1e-3) == pytest.approx(1e90 * 1e-9 / 3)
+    assert torsion(1e50, 1e-3) == pytest.approx(1e50 * 1e-9 / 3)
     assert torsion(2, 3) == torsion(3, 2)
     n = np.arange(1.0, 20001.0, 2.0)
     for a in (1.0, 1.3, 3.0):

@@ -158,7 +158,7 @@ def test_statics_of_held_strains_are_refused(strain, mesh, solve):
     rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
     section = gd.Circle(radius=1e-2)
     rod = gd.Rod("hose", 1.0, section=section, material=rubber, start=gd.Clamped(), strain=strain, **mesh)
-    with pytest.raises(ValueError, match=f"rod 'hose' has strain = '{strain}', whose held strains"):
+    with pytest.raises(ValueError, match=f"rod 'hose' has strain = '{strain}', which equilibrium does not"):
         solve(gd.System(rods=[rod]))
 
 
