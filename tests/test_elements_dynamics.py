@@ -91,18 +91,19 @@ def test_order_after_a_load_that_sets_in_with_a_jump(degree):
     assert e[2] < 4e-4  # still better than the grid with as many nodes
 
 
+@cache
+def seen_held(strain, degree, count):
+    system = pulled(degree, count, 8, strain=strain)
+    track = gd.simulate(system, 1.0, method="radau5", rtol=1e-9, output=[0.6, 1.0])["rod"]
+    return apply(*track.mesh.vertex_at(PLACES), track.positions), track.positions[:, -1]
+
+
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("strain", ["kirchhoff", "inextensible"])
 def test_order_of_held_strains(strain, degree):
     """Multipliers at the Gauss points take nothing away: p + 1 everywhere, 2 p at the ends of elements."""
-
-    def seen(degree, count):
-        system = pulled(degree, count, 8, strain=strain)
-        track = gd.simulate(system, 1.0, method="radau5", rtol=1e-9, output=[0.6, 1.0])["rod"]
-        return apply(*track.mesh.vertex_at(PLACES), track.positions), track.positions[:, -1]
-
-    exact = seen(4, 12)
-    found = [seen(degree, count) for count in {2: (8, 16), 3: (6, 12), 4: (4, 8)}[degree]]
+    exact = seen_held(strain, 4, 12)
+    found = [seen_held(strain, degree, count) for count in {2: (8, 16), 3: (6, 12), 4: (4, 8)}[degree]]
     e = np.array([[np.abs(a - b).max() for a, b in zip(row, exact, strict=True)] for row in found])
     order, at_end = np.log2(e[0] / e[1])
     assert order == pytest.approx(degree + 1, abs=0.5)
@@ -248,7 +249,7 @@ def test_energy_balance(name):
     """Energy + dissipated - work stays, whoever drives the rod."""
     still = name in ("follower", "spread", "dead", "drag", "foundation", "obstacle")
     formulation = ROD_FORMULATIONS[len(name) % 2]
-    motion = gd.simulate(EXCHANGES[name], 0.8 if still else 0.1, method="dop853", rtol=1e-8, formulation=formulation)
+    motion = gd.simulate(EXCHANGES[name], 0.8 if still else 0.05, method="dop853", rtol=1e-8, formulation=formulation)
     energy = motion.energy
     scale = energy.kinetic.max() + np.abs(energy.work).max()
     assert np.abs(energy.balance).max() < 1e-6 * scale
@@ -418,14 +419,16 @@ def test_string_of_steel(degree, count, bound):
     assert np.abs(motion["rod"].positions[:, -1] - STRING).max() < bound
 
 
+@cache
+def end_of_discs(segments, degree=None):
+    system = problems.lla_rubber(curvature="angle", inertia="disc", segments=segments, degree=degree).system
+    return gd.simulate(system, 1.0, rtol=1e-6, output=[0.5, 1.0])["rod"].positions[:, -1]
+
+
 @pytest.mark.parametrize("degree", DEGREES)
 def test_damped_pendulum_as_the_fine_grid_has_it(degree):
     """The performance example with discs, in the continuum."""
-    options = {"curvature": "angle", "inertia": "disc"}
-    ends = []
-    for kind in ({"segments": 40}, {"segments": 80}, {"segments": 8, "degree": degree}):
-        system = problems.lla_rubber(**options, **kind).system
-        ends.append(gd.simulate(system, 1.0, rtol=1e-6, output=[0.5, 1.0])["rod"].positions[:, -1])
+    ends = [end_of_discs(40), end_of_discs(80), end_of_discs(8, degree)]
     limit = ends[1] + (ends[1] - ends[0]) / 3.0
     assert np.abs(ends[2] - limit).max() < 0.3 * np.abs(ends[1] - ends[0]).max()
 

@@ -174,10 +174,15 @@ def test_error_is_proportional_to_the_tolerance(method):
 # --- counts and SciPy ------------------------------------------------------------------------------------------------
 
 
+@cache
+def of_scipy(problem, start, end):
+    return solve_ivp(problem, (0.0, end), start, method="DOP853", rtol=3e-14, atol=1e-15, dense_output=True)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("problem", "start", "end"), [(kepler, KEPLER, 4.0 * np.pi), (arenstorf, ARENSTORF, 15.0)])
 def test_agrees_with_scipy(method, problem, start, end):
-    exact = solve_ivp(problem, (0.0, end), start, method="DOP853", rtol=3e-14, atol=1e-15, dense_output=True)
+    exact = of_scipy(problem, start, end)
     s = integrate(problem, (0.0, end), start, method=method, rtol=1e-9)
     assert np.max(np.abs(s.y - exact.sol(s.t).T)) < 1e-5
     t = np.linspace(0.0, end, 301)
