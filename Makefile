@@ -5,6 +5,11 @@ BIN    := .venv/bin
 BUILD  := @$(PYTHON) tools/build.py
 CXX_SOURCES = $(shell find cpp -name '*.[ch]pp')
 
+# Byte code is kept whatever the shell says: tests start hundreds of interpreters, and each would compile gyrod anew.
+export PYTHONDONTWRITEBYTECODE :=
+# As many workers as cores, each with one thread of BLAS.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
 .PHONY: demo test test-all test-portable lint format bench budgets docs wheel clean
 
 demo:
@@ -13,11 +18,11 @@ demo:
 
 test:
 	$(BUILD) dev
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST)
 
 test-all:
 	$(BUILD) dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or not slow"
+	$(PYTEST) -m "slow or not slow"
 
 # Other instruction sets, BLAS kernels, versions, users, languages: half an hour
 test-portable:
