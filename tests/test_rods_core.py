@@ -816,7 +816,8 @@ def test_the_sign_of_a_clamp_does_not_matter(formulation, law):
             ends = [gd.Clamped(frame=(lambda t, q=q: q) if moving else q) for q in frames]
             other = gd.Rod(**given, start=ends[0], end=ends[1], curvature=law, damping=DAMPING)
             found = compiled_case(other, formulation).core.rhs(TIME, state.y)
-            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+            # Rounding of the rest shape: 2e-13 with other BLAS kernels; a wrong sign is of the size of the whole.
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 def test_a_clamp_whose_sign_jumps_while_it_turns():
