@@ -76,7 +76,8 @@ def stop_after(blocks):
 
 
 def in_memory(system, t_end, options):
-    return gd.simulate(system, t_end, **options, dense=flowing(system) or options["method"] == "variational")
+    counted = options["method"] in ("variational", "dop853")  # whose dense output is counted or kept
+    return gd.simulate(system, t_end, **options, dense=flowing(system) or counted)
 
 
 def same(stored, motion):

@@ -1,6 +1,7 @@
 #include "bind.hpp"
 
 void bind_description(nb::module_& m);
+void bind_limits(nb::module_& m);
 void bind_variational(nb::module_& m);
 
 NB_MODULE(GYROD_MODULE, m) {
@@ -10,7 +11,8 @@ NB_MODULE(GYROD_MODULE, m) {
   bind_rotation(m);
   bind_attitude(m);
   bind_description(m);
-  bind_run(m);
   bind_system(m);
+  bind_limits(m);
+  bind_run(m);
   bind_variational(m);
 }

@@ -1,6 +1,7 @@
 // Runs of an integrator over a system of equations, and over Python functions.
 #include "run.hpp"
 
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -46,6 +47,7 @@ RunOptions PyRunOptions::of(std::size_t n) const {
     event.terminal = terminal, event.direction = direction;
     o.events.push_back(std::move(event));
   }
+  o.watch = limits;
   o.tick = [asked = progress](double t, double h) { return goes_on(asked, t, h); }; // every few hundred steps
   return o;
 }
@@ -150,10 +152,13 @@ void bind_run(nb::module_& m) {
       .def(
           "__init__",
           [](PyRunOptions* o, bool project, bool dense, std::optional<Times> output,
-             std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, nb::object progress) {
-            new (o) PyRunOptions{project, dense, output, std::move(events), max_steps, std::move(progress)};
+             std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, nb::object progress,
+             std::shared_ptr<Limits> limits) {
+            new (o) PyRunOptions{project,          dense, output, std::move(events), max_steps, std::move(progress),
+                                 std::move(limits)};
           },
-          nb::kw_only(), "project"_a, "dense"_a, "output"_a.none(), "events"_a, "max_steps"_a, "progress"_a.none());
+          nb::kw_only(), "project"_a, "dense"_a, "output"_a.none(), "events"_a, "max_steps"_a, "progress"_a.none(),
+          "limits"_a.none());
   nb::class_<PyRun>(m, "Run")
       .def_prop_ro("t", &PyRun::t, nb::rv_policy::move)
       .def_prop_ro("y", &PyRun::y, nb::rv_policy::move)

@@ -5,7 +5,7 @@
 
 #include <nanobind/stl/optional.h>
 
-#include "gyrod/integrate/driver.hpp"
+#include "gyrod/assembly/limits.hpp"
 
 // Options of a run; what Python gives is turned into C++ when the number of unknowns is known.
 struct PyRunOptions {
@@ -14,6 +14,7 @@ struct PyRunOptions {
   std::vector<std::tuple<nb::callable, bool, int>> events; // function(t, y) -> float, terminal, direction
   long max_steps;
   nb::object progress;
+  std::shared_ptr<gyrod::Limits> limits;
 
   gyrod::RunOptions of(std::size_t n) const;
 };

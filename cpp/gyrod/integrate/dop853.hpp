@@ -43,8 +43,12 @@ public:
 
   std::size_t dense_rows() const override { return Pair::dense_rows; }
 
-  void dense(double* rows) const override {
+  void dense(double* rows) override {
     const double h = h_done_;
+    for (int s = stages + 1; s < all_stages; ++s) { // what only the dense output needs
+      argument(s, h, y_old_.data(), y_new_.data());
+      rhs(t_old_ + Pair::c[s] * h, y_new_.data(), k(s));
+    }
     const double *f_old = k_.data(), *f_new = k_.data() + std::size_t(stages) * n_;
     for (std::size_t i = 0; i < n_; ++i) {
       const double step = y_[i] - y_old_[i], bend = h * f_old[i] - step;
@@ -55,7 +59,7 @@ public:
     }
     for (std::size_t m = 0; m < 4; ++m) {
       double* row = rows + (4 + m) * n_;
-      weighted(Pair::dense[m], dense_ready_ ? all_stages : 0, row);
+      weighted(Pair::dense[m], all_stages, row);
       for (std::size_t i = 0; i < n_; ++i) row[i] *= h;
     }
   }
@@ -74,7 +78,7 @@ public:
 
 private:
   void start() override {
-    fresh_ = dense_ready_ = false;
+    fresh_ = false;
     rhs(t_, y_.data(), k(0));
     h_ = first_step(Pair::order, k(0), y_new_.data(), k(1));
   }
@@ -132,17 +136,11 @@ private:
     ++stats_.steps;
     rhs(t_, y_.data(), k(stages));
     fresh_ = true;
-    dense_ready_ = want_dense;
-    if (!want_dense) return;
-    for (int s = stages + 1; s < all_stages; ++s) {
-      argument(s, h, y_old_.data(), y_new_.data());
-      rhs(t_old_ + Pair::c[s] * h, y_new_.data(), k(s));
-    }
   }
 
   std::vector<double> k_, y_old_, y_new_, error_;
   double h_done_ = 0.0;
-  bool fresh_ = false, dense_ready_ = false;
+  bool fresh_ = false;
 };
 
 } // namespace gyrod

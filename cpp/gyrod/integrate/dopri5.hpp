@@ -51,7 +51,7 @@ public:
 
   std::size_t dense_rows() const override { return 1 + Pair::dense_degree; }
 
-  void dense(double* rows) const override {
+  void dense(double* rows) override {
     for (std::size_t i = 0; i < n_; ++i) {
       rows[i] = y_old_[i];
       for (int m = 0; m < Pair::dense_degree; ++m) {

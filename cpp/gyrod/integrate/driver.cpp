@@ -13,13 +13,15 @@ void Driver::begin(double t0, const double* y0, double t_end) {
   // Seen from the whole run: some methods choose steps that their dense output can follow.
   const bool inside =
       std::any_of(options_.output.begin(), options_.output.end(), [&](double t) { return t > t0 && t < t_end; });
-  integrator_.want_dense = options_.keep_dense || inside || !options_.events.empty();
+  integrator_.want_dense = options_.keep_dense || inside || !options_.events.empty() || options_.watch;
   open(t0);
   guarded([&] {
     if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
     integrator_.begin(t0, y0, t_end);
     planned_ = integrator_.step_size();
-    for (std::size_t e = 0; e < before_.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
+    for (std::size_t e = 0; e < options_.events.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
+    if (options_.watch) options_.watch->values(t0, y0, last_.data());
+    std::fill(speed_.begin(), speed_.end(), unknown);
   });
 }
 
@@ -45,14 +47,14 @@ void Driver::go_on(double t_end) {
   t_end_ = t_end;
   guarded([&] {
     integrator_.go_on(t_end, std::max(planned_, integrator_.step_size()));
-    for (std::size_t e = 0; e < before_.size(); ++e)
+    for (std::size_t e = 0; e < options_.events.size(); ++e)
       before_[e] = options_.events[e].g(integrator_.t(), integrator_.y());
   });
 }
 
 void Driver::exchange(Archive& a) {
   integrator_.exchange(a);
-  a(planned_, next_, before_);
+  a(planned_, next_, before_, last_, speed_);
   a.finish();
   if (a.reading()) open(integrator_.t());
 }
@@ -81,7 +83,8 @@ void Driver::step() {
     result_.reason = reason;
     return stop(Status::refused);
   }
-  if (integrator_.want_dense) integrator_.dense(rows_.data());
+  const bool near = options_.watch && near_edge();
+  if (options_.keep_dense || near || !options_.events.empty() || output_inside()) integrator_.dense(rows_.data());
   if (options_.keep_dense) {
     auto& rows = result_.trajectory.rows;
     rows.insert(rows.end(), rows_.begin(), rows_.end());
@@ -91,7 +94,7 @@ void Driver::step() {
   // A step cut short by the end of the interval says nothing against the one that was planned.
   planned_ = t == t_end_ && integrator_.stats().rejected == rejected ? proposed : integrator_.step_size();
   double until = t;
-  if (!options_.events.empty()) until = locate_events();
+  if (near || !options_.events.empty()) until = locate_events(near);
   emit_until(until);
   result_.step_ends.push_back(until);
 }
@@ -123,26 +126,70 @@ void Driver::emit_until(double t) {
   }
 }
 
-double Driver::locate_events() {
+bool Driver::output_inside() const {
+  const auto& times = options_.output;
+  std::size_t i = next_;
+  while (i < times.size() && times[i] <= integrator_.t_old()) ++i;
+  return i < times.size() && times[i] < integrator_.t();
+}
+
+bool Driver::near_edge() {
+  const double h = integrator_.t() - integrator_.t_old();
+  options_.watch->values(integrator_.t(), integrator_.y(), seen_.data());
+  bool near = false;
+  for (std::size_t k = 0; k < seen_.size(); ++k) {
+    near = near || speed_[k] == unknown;
+    speed_[k] = std::max(std::abs(seen_[k] - last_[k]) / h, 0.7 * speed_[k]);
+  }
+  for (const Watch::Edge& edge : options_.watch->edges()) {
+    const std::size_t k = edge.quantity;
+    const double furthest = std::max(edge.direction * seen_[k], edge.direction * last_[k]);
+    near = near || !(furthest + 2.0 * h * speed_[k] < edge.direction * edge.value);
+  }
+  if (near) return true;
+  std::swap(last_, seen_);
+  return false;
+}
+
+double Driver::event_value(std::size_t e, double t, const double* y, bool fresh) {
+  const std::size_t own = options_.events.size();
+  if (e < own) return options_.events[e].g(t, y);
+  if (fresh) options_.watch->values(t, y, seen_.data());
+  const Watch::Edge& edge = options_.watch->edges()[e - own];
+  return seen_[edge.quantity] - edge.value;
+}
+
+int Driver::direction(std::size_t e) const {
+  const std::size_t own = options_.events.size();
+  return e < own ? options_.events[e].direction : options_.watch->edges()[e - own].direction;
+}
+
+double Driver::locate_events(bool near) {
   const double t0 = integrator_.t_old(), t1 = integrator_.t();
   const int parts = std::max(4, int(integrator_.dense_rows()));
+  const std::size_t own = options_.events.size(), all = own + (near ? options_.watch->edges().size() : 0);
   std::vector<std::pair<double, std::size_t>> found;
+  for (std::size_t e = own; e < all; ++e) {
+    const Watch::Edge& edge = options_.watch->edges()[e - own];
+    before_[e] = last_[edge.quantity] - edge.value;
+  }
   for (int part = 1; part <= parts; ++part) {
     const double a = t0 + (t1 - t0) * (part - 1) / parts, b = part == parts ? t1 : t0 + (t1 - t0) * part / parts;
-    for (std::size_t e = 0; e < before_.size(); ++e) {
-      const EventFunction& event = options_.events[e];
-      const double ga = before_[e], gb = event.g(b, part == parts ? integrator_.y() : inside(b));
-      before_[e] = gb;
+    const double* y = part == parts ? integrator_.y() : inside(b);
+    for (std::size_t e = 0; e < all; ++e) after_[e] = event_value(e, b, y, e == own);
+    if (near && part == parts) std::copy(seen_.begin(), seen_.end(), last_.begin());
+    for (std::size_t e = 0; e < all; ++e) {
+      const double ga = before_[e], gb = after_[e];
       const bool rising = ga < 0.0 && gb >= 0.0, falling = ga > 0.0 && gb <= 0.0;
-      if ((rising && event.direction >= 0) || (falling && event.direction <= 0))
-        found.emplace_back(root(event, a, ga, b, gb), e);
+      if ((rising && direction(e) >= 0) || (falling && direction(e) <= 0)) found.emplace_back(root(e, a, ga, b, gb), e);
     }
+    std::swap(before_, after_);
   }
   std::sort(found.begin(), found.end());
   for (const auto& [time, e] : found) {
     const double* y = time == t1 ? integrator_.y() : inside(time);
     result_.crossings.push_back({e, time, std::vector<double>(y, y + n_)});
-    if (options_.events[e].terminal) {
+    if (terminal(e)) {
       stop(Status::event);
       return time;
     }
@@ -150,14 +197,14 @@ double Driver::locate_events() {
   return t1;
 }
 
-double Driver::root(const EventFunction& event, double a, double ga, double b, double gb) {
+double Driver::root(std::size_t event, double a, double ga, double b, double gb) {
   if (gb == 0.0) return b;
   const double tolerance = 4.0 * 2.2e-16 * std::max(std::abs(a), std::abs(b));
   int side = 0;
   for (int k = 0; k < 200 && b - a > tolerance; ++k) {
     double m = (ga * b - gb * a) / (ga - gb);
     if (!(m > a && m < b) || k % 4 == 3) m = 0.5 * (a + b);
-    const double gm = event.g(m, inside(m));
+    const double gm = event_value(event, m, inside(m), true);
     if (gm == 0.0) return m;
     if ((gm < 0.0) == (gb < 0.0)) {
       b = m, gb = gm;

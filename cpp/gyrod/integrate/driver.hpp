@@ -21,11 +21,30 @@ struct EventFunction {
   int direction = 0; // +1: rising zeros only, -1: falling ones, 0: all
 };
 
+// Quantities of a state with edges that end a run where one is passed. One call gives all of them, at the end of every
+// step; between the ends they are looked at only where an edge may have been reached.
+class Watch {
+public:
+  struct Edge {
+    std::size_t quantity;
+    double value;
+    int direction; // +1: it is passed upwards, -1: downwards
+  };
+  virtual ~Watch() = default;
+  virtual std::size_t quantities() const = 0;
+  virtual void values(double t, const double* y, double* q) = 0;
+  const std::vector<Edge>& edges() const { return edges_; }
+
+protected:
+  std::vector<Edge> edges_;
+};
+
 struct RunOptions {
   bool project = true;
   bool keep_dense = true;
   std::vector<double> output; // times at which the solution is wanted; empty: every accepted step
   std::vector<EventFunction> events;
+  std::shared_ptr<Watch> watch; // its edges are counted as events after those
   long max_steps = 100'000'000;
   // Called every few steps with time and step size; false ends the run.
   std::function<bool(double, double)> tick;
@@ -71,7 +90,13 @@ class Driver {
 public:
   Driver(Equations& equations, Integrator& integrator, const RunOptions& options)
       : equations_(equations), integrator_(integrator), options_(options), n_(equations.size()), work_(n_),
-        rows_(integrator.dense_rows() * n_), before_(options.events.size()) {}
+        rows_(integrator.dense_rows() * n_), before_(options.events.size()) {
+    if (options.watch) {
+      for (std::vector<double>* v : {&seen_, &last_, &speed_}) v->resize(options.watch->quantities());
+      before_.resize(before_.size() + options.watch->edges().size());
+    }
+    after_.resize(before_.size());
+  }
 
   Run run(double t0, const double* y0, double t_end);
 
@@ -109,22 +134,34 @@ private:
 
   // The projected solution inside the last step.
   const double* inside(double t);
+  // Whether a time of output lies inside of the last step.
+  bool output_inside() const;
+
+  // Whether an edge of what is watched may have been passed in the last step. A quantity is taken to move at most twice
+  // as far beyond what it was at the ends as it would at the largest speed of the last steps.
+  bool near_edge();
+  // Event e, of the caller or an edge, at a state; `fresh`: what is watched has not been asked there yet.
+  double event_value(std::size_t e, double t, const double* y, bool fresh);
+  bool terminal(std::size_t e) const { return e >= options_.events.size() || options_.events[e].terminal; }
+  int direction(std::size_t e) const;
 
   void emit_until(double t);
 
   // Zeros of the event functions in the last step, in order of time; returns the end of the run if one is terminal.
   // A long step of a high-order method may hold several: signs are compared at as many points as its dense output has
   // rows.
-  double locate_events();
+  double locate_events(bool near);
 
   // Bracketed secant with bisection (Illinois) on the projected dense output, to rounding.
-  double root(const EventFunction& event, double a, double ga, double b, double gb);
+  double root(std::size_t event, double a, double ga, double b, double gb);
 
   Equations& equations_;
   Integrator& integrator_;
   const RunOptions& options_;
   std::size_t n_;
-  std::vector<double> work_, rows_, before_;
+  std::vector<double> work_, rows_, before_, after_; // before_, after_: event functions
+  static constexpr double unknown = -1.0;
+  std::vector<double> seen_, last_, speed_; // what is watched: now, at the end of the step before, its speed
   std::size_t next_ = 0;
   double t_end_ = 0.0, planned_ = 0.0;
   Run result_;

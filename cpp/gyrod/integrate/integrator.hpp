@@ -74,7 +74,7 @@ public:
   virtual bool advance() = 0;
   virtual void changed() = 0;
   virtual std::size_t dense_rows() const = 0;
-  virtual void dense(double* rows) const = 0;
+  virtual void dense(double* rows) = 0;
   virtual DenseEvaluator evaluator() const = 0;
 
   // Set to false before `begin` if nobody will ask for dense output: methods that pay for it may then save that.

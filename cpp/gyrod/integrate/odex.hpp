@@ -48,7 +48,7 @@ public:
   // midpoint: a cubic plus (1 - u^2)^2 q(u) with u = 2 theta - 1, so that q is a quotient of power series. The value
   // and the derivatives at the midpoint come from central differences in each row, extrapolated like the solution.
   // Order 2k - 1, one less than that of the solution, uniformly in the step.
-  void dense(double* rows) const override {
+  void dense(double* rows) override {
     std::array<double, mu_max + 1> d;
     const int mu = 2 * columns_ - 3;
     for (std::size_t i = 0; i < n_; ++i) {

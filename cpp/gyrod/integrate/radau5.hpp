@@ -75,7 +75,7 @@ public:
   void changed() override { rhs(t_, y_.data(), f0_.data()); }
 
   std::size_t dense_rows() const override { return 4; }
-  void dense(double* rows) const override { std::copy(cont_.begin(), cont_.end(), rows); }
+  void dense(double* rows) override { std::copy(cont_.begin(), cont_.end(), rows); }
   DenseEvaluator evaluator() const override {
     return [](const double* rows, std::size_t n, double theta, double, double* y) {
       for (std::size_t i = 0; i < n; ++i) y[i] = rows[i] + beyond(rows, n, i, theta - 1.0);

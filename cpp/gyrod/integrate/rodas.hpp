@@ -72,7 +72,7 @@ public:
 
   std::size_t dense_rows() const override { return 4; }
 
-  void dense(double* rows) const override {
+  void dense(double* rows) override {
     for (std::size_t i = 0; i < n_; ++i) {
       double second = 0.0, third = 0.0;
       for (int s = 0; s < 5; ++s) {

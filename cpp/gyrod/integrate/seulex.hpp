@@ -48,7 +48,7 @@ public:
   // No slope f is used: in stiff components f multiplies the error by the stiffness, and a Hermite cubic overshoots.
   // What the smooth part at the right end cannot explain, a transient at the left, is left to the highest power of
   // 1 - theta.
-  void dense(double* rows) const override {
+  void dense(double* rows) override {
     std::copy(entry(1), entry(1) + n_, rows);
     for (int m = 1; m <= columns_; ++m) std::copy(derivative(m, m), derivative(m, m) + n_, rows + std::size_t(m) * n_);
     std::fill(rows + std::size_t(columns_ + 1) * n_, rows + dense_rows() * n_, 0.0);

@@ -2,7 +2,7 @@
 // it.
 #pragma once
 
-#include "gyrod/joints/rows.hpp"
+#include "gyrod/joints/coordinate.hpp"
 #include "gyrod/rigid/forces.hpp"
 
 namespace gyrod {
@@ -53,9 +53,7 @@ private:
     return geometry<S>(p_, side(p_.a), side(p_.b));
   }
   template <class S> S coordinate(const JointGeometry<S>& q) const {
-    using std::atan2;
-    const Vec3<S> b1 = q.Eb.col(0);
-    return turn_ ? S(atan2(b1.dot(q.Ea.col(1)), b1.dot(q.Ea.col(0)))) : S(q.Ea.col(2).dot(q.offset));
+    return turn_ ? joint_angle<S>(q.Ea, q.Eb) : joint_displacement<S>(q.Ea, q.offset);
   }
 
   JointPlace p_;

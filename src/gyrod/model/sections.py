@@ -118,12 +118,16 @@ class CrossSection(Description, ABC):
         there = np.array([0.5] if s is None else s, dtype=float, ndmin=1)
         if s is not None and len(there) > 1 and F.shape[-2:-1] != there.shape:
             raise ValueError(f"force must be (..., {len(there)}, 3), as many as s, got the shape {F.shape}.")
-        v, half = self.at(there), self.half_sizes(there)
-        factors = np.stack([v.area, half[:, 1] / v.I1, half[:, 0] / v.I2])
-        area, w1, w2 = factors[:, 0] if len(there) == 1 else factors
+        factors = self.stress_factors(there).T
+        w0, w1, w2 = factors[:, 0] if len(there) == 1 else factors
         about1, about2 = np.abs(M[..., 0]) * w1, np.abs(M[..., 1]) * w2
         bending = np.hypot(about1, about2) if self.round else about1 + about2
-        return np.asarray(np.abs(F[..., 2]) / area + bending)
+        return np.asarray(np.abs(F[..., 2]) * w0 + bending)
+
+    def stress_factors(self, s: ArrayLike) -> Array:
+        """Stress by axial force and by the moments about d1 and d2 at the fractions s, 1/m² and 1/m³, (n, 3)."""
+        v, half = self.at(s), self.half_sizes(s)
+        return np.stack([1.0 / v.area, half[:, 1] / v.I1, half[:, 0] / v.I2], axis=1)
 
     @cached_property
     def everywhere(self) -> SectionValues | None:

@@ -80,6 +80,7 @@ def run_options(**given: Any) -> dict[str, Any]:
         "events": [],
         "max_steps": 10**9,
         "progress": None,
+        "limits": None,
     }
     return {**defaults, **given}
 

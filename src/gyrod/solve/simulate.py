@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
-from gyrod.joint_tracks import kinematics
-from gyrod.model import ModelError, System
+from gyrod.model import System
 from gyrod.model.conservation import flowing
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.rest import Rest
 from gyrod.solve.assemble import assemble as solve_assembly
+from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.recording import Recording, Session, Target, told
@@ -28,8 +28,6 @@ Array = NDArray[np.float64]
 
 NORMS = ("physical", "plain")
 PROJECTIONS = ("step", "none")
-#: Rad or m by which a coordinate passes its limit before the run ends.
-LIMIT_SLACK = 1e-9
 
 
 class _Rtol(float):
@@ -184,7 +182,8 @@ def simulate(
         return variational.solve(
             system, t_end, method=method, step=step, **stepped, reduce=reduce, output=output, dense=dense,
             events=lambda compiled: [
-                (e.name, _event(e, compiled, i)) for i, e in enumerate((*events, *_limits(compiled)))
+                *((e.name, _event(e, compiled, i)) for i, e in enumerate(events)),
+                *find_limits(compiled, rods=False).events(),
             ],
             bar=ticking(progress, t_end), started=started, record=target,
         )  # fmt: skip
@@ -204,7 +203,7 @@ def simulate(
     if first is not None:
         compiled = replace(compiled, y0=first)
     scale = compiled.scales() if norm == "physical" else None
-    events = (*events, *_limits(compiled), *_rod_limits(compiled))
+    limits = find_limits(compiled)
     wanted = output_times(output, 0.0, t_end)
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
     try:
@@ -216,7 +215,8 @@ def simulate(
                 target.refuse(method)
             with contextlib.nullcontext() if save is None else storage.hold(save) as lock:
                 with ticking(progress, t_end) as tick:
-                    motion = peers.solve(compiled, t_end, method, steps, wanted, events, started, tick)
+                    watched = (*events, *limits.names)
+                    motion = peers.solve(compiled, t_end, method, steps, wanted, watched, started, tick)
                 if save is not None:
                     storage.save(motion, save, lock=lock)
             return motion
@@ -225,8 +225,8 @@ def simulate(
         start = Motion(np.zeros(1), compiled.y0[None], stats, "failed", np.zeros(1), _compiled=compiled)
         raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
     asked = [_event(e, compiled, i) for i, e in enumerate(events)]
-    names = [e.name for e in events]
-    how = run_options(project=projection == "step", output=wanted, events=asked)
+    names = [*(e.name for e in events), *limits.names]
+    how = run_options(project=projection == "step", output=wanted, events=asked, limits=limits.core)
     if target is not None:
         info = {
             "method": method, "rtol": float(rtol), "atol": told(steps["atol"]), "norm": str(norm), "t_end": t_end,
@@ -400,70 +400,6 @@ def _constraint_options(index: int, null_space: str, method: str) -> dict[str, A
             f"{' or '.join(map(repr, serves[1:]))}, or index = 0."
         )
     return {"level": index, "qr": True} if null_space == "qr" else {"level": index} if index else {}
-
-
-def _limits(compiled: Compiled) -> list[Event]:
-    """Events where a coordinate of a joint reaches one of its limits; a start outside of them is refused."""
-    found, problems = [], []
-    limited = [(i, joint) for i, joint in enumerate(compiled.system.joints) if getattr(joint, "limits", None)]
-    if not limited:
-        return []
-    motions = compiled.motions(compiled.y0)
-    for i, joint in limited:
-        limits = joint.limits  # type: ignore[attr-defined]
-        q = float(kinematics(compiled, joint, motions)[0][0, 0])
-        for side, limit in enumerate(limits):
-            if limit is None:
-                continue
-            # A joint may start at its limit: what leaves by less than this has not left.
-            edge = float(limit) + (LIMIT_SLACK if side else -LIMIT_SLACK)
-            if (q - edge) * (1 if side else -1) > 0.0:
-                problems.append(
-                    f"{joint.label}: limits = {limits} do not hold its {joint.coordinate_names[0]} at the start, "
-                    f"{q:.6g}; coordinates count from the start unless both at_a, at_b or axis_a, axis_b are given."
-                )
-                break
-            name = f"{'upper' if side else 'lower'} limit of {joint.label}"
-            found.append(Event(_reached(i, edge), terminal=True, direction=1 if side else -1, name=name))
-    if problems:
-        raise ModelError(problems)
-    return found
-
-
-def _rod_limits(compiled: Compiled) -> list[Event]:
-    """Events where a rod bends more sharply, or is stressed more, than its limits; a start beyond them is refused."""
-    found, problems = [], []
-    if all(rod.limits is None for rod in compiled.system.rods):
-        return []
-    start = Motion(np.asarray(0.0), compiled.y0, MotionStats("", compiled.formulation), _compiled=compiled)
-    for rod in compiled.system.rods:
-        for what, limit in (rod.limits or {}).items():
-            name = f"{what.replace('_', ' ')} of rod {rod.name!r}"
-            excess = _strained(rod.name, what, float(limit))
-            if excess(0.0, start) > 0.0:
-                problems.append(f"Rod {rod.name!r}: limits[{what!r}] = {limit:g} does not hold at the start.")
-            found.append(Event(excess, terminal=True, direction=1, name=name))
-    if problems:
-        raise ModelError(problems)
-    return found
-
-
-def _strained(name: str, what: str, limit: float) -> Callable[[float, Motion], float]:
-    def excess(_: float, motion: Motion) -> float:
-        if what == "stress":
-            return float(motion.stress(name).max()) / limit - 1.0
-        return float(limit / motion[name].bend_radius.min()) - 1.0
-
-    return excess
-
-
-def _reached(joint: int, limit: float) -> Callable[[float, Motion], float]:
-    def distance(_: float, motion: Motion) -> float:
-        compiled = motion.compiled
-        coordinates = kinematics(compiled, compiled.system.joints[joint], motion._motions)[0]
-        return float(coordinates[0, 0]) - limit
-
-    return distance
 
 
 def _atol(atol: Any, compiled: Compiled) -> ArrayLike | None:

@@ -22,8 +22,9 @@ from gyrod.model.inputs import Live, Recorded, bind, check_values, find_inputs
 from gyrod.motion import Energy, Motion, MotionStats, SimulationError
 from gyrod.rest import Rest
 from gyrod.sensing import Sensors
+from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, run_options, step_options
-from gyrod.solve.simulate import NORMS, PROJECTIONS, _atol, _event, _from_rest, _limits, _method, _motion, _rod_limits
+from gyrod.solve.simulate import NORMS, PROJECTIONS, _atol, _from_rest, _method, _motion
 
 Array = NDArray[np.float64]
 
@@ -62,13 +63,11 @@ class Stepper:
     ) -> None:  # fmt: skip
         self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
         self._method, self._steps, self._record = method, steps, record
-        events = (*_limits(compiled), *_rod_limits(compiled))
+        limits = find_limits(compiled)
         self._projected = projection == "step"
-        self._options = run_options(
-            project=self._projected, dense=False, events=[_event(e, compiled, i) for i, e in enumerate(events)]
-        )
-        self._names = [event.name for event in events]
-        self._python = compiled.python or bool(events)
+        self._options = run_options(project=self._projected, dense=False, limits=limits.core)
+        self._names = list(limits.names)
+        self._python = compiled.python
         self._first = dict(live)
         self._turning = _turning(compiled)
         self.reset()

@@ -1,0 +1,103 @@
+#include "gyrod/assembly/limits.hpp"
+
+#include "gyrod/joints/coordinate.hpp"
+
+namespace gyrod {
+
+Limits::Limits(System& system, const std::string& formulation, std::vector<JointLimit> joints,
+               std::vector<RodLimit> rods)
+    : system_(system), directors_(formulation.ends_with("-directors")), joints_(std::move(joints)),
+      rods_(std::move(rods)), state_(rods_.empty() ? 0 : system.size()) {
+  for (std::size_t k = 0; k < joints_.size(); ++k) {
+    const JointLimit& l = joints_[k];
+    if (std::isfinite(l.lower)) edges_.push_back({k, l.lower, -1});
+    if (std::isfinite(l.upper)) edges_.push_back({k, l.upper, 1});
+  }
+  for (std::size_t k = 0; k < rods_.size(); ++k) edges_.push_back({joints_.size() + k, 1.0, 1});
+}
+
+void Limits::values(double t, const double* y, double* q) {
+  for (const JointLimit& limit : joints_) *q++ = coordinate(limit, y);
+  if (rods_.empty()) return;
+  std::copy_n(y, state_.size(), state_.begin());
+  system_.place(t, state_.data(), false);
+  for (const RodLimit& limit : rods_) *q++ = used(limit, t, state_.data() + system_.rods_at());
+}
+
+Limits::Pose Limits::pose(const double* y, int body) const {
+  if (body < 0) return {Vec3<double>::Zero(), Mat3<double>::Identity()};
+  const double* s = y + system_.rigid()->offset(body);
+  Pose p{Part<3>::of(s), Mat3<double>()};
+  if (directors_)
+    for (int n = 0; n < 3; ++n) p.R.col(n) = Part<3>::of(s + 3 + 3 * n);
+  else // an angle does not mind a quaternion whose length has drifted
+    p.R = matrix_from_quaternion<double>(Part<4>::of(s + 3));
+  return p;
+}
+
+double Limits::coordinate(const JointLimit& limit, const double* y) const {
+  const JointPlace& p = system_.mechanism().model().joints[std::size_t(limit.joint)].place;
+  const Pose a = pose(y, p.a), b = pose(y, p.b);
+  const Mat3<double> Ea = a.R * p.frame_a;
+  if (limit.kind == JointLimit::angle) return joint_angle<double>(Ea, b.R * p.frame_b);
+  const double moved = joint_displacement<double>(Ea, b.x + b.R * p.at_b - a.x - a.R * p.at_a);
+  if (limit.kind == JointLimit::displacement) return moved;
+  return turned(joint_angle<double>(Ea, b.R * p.frame_b), moved / p.parameter);
+}
+
+double Limits::used(const RodLimit& limit, double t, const double* y) {
+  RodEquations& rods = *system_.rods();
+  const RodDescription& d = rods.rod(limit.rod);
+  double hold[12];
+  if (d.degree) rods.reactions(limit.rod, t, y, hold);
+  const RodState<double>& s = rods.state(limit.rod, t, y);
+  double most = 0.0;
+  const auto count = [&](std::size_t place, double axial, const Vec3<double>& M, const Vec3<double>& K) {
+    if (limit.kind == RodLimit::bend) {
+      most = std::max(most, limit.allowed * std::hypot(K[0], K[1]));
+      return;
+    }
+    const Vec3<double>& f = limit.factors[place];
+    const double one = std::abs(M[0]) * f[1], two = std::abs(M[1]) * f[2];
+    most = std::max(most, (std::abs(axial) * f[0] + (limit.round ? std::hypot(one, two) : one + two)) / limit.allowed);
+  };
+  const std::size_t bends = s.K.size(), lead = d.degree ? 1 : 0;
+  for (std::size_t n = 0; n < bends; ++n) {
+    const bool bent = d.degree || d.weight[n] > 0.0;
+    const Vec3<double> none = Vec3<double>::Zero();
+    double axial = s.F[std::min(n, s.F.size() - 1)][2];
+    if (!d.degree && n > 0 && n + 1 < bends) axial = 0.5 * (s.F[n - 1][2] + s.F[n][2]); // of segments at a vertex
+    count(n + lead, axial, bent ? s.M[n] : none, bent ? Vec3<double>(s.K[n] + d.K0[n]) : d.K0[n]);
+  }
+  for (int e = 0; e < 2 && d.degree; ++e) {
+    Vec3<double> F, M, K;
+    at_end(limit, e, s, hold, F, M, K);
+    count(e ? bends + 1 : 0, F[2], M, K);
+  }
+  return most;
+}
+
+void Limits::at_end(const RodLimit& limit, int e, const RodState<double>& s, const double* hold, Vec3<double>& F,
+                    Vec3<double>& M, Vec3<double>& K) const {
+  RodEquations& rods = *system_.rods();
+  const RodDescription& d = rods.rod(limit.rod);
+  F.setZero(), M.setZero(), K.setZero();
+  Vec3<double> rest = Vec3<double>::Zero();
+  const std::size_t from = e ? s.K.size() - limit.weights[1].size() : 0;
+  for (std::size_t j = 0; j < limit.weights[e].size(); ++j) {
+    const double w = limit.weights[e][j];
+    F += w * s.F[from + j], M += w * s.M[from + j], rest += w * d.K0[from + j], K += w * s.K[from + j];
+  }
+  K += rest;
+  // Where an end is held they follow from what holds it: the polynomial through Gauss points does not reach there.
+  const Mat3<double> inside = matrix_from_quaternion<double>(rods.vertex_frame(limit.rod, e ? d.segments : 0));
+  const double sign = e ? 1.0 : -1.0;
+  if (d.ends[e].held) F = sign * (inside.transpose() * Part<3>::of(hold + 6 * e));
+  if (!d.ends[e].clamped) return;
+  M = sign * (inside.transpose() * Part<3>::of(hold + 6 * e + 3));
+  Matrix<double, 6, 1> load;
+  load << F, M;
+  K = rest + limit.compliance[e] * load;
+}
+
+} // namespace gyrod
