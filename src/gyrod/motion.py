@@ -258,8 +258,7 @@ class RodTrack:
         K = self.curvature
         if self.mesh.degree:
             K = _with_ends(self._ends.sections(self)[2], K)
-        bend = np.linalg.norm(K[..., :2], axis=-1)
-        return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
+        return bend_radius(K)
 
     @property
     def moment_space(self) -> Array:
@@ -279,6 +278,12 @@ class RodTrack:
     def _point_frames(self) -> Array:
         """Frames at the Gauss points of elements, (n, p E, 4)."""
         return apply_frames(*self.mesh.frame_at(self.mesh.strains), self.quaternions)
+
+
+def bend_radius(curvature: Array) -> Array:
+    """Radius of curvature, m, (...), of curvatures (..., 3); infinite where they are zero."""
+    bend = np.linalg.norm(curvature[..., :2], axis=-1)
+    return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
 
 
 def _with_ends(ends: Array, inside: Array) -> Array:
@@ -657,8 +662,8 @@ class Motion:
         names
             Bodies and rods that are drawn, by default all.
         colour
-            What the colour of rods tells: "moment" (bending), "torsion", "force" (axial), "curvature", "strain"
-            (axial), "speed"; None for none.
+            What the colour of rods shows: "moment" (bending), "torque" (torsional moment), "force" (axial),
+            "curvature", "torsion" (1/m), "strain" (axial), "energy" (per length), "stress", "speed"; None for none.
         trail
             Whether bodies and ends of rods leave their paths behind.
         progress
