@@ -14,7 +14,8 @@
 //   X       X - (what the joint or, where it slides, the state says)   = 0
 //   lambda  G a + g''                                   = 0
 //
-// linearised. Derivatives are exact: the kinematics of tree.hpp in dual numbers.
+// linearised. Derivatives are exact: the kinematics of tree.hpp in dual numbers. F and lambda are taken in units of what
+// the joint carries: pivots are chosen by size, and beside masses of 1e12 kg the kinematics would be lost to rounding.
 #pragma once
 
 #include "gyrod/linear/dense.hpp"
@@ -47,6 +48,10 @@ public:
       if (!m_.kept[c].empty()) cut_blocks(int(c), y);
     if (!m_.forces.empty())
       for (std::size_t b = 0; b < m_.bodies.size(); ++b) force_blocks(t, y, int(b));
+    for (int v = 0; v < pattern_.nodes(); ++v) {
+      rescale(v, v);
+      for (int a : pattern_.later(v)) rescale(v, a), rescale(a, v);
+    }
   }
 
   bool factor(double shift) override { return factor_with(*real_, shift); }
@@ -118,6 +123,51 @@ private:
     S_.resize(std::size_t(this->freedoms_));
     dual_motions_.resize(m_.bodies.size()), dual_wrenches_.resize(m_.bodies.size());
     affected_.reserve(m_.bodies.size());
+    prepare_units();
+  }
+
+  // Units of force and torque of each joint, powers of two: the masses and moments beyond it. Rows of F and of S' F are
+  // divided by them, columns of F multiplied.
+  void prepare_units() {
+    const auto power = [](double x) { return std::exp2(std::round(std::log2(x))); };
+    std::vector<double> mass(links_.size()), moment(links_.size());
+    for (std::size_t i = links_.size(); i-- > 0;) {
+      const std::size_t b = std::size_t(m_.links[i].body);
+      const double lump = m_.lumps.empty() ? 0.0 : m_.lumps[b].mass;
+      const Mat3<double> second = m_.lumps.empty() ? Mat3<double>(Mat3<double>::Zero()) : m_.lumps[b].second;
+      mass[i] = std::max(mass[i], m_.bodies[b].mass + lump);
+      for (int k = 0; k < 3; ++k) moment[i] = std::max(moment[i], m_.bodies[b].moments[k] + second(k, k));
+      if (m_.links[i].parent < 0) continue;
+      const std::size_t up = std::size_t(m_.links[i].parent);
+      mass[up] = std::max(mass[up], mass[i]), moment[up] = std::max(moment[up], moment[i]);
+    }
+    rows_.assign(std::size_t(pattern_.total()), 1.0), columns_ = rows_;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const At g = groups(i);
+      const std::size_t at = std::size_t(pattern_.offset(int(i)));
+      const double force = mass[i] > 0.0 ? power(mass[i]) : 1.0, torque = moment[i] > 0.0 ? power(moment[i]) : force;
+      for (int j = 0; j < 6; ++j) {
+        columns_[at + std::size_t(g.force + j)] = j < 3 ? force : torque;
+        rows_[at + std::size_t(g.force + j)] = 1.0 / (j < 3 ? force : torque);
+      }
+      for (int j = 0; j < links_[i].n; ++j) rows_[at + std::size_t(g.nu + j)] = 1.0 / std::max(force, torque);
+    }
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
+      double unit = 0.0;
+      for (int body : {p.a, p.b})
+        if (const double x = body < 0 ? 0.0 : power(mass[std::size_t(link_of_[std::size_t(body)])]); x > 0.0)
+          unit = unit > 0.0 ? std::min(unit, x) : x;
+      for (int k = 0; k < int(m_.kept[c].size()) && unit > 0.0; ++k)
+        columns_[std::size_t(pattern_.offset(int(links_.size() + c)) + k)] = unit;
+    }
+  }
+
+  void rescale(int i, int j) {
+    const Grid<double> B = block(i, j);
+    const double *row = rows_.data() + pattern_.offset(i), *column = columns_.data() + pattern_.offset(j);
+    for (int c = 0; c < pattern_.size(j); ++c)
+      for (int r = 0; r < pattern_.size(i); ++r) B(r, c) *= row[r] * column[c];
   }
 
   Grid<double> block(int i, int j) {
@@ -446,14 +496,15 @@ private:
     }
     return E;
   }
+  double unit(int link, int row) const { return rows_[std::size_t(pattern_.offset(link) + row)]; }
   template <class S> void add_guest(BlockLu<S>& lu, const HostBlock<S>& k) {
     const int row = link_of_[std::size_t(k.row)], column = link_of_[std::size_t(k.column)];
     const At g = groups(std::size_t(row)), h = groups(std::size_t(column));
     auto B = lu.block(row, column);
     const Matrix<S, 3, F::nq> E = turn_of(column).template cast<S>();
     for (int part = 0; part < 2; ++part) { // rows: force, torque
-      const auto D = k.D.template middleRows<3>(part ? 0 : 3);
       const int at = g.force + 3 * part;
+      const Matrix<S, 3, 12> D = k.D.template middleRows<3>(part ? 0 : 3) * S(unit(row, at));
       B.block(at, 3, 3, F::nq) += D.template leftCols<3>() * E;
       B.block(at, h.X, 3, 3) += D.template middleCols<3>(3);
       B.block(at, h.V + 3, 3, 3) += D.template middleCols<3>(6);
@@ -477,8 +528,10 @@ private:
     if (guests)
       for (const HostVector<S>& k : *guests) {
         const std::size_t i = std::size_t(link_of_[std::size_t(k.body)]);
-        S* r = rhs.data() + pattern_.offset(int(i)) + groups(i).force;
-        for (int j = 0; j < 3; ++j) r[j] -= k.wrench[3 + j], r[3 + j] -= k.wrench[j];
+        const int at = groups(i).force;
+        S* r = rhs.data() + pattern_.offset(int(i)) + at;
+        for (int j = 0; j < 3; ++j)
+          r[j] -= unit(int(i), at) * k.wrench[3 + j], r[3 + j] -= unit(int(i), at + 3) * k.wrench[j];
       }
     lu.solve(rhs.data());
     if (guests)
@@ -499,6 +552,7 @@ private:
 
   BlockPattern pattern_;
   std::vector<double> blocks_;
+  std::vector<double> rows_, columns_; // factors of equations and of unknowns
   std::unique_ptr<BlockLu<double>> real_;
   std::unique_ptr<BlockLu<Complex>> complex_;
   std::vector<double> real_rhs_;
