@@ -22,7 +22,7 @@ test:
 
 test-all:
 	$(BUILD) dev
-	$(PYTEST) -m "slow or not slow"
+	$(PYTEST) -m "slow or not slow" --hypothesis-profile=thorough
 
 # Other instruction sets, BLAS kernels, versions, users, languages: half an hour
 test-portable:
