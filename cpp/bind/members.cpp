@@ -56,6 +56,7 @@ std::vector<PyRun> members(System& s, const std::string& method, double t_end, T
                            const StepOptions& step, const PyRunOptions& options, const std::vector<nb::dict>& changes,
                            bool lanes, const nb::object& tick) {
   const std::size_t n = s.size(), count = y0.shape(0);
+  const Turn turn(s.owner);
   if (y0.shape(1) != n) throw nb::value_error("wrong number of unknowns");
   if (scales && (scales->shape(0) != count || scales->shape(1) != n)) throw nb::value_error("wrong shape of scales");
   Members m{method, t_end, count, y0.data(), scales ? scales->data() : nullptr, step, options.of(n), {}, lanes, {}};

@@ -5,14 +5,17 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+
 #include "gyrod/integrate/callback.hpp"
 #include "gyrod/integrate/methods.hpp"
 
 using namespace gyrod;
+using Clock = std::chrono::steady_clock;
 
 std::string PyRun::status() const {
-  static const char* const names[] = {"finished",       "event",   "underflow", "not-finite", "interrupted",
-                                      "too-many-steps", "refused", "failed",    "paused"};
+  static const char* const names[] = {"finished",       "event",         "underflow", "not-finite", "interrupted",
+                                      "too-many-steps", "too-many-rows", "refused",   "failed",     "paused"};
   return names[int(run_.status)];
 }
 nb::dict PyRun::stats() const {
@@ -37,6 +40,7 @@ Out2 PyRun::evaluate(Times times) const {
 RunOptions PyRunOptions::of(std::size_t n) const {
   RunOptions o;
   o.project = project, o.keep_dense = dense, o.max_steps = max_steps;
+  o.dense_bytes = dense_bytes, o.row_bytes = row_bytes;
   if (output) o.output = numbers(*output);
   for (const auto& [function, terminal, direction] : events) {
     EventFunction event;
@@ -48,7 +52,14 @@ RunOptions PyRunOptions::of(std::size_t n) const {
     o.events.push_back(std::move(event));
   }
   o.watch = limits;
-  o.tick = [asked = progress](double t, double h) { return goes_on(asked, t, h); }; // every few hundred steps
+  // Every few hundred steps; the progress not more often than it wants, since signals that arrive there are its own.
+  o.tick = [asked = progress, apart = std::chrono::duration<double>(every), last = Clock::now()](double t,
+                                                                                                 double h) mutable {
+    const auto now = Clock::now();
+    if (now - last < apart) return check_signals(), true;
+    last = now;
+    return goes_on(asked, t, h);
+  };
   return o;
 }
 
@@ -56,16 +67,18 @@ namespace {
 // A run that can pause: it owns its integrator and keeps the equations alive through its owner.
 class PySession {
 public:
-  PySession(Equations& equations, const std::string& method, double t0, Times y0, double t_end, const StepOptions& step,
-            const PyRunOptions& options, bool python)
-      : n_(equations.size()), python_(python), options_(options.of(n_)),
+  PySession(Equations& equations, Owner& owner, const std::string& method, double t0, Times y0, double t_end,
+            const StepOptions& step, const PyRunOptions& options, bool python)
+      : n_(equations.size()), owner_(owner), python_(python), options_(options.of(n_)),
         integrator_(make_integrator(method, equations, step)), driver_(equations, *integrator_, options_) {
     const std::vector<double> start = numbers(y0);
     if (start.size() != n_) throw nb::value_error("wrong number of initial values");
+    const Turn turn(owner_);
     without_lock(python_, [&] { driver_.begin(t0, start.data(), t_end); });
   }
 
   PyRun advance(long steps, double pause) {
+    const Turn turn(owner_);
     return PyRun(without_lock(python_,
                               [&] {
                                 driver_.advance(steps, pause);
@@ -74,6 +87,7 @@ public:
                  n_);
   }
   PyRun go_on(double t_end) {
+    const Turn turn(owner_);
     return PyRun(without_lock(python_,
                               [&] {
                                 driver_.go_on(t_end);
@@ -85,19 +99,25 @@ public:
   PyRun all() { return advance(std::numeric_limits<long>::max(), std::numeric_limits<double>::infinity()); }
   double t() const { return integrator_->t(); }
   double h() const { return integrator_->step_size(); }
-  Out1 y() const { return copied<Out1>({integrator_->y(), integrator_->y() + n_}, {n_}); }
+  Out1 y() const {
+    const Turn turn(owner_);
+    return copied<Out1>({integrator_->y(), integrator_->y() + n_}, {n_});
+  }
   nb::bytes save() {
+    const Turn turn(owner_);
     Archive a;
     driver_.exchange(a);
     return nb::bytes(a.bytes().data(), a.bytes().size());
   }
   void load(const nb::bytes& state) {
+    const Turn turn(owner_);
     Archive a(std::string(state.c_str(), state.size()));
     driver_.exchange(a);
   }
 
 private:
   std::size_t n_;
+  Owner& owner_;
   bool python_;
   RunOptions options_;
   std::unique_ptr<Integrator> integrator_;
@@ -117,7 +137,8 @@ PyRun integrate_functions(nb::callable rhs, std::optional<nb::callable> jacobian
   CallbackEquations::Function J;
   if (jacobian) J = wrap(*jacobian, n * n);
   CallbackEquations equations(n, wrap(rhs, n), J);
-  return PySession(equations, method, t0, y0, t_end, step, options, true).all();
+  Owner owner;
+  return PySession(equations, owner, method, t0, y0, t_end, step, options, true).all();
 }
 } // namespace
 
@@ -125,15 +146,17 @@ void bind_runs(nb::class_<System>& c) {
   c.def(
        "integrate",
        [](System& s, const std::string& method, double t0, Times y0, double t_end, const StepOptions& step,
-          const PyRunOptions& options,
-          bool python) { return PySession(s.equations(), method, t0, y0, t_end, step, options, python).all(); },
+          const PyRunOptions& options, bool python) {
+         return PySession(s.equations(), s.owner, method, t0, y0, t_end, step, options, python).all();
+       },
        "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a,
        "Integrate; python says that Python functions are called, so that the lock is kept.")
       .def(
           "start",
           [](System& s, const std::string& method, double t0, Times y0, double t_end, const StepOptions& step,
-             const PyRunOptions& options,
-             bool python) { return new PySession(s.equations(), method, t0, y0, t_end, step, options, python); },
+             const PyRunOptions& options, bool python) {
+            return new PySession(s.equations(), s.owner, method, t0, y0, t_end, step, options, python);
+          },
           "method"_a, "t0"_a, "y0"_a, "t_end"_a, "step"_a, "options"_a, "python"_a, nb::keep_alive<0, 1>(),
           nb::rv_policy::take_ownership, "The same as a Session, which can pause, be saved and go on.");
 }
@@ -152,13 +175,14 @@ void bind_run(nb::module_& m) {
       .def(
           "__init__",
           [](PyRunOptions* o, bool project, bool dense, std::optional<Times> output,
-             std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, nb::object progress,
-             std::shared_ptr<Limits> limits) {
-            new (o) PyRunOptions{project,          dense, output, std::move(events), max_steps, std::move(progress),
-                                 std::move(limits)};
+             std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, std::size_t dense_bytes,
+             std::size_t row_bytes, nb::object progress, double every, std::shared_ptr<Limits> limits) {
+            new (o) PyRunOptions{project,   dense,       output,    std::move(events),
+                                 max_steps, dense_bytes, row_bytes, std::move(progress),
+                                 every,     std::move(limits)};
           },
-          nb::kw_only(), "project"_a, "dense"_a, "output"_a.none(), "events"_a, "max_steps"_a, "progress"_a.none(),
-          "limits"_a.none());
+          nb::kw_only(), "project"_a, "dense"_a, "output"_a.none(), "events"_a, "max_steps"_a, "dense_bytes"_a,
+          "row_bytes"_a, "progress"_a.none(), "every"_a, "limits"_a.none());
   nb::class_<PyRun>(m, "Run")
       .def_prop_ro("t", &PyRun::t, nb::rv_policy::move)
       .def_prop_ro("y", &PyRun::y, nb::rv_policy::move)
@@ -170,6 +194,7 @@ void bind_run(nb::module_& m) {
       .def_prop_ro("reason", [](const PyRun& r) { return r.run().reason; })
       .def_prop_ro("seconds", [](const PyRun& r) { return r.seconds(); })
       .def_prop_ro("stats", &PyRun::stats)
+      .def_prop_ro("dense_given_up", [](const PyRun& r) { return r.run().dense_given_up; })
       .def_prop_ro("crossings", &PyRun::crossings, nb::rv_policy::move, "Zeros of event functions: (event, t, y).")
       .def("evaluate", &PyRun::evaluate, "times"_a)
       .def("raise_failure", &PyRun::raise, "Raise again what a Python function threw during the run.");

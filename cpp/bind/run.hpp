@@ -13,7 +13,9 @@ struct PyRunOptions {
   std::optional<Times> output;
   std::vector<std::tuple<nb::callable, bool, int>> events; // function(t, y) -> float, terminal, direction
   long max_steps;
+  std::size_t dense_bytes, row_bytes;
   nb::object progress;
+  double every; // seconds between two calls of it, at least
   std::shared_ptr<gyrod::Limits> limits;
 
   gyrod::RunOptions of(std::size_t n) const;

@@ -14,11 +14,12 @@ using namespace gyrod;
 namespace {
 using V3 = Vec3<double>;
 
-void check(const System& s, const Times& y) {
-  if (y.shape(0) != s.size()) throw nb::value_error("wrong number of unknowns");
-}
-void check(const System& s, const Table& y) {
-  if (y.shape(1) != s.size()) throw nb::value_error("wrong number of unknowns");
+// The way into a system: vectors of its size, or rows of them, and no other thread inside.
+std::size_t unknowns(const Times& y) { return y.shape(0); }
+std::size_t unknowns(const Table& y) { return y.shape(1); }
+template <class... Arrays> Turn enter(const System& s, const Arrays&... y) {
+  if (((unknowns(y) != s.size()) || ...)) throw nb::value_error("wrong number of unknowns");
+  return Turn(s.owner);
 }
 Out1 copy(const Times& y) { return copied<Out1>(numbers(y), {y.shape(0)}); }
 const RodEquations& rods_of(const System& s) {
@@ -27,7 +28,7 @@ const RodEquations& rods_of(const System& s) {
 }
 
 Out2 dense_jacobian(System& s, double t, const Times& y, bool dual) {
-  check(s, y);
+  const Turn turn = enter(s, y);
   Out2 J = owned<Out2>({s.size(), s.size()});
   s.dense_jacobian(t, y.data(), J.data(), dual);
   return J;
@@ -36,7 +37,7 @@ Out2 dense_jacobian(System& s, double t, const Times& y, bool dual) {
 // An array of `columns` numbers for each of `things`, row by row of (t, y).
 template <class F>
 Out3 rows_of(System& s, const Times& t, const Table& y, std::size_t things, std::size_t columns, F&& fill) {
-  check(s, y);
+  const Turn turn = enter(s, y);
   Out3 out = owned<Out3>({y.shape(0), things, columns});
   for (std::size_t i = 0; i < y.shape(0); ++i)
     fill(t.data()[i], y.data() + i * s.size(), out.data() + i * things * columns);
@@ -65,7 +66,7 @@ template <class F> double timed(long repeat, F&& f) {
 // Everything about a rod, row by row; arrays are (rows, vertices or frames or places of strain or curvature,
 // components).
 nb::dict rod_states(System& system, int rod, Times t, Table y, bool project) {
-  check(system, y);
+  const Turn turn = enter(system, y);
   RodEquations& rods = *system.rods();
   const RodDescription& d = rods_of(system).rod(rod);
   const std::size_t rows = y.shape(0), N = std::size_t(d.segments), Q = std::size_t(d.frames());
@@ -112,7 +113,7 @@ nb::dict rod_states(System& system, int rod, Times t, Table y, bool project) {
 }
 
 nb::dict operations(System& s, Times y) {
-  check(s, y);
+  const Turn turn = enter(s, y);
   const Counted::Tally c = s.operations(y.data());
   nb::dict d;
   d["+"] = c.add, d["-"] = c.subtract, d["*"] = c.multiply, d["/"] = c.divide, d["square"] = c.square;
@@ -128,7 +129,7 @@ struct StaticRun {
 };
 StaticRun equilibrium(System& s, double t, Times y, Times scale, double shift, double rate, double tolerance,
                       int iterations, int relaxations) {
-  check(s, y), check(s, scale);
+  const Turn turn = enter(s, y, scale);
   StaticOptions o;
   o.shift = shift, o.rate = rate, o.tolerance = tolerance, o.iterations = iterations, o.relaxations = relaxations;
   StaticSolver solver(s.equations(), numbers(scale), o);
@@ -152,7 +153,7 @@ void bind_equations(nb::class_<System>& c) {
       .def(
           "rhs",
           [](System& s, double t, Times y) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             Out1 dy = owned<Out1>({s.size()});
             s.equations().rhs(t, y.data(), dy.data());
             return dy;
@@ -166,7 +167,7 @@ void bind_equations(nb::class_<System>& c) {
       .def(
           "time_derivative",
           [](System& s, double t, Times y) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             Out1 ft = owned<Out1>({s.size()});
             s.equations().time_derivative(t, y.data(), ft.data());
             return ft;
@@ -175,18 +176,23 @@ void bind_equations(nb::class_<System>& c) {
       .def(
           "project",
           [](System& s, Times y, double t) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             Out1 out = copy(y);
             s.equations().project(t, out.data());
             return out;
           },
           "y"_a, "t"_a = 0.0)
       .def(
-          "quasistatic", [](System& s, bool on) { s.equations().quasistatic(on); }, "on"_a)
+          "quasistatic",
+          [](System& s, bool on) {
+            const Turn turn(s.owner);
+            s.equations().quasistatic(on);
+          },
+          "on"_a)
       .def(
           "linearise",
           [](System& s, double t, Times y, double shift) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             s.equations().jacobian(t, y.data());
             return s.equations().factor(shift);
           },
@@ -194,7 +200,7 @@ void bind_equations(nb::class_<System>& c) {
       .def(
           "solve",
           [](System& s, Times b) {
-            check(s, b);
+            const Turn turn = enter(s, b);
             Out1 x = copy(b);
             s.equations().solve(x.data());
             return x;
@@ -203,7 +209,7 @@ void bind_equations(nb::class_<System>& c) {
       .def(
           "solve_shifted",
           [](System& s, double t, Times y, double shift, Times b) {
-            check(s, y), check(s, b);
+            const Turn turn = enter(s, y, b);
             Out1 x = copy(b);
             s.equations().jacobian(t, y.data());
             if (!s.equations().factor(shift)) throw nb::value_error("singular");
@@ -215,7 +221,7 @@ void bind_equations(nb::class_<System>& c) {
       .def(
           "trouble",
           [](const System& s, double t, Times y) -> std::optional<std::string> {
-            check(s, y);
+            const Turn turn = enter(s, y);
             const char* reason = s.equations().trouble(t, y.data());
             return reason ? std::optional<std::string>(reason) : std::nullopt;
           },
@@ -226,7 +232,7 @@ void bind_equations(nb::class_<System>& c) {
       .def(
           "time_rhs",
           [](System& s, Times y, long repeat) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             std::vector<double> state = numbers(y), dy(s.size());
             Equations& e = s.equations();
             return timed(repeat, [&] {
@@ -238,7 +244,7 @@ void bind_equations(nb::class_<System>& c) {
       .def(
           "time_stage",
           [](System& s, Times y, long repeat) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             const std::vector<double> state = numbers(y);
             std::vector<double> b(s.size(), 1.0);
             Equations& e = s.equations();
@@ -270,7 +276,7 @@ void bind_bodies(nb::class_<System>& c) {
       .def(
           "measures",
           [](System& s, Times t, Table y) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             Out2 out = owned<Out2>({y.shape(0), 3});
             for (std::size_t i = 0; i < y.shape(0); ++i) {
               const double* row = y.data() + i * s.size();
@@ -306,7 +312,7 @@ void bind_bodies(nb::class_<System>& c) {
       .def(
           "nullspace",
           [](System& s, double t, Times y) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             Out2 T = owned<Out2>({6 * s.bodies(), std::size_t(s.mechanism().tree_freedoms())});
             s.mechanism().nullspace(t, y.data(), T.data());
             return T;
@@ -315,7 +321,7 @@ void bind_bodies(nb::class_<System>& c) {
       .def(
           "complete",
           [](System& s, double t, Table velocities, Times y) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             Out1 out = copy(y);
             s.mechanism().complete(t, velocities.data(), out.data());
             return out;
@@ -324,6 +330,7 @@ void bind_bodies(nb::class_<System>& c) {
       .def(
           "joint_rows",
           [](System& s, double t, Table motions) {
+            const Turn turn(s.owner);
             std::vector<BodyMotion<double>> m;
             for (std::size_t b = 0; b < s.bodies(); ++b) m.push_back(motion_of(motions.data() + motion_columns * b));
             const std::vector<JointRow> rows = joint_rows(s.mechanism().model(), t, m.data());
@@ -341,7 +348,7 @@ void bind_bodies(nb::class_<System>& c) {
       .def(
           "loop_gradient",
           [](System& s, double t, Times y, bool all) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             MechanismEquations& m = s.mechanism();
             Out2 G = owned<Out2>({std::size_t(m.loop_rows(all)), std::size_t(m.tree_freedoms())});
             m.loop_gradient(t, y.data(), all, G.data());
@@ -381,7 +388,7 @@ void bind_system(nb::module_& m) {
       .def(
           "rod_measures",
           [](System& s, Times t, Table y, bool project) {
-            check(s, y);
+            const Turn turn = enter(s, y);
             Out2 sums = owned<Out2>({y.shape(0), 9});
             std::vector<double> state(s.size());
             for (std::size_t k = 0; k < y.shape(0); ++k) {
@@ -399,6 +406,12 @@ void bind_system(nb::module_& m) {
             return reason ? std::optional<std::string>(reason) : std::nullopt;
           },
           "Why members cannot go in lanes; None if they can.");
+  c.def(
+       "enter", [](const System& s) { Turn::begin(s.owner); },
+       "Keep other threads out until `leave`, over several calls.")
+      .def("leave", [](const System& s) {
+        if (s.owner.mine()) s.owner.leave();
+      });
   bind_runs(c);
   bind_members(c);
 }

@@ -6,6 +6,7 @@
 #include "matrix.hpp"
 
 #include "gyrod/assembly/system.hpp"
+#include "gyrod/integrate/interruption.hpp"
 
 using Table = nb::ndarray<const double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
 using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>; // of any shape
@@ -21,16 +22,36 @@ inline gyrod::Forces forces_of(const std::vector<std::shared_ptr<gyrod::ForceEle
   return {list.begin(), list.end()};
 }
 
-// The same question to Python from inside of every run: has Ctrl-C been pressed, and does the progress want to stop?
-// False ends the run.
-template <class... Args> bool goes_on(const nb::object& progress, Args... args) {
+// Has Ctrl-C been pressed? What the handler of a signal raises, KeyboardInterrupt or other, goes with the interruption.
+inline void check_signals() {
   nb::gil_scoped_acquire lock;
-  if (PyErr_CheckSignals() != 0) {
-    PyErr_Clear();
-    return false;
-  }
+  if (PyErr_CheckSignals() != 0) throw gyrod::Interruption{std::make_exception_ptr(nb::python_error())};
+}
+
+// The same question to Python from inside of every run: are there signals, and does the progress want to stop? False
+// ends the run.
+template <class... Args> bool goes_on(const nb::object& progress, Args... args) {
+  check_signals();
+  nb::gil_scoped_acquire lock;
   return progress.is_none() || !progress(args...).is(Py_False);
 }
+
+// A thread inside of equations, which have one workspace; another thread is refused.
+class Turn {
+public:
+  explicit Turn(gyrod::Owner& owner) : owner_(owner) { begin(owner); }
+  ~Turn() { owner_.leave(); }
+  Turn(const Turn&) = delete;
+  static void begin(gyrod::Owner& owner) {
+    if (!owner.enter())
+      throw std::runtime_error(
+          "another thread is using these equations: a Stepper, an Ode or a Motion is for one thread at a time; "
+          "make one for each thread, or let them take turns by a lock.");
+  }
+
+private:
+  gyrod::Owner& owner_;
+};
 
 template <class F> auto without_lock(bool python, F&& f) {
   if (python) return f();

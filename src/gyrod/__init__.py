@@ -2,9 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from gyrod import _core  # noqa: F401  (what does not run on this machine says so now, not at the first call)
-from gyrod._lazy import lazy
-from gyrod._version import __version__
+from gyrod import _command
+
+_command.importing()
+from gyrod import _core  # noqa: E402, F401  (what does not run on this machine says so now, not at the first call)
+from gyrod._lazy import lazy  # noqa: E402
+from gyrod._version import __version__  # noqa: E402
 
 if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table below
     from gyrod import files, problems, rotations, solve

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 #: Up to so many numbers are looked at one by one: that is faster than NumPy.
 FEW = 64
+
+
+def shown(value: object) -> str:
+    """Short repr of a value, in one line; of objects whose repr fails their type."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 120 else f"{text[:80]} ... ({len(text)} characters)"
 
 
 def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
@@ -22,10 +32,10 @@ def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
     names = list(allowed)
     if isinstance(value, str) and value in names:
         return value
-    near = get_close_matches(str(value), names, n=1, cutoff=0.4)
-    near = near or get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
+    word = value if isinstance(value, str) else shown(value)
+    near = get_close_matches(word, names, n=1, cutoff=0.4) or get_close_matches(word.lower(), names, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{argument} = {value!r} is unknown; it can be {', '.join(map(repr, names))}.{hint}")
+    raise ValueError(f"{argument} = {shown(value)} is unknown; it can be {', '.join(map(repr, names))}.{hint}")
 
 
 def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:
@@ -33,14 +43,12 @@ def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:
     try:
         raw = np.asarray(value)
         result = None if np.iscomplexobj(raw) else np.asarray(raw, dtype=float)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # of objects that answer with errors of their own, too
         result = None
     if result is None or result.shape[max(result.ndim - len(trailing), 0) :] != trailing:
         shape = f"(..., {', '.join(map(str, trailing))})"
         if result is None:
-            raise ValueError(
-                f"{argument} must be an array of real numbers of shape {shape}, got {reprlib.repr(value)}."
-            )
+            raise ValueError(f"{argument} must be an array of real numbers of shape {shape}, got {shown(value)}.")
         raise ValueError(f"{argument} must have the shape {shape}, got {result.shape}.")
     finite(argument, result)
     return result
@@ -63,21 +71,23 @@ def finite(argument: str, value: Array) -> None:
 
 
 def _float(value: Any) -> float:
-    """As float; integers beyond its range are infinite."""
+    """As float; integers beyond its range are infinite. Only TypeError is raised."""
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+    except Exception:  # of objects that answer with errors of their own, too
+        raise TypeError from None
 
 
 def number(argument: str, value: Any) -> float:
     """A finite number."""
     try:
         x = _float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{argument} = {value!r} must be a number.") from None
+    except TypeError:
+        raise ValueError(f"{argument} = {shown(value)} must be a number.") from None
     if not np.isfinite(x):
-        raise ValueError(f"{argument} = {value!r} must be finite.")
+        raise ValueError(f"{argument} = {shown(value)} must be finite.")
     return x
 
 
@@ -85,19 +95,50 @@ def positive(argument: str, value: Any) -> float:
     """Return a finite positive number."""
     try:
         number = _float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{argument} must be a positive number, got {value!r}.") from None
+    except TypeError:
+        raise ValueError(f"{argument} must be a positive number, got {shown(value)}.") from None
     if not 0.0 < number < np.inf:
         raise ValueError(f"{argument} must be a positive finite number, got {number}.")
     return number
+
+
+def whole(argument: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number between bounds."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        raise ValueError(f"{argument} = {shown(value)} must be a whole number from {least} to {most}.")
+    return int(value)
+
+
+def flag(argument: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{argument} = {shown(value)} must be True or False.")
+    return bool(value)
+
+
+def path(argument: str, value: Any) -> Path:
+    """Return the path of a file or folder."""
+    if isinstance(value, str) or (hasattr(value, "__fspath__") and not isinstance(value, type)):
+        try:
+            return Path(value)
+        except Exception:
+            pass
+    raise ValueError(f"{argument} must be the path of a file or folder, got {shown(value)}.")
+
+
+def kind(argument: str, value: Any, wanted: type[T]) -> T:
+    """Return an object of a class."""
+    if not isinstance(value, wanted):
+        raise ValueError(f"{argument} must be a {wanted.__name__} of gyrod, got {shown(value)}.")
+    return value
 
 
 def times(argument: str, value: Any) -> Array:
     """Return a one-dimensional, finite, increasing array of times."""
     try:
         result = np.ascontiguousarray(value, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{argument} must be a one-dimensional array of times, got {reprlib.repr(value)}.") from None
+    except Exception:
+        raise ValueError(f"{argument} must be a one-dimensional array of times, got {shown(value)}.") from None
     if not result.size or np.ndim(value) != 1:
         raise ValueError(f"{argument} must be a one-dimensional array of times, got the shape {np.shape(value)}.")
     finite(argument, result)

@@ -6,7 +6,10 @@ variable GYROD_ISA=baseline or GYROD_ISA=v3 overrides the choice.
 
 import importlib
 import os
+import sys
 from importlib.util import find_spec
+
+from gyrod._command import is_command
 
 SETS = ("v3", "baseline")  # the best first
 
@@ -38,5 +41,10 @@ def _choose() -> str:
     )
 
 
-_chosen = importlib.import_module(f"gyrod._core_{_choose()}")
+try:
+    _chosen = importlib.import_module(f"gyrod._core_{_choose()}")
+except ImportError as error:
+    if is_command():  # a sentence for its user; where it was raised helps nobody there
+        sys.exit(f"gyrod: {error}")
+    raise
 globals().update({name: value for name, value in vars(_chosen).items() if not name.startswith("_")})

@@ -229,8 +229,8 @@ def rl2_error(t: ArrayLike, exact: ArrayLike, approximate: ArrayLike, *, cumulat
     every end time.
     """
     t = _check.times("t", t)
-    f, g = np.asarray(exact, dtype=float), np.asarray(approximate, dtype=float)
-    if f.shape != g.shape or len(f) != len(t):
+    f, g = _check.array("exact", exact, ()), _check.array("approximate", approximate, ())
+    if f.shape != g.shape or f.shape[:1] != t.shape:
         raise ValueError(f"exact {f.shape} and approximate {g.shape} must have one row for each of the {len(t)} times.")
     h = np.diff(t).reshape(-1, *[1] * (f.ndim - 1))
 

@@ -314,6 +314,8 @@ class Motion:
     midpoints: Midpoints = field(default_factory=Midpoints)
     #: Iterations of Newton's method in every step of these methods.
     newton: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    #: What was not kept or done as asked, and why: sentences.
+    notes: tuple[str, ...] = ()
     _compiled: Compiled | None = field(default=None, repr=False)
     _dense: Callable[[Array], Array] | None = field(default=None, repr=False)
     _projected: bool = field(default=True, repr=False)
@@ -465,14 +467,12 @@ class Motion:
 
     def __call__(self, t: ArrayLike) -> Motion:
         """The motion at other times inside the run, by the dense output of the method, projected."""
-        times = np.asarray(t, dtype=float)
+        times = _check.array("t", t, ())
         if times.ndim > 1:
             raise ValueError(f"t must be a number or a one-dimensional array, got the shape {times.shape}.")
-        _check.finite("t", times)
         if self._dense is None:
-            raise ValueError(
-                "this motion keeps no dense output; simulate with dense=True and a method of gyrod or SciPy."
-            )
+            why = " ".join(self.notes) or "simulate with dense=True and a method of gyrod or SciPy."
+            raise ValueError(f"this motion keeps no dense output; {why}")
         lo, hi = self._span
         if times.size and not (lo <= times.min() and times.max() <= hi):
             raise ValueError(

@@ -105,8 +105,13 @@ class RotationProblem:
         return w if frame == "body" else rotations.rotate(self.quaternion(t), w)
 
 
+#: Links of a chain, loops of a linkage.
+MOST = 100_000
+
+
 def coning(angle: float = np.deg2rad(1.0), rate: float = 20.0 * np.pi) -> RotationProblem:
     """Classical coning: an axis in the plane, tilted by ``angle``, goes round with ``rate`` (rad/s)."""
+    angle, rate = _check.number("angle", angle), _check.number("rate", rate)
     s, c = np.sin(0.5 * angle), np.cos(0.5 * angle)
 
     def quaternion(t: ArrayLike) -> Array:
@@ -138,7 +143,7 @@ def free_symmetric_top(
     moments: tuple[float, float] = (1.0, 0.5), angular_velocity: ArrayLike = (0.4, 0.0, 2.0)
 ) -> RotationProblem:
     """Free top with the moments (I1 = I2, I3): regular precession, R(0) = 1, Omega(0) given."""
-    i1, i3 = (_check.positive("moments", m) for m in moments)
+    i1, i3 = (_check.positive("moments", m) for m in _check.array("moments", moments, (2,)).reshape(2))
     w0 = _check.array("angular_velocity", angular_velocity, (3,))
     momentum = np.array([i1, i1, i3]) * w0
     spin = (1.0 - i3 / i1) * w0[2]
@@ -261,6 +266,7 @@ _TAYLOR = "113-bit Taylor series and extrapolation, which agree to 20 digits"
 
 def heavy_top(spin: float = 20.0) -> RigidProblem:
     """Lang 2010, example A: slightly unsymmetric top; its moments 50, 42, 10 are about the fixed point."""
+    spin = _check.number("spin", spin)
     arm, mass = 1.0, 11.09  # the paper gives their product
     orientation = (0.5 * np.sqrt(3.0), 0.5, 0.0, 0.0)
     top = Body(
@@ -285,6 +291,7 @@ def heavy_top(spin: float = 20.0) -> RigidProblem:
 
 def tennis_racket(disturbance: float = 1e-3) -> RigidProblem:
     """Lang 2010, example B: rotation about the axis of the medial moment, pinned at the centre of mass."""
+    disturbance = _check.number("disturbance", disturbance)
     racket = Body(
         "racket",
         mass=1.0,
@@ -635,6 +642,7 @@ def spin_up(segments: int = 20, **options: Any) -> RodProblem:
 
 def bend_45(force: float = 600.0, segments: int = 20, **options: Any) -> RodProblem:
     """Bathe and Bolourchi's cantilever, an arc of 45 deg under a dead force at its end; an equilibrium."""
+    force = _check.number("force", force)
     tips = {300.0: (58.77912249, 22.24478095, 40.19189167), 600.0: (47.15043857, 15.68480053, 53.47485879)}
     rod = Rod(
         "rod",
@@ -745,6 +753,7 @@ def pendulum() -> MechanismProblem:
 
 def four_bar(loops: int = 2) -> MechanismProblem:
     """IFToMM A02: parallelograms of uniform links of 1 m and 1 kg side by side, from upright with 1 m/s at the top."""
+    loops = _check.whole("loops", loops, 1, MOST)
     tips = {
         2: {
             1.0: (-0.1950203019494351, -0.9807992056621738),
@@ -770,6 +779,7 @@ def four_bar(loops: int = 2) -> MechanismProblem:
 
 def driven_four_bar(amplitude: float = 1.0) -> MechanismProblem:
     """One parallelogram whose first upright is led: its angle from the vertical is amplitude sin(t)."""
+    amplitude = _check.number("amplitude", amplitude)
 
     def place(angle: float) -> dict[str, dict[str, tuple[float, ...]]]:
         s, c = np.sin(angle), np.cos(angle)
@@ -901,6 +911,7 @@ def top_on_a_stand() -> MechanismProblem:
 
 def chain(links: int = 10) -> MechanismProblem:
     """Slender links of 0.1 m and 0.1 kg on ball joints, hinged at the origin, from rest along x."""
+    links = _check.whole("links", links, 1, MOST)
     length, mass, radius = 0.1, 0.1, 5e-3
     transverse = mass * (3.0 * radius**2 + length**2) / 12.0
     inertia = (0.5 * mass * radius**2, transverse, transverse)
@@ -1040,6 +1051,9 @@ def rssr() -> MechanismProblem:
 
 def bennett(ratio: float = 2.0, twist: float = 0.4) -> MechanismProblem:
     """Bennett's linkage: four skew hinges that move though they should not, since a/sin(alpha) = b/sin(beta)."""
+    ratio, twist = _check.positive("ratio", ratio), _check.positive("twist", twist)
+    if not ratio * np.sin(twist) <= 1.0:
+        raise ValueError(f"ratio = {ratio:g} and twist = {twist:g} make no linkage: ratio sin(twist) is above 1.")
     a, alpha = 1.0, twist
     b = ratio * a
     beta = np.pi - np.arcsin(ratio * np.sin(alpha))
@@ -1179,6 +1193,7 @@ def _unit_rod(segments: int, options: Mapping[str, Any], **given: Any) -> Rod:
 
 def elastica(load: float = 10.0, segments: int = 100, **options: Any) -> StaticProblem:
     """Cantilever under a dead force across its end, load = P L²/EI; options are those of `Rod`."""
+    load = _check.number("load", load)
     known = {
         1.0: (0.30172077379981, 0.056433236283377),
         2.0: (0.49345748039671, 0.16064172082517),
@@ -1209,6 +1224,7 @@ def post_buckling(angle: float = 60.0, segments: int = 100, **options: Any) -> S
         60.0: (1.1517196204691, 0.74101960607633, 0.59320764616489),
         120.0: (1.8848008689781, 0.12315997240512, 0.80317099000746),
     }
+    angle = _check.number("angle", angle)
     if angle not in known:
         raise ValueError(f"angle = {angle!r} has no trusted load; it can be {', '.join(f'{a:g}' for a in known)}.")
     ratio, x_end, y_end = known[angle]
@@ -1234,6 +1250,7 @@ def post_buckling(angle: float = 60.0, segments: int = 100, **options: Any) -> S
 
 def roll_up(turns: float = 1.0, segments: int = 20, **options: Any) -> StaticProblem:
     """Cantilever that a moment at its end, ``turns`` 2π EI/L, rolls up into a circle; options are those of `Rod`."""
+    turns = _check.number("turns", turns)
     phi = 2.0 * np.pi * turns
     rod = _unit_rod(segments, options)
 

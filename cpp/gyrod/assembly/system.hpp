@@ -6,6 +6,7 @@
 
 #include "gyrod/assembly/coupled.hpp"
 #include "gyrod/assembly/description.hpp"
+#include "gyrod/assembly/owner.hpp"
 #include "gyrod/integrate/composite.hpp"
 
 namespace gyrod {
@@ -43,6 +44,8 @@ public:
   double potential(double t, const double* y); // of the bodies
   // Of all rods of a placed state.
   RodMeasures rod_measures(double t, const double* y) const;
+
+  mutable Owner owner; // of the workspace, into which all that takes a state writes
 
 private:
   void bind(const double* y) {

@@ -72,6 +72,7 @@ void Driver::step() {
   const long rejected = integrator_.stats().rejected;
   const double proposed = integrator_.step_size();
   if (integrator_.stats().steps >= options_.max_steps) return stop(Status::too_many_steps);
+  if (result_.y.size() * sizeof(double) > options_.row_bytes) return stop(Status::too_many_rows);
   if (options_.tick && integrator_.stats().steps % options_.tick_every == 0 &&
       !options_.tick(integrator_.t(), integrator_.step_size()))
     return stop(Status::interrupted);
@@ -83,13 +84,9 @@ void Driver::step() {
     result_.reason = reason;
     return stop(Status::refused);
   }
-  const bool near = options_.watch && near_edge();
-  if (options_.keep_dense || near || !options_.events.empty() || output_inside()) integrator_.dense(rows_.data());
-  if (options_.keep_dense) {
-    auto& rows = result_.trajectory.rows;
-    rows.insert(rows.end(), rows_.begin(), rows_.end());
-    result_.trajectory.t.push_back(t);
-  }
+  const bool near = options_.watch && near_edge(), kept = options_.keep_dense && !result_.dense_given_up;
+  if (kept || near || !options_.events.empty() || output_inside()) integrator_.dense(rows_.data());
+  if (kept) keep_dense(t);
   if (options_.project && equations_.project(t, integrator_.y())) integrator_.changed();
   // A step cut short by the end of the interval says nothing against the one that was planned.
   planned_ = t == t_end_ && integrator_.stats().rejected == rejected ? proposed : integrator_.step_size();
@@ -97,6 +94,18 @@ void Driver::step() {
   if (near || !options_.events.empty()) until = locate_events(near);
   emit_until(until);
   result_.step_ends.push_back(until);
+}
+
+void Driver::keep_dense(double t) {
+  std::vector<double>& rows = result_.trajectory.rows;
+  if ((rows.size() + rows_.size()) * sizeof(double) > options_.dense_bytes) {
+    rows = std::vector<double>(); // its memory goes back
+    result_.trajectory.t.resize(1);
+    result_.dense_given_up = true;
+    return;
+  }
+  rows.insert(rows.end(), rows_.begin(), rows_.end());
+  result_.trajectory.t.push_back(t);
 }
 
 void Driver::emit(double t, const double* y) {

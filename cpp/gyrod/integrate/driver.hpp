@@ -2,7 +2,6 @@
 // there to the last bit, and hand over what has come so far: neither outputs nor pauses shape the steps.
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -10,10 +9,22 @@
 #include <vector>
 
 #include "gyrod/integrate/integrator.hpp"
+#include "gyrod/integrate/interruption.hpp"
 
 namespace gyrod {
 
-enum class Status { finished, event, underflow, not_finite, interrupted, too_many_steps, refused, failed, paused };
+enum class Status {
+  finished,
+  event,
+  underflow,
+  not_finite,
+  interrupted,
+  too_many_steps,
+  too_many_rows,
+  refused,
+  failed,
+  paused
+};
 
 struct EventFunction {
   std::function<double(double, const double*)> g;
@@ -46,7 +57,9 @@ struct RunOptions {
   std::vector<EventFunction> events;
   std::shared_ptr<Watch> watch; // its edges are counted as events after those
   long max_steps = 100'000'000;
-  // Called every few steps with time and step size; false ends the run.
+  // Bytes of dense output beyond which it is given up, and of rows beyond which the run stops.
+  std::size_t dense_bytes = std::numeric_limits<std::size_t>::max(), row_bytes = dense_bytes;
+  // Called every few steps with time and step size; false, or an Interruption, ends the run.
   std::function<bool(double, double)> tick;
   long tick_every = 256;
 };
@@ -79,11 +92,12 @@ struct Run {
   std::vector<Crossing> crossings;
   Stats stats;
   std::vector<double> step_ends; // times of all accepted steps
+  bool dense_given_up = false;
   Status status = Status::finished;
   double t_stop = 0.0, h_stop = 0.0;
   std::vector<double> y_stop;
   std::string reason;         // of Status::refused
-  std::exception_ptr failure; // of Status::failed: what a right-hand side, an event or a tick threw
+  std::exception_ptr failure; // of Status::failed: what a right-hand side, an event or a tick threw; of an Interruption
 };
 
 class Driver {
@@ -120,6 +134,9 @@ private:
   template <class F> void guarded(F&& f) {
     try {
       f();
+    } catch (const Interruption& signal) {
+      result_.failure = signal.reason;
+      stop(Status::interrupted);
     } catch (...) {
       result_.failure = std::current_exception();
       stop(Status::failed);
@@ -127,6 +144,8 @@ private:
   }
 
   void step();
+
+  void keep_dense(double t);
 
   void stop(Status status) { result_.status = status; }
 

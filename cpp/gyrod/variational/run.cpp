@@ -46,6 +46,8 @@ Run run(System& system, const double* start, const RunOptions& o) {
       }
     }
     r.t_stop = system.time();
+  } catch (const Interruption& signal) {
+    r.status = Run::Status::interrupted, r.failure = signal.reason, r.t_stop = system.time();
   } catch (...) {
     r.status = Run::Status::failed, r.failure = std::current_exception(), r.t_stop = system.time();
   }

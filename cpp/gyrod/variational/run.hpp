@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "gyrod/integrate/interruption.hpp"
 #include "gyrod/variational/system.hpp"
 
 namespace gyrod::variational {
@@ -12,7 +13,7 @@ struct RunOptions {
   long first = 0, last = 0; // this part of the steps; first > 0 goes on from where the system is
   double t_end = 0.0;
   std::vector<long> wanted; // nodes to keep, in order; empty: all
-  // Every few hundred steps; false interrupts the run.
+  // Every few hundred steps; false, or an Interruption, ends the run.
   std::function<bool(double)> tick;
 };
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from gyrod import __version__, _core
+from gyrod._command import imported
 from gyrod.cli.frame import app, complain, sentence
 
 __all__ = ["app", "main"]
@@ -64,8 +66,15 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _warn(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    """A warning as a paragraph."""
+    complain(f"{'' if issubclass(category, RuntimeWarning) else f'{category.__name__}: '}{message}")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: exit code 0; 1 and one paragraph on standard error; 2 for usage; 130 after Ctrl-C."""
+    imported()
+    warnings.showwarning = _warn
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:

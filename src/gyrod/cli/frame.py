@@ -200,7 +200,7 @@ def sentence(error: BaseException) -> str:
     text = str(error).strip()
     if isinstance(error, OSError) and error.strerror:
         where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}."
+        return f"{where}{error.strerror[0].lower()}{error.strerror[1:].rstrip('.')}."
     if isinstance(error, OSError) and (raw := _RAW.search(text)):  # of the HDF5 library
         return f"{raw[1]} cannot be opened or written: {raw[2][0].lower()}{raw[2][1:]}."
     return text or type(error).__name__

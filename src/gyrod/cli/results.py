@@ -41,6 +41,7 @@ def opened(path: Path) -> Any:
 @app.command("info")
 def _info(
     result: Annotated[Path | None, file_argument("RESULT", "Result file (.h5); none: about gyrod.")] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Read all of it and compare its check sums.")] = False,
     json: Json = None,
 ) -> None:
     """Report what a result file holds; alone, which core runs."""
@@ -83,8 +84,23 @@ def _info(
     rows += [("joints", ", ".join(data["joints"]))] if system.joints else []
     rows += [("sensors", ", ".join(data["sensors"]))] if data["sensors"] else []
     rows += [("event", f"{e.name or e.event} at t = {e.t:.6g} s") for e in motion.events]
+    if verify:
+        data["checked"] = _verified(result)
+        rows.append(("checked", f"{data['checked']} blocks, all as they were written"))
     face.pairs(rows)
     face.give(data)
+
+
+def _verified(path: Path) -> int:
+    """Number of check sums, all of them right."""
+    from gyrod import storage
+
+    count, damaged = storage.verify(path)
+    if damaged:
+        raise Problem("\n".join([f"{path} is damaged; what was written there were other numbers (CRC-32):", *damaged]))
+    if not count:
+        raise Problem(f"{path} has no check sums: it was written by a gyrod that made none.")
+    return count
 
 
 def _cells(rod: Any) -> str:

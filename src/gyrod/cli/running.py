@@ -18,7 +18,9 @@ from gyrod.cli.models import known_method, load
 #: Methods with constant steps, the options that are theirs alone, and those that they do not have.
 CONSTANT = ("variational", "energy-momentum")
 STEPPED = ("step", "coordinates", "sigma", "potential")
-TOLERANCES = ("formulation", "rtol", "atol", "norm", "projection", "first_step", "max_step", "baumgarte", "index")
+TOLERANCES = (
+    "formulation", "rtol", "atol", "norm", "projection", "first_step", "max_step", "max_steps", "baumgarte", "index",
+)  # fmt: skip
 #: Real seconds between two lines of progress where there is no terminal.
 EVERY = 10.0
 
@@ -36,6 +38,7 @@ def _run(
     rtol: Annotated[float | None, typer.Option("--rtol", metavar="X", help="Relative tolerance.")] = None,
     atol: Annotated[float | None, typer.Option("--atol", metavar="X", help="Absolute tolerance.")] = None,
     step: Annotated[float | None, typer.Option("--step", metavar="S", help="Constant step, s.")] = None,
+    max_steps: Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")] = None,
     assemble: Annotated[
         bool | None, typer.Option("--assemble", help="Mend a start whose joints do not meet, or move as driven.")
     ] = None,
@@ -46,7 +49,7 @@ def _run(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Result file; else MODEL.h5 in this folder.")
     ] = None,
     save: Annotated[bool, typer.Option("--save/--no-save", help="Whether to write a result file.")] = True,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, or begin it.")] = False,
     view: Annotated[bool, typer.Option("--view", help="Watch it in the browser while it runs.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE even if it is no result of gyrod.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")] = False,
@@ -59,7 +62,7 @@ def _run(
     file = load(model)
     given = {
         "until": until, "method": method, "formulation": formulation, "rtol": rtol, "atol": atol, "step": step,
-        "output": output, "assemble": assemble,
+        "output": output, "assemble": assemble, "max_steps": max_steps,
     }  # fmt: skip
     options = merged(file.run, given)
     if options.until is None:
@@ -112,8 +115,6 @@ def target(model: Path, out: Path | None, *, force: bool, resume: bool) -> Path:
             pass
     except OSError as error:
         raise Problem(f"{path} cannot be written: {path.parent} takes no files ({error.strerror}).") from None
-    if resume and not path.exists():
-        raise Problem(f"{path} does not exist, so there is nothing to resume; run without --resume.")
     return path
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gyrod import _check
 from gyrod.files.building import ModelFileError, build
 from gyrod.files.options import RunOptions
 from gyrod.files.reading import MOST_BYTES, ReadingError, compose, decode, plain
@@ -52,7 +53,7 @@ def load_model(path: str | os.PathLike[str]) -> ModelFile:
     OSError
         The file cannot be read.
     """
-    place = Path(path)
+    place = _check.path("path", path)
     _format(place)
     raw = _bytes(place)
     try:

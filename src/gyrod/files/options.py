@@ -40,6 +40,7 @@ class RunOptions(Description):
     step: float | None
     first_step: float | None
     max_step: float | None
+    max_steps: int | None
     #: Seconds between rows, or times, (n,).
     output: Any
     dense: bool | None
@@ -68,6 +69,7 @@ class RunOptions(Description):
         step: float | None = None,
         first_step: float | None = None,
         max_step: float | None = None,
+        max_steps: int | None = None,
         output: Any = None,
         dense: bool | None = None,
         baumgarte: tuple[float, float] | None = None,
@@ -124,7 +126,7 @@ class RunOptions(Description):
             "until": seconds, "method": Kind("name"), "formulation": Kind("word", words=FORMULATIONS),
             "rtol": Kind(positive=True), "atol": Kind("table", shapes=((), (-1,))),
             "norm": Kind("word", words=("physical", "plain")), "projection": Kind("word", words=("step", "none")),
-            "step": seconds, "first_step": seconds, "max_step": seconds,
+            "step": seconds, "first_step": seconds, "max_step": seconds, "max_steps": Kind("whole"),
             "output": Kind(shapes=((), (-1,)), units=("s",)), "dense": Kind("flag"),
             "baumgarte": Kind(shapes=((2,),), units=("1/s",)), "velocity": Kind("word", words=("material", "spatial")),
             "equation": Kind("word", words=("exact", "printed")),

@@ -166,7 +166,7 @@ def numbers(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
             raw = np.array([float(x) for x in raw.ravel()]).reshape(raw.shape)
         elif raw.dtype.kind not in "iuf":
             raise TypeError
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # of objects that answer with errors of their own, too
         raise ValueError(f"{field} must be {_wanted(shapes)}, got {shown(value)}.") from None
     if raw.shape not in shapes:
         raise ValueError(f"{field} must be {_wanted(shapes)}, got {shown(value)} of shape {raw.shape}.")
@@ -292,16 +292,16 @@ def unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodi
     """Sentence about a name that does not exist: what does, and the nearest."""
     known = list(names)
     if not known:
-        return f"{argument} = {name!r} is unknown; the system has no {kind}."
+        return f"{argument} = {shown(name)} is unknown; the system has no {kind}."
     listed = ", ".join(map(repr, known[:12])) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
-    near = get_close_matches(str(name), known, n=1, cutoff=0.4) if hint else []
+    near = get_close_matches(name, known, n=1, cutoff=0.4) if hint and isinstance(name, str) else []
     suggestion = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{argument} = {name!r} is unknown; it can be {listed}.{suggestion}"
+    return f"{argument} = {shown(name)} is unknown; it can be {listed}.{suggestion}"
 
 
 def shown(value: object) -> str:
     """Short text of a value: vectors of numbers as (1, 2, 3), all else by its repr."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f" and value.size <= 4:
         return f"({', '.join(f'{x:.12g}' for x in value)})"
-    text = repr(value) if isinstance(value, str) else " ".join(repr(value).split())
+    text = repr(value) if isinstance(value, str) else _check.shown(value)
     return text if len(text) <= 100 else f"{text[:97]}..."

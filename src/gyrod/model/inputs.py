@@ -225,6 +225,8 @@ def _times(value: Any) -> Array:
 
 def check_values(inputs: Mapping[str, Input], values: Mapping[str, Any]) -> dict[str, Any]:
     """Values by name, checked; all problems at once."""
+    if not isinstance(values, Mapping):
+        raise ValueError(f"inputs = {_check.shown(values)} must be values by name, as {{'motor': 0.3}}.")
     problems = Problems("inputs")
     found = {}
     for name, value in values.items():

@@ -314,7 +314,7 @@ class Rod(Description):
 
     def segment_at(self, s: float) -> tuple[int, float]:
         """Segment or element in which a fraction of the length lies, and the fraction of that segment."""
-        ends = self.mesh.ends
+        ends, s = self.mesh.ends, _check.number("s", s)
         j = int(np.clip(np.searchsorted(ends, s, side="right") - 1, 0, len(ends) - 2))
         lo, hi = ends[j], ends[j + 1]
         return j, float((s - lo) / (hi - lo))
@@ -356,7 +356,11 @@ class Rod(Description):
 
     def lumped_inertia(self) -> Array:
         """Mass in kg and rotary inertia in kg m² of each node of elements, (V, 4); those of a jump have both sides."""
-        assert isinstance(self.mesh, Elements)
+        if not isinstance(self.mesh, Elements):
+            raise ValueError(
+                f"Rod {self.name!r}: lumped_inertia is that of elements, and this rod has segments; inertia_at tells "
+                "what it has along its length."
+            )
         places = [s for found in self.jumps.values() for s in found]
         return self.length * self.mesh.lumped(self.inertia_at, places)
 
@@ -364,6 +368,7 @@ class Rod(Description):
 
     def stiffness_at(self, s: ArrayLike) -> Array:
         """Stiffness at fractions s, in the order Γ1, Γ2, Γ3, K1, K2, K3, (n, 6, 6)."""
+        s = _check.array("s", s, ())
         if self._known_stiffness is not None:
             return sampled("stiffness", self._known_stiffness, s, _stiffness)
         return self._stiffness_of(self._section_at(s))
@@ -384,6 +389,7 @@ class Rod(Description):
 
     def inertia_at(self, s: ArrayLike) -> Array:
         """Mass per length in kg/m and ρ I1, ρ I2, ρ J (J the polar moment) in kg m at fractions s, (n, 4)."""
+        s = _check.array("s", s, ())
         if self._known_inertia is not None:
             return sampled("inertia", self._known_inertia, s, numbers)
         return self._inertia_from_sections(s)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import rotations
+from gyrod import _check, rotations
 from gyrod._lazy import later
 from gyrod.model import changes as changes_
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, check_velocities, junction_parts, resolve
@@ -171,13 +171,13 @@ class System(Description):
 
     def body(self, name: str) -> Body:
         """Return the body of that name."""
-        if name not in self._index:
+        if not isinstance(name, str) or name not in self._index:
             raise ValueError(unknown("name", name, self._index))
         return self._index[name]
 
     def rod(self, name: str) -> Rod:
         """Return the rod of that name."""
-        if name not in self._rod_index:
+        if not isinstance(name, str) or name not in self._rod_index:
             raise ValueError(unknown("name", name, self._rod_index, "rods"))
         return self._rod_index[name]
 
@@ -191,7 +191,7 @@ class System(Description):
 
     def joint(self, name: str) -> Joint:
         """Return the joint of that name."""
-        if name not in self._joint_index:
+        if not isinstance(name, str) or name not in self._joint_index:
             raise ValueError(unknown("name", name, self._joint_index, "joints with a name"))
         return self._joint_index[name]
 
@@ -275,7 +275,7 @@ class System(Description):
 
     def attachment(self, joint: Joint) -> Attachment:
         """Return points and frames of a joint in its two partners; the joint may be one that is not in the system."""
-        row = self._joint_number.get(id(joint))
+        row = self._joint_number.get(id(_check.kind("joint", joint, Joint)))
         return self._places.attachment(row) if row is not None else _places(self, [joint]).attachment(0)
 
     @cached_property
@@ -412,16 +412,19 @@ class System(Description):
 
     def spring_length(self, spring: SpringDamper) -> float:
         """Unstretched length of a spring: the given one, or its length at the start."""
-        if spring.length is not None:
-            return spring.length
+        length = _check.kind("spring", spring, SpringDamper).length
+        if length is not None:
+            return length
         return math.dist(self.point(spring.a, spring.at_a), self.point(spring.b, spring.at_b))
 
     def cable_length(self, cable: Cable) -> float:
         """Length at which a cable gets taut: the given one, or its length at the start."""
-        return cable.length if cable.length is not None else math.dist(*self.cable_points(cable))
+        length = _check.kind("cable", cable, Cable).length
+        return length if length is not None else math.dist(*self.cable_points(cable))
 
     def cable_points(self, cable: Cable) -> tuple[Array, Array]:
         """Both ends of a cable in space at the start."""
+        _check.kind("cable", cable, Cable)
         a, b = (
             self.rod(name).point(*at) if isinstance(at, tuple) else self.point(name, np.zeros(3) if at is None else at)
             for _, name, at in cable.ends

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod import rotations
+from gyrod import _check, rotations
 from gyrod.equations import mechanisms, unchecked_core
 from gyrod.model import ModelError, System
 
@@ -29,6 +29,7 @@ def assemble(system: System) -> System:
     ModelError
         If the joints cannot be brought together; it tells the gaps that remain.
     """
+    _check.kind("system", system, System)
     try:
         system.check_consistent()
     except ModelError:

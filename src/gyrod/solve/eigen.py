@@ -68,6 +68,7 @@ def largest(
     Q, H = np.empty((most, size)), np.zeros((most, most))
     ends: dict[int, Array] = {}  # parts of A q that lie outside of the space, by the number of q
     x, length, best, idle, before = apply(rng.standard_normal(size)), 0, np.inf, 0, None
+    found: tuple[Any, Any] | None = None
     due = max(2 * k, 20)
     for m in range(most):
         for _ in range(1 if length else 2):  # once more, since little may be left
@@ -95,6 +96,8 @@ def largest(
         order = order[: k if before is None else np.count_nonzero(sizes > 0.9 * sizes[order[k - 1]])]
         values, S = values[order], S[:, order]
         left = np.stack(list(ends.values()), axis=1) @ S[list(ends)]
+        if not np.abs(values).min(initial=1.0) > 0.0:
+            break
         error = float((np.linalg.norm(left, axis=0) / np.abs(values)).max())
         idle = 0 if error < 0.5 * best else idle + 1
         if error < best:
@@ -104,6 +107,11 @@ def largest(
             if before is not None and np.allclose(now, before, rtol=1e-3, atol=0.0):
                 break
             x, length, best, idle, before = apply(rng.standard_normal(size)), 0, np.inf, 0, now
+    if found is None:
+        raise ValueError(
+            "frequencies cannot be found: beside the stiffness the masses are lost to rounding. Check the units of "
+            "densities, masses and stiffnesses."
+        )
     values, S = found
     return values, Q[: len(S)].T @ S
 

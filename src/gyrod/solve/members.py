@@ -13,7 +13,7 @@ from gyrod.equations import Compiled
 from gyrod.equations.members import Stack, template
 from gyrod.model import System
 from gyrod.motion import Motion
-from gyrod.solve.methods import METHODS, handed, output_times, run_options, step_options
+from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
 from gyrod.solve.simulate import _atol, _method, _motion
 
 Array = NDArray[np.float64]
@@ -24,7 +24,8 @@ VARIANTS = {"spatial": False, "printed": False, "fictive_moment": False, "polar"
 LANES = 4
 #: Options of `simulate` that it takes; others need the whole of it.
 _TAKEN = (
-    "formulation", "method", "rtol", "atol", "norm", "projection", "step", "first_step", "max_step", "output", "dense",
+    "formulation", "method", "rtol", "atol", "norm", "projection", "step", "first_step", "max_step", "max_steps",
+    "output", "dense",
 )  # fmt: skip
 #: Below this tolerance the automatic choice of a method depends on the stiffness of a member.
 _CHOICE = 1e-7
@@ -104,5 +105,6 @@ def members(system: System, paths: Sequence[str], t_end: float, **options: Any) 
     )  # fmt: skip
     wanted = output_times(options.get("output"), 0.0, t_end)
     how = run_options(project=options.get("projection", "step") == "step", output=wanted, events=[])
+    how["max_steps"] = most_steps(options.get("max_steps"))
     how |= {"dense": bool(options.get("dense", True)), "progress": None}
     return Members(found, t_end, _method(method, compiled, rtol, t_end), steps, how, physical=physical)

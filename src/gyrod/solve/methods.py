@@ -34,6 +34,10 @@ METHODS = {
 }
 
 
+#: Steps of a run unless ``max_steps`` is given, and a number of bytes that is no bound.
+MOST_STEPS, UNBOUNDED = 10**9, 2**63
+
+
 def step_options(
     n: int,
     rtol: float,
@@ -78,11 +82,19 @@ def run_options(**given: Any) -> dict[str, Any]:
         "dense": True,
         "output": None,
         "events": [],
-        "max_steps": 10**9,
+        "max_steps": MOST_STEPS,
+        "dense_bytes": UNBOUNDED,
+        "row_bytes": UNBOUNDED,
         "progress": None,
         "limits": None,
+        "every": 0.0,
     }
     return {**defaults, **given}
+
+
+def most_steps(value: Any) -> int:
+    """Check ``max_steps``."""
+    return MOST_STEPS if value is None else _check.whole("max_steps", value, 1, MOST_STEPS)
 
 
 def handed(steps: dict[str, Any], how: dict[str, Any]) -> tuple[_core.StepOptions, _core.RunOptions]:

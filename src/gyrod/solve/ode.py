@@ -37,15 +37,15 @@ class Ode:
 
     def fun(self, t: float, y: ArrayLike) -> Array:
         """y' at time t, (N,)."""
-        return np.asarray(self._compiled.core.rhs(float(t), self._row(y)))
+        return np.asarray(self._compiled.core.rhs(_check.number("t", t), self._row(y)))
 
     def jac(self, t: float, y: ArrayLike) -> Array:
         """Derivative of ``fun`` with respect to y, exact, (N, N)."""
-        return np.asarray(self._compiled.core.jacobian(float(t), self._row(y)))
+        return np.asarray(self._compiled.core.jacobian(_check.number("t", t), self._row(y)))
 
     def project(self, t: float, y: ArrayLike) -> Array:
         """The nearest state that meets the constraints (unit quaternions, closed loops) and their rates, (N,)."""
-        return np.asarray(self._compiled.core.project(self._row(y), float(t)))
+        return np.asarray(self._compiled.core.project(self._row(y), _check.number("t", t)))
 
     def motion(self, t: Any, y: ArrayLike | None = None) -> Motion:
         """A `Motion` of times (n,) and rows (n, N), or of what ``solve_ivp`` returns.
@@ -57,12 +57,11 @@ class Ode:
             if not all(hasattr(t, field) for field in ("t", "y")):
                 raise ValueError(f"give times and rows, or the result of solve_ivp; got {type(t).__name__} alone.")
             t, y = result.t, np.transpose(result.y)
-        times, rows = _check.times("t", t), np.ascontiguousarray(y, dtype=float)
+        times, rows = _check.times("t", t), np.ascontiguousarray(_check.array("y", y, ()))
         if rows.shape != (len(times), len(self.y0)):
             turned = rows.shape == (len(self.y0), len(times))
             hint = " That is SciPy's order: give the result itself, or y.T." if turned else ""
             raise ValueError(f"y must be rows of shape {(len(times), len(self.y0))}, got {rows.shape}.{hint}")
-        _check.finite("y", rows)
         dense, ends = _between(self._compiled, times, rows, result)
         stats = MotionStats(
             "ode", self._compiled.formulation, len(ends) - 1, rhs=int(getattr(result, "nfev", 0) or 0),
@@ -82,10 +81,10 @@ class Ode:
         return self._compiled.system.original
 
     def _row(self, y: ArrayLike) -> Array:
-        row = np.ascontiguousarray(y, dtype=float)
+        row = y if isinstance(y, np.ndarray) and y.dtype == np.float64 else _check.array("y", y, (len(self.y0),))
         if row.shape != self.y0.shape:
             raise ValueError(f"y must have the {len(self.y0)} unknowns of the system, got the shape {row.shape}.")
-        return row
+        return np.ascontiguousarray(row)
 
     def __iter__(self) -> Iterator[Any]:
         yield from (self.fun, self.y0, self.jac)

@@ -11,16 +11,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod import _core, storage
+from gyrod import _check, _core, storage
 from gyrod._version import __version__
 from gyrod.equations import Compiled
 from gyrod.model.conservation import conservative, flowing
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationInterrupted
+from gyrod.solve.budget import Forecast
 from gyrod.solve.progress import Tick
 
 Array = NDArray[np.float64]
@@ -192,7 +193,7 @@ class Recording:
 
     def _blocks(self, recorder: storage.Recorder, made: Source, so_far: _SoFar) -> tuple[Any, bool]:
         """Block after block into the file; the last one, and whether Ctrl-C was pressed outside of the core."""
-        watch, steps = _Watch(self.compiled, so_far.flows), FIRST
+        watch, forecast, steps = _Watch(self.compiled, so_far.flows), Forecast(self.t_end), FIRST
         block: Any = None
         try:
             while True:
@@ -201,11 +202,12 @@ class Recording:
                 took = time.perf_counter() - begun
                 so_far.events += block.crossings
                 self._append(recorder, block, so_far.flows.of(self.compiled, block, self.projected))
-                if block.status not in ("paused", "interrupted"):
+                if block.status not in ("paused", "interrupted", "too-many-steps"):
                     break
                 self._checkpoint(recorder, made, so_far)
-                if block.status == "interrupted":
+                if block.status != "paused":
                     break
+                forecast(block.t_stop, block.h_stop)
                 if self.tick is not None:
                     self.tick(block.t_stop, block.h_stop, steps=block.stats["steps"], **watch.energy(block))
                 steps = budget(steps, took, made.width)
@@ -213,9 +215,9 @@ class Recording:
             if block is None or type(error) is not KeyboardInterrupt:
                 raise
             return block, True
-        if block.status == "failed" and hasattr(block, "raise_failure"):
+        if block.status in ("failed", "interrupted") and hasattr(block, "raise_failure"):
             block = _Failed(block)
-            return block, isinstance(block.error, KeyboardInterrupt)  # inside a Python function
+            return block, isinstance(block.error, KeyboardInterrupt)
         return block, False
 
     def _append(self, recorder: storage.Recorder, block: Any, flows: tuple[Array, Array, Array] | None) -> None:
@@ -257,8 +259,7 @@ class Recording:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"the checkpoint {str(path)!r} cannot be written ({error.strerror}); {str(self.file)!r} keeps what was "
-                "computed, and the run can go on from the checkpoint before. Free some space and resume.",
+                f"the checkpoint {str(path)!r} cannot be written ({error.strerror}); {_left(self.file)}",
             ) from None
 
     def _done(self) -> bool:
@@ -304,8 +305,36 @@ class Recording:
             )
 
 
+def raise_interrupted(raise_failure: Callable[[], None], where: str, motion: Motion) -> NoReturn:
+    """After a run that was interrupted: what the handler of a signal raised, with ``.motion``; of Ctrl-C our own."""
+    try:
+        raise_failure()
+    except KeyboardInterrupt:
+        pass
+    except BaseException as error:
+        with contextlib.suppress(AttributeError, TypeError):
+            error.motion = motion  # type: ignore[attr-defined]
+        raise
+    raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
+
+
+def _left(file: Path) -> str:
+    """What can be done where a checkpoint could not be written."""
+    if not file.parent.is_dir():
+        return f"its folder was removed, and {file.name!r} with it: what was computed is lost. Begin anew elsewhere."
+    if not file.exists():
+        return f"{str(file)!r} was removed, and what was computed is lost. Begin anew."
+    return (
+        f"{str(file)!r} keeps what was computed, and the run can go on from the checkpoint before. Free some space and "
+        "resume."
+    )
+
+
 class _Failed:
-    """A block in which a Python function threw: the core raises that only once, this one as often as it is asked."""
+    """A block in which a Python function, or the handler of a signal, threw.
+
+    The core raises that only once, this one as often as it is asked.
+    """
 
     error: BaseException | None = None
 
@@ -362,7 +391,7 @@ class Target:
         if save is None:  # the viewer alone: the rows go where they are forgotten with the process
             _FOLDERS.append(tempfile.TemporaryDirectory(prefix="gyrod-"))
             save = Path(_FOLDERS[-1].name) / "run.h5"
-        self.file = Path(save)
+        self.file = _check.path("save", save)
 
     def refuse(self, method: str) -> None:
         """For methods of others, which cannot pause."""

@@ -5,29 +5,37 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
+from gyrod.dense import hermite
 from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
 from gyrod.model import System
 from gyrod.model.conservation import flowing
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.rest import Rest
 from gyrod.solve.assemble import assemble as solve_assembly
+from gyrod.solve.budget import EVERY, Forecast, memory_limits
 from gyrod.solve.limits import find_limits
-from gyrod.solve.methods import METHODS, handed, output_times, run_options, step_options
+from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
-from gyrod.solve.recording import Recording, Session, Target, told
+from gyrod.solve.recording import Recording, Session, Target, raise_interrupted, told
 
 Array = NDArray[np.float64]
 
 NORMS = ("physical", "plain")
 PROJECTIONS = ("step", "none")
+#: All that ``method`` may be, but "scipy:...".
+ALL_METHODS = ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum")
+#: Tolerance from which on the steps of any method are as long as the motion itself.
+UNRESOLVED = 0.05
 
 
 class _Rtol(float):
@@ -66,6 +74,7 @@ def simulate(
     step: float | None = None,
     first_step: float | None = None,
     max_step: float | None = None,
+    max_steps: int | None = None,
     output: ArrayLike | None = None,
     events: Sequence[Event] = (),
     dense: bool = True,
@@ -109,13 +118,16 @@ def simulate(
     step, first_step, max_step
         Constant step; limits of the automatic one. The methods that need a constant step refuse a ``t_end`` that is no
         multiple of it.
+    max_steps
+        Accepted steps after which the run stops with a `SimulationError`, which keeps the motion up to there.
     output
         Times at which the motion is wanted; every accepted step otherwise, the last exactly at ``t_end``. The methods
         with constant steps keep nodes: times that are multiples of the step, or an integer for every so many steps.
     events
         Event functions, located on the projected dense output.
     dense
-        Keep what ``motion(t)`` needs.
+        Keep what ``motion(t)`` needs. Where it would take more than an eighth of the free memory it is given up, and
+        ``motion.notes`` says so; rows may take a sixth, then the run stops.
     baumgarte
         (omega, r) in 1/s for the absolute forms: g'' + 2 r g' + omega² g = 0.
     velocity, equation, fictive_moment, director_projection
@@ -150,15 +162,16 @@ def simulate(
     Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which.
     """
     started = time.process_time()
+    if not isinstance(method, str):
+        _check.choice("method", method, ALL_METHODS)
     t_end = _check.positive("t_end", t_end)
     first, system = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
     try:
         events = tuple(events)
     except TypeError:
         raise ValueError(f"events = {events!r} must be a list of Event.") from None
-    for name, flag in (("reduce", reduce), ("assemble", assemble)):
-        if not isinstance(flag, bool):
-            raise ValueError(f"{name} = {flag!r} must be True or False.")
+    for name, flag in (("reduce", reduce), ("assemble", assemble), ("dense", dense), ("resume", resume)):
+        _check.flag(name, flag)
     if assemble and isinstance(system, System) and system.joints:
         system = solve_assembly(system)
     stepped = {"coordinates": coordinates, "sigma": sigma, "potential": potential}
@@ -173,7 +186,8 @@ def simulate(
             method,
             rtol=(rtol, rtol if isinstance(rtol, _Rtol) else None),
             norm=(norm, norm if isinstance(norm, _Norm) else None),
-            atol=(atol, None), first_step=(first_step, None), max_step=(max_step, None), baumgarte=(baumgarte, None),
+            atol=(atol, None), first_step=(first_step, None), max_step=(max_step, None),
+            max_steps=(max_steps, None), baumgarte=(baumgarte, None),
             formulation=(formulation, "nullspace-quaternion"), projection=(projection, "step"),
             velocity=(velocity, "material"), equation=(equation, "exact"), fictive_moment=(fictive_moment, "zero"),
             director_projection=(director_projection, "spurrier"), null_space=(null_space, "analytic"),
@@ -206,11 +220,16 @@ def simulate(
     limits = find_limits(compiled)
     wanted = output_times(output, 0.0, t_end)
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
+    most = most_steps(max_steps)
+    if steps["rtol"] >= UNRESOLVED and step is None:
+        _warn_unresolved(steps["rtol"])
     try:
         method = _method(method, compiled, rtol, t_end)
         if method.startswith(("bdf", "scipy:")):
             from gyrod.solve import peers
 
+            if max_steps is not None:
+                raise ValueError(f"max_steps = {max_steps!r} is for gyrod's own methods, not for {method!r}.")
             if target is not None:
                 target.refuse(method)
             with contextlib.nullcontext() if save is None else storage.hold(save) as lock:
@@ -226,7 +245,9 @@ def simulate(
         raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
     asked = [_event(e, compiled, i) for i, e in enumerate(events)]
     names = [*(e.name for e in events), *limits.names]
-    how = run_options(project=projection == "step", output=wanted, events=asked, limits=limits.core)
+    how = run_options(
+        project=projection == "step", output=wanted, events=asked, max_steps=most, limits=limits.core
+    )
     if target is not None:
         info = {
             "method": method, "rtol": float(rtol), "atol": told(steps["atol"]), "norm": str(norm), "t_end": t_end,
@@ -235,8 +256,10 @@ def simulate(
         }  # fmt: skip
         return _recorded(target, compiled, t_end, method, steps, how, info, progress, started)
     with ticking(progress, t_end) as tick:
+        how |= {"dense": dense, "progress": Forecast(t_end, tick), **memory_limits()}
+        how["every"] = 0.0 if progress else EVERY
         run = compiled.core.integrate(
-            method, 0.0, compiled.y0, t_end, *handed(steps, how | {"dense": dense, "progress": tick}),
+            method, 0.0, compiled.y0, t_end, *handed(steps, how),
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     return _motion(run, compiled, method, time.process_time() - started, dense, projection == "step", names)
@@ -303,6 +326,11 @@ def _motion(
         EventRecord(int(e), t, Motion(np.asarray(t), y, stats, _compiled=compiled), names[int(e)])
         for e, t, y in run.crossings
     )
+    known: Any = run.evaluate if dense and len(run.step_ends) > 1 else None
+    notes: tuple[str, ...] = ()
+    if run.dense_given_up:
+        known = partial(hermite, compiled, run.t, run.y) if np.array_equal(run.t, run.step_ends) else None
+        notes = (_given_up(method, known is not None),)
     motion = Motion(
         t=run.t,
         y=run.y,
@@ -311,7 +339,8 @@ def _motion(
         steps=run.step_ends,
         events=records,
         _compiled=compiled,
-        _dense=run.evaluate if dense and len(run.step_ends) > 1 else None,
+        notes=notes,
+        _dense=known,
         _projected=projected,
     )
     if run.status not in ("finished", "event"):
@@ -323,7 +352,7 @@ def _raise(run: Any, motion: Motion) -> None:
     t, method = run.t_stop, motion.stats.method
     where = f"t = {t:.10g}"
     if run.status == "interrupted":
-        raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
+        raise_interrupted(run.raise_failure, where, motion)
     cause: BaseException | None = None
     if run.status == "underflow":
         message = (
@@ -335,7 +364,12 @@ def _raise(run: Any, motion: Motion) -> None:
     elif run.status == "refused":
         message = f"at {where} {run.reason}."
     elif run.status == "too-many-steps":
-        message = f"{method} took {motion.stats.steps} steps and stopped at {where}."
+        message = (
+            f"{method} took {motion.stats.steps} steps, as many as max_steps allows, and stopped at {where}; .motion "
+            "holds the motion up to there. Give more, a larger rtol or another method, or check the units of the model."
+        )
+    elif run.status == "too-many-rows":
+        message = _too_large(motion, where, "its rows would fill the memory")
     else:
         try:
             run.raise_failure()
@@ -343,6 +377,8 @@ def _raise(run: Any, motion: Motion) -> None:
             raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion) from None
         except ForceError as error:
             message, cause = str(error), error.__cause__ or error
+        except MemoryError as error:
+            message, cause = _too_large(motion, where, "the memory is exhausted"), error
         except RuntimeError as error:  # a sentence of the core
             message, cause = f"at {where} {error}", error
         except Exception as error:
@@ -350,6 +386,31 @@ def _raise(run: Any, motion: Motion) -> None:
         else:
             message = f"the run failed at {where}."
     raise SimulationError(message, t, run.y_stop, motion) from cause
+
+
+def _given_up(method: str, rows: bool) -> str:
+    between = "motion(t) interpolates its rows by cubics" if rows else "motion(t) is not available"
+    return (
+        f"the dense output of {method} would have taken more than an eighth of the free memory and was given up: "
+        f"{between}. save= keeps it in a file; max_steps= bounds a run."
+    )
+
+
+def _too_large(motion: Motion, where: str, why: str) -> str:
+    return (
+        f"the run stops at {where} after {motion.stats.steps} steps: {why} ({len(motion.t)} rows of "
+        f"{motion.compiled.size} numbers, {motion.y.nbytes / 1e9:.2g} GB). save= writes them into a file meanwhile, "
+        "output= keeps fewer; .motion holds the motion up to there."
+    )
+
+
+def _warn_unresolved(rtol: float) -> None:
+    warnings.warn(
+        f"rtol = {rtol:g} allows an error of {100.0 * rtol:.3g} % of the system's size and speed in every step: "
+        "nothing is resolved, and energy may come from nowhere; 1e-3 is coarse, 1e-6 the default.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def _variants(
@@ -439,7 +500,7 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
     if isinstance(method, str) and method.startswith("scipy:"):
         _check.choice("method", method, [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")])
         return method
-    _check.choice("method", method, ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum"))
+    _check.choice("method", method, ALL_METHODS)
     if method != "auto":
         return method
     if compiled.rods:

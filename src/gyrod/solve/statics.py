@@ -318,6 +318,8 @@ def _neutral(statics: Statics, y: Array, t: float) -> Array:
     for _ in range(4):  # inverse iteration
         b[where] = x / np.linalg.norm(x)
         x = np.asarray(core.solve(b))[where] / statics.shift
+        if not np.linalg.norm(x) > 0.0:  # next to such a stiffness the masses are lost to rounding
+            return np.zeros((0, len(where)))
     if 1.0 / np.linalg.norm(x) - statics.shift**2 > statics._free_limit:
         return np.zeros((0, len(where)))
     return statics.free(y, t)

@@ -7,9 +7,10 @@ import json
 import math
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,25 @@ Array = NDArray[np.float64]
 #: Begin of a snapshot.
 MAGIC = b"gyrod stepper 1\n"
 _COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _alone(method: Callable[Concatenate[Stepper, P], R]) -> Callable[Concatenate[Stepper, P], R]:
+    """A method during which the stepper refuses other threads: they would lose steps, or worse."""
+
+    @wraps(method)
+    def inside(self: Stepper, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        core = self._compiled.core
+        core.enter()
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            core.leave()
+
+    return inside
 
 
 class Stepper:
@@ -74,6 +94,7 @@ class Stepper:
 
     # --- going on ---
 
+    @_alone
     def step(self, h: float, **inputs: Any) -> Stepper:
         """Go on by exactly h seconds, with inputs that hold during them (and until they are set again)."""
         length = _check.positive("h", h)
@@ -126,8 +147,11 @@ class Stepper:
             )  # fmt: skip
         _motion(run, self._compiled, self._method, started, False, self._projected, self._names)
 
+    @_alone
     def set(self, name: str | None = None, value: Any = None, /, **values: Any) -> None:
         """Set inputs, ``sim.set("motor", 0.3)`` or ``sim.set(motor=0.3)``; they hold until they are set again."""
+        if name is not None and not isinstance(name, str):
+            raise ValueError(f"name = {_check.shown(name)} must be the name of an input.")
         given = values if name is None else {name: value, **values}
         self._live.update(check_values(self._known, given))
         self._state = None
@@ -137,6 +161,7 @@ class Stepper:
         """Values of the inputs now."""
         return dict(self._live)
 
+    @_alone
     def reset(self) -> None:
         """Go back to the start: time, state, inputs, and what was recorded."""
         self._t, self._y, self._h = 0.0, np.array(self._compiled.y0), 0.0
@@ -220,6 +245,7 @@ class Stepper:
         self._log.append((before, dict(self._live)))
         self._ends.append(self._t)
 
+    @_alone
     def motion(self) -> Motion:
         """The motion up to now, at the ends of the steps, with dense output between; needs ``record=True``."""
         if not self._record:
@@ -238,6 +264,7 @@ class Stepper:
 
     # --- snapshots ---
 
+    @_alone
     def save(self) -> bytes:
         """The state as bytes, to which `restore` goes back, to the last bit of what follows."""
         parts = {
@@ -250,6 +277,7 @@ class Stepper:
         body = json.dumps(parts).encode() + b"\n" + self._y.tobytes() + session
         return MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
+    @_alone
     def restore(self, snapshot: bytes) -> None:
         """Go back (or on) to what `save` has returned, of this stepper or of one that was made in the same way."""
         parts, y, session = self._read(snapshot)
@@ -377,7 +405,7 @@ def stepper(
         raise ValueError(f"system must be a gyrod.System, got {type(given).__name__}.")
     known = find_inputs(given)
     live = {name: source.value for name, source in known.items()}
-    live.update(check_values(known, inputs or {}))
+    live.update(check_values(known, {} if inputs is None else inputs))
     compiled = compile_system(bind(given, lambda source: Live(source, live)), formulation)
     if first is not None:
         compiled = replace(compiled, y0=np.array(first))

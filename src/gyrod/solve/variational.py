@@ -25,7 +25,8 @@ from gyrod.motion import (
     SimulationError,
     SimulationInterrupted,
 )
-from gyrod.solve.recording import Recording, Target, told
+from gyrod.solve.budget import memory_limits
+from gyrod.solve.recording import Recording, Target, raise_interrupted, told
 
 Array = NDArray[np.float64]
 
@@ -72,6 +73,7 @@ def solve(
         raise ValueError(
             f"events and limits of joints are looked for at all nodes: leave out output, which keeps {len(wanted)}."
         )
+    rows = count + 1 if wanted is None else len(wanted)
     if record is not None:
         if watched:
             raise ValueError("events and limits of joints need all nodes: leave out save and view.")
@@ -80,7 +82,6 @@ def solve(
             "potential": potential, "output": None if wanted is None else told(wanted.astype(float)),
         }  # fmt: skip
         with bar as tick, record.showing(stepped.compiled, t_end) as live:
-            rows = count + 1 if wanted is None else len(wanted)
             recording = Recording(
                 record.file, stepped.compiled, t_end, method, info, rows, True, (), tick, live, started
             )
@@ -91,6 +92,7 @@ def solve(
         if block is not None and block.status not in ("finished", "event"):
             _raise(stepped, block.run, motion, step)
         return motion
+    _check_memory(rows, len(stepped.start))
     with bar as tick:
         run = stepped.core.run(
             stepped.start, count, float(t_end), [] if wanted is None else wanted.tolist(), tick, stepped.python
@@ -141,6 +143,15 @@ class Steps:
         """Go back to there."""
         self.done, self.newton = struct.unpack_from("<qq", state)
         self.stepped.core.load(state[16:])
+
+
+def _check_memory(rows: int, bodies: int) -> None:
+    """Constant steps are counted before the run, and so are its rows."""
+    if rows * bodies * 13 * 8 > memory_limits()["row_bytes"]:
+        raise ValueError(
+            f"{rows} rows of {bodies} {'body' if bodies == 1 else 'bodies'} would fill the memory; output=n keeps each "
+            "n-th, save= writes them into a file while it runs, and a larger step makes fewer."
+        )
 
 
 def _steps(t_end: float, step: float) -> tuple[int, float]:
@@ -207,7 +218,7 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
     t, method = float(run["t_stop"]), motion.stats.method
     where = f"t = {t:.10g}"
     if run["status"] == "interrupted":
-        raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion)
+        raise_interrupted(stepped.core.raise_failure, where, motion)
     cause: BaseException | None = None
     residuals = run["history"].tolist()
     here = f"in the step of {step:.6g} s from {where}"

@@ -2,7 +2,7 @@
 
 from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint, write_atomic
 from gyrod.storage.export import to_csv, to_npz, to_ode_result, to_xarray
-from gyrod.storage.reading import info
+from gyrod.storage.reading import info, verify
 from gyrod.storage.reading import open_motion as open
 from gyrod.storage.recorder import Recorder, hold, identity, keeps_dense, save
 
@@ -21,5 +21,6 @@ __all__ = [
     "to_npz",
     "to_ode_result",
     "to_xarray",
+    "verify",
     "write_atomic",
 ]

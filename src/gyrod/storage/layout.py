@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from gyrod.storage.locks import same_file
 #: Version of the layout of ``/gyrod``; a reader refuses newer ones.
 VERSION = 1
 #: Names of the counters in the attribute ``counts``: items of the series that are valid.
-COUNTERS = ("rows", "steps", "flows", "newton", "midpoints", "dense", "events", "frames")
+COUNTERS = ("rows", "steps", "flows", "newton", "midpoints", "dense", "events", "frames", "checks")
 #: Series of ``/gyrod``: the counter that tells how many of its items are valid, and their type.
 SERIES = {
     "t": ("rows", "f8"),
@@ -39,11 +40,16 @@ SERIES = {
     "events/t": ("events", "f8"),
     "events/y": ("events", "f8"),
     "events/name": ("events", "S64"),
+    "checks": ("checks", "i8"),
 }
 #: Texts that may be long, and are datasets therefore; the others are attributes.
 TEXTS = ("model", "model_missing", "info", "objects")
 #: Series whose items are more than a number: their axes; and those that a file need not have.
-AXES, OPTIONAL = {"y": 2, "dense": 3, "events/y": 2}, ("dense",)
+AXES, OPTIONAL = {"y": 2, "dense": 3, "events/y": 2, "checks": 2}, ("dense", "checks")
+#: An item of ``checks``: number of a series in `SERIES`, first item, item behind the last, CRC-32 of those between.
+CHECK, NUMBERS = (4,), {name: number for number, name in enumerate(SERIES)}
+#: Bytes under one check sum, at most: so much is read for a single item. And bytes that are read at once.
+CHECKED, READ = 1 << 16, 1 << 25
 #: Attributes that are written again at the end, in place: their lengths.
 LENGTHS = {"status": 64, "stats": 1000}
 #: Bytes of a chunk, about; and by how many bytes a series grows at most.
@@ -127,6 +133,95 @@ class Series:
         place = self.dataset.id.get_space()
         place.select_hyperslab((at * self.unit, *(0 for _ in self.shape)), block.shape)
         self.dataset.id.write(h5s.create_simple(block.shape), place, block)
+
+
+def checks_of(name: str, at: int, values: NDArray[Any]) -> list[tuple[int, int, int, int]]:
+    """Items of ``checks`` for those of a series from number ``at`` on."""
+    step = max(1, CHECKED // max(1, values[:1].nbytes))
+    parts = ((begin, values[begin : begin + step]) for begin in range(0, len(values), step))
+    return [
+        (NUMBERS[name], at + begin, at + begin + len(part), zlib.crc32(np.ascontiguousarray(part)))
+        for begin, part in parts
+    ]
+
+
+def checks_within(group: Any, counts: Mapping[str, int], valid: int) -> int:
+    """How many of the first items of ``checks`` are of items below these counts."""
+    table = _table(group, valid)
+    limits = np.array([counts[counter] for counter, _ in SERIES.values()])
+    beyond = np.flatnonzero(table[:, 2] > limits[np.clip(table[:, 0], 0, len(limits) - 1)])
+    return int(beyond[0]) if len(beyond) else len(table)
+
+
+class Checks:
+    """The check sums of a file: which items have one, and what is wrong with those that were read."""
+
+    def __init__(self, table: NDArray[Any], counts: Mapping[str, int]) -> None:
+        #: First items, items behind the last, sums; by series, in the order of the items.
+        self._found: dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = {}
+        for name, (counter, _) in SERIES.items():
+            rows = table[table[:, 0] == NUMBERS[name]]
+            rows = rows[(rows[:, 1] >= 0) & (rows[:, 1] < rows[:, 2]) & (rows[:, 2] <= counts[counter])]
+            # Events are written again when a run goes on: the last sum holds.
+            begins, last = np.unique(rows[::-1, 1], return_index=True)
+            if len(begins):
+                self._found[name] = (begins, *rows[::-1][last, 2:].T)
+
+    @classmethod
+    def of(cls, group: Any, counts: Mapping[str, int]) -> Checks:
+        """Those of ``/gyrod`` up to some counts; none in files that were written before there were any."""
+        return cls(_table(group, counts["checks"]), counts)
+
+    def __len__(self) -> int:
+        return sum(len(begins) for begins, _, _ in self._found.values())
+
+    def around(self, name: str, items: NDArray[np.intp]) -> list[tuple[int, int]]:
+        """First item, and item behind the last one, of the check sums under which these items of a series are."""
+        if name not in self._found:
+            return []
+        begins, ends, _ = self._found[name]
+        used = np.unique(np.searchsorted(begins, items, side="right") - 1)
+        return [(int(begins[k]), int(ends[k])) for k in used if k >= 0]
+
+    def damaged(self, name: str, values: NDArray[Any], at: int = 0) -> list[str]:
+        """Which of the items of a series from ``at`` on are not those that were written, in words."""
+        wrong = []
+        for begin, end, crc in zip(*self._found.get(name, ((), (), ())), strict=True):
+            inside = at <= begin and end <= at + len(values)
+            if inside and zlib.crc32(np.ascontiguousarray(values[begin - at : end - at])) != crc:
+                wrong.append(f"items {begin} to {end - 1} of /gyrod/{name}")
+        return wrong
+
+    def verify(self, group: Any) -> list[str]:
+        """The same for all of an open file."""
+        found = []
+        for name, (begins, ends, _) in self._found.items():
+            step = max(1, READ // max(1, group[name].dtype.itemsize * int(np.prod(group[name].shape[1:]))))
+            at = 0
+            while at < len(begins):  # as many check sums at once as are read in one piece
+                last = max(at + 1, int(np.searchsorted(ends, begins[at] + step, side="right")))
+                found += self.damaged(name, np.asarray(group[name][begins[at] : ends[last - 1]]), int(begins[at]))
+                at = last
+        return found
+
+
+def _table(group: Any, count: int) -> NDArray[Any]:
+    return np.asarray(group["checks"][:count]) if "checks" in group else np.zeros((0, 4), dtype=np.int64)
+
+
+def damage(found: Sequence[str]) -> str:
+    """What `Checks` found, for a sentence."""
+    more = f" and {len(found) - 3} more blocks" if len(found) > 3 else ""
+    return f"{', '.join(found[:3])}{more} are not the numbers that were written (CRC-32)"
+
+
+def counted(attribute: Any) -> dict[str, int]:
+    """The attribute ``counts`` by names; files that were written before there were check sums have one less."""
+    counts = [int(c) for c in attribute]
+    counts += [0] * (len(counts) == len(COUNTERS) - 1)
+    if len(counts) != len(COUNTERS) or min(counts) < 0:
+        raise OSError(f"its counts {counts} make no sense")
+    return dict(zip(COUNTERS, counts, strict=True))
 
 
 def allocate(file: Any, needed: int) -> None:

@@ -7,19 +7,31 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import fields, replace
-from pathlib import Path
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod import files
+from gyrod import _check, files
 from gyrod.dense import within
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import EventRecord, Midpoints, Motion, MotionStats
 from gyrod.storage.between import Between, Flows
-from gyrod.storage.layout import AXES, COUNTERS, OPTIONAL, SERIES, TEXTS, VERSION, readable, run_of, text
+from gyrod.storage.layout import (
+    AXES,
+    OPTIONAL,
+    SERIES,
+    TEXTS,
+    VERSION,
+    Checks,
+    counted,
+    damage,
+    readable,
+    run_of,
+    text,
+)
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -36,9 +48,11 @@ class ResultFile:
     """A result file: its header, read at once, and its series, read when they are asked for."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = _check.path("file", path)
         self.kept: dict[str, NDArray[Any]] = {}
         self.header: dict[str, Any] = {}
+        #: Begins of blocks whose check sums are right, by series.
+        self._sound: dict[str, set[int]] = {}
         self.header = self._with(_header)
 
     def _with(self, read: Callable[[Any], T]) -> T:
@@ -75,8 +89,32 @@ class ResultFile:
             n = self.count(SERIES[name][0])
             if not n and name in OPTIONAL:
                 return np.zeros(0)
-            self.kept[name] = self._with(lambda file: np.asarray(file[f"gyrod/{name}"][:n]))
+            values = self._with(lambda file: np.asarray(file[f"gyrod/{name}"][:n]))
+            self._refuse(self.checks.damaged(name, values))
+            self.kept[name] = values
         return self.kept[name]
+
+    @cached_property
+    def checks(self) -> Checks:
+        """Check sums of the series."""
+        return self._with(lambda file: Checks.of(file["gyrod"], self.header["counts"]))
+
+    def verify(self) -> list[str]:
+        """Which items are not those that were written, in words; all of the file is read."""
+        return self._with(lambda file: self.checks.verify(file["gyrod"]))
+
+    def _refuse(self, damaged: list[str]) -> None:
+        if damaged:
+            raise OSError(f"{str(self.path)!r} is damaged: {damage(damaged)}. Take a copy of it, or run it again.")
+
+    def _check_blocks(self, name: str, used: NDArray[np.intp]) -> None:
+        """The blocks in which these items lie, once each."""
+        sound = self._sound.setdefault(name, set())
+        for begin, end in self.checks.around(name, used):
+            if begin not in sound:
+                values = self._with(lambda file, a=begin, b=end: np.asarray(file[f"gyrod/{name}"][a:b]))
+                self._refuse(self.checks.damaged(name, values, begin))
+                sound.add(begin)
 
     def items(self, name: str, index: NDArray[np.intp]) -> Array:
         """Items of a series, (k, ...), in the order of ``index``; no others are read, or few."""
@@ -84,6 +122,7 @@ class ResultFile:
             return np.asarray(self.kept[name][index])
         used, back = np.unique(index, return_inverse=True)
         lo, hi = int(used[0]), int(used[-1]) + 1
+        self._check_blocks(name, used)
 
         def read(file: Any) -> Array:
             data = file[f"gyrod/{name}"]
@@ -112,10 +151,7 @@ def _header(file: Any) -> dict[str, Any]:
         raise OSError(f"what should be a text or JSON is not ({error})") from None
     found["run"] = run_of(file)
     found |= {name: bool(attrs[name]) for name in ("at_rest", "projected", "single")}
-    counts = [int(c) for c in attrs["counts"]]
-    if len(counts) != len(COUNTERS) or min(counts) < 0:
-        raise OSError(f"its counts {counts} make no sense")
-    found["counts"] = dict(zip(COUNTERS, counts, strict=True))
+    found["counts"] = counted(attrs["counts"])
     for name, (counter, _) in SERIES.items():
         n = found["counts"][counter]
         if name in OPTIONAL and name not in group and n == 0:
@@ -259,6 +295,12 @@ def _compiled(stored: ResultFile, system: System | None) -> Compiled:
         )
     y0 = header["y0"]
     return compiled if np.array_equal(y0, compiled.y0) or y0.shape != compiled.y0.shape else replace(compiled, y0=y0)
+
+
+def verify(file: str | os.PathLike[str]) -> tuple[int, list[str]]:
+    """How many check sums a result file has (0: it was written before there were any), and what does not match them."""
+    stored = ResultFile(file)
+    return len(stored.checks), stored.verify()
 
 
 def _stats(stored: ResultFile) -> MotionStats:

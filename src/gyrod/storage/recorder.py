@@ -25,6 +25,7 @@ from gyrod.motion import EventRecord, Motion, MotionStats
 from gyrod.storage.checkpoint import beside
 from gyrod.storage.frames import Frames
 from gyrod.storage.layout import (
+    CHECK,
     COUNTERS,
     FULL,
     LENGTHS,
@@ -34,8 +35,13 @@ from gyrod.storage.layout import (
     SERIES,
     TEXTS,
     VERSION,
+    Checks,
     Series,
     allocate,
+    checks_of,
+    checks_within,
+    counted,
+    damage,
     fixed,
     gone,
     readable,
@@ -128,6 +134,7 @@ class Recorder:
                 self._group.attrs["counts"] = np.zeros(len(COUNTERS), dtype=np.int64)
                 self._group.create_dataset("y0", data=self.compiled.y0)
                 shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("y", "events/y"), (self.compiled.size,))
+                shapes["checks"] = CHECK
                 if self._dense is not None:
                     shapes["dense"] = (DEGREES[self._dense] + 1, self.compiled.size)
                 for name, (counter, kind) in SERIES.items():
@@ -274,6 +281,10 @@ class Recorder:
             named |= {f"VTKHDF/{name}": value for name, value in found.items()}
         series = self._all()
         counts = dict(self._counts)
+        if "checks" in series:
+            own = {n: np.ascontiguousarray(x, dtype=series[n].type) for n, x in named.items() if n in self._series}
+            sums = [check for n, x in own.items() for check in checks_of(n, counts[series[n].counter], x)]
+            named |= {"checks": np.array(sums, dtype=np.int64)} if sums else {}
         times = named.pop("VTKHDF/Steps/Values", np.zeros(0))
         for name, value in named.items():
             counts[series[name].counter] = self._counts[series[name].counter] + len(value) // series[name].unit
@@ -367,17 +378,23 @@ class Recorder:
 
     def _wanted(self, group: Any, header: dict[str, Any], resume: Mapping[str, int]) -> dict[str, int]:
         """The counts to go on from, checked against what the file has."""
-        there = dict(zip(COUNTERS, map(int, group.attrs["counts"]), strict=True))
+        there = counted(group.attrs["counts"])
         if text(group.attrs["identity"]) != header["identity"]:
             raise ValueError(
                 f"{str(self.path)!r} holds a run of another model, formulation or start; give the same model to "
                 "resume, or another file."
             )
         wanted = {name: int(resume.get(name, 0)) for name in COUNTERS}
+        wanted["checks"] = checks_within(group, wanted, there["checks"])
         short = [name for name in COUNTERS if not 0 <= wanted[name] <= there[name]]
         if short:
             told = ", ".join(f"{wanted[n]} {n} where the file has {there[n]}" for n in short)
             raise ValueError(f"the checkpoint of {str(self.path)!r} does not belong to it: it wants {told}.")
+        if found := Checks.of(group, wanted).verify(group):
+            raise ValueError(
+                f"{str(self.path)!r} is damaged: {damage(found)}. A run does not go on from there; begin anew without "
+                "resume, or put a copy of the file in its place."
+            )
         return wanted
 
     def _copy(self, old: Any, wanted: dict[str, int]) -> None:

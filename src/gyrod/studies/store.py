@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gyrod import _core
+from gyrod import _check, _core
 from gyrod._version import __version__
 from gyrod.storage.checkpoint import write_atomic
 from gyrod.studies.chunks import MANIFEST, VERSION, Chunk, ChunkFiles, DamagedChunk
@@ -167,7 +167,7 @@ class Folder(Store):
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Folder:
         """A folder with a study in it, for reading."""
-        path = Path(folder)
+        path = _check.path("folder", folder)
         manifest = _manifest(path)
         if manifest is None:
             there = "there is no such folder" if not path.is_dir() else f"it has no {MANIFEST}"
@@ -303,12 +303,18 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] != "gyrod study":
             raise KeyError
+        missing = [repr(key) for key in ("version", "identity", "chunk", "columns", "study") if key not in data]
     except FileNotFoundError:
         return None
     except NotADirectoryError:
         raise NotADirectoryError(f"{str(folder)!r} is a file; a study needs a folder.") from None
     except (ValueError, KeyError, TypeError):
         raise StudyError(f"{str(path)!r} is no manifest of a study of gyrod; choose another folder.") from None
+    if missing:
+        raise StudyError(
+            f"{str(path)!r} is damaged: it has no {', '.join(missing)}. Put a copy of it in its place, or begin the "
+            "study anew in another folder."
+        )
     if data["version"] != VERSION:
         raise StudyError(f"{str(path)!r} is of version {data['version']}, this gyrod reads {VERSION}.")
     return dict(data)
