@@ -20,11 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import quantities, rotations
 from gyrod.model import JointSensor, RotationSensor, System
 from gyrod.model.errors import shown, unknown
-from gyrod.model.meshes import apply
+from gyrod.model.meshes import Elements, apply
 from gyrod.motion import Motion, bend_radius
 from gyrod.quantities import FIELDS, ROD
 
 Array = NDArray[np.float64]
+
+#: Parts of an element, for each of its degrees, between which extremes are looked for.
+PIECES = 4
 
 _REST = re.compile(r"(?:\.(\w+))?\s*((?:\[[^\[\]]*\]\s*)*)", re.ASCII)
 _INDEX = re.compile(r"(-?\d{1,9})|(-?\d{1,9})?\s*:\s*(-?\d{1,9})?(?:\s*:\s*(-?\d{1,9})?)?", re.ASCII)
@@ -47,8 +50,11 @@ class Quantity:
     measure: str = ""
     #: SI unit, "" where there is none.
     unit: str = ""
-    #: Fractions of a rod's length at which a field along it is taken; None: where its mesh has it.
-    at: tuple[float, ...] | None = None
+    #: Fractions of a rod's length at which a field along it is taken, or one, which leaves no axis; None: those of the
+    #: mesh.
+    at: tuple[float, ...] | float | None = None
+    #: Whether a field along a rod is taken at all its `stations`.
+    everywhere: bool = False
     #: Whether it needs the dense output, as what is summed or counted over the steps does.
     dense: bool = False
     #: Whether a row depends on the one before, as the sign of a quaternion does.
@@ -57,7 +63,10 @@ class Quantity:
     @property
     def kinematic(self) -> bool:
         """Whether it follows from the unknowns of a row alone, and the places and axes that the model fixes."""
-        return self.kind in ("body", "rod") and FIELDS[self.kind][self.field].kinematic
+        fixed = self.at is None or self.place == "vertices"
+        return (
+            self.kind in ("body", "rod") and FIELDS[self.kind][self.field].kinematic and fixed and not self.everywhere
+        )
 
     @property
     def place(self) -> str:
@@ -95,7 +104,10 @@ class Quantity:
         if kind == "sensor":
             return motion.sensors[name]
         if self.at is not None:
-            return along(motion, name, field, self.at)
+            found = along(motion, name, field, self.at)
+            return found if isinstance(self.at, tuple) else np.take(found, 0, axis=motion.t.ndim)
+        if self.everywhere and motion[name].mesh.degree is not None:
+            return along(motion, name, field, self.stations(motion))
         if kind == "rod" and field == "stress":
             return motion.stress(name)
         if kind != "joint":
@@ -103,6 +115,22 @@ class Quantity:
         number = next(i for i, joint in enumerate(motion.compiled.system.joints) if joint.name == name)
         track = (motion.joints if FIELDS["joint"][field].carried else motion._joint_motions)[number]
         return getattr(track, f"{field}s")[..., 0] if field in ("coordinate", "rate") else getattr(track, field)
+
+    def stations(self, motion: Motion) -> Array:
+        """Fractions of the length at which extremes of a field along a rod are looked for, (k,).
+
+        On a grid those where it is known. In elements also between the nodes, or between the Gauss points of each
+        element, where the polynomials are good, and at the ends where they follow from what holds them.
+        """
+        mesh, inside = motion[self.name].mesh, self.place not in ("vertices", "frames")
+        known = getattr(mesh, "curvatures" if self.place == "sections" else self.place)
+        if not isinstance(mesh, Elements):
+            return np.asarray(known)
+        first, last = mesh.rule.points[[0, -1]] if inside else (-1.0, 1.0)
+        x = np.linspace(first, last, PIECES * mesh.degree + 1)
+        fine = mesh.ends[:-1, None] + 0.5 * np.diff(mesh.ends)[:, None] * (1.0 + x)
+        ends = [0.0, 1.0] if ROD[self.field].ends else []
+        return np.unique(np.concatenate([fine.ravel(), known, ends]))
 
     def describe(self) -> Any:
         """What identifies it."""

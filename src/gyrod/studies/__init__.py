@@ -65,6 +65,8 @@ def study(
     progress: bool | StudyWatcher = False,
     lanes: int = 1,
     timeout: float = 10.0,
+    at_rest: bool = False,
+    start: str = "model",
     **run: Any,
 ) -> Study:
     """Run a model many times with different parameters, and keep a few numbers of every run.
@@ -108,12 +110,18 @@ def study(
         Runs that are integrated together, in the lanes of the processor's vectors.
     timeout
         Seconds to wait for the scheduler of a cluster.
+    at_rest
+        Take the equilibrium of each model, by `equilibrium`, in place of a motion; there is no ``t_end`` then. Outputs
+        are `Final` ones, extremes with ``over="rod"``, and functions of the `Rest`.
+    start
+        "model": motions start as the model says; "rest": each from the equilibrium of its model.
     run
-        Options of `simulate`.
+        Options of `simulate`; with ``at_rest`` those of `equilibrium`.
     """
     plan = make_plan(
-        model, vary, outputs, t_end, samples=samples, sampler=sampler, seed=seed, design=design, lanes=lanes, **run
-    )
+        model, vary, outputs, t_end, samples=samples, sampler=sampler, seed=seed, design=design, lanes=lanes,
+        at_rest=at_rest, start=start, **run,
+    )  # fmt: skip
     return run_plan(
         plan, engine=engine, workers=workers, folder=folder, resume=resume, chunk=chunk, shard=shard,
         progress=progress, timeout=timeout,

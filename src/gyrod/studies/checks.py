@@ -18,8 +18,10 @@ from gyrod.motion import Motion, MotionStats, SimulationError
 from gyrod.solve.assemble import assemble
 from gyrod.solve.members import members
 from gyrod.solve.simulate import Event, simulate
+from gyrod.solve.statics import EquilibriumError, equilibrium
 from gyrod.studies.design import Design
 from gyrod.studies.outputs import Custom, Measured, Output, output
+from gyrod.studies.solving import STARTS, solved
 
 if TYPE_CHECKING:
     from gyrod.studies.plan import Plan
@@ -42,13 +44,33 @@ def called(function: Any) -> str:
 # --- options and names -----------------------------------------------------------------------------------------------
 
 
-def options(run: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
-    """Options of `simulate`, known by name; their values are for `simulate` to judge."""
-    known = [x.name for x in inspect.signature(simulate).parameters.values() if x.kind is x.KEYWORD_ONLY]
-    known = [name for name in known if name not in CHOSEN]
+def starts(at_rest: Any, start: Any, lanes: Any) -> list[str]:
+    """What is wrong with where runs start."""
+    problems = []
+    if not isinstance(at_rest, (bool, np.bool_)):
+        problems.append(f"at_rest = {shown(at_rest)} must be True or False.")
+    try:
+        _check.choice("start", start, STARTS)
+    except ValueError as error:
+        problems.append(str(error))
+    if at_rest is True and start == "rest":
+        problems.append("start = 'rest' is for motions; with at_rest=True leave it out.")
+    elif (at_rest is True or start == "rest") and lanes != 1:
+        problems.append(f"lanes = {shown(lanes)}: equilibria are found one by one; leave it out.")
+    return problems
+
+
+def options(run: Mapping[str, Any], problems: list[str], *, at_rest: bool = False) -> dict[str, Any]:
+    """Options of `simulate`, or of `equilibrium`, known by name; their values are for these to judge."""
+    chosen = ("guess",) if at_rest else CHOSEN
+    function = equilibrium if at_rest else simulate
+    known = [x.name for x in inspect.signature(function).parameters.values() if x.kind is x.KEYWORD_ONLY]
+    known = [name for name in known if name not in chosen]
     found: dict[str, Any] = {}
     for name, value in run.items():
-        if name in CHOSEN:
+        if at_rest and name == "guess":
+            problems.append("guess cannot be given: each run of a study has a model of its own.")
+        elif name in chosen:
             problems.append(f"{name} = {shown(value)} cannot be given: what a study keeps follows from its outputs.")
         elif name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.4)
@@ -163,6 +185,8 @@ def shapes(plan: Plan, wanted: Mapping[str, Output], problems: list[str]) -> tup
     for name, given in wanted.items():
         try:
             bound[name] = made = given.bound(name, start.compiled.system, plan.t_end)
+            if plan.at_rest:
+                made.check_rest()
             if not isinstance(made.quantity, Measured):
                 found[name] = made.shape(made.quantity.shape(start))
         except ValueError as error:
@@ -204,7 +228,7 @@ def _first_row(plan: Plan, system: System) -> Motion:
     formulation = plan.options.get("formulation", "nullspace-quaternion")
     try:
         ready = assemble(system) if plan.options.get("assemble") is True and system.joints else system
-        compiled = compile_system(ready, formulation)
+        compiled = compile_system(ready, formulation, at_rest=plan.at_rest or plan.start == "rest")
     except ModelError:
         raise
     except (ValueError, RuntimeError) as error:
@@ -220,6 +244,9 @@ def _refused(plan: Plan, system: System, start: Motion) -> list[str]:
     """Options that would refuse every run, found by a run that is one step long."""
     step, method = plan.options.get("step"), plan.options.get("method")
     try:
+        if plan.at_rest:
+            equilibrium(system, **plan.options)
+            return []
         compiled = start.compiled
         short = 1e-6 * min(plan.t_end, compiled._time(compiled._length()))
         if step is not None:
@@ -228,8 +255,8 @@ def _refused(plan: Plan, system: System, start: Motion) -> list[str]:
             from gyrod.solve.variational import _steps
 
             _steps(plan.t_end, short)
-        simulate(system, short, dense=False, **plan.options)
-    except SimulationError:
+        solved(system, short, {"dense": False, **plan.options}, at_rest=False, start=plan.start)
+    except (SimulationError, EquilibriumError):
         return []  # what happens in a run is for the run to tell
     except ModelError as error:
         return list(error.problems)
@@ -243,7 +270,7 @@ def _measured(plan: Plan, measured: list[Output]) -> Shapes:
     problem: Exception | None = None
     for values in _runs(plan):
         try:
-            motion = simulate(plan.system(values), plan.t_end, **plan.run_options())
+            motion = plan.solved(values)
         except Exception as error:  # a model may be a function of the user
             problem = problem or error
             continue
@@ -251,8 +278,8 @@ def _measured(plan: Plan, measured: list[Output]) -> Shapes:
         found: Shapes = {}
         for x in measured:
             try:
-                found[x.name] = x.evaluate(motion).shape
-                if not isinstance(x, Custom):
+                found[x.name] = x.of(motion).shape
+                if not isinstance(x, Custom) and isinstance(motion, Motion):
                     x.shape(x.quantity.read(motion).shape[1:])
             except Exception as error:  # it is the user's function: it may raise anything
                 told = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check
 from gyrod.model import System
 from gyrod.motion import Motion
-from gyrod.solve import simulate
+from gyrod.rest import Rest
 from gyrod.studies.measured import Curve, Parameter
 from gyrod.studies.plan import Plan
+from gyrod.studies.solving import solved
 
 Array = NDArray[np.float64]
 
@@ -95,9 +96,13 @@ class Fit:
         return self.plan.system(self.values)
 
     @cached_property
-    def motion(self) -> Motion:
-        """Its motion."""
-        return simulate(self.system, self.plan.t_end, **self.plan.options)
+    def motion(self) -> Motion | Rest:
+        """Its motion; of a fit at rest its `Rest`."""
+        return self._solved(self.plan.t_end)
+
+    def _solved(self, t_end: float) -> Motion | Rest:
+        plan = self.plan
+        return solved(self.system, t_end, dict(plan.options), at_rest=plan.at_rest, start=plan.start)
 
     @property
     def units(self) -> dict[str, str]:
@@ -105,7 +110,14 @@ class Fit:
         return {x.name: x.quantity.unit for x in self.plan.outputs if x.quantity.unit}
 
     def predict(self, times: ArrayLike | None = None) -> dict[str, Array]:
-        """Each measured quantity at some times, also later ones; by default at those of its measurement, (k, ...)."""
+        """Each measured quantity at some times, also later ones; by default at those of its measurement, (k, ...).
+
+        At rest there is one row, and no times are taken.
+        """
+        if isinstance(self.motion, Rest):
+            if times is not None:
+                raise ValueError("times cannot be given: this fit is at rest.")
+            return {x.name: x.quantity.read(self.motion.motion)[None] for x in self.plan.outputs}
         if times is None:
             return {c.name: self._at(c.times)[c.name] for c in self.curves}
         return self._at(_check.times("times", times))
@@ -114,8 +126,10 @@ class Fit:
         if times[0] < 0.0:
             raise ValueError(f"times begins with {times[0]:g}, before the start, t = 0.")
         motion, last = self.motion, float(times[-1])
+        assert isinstance(motion, Motion)
         if last > motion.steps[-1]:
-            motion = simulate(self.system, last, **self.plan.options)
+            motion = self._solved(last)
+            assert isinstance(motion, Motion)
         rows = motion(times)
         return {x.name: x.quantity.read(rows) for x in self.plan.outputs}
 

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod.model import ModelError
+from gyrod.rest import Rest
 from gyrod.studies import fit_notes, least_squares
 from gyrod.studies.batches import batches
 from gyrod.studies.fit_results import Fit
 from gyrod.studies.measured import Curve, Parameter, read_curves, read_parameters
-from gyrod.studies.outputs import History
+from gyrod.studies.outputs import Final, History, Output
 from gyrod.studies.plan import Plan, make_plan
 from gyrod.studies.searching import Outcome, Search, parts
 from gyrod.studies.sensitivity import STEPS, Sensitivity
@@ -31,6 +32,18 @@ Array = NDArray[np.float64]
 RTOL = 1e-6
 #: Seconds between two lines of progress where they cannot be written over each other.
 SILENCE = 2.0
+
+
+class Resting(Final):
+    """The value at rest as a curve of one point."""
+
+    def at_rest(self, rest: Rest) -> Array:
+        """Time first."""
+        return super().at_rest(rest)[None]
+
+    def shape(self, entry: tuple[int, ...]) -> tuple[int, ...]:
+        """Time first."""
+        return (1, *entry)
 
 
 def fit(
@@ -46,6 +59,8 @@ def fit(
     jacobian: str = "central",
     iterations: int = 50,
     progress: bool = False,
+    at_rest: bool = False,
+    start: str = "model",
     **run: Any,
 ) -> Fit:
     """Find parameters of a model from measured curves: the least sum of ((simulated - measured) / sigma)².
@@ -61,6 +76,7 @@ def fit(
         Quantities, such as "hose.positions[-1]" or "sensors.tip[2]", each with (times, values) or (times, values,
         sigma). One row of values for each time, NaN where one is missing. ``sigma`` is the standard deviation of the
         noise, a number or one for each value; without it, it is estimated from the residuals, one for each quantity.
+        With ``at_rest`` there are no times: values, or the tuple (values, sigma).
     t_end
         End of the runs; the last measurement unless given.
     engine, workers
@@ -75,8 +91,12 @@ def fit(
         Steps of the search at most.
     progress
         Show how the search goes: iterations, cost, runs and their rate.
+    at_rest
+        Whether the measurements are of the equilibrium of the model, and not of a motion.
+    start
+        "rest": each run starts from the equilibrium of its model, and not as the model says.
     run
-        Options of `simulate`; ``rtol`` is 1e-6 unless given.
+        Options of `simulate`; ``rtol`` is 1e-6 unless given. With ``at_rest`` those of `equilibrium`.
 
     >>> import gyrod as gd
     >>> ball = gd.System([gd.Body("ball", mass=1.0, inertia=(1, 1, 1))])
@@ -87,6 +107,7 @@ def fit(
     """
     began = time.perf_counter()
     how = {"loss": loss, "jacobian": jacobian, "confidence": confidence, "iterations": iterations}
+    run = {**run, "start": start} | ({"at_rest": at_rest} if at_rest is not False else {})
     plan, parameters, curves = _asked(model, free, measurements, t_end, how, run)
     with batches(engine, workers, plan) as runner, _telling(progress) as tell:
         problem = Sensitivity(plan, parameters, curves, runner, jacobian)
@@ -108,7 +129,8 @@ def _asked(
     except ValueError as error:
         problems.append(str(error))
     parameters = read_parameters(free, problems)
-    curves = read_curves(measurements, end, problems)
+    resting = run.get("at_rest") is True
+    curves = read_curves(measurements, end, problems, resting)
     whole = [c for c in curves if c is not None]
     counts, unknowns = sum(c.count for c in whole), len(parameters)
     if whole and len(whole) == len(curves) and counts < unknowns + any(c.sigma is None for c in whole):
@@ -116,12 +138,15 @@ def _asked(
     plan = None
     try:
         vary = {p.path: [p.guess] for p in parameters if p is not None}
-        outputs = {c.name: History(c.quantity, times=c.times) for c in whole}
+        outputs: dict[str, Output] = {c.name: History(c.quantity, times=c.times) for c in whole}
+        if resting:
+            outputs = {c.name: Resting(c.quantity) for c in whole}
         if vary and outputs:
             last = max(float(c.times[-1]) for c in whole)
-            if last <= 0.0:
+            if last <= 0.0 and not resting:
                 raise ValueError("measurements: all times are 0, where nothing has moved yet.")
-            plan = _tight(make_plan(model, vary, outputs, end or last, design="together", **run), run)
+            until = end if resting else end or last
+            plan = _tight(make_plan(model, vary, outputs, until, design="together", **run), run)
     except ModelError as error:
         problems += [_in_words_of_fits(sentence) for sentence in error.problems]
     except ValueError as error:
@@ -168,7 +193,7 @@ def _option_problems(loss: Any, jacobian: Any, confidence: Any, iterations: Any)
 
 def _tight(plan: Plan, run: Mapping[str, Any]) -> Plan:
     """Runs exact enough for differences, also where a model file asks for less; unless the user says otherwise."""
-    if "rtol" in run or plan.options.get("method") in ("variational", "energy-momentum"):
+    if "rtol" in run or plan.at_rest or plan.options.get("method") in ("variational", "energy-momentum"):
         return plan
     rtol = min(RTOL, float(plan.options.get("rtol", RTOL)))
     return replace(plan, options=MappingProxyType({**plan.options, "rtol": rtol}))

@@ -109,12 +109,14 @@ def read_parameters(free: Any, problems: list[str]) -> tuple[Parameter, ...]:
     return tuple(_told(problems, partial(_parameter, path, given)) for path, given in free.items())
 
 
-def read_curves(measurements: Any, t_end: Any, problems: list[str]) -> tuple[Curve, ...]:
-    """Curves of a dictionary: quantity to (times, values) or (times, values, sigma)."""
+def read_curves(measurements: Any, t_end: Any, problems: list[str], resting: bool = False) -> tuple[Curve, ...]:
+    """Curves of a dictionary: quantity to (times, values) or (times, values, sigma); at rest without times."""
     if not isinstance(measurements, Mapping) or not measurements:
+        wanted = "values or (values, sigma)" if resting else "(times, values) or (times, values, sigma)"
+        example = "(x, 1e-3)" if resting else "(t, x, 1e-3)"
         problems.append(
-            "measurements must be a dictionary from quantities to (times, values) or (times, values, sigma), such as "
-            "{'hose.positions[-1]': (t, x, 1e-3)}."
+            f"measurements must be a dictionary from quantities to {wanted}, such as "
+            f"{{'hose.positions[-1]': {example}}}."
         )
         return ()
     found: list[Curve] = []
@@ -122,7 +124,8 @@ def read_curves(measurements: Any, t_end: Any, problems: list[str]) -> tuple[Cur
         name = quantity if isinstance(quantity, str) else getattr(quantity, "__name__", "curve")
         while any(curve is not None and curve.name == name for curve in found):
             name += "'"
-        found.append(_told(problems, partial(_curve, quantity, name, given, t_end)))
+        read = partial(_resting, quantity, name, given) if resting else partial(_curve, quantity, name, given, t_end)
+        found.append(_told(problems, read))
     return tuple(found)
 
 
@@ -181,6 +184,20 @@ def _curve(quantity: Any, name: str, given: Any, t_end: Any) -> Curve:
     if problems:
         raise ModelError(problems)
     return Curve(quantity, name, times, values, sigma)
+
+
+def _resting(quantity: Any, name: str, given: Any) -> Curve:
+    """Values at rest, as a curve of one point."""
+    label = f"measurements[{name!r}]"
+    values, sigma = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    if isinstance(given, tuple) and len(given) != 2:
+        raise ValueError(f"{label} must be values or the tuple (values, sigma), got {shown(given)}.")
+    try:
+        rows = [np.asarray(values, dtype=float)]
+    except (TypeError, ValueError):
+        raise ValueError(f"{label}: values must be real numbers, got {shown(values)}.") from None
+    read = _values(label, rows)
+    return Curve(quantity, name, np.zeros(1), read, None if sigma is None else _sigma(label, sigma, read))
 
 
 def _times(label: str, given: Any, t_end: Any) -> Array:

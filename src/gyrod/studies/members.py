@@ -19,7 +19,8 @@ from gyrod.equations.members import Stack
 from gyrod.model import ModelError
 from gyrod.motion import Motion, SimulationError, of_rows
 from gyrod.readings import Quantity
-from gyrod.solve import simulate
+from gyrod.rest import Rest
+from gyrod.solve import EquilibriumError
 from gyrod.solve.members import LANES, Members, members
 from gyrod.studies.blocks import COUNTERS, STATUSES, Block
 from gyrod.studies.outputs import Final
@@ -48,22 +49,19 @@ def run_block(plan: Plan, start: int, stop: int, *, tick: Tick | None = None, to
     return rows.block()
 
 
-def simulate_member(plan: Plan, values: Mapping[str, Any]) -> Motion:
-    """One run of a plan as a motion, for looking at it; raises what the run raises."""
-    return simulate(plan.system(values), plan.t_end, **plan.run_options())
-
-
 def _run(plan: Plan, values: Mapping[str, Any], rows: _Rows, i: int) -> None:
     began = time.thread_time()
-    motion = None
+    run: Motion | Rest | None = None
     try:
-        motion = simulate_member(plan, values)
-        status, error = motion.status, ""
+        run = plan.solved(values)
+        status, error = "finished" if isinstance(run, Rest) else run.status, ""
     except SimulationError as problem:
-        status, error, motion = "failed", str(problem), problem.motion
+        status, error, run = "failed", str(problem), problem.motion
+    except EquilibriumError as problem:
+        status, error, run = "failed", str(problem), problem.rest
     except Exception as problem:  # a model may be a function of the user, and raise anything
         status, error = "refused", _told(problem)
-    rows.take(i, plan, status, error, motion, time.thread_time() - began)
+    rows.take(i, plan, status, error, run, time.thread_time() - began)
 
 
 def _told(problem: Exception) -> str:
@@ -162,7 +160,9 @@ class _Together:
 
 def _sectional(q: Quantity) -> bool:
     """Whether the core alone tells it: forces and energies of a row, and nothing that the model is asked for."""
-    return (q.kind == "rod" and q.place != "sections" and q.at is None) or (q.kind == "energy" and not q.dense)
+    return (q.kind == "rod" and q.place != "sections" and q.at is None and not q.everywhere) or (
+        q.kind == "energy" and not q.dense
+    )
 
 
 #: The plan that a thread has prepared last: its core is a workspace that threads do not share.
@@ -179,7 +179,7 @@ def _prepared(plan: Plan) -> _Together | None:
 
 def _prepare(plan: Plan) -> _Together | None:
     system = plan.model.system
-    if system is None:
+    if system is None or plan.at_rest or plan.start == "rest":  # equilibria are found one by one
         return None
     try:
         found = members(system, plan.names, plan.t_end, **plan.run_options())
@@ -204,22 +204,24 @@ class _Rows:
         self.counters = {name: np.zeros(n, np.int64) for name in COUNTERS}
         self.seconds = np.zeros(n)
 
-    def take(self, i: int, plan: Plan, status: str, error: str, motion: Motion | None, seconds: float) -> None:
+    def take(self, i: int, plan: Plan, status: str, error: str, run: Motion | Rest | None, seconds: float) -> None:
         """What is kept of a run."""
         problems = []
-        if status != "failed" and motion is not None:
+        if status != "failed" and run is not None:
             for output in plan.outputs:
                 try:
-                    self._put(i, output.name, output.evaluate(motion))
+                    self._put(i, output.name, output.of(run))
                 except Exception as problem:  # a user's function may raise anything
                     problems.append(f"output {output.name!r}: {_told(problem)}")
         if problems:  # the others are there
             status, error = "failed", " ".join(problems)
         self.status[i], self.errors[i], self.seconds[i] = STATUSES.index(status), error, seconds
-        if motion is not None:
-            self.t[i] = motion.t[-1] if len(motion.t) else 0.0
+        if isinstance(run, Rest):
+            self.t[i], self.counters["steps"][i] = run.t, run.iterations
+        elif run is not None:
+            self.t[i] = run.t[-1] if len(run.t) else 0.0
             for name, column in self.counters.items():
-                column[i] = getattr(motion.stats, name)
+                column[i] = getattr(run.stats, name)
 
     def _put(self, i: int, name: str, value: Any) -> None:
         if np.shape(value) != self.shapes[name]:

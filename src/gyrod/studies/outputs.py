@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from gyrod.dense import DEGREES
 from gyrod.model import System
 from gyrod.model.errors import shown
 from gyrod.motion import Motion
+from gyrod.quantities import MATRIX, ROD
 from gyrod.readings import Quantity, quantity
+from gyrod.rest import Rest
 from gyrod.studies.identity import function_data, plain
 
 __all__ = [
@@ -61,7 +63,7 @@ class Measured:
     def read(self, motion: Motion) -> Array:
         """Its values, (n, ...)."""
         values = np.asarray(self.function(motion), dtype=float)
-        if values.shape[:1] != motion.t.shape:
+        if motion.t.ndim and values.shape[:1] != motion.t.shape:
             raise ValueError(f"the quantity must have one entry for each of {len(motion.t)} times, got {values.shape}.")
         return values
 
@@ -82,13 +84,16 @@ class Output:
     1. says in `needs` of which times it needs rows: "end" the last only, "rows" those in ``times``, "steps" the ends of
        all accepted steps, "dense" also times between them;
     2. implements `reduce`, from the values of its quantity at rows to what is kept;
-    3. may override `evaluate`, where more is known than rows, and `shape`;
+    3. may override `evaluate`, where more is known than rows, `shape`, and `at_rest` and `check_rest`, for
+       what it is of an equilibrium;
     4. joins `OUTPUTS`, over which tests run. Further fields are numbers or arrays.
     """
 
     #: Text, or a function of a `Motion` that returns an array, time first; in a plan what it was read as.
     quantity: Any
     _: KW_ONLY
+    #: Of a field along a rod: a fraction of the length, or several, at which it is taken, whatever the mesh.
+    at: Any = None
     #: In a plan the name that it was given there.
     name: str = ""
 
@@ -100,11 +105,25 @@ class Output:
     def bound(self, name: str, system: System, t_end: float) -> Self:  # noqa: ARG002
         """The same under a name, for the quantities of a system."""
         given = self.quantity
-        return replace(self, name=name, quantity=Measured(given) if callable(given) else quantity(given, system))
+        found = Measured(given) if callable(given) else quantity(given, system)
+        return replace(self, name=name, quantity=found if self.at is None else _placed(found, self.at))
 
     def evaluate(self, motion: Motion) -> Array:
         """What is kept of a motion; its shape is the same for all."""
         return self.reduce(motion.t, self.quantity.read(motion))
+
+    def of(self, run: Motion | Rest) -> Array:
+        """What is kept of a motion or of an equilibrium."""
+        return self.at_rest(run) if isinstance(run, Rest) else self.evaluate(run)
+
+    def at_rest(self, rest: Rest) -> Array:
+        """What is kept of an equilibrium, in the same shape."""
+        raise NotImplementedError
+
+    def check_rest(self) -> None:
+        """Raise a sentence unless it can be taken of an equilibrium."""
+        what = type(self).__name__
+        raise ValueError(f"{what} is of a motion, and these runs are at rest; take Final, or Maximum with over='rod'.")
 
     def reduce(self, t: Array, values: Array) -> Array:
         """What is kept, of the values (n, ...) at rows, whose times are (n,)."""
@@ -117,6 +136,7 @@ class Output:
     def describe(self) -> dict[str, Any]:
         """What identifies it, in plain types."""
         more = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in ("quantity", "name")}
+        more = {key: x for key, x in more.items() if x is not None}
         told = self.quantity.describe() if hasattr(self.quantity, "describe") else plain(self.quantity)
         return {"output": type(self).__name__, "quantity": told, **more}
 
@@ -133,6 +153,13 @@ class Final(Output):
         """Only the end, unless the quantity is summed over the steps."""
         return "dense" if self.quantity.dense else "end"
 
+    def check_rest(self) -> None:
+        """Nothing is missing."""
+
+    def at_rest(self, rest: Rest) -> Array:
+        """The value there."""
+        return np.asarray(self.quantity.read(rest.motion))
+
     def evaluate(self, motion: Motion) -> Array:
         """The last row."""
         if isinstance(self.quantity, Measured):
@@ -146,29 +173,76 @@ class Final(Output):
 
 
 @dataclass(frozen=True)
-class Maximum(Output):
-    """The largest value of a quantity in a run, entry by entry, found on the dense output."""
+class _Extreme(Output):
+    """An extreme over time, entry by entry, and over a whole rod if asked for; ``sign`` is 1 for the largest."""
+
+    #: "rod": of a field along a rod, the extreme of all places.
+    over: str | None = None
+    #: With ``over``: "value", or "place", the fraction of the length at which it is.
+    give: str | None = None
+
+    sign: ClassVar[float]
+
+    def __post_init__(self) -> None:
+        if self.over not in (None, "rod"):
+            raise ValueError(f"over = {self.over!r} must be 'rod', or be left out.")
+        if self.give not in (None, "value", "place"):
+            raise ValueError(f"give = {self.give!r} must be 'value' or 'place'.")
+        if self.over is None and self.give is not None:
+            raise ValueError(f"give = {self.give!r} needs over='rod'.")
+        if self.over is not None and self.at is not None:
+            raise ValueError(f"at = {shown(self.at)} cannot be given with over='rod'; leave out one of them.")
+
+    def bound(self, name: str, system: System, t_end: float) -> Self:
+        """The same for all places of a rod."""
+        found = super().bound(name, system, t_end)
+        return found if self.over is None else replace(found, quantity=_everywhere(found.quantity))
+
+    def shape(self, entry: tuple[int, ...]) -> tuple[int, ...]:
+        """Without the axis along the rod."""
+        return entry[1:] if self.over else entry
+
+    def check_rest(self) -> None:
+        """Only over a rod."""
+        if self.over is None:
+            super().check_rest()
+
+    def at_rest(self, rest: Rest) -> Array:
+        """The extreme over the rod."""
+        return self._over(rest.motion, self.quantity.read(rest.motion))
 
     def evaluate(self, motion: Motion) -> Array:
-        """Largest values of polynomials through five points of a step."""
-        return _largest(motion, self.quantity.read, linked=self.quantity.linked)
+        """Extremes of polynomials through the points of a step."""
+        tops = self.sign * _largest(motion, lambda m: self.sign * self.quantity.read(m), linked=self.quantity.linked)
+        return self._over(motion, tops) if self.over else tops
+
+    def _over(self, motion: Motion, tops: Array) -> Array:
+        """Of the extremes (k, ...) at the places of a rod."""
+        if self.give == "place":
+            return np.asarray(self.quantity.stations(motion)[np.argmax(self.sign * tops, axis=0)])
+        return np.asarray(self.sign * np.max(self.sign * tops, axis=0))
 
     def reduce(self, t: Array, values: Array) -> Array:  # noqa: ARG002
-        """The largest row."""
-        return np.asarray(values.max(axis=0))
+        """The row that is the extreme."""
+        return np.asarray(self.sign * (self.sign * values).max(axis=0))
 
 
 @dataclass(frozen=True)
-class Minimum(Output):
-    """The smallest value of a quantity in a run, entry by entry, found on the dense output."""
+class Maximum(_Extreme):
+    """The largest value of a quantity in a run, entry by entry, found on the dense output.
 
-    def evaluate(self, motion: Motion) -> Array:
-        """Smallest values of polynomials through five points of a step."""
-        return -_largest(motion, lambda rows: -self.quantity.read(rows), linked=self.quantity.linked)
+    ``over="rod"`` takes the largest of all places of a rod, ``give="place"`` the fraction of its length where that is:
+    ``gd.Maximum("norm hose.moment", over="rod")``.
+    """
 
-    def reduce(self, t: Array, values: Array) -> Array:  # noqa: ARG002
-        """The smallest row."""
-        return np.asarray(values.min(axis=0))
+    sign: ClassVar[float] = 1.0
+
+
+@dataclass(frozen=True)
+class Minimum(_Extreme):
+    """The smallest value of a quantity in a run, as `Maximum`: ``gd.Minimum("hose.bend_radius", over="rod")``."""
+
+    sign: ClassVar[float] = -1.0
 
 
 @dataclass(frozen=True)
@@ -303,15 +377,55 @@ class Custom(Output):
 
     def bound(self, name: str, system: System, t_end: float) -> Self:  # noqa: ARG002
         """The same under a name."""
+        if self.at is not None:
+            raise ValueError("at is for fields along a rod, not for functions; take the places in the function.")
         return replace(self, name=name, quantity=Measured(self.quantity))
 
+    def check_rest(self) -> None:
+        """Nothing is missing."""
+
+    def at_rest(self, rest: Rest) -> Array:
+        """What it makes of the `Rest`."""
+        return self._numbers(rest)
+
     def evaluate(self, motion: Motion) -> Array:
-        """What it returns, as numbers."""
-        found = self.quantity.function(motion)
+        """What it makes of the motion."""
+        return self._numbers(motion)
+
+    def _numbers(self, given: Motion | Rest) -> Array:
+        found = self.quantity.function(given)
         try:
             return np.array(found, dtype=float)
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"it returned {shown(found)}; it must return a number or an array of numbers.") from None
+
+
+def _placed(found: Quantity | Measured, given: Any) -> Quantity:
+    """A field along a rod at fractions of its length, or at one."""
+    if not isinstance(found, Quantity) or not found.place:
+        what = repr(found.text) if isinstance(found, Quantity) else "a function"
+        raise ValueError(f"at = {shown(given)} is for fields along a rod, such as 'hose.positions', not for {what}.")
+    try:
+        s = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        s = np.full(1, np.nan)
+    if s.ndim > 1 or not s.size or not ((s >= 0.0) & (s <= 1.0)).all():
+        raise ValueError(f"at = {shown(given)} must be a fraction of the length from 0 to 1, or a list of them.")
+    return replace(found, at=float(s) if s.ndim == 0 else tuple(s.tolist()))
+
+
+def _everywhere(found: Quantity | Measured) -> Quantity:
+    """A field along a rod at all its places."""
+    if not isinstance(found, Quantity) or not found.place:
+        what = repr(found.text) if isinstance(found, Quantity) else "a function"
+        raise ValueError(f"over = 'rod' is for fields along a rod, such as 'hose.bend_radius', not for {what}.")
+    if found.index and found.index[0] != (None, None, None):
+        raise ValueError(f"{found.text!r} takes some places, and over = 'rod' all; write the first index as ':'.")
+    components = ROD[found.field].components
+    left = (len(components) > 0) + (len(components) == len(MATRIX)) - sum(isinstance(i, int) for i in found.index)
+    if found.measure == "norm" and not left:
+        raise ValueError(f"{found.text!r} is the norm over the places; with over = 'rod' leave norm out.")
+    return replace(found, everywhere=True)
 
 
 def output(given: Any) -> Output:

@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from gyrod import _check, files
 from gyrod.model import ModelError, System
 from gyrod.model.errors import shown
+from gyrod.motion import Motion
+from gyrod.rest import Rest
 from gyrod.solve.members import LANES
 from gyrod.studies import checks
 from gyrod.studies.checks import CHOSEN, CONSTANT, called
 from gyrod.studies.design import Design, make_design
 from gyrod.studies.identity import function_data, plain
 from gyrod.studies.outputs import History, Output
+from gyrod.studies.solving import solved
 
 __all__ = ["CHOSEN", "Model", "Plan", "make_plan"]
 
@@ -81,6 +84,10 @@ class Plan:
     lanes: int = 1
     #: Of each output without the axis of the runs.
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: Whether a run is the equilibrium of its model, and not a motion; options are then those of `equilibrium`.
+    at_rest: bool = False
+    #: "model", or "rest": motions start from the equilibrium of their model.
+    start: str = "model"
 
     @property
     def size(self) -> int:
@@ -100,8 +107,14 @@ class Plan:
         """The model with the values of one run."""
         return self.model.build({name: x.item() if isinstance(x, np.generic) else x for name, x in values.items()})
 
+    def solved(self, values: Mapping[str, Any]) -> Motion | Rest:
+        """One run."""
+        return solved(self.system(values), self.t_end, self.run_options(), at_rest=self.at_rest, start=self.start)
+
     def run_options(self) -> dict[str, Any]:
-        """Options of `simulate` for one run: what the outputs need of it, and no more."""
+        """Options of `simulate` for one run: what the outputs need of it, and no more; at rest of `equilibrium`."""
+        if self.at_rest:
+            return dict(self.options)
         needs = {x.needs for x in self.outputs}
         found = dict(self.options)
         # Constant steps give rows at their multiples only.
@@ -123,6 +136,8 @@ class Plan:
             "t_end": self.t_end,
             "run": plain(self.options),
             "lanes": self.lanes,
+            **({"at_rest": True} if self.at_rest else {}),
+            **({"start": self.start} if self.start != "model" else {}),
         }
 
     @cached_property
@@ -153,6 +168,8 @@ def make_plan(
     seed: int = 0,
     design: str = "grid",
     lanes: int = 1,
+    at_rest: bool = False,
+    start: str = "model",
     **run: Any,
 ) -> Plan:
     """Check everything about a study and put it into a `Plan`; one `ModelError` tells all problems.
@@ -162,8 +179,11 @@ def make_plan(
     problems: list[str] = []
     found, defaults = _model(model)
     until = defaults.pop("until", None)
-    end = _end(until if t_end is None else t_end, problems)
-    options = defaults | checks.options(run, problems)
+    problems += checks.starts(at_rest, start, lanes)
+    at_rest = at_rest is True
+    end = _at_rest(t_end, problems) if at_rest else _end(until if t_end is None else t_end, problems)
+    defaults = {} if at_rest else defaults
+    options = defaults | checks.options(run, problems, at_rest=at_rest)
     if isinstance(lanes, bool) or lanes not in (1, LANES):
         problems.append(f"lanes = {lanes!r} must be 1 or {LANES}, the runs that are integrated together.")
     runs = None
@@ -179,7 +199,8 @@ def make_plan(
     # Without runs a function has no system to look at.
     if problems and (found.system is None or not wanted):
         raise ModelError(problems)
-    plan = Plan(found, runs or Design((), {}, {}), (), end or _NEVER, options, lanes)
+    plan = Plan(found, runs or Design((), {}, {}), (), _NEVER if end is None else end, options, lanes)
+    plan = replace(plan, at_rest=at_rest, start="model" if at_rest else start)
     bound, shapes = checks.shapes(plan, wanted, problems)
     plan = replace(plan, outputs=bound, shapes=shapes)
     if lanes > 1:
@@ -198,6 +219,13 @@ def _model(model: Any) -> tuple[Model, dict[str, Any]]:
     if callable(model):
         return Model(function=model), {}
     raise ModelError(f"model = {shown(model)} must be a System, the path of a model file, or a function making one.")
+
+
+def _at_rest(t_end: Any, problems: list[str]) -> float:
+    """Equilibria have no end."""
+    if t_end is not None:
+        problems.append(f"t_end = {shown(t_end)} cannot be given with at_rest=True: nothing moves; leave it out.")
+    return 0.0
 
 
 def _end(t_end: Any, problems: list[str]) -> float | None:

@@ -27,13 +27,14 @@ from gyrod.studies.columns import check_names
 from gyrod.studies.engines import check_engine
 from gyrod.studies.plan import CHOSEN, make_plan
 from gyrod.studies.plan_values import OUTPUTS, _inside, _known, _number, _reduced, _values
+from gyrod.studies.solving import STARTS
 from gyrod.studies.store import Layout
 from gyrod.studies.units import kind_of
 
 #: Keys of a plan file.
 KEYS = (
     "gyrod", "model", "until", "run", "vary", "samples", "sampler", "seed", "design", "outputs", "chunk", "engine",
-    "workers", "lanes", "folder",
+    "workers", "lanes", "folder", "at_rest", "start",
 )  # fmt: skip
 #: Most values of a range.
 MOST_STEPS = 1_000_000
@@ -53,7 +54,7 @@ _VARY += "{lognormal: [median, factor]} or {from: a, to: b, steps: n}"
 _OWNER = re.compile(
     r"(?P<part>vary|outputs)\[(?P<name>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\](?::? )?(?:= )?"
     r"|(?:vary: )?path = (?P<path>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"):? ?"
-    r"|(?P<key>samples|sampler|seed|design|lanes|t_end)\b"
+    r"|(?P<key>samples|sampler|seed|design|lanes|t_end|at_rest|start)\b"
 )
 
 
@@ -315,6 +316,7 @@ class _Reader(_Builder):
             "samples": Kind("whole"), "seed": Kind("whole"), "chunk": Kind("whole"), "workers": Kind("whole"),
             "lanes": Kind("whole"), "sampler": Kind("word", words=tuple(design.SAMPLERS)), "engine": Kind("name"),
             "design": Kind("word", words=tuple(design.LAYOUTS)), "until": Kind(units=("s",)), "folder": Kind("name"),
+            "at_rest": Kind("flag"), "start": Kind("word", words=STARTS),
         }  # fmt: skip
         found_all = {}
         for key, kind in kinds.items():
@@ -329,12 +331,16 @@ class _Reader(_Builder):
                         check_engine(value)
                     found_all[key] = value
         found_all.pop("folder", None)
-        until = found_all.pop("until", self.run_of_model.until)
+        until = found_all.pop("until", None if found_all.get("at_rest") else self.run_of_model.until)
         return found_all if until is None else {**found_all, "t_end": until}
 
     def run(self) -> dict[str, Any]:
         """Options of `simulate`: those of the model, and before them those of the plan."""
         given = self.data.get("run")
+        if self.data.get("at_rest") is True:
+            if given is not None:
+                self.tell(("run",), "holds options of motions, and the runs are at rest; leave it out.", key=True)
+            return {}
         found_run: dict[str, Any] = self.run_of_model.options()
         for key in CHOSEN:
             found_run.pop(key, None)

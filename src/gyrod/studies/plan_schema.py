@@ -7,7 +7,8 @@ from typing import Any
 from gyrod import files
 from gyrod.studies import design
 from gyrod.studies.plan_files import DISTRIBUTIONS, RANGE
-from gyrod.studies.plan_values import CROSSING, HISTORY, REDUCED
+from gyrod.studies.plan_values import FIELDS
+from gyrod.studies.solving import STARTS
 
 
 def plan_schema() -> dict[str, Any]:
@@ -35,10 +36,16 @@ def plan_schema() -> dict[str, Any]:
     vary.append(fields(RANGE, RANGE[:3], steps=whole, spacing={"enum": ["even", "log"]}))
     vary += [fields((key,), (key,), **{key: pair(names)}) for key, (_, names, _) in DISTRIBUTIONS.items()]
     times = {"anyOf": [whole, {"type": "array", "items": number_or_text}]}
-    crossing = fields(CROSSING, ("of",), of=text, direction={"enum": [-1, 0, 1]}, which={"type": "integer"})
-    kept = [text, *(fields((key,), (key,), **{key: text}) for key in REDUCED)]
-    kept.append(fields(("crossing",), ("crossing",), crossing={"anyOf": [text, crossing]}))
-    kept.append(fields(("history",), ("history",), history=fields(HISTORY, HISTORY, of=text, times=times)))
+    places = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}, "minItems": 1}]}
+    beside = {
+        "of": text, "at": places, "over": {"enum": ["rod"]}, "give": {"enum": ["value", "place"]}, "times": times,
+        "direction": {"enum": [-1, 0, 1]}, "which": {"type": "integer"},
+    }  # fmt: skip
+    kept = [text]
+    for key, names in FIELDS.items():
+        whole_form = fields(names, ("of", "times") if key == "history" else ("of",), **beside)
+        form = whole_form if key == "history" else {"anyOf": [text, whole_form]}
+        kept.append(fields((key,), (key,), **{key: form}))
     inline = {k: x for k, x in model.items() if k not in ("$schema", "$defs", "title", "required")}
     return {
         "$schema": model["$schema"],
@@ -74,6 +81,8 @@ def plan_schema() -> dict[str, Any]:
             "engine": {**text, "description": "local, threads, processes, serial, dask, or tcp://address:port."},
             "workers": whole,
             "lanes": whole,
+            "at_rest": {"type": "boolean", "description": "Equilibria in place of motions."},
+            "start": {"enum": list(STARTS), "description": "Where motions start: as the model says, or at rest."},
             "folder": {**text, "description": "Where results go, from the folder of the plan on."},
         },
         "$defs": model["$defs"],

@@ -13,10 +13,14 @@ from gyrod.readings import quantity
 from gyrod.studies import outputs
 
 #: Outputs of one quantity by key.
-REDUCED: dict[str, Callable[[str], Any]] = {
+REDUCED: dict[str, Callable[..., Any]] = {
     "final": outputs.Final, "maximum": outputs.Maximum, "minimum": outputs.Minimum, "average": outputs.Average,
 }  # fmt: skip
-CROSSING, HISTORY = ("of", "value", "direction", "which"), ("of", "times")
+#: Fields of outputs by key: the quantity, and what may stand beside it.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "final": ("of", "at"), "maximum": ("of", "at", "over", "give"), "minimum": ("of", "at", "over", "give"),
+    "average": ("of", "at"), "crossing": ("of", "at", "value", "direction", "which"), "history": ("of", "at", "times"),
+}  # fmt: skip
 OUTPUTS = (*REDUCED, "crossing", "history")
 
 
@@ -68,9 +72,9 @@ def _values(given: list[Any], units: Any) -> list[Any]:
 
 def _reduced(key: str, inside: Any, system: System | None) -> Any:
     """An output of its key and what stands there: a quantity, or fields with the quantity under ``of``."""
-    if key in REDUCED:
+    known = FIELDS[key]
+    if key in REDUCED and not isinstance(inside, dict):
         return REDUCED[key](_quantity(inside))
-    known = CROSSING if key == "crossing" else HISTORY
     fields = {"of": inside} if isinstance(inside, str) else inside
     if not isinstance(fields, dict):
         raise Faults(((), f"must be {{{', '.join(f'{name}: ...' for name in known)}}}, got {shown(inside)}."))
@@ -79,19 +83,21 @@ def _reduced(key: str, inside: Any, system: System | None) -> Any:
         raise Faults(((), "of is missing; it must be a quantity such as 'bob.position[2]'."))
     with _inside("of"):
         of = _quantity(fields["of"])
+    kinds = {"at": Kind(shapes=((), (-1,)), units=("",)), "over": Kind("word", words=("rod",))}
+    kinds |= {"give": Kind("word", words=("value", "place")), "value": Kind(units=_units(of, system))}
+    kinds |= {"direction": Kind("whole"), "which": Kind("whole")}
+    given = {}
+    for name, kind in kinds.items():
+        if fields.get(name) is not None:
+            with _inside(name):
+                given[name] = read(kind, fields[name])
     if key == "history":
         if fields.get("times") is None:
             raise Faults(((), "times is missing; it must be a number of equal parts of the run, or a list of times."))
         with _inside("times"):
             kind = Kind("whole") if not isinstance(fields["times"], list) else Kind(shapes=((-1,),), units=("s",))
-            return outputs.History(of, read(kind, fields["times"]))
-    given = {}
-    kinds = {"value": Kind(units=_units(of, system)), "direction": Kind("whole"), "which": Kind("whole")}
-    for name, kind in kinds.items():
-        if fields.get(name) is not None:
-            with _inside(name):
-                given[name] = read(kind, fields[name])
-    return outputs.Crossing(of, **given)
+            return outputs.History(of, read(kind, fields["times"]), **given)
+    return REDUCED.get(key, outputs.Crossing)(of, **given)
 
 
 def _units(of: str, system: System | None) -> tuple[str, ...] | None:

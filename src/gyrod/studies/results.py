@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.model import ModelError
 from gyrod.motion import Motion
-from gyrod.solve import simulate
+from gyrod.rest import Rest
 from gyrod.studies import reopening
 from gyrod.studies.blocks import STATUSES
 from gyrod.studies.columns import Columns, parted
 from gyrod.studies.plan import Model, _model
+from gyrod.studies.solving import solved
 from gyrod.studies.store import Folder, Store
 
 if TYPE_CHECKING:
@@ -140,15 +141,17 @@ class Study:
                 found[block.start + i] = block.errors[i]
         return found
 
-    def motion(self, run: int, *, model: Any = None, **options: Any) -> Motion:
+    def motion(self, run: int, *, model: Any = None, **options: Any) -> Motion | Rest:
         """Simulate one run again, with all its steps; options of `simulate` are added to those of the study.
+
+        Of a study at rest it is the `Rest`, and options are those of `equilibrium`.
 
         A study that was opened from a folder and whose model holds Python functions needs ``model``.
         """
         values = self.parameters(run)
         source, own, t_end = self._model(model)
-        system = source.build(values)
-        return simulate(system, t_end, **{**own, **options})
+        how = {"at_rest": self.description.get("at_rest", False), "start": self.description.get("start", "model")}
+        return solved(source.build(values), t_end, {**own, **options}, **how)
 
     def _model(self, model: Any) -> tuple[Model, dict[str, Any], float]:
         if self.plan is not None and model is None:

@@ -68,7 +68,8 @@ class Search:
     def rounds(self) -> Outcome:
         """Search; estimate the noise, hold what cannot be told, and search again until neither changes."""
         problem = self.problem
-        self.tell(f"the first runs, to t = {problem.plan.t_end:g}, with the guess")
+        until = "at rest" if problem.plan.at_rest else f"to t = {problem.plan.t_end:g}"
+        self.tell(f"the first runs, {until}, with the guess")
         start = point = problem.point(problem.guess, self.everything)
         if start.simulated is None:
             values = ", ".join(f"{path} = {value:g}" for path, value in problem.values(start.u).items())

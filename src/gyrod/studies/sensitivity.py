@@ -64,7 +64,9 @@ class Sensitivity:
 
     @property
     def rtol(self) -> float:
-        """Accuracy of the runs."""
+        """Accuracy of the runs; that of equilibria is a thousand times their tolerance, as rounding may end Newton."""
+        if self.plan.at_rest:
+            return 1e3 * float(self.plan.options.get("tolerance", 1e-11))
         return float(self.plan.options.get("rtol", 1e-6))
 
     @property

@@ -56,7 +56,7 @@ def output_unit(told: dict[str, Any], system: System) -> str:
     """The unit of what an output keeps, from its description."""
     if told["output"] == "Crossing":
         return "s"
-    if not isinstance(told["quantity"], str):  # a function of the user
+    if not isinstance(told["quantity"], str) or told.get("give") == "place":  # a function of the user, a fraction
         return ""
     try:
         return quantity(told["quantity"], system).unit

@@ -51,11 +51,14 @@ def _draw(p: Picture, fit: Any, curves: Sequence[Any]) -> None:
     for i, curve in enumerate(curves):
         row, column = divmod(i, columns)
         upper, lower = axes[2 * row, column], axes[2 * row + 1, column]
-        _curve(upper, fit, curve, clock.factor)
-        _residuals(lower, fit, curve, clock.factor)
+        if fit.plan.at_rest:
+            _at_rest(upper, lower, fit, curve)
+        else:
+            _curve(upper, fit, curve, clock.factor)
+            _residuals(lower, fit, curve, clock.factor)
         upper.tick_params(labelbottom=False)
         lower.tick_params(labelbottom=True)
-        lower.set_xlabel(clock.label("time"))
+        lower.set_xlabel("entry" if fit.plan.at_rest else clock.label("time"))
         upper.set_ylabel(f"{curve.name} [{fit.units[curve.name]}]" if curve.name in fit.units else curve.name)
         if column == 0:
             lower.set_ylabel("residual / $\\sigma$")
@@ -92,11 +95,28 @@ def _curve(ax: Any, fit: Any, curve: Any, clock: float) -> None:
     legend(ax)
 
 
-def _residuals(ax: Any, fit: Any, curve: Any, clock: float) -> None:
-    r = fit.residuals[curve.name].reshape(len(curve.values), -1)
+def _at_rest(upper: Any, lower: Any, fit: Any, curve: Any) -> None:
+    """Measured and fitted values side by side, entry by entry."""
+    values, fitted, r = (x[curve.name].ravel() for x in ({curve.name: curve.values}, fit.predict(), fit.residuals))
+    entries = np.arange(values.size)
+    upper.plot(entries, values, ".", color=GREY, ms=7.0, label="measured")
+    upper.plot(entries, fitted, "x", ms=5.0, label="fit", **cycle(0))
+    legend(upper)
+    _band(lower, r)
+    lower.plot(entries, r, ".", color=cycle(0)["color"], ms=4.0, alpha=0.6, mew=0.0)
+    lower.set_xticks(entries if values.size <= ENTRIES else entries[:: -(-values.size // ENTRIES)])
+
+
+def _band(ax: Any, r: Array) -> None:
+    """Where residuals of noise are, and limits that hold all of them."""
     ax.axhspan(-1.96, 1.96, color="0.92", lw=0.0, zorder=0)
     ax.axhline(0.0, color=GREY, lw=0.6)
-    for i, k in enumerate(_entries(curve)):
-        ax.plot(clock * curve.times, r[:, k], ".", color=cycle(i)["color"], ms=4.0, alpha=0.6, mew=0.0)
     largest = float(np.nanmax(np.abs(r), initial=0.0))
     ax.set_ylim(-max(1.1 * largest, 2.5), max(1.1 * largest, 2.5))
+
+
+def _residuals(ax: Any, fit: Any, curve: Any, clock: float) -> None:
+    r = fit.residuals[curve.name].reshape(len(curve.values), -1)
+    _band(ax, r)
+    for i, k in enumerate(_entries(curve)):
+        ax.plot(clock * curve.times, r[:, k], ".", color=cycle(i)["color"], ms=4.0, alpha=0.6, mew=0.0)
