@@ -250,35 +250,23 @@ class RodTrack:
         return rotations.rotate(self._point_frames if self.mesh.degree else self.quaternions, self.force)
 
     @property
-    def bend_radius(self) -> Array:
-        """Radius of curvature at ``mesh.curvatures``, m, (n, N+1 or p E + 2); infinite where the rod is straight.
+    @dataclass(frozen=True, eq=False)
+class Beside:
+    """How exactly a result was asked for, and what was solved beside it on a coarser mesh: what `Motion.error` reads."""
 
-        Of elements the first and the last one are those of the ends, where a clamp bends a rod most.
-        """
-        K = self.curvature
-        if self.mesh.degree:
-            K = _with_ends(self._ends.sections(self)[2], K)
-        bend = np.linalg.norm(K[..., :2], axis=-1)
-        return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
-
-    @property
-    def moment_space(self) -> Array:
-        """Section moment at ``mesh.curvatures`` in space axes, (n, N+1 or p E, 3)."""
-        return rotations.rotate(self._point_frames if self.mesh.degree else self.vertex_quaternions, self.moment)
-
-    @cached_property
-    def indicator(self) -> Array:
-        """Difference of degrees p and p - 1 of each element, m, (n, E): where the largest is, elements are coarse.
-
-        That of the positions, or of the frames times the length of the element.
-        """
-        mesh = refinement.elements("this rod", self.mesh)
-        return refinement.indicator(mesh, self.positions, self.quaternions)
-
-    @cached_property
-    def _point_frames(self) -> Array:
-        """Frames at the Gauss points of elements, (n, p E, 4)."""
-        return apply_frames(*self.mesh.frame_at(self.mesh.strains), self.quaternions)
+    #: Tolerance of the integrator; None where there is none, as at rest.
+    rtol: float | None = None
+    #: Rows of the result that companions have too.
+    rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    #: Coarser in space and in time, and in space only: a `Motion`, or `Modes`; None if there is none.
+    coarse: Any = field(default=None, repr=False)
+    half: Any = field(default=None, repr=False)
+    #: Mesh and tolerance of the companion in words.
+    told: str = ""
+    #: Why there is no companion, though one was asked for.
+    failure: str = ""
+    #: What ``accuracy`` has chosen, in words.
+    chosen: str = ""
 
 
 def _with_ends(ends: Array, inside: Array) -> Array:
@@ -314,6 +302,7 @@ class Motion:
     _projected: bool = field(default=True, repr=False)
     #: Dissipated energy, work and balance where they are known already, as from a file.
     _flows: Callable[[], tuple[Array, Array, Array]] | None = field(default=None, repr=False)
+    _beside: Beside = field(default_factory=Beside, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but what was derived; the dense output of the core as data, which serves as well."""
@@ -576,6 +565,14 @@ class Motion:
     def drift(self) -> Drift:
         """Constraint residuals of the coordinates as integrated (unit quaternions, orthonormal directors)."""
         return Drift(self._measures[..., 0], self._measures[..., 1])
+
+    @cached_property
+    def error(self) -> Any:
+        """Errors by quantity (`ErrorReport`): ``motion.error["hose.start_force"].total``; print it for a table.
+
+        Rough figures, unless the run was made with ``error`` or ``accuracy``.
+        """
+        return later("error").of_motion(self)
 
     def save(self, file: str | PathLike[str], *, frames: int = 1000, dense: bool | None = None) -> None:
         """Write a result file (HDF5): `gyrod.open` reads it, and ParaView shows about ``frames`` of its times.
