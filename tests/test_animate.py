@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import gyrod as gd
 from gyrod.look import drawing, faces, film, props
 from gyrod.model.appearance import SOLIDS
+from gyrod.quantities import COLOURS
 
 pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
@@ -115,7 +116,7 @@ def test_colours_tell_the_quantity(swing):
     axial = swing["hose"].force[k, :, 2]
     np.testing.assert_allclose(stage._colours("hose", k, 8), table(norm(scale.factor * axial))[:, :3])
     assert drawing.Stage(swing, (200, 160), colour=None).paint is None
-    for colour in drawing.COLOURINGS:
+    for colour in COLOURS:
         assert drawing.Stage(swing, (200, 160), colour=colour).values["hose"].shape == (len(swing.t), 8)
 
 

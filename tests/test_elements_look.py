@@ -19,8 +19,9 @@ from gyrod.comparison.discretizations import Discretization, coarser, finer, par
 from gyrod.look import drawing, packing, props
 from gyrod.look.curves import PIECES, Curve
 from gyrod.look.scene import describe, scene
-from gyrod.look.tracks import FIELDS, energy_densities
+from gyrod.look.tracks import energy_densities
 from gyrod.model.meshes import apply
+from gyrod.quantities import COLOURS
 from gyrod.storage.frames import Scene
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
@@ -216,7 +217,7 @@ def test_the_viewer_is_told_the_curve(swing):
     x = back["rod0.x"].reshape(len(t), -1, 3)
     np.testing.assert_allclose(x, apply(*rod.mesh.vertex_at(s), track.positions), atol=1e-6)
     np.testing.assert_allclose(x[:, np.searchsorted(s, rod.fractions)], track.positions, atol=1e-6)
-    values = {key: found.tracks[f"rod0.{key}"].values for key in FIELDS}
+    values = {key: found.tracks[f"rod0.{key}"].values for key in COLOURS}
     assert {v.shape for v in values.values()} == {(len(t), len(s))}
     np.testing.assert_allclose(values["speed"][:, -1], np.linalg.norm(track.velocities[:, -1], axis=-1))
     assert values["energy"].min() >= 0.0

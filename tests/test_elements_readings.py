@@ -18,7 +18,7 @@ from gyrod.equations import compile_system
 from gyrod.equations.members import template
 from gyrod.equations.rods import BLEND, stiffest
 from gyrod.model.meshes import apply, apply_frames, rule
-from gyrod.model.sensors import POINT, ROTATION, SECTION
+from gyrod.quantities import POINT, ROTATION, SECTION
 from gyrod.solve.members import members
 from gyrod.solve.statics import _where, prepare
 

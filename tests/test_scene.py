@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as arrays
 import gyrod as gd
 from gyrod.look import packing
 from gyrod.look.scene import describe, scene
-from gyrod.look.tracks import FIELDS, energy_densities
+from gyrod.look.tracks import energy_densities
+from gyrod.quantities import COLOURS
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 
@@ -96,10 +97,11 @@ def test_a_hose_of_ten_seconds_is_small():
 def test_colours_are_the_quantities_of_the_rod(hose):
     found = scene(hose)
     rod, table = hose(found.tracks["t"].values.ravel())["hose"], hose.compiled.rods[0]
-    values = {key: found.tracks[f"rod0.{key}"].values for key in FIELDS}
-    np.testing.assert_allclose(values["bending"], np.linalg.norm(rod.curvature[..., :2], axis=-1))
+    values = {key: found.tracks[f"rod0.{key}"].values for key in COLOURS}
+    np.testing.assert_allclose(values["curvature"], np.linalg.norm(rod.curvature[..., :2], axis=-1))
     np.testing.assert_allclose(values["torsion"], rod.curvature[..., 2])
-    np.testing.assert_allclose(values["moment"], np.linalg.norm(rod.moment, axis=-1))
+    np.testing.assert_allclose(values["moment"], np.linalg.norm(rod.moment[..., :2], axis=-1))
+    np.testing.assert_allclose(values["torque"], rod.moment[..., 2])
     np.testing.assert_allclose(values["force"][:, 1:-1], 0.5 * (rod.force[:, 1:, 2] + rod.force[:, :-1, 2]))
     assert set(values) == set(describe(hose.compiled)["rods"][0]["fields"])
     assert len(table["ds"]) == 20

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import gyrod as gd
-from gyrod.model.sensors import DISTANCE, JOINT, POINT, ROTATION, SECTION, SENSORS
+from gyrod.model.sensors import SENSORS
+from gyrod.quantities import DISTANCE, JOINT_SENSOR, POINT, ROTATION, SECTION
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 G = 9.81
@@ -280,7 +281,7 @@ def everything() -> gd.System:
     sensors = [gd.PointSensor(f"P bob {q} {f}", "bob", (0, 0, 1), q, f) for q in POINT for f in frames]
     sensors += [gd.PointSensor(f"P hose {q} {f}", "hose", 0.5, q, f) for q in POINT for f in frames]
     sensors += [gd.RotationSensor(f"R {on} {q}", on, quantity=q) for on in ("bob", "hose") for q in ROTATION]
-    sensors += [gd.JointSensor(f"J {q}", "cylinder", q) for q in JOINT]
+    sensors += [gd.JointSensor(f"J {q}", "cylinder", q) for q in JOINT_SENSOR]
     sensors += [gd.JointSensor("J slide", "cylinder", "coordinate", "displacement")]
     sensors += [gd.SectionSensor(f"S {q} {f}", "hose", 0.25, q, f) for q in SECTION for f in ("space", "body")]
     sensors += [gd.DistanceSensor(f"D {q}", "bob", "hose", None, 0.3, q) for q in DISTANCE]

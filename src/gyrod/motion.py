@@ -250,7 +250,43 @@ class RodTrack:
         return rotations.rotate(self._point_frames if self.mesh.degree else self.quaternions, self.force)
 
     @property
-    @dataclass(frozen=True, eq=False)
+    def bend_radius(self) -> Array:
+        """Radius of curvature at ``mesh.curvatures``, m, (n, N+1 or p E + 2); infinite where the rod is straight.
+
+        Of elements the first and the last one are those of the ends, where a clamp bends a rod most.
+        """
+        K = self.curvature
+        if self.mesh.degree:
+            K = _with_ends(self._ends.sections(self)[2], K)
+        return bend_radius(K)
+
+    @property
+    def moment_space(self) -> Array:
+        """Section moment at ``mesh.curvatures`` in space axes, (n, N+1 or p E, 3)."""
+        return rotations.rotate(self._point_frames if self.mesh.degree else self.vertex_quaternions, self.moment)
+
+    @cached_property
+    def indicator(self) -> Array:
+        """Difference of degrees p and p - 1 of each element, m, (n, E): where the largest is, elements are coarse.
+
+        That of the positions, or of the frames times the length of the element.
+        """
+        mesh = refinement.elements("this rod", self.mesh)
+        return refinement.indicator(mesh, self.positions, self.quaternions)
+
+    @cached_property
+    def _point_frames(self) -> Array:
+        """Frames at the Gauss points of elements, (n, p E, 4)."""
+        return apply_frames(*self.mesh.frame_at(self.mesh.strains), self.quaternions)
+
+
+def bend_radius(curvature: Array) -> Array:
+    """Radius of curvature, m, (...), of curvatures (..., 3); infinite where they are zero."""
+    bend = np.linalg.norm(curvature[..., :2], axis=-1)
+    return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
+
+
+@dataclass(frozen=True, eq=False)
 class Beside:
     """How exactly a result was asked for, and what was solved beside it on a coarser mesh: what `Motion.error` reads."""
 
@@ -258,7 +294,7 @@ class Beside:
     rtol: float | None = None
     #: Rows of the result that companions have too.
     rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    #: Coarser in space and in time, and in space only: a `Motion`, or `Modes`; None if there is none.
+    #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None if there is none.
     coarse: Any = field(default=None, repr=False)
     half: Any = field(default=None, repr=False)
     #: Mesh and tolerance of the companion in words.
@@ -654,8 +690,8 @@ class Motion:
         names
             Bodies and rods that are drawn, by default all.
         colour
-            What the colour of rods tells: "moment" (bending), "torsion", "force" (axial), "curvature", "strain"
-            (axial), "speed"; None for none.
+            What the colour of rods shows: "moment" (bending), "torque" (torsional moment), "force" (axial),
+            "curvature", "torsion" (1/m), "strain" (axial), "energy" (per length), "stress", "speed"; None for none.
         trail
             Whether bodies and ends of rods leave their paths behind.
         progress

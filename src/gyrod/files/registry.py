@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gyrod import model
+from gyrod import model, quantities
 from gyrod.files.kinds import Kind
 from gyrod.files.options import RunOptions
-from gyrod.model import inputs, rods, sensors
+from gyrod.model import inputs, rods
 from gyrod.rotations import FRAMES
 
 #: Version of the format.
@@ -148,9 +148,9 @@ KINDS: dict[str, Kind] = {
     **{f"{c}.{x}": Kind(shapes=((), (3,)), units=("m", "")) for c, x in (
         ("PointSensor", "at"), ("DistanceSensor", "at_a"), ("DistanceSensor", "at_b"))},
     "RotationSensor.at": _number(), "SectionSensor.at": _number(),
-    "PointSensor.quantity": _words(*sensors.POINT), "RotationSensor.quantity": _words(*sensors.ROTATION),
-    "JointSensor.quantity": _words(*sensors.JOINT), "SectionSensor.quantity": _words(*sensors.SECTION),
-    "DistanceSensor.quantity": _words(*sensors.DISTANCE),
+    "PointSensor.quantity": _words(*quantities.POINT), "RotationSensor.quantity": _words(*quantities.ROTATION),
+    "JointSensor.quantity": _words(*quantities.JOINT_SENSOR), "SectionSensor.quantity": _words(*quantities.SECTION),
+    "DistanceSensor.quantity": _words(*quantities.DISTANCE),
     # inputs
     "along": Kind(shapes=((3,),), units=None), "value": Kind(shapes=((), (3,)), units=None),
     "Recorded.times": Kind(shapes=((-1,),), units=("s",)),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod import _check
+from gyrod import _check, quantities
 from gyrod.look import props
 from gyrod.look.curves import FINE, Curve
 from gyrod.look.eye import eye_of
 from gyrod.look.faces import faces_of
 from gyrod.look.plots.style import COLOURS, SIGNED, SIZES, Unit, unit
+from gyrod.look.tracks import coloured_pieces
 
 Array = NDArray[np.float64]
 
@@ -31,29 +32,6 @@ ROD, OUTLINE = "#44546A", (0.2, 0.2, 0.2, 1.0)
 GLASS = 0.55
 #: Colours of obstacles, and of springs and cables.
 STONE, WIRE = np.array([0.72, 0.72, 0.72]), (0.35, 0.35, 0.35, 1.0)
-
-
-def _bend(x: Array) -> Array:
-    return np.asarray(np.linalg.norm(x[..., :2], axis=-1))
-
-
-def _third(x: Array) -> Array:
-    return np.asarray(x[..., 2])
-
-
-def _size(x: Array) -> Array:
-    return np.asarray(np.linalg.norm(x, axis=-1))
-
-
-#: What rods can be coloured by: label, unit, signed, field of a track, and a number from its components.
-COLOURINGS: dict[str, tuple[str, str, bool, str, Callable[[Array], Array]]] = {
-    "moment": ("bending moment", "N m", False, "moment", _bend),
-    "torsion": ("torsional moment", "N m", True, "moment", _third),
-    "force": ("axial force", "N", True, "force", _third),
-    "curvature": ("curvature", "1/m", False, "curvature", _bend),
-    "strain": ("axial strain", "strain", True, "strain", _third),
-    "speed": ("speed", "m/s", False, "velocities", _size),
-}
 
 
 @dataclass(frozen=True)
@@ -192,12 +170,12 @@ class Stage:
 
         if colour is None or not self.rods:
             return None
-        _, si, signed, field, reduce = COLOURINGS[colour]
-        found = {name: curve.pieces(self.motion[name], field, reduce) for name, curve in self.curves.items()}
+        known, numbers = quantities.COLOURS[colour], {name: i for i, name in enumerate(self.system.rod_names)}
+        found = {name: coloured_pieces(colour, self.motion, numbers[name], x) for name, x in self.curves.items()}
         every = found.values()
         low, high = min(float(v.min()) for v in every), max(float(v.max()) for v in every)
-        scale = unit(si, [low, high])
-        if signed and low < -1e-3 * max(abs(low), abs(high)):
+        scale = unit("strain" if known.unit == "1" else known.unit, [low, high])
+        if known.signed and low < -1e-3 * max(abs(low), abs(high)):
             high = max(abs(low), abs(high))
             low, table = -high, colormaps[SIGNED]
         else:
@@ -316,7 +294,7 @@ class Stage:
         bar = self.figure.colorbar(
             ScalarMappable(norm, table), cax=self.figure.add_axes((left, 0.2, 0.12 / width, 0.6))
         )
-        bar.set_label(scale.label(COLOURINGS[colour][0]))
+        bar.set_label(scale.label(quantities.COLOURS[colour].title))
         bar.outline.set_linewidth(0.4)
         bar.ax.tick_params(labelsize=7.5)
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.look.drawing import COLOURINGS, Stage
+from gyrod.look.drawing import Stage
 from gyrod.look.plots.style import STYLE, require_folder, require_matplotlib
+from gyrod.quantities import COLOURS
 
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
@@ -44,7 +45,7 @@ def animate(
     fps, speed = _check.positive("fps", fps), _check.positive("speed", speed)
     width, height = _pixels(size)
     if colour is not None:
-        _check.choice("colour", colour, COLOURINGS)
+        _check.choice("colour", colour, COLOURS)
     if target.suffix.lower() == ".gif" and fps > GIF_RATE:
         raise ValueError(f"fps = {fps:g}: a GIF shows {GIF_RATE:g} frames a second at most; choose fewer, or .mp4.")
     require_matplotlib()

@@ -16,7 +16,7 @@ from gyrod import _check, rotations
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, pack
-from gyrod.look.tracks import FIELDS, anchor_of, arrows, series, tracks
+from gyrod.look.tracks import anchor_of, arrows, series, tracks
 from gyrod.model import (
     Bushing,
     Cable,
@@ -34,6 +34,7 @@ from gyrod.model import (
 )
 from gyrod.model.appearance import COLORS, Box, Cone, Cylinder, Mesh, Sphere, equivalent_box
 from gyrod.model.errors import GROUND
+from gyrod.quantities import COLOURS
 
 Array = NDArray[np.float64]
 
@@ -108,7 +109,7 @@ def describe(compiled: Compiled, title: str | None = None) -> dict[str, Any]:
         "points": _points(system),
         "obstacles": [_obstacle(x) for x in system.forces if isinstance(x, Obstacle)],
         "arrows": [arrow.told() for arrow in arrows(system)],
-        "fields": {key: {"title": t, "unit": u, "signed": s} for key, (t, u, s) in FIELDS.items()},
+        "fields": {key: {"title": c.title, "unit": c.unit, "signed": c.signed} for key, c in COLOURS.items()},
         "series": series(system),
     }
 
@@ -178,7 +179,7 @@ def _rod(rod: Rod, system: System, i: int) -> dict[str, Any]:
         "fractions": None if rod.grid is None and rod.degree is None else s.tolist(),
         "round": is_round,
         "half": (half[:1] if constant else half).tolist(),
-        "fields": [key for key in FIELDS if key != "stress" or rod.section is not None],
+        "fields": [key for key in COLOURS if key != "stress" or rod.section is not None],
     }
 
 

@@ -14,8 +14,9 @@ from gyrod import rotations
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, track
-from gyrod.model import Force, RodLoad, Sensor, System, Torque
+from gyrod.model import Force, RodLoad, RotationSensor, Sensor, System, Torque
 from gyrod.model.errors import GROUND
+from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, XYZ, coordinate_unit
 
 Array = NDArray[np.float64]
 Anchor = dict[str, Any]
@@ -24,17 +25,6 @@ Anchor = dict[str, Any]
 MOST_FORCES = 200
 #: Arrows of a distributed load.
 STATIONS = 7
-
-#: Colours of rods by quantity: title, unit, and whether zero is its middle.
-FIELDS: dict[str, tuple[str, str, bool]] = {
-    "bending": ("curvature", "1/m", False),
-    "torsion": ("torsion", "1/m", True),
-    "moment": ("moment", "N m", False),
-    "force": ("axial force", "N", True),
-    "energy": ("strain energy", "J/m", False),
-    "stress": ("stress", "Pa", False),
-    "speed": ("speed", "m/s", False),
-}
 
 
 def anchor_of(system: System, name: str, at: Any) -> Anchor:
@@ -162,7 +152,7 @@ def tracks(motion: Any, static: dict[str, Any]) -> dict[str, Track]:
         kind = "rough" if static["rods"][i]["round"] else "coarse"
         found[f"rod{i}.p"] = track(_continuous(curve.frames(one).reshape(n, -1, 4)), kind)
         for key in static["rods"][i]["fields"]:
-            found[f"rod{i}.{key}"] = track(_field(key, motion, compiled, i, curve).reshape(n, -1), "coarse")
+            found[f"rod{i}.{key}"] = track(colour(key, motion, i, curve).reshape(n, -1), "coarse")
     pointed = arrows(system)
     if pointed:
         found["arrows"] = track(np.stack([arrow.vectors(motion).reshape(n, 3) for arrow in pointed], axis=1))
@@ -180,25 +170,28 @@ def _continuous(p: Array) -> Array:
     return np.concatenate([first, p[1:] * np.cumprod(flips, axis=0)[..., None]])
 
 
-def _field(key: str, motion: Any, compiled: Compiled, i: int, curve: Curve) -> Array:
-    """A quantity of `FIELDS` where a rod is drawn, (..., D)."""
-    rod = motion[compiled.system.rod_names[i]]
-    if key == "bending":
-        return np.asarray(np.linalg.norm(curve.sections(rod.curvature)[..., :2], axis=-1))
-    if key == "torsion":
-        return np.asarray(curve.sections(rod.curvature)[..., 2])
-    if key == "moment":
-        return np.asarray(np.linalg.norm(curve.sections(rod.moment), axis=-1))
-    if key == "force":
-        return np.asarray(curve.sections(rod.force)[..., 2])
-    if key == "speed":
-        return np.asarray(np.linalg.norm(curve.vertices(rod.velocities), axis=-1))
-    if key == "stress":
+def colour(key: str, motion: Any, i: int, curve: Curve) -> Array:
+    """A number of `COLOURS` where rod i is drawn, (..., D)."""
+    rod, known = motion[curve.rod.name], COLOURS[key]
+    if known.field == "stress":
         return curve.stress(rod)
-    strains, curvatures = (curve.sections(x[..., None])[..., 0] for x in energy_densities(motion, compiled, i))
+    if known.field:
+        place = curve.vertices if ROD[known.field].place == "vertices" else curve.sections
+        return known.number(place(getattr(rod, known.field)))
+    densities = energy_densities(motion, motion.compiled, i)
+    strains, curvatures = (curve.sections(x[..., None])[..., 0] for x in densities)
     density = curvatures + strains
     # A polynomial through positive values may dip below zero.
     return density if curve.rod.degree is None else np.maximum(density, 0.0)
+
+
+def coloured_pieces(key: str, motion: Any, i: int, curve: Curve) -> Array:
+    """A number of `COLOURS` for each piece between two stations of rod i, (..., D - 1)."""
+    known = COLOURS[key]
+    if known.field not in ("", "stress"):
+        return curve.pieces(motion[curve.rod.name], known.field, known.number)
+    ends = colour(key, motion, i, curve)
+    return np.asarray(0.5 * (ends[..., 1:] + ends[..., :-1]))
 
 
 def energy_densities(motion: Any, compiled: Compiled, i: int) -> tuple[Array, Array]:
@@ -251,8 +244,8 @@ def curves(system: System) -> list[Curves]:
     if len(joints) <= MOST_FORCES:
         for i, joint in enumerate(joints):
             for k, name in enumerate(joint.coordinate_names):
-                unit = "rad" if name.startswith("angle") else "m"
-                found.append(Curves(f"{joint.name or joint.label}: {name}", unit, (name,), _coordinate(i, k)))
+                title, unit = f"{joint.name or joint.label}: {name}", coordinate_unit(name)
+                found.append(Curves(title, unit, (name,), _coordinate(i, k)))
         if joints:
             labels = tuple(joint.name or joint.label for joint in joints)
             found.append(Curves("joint forces", "N", labels, _joint_forces))
@@ -307,12 +300,9 @@ def _reading(sensor: Sensor, system: System) -> tuple[tuple[str, ...], Callable[
         joint = getattr(sensor, "joint", None)
         names = system.joint(joint).coordinate_names if joint is not None and chosen is None else (chosen or "",)
         labels = tuple(names)
-    elif sensor.quantity == "quaternion":
-        labels = ("p0", "p1", "p2", "p3")
-    elif sensor.quantity == "matrix":
-        labels = tuple(f"R{i}{j}" for i in "123" for j in "123")
+    elif isinstance(sensor, RotationSensor):
+        labels = ROTATION[sensor.quantity].components
     else:
-        axes = getattr(sensor, "axes", getattr(sensor, "frame", "space"))
-        own = axes == "body" or sensor.quantity in ("Omega", "gyro", "angular acceleration")
-        labels = ("1", "2", "3") if own else ("x", "y", "z")
+        own = getattr(sensor, "axes", getattr(sensor, "frame", "space")) == "body"
+        labels = DIRECTORS if own else XYZ
     return labels, lambda motion: motion.sensors[sensor.name]

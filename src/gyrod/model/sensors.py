@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, rotations
+from gyrod import _check, quantities, rotations
 from gyrod.model.errors import (
     GROUND,
     Description,
@@ -28,16 +28,6 @@ if TYPE_CHECKING:
     from gyrod.model.system import System
 
 Array = NDArray[np.float64]
-
-#: What each sensor measures, with its unit.
-POINT = {"position": "m", "velocity": "m/s", "acceleration": "m/s²", "specific force": "m/s²"}
-ROTATION = {
-    "quaternion": "1", "matrix": "1", "Omega": "rad/s", "omega": "rad/s", "gyro": "rad/s",
-    "angular acceleration": "rad/s²",
-}  # fmt: skip
-JOINT = {"coordinate": "", "rate": "", "force": "N", "torque": "N m"}
-SECTION = {"force": "N", "moment": "N m", "strain": "1", "curvature": "1/m"}
-DISTANCE = {"distance": "m", "rate": "m/s"}
 
 
 class Sensor(Description, ABC):
@@ -112,7 +102,7 @@ class PointSensor(Sensor):
             name=problems.check(new_name, name),
             on=problems.check(_bearer, "on", on),
             at=problems.check(_place, "at", at),
-            quantity=problems.check(_check.choice, "quantity", quantity, POINT),
+            quantity=problems.check(_check.choice, "quantity", quantity, quantities.POINT),
             frame=None if frame is None else problems.check(_check.choice, "frame", frame, rotations.FRAMES),
         )
         problems.finish()
@@ -124,7 +114,7 @@ class PointSensor(Sensor):
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""
-        return POINT[self.quantity]
+        return quantities.POINT[self.quantity].unit
 
     def problems(self, system: System) -> Iterator[str]:
         """Whether there is such a body or rod, and the place is one of it."""
@@ -153,13 +143,13 @@ class RotationSensor(Sensor):
             name=problems.check(new_name, name),
             on=problems.check(_bearer, "on", on),
             at=None if at is None else problems.check(fraction, "at", at),
-            quantity=problems.check(_check.choice, "quantity", quantity, ROTATION),
+            quantity=problems.check(_check.choice, "quantity", quantity, quantities.ROTATION),
         )
         problems.finish()
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""
-        return ROTATION[self.quantity]
+        return quantities.ROTATION[self.quantity].unit
 
     def problems(self, system: System) -> Iterator[str]:
         """Whether there is such a body or rod."""
@@ -188,7 +178,7 @@ class JointSensor(Sensor):
         self._set(
             name=problems.check(new_name, name),
             joint=problems.check(_joint_name, joint),
-            quantity=problems.check(_check.choice, "quantity", quantity, JOINT),
+            quantity=problems.check(_check.choice, "quantity", quantity, quantities.JOINT_SENSOR),
             coordinate=None if coordinate is None else problems.check(_coordinate_name, coordinate),
         )
         if coordinate is not None and self.quantity in ("force", "torque"):
@@ -198,10 +188,9 @@ class JointSensor(Sensor):
     def unit(self, system: System) -> str:
         """Of the quantity; of several coordinates one after the other."""
         if self.quantity not in ("coordinate", "rate"):
-            return JOINT[self.quantity]
+            return quantities.JOINT_SENSOR[self.quantity].unit
         names = system.joint(self.joint).coordinate_names if self.coordinate is None else (self.coordinate,)
-        per = "/s" if self.quantity == "rate" else ""
-        return ", ".join(("rad" if name.startswith("angle") else "m") + per for name in names)
+        return ", ".join(quantities.coordinate_unit(name, rate=self.quantity == "rate") for name in names)
 
     def problems(self, system: System) -> Iterator[str]:
         """Whether there is such a joint, and it has such a coordinate."""
@@ -240,14 +229,14 @@ class SectionSensor(Sensor):
             name=problems.check(new_name, name),
             rod=problems.check(rod_name, rod),
             at=problems.check(fraction, "at", at),
-            quantity=problems.check(_check.choice, "quantity", quantity, SECTION),
+            quantity=problems.check(_check.choice, "quantity", quantity, quantities.SECTION),
             frame=problems.check(_check.choice, "frame", frame, rotations.FRAMES),
         )
         problems.finish()
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""
-        return SECTION[self.quantity]
+        return quantities.SECTION[self.quantity].unit
 
     def problems(self, system: System) -> Iterator[str]:
         """Whether there is such a rod."""
@@ -287,13 +276,13 @@ class DistanceSensor(Sensor):
             b=problems.check(_bearer, "b", b, True),
             at_a=problems.check(_place, "at_a", at_a),
             at_b=problems.check(_place, "at_b", at_b),
-            quantity=problems.check(_check.choice, "quantity", quantity, DISTANCE),
+            quantity=problems.check(_check.choice, "quantity", quantity, quantities.DISTANCE),
         )
         problems.finish()
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""
-        return DISTANCE[self.quantity]
+        return quantities.DISTANCE[self.quantity].unit
 
     def problems(self, system: System) -> Iterator[str]:
         """Whether there are such things, and the places are of them."""

@@ -17,38 +17,11 @@ from gyrod import _check
 from gyrod.model import Rod
 from gyrod.model.meshes import apply
 from gyrod.motion import Motion, RodTrack
+from gyrod.quantities import BODY, DIRECTORS, PLACES, ROD, WXYZ, XYZ, Field, Table, coordinate_unit
 from gyrod.storage.checkpoint import beside
 
 Array = NDArray[np.float64]
 
-XYZ, DIRECTORS, WXYZ = ("x", "y", "z"), ("d1", "d2", "d3"), ("w", "x", "y", "z")
-#: Of a body: quantity, unit, what its components are called.
-BODY = {
-    "position": ("m", XYZ),
-    "quaternion": ("1", WXYZ),
-    "velocity": ("m/s", XYZ),
-    "Omega": ("rad/s", DIRECTORS),
-}
-#: Of a rod: quantity, unit, components, and where in its mesh it is known; "" belongs to the whole rod.
-ROD = {
-    "positions": ("m", XYZ, "vertices"),
-    "velocities": ("m/s", XYZ, "vertices"),
-    "quaternions": ("1", WXYZ, "frames"),
-    "Omega": ("rad/s", DIRECTORS, "frames"),
-    "strain": ("1", DIRECTORS, "strains"),
-    "curvature": ("1/m", DIRECTORS, "curvatures"),
-    "force": ("N", DIRECTORS, "strains"),
-    "moment": ("N m", DIRECTORS, "curvatures"),
-    "start_force": ("N", XYZ, ""),
-    "start_moment": ("N m", XYZ, ""),
-    "end_force": ("N", XYZ, ""),
-    "end_moment": ("N m", XYZ, ""),
-}
-#: What these places are called, of a staggered grid and of elements.
-PLACES = {
-    "staggered": {"vertices": "vertex", "frames": "segment", "strains": "segment", "curvatures": "vertex"},
-    "elements": {"vertices": "vertex", "frames": "vertex", "strains": "point", "curvatures": "point"},
-}
 #: Of these a station of a rod tells.
 STATION = {"position": "positions", "velocity": "velocities", "force": "force", "moment": "moment"}
 ENERGIES = ("kinetic", "potential", "total")
@@ -111,18 +84,17 @@ def _columns(motion: Motion, names: Sequence[str] | None) -> Iterator[tuple[str,
             continue
         _check.choice("names", name, allowed)
         if name in bodies:
-            for quantity, (unit, parts) in BODY.items():
-                values = getattr(motion[name], quantity)
-                yield from ((f"{name}.{quantity}.{p}", unit, values[..., i]) for i, p in enumerate(parts))
+            for x in _given(BODY):
+                values = getattr(motion[name], x.name)
+                yield from ((f"{name}.{x.name}.{p}", x.unit, values[..., i]) for i, p in enumerate(x.components))
         elif name in system.rod_names:
             for end in ("0", "1"):
                 yield from _station(motion, system.rod(name), end)
         elif name in joints:
             track = motion._joint_motions[joints.index(name)]
             for i, coordinate in enumerate(track.names):
-                unit = "rad" if coordinate.startswith("angle") else "m"
-                yield f"{name}.{coordinate}", unit, track.coordinates[..., i]
-                yield f"{name}.{coordinate} rate", f"{unit}/s", track.rates[..., i]
+                yield f"{name}.{coordinate}", coordinate_unit(coordinate), track.coordinates[..., i]
+                yield f"{name}.{coordinate} rate", coordinate_unit(coordinate, rate=True), track.rates[..., i]
         elif name == "energy":
             yield from ((f"energy.{part}", "J", getattr(motion.energy, part)) for part in ENERGIES)
         else:
@@ -130,6 +102,11 @@ def _columns(motion: Motion, names: Sequence[str] | None) -> Iterator[tuple[str,
             parts = values.shape[-1]
             for i in range(parts):
                 yield f"{name}.{i}" if parts > 1 else name, motion.sensors.units[name], values[..., i]
+
+
+def _given(table: Table) -> list[Field]:
+    """Quantities from which the others follow."""
+    return [field for field in table.values() if not field.derived]
 
 
 def _joint_names(motion: Motion) -> list[str]:
@@ -146,9 +123,10 @@ def _station(motion: Motion, rod: Rod, fraction: str) -> Iterator[tuple[str, str
         raise ValueError(f"names: {rod.name}@{fraction} must have a fraction of the length from 0 to 1 behind the @.")
     track: RodTrack = motion[rod.name]
     for quantity, name in STATION.items():
-        unit, parts, where = ROD[name]
-        values = _at(rod, where, getattr(track, name), s)
-        yield from ((f"{rod.name}@{fraction}.{quantity}.{p}", unit, values[..., i]) for i, p in enumerate(parts))
+        known = ROD[name]
+        values = _at(rod, known.place, getattr(track, name), s)
+        heads = [f"{rod.name}@{fraction}.{quantity}.{part}" for part in known.components]
+        yield from ((head, known.unit, values[..., i]) for i, head in enumerate(heads))
 
 
 def _at(rod: Rod, where: str, values: Array, s: float) -> Array:
@@ -169,7 +147,7 @@ def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
     system = motion.compiled.system
     found: dict[str, Any] = {"t": motion.t, "y": motion.y, "steps": motion.steps}
     for name in system.names:
-        found |= {f"{name}.{quantity}": getattr(motion[name], quantity) for quantity in BODY}
+        found |= {f"{name}.{quantity}": getattr(motion[name], quantity) for quantity in (x.name for x in _given(BODY))}
     for name in system.rod_names:
         found |= {
             f"{name}.{f.name}": getattr(motion[name], f.name) for f in fields(RodTrack) if not f.name.startswith("_")
@@ -199,22 +177,22 @@ def to_xarray(motion: Motion) -> Any:
     last = {XYZ: "axis", DIRECTORS: "director", WXYZ: "wxyz"}
     if system.bodies:
         coords["body"] = list(system.names)
-        for quantity, (unit, parts) in BODY.items():
-            values = np.stack([getattr(motion[name], quantity) for name in system.names], axis=len(time))
-            data[quantity] = ((*time, "body", last[parts]), values, {"units": unit})
+        for x in _given(BODY):
+            values = np.stack([getattr(motion[name], x.name) for name in system.names], axis=len(time))
+            data[x.name] = ((*time, "body", last[x.components]), values, {"units": x.unit})
     for rod in system.rods:
-        called = PLACES[rod.discretization]
-        for where, place in called.items():
-            at = f"{rod.name}.{place}"
-            coords[at] = (at, getattr(rod.mesh, where) * rod.length, {"units": "m"})
-        for quantity, (unit, parts, where) in ROD.items():
-            dims = (*time, *((f"{rod.name}.{called[where]}",) if where else ()), last[parts])
-            data[f"{rod.name}.{quantity}"] = (dims, getattr(motion[rod.name], quantity), {"units": unit})
+        for x in _given(ROD):
+            along: tuple[str, ...] = ()
+            if x.place:
+                along = (f"{rod.name}.{PLACES[x.place][rod.degree is not None]}",)
+                coords[along[0]] = (along, getattr(rod.mesh, x.place) * rod.length, {"units": "m"})
+            values = getattr(motion[rod.name], x.name)
+            data[f"{rod.name}.{x.name}"] = ((*time, *along, last[x.components]), values, {"units": x.unit})
     for name, track in zip(_joint_names(motion), motion._joint_motions, strict=True):
         for i, coordinate in enumerate(track.names):
-            unit = "rad" if coordinate.startswith("angle") else "m"
-            data[f"{name}.{coordinate}"] = (time, track.coordinates[..., i], {"units": unit})
-            data[f"{name}.{coordinate} rate"] = (time, track.rates[..., i], {"units": f"{unit}/s"})
+            here, rate = coordinate_unit(coordinate), coordinate_unit(coordinate, rate=True)
+            data[f"{name}.{coordinate}"] = (time, track.coordinates[..., i], {"units": here})
+            data[f"{name}.{coordinate} rate"] = (time, track.rates[..., i], {"units": rate})
     for name in motion.sensors.names:
         values = motion.sensors[name]
         inner = tuple(f"{name}.{k}" for k in range(values.ndim - len(time)))

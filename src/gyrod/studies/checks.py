@@ -19,8 +19,7 @@ from gyrod.solve.assemble import assemble
 from gyrod.solve.members import members
 from gyrod.solve.simulate import Event, simulate
 from gyrod.studies.design import Design
-from gyrod.studies.outputs import Custom, Output, output
-from gyrod.studies.quantities import Measured
+from gyrod.studies.outputs import Custom, Measured, Output, output
 
 if TYPE_CHECKING:
     from gyrod.studies.plan import Plan
@@ -165,7 +164,7 @@ def shapes(plan: Plan, wanted: Mapping[str, Output], problems: list[str]) -> tup
         try:
             bound[name] = made = given.bound(name, start.compiled.system, plan.t_end)
             if not isinstance(made.quantity, Measured):
-                found[name] = made.shape(_entry(made, start))
+                found[name] = made.shape(made.quantity.shape(start))
         except ValueError as error:
             problems.append(f"outputs[{name!r}]: {error}")
     problems += [] if problems else _refused(plan, system, start)
@@ -215,20 +214,6 @@ def _first_row(plan: Plan, system: System) -> Motion:
         none, compiled.y0[None], MotionStats("", formulation), steps=none, _compiled=compiled,
         _flows=lambda: (none, none, none),
     )  # fmt: skip
-
-
-def _entry(made: Output, start: Motion) -> tuple[int, ...]:
-    """Shape of a quantity at one time."""
-    text = made.quantity.text
-    try:
-        shape: tuple[int, ...] = made.quantity.read(start).shape[1:]
-    except IndexError:
-        whole = replace(made.quantity, index=(), measure="").read(start).shape[1:]
-        has = f"has the shape {whole} at each time" if whole else "is a single number"
-        raise ValueError(f"{text!r}: the indices do not fit; without them it {has}.") from None
-    if 0 in shape:
-        raise ValueError(f"{text!r} selects nothing; its shape is {shape}.")
-    return shape
 
 
 def _refused(plan: Plan, system: System, start: Motion) -> list[str]:

@@ -102,10 +102,7 @@ class Fit:
     @property
     def units(self) -> dict[str, str]:
         """Units of the measured quantities, as far as they are known."""
-        from gyrod.studies.units import quantity_unit
-
-        found = {x.name: quantity_unit(x.quantity, self.system) for x in self.plan.outputs}
-        return {name: unit for name, unit in found.items() if unit}
+        return {x.name: x.quantity.unit for x in self.plan.outputs if x.quantity.unit}
 
     def predict(self, times: ArrayLike | None = None) -> dict[str, Array]:
         """Each measured quantity at some times, also later ones; by default at those of its measurement, (k, ...)."""

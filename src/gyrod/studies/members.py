@@ -18,12 +18,12 @@ from gyrod.equations import ForceError, compile_system
 from gyrod.equations.members import Stack
 from gyrod.model import ModelError
 from gyrod.motion import Motion, SimulationError, of_rows
+from gyrod.readings import Quantity
 from gyrod.solve import simulate
 from gyrod.solve.members import LANES, Members, members
 from gyrod.studies.blocks import COUNTERS, STATUSES, Block
 from gyrod.studies.outputs import Final
 from gyrod.studies.plan import Plan
-from gyrod.studies.quantities import FLOWS, Quantity
 
 Tick = Callable[[int], object]
 
@@ -161,8 +161,8 @@ class _Together:
 
 
 def _sectional(q: Quantity) -> bool:
-    """Whether the core alone tells it: forces and energies of a row."""
-    return (q.kind == "rod" and q.field != "stress") or (q.kind == "energy" and q.field not in FLOWS)
+    """Whether the core alone tells it: forces and energies of a row, and nothing that the model is asked for."""
+    return (q.kind == "rod" and q.place != "sections" and q.at is None) or (q.kind == "energy" and not q.dense)
 
 
 #: The plan that a thread has prepared last: its core is a workspace that threads do not share.

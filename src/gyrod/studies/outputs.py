@@ -20,8 +20,8 @@ from gyrod.dense import DEGREES
 from gyrod.model import System
 from gyrod.model.errors import shown
 from gyrod.motion import Motion
-from gyrod.studies.identity import plain
-from gyrod.studies.quantities import Measured, Quantity, quantity
+from gyrod.readings import Quantity, quantity
+from gyrod.studies.identity import function_data, plain
 
 __all__ = [
     "OUTPUTS",
@@ -48,6 +48,28 @@ Needs = Literal["end", "rows", "steps", "dense"]
 PARTS = 4
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A quantity that a function of the user reads."""
+
+    function: Callable[[Motion], Any]
+    unit: str = ""
+    kinematic: bool = False
+    dense: bool = True
+    linked: bool = True
+
+    def read(self, motion: Motion) -> Array:
+        """Its values, (n, ...)."""
+        values = np.asarray(self.function(motion), dtype=float)
+        if values.shape[:1] != motion.t.shape:
+            raise ValueError(f"the quantity must have one entry for each of {len(motion.t)} times, got {values.shape}.")
+        return values
+
+    def describe(self) -> Any:
+        """What identifies it."""
+        return function_data(self.function)
+
+
 # --- outputs ---------------------------------------------------------------------------------------------------------
 
 
@@ -64,7 +86,7 @@ class Output:
     4. joins `OUTPUTS`, over which tests run. Further fields are numbers or arrays.
     """
 
-    #: Text or a function; in a plan what it was read as.
+    #: Text, or a function of a `Motion` that returns an array, time first; in a plan what it was read as.
     quantity: Any
     _: KW_ONLY
     #: In a plan the name that it was given there.
@@ -77,7 +99,8 @@ class Output:
 
     def bound(self, name: str, system: System, t_end: float) -> Self:  # noqa: ARG002
         """The same under a name, for the quantities of a system."""
-        return replace(self, name=name, quantity=quantity(self.quantity, system))
+        given = self.quantity
+        return replace(self, name=name, quantity=Measured(given) if callable(given) else quantity(given, system))
 
     def evaluate(self, motion: Motion) -> Array:
         """What is kept of a motion; its shape is the same for all."""

@@ -9,9 +9,8 @@ from typing import Any
 from gyrod.files.kinds import Faults, Kind, number, read, shown, unknown
 from gyrod.files.reading import Path as Place
 from gyrod.model import ModelError, System
+from gyrod.readings import quantity
 from gyrod.studies import outputs
-from gyrod.studies.quantities import quantity
-from gyrod.studies.units import quantity_unit
 
 #: Outputs of one quantity by key.
 REDUCED: dict[str, Callable[[str], Any]] = {
@@ -98,7 +97,7 @@ def _reduced(key: str, inside: Any, system: System | None) -> Any:
 def _units(of: str, system: System | None) -> tuple[str, ...] | None:
     """The unit of a quantity; None if it is not known."""
     try:
-        unit = "" if system is None else quantity_unit(quantity(of, system), system)
+        unit = "" if system is None else quantity(of, system).unit
     except ValueError:  # told when the plan is made
         return None
     return (unit,) if unit else None

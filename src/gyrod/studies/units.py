@@ -8,19 +8,8 @@ from gyrod.files.kinds import Kind
 from gyrod.files.registry import KINDS, fields_of
 from gyrod.model import System, changes
 from gyrod.model.errors import Description, ModelError
-from gyrod.studies.quantities import Quantity, quantity
+from gyrod.readings import quantity
 
-#: Of the fields of quantities, by kind and field.
-_FIELDS = {
-    "body": {"position": "m", "velocity": "m/s", "Omega": "rad/s", "omega": "rad/s", "euler": "rad"},
-    "rod": {
-        "positions": "m", "velocities": "m/s", "Omega": "rad/s", "omega": "rad/s", "curvature": "1/m",
-        "bend_radius": "m", "force": "N", "force_space": "N", "moment": "N m", "moment_space": "N m", "stress": "Pa",
-        "start_force": "N", "start_moment": "N m", "end_force": "N", "end_moment": "N m",
-    },
-    "joint": {"force": "N", "torque": "N m"},
-    "motion": {"momentum": "kg m/s", "angular_momentum": "kg m²/s", "t": "s"},
-}  # fmt: skip
 _RAISED = str.maketrans({"2": "²", "3": "³", "4": "⁴"})
 
 
@@ -70,31 +59,6 @@ def output_unit(told: dict[str, Any], system: System) -> str:
     if not isinstance(told["quantity"], str):  # a function of the user
         return ""
     try:
-        return quantity_unit(quantity(told["quantity"], system), system)
+        return quantity(told["quantity"], system).unit
     except ValueError:
         return ""
-
-
-def quantity_unit(found: Any, system: System) -> str:
-    """The unit of a quantity."""
-    if not isinstance(found, Quantity):
-        return ""
-    if found.kind == "energy":
-        return "J"
-    if found.kind == "sensor":
-        return _sensor_unit(found.name, system)
-    if found.kind == "joint" and found.field.startswith(("coordinate", "rate")):
-        return _joint_unit(found, system)
-    return _FIELDS.get(found.kind, {}).get(found.field, "")
-
-
-def _sensor_unit(name: str, system: System) -> str:
-    found = next(s for s in system.sensors if s.name == name).unit(system)
-    return "" if found == "1" or "," in found else found
-
-
-def _joint_unit(found: Quantity, system: System) -> str:
-    kinds = {"rad" if name.startswith("angle") else "m" for name in system.joint(found.name).coordinate_names}
-    if len(kinds) != 1:  # both, or none
-        return ""
-    return kinds.pop() + ("/s" if found.field.startswith("rate") else "")

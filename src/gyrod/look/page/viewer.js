@@ -104,7 +104,7 @@ class Viewer {
     const known = Object.keys(fields).filter((key) => this.scene.rods.some((rod) => rod.fields.includes(key)));
     for (const [key, text] of [["", "none"], ...known.map((key) => [key, fields[key].title])]) select.append(new Option(text, key));
     by("pick").hidden = !known.length;
-    this.setColor(known.length ? "bending" : "");
+    this.setColor(known.length ? "curvature" : "");
     select.addEventListener("change", () => { this.setColor(select.value); this.dirty(); });
     for (const key of ["joints", "forces", "traces", "frames", "names", "floor"]) {
       by(key).checked = this.show[key];

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod import quantities
 from gyrod.look.curves import Curve
 from gyrod.look.plots.series import sizes_or_components
 from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, Picture, Unit, cycle, legend, unit
+from gyrod.quantities import ROD, Colour, Field
 
 Array = NDArray[np.float64]
 
@@ -25,18 +27,20 @@ NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity along rods: its field in a track, its components, its unit; called, it draws itself.
+    """A quantity along rods, drawn when it is called.
 
     One rod: a map of each component over time and arc length, with the envelope beside it. Several: the component that
     is read first. A few times: curves over the arc length.
     """
 
-    field: str
-    label: str
-    parts: tuple[str, ...]
-    si: str
-    #: Of several rods: a name and a function of the components, (..., k) -> (...).
-    first: tuple[str, Callable[[Array], Array]]
+    known: Field
+    #: Of several rods.
+    first: Colour
+
+    @property
+    def si(self) -> str:
+        """Its unit; strains are read in percent."""
+        return "strain" if self.known.unit == "1" else self.known.unit
 
     def __call__(self, p: Picture) -> None:
         """Draw."""
@@ -44,7 +48,7 @@ class Quantity:
         p = p.smooth if len(p.t) > CURVES else p
         tables = {name: self._table(p, name) for name in names}
         if len(names) == 1:
-            table, parts = tables[names[0]], self.parts
+            table, parts = tables[names[0]], self.known.parts
             kept = _significant(table, len(parts))
             rows = [(parts[k], table.part(k)) for k in kept]
             if len(kept) < len(parts):
@@ -53,21 +57,20 @@ class Quantity:
             else:
                 p.note(names[0])
         else:
-            text, _ = self.first
-            rows = [(f"{name}: {text}", tables[name].part(0)) for name in names]
+            rows = [(f"{name}: {self.first.title}", tables[name].part(0)) for name in names]
         if len(p.t) <= CURVES:
             scale = unit(self.si, *(v for _, table in rows for v in (table.low, table.high)))
-            _curves(p, self.label, rows, scale, one=len(names) == 1)
+            _curves(p, self.known.title, rows, scale, one=len(names) == 1)
         else:
             _maps(p, rows, self.si)
 
     def _table(self, p: Picture, name: str) -> Table:
         curve = Curve(p.system.rod(name))
-        several = len(p.names or p.system.rod_names) > 1 and len(self.parts) > 1
-        reduce = self.first[1] if several else None
+        several = len(p.names or p.system.rod_names) > 1 and len(self.known.parts) > 1
+        reduce = self.first.number if several else None
         starts = _bins(p.t)
         found = []
-        for block, s, known in _blocks(p, curve, starts, self.field):
+        for block, s, known in _blocks(p, curve, starts, self.known.name):
             values = known if reduce is None else reduce(known)[..., None]
             found.append((s, *(f.reduceat(values, block, axis=0) for f in (np.minimum, np.maximum))))
         low, high = (np.concatenate([part[k] for part in found]) for k in (1, 2))
@@ -185,19 +188,12 @@ def _curves(p: Picture, label: str, rows: list[tuple[str, Table]], scale: Unit, 
     legend(axes[-1], right=not p.single)
 
 
-def _bending(x: Array) -> Array:
-    return np.asarray(np.linalg.norm(x[..., :2], axis=-1))
+def _along(field: str, colour: str) -> Quantity:
+    return Quantity(ROD[field], quantities.COLOURS[colour])
 
 
-def _third(x: Array) -> Array:
-    return np.asarray(x[..., 2])
-
-
-FORCE = Quantity("force", "section force", ("shear F1", "shear F2", "axial F3"), "N", ("axial F3", _third))
-MOMENT = Quantity("moment", "section moment", ("bending M1", "bending M2", "torsion M3"), "N m", ("bending", _bending))
-CURVATURE = Quantity("curvature", "curvature", ("bending K1", "bending K2", "torsion K3"), "1/m", ("bending", _bending))
-STRAIN = Quantity("strain", "strain", ("shear Γ1", "shear Γ2", "extension Γ3"), "strain", ("extension Γ3", _third))
-STRESS = Quantity("stress", "stress", ("largest axial stress",), "Pa", ("axial stress", lambda x: x[..., 0]))
+FORCE, MOMENT, CURVATURE = _along("force", "force"), _along("moment", "moment"), _along("curvature", "curvature")
+STRAIN, STRESS = _along("strain", "strain"), _along("stress", "stress")
 
 
 def reactions(p: Picture) -> None:

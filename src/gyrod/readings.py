@@ -1,47 +1,30 @@
-"""Quantities of a motion by text.
+"""Values of quantities by text: ``quantity("hose.positions[-1]", system).read(motion)``.
 
-"hose.positions[-1]" is a field of a body, a rod or a joint by its name; indices count without the time axis, and are
-integers or slices such as 0:3 or ::2; [-1][2] is [-1, 2]. "energy.total", "drift.position", "momentum",
-"angular_momentum" and "t" are of the whole motion; "sensors.tip[2]", or "tip[2]", is a sensor. "norm " before it takes
-the Euclidean norm over the last axis, "abs " absolute values. A function of a `Motion` that returns an array, time
-first, serves as well.
+"hose.positions[-1]" is a field of a body, a rod or a joint by its name, of the tables in `gyrod.quantities`; indices
+count without the time axis, and are integers or slices such as 0:3 or ::2; [-1][2] is [-1, 2]. "energy.total",
+"drift.position", "momentum", "angular_momentum" and "t" are of the whole motion; "sensors.tip[2]", or "tip[2]", is a
+sensor. "norm " before it takes the Euclidean norm over the last axis, "abs " absolute values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from gyrod import quantities, rotations
 from gyrod.model import JointSensor, RotationSensor, System
 from gyrod.model.errors import shown, unknown
-from gyrod.motion import Motion
-from gyrod.studies.identity import function_data
+from gyrod.model.meshes import apply
+from gyrod.motion import Motion, bend_radius
+from gyrod.quantities import FIELDS, ROD
 
 Array = NDArray[np.float64]
-
-BODY = ("position", "quaternion", "matrix", "directors", "euler", "velocity", "Omega", "omega")
-ROD = (
-    "positions", "velocities", "quaternions", "vertex_quaternions", "directors", "Omega", "omega", "strain",
-    "curvature", "bend_radius", "force", "force_space", "moment", "moment_space", "stress", "start_force",
-    "start_moment", "end_force", "end_moment", "multipliers",
-)  # fmt: skip
-JOINT = ("coordinate", "coordinates", "rate", "rates", "rotation", "force", "torque")
-FLOWS = ("dissipated", "work", "balance")
-ENERGY = ("total", "kinetic", "potential", "extension_shear", "bending_torsion", *FLOWS)
-DRIFT = ("position", "velocity")
-WHOLE = ("momentum", "angular_momentum", "t")
-FIELDS = {"body": BODY, "rod": ROD, "joint": JOINT, "energy": ENERGY, "drift": DRIFT}
-#: Fields that follow from a row of unknowns without anything that lies before it.
-KINEMATIC = {
-    "body": ("position", "matrix", "directors", "velocity", "Omega", "omega"),
-    "rod": ("positions", "velocities", "quaternions", "directors", "Omega", "omega"),
-}
 
 _REST = re.compile(r"(?:\.(\w+))?\s*((?:\[[^\[\]]*\]\s*)*)", re.ASCII)
 _INDEX = re.compile(r"(-?\d{1,9})|(-?\d{1,9})?\s*:\s*(-?\d{1,9})?(?:\s*:\s*(-?\d{1,9})?)?", re.ASCII)
@@ -62,6 +45,10 @@ class Quantity:
     index: tuple[Any, ...] = ()
     #: "", "norm" or "abs".
     measure: str = ""
+    #: SI unit, "" where there is none.
+    unit: str = ""
+    #: Fractions of a rod's length at which a field along it is taken; None: where its mesh has it.
+    at: tuple[float, ...] | None = None
     #: Whether it needs the dense output, as what is summed or counted over the steps does.
     dense: bool = False
     #: Whether a row depends on the one before, as the sign of a quaternion does.
@@ -70,16 +57,34 @@ class Quantity:
     @property
     def kinematic(self) -> bool:
         """Whether it follows from the unknowns of a row alone, and the places and axes that the model fixes."""
-        return self.field in KINEMATIC.get(self.kind, ())
+        return self.kind in ("body", "rod") and FIELDS[self.kind][self.field].kinematic
+
+    @property
+    def place(self) -> str:
+        """Where in the mesh of a rod it is known, a key of `quantities.PLACES`; "" if it is not a field along one."""
+        return ROD[self.field].place if self.kind == "rod" else ""
 
     def read(self, motion: Motion) -> Array:
-        """Its values, (n, ...)."""
+        """Its values, (n, ...), without the time axis for a single time."""
         values = np.asarray(self._whole(motion), dtype=float)
         if self.index:
-            values = values[(slice(None), *(slice(*i) if isinstance(i, tuple) else i for i in self.index))]
+            time = (slice(None),) * motion.t.ndim
+            values = values[(*time, *(slice(*i) if isinstance(i, tuple) else i for i in self.index))]
         if self.measure == "norm":
-            return np.asarray(np.linalg.norm(values, axis=-1)) if values.ndim > 1 else np.abs(values)
+            return np.asarray(np.linalg.norm(values, axis=-1)) if values.ndim > motion.t.ndim else np.abs(values)
         return np.abs(values) if self.measure == "abs" else values
+
+    def shape(self, motion: Motion) -> tuple[int, ...]:
+        """Its shape at one time; a `ValueError` where the indices do not fit."""
+        try:
+            shape = self.read(motion).shape[motion.t.ndim :]
+        except IndexError:
+            whole = replace(self, index=(), measure="").read(motion).shape[motion.t.ndim :]
+            has = f"has the shape {whole} at each time" if whole else "is a single number"
+            raise ValueError(f"{self.text!r}: the indices do not fit; without them it {has}.") from None
+        if 0 in shape:
+            raise ValueError(f"{self.text!r} selects nothing; its shape is {shape}.")
+        return shape
 
     def _whole(self, motion: Motion) -> Any:
         kind, name, field = self.kind, self.name, self.field
@@ -89,44 +94,58 @@ class Quantity:
             return getattr(getattr(motion, kind), field)
         if kind == "sensor":
             return motion.sensors[name]
+        if self.at is not None:
+            return along(motion, name, field, self.at)
         if kind == "rod" and field == "stress":
             return motion.stress(name)
         if kind != "joint":
             return getattr(motion[name], field)
         number = next(i for i, joint in enumerate(motion.compiled.system.joints) if joint.name == name)
-        track = (motion.joints if field in ("force", "torque") else motion._joint_motions)[number]
-        return getattr(track, f"{field}s")[:, 0] if field in ("coordinate", "rate") else getattr(track, field)
+        track = (motion.joints if FIELDS["joint"][field].carried else motion._joint_motions)[number]
+        return getattr(track, f"{field}s")[..., 0] if field in ("coordinate", "rate") else getattr(track, field)
 
     def describe(self) -> Any:
         """What identifies it."""
         return self.text
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A quantity that a function of the user reads."""
+def along(motion: Motion, name: str, field: str, s: ArrayLike) -> Array:
+    """A field of a rod at fractions s of its length, (..., k) or (..., k, c), interpolated as its mesh does.
 
-    function: Callable[[Motion], Any]
-    kinematic: bool = False
-    dense: bool = True
-    linked: bool = True
+    At held ends of elements section forces, moments and curvatures are those of what holds them.
+    """
+    at, track = np.array(s, dtype=float, ndmin=1), motion[name]
+    if field == "bend_radius":
+        return bend_radius(along(motion, name, "curvature", at))
+    if field == "stress":
+        rod = motion.compiled.system.rod(name)
+        if rod.section is None:
+            raise ValueError(f"rod {name!r} has no section, so its stress is not known.")
+        return np.asarray(rod.section.stress(*(along(motion, name, x, at) for x in ("force", "moment")), s=at))
+    if field in ("quaternions", "vertex_quaternions"):
+        rows = motion.sensors.rows
+        frames = np.stack([rows.section(name, x) for x in at.tolist()], axis=-2)
+        return frames if motion.t.ndim else np.asarray(frames[0])
+    if field == "directors":
+        return rotations.matrix_from_quaternion(along(motion, name, "quaternions", at))
+    inner = {"omega": "Omega", "force_space": "force", "moment_space": "moment"}.get(field)
+    if inner is not None:
+        return rotations.rotate(along(motion, name, "quaternions", at), along(motion, name, inner, at))
+    values, mesh, known = getattr(track, field), track.mesh, ROD[field]
+    find = {"vertices": mesh.vertex_at, "frames": mesh.frame_at, "strains": mesh.strain_at}
+    rows, weights = find.get(known.place, mesh.curvature_at)(at)
+    if not known.components:
+        return np.asarray(apply(rows, weights, values[..., None])[..., 0])
+    found = apply(rows, weights, values)
+    ends = (at == 0.0) | (at == 1.0)
+    if known.ends and mesh.degree and ends.any():
+        held = dict(zip(("force", "moment", "curvature"), track._ends.sections(track), strict=True))[field]
+        found[..., ends, :] = held[..., at[ends].astype(int), :]
+    return found
 
-    def read(self, motion: Motion) -> Array:
-        """Its values, (n, ...)."""
-        values = np.asarray(self.function(motion), dtype=float)
-        if values.shape[:1] != motion.t.shape:
-            raise ValueError(f"the quantity must have one entry for each of {len(motion.t)} times, got {values.shape}.")
-        return values
 
-    def describe(self) -> Any:
-        """What identifies it."""
-        return function_data(self.function)
-
-
-def quantity(text: Any, system: System) -> Quantity | Measured:
-    """Read a quantity of a system; a `ValueError` tells what is there instead."""
-    if callable(text):
-        return Measured(text)
+def quantity(text: Any, system: System) -> Quantity:
+    """The quantity of a system that a text names; a `ValueError` says what is there instead."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"{shown(text)} is no quantity; write it as 'hose.positions[-1]' or 'energy.total'.")
     words = text.strip()
@@ -139,7 +158,7 @@ def quantity(text: Any, system: System) -> Quantity | Measured:
     field, brackets = match.groups()
     field = _field(text, rest[:at], kind, name, field, system)
     found = Quantity(text.strip(), kind, name, field, _indices(text, brackets), measure)
-    return replace(found, dense=_summed(found, system), linked=_linked(found, system))
+    return replace(found, unit=_unit(found, system), dense=_summed(found, system), linked=_linked(found, system))
 
 
 def _head(rest: str, system: System) -> tuple[str, str, int]:
@@ -148,7 +167,7 @@ def _head(rest: str, system: System) -> tuple[str, str, int]:
     members |= {f"sensors.{name}": ("sensor", name) for name in members}
     members |= {name: ("body", name) for name in system.names} | {name: ("rod", name) for name in system.rod_names}
     members |= {joint.name: ("joint", joint.name) for joint in system.joints if joint.name is not None}
-    own = {"energy": ("energy", ""), "drift": ("drift", "")} | {name: ("motion", name) for name in WHOLE}
+    own = {"energy": ("energy", ""), "drift": ("drift", "")} | {name: ("motion", name) for name in quantities.MOTION}
     known = {**own, **members}
     fitting = [name for name in known if rest.startswith(name) and rest[len(name) : len(name) + 1] in ("", ".", "[")]
     if not fitting:
@@ -168,7 +187,8 @@ def _field(text: str, head: str, kind: str, name: str, field: str | None, system
             raise ValueError(f"{text!r}: {head!r} has no fields; write {head!r}, or {head + '[0]'!r} for an entry.")
         return name if kind == "motion" else ""
     if field is None:
-        raise ValueError(f"{text!r} needs a field, such as {f'{head}.{fields[0]}'!r}; it can be {_listed(fields)}.")
+        first = f"{head}.{next(iter(fields))}"
+        raise ValueError(f"{text!r} needs a field, such as {first!r}; it can be {_listed(fields)}.")
     if field not in fields:
         raise ValueError(f"{text!r}: {_unknown(field, fields, f'of {head!r} it can be')}")
     if kind == "joint" and field in ("coordinate", "rate"):
@@ -198,6 +218,19 @@ def _indices(text: str, brackets: str) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _unit(found: Quantity, system: System) -> str:
+    """SI unit; "" for none, and for several."""
+    if found.kind == "sensor":
+        unit = next(s for s in system.sensors if s.name == found.name).unit(system)
+    elif found.kind == "joint" and found.field.startswith(("coordinate", "rate")):
+        names = system.joint(found.name).coordinate_names
+        units = {quantities.coordinate_unit(name, rate=found.field.startswith("rate")) for name in names}
+        unit = units.pop() if len(units) == 1 else ""
+    else:
+        unit = (quantities.MOTION if found.kind == "motion" else FIELDS[found.kind])[found.field].unit
+    return "" if unit == "1" or "," in unit else unit
+
+
 def _summed(found: Quantity, system: System) -> bool:
     """Whether it is summed or counted over the steps: flows of energy, and angles over turns."""
     joint = found.name if found.kind == "joint" and found.field in ("coordinate", "coordinates") else None
@@ -206,7 +239,7 @@ def _summed(found: Quantity, system: System) -> bool:
         joint = sensor.joint if isinstance(sensor, JointSensor) and sensor.quantity == "coordinate" else None
     if joint is not None:
         return any(name.startswith("angle") for name in system.joint(joint).coordinate_names)
-    return found.kind == "energy" and found.field in FLOWS
+    return found.kind == "energy" and FIELDS["energy"][found.field].summed
 
 
 def _linked(found: Quantity, system: System) -> bool:
@@ -217,12 +250,14 @@ def _linked(found: Quantity, system: System) -> bool:
     return found.kind == "body" and found.field == "quaternion"
 
 
-def _unknown(name: str, known: Sequence[str], where: str) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.4) or get_close_matches(name.lower(), known, n=1, cutoff=0.4)
+def _unknown(name: str, known: Iterable[str], where: str) -> str:
+    near = get_close_matches(name, list(known), n=1, cutoff=0.4)
+    near = near or get_close_matches(name.lower(), list(known), n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"{shown(name)} is unknown; {where} {_listed(known)}.{hint}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(given: Iterable[str]) -> str:
+    names = list(given)
     more = f" and {len(names) - 24} more" if len(names) > 24 else ""
     return ", ".join(map(repr, names[:24])) + more
