@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     from gyrod import files, problems, rotations, solve
     from gyrod.comparison import Comparison, Trial, compare
     from gyrod.equations import FORMULATIONS, ForceError
+    from gyrod.error import ErrorEstimate, ErrorReport, EstimateError
     from gyrod.files import ModelFileError, load, read_mesh, read_urdf
     from gyrod.gyro import (
         Attitude,
@@ -86,6 +87,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     )
     from gyrod.motion import Motion, SimulationError, SimulationInterrupted
     from gyrod.rest import Rest
+    from gyrod.solve.accuracy import AccuracyError
     from gyrod.solve.assemble import assemble
     from gyrod.solve.follow import Path, PathError, PathEvent, PathInterrupted, follow
     from gyrod.solve.hanging import Hanging, hang
@@ -109,6 +111,7 @@ else:
             "": "comparison equations files gyro look model motion problems rest rotations solve storage studies",
             "comparison": "Comparison Trial compare",
             "equations": "FORMULATIONS ForceError",
+            "error": "ErrorEstimate ErrorReport EstimateError",
             "files": "ModelFileError load read_mesh read_urdf",
             "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
             "model": (
@@ -121,6 +124,7 @@ else:
             ),
             "motion": "Motion SimulationError SimulationInterrupted",
             "rest": "Rest",
+            "solve.accuracy": "AccuracyError",
             "solve.assemble": "assemble",
             "solve.follow": "Path PathError PathEvent PathInterrupted follow",
             "solve.hanging": "Hanging hang",
@@ -142,6 +146,7 @@ else:
 __all__ = [
     "FORMULATIONS",
     "METHODS",
+    "AccuracyError",
     "Arc",
     "Attitude",
     "AttitudeStats",
@@ -168,6 +173,9 @@ __all__ = [
     "DistanceSensor",
     "Drag",
     "EquilibriumError",
+    "ErrorEstimate",
+    "ErrorReport",
+    "EstimateError",
     "Event",
     "Expression",
     "ExpressionError",

@@ -286,6 +286,25 @@ def bend_radius(curvature: Array) -> Array:
     return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
 
 
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """How exactly a result was asked for, and what was solved beside it on a coarser mesh: what `Motion.error` reads."""
+
+    #: Tolerance of the integrator; None where there is none, as at rest.
+    rtol: float | None = None
+    #: Rows of the result that companions have too.
+    rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None if there is none.
+    coarse: Any = field(default=None, repr=False)
+    half: Any = field(default=None, repr=False)
+    #: Mesh and tolerance of the companion in words.
+    told: str = ""
+    #: Why there is no companion, though one was asked for.
+    failure: str = ""
+    #: What ``accuracy`` has chosen, in words.
+    chosen: str = ""
+
+
 def _with_ends(ends: Array, inside: Array) -> Array:
     """Values at both ends, (..., 2, 3), around those between them."""
     return np.concatenate([ends[..., :1, :], inside, ends[..., 1:, :]], axis=-2)
@@ -321,6 +340,7 @@ class Motion:
     _projected: bool = field(default=True, repr=False)
     #: Dissipated energy, work and balance where they are known already, as from a file.
     _flows: Callable[[], tuple[Array, Array, Array]] | None = field(default=None, repr=False)
+    _beside: Beside = field(default_factory=Beside, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but what was derived; the dense output of the core as data, which serves as well."""
@@ -581,6 +601,14 @@ class Motion:
     def drift(self) -> Drift:
         """Constraint residuals of the coordinates as integrated (unit quaternions, orthonormal directors)."""
         return Drift(self._measures[..., 0], self._measures[..., 1])
+
+    @cached_property
+    def error(self) -> Any:
+        """Errors by quantity (`ErrorReport`): ``motion.error["hose.start_force"].total``; print it for a table.
+
+        Rough figures, unless the run was made with ``error`` or ``accuracy``.
+        """
+        return later("error").of_motion(self)
 
     def save(self, file: str | PathLike[str], *, frames: int = 1000, dense: bool | None = None) -> None:
         """Write a result file (HDF5): `gyrod.open` reads it, and ParaView shows about ``frames`` of its times.

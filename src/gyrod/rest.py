@@ -87,6 +87,11 @@ class Rest:
         """Energies; the kinetic one is zero."""
         return self.motion.energy
 
+    @property
+    def error(self) -> Any:
+        """Errors by quantity, as of a motion; rough ones, unless it was found with ``error``."""
+        return self.motion.error
+
     def plot(
         self,
         what: str | None = None,

@@ -39,6 +39,13 @@ def _run(
     atol: Annotated[float | None, typer.Option("--atol", metavar="X", help="Absolute tolerance.")] = None,
     step: Annotated[float | None, typer.Option("--step", metavar="S", help="Constant step, s.")] = None,
     max_steps: Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")] = None,
+    error: Annotated[
+        str | None, typer.Option("--error", metavar="HOW", help="Errors: rough, total (1.5 times the cost) or parts.")
+    ] = None,
+    accuracy: Annotated[
+        float | None,
+        typer.Option("--accuracy", metavar="X", help="Choose mesh and tolerance for errors of this share of sizes."),
+    ] = None,
     assemble: Annotated[
         bool | None, typer.Option("--assemble", help="Mend a start whose joints do not meet, or move as driven.")
     ] = None,
@@ -62,7 +69,7 @@ def _run(
     file = load(model)
     given = {
         "until": until, "method": method, "formulation": formulation, "rtol": rtol, "atol": atol, "step": step,
-        "output": output, "assemble": assemble, "max_steps": max_steps,
+        "output": output, "assemble": assemble, "max_steps": max_steps, "error": error, "accuracy": accuracy,
     }  # fmt: skip
     options = merged(file.run, given)
     if options.until is None:
@@ -142,6 +149,8 @@ def _simulate(system: Any, options: Any, path: Path | None, *, resume: bool, vie
         where = f" at t = {motion.t[-1]:.6g} of {until:g} s" if motion is not None and len(motion.t) else ""
         again = ", and gyrod run --resume goes on" if streamed else ""
         raise KeyboardInterrupt(f"interrupted{where}{kept}{again}") from None
+    except gd.AccuracyError as error:
+        raise Problem(str(error)) from error
     except gd.SimulationError as error:
         if path is not None and not streamed and len(error.motion.t):
             error.motion.save(path)
@@ -224,6 +233,13 @@ def outcome(motion: Any, until: float) -> tuple[list[tuple[str, str]], dict[str,
     if energy is not None:
         rows.append(("energy", f"kept to {energy:.1e} of the largest kinetic energy"))
     rows.append(("drift", f"{drift:.1e} (constraints)"))
+    if len(motion.t):
+        report = motion.error
+        rows.append(("errors", report.line()))
+        data["errors"] = {row.name: {"value": row.value, "error": row.total, "peak": row.peak, "unit": row.unit}
+                          for row in report.rows}  # fmt: skip
+        data["errors_rough"] = report.rough
+        rows += [("chosen", report.chosen.partition(": ")[2])] if report.chosen else []
     if motion.status == "event" and motion.events:
         rows.append(("ended", f"at t = {motion.events[-1].t:.6g} s: {motion.events[-1].name}"))
     return rows, data

@@ -56,6 +56,9 @@ class RunOptions(Description):
     coordinates: str | None
     sigma: Any
     potential: str | None
+    error: str | None
+    #: A number, or numbers by quantity.
+    accuracy: Any
 
     def __init__(
         self,
@@ -84,6 +87,8 @@ class RunOptions(Description):
         coordinates: str | None = None,
         sigma: Any = None,
         potential: str | None = None,
+        error: str | None = None,
+        accuracy: Any = None,
     ) -> None:
         given = dict(locals())
         problems = Problems("run")
@@ -137,6 +142,8 @@ class RunOptions(Description):
             "coordinates": Kind("word", words=("quaternion", "directors")),
             "sigma": Kind("table", shapes=((), (-1,)), words=("mean",)),
             "potential": Kind("word", words=("midpoint", "nodes")),
+            "error": Kind("word", words=("rough", "total", "parts")),
+            "accuracy": Kind("table", shapes=((),)),
         }  # fmt: skip
 
 
@@ -155,6 +162,12 @@ def _tolerance(field: str, value: Any) -> Any:
     return float(not_negative(field, value)) if np.ndim(value) == 0 else not_negative(field, value, (len(value),))
 
 
+def _accuracy(field: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: float(positive(f"{field}.{name}", x)) for name, x in value.items()}
+    return float(positive(field, value))
+
+
 def _pair(field: str, value: Any) -> tuple[float, float]:
     a, b = numbers(field, value, (2,)).tolist()
     return a, b
@@ -164,5 +177,6 @@ _CHECKS: dict[str, Any] = {
     **dict.fromkeys(("until", "rtol", "step", "first_step", "max_step"), positive),
     "output": _output,
     "atol": _tolerance,
+    "accuracy": _accuracy,
     "baumgarte": _pair,
 }

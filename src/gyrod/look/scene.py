@@ -67,8 +67,13 @@ def scene(motion: Any, *, fps: float = FPS, title: str | None = None) -> Scene:
     """The scene of a motion, resampled evenly in time: ``fps`` frames a second, 121 to 601 of them."""
     _check.positive("fps", fps)
     compiled = motion.compiled
-    static = describe(compiled, title) | {"method": motion.stats.method}
+    static = describe(compiled, title) | {"method": motion.stats.method, "errors": _errors(motion)}
     return Scene(static, tracks(_resampled(motion, fps), static))
+
+
+def _errors(motion: Any) -> str:
+    """How wrong it is, in a line; nothing where that is not known."""
+    return "" if motion.error.failure or not np.size(motion.t) else f"errors: {motion.error.line()}"
 
 
 def _resampled(motion: Any, fps: float) -> Any:

@@ -6,6 +6,7 @@ degree p - 1 would leave out of x is a_p P_p, at most |a_p|.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.model.meshes import Elements, Mesh, apply, apply_frames, rule
+from gyrod.model.meshes import DEGREES, Elements, Mesh, apply, apply_frames, rule
 from gyrod.rotations.vectors import norms
 
 if TYPE_CHECKING:
@@ -99,6 +100,24 @@ def divided(mesh: Mesh, pieces: Parts) -> dict[str, Any]:
     even = np.arange(count + 1.0) / count
     equal = bool(np.abs(ends - even).max() < 1e-12)
     return {"segments": count if equal else None, "grid": None if equal else ends}
+
+
+def coarser(rod: Rod, share: float) -> dict[str, Any]:
+    """Fields of a rod with about that share of its segments or elements; a single element gets a degree less.
+
+    Ends of segments that were given are kept or left out, never moved.
+    """
+    least, count = (2 if rod.degree is None else 1), rod.segments
+    fewer = max(least, math.ceil(share * count))
+    if fewer < count:
+        if rod.grid is None:
+            return {"segments": fewer}
+        kept = np.unique(np.round(np.linspace(0, count, fewer + 1)).astype(int))
+        return {"segments": None, "grid": np.asarray(rod.grid)[kept]}
+    if rod.degree is not None and rod.degree > min(DEGREES):
+        return {"degree": rod.degree - 1}
+    cells = f"{count} segments" if rod.degree is None else f"{count} elements of degree {rod.degree}"
+    raise ValueError(f"rod {rod.name!r} has {cells}, and nothing coarser to compare it with")
 
 
 def refined(rod: Rod, tolerance: float, state: Any) -> Rod:

@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look
+from gyrod import error as errors
 from gyrod.equations import ForceError
 from gyrod.model import Force, RodLoad, System, Tendon, Torque
 from gyrod.model.errors import shown
-from gyrod.motion import Motion, MotionStats
+from gyrod.motion import Beside, Motion, MotionStats
 from gyrod.rest import Rest
+from gyrod.solve.companions import of_path, with_errors
 from gyrod.solve.eigen import first_largest
 from gyrod.solve.loads import Growing, scaled
 from gyrod.solve.statics import RELAXATIONS, Statics, failure, prepare, reachable
@@ -99,6 +101,12 @@ class Path:
     events: tuple[PathEvent, ...]
     _family: _Family = field(repr=False)
     _histories: tuple[tuple[str, Array], ...] = field(repr=False)
+    _beside: Beside = field(default_factory=Beside, repr=False)
+
+    @cached_property
+    def error(self) -> errors.ErrorReport:
+        """Errors by quantity, the largest along the path; rough ones, unless it was followed with ``error``."""
+        return errors.of_path(self)
 
     @property
     def stable(self) -> NDArray[np.bool_]:
@@ -882,6 +890,7 @@ class _Tracer:
         raise _Stuck(f"no branch was found along the critical mode at {at.value:.10g}")
 
 
+@with_errors(of_path)
 def follow(
     system: System | None,
     parameter: str | Callable[[float], System] = "time",
@@ -896,6 +905,7 @@ def follow(
     guess: Rest | Motion | None = None,
     max_points: int = 1000,
     progress: bool = False,
+    error: str = "rough",  # noqa: ARG001
 ) -> Path:
     """Follow an equilibrium along a parameter, from stop to stop.
 
@@ -929,6 +939,8 @@ def follow(
         Most points of a path by arc length.
     progress
         Show a progress bar.
+    error
+        "rough" figures in ``path.error``, or "total" errors, by equilibria on half the mesh at some of its points.
     """
     values = _stops(stops)
     arc = _arc(arc_length, branch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, look
+from gyrod import error as errors
 from gyrod.model import CForce, Drag, Force, RodLoad, RotatingFrame, System, Torque, UserForce
 from gyrod.model.conservation import acts
-from gyrod.motion import Motion
+from gyrod.motion import Beside, Motion
 from gyrod.rest import Rest
+from gyrod.solve.companions import of_modes, with_errors
 from gyrod.solve.eigen import lowest
 from gyrod.solve.statics import Statics, equilibrium, prepare
 
@@ -34,6 +36,12 @@ class Modes:
     eigenvalues: NDArray[np.complex128]
     #: Shapes as changes of the unknowns, scaled to a largest displacement or turn of 1 (m, rad), (n, N).
     shapes: NDArray[np.complex128]
+    _beside: Beside = field(default_factory=Beside, repr=False)
+
+    @property
+    def error(self) -> errors.ErrorReport:
+        """Errors of "frequencies", "omega" and "damping"; rough ones, unless they were found with ``error``."""
+        return errors.of_modes(self)
 
     @property
     def omega(self) -> Array:
@@ -104,7 +112,13 @@ class Modes:
         return "Modes(\n  " + "\n  ".join(rows) + "\n)"
 
 
-def modes(system: System | Rest, at: Rest | Motion | float | None = None, n: int = 10) -> Modes:
+@with_errors(of_modes)
+def modes(
+    system: System | Rest,
+    at: Rest | Motion | float | None = None,
+    n: int = 10,
+    error: str = "rough",  # noqa: ARG001
+) -> Modes:
     """The n lowest natural frequencies, damping ratios and shapes about an equilibrium.
 
     Parameters
@@ -116,6 +130,8 @@ def modes(system: System | Rest, at: Rest | Motion | float | None = None, n: int
         configuration at t = 0.
     n
         How many.
+    error
+        "rough" figures in ``modes.error``, or "total" errors, by the modes on half the mesh.
 
     Constraints are exact (joints, clamps, attached bodies). An unstable equilibrium is no error: ``modes.unstable``.
     """

@@ -197,7 +197,7 @@ class _Static:
 
     def solve(self, system: System, fine: bool) -> Rest:  # noqa: ARG002
         """The equilibrium."""
-        self.guess = _rest(system, self.guess, self.options)
+        self.guess = rest_on(system, self.guess, self.options)
         return self.guess
 
     def tighten(self) -> None:
@@ -218,7 +218,7 @@ class _Dynamic:
     def solve(self, system: System, fine: bool) -> Motion:
         """The motion; that of the halved elements is more exact in time too."""
         assert self.rtol is not None
-        start = system if self.rest is None else _rest(system, self.rest, {})
+        start = system if self.rest is None else rest_on(system, self.rest, {})
         rtol = self.rtol * (TIGHTER if fine else 1.0)
         return simulate(start, self.t_end, rtol=rtol, output=self.times, dense=not fine, **self.options)
 
@@ -229,7 +229,7 @@ class _Dynamic:
             self.rtol = max(TIGHTER * self.rtol, LEAST_RTOL)
 
 
-def _rest(system: System, guess: Rest | Motion | None, options: Mapping[str, Any]) -> Rest:
+def rest_on(system: System, guess: Rest | Motion | None, options: Mapping[str, Any]) -> Rest:
     """An equilibrium, from that on another mesh if there is one."""
     if guess is None:
         return equilibrium(system, **options)
@@ -301,7 +301,7 @@ def _count(system: System) -> int:
     return sum(rod.mesh.cells for rod in system.rods)
 
 
-def _with_parts(system: System, pieces: list[Parts]) -> System:
+def with_parts(system: System, pieces: list[Parts]) -> System:
     """The system with elements of its rods in pieces."""
     new: dict[str, Any] = {}
     for i, (rod, k) in enumerate(zip(system.rods, pieces, strict=True)):
@@ -310,7 +310,7 @@ def _with_parts(system: System, pieces: list[Parts]) -> System:
     return system.with_(new) if new else system
 
 
-def _halves(system: System) -> list[Parts]:
+def halves(system: System) -> list[Parts]:
     """Two pieces for each element."""
     return [np.full(rod.mesh.cells, 2) for rod in system.rods]
 
@@ -328,6 +328,23 @@ def _tracks(system: System, result: Rest | Motion) -> list[tuple[Elements, Array
 def _folds(system: System, result: Rest | Motion) -> list[Parts]:
     """Two pieces for each element that turns too far."""
     return [np.where(folded(mesh, q).any(axis=0), 2, 1) for mesh, _, q in _tracks(system, result)]
+
+
+def pieces(system: System, result: Rest | Motion, ratio: float, order: float) -> list[Parts]:
+    """Pieces of all elements: those with the largest expected error as the whole demands, others less.
+
+    ``ratio``: what is allowed over the error of the whole, which falls with that order.
+    """
+    tracks = _tracks(system, result)
+    shares = [expected(mesh, x, q).max(axis=0) for mesh, x, q in tracks]
+    largest = max(float(share.max()) for share in shares)
+    if not largest > 0.0:  # nothing to see in the shape, as where only what is joined to a rod moves
+        return halves(system)
+    found = []
+    for (mesh, _, _), share in zip(tracks, shares, strict=True):
+        q = min(max(order, 1.0), mesh.degree + 1.0)
+        found.append(np.minimum(parts(share, largest * ratio, q), MOST_PARTS))
+    return [np.maximum(k, fold) for k, fold in zip(found, _folds(system, result), strict=True)]
 
 
 class _Search:
@@ -362,12 +379,12 @@ class _Search:
             stalled = stalled + 1 if slow else 0
             if stalled == MOST_STALLED:
                 self._give_up("more elements do not help")
-            pieces = self._pieces(result, error, self._order(before, count, error))
+            cut = pieces(self.system, result, SHARE * self.tolerance / error, self._order(before, count, error))
             if slow:
                 self.solver.tighten()
-                pieces = _halves(self.system)
+                cut = halves(self.system)
             before = count, error
-            self._next(pieces)
+            self._next(cut)
 
     def _solved(self) -> tuple[Rest | Motion, float]:
         """The solution on this mesh, and its error by that on halved elements."""
@@ -375,7 +392,7 @@ class _Search:
         try:
             result = self.solver.solve(self.system, False)
             error = SAFETY * _apart(
-                result, self.solver.solve(_with_parts(self.system, _halves(self.system)), True), self.quantity
+                result, self.solver.solve(with_parts(self.system, halves(self.system)), True), self.quantity
             )
         except (SimulationError, EquilibriumError) as trouble:
             self._note(Round(count, None, time.process_time() - started, _brief(str(trouble))))
@@ -395,10 +412,10 @@ class _Search:
         if failed > MOST_FAILED:
             raise trouble
         if isinstance(trouble, EquilibriumError):  # where Newton's method has strayed to tells nothing
-            return _halves(self.system)
+            return halves(self.system)
         last = of_rows(trouble.motion.compiled, np.array([trouble.time]), np.asarray(trouble.state)[None])
         mine = all(last[rod.name].mesh.cells == rod.mesh.cells for rod in self.system.rods)
-        pieces = _folds(self.system, last) if mine else _halves(self.system)
+        pieces = _folds(self.system, last) if mine else halves(self.system)
         if all(k.max() == 1 for k in pieces):
             raise trouble
         return pieces
@@ -409,25 +426,11 @@ class _Search:
             return math.inf
         return math.log(before[1] / error) / math.log(count / before[0])
 
-    def _pieces(self, result: Rest | Motion, error: float, order: float) -> list[Parts]:
-        """Pieces of all elements: those with the largest expected error as the whole demands, others less."""
-        tracks = _tracks(self.system, result)
-        shares = [expected(mesh, x, q).max(axis=0) for mesh, x, q in tracks]
-        largest = max(float(share.max()) for share in shares)
-        if not largest > 0.0:  # nothing to see in the shape, as where only what is joined to a rod moves
-            return _halves(self.system)
-        allowed = largest * SHARE * self.tolerance / error
-        found = []
-        for (mesh, _, _), share in zip(tracks, shares, strict=True):
-            q = min(max(order, 1.0), mesh.degree + 1.0)
-            found.append(np.minimum(parts(share, allowed, q), MOST_PARTS))
-        return [np.maximum(k, fold) for k, fold in zip(found, _folds(self.system, result), strict=True)]
-
     def _next(self, pieces: list[Parts]) -> None:
         count = sum(int(k.sum()) for k in pieces)
         if count > self.most:
             self._give_up(f"the next mesh would have {count} elements, and most = {self.most} are allowed")
-        self.system = _with_parts(self.system, pieces)
+        self.system = with_parts(self.system, pieces)
 
     def _give_up(self, why: str) -> NoReturn:
         least = "nothing was found" if self.best is None else f"the least error is {self.best.error:.3g}"

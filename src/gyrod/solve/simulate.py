@@ -23,6 +23,7 @@ from gyrod.motion import EventRecord, Motion, MotionStats, SimulationError, Simu
 from gyrod.rest import Rest
 from gyrod.solve.assemble import assemble as solve_assembly
 from gyrod.solve.budget import EVERY, Forecast, memory_limits
+from gyrod.solve.companions import of_motion, with_errors
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
@@ -61,6 +62,7 @@ class Event:
     name: str = ""
 
 
+@with_errors(of_motion)
 def simulate(
     system: System | Rest,
     t_end: float,
@@ -94,6 +96,8 @@ def simulate(
     save: str | os.PathLike[str] | None = None,
     resume: bool = False,
     view: bool = False,
+    error: str = "rough",  # noqa: ARG001
+    accuracy: float | Mapping[str, float] | None = None,  # noqa: ARG001
 ) -> Motion:
     """Simulate a system from t = 0 to ``t_end``.
 
@@ -158,6 +162,14 @@ def simulate(
         is only opened; where there is none, it begins.
     view
         Open the viewer in the browser and show the motion while it is computed.
+    error
+        What ``motion.error`` says: "rough" figures, which cost nothing; "total" errors of all quantities, by a second
+        run on half the mesh with a looser tolerance (1.5 times the cost at most); or their "parts", in time and by the
+        mesh, by a third one (2.2 times).
+    accuracy
+        Errors that are allowed, in place of ``rtol`` and the mesh, which are chosen by these estimates, from the mesh of
+        the rods on: a share of the size of the system, for positions, and of the largest value, for forces at ends and
+        joints; or by quantity in its unit, as ``{"hose.start_force": 0.1}``. ``motion.error`` says what was chosen.
 
     Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which.
     """

@@ -15,6 +15,7 @@ from gyrod.equations.rods import HELD
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
+from gyrod.solve.companions import of_rest, with_errors
 from gyrod.solve.eigen import MOST, canonical, first_largest, lowest, real
 from gyrod.solve.loads import scaled, undamped
 
@@ -259,6 +260,7 @@ def reachable(argument: str, value: float) -> float:
     return float(value)
 
 
+@with_errors(of_rest)
 def equilibrium(
     system: System,
     *,
@@ -267,6 +269,7 @@ def equilibrium(
     t: float = 0.0,
     tolerance: float = 1e-11,
     relax: bool = True,
+    error: str = "rough",  # noqa: ARG001
 ) -> Rest:
     """The equilibrium of a system under gravity and its forces, from its initial configuration or from a guess.
 
@@ -282,6 +285,8 @@ def equilibrium(
         Of the last Newton step, over the size of the system and over 1 rad.
     relax
         Whether to relax dynamically where Newton's method fails; ``rest.method`` tells.
+    error
+        "rough" figures in ``rest.error``, or "total" errors, by the equilibrium on half the mesh.
 
     Damped Newton on (31) of Lang, Linn, Arnold 2011 in minimal velocities, O(N). Newton's method finds unstable
     equilibria too: see ``rest.stable``.

@@ -4,6 +4,7 @@ from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_chec
 from gyrod.storage.export import to_csv, to_npz, to_ode_result, to_xarray
 from gyrod.storage.reading import info, verify
 from gyrod.storage.reading import open_motion as open
+from gyrod.storage.companions import keep_beside
 from gyrod.storage.recorder import Recorder, hold, identity, keeps_dense, save
 
 __all__ = [

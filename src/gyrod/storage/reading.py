@@ -18,6 +18,7 @@ from gyrod.dense import within
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import EventRecord, Midpoints, Motion, MotionStats
+from gyrod.storage import companions
 from gyrod.storage.between import Between, Flows
 from gyrod.storage.layout import (
     AXES,
@@ -164,6 +165,7 @@ def _header(file: Any) -> dict[str, Any]:
     found["unknowns"] = int(group["y"].shape[1])
     found["y0"] = np.asarray(group["y0"][()], dtype=float) if group["y0"].size < 1e8 else np.zeros(0)
     found["events"] = _events(group, found["counts"]["events"])
+    found["beside"] = companions.read(group)
     found["frames"] = int(file["VTKHDF/Steps"].attrs["NSteps"]) if "VTKHDF" in file else 0
     return found
 
@@ -266,6 +268,8 @@ def open_motion(file: str | os.PathLike[str], system: System | None = None) -> M
         _flows=dense.flows if isinstance(dense, Between) else Flows(stored) if Flows(stored).needed else None,
         _file=stored,
     )
+    kept = header["beside"] or {"rtol": header["info"].get("rtol")}
+    motion.__dict__["_beside"] = companions.made(kept, motion)
     return motion
 
 

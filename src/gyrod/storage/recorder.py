@@ -22,6 +22,7 @@ from gyrod.dense import DEGREES, sampled
 from gyrod.equations import Compiled
 from gyrod.model import ModelError
 from gyrod.motion import EventRecord, Motion, MotionStats
+from gyrod.storage import companions
 from gyrod.storage.checkpoint import beside
 from gyrod.storage.frames import Frames
 from gyrod.storage.layout import (
@@ -476,6 +477,7 @@ def save(
                 midpoints=(motion.midpoints.t, motion.midpoints.energy), dense=motion._dense,
             )  # fmt: skip
             recorder.finish(motion.stats, motion.status, motion.events)
+            companions.write(recorder._group, motion._beside)
         os.replace(new, target)
     except OSError as error:
         told = type(error)(str(error).replace(str(new), str(target)))

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod.model import ModelError
-from gyrod.motion import Motion
+from gyrod.error import ErrorReport
+from gyrod.motion import Motion, SimulationError
 from gyrod.rest import Rest
+from gyrod.solve import simulate
 from gyrod.studies import reopening
 from gyrod.studies.blocks import STATUSES
 from gyrod.studies.columns import Columns, parted
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from gyrod.studies.design import Design
     from gyrod.studies.indices import SobolIndices
     from gyrod.studies.plan import Plan
+
+#: CPU seconds of a run that is simulated again for the sake of its errors.
+SMALL = 1.0
 
 
 class Study:
@@ -210,10 +215,25 @@ class Study:
         options["lists"] = [name for name in self.names if name not in names]
         return sobol(self.dataset, names, str(self.description.get("sampler")), output, **options)
 
+    @cached_property
+    def error(self) -> ErrorReport:
+        """Errors of the first run, which is simulated again beside a companion."""
+        return self.motion(0, error="total", dense=False).error  # type: ignore[no-any-return]
+
     def __str__(self) -> str:
         from gyrod.studies.summary import summary
 
-        return summary(self._store)
+        return "\n".join([summary(self._store), *self._errors()])
+
+    def _errors(self) -> list[str]:
+        """A line on the errors of the first run, where simulating it again is a small matter and its model is here."""
+        chunk = self._store.sound(0) if 0 in self._store.present() else None
+        if chunk is None or float(chunk.block.seconds[0]) > SMALL or chunk.block.status[0]:
+            return []
+        try:
+            return [f"  errors of run 0: {self.error.line()}"]
+        except (ModelError, SimulationError, ValueError):
+            return []
 
     def __repr__(self) -> str:
         where = f" in {str(self.folder)!r}" if self.folder is not None else ""

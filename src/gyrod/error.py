@@ -1,0 +1,466 @@
+"""How wrong a result is: its quantities beside those of companions, the same model on a coarser mesh.
+
+``motion.error["hose.start_force"]`` compares what a run says with what its companions say (`Beside`, made by
+`gyrod.solve.companions`), time by time and place by place; without a companion it is a rough figure from what rods turn
+in a cell of their mesh and from the tolerance. No order of convergence is assumed: what the difference to a companion is
+worth was measured (docs/errors.md), and the constants below are what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check
+from gyrod.model import System
+from gyrod.model.meshes import Mesh
+from gyrod.motion import Beside, Motion
+from gyrod.readings import Quantity, quantity
+
+Array = NDArray[np.float64]
+
+#: Error over the difference to a companion, by what the system is made of: of positions and what follows from them, and
+#: of forces, moments and curvatures.
+SAFETY = {"grid": (1.0, 1.0), "elements": (1.0, 1.0), "bodies": (1.0, 1.0)}
+#: Rough relative error a θ^b + c rtol^d, θ the largest turn of a rod in a cell: a, b, c, d by the kind of mesh.
+ROUGH = {
+    "positions": {"grid": (0.1, 2.0, 1.0, 0.5), "elements": (0.1, 3.0, 1.0, 0.5), "bodies": (0.0, 1.0, 1.0, 0.7)},
+    "forces": {"grid": (0.3, 1.0, 3.0, 0.4), "elements": (0.3, 2.0, 3.0, 0.4), "bodies": (0.0, 1.0, 3.0, 0.7)},
+}
+#: Why quantities have no estimate.
+WITHOUT = {
+    "drift": "it is an error itself, that of the constraints",
+    "t": "it is the time",
+    "multipliers": "it depends on the mesh",
+    "euler": "Euler angles jump where two of their axes meet; take the quaternion",
+    "dissipated": "it is summed over the steps of a run, which its companions do not keep",
+    "work": "it is summed over the steps of a run, which its companions do not keep",
+    "balance": "it is an error itself, that of the energy",
+}
+#: Fields of rods and joints that strains decide; all others are as good as positions.
+STRAINED = frozenset(
+    "strain curvature bend_radius force force_space moment moment_space stress start_force start_moment end_force "
+    "end_moment torque effort".split()
+)
+#: Difference over the reach of a motion from which on the two have nothing to do with each other; and by how many
+#: factors of ten it has grown until then in a chaotic one.
+LOST, DECADES = 0.3, 2.0
+
+
+class EstimateError(ValueError):
+    """A quantity, or a whole run, whose error is not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorEstimate:
+    """The error of a quantity, in its unit and of the shape that it has at one time: the largest over the run."""
+
+    quantity: str
+    unit: str
+    #: Of the value at any time.
+    total: Array
+    #: Of the largest and the smallest value over the run, whenever they are reached.
+    peak: Array
+    #: Parts of it by the tolerance and by the mesh; None where they were not told apart.
+    time: Array | None = None
+    mesh: Array | None = None
+    #: Whether it is a figure from experience, without a companion.
+    rough: bool = False
+
+    def __str__(self) -> str:
+        parts = {"total": self.total, "peak": self.peak, "time": self.time, "mesh": self.mesh}
+        told = [f"{name} {_digits(np.max(x, initial=0.0))}" for name, x in parts.items() if x is not None]
+        return f"error of {self.quantity}{' (rough)' if self.rough else ''} in {self.unit or '1'}: {', '.join(told)}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: what is printed of a kind of quantities, with the largest error among them."""
+
+    name: str
+    unit: str
+    value: float
+    total: float
+    peak: float
+    time: float | None
+    mesh: float | None
+
+
+class ErrorReport:
+    """The errors of a result by quantity, ``motion.error["hose.positions[-1]"]``; print it for a short table."""
+
+    def __init__(self, source: OfRows | OfModes, beside: Beside) -> None:
+        self._source, self._beside = source, beside
+
+    @property
+    def rough(self) -> bool:
+        """Whether there is no companion, and figures are from experience."""
+        return self._beside.coarse is None
+
+    @property
+    def failure(self) -> str:
+        """Why errors are not known; empty if they are."""
+        return self._beside.failure or (self._source.unknown if self.rough else "")
+
+    @property
+    def chosen(self) -> str:
+        """What ``accuracy`` has chosen; empty if it was not given."""
+        return self._beside.chosen
+
+    def __getitem__(self, text: str) -> ErrorEstimate:
+        if self.failure:
+            raise EstimateError(f"the error of {text!r} is not known: {self.failure}")
+        return self._source.estimate(text)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The lines of the table."""
+        return () if self.failure else tuple(self._source.table())
+
+    @cached_property
+    def growth(self) -> float:
+        """Rate in 1/s at which the difference to the companion grew until it was as large as the motion; 0 elsewhere.
+
+        What grows with a power of the time, as phases do, does not count.
+        """
+        return 0.0 if self.failure or self.rough else self._source.growth()[0]
+
+    @property
+    def chaos(self) -> str:
+        """A sentence on how fast errors grow, where they grow until nothing is left of the motion; empty elsewhere."""
+        if not self.growth:
+            return ""
+        return (
+            f"errors grow tenfold every {np.log(10.0) / self.growth:.2g} s, and from t = {self._source.growth()[1]:.3g} s "
+            "on they are as large as the motion: no mesh and no tolerance makes it right from then on"
+        )
+
+    def line(self) -> str:
+        """The table in one line."""
+        if self.failure:
+            return f"not known: {self.failure}"
+        told = [f"{row.name} {_digits(row.total if row.name == 'positions' else row.peak)} {row.unit}".rstrip()
+                for row in self.rows]  # fmt: skip
+        return f"{', '.join(told)}{' (rough)' if self.rough else ''}" + (f"; {self.chaos}" if self.chaos else "")
+
+    def __str__(self) -> str:
+        if self.failure:
+            return f"errors are not known: {self.failure}"
+        parts = not self.rough and self._beside.half is not None
+        by = f"by a companion with {self._beside.told}"
+        lines = [f"errors, {'rough figures from experience' if self.rough else by}"]
+        head = ["", "largest", "its error", "at any time", *(["by time", "by mesh"] if parts else [])]
+        lines.append(_columns(head))
+        for row in self.rows:
+            value = f"{'smallest ' if row.name == 'bend radius' else ''}{row.value:.4g} {row.unit}"
+            shown = [row.peak, row.total, *([row.time or 0.0, row.mesh or 0.0] if parts else [])]
+            lines.append(_columns([row.name, value, *(_digits(x) for x in shown)]))
+        return "\n".join([*lines, *(x for x in (self.chaos, self.chosen) if x)])
+
+
+# --- of motions, rests and paths -------------------------------------------------------------------------------------
+
+
+class OfRows:
+    """Errors of a motion, of a single time, or of several, one for each point of a path whose systems differ."""
+
+    def __init__(self, rows: Motion | tuple[Motion, ...], beside: Beside) -> None:
+        self.rows, self.beside = rows, beside
+        #: One that tells the system and its mesh.
+        self.motion: Motion = rows[0] if isinstance(rows, tuple) else rows
+
+    @property
+    def unknown(self) -> str:
+        """Why there is not even a rough figure."""
+        if self.beside.rtol is not None or self.motion.compiled.at_rest:
+            return ""
+        return "there are no rough figures without a tolerance, as of constant steps; simulate with error='total'."
+
+    def estimate(self, text: str) -> ErrorEstimate:
+        """The error of a quantity."""
+        q = quantity(text, self.motion.system)
+        why = WITHOUT.get(q.field) or WITHOUT.get(q.kind)
+        if why:
+            raise EstimateError(f"{text!r} has no estimate: {why}.")
+        q.shape(self.motion)  # says what does not fit
+        return self._rough(q) if self.beside.coarse is None else self._compared(q)
+
+    def _compared(self, q: Quantity) -> ErrorEstimate:
+        beside, factor = self.beside, SAFETY[kind(self.motion.system)][_strained(q, self.motion.system)]
+        total, peak = (factor * x for x in self._apart(q, self.rows, beside.coarse))
+        if beside.half is None:
+            return ErrorEstimate(q.text, q.unit, total, peak)
+        mesh, mesh_peak = (factor * x for x in self._apart(q, self.rows, beside.half))
+        time, time_peak = (factor * x for x in self._apart(q, beside.half, beside.coarse))
+        # Errors of both kinds may cancel in a companion that has both.
+        total, peak = np.maximum(total, np.maximum(time, mesh)), np.maximum(peak, np.maximum(time_peak, mesh_peak))
+        return ErrorEstimate(q.text, q.unit, total, peak, time, mesh)
+
+    def _apart(self, q: Quantity, a: Any, b: Any) -> tuple[Array, Array]:
+        """Largest difference over the common rows, and difference of extremes, at the places that the run has."""
+        whole = replace(q, index=(), measure="")
+        x, y = self._values(whole, a), self._values(whole, b)
+        if q.field == "bend_radius":
+            return _radii(q, x, y)
+        ends = [np.abs(f(_chosen(q, x), axis=0) - f(_chosen(q, y), axis=0)) for f in (np.max, np.min)]
+        change = _chosen(q, _difference(q, x, y, self.motion.system))
+        largest = np.max(np.abs(change), axis=0)
+        return largest, largest if q.dense else np.maximum(*ends)  # companions do not count turns
+
+    def _values(self, q: Quantity, rows: Any) -> Array:
+        """A quantity at the common rows, (n, ...), and at the places of the run's own mesh."""
+        common = self.beside.rows
+        if rows is self.rows:
+            return _read(q, rows)[common]
+        mesh: Mesh | None = self.motion[q.name].mesh if q.place else None
+        return (_read(q, rows) if mesh is None else _along(q, rows, _places(q, mesh)))[: len(common)]
+
+    def _rough(self, q: Quantity) -> ErrorEstimate:
+        values = _read(q, self.rows)
+        size = self._size if q.field in ("position", "positions") else _finite(np.abs(values))
+        strained = _strained(q, self.motion.system)
+        relative = self._relative("forces" if strained else "positions")
+        error = np.full(values.shape[1:], relative * size)
+        if q.field == "bend_radius":  # of the smallest
+            error = relative * values.min(axis=0)
+        return ErrorEstimate(q.text, q.unit, error, error, rough=True)
+
+    def _relative(self, what: str) -> float:
+        a, b, c, d = ROUGH[what][kind(self.motion.system)]
+        rtol = self.beside.rtol
+        return min(a * self.turn**b + (c * rtol**d if rtol else 0.0), 1.0)
+
+    @cached_property
+    def turn(self) -> float:
+        """Largest angle by which a rod turns in one of its segments or elements, rad."""
+        motions = self.rows if isinstance(self.rows, tuple) else (self.rows,)
+        return max((_turn(m[name]) for m in motions for name in m.system.rod_names), default=0.0)
+
+    @cached_property
+    def _size(self) -> float:
+        return float(self.motion.compiled._length())
+
+    def table(self) -> Iterator[Row]:
+        """Lines for print."""
+        system = self.motion.system
+        ends = [f"{n}.{e}_force" for n in system.rod_names for e in ("start", "end")]
+        held = [text for text in ends if np.any(_read(quantity(text, system), self.rows))]
+        places = [f"{n}.position" for n in system.names] + [f"{n}.positions" for n in system.rod_names]
+        yield from self._row("positions", places)
+        yield from self._row("end forces", held)
+        yield from self._row("section forces", [f"{n}.force" for n in system.rod_names])
+        yield from self._row("bend radius", [f"{n}.bend_radius" for n in system.rod_names])
+        if not system.rods:
+            yield from self._row("joint forces", [f"{j.name}.force" for j in system.joints if j.name])
+
+    def _row(self, name: str, texts: list[str]) -> Iterator[Row]:
+        """The worst of some quantities of one kind."""
+        worst: Row | None = None
+        for text in texts:
+            bent = text.endswith("bend_radius")
+            error = self.estimate(text if bent else f"norm {text}")
+            values = _read(quantity(error.quantity, self.motion.system), self.rows)
+            low = values.min(axis=0)
+            at: Any = np.unravel_index(np.argmin(low) if bent else np.argmax(error.total), low.shape)
+            value = float(low[at]) if bent else self._size if name == "positions" else float(values.max())
+            if not np.isfinite(value):
+                continue
+            parts = (None if x is None else float(np.asarray(x)[at]) for x in (error.time, error.mesh))
+            row = Row(name, error.unit, value, float(error.total[at]), float(error.peak[at]), *parts)
+            worst = row if worst is None or row.total > worst.total else worst
+        if worst is not None:
+            yield worst
+
+    def growth(self) -> tuple[float, float]:
+        """Rate in 1/s at which the difference grows, 0 if it is not chaos, and when it has become as large as all."""
+        if isinstance(self.rows, tuple) or self.motion.t.ndim == 0:
+            return 0.0, np.inf
+        t, apart, reach = self._away()
+        if len(t) < 10 or not apart[-1] > LOST * reach:
+            return 0.0, np.inf
+        first, lost = (int(np.argmax(apart > share * LOST * reach)) for share in (10.0**-DECADES, 1.0))
+        if lost - first < 4:
+            return 0.0, float(t[lost])
+        slope = float(np.polyfit(t[first : lost + 1], np.log(apart[first : lost + 1]), 1)[0])
+        # As steep in the logarithm as t^6 would be: phases drift with t and t².
+        return (slope if slope * t[lost] > 6.0 else 0.0), float(t[lost])
+
+    def _away(self) -> tuple[Array, Array, float]:
+        """Times, largest distance of a point in both motions until then, and how far points get from the start."""
+        system, coarse = self.motion.system, self.beside.coarse
+        texts = [f"{n}.position" for n in system.names] + [f"{n}.positions" for n in system.rod_names]
+        away, reach = np.zeros(len(self.beside.rows)), 0.0
+        for q in (quantity(text, system) for text in texts):
+            x, y = self._values(q, self.rows), self._values(q, coarse)
+            away = np.maximum(away, np.linalg.norm(x - y, axis=-1).reshape(len(x), -1).max(axis=1))
+            reach = max(reach, float(np.linalg.norm(x - x[:1], axis=-1).max()))
+        return np.atleast_1d(self.motion.t)[self.beside.rows], np.maximum.accumulate(away), reach
+
+
+# --- of modes --------------------------------------------------------------------------------------------------------
+
+
+class OfModes:
+    """Errors of frequencies and damping ratios."""
+
+    unknown = ""
+    UNITS: ClassVar = {"frequencies": "Hz", "omega": "rad/s", "damping": ""}
+
+    def __init__(self, modes: Any, beside: Beside) -> None:
+        self.modes, self.beside = modes, beside
+
+    def estimate(self, text: str) -> ErrorEstimate:
+        """Of all modes that both meshes have; of those beyond, infinite."""
+        values = np.asarray(getattr(self.modes, _check.choice("quantity", text, self.UNITS)))
+        if self.beside.coarse is None:
+            error = np.abs(values) * OfRows(self.modes.rest.motion, self.beside)._relative("forces")
+            return ErrorEstimate(text, self.UNITS[text], error, error, rough=True)
+        other = np.asarray(getattr(self.beside.coarse, text))
+        error, n = np.full(len(values), np.inf), min(len(values), len(other))
+        safety = SAFETY[kind(self.modes.rest.motion.system)][1]
+        error[:n] = safety * np.abs(values[:n] - other[:n])
+        return ErrorEstimate(text, self.UNITS[text], error, error, np.zeros_like(error), error)
+
+    def table(self) -> Iterator[Row]:
+        """One line."""
+        if len(self.modes):
+            error = self.estimate("frequencies")
+            i = int(np.argmax(error.total))
+            parts = (None, None) if error.rough else (0.0, float(error.total[i]))
+            yield Row("frequencies", "Hz", float(self.modes.frequencies[i]), *(float(error.total[i]),) * 2, *parts)
+
+    def growth(self) -> tuple[float, float]:
+        """None."""
+        return 0.0, np.inf
+
+
+def of_motion(motion: Motion) -> ErrorReport:
+    """What `Motion.error` is."""
+    return ErrorReport(OfRows(motion, motion._beside), motion._beside)
+
+
+def of_modes(modes: Any) -> ErrorReport:
+    """What `Modes.error` is."""
+    return ErrorReport(OfModes(modes, modes._beside), modes._beside)
+
+
+def of_path(path: Any) -> ErrorReport:
+    """What `Path.error` is: of those points that were solved again."""
+    beside: Beside = path._beside
+    motions = tuple(path.rests[k].motion for k in beside.rows.tolist())
+    beside = replace(beside, rows=np.arange(len(motions)))
+    return ErrorReport(OfRows(motions, beside), beside)
+
+
+def kind(system: System) -> str:
+    """What the constants depend on: "grid" if any rod has one, "elements", or "bodies" alone."""
+    if not system.rods:
+        return "bodies"
+    return "grid" if any(rod.degree is None for rod in system.rods) else "elements"
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _read(q: Quantity, rows: Any) -> Array:
+    """Values of a quantity, (n, ...), also of a single time or of several motions."""
+    if isinstance(rows, tuple):
+        return np.stack([q.read(one) for one in rows])
+    values = q.read(rows)
+    return values if rows.t.ndim else values[None]
+
+
+def _along(q: Quantity, rows: Any, s: Array) -> Array:
+    """A field along a rod at fractions of its length.
+
+    A grid is read by cubic splines through its points: straight lines between them would add an error of their own.
+    """
+    one = rows[0] if isinstance(rows, tuple) else rows
+    mesh: Mesh = one[q.name].mesh
+    if mesh.degree or q.field in ("quaternions", "vertex_quaternions", "directors"):
+        return _read(replace(q, at=tuple(s.tolist())), rows)
+    from scipy.interpolate import make_interp_spline
+
+    values, points = _read(q, rows), _places(q, mesh)
+    bent = q.field == "bend_radius"
+    found = make_interp_spline(points, 1.0 / values if bent else values, k=min(3, len(points) - 1), axis=1)(s)
+    return _inverse(np.maximum(found, 0.0)) if bent else np.asarray(found)
+
+
+def _places(q: Quantity, mesh: Mesh) -> Array:
+    """Fractions of the length at which a mesh has a quantity."""
+    if q.place != "sections":
+        return np.asarray(getattr(mesh, q.place))
+    return np.concatenate([[0.0], mesh.curvatures, [1.0]]) if mesh.degree else mesh.curvatures
+
+
+def _inverse(x: Array) -> Array:
+    return np.asarray(np.divide(1.0, x, out=np.full(x.shape, np.inf), where=x > 0.0))
+
+
+def _strained(q: Quantity, system: System) -> bool:
+    """Whether strains decide it, or accelerations."""
+    if q.kind != "sensor":
+        return q.field in STRAINED
+    sensor = next(s for s in system.sensors if s.name == q.name)
+    return sensor.quantity in STRAINED or sensor.quantity.endswith(("acceleration", "specific force"))
+
+
+def _chosen(q: Quantity, values: Array) -> Array:
+    """The entries that a quantity names, and their measure."""
+    found = values[(slice(None), *(slice(*i) if isinstance(i, tuple) else i for i in q.index))]
+    if q.measure == "norm":
+        return np.asarray(np.linalg.norm(found, axis=-1)) if found.ndim > 1 else np.abs(found)
+    return np.abs(found) if q.measure == "abs" else found
+
+
+def _difference(q: Quantity, x: Array, y: Array, system: System) -> Array:
+    """Difference; of quaternions on one side, of angles less whole turns, which companions do not count."""
+    if q.field in ("quaternion", "quaternions", "vertex_quaternions", "rotation") or q.linked:
+        return x - np.where(np.sum(x * y, axis=-1, keepdims=True) < 0.0, -y, y)
+    if not q.dense:
+        return x - y
+    names = system.joint(q.name).coordinate_names if q.kind == "joint" else ("angle",)
+    turns = np.round((x - y) / (2.0 * np.pi))
+    if q.field == "coordinates":
+        turns = turns * np.array([name.startswith("angle") for name in names])
+    return x - y - 2.0 * np.pi * turns
+
+
+def _radii(q: Quantity, x: Array, y: Array) -> tuple[Array, Array]:
+    """Error of the smallest radius over the run at each place, by the curvatures there: R² |ΔK|."""
+    a, b = 1.0 / x, 1.0 / y
+    tight = a.max(axis=0)
+    changes = np.abs(a - b).max(axis=0), np.abs(tight - b.max(axis=0))
+    found = [np.divide(c, tight**2, out=np.where(c > 0.0, np.inf, 0.0), where=tight > 0.0) for c in changes]
+    return _chosen(q, found[0][None])[0], _chosen(q, found[1][None])[0]
+
+
+def _turn(track: Any) -> float:
+    """Largest angle between the frames at both ends of a cell, by those in between."""
+    p = np.asarray(track.quaternions)
+    angles = 2.0 * np.arccos(np.minimum(np.abs(np.sum(p[..., 1:, :] * p[..., :-1, :], axis=-1)), 1.0))
+    per = track.mesh.degree or 1
+    return float(angles.reshape(*angles.shape[:-1], -1, per).sum(axis=-1).max(initial=0.0))
+
+
+def _finite(values: Array) -> float:
+    return float(values[np.isfinite(values)].max(initial=0.0))
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def _digits(x: Any) -> str:
+    """Two digits: an error has no more."""
+    return f"{float(x):.2g}"
+
+
+def _columns(cells: list[str]) -> str:
+    widths = (16, 18, *(12 for _ in cells[2:]))
+    return "".join(f"{c:{w}}" if i == 0 else f"{c:>{w}}" for i, (c, w) in enumerate(zip(cells, widths, strict=True)))

@@ -1,0 +1,286 @@
+"""Companions: the same model once more on half the mesh with a looser tolerance, to see how wrong a result is.
+
+`simulate`, `equilibrium`, `modes` and `follow` carry the decorator `with_errors`, which handles their option ``error``:
+"rough", no companion; "total", one on half the mesh with a looser tolerance; "parts", a second one on half the mesh with
+the same tolerance, which tells the error in time from that of the mesh. `gyrod.error` makes numbers of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import _check, storage
+from gyrod.model import System
+from gyrod.model.refinement import coarser
+from gyrod.motion import Beside, Motion, SimulationError, SimulationInterrupted
+from gyrod.rest import Rest
+from gyrod.solve.methods import METHODS
+
+Array = NDArray[np.float64]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ERRORS = ("rough", "total", "parts")
+#: Shares of the mesh that companions have; where one fails, as where its elements would turn too far, the next is tried.
+SHARES = (0.5, 0.75)
+#: Tolerance of a companion over that of the run, where a coarser mesh makes it cheaper; the largest one.
+LOOSER, LOOSEST = 10.0, 0.1
+#: Rows of a run that are compared, at most; of more, those evenly spread.
+MOST_ROWS = 2000
+#: Points of a path that are solved again.
+MOST_POINTS = 20
+#: Share of these rows that a companion must reach.
+REACHED = 0.9
+#: Options that say what becomes of a run and not how it goes: companions do without.
+_APART = {"events": (), "dense": False, "progress": False, "save": None, "resume": False, "view": False}
+
+
+class NoCompanion(Exception):
+    """Why there is none: a sentence."""
+
+
+def with_errors(beside: Callable[[Callable[..., Any], dict[str, Any], Any], Any]) -> Callable[..., Any]:
+    """Decorator of a solver with the option ``error``: ``beside`` solves the companions of its result and adds them."""
+
+    def decorate(solve: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(solve)
+
+        @wraps(solve)
+        def solved(*args: P.args, **kwargs: P.kwargs) -> T:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = dict(bound.arguments)
+            _check.choice("error", given["error"], ERRORS)
+            if given.get("accuracy") is not None:
+                from gyrod.solve.accuracy import accurate
+
+                return accurate(solved, given)  # type: ignore[arg-type, return-value]
+            found: T = beside(solve, given, solve(*args, **kwargs))
+            return found
+
+        return solved
+
+    return decorate
+
+
+# --- motions ---------------------------------------------------------------------------------------------------------
+
+
+def of_motion(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion) -> Motion:
+    """A run with its companions, in its file too."""
+    constant = given["step"] is not None
+    rtol = None if constant else float(given["rtol"])
+    kept = motion._beside  # of a finished run that was only opened
+    if given["error"] == "rough" or (kept.coarse is not None and (kept.half is not None or given["error"] == "total")):
+        return motion if kept.coarse is not None else _attached(motion, Beside(rtol=rtol))
+    try:
+        found = _motions(solve, given, motion, rtol)
+    except NoCompanion as why:
+        found = Beside(rtol=rtol, failure=str(why))
+    except KeyboardInterrupt:
+        raise SimulationInterrupted("interrupted while its companion ran; .motion holds the run", motion) from None
+    if given["save"] is not None:
+        storage.keep_beside(given["save"], found)
+    return _attached(motion, found)
+
+
+def _attached(motion: Motion, beside: Beside) -> Motion:
+    object.__setattr__(motion, "_beside", beside)
+    motion.__dict__.pop("error", None)
+    return motion
+
+
+def _motions(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion, rtol: float | None) -> Beside:
+    """Both companions, or one."""
+    t = motion.t
+    if len(t) < 2 or not t[-1] > 0.0:
+        raise NoCompanion("the run has no rows behind its start.")
+    rows = np.unique(np.linspace(0, len(t) - 1, min(len(t), MOST_ROWS)).astype(np.intp))
+    bodies = not motion.system.rods
+    loose = _looser(given, motion, bodies)
+    share, coarse = _first(lambda share: _run(solve, given, share, motion, rows, loose), bodies)
+    half = None
+    if given["error"] == "parts":
+        half = motion if bodies else _run(solve, given, share, motion, rows, {})
+    rows, (coarse, half) = _common(motion, rows, coarse, half)
+    return Beside(rtol, rows, coarse, half, _told(coarse.system, motion.system, loose))
+
+
+def _first(solve: Callable[[float], T], bodies: bool = False) -> tuple[float, T]:
+    """The first share of the mesh with which there is a companion; of bodies alone there is one."""
+    why = ""
+    for share in SHARES[:1] if bodies else SHARES:
+        try:
+            return share, solve(share)
+        except (SimulationError, RuntimeError, ValueError, ArithmeticError) as error:
+            if isinstance(error, SimulationInterrupted):
+                raise
+            why = why or str(error)
+    raise NoCompanion(f"the companion to compare with failed: {why.splitlines()[0].rstrip('.')}.")
+
+
+def _run(
+    solve: Callable[..., Motion], given: dict[str, Any], share: float, motion: Motion, rows: NDArray[np.intp],
+    changes: Mapping[str, Any],
+) -> Motion:  # fmt: skip
+    """The run on a share of the mesh, at rows of the run."""
+    times, t_end = motion.t[rows], float(motion.t[-1])
+    options = {k: v for k, v in given.items() if k not in ("system", "t_end", "error", "accuracy")} | _APART
+    options |= {"method": motion.stats.method, "output": times} | changes
+    if motion.stats.method in ("variational", "energy-momentum"):  # rows are nodes of the longer steps
+        step = options["step"]
+        t_end, options["output"] = step * np.floor(t_end / step * (1.0 + 1e-9)), None
+    found = solve(_start(given["system"], share), t_end, **options)
+    if found.t[-1] < REACHED * t_end:
+        raise RuntimeError(f"it ended at t = {found.t[-1]:.4g} s ({found.status})")
+    return found
+
+
+def _common(motion: Motion, rows: NDArray[np.intp], *companions: Motion | None) -> tuple[NDArray[np.intp], Any]:
+    """The rows that all have, and the companions at these."""
+    for other in companions:
+        if other is not None:
+            rows = rows[_at(other, motion.t[rows])[1]]
+    return rows, tuple(other and other._at_rows(_at(other, motion.t[rows])[0]) for other in companions)
+
+
+def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Rows of a motion at times, and whether it has them."""
+    slack = 1e-9 * float(motion.t[-1])
+    found = np.minimum(np.searchsorted(motion.t, times - slack), len(motion.t) - 1)
+    return found, np.abs(motion.t[found] - times) <= slack
+
+
+def _looser(given: dict[str, Any], motion: Motion, bodies: bool) -> dict[str, Any]:
+    """Options of a run that is less exact in time."""
+    longer = None if given["max_step"] is None else 2.0 * given["max_step"]
+    if given["step"] is not None:
+        return {"step": 2.0 * given["step"]}
+    method = METHODS.get(motion.stats.method)
+    factor = 2.0 ** (method.order if method else 5) if bodies else LOOSER
+    rtol = min(factor * float(given["rtol"]), max(LOOSEST, float(given["rtol"])))
+    atol, factor = given["atol"], rtol / float(given["rtol"])
+    if isinstance(atol, Mapping):
+        atol = {name: factor * value for name, value in atol.items()}
+    elif atol is not None:
+        if np.ndim(atol) and not bodies:
+            raise NoCompanion("atol is given for each unknown, of which a coarser mesh has fewer; give it by kind.")
+        atol = factor * np.asarray(atol)
+    return {"rtol": rtol, "atol": atol, "max_step": longer}
+
+
+def _start(system: System | Rest, share: float) -> System | Rest:
+    """The system on a share of its mesh; a rest is found anew there."""
+    from gyrod.solve.refinement import rest_on
+
+    if isinstance(system, Rest):
+        return rest_on(coarsened(system.system.original, share), system, {}) if system.system.rods else system
+    return coarsened(system, share)
+
+
+def coarsened(system: System, share: float) -> System:
+    """The system on a share of its mesh."""
+    new: dict[str, Any] = {}
+    for i, rod in enumerate(system.rods):
+        new |= {f"rods[{i}].{name}": value for name, value in coarser(rod, share).items()}
+    return system.with_(new) if new else system
+
+
+def _told(coarse: System, system: System, loose: Mapping[str, Any]) -> str:
+    """Mesh and tolerance of a companion in words."""
+    told = [
+        f"{rod.mesh.cells} of {own.mesh.cells} {'elements' if own.degree else 'segments'} of {rod.name!r}"
+        for rod, own in zip(coarse.rods, system.rods, strict=True)
+    ]
+    told += [f"{name} = {loose[name]:.2g}" for name in ("rtol", "step") if name in loose]
+    return ", ".join(told)
+
+
+# --- at rest ---------------------------------------------------------------------------------------------------------
+
+
+def of_rest(solve: Callable[..., Rest], given: dict[str, Any], rest: Rest) -> Rest:  # noqa: ARG001
+    """An equilibrium with that on half the mesh, next to it."""
+    if given["error"] == "rough":
+        return rest
+    try:
+        found = _rest_beside(rest)
+    except NoCompanion as why:
+        found = Beside(failure=str(why))
+    _attached(rest.motion, found)
+    return rest
+
+
+def _rest_beside(rest: Rest) -> Beside:
+    coarse = _coarse_rest(rest)
+    one = np.zeros(1, np.intp)
+    # Newton's method is exact: all of the error is that of the mesh.
+    return Beside(None, one, coarse.motion, coarse.motion, _told(coarse.motion.system, rest.motion.system, {}))
+
+
+def _coarse_rest(rest: Rest) -> Rest:
+    from gyrod.solve.refinement import rest_on
+
+    whole = rest.system.original
+    if not whole.rods:
+        return rest
+    return _first(lambda share: rest_on(coarsened(whole, share), rest, {"t": rest.t}))[1]
+
+
+def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> Any:
+    """Modes with those on half the mesh."""
+    if given["error"] == "rough":
+        return found
+    try:
+        coarse = _coarse_rest(found.rest)
+        modes = solve(coarse, n=given["n"])
+        told = _told(coarse.motion.system, found.rest.motion.system, {})
+        beside = Beside(None, np.zeros(1, np.intp), modes, modes, told)
+    except NoCompanion as why:
+        beside = Beside(failure=str(why))
+    object.__setattr__(found, "_beside", beside)
+    return found
+
+
+def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:  # noqa: ARG001
+    """A path with equilibria on half the mesh at some of its points, each next to the path's own."""
+    every = np.unique(np.linspace(0, len(path) - 1, min(len(path), MOST_POINTS)).astype(np.intp))
+    beside = Beside(rows=every)
+    if given["error"] != "rough":
+        try:
+            beside = _path_beside(path, every)
+        except NoCompanion as why:
+            beside = Beside(rows=every, failure=str(why))
+    object.__setattr__(path, "_beside", beside)
+    return path
+
+
+def _path_beside(path: Any, every: NDArray[np.intp]) -> Beside:
+    share, first = _first(lambda share: _next_to(path.rests[0], share))
+    found: dict[int, Motion] = {0: first}
+    for k in every[1:].tolist():
+        try:
+            found[k] = _next_to(path.rests[k], share)
+        except (RuntimeError, ValueError, ArithmeticError):  # as beyond a limit point, which the coarser mesh has earlier
+            continue
+    if len(found) < 0.5 * len(every):
+        raise NoCompanion(f"on a coarser mesh only {len(found)} of {len(every)} points of the path have an equilibrium.")
+    motions, rows = tuple(found.values()), np.array(list(found), dtype=np.intp)
+    return Beside(None, rows, motions, motions, _told(first.system, path.rests[0].motion.system, {}))
+
+
+def _next_to(rest: Rest, share: float) -> Motion:
+    """The equilibrium on a share of the mesh, by Newton's method from a given one, without looking elsewhere."""
+    from gyrod.solve.refinement import carried
+    from gyrod.solve.statics import equilibrium
+
+    if not rest.system.rods:
+        return rest.motion
+    system = coarsened(rest.system.original, share)
+    return equilibrium(system, guess=carried(rest, system), t=rest.t, relax=False).motion

@@ -1,0 +1,91 @@
+"""What was solved beside a run, in its file: ``/gyrod/beside`` with the tolerance, rows of companions and their meshes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gyrod.equations import compile_system
+from gyrod.model import System
+from gyrod.motion import Beside, Motion, MotionStats
+from gyrod.storage.checkpoint import beside as new_name
+from gyrod.storage.layout import fixed, text
+
+#: Companions by the names of their fields.
+COMPANIONS = ("coarse", "half")
+WORDS = ("told", "failure", "chosen")
+
+
+def keep_beside(file: str | os.PathLike[str], beside: Beside) -> None:
+    """Put it into a result file: into a copy, which takes its place when it is whole."""
+    import h5py
+
+    path = Path(file)
+    copy = new_name(path)
+    try:
+        shutil.copyfile(path, copy)
+        with h5py.File(copy, "r+", locking=False) as opened:
+            write(opened["gyrod"], beside)
+        os.replace(copy, path)
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def write(group: Any, beside: Beside) -> None:
+    """Into the group ``/gyrod`` of an open file; in place of what was there."""
+    if "beside" in group:
+        del group["beside"]
+    inner = group.create_group("beside")
+    inner.attrs["rtol"] = np.nan if beside.rtol is None else beside.rtol
+    for name in WORDS:
+        inner.create_dataset(name, data=fixed(getattr(beside, name)))
+    inner.create_dataset("rows", data=beside.rows)
+    for name in COMPANIONS:
+        motion = getattr(beside, name)
+        if isinstance(motion, Motion):
+            one = inner.create_group(name)
+            one.create_dataset("mesh", data=fixed(json.dumps([_mesh(rod) for rod in motion.system.rods])))
+            one.create_dataset("t", data=motion.t)
+            one.create_dataset("y", data=motion.y)
+
+
+def _mesh(rod: Any) -> dict[str, Any]:
+    grid = None if rod.grid is None else np.asarray(rod.grid).tolist()
+    return {"segments": rod.segments, "grid": grid, "degree": rod.degree}
+
+
+def read(group: Any) -> dict[str, Any]:
+    """What `write` wrote, as plain values; {} if there is nothing."""
+    if "beside" not in group:
+        return {}
+    inner = group["beside"]
+    found: dict[str, Any] = {name: text(inner[name][()]) for name in WORDS}
+    rtol = float(inner.attrs["rtol"])
+    found |= {"rtol": None if np.isnan(rtol) else rtol, "rows": np.asarray(inner["rows"][()], dtype=np.intp)}
+    for name in COMPANIONS:
+        if name in inner:
+            one = inner[name]
+            found[name] = json.loads(text(one["mesh"][()])), np.asarray(one["t"][()]), np.asarray(one["y"][()])
+    return found
+
+
+def made(kept: dict[str, Any], run: Motion) -> Beside:
+    """The same as objects, for the run that they stand beside."""
+    return Beside(**{name: _motion(*value, run) if name in COMPANIONS else value for name, value in kept.items()})
+
+
+def _motion(meshes: list[dict[str, Any]], t: Any, y: Any, run: Motion) -> Motion:
+    compiled = run.compiled
+    system: System = compiled.system.original
+    new = {f"rods[{i}].{name}": value for i, mesh in enumerate(meshes) for name, value in mesh.items()}
+    coarse = compile_system(
+        system.with_(new) if new else system, compiled.formulation, at_rest=compiled.at_rest, **compiled.options
+    )
+    if coarse.size != y.shape[-1]:
+        raise OSError(f"a companion has {y.shape[-1]} unknowns, and its mesh {coarse.size}")
+    return Motion(t, y, MotionStats(run.stats.method, coarse.formulation), _compiled=coarse)

@@ -1,0 +1,352 @@
+"""Problems with trusted values for the calibration of error estimates: what `gyrod.error` promises is measured here.
+
+Each problem has three meshes, and motions four tolerances. Trusted values are those of a fine mesh of degree 4 and a tight
+tolerance, `data/trusted.npz`; how far they lie from those of a mesh with two thirds of the elements and ten times the
+tolerance is kept with them as their doubt. To make them again, about five minutes::
+
+    python tests/error_problems.py trusted [problem ...]     # compute the trusted values, or some of them
+    python tests/error_problems.py measure cases.json          # all cases: true error, difference to the companions
+    python tests/error_problems.py constants cases.json        # constants from one half, shown on the other
+    python tests/error_problems.py table cases.json            # the table of docs/errors.md
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gyrod as gd
+from gyrod import problems, readings
+
+DATA = Path(__file__).parent / "data" / "trusted.npz"
+RTOLS = (1e-3, 1e-4, 1e-5, 1e-6)
+ROWS = 81
+RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
+STEEL = gd.Material(young=2.1e11, poisson=0.2, density=7850)
+SENSORS = (gd.PointSensor("mid", "rod", 0.5), gd.SectionSensor("section", "rod", 0.45))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model as a function of its mesh, what is done with it, and what is compared."""
+
+    name: str
+    make: Callable[..., gd.System]
+    #: Meshes from coarse to fine, as options of the rod; and the trusted one.
+    meshes: tuple[dict[str, Any], ...]
+    trusted: dict[str, Any]
+    #: End of the motion; None for an equilibrium, 0 for modes.
+    t_end: float | None
+    #: Texts of quantities by the kind that the documentation lists.
+    quantities: dict[str, tuple[str, ...]]
+    from_rest: bool = False
+    #: Of the trusted run.
+    rtol: float = 1e-9
+    rtols: tuple[float, ...] = RTOLS
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def cases(self) -> Iterator[tuple[int, float]]:
+        """Meshes and tolerances."""
+        for i in range(len(self.meshes)):
+            for rtol in self.rtols if self.t_end else (0.0,):
+                yield i, rtol
+
+    def solve(self, mesh: dict[str, Any], rtol: float = 0.0, error: str = "rough") -> Any:
+        """The result on a mesh."""
+        system = self.make(**mesh)
+        if self.t_end is None:
+            return gd.equilibrium(system, error=error)
+        if self.t_end == 0.0:
+            return gd.modes(system, n=5, error=error)
+        start = gd.equilibrium(system) if self.from_rest else system
+        times = np.linspace(0.0, self.t_end, ROWS)
+        return gd.simulate(start, self.t_end, rtol=rtol, output=times, error=error, **self.options)
+
+    def values(self, result: Any) -> dict[str, np.ndarray]:
+        """What is compared, by text, rows first; of the bend radius the smallest."""
+        found = {}
+        for text in (text for texts in self.quantities.values() for text in texts):
+            if text == "frequencies":
+                found[text] = result.frequencies[None]
+                continue
+            motion = getattr(result, "motion", result)
+            values = np.asarray(readings.quantity(text, motion.system).read(motion))
+            values = values if motion.t.ndim else values[None]
+            found[text] = np.array([[values.min()]]) if text.endswith("bend_radius") else values
+        return found
+
+
+def _system(rod: gd.Rod, bodies=(), **more: Any) -> gd.System:
+    return gd.System(list(bodies), rods=[rod], sensors=SENSORS, **more)
+
+
+def _hose(**mesh: Any) -> gd.System:
+    bob = gd.Body("bob", mass=0.2, inertia=(1e-4, 1e-4, 1e-4), position=(0, 1.0, -0.05))
+    rod = gd.Rod(
+        "rod", length=1.0, section=gd.Circle(radius=5e-3), material=RUBBER, damping=gd.Damping(factor=5e-3),
+        initial=gd.Straight((0, 0, 0), (0, 1, 0)), start=gd.Clamped("ground"), end=gd.Hinged("bob", at=(0, 0, 0.05)),
+        **mesh,
+    )  # fmt: skip
+    return _system(rod, [bob])
+
+
+def _driven_cable(**mesh: Any) -> gd.System:
+    points = [(0.028, 0.07, 0.574), (-0.072, 0.09, 0.644), (-0.254, 0.12, 1.005), (-0.147, 0.08, 1.406)]
+    points.append((-0.007, 0.05, 1.276))
+    rod = gd.Rod(
+        "rod", section=gd.Circle(radius=8e-3), material=gd.Material(young=2e7, poisson=0.4, density=1300),
+        initial=gd.Curve(np.array(points)), precurvature=(0, 0, 0), start=gd.Clamped(), end=gd.Clamped("arm"),
+        damping=gd.Damping(factor=0.01), **mesh,
+    )  # fmt: skip
+    arm = gd.Body("arm", mass=5.0, inertia=(0.1, 0.1, 0.1), position=(0.1, 0.0, 0.9))
+    drive = gd.Expression("0.3*ramp(t,0,4)*sin(1.5*t)")
+    hinge = gd.Revolute("ground", "arm", at=(0.187, 0, 0.782), axis=(0, 1, 0), drive=drive, name="hinge")
+    return _system(rod, [arm], joints=[hinge])
+
+
+def _cantilever(material: gd.Material, radius: float, start: Any, damping: Any = None, **mesh: Any) -> gd.System:
+    rod = gd.Rod(
+        "rod", length=1.0, section=gd.Circle(radius=radius), material=material, start=start, damping=damping,
+        initial=gd.Straight((0, 0, 0), (0, 1, 0)), **mesh,
+    )  # fmt: skip
+    return _system(rod)
+
+
+def _bob(**mesh: Any) -> gd.System:
+    bob = gd.Body("bob", mass=0.05, inertia=(1e-5, 1e-5, 1e-5), position=(0, 1.0, 0))
+    rod = gd.Rod(
+        "rod", length=1.0, section=gd.Circle(radius=8e-3), material=RUBBER, damping=gd.Damping(factor=1e-2),
+        initial=gd.Straight((0, 0, 0), (0, 1, 0)), start=gd.Clamped("ground"), end=gd.Clamped("bob"), **mesh,
+    )  # fmt: skip
+    return _system(rod, [bob])
+
+
+def _spaghetti(**mesh: Any) -> gd.System:
+    rod = gd.Rod(
+        "rod", 10.0, initial=gd.Straight((6, 0, 0), (0, 0, 8)), stiffness=(1e4, 1e4, 1e4, 500.0, 500.0, 500.0),
+        density_per_length=1.0, rotary_inertia=(10.0, 10.0, 10.0), **mesh,
+    )  # fmt: skip
+    load = gd.RodLoad("rod", 0.0, force=lambda t: (max(0.0, 8 * (1 - t / 2.5)) * min(1, t), 0, 0),
+                      moment=lambda t: (0, -40 * max(0.0, 1 - t / 2.5) * min(1, t), -20 * max(0.0, 1 - t / 2.5) * min(1, t)))  # fmt: skip
+    return _system(rod, forces=[load], gravity=(0, 0, 0))
+
+
+def _shaken(**mesh: Any) -> gd.System:
+    rod = gd.Rod(
+        "rod", 1.0, section=gd.Circle(radius=6e-3), material=gd.Material(young=2e8, poisson=0.4, density=1200),
+        initial=gd.Straight((0, 0, 0), (1, 0, 0)), damping=gd.Damping(factor=1e-3),
+        start=gd.Clamped(at=lambda t: (0.0, 0.0, 0.1 * np.sin(4.0 * t) ** 2)), **mesh,
+    )  # fmt: skip
+    return _system(rod)
+
+
+def _trolley(**mesh: Any) -> gd.System:
+    load = gd.Body("load", mass=50.0, inertia=(2.0, 2.0, 2.0), position=(0, 0, -5.3))
+    rod = gd.Rod(
+        "rod", 5.0, section=gd.Circle(radius=4e-3), material=gd.Material(young=1e11, poisson=0.3, density=7850),
+        damping=gd.Damping(extension=20.0, bending=1e-4), initial=gd.Straight((0, 0, 0), (0, 0, -5)),
+        start=gd.Hinged(at=gd.ExpressionVector(["2*ramp(t, 0, 4)", "0", "0"])), end=gd.Hinged("load", at=(0, 0, 0.3)), **mesh,
+    )  # fmt: skip
+    return _system(rod, [load])
+
+
+def _swing(**mesh: Any) -> gd.System:
+    rod = gd.Rod(
+        "rod", length=1.0, section=gd.Circle(radius=1e-2), material=RUBBER, damping=gd.Damping(factor=2e-3),
+        initial=gd.Arc((0, 0, 0), (0, 1, 0), (1, 0, 0), 0.5, 2.0), start=gd.Clamped("ground"), **mesh,
+    )  # fmt: skip
+    return _system(rod)
+
+
+def _pushed(**mesh: Any) -> gd.System:
+    rod = gd.Rod(
+        "rod", length=1.0, section=gd.Circle(radius=2e-3), material=STEEL, start=gd.Clamped("ground"),
+        initial=gd.Straight((0, 0, 0), (0, 1, 0)), damping=gd.Damping(factor=1e-4), **mesh,
+    )  # fmt: skip
+    push = gd.RodLoad("rod", 1.0, force=lambda t: (6.0 * np.sin(min(t, 0.5) * np.pi) ** 2, 0.0, 2.0 * np.sin(min(t, 0.5) * np.pi) ** 2))  # fmt: skip
+    return _system(rod, forces=[push], gravity=(0, 0, 0))
+
+
+def _coil(**mesh: Any) -> gd.System:
+    rod = gd.Rod(
+        "rod", 2.0, section=gd.Circle(radius=4e-3), material=gd.Material(young=1e8, poisson=0.4, density=1200),
+        initial=gd.Bent((0, 4, 1)), start=gd.Clamped(), **mesh,
+    )  # fmt: skip
+    return _system(rod)
+
+
+def _starter(name: str, **_: Any) -> gd.System:
+    text = Path(gd.__file__).parent / "cli" / "starters" / f"{name}.yaml"
+    return gd.load(text)
+
+
+def _named(name: str, **_: Any) -> gd.System:
+    return problems.get(name).system  # type: ignore[no-any-return]
+
+
+HELD = {"positions": ("rod.positions[-1]", "mid"), "end forces": ("rod.start_force",), "section forces": ("section",),
+        "bend radius": ("rod.bend_radius",)}  # fmt: skip
+BOTH = HELD | {"end forces": ("rod.start_force", "rod.end_force")}
+FREE = {"positions": ("rod.positions[-1]", "mid"), "section forces": ("section",), "bend radius": ("rod.bend_radius",)}
+STRING = {"positions": ("rod.positions[-1]", "mid"), "end forces": ("rod.start_force", "rod.end_force")}
+
+
+def _grid(*segments: int) -> tuple[dict[str, Any], ...]:
+    return tuple({"segments": n} for n in segments)
+
+
+def _elements(degree: int, *segments: int) -> tuple[dict[str, Any], ...]:
+    return tuple({"segments": n, "degree": degree} for n in segments)
+
+
+_RUBBER = partial(_cantilever, RUBBER, 5e-3, gd.Hinged())
+_STRING = partial(_cantilever, STEEL, 1e-3, gd.Clamped())
+_SOFT = partial(_cantilever, RUBBER, 5e-3, gd.Clamped("ground"), gd.Damping(factor=5e-3))
+_FINE = {"degree": 4, "segments": 24}
+_NONE = ({},)
+
+
+def _bodies(name: str, make: Callable[..., gd.System], t_end: float, *texts: str, **forces: tuple[str, ...]) -> Problem:
+    kinds = {"positions": texts} | {kind.replace("_", " "): of for kind, of in forces.items()}
+    return Problem(name, make, _NONE, {}, t_end, kinds, rtol=1e-12, rtols=(1e-4, 1e-6, 1e-8))
+
+
+PROBLEMS = {
+    p.name: p
+    for p in (
+        Problem("hose with a bob, grid", _hose, _grid(10, 20, 40), {"degree": 4, "segments": 32}, 2.0, HELD, rtol=1e-8),
+        Problem("hose with a bob, p = 3", _hose, _elements(3, 8, 12, 20), {"degree": 4, "segments": 32}, 2.0, HELD, rtol=1e-8),
+        Problem("driven cable, grid", _driven_cable, _grid(10, 20, 40), _FINE, 2.0, BOTH, from_rest=True, rtol=1e-8),
+        Problem("driven cable, p = 3", _driven_cable, _elements(3, 4, 8, 14), _FINE, 2.0, BOTH, from_rest=True, rtol=1e-8),
+        Problem("rubber pendulum, grid", _RUBBER, _grid(10, 20, 40), {"degree": 4, "segments": 32}, 0.8, HELD),
+        Problem("rubber pendulum, p = 3", _RUBBER, _elements(3, 4, 8, 14), {"degree": 4, "segments": 32}, 0.8, HELD),
+        Problem("steel string, grid", _STRING, _grid(8, 16, 32), _FINE, 0.5, HELD, rtol=1e-7),
+        Problem("steel string, p = 2", _STRING, _elements(2, 3, 6, 12), _FINE, 0.5, HELD, rtol=1e-7),
+        Problem("flying spaghetti, p = 3", _spaghetti, _elements(3, 4, 8, 14), _FINE, 4.0, FREE),
+        Problem("rod with a clamped bob, p = 4", _bob, _elements(4, 3, 5, 8), _FINE, 1.0, BOTH),
+        Problem("rod on a shaken clamp, grid", _shaken, _grid(8, 16, 32), _FINE, 1.5, HELD),
+        Problem("load under a trolley, grid", _trolley, _grid(10, 20, 40), _FINE, 2.0, STRING, rtol=1e-7),
+        Problem("arc that falls, p = 3", _swing, _elements(3, 4, 6, 10), _FINE, 1.0, HELD),
+        Problem("arc that falls, grid", _swing, _grid(10, 20, 40), _FINE, 1.0, HELD),
+        Problem("pushed steel rod, p = 3", _pushed, _elements(3, 2, 4, 8), _FINE, 0.6, HELD, rtol=1e-8),
+        _bodies("double pendulum with a spring", partial(_starter, "pendulum"), 5.0, "lower.position", joint_forces=("shoulder.force",)),
+        _bodies("driven four-bar", partial(_starter, "four-bar"), 5.0, "coupler.position", joint_forces=("bearing.force",)),
+        _bodies("slider-crank", partial(_named, "slider-crank"), 2.0, "slider.position", joint_forces=("bearing.force",)),
+        _bodies("heavy top", partial(_starter, "top"), 2.0, "top.position"),
+        Problem("hose at rest, grid", _hose, _grid(10, 20, 40), {"degree": 4, "segments": 64}, None, HELD),
+        Problem("hose at rest, p = 3", _hose, _elements(3, 4, 8, 16), {"degree": 4, "segments": 64}, None, HELD),
+        Problem("coil at rest, p = 3", _coil, _elements(3, 4, 8, 16), {"degree": 4, "segments": 48}, None, HELD),
+        Problem("soft cantilever at rest, p = 2", _SOFT, _elements(2, 4, 8, 16), {"degree": 4, "segments": 64}, None, HELD),
+        Problem("modes of the hose, grid", _hose, _grid(10, 20, 40), {"degree": 4, "segments": 64}, 0.0, {"frequencies": ("frequencies",)}),
+        Problem("modes of a coil, p = 3", _coil, _elements(3, 4, 8, 16), {"degree": 4, "segments": 48}, 0.0, {"frequencies": ("frequencies",)}),
+    )
+}  # fmt: skip
+
+
+def coarser(problem: Problem) -> dict[str, Any]:
+    """Two thirds of the trusted mesh."""
+    return problem.trusted | ({"segments": 2 * problem.trusted["segments"] // 3} if problem.trusted else {})
+
+
+def make_trusted(names: list[str]) -> None:
+    """Compute trusted values and their doubts."""
+    known = dict(np.load(DATA)) if DATA.exists() else {}
+    for name in names or list(PROBLEMS):
+        problem, began = PROBLEMS[name], time.process_time()
+        fine = problem.values(problem.solve(problem.trusted, problem.rtol))
+        less = problem.values(problem.solve(coarser(problem), 10.0 * problem.rtol))
+        worst = {}
+        for text, values in fine.items():
+            doubt = float(np.abs(values - less[text]).max())
+            known |= {f"{name}|{text}": values, f"{name}|{text}|doubt": np.array(doubt)}
+            worst[text] = doubt / max(float(np.abs(values).max()), 1e-300)
+        print(f"{name:36} {time.process_time() - began:6.1f} s", {k: f"{v:.0e}" for k, v in worst.items()}, flush=True)
+        np.savez_compressed(DATA, **known)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One quantity of one run: its true error and what companions say, as norms of vectors, the largest over the run."""
+
+    problem: str
+    mesh: int
+    rtol: float
+    kind: str
+    text: str
+    #: What constants depend on.
+    of: str
+    strained: bool
+    size: float
+    turn: float
+    doubt: float
+    #: At any time, and of the extremes: true, by the companion that is coarser in both, and with both companions.
+    true: tuple[float, float]
+    total: tuple[float, float]
+    parts: tuple[float, float]
+
+
+def _norms(values: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(values, axis=-1) if values.ndim > 1 else np.abs(values)
+
+
+def measure(problem: Problem, mesh: int, rtol: float) -> Iterator[Case]:
+    """All quantities of one run."""
+    from gyrod import error as errors
+
+    trusted = np.load(DATA)
+    result = problem.solve(problem.meshes[mesh], rtol, "parts")
+    if result.error.failure:
+        print(f"{problem.name}, mesh {mesh}, rtol {rtol:g}: {result.error.failure}", flush=True)
+        return
+    values = problem.values(result)
+    modal = problem.t_end == 0.0
+    system = (result.rest.motion if modal else getattr(result, "motion", result)).system
+    turn = errors.OfRows(result.rest.motion if modal else getattr(result, "motion", result), result.error._beside).turn
+    for kind, text in ((kind, text) for kind, texts in problem.quantities.items() for text in texts):
+        known, doubt = trusted[f"{problem.name}|{text}"], float(trusted[f"{problem.name}|{text}|doubt"])
+        bent, strained = text.endswith("bend_radius"), modal or "force" in kind or kind == "bend radius"
+        size = float(_norms(known).max())
+        if kind == "positions":
+            size = float(getattr(result, "motion", result).compiled._length())
+        factor = errors.SAFETY[errors.kind(system)][strained]
+        if bent or modal:  # the smallest one; frequencies one by one
+            true = (float(np.abs(values[text] - known).max()),) * 2
+            row = next(row for row in result.error.rows if row.name == kind)
+            found = [(row.peak, row.peak)] * 2
+            if modal:
+                found = [(float(result.error[text].total.max()),) * 2] * 2
+        else:
+            true = (float(_norms(values[text] - known).max()),
+                    max(abs(float(f(_norms(values[text])) - f(_norms(known)))) for f in (np.max, np.min)))  # fmt: skip
+            rows = errors.OfRows(getattr(result, "motion", result), result.error._beside)
+            alone = errors.OfRows(rows.rows, replace(rows.beside, half=None))
+            name = text if text.startswith("norm ") else f"norm {text}"
+            found = [(float(e.total), float(e.peak)) for e in (alone.estimate(name), rows.estimate(name))]
+        raw = [tuple(x / factor for x in pair) for pair in found]
+        yield Case(problem.name, mesh, rtol, kind, text, errors.kind(system), strained, size, turn, doubt, true, *raw)
+
+
+def measure_all(file: str, names: list[str]) -> None:
+    """All cases into a file."""
+    cases = []
+    for problem in (PROBLEMS[name] for name in names or PROBLEMS):
+        began = time.process_time()
+        for mesh, rtol in problem.cases():
+            cases += measure(problem, mesh, rtol)
+        print(f"{problem.name:36} {time.process_time() - began:6.1f} s", flush=True)
+        Path(file).write_text(json.dumps([asdict(case) for case in cases]))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "trusted":
+        make_trusted(sys.argv[2:])
+    elif sys.argv[1] == "measure":
+        measure_all(sys.argv[2], sys.argv[3:])
