@@ -149,7 +149,8 @@ def simulate(
     view
         Open the viewer in the browser and show the motion while it is computed.
 
-    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which.
+    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which. A joint
+    that is led goes on, and ``motion.events`` tells where it passed.
     """
     started = time.process_time()
     t_end = _check.positive("t_end", t_end)
@@ -424,7 +425,9 @@ def _limits(compiled: Compiled) -> list[Event]:
                 )
                 break
             name = f"{'upper' if side else 'lower'} limit of {joint.label}"
-            found.append(Event(_reached(i, edge), terminal=True, direction=1 if side else -1, name=name))
+            # Nothing stops a joint that is led: that it passes is told, and the run goes on.
+            ends = not joint.driven
+            found.append(Event(_reached(i, edge), terminal=ends, direction=1 if side else -1, name=name))
     if problems:
         raise ModelError(problems)
     return found

@@ -31,7 +31,7 @@ ROD = (
     "curvature", "bend_radius", "force", "force_space", "moment", "moment_space", "stress", "start_force",
     "start_moment", "end_force", "end_moment", "multipliers",
 )  # fmt: skip
-JOINT = ("coordinate", "coordinates", "rate", "rates", "rotation", "force", "torque")
+JOINT = ("coordinate", "coordinates", "rate", "rates", "rotation", "force", "torque", "effort")
 FLOWS = ("dissipated", "work", "balance")
 ENERGY = ("total", "kinetic", "potential", "extension_shear", "bending_torsion", *FLOWS)
 DRIFT = ("position", "velocity")
@@ -94,7 +94,7 @@ class Quantity:
         if kind != "joint":
             return getattr(motion[name], field)
         number = next(i for i, joint in enumerate(motion.compiled.system.joints) if joint.name == name)
-        track = (motion.joints if field in ("force", "torque") else motion._joint_motions)[number]
+        track = (motion.joints if field in ("force", "torque", "effort") else motion._joint_motions)[number]
         return getattr(track, f"{field}s")[:, 0] if field in ("coordinate", "rate") else getattr(track, field)
 
     def describe(self) -> Any:

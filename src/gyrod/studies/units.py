@@ -83,6 +83,9 @@ def quantity_unit(found: Any, system: System) -> str:
         return "J"
     if found.kind == "sensor":
         return _sensor_unit(found.name, system)
+    if found.kind == "joint" and found.field == "effort":
+        units = set(system.joint(found.name).effort_units)
+        return units.pop() if len(units) == 1 else ""
     if found.kind == "joint" and found.field.startswith(("coordinate", "rate")):
         return _joint_unit(found, system)
     return _FIELDS.get(found.kind, {}).get(found.field, "")
