@@ -20,10 +20,10 @@ void bind_limits(nb::module_& m) {
   nb::class_<JointLimit>(m, "JointLimit", "Edges of the coordinate of a joint; infinite ones are none.")
       .def(
           "__init__",
-          [](JointLimit* l, int joint, const std::string& kind, double lower, double upper) {
-            new (l) JointLimit{kind_of(kind), joint, lower, upper};
+          [](JointLimit* l, int joint, const std::string& kind, double lower, double upper, bool ends) {
+            new (l) JointLimit{kind_of(kind), joint, lower, upper, ends};
           },
-          nb::kw_only(), "joint"_a, "kind"_a, "lower"_a, "upper"_a);
+          nb::kw_only(), "joint"_a, "kind"_a, "lower"_a, "upper"_a, "ends"_a);
   nb::class_<RodLimit>(m, "RodLimit", "The smallest bend radius, or with factors the largest stress, of a rod.")
       .def(
           "__init__",

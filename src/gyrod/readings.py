@@ -254,6 +254,9 @@ def _unit(found: Quantity, system: System) -> str:
         names = system.joint(found.name).coordinate_names
         units = {quantities.coordinate_unit(name, rate=found.field.startswith("rate")) for name in names}
         unit = units.pop() if len(units) == 1 else ""
+    elif found.kind == "joint" and found.field == "effort":
+        units = set(system.joint(found.name).effort_units)
+        unit = units.pop() if len(units) == 1 else ""
     else:
         unit = (quantities.MOTION if found.kind == "motion" else FIELDS[found.kind])[found.field].unit
     return "" if unit == "1" or "," in unit else unit

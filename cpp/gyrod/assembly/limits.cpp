@@ -10,10 +10,10 @@ Limits::Limits(System& system, const std::string& formulation, std::vector<Joint
       rods_(std::move(rods)), state_(rods_.empty() ? 0 : system.size()) {
   for (std::size_t k = 0; k < joints_.size(); ++k) {
     const JointLimit& l = joints_[k];
-    if (std::isfinite(l.lower)) edges_.push_back({k, l.lower, -1});
-    if (std::isfinite(l.upper)) edges_.push_back({k, l.upper, 1});
+    if (std::isfinite(l.lower)) edges_.push_back({k, l.lower, -1, l.ends});
+    if (std::isfinite(l.upper)) edges_.push_back({k, l.upper, 1, l.ends});
   }
-  for (std::size_t k = 0; k < rods_.size(); ++k) edges_.push_back({joints_.size() + k, 1.0, 1});
+  for (std::size_t k = 0; k < rods_.size(); ++k) edges_.push_back({joints_.size() + k, 1.0, 1, true});
 }
 
 void Limits::values(double t, const double* y, double* q) {

@@ -11,6 +11,7 @@ struct JointLimit {
   enum Kind { angle, displacement, screw } kind = angle; // screw: an angle whose turns the displacement tells
   int joint = 0;
   double lower = -std::numeric_limits<double>::infinity(), upper = std::numeric_limits<double>::infinity();
+  bool ends = true; // the run; nothing stops a joint that is led
 };
 
 // A rod's largest bend radius x curvature, or stress over what is allowed; the edge is 1.

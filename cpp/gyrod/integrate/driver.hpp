@@ -32,7 +32,7 @@ struct EventFunction {
   int direction = 0; // +1: rising zeros only, -1: falling ones, 0: all
 };
 
-// Quantities of a state with edges that end a run where one is passed. One call gives all of them, at the end of every
+// Quantities of a state with edges that end a run, or are reported, where one is passed. One call gives all of them, at the end of every
 // step; between the ends they are looked at only where an edge may have been reached.
 class Watch {
 public:
@@ -40,6 +40,7 @@ public:
     std::size_t quantity;
     double value;
     int direction; // +1: it is passed upwards, -1: downwards
+    bool terminal; // whether the run ends there
   };
   virtual ~Watch() = default;
   virtual std::size_t quantities() const = 0;
@@ -161,7 +162,10 @@ private:
   bool near_edge();
   // Event e, of the caller or an edge, at a state; `fresh`: what is watched has not been asked there yet.
   double event_value(std::size_t e, double t, const double* y, bool fresh);
-  bool terminal(std::size_t e) const { return e >= options_.events.size() || options_.events[e].terminal; }
+  bool terminal(std::size_t e) const {
+    const std::size_t own = options_.events.size();
+    return e < own ? options_.events[e].terminal : options_.watch->edges()[e - own].terminal;
+  }
   int direction(std::size_t e) const;
 
   void emit_until(double t);

@@ -240,7 +240,10 @@ def outcome(motion: Any, until: float) -> tuple[list[tuple[str, str]], dict[str,
                           for row in report.rows}  # fmt: skip
         data["errors_rough"] = report.rough
         rows += [("chosen", report.chosen.partition(": ")[2])] if report.chosen else []
-    if motion.status == "event" and motion.events:
+    ended = motion.status == "event" and bool(motion.events)
+    for event in motion.events[: len(motion.events) - ended]:
+        rows.append(("passed", f"at t = {event.t:.6g} s: {event.name}"))
+    if ended:
         rows.append(("ended", f"at t = {motion.events[-1].t:.6g} s: {motion.events[-1].name}"))
     return rows, data
 

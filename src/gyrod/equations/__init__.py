@@ -20,7 +20,19 @@ from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
 from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import HELD, String, compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
-from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, Rod, SpringDamper, System, Torque, UserForce
+from gyrod.model import (
+    Bushing,
+    CForce,
+    Force,
+    ForceLaw,
+    Joint,
+    ModelError,
+    Rod,
+    SpringDamper,
+    System,
+    Torque,
+    UserForce,
+)
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
 from gyrod.model.inputs import Live
@@ -503,6 +515,12 @@ def mobility(system: System) -> Mobility:
         return found
     rows = sum(joint.constraints for joint in system.joints)
     return Mobility(6 * len(system.bodies) - rows, 0, rows, len(system.bodies))
+
+
+def drive_values(joint: Joint, t: Array) -> Array:
+    """Value and two derivatives of what leads a joint, as the equations take them, (n, 3)."""
+    law = mechanisms.drive(joint, _checked)
+    return np.array([law(float(time)) for time in t]).reshape(-1, 3)
 
 
 def unchecked_core(system: System) -> tuple[Any, Array, Array]:

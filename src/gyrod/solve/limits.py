@@ -25,8 +25,8 @@ class Limits:
 
     core: _core.Limits | None
     names: tuple[str, ...]
-    #: +1 where an edge is passed upwards, -1 downwards.
-    directions: tuple[int, ...] = ()
+    #: Of each edge: whether the run ends there, and +1 where it is passed upwards, -1 downwards.
+    edges: tuple[tuple[bool, int], ...] = ()
 
     def __bool__(self) -> bool:
         return self.core is not None
@@ -36,10 +36,10 @@ class Limits:
         core = self.core
         if core is None:
             return []
-        each = zip(self.names, self.directions, strict=True)
+        each = zip(self.names, self.edges, strict=True)
         return [
-            (name, ((lambda t, y, i=i: float(core.values(t, np.ascontiguousarray(y))[i])), True, side))
-            for i, (name, side) in enumerate(each)
+            (name, ((lambda t, y, i=i: float(core.values(t, np.ascontiguousarray(y))[i])), *edge))
+            for i, (name, edge) in enumerate(each)
         ]
 
 
@@ -62,7 +62,9 @@ def find_limits(compiled: Compiled, rods: bool = True) -> Limits:
             problems.append(_outside(owner, of, float(passed)))
     if problems:
         raise ModelError(problems)
-    return Limits(core, tuple(edge[0] for edge in edges), tuple(edge[1] for edge in edges))
+    # Nothing stops a joint that is led: that it passes is reported, and the run goes on.
+    ends = tuple((not getattr(owner, "driven", False), side) for _, side, owner, _ in edges)
+    return Limits(core, tuple(edge[0] for edge in edges), ends)
 
 
 def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[tuple[str, int, Any, Any]]]:
@@ -77,7 +79,8 @@ def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[tuple[str, i
         for word, side, place in zip(("lower", "upper"), (-1, 1), places, strict=True)
         if np.isfinite(place)
     ]
-    return _core.JointLimit(joint=number, kind=kind, lower=places[0], upper=places[1]), edges
+    limit = _core.JointLimit(joint=number, kind=kind, lower=places[0], upper=places[1], ends=not joint.driven)
+    return limit, edges
 
 
 def _outside(owner: Any, of: Any, passed: float) -> str:

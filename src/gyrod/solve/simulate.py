@@ -171,7 +171,8 @@ def simulate(
         the rods on: a share of the size of the system, for positions, and of the largest value, for forces at ends and
         joints; or by quantity in its unit, as ``{"hose.start_force": 0.1}``. ``motion.error`` says what was chosen.
 
-    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which.
+    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which. A joint
+    that is led goes on, and ``motion.events`` tells where it passed.
     """
     started = time.process_time()
     if not isinstance(method, str):
