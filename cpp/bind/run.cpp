@@ -177,8 +177,10 @@ void bind_run(nb::module_& m) {
           [](PyRunOptions* o, bool project, bool dense, std::optional<Times> output,
              std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, std::size_t dense_bytes,
              std::size_t row_bytes, nb::object progress, double every, std::shared_ptr<Limits> limits) {
-            new (o) PyRunOptions{project,   dense,       output,    std::move(events),
-                                 max_steps, dense_bytes, row_bytes, std::move(progress),
+            new (o) PyRunOptions{project,   dense,
+                                 output,    std::move(events),
+                                 max_steps, dense_bytes,
+                                 row_bytes, std::move(progress),
                                  every,     std::move(limits)};
           },
           nb::kw_only(), "project"_a, "dense"_a, "output"_a.none(), "events"_a, "max_steps"_a, "dense_bytes"_a,

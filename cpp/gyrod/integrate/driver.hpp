@@ -32,8 +32,8 @@ struct EventFunction {
   int direction = 0; // +1: rising zeros only, -1: falling ones, 0: all
 };
 
-// Quantities of a state with edges that end a run, or are reported, where one is passed. One call gives all of them, at the end of every
-// step; between the ends they are looked at only where an edge may have been reached.
+// Quantities of a state with edges that end a run, or are reported, where one is passed. One call gives all of them, at
+// the end of every step; between the ends they are looked at only where an edge may have been reached.
 class Watch {
 public:
   struct Edge {

@@ -258,9 +258,7 @@ def simulate(
         raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
     asked = [_event(e, compiled, i) for i, e in enumerate(events)]
     names = [*(e.name for e in events), *limits.names]
-    how = run_options(
-        project=projection == "step", output=wanted, events=asked, max_steps=most, limits=limits.core
-    )
+    how = run_options(project=projection == "step", output=wanted, events=asked, max_steps=most, limits=limits.core)
     if target is not None:
         info = {
             "method": method, "rtol": float(rtol), "atol": told(steps["atol"]), "norm": str(norm), "t_end": t_end,

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.model import ModelError
 from gyrod.error import ErrorReport
+from gyrod.model import ModelError
 from gyrod.motion import Motion, SimulationError
 from gyrod.rest import Rest
-from gyrod.solve import simulate
 from gyrod.studies import reopening
 from gyrod.studies.blocks import STATUSES
 from gyrod.studies.columns import Columns, parted
