@@ -227,6 +227,13 @@ def _use_call(seed: int) -> None:
 # --- verdicts --------------------------------------------------------------------------------------------------------
 
 USES = {"model": _use_model, "call": _use_call}
+#: What must be found out: a process that dies, an error of Python's own, a number that is none, a word without meaning.
+PROBES: dict[str, Callable[[int], object]] = {
+    "crash": lambda _: os.kill(os.getpid(), signal.SIGSEGV),
+    "raw": lambda _: gd.System.body(None, "x"),  # type: ignore[arg-type]
+    "divided": lambda _: np.ones(1) / np.zeros(1),
+    "sound": lambda _: None,
+}
 
 
 def judge(kind: str, seed: int) -> tuple[str, str]:
@@ -234,7 +241,7 @@ def judge(kind: str, seed: int) -> tuple[str, str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning) if kind == "call" else warnings.simplefilter("error")
-            USES[kind](seed)
+            (USES | PROBES)[kind](seed)
     except RuntimeWarning as warning:  # of NumPy: something was divided by zero, or of gyrod: a sentence
         frame = traceback.extract_tb(warning.__traceback__)[-1]
         said = "warn" in (frame.line or "")
