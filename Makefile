@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # As many workers as cores, each with one thread of BLAS.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-all test-portable lint format bench budgets docs wheel clean
+.PHONY: demo test test-all test-portable campaign sanitize lint format bench budgets docs wheel clean
 
 demo:
 	$(BUILD) plot
@@ -28,6 +28,16 @@ test-all:
 test-portable:
 	$(BUILD) dev
 	$(BIN)/python tools/test_portable.py
+
+# Thousands of damaged models and wrong calls, each of which must end in a result or a sentence; N = how many
+campaign:
+	$(BUILD) dev
+	$(BIN)/python tools/campaign.py $(N)
+
+# The core's C++ programs under AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize:
+	$(BUILD) dev
+	$(BIN)/python tools/sanitize.py
 
 lint:
 	$(BUILD) dev

@@ -110,7 +110,6 @@ def test_list_and_version(here):
         (["run", "top.yaml", "--out", "top.dat"], "gyrod: top.dat: a result is written as .h5"),
         (["run", "top.yaml", "--method", "rk4"], "gyrod: method = 'rk4' is unknown"),
         (["run", "top.yaml", "--until", "-1"], "gyrod: "),
-        (["run", "top.yaml", "--resume", "--out", "new.h5"], "gyrod: new.h5 does not exist, so there is nothing to"),
         (["compare", "top.yaml", "--methods", "rk4"], "gyrod: methods = 'rk4' is unknown"),
         (["compare", "top.yaml", "--rtol", "small"], "gyrod: --rtol = 'small' must be numbers with commas"),
         (["compare", "top.yaml", "--sort", "price"], "gyrod: --sort = 'price' is unknown"),
@@ -503,6 +502,21 @@ def test_an_interrupted_run_resumes(here, top, monkeypatch):
     np.testing.assert_array_equal(gd.open("top.h5").y, gd.open("whole.h5").y)
 
 
+def test_resume_begins_where_there_is_nothing_to_resume(here, top):
+    """So that a loop of kills and restarts needs one command; as simulate(resume=True) does."""
+    for _ in range(2):
+        done = here("run", top / "top.yaml", "--until", "0.1", "--resume", "--out", "new.h5")
+        assert done.code == 0, done.err
+        assert gd.open("new.h5").status == "finished"
+
+
+def test_warnings_are_paragraphs(here, top):
+    done = here("run", top / "top.yaml", "--until", "0.1", "--rtol", "0.1", "--no-save")
+    assert done.code == 0
+    assert done.err.startswith("gyrod: rtol = 0.1 allows an error of 10 %")
+    assert "running.py" not in done.err
+
+
 def test_a_file_that_another_run_writes_is_not_taken(here, top, tmp_path):
     with storage.hold(tmp_path / "top.h5"):
         for more in ([], ["--force"], ["--method", "scipy:RK45"]):
@@ -678,7 +692,7 @@ def test_view_serves_the_page(top):
     command = [sys.executable, "-m", "gyrod.cli", "view", str(top / "top.h5"), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline()
-        address = re.match(r"(http://127\.0\.0\.1:\d+/) shows .*top.h5; open it in a browser", line)[1]
+        address = re.match(r"(http://127\.0\.0\.1:\d+/[\w-]+/) shows .*top.h5; open it in a browser", line)[1]
         with urllib.request.urlopen(address, timeout=10) as answer:
             assert b"<html" in answer.read()
         process.send_signal(signal.SIGINT)

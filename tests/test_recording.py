@@ -430,3 +430,17 @@ def test_what_takes_or_gives_energy_is_known():
     assert flowing(hung())
     assert not conservative(pendulum(drive=gd.Expression("1 - cos(t)")))
     assert not conservative(pendulum(damping=0.1))
+
+
+def test_a_checkpoint_that_cannot_be_written_says_what_is_left(tmp_path, monkeypatch):
+    file = tmp_path / "folder" / "run.h5"
+    file.parent.mkdir()
+    assert "its folder was removed, and 'x.h5' with it" in recording._left(tmp_path / "gone" / "x.h5")
+    assert recording._left(file) == f"{str(file)!r} was removed, and what was computed is lost. Begin anew."
+
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage, "save_checkpoint", full)
+    with pytest.raises(OSError, match=r"run.h5' keeps what was computed, .* Free some space and resume\.$"):
+        gd.simulate(pendulum(), 2.0, method="dopri5", save=file)

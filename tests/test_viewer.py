@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -15,6 +16,7 @@ import urllib.error
 import urllib.request
 from html.parser import HTMLParser
 from importlib import resources
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -143,7 +145,7 @@ def ask(address, host=None):
 
 def test_a_motion_is_served_to_this_computer_only(motion):
     with motion.view(browser=False, block=False, title="served") as shown:
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", shown.address)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{22}/", shown.address)
         with ask(shown.address) as answer:
             assert "served" in answer.read().decode()
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -152,12 +154,71 @@ def test_a_motion_is_served_to_this_computer_only(motion):
                 ask(shown.address + path, host)
             assert error.value.code == code
             error.value.close()
-        port = int(shown.address.split(":")[2].strip("/"))
+        port = urlsplit(shown.address).port
         with pytest.raises(OSError, match=f"port = {port} cannot be used"):
             motion.view(port=port, browser=False, block=False)
     with pytest.raises(urllib.error.URLError):
         ask(shown.address)
     assert "closed" in repr(shown)
+
+
+def raw(address, text, end=True):
+    """What the server answers to bytes."""
+    parts = urlsplit(address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=5) as line:
+        line.sendall(text.replace("TOKEN", parts.path.strip("/")).encode())
+        if end:
+            line.shutdown(socket.SHUT_WR)
+        found = b""
+        while part := line.recv(65536):
+            found += part
+    return found.decode("latin-1")
+
+
+def test_without_the_token_nobody_reads_the_page(motion):
+    with motion.view(browser=False, block=False) as shown, motion.view(browser=False, block=False) as other:
+        parts, foreign = urlsplit(shown.address), urlsplit(other.address)
+        assert parts.path != foreign.path
+        for path in ("/", "/frames", "//", f"{parts.path[:-2]}/", foreign.path, parts.path.swapcase(), "/%00/", "*"):
+            answer = raw(shown.address, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert answer.startswith("HTTP/1.1 403 "), path
+            assert "<canvas" not in answer
+
+
+def test_bad_requests_are_answered(motion):
+    with motion.view(browser=False, block=False) as shown:
+        for line, code in (("GET http://[", 400), ("nonsense", 400), ("GET / HTTP/9.9.9", 400), ("POST /TOKEN/", 501)):
+            line = line if "HTTP" in line or line == "nonsense" else f"{line} HTTP/1.1"
+            assert f" {code} " in raw(shown.address, f"{line}\r\nHost: localhost\r\n\r\n").splitlines()[0]
+
+
+def test_head_and_the_headers(motion):
+    with motion.view(browser=False, block=False) as shown:
+        asked = "HEAD /TOKEN/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        head, _, body = raw(shown.address, asked).partition("\r\n\r\n")
+        assert head.startswith("HTTP/1.1 200 ")
+        assert body == ""
+        assert "Content-Security-Policy: frame-ancestors 'none'" in head
+        with ask(shown.address) as answer:
+            assert f"Content-Length: {len(answer.read())}" in head
+
+
+def test_silent_connections_end_and_are_bounded(motion, monkeypatch):
+    monkeypatch.setattr(viewer._Handler, "timeout", 0.3)
+    monkeypatch.setattr(viewer, "CONNECTIONS", 3)
+    with motion.view(browser=False, block=False) as shown:
+        parts = urlsplit(shown.address)
+        silent = [socket.create_connection((parts.hostname, parts.port), timeout=5) for _ in range(3)]
+        try:
+            assert raw(shown.address, "", end=False).startswith("HTTP/1.1 503 ")
+            assert [line.recv(100) for line in silent] == [b"", b"", b""]  # closed by the server
+        finally:
+            for line in silent:
+                line.close()
+        assert viewer.SILENCE == 30.0
+        for _ in range(5):  # their places are free again
+            with ask(shown.address) as answer:
+                assert answer.status == 200
 
 
 @pytest.mark.parametrize("port", [-1, 70000, 1.5, "80", True])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -126,11 +126,11 @@ def path(argument: str, value: Any) -> Path:
     raise ValueError(f"{argument} must be the path of a file or folder, got {shown(value)}.")
 
 
-def kind(argument: str, value: Any, wanted: type[T]) -> T:
+def kind(argument: str, value: Any, wanted: Callable[..., T]) -> T:
     """Return an object of a class."""
-    if not isinstance(value, wanted):
+    if not isinstance(value, wanted):  # type: ignore[arg-type]
         raise ValueError(f"{argument} must be a {wanted.__name__} of gyrod, got {shown(value)}.")
-    return value
+    return value  # type: ignore[no-any-return]
 
 
 def times(argument: str, value: Any) -> Array:

@@ -74,7 +74,7 @@ def _warn(message: Warning | str, category: type[Warning], *_: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: exit code 0; 1 and one paragraph on standard error; 2 for usage; 130 after Ctrl-C."""
     imported()
-    warnings.showwarning = _warn
+    warnings.showwarning = _warn  # type: ignore[assignment]
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:

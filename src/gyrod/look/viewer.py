@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import html as entities
 import json
 import math
 import os
+import secrets
 import sys
 import threading
 import time
@@ -39,6 +41,8 @@ SCRIPTS = ("math.js", "data.js", "gl.js", "plots.js", "world.js", "viewer.js")
 LIVE_GAP, LIVE_PART, LIVE_FRAMES = 1.0 / 30.0, 1.0 / 600.0, 1500
 #: Seconds in which a page that was still asking counts as open, and in which a browser may take to start.
 LISTENING, STARTING = 3.0, 10.0
+#: Seconds after which a connection that says nothing is closed, and connections that are served at the same time.
+SILENCE, CONNECTIONS = 30.0, 64
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
@@ -102,29 +106,44 @@ def html(motion: Any, file: str | os.PathLike[str], *, title: str | None = None,
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers questions of pages on this computer, and of nobody else."""
+    """Answers questions of pages on this computer that know the address with its token, and of nobody else."""
 
     server: _Server
     protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/1.0"  # what has no version is answered with a status line, too
+    timeout = SILENCE
 
     def do_GET(self) -> None:
         """The page, or frames."""
-        host = self.headers.get("Host", "").rsplit(":", 1)[0]
-        parts = urlsplit(self.path)
-        answer = self.server.answers.get(parts.path) if host in ("127.0.0.1", "localhost") else None
+        try:
+            parts = urlsplit(self.path)
+        except ValueError:
+            self.send_error(400)
+            return
+        _, token, *rest = parts.path.split("/", 2) if parts.path.startswith("/") else ("", "")
+        known = secrets.compare_digest(token.encode(), self.server.token.encode())
+        if self.headers.get("Host", "").rsplit(":", 1)[0] not in ("127.0.0.1", "localhost") or not known:
+            self.send_error(403)
+            return
+        answer = self.server.answers.get(f"/{rest[0]}" if rest else "")
         if answer is None:
-            self.send_error(404 if host in ("127.0.0.1", "localhost") else 403)
+            self.send_error(404)
             return
         kind, headers, content = answer(parse_qs(parts.query))
         self.send_response(200)
         fixed = {"Content-Type": kind, "Content-Length": str(len(content)), "Cache-Control": "no-store"}
-        for key, value in {**fixed, "X-Content-Type-Options": "nosniff", **headers}.items():
+        fixed |= {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "frame-ancestors 'none'"}
+        for key, value in {**fixed, **headers}.items():
             self.send_header(key, value)
         self.end_headers()
+        if self.command == "HEAD":
+            return
         try:
             self.wfile.write(content)
-        except (BrokenPipeError, ConnectionResetError):
+        except (BrokenPipeError, ConnectionResetError, TimeoutError):
             self.close_connection = True
+
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
@@ -133,6 +152,29 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     answers: dict[str, Callable[[dict[str, list[str]]], Answer]]
+
+    def __init__(self, *args: Any) -> None:
+        #: Who does not know it may not read the page, as other users of this computer.
+        self.token = secrets.token_urlsafe(16)
+        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own, or tell it to come again when too many are open."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        with contextlib.suppress(OSError):
+            request.setblocking(False)
+            request.send(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """The thread of a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Pages come and go: what breaks off is no news."""
@@ -155,8 +197,8 @@ class View:
 
     @property
     def address(self) -> str:
-        """Where a browser finds it."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/"
+        """Where a browser finds it; only with the token in it."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/{self._server.token}/"
 
     def open(self) -> bool:
         """Open it in a browser; False if none was found."""

@@ -91,6 +91,14 @@ class Limits(Mapping[str, float]):
         return repr(dict(self._values))
 
 
+def _fractions(s: ArrayLike) -> Array:
+    """Fractions of the length as an array (n,)."""
+    found = np.atleast_1d(_check.array("s", s, ()))
+    if found.ndim > 1:
+        raise ValueError(f"s must be a number or a one-dimensional array, got the shape {found.shape}.")
+    return found
+
+
 @dataclass(frozen=True, init=False, eq=False)
 class Rod(Description):
     """A rod: its sections, what it is made of, how its ends are held, its grid, and how it lies and moves at the start.
@@ -368,7 +376,7 @@ class Rod(Description):
 
     def stiffness_at(self, s: ArrayLike) -> Array:
         """Stiffness at fractions s, in the order Γ1, Γ2, Γ3, K1, K2, K3, (n, 6, 6)."""
-        s = _check.array("s", s, ())
+        s = _fractions(s)
         if self._known_stiffness is not None:
             return sampled("stiffness", self._known_stiffness, s, _stiffness)
         return self._stiffness_of(self._section_at(s))
@@ -389,7 +397,7 @@ class Rod(Description):
 
     def inertia_at(self, s: ArrayLike) -> Array:
         """Mass per length in kg/m and ρ I1, ρ I2, ρ J (J the polar moment) in kg m at fractions s, (n, 4)."""
-        s = _check.array("s", s, ())
+        s = _fractions(s)
         if self._known_inertia is not None:
             return sampled("inertia", self._known_inertia, s, numbers)
         return self._inertia_from_sections(s)

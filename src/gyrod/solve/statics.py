@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.equations import Compiled, compile_system
 from gyrod.equations.rods import HELD
-from gyrod.model import System
+from gyrod.model import Rod, System
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
 from gyrod.solve.companions import of_rest, with_errors
@@ -27,6 +27,8 @@ SHIFT = 1e-3
 FREE = 1e-7
 #: Least tolerance: steps end at a thousand times the rounding of the positions.
 LEAST = 1e-14
+#: Largest radius of gyration of a section over the length of its rod; from 3000 on Newton's method ends elsewhere.
+WIDEST = 1000.0
 #: Steps of the relaxation.
 RELAXATIONS = 400
 #: Velocities of bodies up to which their part of the inertia is found from a dense matrix.
@@ -241,6 +243,7 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
                 "simulate. Take strain = 'cosserat' at rest: a rod under a force F is then longer by about F/EA of its "
                 "length, however slender it is, and bends by shear as well, the less the more slender."
             )
+        _check_inertia(rod)
     bare = frictionless(system) if damped else undamped(system.original)
     compiled = compile_system(bare, at_rest=True)
     whole = compiled if bare is system.original or damped else compile_system(system, at_rest=True)
@@ -252,6 +255,17 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
     y[scale == 0.0] = 0.0
     rate = 1.0 / compiled._time(compiled._length())
     return Statics(compiled, whole, y, scale, SHIFT * rate, rate)
+
+
+def _check_inertia(rod: Rod) -> None:
+    """Rotary inertias so large beside the mass that the stiffness would be lost to rounding."""
+    inertia = rod.inertia_at(rod.mesh.strains)
+    radius = float(np.sqrt(np.max(inertia[:, 1:] / inertia[:, :1])))
+    if radius > WIDEST * rod.length:
+        raise ValueError(
+            f"rod {rod.name!r}: mass and rotary inertia belong to a section with a radius of gyration of {radius:.3g} "
+            f"m, and its length is {rod.length:.3g} m. Check the units of density_per_length and rotary_inertia."
+        )
 
 
 def reachable(argument: str, value: float) -> float:
@@ -382,7 +396,10 @@ def _folds(statics: Statics, y: Array, t: float) -> str | None:
 def _where(statics: Statics, y: Array, t: float) -> str:
     """Where the step that Newton's method still wants is largest."""
     core = statics.compiled.core
-    d = np.asarray(core.solve(core.rhs(t, np.ascontiguousarray(y))))
+    try:
+        d = np.asarray(core.solve(core.rhs(t, np.ascontiguousarray(y))))
+    except RuntimeError:  # its matrix is singular there
+        return "everywhere"
     if not np.isfinite(d).all():
         return "everywhere"
     size = np.divide(np.abs(d), statics.scale, out=np.zeros_like(d), where=statics.scale > 0.0)

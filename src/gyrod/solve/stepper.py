@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,15 +34,14 @@ MAGIC = b"gyrod stepper 1\n"
 _COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves")
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _alone(method: Callable[Concatenate[Stepper, P], R]) -> Callable[Concatenate[Stepper, P], R]:
+def _alone(method: F) -> F:
     """A method during which the stepper refuses other threads: they would lose steps, or worse."""
 
     @wraps(method)
-    def inside(self: Stepper, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def inside(self: Stepper, *args: Any, **kwargs: Any) -> Any:
         core = self._compiled.core
         core.enter()
         try:
@@ -50,7 +49,7 @@ def _alone(method: Callable[Concatenate[Stepper, P], R]) -> Callable[Concatenate
         finally:
             core.leave()
 
-    return inside
+    return inside  # type: ignore[return-value]
 
 
 class Stepper:

@@ -139,10 +139,7 @@ def checks_of(name: str, at: int, values: NDArray[Any]) -> list[tuple[int, int, 
     """Items of ``checks`` for those of a series from number ``at`` on."""
     step = max(1, CHECKED // max(1, values[:1].nbytes))
     parts = ((begin, values[begin : begin + step]) for begin in range(0, len(values), step))
-    return [
-        (NUMBERS[name], at + begin, at + begin + len(part), zlib.crc32(np.ascontiguousarray(part)))
-        for begin, part in parts
-    ]
+    return [(NUMBERS[name], at + begin, at + begin + len(part), zlib.crc32(part.tobytes())) for begin, part in parts]
 
 
 def checks_within(group: Any, counts: Mapping[str, int], valid: int) -> int:
@@ -188,7 +185,7 @@ class Checks:
         wrong = []
         for begin, end, crc in zip(*self._found.get(name, ((), (), ())), strict=True):
             inside = at <= begin and end <= at + len(values)
-            if inside and zlib.crc32(np.ascontiguousarray(values[begin - at : end - at])) != crc:
+            if inside and zlib.crc32(values[begin - at : end - at].tobytes()) != crc:
                 wrong.append(f"items {begin} to {end - 1} of /gyrod/{name}")
         return wrong
 

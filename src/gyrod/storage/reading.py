@@ -90,7 +90,7 @@ class ResultFile:
             n = self.count(SERIES[name][0])
             if not n and name in OPTIONAL:
                 return np.zeros(0)
-            values = self._with(lambda file: np.asarray(file[f"gyrod/{name}"][:n]))
+            values = self._part(name, slice(n))
             self._refuse(self.checks.damaged(name, values))
             self.kept[name] = values
         return self.kept[name]
@@ -104,6 +104,9 @@ class ResultFile:
         """Which items are not those that were written, in words; all of the file is read."""
         return self._with(lambda file: self.checks.verify(file["gyrod"]))
 
+    def _part(self, name: str, which: slice) -> NDArray[Any]:
+        return self._with(lambda file: np.asarray(file[f"gyrod/{name}"][which]))
+
     def _refuse(self, damaged: list[str]) -> None:
         if damaged:
             raise OSError(f"{str(self.path)!r} is damaged: {damage(damaged)}. Take a copy of it, or run it again.")
@@ -113,8 +116,7 @@ class ResultFile:
         sound = self._sound.setdefault(name, set())
         for begin, end in self.checks.around(name, used):
             if begin not in sound:
-                values = self._with(lambda file, a=begin, b=end: np.asarray(file[f"gyrod/{name}"][a:b]))
-                self._refuse(self.checks.damaged(name, values, begin))
+                self._refuse(self.checks.damaged(name, self._part(name, slice(begin, end)), begin))
                 sound.add(begin)
 
     def items(self, name: str, index: NDArray[np.intp]) -> Array:

@@ -232,8 +232,8 @@ def _client(engine: Any, workers: int | None, timeout: float) -> Any:
         check_engine(engine)
     elif not hasattr(engine, "submit"):
         raise ValueError(
-            f"engine = {engine!r} must be one of {', '.join(map(repr, LOCAL))}, 'dask', the address of a Dask "
-            "scheduler, or a Client."
+            f"engine = {_check.shown(engine)} must be one of {', '.join(map(repr, LOCAL))}, 'dask', the address of a "
+            "Dask scheduler, or a Client."
         )
     from gyrod.studies.clusters import connected
 

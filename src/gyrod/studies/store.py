@@ -308,6 +308,8 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
         return None
     except NotADirectoryError:
         raise NotADirectoryError(f"{str(folder)!r} is a file; a study needs a folder.") from None
+    except OSError as error:
+        raise StudyError(f"{_check.shown(str(path))} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError):
         raise StudyError(f"{str(path)!r} is no manifest of a study of gyrod; choose another folder.") from None
     if missing:
