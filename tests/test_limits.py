@@ -49,7 +49,7 @@ def test_a_limit_ends_a_run_where_an_event_does(kind, method, formulation):
 
 
 @pytest.mark.parametrize(("method", "h"), [("dopri5", 0.14), ("dop853", 0.25), ("radau5", 0.14)])
-@pytest.mark.parametrize("phase", (0.1, 0.35, 0.65, 0.9))
+@pytest.mark.parametrize("phase", [0.1, 0.35, 0.65, 0.9])
 def test_a_limit_that_is_passed_and_left_again_inside_of_a_step_is_found(method, h, phase):
     """A slider swings with 8 rad/s: with such steps, some begin and end inside of a limit that lies between."""
     start = {"position": (np.sin(6.28 * phase), 0, 0), "velocity": (8.0 * np.cos(6.28 * phase), 0, 0)}

@@ -85,6 +85,7 @@ def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[tuple[str, i
 
 def _outside(owner: Any, of: Any, passed: float) -> str:
     if isinstance(owner, Rod):
+        assert owner.limits is not None
         return f"Rod {owner.name!r}: limits[{of!r}] = {owner.limits[of]:g} does not hold at the start."
     return (
         f"{owner.label}: limits = {owner.limits} do not hold its {owner.coordinate_names[0]} at the start, "
