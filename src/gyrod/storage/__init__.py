@@ -1,10 +1,10 @@
 """Results in files: HDF5 that ParaView opens, written while a run goes on, read lazily; checkpoints; exports."""
 
 from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint, write_atomic
+from gyrod.storage.companions import keep_beside
 from gyrod.storage.export import to_csv, to_npz, to_ode_result, to_xarray
 from gyrod.storage.reading import info
 from gyrod.storage.reading import open_motion as open
-from gyrod.storage.companions import keep_beside
 from gyrod.storage.recorder import Recorder, hold, identity, keeps_dense, save
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "hold",
     "identity",
     "info",
+    "keep_beside",
     "keeps_dense",
     "load_checkpoint",
     "open",

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.model import ModelError
 from gyrod.error import ErrorReport
+from gyrod.model import ModelError
 from gyrod.motion import Motion, SimulationError
 from gyrod.solve import simulate
 from gyrod.studies import reopening
