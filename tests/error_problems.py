@@ -1,8 +1,8 @@
 """Problems with trusted values for the calibration of error estimates: what `gyrod.error` promises is measured here.
 
-Each problem has three meshes, and motions four tolerances. Trusted values are those of a fine mesh of degree 4 and a tight
-tolerance, `data/trusted.npz`; how far they lie from those of a mesh with two thirds of the elements and ten times the
-tolerance is kept with them as their doubt. To make them again, about five minutes::
+Each problem has three meshes, and motions four tolerances. Trusted values are those of a fine mesh of degree 4 and a
+tight tolerance, `data/trusted.npz`; how far they lie from those of a mesh with two thirds of the elements and ten times
+the tolerance is kept with them as their doubt. To make them again, about two minutes of CPU time::
 
     python tests/error_problems.py trusted [problem ...]     # compute the trusted values, or some of them
     python tests/error_problems.py measure cases.json          # all cases: true error, difference to the companions
@@ -134,8 +134,13 @@ def _spaghetti(**mesh: Any) -> gd.System:
         "rod", 10.0, initial=gd.Straight((6, 0, 0), (0, 0, 8)), stiffness=(1e4, 1e4, 1e4, 500.0, 500.0, 500.0),
         density_per_length=1.0, rotary_inertia=(10.0, 10.0, 10.0), **mesh,
     )  # fmt: skip
-    load = gd.RodLoad("rod", 0.0, force=lambda t: (max(0.0, 8 * (1 - t / 2.5)) * min(1, t), 0, 0),
-                      moment=lambda t: (0, -40 * max(0.0, 1 - t / 2.5) * min(1, t), -20 * max(0.0, 1 - t / 2.5) * min(1, t)))  # fmt: skip
+
+    def pulse(t: float) -> float:
+        return min(1.0, t) * max(0.0, 1.0 - t / 2.5)
+
+    load = gd.RodLoad(
+        "rod", 0.0, force=lambda t: (8 * pulse(t), 0, 0), moment=lambda t: (0, -40 * pulse(t), -20 * pulse(t))
+    )
     return _system(rod, forces=[load], gravity=(0, 0, 0))
 
 
@@ -153,7 +158,8 @@ def _trolley(**mesh: Any) -> gd.System:
     rod = gd.Rod(
         "rod", 5.0, section=gd.Circle(radius=4e-3), material=gd.Material(young=1e11, poisson=0.3, density=7850),
         damping=gd.Damping(extension=20.0, bending=1e-4), initial=gd.Straight((0, 0, 0), (0, 0, -5)),
-        start=gd.Hinged(at=gd.ExpressionVector(["2*ramp(t, 0, 4)", "0", "0"])), end=gd.Hinged("load", at=(0, 0, 0.3)), **mesh,
+        start=gd.Hinged(at=gd.ExpressionVector(["2*ramp(t, 0, 4)", "0", "0"])),
+        end=gd.Hinged("load", at=(0, 0, 0.3)), **mesh,
     )  # fmt: skip
     return _system(rod, [load])
 
@@ -171,7 +177,12 @@ def _pushed(**mesh: Any) -> gd.System:
         "rod", length=1.0, section=gd.Circle(radius=2e-3), material=STEEL, start=gd.Clamped("ground"),
         initial=gd.Straight((0, 0, 0), (0, 1, 0)), damping=gd.Damping(factor=1e-4), **mesh,
     )  # fmt: skip
-    push = gd.RodLoad("rod", 1.0, force=lambda t: (6.0 * np.sin(min(t, 0.5) * np.pi) ** 2, 0.0, 2.0 * np.sin(min(t, 0.5) * np.pi) ** 2))  # fmt: skip
+
+    def force(t: float) -> tuple[float, float, float]:
+        grown = np.sin(min(t, 0.5) * np.pi) ** 2
+        return 6.0 * grown, 0.0, 2.0 * grown
+
+    push = gd.RodLoad("rod", 1.0, force=force)
     return _system(rod, forces=[push], gravity=(0, 0, 0))
 
 
@@ -214,20 +225,32 @@ _FINE = {"degree": 4, "segments": 24}
 _NONE = ({},)
 
 
-def _bodies(name: str, make: Callable[..., gd.System], t_end: float, *texts: str, **forces: tuple[str, ...]) -> Problem:
-    kinds = {"positions": texts} | {kind.replace("_", " "): of for kind, of in forces.items()}
+def _bodies(name: str, make: Callable[..., gd.System], t_end: float, place: str, force: str) -> Problem:
+    kinds = {"positions": (place,)} | ({"joint forces": (force,)} if force else {})
     return Problem(name, make, _NONE, {}, t_end, kinds, rtol=1e-12, rtols=(1e-4, 1e-6, 1e-8))
 
+
+_FINER = {"degree": 4, "segments": 32}
+_FINEST = {"degree": 4, "segments": 64}
+_TONES = {"frequencies": ("frequencies",)}
+_BODIES = {
+    "double pendulum with a spring": (partial(_starter, "pendulum"), 5.0, "lower.position", "shoulder.force"),
+    "driven four-bar": (partial(_starter, "four-bar"), 5.0, "coupler.position", "bearing.force"),
+    "slider-crank": (partial(_named, "slider-crank"), 2.0, "slider.position", "bearing.force"),
+    "heavy top": (partial(_starter, "top"), 2.0, "top.position", ""),
+}
 
 PROBLEMS = {
     p.name: p
     for p in (
-        Problem("hose with a bob, grid", _hose, _grid(10, 20, 40), {"degree": 4, "segments": 32}, 2.0, HELD, rtol=1e-8),
-        Problem("hose with a bob, p = 3", _hose, _elements(3, 8, 12, 20), {"degree": 4, "segments": 32}, 2.0, HELD, rtol=1e-8),
+        Problem("hose with a bob, grid", _hose, _grid(10, 20, 40), _FINER, 2.0, HELD, rtol=1e-8),
+        Problem("hose with a bob, p = 3", _hose, _elements(3, 10, 14, 20), _FINER, 2.0, HELD, rtol=1e-8),
         Problem("driven cable, grid", _driven_cable, _grid(10, 20, 40), _FINE, 2.0, BOTH, from_rest=True, rtol=1e-8),
-        Problem("driven cable, p = 3", _driven_cable, _elements(3, 4, 8, 14), _FINE, 2.0, BOTH, from_rest=True, rtol=1e-8),
-        Problem("rubber pendulum, grid", _RUBBER, _grid(10, 20, 40), {"degree": 4, "segments": 32}, 0.8, HELD),
-        Problem("rubber pendulum, p = 3", _RUBBER, _elements(3, 4, 8, 14), {"degree": 4, "segments": 32}, 0.8, HELD),
+        Problem(
+            "driven cable, p = 3", _driven_cable, _elements(3, 4, 8, 14), _FINE, 2.0, BOTH, from_rest=True, rtol=1e-8
+        ),
+        Problem("rubber pendulum, grid", _RUBBER, _grid(10, 20, 40), _FINER, 0.8, HELD),
+        Problem("rubber pendulum, p = 3", _RUBBER, _elements(3, 4, 8, 14), _FINER, 0.8, HELD),
         Problem("steel string, grid", _STRING, _grid(8, 16, 32), _FINE, 0.5, HELD, rtol=1e-7),
         Problem("steel string, p = 2", _STRING, _elements(2, 3, 6, 12), _FINE, 0.5, HELD, rtol=1e-7),
         Problem("flying spaghetti, p = 3", _spaghetti, _elements(3, 4, 8, 14), _FINE, 4.0, FREE),
@@ -237,18 +260,15 @@ PROBLEMS = {
         Problem("arc that falls, p = 3", _swing, _elements(3, 4, 6, 10), _FINE, 1.0, HELD),
         Problem("arc that falls, grid", _swing, _grid(10, 20, 40), _FINE, 1.0, HELD),
         Problem("pushed steel rod, p = 3", _pushed, _elements(3, 2, 4, 8), _FINE, 0.6, HELD, rtol=1e-8),
-        _bodies("double pendulum with a spring", partial(_starter, "pendulum"), 5.0, "lower.position", joint_forces=("shoulder.force",)),
-        _bodies("driven four-bar", partial(_starter, "four-bar"), 5.0, "coupler.position", joint_forces=("bearing.force",)),
-        _bodies("slider-crank", partial(_named, "slider-crank"), 2.0, "slider.position", joint_forces=("bearing.force",)),
-        _bodies("heavy top", partial(_starter, "top"), 2.0, "top.position"),
-        Problem("hose at rest, grid", _hose, _grid(10, 20, 40), {"degree": 4, "segments": 64}, None, HELD),
-        Problem("hose at rest, p = 3", _hose, _elements(3, 4, 8, 16), {"degree": 4, "segments": 64}, None, HELD),
-        Problem("coil at rest, p = 3", _coil, _elements(3, 4, 8, 16), {"degree": 4, "segments": 48}, None, HELD),
-        Problem("soft cantilever at rest, p = 2", _SOFT, _elements(2, 4, 8, 16), {"degree": 4, "segments": 64}, None, HELD),
-        Problem("modes of the hose, grid", _hose, _grid(10, 20, 40), {"degree": 4, "segments": 64}, 0.0, {"frequencies": ("frequencies",)}),
-        Problem("modes of a coil, p = 3", _coil, _elements(3, 4, 8, 16), {"degree": 4, "segments": 48}, 0.0, {"frequencies": ("frequencies",)}),
+        *(_bodies(name, *how) for name, how in _BODIES.items()),
+        Problem("hose at rest, grid", _hose, _grid(10, 20, 40), _FINEST, None, HELD),
+        Problem("hose at rest, p = 3", _hose, _elements(3, 4, 8, 16), _FINEST, None, HELD),
+        Problem("coil at rest, p = 3", _coil, _elements(3, 4, 8, 16), _FINEST, None, HELD),
+        Problem("soft cantilever at rest, p = 2", _SOFT, _elements(2, 4, 8, 16), _FINEST, None, HELD),
+        Problem("modes of the hose, grid", _hose, _grid(10, 20, 40), _FINEST, 0.0, _TONES),
+        Problem("modes of a coil, p = 3", _coil, _elements(3, 4, 8, 16), _FINEST, 0.0, _TONES),
     )
-}  # fmt: skip
+}
 
 
 def coarser(problem: Problem) -> dict[str, Any]:
@@ -274,7 +294,7 @@ def make_trusted(names: list[str]) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """One quantity of one run: its true error and what companions say, as norms of vectors, the largest over the run."""
+    """One quantity of one run: its true error and what companions say, norms of vectors, the largest over the run."""
 
     problem: str
     mesh: int

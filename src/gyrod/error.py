@@ -2,8 +2,8 @@
 
 ``motion.error["hose.start_force"]`` compares what a run says with what its companions say (`Beside`, made by
 `gyrod.solve.companions`), time by time and place by place; without a companion it is a rough figure from what rods turn
-in a cell of their mesh and from the tolerance. No order of convergence is assumed: what the difference to a companion is
-worth was measured (docs/errors.md), and the constants below are what came of it.
+in a cell of their mesh and from the tolerance. No order of convergence is assumed: what the difference to a companion
+is worth was measured (docs/errors.md), and the constants below are what came of it.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ WITHOUT = {
 }
 #: Fields of rods and joints that strains decide; all others are as good as positions.
 STRAINED = frozenset(
-    "strain curvature bend_radius force force_space moment moment_space stress start_force start_moment end_force "
-    "end_moment torque effort".split()
-)
+    {
+        "strain", "curvature", "bend_radius", "force", "force_space", "moment", "moment_space", "stress",
+        "start_force", "start_moment", "end_force", "end_moment", "torque", "effort",
+    }
+)  # fmt: skip
 #: Difference over the reach of a motion from which on the two have nothing to do with each other; and by how many
 #: factors of ten it has grown until then in a chaotic one.
 LOST, DECADES = 0.3, 2.0
@@ -135,9 +137,10 @@ class ErrorReport:
         """A sentence on how fast errors grow, where they grow until nothing is left of the motion; empty elsewhere."""
         if not self.growth:
             return ""
+        rate, lost = self._source.growth()
         return (
-            f"errors grow tenfold every {np.log(10.0) / self.growth:.2g} s, and from t = {self._source.growth()[1]:.3g} s "
-            "on they are as large as the motion: no mesh and no tolerance makes it right from then on"
+            f"errors grow tenfold every {np.log(10.0) / rate:.2g} s, and from t = {lost:.3g} s on they are as large as "
+            "the motion: no mesh and no tolerance makes it right from then on"
         )
 
     def line(self) -> str:

@@ -288,15 +288,17 @@ def bend_radius(curvature: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """How exactly a result was asked for, and what was solved beside it on a coarser mesh: what `Motion.error` reads."""
+    """How exactly a result was asked for, and what was solved beside it on a coarser mesh, for `Motion.error`."""
 
     #: Tolerance of the integrator; None where there is none, as at rest.
     rtol: float | None = None
     #: Rows of the result that companions have too.
     rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None if there is none.
+    #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None without.
     coarse: Any = field(default=None, repr=False)
     half: Any = field(default=None, repr=False)
+    #: Share of the mesh that they have.
+    share: float = 0.5
     #: Mesh and tolerance of the companion in words.
     told: str = ""
     #: Why there is no companion, though one was asked for.

@@ -52,7 +52,9 @@ class Goal:
                 raise ValueError(f"accuracy = {number:g} is a share of sizes and largest values; it must be below 1.")
             return cls(number)
         if not accuracy:
-            raise ValueError("accuracy = {} is empty; give errors by quantity, as {'hose.start_force': 0.1}, or a number.")
+            raise ValueError(
+                "accuracy = {} is empty; give errors by quantity, as {'hose.start_force': 0.1}, or a number."
+            )
         for text, allowed in accuracy.items():
             q = quantity(text, system)
             why = WITHOUT.get(q.field) or WITHOUT.get(q.kind)
@@ -71,7 +73,9 @@ class Goal:
         else:
             for row in motion.error.rows:
                 if row.name in KINDS and row.value > 0.0:
-                    found.append(tuple((x or 0.0) / (self.accuracy * row.value) for x in (row.total, row.time, row.mesh)))
+                    found.append(
+                        tuple((x or 0.0) / (self.accuracy * row.value) for x in (row.total, row.time, row.mesh))
+                    )
         return tuple(max(column) for column in zip(*found, strict=True))  # type: ignore[return-value]
 
     @property
@@ -89,7 +93,9 @@ def accurate(run: Callable[..., Motion], given: dict[str, Any]) -> Motion:
     began = time.process_time()
     search = _Search(run, given, options)
     motion = search.found()
-    cells = [f"{rod.mesh.cells} {'elements' if rod.degree else 'segments'} of {rod.name!r}" for rod in motion.system.rods]
+    cells = [
+        f"{rod.mesh.cells} {'elements' if rod.degree else 'segments'} of {rod.name!r}" for rod in motion.system.rods
+    ]
     chosen = ", ".join([*cells, f"rtol = {search.rtol:.1g}"])
     cost = f"{search.runs} runs, {time.process_time() - began:.2g} CPU s"
     beside = replace(motion._beside, chosen=f"chosen for accuracy = {given['accuracy']}: {chosen} ({cost})")

@@ -1,8 +1,8 @@
 """Companions: the same model once more on half the mesh with a looser tolerance, to see how wrong a result is.
 
 `simulate`, `equilibrium`, `modes` and `follow` carry the decorator `with_errors`, which handles their option ``error``:
-"rough", no companion; "total", one on half the mesh with a looser tolerance; "parts", a second one on half the mesh with
-the same tolerance, which tells the error in time from that of the mesh. `gyrod.error` makes numbers of them.
+"rough", no companion; "total", one on half the mesh with a looser tolerance; "parts", a second one on half the mesh
+with the same tolerance, which tells the error in time from that of the mesh. `gyrod.error` makes numbers of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ERRORS = ("rough", "total", "parts")
-#: Shares of the mesh that companions have; where one fails, as where its elements would turn too far, the next is tried.
+#: Shares of the mesh that companions have; where one fails, as when its elements turn too far, the next is tried.
 SHARES = (0.5, 0.75)
 #: Tolerance of a companion over that of the run, where a coarser mesh makes it cheaper; the largest one.
 LOOSER, LOOSEST = 10.0, 0.1
@@ -41,11 +41,17 @@ REACHED = 0.9
 _APART = {"events": (), "dense": False, "progress": False, "save": None, "resume": False, "view": False}
 
 
+#: The row of what has one.
+_ONE = np.zeros(1, np.intp)
+
+
 class NoCompanion(Exception):
     """Why there is none: a sentence."""
 
 
-def with_errors(beside: Callable[[Callable[..., Any], dict[str, Any], Any], Any]) -> Callable[..., Any]:
+def with_errors(
+    beside: Callable[[Callable[..., Any], dict[str, Any], Any], Any],
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorator of a solver with the option ``error``: ``beside`` solves the companions of its result and adds them."""
 
     def decorate(solve: Callable[P, T]) -> Callable[P, T]:
@@ -109,7 +115,7 @@ def _motions(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion
     if given["error"] == "parts":
         half = motion if bodies else _run(solve, given, share, motion, rows, {})
     rows, (coarse, half) = _common(motion, rows, coarse, half)
-    return Beside(rtol, rows, coarse, half, _told(coarse.system, motion.system, loose))
+    return Beside(rtol, rows, coarse, half, share, _told(coarse.system, motion.system, loose))
 
 
 def _first(solve: Callable[[float], T], bodies: bool = False) -> tuple[float, T]:
@@ -218,19 +224,18 @@ def of_rest(solve: Callable[..., Rest], given: dict[str, Any], rest: Rest) -> Re
 
 
 def _rest_beside(rest: Rest) -> Beside:
-    coarse = _coarse_rest(rest)
-    one = np.zeros(1, np.intp)
+    share, coarse = _coarse_rest(rest)
     # Newton's method is exact: all of the error is that of the mesh.
-    return Beside(None, one, coarse.motion, coarse.motion, _told(coarse.motion.system, rest.motion.system, {}))
+    return Beside(None, _ONE, coarse.motion, coarse.motion, share, _told(coarse.motion.system, rest.motion.system, {}))
 
 
-def _coarse_rest(rest: Rest) -> Rest:
+def _coarse_rest(rest: Rest) -> tuple[float, Rest]:
     from gyrod.solve.refinement import rest_on
 
     whole = rest.system.original
     if not whole.rods:
-        return rest
-    return _first(lambda share: rest_on(coarsened(whole, share), rest, {"t": rest.t}))[1]
+        return SHARES[0], rest
+    return _first(lambda share: rest_on(coarsened(whole, share), rest, {"t": rest.t}))
 
 
 def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> Any:
@@ -238,10 +243,10 @@ def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> An
     if given["error"] == "rough":
         return found
     try:
-        coarse = _coarse_rest(found.rest)
+        share, coarse = _coarse_rest(found.rest)
         modes = solve(coarse, n=given["n"])
         told = _told(coarse.motion.system, found.rest.motion.system, {})
-        beside = Beside(None, np.zeros(1, np.intp), modes, modes, told)
+        beside = Beside(None, _ONE, modes, modes, share, told)
     except NoCompanion as why:
         beside = Beside(failure=str(why))
     object.__setattr__(found, "_beside", beside)
@@ -267,12 +272,18 @@ def _path_beside(path: Any, every: NDArray[np.intp]) -> Beside:
     for k in every[1:].tolist():
         try:
             found[k] = _next_to(path.rests[k], share)
-        except (RuntimeError, ValueError, ArithmeticError):  # as beyond a limit point, which the coarser mesh has earlier
+        except (
+            RuntimeError,
+            ValueError,
+            ArithmeticError,
+        ):  # as beyond a limit point, which the coarser mesh has earlier
             continue
     if len(found) < 0.5 * len(every):
-        raise NoCompanion(f"on a coarser mesh only {len(found)} of {len(every)} points of the path have an equilibrium.")
+        raise NoCompanion(
+            f"on a coarser mesh only {len(found)} of {len(every)} points of the path have an equilibrium."
+        )
     motions, rows = tuple(found.values()), np.array(list(found), dtype=np.intp)
-    return Beside(None, rows, motions, motions, _told(first.system, path.rests[0].motion.system, {}))
+    return Beside(None, rows, motions, motions, share, _told(first.system, path.rests[0].motion.system, {}))
 
 
 def _next_to(rest: Rest, share: float) -> Motion:

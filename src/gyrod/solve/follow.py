@@ -905,7 +905,7 @@ def follow(
     guess: Rest | Motion | None = None,
     max_points: int = 1000,
     progress: bool = False,
-    error: str = "rough",  # noqa: ARG001
+    error: str = "rough",
 ) -> Path:
     """Follow an equilibrium along a parameter, from stop to stop.
 

@@ -96,7 +96,7 @@ def simulate(
     save: str | os.PathLike[str] | None = None,
     resume: bool = False,
     view: bool = False,
-    error: str = "rough",  # noqa: ARG001
+    error: str = "rough",
     accuracy: float | Mapping[str, float] | None = None,  # noqa: ARG001
 ) -> Motion:
     """Simulate a system from t = 0 to ``t_end``.
@@ -167,9 +167,9 @@ def simulate(
         run on half the mesh with a looser tolerance (1.5 times the cost at most); or their "parts", in time and by the
         mesh, by a third one (2.2 times).
     accuracy
-        Errors that are allowed, in place of ``rtol`` and the mesh, which are chosen by these estimates, from the mesh of
-        the rods on: a share of the size of the system, for positions, and of the largest value, for forces at ends and
-        joints; or by quantity in its unit, as ``{"hose.start_force": 0.1}``. ``motion.error`` says what was chosen.
+        Errors that are allowed, in place of ``rtol`` and the mesh, which are chosen by these estimates, from the mesh
+        of the rods on: a share of the size of the system, for positions, and of the largest value, for forces at ends
+        and joints; or by quantity in its unit, as ``{"hose.start_force": 0.1}``. ``motion.error`` says what was chosen.
 
     Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which. A joint
     that is led goes on, and ``motion.events`` tells where it passed.

@@ -13,6 +13,7 @@ __all__ = [
     "hold",
     "identity",
     "info",
+    "keep_beside",
     "keeps_dense",
     "load_checkpoint",
     "open",

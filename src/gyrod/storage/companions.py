@@ -1,4 +1,4 @@
-"""What was solved beside a run, in its file: ``/gyrod/beside`` with the tolerance, rows of companions and their meshes."""
+"""What was solved beside a run, in its file: ``/gyrod/beside``, the tolerance, rows of companions and their meshes."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def write(group: Any, beside: Beside) -> None:
         del group["beside"]
     inner = group.create_group("beside")
     inner.attrs["rtol"] = np.nan if beside.rtol is None else beside.rtol
+    inner.attrs["share"] = beside.share
     for name in WORDS:
         inner.create_dataset(name, data=fixed(getattr(beside, name)))
     inner.create_dataset("rows", data=beside.rows)
@@ -66,7 +67,8 @@ def read(group: Any) -> dict[str, Any]:
     inner = group["beside"]
     found: dict[str, Any] = {name: text(inner[name][()]) for name in WORDS}
     rtol = float(inner.attrs["rtol"])
-    found |= {"rtol": None if np.isnan(rtol) else rtol, "rows": np.asarray(inner["rows"][()], dtype=np.intp)}
+    found |= {"rtol": None if np.isnan(rtol) else rtol, "share": float(inner.attrs["share"])}
+    found |= {"rows": np.asarray(inner["rows"][()], dtype=np.intp)}
     for name in COMPANIONS:
         if name in inner:
             one = inner[name]
