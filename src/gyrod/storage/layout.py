@@ -22,7 +22,7 @@ from gyrod.storage.locks import same_file
 #: Version of the layout of ``/gyrod``; a reader refuses newer ones.
 VERSION = 1
 #: Names of the counters in the attribute ``counts``: items of the series that are valid.
-COUNTERS = ("rows", "steps", "flows", "newton", "midpoints", "dense", "events", "frames")
+COUNTERS = ("rows", "steps", "flows", "newton", "midpoints", "dense", "events", "frames", "knots")
 #: Series of ``/gyrod``: the counter that tells how many of its items are valid, and their type.
 SERIES = {
     "t": ("rows", "f8"),
@@ -35,6 +35,8 @@ SERIES = {
     "midpoints/t": ("midpoints", "f8"),
     "midpoints/energy": ("midpoints", "f8"),
     "dense": ("dense", "f8"),
+    "knots/t": ("knots", "f8"),
+    "knots/y": ("knots", "f8"),
     "events/event": ("events", "i8"),
     "events/t": ("events", "f8"),
     "events/y": ("events", "f8"),
@@ -43,7 +45,7 @@ SERIES = {
 #: Texts that may be long, and are datasets therefore; the others are attributes.
 TEXTS = ("model", "model_missing", "info", "objects")
 #: Series whose items are more than a number: their axes; and those that a file need not have.
-AXES, OPTIONAL = {"y": 2, "dense": 3, "events/y": 2}, ("dense",)
+AXES, OPTIONAL = {"y": 2, "dense": 3, "events/y": 2, "knots/y": 2}, ("dense", "knots/t", "knots/y")
 #: Attributes that are written again at the end, in place: their lengths.
 LENGTHS = {"status": 64, "stats": 1000}
 #: Bytes of a chunk, about; and by how many bytes a series grows at most.

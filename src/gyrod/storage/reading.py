@@ -113,6 +113,7 @@ def _header(file: Any) -> dict[str, Any]:
     found["run"] = run_of(file)
     found |= {name: bool(attrs[name]) for name in ("at_rest", "projected", "single")}
     counts = [int(c) for c in attrs["counts"]]
+    counts += [0] * (len(counts) == len(COUNTERS) - 1)  # of a file that was written before there were knots
     if len(counts) != len(COUNTERS) or min(counts) < 0:
         raise OSError(f"its counts {counts} make no sense")
     found["counts"] = dict(zip(COUNTERS, counts, strict=True))
@@ -203,7 +204,7 @@ class WithinSteps:
 def _between(file: ResultFile, compiled: Compiled) -> Between | WithinSteps | None:
     if 0 < file.count("dense") == file.count("steps") - 1:
         return WithinSteps(file)
-    return Between(file, compiled) if file.count("rows") > 1 else None
+    return Between(file, compiled) if file.count("rows") > 1 or file.count("knots") else None
 
 
 def open_motion(file: str | os.PathLike[str], system: System | None = None) -> Motion:
@@ -248,7 +249,9 @@ def _compiled(stored: ResultFile, system: System | None) -> Compiled:
         except ValueError as error:
             raise OSError(f"the model in {name!r} cannot be read: {error}") from None
     try:
-        compiled = compile_system(system, header["formulation"], at_rest=header["at_rest"], **header["options"])
+        compiled = compile_system(
+            system, header["formulation"], at_rest=header["at_rest"], started=True, **header["options"]
+        )
     except (TypeError, ValueError) as error:
         raise OSError(f"the model in {name!r} cannot be compiled: {error}") from None
     there = [*compiled.system.rod_names, *compiled.system.names]
