@@ -503,3 +503,44 @@ def test_ctrl_c_keeps_the_path(monkeypatch):
 def test_progress_bar(capsys):
     follow(column(4), "load", progress=True)
     assert "load = 1" in capsys.readouterr().out
+
+
+# --- no creeping ------------------------------------------------------------------------------------------------------
+
+
+def shaken() -> gd.System:
+    """A hose whose end is led to and fro by a third of its length, many times in the span of the path."""
+    hose = gd.Rod(
+        "hose", length=0.45, segments=24, section=gd.Ring(radius=5.25e-3, inner=1.6e-3),
+        material=gd.Material(young=5e7, poisson=0.45, density=1400), start=gd.Clamped(), end=gd.Clamped(),
+        initial=gd.Arc((0, 0, 0), (0, 0, -1), (1, 0, 0), 0.15, 3.0), precurvature=(0, 0, 0),
+    )  # fmt: skip
+    x, y, z = hose.initial.place([0.0, 1.0], 0.45)[0][1].tolist()
+    at = gd.ExpressionVector((f"{x!r}+0.08*sin(5.65*t)", y, f"{z!r}+0.08*(1-cos(5.65*t))"))
+    return gd.System(rods=[hose.with_(end=gd.Clamped(at=at))])
+
+
+def test_a_long_path_of_a_led_end_has_tangents_of_its_own(monkeypatch):
+    path = gd.follow(shaken(), "time", (0.0, 4.0))
+    assert len(path) < 250
+    period = 2.0 * np.pi / 5.65
+    again = gd.follow(shaken(), "time", (0.0, 0.3, 0.3 + 2.0 * period))
+    np.testing.assert_allclose(
+        again.at(0.3 + 2.0 * period)["hose"].positions, again.at(0.3)["hose"].positions, atol=1e-9
+    )
+    # Differences over which the end moves by a part of a segment give no tangent; the path then stops with a sentence.
+    monkeypatch.setattr(module, "DIFFERENCE", 3e-3)
+    monkeypatch.setattr(module, "FINER", np.inf)
+    with pytest.raises(gd.PathError, match=r"stops at \S+ on the way to 4: the last 60 increments came on by .* only"):
+        gd.follow(shaken(), "time", (0.0, 4.0))
+
+
+def test_a_path_that_starts_where_nothing_holds_says_what_is_free():
+    bob = gd.Body("bob", mass=0.2, inertia=(2e-3, 3e-3, 4e-3), position=(0, 0.5, 0))
+    system = gd.System([bob], [gd.Revolute("ground", "bob", at=(0, 0, 0), axis=(1, 0, 0))])
+    with pytest.raises(gd.PathError) as stopped:
+        gd.follow(system, "gravity", (0.0, 1.0))
+    assert "nothing holds the system there, body 'bob' can turn about (1, 0, 0)" in str(stopped.value)
+    assert "segments" not in str(stopped.value)
+    for stops in ((0.01, 1.0), (1.0, 0.0)):  # as it advises
+        np.testing.assert_allclose(gd.follow(system, "gravity", stops)["bob"].position[-1], (0, 0, -0.5), atol=1e-9)

@@ -14,6 +14,9 @@ Array = NDArray[np.float64]
 
 #: Degrees of the dense output of the core's methods; those of the extrapolation methods at their highest order.
 DEGREES = {"dopri5": 4, "dop853": 7, "radau5": 3, "rodas": 3, "odex": 20, "seulex": 14}
+#: Methods whose steps pass over the fast vibrations of rods: their dense output is good to the tolerance in positions,
+#: but not in strains, which a stiffness of say 1e7 N multiplies.
+STIFF = ("radau5", "rodas", "seulex", "bdf", "bdf-dae", "scipy:Radau", "scipy:BDF", "scipy:LSODA")
 #: Steps that are evaluated at a time.
 BLOCK = 4096
 
@@ -64,6 +67,54 @@ def cubic(x: Array, a: Array, b: Array, fa: Array, fb: Array) -> Array:
     return np.asarray(
         (1 + 2 * x) * (1 - x) ** 2 * a + x * (1 - x) ** 2 * fa + x**2 * (3 - 2 * x) * b + x**2 * (x - 1) * fb
     )
+
+
+@dataclass(frozen=True)
+class Knots:
+    """Accepted states: forces at other times lie between theirs, they are not those of interpolated unknowns."""
+
+    #: Times, (m,).
+    t: Array
+    #: Unknowns (k, N) of some of them, by their numbers.
+    rows: Callable[[NDArray[np.intp]], Array]
+
+    def beside(self, times: Array) -> tuple[Array, Array]:
+        """Times and unknowns of those from which `along` finds values at ``times``: two on either side."""
+        i = np.searchsorted(self.t, times, side="right")[:, None] - 1
+        used = np.unique(np.clip(i + np.arange(-1, 3), 0, len(self.t) - 1))
+        return self.t[used], self.rows(used)
+
+
+def along(t: Array, values: Array, times: Array) -> Array:
+    """Values (k, ...) at times, from those at the knots t, (m,) and (m, ...), by cubics without overshoot at kinks.
+
+    The slopes at the ends of an interval are those of the parabolas to its left and right, the sharper of which bends
+    at most twice as much as the other: beside a jump, or a short step with noise, it is a line, and so at either end.
+    """
+    flat, m = values.reshape(len(t), -1), len(t)
+    if m < 2:
+        return np.asarray(np.broadcast_to(values, (len(times), *values.shape[1:])))
+    h = np.diff(t)[:, None]
+    secant = np.diff(flat, axis=0) / h
+    bend = np.zeros((m, flat.shape[1]))
+    bend[1:-1] = np.diff(secant, axis=0) / (h[1:] + h[:-1])
+    i = np.clip(np.searchsorted(t, times, side="right") - 1, 0, m - 2)
+    h, secant, left, right = h[i], secant[i], bend[i], bend[i + 1]
+    most = 2.0 * np.minimum(np.abs(left), np.abs(right))
+    left, right = np.clip(left, -most, most), np.clip(right, -most, most)
+    x = (times - t[i])[:, None] / h
+    found = cubic(x, flat[i], flat[i + 1], h * (secant - h * left), h * (secant + h * right))
+    return np.asarray(found.reshape(len(times), *values.shape[1:]))
+
+
+def parabola(t: Array, y: Array) -> Array:
+    """Slope, (k, N), at the second of three rows, t (k, 3) and y (k, 3, N), of the parabola through them."""
+    gap = np.diff(t, axis=1)[:, :, None]
+    secant = np.diff(y, axis=1) / np.where(gap > 0.0, gap, np.inf)
+    left, right = gap[:, 0], gap[:, 1]
+    total = np.where(left + right > 0.0, left + right, 1.0)
+    inside = (left > 0.0) & (right > 0.0)  # at the ends, where one gap is 0, the only secant
+    return np.where(inside, (right * secant[:, 0] + left * secant[:, 1]) / total, secant.sum(axis=1))
 
 
 def hermite(compiled: Compiled, ts: Array, y: Array, times: Array) -> Array:

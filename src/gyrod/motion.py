@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look, rotations
 from gyrod._lazy import later
-from gyrod.dense import sampled
+from gyrod.dense import STIFF, Knots, along, sampled
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames, held_positions
 from gyrod.joint_tracks import JointTrack, kinematics, tracks
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gyrod.look.viewer import View
 
 Array = NDArray[np.float64]
+
+#: What the core says of a rod that follows from places and velocities alone.
+KINEMATICS = ("positions", "velocities", "quaternions", "vertex_quaternions", "Omega")
 
 
 @dataclass(frozen=True)
@@ -349,7 +352,7 @@ class Motion:
         state = {f.name: self.__dict__[f.name] for f in fields(self) if f.name in self.__dict__}
         if self._dense is not None and getattr(self._dense, "__name__", "") == "evaluate":  # of a run of the core
             state["_dense"] = sampled(self._dense, self.steps, self.stats.method)
-        return state
+        return state | ({} if self._near is None else {"_near": self._near})
 
     @property
     def compiled(self) -> Compiled:
@@ -391,8 +394,17 @@ class Motion:
 
     def _joint_tracks(self, loads: bool = True) -> tuple[JointTrack, ...]:
         times, rows = np.atleast_1d(self.t), np.ascontiguousarray(np.atleast_2d(self.y))
-        found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions, loads)
+        near = self._near if loads else None
+        found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions, loads and near is None)
         found = self._turns(times, found)
+        if near is not None:
+            found = [
+                replace(
+                    track, force=self._along(row.force), torque=self._along(row.torque),
+                    effort=self._along(row.effort), unique=row.unique,
+                )  # fmt: skip
+                for track, row in zip(found, near.joints, strict=True)
+            ]
         if self.t.ndim == 0:
             parts = ("coordinates", "rates", "rotation", "force", "torque", "effort")
             found = [replace(track, **{k: getattr(track, k)[0] for k in parts}) for track in found]
@@ -400,10 +412,18 @@ class Motion:
 
     def _at_rows(self, rows: slice | NDArray[np.intp]) -> Motion:
         """Some of the rows, without events."""
-        return Motion(
+        some = Motion(
             self.t[rows], self.y[rows], self.stats, self.status, self.steps, _compiled=self._compiled,
             _dense=self._dense, _projected=self._projected,
         )  # fmt: skip
+        some.__dict__["_near"] = self._near
+        return some
+
+    def _sparse(self) -> Motion:
+        """The rows without dense output, of which they go on to use the knots."""
+        rows = replace(self, _dense=None)
+        rows.__dict__["_whole"] = self
+        return rows
 
     @cached_property
     def sensors(self) -> Sensors:
@@ -439,10 +459,44 @@ class Motion:
             for i, n in enumerate(self.compiled.system.names)
         }
 
+    @property
+    def _knots(self) -> Knots | None:
+        """States between which forces lie; None where they are those of the rows themselves."""
+        rows = getattr(self._dense, "knots", None)  # those of a file or a stepper
+        if rows is not None or self._dense is None or self.stats.method not in STIFF or not self.compiled.rods:
+            return rows
+        return Knots(self.steps, lambda some: self._interpolated(self.steps[some]))
+
+    @cached_property
+    def _near(self) -> Motion | None:
+        """The knots beside the times; None where the rows are knots themselves, or stand for themselves."""
+        if "_whole" in self.__dict__:
+            return self.__dict__["_whole"]._near  # type: ignore[no-any-return]
+        knots, times = self._knots, np.atleast_1d(self.t)
+        if knots is None or len(knots.t) < 2 or np.isin(times, knots.t).all():
+            return None
+        t, y = knots.beside(times)
+        return Motion(t, y, self.stats, self.status, _compiled=self._compiled, _projected=self._projected)
+
+    def _along(self, values: Array) -> Array:
+        """Of values at the knots beside the times those at the times, always with the time axis."""
+        assert self._near is not None
+        return along(self._near.t, values, np.atleast_1d(self.t))
+
+    @cached_property
+    def _own_rods(self) -> list[dict[str, Array]]:
+        """What the core says about each rod in these very unknowns, always with the time axis."""
+        return [self.compiled.rod_states(i, self.t, self.y) for i in range(len(self.compiled.rods))]
+
     @cached_property
     def _rods(self) -> list[dict[str, Array]]:
-        """What the core says about each rod, without the time axis for a single time."""
-        found = [self.compiled.rod_states(i, self.t, self.y) for i in range(len(self.compiled.rods))]
+        """What is known about each rod, without the time axis for a single time."""
+        found = self._own_rods
+        if self._near is not None:
+            found = [
+                {key: mine[key] if key in KINEMATICS else self._along(value) for key, value in rod.items()}
+                for mine, rod in zip(found, self._near._rods, strict=True)
+            ]
         if self.t.ndim:
             return found
         return [{key: value[0] for key, value in rod.items()} for rod in found]
@@ -500,19 +554,19 @@ class Motion:
             raise ValueError(
                 f"t reaches from {times.min():g} to {times.max():g}; the motion is known on [{lo:g}, {hi:g}]."
             )
-        y = self._dense(np.ascontiguousarray(times.reshape(-1)))
-        if self._projected:
-            when = times.reshape(-1)
-            y = np.array([self.compiled.core.project(row, t) for t, row in zip(when, y, strict=True)])
-            y = y.reshape(len(when), self.compiled.size)
-        if times.ndim == 0:
-            y = y[0]
-        # Rows of a file without dense output know more of what is between them than these unknowns tell.
-        kind: type[Motion] = getattr(self._dense, "motion", Motion)
-        return kind(
-            times, y, self.stats, self.status, self.steps, _compiled=self._compiled, _dense=self._dense,
-            _projected=self._projected,
+        y = self._interpolated(times.reshape(-1))
+        return Motion(
+            times, y if times.ndim else y[0], self.stats, self.status, self.steps, _compiled=self._compiled,
+            _dense=self._dense, _projected=self._projected,
         )  # fmt: skip
+
+    def _interpolated(self, times: Array) -> Array:
+        """Unknowns by the dense output, projected, (k, N)."""
+        assert self._dense is not None
+        y = self._dense(np.ascontiguousarray(times))
+        if self._projected:
+            y = np.array([self.compiled.core.project(row, t) for t, row in zip(times, y, strict=True)])
+        return y.reshape(len(times), self.compiled.size)
 
     @cached_property
     def _measures(self) -> Array:
@@ -523,6 +577,11 @@ class Motion:
     @cached_property
     def energy(self) -> Energy:
         """Energies; the potential is that of gravity (zero at the origin), springs, bushings, dead forces, strains."""
+        if self._near is not None and self.compiled.rods:  # all by one rule, lest their sum, which hardly changes, does
+            e = self._near.energy
+            parts = np.stack([e.kinetic, e.potential, e.extension_shear, e.bending_torsion], axis=1)
+            kinetic, potential, stretched, bent = self._along(parts).T.reshape(4, *self.t.shape)
+            return Energy(kinetic, potential, stretched, bent, self._exchange)
         kinetic = np.zeros(self.t.shape)
         for body in self.compiled.system.bodies:
             track = self[body.name]
@@ -543,6 +602,11 @@ class Motion:
             return np.zeros(self.t.shape), np.zeros(self.t.shape), np.zeros(self.t.shape)
         if self._flows is not None:
             return self._flows()
+        flows = getattr(self._dense, "flows", None)
+        if flows is not None:  # at the rows of a file or a stepper
+            t, times = self._dense.t, np.atleast_1d(self.t)  # type: ignore[union-attr]
+            dissipated, work, balance = (along(t, flow, times).reshape(self.t.shape) for flow in flows())
+            return dissipated, work, balance
         return self._exchanged()[0]
 
     def _exchanged(self, before: Array | None = None) -> tuple[tuple[Array, Array, Array], Array]:
@@ -564,7 +628,9 @@ class Motion:
             before[3] = self.compiled.rod_measures(ends[:1], self._dense(ends[:1]))[0, :6].sum()
         integral = np.cumsum(np.concatenate([before[None, :3], steps[:, 6:]]), axis=0)
         dissipated, loads, held = integral[np.searchsorted(ends, self.t)].T
-        work, energy = loads + held, self._rod_measures[:, :6].sum(axis=1)
+        # The balance is that of the dense output, whose powers were integrated.
+        own = np.asarray(sum(rod["measures"] for rod in self._own_rods))
+        work, energy = loads + held, own[:, :6].sum(axis=1)
         return (dissipated, work, energy + dissipated - work - before[3]), np.append(integral[-1], before[3])
 
     @property
@@ -643,6 +709,9 @@ class Motion:
     @property
     def multipliers(self) -> dict[str, Array]:
         """Multipliers of the internal constraints of the absolute forms: (n, 1) or (n, 6) of a body, (n, Q) a rod."""
+        if self._near is not None:
+            found = {name: self._along(value) for name, value in self._near.multipliers.items()}
+            return found if self.t.ndim else {name: value[0] for name, value in found.items()}
         times = np.ascontiguousarray(np.atleast_1d(self.t))
         m = self.compiled.core.multipliers(times, np.ascontiguousarray(np.atleast_2d(self.y)))
         names = self.compiled.system.names

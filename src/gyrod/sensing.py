@@ -98,6 +98,11 @@ class Rows:
         return found if self.motion.t.ndim else {key: value[None] for key, value in found.items()}
 
     @cached_property
+    def _near(self) -> Rows | None:
+        """The knots beside the rows, between which accelerations lie."""
+        return None if self.motion._near is None else Rows(self.motion._near)
+
+    @cached_property
     def spin(self) -> Array:
         """Angular velocity of a `RotatingFrame`, (3,)."""
         return frame_spin(self.system)
@@ -115,6 +120,8 @@ class Rows:
         """v' and Omega' of the bodies, (n, b, 6); zero at rest."""
         if self.compiled.at_rest:
             return np.zeros((len(self.t), len(self.system.bodies), 6))
+        if self._near is not None:
+            return np.asarray(self.motion._along(self._near.accelerations))
         return self.compiled.body_accelerations(self.t, self.y)
 
     @cached_property
@@ -122,6 +129,8 @@ class Rows:
         """y' = f(t, y), (n, N); zero at rest."""
         if self.compiled.at_rest:
             return np.zeros_like(self.y)
+        if self._near is not None:
+            return np.asarray(self.motion._along(self._near.rates))
         return np.array([self.compiled.core.rhs(t, row) for t, row in zip(self.t.tolist(), self.y, strict=True)])
 
     def vertex_accelerations(self, name: str) -> Array:

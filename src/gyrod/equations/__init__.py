@@ -240,11 +240,17 @@ class Compiled:
 
 
 def compile_system(
-    system: System, formulation: str = "nullspace-quaternion", *, at_rest: bool = False, **options: Any
+    system: System,
+    formulation: str = "nullspace-quaternion",
+    *,
+    at_rest: bool = False,
+    started: bool = False,
+    **options: Any,
 ) -> Compiled:
     """Write the equations of motion of a system in a formulation; options are those of the core.
 
-    ``at_rest``: for statics, where velocities at the start do not matter.
+    ``at_rest``: for statics, where velocities at the start do not matter; ``started``: nor do they where the motion has
+    another start.
     """
     _check.choice("formulation", formulation, FORMULATIONS)
     if not isinstance(system, System):
@@ -267,7 +273,7 @@ def compile_system(
                 f"rod {rod.name!r} with strain = {rod.strain!r} needs formulation = 'nullspace-quaternion' and "
                 f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
             )
-    system.check_consistent(velocities=not at_rest)
+    system.check_consistent(velocities=not (at_rest or started))
     system = system.assembled()
     hosted = _hosted(system, formulation)
     if mechanisms.joined(system) or hosted or not options.get("reduce", True):
@@ -301,7 +307,7 @@ def compile_system(
 
 
 def _again(system: System, formulation: str, options: dict[str, Any], at_rest: bool) -> Compiled:
-    return compile_system(system, formulation, at_rest=at_rest, **options)
+    return compile_system(system, formulation, at_rest=at_rest, started=True, **options)
 
 
 def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPlace]:

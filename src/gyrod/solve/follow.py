@@ -45,10 +45,13 @@ ITERATIONS = 15
 FAR = 2.0
 #: Increments over the span of the stops: first, largest, where plain ones give up for the arc length, smallest.
 FIRST, LARGEST, TURN, SMALLEST = 0.05, 0.1, 1e-3, 1e-8
+#: So many increments must come on by this share of the span each, or of the largest increment if that is small.
+CREEPING, LEAST = 60, 1e-4
 #: Arc length: the largest step over the scales and the largest angle between tangents, in rad.
 LONGEST, SHARPEST = 0.2, 0.35
-#: Step of the differences in the parameter, over the span.
-DIFFERENCE = 1e-3
+#: Step of the differences in the parameter, over the span and, where an increment has failed, over that: a led end must
+#: not move by a part of a segment meanwhile, which is stiff.
+DIFFERENCE, FINER = 1e-5, 1e-2
 #: Share of a way that the trapezoidal rule over its tangents may leave out.
 DEFECT = 0.2
 #: Factor of the shift: along motions without stiffness, as a buckled round column has one, rounding is amplified less.
@@ -403,6 +406,8 @@ class _Solver:
     def __init__(self, family: _Family, low: float, high: float, tolerance: float) -> None:
         self.family, self.low, self.high, self.tolerance = family, low, high, tolerance
         self.span = high - low
+        #: Step of the differences in the parameter.
+        self.difference = DIFFERENCE * self.span
         statics, _ = family.at(low)
         self.mask = statics.scale > 0.0
         self._weight = np.divide(1.0, statics.scale**2, out=np.zeros_like(statics.scale), where=self.mask)
@@ -419,8 +424,7 @@ class _Solver:
     def place(self, y: Array, value: float) -> Array:
         """The unknowns back on the constraints at this value, at rest."""
         statics, t = self.family.at(value)
-        placed = np.asarray(statics.compiled.core.project(np.where(self.mask, y, 0.0), t))
-        return np.where(self.mask, placed, 0.0)
+        return statics.place(y, t)
 
     def plain(self, y: Array, value: float, iterations: int, relaxations: int = 0) -> tuple[str, Array, Array]:
         """Equilibrium at a value of the parameter."""
@@ -437,7 +441,7 @@ class _Solver:
 
     def slope(self, y: Array, value: float) -> Array:
         """dq/dλ after (32), with the factors of `linearise` at the same point."""
-        d = DIFFERENCE * self.span
+        d = self.difference
         if self.family.linear:
             points = [(self.high - value, 1.0 / self.span), (self.low - value, -1.0 / self.span)]
         # Functions of the user are not asked beyond the stops, unless the path itself goes there.
@@ -446,15 +450,8 @@ class _Solver:
         else:
             d = -d if value > self.high - d else d
             points = [(0.0, -1.5 / d), (d, 2.0 / d), (2.0 * d, -0.5 / d)]
-        moved, b = np.zeros_like(y), np.zeros_like(y)
-        for step, weight in points:
-            statics, t = self.family.at(value + step)
-            there = self.place(y, value + step)  # what drives lead moves by itself
-            moved += weight * there
-            b += weight * np.asarray(statics.compiled.core.rhs(t, there))
-        statics, _ = self.family.at(value)
-        b[self.mask] = 0.0
-        return np.where(self.mask, moved + np.asarray(statics.compiled.core.solve(b)), 0.0)
+        moved, by = self.family.at(value)[0].slope(y, [(w, *self.family.at(value + step)) for step, w in points])
+        return np.where(self.mask, moved + by, 0.0)
 
     def correct(
         self, y: Array, value: float, normal: tuple[Array, float] | None = None, iterations: int = ITERATIONS
@@ -604,6 +601,8 @@ class _Tracer:
         self.last = np.zeros((0, 3))
         self._h = FIRST * solver.span
         self._ds = 0.0
+        #: Where the increments of this walk began.
+        self._past: list[float] = []
         #: Points from which on the predictor may look back; a branch begins with a kink.
         self._smooth = 1
         self.marching = False
@@ -651,12 +650,15 @@ class _Tracer:
             self._accept(found)
 
     def _walk(self, stop: float) -> None:
-        span = self.solver.span
+        span, tried = self.solver.span, 0
         self._h = min(self._h, self.largest)
+        self._past = []
         while (left := abs(stop - self.here.value)) > 0.0:
             h = left if left <= 1.01 * self._h else min(self._h, 0.5 * left) if left < 2.0 * self._h else self._h
+            self._watch(tried := tried + 1)
             found = self._increment(stop if h == left else self.here.value + self.here.heading * h, ITERATIONS)
             if found is None:
+                self._finer(h)
                 self._h = 0.5 * h if h > 0.02 * span or self.arc == "auto" else 0.25 * h
                 if self.arc == "auto" and self._h < TURN * span:
                     self._ds, self._h = 0.0, FIRST * span
@@ -668,6 +670,21 @@ class _Tracer:
             if self._accept(found):
                 return self._march(stop)
         return None
+
+    def _watch(self, tried: int) -> None:
+        """Stop a walk whose increments stay small: it would not end."""
+        self._past.append(self.here.value)
+        if tried > CREEPING:
+            way = abs(self.here.value - self._past[tried - 1 - CREEPING])
+            if way < CREEPING * min(LEAST * self.solver.span, 0.1 * self.largest):
+                raise _Stuck(f"the last {CREEPING} increments came on by {way:.2g} only")
+
+    def _finer(self, h: float) -> None:
+        """After an increment that failed: the tangent by finer differences, if they were coarse beside it."""
+        s = self.solver
+        if FINER * h < s.difference and not s.family.linear:
+            s.difference = FINER * h
+            self.points[-1] = s.finish(self.here)
 
     def _increment(self, value: float, iterations: int, far: float | None = None) -> _Point | None:
         """The point at a value, or None if Newton's method fails or, for automatic increments, leads elsewhere."""
@@ -992,6 +1009,13 @@ def _told(error: _Stuck, tracer: _Tracer, name: str, stop: float, arc: str) -> s
     kept = f".path holds {len(tracer.points)} points."
     if isinstance(error, _Folded):
         return f"{where}: {error}; {kept}"
+    loose = _loose(tracer)
+    if loose:
+        return (
+            f"{where}: nothing holds the system there, {loose}, and the first load moves it far away. Start where it "
+            f"is held, at a value of {name!r} that is not {tracer.here.value:.10g}, or follow the path from {stop:g} "
+            f"backwards; {kept}"
+        )
     sizes = ", ".join(f"{row[0]:.2g}" for row in tracer.last[-4:]) or "none"
     tries = ["a smaller largest increment", "more segments"]
     if tracer.increments is not None:
@@ -999,6 +1023,19 @@ def _told(error: _Stuck, tracer: _Tracer, name: str, stop: float, arc: str) -> s
     elif arc == "never" and not tracer.marching:
         tries.insert(0, 'arc_length = "auto" (there may be a limit point)')
     return f"{where}: {error}. The last Newton steps over the scales are {sizes}. Try {', '.join(tries)}; {kept}"
+
+
+def _loose(tracer: _Tracer) -> str:
+    """Motions without stiffness at the first point, in words, if the path has not left it."""
+    if len(tracer.points) > 1:
+        return ""
+    here = tracer.here
+    statics, t = tracer.solver.family.at(here.value)
+    try:
+        free = statics.free(here.y, t)
+    except (ValueError, RuntimeError, np.linalg.LinAlgError):
+        return ""
+    return " and ".join(dict.fromkeys(statics.directions(free, here.y, t)))
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------

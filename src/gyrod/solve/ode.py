@@ -129,7 +129,7 @@ def ode(
 
 def _again(system: System | Rest, formulation: str, options: dict[str, Any]) -> Ode:
     first, whole = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
-    compiled = compile_system(whole, formulation, **options)
+    compiled = compile_system(whole, formulation, started=first is not None, **options)
     if first is not None:
         compiled = replace(compiled, y0=np.array(first))
     return Ode(compiled, (system, formulation, options))

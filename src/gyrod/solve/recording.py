@@ -150,6 +150,8 @@ class Recording:
     #: A live viewer.
     live: Any
     started: float
+    #: Whether accepted states are kept beside the rows, which are none.
+    knots: bool = False
 
     def run(self, source: Callable[[], Source], *, resume: bool) -> tuple[Motion, Any]:
         """Run to the end or to a reason to stop; the motion in the file, and the last block (None: was done before)."""
@@ -171,8 +173,8 @@ class Recording:
             storage.checkpoint_path(self.file).unlink(missing_ok=True)
         recorder = storage.Recorder(
             self.file, self.compiled, info=self.info, t_end=self.t_end, expected=self.rows, projected=self.projected,
-            dense=storage.keeps_dense(self.method, self.compiled.size), resume=earlier["counts"] if earlier else None,
-            lock=lock,
+            dense=storage.keeps_dense(self.method, self.compiled.size), knots=self.knots,
+            resume=earlier["counts"] if earlier else None, lock=lock,
         )  # fmt: skip
         with recorder:
             block, pressed = self._blocks(recorder, made, so_far)
@@ -223,6 +225,15 @@ class Recording:
     def _append(self, recorder: storage.Recorder, block: Any, flows: tuple[Array, Array, Array] | None) -> None:
         ends = block.step_ends if not recorder.counts["steps"] else block.step_ends[1:]
         extra = {name: getattr(block, name) for name in ("newton", "midpoints") if hasattr(block, name)}
+        if self.knots and len(block.step_ends) > 1:
+            stats = MotionStats(self.method, self.compiled.formulation)
+            known = Motion(
+                block.t, block.y, stats, steps=block.step_ends, _compiled=self.compiled, _dense=block.evaluate,
+                _projected=self.projected,
+            )._knots  # fmt: skip
+            assert known is not None
+            # Those beside the ends, too: rows of the neighbouring blocks may lie next to them.
+            extra["knots"] = known.beside(np.concatenate([block.t, block.step_ends[[0, -1]]]))
         recorder.append(block.t, block.y, steps=ends, flows=flows, dense=getattr(block, "evaluate", None), **extra)
         if self.live is not None and len(block.t):
             self.live.push(block.t, block.y)

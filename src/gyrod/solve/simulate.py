@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
-from gyrod.dense import hermite
+from gyrod.dense import STIFF, hermite
 from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
 from gyrod.model import System
 from gyrod.model.conservation import flowing
@@ -28,6 +28,7 @@ from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.recording import Recording, Session, Target, raise_interrupted, told
+from gyrod.solve.statics import started
 
 Array = NDArray[np.float64]
 
@@ -226,7 +227,7 @@ def simulate(
         options["level"] = 1
     if options.get("level"):
         method = "radau5" if method == "auto" else method
-    compiled = compile_system(system, formulation, **options)
+    compiled = compile_system(system, formulation, started=first is not None, **options)
     if first is not None:
         compiled = replace(compiled, y0=first)
     scale = compiled.scales() if norm == "physical" else None
@@ -266,14 +267,17 @@ def simulate(
             "output": told(wanted), "events": names,
         }  # fmt: skip
         return _recorded(target, compiled, t_end, method, steps, how, info, progress, started)
+    knots = wanted is not None and method in STIFF and bool(compiled.rods)
     with ticking(progress, t_end) as tick:
-        how |= {"dense": dense, "progress": Forecast(t_end, tick), **memory_limits()}
+        how |= {"dense": dense or knots, "progress": Forecast(t_end, tick), **memory_limits()}
         how["every"] = 0.0 if progress else EVERY
         run = compiled.core.integrate(
             method, 0.0, compiled.y0, t_end, *handed(steps, how),
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
-    return _motion(run, compiled, method, time.process_time() - started, dense, projection == "step", names)
+    seconds = time.process_time() - started
+    motion = _motion(run, compiled, method, seconds, dense or knots, projection == "step", names)
+    return motion._sparse() if knots and not dense else motion
 
 
 def _target(save: str | os.PathLike[str] | None, resume: bool, view: bool) -> Target | None:
@@ -288,7 +292,9 @@ def _recorded(
 ) -> Motion:  # fmt: skip
     """A run of one of the core's own methods into a file."""
     # Dense output, a block at a time, for the flows of energy and for the file where it is small enough.
-    dense = flowing(compiled.system) or bool(storage.keeps_dense(method, compiled.size))
+    kept = bool(storage.keeps_dense(method, compiled.size))
+    knots = how["output"] is not None and method in STIFF and bool(compiled.rods) and not kept
+    dense = flowing(compiled.system) or kept or knots
 
     def source() -> Session:
         python = compiled.python or bool(how["events"])
@@ -299,7 +305,7 @@ def _recorded(
     rows = None if how["output"] is None else len(how["output"])
     with ticking(progress, t_end) as tick, target.showing(compiled, t_end) as live:
         recording = Recording(
-            target.file, compiled, t_end, method, info, rows, how["project"], info["events"], tick, live, started
+            target.file, compiled, t_end, method, info, rows, how["project"], info["events"], tick, live, started, knots
         )
         motion, run = recording.run(source, resume=target.resume)
     if run is not None and run.status not in ("finished", "event"):
@@ -312,7 +318,7 @@ def _from_rest(rest: Rest, formulation: str) -> tuple[Array, System]:
         raise ValueError(f"a Rest starts a motion in {rest.motion.compiled.formulation!r}, not in {formulation!r}.")
     if rest.t != 0.0:
         raise ValueError(f"this Rest holds at t = {rest.t:g}, and motions start at t = 0; shift the functions of time.")
-    return rest.y, rest.system.original
+    return started(rest), rest.system.original
 
 
 def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +32,8 @@ LEAST = 1e-14
 WIDEST = 1000.0
 #: Steps of the relaxation.
 RELAXATIONS = 400
+#: Step of the difference in time at the start of a motion, times the slowest rate.
+DIFFERENCE = 1e-5
 #: Velocities of bodies up to which their part of the inertia is found from a dense matrix.
 DENSE = 600
 
@@ -72,6 +75,23 @@ class Statics:
         core = self.compiled.core
         found = core.equilibrium(t, start, self.scale, self.shift, self.rate, tolerance, iterations, relaxations)
         return found.status, np.asarray(found.y), np.asarray(found.history)
+
+    def place(self, y: Array, t: float) -> Array:
+        """The unknowns back on the constraints at this time, at rest."""
+        rests = self.scale > 0.0
+        return np.where(rests, np.asarray(self.compiled.core.project(np.where(rests, y, 0.0), t)), 0.0)
+
+    def slope(self, y: Array, moved: Sequence[tuple[float, Statics, float]]) -> tuple[Array, Array]:
+        """Derivative of the equilibrium by a parameter after (32), with the factors of `linearise` at y.
+
+        ``moved``: weight, equations and time of each point of a difference in the parameter. Returned are the unknowns
+        that the constraints move by themselves, as drives do, and what follows by balance: its part of the velocities,
+        over the shift of the factors, moves the positions as its part of these.
+        """
+        there = [(weight, statics, t, statics.place(y, t)) for weight, statics, t in moved]
+        b = sum(weight * np.asarray(statics.compiled.core.rhs(t, at)) for weight, statics, t, at in there)
+        b = np.where(self.scale > 0.0, 0.0, b)
+        return np.asarray(sum(weight * at for weight, _, _, at in there)), np.asarray(self.compiled.core.solve(b))
 
     def unstable(self, y: Array, t: float = 0.0) -> int:
         """Negative eigenvalues of the tangent stiffness on the constraint manifold."""
@@ -325,6 +345,42 @@ def equilibrium(
         raise failure(statics, status, y, t, history, method)
     free = tuple(dict.fromkeys(statics.directions(_neutral(statics, y, t), y, t)))
     return statics.rest(y, t, history, method, free)
+
+
+def started(rest: Rest) -> Array:
+    """The unknowns of an equilibrium with the velocities of its path in time: zero unless ends or joints are led.
+
+    An end that moves while the rod behind it stands would have a strain rate, and so a damping force, that grows with
+    the mesh.
+    """
+    system, y, t = rest.system.original, np.array(rest.y), rest.t
+    led = any(callable(x) for rod in system.rods for end in (rod.start, rod.end) for x in (end.at, end.frame))
+    if not (led or any(joint.driven for joint in system.joints)):
+        return y
+    statics = prepare(system, rest.motion)
+    d, where = DIFFERENCE / statics.rate, statics.velocities
+    times = t + d * np.arange(3.0)  # nobody's function is asked for a time before the start
+    if not _moves(statics, y, times):
+        return y
+    # A larger shift than Newton's keeps motions without stiffness where they are; a second solve takes it out again.
+    shift = 10.0 * SHIFT * statics.rate
+    if not statics.compiled.core.linearise(t, y, shift):
+        return y
+    weights = (-1.5 / d, 2.0 / d, -0.5 / d)
+    found = statics.slope(y, [(w, statics, s) for w, s in zip(weights, times.tolist(), strict=True)])[1][where] / shift
+    b = np.zeros_like(y)
+    b[where] = shift**2 * found
+    y[where] = found + np.asarray(statics.compiled.core.solve(b))[where] / shift
+    return y
+
+
+def _moves(statics: Statics, y: Array, times: Array) -> bool:
+    """Whether ends or bodies are elsewhere at other times, though the unknowns are the same."""
+    compiled, rows = statics.compiled, np.tile(y, (len(times), 1))
+    rods = [compiled.rod_states(i, times, rows, project=True) for i in range(len(compiled.rods))]
+    parts = [rod[key] for rod in rods for key in ("positions", "vertex_quaternions")]
+    parts += compiled.motions(np.array([statics.place(y, t) for t in times.tolist()]), times)[:2]
+    return any(np.ptp(part, axis=0).any() for part in parts if part.size)
 
 
 def _neutral(statics: Statics, y: Array, t: float) -> Array:

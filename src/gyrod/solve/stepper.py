@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check
-from gyrod.dense import cubic
+from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
 from gyrod.model.inputs import Live, Recorded, bind, check_values, find_inputs
@@ -255,9 +254,9 @@ class Stepper:
             times = np.array([at for at, _ in self._log] or [self._ends[0]])
             values = {name: np.array([v[name] for _, v in self._log] or [self._live[name]]) for name in self._known}
             held = bind(self._given, lambda source: Recorded.of(source, times, values[source.name]))
-            compiled = compile_system(held, compiled.formulation, **compiled.options)
+            compiled = compile_system(held, compiled.formulation, started=True, **compiled.options)
         ends = np.array(self._ends)
-        dense = Between(compiled, t, y) if len(t) > 1 else None
+        dense = storage.Between(storage.Kept(t, y), compiled) if len(t) > 1 else None
         rows = y[np.searchsorted(t, ends)]
         return Motion(ends, rows, self.stats, "finished", t, _compiled=compiled, _dense=dense)
 
@@ -333,28 +332,6 @@ class Stepper:
         return f"Stepper(t = {self._t:g} s, {self._method}, {self._compiled.formulation})"
 
 
-class Between:
-    """Cubic Hermite polynomials between the rows of a stepper; slopes at a begin are those after a jump of inputs."""
-
-    def __init__(self, compiled: Compiled, t: Array, y: Array) -> None:
-        self.compiled, self.t, self.y = compiled, t, y
-        #: That there are some tells `Motion.save` that files can keep what is between them.
-        self.values = y
-
-    def __call__(self, times: Array) -> Array:
-        """Unknowns at times, (k, N)."""
-        rhs = self.compiled.core.rhs
-        i = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, len(self.t) - 2)
-        used, back = np.unique(i, return_inverse=True)
-        first = np.array([rhs(np.nextafter(self.t[k], np.inf), np.ascontiguousarray(self.y[k])) for k in used])
-        last = np.array([rhs(self.t[k + 1], np.ascontiguousarray(self.y[k + 1])) for k in used])
-        h = (self.t[i + 1] - self.t[i])[:, None]
-        x = (times - self.t[i])[:, None] / h
-        n = self.y.shape[1]
-        f0, f1 = h * first.reshape(-1, n)[back], h * last.reshape(-1, n)[back]
-        return cubic(x, self.y[i], self.y[i + 1], f0, f1)
-
-
 def stepper(
     system: System | Rest,
     *,
@@ -405,7 +382,8 @@ def stepper(
     known = find_inputs(given)
     live = {name: source.value for name, source in known.items()}
     live.update(check_values(known, {} if inputs is None else inputs))
-    compiled = compile_system(bind(given, lambda source: Live(source, live)), formulation)
+    bound = bind(given, lambda source: Live(source, live))
+    compiled = compile_system(bound, formulation, started=first is not None)
     if first is not None:
         compiled = replace(compiled, y0=np.array(first))
     scale = compiled.scales() if norm == "physical" else None

@@ -1,5 +1,6 @@
 """Results in files: HDF5 that ParaView opens, written while a run goes on, read lazily; checkpoints; exports."""
 
+from gyrod.storage.between import Between, Kept
 from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint, write_atomic
 from gyrod.storage.companions import keep_beside
 from gyrod.storage.export import to_csv, to_npz, to_ode_result, to_xarray
@@ -8,6 +9,8 @@ from gyrod.storage.reading import open_motion as open
 from gyrod.storage.recorder import Recorder, hold, identity, keeps_dense, save
 
 __all__ = [
+    "Between",
+    "Kept",
     "Recorder",
     "checkpoint_path",
     "hold",

@@ -23,7 +23,7 @@ from gyrod.storage.locks import same_file
 #: Version of the layout of ``/gyrod``; a reader refuses newer ones.
 VERSION = 1
 #: Names of the counters in the attribute ``counts``: items of the series that are valid.
-COUNTERS = ("rows", "steps", "flows", "newton", "midpoints", "dense", "events", "frames", "checks")
+COUNTERS = ("rows", "steps", "flows", "newton", "midpoints", "dense", "events", "frames", "checks", "knots")
 #: Series of ``/gyrod``: the counter that tells how many of its items are valid, and their type.
 SERIES = {
     "t": ("rows", "f8"),
@@ -36,6 +36,8 @@ SERIES = {
     "midpoints/t": ("midpoints", "f8"),
     "midpoints/energy": ("midpoints", "f8"),
     "dense": ("dense", "f8"),
+    "knots/t": ("knots", "f8"),
+    "knots/y": ("knots", "f8"),
     "events/event": ("events", "i8"),
     "events/t": ("events", "f8"),
     "events/y": ("events", "f8"),
@@ -45,7 +47,8 @@ SERIES = {
 #: Texts that may be long, and are datasets therefore; the others are attributes.
 TEXTS = ("model", "model_missing", "info", "objects")
 #: Series whose items are more than a number: their axes; and those that a file need not have.
-AXES, OPTIONAL = {"y": 2, "dense": 3, "events/y": 2, "checks": 2}, ("dense", "checks")
+AXES = {"y": 2, "dense": 3, "events/y": 2, "checks": 2, "knots/y": 2}
+OPTIONAL = ("dense", "checks", "knots/t", "knots/y")
 #: An item of ``checks``: number of a series in `SERIES`, first item, item behind the last, CRC-32 of those between.
 CHECK, NUMBERS = (4,), {name: number for number, name in enumerate(SERIES)}
 #: Bytes under one check sum, at most: so much is read for a single item. And bytes that are read at once.
@@ -213,9 +216,10 @@ def damage(found: Sequence[str]) -> str:
 
 
 def counted(attribute: Any) -> dict[str, int]:
-    """The attribute ``counts`` by names; files that were written before there were check sums have one less."""
+    """The attribute ``counts`` by names; files that were written before there were check sums and knots have fewer."""
     counts = [int(c) for c in attribute]
-    counts += [0] * (len(counts) == len(COUNTERS) - 1)
+    if len(counts) >= COUNTERS.index("checks"):
+        counts += [0] * (len(COUNTERS) - len(counts))
     if len(counts) != len(COUNTERS) or min(counts) < 0:
         raise OSError(f"its counts {counts} make no sense")
     return dict(zip(COUNTERS, counts, strict=True))

@@ -243,7 +243,7 @@ class WithinSteps:
 def _between(file: ResultFile, compiled: Compiled) -> Between | WithinSteps | None:
     if 0 < file.count("dense") == file.count("steps") - 1:
         return WithinSteps(file)
-    return Between(file, compiled) if file.count("rows") > 1 else None
+    return Between(file, compiled) if file.count("rows") > 1 or file.count("knots") else None
 
 
 def open_motion(file: str | os.PathLike[str], system: System | None = None) -> Motion:
@@ -290,7 +290,9 @@ def _compiled(stored: ResultFile, system: System | None) -> Compiled:
         except ValueError as error:
             raise OSError(f"the model in {name!r} cannot be read: {error}") from None
     try:
-        compiled = compile_system(system, header["formulation"], at_rest=header["at_rest"], **header["options"])
+        compiled = compile_system(
+            system, header["formulation"], at_rest=header["at_rest"], started=True, **header["options"]
+        )
     except (TypeError, ValueError) as error:
         raise OSError(f"the model in {name!r} cannot be compiled: {error}") from None
     there = [*compiled.system.rod_names, *compiled.system.names]

@@ -23,6 +23,7 @@ from gyrod.equations import Compiled
 from gyrod.model import ModelError
 from gyrod.motion import EventRecord, Motion, MotionStats
 from gyrod.storage import companions
+from gyrod.storage.between import Kept
 from gyrod.storage.checkpoint import beside
 from gyrod.storage.frames import Frames
 from gyrod.storage.layout import (
@@ -79,7 +80,8 @@ class Recorder:
 
     ``info`` are plain values that are kept with the results (method, tolerances). Of the rows, about ``frames`` that
     are evenly spread from t = 0 to ``t_end`` are shown in ParaView (0: none; all of them without ``t_end``).
-    ``dense`` is the method whose dense output is kept, if it is to be (`keeps_dense`).
+    ``dense`` is the method whose dense output is kept, if it is to be (`keeps_dense`); ``knots`` says whether accepted
+    states are kept beside rows that are none.
     ``resume`` goes on with a file at the ``counts`` that a checkpoint remembers, and forgets what came after.
     Until it is closed nobody else writes the file, unless ``lock`` says that its owner holds it (`hold`).
     """
@@ -95,6 +97,7 @@ class Recorder:
         expected: int | None = None,
         projected: bool = True,
         dense: str | None = None,
+        knots: bool = False,
         resume: Mapping[str, int] | None = None,
         lock: Lock | None = None,
     ) -> None:
@@ -104,9 +107,11 @@ class Recorder:
         self._expected, self._kept, self._next = expected, 0.0, -np.inf
         self._apart = 0.0 if t_end is None or not frames else (float(t_end) / frames) * (1.0 - 1e-9)
         self._series: dict[str, Series] = {}
-        self._broken, self._dense = False, dense
+        self._broken, self._dense, self._knots = False, dense, knots
         #: The end of the last step, from which the next one begins.
         self._end = np.zeros(0)
+        #: The last knot.
+        self._knot = -np.inf
         self._held: tuple[Array, Array] | None = None
         header = _header(compiled, info or {}, projected)
         with contextlib.ExitStack() as held:
@@ -136,6 +141,8 @@ class Recorder:
                 self._group.create_dataset("y0", data=self.compiled.y0)
                 shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("y", "events/y"), (self.compiled.size,))
                 shapes["checks"] = CHECK
+                if self._knots:
+                    shapes |= {"knots/t": (), "knots/y": (self.compiled.size,)}
                 if self._dense is not None:
                     shapes["dense"] = (DEGREES[self._dense] + 1, self.compiled.size)
                 for name, (counter, kind) in SERIES.items():
@@ -172,11 +179,13 @@ class Recorder:
         newton: ArrayLike = (),
         midpoints: tuple[ArrayLike, ArrayLike] | None = None,
         dense: Callable[[Array], Array] | None = None,
+        knots: tuple[Array, Array] | None = None,
     ) -> None:
         """Add rows (k,), (k, N) and ends of accepted steps; when it returns, a kill does not take them any more.
 
         ``flows``: dissipated energy, work and balance at the rows. ``newton`` and ``midpoints`` (times and energies):
-        of methods with constant steps. ``dense``: rows at times within the steps, to keep the dense output.
+        of methods with constant steps. ``dense``: rows at times within the steps, to keep the dense output. ``knots``:
+        times and unknowns of accepted states beside the rows.
         """
         times = np.atleast_1d(np.asarray(t, dtype=float))
         rows = np.asarray(y, dtype=float).reshape(len(times), -1) if len(times) else np.zeros((0, self.compiled.size))
@@ -193,6 +202,10 @@ class Recorder:
         if "dense" in self._series and self._dense is not None and dense is not None:
             polynomials = sampled(dense, ends, self._dense)
             items["dense"] = np.zeros((0, 0, 0)) if polynomials is None else polynomials.values
+        if knots is not None and "knots/t" in self._series:
+            new = knots[0] > self._knot
+            items |= {"knots/t": knots[0][new], "knots/y": knots[1][new]}
+            self._knot = max(self._knot, float(knots[0].max(initial=-np.inf)))
         shown = self._shown(times)
         if len(times):
             self._held = None if shown.size and shown[-1] == len(times) - 1 else (times[-1:].copy(), rows[-1:].copy())
@@ -400,7 +413,7 @@ class Recorder:
 
     def _copy(self, old: Any, wanted: dict[str, int]) -> None:
         """Write what is counted in another file into this one; frames are made anew from the rows."""
-        for counter in ("rows", "flows", "steps", "newton", "midpoints", "dense"):
+        for counter in ("rows", "flows", "steps", "newton", "midpoints", "dense", "knots"):
             names = [n for n, (c, _) in SERIES.items() if c == counter and n in old and n in self._series]
             item = sum(self._series[n].item for n in names)
             block = max(1, COPIED // max(item, 1))
@@ -412,6 +425,8 @@ class Recorder:
                 self._write(items, t[shown], y[shown])
                 if counter == "steps":
                     self._end = items["steps"][-1:]
+                if counter == "knots":
+                    self._knot = float(items["knots/t"][-1])
 
     def _continue(self, wanted: dict[str, int]) -> None:
         group = self._group = self._file["gyrod"]
@@ -425,6 +440,8 @@ class Recorder:
             self._kept = float(group["t"][wanted["rows"] - 1])
         if wanted["steps"]:
             self._end = np.asarray(group["steps"][wanted["steps"] - 1 : wanted["steps"]])
+        if wanted["knots"]:
+            self._knot = float(group["knots/t"][wanted["knots"] - 1])
         self._group.attrs.modify("closed", np.int64(0))
         self._say("status", "unfinished")
         self._say("stats", "{}")
@@ -461,12 +478,15 @@ def save(
     span = float(t[-1] - t[0]) if len(t) > 1 else None
     flows = motion.energy.__dict__.get("_flows") if "energy" in motion.__dict__ else None
     own = getattr(motion._dense, "__name__", "") == "evaluate" or hasattr(motion._dense, "values")
+    own = own or isinstance(getattr(motion._dense, "file", None), Kept)
     stored = motion.__dict__.get("_file")
     kept = keeps_dense(motion.stats.method, motion.compiled.size, dense) if own and motion.t.ndim else None
+    near = motion._near if kept is None else None
+    knots = None if near is None else (near.t, near.y)
     try:
         recorder = Recorder(
             new, motion.compiled, info=info, t_end=span, frames=frames, expected=len(t), projected=motion._projected,
-            dense=kept, lock=lock,
+            dense=kept, knots=knots is not None, lock=lock,
         )  # fmt: skip
         with recorder:
             recorder._group.attrs["single"] = motion.t.ndim == 0
@@ -474,7 +494,7 @@ def save(
                 recorder._group.attrs["run"] = fixed(stored.header["run"])
             recorder.append(
                 t, y, steps=motion.steps, flows=flows, newton=motion.newton,
-                midpoints=(motion.midpoints.t, motion.midpoints.energy), dense=motion._dense,
+                midpoints=(motion.midpoints.t, motion.midpoints.energy), dense=motion._dense, knots=knots,
             )  # fmt: skip
             recorder.finish(motion.stats, motion.status, motion.events)
             companions.write(recorder._group, motion._beside)
