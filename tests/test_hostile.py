@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("resource", reason="limits of a process are those of POSIX")
-import hostile  # noqa: E402
+import hostile
 
 
 @pytest.mark.parametrize("kind", ["model", "call"])
