@@ -400,7 +400,11 @@ class Motion:
         if near is not None:
             found = [
                 replace(
-                    track, **{k: self._along(getattr(row, k)) for k in ("force", "torque", "effort")}, unique=row.unique
+                    track,
+                    force=self._along(row.force),
+                    torque=self._along(row.torque),
+                    effort=self._along(row.effort),
+                    unique=row.unique,
                 )
                 for track, row in zip(found, near.joints, strict=True)
             ]
