@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -511,7 +512,9 @@ def test_resume_begins_where_there_is_nothing_to_resume(here, top):
 
 
 def test_warnings_are_paragraphs(here, top):
-    done = here("run", top / "top.yaml", "--until", "0.1", "--rtol", "0.1", "--no-save")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        done = here("run", top / "top.yaml", "--until", "0.1", "--rtol", "0.1", "--no-save")
     assert done.code == 0
     assert done.err.startswith("gyrod: rtol = 0.1 allows an error of 10 %")
     assert "running.py" not in done.err
@@ -653,7 +656,7 @@ def test_a_run_that_is_watched_tells_the_address(here, top, monkeypatch, found):
     done = here("run", top / "top.yaml", "--until", "0.05", "--view", "--quiet")
     assert done.code == 0
     told = "" if found else ": open it in a browser"
-    assert re.fullmatch(rf"http://127\.0\.0\.1:\d+/ follows the run{told}\.\n", done.err)
+    assert re.fullmatch(rf"http://127\.0\.0\.1:\d+/[\w-]+/ follows the run{told}\.\n", done.err)
 
 
 def test_info_and_plots(here, top, tmp_path):

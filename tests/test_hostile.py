@@ -11,7 +11,7 @@ def test_damaged_models_and_wrong_calls_end_in_a_result_or_a_sentence(kind):
     found = hostile.campaign([(kind, seed) for seed in range(25)])
     assert len(found) == 25
     assert [case for case in found if case[2] == "defect"] == []
-    assert {verdict for _, _, verdict, _ in found} == {"result", "sentence"}
+    assert "sentence" in {verdict for _, _, verdict, _ in found}
 
 
 def test_what_is_no_sentence_is_found_out():

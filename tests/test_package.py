@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "gyrod"
 
 # Folder order is data-flow order: a module may import only what stands before it.
-BEFORE = "_lazy _version _cpu _core _check quantities rotations gyro model files problems equations look"
+BEFORE = "_lazy _version _command _cpu _core _check quantities rotations gyro model files problems equations look"
 BEFORE += " joint_tracks dense sensing motion readings error rest storage solve comparison studies"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
 # What methods of a room hand to a room on its right, by `later`: (room, the one on its right).

@@ -14,8 +14,9 @@
 //   X       X - (what the joint or, where it slides, the state says)   = 0
 //   lambda  G a + g''                                   = 0
 //
-// linearised. Derivatives are exact: the kinematics of tree.hpp in dual numbers. F and lambda are taken in units of what
-// the joint carries: pivots are chosen by size, and beside masses of 1e12 kg the kinematics would be lost to rounding.
+// linearised. Derivatives are exact: the kinematics of tree.hpp in dual numbers. F and lambda are taken in units of
+// what the joint carries: pivots are chosen by size, and beside masses of 1e12 kg the kinematics would be lost to
+// rounding.
 #pragma once
 
 #include "gyrod/linear/dense.hpp"
