@@ -158,9 +158,8 @@ void bind_forces(nb::module_& m) {
       .def(
           "__init__",
           [](JointSpring* f, const Joint& joint, bool turn, double stiffness, double damping, double rest,
-             double friction, double slip) {
-            new (f) JointSpring(joint.place, turn, stiffness, damping, rest, friction, slip);
-          },
+             double friction,
+             double slip) { new (f) JointSpring(joint.place, turn, stiffness, damping, rest, friction, slip); },
           nb::kw_only(), "joint"_a, "turn"_a, "stiffness"_a, "damping"_a, "rest"_a, "friction"_a, "slip"_a);
 }
 
