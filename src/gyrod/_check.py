@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,9 +20,9 @@ FEW = 64
 
 
 def shown(value: object) -> str:
-    """Short repr of a value, in one line; of objects whose repr fails their type."""
+    """Short repr of a value, in one line and without addresses; of objects whose repr fails their type."""
     try:
-        text = " ".join(repr(value).split())
+        text = " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value)).split())
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= 120 else f"{text[:80]} ... ({len(text)} characters)"

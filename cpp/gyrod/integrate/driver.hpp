@@ -105,7 +105,7 @@ class Driver {
 public:
   Driver(Equations& equations, Integrator& integrator, const RunOptions& options)
       : equations_(equations), integrator_(integrator), options_(options), n_(equations.size()), work_(n_),
-        rows_(integrator.dense_rows() * n_), before_(options.events.size()) {
+        rows_(integrator.dense_rows() * n_), before_(options.events.size()), start_(n_) {
     if (options.watch) {
       for (std::vector<double>* v : {&seen_, &last_, &speed_}) v->resize(options.watch->quantities());
       before_.resize(before_.size() + options.watch->edges().size());
@@ -182,9 +182,11 @@ private:
   Integrator& integrator_;
   const RunOptions& options_;
   std::size_t n_;
-  std::vector<double> work_, rows_, before_, after_; // before_, after_: event functions
+  std::vector<double> work_, rows_, before_, after_, start_; // before_, after_: event functions; start_: of the step
   static constexpr double unknown = -1.0;
   std::vector<double> seen_, last_, speed_; // what is watched: now, at the end of the step before, its speed
+  // Of the time: steps into trouble are not made shorter than this.
+  static constexpr double smallest_retry = 1e-8;
   std::size_t next_ = 0;
   double t_end_ = 0.0, planned_ = 0.0;
   Run result_;

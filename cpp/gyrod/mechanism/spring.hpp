@@ -1,5 +1,5 @@
-// Spring, damper and friction on a coordinate of a joint: the angle about axis 3 of a, in (-pi, pi], or the displacement
-// along it. Dry friction has its full size at rates far above `slip`, and falls to zero smoothly below.
+// Spring, damper and friction on a coordinate of a joint: the angle about axis 3 of a, in (-pi, pi], or the
+// displacement along it. Dry friction has its full size at rates far above `slip`, and falls to zero smoothly below.
 #pragma once
 
 #include "gyrod/joints/coordinate.hpp"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gyrod.cli.frame import Face, Json, ModelPath, app, vector
+from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, vector
 from gyrod.cli.models import load
 
 #: Radians of a turn.
@@ -28,6 +28,7 @@ def _rest(
     import gyrod as gd
 
     face = Face(json)
+    drawable(plot)
     system = load(model).system
     rest = gd.equilibrium(system, t=at, load=factor)
     face.say(f"{'stable' if rest.stable else f'unstable ({rest.unstable} directions)'} equilibrium")

@@ -318,8 +318,11 @@ def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPla
         rod, what = system.rod(name), f"rod {name!r} is held by body {hosted[name, e].host!r}"
         if formulation != "nullspace-quaternion":
             problems.append(f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'.")
-        if any(r.strain in HELD for r in system.rods):
-            problems.append(f"{what}: rods of the system must then have strain = 'cosserat' or 'stretch'.")
+        for held in (r for r in system.rods if r.strain in HELD):
+            problems.append(
+                f"rod {held.name!r} has strain = {held.strain!r}, which is not supported where a body holds a rod "
+                f"({name!r} by {hosted[name, e].host!r}); take strain = 'cosserat' or 'stretch' for {held.name!r}."
+            )
         least, cells = (2, "elements") if rod.mesh.degree else (3, "segments")
         if rod.mesh.cells < least and (name, 1 - e) in hosted:
             problems.append(f"{what}: a rod between two bodies needs at least {least} {cells}, got {rod.mesh.cells}.")
@@ -378,9 +381,10 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     """Free bodies, and bodies that turn about a fixed point."""
     for option, what in (("level", "index"), ("qr", "null_space = 'qr'")):
         if options.get(option):
-            raise ValueError(
-                f"{what} is for bodies with joints; this system has none, or one ball joint to ground each."
-            )
+            has = "has no joints, or one ball joint to ground each"
+            if system.rods:
+                has += f"; the equations of rods ({', '.join(map(repr, system.rod_names))}) have no such form"
+            raise ValueError(f"{what} is for bodies with joints; this system {has}. Leave it out.")
     index = {name: i for i, name in enumerate(system.names)}
     bodies, axes, y0, kinds = [], [], [], []
     for body in system.bodies:
@@ -683,7 +687,9 @@ def _checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ..
         result = np.concatenate(parts) if isinstance(value, tuple) else np.asarray(value, dtype=float)
         result = np.ascontiguousarray(result, dtype=float).reshape(shape)
     except (TypeError, ValueError, OverflowError):
-        raise ForceError(f"{label} returned {value!r} at t = {t:g}; it must return {np.prod(shape)} numbers.") from None
+        raise ForceError(
+            f"{label} returned {_check.shown(value)} at t = {t:g}; it must return {np.prod(shape)} numbers."
+        ) from None
     if not np.isfinite(result).all():
         raise ForceError(f"{label} returned {result} at t = {t:g}, which is not finite.")
     return result
