@@ -534,7 +534,7 @@ def test_what_a_rod_cannot_be_is_refused_once():
     assert [t.discretization for t in refused] == ["elements:3x2"]
     assert "too few for initial" in refused[0].note
     assert "refused: elements:3x2, auto, nullspace-quaternion: " in " ".join(found.table().split())
-    assert running.Runner(system, 1.0, np.zeros(2), 1.0, {}, print)._fine([Discretization(2, 3)]).number > 6
+    assert running.Runner(system, 1.0, np.zeros(2), 1.0, {}, print).fine([Discretization(2, 3)]).number > 6
 
 
 rows = st.builds(

@@ -243,12 +243,26 @@ def test_steps_are_those_of_the_run(motions):
     assert figure.get_suptitle().startswith(f"{len(motion.steps) - 1} accepted steps")
 
 
+def test_sensors_of_one_unit_and_other_sizes_have_their_own_axes():
+    body = gd.Body("ball", 1.0, (1, 1, 1), velocity=(1.0, 0, 0))
+    places = {"centre": (0, 0, 0), "near": (1e-3, 0, 0)}
+    sensors = [gd.PointSensor(name, "ball", at=at) for name, at in places.items()]
+    sensors.append(gd.DistanceSensor("small", "ball", "ball", at_a=(0, 0, 0), at_b=(1e-3, 0, 0)))
+    motion = gd.simulate(gd.System([body], sensors=sensors), 0.5)
+    axes = motion.plot("sensors").axes
+    assert [ax.get_ylabel() for ax in axes] == ["[m]", "small [mm]"]
+    assert [len(ax.lines) for ax in axes] == [6, 1]
+
+
 def test_names_choose_and_many_are_cut():
     chain = problems.chain(12).system
     motion = gd.simulate(chain, 0.05, rtol=1e-3)
     figure = motion.plot("position")
     assert len(figure.axes[0].lines) == style.MANY
-    assert figure.get_suptitle() == "The first 8 of 12 bodies and rods; others by names=."
+    assert figure.get_suptitle() == "The 8 of 12 bodies and rods that move most; others by names=."
+    spans = {name: np.ptp(motion[name].position, axis=0).max() for name in motion.names}
+    most = sorted(spans, key=lambda name: -spans[name])[: style.MANY]
+    assert {text.get_text() for text in figure.axes[0].get_legend().get_texts()} == set(most)
     name = motion.names[-1]
     assert motion.plot("position", names=name).axes[0].get_ylabel() == f"position of {name} [m]"
     assert len(motion.plot("position", names=motion.names).axes[0].lines) == 12

@@ -103,6 +103,10 @@ def test_colours_are_the_quantities_of_the_rod(hose):
     np.testing.assert_allclose(values["moment"], np.linalg.norm(rod.moment[..., :2], axis=-1))
     np.testing.assert_allclose(values["torque"], rod.moment[..., 2])
     np.testing.assert_allclose(values["force"][:, 1:-1], 0.5 * (rod.force[:, 1:, 2] + rod.force[:, :-1, 2]))
+    bend = np.linalg.norm(rod.curvature[..., :2], axis=-1)
+    least = 1.0 / bend.max()
+    np.testing.assert_allclose(values["bend_radius"], 1.0 / np.maximum(bend, 0.1 / least), rtol=1e-9)
+    assert values["bend_radius"].max() == pytest.approx(10.0 * least)
     assert set(values) == set(describe(hose.compiled)["rods"][0]["fields"])
     assert len(table["ds"]) == 20
 
@@ -307,3 +311,43 @@ def test_junctions_are_not_shown_as_bodies():
 def test_bad_arguments(hose):
     with pytest.raises(ValueError, match="fps"):
         scene(hose, fps=0)
+
+
+def test_what_moves_is_shown_first():
+    """The bob that swings, then what the hose carries, then the energy; not the body that stands still."""
+    system = bob_on_a_hose()
+    heavy = gd.Body("heavy", 1.0, (1, 1, 1), position=(3, 0, 0))
+    system = gd.System([heavy, *system.bodies], [gd.Fixed("ground", "heavy", at=(3, 0, 0), name="hold")], system.rods)
+    motion = gd.simulate(system, 0.5, rtol=1e-3)
+    found = scene(motion).static
+    titles = [found["series"][k]["title"] for k in found["first"]]
+    assert titles[0] in ("bob: position", "hose: end position")
+    assert titles[1:] == ["hose: end forces", "energy"]
+    still = scene(gd.equilibrium(system).motion).static
+    assert still["first"] == []
+
+
+def test_the_place_of_a_rod_that_is_plotted_can_move():
+    line, ends = gd.Straight((0, 0, 0), (0, 1, 0)), {"clamped": gd.Clamped("ground"), "free": gd.Free()}
+    for start, end, word in (
+        ("clamped", "free", "end"),
+        ("free", "clamped", "start"),
+        ("clamped", "clamped", "middle"),
+    ):
+        rod = gd.Rod("rod", 1.0, 4, gd.Circle(radius=5e-3), RUBBER, ends[start], ends[end], initial=line)
+        compiled = gd.simulate(gd.System(rods=[rod]), 0.01, rtol=1e-2).compiled
+        plot = next(x for x in describe(compiled)["series"] if x["title"] == f"rod: {word} position")
+        assert plot["lines"][0]["column"] == 3 * {"end": 4, "start": 0, "middle": 2}[word]
+
+
+def test_an_axis_has_one_unit():
+    body = gd.Body("arm", 1.0, (0.1, 0.1, 0.1))
+    slider = gd.Cylindrical("ground", "arm", at=(0, 0, 0), axis=(0, 0, 1), name="slider")
+    motion = gd.simulate(gd.System([body], [slider], sensors=[gd.JointSensor("both", "slider")]), 0.1)
+    found = {x["title"]: x for x in scene(motion).static["series"]}
+    assert found["sensor both: angle"]["unit"] == "rad"
+    assert found["sensor both: displacement"]["unit"] == "m"
+    line = found["sensor both: displacement"]["lines"][0]
+    fall = scene(motion).tracks[line["track"]].values[:, line["column"]]
+    assert fall[-1] == pytest.approx(-0.5 * 9.81 * 0.1**2, rel=1e-5)
+    assert [ax.get_ylabel() for ax in motion.plot("sensors").axes] == ["both angle [°]", "both displacement [mm]"]

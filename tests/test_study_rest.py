@@ -1,4 +1,4 @@
-"""Studies and fits at rest and from rest; outputs over a whole rod and at places that the mesh does not change."""
+"""Studies, fits and comparisons at rest and from rest; outputs over a rod, and at places the mesh does not change."""
 
 from __future__ import annotations
 
@@ -292,3 +292,53 @@ def test_a_fit_from_rest_starts_there():
     found = gd.fit(GRID, {YOUNG: 5e6}, {"hose.positions[-1]": (times, curve, 1e-4)}, start="rest")
     assert found.values[YOUNG] == pytest.approx(4.5e6, rel=1e-4)
     np.testing.assert_allclose(found.predict()["hose.positions[-1]"], curve, atol=1e-6)
+
+
+# --- comparisons -----------------------------------------------------------------------------------------------------
+
+
+def test_discretisations_are_compared_at_rest(tmp_path):
+    spaces = ["staggered:8", "staggered:16", "elements:3x4", "model"]
+    found = gd.compare(GRID, at_rest=True, discretizations=spaces, load=0.5)
+    assert [trial.status for trial in found] == ["finished"] * 4
+    by = {trial.discretization: trial for trial in found}
+    fine = gd.equilibrium(hose(segments=40, degree=4), load=0.5)["hose"].positions[-1]
+    for label, system in (("staggered:8", GRID), ("staggered:16", hose(segments=16))):
+        apart = np.linalg.norm(gd.equilibrium(system, load=0.5)["hose"].positions[-1] - fine)
+        assert by[label].position >= 0.9 * apart / found.length  # the end is one of the places
+    assert by["staggered:8"].error > 3.0 * by["staggered:16"].error > 3.0 * by["elements:3x4"].error
+    assert by["model"].error == by["staggered:8"].error
+    text = str(found)
+    assert "at rest" in text
+    assert "rtol" not in text
+    assert found.plot(file=tmp_path / "rests.png") is not None
+    assert found.best(1e-2) is not None
+
+
+def test_runs_of_a_comparison_start_at_rest():
+    found = gd.compare(GRID, 0.05, start="rest", discretizations=["model", "staggered:16"], rtols=1e-4)
+    assert [trial.status for trial in found] == ["finished"] * 2
+    assert found.kinetic < 1e-9  # nothing moves
+    plain = gd.compare(
+        GRID,
+        0.05,
+        start="rest",
+        formulations=["nullspace-quaternion", "absolute-quaternion"],
+        methods="rodas",
+        rtols=1e-3,
+    )
+    assert [trial.status for trial in plain] == ["finished", "refused"]
+    assert "a Rest starts a motion in" in plain.trials[1].note
+
+
+def test_comparisons_at_rest_that_cannot_be():
+    for options, sentence in (
+        ({}, "at_rest=True compares discretizations; write some"),
+        ({"discretizations": "model", "t_end": 1.0}, "t_end = 1.0 is for motions; with at_rest=True leave it out."),
+        ({"discretizations": "model", "methods": "rodas"}, "methods = 'rodas' is for motions"),
+        ({"discretizations": "model", "reference": 3}, "reference must be a text such as 'elements:4x30'"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            gd.compare(GRID, at_rest=True, **options)
+    with pytest.raises(ValueError, match="start = 'rst' is unknown"):
+        gd.compare(GRID, 1.0, start="rst")

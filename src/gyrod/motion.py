@@ -764,8 +764,9 @@ class Motion:
         names
             Bodies and rods that are drawn, by default all.
         colour
-            What the colour of rods shows: "moment" (bending), "torque" (torsional moment), "force" (axial),
-            "curvature", "torsion" (1/m), "strain" (axial), "energy" (per length), "stress", "speed"; None for none.
+            What the colour of rods shows: "moment" (bending), "torque" (torsional moment), "force" (tension),
+            "curvature", "bend_radius", "torsion" (1/m), "strain" (axial), "energy" (per length), "stress", "speed";
+            None for none.
         trail
             Whether bodies and ends of rods leave their paths behind.
         progress

@@ -185,19 +185,25 @@ class Colour:
     number: Callable[[Array], Array] = _first
     #: Whether zero is the middle of the colours.
     signed: bool = False
+    #: Whether it is one over the number: small values are what matters, and those beyond `SPAN` times the least alike.
+    inverse: bool = False
 
 
 def _colour(title: str, field: str, number: Callable[[Array], Array] = _first, signed: bool = False) -> Colour:
     return Colour(title, ROD[field].unit, field, number, signed)
 
 
+#: Largest value over the least that colours of an inverse number tell apart.
+SPAN = 10.0
+
 COLOURS: Mapping[str, Colour] = MappingProxyType(
     {
         "curvature": _colour("curvature", "curvature", _bending),
+        "bend_radius": Colour("bend radius", ROD["bend_radius"].unit, "curvature", _bending, inverse=True),
         "torsion": _colour("torsion", "curvature", _third, signed=True),
         "moment": _colour("bending moment", "moment", _bending),
         "torque": _colour("torsional moment", "moment", _third, signed=True),
-        "force": _colour("axial force", "force", _third, signed=True),
+        "force": _colour("tension", "force", _third, signed=True),
         "strain": _colour("axial strain", "strain", _third, signed=True),
         "energy": Colour("strain energy", "J/m", ""),
         "stress": _colour("stress", "stress"),

@@ -10,6 +10,7 @@ import numpy as np
 
 from gyrod import _check
 from gyrod.comparison.discretizations import Discretization, parse
+from gyrod.comparison.resting import compare_rests
 from gyrod.comparison.results import ORDERS, Comparison, Reference, Trial
 from gyrod.comparison.running import CONSTANT, Runner
 from gyrod.equations import FORMULATIONS
@@ -34,8 +35,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 def compare(
     system: System,
-    t_end: float,
+    t_end: float | None = None,
     *,
+    at_rest: bool = False,
+    start: str = "model",
     formulations: str | Sequence[str] | None = None,
     methods: str | Sequence[str] | None = None,
     discretizations: str | Sequence[str] | None = None,
@@ -51,6 +54,12 @@ def compare(
 
     Parameters
     ----------
+    at_rest
+        Compare equilibria of ``discretizations`` in place of motions: there is no ``t_end``, and ``options`` are those
+        of `equilibrium`.
+    start
+        "model": runs start as the model says; "rest": each at the equilibrium of its discretisation, which formulations
+        other than "nullspace-quaternion" refuse.
     formulations, methods
         Names, or "all"; methods also by group: "explicit", "stiff", "constant" (constant steps), "scipy", or "auto",
         which is what `simulate` takes. By default all; with ``discretizations`` "nullspace-quaternion" and "auto".
@@ -76,9 +85,13 @@ def compare(
     options
         Passed on to `simulate`, such as ``norm``, ``atol``, ``projection``.
     """
-    t_end = _check.positive("t_end", t_end)
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
+    _check.choice("start", start, ("model", "rest"))
+    if at_rest:
+        moving = {"t_end": t_end, "formulations": formulations, "methods": methods, "steps": steps}
+        return _at_rest(system, discretizations, reference, moving, options, progress or (lambda _: None))
+    t_end = _check.positive("t_end", t_end)
     limit = _check.positive("limit", (LIMIT_RODS if system.rods else LIMIT) if limit is None else limit)
     if isinstance(points, bool) or not isinstance(points, int) or points < 2:
         raise ValueError(f"points = {points!r} must be an integer of at least 2.")
@@ -87,7 +100,7 @@ def compare(
         raise ValueError(f"{', '.join(refused)} cannot be given: compare chooses it (formulations, methods, rtols...).")
     spaces = _discretizations(system, discretizations)
     if formulations is None:
-        formulations = "nullspace-quaternion" if spaces else "all"
+        formulations = "nullspace-quaternion" if spaces or start == "rest" else "all"
     if methods is None:
         methods = "auto" if spaces else "all"
     wanted = _names("formulations", formulations, {"all": tuple(FORMULATIONS)}, FORMULATIONS)
@@ -99,7 +112,8 @@ def compare(
     parts = points - 1
     if given is not None and any(method in CONSTANT for method in chosen):
         parts = _common(t_end, given, parts)
-    runner = Runner(system, t_end, np.linspace(0.0, t_end, parts + 1), limit, options, progress or (lambda _: None))
+    times = np.linspace(0.0, t_end, parts + 1)
+    runner = Runner(system, t_end, times, limit, options, progress or (lambda _: None), start)
     fine = parse("reference", reference) if isinstance(reference, str) else None
     if fine is not None and not system.rods:
         raise ValueError(f"reference = {reference!r} is for rods, and the system has none.")
@@ -124,6 +138,23 @@ def _common(t_end: float, steps: Sequence[float], parts: int) -> int:
         )
     common = math.gcd(*counts)
     return max(n for n in range(1, min(parts, common) + 1) if common % n == 0)
+
+
+def _at_rest(
+    system: System, discretizations: Any, reference: Any, moving: dict[str, Any], options: dict[str, Any],
+    progress: Callable[[str], None],
+) -> Comparison:  # fmt: skip
+    """The comparison of equilibria, once its arguments are sound."""
+    for name, value in moving.items():
+        if value is not None:
+            raise ValueError(f"{name} = {value!r} is for motions; with at_rest=True leave it out.")
+    spaces = _discretizations(system, discretizations)
+    if not spaces:
+        raise ValueError("at_rest=True compares discretizations; write some, such as ['staggered:40', 'elements:3x8'].")
+    if reference is not None and not isinstance(reference, str):
+        raise ValueError("reference must be a text such as 'elements:4x30' with at_rest=True, or be left out.")
+    fine = None if reference is None else parse("reference", reference)
+    return compare_rests(system, spaces, fine, options, progress)
 
 
 def _discretizations(system: System, given: Any) -> list[Discretization]:

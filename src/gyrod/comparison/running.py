@@ -18,7 +18,8 @@ from gyrod.comparison.results import Reference, Trial
 from gyrod.equations import compile_system
 from gyrod.model import ModelError, System
 from gyrod.motion import Motion, SimulationError, SimulationInterrupted
-from gyrod.solve import METHODS, simulate
+from gyrod.rest import Rest
+from gyrod.solve import METHODS, EquilibriumError, equilibrium, simulate
 
 Array = NDArray[np.float64]
 
@@ -32,6 +33,8 @@ SHORT = 0.05
 SHARED = ("norm", "max_step", "reduce")
 #: Fractions of the length at which rods are compared: they need not have the same vertices.
 STATIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: Part of the total energy below which a kinetic one is rounding.
+STILL = 1e-12
 #: How often the elements of a reference are doubled where they cannot represent how a rod lies.
 DOUBLED = 5
 
@@ -80,16 +83,19 @@ class _Watch:
 
 
 @dataclass
-class _States:
+class States:
     """What is compared of a motion at the common times."""
 
     positions: Array  # (n, k, 3)
     quaternions: Array  # (n, m, 4)
     energy: Array
     kinetic: Array
+    #: Largest total energy, J: where nothing moves, kinetic energies are its rounding.
+    size: float
 
 
-def _states(motion: Motion) -> _States:
+def states(motion: Motion) -> States:
+    """Of a motion at the common times."""
     system = motion.compiled.system
     n = len(motion.t)
     places, turns = [np.zeros((n, 0, 3))], [np.zeros((n, 0, 4))]
@@ -104,7 +110,9 @@ def _states(motion: Motion) -> _States:
     energy = motion.energy
     # Discretisations begin with other energies, which have no zero; what they gain or lose is the same.
     gained = energy.total - energy.total[:1]
-    return _States(np.concatenate(places, 1), np.concatenate(turns, 1), gained, energy.kinetic)
+    return States(
+        np.concatenate(places, 1), np.concatenate(turns, 1), gained, energy.kinetic, float(np.abs(energy.total).max())
+    )
 
 
 class Runner:
@@ -112,12 +120,13 @@ class Runner:
 
     def __init__(
         self, system: System, t_end: float, times: Array, limit: float, options: dict[str, Any],
-        progress: Callable[[str], None],
+        progress: Callable[[str], None], start: str = "model",
     ) -> None:  # fmt: skip
+        self.start = start
         self.system, self.t_end, self.times, self.limit, self.options = system, t_end, times, limit, options
         self.progress = progress
         self.reference: Reference | None = None
-        self.exact: _States | None = None
+        self.exact: States | None = None
         compiled = compile_system(system)
         self.length, self.scale = compiled._length(), compiled._time(compiled._length())
         self.kinetic = 1.0
@@ -131,12 +140,12 @@ class Runner:
     ) -> None:  # fmt: skip
         """Take the reference that was given, or find one; of discretisations a finer one, checked by a coarser one."""
         if given is not None:
-            self._take(given)
+            self.take(given)
             self.reference = Reference(given.stats.formulation, given.stats.method, None, given.stats.seconds, None)
             return
-        fine = fine or (self._fine(spaces) if spaces else Discretization())
+        fine = fine or (self.fine(spaces) if spaces else Discretization())
         system, label = fine.of(self.system), fine.label if fine.number else ""
-        coarse, checking = self._coarse(fine)
+        coarse, checking = self.coarse(fine)
         # Errors in space hide the last digits of those in time.
         factors = (1e-3, 1e-1) if fine.number else (1e-5, 1e-3, 1e-1)
         tight = list(dict.fromkeys(max(factor * finest, 1e-12) for factor in factors))
@@ -145,7 +154,7 @@ class Runner:
             other = "dop853" if motion is None or METHODS[motion.stats.method].stiff else "radau5"
             if motion is None and (motion := self._tight(system, other, rtol)) is None:
                 continue
-            self._take(motion)
+            self.take(motion)
             stats = motion.stats
             self.reference = Reference(stats.formulation, stats.method, rtol, stats.seconds, discretization=label)
             # Another method, or the same with a looser tolerance: the difference bounds what the reference can tell.
@@ -153,14 +162,14 @@ class Runner:
                 brief = self.system.rods and method != stats.method  # explicit methods seldom serve rods
                 check = self._tight(checking, method, looser, 1.0 if brief else 3.0)
                 if check is not None:
-                    apart = max(self._errors(check, _states(check))[:2])
+                    apart = max(self.errors(check, states(check))[:2])
                     told = f"{coarse.label}, " if coarse.number else ""
                     told += f"{method}, rtol = {looser:.0e}"
                     self.reference = replace(self.reference, error=apart, check=told)
                     break
             return
 
-    def _fine(self, spaces: Sequence[Discretization]) -> Discretization:
+    def fine(self, spaces: Sequence[Discretization]) -> Discretization:
         """Elements that are exact against these; more of them where a rod turns too far in one."""
         one = finer(spaces, self.system)
         for _ in range(DOUBLED):
@@ -171,7 +180,7 @@ class Runner:
                 one = Discretization(2 * (one.number or 1), one.degree)
         return one
 
-    def _coarse(self, fine: Discretization) -> tuple[Discretization, System]:
+    def coarse(self, fine: Discretization) -> tuple[Discretization, System]:
         """What the reference is checked by: fewer elements, or as many where fewer cannot represent the rods."""
         one = coarser(fine)
         try:
@@ -186,23 +195,30 @@ class Runner:
         how = {name: value for name, value in self.options.items() if name in SHARED}
         try:
             return simulate(
-                system, self.t_end, method=method, rtol=rtol, **how, output=self.times, dense=False, progress=watch
-            )
+                self._begin(system), self.t_end, method=method, rtol=rtol, **how, output=self.times, dense=False,
+                progress=watch,
+            )  # fmt: skip
         except (SimulationInterrupted, _TimeUp):
             if not watch.up:
                 raise
-        except SimulationError:
+        except (SimulationError, EquilibriumError):
             pass
         return None
 
-    def _take(self, motion: Motion) -> None:
+    def _begin(self, system: System) -> System | Rest:
+        """Where a run starts: as the model says, or at its equilibrium."""
+        return equilibrium(system) if self.start == "rest" else system
+
+    def take(self, motion: Motion) -> None:
+        """Measure against this motion."""
         known = len(motion.t) and bool(np.allclose(motion.t[: len(self.times)], self.times[: len(motion.t)], rtol=1e-9))
         if not known:
             motion = motion(self.times[self.times <= motion.t[-1]])
-        self.exact = _states(motion)
+        self.exact = states(motion)
         self.kinetic = float(self.exact.kinetic.max()) or float(np.ptp(self.exact.energy)) or 1.0
+        self.kinetic = max(self.kinetic, STILL * self.exact.size)
 
-    def _errors(self, motion: Motion, states: _States) -> tuple[float, float, float]:
+    def errors(self, motion: Motion, states: States) -> tuple[float, float, float]:
         """Errors of positions over the length, of rotations, of energy over the kinetic one."""
         exact = self.exact
         assert exact is not None
@@ -264,10 +280,11 @@ class Runner:
 
         def once() -> Motion:
             return simulate(
-                system, self.t_end, method=trial.method, **how, output=self.times, dense=False, progress=watch
+                start, self.t_end, method=trial.method, **how, output=self.times, dense=False, progress=watch
             )
 
         try:
+            start = self._begin(system)
             motion = once()
             seconds = motion.stats.seconds
             # What is loaded at the first run of a method is not its cost.
@@ -284,6 +301,8 @@ class Runner:
                 trial, status="failed", note=str(error), t=error.time, seconds=cost.seconds, steps=cost.steps,
                 rejected=cost.rejected, rhs=cost.rhs, jacobians=cost.jacobians,
             )  # fmt: skip
+        except EquilibriumError as error:
+            return replace(trial, status="failed", note=str(error))
         except (ValueError, ImportError) as error:
             return replace(trial, status="refused", note=str(error))
         return self._told(trial, motion, seconds)
@@ -295,8 +314,8 @@ class Runner:
         return replace(trial, status="limit", note=note, seconds=whole, t=watch.t)
 
     def _told(self, trial: Trial, motion: Motion, seconds: float) -> Trial:
-        stats, drift, states = motion.stats, motion.drift, _states(motion)
-        position, rotation, energy = (None, None, None) if self.exact is None else self._errors(motion, states)
+        stats, drift = motion.stats, motion.drift
+        position, rotation, energy = (None, None, None) if self.exact is None else self.errors(motion, states(motion))
         note, method = "", stats.method if trial.method == "auto" else trial.method
         if motion.status == "event":
             what = motion.events[-1].name if motion.events else "an event"

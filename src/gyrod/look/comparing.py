@@ -36,6 +36,8 @@ SPARED = ("rejected", "drift_velocity", "position", "rotation", "jacobians", "rh
 SPACE = ("discretization", "unknowns", "micros")
 SPARED_SPACE = (*SPARED, "energy", "micros", "unknowns")
 SAME = ("formulation", "method")
+#: What equilibria do not have.
+MOVING = ("stage", "rejected", "rhs", "jacobians", "energy", "drift", "drift_velocity")
 #: Columns of words.
 WORDS = ("discretization", "formulation", "method")
 
@@ -46,6 +48,8 @@ def table(comparison: Any, by: str = "error", width: int = 120) -> str:
     spaces = any(trial.discretization for trial in comparison)
     alike = [name for name in SAME if spaces and len({getattr(trial, name) for trial in trials}) == 1]
     names = [name for name in COLUMNS if name not in alike and (spaces or name not in SPACE)]
+    if not comparison.t_end:
+        names = [name for name in names if name not in MOVING]
     for spared in (None, *(SPARED_SPACE if spaces else SPARED)):
         names = [name for name in names if name != spared]
         rows = [[COLUMNS[name] for name in names]]
@@ -70,7 +74,7 @@ def table(comparison: Any, by: str = "error", width: int = 120) -> str:
 
 def _cell(comparison: Any, trial: Any, name: str) -> str:
     if name == "stage":
-        return f"h={trial.step:.0e}" if trial.step is not None else f"{trial.rtol:.0e}"
+        return f"h={trial.step:.0e}" if trial.step is not None else f"{trial.rtol:.0e}" if trial.rtol else "-"
     if name == "ms":
         return "-" if trial.seconds is None else f"{1e3 * trial.seconds:.{1 if trial.seconds < 1.0 else 0}f}"
     if name == "micros":
@@ -91,15 +95,17 @@ def _told(comparison: Any, width: int) -> list[str]:
     if r is None:
         lines.append("No reference: no run of a tight tolerance reached the end in time, so errors are not known.")
     else:
-        how = "as given" if r.rtol is None else f"rtol = {r.rtol:.0e}, {r.seconds:.2g} s"
+        how = f"{r.seconds:.2g} s" if not comparison.t_end else "as given"
+        how = how if r.rtol is None else f"rtol = {r.rtol:.0e}, {r.seconds:.2g} s"
         checked = f"; {r.check} differs from it by {r.error:.0e}" if r.check else ""
         space = f"{r.discretization}, " if r.discretization else ""
         lines.append(f"Reference: {space}{r.method}, {r.formulation}, {how}{checked}.")
-        lines.append(
-            f"error: largest of positions over {comparison.length:.3g} m and of rotations in rad, up to t = "
-            f"{comparison.t_end:g} s; energy: over the largest kinetic energy, {comparison.kinetic:.3g} J; drift: "
-            "residual of the constraints. CPU time of the whole call. *: none is both cheaper and as exact."
+        error = f"error: largest of positions over {comparison.length:.3g} m and of rotations in rad, "
+        energy = (
+            f"energy: over the largest kinetic energy, {comparison.kinetic:.3g} J; drift: residual of the constraints."
         )
+        error += f"up to t = {comparison.t_end:g} s; {energy}" if comparison.t_end else "at rest."
+        lines.append(f"{error} CPU time of the whole call. *: none is both cheaper and as exact.")
         lines += _advice(comparison)
     return [x for line in lines for x in _wrapped(line, width)]
 
@@ -200,8 +206,8 @@ def _series(comparison: Any, cost: str) -> dict[tuple[str, str], list[Any]]:
         return found
     alike = len({t.formulation for t in trials}) == 1
     for t in trials:
-        stage = f"h = {t.step:.0e} s" if t.step is not None else f"rtol = {t.rtol:.0e}"
-        how = f"{t.method}, {stage}" if alike else f"{t.method}, {t.formulation}, {stage}"
+        stage = f"h = {t.step:.0e} s" if t.step is not None else f"rtol = {t.rtol:.0e}" if t.rtol else ""
+        how = ", ".join(x for x in (t.method, "" if alike else t.formulation, stage) if x)
         found.setdefault((t.family, how), []).append(t)
     return {key: sorted(line, key=lambda t: t.unknowns or 0) for key, line in found.items()}
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod.model import Rod
 from gyrod.model.meshes import Elements, apply, apply_frames
+from gyrod.quantities import ROD
 
 Array = NDArray[np.float64]
 #: Rows and weights of an interpolation.
@@ -70,9 +71,21 @@ class Curve:
         middle = 0.5 * (values[..., 1:, :] + values[..., :-1, :])
         return np.concatenate([values[..., :1, :], middle, values[..., -1:, :]], axis=-2)
 
+    def held(self, track: Any, field: str) -> Array:
+        """A section quantity, (..., D, c); at held ends of elements that of what holds them."""
+        values = self.sections(getattr(track, field))
+        if self._elements is not None and ROD[field].ends:
+            values[..., [0, -1], :] = self._known(track)[field]
+        return values
+
+    @staticmethod
+    def _known(track: Any) -> dict[str, Array]:
+        """What is known at both ends of elements, (..., 2, 3), which no polynomial inside reaches."""
+        return dict(zip(("force", "moment", "curvature"), track._ends.sections(track), strict=True))
+
     def stress(self, track: Any) -> Array:
         """Largest axial stress of the sections, Pa, (..., D)."""
-        return self._stress(self.sections(track.force), self.sections(track.moment), self.s)
+        return self._stress(self.held(track, "force"), self.held(track, "moment"), self.s)
 
     def _stress(self, force: Array, moment: Array, s: Array) -> Array:
         if self.rod.section is None:
@@ -120,10 +133,9 @@ class Curve:
             return (rod.vertices if values.shape[-2] == len(self.s) else middles), values
         s = self._profile
         at = _between(mesh, s)
-        known = dict(zip(("force", "moment", "curvature"), track._ends.sections(track), strict=True))
+        known = self._known(track)
 
         def drawn(name: str) -> Array:
-            """With the ends by what holds them, which no polynomial inside knows."""
             values = apply(*at, getattr(track, name))
             if name in known:
                 values[..., [0, -1], :] = known[name]

@@ -15,7 +15,7 @@ from gyrod.look.curves import FINE, Curve
 from gyrod.look.eye import eye_of
 from gyrod.look.faces import faces_of
 from gyrod.look.plots.style import COLOURS, SIGNED, SIZES, Unit, unit
-from gyrod.look.tracks import coloured_pieces
+from gyrod.look.tracks import coloured_pieces, most
 
 Array = NDArray[np.float64]
 
@@ -172,12 +172,18 @@ class Stage:
             return None
         known, numbers = quantities.COLOURS[colour], {name: i for i, name in enumerate(self.system.rod_names)}
         found = {name: coloured_pieces(colour, self.motion, numbers[name], x) for name, x in self.curves.items()}
-        every = found.values()
+        every = list(found.values())
+        if known.inverse:
+            limit = most(every)
+            found = {name: np.minimum(v, limit) for name, v in found.items()}
+            every = list(found.values())
         low, high = min(float(v.min()) for v in every), max(float(v.max()) for v in every)
         scale = unit("strain" if known.unit == "1" else known.unit, [low, high])
         if known.signed and low < -1e-3 * max(abs(low), abs(high)):
             high = max(abs(low), abs(high))
             low, table = -high, colormaps[SIGNED]
+        elif known.inverse:
+            table = colormaps[SIZES].reversed()
         else:
             low, table = min(low, 0.0), colormaps[SIZES]
         self.values = {name: scale.factor * v for name, v in found.items()}
@@ -292,8 +298,9 @@ class Stage:
         width = self.figure.get_size_inches()[0]
         left = self.edge + 0.15 / width
         bar = self.figure.colorbar(
-            ScalarMappable(norm, table), cax=self.figure.add_axes((left, 0.2, 0.12 / width, 0.6))
-        )
+            ScalarMappable(norm, table), cax=self.figure.add_axes((left, 0.2, 0.12 / width, 0.6)),
+            extend="max" if quantities.COLOURS[colour].inverse else "neither",
+        )  # fmt: skip
         bar.set_label(scale.label(quantities.COLOURS[colour].title))
         bar.outline.set_linewidth(0.4)
         bar.ax.tick_params(labelsize=7.5)

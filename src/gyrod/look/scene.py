@@ -16,7 +16,7 @@ from gyrod import _check, rotations
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, pack
-from gyrod.look.tracks import anchor_of, arrows, series, tracks
+from gyrod.look.tracks import anchor_of, arrows, first_shown, series, tracks
 from gyrod.model import (
     Bushing,
     Cable,
@@ -68,7 +68,8 @@ def scene(motion: Any, *, fps: float = FPS, title: str | None = None) -> Scene:
     _check.positive("fps", fps)
     compiled = motion.compiled
     static = describe(compiled, title) | {"method": motion.stats.method, "errors": _errors(motion)}
-    return Scene(static, tracks(_resampled(motion, fps), static))
+    found = tracks(_resampled(motion, fps), static)
+    return Scene(static | {"first": first_shown(compiled.system, found)}, found)
 
 
 def _errors(motion: Any) -> str:
@@ -109,7 +110,10 @@ def describe(compiled: Compiled, title: str | None = None) -> dict[str, Any]:
         "points": _points(system),
         "obstacles": [_obstacle(x) for x in system.forces if isinstance(x, Obstacle)],
         "arrows": [arrow.told() for arrow in arrows(system)],
-        "fields": {key: {"title": c.title, "unit": c.unit, "signed": c.signed} for key, c in COLOURS.items()},
+        "fields": {
+            key: {"title": c.title, "unit": c.unit, "signed": c.signed, "inverse": c.inverse}
+            for key, c in COLOURS.items()
+        },
         "series": series(system),
     }
 

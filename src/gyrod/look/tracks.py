@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, track
 from gyrod.model import Force, RodLoad, RotationSensor, Sensor, System, Torque
 from gyrod.model.errors import GROUND
-from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, XYZ, coordinate_unit
+from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coordinate_unit
 
 Array = NDArray[np.float64]
 Anchor = dict[str, Any]
@@ -25,6 +25,8 @@ Anchor = dict[str, Any]
 MOST_FORCES = 200
 #: Arrows of a distributed load.
 STATIONS = 7
+#: Plots that are shown first, and what counts as no change.
+PLOTS, STILL = 3, 1e-9
 
 
 def anchor_of(system: System, name: str, at: Any) -> Anchor:
@@ -151,13 +153,24 @@ def tracks(motion: Any, static: dict[str, Any]) -> dict[str, Track]:
         # Round rods need their frames for small axes and tendons only.
         kind = "rough" if static["rods"][i]["round"] else "coarse"
         found[f"rod{i}.p"] = track(_continuous(curve.frames(one).reshape(n, -1, 4)), kind)
-        for key in static["rods"][i]["fields"]:
-            found[f"rod{i}.{key}"] = track(colour(key, motion, i, curve).reshape(n, -1), "coarse")
+    found |= _colours(motion, static, n)
     pointed = arrows(system)
     if pointed:
         found["arrows"] = track(np.stack([arrow.vectors(motion).reshape(n, 3) for arrow in pointed], axis=1))
     columns = [c.values(motion).reshape(n, len(c.labels)) for c in curves(system) if c.values is not None]
     found["series"] = track(np.concatenate(columns, axis=1))
+    return found
+
+
+def _colours(motion: Any, static: dict[str, Any], n: int) -> dict[str, Track]:
+    """All numbers by which rods are coloured."""
+    found: dict[str, Track] = {}
+    curves = [Curve(rod) for rod in motion.compiled.system.rods]
+    for key, known in COLOURS.items():
+        rods = [i for i, rod in enumerate(static["rods"]) if key in rod["fields"]]
+        values = {i: colour(key, motion, i, curves[i]).reshape(n, -1) for i in rods}
+        limit = most([*values.values()]) if known.inverse and values else np.inf
+        found |= {f"rod{i}.{key}": track(np.minimum(v, limit), "coarse") for i, v in values.items()}
     return found
 
 
@@ -176,8 +189,9 @@ def colour(key: str, motion: Any, i: int, curve: Curve) -> Array:
     if known.field == "stress":
         return curve.stress(rod)
     if known.field:
-        place = curve.vertices if ROD[known.field].place == "vertices" else curve.sections
-        return known.number(place(getattr(rod, known.field)))
+        moving = ROD[known.field].place == "vertices"
+        number = known.number(curve.vertices(rod.velocities) if moving else curve.held(rod, known.field))
+        return _inverse(number) if known.inverse else number
     densities = energy_densities(motion, motion.compiled, i)
     strains, curvatures = (curve.sections(x[..., None])[..., 0] for x in densities)
     density = curvatures + strains
@@ -185,11 +199,22 @@ def colour(key: str, motion: Any, i: int, curve: Curve) -> Array:
     return density if curve.rod.degree is None else np.maximum(density, 0.0)
 
 
+def _inverse(number: Array) -> Array:
+    return np.asarray(np.divide(1.0, number, out=np.full(number.shape, np.inf), where=number > 0.0))
+
+
+def most(values: Sequence[Array]) -> float:
+    """Up to where colours of inverse numbers reach: `SPAN` times the least; where all are infinite 1."""
+    least = min(float(v.min(initial=np.inf)) for v in values)
+    return SPAN * least if np.isfinite(least) else 1.0
+
+
 def coloured_pieces(key: str, motion: Any, i: int, curve: Curve) -> Array:
     """A number of `COLOURS` for each piece between two stations of rod i, (..., D - 1)."""
     known = COLOURS[key]
     if known.field not in ("", "stress"):
-        return curve.pieces(motion[curve.rod.name], known.field, known.number)
+        number = curve.pieces(motion[curve.rod.name], known.field, known.number)
+        return _inverse(number) if known.inverse else number
     ends = colour(key, motion, i, curve)
     return np.asarray(0.5 * (ends[..., 1:] + ends[..., :-1]))
 
@@ -231,6 +256,8 @@ class Curves:
     values: Callable[[Any], Array] | None = None
     track: str = "series"
     column: int = 0
+    #: "motion" (how something moves), "load" (what is carried), or "" for all else.
+    kind: str = ""
 
 
 def curves(system: System) -> list[Curves]:
@@ -239,25 +266,61 @@ def curves(system: System) -> list[Curves]:
     for rod in system.rods:
         held = tuple(side for e, side in enumerate(("start", "end")) if _held(system, rod.name, e))
         if held:
-            found.append(Curves(f"{rod.name}: end forces", "N", held, _end_forces(rod.name, held)))
+            found.append(Curves(f"{rod.name}: end forces", "N", held, _end_forces(rod.name, held), kind="load"))
     joints = system.original.joints
     if len(joints) <= MOST_FORCES:
         for i, joint in enumerate(joints):
             for k, name in enumerate(joint.coordinate_names):
                 title, unit = f"{joint.name or joint.label}: {name}", coordinate_unit(name)
-                found.append(Curves(title, unit, (name,), _coordinate(i, k)))
+                found.append(Curves(title, unit, (name,), _coordinate(i, k), kind="motion"))
         if joints:
             labels = tuple(joint.name or joint.label for joint in joints)
-            found.append(Curves("joint forces", "N", labels, _joint_forces))
+            found.append(Curves("joint forces", "N", labels, _joint_forces, kind="load"))
     for sensor in system.sensors:
-        found.append(Curves(f"sensor {sensor.name}", sensor.unit(system), *_reading(sensor, system)))
+        found += _readings(sensor, system)
     for i, body in enumerate(system.bodies):
         if body.name not in system.junction_bodies:
-            found.append(Curves(f"{body.name}: position", "m", tuple("xyz"), track="x", column=3 * i))
+            found.append(Curves(f"{body.name}: position", "m", XYZ, track="x", column=3 * i, kind="motion"))
     for i, rod in enumerate(system.rods):
-        place = {"track": f"rod{i}.x", "column": 3 * (len(Curve(rod).s) - 1)}
-        found.append(Curves(f"{rod.name}: end position", "m", tuple("xyz"), **place))  # type: ignore[arg-type]
+        word, at = _moving_place(system, rod.name)
+        column = 3 * int(np.argmin(np.abs(Curve(rod).s - at)))
+        found.append(Curves(f"{rod.name}: {word} position", "m", XYZ, track=f"rod{i}.x", column=column, kind="motion"))
     return found
+
+
+def _moving_place(system: System, name: str) -> tuple[str, float]:
+    """A place of a rod that is not fixed to ground: its end, its start, or else its middle."""
+    rod = system.rod(name)
+    for e, word in ((1, "end"), (0, "start")):
+        place = system.rod_ends.get((name, e))
+        fixed = (rod.end if e else rod.start).holds_position if place is None else place.host == GROUND
+        if not fixed:
+            return word, float(e)
+    return "middle", 0.5
+
+
+def first_shown(system: System, found: dict[str, Track]) -> list[int]:
+    """Numbers of the plots that are shown first: what moves most, what is carried, the energy, what moves next.
+
+    Displacements count over the largest one of all, angles in half turns.
+    """
+    shown = {k: _span(plot, found) for k, plot in enumerate(series(system))}
+    plots = curves(system)
+    longest = max((shown[k] for k, plot in enumerate(plots) if plot.unit == "m" and plot.kind == "motion"), default=0.0)
+    moves = {
+        k: shown[k] / (longest or 1.0) if plot.unit == "m" else shown[k] / np.pi
+        for k, plot in enumerate(plots)
+        if plot.kind == "motion" and shown[k] > STILL
+    }
+    order = sorted(moves, key=lambda k: -min(moves[k], 1.0))
+    loads = [k for k, plot in enumerate(plots) if plot.kind == "load" and shown[k] > STILL]
+    return list(dict.fromkeys([*order[:1], *loads[:1], 0, *order[1:]]))[:PLOTS] if order else []
+
+
+def _span(plot: dict[str, Any], found: dict[str, Track]) -> float:
+    """How far the lines of a plot go up and down, at most."""
+    columns = (found[line["track"]].values[:, line["column"]] for line in plot["lines"])
+    return max(float(np.ptp(column)) for column in columns)
 
 
 def series(system: System) -> list[dict[str, Any]]:
@@ -291,6 +354,21 @@ def _coordinate(i: int, k: int) -> Callable[[Any], Array]:
 def _joint_forces(motion: Any) -> Array:
     shown = motion.joints[: len(motion.compiled.system.original.joints)]
     return np.stack([np.linalg.norm(joint.force, axis=-1) for joint in shown], axis=-1)
+
+
+def _readings(sensor: Sensor, system: System) -> list[Curves]:
+    """Plots of what a sensor reads: one, or of coordinates with different units one each, as an axis has one unit."""
+    labels, values = _reading(sensor, system)
+    units = sensor.unit(system).split(", ")
+    if len(set(units)) == 1:
+        return [Curves(f"sensor {sensor.name}", units[0], labels, values)]
+
+    def part(k: int, motion: Any) -> Array:
+        return values(motion).reshape(-1, len(labels))[:, k : k + 1]
+
+    titles = [f"sensor {sensor.name}: {label}" for label in labels]
+    pairs = enumerate(zip(titles, units, labels, strict=True))
+    return [Curves(title, unit, (label,), partial(part, k)) for k, (title, unit, label) in pairs]
 
 
 def _reading(sensor: Sensor, system: System) -> tuple[tuple[str, ...], Callable[[Any], Array]]:

@@ -140,8 +140,8 @@ class Viewer {
     this.range = key ? this.world.fieldRange(key) : null;
     by("bar").hidden = !this.range || !this.pencil;
     if (!this.range) return;
-    const { title, unit, signed } = this.scene.fields[key], { lo, hi, cut } = this.range;
-    const colors = rampColors(signed ? SIGNED : RAMP), ramp = by("bar-ramp"), g = ramp.getContext("2d");
+    const { title, unit, signed, inverse } = this.scene.fields[key], { lo, hi, cut } = this.range;
+    const colors = rampColors(signed ? SIGNED : inverse ? [...RAMP].reverse() : RAMP), ramp = by("bar-ramp"), g = ramp.getContext("2d");
     if (this.pencil) this.pencil.setPalette(colors);
     for (let i = 0; i < 128; i++) {
       const k = 4 * Math.round((127 - i) / 127 * 255);
@@ -171,7 +171,8 @@ class Viewer {
     const chosen = [0, Math.max(second, 0)];
     const position = series.findIndex((one, i) => i > chosen[1] && /position$/.test(one.title));
     if (position > 0) chosen.push(position);
-    this.plots = chosen.map((k) => new Plot(by("plots"), series, k, this.frames, (t) => { this.following = false; this.seek(t); }));
+    const first = this.scene.first && this.scene.first.length ? this.scene.first : chosen;
+    this.plots = first.map((k) => new Plot(by("plots"), series, k, this.frames, (t) => { this.following = false; this.seek(t); }));
   }
 
   // #t=1.5&color=moment&theme=dark&show=joints,forces&view=azimuth,elevation[,zoom]&plots=0,2,5&options=closed&play=0

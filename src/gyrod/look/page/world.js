@@ -100,7 +100,7 @@ class World {
   // Range of a quantity over all rods and frames; spikes of less than two percent of the values are cut off.
   fieldRange(key) {
     let all = [];
-    const signed = this.scene.fields[key].signed;
+    const { signed, inverse } = this.scene.fields[key];
     let lo = Infinity, hi = -Infinity;
     this.scene.rods.forEach((rod, i) => {
       if (!rod.fields.includes(key)) return;
@@ -113,6 +113,7 @@ class World {
       }
     });
     if (!all.length) return null;
+    if (inverse) return { lo, hi, cut: true };
     all = Float32Array.from(all).sort();
     const high = all[Math.floor(0.98 * (all.length - 1))];
     const cut = all.length > 50 && high > 0 && hi > 1.5 * high;

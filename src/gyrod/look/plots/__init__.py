@@ -60,7 +60,7 @@ def plot(
     Parameters
     ----------
     names
-        Bodies, rods, joints or sensors; by default all, of many the first eight.
+        Bodies, rods, joints or sensors; by default all, of many the eight that move most.
     file
         Saves the picture; its ending chooses the format (png, pdf, svg, ...).
     figure

@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 XYZ = ("x", "y", "z")
 #: Times at which joint forces of redundant mechanisms are computed for a picture.
 FEW = 400
+#: Sensors whose largest values differ by more than this factor have axes of their own.
+APART = 50.0
 
 
 # --- the whole system -------------------------------------------------------------------------------------------------
@@ -366,36 +368,64 @@ def joint_forces(p: Picture) -> None:
     sizes_or_components(p, things)
 
 
+Panel = tuple[str, str, list[tuple[str, Array]]]
+
+
+def _sensor_panels(name: str, values: Array, si: str, coordinates: Sequence[str]) -> list[Panel]:
+    """What a sensor reads: name, unit and lines; of coordinates with different units one panel each."""
+    columns, units = values.reshape(len(values), -1).T, si.split(", ")
+    if len(set(units)) > 1:
+        labels = [f"{name} {coordinate}" for coordinate in coordinates]
+        return [(x, u, [(x, column)]) for x, u, column in zip(labels, units, columns, strict=True)]
+    marks = XYZ if len(columns) == 3 else [str(i + 1) for i in range(len(columns))]
+    labels = [name] if len(columns) == 1 else [f"{name} {mark}" for mark in marks]
+    return [(name, units[0], list(zip(labels, columns, strict=True)))]
+
+
+def _scales(panels: Sequence[Panel]) -> list[tuple[str, list[Panel]]]:
+    """Panels with one unit and about one size together: the small one beside a large one would be a flat line."""
+    groups: list[tuple[str, float, list[Panel]]] = []
+    place = {id(panel): i for i, panel in enumerate(panels)}
+    for panel in sorted(panels, key=lambda x: -_largest(x)):
+        size = _largest(panel)
+        near = next((g for g in groups if g[0] == panel[1] and g[1] <= APART * (size or g[1])), None)
+        if near is None:
+            groups.append((panel[1], size, [panel]))
+        else:
+            near[2].append(panel)
+    ordered = [(si, sorted(group, key=lambda x: place[id(x)])) for si, _, group in groups]
+    return sorted(ordered, key=lambda x: place[id(x[1][0])])
+
+
+def _largest(panel: Panel) -> float:
+    return max(float(np.abs(values).max(initial=0.0)) for _, values in panel[2])
+
+
 def sensors(p: Picture) -> None:
-    """Named outputs, one panel for each unit."""
+    """Named outputs, one panel for each unit and size."""
     p = p.smooth
     known = list(p.motion.sensors.names)
     if not known:
         raise ValueError("what = 'sensors' is for sensors, and the system has none; System(sensors=[...]) takes them.")
     chosen = p.choose("sensors", known, known)
     units = p.motion.sensors.units
-    groups: dict[str, list[str]] = {}
+    panels = []
     for name in chosen:
-        groups.setdefault(units[name], []).append(name)
+        sensor = next(s for s in p.system.sensors if s.name == name)
+        joint = getattr(sensor, "joint", None)
+        names = () if joint is None else p.system.joint(joint).coordinate_names
+        panels += _sensor_panels(name, p.rows(p.motion.sensors[name]), units[name], names)
+    groups = _scales(panels)
     p.size(7.2, 1.2 + 1.8 * len(groups))
     axes = np.atleast_1d(p.figure.subplots(len(groups), 1, sharex=True))
-    for ax, (si, names) in zip(axes, groups.items(), strict=True):
-        values = {name: p.rows(p.motion.sensors[name]) for name in names}
-        scale = unit(si, *values.values())
-        k = 0
-        for name, array in values.items():
-            columns = array.reshape(len(array), -1)
-            for i in range(columns.shape[1]):
-                text = (
-                    name
-                    if columns.shape[1] == 1
-                    else f"{name} {i + 1}"
-                    if columns.shape[1] != 3
-                    else f"{name} {XYZ[i]}"
-                )
-                p.line(ax, scale.factor * columns[:, i], label=text, **cycle(k))
-                k += 1
-        ax.set_ylabel(f"[{scale.name}]" if len(names) > 1 else scale.label(names[0]))
+    for ax, (si, group) in zip(axes, groups, strict=True):
+        lines = [line for _, _, lines in group for line in lines]
+        scale = unit(si, *(values for _, values in lines))
+        for k, (text, values) in enumerate(lines):
+            p.line(ax, scale.factor * values, label=text, **cycle(k))
+        ax.set_ylabel(f"[{scale.name}]" if len(group) > 1 else scale.label(group[0][0]))
+        if si == "rad":
+            hide_rounding(ax, scale.factor)
         legend(ax)
     p.time_axis(*axes)
     for ax in axes[:-1]:

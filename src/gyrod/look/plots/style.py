@@ -57,6 +57,8 @@ STYLE: dict[Any, Any] = {
 
 #: Things that a picture shows unless they are named.
 MANY = 8
+#: Rows that are looked at for what moves.
+LOOKED = 60
 #: Bins over the width of a picture: a line keeps the smallest and the largest value of each.
 BINS = 1500
 #: Times between which the dense output fills in, and rows up to which it does.
@@ -203,7 +205,7 @@ class Picture:
         self.figure.suptitle(text, x=0.01, ha="left", fontsize=7.5, color=GREY)
 
     def choose(self, kind: str, known: Sequence[str], everything: Sequence[str] | None = None) -> list[str]:
-        """Names of this kind among those asked for; the first eight where none were."""
+        """Names of this kind among those asked for; where none were, of many the eight that move most."""
         if self.names is not None:
             for name in self.names:
                 _check.choice("names", name, everything or dict.fromkeys([*self.motion.names, *known]))
@@ -213,9 +215,32 @@ class Picture:
             among = f"there are none among {', '.join(map(repr, names))}" if names else "the system has none"
             raise ValueError(f"what = {self.what!r} is for {kind}, and {among}.")
         if self.names is None and len(chosen) > MANY:
-            self.note(f"The first {MANY} of {len(chosen)} {kind}; others by names=.")
-            chosen = chosen[:MANY]
+            self.note(f"The {MANY} of {len(chosen)} {kind} that move most; others by names=.")
+            spans = {name: self._span(kind, name) for name in chosen}
+            most = sorted(chosen, key=lambda name: -spans[name])[:MANY]  # stable: of equal ones the first
+            chosen = [name for name in chosen if name in most]
         return chosen
+
+    @cached_property
+    def _few(self) -> Any:
+        """A few rows, which tell what moves."""
+        n = len(self.t)
+        return self.motion if n <= LOOKED else self.motion._at_rows(np.linspace(0, n - 1, LOOKED).astype(int))
+
+    def _span(self, kind: str, name: str) -> float:
+        """How far something goes: a body or rod in space, a joint along its coordinates, a sensor in its values."""
+        few = self._few
+        if kind == "sensors":
+            values = few.sensors[name]
+        elif kind == "joints":
+            labels = [joint.name or joint.label for joint in self.system.joints]
+            values = few._joint_motions[labels.index(name)].coordinates
+        else:
+            track = few[name]
+            values = track.positions if name in self.system.rod_names else track.position
+        values = self.rows(values) if len(self.t) <= LOOKED else np.asarray(values)
+        # Digits beyond the sixth are rounding: of those that move alike the first ones are taken.
+        return float(f"{np.ptp(values, axis=0).max(initial=0.0):.5e}") if values.size else 0.0
 
     @property
     def bodies(self) -> list[str]:
