@@ -286,12 +286,19 @@ def readme() -> dict[str, np.ndarray]:
     return {f"readme|{name}": x for name, x in zip(("rest", "frequencies", "pull"), values, strict=True)}
 
 
+def _keep(known: dict[str, np.ndarray]) -> None:
+    """Write the file under another name first: others may be reading it."""
+    new = DATA.with_name("new.npz")
+    np.savez_compressed(new, **known)
+    new.replace(DATA)
+
+
 def make_trusted(names: list[str]) -> None:
     """Compute trusted values and their doubts."""
     known = dict(np.load(DATA)) if DATA.exists() else {}
     if not names or "readme" in names:
         known |= readme()
-        np.savez_compressed(DATA, **known)
+        _keep(known)
     for name in [n for n in names if n != "readme"] or ([] if names else list(PROBLEMS)):
         problem, began = PROBLEMS[name], time.process_time()
         fine = problem.values(problem.solve(problem.trusted, problem.rtol))
@@ -302,7 +309,7 @@ def make_trusted(names: list[str]) -> None:
             known |= {f"{name}|{text}": values, f"{name}|{text}|doubt": np.array(doubt)}
             worst[text] = doubt / max(float(np.abs(values).max()), 1e-300)
         print(f"{name:36} {time.process_time() - began:6.1f} s", {k: f"{v:.0e}" for k, v in worst.items()}, flush=True)
-        np.savez_compressed(DATA, **known)
+        _keep(known)
 
 
 @dataclass(frozen=True)
