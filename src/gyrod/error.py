@@ -27,9 +27,9 @@ Array = NDArray[np.float64]
 #: Error over the difference to a companion, by what the system is made of, at any time and of extremes: of positions
 #: and what follows from them, and of forces, moments and curvatures.
 SAFETY = {
-    "grid": {"total": (1.0, 1.0), "peak": (1.0, 1.0)},
-    "elements": {"total": (1.0, 1.0), "peak": (1.0, 1.0)},
-    "bodies": {"total": (1.0, 1.0), "peak": (1.0, 1.0)},
+    "grid": {"total": (1.5, 1.7), "peak": (1.5, 1.1)},
+    "elements": {"total": (1.1, 1.2), "peak": (3.0, 1.0)},
+    "bodies": {"total": (2.0, 2.7), "peak": (2.0, 2.7)},
 }
 #: The same for a companion on more than half the mesh, which is nearer to the run, over that on half of it.
 NEARER = 4.0
@@ -39,8 +39,8 @@ TOLERANCE_POWER = 0.75
 LEAST_PEAK = 0.1
 #: Rough relative error a θ^b + c rtol^d, θ the largest turn of a rod in a cell: a, b, c, d by the kind of mesh.
 ROUGH = {
-    "positions": {"grid": (0.1, 1.0, 0.0, 1.0), "elements": (1e-3, 3.0, 0.01, 0.5), "bodies": (0.0, 1.0, 100.0, 1.0)},
-    "forces": {"grid": (1.0, 3.0, 3.0, 0.25), "elements": (3e-3, 3.0, 0.3, 0.25), "bodies": (0.0, 1.0, 0.1, 0.5)},
+    "positions": {"grid": (0.03, 0.5, 3.0, 0.75), "elements": (1e-3, 3.0, 0.01, 0.5), "bodies": (0.0, 1.0, 100.0, 1.0)},
+    "forces": {"grid": (0.01, 3.0, 3.0, 0.25), "elements": (3e-3, 3.0, 0.3, 0.25), "bodies": (0.0, 1.0, 0.1, 0.5)},
 }
 #: Why quantities have no estimate.
 WITHOUT = {
@@ -220,6 +220,8 @@ class OfRows:
         total, peak = self._apart(q, a, b)
         what, strained = kind(self.motion.system), _strained(q, self.motion.system)
         of_total, of_peak = (safety(what, strained, which, self.beside) for which in ("total", "peak"))
+        if q.field == "bend_radius":  # of which the smallest counts anyway
+            of_peak = of_total
         return of_total * total, of_peak * np.maximum(peak, LEAST_PEAK * total)
 
     def _apart(self, q: Quantity, a: Any, b: Any) -> tuple[Array, Array]:
@@ -470,11 +472,15 @@ def _radii(q: Quantity, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _turn(track: Any) -> float:
-    """Largest angle between the frames at both ends of a cell, by those in between."""
-    p = np.asarray(track.quaternions)
+    """Largest angle by which the frame turns in a cell; on a grid, with frames in the middle, also next to an end."""
+    p, per = np.asarray(track.quaternions), track.mesh.degree
+    if not per:
+        ends = track.vertex_quaternions
+        p = np.concatenate([ends[..., :1, :], p, ends[..., -1:, :]], axis=-2)
     angles = 2.0 * np.arccos(np.minimum(np.abs(np.sum(p[..., 1:, :] * p[..., :-1, :], axis=-1)), 1.0))
-    per = track.mesh.degree or 1
-    return float(angles.reshape(*angles.shape[:-1], -1, per).sum(axis=-1).max(initial=0.0))
+    if not per:
+        angles[..., [0, -1]] *= 2.0  # half a cell
+    return float(angles.reshape(*angles.shape[:-1], -1, per or 1).sum(axis=-1).max(initial=0.0))
 
 
 def _finite(values: Array) -> float:
