@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import gyrod as gd
+from gyrod import error as errors
 from gyrod import problems, readings
 
 DATA = Path(__file__).parent / "data" / "trusted.npz"
@@ -148,7 +149,7 @@ def _shaken(**mesh: Any) -> gd.System:
     rod = gd.Rod(
         "rod", 1.0, section=gd.Circle(radius=6e-3), material=gd.Material(young=2e8, poisson=0.4, density=1200),
         initial=gd.Straight((0, 0, 0), (1, 0, 0)), damping=gd.Damping(factor=1e-3),
-        start=gd.Clamped(at=lambda t: (0.0, 0.0, 0.1 * np.sin(4.0 * t) ** 2)), **mesh,
+        start=gd.Clamped(at=gd.ExpressionVector((0, 0, "0.1*sin(4*t)**2"))), **mesh,
     )  # fmt: skip
     return _system(rod)
 
@@ -235,8 +236,8 @@ _FINEST = {"degree": 4, "segments": 64}
 _TONES = {"frequencies": ("frequencies",)}
 _BODIES = {
     "double pendulum with a spring": (partial(_starter, "pendulum"), 5.0, "lower.position", "shoulder.force"),
-    "driven four-bar": (partial(_starter, "four-bar"), 5.0, "coupler.position", "bearing.force"),
     "slider-crank": (partial(_named, "slider-crank"), 2.0, "slider.position", "bearing.force"),
+    "driven four-bar": (partial(_starter, "four-bar"), 5.0, "coupler.position", "bearing.force"),
     "heavy top": (partial(_starter, "top"), 2.0, "top.position", ""),
 }
 
@@ -276,10 +277,29 @@ def coarser(problem: Problem) -> dict[str, Any]:
     return problem.trusted | ({"segments": 2 * problem.trusted["segments"] // 3} if problem.trusted else {})
 
 
+def readme() -> dict[str, np.ndarray]:
+    """What README says of its hose: where the bob rests, frequencies, the largest pull at the clamp."""
+    rest = gd.equilibrium(_hose(**_FINEST))
+    motion = gd.simulate(_hose(**_FINER), 5.0, rtol=1e-6)
+    pull = motion(np.linspace(0.0, 5.0, 20001))["rod"].start_force[:, 2].max()
+    values = rest["bob"].position, gd.modes(rest, n=3).frequencies[1:], np.array(pull)
+    return {f"readme|{name}": x for name, x in zip(("rest", "frequencies", "pull"), values, strict=True)}
+
+
+def _keep(known: dict[str, np.ndarray]) -> None:
+    """Write the file under another name first: others may be reading it."""
+    new = DATA.with_name("new.npz")
+    np.savez_compressed(new, **known)
+    new.replace(DATA)
+
+
 def make_trusted(names: list[str]) -> None:
     """Compute trusted values and their doubts."""
     known = dict(np.load(DATA)) if DATA.exists() else {}
-    for name in names or list(PROBLEMS):
+    if not names or "readme" in names:
+        known |= readme()
+        _keep(known)
+    for name in [n for n in names if n != "readme"] or ([] if names else list(PROBLEMS)):
         problem, began = PROBLEMS[name], time.process_time()
         fine = problem.values(problem.solve(problem.trusted, problem.rtol))
         less = problem.values(problem.solve(coarser(problem), 10.0 * problem.rtol))
@@ -289,7 +309,7 @@ def make_trusted(names: list[str]) -> None:
             known |= {f"{name}|{text}": values, f"{name}|{text}|doubt": np.array(doubt)}
             worst[text] = doubt / max(float(np.abs(values).max()), 1e-300)
         print(f"{name:36} {time.process_time() - began:6.1f} s", {k: f"{v:.0e}" for k, v in worst.items()}, flush=True)
-        np.savez_compressed(DATA, **known)
+        _keep(known)
 
 
 @dataclass(frozen=True)
@@ -319,54 +339,107 @@ def _norms(values: np.ndarray) -> np.ndarray:
 
 def measure(problem: Problem, mesh: int, rtol: float) -> Iterator[Case]:
     """All quantities of one run."""
-    from gyrod import error as errors
-
-    trusted = np.load(DATA)
+    data = np.load(DATA)
     result = problem.solve(problem.meshes[mesh], rtol, "parts")
     if result.error.failure:
         print(f"{problem.name}, mesh {mesh}, rtol {rtol:g}: {result.error.failure}", flush=True)
         return
     values = problem.values(result)
     modal = problem.t_end == 0.0
-    system = (result.rest.motion if modal else getattr(result, "motion", result)).system
-    turn = errors.OfRows(result.rest.motion if modal else getattr(result, "motion", result), result.error._beside).turn
+    motion = result.rest.motion if modal else getattr(result, "motion", result)
+    rows = errors.OfRows(motion, result.error._beside)
+    alone = errors.OfRows(motion, replace(rows.beside, half=None))
     for kind, text in ((kind, text) for kind, texts in problem.quantities.items() for text in texts):
-        known, doubt = trusted[f"{problem.name}|{text}"], float(trusted[f"{problem.name}|{text}|doubt"])
-        bent, strained = text.endswith("bend_radius"), modal or "force" in kind or kind == "bend radius"
-        size = float(_norms(known).max())
-        if kind == "positions":
-            size = float(getattr(result, "motion", result).compiled._length())
-        factor = errors.SAFETY[errors.kind(system)][strained]
-        if bent or modal:  # the smallest one; frequencies one by one
+        known, doubt = data[f"{problem.name}|{text}"], float(data[f"{problem.name}|{text}|doubt"])
+        strained = modal or "force" in kind or kind == "bend radius"
+        size = float(motion.compiled._length()) if kind == "positions" else float(_norms(known).max())
+        if kind == "bend radius" or modal:  # the smallest one; frequencies one by one
             true = (float(np.abs(values[text] - known).max()),) * 2
             row = next(row for row in result.error.rows if row.name == kind)
-            found = [(row.peak, row.peak)] * 2
-            if modal:
-                found = [(float(result.error[text].total.max()),) * 2] * 2
+            found = [(row.peak,) * 2] * 2
         else:
             true = (float(_norms(values[text] - known).max()),
                     max(abs(float(f(_norms(values[text])) - f(_norms(known)))) for f in (np.max, np.min)))  # fmt: skip
-            rows = errors.OfRows(getattr(result, "motion", result), result.error._beside)
-            alone = errors.OfRows(rows.rows, replace(rows.beside, half=None))
-            name = text if text.startswith("norm ") else f"norm {text}"
-            found = [(float(e.total), float(e.peak)) for e in (alone.estimate(name), rows.estimate(name))]
-        raw = [tuple(x / factor for x in pair) for pair in found]
-        yield Case(problem.name, mesh, rtol, kind, text, errors.kind(system), strained, size, turn, doubt, true, *raw)
+            estimates = [of.estimate(f"norm {text}") for of in (alone, rows)]
+            found = [(float(e.total), float(e.peak)) for e in estimates]
+        yield Case(problem.name, mesh, rtol, kind, text, errors.kind(motion.system), strained, size, rows.turn, doubt,
+                   true, *found)  # fmt: skip
 
 
 def measure_all(file: str, names: list[str]) -> None:
-    """All cases into a file."""
-    cases = []
+    """All cases into a file, or those of some problems in place of older ones."""
+    cases = read(file) if Path(file).exists() else []
     for problem in (PROBLEMS[name] for name in names or PROBLEMS):
         began = time.process_time()
-        for mesh, rtol in problem.cases():
-            cases += measure(problem, mesh, rtol)
+        found = [case for mesh, rtol in problem.cases() for case in measure(problem, mesh, rtol)]
+        cases = [case for case in cases if case.problem != problem.name] + found
         print(f"{problem.name:36} {time.process_time() - began:6.1f} s", flush=True)
         Path(file).write_text(json.dumps([asdict(case) for case in cases]))
 
+
+def read(file: str) -> list[Case]:
+    """Cases of a file."""
+    pairs = ("true", "total", "parts")
+    found = json.loads(Path(file).read_text())
+    return [Case(**{k: tuple(v) if k in pairs else v for k, v in case.items()}) for case in found]
+
+
+def trusted(case: Case, part: int) -> bool:
+    """Whether the true error is known: well above the doubt of the trusted value, and above rounding."""
+    return case.true[part] > 3.0 * case.doubt and case.true[part] > 1e-10 * case.size
+
+
+def fitted() -> set[str]:
+    """The half of the problems from which the constants come: every other one."""
+    return set(list(PROBLEMS)[::2])
+
+
+def ratios(cases: list[Case], part: int = 0, which: str = "total") -> np.ndarray:
+    """Estimate over true error; part 1: of extremes, which frequencies and the bend radius are anyway."""
+    known = [c for c in cases if trusted(c, part) and not (part and c.kind in ("bend radius", "frequencies"))]
+    return np.array([getattr(c, which)[part] / c.true[part] for c in known])
+
+
+def constants(file: str) -> None:
+    """What `SAFETY` is to be multiplied by for 97 % of the fitted half, and shares below and within a factor of ten."""
+    cases = read(file)
+    for part, name in enumerate(("total", "peak")):
+        for of, strained in sorted({(c.of, c.strained) for c in cases}):
+            some = [c for c in cases if (c.of, c.strained) == (of, strained)]
+            half = ratios([c for c in some if c.problem in fitted()], part)
+            if len(half):
+                print(f"{name} {of} {'forces' if strained else 'positions'}: times {1 / np.quantile(half, 0.03):.2f}")
+        for label, some in (("fitted", True), ("other", False)):
+            for which in ("total", "parts"):
+                r = ratios([c for c in cases if (c.problem in fitted()) == some], part, which)
+                near = f"within ten {np.mean(r <= 10.0):.3f}"
+                print(f"  {label} half, error={which!r}: {len(r)} cases, below {np.mean(r >= 1.0):.3f}, {near}")
+
+
+def table(file: str) -> None:
+    """A row for each problem and kind: the middle mesh and tolerance, and shares over all of its cases."""
+    cases = read(file)
+    print("| problem | of | true error | estimate | below, of all cases | within ten |\n|---|---|---|---|---|---|")
+    for name, problem in PROBLEMS.items():
+        mesh, rtols = len(problem.meshes) // 2, problem.rtols
+        rtol = rtols[1] if problem.t_end else 0.0
+        for kind in problem.quantities:
+            some = [c for c in cases if (c.problem, c.kind) == (name, kind)]
+            r = ratios(some)
+            one = next((c for c in some if (c.mesh, c.rtol) == (mesh, rtol)), None)
+            if one is not None:
+                known = [f"{np.mean(r >= 1.0):.0%}", f"{np.mean(r <= 10.0):.0%}"] if len(r) else ["-", "-"]
+                unit = {"positions": "m", "bend radius": "m", "frequencies": "Hz"}.get(kind, "N")
+                true = f"{one.true[0]:.1e}" if trusted(one, 0) else f"< {3.0 * one.doubt:.0e}"
+                print(f"| {name} | {kind} | {true} {unit} | {one.total[0]:.1e} | {known[0]} | {known[1]} |")
+
+
+COMMANDS = {"constants": constants, "table": table}
 
 if __name__ == "__main__":
     if sys.argv[1] == "trusted":
         make_trusted(sys.argv[2:])
     elif sys.argv[1] == "measure":
         measure_all(sys.argv[2], sys.argv[3:])
+    else:
+        COMMANDS[sys.argv[1]](sys.argv[2])

@@ -24,13 +24,23 @@ from gyrod.readings import Quantity, quantity
 
 Array = NDArray[np.float64]
 
-#: Error over the difference to a companion, by what the system is made of: of positions and what follows from them, and
-#: of forces, moments and curvatures.
-SAFETY = {"grid": (1.0, 1.0), "elements": (1.0, 1.0), "bodies": (1.0, 1.0)}
+#: Error over the difference to a companion, by what the system is made of, at any time and of extremes: of positions
+#: and what follows from them, and of forces, moments and curvatures.
+SAFETY = {
+    "grid": {"total": (1.5, 1.7), "peak": (1.5, 1.1)},
+    "elements": {"total": (1.1, 1.2), "peak": (3.0, 1.0)},
+    "bodies": {"total": (2.0, 2.7), "peak": (2.0, 2.7)},
+}
+#: The same for a companion on more than half the mesh, which is nearer to the run, over that on half of it.
+NEARER = 4.0
+#: Power of the ratio of tolerances by which errors of bodies differ.
+TOLERANCE_POWER = 0.75
+#: Share of the difference at any time that the error of an extreme has at least: extremes may agree by chance.
+LEAST_PEAK = 0.1
 #: Rough relative error a θ^b + c rtol^d, θ the largest turn of a rod in a cell: a, b, c, d by the kind of mesh.
 ROUGH = {
-    "positions": {"grid": (0.1, 2.0, 1.0, 0.5), "elements": (0.1, 3.0, 1.0, 0.5), "bodies": (0.0, 1.0, 1.0, 0.7)},
-    "forces": {"grid": (0.3, 1.0, 3.0, 0.4), "elements": (0.3, 2.0, 3.0, 0.4), "bodies": (0.0, 1.0, 3.0, 0.7)},
+    "positions": {"grid": (0.03, 0.5, 3.0, 0.75), "elements": (1e-3, 3.0, 0.01, 0.5), "bodies": (0.0, 1.0, 100.0, 1.0)},
+    "forces": {"grid": (0.01, 3.0, 3.0, 0.25), "elements": (3e-3, 3.0, 0.3, 0.25), "bodies": (0.0, 1.0, 0.1, 0.5)},
 }
 #: Why quantities have no estimate.
 WITHOUT = {
@@ -194,15 +204,25 @@ class OfRows:
         return self._rough(q) if self.beside.coarse is None else self._compared(q)
 
     def _compared(self, q: Quantity) -> ErrorEstimate:
-        beside, factor = self.beside, SAFETY[kind(self.motion.system)][_strained(q, self.motion.system)]
-        total, peak = (factor * x for x in self._apart(q, self.rows, beside.coarse))
+        beside = self.beside
+        total, peak = self._error(q, self.rows, beside.coarse)
         if beside.half is None:
             return ErrorEstimate(q.text, q.unit, total, peak)
-        mesh, mesh_peak = (factor * x for x in self._apart(q, self.rows, beside.half))
-        time, time_peak = (factor * x for x in self._apart(q, beside.half, beside.coarse))
+        (mesh, mesh_peak), (time, time_peak) = (
+            self._error(q, a, b) for a, b in ((self.rows, beside.half), (beside.half, beside.coarse))
+        )
         # Errors of both kinds may cancel in a companion that has both.
         total, peak = np.maximum(total, np.maximum(time, mesh)), np.maximum(peak, np.maximum(time_peak, mesh_peak))
         return ErrorEstimate(q.text, q.unit, total, peak, time, mesh)
+
+    def _error(self, q: Quantity, a: Any, b: Any) -> tuple[Array, Array]:
+        """Errors at any time and of extremes, by the difference of two."""
+        total, peak = self._apart(q, a, b)
+        what, strained = kind(self.motion.system), _strained(q, self.motion.system)
+        of_total, of_peak = (safety(what, strained, which, self.beside) for which in ("total", "peak"))
+        if q.field == "bend_radius":  # of which the smallest counts anyway
+            of_peak = of_total
+        return of_total * total, of_peak * np.maximum(peak, LEAST_PEAK * total)
 
     def _apart(self, q: Quantity, a: Any, b: Any) -> tuple[Array, Array]:
         """Largest difference over the common rows, and difference of extremes, at the places that the run has."""
@@ -325,8 +345,8 @@ class OfModes:
             return ErrorEstimate(text, self.UNITS[text], error, error, rough=True)
         other = np.asarray(getattr(self.beside.coarse, text))
         error, n = np.full(len(values), np.inf), min(len(values), len(other))
-        safety = SAFETY[kind(self.modes.rest.motion.system)][1]
-        error[:n] = safety * np.abs(values[:n] - other[:n])
+        factor = safety(kind(self.modes.rest.motion.system), True, "total", self.beside)
+        error[:n] = factor * np.abs(values[:n] - other[:n])
         return ErrorEstimate(text, self.UNITS[text], error, error, np.zeros_like(error), error)
 
     def table(self) -> Iterator[Row]:
@@ -358,6 +378,13 @@ def of_path(path: Any) -> ErrorReport:
     motions = tuple(path.rests[k].motion for k in beside.rows.tolist())
     beside = replace(beside, rows=np.arange(len(motions)))
     return ErrorReport(OfRows(motions, beside), beside)
+
+
+def safety(what: str, strained: bool, which: str, beside: Beside) -> float:
+    """What a difference to a companion is multiplied by; ``which`` is "total" or "peak"."""
+    nearer = NEARER if beside.share > 0.5 else 1.0
+    looser = beside.looser**-TOLERANCE_POWER if what == "bodies" else 1.0
+    return SAFETY[what][which][strained] * nearer * looser
 
 
 def kind(system: System) -> str:
@@ -445,11 +472,15 @@ def _radii(q: Quantity, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _turn(track: Any) -> float:
-    """Largest angle between the frames at both ends of a cell, by those in between."""
-    p = np.asarray(track.quaternions)
+    """Largest angle by which the frame turns in a cell; on a grid, with frames in the middle, also next to an end."""
+    p, per = np.asarray(track.quaternions), track.mesh.degree
+    if not per:
+        ends = track.vertex_quaternions
+        p = np.concatenate([ends[..., :1, :], p, ends[..., -1:, :]], axis=-2)
     angles = 2.0 * np.arccos(np.minimum(np.abs(np.sum(p[..., 1:, :] * p[..., :-1, :], axis=-1)), 1.0))
-    per = track.mesh.degree or 1
-    return float(angles.reshape(*angles.shape[:-1], -1, per).sum(axis=-1).max(initial=0.0))
+    if not per:
+        angles[..., [0, -1]] *= 2.0  # half a cell
+    return float(angles.reshape(*angles.shape[:-1], -1, per or 1).sum(axis=-1).max(initial=0.0))
 
 
 def _finite(values: Array) -> float:

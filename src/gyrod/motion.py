@@ -300,8 +300,9 @@ class Beside:
     #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None without.
     coarse: Any = field(default=None, repr=False)
     half: Any = field(default=None, repr=False)
-    #: Share of the mesh that they have.
+    #: Share of the mesh that they have, and how many times looser the tolerance of the coarse one is.
     share: float = 0.5
+    looser: float = 1.0
     #: Mesh and tolerance of the companion in words.
     told: str = ""
     #: Why there is no companion, though one was asked for.

@@ -65,18 +65,18 @@ class Goal:
 
     def excess(self, motion: Motion) -> tuple[float, float, float]:
         """Errors over what is allowed, the largest: in all, in time, by the mesh."""
-        found = [(0.0, 0.0, 0.0)]
+        found = [np.zeros(3)]
         if isinstance(self.accuracy, Mapping):
             for text, allowed in self.accuracy.items():
                 e = motion.error[text]
-                found.append(tuple(float(np.max(x, initial=0.0)) / allowed for x in (e.total, e.time, e.mesh)))
+                found.append(np.array([np.max(x, initial=0.0) / allowed for x in (e.total, e.time, e.mesh)]))
         else:
             for row in motion.error.rows:
                 if row.name in KINDS and row.value > 0.0:
-                    found.append(
-                        tuple((x or 0.0) / (self.accuracy * row.value) for x in (row.total, row.time, row.mesh))
-                    )
-        return tuple(max(column) for column in zip(*found, strict=True))  # type: ignore[return-value]
+                    parts = np.array([row.total, row.time or 0.0, row.mesh or 0.0])
+                    found.append(parts / (self.accuracy * row.value))
+        total, in_time, by_mesh = np.max(found, axis=0).tolist()
+        return total, in_time, by_mesh
 
     @property
     def first(self) -> float:

@@ -115,7 +115,8 @@ def _motions(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion
     if given["error"] == "parts":
         half = motion if bodies else _run(solve, given, share, motion, rows, {})
     rows, (coarse, half) = _common(motion, rows, coarse, half)
-    return Beside(rtol, rows, coarse, half, share, _told(coarse.system, motion.system, loose))
+    looser = loose["rtol"] / rtol if rtol else 1.0
+    return Beside(rtol, rows, coarse, half, share, looser, _told(coarse.system, motion.system, loose))
 
 
 def _first(solve: Callable[[float], T], bodies: bool = False) -> tuple[float, T]:
@@ -138,7 +139,7 @@ def _run(
     """The run on a share of the mesh, at rows of the run."""
     times, t_end = motion.t[rows], float(motion.t[-1])
     options = {k: v for k, v in given.items() if k not in ("system", "t_end", "error", "accuracy")} | _APART
-    options |= {"method": motion.stats.method, "output": times} | changes
+    options |= {"method": motion.stats.method, "output": times, **changes}
     if motion.stats.method in ("variational", "energy-momentum"):  # rows are nodes of the longer steps
         step = options["step"]
         t_end, options["output"] = step * np.floor(t_end / step * (1.0 + 1e-9)), None
@@ -226,7 +227,8 @@ def of_rest(solve: Callable[..., Rest], given: dict[str, Any], rest: Rest) -> Re
 def _rest_beside(rest: Rest) -> Beside:
     share, coarse = _coarse_rest(rest)
     # Newton's method is exact: all of the error is that of the mesh.
-    return Beside(None, _ONE, coarse.motion, coarse.motion, share, _told(coarse.motion.system, rest.motion.system, {}))
+    told = _told(coarse.motion.system, rest.motion.system, {})
+    return Beside(None, _ONE, coarse.motion, coarse.motion, share, told=told)
 
 
 def _coarse_rest(rest: Rest) -> tuple[float, Rest]:
@@ -246,7 +248,7 @@ def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> An
         share, coarse = _coarse_rest(found.rest)
         modes = solve(coarse, n=given["n"])
         told = _told(coarse.motion.system, found.rest.motion.system, {})
-        beside = Beside(None, _ONE, modes, modes, share, told)
+        beside = Beside(None, _ONE, modes, modes, share, told=told)
     except NoCompanion as why:
         beside = Beside(failure=str(why))
     object.__setattr__(found, "_beside", beside)
@@ -283,7 +285,8 @@ def _path_beside(path: Any, every: NDArray[np.intp]) -> Beside:
             f"on a coarser mesh only {len(found)} of {len(every)} points of the path have an equilibrium."
         )
     motions, rows = tuple(found.values()), np.array(list(found), dtype=np.intp)
-    return Beside(None, rows, motions, motions, share, _told(first.system, path.rests[0].motion.system, {}))
+    told = _told(first.system, path.rests[0].motion.system, {})
+    return Beside(None, rows, motions, motions, share, told=told)
 
 
 def _next_to(rest: Rest, share: float) -> Motion:

@@ -42,7 +42,7 @@ def write(group: Any, beside: Beside) -> None:
         del group["beside"]
     inner = group.create_group("beside")
     inner.attrs["rtol"] = np.nan if beside.rtol is None else beside.rtol
-    inner.attrs["share"] = beside.share
+    inner.attrs["share"], inner.attrs["looser"] = beside.share, beside.looser
     for name in WORDS:
         inner.create_dataset(name, data=fixed(getattr(beside, name)))
     inner.create_dataset("rows", data=beside.rows)
@@ -68,7 +68,7 @@ def read(group: Any) -> dict[str, Any]:
     found: dict[str, Any] = {name: text(inner[name][()]) for name in WORDS}
     rtol = float(inner.attrs["rtol"])
     found |= {"rtol": None if np.isnan(rtol) else rtol, "share": float(inner.attrs["share"])}
-    found |= {"rows": np.asarray(inner["rows"][()], dtype=np.intp)}
+    found |= {"looser": float(inner.attrs["looser"]), "rows": np.asarray(inner["rows"][()], dtype=np.intp)}
     for name in COMPANIONS:
         if name in inner:
             one = inner[name]
