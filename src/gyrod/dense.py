@@ -69,6 +69,11 @@ def cubic(x: Array, a: Array, b: Array, fa: Array, fb: Array) -> Array:
     )
 
 
+def passes_over(method: str, compiled: Compiled) -> bool:
+    """Whether there are rods whose vibrations the steps of a method pass over."""
+    return method in STIFF and bool(compiled.rods)
+
+
 @dataclass(frozen=True)
 class Knots:
     """Accepted states: forces at other times lie between theirs, they are not those of interpolated unknowns."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look, rotations
 from gyrod._lazy import later
-from gyrod.dense import STIFF, Knots, along, sampled
+from gyrod.dense import Knots, along, passes_over, sampled
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames, held_positions
 from gyrod.joint_tracks import JointTrack, kinematics, tracks
@@ -467,7 +467,7 @@ class Motion:
     def _knots(self) -> Knots | None:
         """States between which forces lie; None where they are those of the rows themselves."""
         rows = getattr(self._dense, "knots", None)  # those of a file or a stepper
-        if rows is not None or self._dense is None or self.stats.method not in STIFF or not self.compiled.rods:
+        if rows is not None or self._dense is None or not passes_over(self.stats.method, self.compiled):
             return rows
         return Knots(self.steps, lambda some: self._interpolated(self.steps[some]))
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
-from gyrod.dense import STIFF, hermite
+from gyrod.dense import hermite, passes_over
 from gyrod.equations import FORMULATIONS, Compiled, ForceError, compile_system, mechanisms
 from gyrod.model import ModelError, System
 from gyrod.model.conservation import flowing
@@ -28,7 +28,7 @@ from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.recording import Recording, Session, Target, raise_interrupted, told
-from gyrod.solve.statics import started
+from gyrod.solve.statics import start_of
 
 Array = NDArray[np.float64]
 
@@ -267,7 +267,7 @@ def simulate(
             "output": told(wanted), "events": names,
         }  # fmt: skip
         return _recorded(target, compiled, t_end, method, steps, how, info, progress, started)
-    knots = wanted is not None and method in STIFF and bool(compiled.rods)
+    knots = wanted is not None and passes_over(method, compiled)
     with ticking(progress, t_end) as tick:
         how |= {"dense": dense or knots, "progress": Forecast(t_end, tick), **memory_limits()}
         how["every"] = 0.0 if progress else EVERY
@@ -313,7 +313,7 @@ def _recorded(
     """A run of one of the core's own methods into a file."""
     # Dense output, a block at a time, for the flows of energy and for the file where it is small enough.
     kept = bool(storage.keeps_dense(method, compiled.size))
-    knots = how["output"] is not None and method in STIFF and bool(compiled.rods) and not kept
+    knots = how["output"] is not None and passes_over(method, compiled) and not kept
     dense = flowing(compiled.system) or kept or knots
 
     def source() -> Session:
@@ -338,7 +338,7 @@ def _from_rest(rest: Rest, formulation: str) -> tuple[Array, System]:
         raise ValueError(f"a Rest starts a motion in {rest.motion.compiled.formulation!r}, not in {formulation!r}.")
     if rest.t != 0.0:
         raise ValueError(f"this Rest holds at t = {rest.t:g}, and motions start at t = 0; shift the functions of time.")
-    return started(rest), rest.system.original
+    return start_of(rest), rest.system.original
 
 
 def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:

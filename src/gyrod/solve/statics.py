@@ -347,7 +347,7 @@ def equilibrium(
     return statics.rest(y, t, history, method, free)
 
 
-def started(rest: Rest) -> Array:
+def start_of(rest: Rest) -> Array:
     """The unknowns of an equilibrium with the velocities of its path in time: zero unless ends or joints are led.
 
     An end that moves while the rod behind it stands would have a strain rate, and so a damping force, that grows with
