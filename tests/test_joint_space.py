@@ -140,6 +140,23 @@ def test_limits_of_a_driven_joint_are_told_and_do_not_stop_it(driven):
     assert stopped.events[-1].name == "lower limit of Revolute 'shoulder'"
 
 
+def test_a_stepper_tells_the_limits_that_a_driven_joint_passes():
+    body = gd.Body("b", mass=1.0, inertia=(1, 1, 1))
+    drive = gd.Expression("1 - cos(t)")
+    joint = gd.Revolute("ground", "b", at=(0, 0, 0), axis=(0, 0, 1), drive=drive, limits=(-0.1, 0.3), name="j")
+    sim = gd.stepper(gd.System([body], [joint]), record=True)
+    sim.step(0.5)
+    early = sim.save()
+    for _ in range(2):  # once more after a step back: it is told once
+        for _ in range(5):
+            sim.step(0.1)
+        assert [event.name for event in sim.events] == ["upper limit of Revolute 'j'"]
+        np.testing.assert_allclose(sim.events[0].t, np.arccos(0.7), atol=1e-7)
+        assert [event.t for event in sim.motion().events] == [sim.events[0].t]
+        sim.restore(early)
+        assert sim.events == ()
+
+
 def test_friction_stops_a_joint_and_takes_its_power():
     body = gd.Body("b", mass=1.0, inertia=(1, 1, 1), angular_velocity=(0, 0, 2.0))
     joint = gd.Revolute("ground", "b", at=(0, 0, 0), axis=(0, 0, 1), friction=0.5, slip=1e-3, name="j")

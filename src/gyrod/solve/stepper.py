@@ -19,7 +19,7 @@ from gyrod.dense import cubic
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
 from gyrod.model.inputs import Live, Recorded, bind, check_values, find_inputs
-from gyrod.motion import Energy, Motion, MotionStats, SimulationError
+from gyrod.motion import Energy, EventRecord, Motion, MotionStats, SimulationError
 from gyrod.rest import Rest
 from gyrod.sensing import Sensors
 from gyrod.solve.methods import METHODS, handed, run_options, step_options
@@ -52,6 +52,8 @@ class Stepper:
     _rejected: int
     #: Length of the last step, where steps of that length began, and how many there were.
     _pace: tuple[float, float, int]
+    #: Limits that driven joints have passed.
+    _passed: list[EventRecord]
     #: Coordinates of joints that turn, and what is added to them for turns.
     _angles: dict[int, Array]
     _turns: dict[int, Array]
@@ -100,6 +102,11 @@ class Stepper:
         before, self._t, self._y, self._state = self._t, t_end, run.y_stop, None
         self._h = max(self._h, run.h_stop) if run.stats["rejected"] == self._rejected else run.h_stop
         self._rejected, self._counts = run.stats["rejected"], run.stats
+        # After a step back, what lay ahead of it has not happened.
+        self._passed = [event for event in self._passed if event.t <= before]
+        for number, t, y in run.crossings:
+            there = Motion(np.asarray(t), np.asarray(y), self.stats, _compiled=self._compiled)
+            self._passed.append(EventRecord(int(number), t, there, self._names[int(number)]))
         if self._turning:
             self._count_turns()
         if self._record:
@@ -143,6 +150,7 @@ class Stepper:
         self._t, self._y, self._h = 0.0, np.array(self._compiled.y0), 0.0
         self._session, self._state, self._rejected = None, None, 0
         self._pace = (0.0, 0.0, 0)
+        self._passed = []
         self._counts, self._base = dict.fromkeys(_COUNTERS, 0), dict.fromkeys(_COUNTERS, 0)
         self._live.update(self._first)
         self._angles, self._turns = {}, {}
@@ -151,6 +159,11 @@ class Stepper:
         self._forget()
 
     # --- now ---
+
+    @property
+    def events(self) -> tuple[EventRecord, ...]:
+        """Limits that joints which are led have passed up to now; those of other joints end a step with an error."""
+        return tuple(event for event in self._passed if event.t <= self._t)
 
     @property
     def t(self) -> float:
@@ -235,7 +248,7 @@ class Stepper:
         ends = np.array(self._ends)
         dense = Between(compiled, t, y) if len(t) > 1 else None
         rows = y[np.searchsorted(t, ends)]
-        return Motion(ends, rows, self.stats, "finished", t, _compiled=compiled, _dense=dense)
+        return Motion(ends, rows, self.stats, "finished", t, self.events, _compiled=compiled, _dense=dense)
 
     # --- snapshots ---
 
