@@ -71,6 +71,8 @@ class Stepper:
     _rejected: int
     #: Length of the last step, where steps of that length began, and how many there were.
     _pace: tuple[float, float, int]
+    #: Limits that driven joints have passed.
+    _passed: list[EventRecord]
     #: Coordinates of joints that turn, and what is added to them for turns.
     _angles: dict[int, Array]
     _turns: dict[int, Array]
@@ -170,7 +172,7 @@ class Stepper:
         self._t, self._y, self._h = 0.0, np.array(self._compiled.y0), 0.0
         self._session, self._state, self._rejected = None, None, 0
         self._pace = (0.0, 0.0, 0)
-        self._passed: list[EventRecord] = []
+        self._passed = []
         self._counts, self._base = dict.fromkeys(_COUNTERS, 0), dict.fromkeys(_COUNTERS, 0)
         self._live.update(self._first)
         self._angles, self._turns = {}, {}
