@@ -778,5 +778,5 @@ def test_reproduce_zupan_saje(tmp_path):
     for column in ("theta", "psi", "q"):
         row = rows["Figure 5", f"ODE45({column}) steps"]
         assert row["here"] == pytest.approx(row["paper"], rel=0.02)
-    assert {p.name for p in tmp_path.glob("*.png")} == {f"figure-{n}.png" for n in range(1, 9)}
+    assert {p.name for p in (tmp_path / "zupan-saje-2011").glob("*.png")} == {f"figure-{n}.png" for n in range(1, 9)}
     assert all(set(r) == {"item", "label", "paper", "here"} for r in rows.values())

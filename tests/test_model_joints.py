@@ -589,12 +589,8 @@ def test_far_from_the_origin_rounding_is_no_gap():
         (Cylindrical, {"stiffness": (1, -1)}, "stiffness must not be negative"),
         (Cylindrical, {"damping": 2}, "damping = 2 must be a pair (of the angle, of the displacement), or 0"),
         (Cylindrical, {"rest": None}, "rest must be a number or two numbers, got None"),
-        (
-            Revolute,
-            {"drive": 1, "stiffness": 1},
-            "stiffness = 1.0 has no effect on a coordinate that drive = 1.0 leads",
-        ),
-        (Prismatic, {"drive": 1, "limits": (0, 1)}, "limits = (0.0, 1.0) has no effect"),
+        (Revolute, {"friction": -1}, "friction must not be negative, got -1"),
+        (Prismatic, {"friction": 1, "slip": 0}, "slip must be a positive finite number, got 0"),
         (Fixed, {"name": "ground"}, "name = 'ground' is no name"),
         (Fixed, {"a": 3}, "a must be the name of a body, got 3"),
     ],
@@ -616,11 +612,21 @@ def test_all_problems_of_a_joint_at_once():
         drive="x",
         stiffness=-1,
         damping=-1,
+        friction=-1,
+        slip=None,
         rest="",
         limits=3,
         name=2,
     )
-    assert len(found) == 11
+    assert len(found) == 13
+
+
+def test_a_driven_joint_keeps_spring_friction_and_limits():
+    joint = Revolute("A", "B", **AXIS, drive=0.5, stiffness=1, damping=2, friction=3, rest=0.1, limits=(-1, 1))
+    assert (joint.stiffness, joint.damping, joint.friction, joint.rest) == (1.0, 2.0, 3.0, 0.1)
+    assert joint.limits == (-1.0, 1.0)
+    assert "friction=3.0, slip=0.01" in repr(joint)
+    assert "slip" not in repr(Revolute("A", "B", **AXIS))
 
 
 @pytest.mark.parametrize("kind", [Fixed, Spherical, Planar, Universal, Cylindrical, Distance])

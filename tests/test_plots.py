@@ -42,10 +42,10 @@ SYSTEMS = {
 }
 BODIES = {"orientation", "quaternion", "euler", "Omega", "omega"}
 RODS = {"shape", "section forces", "section moments", "force", "moment", "curvature", "strain", "stress", "reactions"}
-JOINTS = {"joints", "joint forces", "phase"}
+JOINTS = {"joints", "joint forces", "effort", "phase"}
 REFUSED = {
-    "top": RODS | {"balance", "joints", "phase", "sensors"},
-    "mechanism": RODS | {"balance", "sensors"},
+    "top": RODS | {"balance", "joints", "effort", "phase", "sensors"},
+    "mechanism": RODS | {"balance", "effort", "sensors"},  # nothing leads it; test_joint_space draws efforts
     "rod": BODIES | JOINTS | {"sensors"},
     "rods": BODIES | JOINTS | {"sensors"},
     "rod on a body": JOINTS,

@@ -1,6 +1,7 @@
 """URDF: links and joints of robots against hand-computed places, random trees, and all that is refused."""
 
 import contextlib
+import pickle
 
 import numpy as np
 import pytest
@@ -265,6 +266,86 @@ def test_inertia_of_turned_links():
     close(body.position, np.add((1, 2, 3), R.apply((0.1, 0.2, 0.3))))
 
 
+# --- what is changed or left out -------------------------------------------------------------------------------------
+
+
+def test_nothing_is_left_out_without_a_note():
+    loose = joint("k", "planar", "a", "b", axis=(0, 0, 1), more='<dynamics damping="1"/>')
+    turn = '<limit lower="-4" upper="2" effort="9"/><mimic joint="k"/><dynamics damping="0.3" friction="0.1"/>'
+    parts = [W, A, link("b"), frame("tip"), joint("j", "revolute", "w", "a", axis=(0, 0, 1), more=turn), loose]
+    parts += [joint("end", "fixed", "b", "tip"), link("c"), joint("free", "floating", "b", "c"), "<transmission/>"]
+    text = robot(*parts).replace('<link name="b">', '<link name="b"><collision/><visual><geometry/></visual>')
+    system = read_urdf(text, positions={"j": 0.5})
+    assert (system.joint("j").damping, system.joint("j").friction) == (0.3, 0.1)
+    assert system.joint("j").limits == (None, 1.5)
+    expected = [
+        "joint 'j': <mimic joint='k'> is left out",
+        "joint 'k': dynamics damping = 1 of a planar joint is left out.",
+        "limits of effort and velocity are left out ('j')",
+        "<collision> is left out ('b')",
+        "<transmission> is left out.",
+        "part of ground: 'w'.",
+        "part of body 'b': 'tip'.",
+        "joint 'free' is floating: body 'c' is free",
+        "joint 'j': limits count from its start at 0.5 rad: (None, 1.5).",
+        "joint 'j': limit -4 lies half a turn or more",
+    ]
+    assert len(system.notes) == len(expected)
+    for words, note in zip(expected, system.notes, strict=True):
+        assert words in note
+        assert note.endswith(".")
+    assert system.with_({"a.mass": 2.0}).notes == pickle.loads(pickle.dumps(system)).notes == system.notes
+
+
+def test_nothing_to_note():
+    assert read_urdf(robot(link("a"), link("b"), joint("j", "continuous", "a", "b", axis=(0, 0, 1)))).notes == ()
+
+
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+def drawn(file, scale="1 1 1"):
+    mesh = f'<mesh filename="{file}" scale="{scale}"/>'
+    shape = f'<visual><origin xyz="0 0 2"/><geometry>{mesh}</geometry></visual>'
+    return robot(link("a", (0, 0, 1)).replace("</link>", f"{shape}</link>"))
+
+
+def test_meshes_are_read(tmp_path):
+    folder = tmp_path / "my_robot" / "urdf"
+    folder.mkdir(parents=True)
+    (tmp_path / "my_robot" / "arm.obj").write_text(TETRAHEDRON)
+    path = folder / "arm.urdf"
+    for file in ("package://my_robot/arm.obj", "../arm.obj", f"file://{tmp_path}/my_robot/arm.obj"):
+        path.write_text(drawn(file, "2 2 -2"))
+        system = read_urdf(path)
+        (body,) = system.bodies
+        assert system.notes == ()
+        close(body.shape.vertices.max(axis=0), [2, 2, 0])
+        close(body.shape.offset, [0, 0, 1])
+        close(body.shape.moments()[0], 8 / 6)  # turned right side out
+    text = drawn("package://other/arm.obj")
+    assert read_urdf(text, packages={"other": tmp_path / "my_robot"}).body("a").shape is not None
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("arm.dae", "its ending must be .stl or .obj, got '.dae'"),
+        ("none.stl", "it cannot be read"),
+        ("package://lost/arm.stl", "package 'lost' is not found; name its folder in packages = {'lost': ...}"),
+        ("http://x/arm.stl", "http:// is not a place on this computer"),
+    ],
+)
+def test_meshes_that_are_not_drawn_are_noted(file, words, tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(drawn(file))
+    system = read_urdf(path)
+    (note,) = system.notes
+    assert note.startswith("link 'a': mesh")
+    assert words in note
+    assert system.body("a").shape is None
+
+
 # --- random trees ----------------------------------------------------------------------------------------------------
 
 
@@ -345,16 +426,11 @@ TO_A = joint("j", "continuous", "w", "a", axis=(0, 0, 1))
         (robot(W, A, joint("j", "continuous", "w", "a", axis=(0, 0, 0))), "joint 'j': axis xyz = (0, 0, 0) has the"),
         (robot(W, A, TO_A.replace("0.0 0.0 1.0", "0 0")), "axis xyz = '0 0' must be three numbers"),
         (robot(W, A, TO_A.replace("0.0 0.0 1.0", "0 0 nan")), "axis xyz[2] = nan is not finite"),
-        (robot(W, A, joint("j", "continuous", "w", "a", more='<mimic joint="k"/>')), "<mimic> is not supported"),
         (
-            robot(W, A, joint("j", "continuous", "w", "a", more='<dynamics friction="0.1"/>')),
-            "dynamics friction = 0.1 is",
+            robot(W, A, joint("j", "continuous", "w", "a", more='<dynamics friction="-1"/>')),
+            "friction = -1 must not be",
         ),
         (robot(W, A, joint("j", "continuous", "w", "a", more='<dynamics damping="-1"/>')), "must not be negative"),
-        (
-            robot(W, A, joint("j", "planar", "w", "a", more='<dynamics damping="1"/>')),
-            "of a planar joint is not supported",
-        ),
         (
             robot(W, A, joint("j", "revolute", "w", "a", more='<limit lower="1" upper="0"/>')),
             "limit lower = 1 must lie",
@@ -396,6 +472,7 @@ def test_refused(text, words):
         ({"positions": {"j": "x"}}, "positions['j'] must be a number, got 'x'"),
         ({"positions": {"j": 3}}, "positions['j'] = 3 lies outside the limits (-1.0, 1.0)"),
         ({"positions": 3}, "positions must be a dict"),
+        ({"packages": 3}, "packages must be a dict from names to folders, got 3"),
         ({"positions": {3: 1}}, "positions: joint = 3 is unknown"),
     ],
 )
@@ -418,12 +495,12 @@ def test_all_problems_at_once_name_the_file(tmp_path):
             W,
             link("a", mass=-1.0, inertia=(1.0, 1.0, 9.0)),
             frame("b"),
-            joint("j", "ball", "w", "a", more='<mimic joint="x"/><dynamics friction="1"/>'),
+            joint("j", "ball", "w", "a", more='<dynamics friction="-1"/>'),
             joint("k", "continuous", "a", "b", axis=(0, 0, 0)),
         )
     )
     found = problems(path, base="loose", gravity=None, positions={"z": 1})
-    expected = ["base", "mass", "inertia", "type", "mimic", "friction", "axis", "no <inertial>", "gravity", "positions"]
+    expected = ["base", "mass", "inertia", "type", "friction", "axis", "no <inertial>", "gravity", "positions"]
     assert len(found) == len(expected)
     for words in expected:
         assert sum(words in sentence for sentence in found) >= 1, words

@@ -154,13 +154,13 @@ void bind_forces(nb::module_& m) {
             new (f) UserForce(body, axes, c_function(address, context), c_function(derivative, context));
           },
           nb::kw_only(), "body"_a, "axes"_a, "address"_a, "context"_a, "derivative"_a = 0);
-  nb::class_<JointSpring, ForceElement>(m, "JointSpring", "Spring and damper on a coordinate of a joint.")
+  nb::class_<JointSpring, ForceElement>(m, "JointSpring", "Spring, damper and friction on a coordinate of a joint.")
       .def(
           "__init__",
-          [](JointSpring* f, const Joint& joint, bool turn, double stiffness, double damping, double rest) {
-            new (f) JointSpring(joint.place, turn, stiffness, damping, rest);
-          },
-          nb::kw_only(), "joint"_a, "turn"_a, "stiffness"_a, "damping"_a, "rest"_a);
+          [](JointSpring* f, const Joint& joint, bool turn, double stiffness, double damping, double rest,
+             double friction,
+             double slip) { new (f) JointSpring(joint.place, turn, stiffness, damping, rest, friction, slip); },
+          nb::kw_only(), "joint"_a, "turn"_a, "stiffness"_a, "damping"_a, "rest"_a, "friction"_a, "slip"_a);
 }
 
 void bind_joints(nb::module_& m) {

@@ -86,6 +86,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     from gyrod.solve.assemble import assemble
     from gyrod.solve.follow import Path, PathError, PathEvent, PathInterrupted, follow
     from gyrod.solve.hanging import Hanging, hang
+    from gyrod.solve.joint_space import Jacobian, MassMatrix, inverse_dynamics, jacobian, mass_matrix
     from gyrod.solve.methods import METHODS
     from gyrod.solve.modal import Modes, modes
     from gyrod.solve.ode import Ode, ode
@@ -121,6 +122,7 @@ else:
             "solve.assemble": "assemble",
             "solve.follow": "Path PathError PathEvent PathInterrupted follow",
             "solve.hanging": "Hanging hang",
+            "solve.joint_space": "Jacobian MassMatrix inverse_dynamics jacobian mass_matrix",
             "solve.methods": "METHODS",
             "solve.modal": "Modes modes",
             "solve.ode": "Ode ode",
@@ -182,9 +184,11 @@ __all__ = [
     "Hinged",
     "History",
     "Input",
+    "Jacobian",
     "JointSensor",
     "LogNormal",
     "LogUniform",
+    "MassMatrix",
     "Material",
     "Maximum",
     "Mesh",
@@ -248,7 +252,10 @@ __all__ = [
     "fit",
     "follow",
     "hang",
+    "inverse_dynamics",
+    "jacobian",
     "load",
+    "mass_matrix",
     "modes",
     "ode",
     "open",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -17,6 +18,11 @@ Array = NDArray[np.float64]
 FEW = 64
 
 
+def plain(value: object) -> str:
+    """The repr of a value, without addresses of objects, which tell nobody anything."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+
+
 def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
     """Return ``value`` if it is one of the allowed names; suggest the nearest one if it is not."""
     names = list(allowed)
@@ -25,7 +31,7 @@ def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
     near = get_close_matches(str(value), names, n=1, cutoff=0.4)
     near = near or get_close_matches(str(value).lower(), names, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{argument} = {value!r} is unknown; it can be {', '.join(map(repr, names))}.{hint}")
+    raise ValueError(f"{argument} = {plain(value)} is unknown; it can be {', '.join(map(repr, names))}.{hint}")
 
 
 def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:
@@ -75,7 +81,7 @@ def number(argument: str, value: Any) -> float:
     try:
         x = _float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{argument} = {value!r} must be a number.") from None
+        raise ValueError(f"{argument} = {plain(value)} must be a number.") from None
     if not np.isfinite(x):
         raise ValueError(f"{argument} = {value!r} must be finite.")
     return x
@@ -86,7 +92,7 @@ def positive(argument: str, value: Any) -> float:
     try:
         number = _float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{argument} must be a positive number, got {value!r}.") from None
+        raise ValueError(f"{argument} must be a positive number, got {plain(value)}.") from None
     if not 0.0 < number < np.inf:
         raise ValueError(f"{argument} must be a positive finite number, got {number}.")
     return number

@@ -37,6 +37,9 @@ class JointTrack:
     force: Array
     #: Torque of a on b, space axes, (n, 3).
     torque: Array
+    #: What the drive gives, in N m along angles and N along displacements and lengths, (n,), or (n, k) of several
+    #: coordinates. Spring, damper and friction of the joint act against it. Zero where nothing leads the joint.
+    effort: Array
     #: False where constraints are redundant: force and torque are then those of least norm.
     unique: bool
 
@@ -88,6 +91,35 @@ def kinematics(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array,
     q = np.stack([q for q, _ in found], axis=1) if found else empty
     r = np.stack([r for _, r in found], axis=1) if found else empty
     return q, r, turn
+
+
+def accelerations(compiled: Compiled, joint: Joint, motions: Sides, rates: Array) -> Array:
+    """Second derivatives of the coordinates of a joint, (n, k), for accelerations (n, b, 6) of the bodies."""
+    place, n = compiled.system.attachment(joint), len(rates)
+
+    def side(name: str, at: Array, frame: Array) -> tuple[Array, ...]:
+        """Point, axes, velocity, angular velocity and both accelerations, in space."""
+        if name == GROUND:
+            still = np.zeros((n, 3))
+            return still + at, np.broadcast_to(frame, (n, 3, 3)), still, still, still, still
+        i = compiled.system._number[name]
+        x, R, v, Omega = (a[:, i] for a in motions)
+        w, spin = (np.einsum("nij,nj->ni", R, a) for a in (Omega, rates[:, i, 3:]))
+        arm = R @ at
+        turn = np.cross(w, arm)
+        return x + arm, R @ frame, v + turn, w, rates[:, i, :3] + np.cross(spin, arm) + np.cross(w, turn), spin
+
+    P_a, E_a, v_a, w_a, a_a, s_a = side(joint.a, place.at_a, place.frame_a)
+    P_b, E_b, v_b, w_b, a_b, s_b = side(joint.b, place.at_b, place.frame_b)
+    offset, v, w, e, f = P_b - P_a, v_b - v_a, w_b - w_a, E_a[:, :, 2], E_b[:, :, 0]
+    against = a_b - a_a - np.cross(s_a, offset) - np.cross(w_a, v) - np.cross(w_a, v - np.cross(w_a, offset))
+    slip = np.einsum("nji,nj->ni", E_a, against)
+    values = {
+        "angle": np.einsum("ni,ni->n", e, s_b - s_a) + np.einsum("ni,ni->n", np.cross(w_a, e), w),
+        "angle2": np.einsum("ni,ni->n", f, s_b - s_a) + np.einsum("ni,ni->n", np.cross(w_b, f), w),
+        "displacement": slip[:, 2], "x": slip[:, 0], "y": slip[:, 1], "z": slip[:, 2],
+    }  # fmt: skip
+    return np.stack([values[name] for name in joint.coordinate_names], axis=1)
 
 
 def kinematics_now(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array, Array]:
@@ -156,10 +188,39 @@ def tracks(compiled: Compiled, t: Array, y: Array, motions: Sides, loads: bool =
                 turn,
                 forces[:, i, :3],
                 forces[:, i, 3:],
+                _effort(compiled, joint, motions, forces[:, i]),
                 unique is None or bool(unique[i]),
             )
         )
     return found
+
+
+def _effort(compiled: Compiled, joint: Joint, motions: Sides, loads: Array) -> Array:
+    """Power of what a joint carries for a unit rate of each coordinate: only a drive, or a bar, has any."""
+    n, k = len(loads), len(joint.coordinate_names)
+    if not joint.driven and not isinstance(joint, Distance):
+        return np.zeros(n) if k == 1 else np.zeros((n, k))
+    (P_a, E_a), (P_b, _) = (joint_frames(compiled, joint, motions, side) for side in (0, 1))
+    force, torque, e = loads[:, :3], loads[:, 3:], E_a[:, :, 2]
+    if isinstance(joint, Distance):
+        bar = P_b - P_a
+        return np.asarray(np.einsum("ni,ni->n", force, bar) / np.linalg.norm(bar, axis=1))
+    pull, turn = np.einsum("ni,ni->n", force, e), np.einsum("ni,ni->n", torque, e)
+    if isinstance(joint, Helical):
+        return np.asarray(turn + joint.pitch / (2.0 * np.pi) * pull)
+    return np.asarray(turn if joint.coordinate_names == ("angle",) else pull)
+
+
+def joint_frames(compiled: Compiled, joint: Joint, motions: Sides, side: int) -> tuple[Array, Array]:
+    """Point (n, 3) and axes (n, 3, 3) of a joint in space, as its partner a (side 0) or b (1) carries them."""
+    place = compiled.system.attachment(joint)
+    name, at, frame = ((joint.a, place.at_a, place.frame_a), (joint.b, place.at_b, place.frame_b))[side]
+    n = len(motions[0])
+    if name == GROUND:
+        return np.broadcast_to(at, (n, 3)), np.broadcast_to(frame, (n, 3, 3))
+    number = compiled.system._number[name]
+    x, R = motions[0][:, number], motions[1][:, number]
+    return x + R @ at, R @ frame
 
 
 def _loads(compiled: Compiled, t: Array, y: Array, motions: Sides) -> tuple[Array, NDArray[np.bool_]]:

@@ -370,7 +370,7 @@ class Motion:
         found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions, loads)
         found = self._turns(times, found)
         if self.t.ndim == 0:
-            parts = ("coordinates", "rates", "rotation", "force", "torque")
+            parts = ("coordinates", "rates", "rotation", "force", "torque", "effort")
             found = [replace(track, **{k: getattr(track, k)[0] for k in parts}) for track in found]
         return tuple(found)
 

@@ -125,6 +125,7 @@ JOINT = _table(
     Field("rotation", "1", WXYZ),
     Field("force", "N", XYZ, carried=True),
     Field("torque", "N m", XYZ, carried=True),
+    Field("effort", "", carried=True),
 )
 
 ENERGY = _table(
@@ -148,7 +149,7 @@ ROTATION = _table(
     Field("gyro", "rad/s", DIRECTORS),
     Field("angular acceleration", "rad/s²", DIRECTORS),
 )
-JOINT_SENSOR = _table(*(JOINT[name] for name in ("coordinate", "rate", "force", "torque")))
+JOINT_SENSOR = _table(*(JOINT[name] for name in ("coordinate", "rate", "force", "torque", "effort")))
 SECTION = _table(*(ROD[name] for name in ("force", "moment", "strain", "curvature")))
 DISTANCE = _table(Field("distance", "m"), Field("rate", "m/s"))
 

@@ -298,9 +298,9 @@ def _joint(rows: Rows, sensor: JointSensor, turns: Mapping[int, Array]) -> Array
     else:
         forces = sensor.quantity != "coordinate"
         track = (rows.motion.joints if forces else rows.motion._joint_motions)[number]
-        found = getattr(track, sensor.quantity if forces else "coordinates")
+        found = np.asarray(getattr(track, sensor.quantity if forces else "coordinates"))
         found = found if rows.motion.t.ndim else found[None]
-    if sensor.quantity in ("force", "torque"):
+    if sensor.quantity in ("force", "torque") or found.ndim == 1:
         return np.array(found)
     names = joint.coordinate_names
     if sensor.coordinate is None and len(names) > 1:

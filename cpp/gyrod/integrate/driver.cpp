@@ -73,12 +73,21 @@ void Driver::step() {
   if (options_.tick && integrator_.stats().steps % options_.tick_every == 0 &&
       !options_.tick(integrator_.t(), integrator_.step_size()))
     return stop(Status::interrupted);
+  const double start = integrator_.t();
+  std::copy_n(integrator_.y(), n_, start_.begin());
   if (!integrator_.advance()) return stop(Status::underflow);
   const double t = integrator_.t();
   for (std::size_t i = 0; i < n_; ++i)
     if (!std::isfinite(integrator_.y()[i])) return stop(Status::not_finite);
   if (const char* reason = equations_.trouble(t, integrator_.y())) {
-    result_.reason = reason;
+    result_.reason = reason; // before `trouble` is asked again: its words hold until then
+    // A step may jump over what a shorter one would stop before, or go past.
+    const double h = 0.5 * (t - start);
+    if (h > smallest_retry * std::max(std::abs(t), t_end_ - start) && !equations_.trouble(start, start_.data()) &&
+        integrator_.retry(start, start_.data(), h)) {
+      result_.reason.clear();
+      return;
+    }
     return stop(Status::refused);
   }
   if (integrator_.want_dense) integrator_.dense(rows_.data());

@@ -71,7 +71,7 @@ class Driver {
 public:
   Driver(Equations& equations, Integrator& integrator, const RunOptions& options)
       : equations_(equations), integrator_(integrator), options_(options), n_(equations.size()), work_(n_),
-        rows_(integrator.dense_rows() * n_), before_(options.events.size()) {}
+        rows_(integrator.dense_rows() * n_), before_(options.events.size()), start_(n_) {}
 
   Run run(double t0, const double* y0, double t_end);
 
@@ -124,7 +124,9 @@ private:
   Integrator& integrator_;
   const RunOptions& options_;
   std::size_t n_;
-  std::vector<double> work_, rows_, before_;
+  // Of the time: steps into trouble are not made shorter than this.
+  static constexpr double smallest_retry = 1e-8;
+  std::vector<double> work_, rows_, before_, start_; // start_: unknowns before the step
   std::size_t next_ = 0;
   double t_end_ = 0.0, planned_ = 0.0;
   Run result_;

@@ -71,6 +71,16 @@ public:
     restart();
   }
 
+  // Take back the last step, and go on from its start with one of length h; false where steps are constant.
+  bool retry(double t, const double* y, double h) {
+    if (options_.step > 0) return false;
+    t_ = t_old_ = t, h_ = h;
+    std::copy(y, y + n_, y_.begin());
+    --stats_.steps, ++stats_.rejected;
+    restart();
+    return true;
+  }
+
   virtual bool advance() = 0;
   virtual void changed() = 0;
   virtual std::size_t dense_rows() const = 0;

@@ -1,5 +1,5 @@
-// Spring and damper on a coordinate of a joint: the angle about axis 3 of a, in (-pi, pi], or the displacement along
-// it.
+// Spring, damper and friction on a coordinate of a joint: the angle about axis 3 of a, in (-pi, pi], or the
+// displacement along it. Dry friction has its full size at rates far above `slip`, and falls to zero smoothly below.
 #pragma once
 
 #include "gyrod/joints/rows.hpp"
@@ -9,8 +9,10 @@ namespace gyrod {
 
 class JointSpring final : public ForceBase<JointSpring> {
 public:
-  JointSpring(const JointPlace& place, bool turn, double stiffness, double damping, double rest)
-      : ForceBase({place.a, place.b}), p_(place), turn_(turn), k_(stiffness), c_(damping), rest_(rest) {}
+  JointSpring(const JointPlace& place, bool turn, double stiffness, double damping, double rest, double friction,
+              double slip)
+      : ForceBase({place.a, place.b}), p_(place), turn_(turn), k_(stiffness), c_(damping), rest_(rest),
+        friction_(friction), slip_(slip) {}
 
   bool conservative() const override { return true; }
   template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
@@ -21,7 +23,12 @@ public:
       rate = e.dot(omega<S>(m, p_.b) - omega<S>(m, p_.a));
     else
       rate = e.dot(q.rate) + q.Ea_rate.col(2).dot(q.offset);
-    const Vec3<S> load = e * (S(-k_) * (coordinate<S>(q) - S(rest_)) - S(c_) * rate); // on b
+    S along = S(-k_) * (coordinate<S>(q) - S(rest_)) - S(c_) * rate; // on b
+    if (friction_ > 0.0) {
+      using std::sqrt;
+      along -= S(friction_) * rate / sqrt(S(rate * rate + S(slip_ * slip_)));
+    }
+    const Vec3<S> load = e * along;
     if (turn_) {
       if (p_.b != ground) w[p_.b].torque += m[p_.b].R.transpose() * load;
       if (p_.a != ground) w[p_.a].torque -= m[p_.a].R.transpose() * load;
@@ -60,7 +67,7 @@ private:
 
   JointPlace p_;
   bool turn_;
-  double k_, c_, rest_;
+  double k_, c_, rest_, friction_, slip_;
 };
 
 } // namespace gyrod

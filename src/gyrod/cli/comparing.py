@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, choice, names, width
+from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, choice, drawable, names, width
 from gyrod.cli.models import load
 
 #: Real seconds between two lines of progress where there is no terminal.
@@ -66,6 +66,7 @@ def _compare(
     from gyrod.comparison import ORDERS, compare
 
     choice("--sort", sort, ORDERS)
+    drawable(plot)
     face, file = Face(json), load(model)
     end = until if until is not None else file.run.until
     if end is None:

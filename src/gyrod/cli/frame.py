@@ -138,6 +138,16 @@ def width() -> int:
     return shutil.get_terminal_size((80, 24)).columns if there else 120
 
 
+def drawable(file: Path | None, folder: bool = False) -> None:
+    """Refuse a picture, or a folder of them, that cannot be drawn before anything is computed for it."""
+    if file is not None:
+        from gyrod.look.plots.style import require_folder, require_matplotlib
+
+        require_matplotlib()
+        if not folder:
+            require_folder(file)
+
+
 def vector(v: Any, digits: int = 5) -> str:
     """A few numbers in parentheses; what is rounding against the largest is zero."""
     numbers = [float(x) for x in v]

@@ -186,6 +186,8 @@ def summary(system: System, run: Any = None) -> tuple[list[tuple[str, str]], dic
         data["body_mass"] = mass
     if system.rods:
         _tell_rods(tell, data, system)
+    for note in system.notes:
+        tell("notes", system.notes, note)
     if system.joints:
         kinds = [type(joint).__name__ for joint in system.joints]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
@@ -215,8 +217,6 @@ def _tell_rods(tell: Any, data: dict[str, Any], system: System) -> None:
     tell("rods", len(system.rods), f"{len(system.rods)}, {length:.4g} m, {', '.join(parts)}: {_some(system.rod_names)}")
     segments = cells.pop(None, 0)
     data |= {"rod_length": length, "segments": segments, "elements": sum(cells.values())}
-    for note in system.notes:
-        tell("notes", system.notes, note)
 
 
 def _tell_freedoms(tell: Any, system: System, compiled: Any) -> None:

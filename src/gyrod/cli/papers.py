@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gyrod.cli.frame import Json, app, choice
+from gyrod.cli.frame import Json, app, choice, drawable
 
 if TYPE_CHECKING:
     from gyrod import bench, reproduce
@@ -19,7 +19,7 @@ def _reproduce(
     paper: Annotated[str | None, typer.Argument(help="Name of the paper, see --list.")] = None,
     parts: Annotated[list[str] | None, typer.Argument(help="Parts of it, see --list; some run only by name.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for the figures (PNG).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the figures (PNG), in one of the paper's name.")] = None,
     json: Json = None,
 ) -> None:
     """Regenerate a paper's tables and figures beside its values."""
@@ -36,7 +36,8 @@ def _reproduce(
     if paper is None:
         raise ValueError(f"paper is missing; it can be {', '.join(reproduce.PAPERS)} (or ask for --list).")
     choice("paper", paper, reproduce.PAPERS)
-    report = reproduce.Report(out=out)
+    drawable(out, folder=True)
+    report = reproduce.Report(out=None if out is None else out / paper)  # figures of papers have the same names
     with Console(stderr=True).status(f"Reproducing {paper}") as status:
         report.progress = lambda text: status.update(f"{paper}: {text}")
         reproduce.reproduce(paper, report, parts or ())

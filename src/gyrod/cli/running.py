@@ -223,7 +223,10 @@ def outcome(motion: Any, until: float) -> tuple[list[tuple[str, str]], dict[str,
     if energy is not None:
         rows.append(("energy", f"kept to {energy:.1e} of the largest kinetic energy"))
     rows.append(("drift", f"{drift:.1e} (constraints)"))
-    if motion.status == "event" and motion.events:
+    ended = motion.status == "event" and bool(motion.events)
+    for event in motion.events[: len(motion.events) - ended]:
+        rows.append(("passed", f"at t = {event.t:.6g} s: {event.name}"))
+    if ended:
         rows.append(("ended", f"at t = {motion.events[-1].t:.6g} s: {motion.events[-1].name}"))
     return rows, data
 

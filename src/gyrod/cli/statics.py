@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gyrod.cli.frame import Face, Json, ModelPath, app, vector
+from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, vector
 from gyrod.cli.models import load
 
 #: Radians of a turn.
@@ -28,6 +28,7 @@ def _rest(
     import gyrod as gd
 
     face = Face(json)
+    drawable(plot)
     system = load(model).system
     rest = gd.equilibrium(system, t=at, load=factor)
     face.say(f"{'stable' if rest.stable else f'unstable ({rest.unstable} directions)'} equilibrium")
@@ -44,6 +45,7 @@ def _rest(
     for label, joint in data["joints"].items():
         rows.append((label, "force", f"{vector(joint['force'])} N"))
         rows.append(("", "torque", f"{vector(joint['torque'])} N m"))
+        rows += [("", "effort of its drive", f"{x:.6g} {unit}") for x, unit in joint["effort"] if x]
     face.grid(rows, left=3)
     face.say(f"potential energy {rest.energy.potential:.6g} J; {rest.iterations} iterations, {rest.method}")
     if out is not None:
@@ -66,7 +68,12 @@ def _rest_data(rest: Any) -> dict[str, Any]:
         rods[name] = {"start": track.positions[0], "end": track.positions[-1], "positions": track.positions}
         rods[name] |= {key: getattr(track, key).tolist() for key in ends}
     joints = {
-        joint.label: {"force": track.force, "torque": track.torque, "coordinates": track.coordinates}
+        joint.label: {
+            "force": track.force,
+            "torque": track.torque,
+            "coordinates": track.coordinates,
+            "effort": list(zip(track.effort.reshape(-1).tolist(), joint.effort_units, strict=True)),
+        }
         for joint, track in zip(rest.system.joints, rest.joints, strict=True)
     }
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -68,12 +69,13 @@ def compare(
     rtols
         Tolerances of the methods that have one.
     steps
-        Constant steps in s for those that have none; by default two that suit the tolerances.
+        Constant steps in s for those that have none, each a part of ``t_end``; by default two that suit the tolerances.
     limit
         CPU seconds for each run, by default 10, with rods 3; one that needs more is stopped, and one without
         hope before; its trial tells what the whole would take.
     points
-        Number of times, evenly over the run, at which motions are compared.
+        Number of times, evenly over the run, at which motions are compared; fewer where ``steps`` do not meet in as
+        many.
     reference
         A `Motion` of the same system to measure against; by default a run of the tightest tolerance that three times
         the limit allows, checked by another method. With ``discretizations`` one with fine elements, checked with
@@ -107,7 +109,11 @@ def compare(
     given = None if steps is None else [_check.positive("steps", h) for h in np.atleast_1d(steps).tolist()]
     if not tolerances or given == []:
         raise ValueError("rtols and steps must hold at least one number.")
-    runner = Runner(system, t_end, np.linspace(0.0, t_end, points), limit, options, progress or (lambda _: None), start)
+    parts = points - 1
+    if given is not None and any(method in CONSTANT for method in chosen):
+        parts = _common(t_end, given, parts)
+    times = np.linspace(0.0, t_end, parts + 1)
+    runner = Runner(system, t_end, times, limit, options, progress or (lambda _: None), start)
     fine = parse("reference", reference) if isinstance(reference, str) else None
     if fine is not None and not system.rods:
         raise ValueError(f"reference = {reference!r} is for rods, and the system has none.")
@@ -135,6 +141,20 @@ def _at_rest(
         raise ValueError("reference must be a text such as 'elements:4x30' with at_rest=True, or be left out.")
     fine = None if reference is None else parse("reference", reference)
     return compare_rests(system, spaces, fine, options, progress)
+
+
+def _common(t_end: float, steps: Sequence[float], parts: int) -> int:
+    """Parts of the time, as many as wanted or fewer, that are multiples of all steps."""
+    counts = [round(t_end / h) for h in steps]
+    odd = [h for h, n in zip(steps, counts, strict=True) if n < 1 or abs(n * h - t_end) > 1e-9 * t_end]
+    if odd:
+        near = ", ".join(f"{t_end / max(1, round(t_end / h)):.6g}" for h in odd)
+        raise ValueError(
+            f"steps = {', '.join(f'{h:g}' for h in odd)}: a run of t_end = {t_end:g} s is no multiple of these; take "
+            f"{near}, or another t_end."
+        )
+    common = math.gcd(*counts)
+    return max(n for n in range(1, min(parts, common) + 1) if common % n == 0)
 
 
 def _discretizations(system: System, given: Any) -> list[Discretization]:

@@ -237,11 +237,13 @@ class Runner:
     # --- the trials ---
 
     def steps(self, tolerances: Sequence[float], given: Sequence[float] | None) -> list[float]:
-        """Constant steps, each a part of the time between two points; methods of second order."""
+        """Constant steps: those given, or some that are parts of the time between two points; methods of order two."""
+        if given:
+            return list(dict.fromkeys(self.t_end / round(self.t_end / h) for h in given))
         spins = max((float(np.linalg.norm(b.angular_velocity)) for b in self.system.bodies), default=0.0)
         fast = min(self.scale, 1.0 / spins) if spins else self.scale
         between = self.t_end / (len(self.times) - 1)
-        wanted = given or [min(math.sqrt(r), 0.3) * fast for r in tolerances]
+        wanted = [min(math.sqrt(r), 0.3) * fast for r in tolerances]
         return list(dict.fromkeys(between / math.ceil(between / h * (1.0 - 1e-9)) for h in wanted))
 
     def pair(

@@ -20,7 +20,19 @@ from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
 from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import HELD, String, compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
-from gyrod.model import Bushing, CForce, Force, ForceLaw, ModelError, Rod, SpringDamper, System, Torque, UserForce
+from gyrod.model import (
+    Bushing,
+    CForce,
+    Force,
+    ForceLaw,
+    Joint,
+    ModelError,
+    Rod,
+    SpringDamper,
+    System,
+    Torque,
+    UserForce,
+)
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
 from gyrod.model.inputs import Live
@@ -300,8 +312,11 @@ def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPla
         rod, what = system.rod(name), f"rod {name!r} is held by body {hosted[name, e].host!r}"
         if formulation != "nullspace-quaternion":
             problems.append(f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'.")
-        if any(r.strain in HELD for r in system.rods):
-            problems.append(f"{what}: rods of the system must then have strain = 'cosserat' or 'stretch'.")
+        for held in (r for r in system.rods if r.strain in HELD):
+            problems.append(
+                f"rod {held.name!r} has strain = {held.strain!r}, which is not supported where a body holds a rod "
+                f"({name!r} by {hosted[name, e].host!r}); take strain = 'cosserat' or 'stretch' for {held.name!r}."
+            )
         least, cells = (2, "elements") if rod.mesh.degree else (3, "segments")
         if rod.mesh.cells < least and (name, 1 - e) in hosted:
             problems.append(f"{what}: a rod between two bodies needs at least {least} {cells}, got {rod.mesh.cells}.")
@@ -360,9 +375,10 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     """Free bodies, and bodies that turn about a fixed point."""
     for option, what in (("level", "index"), ("qr", "null_space = 'qr'")):
         if options.get(option):
-            raise ValueError(
-                f"{what} is for bodies with joints; this system has none, or one ball joint to ground each."
-            )
+            has = "has no joints, or one ball joint to ground each"
+            if system.rods:
+                has += f"; the equations of rods ({', '.join(map(repr, system.rod_names))}) have no such form"
+            raise ValueError(f"{what} is for bodies with joints; this system {has}. Leave it out.")
     index = {name: i for i, name in enumerate(system.names)}
     bodies, axes, y0, kinds = [], [], [], []
     for body in system.bodies:
@@ -503,6 +519,12 @@ def mobility(system: System) -> Mobility:
         return found
     rows = sum(joint.constraints for joint in system.joints)
     return Mobility(6 * len(system.bodies) - rows, 0, rows, len(system.bodies))
+
+
+def drive_values(joint: Joint, t: Array) -> Array:
+    """Value and two derivatives of what leads a joint, as the equations take them, (n, 3)."""
+    law = mechanisms.drive(joint, _checked)
+    return np.array([law(float(time)) for time in t]).reshape(-1, 3)
 
 
 def unchecked_core(system: System) -> tuple[Any, Array, Array]:
@@ -659,7 +681,9 @@ def _checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ..
         result = np.concatenate(parts) if isinstance(value, tuple) else np.asarray(value, dtype=float)
         result = np.ascontiguousarray(result, dtype=float).reshape(shape)
     except (TypeError, ValueError, OverflowError):
-        raise ForceError(f"{label} returned {value!r} at t = {t:g}; it must return {np.prod(shape)} numbers.") from None
+        raise ForceError(
+            f"{label} returned {_check.plain(value)} at t = {t:g}; it must return {np.prod(shape)} numbers."
+        ) from None
     if not np.isfinite(result).all():
         raise ForceError(f"{label} returned {result} at t = {t:g}, which is not finite.")
     return result

@@ -114,11 +114,11 @@ def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mech
         place = system.attachment(joint)
         A, B = frames[a], frames[b]
         parameter = joint.pitch / (2.0 * np.pi) if isinstance(joint, Helical) else place.length
-        drive = None if joint.law is None else _drive(joint, checked)
+        law = None if joint.law is None else drive(joint, checked)
         joints.append(
             _core.Joint(
                 kind=joint.kind, a=a, b=b, at_a=A.T @ place.at_a, at_b=B.T @ place.at_b, frame_a=A.T @ place.frame_a,
-                frame_b=B.T @ place.frame_b, parameter=float(parameter), drive=drive,
+                frame_b=B.T @ place.frame_b, parameter=float(parameter), drive=law,
             )
         )  # fmt: skip
     tree = system.tree()
@@ -154,24 +154,25 @@ def kinds(system: System) -> dict[str, tuple[str, ...]]:
 
 
 def springs(system: System, mechanism: Mechanism) -> list[_core.ForceElement]:
-    """Springs and dampers of joints as the core's forces."""
+    """Springs, dampers and friction of joints as the core's forces; of joints that are led too, against the drive."""
     found: list[_core.ForceElement] = []
     for joint, place in zip(system.joints, mechanism.joints, strict=True):
         if not isinstance(joint, Revolute | Prismatic | Helical | Cylindrical):
             continue
         turns = (True, False) if isinstance(joint, Cylindrical) else (not isinstance(joint, Prismatic),)
+        friction, slip = (0.0, 1.0) if isinstance(joint, Cylindrical) else (joint.friction, joint.slip)
         values = np.asarray([joint.stiffness, joint.damping, joint.rest], dtype=float).reshape(3, -1).T
         for turn, (k, c, rest) in zip(turns, values, strict=True):
-            if k or c:
+            if k or c or friction:
                 numbers = {"stiffness": float(k), "damping": float(c), "rest": float(rest)}
-                found.append(_core.JointSpring(joint=place, turn=turn, **numbers))
+                found.append(_core.JointSpring(joint=place, turn=turn, **numbers, friction=friction, slip=slip))
     return found
 
 
 # --- drives ----------------------------------------------------------------------------------------------------------
 
 
-def _drive(joint: Joint, checked: Callable[..., Array]) -> Callable[[float], Array]:
+def drive(joint: Joint, checked: Callable[..., Array]) -> Callable[[float], Array]:
     """Value and two derivatives of what leads a joint; derivatives that are not given are found numerically."""
     law = joint.law
     assert law is not None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
-from gyrod.files.urdf_shapes import materials, placed, visuals
+from gyrod.files.urdf_shapes import Meshes, materials, placed, visuals
 from gyrod.model import Body, Fixed, Joint, ModelError, Planar, Prismatic, Revolute, Solid, System
 from gyrod.model.errors import GROUND, Problems, new_name, numbers, shown, vector
 
@@ -39,6 +39,7 @@ def read_urdf(
     base: str = "fixed",
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     positions: Mapping[str, float] | None = None,
+    packages: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> System:
     """Read a robot from a URDF file, or from a text that begins with "<".
 
@@ -49,11 +50,11 @@ def read_urdf(
     A link without inertial (or of mass and inertia zero) that a fixed joint connects to its parent, or else to a child,
     is merged into it, and the fixed joint vanishes. With ``base="fixed"`` a root link without inertial is ground.
 
-    Limits ``lower`` and ``upper`` of revolute and prismatic joints are kept, ``damping`` too. Angles of gyrod count
-    from the start: at positions other than zero the limits of revolute joints are shifted. A limit that lies half a
-    turn or more from the start is left out, for an angle is known up to a full turn only. Limits of effort and
-    velocity and all that is not mechanics are ignored; friction and mimic are refused. Boxes, cylinders and spheres of
-    ``<visual>`` become the shapes of the bodies; meshes are other files and are not read.
+    Limits ``lower`` and ``upper`` of revolute and prismatic joints are kept, ``damping`` and ``friction`` too. Angles
+    of gyrod count from the start: at positions other than zero the limits of revolute joints are shifted. A limit that
+    lies half a turn or more from the start is left out, for an angle is known up to a full turn only; so are limits of
+    effort and velocity, and ``<mimic>``. Boxes, cylinders, spheres and meshes (STL, OBJ) of ``<visual>`` become the
+    shapes of the bodies. ``system.notes`` tells all that was changed or left out.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ def read_urdf(
         (3,), in space.
     positions
         Start at these angles (rad) and displacements (m) by name of the joint; 0 for the others.
+    packages
+        Folders by name, for meshes at "package://name/..."; without, folders of that name beside or above the file.
 
     Raises
     ------
@@ -85,13 +88,15 @@ def read_urdf(
     if base not in BASES:
         problems.add(f"base = {shown(base)} is unknown; it can be 'fixed', 'free'.")
     root = _parsed(problems, text)
-    robot = _read(problems, root) if root is not None else _Robot()
+    meshes = Meshes(None if source == "URDF text" else Path(source).parent, problems.check(_folders, packages) or {})
+    robot = _read(problems, root, meshes) if root is not None else _Robot()
     carrier = _carriers(problems, robot, base) if _connected(problems, robot) else {}
     start = _positions(problems, robot, {} if positions is None else positions) if root is not None else {}
     problems.check(vector, "gravity", gravity)
     problems.finish()
     try:
-        return _system(robot, carrier, base, gravity, start)
+        system = _system(robot, carrier, base, gravity, start)
+        return system._noted((*robot.notes, *meshes.notes))
     except ModelError as error:
         raise ModelError(f"{source}: {sentence}" for sentence in error.problems) from error
 
@@ -178,6 +183,7 @@ class _Edge:
     axis: Array
     limits: tuple[float, float] | None
     damping: float
+    friction: float
 
 
 @dataclass
@@ -192,9 +198,11 @@ class _Robot:
     below: dict[str, list[_Edge]] = field(default_factory=dict)
     #: Names of the links, parents first.
     order: list[str] = field(default_factory=list)
+    #: What is changed or left out.
+    notes: list[str] = field(default_factory=list)
 
 
-def _read(problems: Problems, root: ElementTree.Element) -> _Robot:
+def _read(problems: Problems, root: ElementTree.Element, meshes: Meshes) -> _Robot:
     robot = _Robot()
     source, colors = problems.owner, materials(root)
     for tag in ("link", "joint"):
@@ -207,23 +215,60 @@ def _read(problems: Problems, root: ElementTree.Element) -> _Robot:
             if name in (robot.links if tag == "link" else robot.edges):
                 problems.add(f"name = {name!r} is used by several {tag}s; each may be used once.")
             elif tag == "link":
-                robot.links[name] = _link(problems, name, element, colors)
+                meshes.owner = f"link {name!r}"
+                robot.links[name] = _link(problems, name, element, colors, meshes)
             else:
                 if name in robot.links:
                     problems.add(f"name = {name!r} is that of a link too; gyrod needs different names, rename one.")
                 problems.check(new_name, name)
-                robot.edges[name] = _edge(problems, name, element)
+                robot.edges[name] = _edge(problems, name, element, robot.notes)
     problems.owner = source
     sound = all(edge.parent and edge.child for edge in robot.edges.values())
     robot.complete = sound and len(robot.edges) == len(root.findall("joint"))
     if not robot.links:
         problems.add("it has no <link>; a robot needs one.")
+    robot.notes += _ignored(root)
     return robot
 
 
-def _link(problems: Problems, name: str, element: ElementTree.Element, colors: dict[str, str]) -> _Link:
+def _ignored(root: ElementTree.Element) -> list[str]:
+    """What is told once for the whole robot."""
+    found = []
+    limited = [j.get("name", "") for j in root.findall("joint") if _has(j.find("limit"), "effort", "velocity")]
+    if limited:
+        found.append(f"limits of effort and velocity are left out ({_some(limited)}); compare motion['name'].effort.")
+    hit = [x.get("name", "") for x in root.findall("link") if x.find("collision") is not None]
+    if hit:
+        found.append(f"<collision> is left out ({_some(hit)}): bodies do not touch each other.")
+    tags = dict.fromkeys(str(x.tag) for x in root if isinstance(x.tag, str))
+    others = [f"<{tag}>" for tag in tags if tag not in ("link", "joint", "material")]
+    inner = ("calibration", "safety_controller")
+    others += [f"<{tag}>" for tag in inner if any(j.find(tag) is not None for j in root.findall("joint"))]
+    if others:
+        found.append(f"{', '.join(others[:12])} {'is' if len(others) == 1 else 'are'} left out.")
+    return found
+
+
+def _has(element: ElementTree.Element | None, *keys: str) -> bool:
+    return element is not None and bool({*keys} & {*element.keys()})
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(map(repr, names[:6])) + more
+
+
+def _folders(packages: Any) -> dict[str, Path]:
+    if packages is None:
+        return {}
+    if not isinstance(packages, Mapping) or not all(isinstance(x, (str, os.PathLike)) for x in packages.values()):
+        raise ValueError(f"packages must be a dict from names to folders, got {shown(packages)}.")
+    return {str(name): Path(folder) for name, folder in packages.items()}
+
+
+def _link(problems: Problems, name: str, element: ElementTree.Element, colors: dict[str, str], meshes: Meshes) -> _Link:
     before = len(problems.sentences)
-    link = _Link(name, _inertial(problems, element), *visuals(element, colors))
+    link = _Link(name, _inertial(problems, element), *visuals(element, colors, meshes))
     if link.inertial is not None and len(problems.sentences) == before:
         try:
             _body(link, (np.zeros(3), np.eye(3)))
@@ -248,12 +293,16 @@ def _inertial(problems: Problems, link: ElementTree.Element) -> tuple[float, Arr
     return mass, J, frame
 
 
-def _edge(problems: Problems, name: str, element: ElementTree.Element) -> _Edge:
+def _edge(problems: Problems, name: str, element: ElementTree.Element, notes: list[str]) -> _Edge:
     kind = element.get("type", "")
     if kind not in TYPES:
         problems.add(_unknown("type", kind, TYPES))
-    if element.find("mimic") is not None:
-        problems.add("<mimic> is not supported; remove it, and drive the joint or leave it free.")
+    mimic = element.find("mimic")
+    if mimic is not None:
+        notes.append(
+            f"joint {name!r}: <mimic joint={mimic.get('joint', '')!r}> is left out, it moves by itself; drive it as "
+            "that one, or hold it."
+        )
     ends = {}
     for tag in ("parent", "child"):
         found = element.find(tag)
@@ -267,14 +316,13 @@ def _edge(problems: Problems, name: str, element: ElementTree.Element) -> _Edge:
         axis = _triple(problems, "axis xyz", given.get("xyz", "1 0 0"))
         if not np.any(axis) and kind in (*SINGLE, "planar") and len(problems.sentences) == before:
             problems.add("axis xyz = (0, 0, 0) has the length zero; give it a direction.")
-    damping = _attribute(problems, element, "dynamics", "damping", 0.0)
-    friction = _attribute(problems, element, "dynamics", "friction", 0.0)
-    if friction != 0.0:
-        problems.add(f"dynamics friction = {friction:.6g} is not supported; set it to 0, damping remains.")
-    if damping < 0.0:
-        problems.add(f"dynamics damping = {damping:.6g} must not be negative.")
-    elif damping > 0.0 and kind in ("planar", "floating"):
-        problems.add(f"dynamics damping = {damping:.6g} of a {kind} joint is not supported; set it to 0.")
+    losses = {}
+    for loss in ("damping", "friction"):
+        losses[loss] = _attribute(problems, element, "dynamics", loss, 0.0)
+        if losses[loss] < 0.0:
+            problems.add(f"dynamics {loss} = {losses[loss]:.6g} must not be negative.")
+        elif losses[loss] > 0.0 and kind not in SINGLE:
+            notes.append(f"joint {name!r}: dynamics {loss} = {losses[loss]:.6g} of a {kind} joint is left out.")
     return _Edge(
         name,
         kind,
@@ -283,7 +331,7 @@ def _edge(problems: Problems, name: str, element: ElementTree.Element) -> _Edge:
         _origin(problems, element),
         axis,
         _limits(problems, element, kind),
-        damping,
+        **losses,
     )
 
 
@@ -426,6 +474,7 @@ def _positions(problems: Problems, robot: _Robot, given: Any) -> dict[str, float
 
 def _system(robot: _Robot, carrier: dict[str, str], base: str, gravity: ArrayLike, start: dict[str, float]) -> System:
     frames = _forward(robot, start)
+    _tell_merged(robot, carrier)
     bodies = [_body(link, frames[link.name], _looks(robot, carrier, link, frames)) for link in _heavy(robot)]
     joints: list[Joint] = []
     if base != "free" and robot.links[robot.root].inertial is not None:
@@ -435,6 +484,21 @@ def _system(robot: _Robot, carrier: dict[str, str], base: str, gravity: ArrayLik
         if a != b and edge.type != "floating":
             joints.append(_joint(edge, a, b, robot, frames, start.get(edge.name, 0.0)))
     return System(bodies, joints, gravity=gravity)
+
+
+def _tell_merged(robot: _Robot, carrier: dict[str, str]) -> None:
+    merged: dict[str, list[str]] = {}
+    for name in robot.order:
+        if carrier.get(name, name) != name:
+            merged.setdefault(carrier[name], []).append(name)
+    for body, names in merged.items():
+        whole = "ground" if body == GROUND else f"body {body!r}"
+        robot.notes.append(f"links without mass and inertia are part of {whole}: {_some(names)}.")
+    for edge in robot.edges.values():
+        if edge.type == "floating":
+            robot.notes.append(
+                f"joint {edge.name!r} is floating: body {carrier[edge.child]!r} is free, without a joint."
+            )
 
 
 def _forward(robot: _Robot, start: dict[str, float]) -> dict[str, Frame]:
@@ -533,7 +597,7 @@ def _body(link: _Link, frame: Frame, solids: list[Solid] | None = None) -> Body:
 
 def _joint(edge: _Edge, a: str, b: str, robot: _Robot, frames: dict[str, Frame], q: float) -> Joint:
     at, R = frames[edge.child]
-    axis = R @ edge.axis
+    axis, losses = R @ edge.axis, {"damping": edge.damping, "friction": edge.friction}
     if edge.type == "fixed":
         return Fixed(a, b, at=at, name=edge.name)
     if edge.type == "planar":
@@ -542,12 +606,26 @@ def _joint(edge: _Edge, a: str, b: str, robot: _Robot, frames: dict[str, Frame],
         # The point of each side, so that the displacement counts from the zero of the file.
         at_a, at_b = (_local(robot, frames, name, p) for name, p in ((a, _joint_frame(edge, frames)[0]), (b, at)))
         place: dict[str, Any] = {"at": at} if q == 0.0 else {"at_a": at_a, "at_b": at_b}
-        return Prismatic(a, b, **place, axis=axis, damping=edge.damping, limits=edge.limits, name=edge.name)
+        return Prismatic(a, b, **place, axis=axis, limits=edge.limits, **losses, name=edge.name)
     limits = None
     if edge.limits is not None:
         lower, upper = (x - q if abs(x - q) < math.pi else None for x in edge.limits)
         limits = (lower, upper)
-    return Revolute(a, b, at=at, axis=axis, damping=edge.damping, limits=limits, name=edge.name)
+        robot.notes += _shifted(edge, limits, q)
+    return Revolute(a, b, at=at, axis=axis, limits=limits, **losses, name=edge.name)
+
+
+def _shifted(edge: _Edge, limits: tuple[float | None, float | None], q: float) -> list[str]:
+    """What became of the limits of a revolute joint that starts at q."""
+    assert edge.limits is not None
+    lost = [f"{x:.6g}" for x, kept in zip(edge.limits, limits, strict=True) if kept is None]
+    found = (
+        [f"joint {edge.name!r}: limits count from its start at {q:.6g} rad: {limits}."] if q and len(lost) < 2 else []
+    )
+    if lost:
+        what = f"limit {lost[0]} lies" if len(lost) == 1 else f"limits {' and '.join(lost)} lie"
+        found.append(f"joint {edge.name!r}: {what} half a turn or more from its start, and is left out.")
+    return found
 
 
 def _local(robot: _Robot, frames: dict[str, Frame], name: str, point: Array) -> Array:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gyrod import rotations
 from gyrod.model.bodies import Body, massless
 from gyrod.model.ends import SIDES, Clamped, End, Hinged
-from gyrod.model.errors import GROUND, Description, Problems, frozen, shown, unknown
+from gyrod.model.errors import GROUND, Description, Problems, frozen, shown, turned, unknown
 from gyrod.model.joints import Joint, Spherical, Translational
 from gyrod.model.rods import LENGTH_SLACK, Rod
 from gyrod.rotations.vectors import cross, norms
@@ -286,8 +286,8 @@ class _Finder:
             self._refuse(
                 key,
                 f"{side} = {type(end).__name__} on {end.body!r} with frame = {shown(end.frame)} holds the section at "
-                f"{shown(p)} in space, but initial has {shown(self.p[key])} at its {side}, {np.rad2deg(angle):.6g} "
-                "degrees away; at most 90 are allowed (d3 is the tangent). Turn one of them, or leave frame out.",
+                f"{shown(p)} in space, but initial has {shown(self.p[key])} at its {side}, {turned(angle)} away; "
+                "it must be less than a right angle (d3 is the tangent). Turn one of them, or leave frame out.",
             )
 
     # --- ends that meet ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -230,6 +231,17 @@ def frozen(value: ArrayLike) -> Array:
 # --- functions of the user -------------------------------------------------------------------------------------------
 
 
+def raised(error: BaseException) -> str:
+    """What a function of the user raised, and in which line of which file."""
+    text = f"{type(error).__name__}: {error}".rstrip(": ")
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_globals.get("__name__", "").startswith("gyrod."):
+        return text
+    return f"{text} ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
+
+
 def called(field: str, function: Callable[[float], Any], variable: str, x: float, check: Callable[..., T]) -> T:
     """Return the checked value of a function at x; what goes wrong is told with its name and the place."""
     place = f"{field}({variable} = {x:.6g})"
@@ -238,7 +250,7 @@ def called(field: str, function: Callable[[float], Any], variable: str, x: float
     except Exception as error:  # it is the user's function: it may raise anything
         if isinstance(error, ExpressionError):
             raise ValueError(f"{field} = {error.text!r}: {error.problem}") from error
-        raise ValueError(f"{place} raises {type(error).__name__}: {error}; it must return a value.") from error
+        raise ValueError(f"{place} raises {raised(error)}; mend the function there.") from error
     return check(place, value)
 
 
@@ -299,9 +311,16 @@ def unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodi
     return f"{argument} = {name!r} is unknown; it can be {listed}.{suggestion}"
 
 
+def turned(angle: float) -> str:
+    """An angle in degrees with as many digits as tell it from a right angle."""
+    degrees = float(np.rad2deg(angle))
+    short = f"{degrees:.6g}"
+    return f"{short if short != '90' else format(degrees, '.12g')} degrees"
+
+
 def shown(value: object) -> str:
     """Short text of a value: vectors of numbers as (1, 2, 3), all else by its repr."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f" and value.size <= 4:
         return f"({', '.join(f'{x:.12g}' for x in value)})"
-    text = repr(value) if isinstance(value, str) else " ".join(repr(value).split())
+    text = repr(value) if isinstance(value, str) else " ".join(_check.plain(value).split())
     return text if len(text) <= 100 else f"{text[:97]}..."

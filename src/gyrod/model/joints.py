@@ -158,6 +158,11 @@ class Joint(Description, ABC):
         return 6 - self.freedoms
 
     @property
+    def effort_units(self) -> tuple[str, ...]:
+        """Units of its effort, one for each coordinate: N m along angles, N along displacements."""
+        return tuple("N m" if name.startswith("angle") else "N" for name in self.coordinate_names)
+
+    @property
     def kind(self) -> str:
         """Its class, in lower case."""
         return type(self).__name__.lower()
@@ -175,9 +180,14 @@ class Joint(Description, ABC):
 
     def __repr__(self) -> str:
         parts = [repr(self.a), repr(self.b)]
+        frictionless = () if getattr(self, "friction", 0.0) else ("slip",)
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name not in ("a", "b") and value is not None and (np.any(value) or field.name not in _IDLE):
+            if (
+                field.name not in ("a", "b", *frictionless)
+                and value is not None
+                and (np.any(value) or field.name not in _IDLE)
+            ):
                 parts.append(f"{field.name}={value.tolist() if isinstance(value, np.ndarray) else value!r}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
@@ -300,7 +310,7 @@ class Cylindrical(_Axial):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class _Single(_Axial):
-    """Joints with one coordinate that may be led, sprung and limited."""
+    """Joints with one coordinate that may be led, sprung, damped and limited."""
 
     free: ClassVar[int] = 1
 
@@ -308,6 +318,10 @@ class _Single(_Axial):
     drive: Drive | None
     stiffness: float
     damping: float
+    #: Dry friction at rates far above ``slip``.
+    friction: float
+    #: Rate below which friction falls to zero: it is friction * rate / sqrt(rate² + slip²).
+    slip: float
     #: Coordinate without spring force.
     rest: float
     #: Lowest and highest coordinate, either may be None.
@@ -327,23 +341,13 @@ class _Single(_Axial):
         drive: Drive | None = None,
         stiffness: float = 0.0,
         damping: float = 0.0,
+        friction: float = 0.0,
+        slip: float = 0.01,
         rest: float = 0.0,
         limits: tuple[float | None, float | None] | None = None,
         name: str | None = None,
     ) -> None:
         self._fill(locals())
-
-    def _agree(self, problems: Problems) -> None:
-        if self.drive is None:
-            return
-        for field in ("stiffness", "damping", "rest", "limits"):
-            value = getattr(self, field)
-            if value:
-                problems.add(
-                    f"{field} = {shown(value)} has no effect on a coordinate that drive = {shown(self.drive)} leads; "
-                    f"leave {field} or drive out."
-                )
-                return
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -360,8 +364,14 @@ class Revolute(_Single):
         Leads the angle of b against a (rad): a number, a function of time, or three functions (f, f', f'').
     stiffness, damping, rest
         Of a spring and damper that act on the angle, in N m/rad and N m s/rad; the angle is taken in (-pi, pi].
+    friction, slip
+        Dry friction in N m, which acts against the rate: friction * rate / sqrt(rate² + slip²), ``slip`` in rad/s. A
+        joint that would stick creeps instead, at a rate below ``slip``.
     limits
-        Lowest and highest angle inside (-pi, pi), either may be None.
+        Lowest and highest angle inside (-pi, pi), either may be None. They end a run; of a joint that is led, which
+        nothing stops, they are told in ``motion.events``.
+
+    Spring, damper and friction of a joint that is led act against its drive, and count in its effort.
 
     >>> Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 2, 0), damping=0.1).axis.tolist()
     [0.0, 1.0, 0.0]
@@ -371,7 +381,6 @@ class Revolute(_Single):
     coordinate_names = ("angle",)
 
     def _agree(self, problems: Problems) -> None:
-        super()._agree(problems)
         if any(x is not None and abs(x) >= math.pi for x in self.limits or ()):
             problems.add(
                 f"limits = {self.limits} must lie inside (-pi, pi), in rad; write None for a side without limit."
@@ -413,6 +422,8 @@ class Helical(_Single):
         drive: Drive | None = None,
         stiffness: float = 0.0,
         damping: float = 0.0,
+        friction: float = 0.0,
+        slip: float = 0.01,
         rest: float = 0.0,
         limits: tuple[float | None, float | None] | None = None,
         name: str | None = None,
@@ -535,9 +546,9 @@ JOINTS: tuple[type[Joint], ...] = (
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 #: Fields that are told only if they are not zero.
-_IDLE = ("stiffness", "damping", "rest")
+_IDLE = ("stiffness", "damping", "rest", "friction")
 #: Fields that may not be None.
-_NEEDED = ("a", "b", "pitch", *_IDLE)
+_NEEDED = ("a", "b", "pitch", "slip", *_IDLE)
 
 
 def _law(value: Any) -> tuple[Function, Function | None, Function | None] | None:
@@ -648,6 +659,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "pitch": _pitch,
     "stiffness": _not_negative,
     "damping": _not_negative,
+    "friction": _not_negative,
+    "slip": positive,
     "rest": _number,
     "limits": _limits,
     "name": lambda _field, value: optional_name(value),

@@ -28,6 +28,7 @@ from gyrod.model.errors import (
     positive,
     sampled,
     shown,
+    turned,
     vector,
 )
 from gyrod.model.jumps import jumps
@@ -758,6 +759,18 @@ def _check_section(rod: Rod) -> None:
             rod._section_at(_points(rod))
 
 
+def _check_thickness(rod: Rod) -> None:
+    """Sections wider than twice the length are dimensions in mm."""
+    if rod.section is None:
+        return
+    half = float(rod.section.half_sizes([0.5]).max())
+    if half > rod.length:
+        raise ValueError(
+            f"section = {shown(rod.section)} is {2.0 * half:.6g} m across, but the rod is {rod.length:.6g} m long; all "
+            "dimensions are in metres, so that 5 mm is 5e-3."
+        )
+
+
 def _check_stiffness(rod: Rod) -> None:
     s = rod.fractions[:1] if isinstance(rod._known_stiffness, np.ndarray) else _points(rod)
     _require_positive("stiffness", np.einsum("nii->ni", rod.stiffness_at(s)), s)
@@ -893,8 +906,8 @@ def _check_frame(rod: Rod, field: str) -> None:
     if angle > 0.5 * np.pi:
         raise ValueError(
             f"{field} = {type(end).__name__} holds frame = {shown(frame)}, but initial has {shown(q)} at its {field}, "
-            f"{np.rad2deg(angle):.6g} degrees away; at most 90 are allowed (d3 is the tangent). Turn one of them, or "
-            "leave frame out."
+            f"{turned(angle)} away; it must be less than a right angle (d3 is the tangent). Turn one of them, or leave "
+            "frame out."
         )
 
 
@@ -926,6 +939,7 @@ _STAGES: dict[str, tuple[Callable[[Rod], object], set[str]]] = {
     "limits of stress": (_check_limits, {"limits", "section"}),
     "a stretch": (_check_stretch, {"rest_stretch", "strain"}),
     "a length": (_check_length, {"length", "initial", "prestrain"}),
+    "a thickness": (_check_thickness, {"section at s", "a length"}),
     "placed": (_check_placed, {"a grid", "a length"}),
     "start at": (lambda rod: _check_place(rod, "start"), {"start", "placed"}),
     "start frame": (lambda rod: _check_frame(rod, "start"), {"start", "placed"}),

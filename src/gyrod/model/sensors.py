@@ -161,10 +161,11 @@ class RotationSensor(Sensor):
 
 @dataclass(frozen=True, init=False, eq=False)
 class JointSensor(Sensor):
-    """Coordinates, rates, force or torque of a joint, which needs a name.
+    """Coordinates, rates, effort, force or torque of a joint, which needs a name.
 
-    Force and torque are those of a on b in space axes, (3,); a coordinate or rate is a number where the joint has one,
-    or where ``coordinate`` picks one of several by its name ("angle", "displacement", "x", ...).
+    Force and torque are those of a on b in space axes, (3,). A coordinate, its rate, and the effort, which is what a
+    drive gives along it, are numbers where the joint has one coordinate, or where ``coordinate`` picks one of several
+    by its name ("angle", "displacement", "x", ...).
     """
 
     name: str
@@ -182,14 +183,20 @@ class JointSensor(Sensor):
             coordinate=None if coordinate is None else problems.check(_coordinate_name, coordinate),
         )
         if coordinate is not None and self.quantity in ("force", "torque"):
-            problems.add(f"coordinate = {shown(coordinate)} goes with quantity = 'coordinate' or 'rate'; leave it out.")
+            problems.add(
+                f"coordinate = {shown(coordinate)} goes with quantity = 'coordinate', 'rate' or 'effort'; leave it out."
+            )
         problems.finish()
 
     def unit(self, system: System) -> str:
         """Of the quantity; of several coordinates one after the other."""
-        if self.quantity not in ("coordinate", "rate"):
+        if self.quantity in ("force", "torque"):
             return quantities.JOINT_SENSOR[self.quantity].unit
-        names = system.joint(self.joint).coordinate_names if self.coordinate is None else (self.coordinate,)
+        joint = system.joint(self.joint)
+        names = joint.coordinate_names if self.coordinate is None else (self.coordinate,)
+        if self.quantity == "effort":
+            units = dict(zip(joint.coordinate_names, joint.effort_units, strict=True))
+            return ", ".join(units[name] for name in names)
         return ", ".join(quantities.coordinate_unit(name, rate=self.quantity == "rate") for name in names)
 
     def problems(self, system: System) -> Iterator[str]:
@@ -201,7 +208,7 @@ class JointSensor(Sensor):
         if self.coordinate is not None and self.coordinate not in names:
             known = ", ".join(map(repr, names)) or "nothing: it has no coordinates"
             yield f"coordinate = {self.coordinate!r} is unknown; of {self.joint!r} it can be {known}."
-        elif self.quantity in ("coordinate", "rate") and not names:
+        elif self.quantity not in ("force", "torque") and not names:
             kind = type(system.joint(self.joint)).__name__
             yield (
                 f"quantity = {self.quantity!r}: {self.joint!r} is a {kind}, which has no coordinates; use a "

@@ -100,6 +100,8 @@ class System(Description):
     gravity: Array
     #: Where the joints sit, if that does not follow from the start: what `assemble` has moved keeps its joints.
     attachments: tuple[Attachment, ...] | None
+    #: What a reader of files changed or left out.
+    _read_notes: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -147,7 +149,12 @@ class System(Description):
             names = _OF_THE_START if self._driven else (*_OF_THE_START, "_gaps_without_drives")
             made.__dict__.update({name: getattr(self, name) for name in names})
         type(self).__init__(made, **parts)
-        return made
+        return made._noted(self._read_notes)
+
+    def _noted(self, sentences: tuple[str, ...]) -> Self:
+        """Itself, with what a reader of files has to tell."""
+        self._set(**({"_read_notes": sentences} if sentences else {}))
+        return self
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -161,8 +168,11 @@ class System(Description):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What was done to make the system what it is: rods of elements that have ends where something sets in."""
-        return notes(self)
+        """What was done to make the system what it is.
+
+        What a reader of files changed or left out, and rods of elements that have ends where something sets in.
+        """
+        return (*self._read_notes, *notes(self))
 
     @property
     def gravity_function(self) -> Callable[[float], ArrayLike] | None:
@@ -210,7 +220,8 @@ class System(Description):
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields without what was derived from them: that is found by identity, which a copy does not share."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        kept = {"_read_notes": self._read_notes} if self._read_notes else {}
+        return {f.name: getattr(self, f.name) for f in fields(self)} | kept
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What was assembled is assembled anew from the system that it was made of."""

@@ -46,6 +46,8 @@ TABLE_1 = {
 }
 
 EXPLICIT = ("dopri5", "dop853", "odex")
+#: What stands in a panel without runs.
+MISSING = "not run: scikit-sundae\nis not installed\n(pip install 'gyrod[bdf]')"
 #: "bdf" (CVODE) stands for DASSL and ODE15s; RODAS is not in the paper.
 IMPLICIT = ("radau5", "bdf", "seulex", "rodas")
 #: AbsTol = RelTol of the accuracy plots; their rows are those at `SHOWN`.
@@ -321,7 +323,12 @@ def _accuracy(report: Report, item: str, cases: dict[str, RigidProblem], methods
             axes[1, column].xaxis.set_minor_formatter(NullFormatter())
         for column, panel in enumerate(panels):
             counts = np.concatenate([points[:, 0] for (of, _), points in curves.items() if of == panel])
-            if counts.size:
+            if not counts.size:
+                for ax in axes[:, column]:
+                    ax.text(0.5, 0.5, MISSING, ha="center", va="center", transform=ax.transAxes)
+                    ax.set(xticks=[], yticks=[])
+                    ax.minorticks_off()
+            else:
                 decades = np.log10([counts.min(), counts.max()])
                 axes[1, column].set_xlim(10.0 ** np.floor(decades[0]), 10.0 ** np.ceil(decades[1]))
         axes[0, 0].legend(fontsize=7)

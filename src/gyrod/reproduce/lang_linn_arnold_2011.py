@@ -494,11 +494,15 @@ def figure_7(report: Report) -> None:
                     report.add("Figure 7", f"{label}: error at T", None, _short(c.error))
 
     def draw(figure: Any) -> None:
+        from matplotlib.ticker import LogLocator, NullFormatter
+
         for ax, material in zip(figure.subplots(1, 2), ("rubber", "steel"), strict=True):
             for k, method in enumerate(METHODS):
                 c = list(runs[material, method].values())
                 extrapolated = bool(c) and not np.isfinite(c[0].error)
-                if extrapolated:
+                if not c:
+                    ax.plot([], [], color=f"C{k}", lw=0.9, label=f"{NAMES[method].split(' (')[0]}: not installed")
+                elif extrapolated:
                     label = f"{NAMES[method].split(' (')[0]}, at any tolerance"
                     ax.axvline(c[0].seconds, color=f"C{k}", ls="--", lw=0.9, label=label)
                 else:
@@ -507,6 +511,9 @@ def figure_7(report: Report) -> None:
                         [x.seconds for x in c], [x.error for x in c], "o-", color=f"C{k}", ms=4, lw=0.9, label=label
                     )
             ax.set(title=material, xlabel="CPU time for 10 s [s]", ylabel="error of the free end at 10 s", xscale="log")
+            ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.xaxis.set_minor_formatter(NullFormatter())
             ax.grid(alpha=0.3)
             ax.legend(fontsize=8)
         figure.suptitle("Tolerances 1e-2 ... 1e-8, data as computed")
@@ -553,6 +560,8 @@ def figure_8(report: Report) -> None:
                     shown = (t[1:] >= lo) & (t[1:] <= hi)
                     name = NAMES[method].split(" (")[0]
                     ax.semilogy(t[1:][shown], np.diff(t)[shown], f"C{k}", lw=0.9, label=name)
+                else:
+                    ax.plot([], [], f"C{k}", lw=0.9, label=f"{NAMES[method].split(' (')[0]}: not installed")
             ax.set(title=material, xlabel="t [s]", ylabel="step [s]")
             ax.grid(alpha=0.3)
             ax.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.55, 0.08))

@@ -213,6 +213,8 @@ def _full_turns(report: Report) -> None:
         report.add("Figure 6", f"{label}: ODE45(psi)", "fails", outcome)
     ode = _solve(axis, "ode45", "rotation-vector", **_ode_tolerance("ode45"))
     midpoint = _solve(axis, "midpoint-matrix", "quaternion", step=5e-4)
+    # Which of the vectors of a rotation is taken is a convention: the shortest one here.
+    report.add("Figure 6", "MP-R(theta): theta_3 is restricted to", "(-pi/2, 3 pi/2)", "[-pi, pi]")
 
     def draw(figure: Any) -> None:
         left, right = figure.subplots(1, 2)

@@ -39,10 +39,11 @@ def scaled(system: System, factor: float, *, forces: bool = True) -> System:
 
 
 def undamped(system: System) -> System:
-    """The system without damping and drag: they carry nothing at rest, but would enter Newton's matrix."""
+    """The system without damping, friction and drag: they carry nothing at rest, but would enter Newton's matrix."""
 
     def still(part: Any) -> Any:
-        return replace(part, damping=0.0) if np.any(getattr(part, "damping", 0.0)) else part
+        idle = {name: 0.0 for name in ("damping", "friction") if np.any(getattr(part, name, 0.0))}
+        return replace(part, **idle) if idle else part
 
     parts: dict[str, Any] = {
         "rods": tuple(rod if rod.damping is None else replace(rod, damping=None) for rod in system.rods),
@@ -54,6 +55,15 @@ def undamped(system: System) -> System:
         for new, old in ((new, getattr(system, name)) for name, new in parts.items())
     )
     return system if same else replace(system, **parts)
+
+
+def frictionless(system: System) -> System:
+    """The system without dry friction, which has no slope at rest; itself if it has none."""
+    if not any(getattr(joint, "friction", 0.0) for joint in system.joints):
+        return system
+    whole: Any = system.original
+    smooth = [replace(joint, friction=0.0) if getattr(joint, "friction", 0.0) else joint for joint in whole.joints]
+    return replace(system.original, joints=tuple(smooth))
 
 
 def _times(value: Any, factor: float) -> Any:

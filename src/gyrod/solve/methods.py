@@ -34,6 +34,10 @@ METHODS = {
 }
 
 
+#: Tolerances above this are mistakes.
+LOOSEST = 0.1
+
+
 def step_options(
     n: int,
     rtol: float,
@@ -47,6 +51,11 @@ def step_options(
     rtol = _check.positive("rtol", rtol)
     if rtol < 1e-14:
         raise ValueError(f"rtol = {rtol:g} is below what double precision can meet; it must be at least 1e-14.")
+    if rtol > LOOSEST:
+        raise ValueError(
+            f"rtol = {rtol:g} resolves nothing: in every step an error of {100.0 * rtol:g} % of the size of the system "
+            f"is allowed. Take 1e-3 to 1e-8, or {LOOSEST:g} at most."
+        )
     if atol is None:
         atols = np.full(n, rtol if scale is None else 0.0)
     else:

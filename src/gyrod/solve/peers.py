@@ -252,6 +252,12 @@ def _mass(formulation: str, moments: Array) -> Any:
     return lambda d: (M, rotations.director_constraint_gradient(d))
 
 
+def require(method: str) -> None:
+    """A sentence where the package of a method is missing, before anything is computed."""
+    if method in ("bdf", "bdf-dae"):
+        _sundae("cvode" if method == "bdf" else "ida", method)
+
+
 def _sundae(module: str, method: str) -> Any:
     try:
         return import_module(f"sksundae.{module}")

@@ -148,7 +148,7 @@ def refine(
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError(f"most = {most!r} must be an integer of at least 1.")
     if quantity is not None and not callable(quantity):
-        raise ValueError(f"quantity = {quantity!r} must be a function of a Rest or a Motion.")
+        raise ValueError(f"quantity = {_check.plain(quantity)} must be a function of a Rest or a Motion.")
     whole = (system.system if isinstance(system, Rest) else system).original
     if not whole.rods:
         raise ValueError("the system has no rods, so there is no mesh to refine.")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
-from gyrod.equations import Compiled, ForceError, compile_system, mechanisms
+from gyrod.equations import FORMULATIONS, Compiled, ForceError, compile_system, mechanisms
 from gyrod.joint_tracks import kinematics
 from gyrod.model import ModelError, System
 from gyrod.model.conservation import flowing
@@ -149,15 +149,16 @@ def simulate(
     view
         Open the viewer in the browser and show the motion while it is computed.
 
-    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which.
+    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which. A joint
+    that is led goes on, and ``motion.events`` tells where it passed.
     """
     started = time.process_time()
-    t_end = _check.positive("t_end", t_end)
+    t_end = _sound(t_end, formulation, method, rtol, norm, projection)
     first, system = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
     try:
         events = tuple(events)
     except TypeError:
-        raise ValueError(f"events = {events!r} must be a list of Event.") from None
+        raise ValueError(f"events = {_check.plain(events)} must be a list of Event.") from None
     for name, flag in (("reduce", reduce), ("assemble", assemble)):
         if not isinstance(flag, bool):
             raise ValueError(f"{name} = {flag!r} must be True or False.")
@@ -191,8 +192,10 @@ def simulate(
     for name, value in stepped.items():
         if value is not None:
             raise ValueError(f"{name} = {value!r} belongs to method = 'variational', not to {method!r}; leave it out.")
-    _check.choice("norm", norm, NORMS)
-    _check.choice("projection", projection, PROJECTIONS)
+    if isinstance(method, str) and method.startswith("bdf"):
+        from gyrod.solve import peers
+
+        peers.require(method)
     options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
     options |= _constraint_options(index, null_space, method)
     options |= {} if reduce else {"reduce": False}
@@ -240,6 +243,26 @@ def simulate(
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     return _motion(run, compiled, method, time.process_time() - started, dense, projection == "step", names)
+
+
+def _sound(t_end: Any, formulation: Any, method: Any, rtol: Any, norm: Any, projection: Any) -> float:
+    """Check what stands by itself, all of it at once."""
+    found = []
+    for check, *arguments in (
+        (_check.positive, "t_end", t_end),
+        (_check.choice, "formulation", formulation, FORMULATIONS),
+        (_known, method),
+        (_check.positive, "rtol", rtol),
+        (_check.choice, "norm", norm, NORMS),
+        (_check.choice, "projection", projection, PROJECTIONS),
+    ):
+        try:
+            check(*arguments)
+        except ValueError as error:
+            found.append(str(error))
+    if found:
+        raise ValueError(found[0]) if len(found) == 1 else ModelError(found)
+    return float(t_end)
 
 
 def _target(save: str | os.PathLike[str] | None, resume: bool, view: bool) -> Target | None:
@@ -424,7 +447,9 @@ def _limits(compiled: Compiled) -> list[Event]:
                 )
                 break
             name = f"{'upper' if side else 'lower'} limit of {joint.label}"
-            found.append(Event(_reached(i, edge), terminal=True, direction=1 if side else -1, name=name))
+            # Nothing stops a joint that is led: that it passes is told, and the run goes on.
+            ends = not joint.driven
+            found.append(Event(_reached(i, edge), terminal=ends, direction=1 if side else -1, name=name))
     if problems:
         raise ModelError(problems)
     return found
@@ -479,7 +504,9 @@ def _atol(atol: Any, compiled: Compiled) -> ArrayLike | None:
 
 def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[float, Array], float], bool, int]:
     if not isinstance(event, Event) or not callable(event.function) or event.direction not in (-1, 0, 1):
-        raise ValueError(f"events[{number}] = {event!r} must be an Event(function, terminal, direction in -1, 0, 1).")
+        raise ValueError(
+            f"events[{number}] = {_check.plain(event)} must be an Event(function, terminal, direction in -1, 0, 1)."
+        )
     stats = MotionStats("", compiled.formulation)
 
     def g(t: float, y: Array) -> float:
@@ -490,7 +517,9 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
         try:
             value = float(result)
         except (TypeError, ValueError, OverflowError):
-            raise ForceError(f"events[{number}] returned {result!r} at t = {t:g}; it must return a number.") from None
+            raise ForceError(
+                f"events[{number}] returned {_check.plain(result)} at t = {t:g}; it must return a number."
+            ) from None
         if not np.isfinite(value):
             raise ForceError(f"events[{number}] returned {value} at t = {t:g}.")
         return value
@@ -498,13 +527,15 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
     return g, bool(event.terminal), int(event.direction)
 
 
+def _known(method: Any) -> str:
+    scipy = [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")]
+    own = ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum")
+    return _check.choice("method", method, scipy if str(method).startswith("scipy:") else own)
+
+
 def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
     """The method asked for, or one chosen by the eigenvalues of the Jacobian at the start against the time scale."""
-    if isinstance(method, str) and method.startswith("scipy:"):
-        _check.choice("method", method, [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")])
-        return method
-    _check.choice("method", method, ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum"))
-    if method != "auto":
+    if _known(method) != "auto":
         return method
     if compiled.rods:
         # Measured: an implicit method wins unless the fast waves of the rod are to be resolved anyway.

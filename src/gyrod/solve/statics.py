@@ -16,7 +16,7 @@ from gyrod.model import System
 from gyrod.motion import Motion, MotionStats
 from gyrod.rest import Rest
 from gyrod.solve.eigen import MOST, canonical, first_largest, lowest, real
-from gyrod.solve.loads import scaled, undamped
+from gyrod.solve.loads import frictionless, scaled, undamped
 
 Array = NDArray[np.float64]
 
@@ -237,9 +237,10 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
         if rod.strain in HELD:
             raise ValueError(
                 f"rod {rod.name!r} has strain = {rod.strain!r}, which equilibrium does not support yet; it works in "
-                "simulate. Take strain = 'cosserat' at rest: the more slender a rod, the smaller the difference."
+                "simulate. Take strain = 'cosserat' at rest: a rod under a force F is then longer by about F/EA of its "
+                "length, however slender it is, and bends by shear as well, the less the more slender."
             )
-    bare = system if damped else undamped(system.original)
+    bare = frictionless(system) if damped else undamped(system.original)
     compiled = compile_system(bare, at_rest=True)
     whole = compiled if bare is system.original or damped else compile_system(system, at_rest=True)
     kinds = np.array(compiled.kinds)

@@ -195,7 +195,13 @@ class MotionBetween(Motion):
         if not loads or not found:
             return found
         return tuple(
-            replace(track, force=self._linear(row.force), torque=self._linear(row.torque), unique=row.unique)
+            replace(
+                track,
+                force=self._linear(row.force),
+                torque=self._linear(row.torque),
+                effort=self._linear(row.effort),
+                unique=row.unique,
+            )
             for track, row in zip(found, self._near[0].joints, strict=True)
         )
 

@@ -29,6 +29,7 @@ PLOTS: dict[str, Callable[[Picture], None]] = {
     "momentum": series.momentum,
     "joints": series.joints,
     "joint forces": series.joint_forces,
+    "effort": series.effort,
     "phase": series.phase,
     "sensors": series.sensors,
     "section forces": rods.FORCE,

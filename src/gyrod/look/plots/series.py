@@ -327,14 +327,42 @@ def sizes_or_components(p: Picture, things: Sequence[tuple[str, Array, Array]]) 
     p.time_axis(*axes)
 
 
-def joint_forces(p: Picture) -> None:
-    """Forces and torques that joints carry: components of one joint, sizes of several."""
-    chosen, p = _joint_labels(p), p.smooth
+def _carried(p: Picture) -> Picture:
+    """The picture at times at which what joints carry is worth its cost."""
+    p = p.smooth
     mobility = p.motion.compiled.mobility
     if mobility is not None and mobility.redundant and len(p.t) > FEW and "joints" not in vars(p.motion):
         # Forces of least norm cost a decomposition for each row.
         some = p.motion._at_rows(np.linspace(0, len(p.t) - 1, FEW).round().astype(int))
-        p = replace(p, motion=some)
+        return replace(p, motion=some)
+    return p
+
+
+def effort(p: Picture) -> None:
+    """What drives of joints give: torques, and forces beside them."""
+    chosen = {label: i for label, i in _joint_labels(p).items() if p.system.joints[i].driven}
+    if not chosen:
+        raise ValueError(
+            "what = 'effort' is for joints that are led, and none of these is; give drive = ... to one, or draw "
+            "'joint forces'."
+        )
+    p = _carried(p)
+    found: dict[str, list[tuple[str, Array]]] = {}
+    for label, i in chosen.items():
+        found.setdefault(p.system.joints[i].effort_units[0], []).append((label, p.rows(p.motion.joints[i].effort)))
+    axes = np.atleast_1d(p.figure.subplots(1, len(found)))
+    for ax, (si, lines) in zip(axes, found.items(), strict=True):
+        scale = unit(si, *(values for _, values in lines))
+        for k, (label, values) in enumerate(lines):
+            p.line(ax, scale.factor * values, label=label, **cycle(k))
+        ax.set_ylabel(scale.label("effort"))
+        legend(ax)
+    p.time_axis(*axes)
+
+
+def joint_forces(p: Picture) -> None:
+    """Forces and torques that joints carry: components of one joint, sizes of several."""
+    chosen, p = _joint_labels(p), _carried(p)
     tracks = p.motion.joints
     things = [(label, p.rows(tracks[i].force), p.rows(tracks[i].torque)) for label, i in chosen.items()]
     sizes_or_components(p, things)
