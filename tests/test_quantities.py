@@ -52,12 +52,13 @@ def test_fields_have_the_shape_that_the_registry_says(motion, table):
         found = quantity(f"{name}.{field.name}", motion.system)
         assert found.read(motion).shape == (len(motion.t), *here, *components(field)), field.name
         assert found.shape(motion) == (*here, *components(field))
-        assert found.unit == ("" if field.unit == "1" else field.unit) or field.name in ("coordinate", "rate")
+        assert found.unit == ("" if field.unit == "1" else field.unit) or (table is JOINT and not field.unit)
 
 
 def test_units_of_joints_are_those_of_their_coordinates(motion):
     assert quantity("hinge.coordinate", motion.system).unit == "rad"
     assert quantity("hinge.rates", motion.system).unit == "rad/s"
+    assert quantity("hinge.effort", motion.system).unit == "N m"
     assert quantity("norm hinge.force", motion.system).unit == "N"
     assert quantity("x0.3[1]", motion.system).unit == "m"
     assert quantity("moment0.3", motion.system).unit == "N m"

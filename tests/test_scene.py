@@ -343,11 +343,16 @@ def test_the_place_of_a_rod_that_is_plotted_can_move():
 def test_an_axis_has_one_unit():
     body = gd.Body("arm", 1.0, (0.1, 0.1, 0.1))
     slider = gd.Cylindrical("ground", "arm", at=(0, 0, 0), axis=(0, 0, 1), name="slider")
-    motion = gd.simulate(gd.System([body], [slider], sensors=[gd.JointSensor("both", "slider")]), 0.1)
+    sensors = [gd.JointSensor("both", "slider"), gd.JointSensor("drive", "slider", "effort", "angle")]
+    motion = gd.simulate(gd.System([body], [slider], sensors=sensors), 0.1)
     found = {x["title"]: x for x in scene(motion).static["series"]}
     assert found["sensor both: angle"]["unit"] == "rad"
     assert found["sensor both: displacement"]["unit"] == "m"
     line = found["sensor both: displacement"]["lines"][0]
     fall = scene(motion).tracks[line["track"]].values[:, line["column"]]
     assert fall[-1] == pytest.approx(-0.5 * 9.81 * 0.1**2, rel=1e-5)
-    assert [ax.get_ylabel() for ax in motion.plot("sensors").axes] == ["both angle [°]", "both displacement [mm]"]
+    assert found["sensor drive"]["unit"] == "N m"
+    assert [ax.get_ylabel() for ax in motion.plot("sensors", names=["both"]).axes] == [
+        "both angle [°]",
+        "both displacement [mm]",
+    ]

@@ -250,9 +250,10 @@ def _unit(found: Quantity, system: System) -> str:
     """SI unit; "" for none, and for several."""
     if found.kind == "sensor":
         unit = next(s for s in system.sensors if s.name == found.name).unit(system)
-    elif found.kind == "joint" and found.field.startswith(("coordinate", "rate")):
-        names = system.joint(found.name).coordinate_names
-        units = {quantities.coordinate_unit(name, rate=found.field.startswith("rate")) for name in names}
+    elif found.kind == "joint" and not FIELDS["joint"][found.field].unit:
+        joint, rate = system.joint(found.name), found.field.startswith("rate")
+        units = {quantities.coordinate_unit(name, rate=rate) for name in joint.coordinate_names}
+        units = set(joint.effort_units) if found.field == "effort" else units
         unit = units.pop() if len(units) == 1 else ""
     elif found.kind == "joint" and found.field == "effort":
         units = set(system.joint(found.name).effort_units)

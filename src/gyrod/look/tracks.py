@@ -373,7 +373,7 @@ def _readings(sensor: Sensor, system: System) -> list[Curves]:
 
 def _reading(sensor: Sensor, system: System) -> tuple[tuple[str, ...], Callable[[Any], Array]]:
     """Labels of what a sensor reads, and its values."""
-    if sensor.quantity in ("coordinate", "rate", "distance"):
+    if sensor.quantity in ("coordinate", "rate", "effort", "distance"):
         chosen = getattr(sensor, "coordinate", None)
         joint = getattr(sensor, "joint", None)
         names = system.joint(joint).coordinate_names if joint is not None and chosen is None else (chosen or "",)
