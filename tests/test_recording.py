@@ -442,5 +442,6 @@ def test_a_checkpoint_that_cannot_be_written_says_what_is_left(tmp_path, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage, "save_checkpoint", full)
+    monkeypatch.setattr(recording, "FIRST", 4)
     with pytest.raises(OSError, match=r"run.h5' keeps what was computed, .* Free some space and resume\.$"):
         gd.simulate(pendulum(), 2.0, method="dopri5", save=file)
