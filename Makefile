@@ -22,7 +22,7 @@ test:
 
 test-all:
 	$(BUILD) dev
-	$(PYTEST) -m "slow or not slow"
+	$(PYTEST) -m "slow or not slow" --hypothesis-profile=thorough
 
 # Other instruction sets, BLAS kernels, versions, users, languages: half an hour
 test-portable:
@@ -34,7 +34,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES)
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=auto $(BIN)/mypy
 
 format:
 	$(BUILD) dev

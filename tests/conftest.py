@@ -1,4 +1,4 @@
-"""What holds for all tests: which of them depend on rounding, a random order, and Ctrl-C."""
+"""What holds for all tests: which of them depend on rounding, how many examples, a random order, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "gyrod", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much]
+)
+#: What make test-all takes.
+settings.register_profile("thorough", settings.get_profile("gyrod"), max_examples=300)
+settings.load_profile("gyrod")
 
 #: Files whose results depend on rounding: on the instruction set, on BLAS, on the functions of NumPy.
 NUMERIC = {

@@ -7,13 +7,10 @@ import subprocess
 import programs
 import pytest
 
-SOURCES = ["tests/cpp/matrix.cpp", "cpp/gyrod/linear/dense.cpp", "cpp/gyrod/linear/block_lu.cpp"]
-SOURCES += ["cpp/gyrod/linear/block_pattern.cpp"]
-
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    return programs.compiled(tmp_path_factory.mktemp("matrix") / "matrix", SOURCES, "-O0")
+    return programs.compiled(tmp_path_factory.mktemp("matrix") / "matrix", ["tests/cpp/matrix.cpp"], "-O0")
 
 
 def test_operations_are_those_of_plain_loops(program):

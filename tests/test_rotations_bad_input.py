@@ -5,16 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from gyrod import rotations as rot
-
-settings.register_profile(
-    "gyrod", max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much]
-)
-settings.load_profile("gyrod")
 
 P, Q = np.array([0.5, -0.1, 0.7, 0.5]), np.array([0.9, 0.1, -0.2, 0.3])
 V = np.array([0.3, 1.1, -0.4])
@@ -483,7 +478,6 @@ def test_tangent_maps_of_any_vector(v):
 
 
 @given(arrays.arrays(np.float64, (3, 3), elements=st.floats(-4.0, 4.0)), st.sampled_from(sorted(rot.PROJECTIONS)))
-@settings(max_examples=80)
 def test_projection_of_any_matrix_is_a_rotation_or_refused(A, method):
     assume(np.linalg.cond(A) < 1e6)
     projected, refusal = attempt(rot.project, A, method)

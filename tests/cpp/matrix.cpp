@@ -5,8 +5,10 @@
 #include <random>
 #include <string>
 
-#include "gyrod/linear/block_lu.hpp"
-#include "gyrod/linear/dense.hpp"
+// The sources themselves, with the assertions that the library does not have; in one unit, which compiles fastest.
+#include "gyrod/linear/block_lu.cpp"
+#include "gyrod/linear/block_pattern.cpp"
+#include "gyrod/linear/dense.cpp"
 #include "gyrod/linear/uniform_lu.hpp"
 #include "gyrod/math/scalar.hpp"
 
