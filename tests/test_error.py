@@ -13,7 +13,6 @@ from error_problems import DATA, PROBLEMS, fitted, measure, ratios
 
 import gyrod as gd
 from gyrod import error as errors
-from gyrod.cli import models
 from gyrod.model.refinement import coarser
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
@@ -195,14 +194,6 @@ def test_readme_prints_converged_numbers():
     for shown, value in zip(printed, exact, strict=True):
         digits = len(shown.partition(".")[2])
         assert abs(float(shown) - value) <= 0.51 * 10.0**-digits, (shown, value)
-
-
-def test_the_starter_is_the_hose_of_the_readme():
-    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    rod = gd.files.loads(models.starters()["hose"]).system.rod("hose")
-    assert (rod.degree, rod.segments) == tuple(
-        int(re.search(rf"    {n}=(\d+),", text)[1]) for n in ("degree", "segments")
-    )
 
 
 # --- kept and printed ------------------------------------------------------------------------------------------------
