@@ -104,14 +104,15 @@ def test_a_study_tells_itself():
     lines = text.splitlines()
     assert lines[0].startswith("study of 6 runs: 4 finished, 2 refused; ")
     assert lines[0].endswith(" CPU s")
-    rows = {line.split("  ")[1].strip(): line.split()[-3:] for line in lines[2:-1]}
+    rows = {line.split("  ")[1].strip(): line.split()[-3:] for line in lines[2:-2]}
     assert rows["ring.mass"] == ["-2", "1", "3"]
     assert rows["ring.angular_velocity[2]"] == ["3", "4.5", "6"]
     never = next(line for line in lines if line.startswith("  never"))
     assert never.split(maxsplit=4)[1:] == ["nan", "nan", "nan", "4 without a value"]  # refused ones are told above
     assert "curve, last" in rows
-    assert lines[-1].startswith("  run 2: ")
-    assert "mass" in lines[-1]
+    assert lines[-2].startswith("  run 2: ")
+    assert "mass" in lines[-2]
+    assert lines[-1].startswith("  errors of run 0: positions ")
 
 
 def test_columns_and_runs_are_asked_for_by_name_and_number():

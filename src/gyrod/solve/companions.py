@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -110,10 +110,11 @@ def _motions(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion
     rows = np.unique(np.linspace(0, len(t) - 1, min(len(t), MOST_ROWS)).astype(np.intp))
     bodies = not motion.system.rods
     loose = _looser(given, motion, bodies)
-    share, coarse = _first(lambda share: _run(solve, given, share, motion, rows, loose), bodies)
+    start = cache(lambda share: _start(given["system"], share))
+    share, coarse = _first(lambda share: _run(solve, given, start(share), motion, rows, loose), bodies)
     half = None
     if given["error"] == "parts":
-        half = motion if bodies else _run(solve, given, share, motion, rows, {})
+        half = motion if bodies else _run(solve, given, start(share), motion, rows, {})
     rows, (coarse, half) = _common(motion, rows, coarse, half)
     looser = loose["rtol"] / rtol if rtol else 1.0
     return Beside(rtol, rows, coarse, half, share, looser, _told(coarse.system, motion.system, loose))
@@ -133,17 +134,17 @@ def _first(solve: Callable[[float], T], bodies: bool = False) -> tuple[float, T]
 
 
 def _run(
-    solve: Callable[..., Motion], given: dict[str, Any], share: float, motion: Motion, rows: NDArray[np.intp],
+    solve: Callable[..., Motion], given: dict[str, Any], start: System | Rest, motion: Motion, rows: NDArray[np.intp],
     changes: Mapping[str, Any],
 ) -> Motion:  # fmt: skip
-    """The run on a share of the mesh, at rows of the run."""
+    """The run from a coarser start, at rows of the run."""
     times, t_end = motion.t[rows], float(motion.t[-1])
     options = {k: v for k, v in given.items() if k not in ("system", "t_end", "error", "accuracy")} | _APART
     options |= {"method": motion.stats.method, "output": times, **changes}
     if motion.stats.method in ("variational", "energy-momentum"):  # rows are nodes of the longer steps
         step = options["step"]
         t_end, options["output"] = step * np.floor(t_end / step * (1.0 + 1e-9)), None
-    found = solve(_start(given["system"], share), t_end, **options)
+    found = solve(start, t_end, **options)
     if found.t[-1] < REACHED * t_end:
         raise RuntimeError(f"it ended at t = {found.t[-1]:.4g} s ({found.status})")
     return found

@@ -78,7 +78,12 @@ def read(group: Any) -> dict[str, Any]:
 
 def made(kept: dict[str, Any], run: Motion) -> Beside:
     """The same as objects, for the run that they stand beside."""
-    return Beside(**{name: _motion(*value, run) if name in COMPANIONS else value for name, value in kept.items()})
+    found = dict(kept)
+    for name in COMPANIONS:
+        if name in kept:
+            meshes, t, y = kept[name]
+            found[name] = _motion(meshes, t, y, run)
+    return Beside(**found)
 
 
 def _motion(meshes: list[dict[str, Any]], t: Any, y: Any, run: Motion) -> Motion:
