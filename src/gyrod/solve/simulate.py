@@ -165,8 +165,8 @@ def simulate(
         Open the viewer in the browser and show the motion while it is computed.
     error
         What ``motion.error`` says: "rough" figures, which cost nothing; "total" errors of all quantities, by a second
-        run on half the mesh with a looser tolerance (1.5 times the cost at most); or their "parts", in time and by the
-        mesh, by a third one (2.2 times).
+        run on half the mesh with a looser tolerance (about 1.5 times the cost); or their "parts", in time and by the
+        mesh, by a third one (about twice).
     accuracy
         Errors that are allowed, in place of ``rtol`` and the mesh, which are chosen by these estimates, from the mesh
         of the rods on: a share of the size of the system, for positions, and of the largest value, for forces at ends
