@@ -214,6 +214,15 @@ def test_places_that_cannot_be(make, sentence):
         make()
 
 
+def test_the_bend_radius_at_a_clamp_is_that_of_the_stiffness_of_the_run():
+    """Runs that go through the core together share a model, whose stiffness is not theirs."""
+    young = [2.5e6, 1e7]
+    study = gd.study(ELEMENTS, {YOUNG: young}, {"r": "hose.bend_radius"}, 0.1, rtol=1e-6)
+    for k, value in enumerate(young):
+        motion = gd.simulate(ELEMENTS.with_({YOUNG: value}), 0.1, rtol=1e-6, output=[0.1])
+        np.testing.assert_allclose(study["r"][k], motion["hose"].bend_radius[-1], rtol=1e-9)
+
+
 # --- plan files ------------------------------------------------------------------------------------------------------
 
 PLAN = """

@@ -10,42 +10,49 @@ from gyrod.studies.plan_files import DISTRIBUTIONS, RANGE
 from gyrod.studies.plan_values import FIELDS
 from gyrod.studies.solving import STARTS
 
+NUMBER: dict[str, Any] = {"$ref": "#/$defs/quantity"}
+TEXT: dict[str, Any] = {"type": "string"}
+WHOLE: dict[str, Any] = {"type": "integer", "minimum": 1}
+
+
+def _fields(names: tuple[str, ...], required: tuple[str, ...], **kinds: Any) -> dict[str, Any]:
+    properties = {name: kinds.get(name, NUMBER) for name in names}
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _outputs() -> list[dict[str, Any]]:
+    """A quantity, or one of the outputs with its quantity and what may stand beside it."""
+    times = {"anyOf": [WHOLE, {"type": "array", "items": NUMBER}]}
+    places = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}, "minItems": 1}]}
+    beside = {
+        "of": TEXT, "at": places, "over": {"enum": ["rod"]}, "give": {"enum": ["value", "place"]}, "times": times,
+        "direction": {"enum": [-1, 0, 1]}, "which": {"type": "integer"},
+    }  # fmt: skip
+    found = [TEXT]
+    for key, names in FIELDS.items():
+        long = _fields(names, ("of", "times") if key == "history" else ("of",), **beside)
+        found.append(_fields((key,), (key,), **{key: long if key == "history" else {"anyOf": [TEXT, long]}}))
+    return found
+
 
 def plan_schema() -> dict[str, Any]:
     """JSON Schema of plan files, for editors that complete and check YAML."""
     model = files.json_schema()
-    number_or_text = {"$ref": "#/$defs/quantity"}
-    text, whole = {"type": "string"}, {"type": "integer", "minimum": 1}
-
-    def fields(names: tuple[str, ...], required: tuple[str, ...], **kinds: Any) -> dict[str, Any]:
-        properties = {name: kinds.get(name, number_or_text) for name in names}
-        return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
     def pair(names: tuple[str, str]) -> dict[str, Any]:
         items = {
             "type": "array",
-            "items": number_or_text,
+            "items": NUMBER,
             "minItems": 2,
             "maxItems": 2,
             "description": ", ".join(names),
         }
-        return {"anyOf": [items, fields(names, names)]}
+        return {"anyOf": [items, _fields(names, names)]}
 
     values = {"type": "array", "minItems": 1}
-    vary = [values, fields(("values",), ("values",), values=values)]
-    vary.append(fields(RANGE, RANGE[:3], steps=whole, spacing={"enum": ["even", "log"]}))
-    vary += [fields((key,), (key,), **{key: pair(names)}) for key, (_, names, _) in DISTRIBUTIONS.items()]
-    times = {"anyOf": [whole, {"type": "array", "items": number_or_text}]}
-    places = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}, "minItems": 1}]}
-    beside = {
-        "of": text, "at": places, "over": {"enum": ["rod"]}, "give": {"enum": ["value", "place"]}, "times": times,
-        "direction": {"enum": [-1, 0, 1]}, "which": {"type": "integer"},
-    }  # fmt: skip
-    kept = [text]
-    for key, names in FIELDS.items():
-        whole_form = fields(names, ("of", "times") if key == "history" else ("of",), **beside)
-        form = whole_form if key == "history" else {"anyOf": [text, whole_form]}
-        kept.append(fields((key,), (key,), **{key: form}))
+    vary = [values, _fields(("values",), ("values",), values=values)]
+    vary.append(_fields(RANGE, RANGE[:3], steps=WHOLE, spacing={"enum": ["even", "log"]}))
+    vary += [_fields((key,), (key,), **{key: pair(names)}) for key, (_, names, _) in DISTRIBUTIONS.items()]
     inline = {k: x for k, x in model.items() if k not in ("$schema", "$defs", "title", "required")}
     return {
         "$schema": model["$schema"],
@@ -57,9 +64,9 @@ def plan_schema() -> dict[str, Any]:
         "properties": {
             "gyrod": {"const": 1, "description": "Version of the format."},
             "model": {
-                "anyOf": [{**text, "description": "Path of a model file, from the folder of the plan on."}, inline]
+                "anyOf": [{**TEXT, "description": "Path of a model file, from the folder of the plan on."}, inline]
             },
-            "until": {**number_or_text, "description": "Time to simulate, s; else as the model says."},
+            "until": {**NUMBER, "description": "Time to simulate, s; else as the model says."},
             "run": {"$ref": "#/$defs/run_of_a_model"},
             "vary": {
                 "type": "object",
@@ -67,23 +74,23 @@ def plan_schema() -> dict[str, Any]:
                 "additionalProperties": {"anyOf": vary},
                 "description": "Fields of the model, as hose.material.young: lists of values or distributions.",
             },
-            "samples": {**whole, "description": "How often to draw from the distributions."},
+            "samples": {**WHOLE, "description": "How often to draw from the distributions."},
             "sampler": {"enum": list(design.SAMPLERS)},
             "seed": {"type": "integer", "minimum": 0},
             "design": {"enum": list(design.LAYOUTS), "description": "All combinations of lists, or row by row."},
             "outputs": {
                 "type": "object",
                 "minProperties": 1,
-                "additionalProperties": {"anyOf": kept},
+                "additionalProperties": {"anyOf": _outputs()},
                 "description": "What is kept of every run, by name.",
             },
-            "chunk": {**whole, "description": "Runs in a file."},
-            "engine": {**text, "description": "local, threads, processes, serial, dask, or tcp://address:port."},
-            "workers": whole,
-            "lanes": whole,
+            "chunk": {**WHOLE, "description": "Runs in a file."},
+            "engine": {**TEXT, "description": "local, threads, processes, serial, dask, or tcp://address:port."},
+            "workers": WHOLE,
+            "lanes": WHOLE,
             "at_rest": {"type": "boolean", "description": "Equilibria in place of motions."},
             "start": {"enum": list(STARTS), "description": "Where motions start: as the model says, or at rest."},
-            "folder": {**text, "description": "Where results go, from the folder of the plan on."},
+            "folder": {**TEXT, "description": "Where results go, from the folder of the plan on."},
         },
         "$defs": model["$defs"],
     }
