@@ -82,6 +82,19 @@ def test_between_knots_values_follow_smooth_functions_and_do_not_pass_those_besi
     assert_allclose(short, [1.5, 2.505], rtol=0, atol=1e-3)
 
 
+def test_interpolated_unknowns_are_believed_as_far_as_the_knots_bend():
+    t = np.linspace(0.0, 3.0, 31)
+    times = np.linspace(0.3, 2.7, 211)
+    values, truth = np.sin(6.0 * t), np.sin(6.0 * times)
+    assert_allclose(along(t, values, times, truth), truth, rtol=0, atol=3e-3)
+    assert np.mean(along(t, values, times, truth) == truth) > 0.9  # but for inflections
+    ringing = truth + np.sin(200.0 * times)
+    bend = 0.5 * 0.36  # half of (6 h)²
+    assert np.abs(along(t, values, times, ringing) - along(t, values, times)).max() < bend
+    line = along(t, t, times, times + np.sin(200.0 * times))
+    assert_allclose(line, times, rtol=0, atol=1e-12)
+
+
 def test_two_knots_on_either_side_are_enough():
     t = np.linspace(0.0, 1.0, 21) ** 1.5
     values = np.cos(4.0 * t)[:, None]
@@ -134,7 +147,9 @@ def test_files_keep_the_states_between_which_forces_lie(rest, tmp_path):
         found = gd.open(tmp_path / name)
         assert_allclose(force(found), force(motion), rtol=0, atol=1e-12)
         assert_allclose(found["hinge"].torque, motion["hinge"].torque, rtol=0, atol=1e-12)
-        assert_allclose(force(found(between)), force(motion(between)), rtol=0, atol=1e-12)
+        assert_allclose(
+            force(found(between)), force(motion(between)), rtol=0, atol=0.03
+        )  # of 1.9 N; without dense output
         found.save(tmp_path / "again.h5")
         assert_allclose(force(gd.open(tmp_path / "again.h5")), force(motion), rtol=0, atol=1e-12)
     assert_allclose(force(gd.open(tmp_path / "one.h5")), force(motion(0.333)), rtol=0, atol=1e-12)

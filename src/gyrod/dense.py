@@ -90,11 +90,13 @@ class Knots:
         return self.t[used], self.rows(used)
 
 
-def along(t: Array, values: Array, times: Array) -> Array:
+def along(t: Array, values: Array, times: Array, own: Array | None = None) -> Array:
     """Values (k, ...) at times, from those at the knots t, (m,) and (m, ...), by cubics without overshoot at kinks.
 
     The slopes at the ends of an interval are those of the parabolas to its left and right, the sharper of which bends
     at most twice as much as the other: beside a jump, or a short step with noise, it is a line, and so at either end.
+    ``own``: what interpolated unknowns say, (k, ...). It is taken where it differs by less than the knots next to it
+    from the lines between their neighbours, half of that: what the knots resolve is better known there.
     """
     flat, m = values.reshape(len(t), -1), len(t)
     if m < 2:
@@ -104,11 +106,16 @@ def along(t: Array, values: Array, times: Array) -> Array:
     bend = np.zeros((m, flat.shape[1]))
     bend[1:-1] = np.diff(secant, axis=0) / (h[1:] + h[:-1])
     i = np.clip(np.searchsorted(t, times, side="right") - 1, 0, m - 2)
+    off = np.zeros_like(bend)
+    off[1:-1] = np.abs(bend[1:-1]) * h[1:] * h[:-1]
     h, secant, left, right = h[i], secant[i], bend[i], bend[i + 1]
     most = 2.0 * np.minimum(np.abs(left), np.abs(right))
     left, right = np.clip(left, -most, most), np.clip(right, -most, most)
     x = (times - t[i])[:, None] / h
     found = cubic(x, flat[i], flat[i + 1], h * (secant - h * left), h * (secant + h * right))
+    if own is not None:
+        band = 0.5 * np.maximum(off[i], off[i + 1])
+        found = found + np.clip(own.reshape(found.shape) - found, -band, band)
     return np.asarray(found.reshape(len(times), *values.shape[1:]))
 
 

@@ -396,16 +396,15 @@ class Motion:
     def _joint_tracks(self, loads: bool = True) -> tuple[JointTrack, ...]:
         times, rows = np.atleast_1d(self.t), np.ascontiguousarray(np.atleast_2d(self.y))
         near = self._near if loads else None
-        found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions, loads and near is None)
+        found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions, loads)
         found = self._turns(times, found)
         if near is not None:
             found = [
                 replace(
                     track,
-                    force=self._along(row.force),
-                    torque=self._along(row.torque),
-                    effort=self._along(row.effort),
-                    unique=row.unique,
+                    force=self._along(row.force, track.force),
+                    torque=self._along(row.torque, track.torque),
+                    effort=self._along(row.effort, track.effort),
                 )
                 for track, row in zip(found, near.joints, strict=True)
             ]
@@ -482,10 +481,18 @@ class Motion:
         t, y = knots.beside(times)
         return Motion(t, y, self.stats, self.status, _compiled=self._compiled, _projected=self._projected)
 
-    def _along(self, values: Array) -> Array:
-        """Of values at the knots beside the times those at the times, always with the time axis."""
+    @cached_property
+    def _cubic(self) -> bool:
+        """Whether the unknowns lie on cubics between rows, which know less than the dense output of a method."""
+        return hasattr(self._dense, "flows") and not np.isin(self.t, self._dense.t).all()  # type: ignore[union-attr]
+
+    def _along(self, values: Array, own: Array) -> Array:
+        """Values at the times, from those at the knots beside them and from those of these very unknowns.
+
+        Always with the time axis.
+        """
         assert self._near is not None
-        return along(self._near.t, values, np.atleast_1d(self.t))
+        return along(self._near.t, values, np.atleast_1d(self.t), None if self._cubic else own)
 
     @cached_property
     def _own_rods(self) -> list[dict[str, Array]]:
@@ -497,8 +504,9 @@ class Motion:
         """What is known about each rod, without the time axis for a single time."""
         found = self._own_rods
         if self._near is not None:
+            kept = KINEMATICS if self._cubic else (*KINEMATICS, "measures")
             found = [
-                {key: mine[key] if key in KINEMATICS else self._along(value) for key, value in rod.items()}
+                {key: mine[key] if key in kept else self._along(value, mine[key]) for key, value in rod.items()}
                 for mine, rod in zip(found, self._near._rods, strict=True)
             ]
         if self.t.ndim:
@@ -581,10 +589,11 @@ class Motion:
     @cached_property
     def energy(self) -> Energy:
         """Energies; the potential is that of gravity (zero at the origin), springs, bushings, dead forces, strains."""
-        if self._near is not None and self.compiled.rods:  # all by one rule, lest their sum, which hardly changes, does
+        if self._near is not None and self._cubic and self.compiled.rods:
+            # All by one rule, lest their sum, which hardly changes, does.
             e = self._near.energy
             parts = np.stack([e.kinetic, e.potential, e.extension_shear, e.bending_torsion], axis=1)
-            kinetic, potential, stretched, bent = self._along(parts).T.reshape(4, *self.t.shape)
+            kinetic, potential, stretched, bent = self._along(parts, parts).T.reshape(4, *self.t.shape)
             return Energy(kinetic, potential, stretched, bent, self._exchange)
         kinetic = np.zeros(self.t.shape)
         for body in self.compiled.system.bodies:
@@ -687,6 +696,12 @@ class Motion:
 
         ``dense``: whether the dense output of the method goes with it; by default for small systems.
         """
+        if self.compiled.rods and self._near is not None and self._cubic:
+            raise ValueError(
+                "a motion of rods at times between the rows of a file or a stepper cannot be saved: section forces do "
+                "not follow from interpolated rows. Save the whole motion, simulate with these times as output, or "
+                "export by to_csv, to_npz or to_xarray."
+            )
         later("storage").save(self, file, frames=frames, dense=dense)
 
     def to_csv(self, file: str | PathLike[str], names: Sequence[str] | None = None) -> None:
@@ -713,12 +728,12 @@ class Motion:
     @property
     def multipliers(self) -> dict[str, Array]:
         """Multipliers of the internal constraints of the absolute forms: (n, 1) or (n, 6) of a body, (n, Q) a rod."""
-        if self._near is not None:
-            found = {name: self._along(value) for name, value in self._near.multipliers.items()}
-            return found if self.t.ndim else {name: value[0] for name, value in found.items()}
         times = np.ascontiguousarray(np.atleast_1d(self.t))
         m = self.compiled.core.multipliers(times, np.ascontiguousarray(np.atleast_2d(self.y)))
         names = self.compiled.system.names
+        if self._near is not None and names:
+            near = self._near.multipliers
+            m = self._along(np.stack([near[name] for name in names], axis=1), m)
         found = {n: np.asarray(m[0, i] if self.t.ndim == 0 else m[:, i]) for i, n in enumerate(names)}
         return found | {n: track.multipliers for n, track in self._rod_tracks.items()}
 

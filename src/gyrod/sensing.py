@@ -120,18 +120,16 @@ class Rows:
         """v' and Omega' of the bodies, (n, b, 6); zero at rest."""
         if self.compiled.at_rest:
             return np.zeros((len(self.t), len(self.system.bodies), 6))
-        if self._near is not None:
-            return np.asarray(self.motion._along(self._near.accelerations))
-        return self.compiled.body_accelerations(self.t, self.y)
+        own = self.compiled.body_accelerations(self.t, self.y)
+        return own if self._near is None else np.asarray(self.motion._along(self._near.accelerations, own))
 
     @cached_property
     def rates(self) -> Array:
         """y' = f(t, y), (n, N); zero at rest."""
         if self.compiled.at_rest:
             return np.zeros_like(self.y)
-        if self._near is not None:
-            return np.asarray(self.motion._along(self._near.rates))
-        return np.array([self.compiled.core.rhs(t, row) for t, row in zip(self.t.tolist(), self.y, strict=True)])
+        own = np.array([self.compiled.core.rhs(t, row) for t, row in zip(self.t.tolist(), self.y, strict=True)])
+        return own if self._near is None else np.asarray(self.motion._along(self._near.rates, own))
 
     def vertex_accelerations(self, name: str) -> Array:
         """Of a rod, (n, V, 3): of its unknowns, and at its ends of what holds them."""

@@ -127,10 +127,11 @@ private:
     prepare_units();
   }
 
-  // Units of force and torque of each joint, powers of two: the masses and moments beyond it. Rows of F and of S' F are
-  // divided by them, columns of F multiplied.
+  // Units of force and torque of each joint, powers of two: the masses and moments beyond it where they are large. Rows
+  // of F and of S' F are divided by them, columns of F multiplied. Not where they are small: beside rods stiffness and
+  // not inertia makes the forces, and digits would be lost.
   void prepare_units() {
-    const auto power = [](double x) { return std::exp2(std::round(std::log2(x))); };
+    const auto power = [](double x) { return std::exp2(std::round(std::log2(std::max(x, 1.0)))); };
     std::vector<double> mass(links_.size()), moment(links_.size());
     for (std::size_t i = links_.size(); i-- > 0;) {
       const std::size_t b = std::size_t(m_.links[i].body);
@@ -146,7 +147,7 @@ private:
     for (std::size_t i = 0; i < links_.size(); ++i) {
       const At g = groups(i);
       const std::size_t at = std::size_t(pattern_.offset(int(i)));
-      const double force = mass[i] > 0.0 ? power(mass[i]) : 1.0, torque = moment[i] > 0.0 ? power(moment[i]) : force;
+      const double force = power(mass[i]), torque = moment[i] > 0.0 ? power(moment[i]) : force;
       for (int j = 0; j < 6; ++j) {
         columns_[at + std::size_t(g.force + j)] = j < 3 ? force : torque;
         rows_[at + std::size_t(g.force + j)] = 1.0 / (j < 3 ? force : torque);
