@@ -187,7 +187,7 @@ def test_a_slow_start_is_not_forecast_as_years(monkeypatch):
 # --- tolerances ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rtol", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("rtol", [0.05, 0.1])
 def test_a_tolerance_that_resolves_nothing_warns(rtol):
     with pytest.warns(
         RuntimeWarning, match=f"rtol = {rtol:g} allows an error of {100 * rtol:g} % .* nothing is resolved"
@@ -199,4 +199,4 @@ def test_usual_tolerances_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gd.simulate(TOP, 0.1, method="dopri5", rtol=0.02)
-        gd.simulate(TOP, 0.1, method="dopri5", rtol=0.5, step=0.01)
+        gd.simulate(TOP, 0.1, method="dopri5", rtol=0.1, step=0.01)

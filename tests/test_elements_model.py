@@ -486,15 +486,12 @@ def test_what_fails_at_a_new_node_is_told_with_the_rod():
         System(rods=[made], forces=[TIP])
 
 
-def test_the_command_line_tells_notes():
+def test_the_command_line_counts_segments_and_elements():
     system = System(rods=[rod(), rod(name="grid", segments=20)], forces=[TIP])
     rows: list[tuple[str, str]] = []
     data: dict[str, Any] = {}
     _tell_rods(lambda key, _, text: rows.append((key, text)), data, system)
-    assert rows == [
-        ("rods", "2, 2 m, 8 elements of degree 3, 20 segments: hose, grid"),
-        ("notes", system.notes[0]),
-    ]
+    assert rows == [("rods", "2, 2 m, 8 elements of degree 3, 20 segments: hose, grid")]
     assert (data["segments"], data["elements"]) == (20, 8)
 
 

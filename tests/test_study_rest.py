@@ -121,7 +121,10 @@ def test_starts_that_cannot_be():
     for options, sentence in (
         ({"t_end": 1.0, "at_rest": True}, "t_end = 1.0 cannot be given with at_rest=True"),
         ({"at_rest": True, "start": "rest"}, "start = 'rest' is for motions; with at_rest=True leave it out."),
-        ({"at_rest": True, "rtol": 1e-3}, "rtol = 0.001 is unknown; it can be 'load', 't', 'tolerance', 'relax'."),
+        (
+            {"at_rest": True, "rtol": 1e-3},
+            "rtol = 0.001 is unknown; it can be 'load', 't', 'tolerance', 'relax', 'error'.",
+        ),
         ({"at_rest": True, "guess": None}, "guess cannot be given"),
         ({"at_rest": True, "lanes": 4}, "equilibria are found one by one"),
         ({"at_rest": 1}, "at_rest = 1 must be True or False."),

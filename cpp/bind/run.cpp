@@ -39,7 +39,7 @@ Out2 PyRun::evaluate(Times times) const {
 
 RunOptions PyRunOptions::of(std::size_t n) const {
   RunOptions o;
-  o.project = project, o.keep_dense = dense, o.max_steps = max_steps;
+  o.project = project, o.keep_dense = dense, o.keep_knots = knots, o.max_steps = max_steps;
   o.dense_bytes = dense_bytes, o.row_bytes = row_bytes;
   if (output) o.output = numbers(*output);
   for (const auto& [function, terminal, direction] : events) {
@@ -174,20 +174,28 @@ void bind_run(nb::module_& m) {
   nb::class_<PyRunOptions>(m, "RunOptions")
       .def(
           "__init__",
-          [](PyRunOptions* o, bool project, bool dense, std::optional<Times> output,
+          [](PyRunOptions* o, bool project, bool dense, bool knots, std::optional<Times> output,
              std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, std::size_t dense_bytes,
              std::size_t row_bytes, nb::object progress, double every, std::shared_ptr<Limits> limits) {
-            new (o) PyRunOptions{project,   dense,
-                                 output,    std::move(events),
-                                 max_steps, dense_bytes,
-                                 row_bytes, std::move(progress),
-                                 every,     std::move(limits)};
+            new (o) PyRunOptions{project,
+                                 dense,
+                                 knots,
+                                 output,
+                                 std::move(events),
+                                 max_steps,
+                                 dense_bytes,
+                                 row_bytes,
+                                 std::move(progress),
+                                 every,
+                                 std::move(limits)};
           },
-          nb::kw_only(), "project"_a, "dense"_a, "output"_a.none(), "events"_a, "max_steps"_a, "dense_bytes"_a,
-          "row_bytes"_a, "progress"_a.none(), "every"_a, "limits"_a.none());
+          nb::kw_only(), "project"_a, "dense"_a, "knots"_a, "output"_a.none(), "events"_a, "max_steps"_a,
+          "dense_bytes"_a, "row_bytes"_a, "progress"_a.none(), "every"_a, "limits"_a.none());
   nb::class_<PyRun>(m, "Run")
       .def_prop_ro("t", &PyRun::t, nb::rv_policy::move)
       .def_prop_ro("y", &PyRun::y, nb::rv_policy::move)
+      .def_prop_ro("knots_t", &PyRun::knots_t, nb::rv_policy::move, "Accepted states beside the outputs.")
+      .def_prop_ro("knots_y", &PyRun::knots_y, nb::rv_policy::move)
       .def_prop_ro("step_ends", &PyRun::step_ends, nb::rv_policy::move)
       .def_prop_ro("y_stop", &PyRun::y_stop, nb::rv_policy::move)
       .def_prop_ro("t_stop", [](const PyRun& r) { return r.run().t_stop; })

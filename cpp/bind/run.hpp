@@ -9,7 +9,7 @@
 
 // Options of a run; what Python gives is turned into C++ when the number of unknowns is known.
 struct PyRunOptions {
-  bool project, dense;
+  bool project, dense, knots;
   std::optional<Times> output;
   std::vector<std::tuple<nb::callable, bool, int>> events; // function(t, y) -> float, terminal, direction
   long max_steps;
@@ -27,6 +27,8 @@ public:
       : run_(std::move(run)), n_(n), seconds_(seconds) {}
   Out1 t() const { return copied<Out1>(run_.t, {run_.t.size()}); }
   Out2 y() const { return copied<Out2>(run_.y, {run_.t.size(), n_}); }
+  Out1 knots_t() const { return copied<Out1>(run_.knots_t, {run_.knots_t.size()}); }
+  Out2 knots_y() const { return copied<Out2>(run_.knots_y, {run_.knots_t.size(), n_}); }
   Out1 step_ends() const { return copied<Out1>(run_.step_ends, {run_.step_ends.size()}); }
   Out1 y_stop() const { return copied<Out1>(run_.y_stop, {n_}); }
   std::string status() const;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,6 +28,14 @@ def shown(value: object) -> str:
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= 120 else f"{text[:80]} ... ({len(text)} characters)"
+
+
+def warn(text: str) -> None:
+    """A RuntimeWarning at the line of the caller's own that led to it, however deep gyrod is at."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gyrod":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, RuntimeWarning, stacklevel=level)
 
 
 def choice(argument: str, value: object, allowed: Iterable[str]) -> str:

@@ -343,6 +343,8 @@ class Motion:
     notes: tuple[str, ...] = ()
     _compiled: Compiled | None = field(default=None, repr=False)
     _dense: Callable[[Array], Array] | None = field(default=None, repr=False)
+    #: Times and unknowns of accepted states beside rows that are none, where there is no dense output.
+    _accepted: tuple[Array, Array] | None = field(default=None, repr=False)
     _projected: bool = field(default=True, repr=False)
     #: Dissipated energy, work and balance where they are known already, as from a file.
     _flows: Callable[[], tuple[Array, Array, Array]] | None = field(default=None, repr=False)
@@ -422,12 +424,6 @@ class Motion:
         some.__dict__["_near"] = self._near
         return some
 
-    def _sparse(self) -> Motion:
-        """The rows without dense output, of which they go on to use the knots."""
-        rows = replace(self, _dense=None)
-        rows.__dict__["_whole"] = self
-        return rows
-
     @cached_property
     def sensors(self) -> Sensors:
         """What the sensors of the system read: ``motion.sensors["imu"]``, (n, ...)."""
@@ -465,6 +461,9 @@ class Motion:
     @property
     def _knots(self) -> Knots | None:
         """States between which forces lie; None where they are those of the rows themselves."""
+        if self._accepted is not None:
+            t, y = self._accepted
+            return Knots(t, lambda some: y[some])
         rows = getattr(self._dense, "knots", None)  # those of a file or a stepper
         if rows is not None or self._dense is None or not passes_over(self.stats.method, self.compiled):
             return rows
@@ -473,8 +472,6 @@ class Motion:
     @cached_property
     def _near(self) -> Motion | None:
         """The knots beside the times; None where the rows are knots themselves, or stand for themselves."""
-        if "_whole" in self.__dict__:
-            return self.__dict__["_whole"]._near  # type: ignore[no-any-return]
         knots, times = self._knots, np.atleast_1d(self.t)
         if knots is None or len(knots.t) < 2 or np.isin(times, knots.t).all():
             return None

@@ -18,6 +18,8 @@ void Driver::begin(double t0, const double* y0, double t_end) {
   guarded([&] {
     if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
     integrator_.begin(t0, y0, t_end);
+    knot_ = past_t_[0] = -std::numeric_limits<double>::infinity(); // no such state yet
+    past_t_[1] = t0, std::copy_n(y0, past_[1].size(), past_[1].begin());
     planned_ = integrator_.step_size();
     for (std::size_t e = 0; e < options_.events.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
     if (options_.watch) options_.watch->values(t0, y0, last_.data());
@@ -54,7 +56,7 @@ void Driver::go_on(double t_end) {
 
 void Driver::exchange(Archive& a) {
   integrator_.exchange(a);
-  a(planned_, next_, before_, last_, speed_);
+  a(planned_, next_, before_, last_, speed_, past_[0], past_[1], past_t_, knot_, follows_);
   a.finish();
   if (a.reading()) open(integrator_.t());
 }
@@ -101,8 +103,24 @@ void Driver::step() {
   planned_ = t == t_end_ && integrator_.stats().rejected == rejected ? proposed : integrator_.step_size();
   double until = t;
   if (near || !options_.events.empty()) until = locate_events(near);
+  const std::size_t outputs = next_;
   emit_until(until);
+  if (options_.keep_knots) keep_knots(next_ > outputs);
   result_.step_ends.push_back(until);
+}
+
+void Driver::keep_knots(bool inside) {
+  const auto keep = [&](double t, const double* y) {
+    if (t <= knot_) return;
+    result_.knots_t.push_back(knot_ = t);
+    result_.knots_y.insert(result_.knots_y.end(), y, y + n_);
+  };
+  if (inside)
+    for (int k = 0; k < 2; ++k) keep(past_t_[k], past_[k].data());
+  if (inside || follows_) keep(integrator_.t(), integrator_.y());
+  follows_ = inside;
+  std::swap(past_[0], past_[1]), past_t_[0] = past_t_[1];
+  std::copy_n(integrator_.y(), n_, past_[1].begin()), past_t_[1] = integrator_.t();
 }
 
 void Driver::keep_dense(double t) {

@@ -54,6 +54,7 @@ protected:
 struct RunOptions {
   bool project = true;
   bool keep_dense = true;
+  bool keep_knots = false;    // the accepted states beside the outputs, two on either side
   std::vector<double> output; // times at which the solution is wanted; empty: every accepted step
   std::vector<EventFunction> events;
   std::shared_ptr<Watch> watch; // its edges are counted as events after those
@@ -88,7 +89,8 @@ struct Trajectory {
 };
 
 struct Run {
-  std::vector<double> t, y; // outputs, y row by row
+  std::vector<double> t, y;             // outputs, y row by row
+  std::vector<double> knots_t, knots_y; // accepted states beside them
   Trajectory trajectory;
   std::vector<Crossing> crossings;
   Stats stats;
@@ -111,6 +113,7 @@ public:
       before_.resize(before_.size() + options.watch->edges().size());
     }
     after_.resize(before_.size());
+    for (std::vector<double>& y : past_) y.resize(options.keep_knots ? n_ : 0);
   }
 
   Run run(double t0, const double* y0, double t_end);
@@ -147,6 +150,8 @@ private:
   void step();
 
   void keep_dense(double t);
+  // `inside`: there was an output in the last step.
+  void keep_knots(bool inside);
 
   void stop(Status status) { result_.status = status; }
 
@@ -187,6 +192,10 @@ private:
   std::vector<double> seen_, last_, speed_; // what is watched: now, at the end of the step before, its speed
   // Of the time: steps into trouble are not made shorter than this.
   static constexpr double smallest_retry = 1e-8;
+  // The accepted states before the last one and the last one; whether the next one is a knot; the last one that was.
+  std::vector<double> past_[2];
+  double past_t_[2] = {}, knot_ = 0.0;
+  bool follows_ = false;
   std::size_t next_ = 0;
   double t_end_ = 0.0, planned_ = 0.0;
   Run result_;

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
+from gyrod import _check
 from gyrod.solve.progress import Tick
 
 #: Parts of the free memory for dense output and for rows; while they grow and are handed over they take thrice that.
@@ -76,12 +76,10 @@ class Forecast:
             return
         more = left / h
         self.next = float("inf")
-        warnings.warn(
+        _check.warn(
             f"after {spent:.2g} s of computing t = {t:.4g} of {self.t_end:g} s is reached with steps of {h:.2g} s: at "
             f"this pace {more:.1g} steps and {_duration(lasts)} are left. Check the units of the model, try another "
-            "method or a larger rtol; max_steps= bounds a run, save= keeps it.",
-            RuntimeWarning,
-            stacklevel=4,
+            "method or a larger rtol; max_steps= bounds a run, save= keeps it."
         )
 
 

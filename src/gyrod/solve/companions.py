@@ -30,7 +30,7 @@ ERRORS = ("rough", "total", "parts")
 #: Shares of the mesh that companions have; where one fails, as when its elements turn too far, the next is tried.
 SHARES = (0.5, 0.75)
 #: Tolerance of a companion over that of the run, where a coarser mesh makes it cheaper; the largest one.
-LOOSER, LOOSEST = 10.0, 0.1
+LOOSER, LOOSEST = 10.0, 0.04
 #: Rows of a run that are compared, at most; of more, those evenly spread.
 MOST_ROWS = 2000
 #: Points of a path that are solved again.

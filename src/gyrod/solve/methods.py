@@ -87,6 +87,7 @@ def run_options(**given: Any) -> dict[str, Any]:
     defaults: dict[str, Any] = {
         "project": True,
         "dense": True,
+        "knots": False,
         "output": None,
         "events": [],
         "max_steps": MOST_STEPS,

@@ -225,15 +225,8 @@ class Recording:
     def _append(self, recorder: storage.Recorder, block: Any, flows: tuple[Array, Array, Array] | None) -> None:
         ends = block.step_ends if not recorder.counts["steps"] else block.step_ends[1:]
         extra = {name: getattr(block, name) for name in ("newton", "midpoints") if hasattr(block, name)}
-        if self.knots and len(block.step_ends) > 1:
-            stats = MotionStats(self.method, self.compiled.formulation)
-            known = Motion(
-                block.t, block.y, stats, steps=block.step_ends, _compiled=self.compiled, _dense=block.evaluate,
-                _projected=self.projected,
-            )._knots  # fmt: skip
-            assert known is not None
-            # Those beside the ends, too: rows of the neighbouring blocks may lie next to them.
-            extra["knots"] = known.beside(np.concatenate([block.t, block.step_ends[[0, -1]]]))
+        if self.knots:
+            extra["knots"] = block.knots_t, block.knots_y
         recorder.append(block.t, block.y, steps=ends, flows=flows, dense=getattr(block, "evaluate", None), **extra)
         if self.live is not None and len(block.t):
             self.live.push(block.t, block.y)

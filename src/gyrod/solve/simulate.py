@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -269,15 +268,14 @@ def simulate(
         return _recorded(target, compiled, t_end, method, steps, how, info, progress, started)
     knots = wanted is not None and passes_over(method, compiled)
     with ticking(progress, t_end) as tick:
-        how |= {"dense": dense or knots, "progress": Forecast(t_end, tick), **memory_limits()}
+        how |= {"dense": dense, "knots": knots, "progress": Forecast(t_end, tick), **memory_limits()}
         how["every"] = 0.0 if progress else EVERY
         run = compiled.core.integrate(
             method, 0.0, compiled.y0, t_end, *handed(steps, how),
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     seconds = time.process_time() - started
-    motion = _motion(run, compiled, method, seconds, dense or knots, projection == "step", names)
-    return motion._sparse() if knots and not dense else motion
+    return _motion(run, compiled, method, seconds, dense, projection == "step", names)
 
 
 def _sound(t_end: Any, formulation: Any, method: Any, rtol: Any, norm: Any, projection: Any) -> float:
@@ -314,11 +312,11 @@ def _recorded(
     # Dense output, a block at a time, for the flows of energy and for the file where it is small enough.
     kept = bool(storage.keeps_dense(method, compiled.size))
     knots = how["output"] is not None and passes_over(method, compiled) and not kept
-    dense = flowing(compiled.system) or kept or knots
+    dense = flowing(compiled.system) or kept
 
     def source() -> Session:
         python = compiled.python or bool(how["events"])
-        given = handed(steps, how | {"dense": dense})
+        given = handed(steps, how | {"dense": dense, "knots": knots})
         core = compiled.core.start(method, 0.0, compiled.y0, t_end, *given, python)
         return Session(core, (160 if dense else 16) * compiled.size)
 
@@ -378,6 +376,7 @@ def _motion(
         _compiled=compiled,
         notes=notes,
         _dense=known,
+        _accepted=(run.knots_t, run.knots_y) if known is None and len(run.knots_t) > 1 else None,
         _projected=projected,
     )
     if run.status not in ("finished", "event"):
@@ -442,11 +441,9 @@ def _too_large(motion: Motion, where: str, why: str) -> str:
 
 
 def _warn_unresolved(rtol: float) -> None:
-    warnings.warn(
+    _check.warn(
         f"rtol = {rtol:g} allows an error of {100.0 * rtol:.3g} % of the system's size and speed in every step: "
-        "nothing is resolved, and energy may come from nowhere; 1e-3 is coarse, 1e-6 the default.",
-        RuntimeWarning,
-        stacklevel=3,
+        "nothing is resolved, and energy may come from nowhere; 1e-3 is coarse, 1e-6 the default."
     )
 
 
