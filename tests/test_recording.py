@@ -78,8 +78,8 @@ def stop_after(blocks):
 
 def in_memory(system, t_end, options):
     method = options["method"]  # that of dop853 is counted where files keep it
-    counted = method == "variational" or method == "dop853" and storage.keeps_dense(method, compile_system(system).size)
-    return gd.simulate(system, t_end, **options, dense=flowing(system) or bool(counted))
+    kept = method == "dop853" and bool(storage.keeps_dense(method, compile_system(system).size))
+    return gd.simulate(system, t_end, **options, dense=flowing(system) or method == "variational" or kept)
 
 
 def same(stored, motion):
