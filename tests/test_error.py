@@ -114,7 +114,7 @@ def test_the_estimate_is_the_difference_to_the_companion_times_a_constant(run):
 
 
 def test_parts_tell_time_from_mesh():
-    fine = gd.simulate(system(12, degree=4), 0.3, rtol=4e-3, output=TIMES[:31], error="parts").error
+    fine = gd.simulate(system(16, degree=4), 0.3, rtol=1e-2, output=TIMES[:31], error="parts").error
     coarse = gd.simulate(system(6), 0.3, rtol=1e-7, output=TIMES[:31], error="parts").error
     for report, larger, smaller in ((fine, "time", "mesh"), (coarse, "mesh", "time")):
         found = report["norm hose.positions[-1]"]
