@@ -9,14 +9,14 @@ import gyrod as gd
 from gyrod import _core
 from gyrod.equations import compile_system
 from gyrod.equations.rods import compile_rod
+from gyrod.equations.signals import Signals
 
 ROD = gd.Rod("hose", 1.0, 4, gd.Circle(radius=0.01), gd.Material(young=1e6, density=1e3, poisson=0.5))
 BODY = gd.Body("bob", mass=1.0, inertia=(0.1, 0.2, 0.3), position=(1, 0, 0))
 
 
 def table(**changes):
-    found, _ = compile_rod(ROD, gd.System(rods=[ROD]), gd.equations._checked)
-    return {**found, **changes}
+    return {**compile_rod(ROD, gd.System(rods=[ROD]), Signals()), **changes}
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,12 @@ def test_a_matrix_that_cannot_be_factored_is_refused(formulation):
 def test_an_obstacle_and_an_end_give_back_what_they_got():
     obstacle = _core.RodObstacle(**OBSTACLE)
     assert (obstacle.kind, obstacle.length) == ("plane", [1.0] * 5)
-    motion = np.arange(16.0)
-    end = _core.RodEnd(held=True, clamped=False, at=motion, move=lambda t: motion + t)
-    assert (end.held, end.clamped, end.moves) == (True, False, True)
-    np.testing.assert_array_equal(end.motion(2.0), motion + 2.0)
+    at = {"place": np.arange(3.0), "frame": np.array([0.8, 0, 0.6, 0])}
+    still = _core.RodEnd(held=True, clamped=False, **at)
+    assert (still.held, still.clamped, still.moves) == (True, False, False)
+    np.testing.assert_array_equal(still.motion(2.0), [0, 1, 2, *[0] * 6, 0.8, 0, 0.6, *[0] * 7])
+    wrong = _core.Signal.of(_core.Source.function(3, lambda t: np.zeros(2), None, None), None)
+    end = _core.RodEnd(held=True, clamped=True, **at, places=wrong)
+    assert end.moves
     with pytest.raises(ValueError, match="a function returned a wrong number of values"):
-        _core.RodEnd(held=True, clamped=True, at=motion, move=lambda t: np.zeros(3)).motion(0.0)
+        end.motion(0.0)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from gyrod import rotations as rot
-from gyrod.equations import ForceError, _checked
+from gyrod.equations import ForceError
 from gyrod.equations.rods import compile_rod, strings
+from gyrod.equations.signals import Signals
 from gyrod.model import (
     ELEMENTS,
     FORCES,
@@ -85,7 +86,7 @@ def raising(*_):
 
 
 def table(system, name="hose"):
-    return compile_rod(system.rod(name), system, _checked)[0]
+    return compile_rod(system.rod(name), system, Signals())
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -234,7 +235,7 @@ def test_garbage_gives_a_model_error_and_nothing_else(data):
         assert all(re.match(r"forces\[0\], ", sentence) for sentence in found.problems)
     else:
         table(found)
-        strings(found, {}, np.zeros((0, 3, 3)), _checked)
+        strings(found, {}, np.zeros((0, 3, 3)), Signals())
 
 
 # --- masses and foundations ------------------------------------------------------------------------------------------
@@ -327,8 +328,8 @@ def test_cables_for_the_core():
         Cable("bob", "ground", None, (0, 0, 0), stiffness=1.0),
     ]
     system = System([bob], rods=[rod("other", initial=Straight((1, 0, 0), (2, 0, 0))), rod()], forces=cables)
-    one, two, three = strings(system, {"bob": 0}, axes, _checked)
-    assert (one.law, one.function, one.on_rods) == ("cable", None, True)
+    one, two, three = strings(system, {"bob": 0}, axes, Signals())
+    assert (one.law, one.on_rods) == ("cable", True)
     assert one.numbers == pytest.approx({"stiffness": 5, "damping": 2, "length": 1, "smoothing": 1e-3})
     a, b = one.points
     assert (a.rod, a.body, a.offset.tolist()) == (-1, -1, [0, 0.3, 1])
@@ -390,17 +391,17 @@ def test_tendons():
     assert tendon.points == ((0.0, (0.0, 0.0)), (0.5, (0.01, 0.0)), (0.3, (0.0, 0.02)), (1.0, (0.0, 0.0)))
     assert tendon == pickle.loads(pickle.dumps(tendon)) == replace(tendon)
     system = System(rods=[rod()], forces=[tendon, Tendon("hose", [0, 1], 3.0)])
-    led, constant = strings(system, {}, np.zeros((0, 3, 3)), _checked)
-    assert (led.law, led.numbers, constant.numbers) == ("tendon", {"tension": 0.0}, {"tension": 3.0})
-    assert led.function(1.5).tolist() == [3.0]
-    assert constant.function is None
+    led, constant = strings(system, {}, np.zeros((0, 3, 3)), Signals())
+    assert led.law == "tendon"
+    assert led.numbers["tension"].values(1.5).tolist() == constant.numbers["tension"].values(7.0).tolist() == [3.0]
+    assert (led.numbers["tension"].timed, constant.numbers["tension"].timed) == (True, False)
     assert [(p.rod, p.segment) for p in led.points] == [(0, 0), (0, 2), (0, 1), (0, 3)]
     np.testing.assert_allclose([p.xi for p in led.points], [0, 0, 0.2, 1], atol=1e-15)
     np.testing.assert_array_equal([p.offset[:2] for p in led.points], [[0, 0], [0.01, 0], [0, 0.02], [0, 0]])
     wrong = Tendon("hose", [0, 1], lambda t: 1.0 - t)
-    (found,) = strings(System(rods=[rod()], forces=[wrong]), {}, np.zeros((0, 3, 3)), _checked)
+    (found,) = strings(System(rods=[rod()], forces=[wrong]), {}, np.zeros((0, 3, 3)), Signals())
     with pytest.raises(ForceError, match=re.escape("Tendon('hose').tension raised ValueError at t = 2: tension must")):
-        found.function(2.0)
+        found.numbers["tension"].values(2.0)
 
 
 # --- obstacles -------------------------------------------------------------------------------------------------------
@@ -478,15 +479,17 @@ def test_rest_stretch():
     assert table(System(rods=[rod(rest_stretch=0.9)]))["stretch"] == 0.9
     made = rod(rest_stretch=winch)
     assert made == pickle.loads(pickle.dumps(made)) == replace(made) != rod()
-    found, python = compile_rod(made, System(rods=[made]), _checked)
-    assert python
-    assert found["stretches"](2.0).tolist() == [0.8]
+    signals = Signals()
+    found = compile_rod(made, System(rods=[made]), signals)
+    assert signals.python
+    assert found["stretches"].values(2.0).tolist() == [0.8]
     with pytest.raises(
         ForceError, match=re.escape("Rod 'hose'.rest_stretch raised ValueError at t = 10: rest_stretch")
     ):
-        found["stretches"](10.0)
-    _, python = compile_rod(rod(rest_stretch=0.9), System(rods=[rod(rest_stretch=0.9)]), _checked)
-    assert not python
+        found["stretches"].values(10.0)
+    signals = Signals()
+    compile_rod(rod(rest_stretch=0.9), System(rods=[rod(rest_stretch=0.9)]), signals)
+    assert not signals.led
 
 
 def test_limits():
@@ -576,9 +579,10 @@ def test_gravity_as_a_function_of_time():
 
 def test_gravity_of_a_rod_as_a_load():
     plain = System(rods=[rod(start=Clamped())], forces=[PointMass("hose", 0.9, 0.1), RodLoad("hose", force=(1, 0, 0))])
-    found, python = compile_rod(plain.rods[0], replace(plain, gravity=ramp), _checked)
-    before, no_python = compile_rod(plain.rods[0], plain, _checked)
-    assert (python, no_python) == (True, False)
+    signals, none = Signals(), Signals()
+    found = compile_rod(plain.rods[0], replace(plain, gravity=ramp), signals)
+    before = compile_rod(plain.rods[0], plain, none)
+    assert (signals.python, none.python) == (True, False)
     np.testing.assert_array_equal(found["gravity"], 0)
     np.testing.assert_array_equal(before["gravity"], plain.gravity)
     assert (len(before["loads"]), len(found["loads"])) == (1, 2)
@@ -590,7 +594,7 @@ def test_gravity_of_a_rod_as_a_load():
     assert all(j in (n - 1, n) and 0 <= j < 4 for j, n, _ in force)
     np.testing.assert_array_equal([w for *_, w in force], np.tile(before["tributary"][:, None], (1, 3)))
     assert load.value(2.0).tolist() == [0, 0, -3, 0, 0, 0]
-    broken, _ = compile_rod(plain.rods[0], replace(plain, gravity=lambda t: (0, 0, 1 / (1 - t))), _checked)
+    broken = compile_rod(plain.rods[0], replace(plain, gravity=lambda t: (0, 0, 1 / (1 - t))), Signals())
     with pytest.raises(ForceError, match=r"System.gravity raised ZeroDivisionError at t = 1"):
         broken["loads"][-1].value(1.0)
 

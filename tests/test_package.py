@@ -99,7 +99,7 @@ def test_names_that_come_when_asked_for_are_those_that_type_checkers_see(package
 
 
 #: The rooms of the core: each may include those before it, and its own.
-CORE_ROOMS = ("math", "linear", "integrate", "attitude", "joints", "rigid", "mechanism", "rod", "assembly")
+CORE_ROOMS = ("math", "time", "linear", "integrate", "attitude", "joints", "rigid", "mechanism", "rod", "assembly")
 CORE = sorted((ROOT / "cpp" / "gyrod").rglob("*.?pp"))
 
 

@@ -15,8 +15,6 @@ using V3 = Vec3<double>;
 using V4 = Vec4<double>;
 using M3 = Mat3<double>;
 using Rows33 = nb::ndarray<const double, nb::shape<-1, 3, 3>, nb::c_contig, nb::device::cpu>;
-using Sixteen = nb::ndarray<const double, nb::shape<16>, nb::c_contig, nb::device::cpu>;
-using Six = nb::ndarray<const double, nb::shape<6>, nb::c_contig, nb::device::cpu>;
 using Call = std::optional<nb::callable>;
 
 std::vector<V3> vectors(const Rows3& a) {
@@ -54,19 +52,9 @@ UserForce::Function c_function(std::uintptr_t address, std::uintptr_t context) {
   void* const c = reinterpret_cast<void*>(context);
   return [f, c](double t, const double* state, double* out) { f(t, state, out, c); };
 }
-std::function<double(double)> number_function(const Call& f) {
-  if (!f) return {};
-  return [g = called<double>(*f, 1)](double t) {
-    double value;
-    g(&value, t);
-    return value;
-  };
-}
-
-void fill(EndMotion& m, const double* z) {
-  m.x = Part<3>::of(z), m.v = Part<3>::of(z + 3), m.a = Part<3>::of(z + 6);
-  m.p = Part<4>::of(z + 9), m.Omega = Part<3>::of(z + 13);
-}
+// A signal or nothing.
+using Given = std::optional<Signal>;
+Signal or_nothing(const Given& s) { return s.value_or(Signal()); }
 
 template <class T, std::size_t N>
 T named(const char* what, const std::string& name, const std::pair<const char*, T> (&known)[N]) {
@@ -112,21 +100,9 @@ void bind_bodies(nb::module_& m) {
 
 void bind_forces(nb::module_& m) {
   nb::class_<ForceElement>(m, "ForceElement");
-  nb::class_<AppliedForce, ForceElement>(m, "AppliedForce", "A force or torque: constant, or a function of time.")
-      .def(
-          "__init__",
-          [](AppliedForce* f, int body, const V3& at, bool body_frame, bool torque, const V3& constant,
-             const Call& function) {
-            AppliedForce::Function g;
-            if (function)
-              g = [h = called<double>(*function, 3)](double t) {
-                V3 value;
-                h(value.data(), t);
-                return value;
-              };
-            new (f) AppliedForce(body, at, body_frame, torque, constant, std::move(g));
-          },
-          nb::kw_only(), "body"_a, "at"_a, "body_frame"_a, "torque"_a, "constant"_a, "function"_a.none() = nb::none());
+  nb::class_<AppliedForce, ForceElement>(m, "AppliedForce", "A force or torque over time.")
+      .def(nb::init<int, V3, bool, bool, Signal>(), nb::kw_only(), "body"_a, "at"_a, "body_frame"_a, "torque"_a,
+           "value"_a);
   nb::class_<SpringDamper, ForceElement>(m, "SpringDamper")
       .def(nb::init<int, int, V3, V3, double, double, double>(), nb::kw_only(), "a"_a, "b"_a, "at_a"_a, "at_b"_a,
            "stiffness"_a, "damping"_a, "length"_a);
@@ -168,17 +144,12 @@ void bind_joints(nb::module_& m) {
       .def(
           "__init__",
           [](Joint* self, const std::string& kind, int a, int b, const V3& at_a, const V3& at_b, const M3& frame_a,
-             const M3& frame_b, double parameter, const Call& drive) {
+             const M3& frame_b, double parameter, const Given& drive) {
             Joint j;
             j.type = find_joint(kind);
             if (!j.type) throw nb::value_error(("no joint '" + kind + "'").c_str());
             j.place = {a, b, at_a, at_b, frame_a, frame_b, parameter};
-            if (drive)
-              j.drive = [f = called<double>(*drive, 3)](double t) {
-                V3 u;
-                f(u.data(), t);
-                return Driven{u[0], u[1], u[2]};
-              };
+            j.drive = or_nothing(drive);
             new (self) Joint(std::move(j));
           },
           nb::kw_only(), "kind"_a, "a"_a, "b"_a, "at_a"_a, "at_b"_a, "frame_a"_a, "frame_b"_a, "parameter"_a,
@@ -212,68 +183,56 @@ Shares listed(const std::vector<RodLoad::Share>& list) {
 }
 
 void bind_rod_parts(nb::module_& m) {
-  nb::class_<RodEnd>(m, "RodEnd", "An end of a rod; its motion is x, v, a, p, Omega: 16 numbers.")
+  nb::class_<RodEnd>(m, "RodEnd", "An end of a rod, where and how it is held, or led by signals.")
       .def(
           "__init__",
-          [](RodEnd* self, bool held, bool clamped, const Sixteen& at, const Call& move) {
+          [](RodEnd* self, bool held, bool clamped, const V3& place, const V4& frame, const Given& places,
+             const Given& frames, const Given& spins, std::string label) {
             RodEnd end;
-            end.held = held, end.clamped = clamped;
-            fill(end.at, at.data());
-            if (move)
-              end.move = [f = called<double>(*move, 16)](double t, EndMotion& m) {
-                double z[16];
-                f(z, t);
-                fill(m, z);
-              };
+            end.held = held, end.clamped = clamped, end.label = std::move(label);
+            end.at.x = place, end.at.p = frame;
+            end.place = or_nothing(places), end.frame = or_nothing(frames), end.spin = or_nothing(spins);
             new (self) RodEnd(std::move(end));
           },
-          nb::kw_only(), "held"_a, "clamped"_a, "at"_a, "move"_a.none() = nb::none())
+          nb::kw_only(), "held"_a, "clamped"_a, "place"_a, "frame"_a, "places"_a.none() = nb::none(),
+          "frames"_a.none() = nb::none(), "spins"_a.none() = nb::none(), "label"_a = "")
       .def(
           "held_by",
           [](RodEnd& end, int body, const V3& point, const V4& frame) {
-            end.host = body, end.point = point, end.frame = frame;
+            end.host = body, end.point = point, end.turn = frame;
           },
           "body"_a, "point"_a, "frame"_a, "Let a body hold it, at a point and in a frame in the axes of the body.")
       .def_ro("held", &RodEnd::held)
       .def_ro("clamped", &RodEnd::clamped)
-      .def_prop_ro("moves", [](const RodEnd& end) { return bool(end.move); })
+      .def_prop_ro("moves", &RodEnd::led)
       .def(
           "motion",
           [](const RodEnd& end, double t) {
             EndMotion at = end.at;
-            if (end.move) end.move(t, at);
-            Out1 z = owned<Out1>({16});
+            end.move(t, at, true);
+            Out1 z = owned<Out1>({19});
             Part<3>::put(z.data(), at.x), Part<3>::put(z.data() + 3, at.v), Part<3>::put(z.data() + 6, at.a);
             Part<4>::put(z.data() + 9, at.p), Part<3>::put(z.data() + 13, at.Omega);
+            Part<3>::put(z.data() + 16, at.alpha);
             return z;
           },
-          "t"_a);
+          "t"_a, "x, v, a, p, Omega and Omega': 19 numbers.");
   nb::class_<RodLoad>(m, "RodLoad", "Force and moment, spread by shares (frame, vertex, weight of each component).")
       .def(
           "__init__",
-          [](RodLoad* self, bool follow, const Shares& force, const Shares& moment, const Six& value,
-             const Call& function) {
-            RodLoad load;
-            load.follow = follow, load.force = shares(force), load.moment = shares(moment);
-            load.F = Part<3>::of(value.data()), load.M = Part<3>::of(value.data() + 3);
-            if (function)
-              load.function = [f = called<double>(*function, 6)](double t, V3& F, V3& M) {
-                double z[6];
-                f(z, t);
-                F = Part<3>::of(z), M = Part<3>::of(z + 3);
-              };
-            new (self) RodLoad(std::move(load));
+          [](RodLoad* self, bool follow, const Shares& force, const Shares& moment, const Given& F, const Given& M) {
+            new (self) RodLoad{follow, shares(force), shares(moment), or_nothing(F), or_nothing(M)};
           },
-          nb::kw_only(), "follow"_a, "force"_a, "moment"_a, "value"_a, "function"_a.none() = nb::none())
+          nb::kw_only(), "follow"_a, "force"_a, "moment"_a, "F"_a.none(), "M"_a.none())
       .def_ro("follow", &RodLoad::follow)
       .def_prop_ro("force", [](const RodLoad& l) { return listed(l.force); })
       .def_prop_ro("moment", [](const RodLoad& l) { return listed(l.moment); })
-      .def_prop_ro("led", [](const RodLoad& l) { return bool(l.function); })
+      .def_prop_ro("led", [](const RodLoad& l) { return !l.constant(); })
       .def(
           "value",
           [](const RodLoad& l, double t) {
-            V3 F = l.F, M = l.M;
-            if (l.function) l.function(t, F, M);
+            V3 F, M;
+            l.value(t, F, M);
             Out1 z = owned<Out1>({6});
             Part<3>::put(z.data(), F), Part<3>::put(z.data() + 3, M);
             return z;
@@ -323,13 +282,13 @@ void bind_rod_parts(nb::module_& m) {
           nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a, "smoothing"_a)
       .def_static(
           "tendon",
-          [](const StringPoint& a, const StringPoint& b, double tension, const Call& function) {
+          [](const StringPoint& a, const StringPoint& b, const Signal& tension) {
             RodString s;
             s.ends[0] = a, s.ends[1] = b;
-            s.tendon = true, s.tension = tension, s.function = number_function(function);
+            s.tendon = true, s.tension = tension;
             return s;
           },
-          nb::kw_only(), "a"_a, "b"_a, "tension"_a, "function"_a.none() = nb::none());
+          nb::kw_only(), "a"_a, "b"_a, "tension"_a);
 }
 
 void bind_rod(nb::module_& m) {
@@ -343,7 +302,7 @@ void bind_rod(nb::module_& m) {
              const std::optional<Rows3>& spin_drag, bool damped, bool coupled, bool blended, const std::string& strain,
              const std::string& curvature, double number, const V3& gravity, const RodEnd& start, const RodEnd& end,
              std::vector<RodLoad> loads, const std::optional<Table>& foundation, const Rows3& anchor, const V3& spin,
-             std::vector<RodObstacle> in_the_way, double stretch, const Call& stretches) {
+             std::vector<RodObstacle> in_the_way, double stretch, const Given& stretches) {
             RodDescription r;
             r.name = std::move(name), r.degree = degree, r.segments = int(ds.shape(0));
             r.ds = numbers(ds), r.span = numbers(span), r.weight = numbers(weight), r.lengths = numbers(lengths);
@@ -364,7 +323,7 @@ void bind_rod(nb::module_& m) {
             }
             r.spin = spin, r.spins = !spin.isZero(), r.obstacles = std::move(in_the_way);
             for (V3& g : r.G0) g[2] *= stretch;
-            r.stretch = number_function(stretches);
+            r.stretch = or_nothing(stretches);
             new (self) RodDescription(std::move(r));
           },
           nb::kw_only(), "name"_a, "degree"_a, "ds"_a, "span"_a, "weight"_a, "lengths"_a, "CG"_a, "CK"_a, "CX"_a,

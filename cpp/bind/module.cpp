@@ -2,6 +2,7 @@
 
 void bind_description(nb::module_& m);
 void bind_limits(nb::module_& m);
+void bind_signal(nb::module_& m);
 void bind_variational(nb::module_& m);
 
 NB_MODULE(GYROD_MODULE, m) {
@@ -10,6 +11,7 @@ NB_MODULE(GYROD_MODULE, m) {
   m.def("isa", [] { return std::string(GYROD_ISA); }, "Instruction set this module was compiled for.");
   bind_rotation(m);
   bind_attitude(m);
+  bind_signal(m);
   bind_description(m);
   bind_system(m);
   bind_limits(m);

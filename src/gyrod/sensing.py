@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled
-from gyrod.equations.rods import frame_spin, held_frames, held_positions, spin_rate
+from gyrod.equations.rods import frame_spin, held_frames, held_positions
 from gyrod.joint_tracks import kinematics, kinematics_now
 from gyrod.model import DistanceSensor, Helical, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
 from gyrod.model.errors import GROUND
@@ -180,7 +180,7 @@ class Rows:
         end: _core.RodEnd = self.compiled.rods[number][("start", "end")[e]]
         if not end.moves or self.compiled.at_rest:
             return np.zeros((len(self.t), 3))
-        return np.array([spin_rate(end.motion, t) for t in self.t.tolist()])
+        return np.array([end.motion(t)[16:] for t in self.t.tolist()])
 
     def of_body(self, name: str, at: Array | None) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration of a point of a body, (n, 3) each."""

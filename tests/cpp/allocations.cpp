@@ -6,6 +6,7 @@
 
 #include "gyrod/assembly/system.hpp"
 #include "gyrod/integrate/methods.hpp"
+#include "gyrod/time/sources.hpp"
 
 static long allocations = 0;
 void* operator new(std::size_t n) {
@@ -25,6 +26,13 @@ void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 using namespace gyrod;
+
+Program zero() { return Program({{Op::number}}); }
+Program sine(double size = 1.0) { return Program({{Op::variable}, {Op::sin}, {Op::scale, size}}); }
+Signal formulas(std::vector<Program> programs) {
+  std::vector<std::string> names(programs.size());
+  return Signal(std::make_shared<Formulas>(std::move(programs), std::move(names), ""));
+}
 
 // Steps of every method from y on.
 void count(const char* what, const std::string& formulation, Equations& system, const std::vector<double>& y,
@@ -86,7 +94,7 @@ SystemDescription mechanism(const std::string& formulation) {
   join(1, joints::revolute, 0, 1, {0.5, 0, 0}, {-0.5, 0, 0});
   join(2, joints::prismatic, -1, 2, {0, 2, 0}, {0, 0, 0});
   join(3, joints::distance, 1, -1, {0.5, 0, 0}, {2, 1, 0});
-  tree.joints[2].drive = [](double t) { return Driven{std::sin(t), std::cos(t), -std::sin(t)}; };
+  tree.joints[2].drive = formulas({sine()});
   tree.joints[3].place.parameter = 1.0;
   tree.links = {{0, -1, 0}, {1, 0, 1}, {2, -1, 2}};
   tree.cuts = {3};
@@ -140,15 +148,13 @@ RodDescription rod(const char* name, Curvature curvature, Strain strain, bool co
   d.law = CurvatureLaw(curvature, 0.0);
   d.gravity = {1.0, 0.0, -2.0};
   d.ends[0].held = d.ends[0].clamped = true;
-  d.ends[0].move = [](double t, EndMotion& e) {
-    e.x = {0.1 * std::sin(t), 0, 0}, e.v = {0.1 * std::cos(t), 0, 0}, e.a = {-0.1 * std::sin(t), 0, 0};
-    e.p = {std::cos(0.5 * t), 0, std::sin(0.5 * t), 0}, e.Omega = {0, 1, 0};
-  };
+  d.ends[0].place = formulas({sine(0.1), zero(), zero()});
+  d.ends[0].frame = formulas({zero(), Program({{Op::variable}}), zero()}); // turns about axis 2
   RodLoad load;
   load.follow = true;
   load.force = {{N - 1, N, Vec3<double>::Ones()}}, load.moment = {{N - 1, N, Vec3<double>::Ones()}};
-  load.F = {0.2, 0, 0}, load.M = {0, 0.1, 0.1};
-  load.function = [](double t, Vec3<double>& F, Vec3<double>&) { F = {0.2 * std::cos(t), 0, 0}; };
+  load.F = formulas({Program({{Op::variable}, {Op::cos}, {Op::scale, 0.2}}), zero(), zero()});
+  load.M = Signal(std::vector<double>{0, 0.1, 0.1});
   d.loads = {load};
   return d;
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "gyrod/time/sources.hpp"
 #include "gyrod/variational/system.hpp"
 
 static long allocations = 0;
@@ -45,7 +46,8 @@ Model model(bool joined, bool directors, bool nodes, bool conserving) {
   join(1, joints::revolute, 0, 1, {0.5, 0, 0}, {-0.5, 0, 0});
   join(2, joints::prismatic, -1, 2, {0, 2, 0}, {0, 0, 0});
   join(3, joints::distance, 1, -1, {0.5, 0, 0}, {2, 1, 0});
-  m.joints[2].drive = [](double t) { return Driven{std::sin(t), std::cos(t), -std::sin(t)}; };
+  std::vector<Program> sine{Program({{Op::variable}, {Op::sin}})};
+  m.joints[2].drive = Signal(std::make_shared<Formulas>(std::move(sine), std::vector<std::string>{""}, ""));
   m.joints[3].place.parameter = 1.0;
   m.links = {{0, -1, 0}, {1, 0, 1}, {2, -1, 2}, {3, -1, -1}};
   m.cuts = {3};

@@ -58,7 +58,7 @@ public:
         const std::size_t n = std::size_t(e ? d.segments : 0);
         Lump& lump = m.lumps[std::size_t(end.host)];
         lump.add(d.mass[n], end.point);
-        if (d.degree && end.clamped) lump.turn(d.J[n], matrix_from_quaternion<double>(end.frame)); // its node turns too
+        if (d.degree && end.clamped) lump.turn(d.J[n], matrix_from_quaternion<double>(end.turn)); // its node turns too
       }
   }
   void carry(MechanismEquations& m) { bodies_ = &m, at_ = m.size(), motions_.resize(m.model().bodies.size()); }
@@ -68,13 +68,13 @@ public:
   // Ends of the rods where the bodies are, with their accelerations.
   void place(double t, const double* y) {
     bind(y);
-    std::vector<double> a(6 * motions_.size());
-    bodies_->accelerations(t, y, a.data());
+    accelerations_.resize(6 * motions_.size());
+    bodies_->accelerations(t, y, accelerations_.data());
     bodies_->motion(t, y, motions_.data());
     for (std::size_t h = 0; h < rods_.hosts().size(); ++h) {
       const std::size_t b = std::size_t(rods_.hosts()[h]);
       const BodyMotion<double>& m = motions_[b];
-      const double* z = a.data() + 6 * b;
+      const double* z = accelerations_.data() + 6 * b;
       rods_.host(int(h), {m.x, m.v, m.R * m.Omega, m.R, {z[0], z[1], z[2]}, m.R * Vec3<double>(z[3], z[4], z[5])});
     }
   }
@@ -150,7 +150,7 @@ private:
   std::vector<HostBlock<Complex>> complex_blocks_;
   std::vector<HostVector<double>> real_;
   std::vector<HostVector<Complex>> complex_;
-  std::vector<double> scratch_;
+  std::vector<double> scratch_, accelerations_;
 };
 
 } // namespace gyrod

@@ -155,7 +155,7 @@ public:
       sizes.push_back(int(rows_[j].size()));
       at_.push_back(multipliers_);
       multipliers_ += rows_[j].size();
-      timed_ = timed_ || joint.driven();
+      timed_ = timed_ || joint.drive.timed();
       const JointPlace& p = joint.place;
       for (int body : {p.a, p.b})
         if (body >= 0) pairs.emplace_back(body, int(bodies() + j)), joints_of_[std::size_t(body)].push_back(int(j));

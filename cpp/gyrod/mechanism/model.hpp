@@ -1,7 +1,6 @@
 // A mechanism as the core gets it: bodies, joints, which joints carry the tree and which close loops.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,15 +16,17 @@ namespace gyrod {
 struct Joint {
   const JointType* type = nullptr;
   JointPlace place;
-  std::function<Driven(double)> drive; // empty: not driven
-  bool still = false;                  // a drive stands where it is
+  Signal drive;       // nothing: not driven
+  bool still = false; // a drive stands where it is
 
   bool driven() const { return bool(drive); }
   // What drive or length say at t. A length that is constant is the parameter of the joint.
   Driven value(double t) const {
     if (!drive) return {place.parameter, 0.0, 0.0};
-    const Driven u = drive(t);
-    return still ? Driven{u[0], 0.0, 0.0} : u;
+    if (still) return {drive.number(t), 0.0, 0.0};
+    Jet u;
+    drive.jets(t, &u);
+    return {u.x, u.v, u.a};
   }
   int size() const { return type->rows.size + (adds_row() ? 1 : 0); }
   RowKind row(int i) const { return i < type->rows.size ? type->rows[i] : type->drive[0]; }

@@ -29,7 +29,7 @@ public:
       size_ += std::size_t(3 + F::nq + links_[i].n);
       freedoms_ += links_[i].n;
     }
-    for (const Joint& j : m_.joints) timed_ = timed_ || j.driven();
+    for (const Joint& j : m_.joints) driven_ = driven_ || j.driven(), timed_ = timed_ || j.drive.timed();
     for (const auto& f : m_.forces) timed_ = timed_ || f->explicit_time();
     prepare_loops();
   }
@@ -246,7 +246,7 @@ protected:
   }
 
   void kinematics(double t, const double* y) {
-    if (timed_)
+    if (driven_)
       for (std::size_t j = 0; j < m_.joints.size(); ++j)
         if (m_.joints[j].driven()) u_[j] = m_.joints[j].value(t);
     static constexpr Driven still{};
@@ -851,7 +851,7 @@ protected:
   std::vector<int> nu_at_;
   std::size_t size_ = 0;
   int freedoms_ = 0;
-  bool timed_ = false;
+  bool driven_ = false, timed_ = false;
   double length_ = 1.0;
   std::vector<double> scratch_;
   std::vector<Columns> columns_;

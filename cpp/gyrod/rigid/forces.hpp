@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "gyrod/rigid/body.hpp"
+#include "gyrod/time/signal.hpp"
 
 namespace gyrod {
 
@@ -70,36 +71,33 @@ private:
   std::vector<int> bodies_;
 };
 
-// Force at a body point and torque, constant or functions of time, in body or space axes.
+// Force at a body point, or torque, in body or space axes.
 class AppliedForce final : public ForceBase<AppliedForce> {
 public:
-  using Function = std::function<Vec3<double>(double)>;
-  AppliedForce(int body, Vec3<double> at, bool body_frame, bool is_torque, Vec3<double> constant, Function function)
-      : ForceBase({body}), body_(body), at_(at), body_frame_(body_frame), torque_(is_torque), constant_(constant),
-        function_(std::move(function)) {}
-  bool explicit_time() const override { return bool(function_); }
+  AppliedForce(int body, Vec3<double> at, bool body_frame, bool is_torque, Signal value)
+      : ForceBase({body}), body_(body), at_(at), body_frame_(body_frame), torque_(is_torque), value_(std::move(value)) {
+  }
+  bool explicit_time() const override { return value_.timed(); }
 
-  bool conservative() const override { return !body_frame_ && !torque_ && !function_; }
+  bool conservative() const override { return !body_frame_ && !torque_ && value_.constant(); }
   bool of_points() const override { return conservative(); }
   template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) const {
-    const Vec3<S> value = (function_ ? function_(t) : constant_).template cast<S>();
+    const Vec3<S> value = value_.vector(t).template cast<S>();
     const Mat3<S>& R = m[body_].R;
     if (torque_)
       w[body_].torque += body_frame_ ? value : Vec3<S>(R.transpose() * value);
     else
       w[body_].add(body_frame_ ? Vec3<S>(R * value) : value, at_);
   }
-  double potential(double, const BodyMotion<double>* m) const override { // of a dead force
-    if (function_ || body_frame_ || torque_) return 0.0;
-    return -constant_.dot(point_of<double>(m, body_, at_).x);
+  double potential(double t, const BodyMotion<double>* m) const override { // of a dead force
+    return conservative() ? -value_.vector(t).dot(point_of<double>(m, body_, at_).x) : 0.0;
   }
 
 private:
   int body_;
   Vec3<double> at_;
   bool body_frame_, torque_;
-  Vec3<double> constant_;
-  Function function_;
+  Signal value_;
 };
 
 // Linear spring and damper along the line between two points.

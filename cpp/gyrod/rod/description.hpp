@@ -8,13 +8,13 @@
 // Cell c of a rod is vertex c with a frame: that of the segment before it, or of the same node.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "gyrod/math/rotation.hpp"
 #include "gyrod/rod/curvature.hpp"
 #include "gyrod/rod/lobatto.hpp"
+#include "gyrod/time/signal.hpp"
 
 namespace gyrod {
 
@@ -22,18 +22,26 @@ namespace gyrod {
 struct EndMotion {
   Vec3<double> x = Vec3<double>::Zero(), v = Vec3<double>::Zero(), a = Vec3<double>::Zero();
   Vec4<double> p{1.0, 0.0, 0.0, 0.0};
-  Vec3<double> Omega = Vec3<double>::Zero(), alpha = Omega; // alpha = Omega', of ends that bodies hold
+  Vec3<double> Omega = Vec3<double>::Zero(), alpha = Omega; // alpha = Omega', where reactions are asked for
 };
 
 struct RodEnd {
   bool held = false;    // position prescribed
   bool clamped = false; // frame prescribed: by a ghost quaternion beyond the end of a grid, of the node of an element
   EndMotion at;
-  std::function<void(double, EndMotion&)> move; // null: at rest
-  // The body that holds the end, -1: none; the point and the frame of the end in its axes.
+  Signal place; // nothing: as in `at`
+  Signal frame; // a rotation vector (3) or a unit quaternion (4); nothing: as in `at`
+  Signal spin;  // spatial angular velocity of the frame; nothing: that of the frame as it moves
+  std::string label;
+  // The body that holds the end, -1: none; the point and the frame (a quaternion) of the end in its axes.
   int host = -1;
   Vec3<double> point = Vec3<double>::Zero();
-  Vec4<double> frame{1.0, 0.0, 0.0, 0.0};
+  Vec4<double> turn{1.0, 0.0, 0.0, 0.0};
+
+  bool led() const { return bool(place) || bool(frame); }
+  bool timed() const { return place.timed() || frame.timed(); }
+  // Where it is led at t; its angular acceleration only where that is wanted.
+  void move(double t, EndMotion& m, bool alpha = false) const;
 };
 
 // Springs and dampers of a vertex towards a point of space, along the axes of space.
@@ -71,8 +79,14 @@ struct RodLoad {
   bool follow = false;
   std::vector<Share> force;  // frame: which it follows
   std::vector<Share> moment; // frame: on which it acts; -1, -2: the clamp at the start, at the end
-  Vec3<double> F = Vec3<double>::Zero(), M = Vec3<double>::Zero();
-  std::function<void(double, Vec3<double>&, Vec3<double>&)> function; // null: constant
+  Signal F, M;               // nothing: none
+
+  bool constant() const { return F.constant() && M.constant(); }
+  bool timed() const { return F.timed() || M.timed(); }
+  void value(double t, Vec3<double>& force_now, Vec3<double>& moment_now) const {
+    force_now = F ? F.vector(t) : Vec3<double>(Vec3<double>::Zero());
+    moment_now = M ? M.vector(t) : Vec3<double>(Vec3<double>::Zero());
+  }
 };
 
 enum class Strain { cosserat, stretch }; // Gamma3 = <d3, x'> - 1, or |x'| - 1
@@ -101,7 +115,7 @@ template <class P> struct BasicRodDescription {
   std::vector<RodLoad> loads;
   std::vector<RodSupport> supports;
   std::vector<RodObstacle> obstacles;
-  std::function<double(double)> stretch; // factor of the rest length as a function of time; null: 1
+  Signal stretch; // factor of the rest length; nothing: 1
   Vec3<P> gravity = Vec3<P>::Zero();
   Vec3<double> spin = Vec3<double>::Zero(); // of the frame in which everything is told, about its origin
   bool spins = false;

@@ -91,8 +91,8 @@ public:
     double power = 0.0;
     for (const RodLoad& load : d_.loads) {
       Vec3<double> F, M;
-      value(load, t, F, M);
-      if (load.follow || load.function)
+      load.value(t, F, M);
+      if (load.follow || !load.constant())
         for (const auto& h : load.force) power += s.v[i(h.vertex)].dot(turned<double>(load, s, h, F));
       for (const auto& h : load.moment) {
         const Vec3<double> m = h.weight.cwiseProduct(M);
@@ -142,7 +142,7 @@ inline void Discretization::drag_blocks(const RodState<double>& s, Blocks& out) 
 inline void Discretization::load_blocks(double t, const RodState<double>& s, Blocks& out) const {
   for (const RodLoad& load : d_.loads) {
     Vec3<double> F, M;
-    value(load, t, F, M);
+    load.value(t, F, M);
     if (load.follow)
       for (const auto& h : load.force) {
         const Mat3<double>& R = s.R[i(h.frame)];

@@ -90,11 +90,6 @@ protected:
     return normal * (S(o.length[i(n)]) * force);
   }
 
-  static void value(const RodLoad& load, double t, Vec3<double>& F, Vec3<double>& M) {
-    F = load.F, M = load.M;
-    if (load.function) load.function(t, F, M);
-  }
-
   // A moment on a clamp, in the clamp's axes.
   static Vec3<double> on_clamp(const RodLoad& load, const EndMotion& end, const Vec3<double>& m) {
     return load.follow ? m : Vec3<double>(matrix_from_quaternion<double>(end.p).transpose() * m);
@@ -109,7 +104,7 @@ protected:
 
   template <class S> static void apply(const RodLoad& load, double t, RodState<S>& s, const EndMotion* ends) {
     Vec3<double> F, M;
-    value(load, t, F, M);
+    load.value(t, F, M);
     for (const auto& h : load.force) s.f[i(h.vertex)] += turned<S>(load, s, h, F);
     for (const auto& h : load.moment) {
       const Vec3<S> m = h.weight.cwiseProduct(M).template cast<S>();

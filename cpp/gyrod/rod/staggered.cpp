@@ -278,7 +278,7 @@ inline void StaggeredGrid::end_blocks(double t, const RodState<double>& s, int e
   out.moment_turn = M4(b * ends).bottomRightCorner<3, 3>();
   for (const RodLoad& load : d_.loads) { // moments that keep their direction in space
     Vec3<double> F, M;
-    value(load, t, F, M);
+    load.value(t, F, M);
     for (const auto& h : load.moment)
       if (!load.follow && h.frame == (e ? -2 : -1))
         out.moment_turn += cross_matrix<double>(on_clamp(load, end, h.weight.cwiseProduct(M)));

@@ -1,7 +1,6 @@
 // Straight pieces of strings between points of rods and of space: cables that only pull, tendons with a given tension.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "gyrod/rod/cells.hpp"
@@ -27,15 +26,14 @@ struct RodString {
   StringPoint ends[2];
   double stiffness = 0.0, damping = 0.0, length = 0.0, smoothing = 0.0; // of a cable
   bool tendon = false;
-  double tension = 0.0;
-  std::function<double(double)> function; // tension of a tendon; null: constant
+  Signal tension; // of a tendon
 
   // Tension and its derivatives by length and rate; energy of a cable, its dissipated power.
   struct Pull {
     double T, by_length = 0.0, by_rate = 0.0, energy = 0.0, dissipation = 0.0;
   };
   Pull pull(double t, double l, double rate) const {
-    if (tendon) return {function ? function(t) : tension};
+    if (tendon) return {tension.number(t)};
     const double u = l - length, s = smoothing;
     if (u <= 0.0) return {0.0};
     const bool onset = u < s;

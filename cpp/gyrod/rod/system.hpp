@@ -47,9 +47,9 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
           blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1, own_blocks ? 0 : d.degree),
           k(N + 1, d.coupled ? 2 : 1, d.degree), alpha(std::size_t(d.frames())), p(alpha.size()), w(alpha.size()),
           norm(alpha.size()) {
-      for (const RodEnd& end : d.ends) timed = timed || bool(end.move);
-      for (const RodLoad& l : d.loads) timed = timed || bool(l.function);
-      timed = timed || bool(d.stretch);
+      for (const RodEnd& end : d.ends) led = led || end.led(), timed = timed || end.timed();
+      for (const RodLoad& l : d.loads) led = led || !l.constant(), timed = timed || l.timed();
+      led = led || bool(d.stretch), timed = timed || d.stretch.timed();
       rest = d.G0;
       predicted.resize(std::size_t(N)), kept.resize(std::size_t(N));
       if constexpr (Constrained)
@@ -90,8 +90,9 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     std::vector<Vec3<double>> rest;            // G0 without stretch
     std::vector<Vec3<double>> predicted, kept; // R'x' as `retract` has predicted it; forces meanwhile
     std::vector<double> reached;               // positions where that was
-    bool timed = false;
-    std::vector<Vec4<double>> alpha, p, w; // at the last Jacobian
+    bool led = false, timed = false;           // something is no constant, or a function of time
+    std::vector<Vec3<double>> force, falls;    // of vertices, for reactions: forces, accelerations
+    std::vector<Vec4<double>> alpha, p, w;     // at the last Jacobian
     std::vector<double> norm;
     std::vector<double> free_mass; // inverse masses, 0 where held
     std::vector<Vec3<double>> acceleration;
@@ -118,7 +119,7 @@ public:
         sizes.push_back(B);
         for (int o = c - 1; o >= std::max(r.begin, r.k.first(c)); --o) links.emplace_back(r.at_node(o), r.at_node(c));
       }
-      timed_ = timed_ || r.timed;
+      led_ = led_ || r.led, timed_ = timed_ || r.timed;
       for (const RodEnd& end : r.d.ends)
         if (end.host >= 0) hosts_.push_back(end.host);
     }
@@ -132,7 +133,7 @@ public:
       for (int a : nodes)
         for (int b : nodes)
           if (a < b) links.emplace_back(a, b);
-      timed_ = timed_ || bool(piece.function);
+      timed_ = timed_ || piece.tension.timed();
     }
     std::sort(hosts_.begin(), hosts_.end());
     hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
@@ -178,7 +179,7 @@ public:
   const char* apart() const override {
     if (!own_blocks) return "the rods are in absolute coordinates, or some of their strains are held";
     if (!hosts_.empty() || !strings_.empty()) return "bodies hold a rod, or a cable or tendon pulls at one";
-    if (timed_) return "something is a function of time";
+    if (led_) return "something is a function of time or an input";
     for (const auto& r : rods_)
       if (!r->d.obstacles.empty()) return "a rod may touch an obstacle";
     return nullptr;
@@ -219,7 +220,7 @@ public:
         const Vec3<double> arm = m.R * end.point, swing = m.omega.cross(arm);
         to.x = m.x + arm, to.v = m.v + swing;
         to.a = m.a + m.alpha.cross(arm) + m.omega.cross(swing);
-        to.p = multiply<double>(p, end.frame);
+        to.p = multiply<double>(p, end.turn);
         const Mat3<double> R = matrix_from_quaternion<double>(to.p);
         to.Omega = R.transpose() * m.omega, to.alpha = R.transpose() * m.alpha;
       }
@@ -372,7 +373,7 @@ public:
       EndMotion ends[2];
       for (int e = 0; e < 2; ++e) {
         ends[e] = r->port[e] >= 0 ? r->ends[e] : r->d.ends[e].at;
-        if (r->d.ends[e].clamped && r->d.ends[e].move) r->d.ends[e].move(t, ends[e]);
+        if (r->d.ends[e].clamped && r->d.ends[e].led()) r->d.ends[e].move(t, ends[e]);
       }
       trouble_ = r->grid->folds(y + r->at, r->p_at, ends);
       if (!trouble_.empty()) return trouble_.c_str();
@@ -408,8 +409,8 @@ public:
     for (std::size_t j = 0; j < r.s.w.size(); ++j)
       m.rotation += 0.5 * r.d.J[j].dot(r.s.w[j].template tail<3>().cwiseAbs2());
     for (const RodLoad& l : r.d.loads) // dead constant forces have a potential
-      if (!l.follow && !l.function)
-        for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F).dot(r.s.x[std::size_t(h.vertex)]);
+      if (!l.follow && l.constant() && l.F)
+        for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F.vector(t)).dot(r.s.x[std::size_t(h.vertex)]);
     m.loads += r.grid->support_energy(r.s) + r.grid->centrifugal_energy(r.s);
     if constexpr (hosting)
       for (const RodString& piece : strings_) { // counted once, with the first rod that they touch
@@ -419,10 +420,10 @@ public:
         if (piece.tendon) m.load_power -= k.pull.T * k.rate;
       }
     if (r.d.stretch && !still_) { // who changes the rest length works on the rod
-      const double h = 1e-5 * std::max(1.0, std::abs(t)), low = std::max(t - h, std::min(t, 0.0));
-      const double rate = (r.d.stretch(t + h) - r.d.stretch(low)) / (t + h - low);
+      Jet g;
+      r.d.stretch.jets(t, &g);
       for (std::size_t j = 0; j < r.rest.size(); ++j)
-        m.load_power -= r.d.quadrature[j] * r.s.F[j][2] * rate * r.rest[j][2];
+        m.load_power -= r.d.quadrature[j] * r.s.F[j][2] * g.v * r.rest[j][2];
     }
     double hold[12];
     reactions(index, t, y, hold);
@@ -438,8 +439,9 @@ public:
   void reactions(int index, double t, const double* y, double* out) override {
     Rod& r = *rods_[std::size_t(index)];
     state(index, t, y);
-    const std::vector<Vec3<double>> force = r.s.f;
-    std::vector<Vec3<double>> a = r.inertial(r.s);
+    std::vector<Vec3<double>>&force = r.force, &a = r.falls;
+    force = r.s.f;
+    a = r.inertial(r.s);
     r.accelerate(a);
     for (int e = 0; e < 2; ++e) {
       Vec3<double> hold = Vec3<double>::Zero(), moment = Vec3<double>::Zero();
@@ -540,21 +542,20 @@ public:
 private:
   // Omega' of a held frame, in its axes.
   static Vec3<double> angular_acceleration(const Rod& r, int e, double t) {
-    if (!r.d.ends[e].move) return r.ends[e].alpha;
-    const double h = 1e-5 * std::max(1.0, std::abs(t)), low = std::max(t - h, std::min(t, 0.0));
-    EndMotion a = r.ends[e], b = a;
-    r.d.ends[e].move(low, a), r.d.ends[e].move(t + h, b);
-    return (b.Omega - a.Omega) / (t + h - low);
+    if (!r.d.ends[e].frame) return r.ends[e].alpha;
+    EndMotion m = r.ends[e];
+    r.d.ends[e].move(t, m, true);
+    return m.alpha;
   }
 
   void move_ends(Rod& r, double t) const {
     for (int e = 0; e < 2; ++e)
-      if (r.d.ends[e].move) {
+      if (r.d.ends[e].led()) {
         r.d.ends[e].move(t, r.ends[e]);
         if (still_) r.ends[e].v.setZero(), r.ends[e].a.setZero(), r.ends[e].Omega.setZero();
       }
     if (!r.d.stretch) return;
-    const double g = r.d.stretch(t);
+    const double g = r.d.stretch.number(t);
     for (std::size_t j = 0; j < r.rest.size(); ++j) r.d.G0[j][2] = g * r.rest[j][2];
   }
 
@@ -1065,7 +1066,7 @@ private:
   std::vector<FarBlock> far_; // of the strings
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
-  bool timed_ = false, still_ = false;
+  bool led_ = false, timed_ = false, still_ = false;
   int cells_ = 0;          // nodes of the graph before those of the hosts
   std::vector<int> hosts_; // bodies
   std::vector<HostMotion> motions_;

@@ -20,6 +20,8 @@ from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
 from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import HELD, String, compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
+from gyrod.equations.signals import ForceError as ForceError
+from gyrod.equations.signals import Signals, checked
 from gyrod.model import (
     Bushing,
     CForce,
@@ -35,7 +37,6 @@ from gyrod.model import (
 )
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
-from gyrod.model.inputs import Live
 from gyrod.rotations.vectors import length
 
 Array = NDArray[np.float64]
@@ -58,10 +59,6 @@ JOINT_FORMULATIONS = tuple(name for name in FORMULATIONS if name != "euler")
 ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
 
 
-class ForceError(RuntimeError):
-    """A user's function (a force, an event) raised or returned something it must not; names it and the time."""
-
-
 @dataclass(frozen=True)
 class Compiled:
     """A system in a formulation: the core's object, where the unknowns are, and how to read them."""
@@ -71,8 +68,8 @@ class Compiled:
     core: _core.System
     #: Initial state.
     y0: Array
-    #: Whether Python functions are called from the right-hand side.
-    python: bool
+    #: What depends on time.
+    signals: Signals
     #: For each body: columns are its principal axes in the user's axes.
     axes: Array
     #: For each body: principal moments, about the fixed point of a pinned one, (b, 3).
@@ -96,6 +93,11 @@ class Compiled:
     def __reduce__(self) -> Any:
         """The core's object is made anew where the system is unpickled."""
         return _again, (self.system, self.formulation, self.options, self.at_rest)
+
+    @property
+    def python(self) -> bool:
+        """Whether Python functions are called from the right-hand side."""
+        return self.signals.python or any(isinstance(force, UserForce) for force in self.system.forces)
 
     @property
     def size(self) -> int:
@@ -189,7 +191,7 @@ class Compiled:
         """The bodies as a mechanism with all joints and positions; itself if it is one."""
         if self.mechanism is not None and not self.options.get("level"):
             return self
-        return compile_system(self.system, "nullspace-quaternion", reduce=False)
+        return compile_system(self.system, "nullspace-quaternion", signals=self.signals, reduce=False)
 
     def states(self, t: Array, motions: tuple[Array, Array, Array, Array]) -> Array:
         """Unknowns of a mechanism, (k, N), from positions, matrices, velocities and Omega of its bodies."""
@@ -245,12 +247,13 @@ def compile_system(
     *,
     at_rest: bool = False,
     started: bool = False,
+    signals: Signals | None = None,
     **options: Any,
 ) -> Compiled:
     """Write the equations of motion of a system in a formulation; options are those of the core.
 
     ``at_rest``: for statics, where velocities at the start do not matter; ``started``: nor do they where the motion has
-    another start.
+    another start. ``signals``: those of the same system in another formulation, which are then shared.
     """
     _check.choice("formulation", formulation, FORMULATIONS)
     if not isinstance(system, System):
@@ -275,22 +278,19 @@ def compile_system(
             )
     system.check_consistent(velocities=not (at_rest or started))
     system = system.assembled()
-    hosted = _hosted(system, formulation)
+    hosted, signals = _hosted(system, formulation), signals or Signals()
     if mechanisms.joined(system) or hosted or not options.get("reduce", True):
-        bodies = _join(system, formulation, options)
+        bodies = _join(system, formulation, options, signals)
     else:
-        bodies = _pins(system, formulation, options)
-    rods = [compile_rod(rod, system, _checked) for rod in system.rods]
-    python = bodies.python or any(p for _, p in rods)
-    tables = [table for table, _ in rods]
+        bodies = _pins(system, formulation, options, signals)
+    tables = [compile_rod(rod, system, signals) for rod in system.rods]
     for (name, e), place in hosted.items():
         host = system.names.index(place.host)
         A = bodies.axes[host]
         turn = np.array([1.0, 0.0, 0.0, 0.0]) if _is_unit(A) else rotations.quaternion_from_matrix(A.T)
         frame = rotations.multiply(turn, place.frame)
         tables[system.rod_names.index(name)][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
-    pulled = strings(system, {name: i for i, name in enumerate(system.names)}, bodies.axes, _checked)
-    python = python or any(x.function is not None for x in pulled)
+    pulled = strings(system, {name: i for i, name in enumerate(system.names)}, bodies.axes, signals)
     _check_strings(system, formulation, hosted, pulled)
     pieces = [piece for x in pulled if x.on_rods for piece in x.pieces()]
     cables: list[_core.ForceElement] = [x.cable() for x in pulled if not x.on_rods]
@@ -301,7 +301,7 @@ def compile_system(
         initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
     core.quasistatic(at_rest)
     return Compiled(
-        system, formulation, core, np.array(start), python, bodies.axes, bodies.moments, tuple(kinds), dict(options),
+        system, formulation, core, np.array(start), signals, bodies.axes, bodies.moments, tuple(kinds), dict(options),
         tuple(tables), bodies.mechanism, bodies.mobility, at_rest,
     )  # fmt: skip
 
@@ -372,12 +372,11 @@ class _Bodies:
     kinds: list[str]
     axes: Array
     moments: Array
-    python: bool
     mechanism: Mechanism | None = None
     mobility: Mobility | None = None
 
 
-def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
+def _pins(system: System, formulation: str, options: dict[str, Any], signals: Signals) -> _Bodies:
     """Free bodies, and bodies that turn about a fixed point."""
     for option, what in (("level", "index"), ("qr", "null_space = 'qr'")):
         if options.get(option):
@@ -398,20 +397,19 @@ def _pins(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
         state, kind = _initial(formulation, body, at is not None, system, A, options.get("spatial", False))
         y0.extend(state)
         kinds.extend(kind)
-    forces = [_compile_force(f, system, index, np.array(axes)) for f in system.forces if not f.on_rods]
-    python = any(_calls_python(f) for f in system.forces if not f.on_rods)
-    gravity, weights = _weights(system)
-    forces, python = forces + weights + _frame(system, np.array(axes)), python or bool(weights)
+    forces = [_compile_force(f, system, index, np.array(axes), signals) for f in system.forces if not f.on_rods]
+    gravity, weights = _weights(system, signals)
+    forces += weights + _frame(system, np.array(axes))
     return _Bodies(
         lambda rods, cables, pieces: _core.System(
             formulation=formulation, bodies=bodies, forces=[*forces, *cables], gravity=gravity, rods=rods,
             strings=pieces, options=_options(options),
         ),
-        y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b.moments for b in bodies]).reshape(-1, 3), python,
+        y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b.moments for b in bodies]).reshape(-1, 3),
     )  # fmt: skip
 
 
-def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
+def _join(system: System, formulation: str, options: dict[str, Any], signals: Signals) -> _Bodies:
     """Bodies with joints: the tree, its loops, and what is redundant in them."""
     if formulation not in JOINT_FORMULATIONS:
         raise ValueError(
@@ -438,10 +436,10 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
             )
     frames = np.array(axes)
     index = {name: i for i, name in enumerate(system.names)}
-    mechanism = mechanisms.describe(system, frames, _checked)
-    forces = [_compile_force(f, system, index, frames) for f in system.forces if not f.on_rods]
+    mechanism = mechanisms.describe(system, frames, signals)
+    forces = [_compile_force(f, system, index, frames, signals) for f in system.forces if not f.on_rods]
     forces += mechanisms.springs(system, mechanism)
-    gravity, weights = _weights(system)
+    gravity, weights = _weights(system, signals)
     forces += weights + _frame(system, frames)
     velocities = np.ascontiguousarray(
         [
@@ -475,11 +473,10 @@ def _join(system: System, formulation: str, options: dict[str, Any]) -> _Bodies:
     mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe)
     bare = make(formulation, mechanism, [])
     y0, kinds = start(formulation, bare)
-    python = mechanism.python or bool(weights) or any(_calls_python(f) for f in system.forces if not f.on_rods)
     return _Bodies(
         lambda rods, *more: make(formulation, mechanism, rods, *more) if rods or any(more) else bare,
         list(y0), kinds, frames,
-        np.array([b.moments for b in core_bodies]), python, mechanism, mobility,
+        np.array([b.moments for b in core_bodies]), mechanism, mobility,
     )  # fmt: skip
 
 
@@ -520,7 +517,7 @@ def _poses(formulation: str, system: System, axes: list[Array], core: Any) -> tu
 def mobility(system: System) -> Mobility:
     """Degrees of freedom and redundant constraints of a system."""
     if mechanisms.joined(system):
-        found = _join(system, "nullspace-quaternion", {}).mobility
+        found = _join(system, "nullspace-quaternion", {}, Signals()).mobility
         assert found is not None
         return found
     rows = sum(joint.constraints for joint in system.joints)
@@ -529,15 +526,15 @@ def mobility(system: System) -> Mobility:
 
 def drive_values(joint: Joint, t: Array) -> Array:
     """Value and two derivatives of what leads a joint, as the equations take them, (n, 3)."""
-    law = mechanisms.drive(joint, _checked)
-    return np.array([law(float(time)) for time in t]).reshape(-1, 3)
+    law = mechanisms.drive(joint, Signals())
+    return np.array([law.jets(float(time))[0] for time in t]).reshape(-1, 3)
 
 
 def unchecked_core(system: System) -> tuple[Any, Array, Array]:
     """A core for the constraints of a system whose joints need not meet, principal axes and moments of the bodies."""
     found = [_principal(body.inertia) for body in system.bodies]
     axes, moments = np.array([A for _, A in found]), np.array([m for m, _ in found])
-    joints = mechanisms.describe(system, axes, _checked).tree()
+    joints = mechanisms.describe(system, axes, Signals()).tree()
     bodies = [_core.Body(mass=b.mass, moments=m) for b, m in zip(system.bodies, moments, strict=True)]
     gravity = np.array(system.gravity)
     core = _core.System(formulation="nullspace-quaternion", bodies=bodies, gravity=gravity, joints=joints)
@@ -602,7 +599,7 @@ def _initial(
     return state, ["position"] * 3 + ["rotation"] * len(q) + ["velocity"] * 3 + rates
 
 
-def _weights(system: System) -> tuple[Array, list[_core.ForceElement]]:
+def _weights(system: System, signals: Signals) -> tuple[Array, list[_core.ForceElement]]:
     """Gravity of the bodies: a constant, or their weights as functions of time."""
     function = system.gravity_function
     if function is None:
@@ -610,8 +607,8 @@ def _weights(system: System) -> tuple[Array, list[_core.ForceElement]]:
     none = np.zeros(3)
     return none, [
         _core.AppliedForce(
-            body=i, at=none, body_frame=False, torque=False, constant=none,
-            function=_time_function("gravity", function, body.mass * np.eye(3)),
+            body=i, at=none, body_frame=False, torque=False,
+            value=signals.signal("System.gravity", function, 3, turn=body.mass * np.eye(3)),
         )
         for i, body in enumerate(system.bodies)
         if body.mass > 0.0
@@ -629,15 +626,9 @@ def _frame(system: System, axes: Array) -> list[_core.ForceElement]:
     ]
 
 
-def _calls_python(force: ForceLaw) -> bool:
-    if isinstance(force, UserForce):
-        return True
-    return (isinstance(force, Force) and callable(force.force)) or (
-        isinstance(force, Torque) and callable(force.torque)
-    )
-
-
-def _compile_force(force: ForceLaw, system: System, index: dict[str, int], axes: Array) -> _core.ForceElement:
+def _compile_force(
+    force: ForceLaw, system: System, index: dict[str, int], axes: Array, signals: Signals
+) -> _core.ForceElement:
     def at_of(name: str, at: Array) -> tuple[int, Array]:
         if name == "ground":
             return -1, np.array(at)
@@ -650,11 +641,8 @@ def _compile_force(force: ForceLaw, system: System, index: dict[str, int], axes:
         A = axes[body]
         at = np.zeros(3) if isinstance(force, Torque) else A.T @ force.at
         turn = A.T if force.frame == "body" else np.eye(3)
-        constant = np.zeros(3) if callable(value) else turn @ value
-        function = _time_function(force.label, value, turn) if callable(value) else None
-        return _core.AppliedForce(
-            body=body, at=at, body_frame=force.frame == "body", torque=torque, constant=constant, function=function
-        )
+        signal = signals.signal(force.label, value, 3, turn=turn)
+        return _core.AppliedForce(body=body, at=at, body_frame=force.frame == "body", torque=torque, value=signal)
     if isinstance(force, SpringDamper):
         (a, at_a), (b, at_b) = at_of(force.a, force.at_a), at_of(force.b, force.at_b)
         return _core.SpringDamper(
@@ -675,37 +663,11 @@ def _compile_force(force: ForceLaw, system: System, index: dict[str, int], axes:
     return _core.UserForce(body=body, axes=axes[body], address=address, context=context, derivative=derived)
 
 
-def _checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ...]) -> Array:
-    try:
-        value = call()
-    except Exception as error:
-        raise ForceError(f"{label} raised {type(error).__name__} at t = {t:g}: {error}") from error
-    if shape == () and isinstance(value, float) and math.isfinite(value):  # drives are asked in every stage
-        return np.asarray(value)
-    try:
-        parts = [np.ravel(np.asarray(x, dtype=float)) for x in value] if isinstance(value, tuple) else [value]
-        result = np.concatenate(parts) if isinstance(value, tuple) else np.asarray(value, dtype=float)
-        result = np.ascontiguousarray(result, dtype=float).reshape(shape)
-    except (TypeError, ValueError, OverflowError):
-        raise ForceError(
-            f"{label} returned {_check.shown(value)} at t = {t:g}; it must return {np.prod(shape)} numbers."
-        ) from None
-    if not np.isfinite(result).all():
-        raise ForceError(f"{label} returned {result} at t = {t:g}, which is not finite.")
-    return result
-
-
-def _time_function(label: str, function: Callable[[float], Any], turn: Array) -> Callable[[float], Array]:
-    if isinstance(function, Live):
-        return function.turned(turn)  # checked when it was set
-    return lambda t: np.asarray(turn @ _checked(label, t, lambda: function(t), (3,)))
-
-
 def _state_function(
     label: str, function: Callable[..., Any], shape: tuple[int, ...]
 ) -> Callable[[float, Array], Array]:
     def call(t: float, x: Array) -> Array:
         state = BodyState(x[:3], x[3:12].reshape(3, 3), x[12:15], x[15:])
-        return _checked(label, t, lambda: function(t, state), shape)
+        return checked(label, t, lambda: function(t, state), shape)
 
     return call

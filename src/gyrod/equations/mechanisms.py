@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core
+from gyrod.equations.signals import Signals, checked
 from gyrod.model import Cylindrical, Distance, Helical, Joint, ModelError, Prismatic, Revolute, System
 from gyrod.model.errors import GROUND
+from gyrod.model.expressions import Expression
 
 Array = NDArray[np.float64]
 
@@ -93,8 +95,6 @@ class Mechanism:
     links: list[_core.Link]
     cuts: list[int]
     kept: list[list[int]]
-    #: Whether a drive calls Python.
-    python: bool
     #: Number of degrees of freedom.
     freedoms: int = 0
 
@@ -103,7 +103,7 @@ class Mechanism:
         return _core.JointTree(joints=self.joints, links=self.links, cuts=self.cuts, kept=self.kept)
 
 
-def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mechanism:
+def describe(system: System, axes: Array, signals: Signals) -> Mechanism:
     """Joints in principal axes and the tree; all rows of the cut joints are kept at first."""
     index = {name: i for i, name in enumerate(system.names)} | {GROUND: -1}
     number = {id(joint): i for i, joint in enumerate(system.joints)}
@@ -114,7 +114,7 @@ def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mech
         place = system.attachment(joint)
         A, B = frames[a], frames[b]
         parameter = joint.pitch / (2.0 * np.pi) if isinstance(joint, Helical) else place.length
-        law = None if joint.law is None else drive(joint, checked)
+        law = None if joint.law is None else drive(joint, signals)
         joints.append(
             _core.Joint(
                 kind=joint.kind, a=a, b=b, at_a=A.T @ place.at_a, at_b=B.T @ place.at_b, frame_a=A.T @ place.frame_a,
@@ -130,7 +130,7 @@ def describe(system: System, axes: Array, checked: Callable[..., Array]) -> Mech
         links.append(_core.Link(body=index[name], parent=up, joint=-1 if carrier is None else number[id(carrier)]))
     cuts = [number[id(joint)] for joint in tree.cuts]
     kept = [list(range(_rows(system.joints[j]))) for j in cuts]
-    return Mechanism(joints, links, cuts, kept, any(j.driven for j in joints))
+    return Mechanism(joints, links, cuts, kept)
 
 
 def _rows(joint: Joint) -> int:
@@ -172,32 +172,22 @@ def springs(system: System, mechanism: Mechanism) -> list[_core.ForceElement]:
 # --- drives ----------------------------------------------------------------------------------------------------------
 
 
-def drive(joint: Joint, checked: Callable[..., Array]) -> Callable[[float], Array]:
-    """Value and two derivatives of what leads a joint; derivatives that are not given are found numerically."""
-    law = joint.law
-    assert law is not None
-    f, rate, second = law
-    what = "length" if isinstance(joint, Distance) else "drive"
-    label = f"{joint.label}: {what}"
+def drive(joint: Joint, signals: Signals) -> _core.Signal:
+    """What leads a joint; derivatives of functions that do not bring them are found numerically."""
+    given = joint.length if isinstance(joint, Distance) else joint.drive  # type: ignore[attr-defined]
+    label = f"{joint.label}: {'length' if isinstance(joint, Distance) else 'drive'}"
+    f, *rates = given if isinstance(given, tuple) else (given,)
 
     def value(function: Callable[[float], Any], t: float) -> float:
-        return float(checked(label, t, lambda: function(t), ())[()])
+        return float(checked(label, t, lambda: function(t), (1,))[0])
 
-    if rate is not None and second is not None:
-        _check_derivatives(label, [lambda t, g=g: value(g, t) for g in (f, rate, second)])  # type: ignore[misc]
-        return lambda t: np.array([value(f, t), value(rate, t), value(second, t)])
-    step = _difference_step(lambda t: value(f, t))
-    nodes = np.arange(7.0)
-    weights = {k: _weights(nodes - k) for k in range(4)}
-
-    def differences(t: float) -> Array:
-        # Seven points, centred but for a start: nobody's function is asked for a time before 0.
-        k = min(3, int(t / step + 1e-9))
-        values = np.array([value(f, t + (i - k) * step) for i in range(7)])
-        first, curved = weights[k]
-        return np.array([values[k], first @ values / step, curved @ values / step**2])
-
-    return differences
+    if rates and None not in rates:
+        _check_derivatives(label, [lambda t, g=g: value(g, t) for g in (f, *rates)])  # type: ignore[misc]
+    if not callable(f) or isinstance(f, Expression):
+        return signals.signal(label, f, 1)
+    if rates and None not in rates:
+        return signals.signal(label, f, 1, law=tuple((label, g) for g in rates))
+    return signals.signal(label, f, 1, points=7, step=_difference_step(lambda t: value(f, t)))
 
 
 def _check_derivatives(label: str, law: list[Callable[[float], float]]) -> None:
@@ -259,7 +249,7 @@ def reduce_loops(
     rows = sum(_rows(joint) for joint in system.joints)
     if not mechanism.cuts:
         freedoms = 6 * len(system.bodies) - rows
-        found = Mechanism(mechanism.joints, mechanism.links, [], [], mechanism.python, freedoms)
+        found = Mechanism(mechanism.joints, mechanism.links, [], [], freedoms)
         return found, Mobility(freedoms, 0, rows, len(system.bodies))
     core, y0, _ = make(mechanism)
     places = [(c, r) for c, kept in enumerate(mechanism.kept) for r in kept]
@@ -286,7 +276,7 @@ def reduce_loops(
     freedoms = 6 * len(system.bodies) - rows + redundant
     by_joint = {labels[j]: n for j, n in sorted(lost.items())}
     of = {labels[j]: _rows(system.joints[j]) for j in lost}
-    found = Mechanism(reduced.joints, reduced.links, reduced.cuts, reduced.kept, reduced.python, freedoms)
+    found = Mechanism(reduced.joints, reduced.links, reduced.cuts, reduced.kept, freedoms)
     return found, Mobility(freedoms, redundant, rows, len(system.bodies), by_joint, of)
 
 
@@ -294,7 +284,7 @@ def _keep(mechanism: Mechanism, rows: list[tuple[int, int]]) -> Mechanism:
     kept: list[list[int]] = [[] for _ in mechanism.cuts]
     for c, r in sorted(rows):
         kept[c].append(r)
-    return Mechanism(mechanism.joints, mechanism.links, mechanism.cuts, kept, mechanism.python, mechanism.freedoms)
+    return Mechanism(mechanism.joints, mechanism.links, mechanism.cuts, kept, mechanism.freedoms)
 
 
 def _independent(G: Array) -> tuple[list[int], float]:

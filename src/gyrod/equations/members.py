@@ -223,7 +223,7 @@ def template(system: System, paths: Sequence[str], formulation: str, **options: 
     if len(set(places.values())) < len(places) or not all(_stacks(system, place) for place in places.values()):
         return None
     compiled = compile_system(system, formulation, **options)
-    return None if compiled.python else Template(compiled, places)
+    return None if compiled.python or compiled.signals.led else Template(compiled, places)
 
 
 def _stacks(system: System, place: tuple[Any, ...]) -> bool:

@@ -7,7 +7,6 @@ where masses, weights and shares of loads are computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -17,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core, rotations
+from gyrod.equations.signals import Signals
 from gyrod.model import Cable, Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System, Tendon
 from gyrod.model.attachments import end_inertia
 from gyrod.model.ends import End
 from gyrod.model.errors import GROUND, not_negative, positive
+from gyrod.model.expressions import ExpressionVector
 from gyrod.model.meshes import Elements, rule
 
 Array = NDArray[np.float64]
@@ -29,15 +30,10 @@ Array = NDArray[np.float64]
 BLEND = 2.0 / 3.0
 #: Strains that Kirchhoff rods hold at rest: both shears, and the extension.
 HELD = {"kirchhoff": 2, "inextensible": 3}
-#: Step of the numerical time derivatives of moving ends, s.
-STEP = 2e-4
-
-#: Checks what a user's function of time returns: (label, t, call, shape) -> array.
-Checked = Callable[[str, float, Callable[[], Any], tuple[int, ...]], Array]
 
 
-def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, Any], bool]:
-    """The core's dictionary of a rod, and whether Python functions are called from it."""
+def compile_rod(rod: Rod, system: System, signals: Signals) -> dict[str, Any]:
+    """The core's dictionary of a rod."""
     held = held_frames(rod, system)
     table = _table(rod, system, held)
     reference = _reference(rod, table, held)
@@ -47,10 +43,9 @@ def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, A
         table["G0"] = rod.prestrains + np.array([0.0, 0.0, 1.0])
     if rod.precurvatures is not None:
         table["K0"] = np.array(rod.precurvatures)
-    ends = [_end(rod, e, system, checked) for e in (0, 1)]
-    table["start"], table["end"] = ends
+    table["start"], table["end"] = (_end(rod, e, system, signals) for e in (0, 1))
     loads = [f for f in system.forces if rod.name in f.rods]
-    table["loads"] = [_load(rod, f, held, checked) for f in loads if isinstance(f, RodLoad)]
+    table["loads"] = [_load(rod, f, held, signals) for f in loads if isinstance(f, RodLoad)]
     drags = [f for f in loads if isinstance(f, Drag)]
     table["drag"] = table["spin_drag"] = None
     for key, field in (("drag", "coefficient"), ("spin_drag", "rotational")) if drags else ():
@@ -58,11 +53,8 @@ def compile_rod(rod: Rod, system: System, checked: Checked) -> tuple[dict[str, A
         table[key] = np.tile(total, (len(rod.mesh.frames), 1)) if np.any(total) else None
     if system.gravity_function is not None:
         table["gravity"] = np.zeros(3)
-        table["loads"].append(_weight(rod, table["tributary"], system, checked))
-    table |= _surroundings(rod, system)
-    table |= _stretch(rod, checked)
-    python = any(e.moves for e in ends) or any(x.led for x in table["loads"])
-    return table, python or "stretches" in table
+        table["loads"].append(_weight(rod, table["tributary"], system, signals))
+    return table | _surroundings(rod, system) | _stretch(rod, signals)
 
 
 def initial_state(rod: Rod, layout: _core.RodLayout, y: list[float], kinds: list[str], absolute: bool) -> None:
@@ -279,7 +271,7 @@ def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict
 def _measured(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
     mesh = rod.mesh
     still = [
-        _core.RodEnd(held=False, clamped=clamped, at=_sixteen(np.zeros(3), p))
+        _core.RodEnd(held=False, clamped=clamped, place=np.zeros(3), frame=np.array(p))
         for clamped, p in zip(held, rod.end_frames, strict=True)
     ]
     bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (len(mesh.strains), 1)), "K0": np.zeros((len(mesh.curvatures), 3))}
@@ -310,90 +302,39 @@ def _bend_on(K: Array, s: Array, held: tuple[bool, bool]) -> None:
 # --- ends ------------------------------------------------------------------------------------------------------------
 
 
-def _sixteen(x: Array, p: Array) -> Array:
-    """An end at rest: place, velocity, acceleration, frame, angular velocity."""
-    out = np.zeros(16)
-    out[:3], out[9:13] = x, p
-    return out
-
-
-def _end(rod: Rod, e: int, system: System, checked: Checked) -> _core.RodEnd:
+def _end(rod: Rod, e: int, system: System, signals: Signals) -> _core.RodEnd:
     place = system.rod_ends.get((rod.name, e))
     if place is not None and place.host != GROUND:  # moved by the host; this is its initial place
         host = system.body(place.host)
-        x = host.position + host.matrix @ place.at
-        at = _sixteen(x, rotations.multiply(host.orientation, place.frame))
-        return _core.RodEnd(held=True, clamped=place.clamped, at=at)
+        x, p = host.position + host.matrix @ place.at, rotations.multiply(host.orientation, place.frame)
+        return _core.RodEnd(held=True, clamped=place.clamped, place=x, frame=p)
     end = (rod.start, rod.end)[e] if place is None else system.ground_ends[rod.name, e]
-    x0, p0 = rod.positions[-e], rod.end_frames[e]
-    moves = callable(end.at) or callable(end.frame)
     position = end.position_at(0.0) if end.holds_position else None
     frame = end.frame_at(0.0) if end.holds_frame else None
-    start = _sixteen(x0 if position is None else position, p0 if frame is None else frame)
     label = f"Rod {rod.name!r}, {'end' if e else 'start'}"
-    move = _motion(label, end, start, checked) if moves else None
-    return _core.RodEnd(held=end.holds_position, clamped=end.holds_frame, at=start, move=move)
+    return _core.RodEnd(
+        held=end.holds_position, clamped=end.holds_frame, label=label,
+        place=np.array(rod.positions[-e] if position is None else position),
+        frame=np.array(rod.end_frames[e] if frame is None else frame), **_led(label, end, signals),
+    )  # fmt: skip
 
 
-def _motion(label: str, end: End, start: Array, checked: Checked) -> Callable[[float], Array]:
-    """Motion of an end as a function of time: place, rate, acceleration, frame, material angular velocity."""
-    x_moves, p_moves = callable(end.at), callable(end.frame)
-    rate, acceleration = end.rate, end.acceleration
-
-    def place(t: float) -> Array:
-        return checked(f"{label}.at", t, lambda: end.position_at(t), (3,))
-
-    def frame(t: float) -> Array:
-        return checked(f"{label}.frame", t, lambda: end.frame_at(t), (4,))
-
-    last: list[Any] = [None, None]  # a Jacobian and a right-hand side ask for the same time
-
-    def move(t: float) -> Array:
-        if last[0] == t:
-            return np.asarray(last[1])
-        out = start.copy()
-        centre = max(t, 2.0 * STEP)  # runs begin at t = 0: nobody's function is asked for a time before that
-        first, second = _SLOPES if t == centre else (_slope(t - centre, 1), _slope(t - centre, 2))
-        times = [centre + k * STEP for k in range(-2, 3)]
-        if x_moves:
-            out[:3] = place(t)
-            values = np.array([place(s) for s in times]) if acceleration is None else np.zeros((5, 3))
-            out[3:6] = (
-                first @ values if rate is None else checked(f"{label}.velocity", t, lambda: end.velocity_at(t), (3,))
-            )
-            out[6:9] = (
-                second @ values if acceleration is None else checked(f"{label}.at''", t, lambda: acceleration(t), (3,))
-            )
-        if p_moves:
-            p = out[9:13] = frame(t)
-            if end.angular_rate is None:
-                near = np.array([frame(s) for s in times])
-                near *= np.where(near @ p < 0.0, -1.0, 1.0)[:, None]
-                out[13:] = 2.0 * rotations.multiply(rotations.conjugate(p), first @ near)[1:]
-            else:
-                omega = checked(f"{label}.angular_velocity", t, lambda: end.angular_velocity_at(t), (3,))
-                out[13:] = rotations.rotate(rotations.conjugate(p), omega)
-        last[:] = t, out
-        return out
-
-    return move
-
-
-def spin_rate(move: Callable[[float], Array], t: float) -> Array:
-    """Derivative of the material angular velocity of a moving end, (3,)."""
-    centre = max(t, 2.0 * STEP)
-    first = _SLOPES[0] if t == centre else _slope(t - centre, 1)
-    return np.asarray(first @ np.array([move(centre + k * STEP)[13:] for k in range(-2, 3)]))
-
-
-def _slope(ahead: float, order: int) -> Array:
-    """Weights of the derivative, `ahead` of the centre, of the quartic through the five points of the stencil."""
-    P = np.polynomial.polynomial
-    powers = np.array([P.polyval(ahead / STEP, P.polyder(row, order)) for row in np.eye(5)])
-    return np.asarray(np.linalg.solve(np.vander(np.arange(-2.0, 3.0), 5, increasing=True).T, powers) / STEP**order)
-
-
-_SLOPES = _slope(0.0, 1), _slope(0.0, 2)
+def _led(label: str, end: End, signals: Signals) -> dict[str, _core.Signal]:
+    """What leads an end: signals of its place, its frame and its angular velocity."""
+    found = {}
+    if isinstance(end.at, ExpressionVector):
+        found["places"] = signals.signal(f"{label}.at", end.at, 3)
+    elif callable(end.at):
+        law = () if end.velocity is None else ((f"{label}.velocity", end.velocity_at),)
+        found["places"] = signals.signal(f"{label}.at", end.at, 3, read=end.position_at, law=law)
+    if isinstance(end.frame, ExpressionVector):
+        found["frames"] = signals.signal(f"{label}.frame", end.frame, len(end.frame))
+    elif callable(end.frame):
+        found["frames"] = signals.signal(f"{label}.frame", end.frame, 4, read=end.frame_at, unit=True)
+        if end.angular_velocity is not None:
+            read, name = end.angular_velocity_at, f"{label}.angular_velocity"
+            found["spins"] = signals.signal(name, end.angular_velocity, 3, read=read)
+    return found
 
 
 # --- loads -----------------------------------------------------------------------------------------------------------
@@ -401,7 +342,7 @@ _SLOPES = _slope(0.0, 1), _slope(0.0, 2)
 Share = tuple[int, int, Array]
 
 
-def _load(rod: Rod, load: RodLoad, held: tuple[bool, bool], checked: Checked) -> _core.RodLoad:
+def _load(rod: Rod, load: RodLoad, held: tuple[bool, bool], signals: Signals) -> _core.RodLoad:
     if rod.mesh.degree:
         force = moment = _on_nodes(rod, load)
     elif load.span is None:
@@ -409,19 +350,11 @@ def _load(rod: Rod, load: RodLoad, held: tuple[bool, bool], checked: Checked) ->
         force, moment = _force_at(rod, at, load.follow), _moment_at(rod, at, held)
     else:
         force, moment = _spread(rod, load)
-    parts = {"force": load.force, "moment": load.moment}
-    value = np.concatenate([np.zeros(3) if x is None or callable(x) else np.asarray(x) for x in parts.values()])
-    if not any(callable(x) for x in parts.values()):
-        return _core.RodLoad(follow=load.follow, force=force, moment=moment, value=value)
-
-    def now(t: float) -> Array:
-        out = value.copy()
-        for i, (field, x) in enumerate(parts.items()):
-            if callable(x):
-                out[3 * i : 3 * i + 3] = checked(f"{load.label}.{field}", t, lambda x=x: x(t), (3,))  # type: ignore[misc]
-        return out
-
-    return _core.RodLoad(follow=load.follow, force=force, moment=moment, value=value, function=now)
+    F, M = (
+        None if x is None else signals.signal(f"{load.label}.{field}", x, 3)
+        for field, x in (("force", load.force), ("moment", load.moment))
+    )
+    return _core.RodLoad(follow=load.follow, force=force, moment=moment, F=F, M=M)
 
 
 def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
@@ -493,18 +426,12 @@ def _on_nodes(rod: Rod, load: RodLoad) -> list[Share]:
     return [(k, k, total[k]) for k in np.unique(nodes).tolist()]
 
 
-def _weight(rod: Rod, tributary: Array, system: System, checked: Checked) -> _core.RodLoad:
+def _weight(rod: Rod, tributary: Array, system: System, signals: Signals) -> _core.RodLoad:
     """Weight under a gravity that is a function of time, as a load on the vertices."""
     last = len(rod.mesh.frames) - 1
     shares = [(min(n, last), n, np.full(3, m)) for n, m in enumerate(tributary)]
-    gravity = system.gravity_function
-    assert gravity is not None
-
-    def now(t: float) -> Array:
-        return np.concatenate([checked("System.gravity", t, lambda: gravity(t), (3,)), np.zeros(3)])
-
-    value = np.concatenate([system.gravity, np.zeros(3)])
-    return _core.RodLoad(follow=False, force=shares, moment=[], value=value, function=now)
+    gravity = signals.signal("System.gravity", system.gravity_function, 3)
+    return _core.RodLoad(follow=False, force=shares, moment=[], F=gravity, M=None)
 
 
 # --- surroundings ----------------------------------------------------------------------------------------------------
@@ -553,13 +480,13 @@ def _obstacle(rod: Rod, obstacle: Obstacle) -> _core.RodObstacle:
     )  # fmt: skip
 
 
-def _stretch(rod: Rod, checked: Checked) -> dict[str, Any]:
-    """Factor of the length without tension: none, a number, or a function of time that returns one in an array."""
+def _stretch(rod: Rod, signals: Signals) -> dict[str, Any]:
+    """Factor of the length without tension: none, a number, or one over time."""
     stretch = rod.rest_stretch
     if not callable(stretch):
         return {} if stretch is None else {"stretch": float(stretch)}
     label = f"Rod {rod.name!r}.rest_stretch"
-    return {"stretches": lambda t: checked(label, t, lambda: positive("rest_stretch", stretch(t)), (1,))}
+    return {"stretches": signals.signal(label, stretch, 1, least=("rest_stretch", positive))}
 
 
 @dataclass(frozen=True)
@@ -585,9 +512,7 @@ class String:
     law: str
     points: list[StringPoint]
     #: Of a cable: stiffness, damping, length, smoothing; of a tendon: tension.
-    numbers: dict[str, float]
-    #: Tension of a tendon as a function of time.
-    function: Callable[[float], Array] | None = None
+    numbers: dict[str, Any]
 
     @property
     def on_rods(self) -> bool:
@@ -599,7 +524,7 @@ class String:
         ends = [p.core() for p in self.points]
         if self.law == "cable":
             return [_core.RodString.cable(a=a, b=b, **self.numbers) for a, b in pairwise(ends)]
-        return [_core.RodString.tendon(a=a, b=b, function=self.function, **self.numbers) for a, b in pairwise(ends)]
+        return [_core.RodString.tendon(a=a, b=b, **self.numbers) for a, b in pairwise(ends)]
 
     def cable(self) -> _core.Cable:
         """A cable between bodies."""
@@ -607,7 +532,7 @@ class String:
         return _core.Cable(a=a.body, b=b.body, at_a=a.offset, at_b=b.offset, **self.numbers)
 
 
-def strings(system: System, index: dict[str, int], axes: Array, checked: Checked) -> list[String]:
+def strings(system: System, index: dict[str, int], axes: Array, signals: Signals) -> list[String]:
     """Cables and tendons of a system."""
     rods = {name: i for i, name in enumerate(system.rod_names)}
 
@@ -627,13 +552,6 @@ def strings(system: System, index: dict[str, int], axes: Array, checked: Checked
             points = [point(name, at) for _, name, at in f.ends]
             out.append(String("cable", points, {**numbers, "length": system.cable_length(f)}))
         elif isinstance(f, Tendon):
-            led = callable(f.tension)
-            tension = {"tension": 0.0 if led else f.tension}
-            function = _tension(f, checked) if led else None
-            out.append(String("tendon", [point(f.rod, at) for at in f.points], tension, function))
+            tension = signals.signal(f"{f.label}.tension", f.tension, 1, least=("tension", not_negative))
+            out.append(String("tendon", [point(f.rod, at) for at in f.points], {"tension": tension}))
     return out
-
-
-def _tension(tendon: Tendon, checked: Checked) -> Callable[[float], Array]:
-    label = f"{tendon.label}.tension"
-    return lambda t: checked(label, t, lambda: not_negative("tension", tendon.tension(t)), (1,))

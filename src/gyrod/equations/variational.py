@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
-from gyrod.equations import Compiled, _calls_python, _compile_force, _principal, compile_system, mechanisms
+from gyrod.equations import Compiled, _compile_force, _principal, compile_system, mechanisms
 from gyrod.model import System
 from gyrod.model.system import SINGULAR
 
@@ -97,10 +97,11 @@ def compile_stepped(
     if (moments.min(axis=1) <= SINGULAR * moments.max(axis=1)).any():
         # What carries such a body makes up for it; absolute forms would have to invert its inertia.
         formulation = formulation.replace("absolute", "nullspace")
-    compiled = compile_system(system, formulation, **({} if reduce else {"reduce": False}))
+    options: dict[str, Any] = {} if reduce else {"reduce": False}
+    compiled = compile_system(system, formulation, **options)
     frames = np.array(axes)
     index = {name: i for i, name in enumerate(system.names)}
-    forces = [_compile_force(f, system, index, frames) for f in system.forces]
+    forces = [_compile_force(f, system, index, frames, compiled.signals) for f in system.forces]
     if compiled.mechanism is not None:
         forces += mechanisms.springs(system, compiled.mechanism)
     split = _sigmas(system, sigma, moments)
@@ -115,9 +116,7 @@ def compile_stepped(
         if not np.array_equal(A, np.eye(3)):
             p = rotations.multiply(p, rotations.quaternion_from_matrix(A))
         start.append([*body.position, *p, *system.initial_velocities[body.name], *(A.T @ body.angular_velocity)])
-    python = any(_calls_python(f) for f in system.forces)
-    python = python or (compiled.mechanism is not None and compiled.mechanism.python)
-    return Stepped(compiled, core, np.array(start), frames, split, python)
+    return Stepped(compiled, core, np.array(start), frames, split, compiled.python)
 
 
 def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body], list[Array]]:

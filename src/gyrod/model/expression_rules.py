@@ -32,6 +32,10 @@ for _ in range(5):
     _RAMP.append(tuple(k * c for k, c in enumerate(_RAMP[-1]))[1:])
 
 
+#: How many of them there are; those of a higher order are zero.
+RAMPS = len(_RAMP)
+
+
 def depends(tree: Tree) -> bool:
     """Whether the variable occurs."""
     return tree[0] == "variable" or any(depends(x) for x in tree if isinstance(x, tuple))

@@ -38,7 +38,7 @@ class ExpressionError(ValueError):
         super().__init__(text, problem, column)
 
     def __str__(self) -> str:
-        sentence = f"Expression {_short(self.text)!r}: {self.problem}"
+        sentence = f"{_named(self.text)}: {self.problem}"
         if self.column is None or len(self.text) > 100 or "\n" in self.text:
             return sentence
         return f"{sentence}\n    {self.text}\n    {' ' * (self.column - 1)}^"
@@ -116,6 +116,11 @@ class Expression:
         if value - value != 0.0:
             raise ExpressionError(self.text, f"it has no finite value at {self.variable} = {x:.6g}.")
         return value
+
+    @property
+    def named(self) -> str:
+        """What errors call it."""
+        return _named(self.text)
 
     @property
     def constant(self) -> float | None:
@@ -253,6 +258,10 @@ def _restored(text: str, variable: str) -> Expression:
     made = object.__new__(Expression)
     made._fill(text, variable)
     return made
+
+
+def _named(text: str) -> str:
+    return f"Expression {_short(text)!r}"
 
 
 def _short(text: str) -> str:

@@ -128,38 +128,40 @@ class Recorded(Description):
         return int(self.times.size + self.values.size)
 
 
-class Live:
-    """An input whose value is looked up where its stepper keeps it."""
+class Settings:
+    """Values of inputs by name, in arrays that the core reads while it goes on."""
 
-    def __init__(self, source: Input, values: dict[str, Any]) -> None:
-        self.source, self.values = source, values
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._arrays = {name: np.array(value, dtype=float) for name, value in values.items()}
+
+    def update(self, values: Mapping[str, Any]) -> None:
+        """Set some of them."""
+        for name, value in values.items():
+            self._arrays[name][...] = value
+
+    def array(self, name: str) -> Array:
+        """Where a value is kept."""
+        return self._arrays[name]
+
+    def now(self) -> dict[str, Any]:
+        """All of them as they are now."""
+        return {name: np.array(x) if x.ndim else float(x) for name, x in self._arrays.items()}
+
+
+class Live:
+    """An input whose value is where its stepper keeps it."""
+
+    def __init__(self, source: Input, settings: Settings) -> None:
+        self.source, self.array = source, settings.array(source.name)
 
     def __call__(self, t: float) -> Any:  # noqa: ARG002
         """The value now."""
-        return self.source.of(self.values[self.source.name])
+        return self.source.of(np.array(self.array) if self.array.ndim else float(self.array))
 
     @property
     def now(self) -> Input:
         """The input with the value of now."""
-        return Input(self.source.name, self.source.along, self.values[self.source.name])
-
-    def turned(self, turn: Array) -> Callable[[float], Array]:
-        """The value in other axes, which is found once for all stages of all steps between two settings."""
-        values, name, of = self.values, self.source.name, self.source.of
-        if np.shape(of(values[name])) != (3,):
-            raise ModelError(
-                f"Input {name!r}: it gives a number where a vector is taken; give it along = (x, y, z), or three "
-                "numbers as value."
-            )
-        last: list[Any] = [None, None]
-
-        def now(t: float) -> Array:  # noqa: ARG001
-            value = values[name]
-            if value is not last[0]:
-                last[:] = value, np.ascontiguousarray(turn @ of(value))
-            return last[1]  # type: ignore[no-any-return]
-
-        return now
+        return Input(self.source.name, self.source.along, self.array)
 
 
 def find_inputs(system: System) -> dict[str, Input]:

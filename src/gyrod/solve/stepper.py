@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
-from gyrod.model.inputs import Live, Recorded, bind, check_values, find_inputs
+from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, find_inputs
 from gyrod.motion import Energy, EventRecord, Motion, MotionStats, SimulationError
 from gyrod.rest import Rest
 from gyrod.sensing import Sensors
@@ -78,7 +78,7 @@ class Stepper:
     _turns: dict[int, Array]
 
     def __init__(
-        self, given: System, compiled: Compiled, live: dict[str, Any], inputs: Mapping[str, Any], method: str,
+        self, given: System, compiled: Compiled, live: Settings, inputs: Mapping[str, Any], method: str,
         steps: dict[str, Any], projection: str, record: bool,
     ) -> None:  # fmt: skip
         self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
@@ -88,7 +88,7 @@ class Stepper:
         self._options = run_options(project=self._projected, dense=False, limits=limits.core)
         self._names = list(limits.names)
         self._python = compiled.python
-        self._first = dict(live)
+        self._first = live.now()
         self._turning = _turning(compiled)
         self.reset()
 
@@ -132,6 +132,8 @@ class Stepper:
 
     def _advance(self, t_end: float) -> Any:
         """The core's run to a time: that of the session, or of a new one from here."""
+        for signal in self._compiled.signals.functions:  # what they say may have changed since the last step
+            signal.forget()
         if self._session is not None:
             return self._session.go_on(t_end)
         self._base = self._totals()
@@ -164,7 +166,7 @@ class Stepper:
     @property
     def inputs(self) -> dict[str, Any]:
         """Values of the inputs now."""
-        return dict(self._live)
+        return self._live.now()
 
     @_alone
     def reset(self) -> None:
@@ -253,7 +255,7 @@ class Stepper:
         t, y = run.t, run.y
         new = t > before
         self._rows.append((t[new], y[new]))
-        self._log.append((before, dict(self._live)))
+        self._log.append((before, self._live.now()))
         self._ends.append(self._t)
 
     @_alone
@@ -264,8 +266,8 @@ class Stepper:
         t, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
         compiled = self._compiled
         if self._known:
-            times = np.array([at for at, _ in self._log] or [self._ends[0]])
-            values = {name: np.array([v[name] for _, v in self._log] or [self._live[name]]) for name in self._known}
+            times, now = np.array([at for at, _ in self._log] or [self._ends[0]]), self._live.now()
+            values = {name: np.array([v[name] for _, v in self._log] or [now[name]]) for name in self._known}
             held = bind(self._given, lambda source: Recorded.of(source, times, values[source.name]))
             compiled = compile_system(held, compiled.formulation, started=True, **compiled.options)
         ends = np.array(self._ends)
@@ -280,7 +282,7 @@ class Stepper:
         """The state as bytes, to which `restore` goes back, to the last bit of what follows."""
         parts = {
             "key": self._key, "t": self._t.hex(), "h": self._h.hex(), "n": len(self._y), "rejected": self._rejected,
-            "inputs": {name: [float(x).hex() for x in np.ravel(value)] for name, value in self._live.items()},
+            "inputs": {name: [float(x).hex() for x in np.ravel(value)] for name, value in self._live.now().items()},
             "turns": {str(k): [q.tolist(), self._turns[k].tolist()] for k, q in self._angles.items()},
             "counts": self._counts, "base": self._base, "pace": [x.hex() for x in map(float, self._pace)],
         }  # fmt: skip
@@ -293,8 +295,8 @@ class Stepper:
         """Go back (or on) to what `save` has returned, of this stepper or of one that was made in the same way."""
         parts, y, session = self._read(snapshot)
         inputs = {name: [float.fromhex(x) for x in value] for name, value in parts["inputs"].items()}
-        self._live.update({k: v if np.shape(self._live[k]) else v[0] for k, v in inputs.items()})
-        self._live.update(check_values(self._known, self._live))
+        given = {k: v if np.shape(self._known[k].value) else v[0] for k, v in inputs.items()}
+        self._live.update(check_values(self._known, given))
         self._t, self._y, self._h = float.fromhex(parts["t"]), y, float.fromhex(parts["h"])
         self._rejected, self._counts, self._base = parts["rejected"], parts["counts"], parts["base"]
         length, begin, count = (float.fromhex(x) for x in parts["pace"])
@@ -304,8 +306,8 @@ class Stepper:
         self._state, self._session = None, None
         if session:
             core, end = self._compiled.core, self._t + (self._h or 1.0)
-            given = handed(self._steps, self._options)
-            self._session = core.start(self._method, self._t, y, end, *given, self._python)
+            options = handed(self._steps, self._options)
+            self._session = core.start(self._method, self._t, y, end, *options, self._python)
             self._session.load(session)
         if self._t in self._ends:
             self._rewind(self._ends.index(self._t))
@@ -393,7 +395,7 @@ def stepper(
     if not isinstance(given, System):
         raise ValueError(f"system must be a gyrod.System, got {type(given).__name__}.")
     known = find_inputs(given)
-    live = {name: source.value for name, source in known.items()}
+    live = Settings({name: source.value for name, source in known.items()})
     live.update(check_values(known, {} if inputs is None else inputs))
     bound = bind(given, lambda source: Live(source, live))
     compiled = compile_system(bound, formulation, started=first is not None)

@@ -1,0 +1,140 @@
+// Functions of time as the core takes them: signals, and the sources of their numbers.
+#include "system.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "gyrod/time/sources.hpp"
+
+using namespace gyrod;
+
+namespace {
+constexpr const char* names[operations] = {
+    "number", "variable", "negate", "add", "subtract", "multiply", "divide", "scale", "power", "power_still", "copy",
+    "swap",   "sin",      "cos",    "tan", "asin",     "acos",     "atan",   "sinh",  "cosh",  "tanh",        "exp",
+    "log",    "log10",    "sqrt",   "abs", "sign",     "atan2",    "min",    "max",   "step",  "ramp",        "still"};
+
+using Code = std::vector<std::tuple<std::string, double, double, int>>;
+Program program(const Code& code) {
+  std::vector<Instruction> made;
+  for (const auto& [name, a, b, c] : code) {
+    const auto* found = std::find_if(names, names + operations, [&](const char* known) { return name == known; });
+    if (found == names + operations) throw nb::value_error(("no operation '" + name + "'").c_str());
+    made.push_back({Op(found - names), a, b, c});
+  }
+  return Program(std::move(made));
+}
+
+Function::Call call(const std::optional<nb::callable>& f, std::size_t count) {
+  if (!f) return {};
+  return [f = *f, count](double t, double* out) {
+    nb::gil_scoped_acquire lock;
+    const auto r = nb::cast<Numbers>(f(t));
+    if (r.size() != count) throw nb::value_error("a function returned a wrong number of values");
+    std::copy_n(r.data(), count, out);
+  };
+}
+
+// What a SignalError is in Python.
+PyObject* error_type = nullptr;
+
+void bind_sources(nb::module_& m) {
+  nb::class_<Source>(m, "Source", "Where the numbers of signals come from.")
+      .def_static(
+          "formulas",
+          [](const std::vector<Code>& code, std::vector<std::string> texts, std::string label) {
+            std::vector<Program> programs;
+            for (const Code& c : code) programs.push_back(program(c));
+            return std::shared_ptr<Source>(
+                std::make_shared<Formulas>(std::move(programs), std::move(texts), std::move(label)));
+          },
+          "code"_a, "names"_a, "label"_a, "A stack program for each number: (operation, a, b, c).")
+      .def_static(
+          "slots",
+          [](nb::object array) {
+            const auto view = nb::cast<Times>(array);
+            PyObject* owner = array.inc_ref().ptr();
+            std::shared_ptr<const double> numbers(view.data(), [owner](const double*) {
+              nb::gil_scoped_acquire lock;
+              Py_DECREF(owner);
+            });
+            return std::shared_ptr<Source>(std::make_shared<Slots>(std::move(numbers), view.shape(0)));
+          },
+          "numbers"_a, nb::sig("def slots(numbers: numpy.typing.NDArray[numpy.float64]) -> Source"),
+          "Numbers of an array, which may be set between steps.")
+      .def_static(
+          "stairs",
+          [](const Times& times, const Times& rows) {
+            return std::shared_ptr<Source>(std::make_shared<Stairs>(numbers(times), numbers(rows)));
+          },
+          "times"_a, "rows"_a, "Numbers that are constant between times.")
+      .def_static(
+          "function",
+          [](std::size_t size, nb::callable value, const std::optional<nb::callable>& rate,
+             const std::optional<nb::callable>& second, int points, double step, bool unit) {
+            return std::shared_ptr<Source>(std::make_shared<Function>(size, call(value, size), call(rate, size),
+                                                                      call(second, size),
+                                                                      Function::Differences{points, step, unit}));
+          },
+          "size"_a, "value"_a, "rate"_a.none(), "second"_a.none(), "points"_a = 5, "step"_a = 2e-4, "unit"_a = false,
+          "A Python function; derivatives that are not given come from so many points around a time.");
+}
+} // namespace
+
+void bind_signal(nb::module_& m) {
+  bind_sources(m);
+  nb::class_<Signal>(m, "Signal", "Numbers over time.")
+      .def_static(
+          "constant", [](const Times& values) { return Signal(numbers(values)); }, "values"_a)
+      .def_static(
+          "of",
+          [](std::shared_ptr<Source> source, const std::optional<Times>& map) {
+            return Signal(std::move(source), map ? numbers(*map) : std::vector<double>());
+          },
+          "source"_a, "map"_a.none(), "What a source gives, times a matrix, row by row.")
+      .def(
+          "bound",
+          [](Signal& s, const std::string& least, std::string field, std::string label) {
+            if (least != "not_negative" && least != "positive") throw nb::value_error("no such bound");
+            s.bound(least == "positive" ? Signal::Least::positive : Signal::Least::not_negative, std::move(field),
+                    std::move(label));
+          },
+          "least"_a, "field"_a, "label"_a)
+      .def_prop_ro("size", &Signal::size)
+      .def_prop_ro("timed", &Signal::timed)
+      .def_prop_ro("foreign", &Signal::foreign, "Whether it calls Python.")
+      .def("forget", &Signal::forget, "Ask a function again for times that it was asked for.")
+      .def(
+          "values",
+          [](const Signal& s, double t) {
+            Out1 out = owned<Out1>({s.size()});
+            s.values(t, out.data());
+            return out;
+          },
+          "t"_a)
+      .def(
+          "jets",
+          [](const Signal& s, double t) {
+            std::vector<Jet> z(s.size());
+            s.jets(t, z.data());
+            Out2 out = owned<Out2>({s.size(), 3});
+            for (std::size_t i = 0; i < z.size(); ++i) out(i, 0) = z[i].x, out(i, 1) = z[i].v, out(i, 2) = z[i].a;
+            return out;
+          },
+          "t"_a, "Values with their first two derivatives, (size, 3).");
+  m.def(
+      "raise_signal_errors_as",
+      [](nb::object type) {
+        Py_XDECREF(error_type);
+        error_type = type.inc_ref().ptr();
+      },
+      "type"_a, "Class of the errors of signals in Python.");
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const SignalError& e) {
+      PyErr_SetString(error_type ? error_type : PyExc_RuntimeError, e.what());
+    }
+  });
+}

@@ -1,0 +1,86 @@
+// Where the numbers of signals come from; the rules stand in signal.hpp.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "gyrod/time/program.hpp"
+#include "gyrod/time/signal.hpp"
+
+namespace gyrod {
+
+// A formula for each number; `names` and `label` are for errors.
+class Formulas final : public Source {
+public:
+  Formulas(std::vector<Program> programs, std::vector<std::string> names, std::string label);
+
+private:
+  void find(double t, double* out) override;
+  void find_jets(double t, Jet* out) override;
+  [[noreturn]] void fail(std::size_t i, double t, Program::Trouble trouble) const;
+
+  std::vector<Program> programs_;
+  std::vector<std::string> names_;
+  std::string label_;
+};
+
+// Numbers that are kept elsewhere and may be set between steps.
+class Slots final : public Source {
+public:
+  Slots(std::shared_ptr<const double> numbers, std::size_t size) : Source(size, false), numbers_(std::move(numbers)) {}
+
+private:
+  void find(double, double* out) override { std::copy_n(numbers_.get(), size(), out); }
+  void find_jets(double, Jet* out) override { std::copy_n(numbers_.get(), size(), out); }
+
+  std::shared_ptr<const double> numbers_;
+};
+
+// Numbers that are constant between times: row k acts after times[k] up to and at times[k + 1], the first one also
+// before, the last one for ever.
+class Stairs final : public Source {
+public:
+  Stairs(std::vector<double> times, std::vector<double> rows)
+      : Source(rows.size() / times.size()), times_(std::move(times)), rows_(std::move(rows)) {}
+
+private:
+  const double* row(double t) const;
+  void find(double t, double* out) override { std::copy_n(row(t), size(), out); }
+  void find_jets(double t, Jet* out) override { std::copy_n(row(t), size(), out); }
+
+  std::vector<double> times_, rows_;
+};
+
+// A function of the caller, called once for a time, with its derivatives or without: those that are not given are those
+// of the polynomial through an odd number of points around the time.
+class Function final : public Source {
+public:
+  using Call = std::function<void(double, double*)>;
+  struct Differences {
+    int points = 5;
+    double step = 2e-4;
+    bool unit = false; // quaternions, whose sign may change from call to call
+  };
+  Function(std::size_t size, Call value, Call rate, Call second, Differences differences);
+  bool foreign() const override { return true; }
+  void forget() override { Source::forget(), known_.clear(), kept_.clear(); }
+
+private:
+  static constexpr std::size_t most = 1 << 16; // times that are kept
+  void find(double t, double* out) override;
+  void find_jets(double t, Jet* out) override;
+  // The value at a time; lives until the next call.
+  const double* at(double t);
+
+  Call value_, rate_, second_;
+  Differences d_;
+  std::vector<double> first_weights_, second_weights_; // in the middle
+  std::unordered_map<double, std::size_t> known_;      // where the values at a time are in `kept_`
+  std::vector<double> kept_;
+};
+
+// Weights of values at the points x for the derivative of order 1 or 2 at 0 of the polynomial through them.
+void difference_weights(const std::vector<double>& x, int order, std::vector<double>& weights);
+
+} // namespace gyrod
