@@ -26,7 +26,7 @@ from gyrod.files.registry import GROUPS, LISTS, PLAIN, classes, fields_of
 from gyrod.files.schema import reference
 from gyrod.model import Attachment
 from gyrod.model.expression_rules import CONSTANTS, FUNCTIONS
-from gyrod.model.inputs import MOST_NUMBERS, Input, Live, Recorded
+from gyrod.model.inputs import MOST_NUMBERS, Input, Live, Recorded, Settings
 
 STARTERS = Path(gd.__file__).parent / "cli" / "starters"
 MODELS = [*sorted((Path(__file__).parent / "data" / "models").iterdir()), *sorted(STARTERS.glob("*.yaml"))]
@@ -351,7 +351,7 @@ def test_recorded_inputs_of_a_file_are_limited():
 
 def test_inputs_of_a_stepper_are_written_as_they_are_now():
     bodies = [gd.Body("x", 1.0, (1, 1, 1))]
-    live = gd.System(bodies, forces=[gd.Torque("x", Live(Input("m", along=(0, 0, 1)), {"m": 2.5}))])
+    live = gd.System(bodies, forces=[gd.Torque("x", Live(Input("m", along=(0, 0, 1)), Settings({"m": 2.5})))])
     there = gd.System(bodies, forces=[gd.Torque("x", Input("m", along=(0, 0, 1), value=2.5))])
     assert files.from_data(files.to_data(live)) == there
 

@@ -672,7 +672,8 @@ def test_power(formulation, name):
 
         change = slope(energy, 0.1 / np.abs(f).max())
         scale = np.abs([*change, lost, given, ends]).max()
-        assert abs(change.sum() + lost - given - ends) < 1e-10 * scale
+        # Accelerations of led ends are second differences, good to 1e-10.
+        assert abs(change.sum() + lost - given - ends) < 2e-10 * scale
 
 
 # --- objectivity, momentum, energy -----------------------------------------------------------------------------------

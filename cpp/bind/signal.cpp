@@ -77,7 +77,8 @@ void bind_sources(nb::module_& m) {
                                                                       call(second, size),
                                                                       Function::Differences{points, step, unit}));
           },
-          "size"_a, "value"_a, "rate"_a.none(), "second"_a.none(), "points"_a = 5, "step"_a = 2e-4, "unit"_a = false,
+          "size"_a, "value"_a, "rate"_a.none(), "second"_a.none(), "points"_a = Function::Differences().points,
+          "step"_a = Function::Differences().step, "unit"_a = false,
           "A Python function; derivatives that are not given come from so many points around a time.");
 }
 } // namespace
