@@ -59,7 +59,7 @@ public:
   using Call = std::function<void(double, double*)>;
   struct Differences {
     int points = 5;
-    double step = 5e-4; // where errors of rounding and of the polynomial meet for motions of some hertz
+    double step = 4e-4; // where errors of rounding and of the polynomial meet for motions of some hertz
     bool unit = false;  // quaternions, whose sign may change from call to call
   };
   Function(std::size_t size, Call value, Call rate, Call second, Differences differences);
