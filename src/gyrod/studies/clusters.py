@@ -245,7 +245,10 @@ class Driver:
             if task.status == "error" and isinstance(error, OSError):  # of the run itself
                 raise StudyError(f"a worker failed with the runs {start} to {stop - 1}: {_short(error)}.") from error
             raise self._gone(error) from error
-        except Exception as error:  # of the task: where it could not be unpacked, or a defect
+        except Exception as error:
+            if "ConnectionPool is closed" in str(error):  # distributed's own, on the way out
+                raise self._gone(error) from error
+            # Of the task: where it could not be unpacked, or a defect.
             raise StudyError(f"a worker failed with the runs {start} to {stop - 1}: {_short(error)}.") from error
         self.job.finish(k, failed, chunk)
 
