@@ -281,7 +281,9 @@ def test_robertson(method, tol):
         robertson, (0.0, 1e11), (1.0, 0.0, 0.0), method=method, rtol=tol, atol=1e-6 * tol, jacobian=robertson_jacobian
     )
     assert s.t[-1] == 1e11
-    np.testing.assert_allclose(s.y[-1], ROBERTSON_END, rtol=600.0 * tol)  # rounding decides between 50 and 220
+    # Near rounding seulex loses two digits, 132 times the tolerance with one instruction set and 215 with the other.
+    bound = 600.0 if (method, tol) == ("seulex", 1e-8) else 50.0
+    np.testing.assert_allclose(s.y[-1], ROBERTSON_END, rtol=bound * tol)
     np.testing.assert_allclose(s.y.sum(axis=1), 1.0, rtol=0, atol=1e-11)
     assert s.stats["rhs"] <= budget[method][(4, 6, 8).index(round(-np.log10(tol)))]
 
