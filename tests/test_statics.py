@@ -322,7 +322,12 @@ def test_a_cable_of_elements_hangs_as_one_of_many_segments(L: float, end: tuple[
     given: dict[str, Any] = {"between": ((0, 0, 0), end), "section": gd.Circle(radius=5e-3), "material": rubber}
     fine, few = gd.hang(L, **given, segments=400), gd.hang(L, **given, segments=10, degree=3)
     assert few.sag == pytest.approx(fine.sag, rel=3e-5)
-    np.testing.assert_allclose(few.start_force, fine.start_force, atol=3e-5 * np.linalg.norm(fine.start_force))
+    # Between points one above the other nothing holds the plane of the cable, and rounding turns it.
+    few_force, fine_force = (
+        cable.start_force if any(end[:2]) else np.array([np.hypot(*cable.start_force[:2]), cable.start_force[2]])
+        for cable in (few, fine)
+    )
+    np.testing.assert_allclose(few_force, fine_force, atol=3e-5 * np.linalg.norm(fine_force))
 
 
 def test_a_cable_that_is_too_short_is_stretched() -> None:
