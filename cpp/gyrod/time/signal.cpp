@@ -4,13 +4,12 @@
 #include <cstdio>
 
 namespace gyrod {
-namespace {
-std::string told(double x, const char* format = "%g") {
+
+std::string told(double x, const char* format) {
   char text[40];
   std::snprintf(text, sizeof text, format, x);
   return text;
 }
-} // namespace
 
 Signal::Signal(std::shared_ptr<Source> source, std::vector<double> map)
     : source_(std::move(source)), map_(std::move(map)),

@@ -3,8 +3,7 @@
 //
 // Rules for a source of numbers:
 //  1. It has `size` numbers. `find` writes them at a time, `find_jets` with their first two derivatives: exact where
-//  they
-//     are known, by differences where not. Both are asked once for a time; who asks again gets what was kept.
+//     known, by differences elsewhere. Both are asked once for a time; who asks again gets what was kept.
 //  2. `timed` says whether they change with t by themselves. Numbers that somebody sets between steps do not, and are
 //     not kept.
 //  3. Where there is no number it throws a SignalError that names the place, the time and the reason.
@@ -28,6 +27,8 @@ namespace gyrod {
 struct SignalError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// A number in its text.
+std::string told(double x, const char* format = "%g");
 
 class Source {
 public:

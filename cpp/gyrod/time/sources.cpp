@@ -1,15 +1,6 @@
 #include "gyrod/time/sources.hpp"
 
-#include <cstdio>
-
 namespace gyrod {
-namespace {
-std::string told(double x, const char* format = "%g") {
-  char text[40];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
-}
-} // namespace
 
 Formulas::Formulas(std::vector<Program> programs, std::vector<std::string> names, std::string label)
     : Source(programs.size()), programs_(std::move(programs)), names_(std::move(names)), label_(std::move(label)) {}
