@@ -4,9 +4,27 @@
 
 namespace gyrod {
 
+namespace {
+// Free bodies that act on each other: a forest of links, whose stages are blocks of six unknowns.
+bool together(const SystemDescription& d) {
+  if (!d.formulation.starts_with("nullspace-") || d.options.spatial) return false;
+  for (const RigidBody& b : d.bodies)
+    if (b.pinned) return false;
+  for (const auto& f : d.forces)
+    if (f->bodies().size() > 1) return true;
+  return false;
+}
+JointTree unjoined(std::size_t bodies) {
+  JointTree tree;
+  for (std::size_t b = 0; b < bodies; ++b) tree.links.push_back({int(b), -1, -1});
+  return tree;
+}
+} // namespace
+
 System::System(SystemDescription d) : count_(d.bodies.size()) {
   if (!d.rods.empty()) rods_ = make_rods(d.formulation, std::move(d.rods), d.options, std::move(d.strings));
   if (rods_ && !rods_->hosts().empty()) coupled_ = std::make_unique<Coupled>(*rods_);
+  if (count_ && !d.joints && together(d)) d.joints = unjoined(count_);
   if (count_ && d.joints) {
     MechanismModel model{std::move(*d.joints), std::move(d.bodies), {}, std::move(d.forces), d.gravity, d.options};
     if (coupled_) coupled_->prepare(model);

@@ -3,57 +3,141 @@
 #include <set>
 
 namespace gyrod {
+namespace {
 
-BlockPattern::BlockPattern(std::vector<int> sizes, const std::vector<std::pair<int, int>>& links,
-                           const std::vector<std::vector<int>>& after, int last)
-    : sizes_(std::move(sizes)) {
-  const int n = int(sizes_.size());
-  const auto rank = [&](int i, std::size_t degree) { // the key of the queue
-    return degree + (last >= 0 && i >= last ? std::size_t(n) : 0);
-  };
+// Minimum degree on the quotient graph (Amestoy, Davis, Duff 1996): an eliminated node becomes an element, the list of
+// the nodes that it has joined, and takes in those that it covers; lists never grow. Degrees are bounds from above:
+// plain links, the last element, and of every other element what lies outside of the last. Among equals the
+// smaller number goes: the order is the same in every run.
+class MinimumDegree {
+public:
+  MinimumDegree(int nodes, const std::vector<std::pair<int, int>>& links, int last)
+      : last_(last < 0 ? nodes : last), around_(std::size_t(nodes)), elements_(std::size_t(nodes)),
+        members_(std::size_t(nodes)), degree_(std::size_t(nodes)), mark_(std::size_t(nodes), 0),
+        outside_(std::size_t(nodes)), seen_(std::size_t(nodes), 0), gone_(std::size_t(nodes), false) {
+    for (auto [a, b] : links)
+      if (a != b) around_[std::size_t(a)].push_back(b), around_[std::size_t(b)].push_back(a);
+    for (int v = 0; v < nodes; ++v) {
+      auto& list = around_[std::size_t(v)];
+      std::sort(list.begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+      degree_[std::size_t(v)] = int(list.size());
+    }
+  }
+
+  void release(int v) {
+    if (v < last_) queue_.emplace(degree_[std::size_t(v)], v);
+  }
+  bool empty() const { return queue_.empty(); }
+
+  // The next node; its neighbours then are those that are left.
+  int next(std::vector<int>& later) {
+    const int v = queue_.begin()->second;
+    queue_.erase(queue_.begin());
+    gather(v, later);
+    std::sort(later.begin(), later.end());
+    gone_[std::size_t(v)] = true;
+    members_[std::size_t(v)] = later;
+    for (int e : elements_[std::size_t(v)]) members_[std::size_t(e)] = {};
+    for (int a : later) // what other elements have outside of this one
+      for (int e : elements_[std::size_t(a)]) {
+        const auto& all = members_[std::size_t(e)];
+        if (seen_[std::size_t(e)] != stamp_) seen_[std::size_t(e)] = stamp_, outside_[std::size_t(e)] = int(all.size());
+        --outside_[std::size_t(e)];
+      }
+    for (int a : later) touch(a, v);
+    return v;
+  }
+  // Neighbours of a node that stays.
+  void rest(int v, std::vector<int>& later) {
+    gather(v, later);
+    later.erase(std::remove_if(later.begin(), later.end(), [v](int a) { return a < v; }), later.end());
+    std::sort(later.begin(), later.end());
+  }
+
+private:
+  void gather(int v, std::vector<int>& out) {
+    out.clear();
+    mark_[std::size_t(v)] = ++stamp_;
+    const auto add = [&](int a) {
+      if (gone_[std::size_t(a)] || mark_[std::size_t(a)] == stamp_) return;
+      mark_[std::size_t(a)] = stamp_;
+      out.push_back(a);
+    };
+    for (int a : around_[std::size_t(v)]) add(a);
+    for (int e : elements_[std::size_t(v)])
+      for (int a : members_[std::size_t(e)]) add(a);
+  }
+  // A neighbour of v after its elimination: v stands for what it covers.
+  void touch(int a, int v) {
+    auto& covered = elements_[std::size_t(a)];
+    covered.erase(std::remove_if(covered.begin(), covered.end(),
+                                 [&](int e) { return members_[std::size_t(e)].empty() || !outside_[std::size_t(e)]; }),
+                  covered.end());
+    auto& plain = around_[std::size_t(a)]; // links inside of v are known by it
+    plain.erase(std::remove_if(plain.begin(), plain.end(),
+                               [&](int b) { return gone_[std::size_t(b)] || mark_[std::size_t(b)] == stamp_; }),
+                plain.end());
+    int bound = int(plain.size() + members_[std::size_t(v)].size()) - 1;
+    for (int e : covered) bound += outside_[std::size_t(e)];
+    covered.push_back(v);
+    const bool queued = queue_.erase({degree_[std::size_t(a)], a}) > 0;
+    degree_[std::size_t(a)] = bound;
+    if (queued) queue_.emplace(bound, a);
+  }
+
+  int last_;
+  std::vector<std::vector<int>> around_, elements_, members_;
+  std::vector<int> degree_, mark_, outside_, seen_;
+  std::vector<bool> gone_;
+  int stamp_ = 0;
+  std::set<std::pair<int, int>> queue_;
+};
+
+} // namespace
+
+BlockPattern::BlockPattern(std::vector<int> rows, std::vector<int> columns,
+                           const std::vector<std::pair<int, int>>& links, const std::vector<std::vector<int>>& after,
+                           int last)
+    : rows_(std::move(rows)), columns_(std::move(columns)) {
+  const int n = nodes();
   offsets_.resize(std::size_t(n) + 1, 0);
-  for (int i = 0; i < n; ++i) offsets_[std::size_t(i) + 1] = offsets_[std::size_t(i)] + sizes_[std::size_t(i)];
-  std::vector<std::set<int>> graph(static_cast<std::size_t>(n));
-  for (auto [a, b] : links)
-    if (a != b) graph[std::size_t(a)].insert(b), graph[std::size_t(b)].insert(a);
-  // Minimum degree; a set of (degree, node) keeps it O(n log n) for trees.
-  std::set<std::pair<std::size_t, int>> queue;
+  for (int i = 0; i < n; ++i) offsets_[std::size_t(i) + 1] = offsets_[std::size_t(i)] + size(i);
   std::vector<std::vector<int>> before(after.empty() ? 0 : std::size_t(n)); // who waits for a node
   std::vector<std::size_t> waits(static_cast<std::size_t>(n), 0);
   for (std::size_t i = 0; i < after.size(); ++i) {
-    std::set<int> unique(after[i].begin(), after[i].end());
+    std::vector<int> unique = after[i];
+    std::sort(unique.begin(), unique.end());
+    unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
     waits[i] = unique.size();
     for (int j : unique) before[std::size_t(j)].push_back(int(i));
   }
+  MinimumDegree graph(n, links, last);
   for (int i = 0; i < n; ++i)
-    if (!waits[std::size_t(i)]) queue.emplace(rank(i, graph[std::size_t(i)].size()), i);
+    if (!waits[std::size_t(i)]) graph.release(i);
   neighbours_.resize(std::size_t(n));
-  while (!queue.empty()) {
-    const int v = queue.begin()->second;
-    queue.erase(queue.begin());
+  std::vector<int> later;
+  while (!graph.empty()) {
+    const int v = graph.next(later);
     order_.push_back(v);
-    const std::vector<int> around(graph[std::size_t(v)].begin(), graph[std::size_t(v)].end());
-    neighbours_[std::size_t(v)] = around; // all of them are eliminated later
-    for (int a : around) {
-      auto& g = graph[std::size_t(a)];
-      queue.erase({rank(a, g.size()), a});
-      g.erase(v);
-      for (int b : around)
-        if (a != b) g.insert(b);
-      if (!waits[std::size_t(a)]) queue.emplace(rank(a, g.size()), a);
-    }
+    neighbours_[std::size_t(v)] = later;
     if (!before.empty())
       for (int a : before[std::size_t(v)])
-        if (--waits[std::size_t(a)] == 0) queue.emplace(rank(a, graph[std::size_t(a)].size()), a);
+        if (--waits[std::size_t(a)] == 0) graph.release(a);
   }
-  // One slot of storage for every block (row, column), both triangles.
+  for (int v = last < 0 ? n : last; v < n; ++v) {
+    graph.rest(v, later);
+    neighbours_[std::size_t(v)] = later;
+  }
+  // One slot of storage for every block, both triangles: the diagonal, then (v, a) and (a, v) for all a after v.
   starts_.resize(std::size_t(n));
   for (int v = 0; v < n; ++v) {
-    starts_[std::size_t(v)].push_back(storage_); // diagonal
-    storage_ += std::size_t(sizes_[std::size_t(v)]) * std::size_t(sizes_[std::size_t(v)]);
+    const auto area = [&](int i, int j) { return std::size_t(this->rows(i)) * std::size_t(this->columns(j)); };
+    starts_[std::size_t(v)].push_back(storage_);
+    storage_ += area(v, v);
     for (int a : neighbours_[std::size_t(v)]) {
-      starts_[std::size_t(v)].push_back(storage_); // (v, a), then (a, v)
-      storage_ += 2 * std::size_t(sizes_[std::size_t(v)]) * std::size_t(sizes_[std::size_t(a)]);
+      starts_[std::size_t(v)].push_back(storage_);
+      storage_ += area(v, a) + area(a, v);
     }
   }
 }

@@ -1,28 +1,35 @@
-// LU factorisation of a sparse matrix of small dense blocks whose pattern is a graph: nodes with their own sizes, links
-// between them. Ordering (minimum degree) and fill are found once; chains and trees come out free of fill and cost
-// O(n). Pivoting inside the diagonal blocks. One source for real and complex scalars.
+// Which blocks a sparse matrix of small dense blocks has, and in which order its nodes are eliminated. The pattern is a
+// graph: nodes with their own numbers of rows and columns, links between them. Ordering (minimum degree) and fill are
+// found once; chains and trees come out free of fill and cost O(n).
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 namespace gyrod {
 
-// The symbolic part: which blocks exist and in which order nodes are eliminated. `after` names for a node those that
-// must go before it: the diagonal block of a multiplier is zero until its bodies are gone. Nodes from `last` on go
-// after all others.
+// `after` names for a node those that must go before it: the diagonal block of a multiplier is zero until its bodies
+// are gone. Nodes from `last` on are not eliminated: of their blocks those exist that the others leave.
 class BlockPattern {
 public:
   BlockPattern() = default;
   BlockPattern(std::vector<int> sizes, const std::vector<std::pair<int, int>>& links,
+               const std::vector<std::vector<int>>& after = {}, int last = -1)
+      : BlockPattern(sizes, sizes, links, after, last) {}
+  BlockPattern(std::vector<int> rows, std::vector<int> columns, const std::vector<std::pair<int, int>>& links,
                const std::vector<std::vector<int>>& after = {}, int last = -1);
 
-  int nodes() const { return int(sizes_.size()); }
-  int size(int v) const { return sizes_[std::size_t(v)]; }
+  int nodes() const { return int(rows_.size()); }
+  int rows(int v) const { return rows_[std::size_t(v)]; }
+  int columns(int v) const { return columns_[std::size_t(v)]; }
+  // Of square nodes.
+  int size(int v) const { return columns_[std::size_t(v)]; }
   int offset(int v) const { return offsets_[std::size_t(v)]; }
   int total() const { return offsets_.back(); }
   const std::vector<int>& order() const { return order_; }
+  // Neighbours that are eliminated after v, in the order of their numbers.
   const std::vector<int>& later(int v) const { return neighbours_[std::size_t(v)]; }
   std::size_t storage() const { return storage_; }
 
@@ -31,8 +38,12 @@ public:
     if (i == j) return starts_[std::size_t(i)][0];
     const std::size_t upper = find(i, j);
     if (upper) return starts_[std::size_t(i)][upper];
-    const std::size_t lower = find(j, i);
-    return starts_[std::size_t(j)][lower] + std::size_t(size(i)) * std::size_t(size(j));
+    return lower(j, find(j, i) - 1);
+  }
+  // The same for neighbour k of those after v: (v, later[k]) and (later[k], v).
+  std::size_t upper(int v, std::size_t k) const { return starts_[std::size_t(v)][k + 1]; }
+  std::size_t lower(int v, std::size_t k) const {
+    return upper(v, k) + std::size_t(rows(v)) * std::size_t(columns(later(v)[k]));
   }
 
 private:
@@ -43,7 +54,7 @@ private:
     return it != list.end() && *it == j ? std::size_t(it - list.begin()) + 1 : 0;
   }
 
-  std::vector<int> sizes_, offsets_, order_;
+  std::vector<int> rows_, columns_, offsets_, order_;
   std::vector<std::vector<int>> neighbours_;
   std::vector<std::vector<std::size_t>> starts_;
   std::size_t storage_ = 0;

@@ -1,179 +1,251 @@
-// The linear systems (shift I - df/dy) x = b of implicit methods for mechanisms in null-space form, by elimination
-// along the tree.
+// The linear systems (shift I - df/dy) x = b of implicit methods for mechanisms in null-space form, by elimination on
+// the graph of the links.
 //
 // df/dy of the reduced equations is full, because nu' holds the inverse of the mass matrix. The linearised equations of
-// every link together with the quantities that joints pass on are sparse: unknowns of a link are its pose, nu, the
-// twist V, the acceleration a, the joint force F and its place X, those of a cut joint its multipliers. With nu' =
-// shift nu - b_nu,
+// every link together with the quantities that joints pass on are sparse. With nu' = shift nu - b_nu, of a link that
+// hangs on a parent
 //
-//   pose    shift pose - pose'(pose, nu, V)             = b_pose
-//   nu      S' F                                        = 0
-//   V       V - A V_parent - S nu                       = 0
-//   a       a - A a_parent - S (shift nu - b_nu) - c    = 0
-//   F       F - M a - gyroscopic + loads - sum A' F_child - G' lambda = 0
-//   X       X - (what the joint or, where it slides, the state says)   = 0
-//   lambda  G a + g''                                   = 0
+//   rotation  shift q - q'(q, w)                          = b_q
+//   twist     V - A V_parent - S nu                       = 0
+//   a         a - A a_parent - S (shift nu - b_nu) - c    = 0
+//   F         F - M a - gyroscopic + loads - sum A' F_child - G' lambda = 0
+//   nu        S' F                                        = 0
+//   X         X - (what the joint or, where it slides, the state says)   = 0
+//   lambda    G a + g''                                   = 0
 //
-// linearised. Derivatives are exact: the kinematics of tree.hpp in dual numbers. F and lambda are taken in units of
-// what the joint carries: pivots are chosen by size, and beside masses of 1e12 kg the kinematics would be lost to
-// rounding.
+// linearised. The rotation of a link depends on its own w alone: it is resolved on the spot, q = turned(w, b_q). What
+// is left is the motion o = (v, w, a, X) of the link, carried by its parent but for nu, and the balance of its forces:
+// the system of CarriedLu, in which a link costs an inverse of as many rows as it has velocities.
+//
+// Derivatives are exact: of links written out here, of cut joints and force elements in dual numbers. Rotations vary by
+// a turn in space (quaternions) or by the nine entries of R (directors): `Turns` of either.
 #pragma once
 
+#include "gyrod/linear/carried_lu.hpp"
 #include "gyrod/linear/dense.hpp"
 #include "gyrod/mechanism/tree.hpp"
 
 namespace gyrod {
 
+GYROD_INLINE M3 skew(const V3& a) {
+  M3 E;
+  E << 0, -a[2], a[1], a[2], 0, -a[0], -a[1], a[0], 0;
+  return E;
+}
+
+// How a rotation varies, and what a stage makes of it: count columns.
+template <class F> struct TurnsOf;
+template <> struct TurnsOf<NullspaceQuaternion> { // dR = [theta]x R, theta a turn in space
+  static constexpr int count = 3;
+  using M = Matrix<double, 3, count>;
+  static M of(const M3& R, const V3& u) { return skew(-times(R, u)); }                 // d(R u)
+  static M of_transposed(const M3& R, const V3& z) { return R.transpose() * skew(z); } // d(R' z)
+  static void seed(const M3& R, int from, Mat3<BodyDual>& out) {
+    for (int k = 0; k < 3; ++k)
+      for (int n = 0; n < 3; ++n) {
+        const V3 d = cross(V3(V3::Unit(k)), V3(R.col(n)));
+        for (int i = 0; i < 3; ++i) out(i, n).d[std::size_t(from + k)] = d[i];
+      }
+  }
+  static M3 turn(const M3&) { return M3::Identity(); } // in space, of the columns
+
+  // theta = (shift + w/2) (w' dw + known) / (shift² + |w|²/4), the vector part of quaternions.
+  template <class S> static Matrix<S, count, 3> by_spin(const M3&, const V3& w, S shift) {
+    const S scale = S(1) / (shift * shift + S(0.25 * w.squaredNorm()));
+    Matrix<S, 3, 3> G = (S(0.5) * scale) * skew(w).template cast<S>();
+    G.add_to_diagonal(shift * scale);
+    return G;
+  }
+  template <class S> static Vec4<S> resolved(const Vec4<S>& rest, const V3& w, S shift) {
+    const S scale = S(1) / (shift * shift + S(0.25 * w.squaredNorm()));
+    return scale * multiply<S>(Vec4<S>(shift, S(0.5 * w[0]), S(0.5 * w[1]), S(0.5 * w[2])), rest);
+  }
+  template <class S> static Matrix<S, count, 1> known(const double* q, const M3&, const V3& w, S shift, const S* b) {
+    const Vec4<double> p = Part<4>::of(q);
+    const Vec4<S> back = (S(2.0 / p.squaredNorm()) * conjugate<double>(p).template cast<S>());
+    return multiply<S>(resolved<S>(Part<4>::of(b), w, shift), back).template tail<3>();
+  }
+  template <class S> static void recover(const double* q, const M3&, const V3& w, S shift, const Vec3<S>& dw, S* b) {
+    const Vec4<S> p = Part<4>::of(q).template cast<S>(), half(S(0), S(0.5) * dw[0], S(0.5) * dw[1], S(0.5) * dw[2]);
+    Part<4>::put(b, resolved<S>(Vec4<S>(Part<4>::of(b) + multiply<S>(half, p)), w, shift));
+  }
+};
+template <> struct TurnsOf<NullspaceDirectors> { // dR as it is, director by director
+  static constexpr int count = 9;
+  using M = Matrix<double, 3, count>;
+  static M of(const M3&, const V3& u) {
+    M out = M::Zero();
+    for (int n = 0; n < 3; ++n)
+      for (int i = 0; i < 3; ++i) out(i, 3 * n + i) = u[n];
+    return out;
+  }
+  static M of_transposed(const M3&, const V3& z) {
+    M out = M::Zero();
+    for (int n = 0; n < 3; ++n)
+      for (int i = 0; i < 3; ++i) out(n, 3 * n + i) = z[i];
+    return out;
+  }
+  static void seed(const M3&, int from, Mat3<BodyDual>& out) {
+    for (int k = 0; k < 9; ++k) out(k % 3, k / 3).d[std::size_t(from + k)] = 1.0;
+  }
+  static M turn(const M3& R) { // sum d_n x dd_n / 2
+    M E;
+    for (int n = 0; n < 3; ++n) E.template middleCols<3>(3 * n) = 0.5 * skew(V3(R.col(n)));
+    return E;
+  }
+
+  // (shift - [w]x)^-1
+  template <class S> static Matrix<S, 3, 3> resolving(const V3& w, S shift) {
+    const S scale = S(1) / (shift * (shift * shift + S(w.squaredNorm())));
+    Matrix<S, 3, 3> K = (shift * scale) * skew(w).template cast<S>() + scale * M3(w * w.transpose()).template cast<S>();
+    K.add_to_diagonal(shift * shift * scale);
+    return K;
+  }
+  template <class S> static Matrix<S, count, 3> by_spin(const M3& R, const V3& w, S shift) {
+    const Matrix<S, 3, 3> K = resolving<S>(w, shift);
+    Matrix<S, count, 3> G;
+    for (int n = 0; n < 3; ++n) G.template middleRows<3>(3 * n) = K * skew(-V3(R.col(n))).template cast<S>();
+    return G;
+  }
+  template <class S> static Matrix<S, count, 1> known(const double*, const M3&, const V3& w, S shift, const S* b) {
+    const Matrix<S, 3, 3> K = resolving<S>(w, shift);
+    Matrix<S, count, 1> out;
+    for (int n = 0; n < 3; ++n) out.template segment<3>(3 * n) = K * Part<3>::of(b + 3 * n);
+    return out;
+  }
+  template <class S> static void recover(const double*, const M3& R, const V3& w, S shift, const Vec3<S>& dw, S* b) {
+    const Matrix<S, 3, 3> K = resolving<S>(w, shift);
+    for (int n = 0; n < 3; ++n) {
+      const Vec3<S> d = V3(R.col(n)).template cast<S>();
+      Part<3>::put(b + 3 * n, Vec3<S>(K * Vec3<S>(Part<3>::of(b + 3 * n) + dw.cross(d))));
+    }
+  }
+};
+
 template <class F> class StiffTree final : public TreeMechanism<F> {
   using Base = TreeMechanism<F>;
   using Base::at_, Base::k_, Base::link_of_, Base::links_, Base::m_, Base::proj_, Base::u_;
   using V3d = Vec3<BodyDual>;
-  static constexpr int np = 3 + F::nq;
+  using Turn = TurnsOf<F>;
+  static constexpr int np = 3 + F::nq, nr = Turn::count;
+  using M3r = Matrix<double, 3, nr>;
+  using M6r = Matrix<double, 6, nr>;
+  using M63 = Matrix<double, 6, 3>;
+  using M66 = Matrix<double, 6, 6>;
+  static constexpr int v_at = 0, w_at = 3, a_at = 6, x_at = 12; // in the motion of a link
 
 public:
-  explicit StiffTree(MechanismModel model)
-      : Base(std::move(model)), joint_force_(links_.size()), rotation_(links_.size()) {}
+  explicit StiffTree(MechanismModel model) : Base(std::move(model)), joint_force_(links_.size()), raw_(links_.size()) {}
 
   void jacobian(double t, const double* y) override {
     prepare();
-    std::fill(blocks_.begin(), blocks_.end(), 0.0);
     this->full(t, y);
-    for (std::size_t i = 0; i < links_.size(); ++i)
-      for (int j = 0; j < links_[i].n; ++j) S_[std::size_t(this->nu_at_[i] + j)] = this->subspace(i, j);
     forces_of_joints();
-    for (std::size_t b = 0; b < m_.bodies.size(); ++b) seed_motion(y, int(b), false);
-    if constexpr (F::nq == 4)
-      for (std::size_t i = 0; i < links_.size(); ++i) rotation_[i] = Part<4>::of(y + at_[i] + 3);
     for (std::size_t i = 0; i < links_.size(); ++i) link_blocks(i, y);
+    for (Pair& k : pairs_) k.turn.setZero(), k.rest.setZero();
     for (std::size_t c = 0; c < m_.cuts.size(); ++c)
-      if (!m_.kept[c].empty()) cut_blocks(int(c), y);
-    if (!m_.forces.empty())
-      for (std::size_t b = 0; b < m_.bodies.size(); ++b) force_blocks(t, y, int(b));
-    for (int v = 0; v < pattern_.nodes(); ++v) {
-      rescale(v, v);
-      for (int a : pattern_.later(v)) rescale(v, a), rescale(a, v);
-    }
+      if (!m_.kept[c].empty()) cut_blocks(int(c));
+    if (m_.forces.empty()) return;
+    for (std::size_t b = 0; b < m_.bodies.size(); ++b) seed_motion(int(b), false);
+    for (std::size_t b = 0; b < m_.bodies.size(); ++b) force_blocks(t, int(b));
   }
 
-  bool factor(double shift) override { return factor_with(*real_, shift); }
-  bool factor(Complex shift) override { return factor_with(*complex_, shift); }
-  void solve(double* b) override { solve_with(*real_, real_rhs_, b); }
-  void solve(Complex* b) override { solve_with(*complex_, complex_rhs_, b); }
+  bool factor(double shift) override { return factor_with(real_, shift); }
+  bool factor(Complex shift) override { return factor_with(complex_, shift); }
+  void solve(double* b) override { solve_with(*real_, b); }
+  void solve(Complex* b) override { solve_with(*complex_, b); }
 
   bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests) override {
-    return factor_with(*real_, shift, &guests);
+    return factor_with(real_, shift, &guests);
   }
   bool factor_with_guests(Complex shift, const std::vector<HostBlock<Complex>>& guests) override {
-    return factor_with(*complex_, shift, &guests);
+    return factor_with(complex_, shift, &guests);
   }
   void solve_with_guests(double* b, std::vector<HostVector<double>>& guests) override {
-    solve_with(*real_, real_rhs_, b, &guests);
+    solve_with(*real_, b, &guests);
   }
   void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests) override {
-    solve_with(*complex_, complex_rhs_, b, &guests);
+    solve_with(*complex_, b, &guests);
   }
 
   void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
 private:
-  // Where the groups of a link's unknowns and equations begin.
-  struct At {
-    int nu, V, a, force, X, size;
+  // Of a link at the last Jacobian: where it was, and derivatives of what its joint makes of the motions of both.
+  // Columns are turns of the link (own) and of its parent (up), w of both, places of both, nu.
+  struct Raw {
+    M3 R;
+    V3 w;
+    double q[4];                  // of a quaternion
+    M3r w_own, w_up, v_own, v_up; // rows of w and of v
+    M3 v_w, v_up_w, v_x;          // v by w, the parent's w, the place where it slides
+    Matrix<double, 3, 6> w_nu, v_nu;
+    M3r x_own, x_up; // of the place where nothing slides
+    M6r a_own, a_up;
+    M63 a_w, a_up_w, a_x; // a_x: by the difference of places, where it slides
+    M66 a_nu, S;          // S: what nu' does
+    V3 arm;               // from the centre of the parent to what it carries
+    M6r force_own;        // inertia and gyroscopic forces
+    M63 force_w;
+    M66 force_a;
+    M3r torque_own, torque_up;                 // of the joint force about the centre of the parent
+    M3 torque_x;                               // by the difference of places
+    Matrix<double, nr, 6> along_own, along_up; // S' F, transposed
+    bool slides, follows;                      // follows: its w is that of the parent and nu
   };
-  At groups(std::size_t i) const {
-    const int n = links_[i].n;
-    return {np, np + n, np + n + 6, np + n + 12, np + n + 18, np + n + 21};
-  }
+  // Forces on a link, or rows of a cut joint, by the motion of another one.
+  struct Pair {
+    int row, column;
+    M6r turn;
+    Matrix<double, 6, 15> rest;
+  };
 
   void prepare() {
-    if (real_) return;
+    if (pattern_) return;
     const int L = int(links_.size());
-    std::vector<int> sizes;
-    std::vector<std::pair<int, int>> pairs;
-    std::vector<std::vector<int>> after(links_.size() + m_.cuts.size());
-    for (int i = 0; i < L; ++i) {
-      sizes.push_back(groups(std::size_t(i)).size);
-      if (m_.links[std::size_t(i)].parent >= 0) pairs.emplace_back(m_.links[std::size_t(i)].parent, i);
-    }
+    CarriedGraph g;
+    for (int i = 0; i < L; ++i) g.bodies.push_back({m_.links[std::size_t(i)].parent, links_[std::size_t(i)].n});
+    const auto pair = [&](int row, int column) {
+      if (row < L && row != column) g.links.emplace_back(row, column);
+      if (column < L) pairs_.push_back({row, column, M6r::Zero(), Matrix<double, 6, 15>::Zero()});
+    };
     for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
       const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
-      const int node = L + int(c);
-      sizes.push_back(int(m_.kept[c].size()));
-      for (int body : {p.a, p.b}) {
-        if (body < 0) continue;
-        pairs.emplace_back(link_of_[std::size_t(body)], node);
-        for (int i = link_of_[std::size_t(body)]; i >= 0; i = m_.links[std::size_t(i)].parent)
-          after[std::size_t(node)].push_back(i);
+      g.multipliers.push_back(int(m_.kept[c].size()));
+      g.held.emplace_back();
+      for (int a : {p.a, p.b}) {
+        if (a < 0) continue;
+        const int me = link_of_[std::size_t(a)];
+        g.held.back().push_back(me);
+        g.links.emplace_back(me, L + int(c));
+        pair(L + int(c), me);
+        for (int b : {p.a, p.b})
+          if (b >= 0) pair(link_of_[std::size_t(b)], me);
       }
-      if (p.a >= 0 && p.b >= 0) pairs.emplace_back(link_of_[std::size_t(p.a)], link_of_[std::size_t(p.b)]);
     }
     acting_.resize(m_.bodies.size());
     for (std::size_t f = 0; f < m_.forces.size(); ++f) {
       const auto& on = m_.forces[f]->bodies();
       for (int a : on) {
         acting_[std::size_t(a)].push_back(f);
-        for (int b : on)
-          if (a < b) pairs.emplace_back(link_of_[std::size_t(a)], link_of_[std::size_t(b)]);
+        for (int b : on) pair(link_of_[std::size_t(a)], link_of_[std::size_t(b)]);
       }
     }
-    pattern_ = BlockPattern(sizes, pairs, after);
-    blocks_.resize(pattern_.storage());
-    real_ = std::make_unique<BlockLu<double>>(pattern_);
-    complex_ = std::make_unique<BlockLu<Complex>>(pattern_);
-    real_rhs_.resize(std::size_t(pattern_.total())), complex_rhs_.resize(std::size_t(pattern_.total()));
-    S_.resize(std::size_t(this->freedoms_));
+    std::sort(pairs_.begin(), pairs_.end(),
+              [](const Pair& a, const Pair& b) { return std::pair(a.column, a.row) < std::pair(b.column, b.row); });
+    pairs_.erase(std::unique(pairs_.begin(), pairs_.end(),
+                             [](const Pair& a, const Pair& b) { return a.row == b.row && a.column == b.column; }),
+                 pairs_.end());
+    pairs_.shrink_to_fit();
+    gradients_.resize(std::size_t(this->loop_rows(false)));
+    pattern_ = std::make_unique<CarriedPattern>(std::move(g));
     dual_motions_.resize(m_.bodies.size()), dual_wrenches_.resize(m_.bodies.size());
     affected_.reserve(m_.bodies.size());
-    prepare_units();
   }
 
-  // Units of force and torque of each joint, powers of two: the masses and moments beyond it where they are large. Rows
-  // of F and of S' F are divided by them, columns of F multiplied. Not where they are small: beside rods stiffness and
-  // not inertia makes the forces, and digits would be lost.
-  void prepare_units() {
-    const auto power = [](double x) { return std::exp2(std::round(std::log2(std::max(x, 1.0)))); };
-    std::vector<double> mass(links_.size()), moment(links_.size());
-    for (std::size_t i = links_.size(); i-- > 0;) {
-      const std::size_t b = std::size_t(m_.links[i].body);
-      const double lump = m_.lumps.empty() ? 0.0 : m_.lumps[b].mass;
-      const Mat3<double> second = m_.lumps.empty() ? Mat3<double>(Mat3<double>::Zero()) : m_.lumps[b].second;
-      mass[i] = std::max(mass[i], m_.bodies[b].mass + lump);
-      for (int k = 0; k < 3; ++k) moment[i] = std::max(moment[i], m_.bodies[b].moments[k] + second(k, k));
-      if (m_.links[i].parent < 0) continue;
-      const std::size_t up = std::size_t(m_.links[i].parent);
-      mass[up] = std::max(mass[up], mass[i]), moment[up] = std::max(moment[up], moment[i]);
-    }
-    rows_.assign(std::size_t(pattern_.total()), 1.0), columns_ = rows_;
-    for (std::size_t i = 0; i < links_.size(); ++i) {
-      const At g = groups(i);
-      const std::size_t at = std::size_t(pattern_.offset(int(i)));
-      const double force = power(mass[i]), torque = moment[i] > 0.0 ? power(moment[i]) : force;
-      for (int j = 0; j < 6; ++j) {
-        columns_[at + std::size_t(g.force + j)] = j < 3 ? force : torque;
-        rows_[at + std::size_t(g.force + j)] = 1.0 / (j < 3 ? force : torque);
-      }
-      for (int j = 0; j < links_[i].n; ++j) rows_[at + std::size_t(g.nu + j)] = 1.0 / std::max(force, torque);
-    }
-    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
-      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
-      double unit = 0.0;
-      for (int body : {p.a, p.b})
-        if (const double x = body < 0 ? 0.0 : power(mass[std::size_t(link_of_[std::size_t(body)])]); x > 0.0)
-          unit = unit > 0.0 ? std::min(unit, x) : x;
-      for (int k = 0; k < int(m_.kept[c].size()) && unit > 0.0; ++k)
-        columns_[std::size_t(pattern_.offset(int(links_.size() + c)) + k)] = unit;
-    }
-  }
-
-  void rescale(int i, int j) {
-    const Grid<double> B = block(i, j);
-    const double *row = rows_.data() + pattern_.offset(i), *column = columns_.data() + pattern_.offset(j);
-    for (int c = 0; c < pattern_.size(j); ++c)
-      for (int r = 0; r < pattern_.size(i); ++r) B(r, c) *= row[r] * column[c];
-  }
-
-  Grid<double> block(int i, int j) {
-    return {blocks_.data() + pattern_.block(i, j), pattern_.size(i), pattern_.size(j)};
+  Pair& pair_of(int row, int column) {
+    return *std::lower_bound(pairs_.begin(), pairs_.end(), std::pair(column, row),
+                             [](const Pair& p, const auto& key) { return std::pair(p.column, p.row) < key; });
   }
 
   void forces_of_joints() {
@@ -182,6 +254,7 @@ private:
       const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
       for (int k = 0; k < int(m_.kept[c].size()); ++k) {
         const std::size_t at = std::size_t(this->loops_.offset(int(c)) + k);
+        gradients_[at] = {this->grad_a_[at], this->grad_b_[at]};
         if (p.a >= 0) joint_force_[std::size_t(link_of_[std::size_t(p.a)])] += this->grad_a_[at] * this->lambda_[at];
         if (p.b >= 0) joint_force_[std::size_t(link_of_[std::size_t(p.b)])] += this->grad_b_[at] * this->lambda_[at];
       }
@@ -191,195 +264,221 @@ private:
         joint_force_[std::size_t(m_.links[i].parent)] += this->carried_back(i, joint_force_[i]);
   }
 
-  static V3d turn(const V3d& a, const V3d& b) {
-    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-  }
-
-  // What a link's joint makes of poses and velocities: its twist, its acceleration, the force on the parent, S' F.
-  struct Passed {
-    V3d v, w, av, aw, force, torque;
-    BodyDual along[6];
-  };
-  Passed pass(std::size_t i, const LinkMotion<BodyDual>* parent, const BodyDual* nu, LinkMotion<BodyDual>& m) const {
-    const LinkJoint& k = links_[i];
-    const TreeLink& l = m_.links[i];
-    link_kinematics<BodyDual>(k, parent, nu, k.driven ? u_[std::size_t(l.joint)] : Driven{}, m);
-    Passed out;
-    out.v = m.v, out.w = m.w;
-    const V3d f = V3(joint_force_[i].template head<3>()).template cast<BodyDual>();
-    const V3d t = V3(joint_force_[i].template tail<3>()).template cast<BodyDual>();
-    const auto& rate = proj_[i].nu_rate;
-    out.av = m.cv, out.aw = m.cw;
-    out.force = out.torque = V3d::Zero();
-    if (k.kind == LinkJoint::free) {
-      const V3d spin = m.R * V3d(rate[3], rate[4], rate[5]);
-      out.av += V3d(rate[0], rate[1], rate[2]), out.aw += spin;
-      const V3d along = m.R.transpose() * t;
-      for (int j = 0; j < 3; ++j) out.along[j] = f[j], out.along[3 + j] = along[j];
-      return out;
-    }
-    V3d pv = V3d::Zero(), pw = V3d::Zero();
-    if (l.parent >= 0) {
-      pv = proj_[std::size_t(l.parent)].av.template cast<BodyDual>();
-      pw = proj_[std::size_t(l.parent)].aw.template cast<BodyDual>();
-    }
-    const V3d joint = pv + turn(pw, m.l);
-    out.force = f;
-    if (k.kind == LinkJoint::ball) {
-      const V3d spin = m.R * V3d(rate[0], rate[1], rate[2]);
-      out.av += joint + turn(m.r, spin), out.aw += spin;
-      const V3d along = m.R.transpose() * (t - turn(m.r, f));
-      for (int j = 0; j < 3; ++j) out.along[j] = along[j];
-      out.torque = turn(m.l, f);
-      return out;
-    }
-    out.av += joint - turn(pw, m.r), out.aw += pw;
-    for (int j = 0; j < k.n; ++j) {
-      const V3d sv = m.Sv.col(j), sw = m.Sw.col(j);
-      out.av += sv * BodyDual(rate[std::size_t(j)]), out.aw += sw * BodyDual(rate[std::size_t(j)]);
-      out.along[j] = sv.dot(f) + sw.dot(t);
-    }
-    out.torque = t + turn(V3d(m.l - m.r), f);
-    return out;
-  }
-
-  // The pose of a link in dual numbers, as variables from direction 0 or as constants.
-  void seed_pose(std::size_t i, const double* y, bool variable, LinkMotion<BodyDual>& m, BodyDual* q) const {
-    BodyDual z[np];
-    for (int j = 0; j < np; ++j) {
-      const double value = j < 3 ? k_[i].x[j] : y[at_[i] + std::size_t(j)];
-      z[j] = variable ? BodyDual::seed(value, j) : BodyDual(value);
-    }
-    m.x = V3d(z[0], z[1], z[2]);
-    m.R = link_frame<BodyDual>(F{}, z + 3);
-    for (int j = 0; j < F::nq; ++j) q[j] = z[3 + j];
-  }
-  void seed_twist(std::size_t i, int from, LinkMotion<BodyDual>& m) const {
-    for (int j = 0; j < 3; ++j) {
-      m.v[j] = from < 0 ? BodyDual(k_[i].v[j]) : BodyDual::seed(k_[i].v[j], from + j);
-      m.w[j] = from < 0 ? BodyDual(k_[i].w[j]) : BodyDual::seed(k_[i].w[j], from + 3 + j);
-    }
-  }
-  // Columns of the directions of a pass: X, rotation, nu, V of the link itself, or X, rotation, V of another one.
-  using Columns = std::array<int, max_directions>;
-  Columns own_columns(std::size_t i) const {
-    const At g = groups(i);
-    Columns c{};
-    for (int d = 0; d < max_directions; ++d) c[std::size_t(d)] = d < 3 ? g.X + d : d;
-    return c;
-  }
-  Columns other_columns(std::size_t i) const {
-    const At g = groups(i);
-    Columns c{};
-    for (int d = 0; d < max_directions; ++d) c[std::size_t(d)] = d < 3 ? g.X + d : d < np ? d : g.V + d - np;
-    return c;
-  }
-  // Add the first n derivatives of three dual numbers, times a sign, to three rows.
-  static void put(const Grid<double>& to, int row, const V3d& x, double sign, const Columns& columns, int n) {
-    for (int r = 0; r < 3; ++r)
-      for (int d = 0; d < n; ++d) to(row + r, columns[std::size_t(d)]) += sign * x[r].d[std::size_t(d)];
-  }
+  // --- derivatives of links ------------------------------------------------------------------------------------------
 
   void link_blocks(std::size_t i, const double* y) {
+    Raw& o = raw_[i];
     const LinkJoint& k = links_[i];
-    const At g = groups(i);
-    const int parent = m_.links[i].parent, me = int(i);
-    LinkMotion<BodyDual> mine, up, fixed_up;
-    BodyDual q[F::nq], unused[F::nq], nu[6];
-    // Variables: own pose, nu, V. The parent is a constant.
-    seed_pose(i, y, true, mine, q);
-    for (int j = 0; j < k.n; ++j) nu[j] = BodyDual::seed(y[at_[i] + np + std::size_t(j)], np + j);
-    if (parent >= 0)
-      seed_pose(std::size_t(parent), y, false, fixed_up, unused), seed_twist(std::size_t(parent), -1, fixed_up);
-    const bool slides = k.kind == LinkJoint::free || k.slides != Slides::none;
-    const Columns columns = own_columns(i);
-    {
-      const Passed p = pass(i, parent >= 0 ? &fixed_up : nullptr, nu, mine);
-      auto B = block(me, me);
-      const int own = np + k.n; // X, rotation and nu
-      put(B, g.V, p.v, -1, columns, own), put(B, g.V + 3, p.w, -1, columns, own);
-      put(B, g.a, p.av, -1, columns, own), put(B, g.a + 3, p.aw, -1, columns, own);
-      for (int j = 0; j < k.n; ++j)
-        for (int d = 0; d < own; ++d) B(g.nu + j, columns[std::size_t(d)]) += p.along[j].d[std::size_t(d)];
-      for (int j = 0; j < 6; ++j)
-        B(g.V + j, g.V + j) += 1.0, B(g.a + j, g.a + j) += 1.0, B(g.force + j, g.force + j) += 1.0;
-      for (int j = 0; j < 3; ++j) {
-        B(g.X + j, g.X + j) += 1.0;
-        if (slides) B(g.X + j, j) -= 1.0;
-      }
-      if (!slides) put(B, g.X, mine.x, -1, columns, own);
-      for (int j = 0; j < k.n; ++j) {
-        const Twist s = this->subspace(i, j);
-        for (int r = 0; r < 6; ++r) B(g.nu + j, g.force + r) += s[r];
-      }
-      if (parent >= 0) { // the force on the parent
-        auto U = block(parent, me);
-        const At h = groups(std::size_t(parent));
-        put(U, h.force, p.force, -1, columns, own), put(U, h.force + 3, p.torque, -1, columns, own);
-        for (int c = 0; c < 6; ++c) U.block(h.force, g.force + c, 6, 1) -= this->carried_back(i, Twist::Unit(c));
-      }
-      // Rates of the pose, inertia forces: functions of pose, nu and V.
-      seed_twist(i, np + k.n, mine);
-      const bool own_spin = k.kind != LinkJoint::relative;
-      const V3d spin = k.kind == LinkJoint::free ? V3d(nu[3], nu[4], nu[5])
-                       : own_spin                ? V3d(nu[0], nu[1], nu[2])
-                                                 : V3d(mine.R.transpose() * mine.w);
-      BodyDual dq[F::nq];
-      rotation_rates<BodyDual>(F{}, q, mine.R, spin, mine.w, dq);
-      const int all = np + k.n + 6;
-      put(B, 0, mine.v, -1, columns, all);
-      for (int r = 0; r < F::nq; ++r)
-        for (int d = 0; d < all; ++d) B(3 + r, columns[std::size_t(d)]) -= dq[r].d[std::size_t(d)];
-      const RigidBody& body = m_.bodies[std::size_t(m_.links[i].body)];
-      const Lump* lump = m_.lumps.empty() ? nullptr : &m_.lumps[std::size_t(m_.links[i].body)];
-      const auto inertia = [&](const V3d& x) -> V3d {
-        const V3d z = mine.R.transpose() * x;
-        V3d out(z[0] * BodyDual(body.moments[0]), z[1] * BodyDual(body.moments[1]), z[2] * BodyDual(body.moments[2]));
-        if (lump)
-          for (int r = 0; r < 3; ++r)
-            for (int c = 0; c < 3; ++c) out[r] += z[c] * BodyDual(lump->second(r, c));
-        return mine.R * out;
-      };
-      const V3d aw = proj_[i].aw.template cast<BodyDual>();
-      put(B, g.force + 3, V3d(inertia(aw) + turn(mine.w, inertia(mine.w))), -1, columns, all);
-      for (int r = 0; r < 3; ++r) B(g.force + r, g.a + r) -= body.mass;
-      const M3& R = k_[i].R;
-      M3 J = R * body.moments.asDiagonal() * R.transpose();
-      if (lump) {
-        const V3d first = mine.R * lump->first.template cast<BodyDual>();
-        const V3d av = proj_[i].av.template cast<BodyDual>();
-        put(B, g.force, V3d(turn(aw, first) + turn(mine.w, turn(mine.w, first))), -1, columns, all);
-        put(B, g.force + 3, turn(first, av), -1, columns, all);
-        const V3 s = R * lump->first;
-        M3 E;
-        E << 0, -s[2], s[1], s[2], 0, -s[0], -s[1], s[0], 0;
-        for (int r = 0; r < 3; ++r) B(g.force + r, g.a + r) -= lump->mass;
-        B.block(g.force, g.a + 3, 3, 3) += E, B.block(g.force + 3, g.a, 3, 3) -= E;
-        J += R * lump->second * R.transpose();
-      }
-      B.block(g.force + 3, g.a + 3, 3, 3) -= J;
-    }
-    if (parent < 0) return;
-    // Variables: X, rotation and V of the parent.
-    const At h = groups(std::size_t(parent));
-    seed_pose(i, y, false, mine, unused);
-    for (int j = 0; j < k.n; ++j) nu[j] = BodyDual(y[at_[i] + np + std::size_t(j)]);
-    seed_pose(std::size_t(parent), y, true, up, unused);
-    seed_twist(std::size_t(parent), np, up);
-    const Passed p = pass(i, &up, nu, mine);
-    auto B = block(me, parent), U = block(parent, parent);
-    const Columns above = other_columns(std::size_t(parent));
-    const int all = np + 6;
-    put(B, g.V, p.v, -1, above, all), put(B, g.V + 3, p.w, -1, above, all);
-    put(B, g.a, p.av, -1, above, all), put(B, g.a + 3, p.aw, -1, above, all);
-    for (int j = 0; j < k.n; ++j)
-      for (int d = 0; d < all; ++d) B(g.nu + j, above[std::size_t(d)]) += p.along[j].d[std::size_t(d)];
-    if (!slides) put(B, g.X, mine.x, -1, above, all);
-    put(U, h.force, p.force, -1, above, all), put(U, h.force + 3, p.torque, -1, above, all);
-    for (int c = 0; c < 6; ++c) B.block(g.a, h.a + c, 6, 1) -= this->carried(i, Twist::Unit(c));
+    const LinkMotion<double>& m = k_[i];
+    const double* nu = y + at_[i] + np;
+    o.R = m.R, o.w = m.w;
+    if constexpr (F::nq == 4) std::copy_n(y + at_[i] + 3, 4, o.q);
+    o.slides = k.kind == LinkJoint::free || k.slides != Slides::none;
+    o.follows = k.kind == LinkJoint::relative;
+    o.S.setZero();
+    for (int j = 0; j < k.n; ++j) o.S.col(j) = this->subspace(i, j);
+    inertia_blocks(i);
+    if (k.kind == LinkJoint::free)
+      free_blocks(i, nu);
+    else if (k.kind == LinkJoint::ball)
+      ball_blocks(i, nu);
+    else
+      relative_blocks(i, nu);
   }
 
-  void cut_blocks(int cut, const double* y) {
+  void inertia_blocks(std::size_t i) {
+    Raw& o = raw_[i];
+    const RigidBody& body = m_.bodies[std::size_t(m_.links[i].body)];
+    const M3& R = o.R;
+    const V3 &w = o.w, &av = proj_[i].av, &aw = proj_[i].aw;
+    M3 B = M3(body.moments.asDiagonal());
+    double mass = body.mass;
+    const Lump* lump = m_.lumps.empty() ? nullptr : &m_.lumps[std::size_t(m_.links[i].body)];
+    if (lump) B += lump->second, mass += lump->mass;
+    const M3 RB = product(R, B), J = product_transposed(RB, R), E = skew(w);
+    const auto turned = [&](const V3& z) -> M3r { // J z by the turn
+      return M3r(Turn::of(R, times(B, transposed_times(R, z))) + RB * Turn::of_transposed(R, z));
+    };
+    o.force_own.setZero(), o.force_w.setZero(), o.force_a.setZero();
+    o.force_own.template bottomRows<3>() = turned(aw) + E * turned(w);
+    o.force_w.template bottomRows<3>() = E * J - skew(times(J, w));
+    for (int r = 0; r < 3; ++r) o.force_a(r, r) = mass;
+    o.force_a.template bottomRightCorner<3, 3>() = J;
+    if (!lump || lump->mass == 0.0) return;
+    const V3 s = times(R, lump->first);
+    const M3r ds = Turn::of(R, lump->first);
+    const M3 Es = skew(s);
+    o.force_own.template topRows<3>() = skew(aw) * ds + E * M3r(E * ds);
+    o.force_own.template bottomRows<3>() -= skew(av) * ds;
+    o.force_w.template topRows<3>() = -skew(cross(w, s)) - E * Es;
+    o.force_a.template topRightCorner<3, 3>() = -Es, o.force_a.template bottomLeftCorner<3, 3>() = Es;
+  }
+
+  void free_blocks(std::size_t i, const double* nu) {
+    Raw& o = raw_[i];
+    const auto& rate = proj_[i].nu_rate;
+    const V3 t = joint_force_[i].template tail<3>();
+    o.w_own = Turn::of(o.R, V3(nu[3], nu[4], nu[5]));
+    o.w_nu.setZero(), o.v_nu.setZero(), o.a_nu.setZero();
+    o.w_nu.template rightCols<3>() = o.R, o.v_nu.template leftCols<3>().setIdentity();
+    o.v_own.setZero(), o.v_w.setZero(), o.v_x.setZero();
+    o.a_own.setZero(), o.a_w.setZero(), o.a_x.setZero();
+    o.a_own.template bottomRows<3>() = Turn::of(o.R, V3(rate[3], rate[4], rate[5]));
+    o.along_own.setZero();
+    o.along_own.template rightCols<3>() = Turn::of_transposed(o.R, t).transpose();
+  }
+
+  void ball_blocks(std::size_t i, const double* nu) {
+    Raw& o = raw_[i];
+    const LinkJoint& k = links_[i];
+    const LinkMotion<double>& m = k_[i];
+    const int parent = m_.links[i].parent;
+    const auto& rate = proj_[i].nu_rate;
+    const V3 f = joint_force_[i].template head<3>(), t = joint_force_[i].template tail<3>();
+    const V3 speed(rate[0], rate[1], rate[2]), spin = times(o.R, speed), child = cross(m.w, m.r);
+    const M3r dr = Turn::of(o.R, k.at_c), dspin = Turn::of(o.R, speed);
+    const M3 Er = skew(m.r), E = skew(m.w);
+    o.w_own = Turn::of(o.R, V3(nu[0], nu[1], nu[2]));
+    o.w_nu.setZero(), o.v_nu.setZero(), o.a_nu.setZero();
+    o.w_nu.template leftCols<3>() = o.R;
+    o.v_own = -(E * dr), o.v_w = Er, o.v_x.setZero();
+    o.x_own = -dr;
+    o.a_own.template bottomRows<3>() = dspin;
+    o.a_own.template topRows<3>() = Er * dspin - skew(spin) * dr - E * M3r(E * dr);
+    o.a_w.setZero(), o.a_x.setZero();
+    o.a_w.template topRows<3>() = skew(child) + E * Er;
+    o.along_own.setZero();
+    o.along_own.template leftCols<3>() =
+        M3r(Turn::of_transposed(o.R, V3(t - cross(m.r, f))) + M3(o.R.transpose() * skew(f)) * dr).transpose();
+    o.torque_own.setZero(), o.torque_x.setZero();
+    o.arm = m.l;
+    if (parent < 0) return;
+    const LinkMotion<double>& p = k_[std::size_t(parent)];
+    const M3r dl = Turn::of(p.R, k.at_p);
+    const M3 El = skew(m.l), Ep = skew(p.w);
+    o.w_up.setZero(), o.x_up = dl;
+    o.v_up = Ep * dl, o.v_up_w = -El;
+    o.a_up.setZero(), o.a_up_w.setZero(), o.along_up.setZero();
+    o.a_up.template topRows<3>() = skew(proj_[std::size_t(parent)].aw) * dl + Ep * M3r(Ep * dl);
+    o.a_up_w.template topRows<3>() = -skew(cross(p.w, m.l)) - Ep * El;
+    o.torque_up = -(skew(f) * dl);
+  }
+
+  void relative_blocks(std::size_t i, const double* nu) {
+    Raw& o = raw_[i];
+    const LinkJoint& k = links_[i];
+    const LinkMotion<double>& m = k_[i];
+    const int parent = m_.links[i].parent;
+    const V3 f = joint_force_[i].template head<3>(), t = joint_force_[i].template tail<3>(), zero = V3::Zero();
+    const V3 wp = parent < 0 ? zero : k_[std::size_t(parent)].w;
+    const V3 ap = parent < 0 ? zero : proj_[std::size_t(parent)].aw;
+    const Driven u = k.driven ? u_[std::size_t(m_.links[i].joint)] : Driven{};
+    const double sign = k.flipped ? -1.0 : 1.0;
+    const M3r dr = Turn::of(o.R, k.at_c);
+    const M3 Er = skew(m.r), E = skew(m.w), Ep = skew(wp);
+    o.w_own.setZero(), o.w_up.setZero(), o.w_nu.setZero(), o.v_nu.setZero(), o.a_nu.setZero();
+    o.along_own.setZero(), o.along_up.setZero();
+    M3r slip_own = M3r::Zero(), slip_up = M3r::Zero(), bend_own = M3r::Zero(), bend_up = M3r::Zero(); // bend: cw
+    M3r push_own = M3r::Zero(), push_up = M3r::Zero(), sv_own = M3r::Zero(), sv_up = M3r::Zero();
+    M3r sw_own = M3r::Zero(), sw_up = M3r::Zero();
+    M3 bend_w = M3::Zero(), bend_up_w = M3::Zero();
+    V3 slip = zero;
+    for (int j = 0; j < k.motion.size; ++j) {
+      const MotionAxis& a = k.motion[j];
+      const bool mine = !k.on_parent(a);
+      const V3 axis = mine ? k.frame_c.col(a.axis) : k.frame_p.col(a.axis);
+      const M3 Rp = parent < 0 ? M3(M3::Identity()) : k_[std::size_t(parent)].R;
+      const V3 e = times(mine ? o.R : Rp, axis);
+      const M3r de = mine ? Turn::of(o.R, axis) : parent < 0 ? M3r(M3r::Zero()) : Turn::of(Rp, axis);
+      const auto add = [&](M3r& own, M3r& up, const M3r& x) { (mine ? own : up) += x; };
+      const double rate = k.driven ? sign * u[1] : nu[j];
+      const double second = k.driven ? sign * u[2] : proj_[i].nu_rate[std::size_t(j)];
+      const bool turns = a.type != MotionAxis::slide;
+      const double pitch = a.type == MotionAxis::slide ? 1.0 : a.type == MotionAxis::screw ? k.pitch : 0.0;
+      if (pitch != 0.0) {
+        slip += (pitch * rate) * e;
+        add(slip_own, slip_up, M3r((pitch * rate) * de));
+        add(push_own, push_up, M3r((pitch * second) * de)); // of a drive, or of nu'
+        if (!k.driven) o.v_nu.col(j) = pitch * e;
+      }
+      if (turns) {
+        add(o.w_own, o.w_up, M3r(rate * de));
+        const V3& c = mine ? m.w : wp;
+        add(bend_own, bend_up, M3r(rate * (skew(c) * de)));
+        (mine ? bend_w : bend_up_w) -= rate * skew(e);
+        if (k.driven) {
+          add(bend_own, bend_up, M3r(second * de));
+        } else {
+          o.w_nu.col(j) = e;
+          o.a_nu.col(j).template tail<3>() = cross(c, e);
+          // S nu' beside c: r x e and e
+          add(sw_own, sw_up, M3r(second * de));
+        }
+      }
+      if (k.driven) continue;
+      const V3 lever = turns ? V3(t + cross(f, m.r) + pitch * f) : f;
+      Matrix<double, nr, 1> by_axis = de.transpose() * lever;
+      (mine ? o.along_own : o.along_up).col(j) += by_axis;
+      if (turns) o.along_own.col(j) += dr.transpose() * cross(e, f);
+    }
+    // v = v_p + wp x l - w x r + slip
+    M3r dl_own = M3r::Zero(), dl_up = M3r::Zero();
+    if (o.slides)
+      dl_own = dr;
+    else if (parent >= 0)
+      dl_up = Turn::of(k_[std::size_t(parent)].R, k.at_p);
+    const M3 El = skew(m.l), none = M3::Zero();
+    o.v_x = o.slides ? Ep : none;
+    o.v_own = Ep * dl_own - E * dr + slip_own, o.v_up = Ep * dl_up + slip_up;
+    o.v_w = Er, o.v_up_w = -El;
+    o.x_own = -dr, o.x_up = dl_up;
+    // cv = wp x (wp x l + 2 slip) - w x (w x r) - cw x r + push; with S nu' the turning parts are aw_s x ... r x e nu'
+    V3 rolled = zero; // what of the angular acceleration nu' makes
+    for (int j = 0; j < k.n; ++j) rolled += V3(k_[i].Sw.col(j)) * proj_[i].nu_rate[std::size_t(j)];
+    const V3 arm = cross(wp, m.l), child = cross(m.w, m.r), bend = m.cw + rolled;
+    const M3r cw_own = bend_own + sw_own, cw_up = bend_up + sw_up;
+    const M3 Ea = skew(ap);
+    o.a_own.template bottomRows<3>() = cw_own, o.a_up.template bottomRows<3>() = cw_up;
+    o.a_w.template bottomRows<3>() = bend_w, o.a_up_w.template bottomRows<3>() = bend_up_w;
+    o.a_own.template topRows<3>() = Ep * M3r(Ep * dl_own + 2.0 * slip_own) - E * M3r(E * dr) + Er * cw_own -
+                                    skew(bend) * dr + push_own + Ea * M3r(dl_own - dr);
+    o.a_up.template topRows<3>() = Ep * M3r(Ep * dl_up + 2.0 * slip_up) + Er * cw_up + push_up + Ea * dl_up;
+    o.a_w.template topRows<3>() = skew(child) + E * Er + Er * bend_w;
+    o.a_up_w.template topRows<3>() = -skew(V3(arm + 2.0 * slip)) - Ep * El + Er * bend_up_w;
+    o.a_x.setZero();
+    if (o.slides) o.a_x.template topRows<3>() = Ep * Ep + Ea;
+    for (int j = 0; j < k.n; ++j)
+      o.a_nu.col(j).template head<3>() =
+          cross(m.r, V3(o.a_nu.col(j).template tail<3>())) + 2.0 * cross(wp, V3(o.v_nu.col(j)));
+    o.torque_own = -(skew(f) * M3r(dl_own - dr)), o.torque_up = -(skew(f) * dl_up);
+    o.torque_x = o.slides ? M3(-skew(f)) : none;
+    o.arm = m.l - m.r;
+  }
+
+  // --- cut joints and force elements, in dual numbers ----------------------------------------------------------------
+
+  // The motion of a link in dual numbers: place, turn, v and w as variables from direction 0, or as constants.
+  void seed(std::size_t i, bool variable, LinkMotion<BodyDual>& m) const {
+    const LinkMotion<double>& k = k_[i];
+    m.R = k.R.template cast<BodyDual>();
+    if (variable) Turn::seed(k.R, 3, m.R);
+    for (int j = 0; j < 3; ++j) {
+      m.x[j] = variable ? BodyDual::seed(k.x[j], j) : BodyDual(k.x[j]);
+      m.v[j] = variable ? BodyDual::seed(k.v[j], 3 + nr + j) : BodyDual(k.v[j]);
+      m.w[j] = variable ? BodyDual::seed(k.w[j], 6 + nr + j) : BodyDual(k.w[j]);
+    }
+  }
+  // Add the derivatives of a number, times a factor, to a row of a pair.
+  static void put(Pair& to, int row, const BodyDual& x, double factor) {
+    for (int j = 0; j < 3; ++j) {
+      to.rest(row, x_at + j) += factor * x.d[std::size_t(j)];
+      to.rest(row, v_at + j) += factor * x.d[std::size_t(3 + nr + j)];
+      to.rest(row, w_at + j) += factor * x.d[std::size_t(6 + nr + j)];
+    }
+    for (int j = 0; j < nr; ++j) to.turn(row, j) += factor * x.d[std::size_t(3 + j)];
+  }
+
+  void cut_blocks(int cut) {
     const int joint = m_.cuts[std::size_t(cut)], node = int(links_.size()) + cut;
     const Joint& j = m_.joints[std::size_t(joint)];
     const auto& rows = m_.kept[std::size_t(cut)];
@@ -394,17 +493,13 @@ private:
         side[s] = ground_side<BodyDual>();
         if (bodies[s] < 0) continue;
         LinkMotion<BodyDual> m;
-        BodyDual unused[F::nq];
-        const std::size_t link = std::size_t(link_of_[std::size_t(bodies[s])]);
-        seed_pose(link, y, s == seeded, m, unused);
-        seed_twist(link, s == seeded ? np : -1, m);
+        seed(std::size_t(link_of_[std::size_t(bodies[s])]), s == seeded, m);
         side[s] = side_of<BodyDual>(m.x, m.R, m.v, m.w);
         omega[s] = m.w;
       }
       const JointGeometry<BodyDual> q = geometry<BodyDual>(j.place, side[0], side[1]);
       const int me = link_of_[std::size_t(bodies[seeded])];
-      const At h = groups(std::size_t(me));
-      const Columns columns = other_columns(std::size_t(me));
+      Pair& mine = pair_of(node, me);
       for (std::size_t k = 0; k < rows.size(); ++k) {
         const std::size_t at = std::size_t(this->loops_.offset(cut)) + k;
         const Row<BodyDual> r = evaluate_row<BodyDual>(j.loop_row(rows[k]), j.place, q, u);
@@ -414,153 +509,295 @@ private:
           if (bodies[s] < 0) continue;
           const auto G = twist_gradient<BodyDual>(s ? r.b : r.a, side[s].R);
           const Twist a = this->acceleration(bodies[s]);
-          for (int c = 0; c < 6; ++c) second += G[c] * BodyDual(a[c]);
-          const int other = link_of_[std::size_t(bodies[s])];
-          auto B = block(other, me);
-          const int row = groups(std::size_t(other)).force;
-          for (int c = 0; c < 6; ++c)
-            for (int d = 0; d < np + 6; ++d)
-              B(row + c, columns[std::size_t(d)]) -= this->lambda_[at] * G[c].d[std::size_t(d)];
+          Pair& other = pair_of(link_of_[std::size_t(bodies[s])], me);
+          for (int c = 0; c < 6; ++c) second += G[c] * BodyDual(a[c]), put(other, c, G[c], this->lambda_[at]);
         }
-        auto C = block(node, me);
-        auto B = block(me, node);
+        put(mine, int(k), second, 1.0);
         const Twist& G = seeded ? this->grad_b_[at] : this->grad_a_[at];
-        for (int c = 0; c < 6; ++c) C(int(k), h.a + c) += G[c], B(h.force + c, int(k)) -= G[c];
-        for (int d = 0; d < np + 6; ++d) C(int(k), columns[std::size_t(d)]) += second.d[std::size_t(d)];
+        for (int c = 0; c < 6; ++c) mine.rest(int(k), a_at + c) += G[c];
       }
     }
   }
 
   // Motion of a body for the force elements, in dual numbers of its pose and twist.
-  void seed_motion(const double* y, int body, bool variable) {
-    const std::size_t i = std::size_t(link_of_[std::size_t(body)]);
+  void seed_motion(int body, bool variable) {
     LinkMotion<BodyDual> m;
-    BodyDual unused[F::nq];
-    seed_pose(i, y, variable, m, unused);
-    seed_twist(i, variable ? np : -1, m);
+    seed(std::size_t(link_of_[std::size_t(body)]), variable, m);
     dual_motions_[std::size_t(body)] = {m.x, m.v, m.R.transpose() * m.w, m.R};
   }
-  void force_blocks(double t, const double* y, int b) {
+  void force_blocks(double t, int b) {
     if (acting_[std::size_t(b)].empty()) return;
-    seed_motion(y, b, true);
+    seed_motion(b, true);
     affected_.assign(1, b);
     for (std::size_t f : acting_[std::size_t(b)])
       for (int a : m_.forces[f]->bodies())
         if (std::find(affected_.begin(), affected_.end(), a) == affected_.end()) affected_.push_back(a);
     for (int a : affected_) dual_wrenches_[std::size_t(a)].clear();
     for (std::size_t f : acting_[std::size_t(b)]) m_.forces[f]->apply(t, dual_motions_.data(), dual_wrenches_.data());
-    const int me = link_of_[std::size_t(b)];
-    const Columns columns = other_columns(std::size_t(me));
     for (int a : affected_) {
-      const int other = link_of_[std::size_t(a)];
       Wrench<BodyDual>& w = dual_wrenches_[std::size_t(a)];
       const Mat3<BodyDual>& R = dual_motions_[std::size_t(a)].R;
       V3d torque = w.torque;
       if (w.loaded) torque += moment_of_directors<BodyDual>(R, w.directors);
       torque = R * torque;
-      auto B = block(other, me);
-      const int row = groups(std::size_t(other)).force;
-      put(B, row, w.force, 1, columns, np + 6), put(B, row + 3, torque, 1, columns, np + 6);
+      Pair& to = pair_of(link_of_[std::size_t(a)], link_of_[std::size_t(b)]);
+      for (int r = 0; r < 3; ++r) put(to, r, w.force[r], -1.0), put(to, 3 + r, torque[r], -1.0);
     }
-    seed_motion(y, b, false);
+    seed_motion(b, false);
   }
 
-  template <class S> bool factor_with(BlockLu<S>& lu, S shift, const std::vector<HostBlock<S>>* guests = nullptr) {
-    const auto copy = [&](int i, int j) { lu.block(i, j) = block(i, j); };
-    for (int v = 0; v < pattern_.nodes(); ++v) {
-      copy(v, v);
-      for (int a : pattern_.later(v)) copy(v, a), copy(a, v);
+  // --- a stage -------------------------------------------------------------------------------------------------------
+
+  // Of a link: turn = by_spin w + known, and what makes w and v of what is beside them.
+  template <class S> struct Local {
+    Matrix<S, nr, 3> by_spin;
+    Matrix<S, nr, 1> known;
+    Vec3<S> place;                // where it slides, b / shift
+    Matrix<S, 3, 3> w_own, v_own; // inverses
+    Matrix<S, 3, 3> v_w, x_w;
+    Matrix<S, 6, 3> a_w;
+  };
+  template <class S> struct Turned {
+    int row, column;
+    Matrix<S, 6, nr> D;
+  };
+  template <class S> struct Stage {
+    explicit Stage(const CarriedPattern& pattern) : lu(pattern), local(pattern.graph().bodies.size()) {}
+    CarriedLu<S> lu;
+    std::vector<Local<S>> local;
+    std::vector<Turned<S>> turned; // forces of guests by turns of their hosts
+    S shift;
+  };
+  template <class S> using Handle = std::unique_ptr<Stage<S>>;
+
+  template <class S> bool factor_with(Handle<S>& handle, S shift, const std::vector<HostBlock<S>>* guests = nullptr) {
+    if (!handle) handle = std::make_unique<Stage<S>>(*pattern_);
+    Stage<S>& z = *handle;
+    z.shift = shift;
+    z.lu.clear();
+    for (std::size_t i = 0; i < links_.size(); ++i) carry(z, i);
+    for (std::size_t i = 0; i < links_.size(); ++i) place_link(z, i);
+    const int L = int(links_.size());
+    for (const Pair& k : pairs_) {
+      Matrix<S, 6, 15> B = k.rest.template cast<S>();
+      B.template middleCols<3>(w_at) += k.turn.template cast<S>() * z.local[std::size_t(k.column)].by_spin;
+      z.lu.add(k.row, k.column, B);
     }
-    for (std::size_t i = 0; i < links_.size(); ++i) {
-      const At g = groups(i);
-      auto B = lu.block(int(i), int(i));
-      for (int j = 0; j < np; ++j) B(j, j) += shift;
-      for (int j = 0; j < links_[i].n; ++j) {
-        const Twist& s = S_[std::size_t(this->nu_at_[i] + j)];
-        for (int r = 0; r < 6; ++r) B(g.a + r, g.nu + j) -= shift * s[r];
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
+      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
+      for (int s = 0; s < 2; ++s) {
+        const int body = s ? p.b : p.a;
+        if (body < 0) continue;
+        Matrix<S, 6, 6> G = Matrix<S, 6, 6>::Zero();
+        for (int k = 0; k < int(m_.kept[c].size()); ++k)
+          G.col(k) = gradients_[std::size_t(this->loops_.offset(int(c)) + k)][std::size_t(s)].template cast<S>();
+        z.lu.add_multiplier(link_of_[std::size_t(body)], L + int(c), G);
       }
     }
-    if (guests)
-      for (const HostBlock<S>& k : *guests) add_guest(lu, k);
-    return lu.factor();
+    z.turned.resize(guests ? guests->size() : 0);
+    for (std::size_t k = 0; k < z.turned.size(); ++k) add_guest(z, (*guests)[k], z.turned[k]);
+    return z.lu.factor();
   }
 
-  // A turn in space that a change of the rotation coordinates makes: turn = E dq.
-  Matrix<double, 3, F::nq> turn_of(int link) const {
-    Matrix<double, 3, F::nq> E;
-    if constexpr (F::nq == 4) {
-      const Vec4<double>& p = rotation_[std::size_t(link)];
-      E = (2.0 / p.squaredNorm()) * quaternion_matrix_right<double>(conjugate<double>(p)).template bottomRows<3>();
-    } else {
-      const M3& R = k_[std::size_t(link)].R;
-      for (int n = 0; n < 3; ++n)
-        for (int i = 0; i < 3; ++i) E.col(3 * n + i) = 0.5 * cross(V3(R.col(n)), V3(V3::Unit(i)));
+  // How a link follows its parent.
+  template <class S> void carry(Stage<S>& z, std::size_t i) const {
+    const Raw& o = raw_[i];
+    const int n = links_[i].n, parent = m_.links[i].parent;
+    const S shift = z.shift, inverse = S(1) / shift;
+    Local<S>& l = z.local[i];
+    auto& c = z.lu.carrier(int(i));
+    using M = Matrix<S, 3, 3>;
+    const bool nothing = links_[i].kind == LinkJoint::free;
+    l.by_spin = Turn::template by_spin<S>(o.R, o.w, shift);
+    const bool bends = !o.follows || !o.w_own.isZero();
+    M w_own = -(o.w_own.template cast<S>() * l.by_spin);
+    w_own.add_to_diagonal(S(1));
+    l.w_own = bends ? M(w_own.inverse()) : M(M::Identity());
+    M v_own = (-inverse) * o.v_x.template cast<S>();
+    v_own.add_to_diagonal(S(1));
+    l.v_own = o.slides && !nothing ? M(v_own.inverse()) : M(M::Identity());
+    l.v_w = o.v_w.template cast<S>() + o.v_own.template cast<S>() * l.by_spin;
+    l.a_w = o.a_w.template cast<S>() + o.a_own.template cast<S>() * l.by_spin;
+    if (!o.slides) l.x_w = o.x_own.template cast<S>() * l.by_spin;
+    for (int j = 0; j < n; ++j) {
+      const Vec3<S> w = l.w_own * Vec3<S>(o.w_nu.col(j).template cast<S>());
+      const Vec3<S> v = l.v_own * Vec3<S>(o.v_nu.col(j).template cast<S>() + l.v_w * w);
+      const Vec3<S> x = o.slides ? Vec3<S>(inverse * v) : Vec3<S>(l.x_w * w);
+      auto to = c.N.col(j);
+      to.template segment<3>(v_at) = v, to.template segment<3>(w_at) = w, to.template segment<3>(x_at) = x;
+      Matrix<S, 6, 1> a = o.a_nu.col(j).template cast<S>() + shift * o.S.col(j) + l.a_w * w;
+      if (o.slides && !nothing) a += o.a_x.template cast<S>() * x;
+      to.template segment<6>(a_at) = a;
+      c.S_.col(j) = o.S.col(j).template cast<S>();
+      auto own = c.own.col(j);
+      const Vec3<S> along = l.by_spin.transpose() * o.along_own.col(j).template cast<S>();
+      own.template segment<3>(w_at) = along;
     }
-    return E;
+    if (parent < 0) return;
+    const Matrix<S, nr, 3>& turned = z.local[std::size_t(parent)].by_spin;
+    const M none = M::Zero();
+    // rows of w by the parent's w; rows of v by v, w and place; of the place and of a likewise
+    M w_w = o.w_up.template cast<S>() * turned;
+    if (o.follows) w_w.add_to_diagonal(S(1));
+    w_w = M(l.w_own * w_w);
+    const M v_v = l.v_own;
+    const M v_w = l.v_own * M(o.v_up_w.template cast<S>() + o.v_up.template cast<S>() * turned + l.v_w * w_w);
+    const M v_x = o.slides ? M(l.v_own * (-o.v_x).template cast<S>()) : none;
+    M x_v = none, x_w, x_x;
+    if (o.slides)
+      x_v = inverse * v_v, x_w = inverse * v_w, x_x = inverse * v_x;
+    else
+      x_w = o.x_up.template cast<S>() * turned + l.x_w * w_w, x_x = M::Identity();
+    c.P.setZero();
+    c.P.template block<3, 3>(w_at, w_at) = w_w;
+    c.P.template block<3, 3>(v_at, v_at) = v_v, c.P.template block<3, 3>(v_at, w_at) = v_w;
+    c.P.template block<3, 3>(v_at, x_at) = v_x;
+    c.P.template block<3, 3>(x_at, v_at) = x_v, c.P.template block<3, 3>(x_at, w_at) = x_w;
+    c.P.template block<3, 3>(x_at, x_at) = x_x;
+    Matrix<S, 6, 3> a_w = o.a_up_w.template cast<S>() + o.a_up.template cast<S>() * turned + l.a_w * w_w;
+    if (o.slides) {
+      const Matrix<S, 6, 3> by = o.a_x.template cast<S>();
+      a_w += by * x_w;
+      M xx = x_x;
+      xx.add_to_diagonal(S(-1));
+      c.P.template block<6, 3>(a_at, x_at) = by * xx, c.P.template block<6, 3>(a_at, v_at) = by * x_v;
+    }
+    c.P.template block<6, 3>(a_at, w_at) = a_w;
+    const M E = skew(o.arm).template cast<S>();
+    c.P.template block<3, 3>(a_at, a_at).setIdentity();
+    c.P.template block<3, 3>(a_at, a_at + 3) = -E;
+    if (o.follows) c.P.template block<3, 3>(a_at + 3, a_at + 3).setIdentity();
+    // A': what the forces of the link are for the parent
+    c.Y.setZero();
+    c.Y.template topLeftCorner<3, 3>().setIdentity();
+    c.Y.template bottomLeftCorner<3, 3>() = E;
+    if (o.follows) c.Y.template bottomRightCorner<3, 3>().setIdentity();
+    for (int j = 0; j < n; ++j) {
+      const Vec3<S> along = turned.transpose() * o.along_up.col(j).template cast<S>();
+      c.up.col(j).template segment<3>(w_at) = along;
+    }
   }
-  double unit(int link, int row) const { return rows_[std::size_t(pattern_.offset(link) + row)]; }
-  template <class S> void add_guest(BlockLu<S>& lu, const HostBlock<S>& k) {
-    const int row = link_of_[std::size_t(k.row)], column = link_of_[std::size_t(k.column)];
-    const At g = groups(std::size_t(row)), h = groups(std::size_t(column));
-    auto B = lu.block(row, column);
-    const Matrix<S, 3, F::nq> E = turn_of(column).template cast<S>();
+
+  // Its inertia, and how the joint force turns with it.
+  template <class S> void place_link(Stage<S>& z, std::size_t i) const {
+    const Raw& o = raw_[i];
+    const int me = int(i), parent = m_.links[i].parent;
+    const Matrix<S, nr, 3>& turned = z.local[i].by_spin;
+    Matrix<S, 6, 15> B = Matrix<S, 6, 15>::Zero();
+    B.template middleCols<3>(w_at) = o.force_w.template cast<S>() + o.force_own.template cast<S>() * turned;
+    B.template middleCols<6>(a_at) = o.force_a.template cast<S>();
+    z.lu.add(me, me, B);
+    if (parent < 0) return;
+    B.setZero();
+    B.template block<3, 3>(3, w_at) = o.torque_own.template cast<S>() * turned;
+    if (o.slides) B.template block<3, 3>(3, x_at) = o.torque_x.template cast<S>();
+    z.lu.add(parent, me, B);
+    B.setZero();
+    B.template block<3, 3>(3, w_at) = o.torque_up.template cast<S>() * z.local[std::size_t(parent)].by_spin;
+    if (o.slides) B.template block<3, 3>(3, x_at) = (-o.torque_x).template cast<S>();
+    z.lu.add(parent, parent, B);
+  }
+
+  template <class S> void add_guest(Stage<S>& z, const HostBlock<S>& k, Turned<S>& turned) const {
+    turned.row = link_of_[std::size_t(k.row)], turned.column = link_of_[std::size_t(k.column)];
+    const std::size_t column = std::size_t(turned.column);
+    Matrix<S, 6, 15> B = Matrix<S, 6, 15>::Zero();
     for (int part = 0; part < 2; ++part) { // rows: force, torque
-      const int at = g.force + 3 * part;
-      const Matrix<S, 3, 12> D = k.D.template middleRows<3>(part ? 0 : 3) * S(unit(row, at));
-      B.block(at, 3, 3, F::nq) += D.template leftCols<3>() * E;
-      B.block(at, h.X, 3, 3) += D.template middleCols<3>(3);
-      B.block(at, h.V + 3, 3, 3) += D.template middleCols<3>(6);
-      B.block(at, h.V, 3, 3) += D.template rightCols<3>();
+      const Matrix<S, 3, 12> D = k.D.template middleRows<3>(part ? 0 : 3);
+      turned.D.template middleRows<3>(3 * part) =
+          -(D.template leftCols<3>() * Turn::turn(raw_[column].R).template cast<S>());
+      B.template block<3, 3>(3 * part, w_at) = -D.template middleCols<3>(6);
+      B.template block<3, 3>(3 * part, x_at) = -D.template middleCols<3>(3);
+      B.template block<3, 3>(3 * part, v_at) = -D.template rightCols<3>();
     }
+    B.template middleCols<3>(w_at) += turned.D * z.local[column].by_spin;
+    z.lu.add(turned.row, turned.column, B);
   }
 
-  template <class S>
-  void solve_with(BlockLu<S>& lu, std::vector<S>& rhs, S* b, std::vector<HostVector<S>>* guests = nullptr) {
-    std::fill(rhs.begin(), rhs.end(), S(0));
+  template <class S> void solve_with(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests = nullptr) {
+    const S inverse = S(1) / z.shift;
+    const int L = int(links_.size());
+    for (int i = 0; i < pattern_->graph().nodes(); ++i) z.lu[i].phi.setZero(), z.lu[i].s.setZero();
     for (std::size_t i = 0; i < links_.size(); ++i) {
-      const At g = groups(i);
-      S* r = rhs.data() + pattern_.offset(int(i));
-      const S* mine = b + at_[i];
-      for (int j = 0; j < np; ++j) r[j] = mine[j];
-      for (int j = 0; j < links_[i].n; ++j) {
-        const Twist& s = S_[std::size_t(this->nu_at_[i] + j)];
-        for (int k = 0; k < 6; ++k) r[g.a + k] -= s[k] * mine[np + j];
-      }
+      Local<S>& l = z.local[i];
+      l.known = Turn::template known<S>(raw_[i].q, raw_[i].R, raw_[i].w, z.shift, b + at_[i] + 3);
+      l.place = inverse * Part<3>::of(b + at_[i]);
     }
-    if (guests)
+    for (std::size_t i = 0; i < links_.size(); ++i) known_motion(z, i, b + at_[i] + np);
+    for (const Pair& k : pairs_) z.lu[k.row].phi += k.turn.template cast<S>() * z.local[std::size_t(k.column)].known;
+    if (guests) {
       for (const HostVector<S>& k : *guests) {
-        const std::size_t i = std::size_t(link_of_[std::size_t(k.body)]);
-        const int at = groups(i).force;
-        S* r = rhs.data() + pattern_.offset(int(i)) + at;
-        for (int j = 0; j < 3; ++j)
-          r[j] -= unit(int(i), at) * k.wrench[3 + j], r[3 + j] -= unit(int(i), at + 3) * k.wrench[j];
+        auto& phi = z.lu[link_of_[std::size_t(k.body)]].phi;
+        phi.template head<3>() -= k.wrench.template tail<3>(), phi.template tail<3>() -= k.wrench.template head<3>();
       }
-    lu.solve(rhs.data());
+      for (const Turned<S>& k : z.turned) z.lu[k.row].phi += k.D * z.local[std::size_t(k.column)].known;
+    }
+    z.lu.solve();
     if (guests)
       for (HostVector<S>& k : *guests) {
-        const std::size_t i = std::size_t(link_of_[std::size_t(k.body)]);
-        const At g = groups(i);
-        const S* r = rhs.data() + pattern_.offset(int(i));
-        Matrix<S, F::nq, 1> dq;
-        for (int j = 0; j < F::nq; ++j) dq[j] = r[3 + j];
-        k.motion.template head<3>() = turn_of(int(i)).template cast<S>() * dq;
-        for (int j = 0; j < 3; ++j) k.motion[3 + j] = r[g.X + j], k.motion[6 + j] = r[g.V + 3 + j];
-        for (int j = 0; j < 3; ++j) k.motion[9 + j] = r[g.V + j];
+        const int i = link_of_[std::size_t(k.body)];
+        const Local<S>& l = z.local[std::size_t(i)];
+        const auto& motion = z.lu[i].o;
+        const Vec3<S> w = motion.template segment<3>(w_at);
+        k.motion.template head<3>() =
+            Turn::turn(raw_[std::size_t(i)].R).template cast<S>() * Matrix<S, nr, 1>(l.by_spin * w + l.known);
+        k.motion.template segment<3>(3) = motion.template segment<3>(x_at);
+        k.motion.template segment<3>(6) = w, k.motion.template segment<3>(9) = motion.template segment<3>(v_at);
       }
-    for (std::size_t i = 0; i < links_.size(); ++i)
-      for (int j = 0; j < np + links_[i].n; ++j)
-        b[at_[i] + std::size_t(j)] = rhs[std::size_t(pattern_.offset(int(i)) + j)];
+    for (int i = 0; i < L; ++i) {
+      const std::size_t k = std::size_t(i);
+      S* mine = b + at_[k];
+      const auto& motion = z.lu[i].o;
+      const Vec3<S> w = motion.template segment<3>(w_at);
+      for (int j = 0; j < 3; ++j) mine[j] = inverse * (mine[j] + motion[v_at + j]);
+      Turn::template recover<S>(raw_[k].q, raw_[k].R, raw_[k].w, z.shift, w, mine + 3);
+      for (int j = 0; j < links_[k].n; ++j) mine[np + j] = z.lu[i].u[j];
+    }
   }
 
-  BlockPattern pattern_;
-  std::vector<double> blocks_;
-  std::vector<double> rows_, columns_; // factors of equations and of unknowns
-  std::unique_ptr<BlockLu<double>> real_;
-  std::unique_ptr<BlockLu<Complex>> complex_;
-  std::vector<double> real_rhs_;
-  std::vector<Complex> complex_rhs_;
-  std::vector<Twist> joint_force_, S_; // S: the motion subspace where the Jacobian was taken
-  std::vector<Vec4<double>> rotation_; // where the Jacobian was taken
+  // What b alone makes of the motion and the forces of a link.
+  template <class S> void known_motion(Stage<S>& z, std::size_t i, const S* b_nu) {
+    const Raw& o = raw_[i];
+    const Local<S>& l = z.local[i];
+    const int n = links_[i].n, parent = m_.links[i].parent;
+    auto& node = z.lu[int(i)];
+    const Matrix<S, nr, 1>& own = l.known;
+    Vec3<S> w = o.w_own.template cast<S>() * own, v = o.v_own.template cast<S>() * own;
+    Matrix<S, 6, 1> a = o.a_own.template cast<S>() * own;
+    Vec3<S> x = Vec3<S>::Zero();
+    if (!o.slides) x = o.x_own.template cast<S>() * own;
+    node.phi += o.force_own.template cast<S>() * own;
+    for (int j = 0; j < n; ++j) node.s[j] += o.along_own.col(j).template cast<S>().dot(own);
+    if (parent >= 0) {
+      const Matrix<S, nr, 1>& up = z.local[std::size_t(parent)].known;
+      w += o.w_up.template cast<S>() * up, v += o.v_up.template cast<S>() * up;
+      a += o.a_up.template cast<S>() * up;
+      if (!o.slides) x += o.x_up.template cast<S>() * up;
+      for (int j = 0; j < n; ++j) node.s[j] += o.along_up.col(j).template cast<S>().dot(up);
+      z.lu[parent].phi.template tail<3>() +=
+          o.torque_own.template cast<S>() * own + o.torque_up.template cast<S>() * up;
+    }
+    w = Vec3<S>(l.w_own * w);
+    if (o.slides) v += o.v_x.template cast<S>() * l.place;
+    v = Vec3<S>(l.v_own * Vec3<S>(v + l.v_w * w));
+    if (o.slides)
+      x = (S(1) / z.shift) * v + l.place;
+    else
+      x += l.x_w * w;
+    a += l.a_w * w;
+    if (o.slides) a += o.a_x.template cast<S>() * x;
+    for (int j = 0; j < n; ++j) a -= b_nu[j] * o.S.col(j).template cast<S>();
+    node.r.template segment<3>(v_at) = v, node.r.template segment<3>(w_at) = w;
+    node.r.template segment<6>(a_at) = a, node.r.template segment<3>(x_at) = x;
+  }
+
+  std::unique_ptr<CarriedPattern> pattern_;
+  Handle<double> real_;
+  Handle<Complex> complex_;
+  std::vector<Twist> joint_force_;
+  std::vector<Raw> raw_;
+  std::vector<Pair> pairs_;                     // by column, then row
+  std::vector<std::array<Twist, 2>> gradients_; // of the rows of the cuts, by the twists of both sides
   std::vector<std::vector<std::size_t>> acting_;
   std::vector<int> affected_;
   std::vector<BodyMotion<BodyDual>> dual_motions_;

@@ -138,7 +138,7 @@ public:
     std::sort(hosts_.begin(), hosts_.end());
     hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
     if (!hosting && !hosts_.empty()) throw std::invalid_argument("this form of rods cannot be held by bodies");
-    motions_.resize(hosts_.size());
+    motions_.resize(hosts_.size()), guests_.resize(hosts_.size());
     cells_ = int(sizes.size());
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
       sizes.insert(sizes.end(), 2, B);
@@ -149,6 +149,7 @@ public:
         Rod& r = *part;
         if (r.d.ends[e].host < 0) continue;
         r.port[e] = int(std::lower_bound(hosts_.begin(), hosts_.end(), r.d.ends[e].host) - hosts_.begin());
+        guests_[std::size_t(r.port[e])].emplace_back(&r, e);
         for_cells(r, e, [&](int, int c) {
           links.emplace_back(r.at_node(c), place_node(r.port[e]));
           links.emplace_back(r.at_node(c), speed_node(r.port[e]));
@@ -212,18 +213,16 @@ public:
   void host(int h, const HostMotion& m) override {
     motions_[std::size_t(h)] = m;
     const Vec4<double> p = spurrier_klumpp<double>(m.R);
-    for (auto& r : rods_)
-      for (int e = 0; e < 2; ++e) {
-        if (r->port[e] != h) continue;
-        const RodEnd& end = r->d.ends[e];
-        EndMotion& to = r->ends[e];
-        const Vec3<double> arm = m.R * end.point, swing = m.omega.cross(arm);
-        to.x = m.x + arm, to.v = m.v + swing;
-        to.a = m.a + m.alpha.cross(arm) + m.omega.cross(swing);
-        to.p = multiply<double>(p, end.turn);
-        const Mat3<double> R = matrix_from_quaternion<double>(to.p);
-        to.Omega = R.transpose() * m.omega, to.alpha = R.transpose() * m.alpha;
-      }
+    for (const auto& [r, e] : guests_[std::size_t(h)]) {
+      const RodEnd& end = r->d.ends[e];
+      EndMotion& to = r->ends[e];
+      const Vec3<double> arm = m.R * end.point, swing = m.omega.cross(arm);
+      to.x = m.x + arm, to.v = m.v + swing;
+      to.a = m.a + m.alpha.cross(arm) + m.omega.cross(swing);
+      to.p = multiply<double>(p, end.turn);
+      const Mat3<double> R = matrix_from_quaternion<double>(to.p);
+      to.Omega = R.transpose() * m.omega, to.alpha = R.transpose() * m.alpha;
+    }
   }
   void mark() override {
     for (auto& r : rods_)
@@ -246,14 +245,12 @@ public:
   void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override {
     torque.setZero(), force.setZero();
     const HostMotion& m = motions_[std::size_t(h)];
-    for (const auto& r : rods_)
-      for (int e = 0; e < 2; ++e) {
-        if (r->port[e] != h) continue;
-        const Vec3<double>& f = r->s.f[std::size_t(e ? r->N : 0)];
-        force += f;
-        torque += (m.R * r->d.ends[e].point).cross(f);
-        if (r->d.ends[e].clamped) torque += matrix_from_quaternion<double>(r->ends[e].p) * r->s.end_moment[e];
-      }
+    for (const auto& [r, e] : guests_[std::size_t(h)]) {
+      const Vec3<double>& f = r->s.f[std::size_t(e ? r->N : 0)];
+      force += f;
+      torque += (m.R * r->d.ends[e].point).cross(f);
+      if (r->d.ends[e].clamped) torque += matrix_from_quaternion<double>(r->ends[e].p) * r->s.end_moment[e];
+    }
   }
   void rates(const double* y, double* dy) override {
     for (auto& r : rods_) r->template finish<double>(r->s, y + r->at, dy + r->at, options_);
@@ -1070,7 +1067,8 @@ private:
   int cells_ = 0;          // nodes of the graph before those of the hosts
   std::vector<int> hosts_; // bodies
   std::vector<HostMotion> motions_;
-  std::set<std::pair<int, int>> joined_; // hosts that feel each other
+  std::vector<std::vector<std::pair<Rod*, int>>> guests_; // of each host: rods and which of their ends
+  std::set<std::pair<int, int>> joined_;                  // hosts that feel each other
   BlockPattern pattern_;
   std::unique_ptr<UniformLu<double, B>> real_;
   std::unique_ptr<UniformLu<Complex, B>> complex_;

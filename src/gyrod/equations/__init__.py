@@ -284,13 +284,15 @@ def compile_system(
     else:
         bodies = _pins(system, formulation, options, signals)
     tables = [compile_rod(rod, system, signals) for rod in system.rods]
+    index = {name: i for i, name in enumerate(system.names)}
+    rods = {name: i for i, name in enumerate(system.rod_names)}
     for (name, e), place in hosted.items():
-        host = system.names.index(place.host)
+        host = index[place.host]
         A = bodies.axes[host]
         turn = np.array([1.0, 0.0, 0.0, 0.0]) if _is_unit(A) else rotations.quaternion_from_matrix(A.T)
         frame = rotations.multiply(turn, place.frame)
-        tables[system.rod_names.index(name)][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
-    pulled = strings(system, {name: i for i, name in enumerate(system.names)}, bodies.axes, signals)
+        tables[rods[name]][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
+    pulled = strings(system, index, bodies.axes, signals)
     _check_strings(system, formulation, hosted, pulled)
     pieces = [piece for x in pulled if x.on_rods for piece in x.pieces()]
     cables: list[_core.ForceElement] = [x.cable() for x in pulled if not x.on_rods]
@@ -313,12 +315,12 @@ def _again(system: System, formulation: str, options: dict[str, Any], at_rest: b
 def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPlace]:
     """Ends of rods that bodies hold."""
     hosted = {key: place for key, place in system.rod_ends.items() if place.host != "ground"}
-    problems = []
+    problems, stiff = [], [rod for rod in system.rods if rod.strain in HELD]
     for name, e in hosted:
         rod, what = system.rod(name), f"rod {name!r} is held by body {hosted[name, e].host!r}"
         if formulation != "nullspace-quaternion":
             problems.append(f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'.")
-        for held in (r for r in system.rods if r.strain in HELD):
+        for held in stiff:
             problems.append(
                 f"rod {held.name!r} has strain = {held.strain!r}, which is not supported where a body holds a rod "
                 f"({name!r} by {hosted[name, e].host!r}); take strain = 'cosserat' or 'stretch' for {held.name!r}."

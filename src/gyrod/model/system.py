@@ -156,12 +156,12 @@ class System(Description):
         self._set(**({"_read_notes": sentences} if sentences else {}))
         return self
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the bodies, in order."""
         return tuple(body.name for body in self.bodies)
 
-    @property
+    @cached_property
     def rod_names(self) -> tuple[str, ...]:
         """Names of the rods, in order."""
         return tuple(rod.name for rod in self.rods)

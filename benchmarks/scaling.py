@@ -1,0 +1,107 @@
+"""How the cost of an implicit step grows with the system: chains, nets, bodies on springs, lone rods.
+
+RODAS with constant steps, CPU time, without setting up: python benchmarks/scaling.py [chain | springs | net | rod ...]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from timing import best
+
+import gyrod as gd
+from gyrod import _core
+
+RUBBER = gd.Material(young=5e6, poisson=0.45, density=1100.0)
+DAMPING = gd.Damping(factor=0.01)
+
+
+def chain(links: int) -> gd.System:
+    """Links hinged to each other, the first one to ground."""
+    names = ["ground", *(f"link{k}" for k in range(links))]
+    bodies = [gd.Body(name, 1.0, (1e-3, 1e-2, 1e-2), (0.1 * k + 0.05, 0, 0)) for k, name in enumerate(names[1:])]
+    joints = [
+        gd.Revolute(a, b, at=(0.1 * k, 0, 0), axis=(0, 1, 0)) for k, (a, b) in enumerate(zip(names, names[1:]))
+    ]
+    return gd.System(bodies=bodies, joints=joints)
+
+
+def grid(rows: int, columns: int) -> tuple[dict[tuple[int, int], str], list[tuple[tuple[int, int], tuple[int, int]]]]:
+    """Names on a grid, and its neighbours."""
+    names = {(i, j): f"b{i}-{j}" for i in range(rows) for j in range(columns)}
+    return names, [(a, b) for a in names for b in ((a[0] + 1, a[1]), (a[0], a[1] + 1)) if b in names]
+
+
+def springs(columns: int) -> gd.System:
+    """Rows of ten free bodies, springs between neighbours."""
+    names, pairs = grid(10, columns)
+    bodies = [gd.Body(name, 1.0, (0.1, 0.2, 0.3), (0.1 * i, 0.1 * j, 0)) for (i, j), name in names.items()]
+    forces = [gd.SpringDamper(names[a], names[b], stiffness=100.0, length=0.1) for a, b in pairs]
+    return gd.System(bodies=bodies, forces=forces)
+
+
+def net(k: int) -> gd.System:
+    """k x k free bodies, neighbours joined by rods of six segments."""
+    names, pairs = grid(k, k)
+    bodies = [gd.Body(name, 0.05, (1e-5, 1e-5, 1e-5), (0.2 * i, 0.2 * j, 0)) for (i, j), name in names.items()]
+    rods = [
+        gd.Rod(
+            f"r{n}", segments=6, section=gd.Circle(radius=5e-3), material=RUBBER, damping=DAMPING,
+            initial=gd.Straight((0.2 * a[0], 0.2 * a[1], 0), (0.2 * b[0], 0.2 * b[1], 0)),
+            start=gd.Clamped(names[a]), end=gd.Clamped(names[b]), discretization="staggered",
+        )
+        for n, (a, b) in enumerate(pairs)
+    ]  # fmt: skip
+    return gd.System(bodies=bodies, rods=rods)
+
+
+def rod(segments: int) -> gd.System:
+    """A damped rubber rod."""
+    return gd.problems.lla_rubber(segments=segments).system
+
+
+CASES: dict[str, tuple[Callable[[int], gd.System], Callable[[int], int], tuple[int, ...], str]] = {
+    "chain": (chain, lambda n: n, (10, 100, 1000), "link"),
+    "springs": (springs, lambda n: 10 * n, (5, 20, 80), "body"),
+    "net": (net, lambda k: 12 * k * (k - 1), (3, 6, 12, 24, 40), "segment"),
+    "rod": (rod, lambda n: n, (10, 100, 10_000, 100_000), "segment"),
+}
+
+
+def step_of(system: gd.System, step: float, units: int) -> tuple[float, float]:
+    """CPU seconds of a step, and of everything before the first."""
+    few = max(2, 20_000 // units)
+
+    def run(steps: int) -> gd.Motion:
+        end = step * steps
+        return gd.simulate(system, end, method="rodas", step=step, output=[end], dense=False)
+
+    begin = time.process_time()
+    run(1)
+    first = time.process_time() - begin
+    repeat = 7 if units < 2000 else 3
+    short, long = (best(lambda n=n: run(n), repeat)[0] for n in (few, 3 * few))
+    return (long - short) / (2 * few), first
+
+
+def main(names: list[str]) -> None:
+    print(f"core for {_core.isa()}")
+    for name in names or CASES:
+        name, *given = name.split(":")
+        make, units, sizes, unit = CASES[name]
+        for size in map(int, given or sizes):
+            begin = time.process_time()
+            system = make(size)
+            made = time.process_time() - begin
+            seconds, first = step_of(system, 1e-3 if name in ("chain", "rod") else 1e-4, units(size))
+            print(
+                f"{name:8s} {size:7d} {1e6 * seconds / units(size):9.2f} us a {unit} and step, "
+                f"{1e3 * seconds:9.3f} ms a step; model {made:.2f} s, first step {first:.2f} s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

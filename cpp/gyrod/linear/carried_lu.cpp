@@ -1,0 +1,424 @@
+#include "gyrod/linear/carried_lu.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace gyrod {
+namespace {
+
+constexpr int width = CarriedGraph::width;
+
+double magnitude(double x) { return std::abs(x); }
+double magnitude(const Complex& x) { return std::abs(x.real()) + std::abs(x.imag()); }
+
+// C += A B with A (m x k), B (k x n), column by column. M: the rows, where the compiler knows them.
+template <int M, class S>
+void add_product_of(int m, int k, int n, const S* __restrict A, const S* __restrict B, S* __restrict C) {
+  const int rows = M ? M : m;
+  for (int j = 0; j < n; ++j)
+    for (int l = 0; l < k; ++l) {
+      const S b = B[l + j * k];
+      for (int i = 0; i < rows; ++i) C[i + j * rows] += A[i + l * rows] * b;
+    }
+}
+// Three columns of B at a time for six rows of A: what is summed stays in registers.
+template <>
+[[gnu::noinline]] void add_product_of<6, double>(int, int k, int n, const double* __restrict A,
+                                                 const double* __restrict B, double* __restrict C) {
+  int j = 0;
+  for (; j + 3 <= n; j += 3) {
+    double c[18];
+    for (int i = 0; i < 18; ++i) c[i] = C[i + 6 * j];
+    const double *b0 = B + j * k, *b1 = b0 + k, *b2 = b1 + k;
+    for (int l = 0; l < k; ++l) {
+      const double x = b0[l], y = b1[l], z = b2[l];
+      for (int i = 0; i < 6; ++i) c[i] += A[i + 6 * l] * x;
+      for (int i = 0; i < 6; ++i) c[6 + i] += A[i + 6 * l] * y;
+      for (int i = 0; i < 6; ++i) c[12 + i] += A[i + 6 * l] * z;
+    }
+    for (int i = 0; i < 18; ++i) C[i + 6 * j] = c[i];
+  }
+  for (; j < n; ++j)
+    for (int l = 0; l < k; ++l)
+      for (int i = 0; i < 6; ++i) C[i + 6 * j] += A[i + 6 * l] * B[l + j * k];
+}
+template <class S> void add_product(int m, int k, int n, const S* A, const S* B, S* C) {
+  if (m == 6)
+    add_product_of<6, S>(6, k, n, A, B, C);
+  else
+    add_product_of<0, S>(m, k, n, A, B, C);
+}
+// y += A x
+template <int M, class S> void add_product_of(int k, const S* __restrict A, const S* __restrict x, S* __restrict y) {
+  S sum[M];
+  for (int i = 0; i < M; ++i) sum[i] = y[i];
+  for (int l = 0; l < k; ++l)
+    for (int i = 0; i < M; ++i) sum[i] += A[i + l * M] * x[l];
+  for (int i = 0; i < M; ++i) y[i] = sum[i];
+}
+template <class S> void add_product(int m, int k, const S* __restrict A, const S* __restrict x, S* __restrict y) {
+  if (m == 6) return add_product_of<6>(k, A, x, y);
+  if (m == width) return add_product_of<width>(k, A, x, y);
+  for (int l = 0; l < k; ++l)
+    for (int i = 0; i < m; ++i) y[i] += A[i + l * m] * x[l];
+}
+// y += A' x with A (k x n)
+template <class S> void add_transposed(int k, int n, const S* __restrict A, const S* __restrict x, S* __restrict y) {
+  for (int j = 0; j < n; ++j) {
+    S sum(0);
+    for (int l = 0; l < k; ++l) sum += A[l + j * k] * x[l];
+    y[j] += sum;
+  }
+}
+
+// a <- a^-1, n x n, by Gauss and Jordan with row pivots.
+template <class S> bool invert(int n, S* a) {
+  int pivots[6];
+  const auto at = [&](int i, int j) -> S& { return a[i + j * n]; };
+  for (int k = 0; k < n; ++k) {
+    int best = k;
+    double largest = magnitude(at(k, k));
+    for (int i = k + 1; i < n; ++i)
+      if (const double v = magnitude(at(i, k)); v > largest) largest = v, best = i;
+    if (!(largest > 0.0) || !std::isfinite(largest)) return false;
+    pivots[k] = best;
+    if (best != k)
+      for (int j = 0; j < n; ++j) std::swap(at(k, j), at(best, j));
+    const S pivot = S(1) / at(k, k);
+    S column[6];
+    for (int i = 0; i < n; ++i) column[i] = i == k ? S(0) : at(i, k), at(i, k) = S(0);
+    at(k, k) = S(1);
+    for (int j = 0; j < n; ++j) {
+      const S x = at(k, j) * pivot;
+      for (int i = 0; i < n; ++i) at(i, j) -= column[i] * x;
+      at(k, j) = x;
+    }
+  }
+  for (int k = n - 1; k >= 0; --k)
+    if (pivots[k] != k)
+      for (int i = 0; i < n; ++i) std::swap(at(i, k), at(i, pivots[k]));
+  return true;
+}
+
+} // namespace
+
+CarriedPattern::CarriedPattern(CarriedGraph graph) : graph_(std::move(graph)) {
+  const int n = graph_.nodes(), bodies = int(graph_.bodies.size());
+  std::vector<int> rows(static_cast<std::size_t>(n)), columns(rows);
+  std::vector<std::vector<int>> after(static_cast<std::size_t>(n));
+  auto links = graph_.links;
+  for (int i = 0; i < n; ++i) {
+    const std::size_t k = std::size_t(i);
+    rows[k] = graph_.carried(i) ? 6 : graph_.size(i), columns[k] = graph_.carried(i) ? width : graph_.size(i);
+    if (graph_.carried(i))
+      links.emplace_back(i, graph_.bodies[k].parent), after[std::size_t(links.back().second)].push_back(i);
+    if (i >= bodies)
+      for (int body : graph_.held[k - std::size_t(bodies)])
+        for (int b = body; b >= 0; b = graph_.bodies[std::size_t(b)].parent) after[k].push_back(b);
+  }
+  blocks_ = BlockPattern(rows, columns, links, after);
+  std::vector<std::size_t> step_of(static_cast<std::size_t>(n));
+  for (int v : blocks_.order()) {
+    step_of[std::size_t(v)] = steps_.size();
+    Step s{v, graph_.carried(v) ? graph_.bodies[std::size_t(v)].parent : -1, 0, {}};
+    const auto& later = blocks_.later(v);
+    s.full.assign(later.size(), 0);
+    if (s.parent >= 0) s.up = std::size_t(std::lower_bound(later.begin(), later.end(), s.parent) - later.begin());
+    steps_.push_back(std::move(s));
+  }
+  const auto fill = [&](int a, int b) {
+    for (int k = 0; k < 2; ++k, std::swap(a, b)) {
+      const auto& later = blocks_.later(a);
+      const auto it = std::lower_bound(later.begin(), later.end(), b);
+      if (it != later.end() && *it == b) steps_[step_of[std::size_t(a)]].full[std::size_t(it - later.begin())] = 1;
+    }
+  };
+  for (auto [a, b] : graph_.links) fill(a, b);
+  for (const Step& s : steps_) {
+    const auto& later = blocks_.later(s.node);
+    const auto touched = [&](std::size_t k) { return s.full[k] || (s.parent >= 0 && k == s.up); };
+    for (std::size_t a = 0; a < later.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        if (touched(a) && touched(b)) fill(later[a], later[b]);
+  }
+}
+
+template <class S>
+CarriedLu<S>::CarriedLu(const CarriedPattern& pattern)
+    : p_(&pattern), carriers_(pattern.graph().bodies.size()), along_(carriers_.size()),
+      inverse_(std::size_t(pattern.graph().nodes())), onto_(carriers_.size()), values_(pattern.blocks().storage()),
+      nodes_(inverse_.size()) {
+  for (Carrier& c : carriers_)
+    c.N.setZero(), c.S_.setZero(), c.Y.setZero(), c.P.setZero(), c.own.setZero(), c.up.setZero();
+  std::size_t most = 0;
+  for (const auto& step : pattern.steps_) most = std::max(most, step.full.size());
+  pulled_.resize(most);
+}
+
+template <class S> void CarriedLu<S>::clear() {
+  std::fill(values_.begin(), values_.end(), S(0));
+  count_ = 0, factored_ = false;
+}
+
+template <class S> void CarriedLu<S>::add(int i, int j, const Block& B) {
+  const CarriedGraph& g = p_->graph();
+  const bool rows = g.carried(i), body = i < int(g.bodies.size());
+  const int m = rows ? 6 : g.size(i), n = g.carried(j) ? width : g.size(j);
+  S mine[6 * width];
+  for (int c = 0; c < width; ++c)
+    for (int r = 0; r < m; ++r)
+      mine[r + c * m] = body && !rows ? carriers_[std::size_t(i)].S_.col(r).dot(B.col(c)) : B(r, c);
+  S* to = at(p_->blocks().block(i, j));
+  if (g.carried(j)) {
+    for (int k = 0; k < m * width; ++k) to[k] += mine[k];
+    return;
+  }
+  add_product<S>(m, width, n, mine, carriers_[std::size_t(j)].N.data(), to);
+  if (count_ == given_.size()) given_.emplace_back();
+  given_[count_].row = i, given_[count_].column = j, given_[count_].B = B;
+  ++count_;
+}
+
+template <class S> void CarriedLu<S>::add_multiplier(int i, int node, const Matrix<S, 6, 6>& B) {
+  const CarriedGraph& g = p_->graph();
+  const int m = g.carried(i) ? 6 : g.size(i), n = g.size(node);
+  S* to = at(p_->blocks().block(i, node));
+  for (int c = 0; c < n; ++c)
+    for (int r = 0; r < m; ++r)
+      to[r + c * m] += g.carried(i) ? B(r, c) : carriers_[std::size_t(i)].S_.col(r).dot(B.col(c));
+}
+
+template <class S> bool CarriedLu<S>::factor() {
+  const CarriedGraph& g = p_->graph();
+  factored_ = false;
+  for (std::size_t i = 0; i < carriers_.size(); ++i) {
+    const Carrier& c = carriers_[i];
+    const auto [parent, n] = g.bodies[i];
+    if (parent < 0) {
+      S* D = at(p_->blocks().block(int(i), int(i)));
+      for (int b = 0; b < n; ++b)
+        for (int a = 0; a < n; ++a) D[a + b * n] += c.own.col(a).dot(c.N.col(b));
+      continue;
+    }
+    onto_[i] = c.Y;
+    if (g.carried(parent)) continue;
+    const Carrier& up = carriers_[std::size_t(parent)];
+    onto_[i] = up.S_.transpose() * c.Y;
+    along_[i] = c.P * up.N;
+  }
+  for (const auto& step : p_->steps_)
+    if (!(step.parent >= 0 ? eliminate_carried(step) : eliminate(step))) return false;
+  return factored_ = true;
+}
+
+// Calls f(k, j, to) for the blocks (k, j) among the later nodes of a step that are wanted.
+template <class W, class F>
+static void for_pairs(const BlockPattern& p, const std::vector<int>& later, W&& wanted, F&& f) {
+  for (std::size_t a = 0; a < later.size(); ++a) {
+    if (!wanted(a)) continue;
+    f(a, a, p.block(later[a], later[a]));
+    const auto& theirs = p.later(later[a]);
+    auto from = theirs.begin();
+    for (std::size_t b = 0; b < later.size(); ++b) {
+      if (a == b || !wanted(b)) continue;
+      from = std::lower_bound(from, theirs.end(), later[b]);
+      if (from == theirs.end()) break;
+      if (*from != later[b]) continue; // goes before: it is found from there
+      const std::size_t k = std::size_t(from - theirs.begin());
+      f(a, b, p.upper(later[a], k)), f(b, a, p.lower(later[a], k));
+    }
+  }
+}
+
+template <class S> bool CarriedLu<S>::eliminate_carried(const CarriedPattern::Step& step) {
+  const BlockPattern& p = p_->blocks();
+  const CarriedGraph& g = p_->graph();
+  const int i = step.node, n = g.size(i), above = p.columns(step.parent), rows = p.rows(step.parent);
+  const Carrier& c = carriers_[std::size_t(i)];
+  const auto& later = p.later(i);
+  const S* P = g.carried(step.parent) ? c.P.data() : along_[std::size_t(i)].data();
+  S onto[36];
+  for (int k = 0; k < 6; ++k)
+    for (int r = 0; r < rows; ++r) onto[r + k * rows] = onto_[std::size_t(i)](r, k);
+  const auto touched = [&](std::size_t k) { return step.full[k] || k == step.up; };
+  S* mine = at(p.block(i, i));
+  // What it carries acts on its parent.
+  add_product<S>(rows, 6, width, onto, mine, at(p.lower(i, step.up)));
+  for (std::size_t k = 0; k < later.size(); ++k)
+    if (step.full[k])
+      add_product<S>(rows, 6, p.columns(later[k]), onto, at(p.upper(i, k)), at(p.block(step.parent, later[k])));
+  // E: its equations by motions.
+  S E[6 * width];
+  for (int a = 0; a < n; ++a)
+    for (int l = 0; l < width; ++l) {
+      S sum = c.own(l, a);
+      for (int r = 0; r < 6; ++r) sum += c.S_(r, a) * mine[r + 6 * l];
+      E[l + width * a] = sum;
+    }
+  S* D = inverse_[std::size_t(i)].data();
+  for (int b = 0; b < n; ++b)
+    for (int a = 0; a < n; ++a) {
+      S sum(0);
+      for (int l = 0; l < width; ++l) sum += E[l + width * a] * c.N(l, b);
+      D[a + b * n] = sum;
+    }
+  if (n && !invert(n, D)) return false;
+  std::copy_n(E, width * n, mine);
+  // The same by the motions of the others, times D^-1, in place of the blocks.
+  for (std::size_t k = 0; k < later.size() && n; ++k) {
+    if (!touched(k)) continue;
+    const int columns = p.columns(later[k]);
+    S* block = at(p.upper(i, k));
+    for (int j = 0; j < columns; ++j) {
+      S e[6] = {}, x[6] = {};
+      for (int a = 0; a < n; ++a)
+        for (int r = 0; r < 6 && step.full[k]; ++r) e[a] += c.S_(r, a) * block[r + 6 * j];
+      if (k == step.up)
+        for (int a = 0; a < n; ++a) {
+          if (g.carried(step.parent))
+            e[a] += c.up(j, a);
+          else
+            e[a] += c.up.col(a).dot(carriers_[std::size_t(step.parent)].N.col(j));
+          for (int l = 0; l < width; ++l) e[a] += E[l + width * a] * P[l + width * j];
+        }
+      for (int b = 0; b < n; ++b)
+        for (int a = 0; a < n; ++a) x[a] += D[a + b * n] * e[b];
+      // in place: a column of n numbers never overtakes one of six
+      for (int a = 0; a < n; ++a) block[a + n * j] = x[a];
+    }
+  }
+  for (std::size_t k = 0; k < later.size(); ++k) {
+    if (!touched(k)) continue;
+    const S* lower = at(p.lower(i, k));
+    add_product<S>(p.rows(later[k]), width, above, lower, P, at(p.block(later[k], step.parent)));
+  }
+  if (!n) return true;
+  for (std::size_t k = 0; k < later.size(); ++k) {
+    if (!touched(k)) continue;
+    const int m = p.rows(later[k]);
+    S* W = pulled_[k].data();
+    const S* lower = at(p.lower(i, k));
+    std::fill_n(W, m * n, S(0));
+    for (int b = 0; b < n; ++b)
+      for (int l = 0; l < width; ++l)
+        for (int r = 0; r < m; ++r) W[r + m * b] -= lower[r + m * l] * c.N(l, b);
+  }
+  for_pairs(p, later, touched, [&](std::size_t k, std::size_t j, std::size_t to) {
+    add_product<S>(p.rows(later[k]), n, p.columns(later[j]), pulled_[k].data(), at(p.upper(i, j)), at(to));
+  });
+  return true;
+}
+
+template <class S> bool CarriedLu<S>::eliminate(const CarriedPattern::Step& step) {
+  const BlockPattern& p = p_->blocks();
+  const int i = step.node, n = p.size(i);
+  if (!n) return true;
+  const auto& later = p.later(i);
+  S* D = inverse_[std::size_t(i)].data();
+  std::copy_n(at(p.block(i, i)), n * n, D);
+  if (!invert(n, D)) return false;
+  for (std::size_t k = 0; k < later.size(); ++k) { // with the sign of what is added below
+    const int columns = p.columns(later[k]);
+    S* block = at(p.upper(i, k));
+    for (int j = 0; j < columns; ++j) {
+      S x[6] = {};
+      for (int b = 0; b < n; ++b)
+        for (int a = 0; a < n; ++a) x[a] -= D[a + b * n] * block[b + n * j];
+      std::copy_n(x, n, block + n * j);
+    }
+  }
+  for_pairs(
+      p, later, [](std::size_t) { return true; },
+      [&](std::size_t k, std::size_t j, std::size_t to) {
+        add_product<S>(p.rows(later[k]), n, p.columns(later[j]), at(p.lower(i, k)), at(p.upper(i, j)), at(to));
+      });
+  return true;
+}
+
+template <class S> void CarriedLu<S>::solve() {
+  if (!factored_) throw std::logic_error("solve without a factorisation");
+  const BlockPattern& p = p_->blocks();
+  const CarriedGraph& g = p_->graph();
+  for (std::size_t k = 0; k < count_; ++k)
+    add_product<S>(6, width, given_[k].B.data(), nodes_[std::size_t(given_[k].column)].r.data(),
+                   nodes_[std::size_t(given_[k].row)].phi.data());
+  for (std::size_t i = 0; i < carriers_.size(); ++i) {
+    const Carrier& c = carriers_[i];
+    Node& x = nodes_[i];
+    const auto [parent, n] = g.bodies[i];
+    if (parent >= 0) {
+      if (g.carried(parent)) continue;
+      const Motion& r = nodes_[std::size_t(parent)].r;
+      x.r += c.P * r;
+      add_transposed<S>(width, n, c.up.data(), r.data(), x.s.data());
+      continue;
+    }
+    Force own = x.s;
+    add_transposed<S>(6, n, c.S_.data(), x.phi.data(), own.data());
+    add_transposed<S>(width, n, c.own.data(), x.r.data(), own.data());
+    x.phi = own;
+  }
+  for (const auto& step : p_->steps_) {
+    const int i = step.node, n = g.size(i);
+    Node& x = nodes_[std::size_t(i)];
+    const auto& later = p.later(i);
+    const S* D = inverse_[std::size_t(i)].data();
+    x.u.setZero();
+    if (step.parent < 0) {
+      for (int b = 0; b < n; ++b)
+        for (int a = 0; a < n; ++a) x.u[a] -= D[a + b * n] * x.phi[b];
+      for (std::size_t k = 0; k < later.size(); ++k)
+        add_product<S>(p.rows(later[k]), n, at(p.lower(i, k)), x.u.data(), nodes_[std::size_t(later[k])].phi.data());
+      continue;
+    }
+    const Carrier& c = carriers_[std::size_t(i)];
+    S e[6];
+    for (int a = 0; a < n; ++a) e[a] = x.s[a];
+    add_transposed<S>(6, n, c.S_.data(), x.phi.data(), e);
+    add_transposed<S>(width, n, at(p.block(i, i)), x.r.data(), e);
+    for (int b = 0; b < n; ++b)
+      for (int a = 0; a < n; ++a) x.u[a] -= D[a + b * n] * e[b];
+    x.o = x.r;
+    add_product<S>(width, n, c.N.data(), x.u.data(), x.o.data());
+    Node& up = nodes_[std::size_t(step.parent)];
+    const int rows = p.rows(step.parent);
+    for (int l = 0; l < 6; ++l)
+      for (int r = 0; r < rows; ++r) up.phi[r] += onto_[std::size_t(i)](r, l) * x.phi[l];
+    for (std::size_t k = 0; k < later.size(); ++k)
+      if (step.full[k] || k == step.up)
+        add_product<S>(p.rows(later[k]), width, at(p.lower(i, k)), x.o.data(),
+                       nodes_[std::size_t(later[k])].phi.data());
+  }
+  for (std::size_t s = p_->steps_.size(); s-- > 0;) {
+    const auto& step = p_->steps_[s];
+    const int i = step.node, n = g.size(i);
+    Node& x = nodes_[std::size_t(i)];
+    const auto& later = p.later(i);
+    for (std::size_t k = 0; k < later.size() && n; ++k) {
+      const Node& other = nodes_[std::size_t(later[k])];
+      const S* motion = g.carried(later[k]) ? other.o.data() : other.u.data();
+      if (step.parent < 0)
+        add_product<S>(n, p.columns(later[k]), at(p.upper(i, k)), motion, x.u.data());
+      else if (step.full[k] || k == step.up) {
+        S sum[6] = {};
+        add_product<S>(n, p.columns(later[k]), at(p.upper(i, k)), motion, sum);
+        for (int a = 0; a < n; ++a) x.u[a] -= sum[a];
+      }
+    }
+    if (i >= int(carriers_.size())) continue;
+    const Carrier& c = carriers_[std::size_t(i)];
+    x.o = x.r;
+    add_product<S>(width, n, c.N.data(), x.u.data(), x.o.data());
+    if (step.parent < 0) continue;
+    const Node& up = nodes_[std::size_t(step.parent)];
+    if (g.carried(step.parent))
+      add_product<S>(width, width, c.P.data(), up.o.data(), x.o.data());
+    else
+      add_product<S>(width, p.columns(step.parent), along_[std::size_t(i)].data(), up.u.data(), x.o.data());
+  }
+}
+
+template class CarriedLu<double>;
+template class CarriedLu<Complex>;
+
+} // namespace gyrod
