@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 from timing import best
 
@@ -22,9 +23,7 @@ def chain(links: int) -> gd.System:
     """Links hinged to each other, the first one to ground."""
     names = ["ground", *(f"link{k}" for k in range(links))]
     bodies = [gd.Body(name, 1.0, (1e-3, 1e-2, 1e-2), (0.1 * k + 0.05, 0, 0)) for k, name in enumerate(names[1:])]
-    joints = [
-        gd.Revolute(a, b, at=(0.1 * k, 0, 0), axis=(0, 1, 0)) for k, (a, b) in enumerate(zip(names, names[1:]))
-    ]
+    joints = [gd.Revolute(a, b, at=(0.1 * k, 0, 0), axis=(0, 1, 0)) for k, (a, b) in enumerate(pairwise(names))]
     return gd.System(bodies=bodies, joints=joints)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def test_compiler_of_this_machine_passes():
 
 def test_headers_of_python_are_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(build.sysconfig, "get_path", lambda _: str(tmp_path))
-    monkeypatch.setenv("CXX", str(script(tmp_path / "cxx", "exit 0")))
+    monkeypatch.setenv("CXX", shlex.quote(str(script(tmp_path / "cxx", "exit 0"))))
     with pytest.raises(build.Failure, match=r"The headers of Python 3\.\d+ are missing: .*apt install python3-dev"):
         build.check_compiler()
 

@@ -8,7 +8,7 @@
 namespace gyrod {
 
 // Rods as a force on the bodies that hold them. One for each connected part tells the mechanism who is linked with
-// whom; the first of them acts for all. Its derivatives come by `factor_with_guests`.
+// whom; the first of them acts for all.
 class RodGuest final : public ForceElement {
 public:
   RodGuest(RodEquations& rods, const double* const& state, std::vector<int> bodies, bool acts)
@@ -30,6 +30,7 @@ public:
     }
   }
   void apply(double, const BodyMotion<BodyDual>*, Wrench<BodyDual>*) const override {}
+  bool by_guests() const override { return true; }
 
 private:
   RodEquations& rods_;

@@ -145,9 +145,9 @@ public:
     for (Pair& k : pairs_) k.turn.setZero(), k.rest.setZero();
     for (std::size_t c = 0; c < m_.cuts.size(); ++c)
       if (!m_.kept[c].empty()) cut_blocks(int(c));
-    if (m_.forces.empty()) return;
-    for (std::size_t b = 0; b < m_.bodies.size(); ++b) seed_motion(int(b), false);
-    for (std::size_t b = 0; b < m_.bodies.size(); ++b) force_blocks(t, int(b));
+    for (int b : loaded_) seed_motion(b, -1);
+    for (const auto& f : m_.forces)
+      if (!f->by_guests()) force_blocks(t, *f);
   }
 
   bool factor(double shift) override { return factor_with(real_, shift); }
@@ -223,14 +223,19 @@ private:
           if (b >= 0) pair(link_of_[std::size_t(b)], me);
       }
     }
-    acting_.resize(m_.bodies.size());
-    for (std::size_t f = 0; f < m_.forces.size(); ++f) {
-      const auto& on = m_.forces[f]->bodies();
-      for (int a : on) {
-        acting_[std::size_t(a)].push_back(f);
-        for (int b : on) pair(link_of_[std::size_t(a)], link_of_[std::size_t(b)]);
+    for (const auto& f : m_.forces)
+      for (int a : f->bodies()) {
+        if (!f->by_guests()) loaded_.push_back(a);
+        for (int b : f->bodies()) {
+          const int row = link_of_[std::size_t(a)], column = link_of_[std::size_t(b)];
+          if (!f->by_guests())
+            pair(row, column);
+          else if (row != column)
+            g.links.emplace_back(row, column);
+        }
       }
-    }
+    std::sort(loaded_.begin(), loaded_.end());
+    loaded_.erase(std::unique(loaded_.begin(), loaded_.end()), loaded_.end());
     std::sort(pairs_.begin(), pairs_.end(),
               [](const Pair& a, const Pair& b) { return std::pair(a.column, a.row) < std::pair(b.column, b.row); });
     pairs_.erase(std::unique(pairs_.begin(), pairs_.end(),
@@ -240,7 +245,6 @@ private:
     gradients_.resize(std::size_t(this->loop_rows(false)));
     pattern_ = std::make_unique<CarriedPattern>(std::move(g));
     dual_motions_.resize(m_.bodies.size()), dual_wrenches_.resize(m_.bodies.size());
-    affected_.reserve(m_.bodies.size());
   }
 
   Pair& pair_of(int row, int column) {
@@ -457,25 +461,25 @@ private:
 
   // --- cut joints and force elements, in dual numbers ----------------------------------------------------------------
 
-  // The motion of a link in dual numbers: place, turn, v and w as variables from direction 0, or as constants.
-  void seed(std::size_t i, bool variable, LinkMotion<BodyDual>& m) const {
+  static constexpr int directions = 9 + nr; // of a link: place, turn, v, w
+  // The motion of a link in dual numbers, as variables from a direction on, or, from -1, as constants.
+  void seed(std::size_t i, int from, LinkMotion<BodyDual>& m) const {
     const LinkMotion<double>& k = k_[i];
     m.R = k.R.template cast<BodyDual>();
-    if (variable) Turn::seed(k.R, 3, m.R);
-    for (int j = 0; j < 3; ++j) {
-      m.x[j] = variable ? BodyDual::seed(k.x[j], j) : BodyDual(k.x[j]);
-      m.v[j] = variable ? BodyDual::seed(k.v[j], 3 + nr + j) : BodyDual(k.v[j]);
-      m.w[j] = variable ? BodyDual::seed(k.w[j], 6 + nr + j) : BodyDual(k.w[j]);
-    }
+    if (from >= 0) Turn::seed(k.R, from + 3, m.R);
+    const auto number = [from](double x, int j) { return from < 0 ? BodyDual(x) : BodyDual::seed(x, from + j); };
+    for (int j = 0; j < 3; ++j)
+      m.x[j] = number(k.x[j], j), m.v[j] = number(k.v[j], 3 + nr + j), m.w[j] = number(k.w[j], 6 + nr + j);
   }
-  // Add the derivatives of a number, times a factor, to a row of a pair.
-  static void put(Pair& to, int row, const BodyDual& x, double factor) {
+  // Add the derivatives of a number from a direction on, times a factor, to a row of a pair.
+  static void put(Pair& to, int row, const BodyDual& x, double factor, int from = 0) {
+    const double* d = x.d.data() + from;
     for (int j = 0; j < 3; ++j) {
-      to.rest(row, x_at + j) += factor * x.d[std::size_t(j)];
-      to.rest(row, v_at + j) += factor * x.d[std::size_t(3 + nr + j)];
-      to.rest(row, w_at + j) += factor * x.d[std::size_t(6 + nr + j)];
+      to.rest(row, x_at + j) += factor * d[j];
+      to.rest(row, v_at + j) += factor * d[3 + nr + j];
+      to.rest(row, w_at + j) += factor * d[6 + nr + j];
     }
-    for (int j = 0; j < nr; ++j) to.turn(row, j) += factor * x.d[std::size_t(3 + j)];
+    for (int j = 0; j < nr; ++j) to.turn(row, j) += factor * d[3 + j];
   }
 
   void cut_blocks(int cut) {
@@ -493,7 +497,7 @@ private:
         side[s] = ground_side<BodyDual>();
         if (bodies[s] < 0) continue;
         LinkMotion<BodyDual> m;
-        seed(std::size_t(link_of_[std::size_t(bodies[s])]), s == seeded, m);
+        seed(std::size_t(link_of_[std::size_t(bodies[s])]), s == seeded ? 0 : -1, m);
         side[s] = side_of<BodyDual>(m.x, m.R, m.v, m.w);
         omega[s] = m.w;
       }
@@ -519,31 +523,35 @@ private:
     }
   }
 
-  // Motion of a body for the force elements, in dual numbers of its pose and twist.
-  void seed_motion(int body, bool variable) {
+  // Motion of a body for the force elements, in dual numbers: variables from a direction, or constants.
+  void seed_motion(int body, int from) {
     LinkMotion<BodyDual> m;
-    seed(std::size_t(link_of_[std::size_t(body)]), variable, m);
+    seed(std::size_t(link_of_[std::size_t(body)]), from, m);
     dual_motions_[std::size_t(body)] = {m.x, m.v, m.R.transpose() * m.w, m.R};
   }
-  void force_blocks(double t, int b) {
-    if (acting_[std::size_t(b)].empty()) return;
-    seed_motion(b, true);
-    affected_.assign(1, b);
-    for (std::size_t f : acting_[std::size_t(b)])
-      for (int a : m_.forces[f]->bodies())
-        if (std::find(affected_.begin(), affected_.end(), a) == affected_.end()) affected_.push_back(a);
-    for (int a : affected_) dual_wrenches_[std::size_t(a)].clear();
-    for (std::size_t f : acting_[std::size_t(b)]) m_.forces[f]->apply(t, dual_motions_.data(), dual_wrenches_.data());
-    for (int a : affected_) {
-      Wrench<BodyDual>& w = dual_wrenches_[std::size_t(a)];
-      const Mat3<BodyDual>& R = dual_motions_[std::size_t(a)].R;
-      V3d torque = w.torque;
-      if (w.loaded) torque += moment_of_directors<BodyDual>(R, w.directors);
-      torque = R * torque;
-      Pair& to = pair_of(link_of_[std::size_t(a)], link_of_[std::size_t(b)]);
-      for (int r = 0; r < 3; ++r) put(to, r, w.force[r], -1.0), put(to, 3 + r, torque[r], -1.0);
+  // Of one element by the motions of its bodies, as many of them at a time as dual numbers have room for.
+  void force_blocks(double t, const ForceElement& f) {
+    constexpr std::size_t room = std::size_t(max_directions / directions);
+    const std::vector<int>& on = f.bodies();
+    for (std::size_t first = 0; first < on.size(); first += room) {
+      const std::size_t last = std::min(first + room, on.size());
+      for (std::size_t k = first; k < last; ++k) seed_motion(on[k], int(k - first) * directions);
+      for (int a : on) dual_wrenches_[std::size_t(a)].clear();
+      f.apply(t, dual_motions_.data(), dual_wrenches_.data());
+      for (int a : on) {
+        const Wrench<BodyDual>& w = dual_wrenches_[std::size_t(a)];
+        const Mat3<BodyDual>& R = dual_motions_[std::size_t(a)].R;
+        V3d torque = w.torque;
+        if (w.loaded) torque += moment_of_directors<BodyDual>(R, w.directors);
+        torque = R * torque;
+        for (std::size_t k = first; k < last; ++k) {
+          Pair& to = pair_of(link_of_[std::size_t(a)], link_of_[std::size_t(on[k])]);
+          const int from = int(k - first) * directions;
+          for (int r = 0; r < 3; ++r) put(to, r, w.force[r], -1.0, from), put(to, 3 + r, torque[r], -1.0, from);
+        }
+      }
+      for (std::size_t k = first; k < last; ++k) seed_motion(on[k], -1);
     }
-    seed_motion(b, false);
   }
 
   // --- a stage -------------------------------------------------------------------------------------------------------
@@ -798,8 +806,7 @@ private:
   std::vector<Raw> raw_;
   std::vector<Pair> pairs_;                     // by column, then row
   std::vector<std::array<Twist, 2>> gradients_; // of the rows of the cuts, by the twists of both sides
-  std::vector<std::vector<std::size_t>> acting_;
-  std::vector<int> affected_;
+  std::vector<int> loaded_;                     // bodies on which force elements act
   std::vector<BodyMotion<BodyDual>> dual_motions_;
   std::vector<Wrench<BodyDual>> dual_wrenches_;
 };

@@ -46,6 +46,7 @@ public:
   virtual double potential(double, const BodyMotion<double>*) const { return 0.0; }
   virtual bool conservative() const { return false; } // at rest it is the gradient of an energy
   virtual bool of_points() const { return false; }    // and that depends on points alone
+  virtual bool by_guests() const { return false; }    // derivatives come by `factor_with_guests`
 };
 
 using Forces = std::vector<std::shared_ptr<const ForceElement>>; // constant, so systems may share them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -64,7 +65,8 @@ class Sobol:
         most = qmc.Sobol.MAXDIM
         if d > most:
             raise ValueError(f"a Sobol sequence has at most {most} columns, not {d}; take sampler = 'random'.")
-        engine = qmc.Sobol(d, scramble=True, bits=BITS, rng=np.random.default_rng(seed))
+        generator = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"  # before SciPy 1.15
+        engine = qmc.Sobol(d, scramble=True, bits=BITS, **{generator: np.random.default_rng(seed)})
         # SciPy goes from point to point, minutes for the last ones of many; a point is the sum modulo 2 of the
         # directions at the digits of its Gray code.
         self.directions = np.array(engine._sv, dtype=np.uint64)
