@@ -164,16 +164,19 @@ template <class S> void CarriedLu<S>::add(int i, int j, const Block& B) {
   const CarriedGraph& g = p_->graph();
   const bool rows = g.carried(i), body = i < int(g.bodies.size());
   const int m = rows ? 6 : g.size(i), n = g.carried(j) ? width : g.size(j);
-  S mine[6 * width];
-  for (int c = 0; c < width; ++c)
-    for (int r = 0; r < m; ++r)
-      mine[r + c * m] = body && !rows ? carriers_[std::size_t(i)].S_.col(r).dot(B.col(c)) : B(r, c);
+  Block mine = B; // of m rows, one after the other
+  if (body && m == 6 && !rows)
+    mine = carriers_[std::size_t(i)].S_.transpose() * B;
+  else if (m < 6)
+    for (int c = 0; c < width; ++c)
+      for (int r = 0; r < m; ++r)
+        mine.data()[r + c * m] = body ? carriers_[std::size_t(i)].S_.col(r).dot(B.col(c)) : B(r, c);
   S* to = at(p_->blocks().block(i, j));
   if (g.carried(j)) {
-    for (int k = 0; k < m * width; ++k) to[k] += mine[k];
+    for (int k = 0; k < m * width; ++k) to[k] += mine.data()[k];
     return;
   }
-  add_product<S>(m, width, n, mine, carriers_[std::size_t(j)].N.data(), to);
+  add_product<S>(m, width, n, mine.data(), carriers_[std::size_t(j)].N.data(), to);
   if (count_ == given_.size()) given_.emplace_back();
   given_[count_].row = i, given_[count_].column = j, given_[count_].B = B;
   ++count_;

@@ -462,14 +462,12 @@ private:
   // --- cut joints and force elements, in dual numbers ----------------------------------------------------------------
 
   static constexpr int directions = 9 + nr; // of a link: place, turn, v, w
+  static BodyDual number(double x, int from, int j) { return from < 0 ? BodyDual(x) : BodyDual::seed(x, from + j); }
   // The motion of a link in dual numbers, as variables from a direction on, or, from -1, as constants.
-  void seed(std::size_t i, int from, LinkMotion<BodyDual>& m) const {
-    const LinkMotion<double>& k = k_[i];
-    m.R = k.R.template cast<BodyDual>();
-    if (from >= 0) Turn::seed(k.R, from + 3, m.R);
-    const auto number = [from](double x, int j) { return from < 0 ? BodyDual(x) : BodyDual::seed(x, from + j); };
-    for (int j = 0; j < 3; ++j)
-      m.x[j] = number(k.x[j], j), m.v[j] = number(k.v[j], 3 + nr + j), m.w[j] = number(k.w[j], 6 + nr + j);
+  static void seed(const LinkMotion<double>& k, int from, V3d& x, V3d& v, Mat3<BodyDual>& R) {
+    R = k.R.template cast<BodyDual>();
+    if (from >= 0) Turn::seed(k.R, from + 3, R);
+    for (int j = 0; j < 3; ++j) x[j] = number(k.x[j], from, j), v[j] = number(k.v[j], from, 3 + nr + j);
   }
   // Add the derivatives of a number from a direction on, times a factor, to a row of a pair.
   static void put(Pair& to, int row, const BodyDual& x, double factor, int from = 0) {
@@ -496,10 +494,13 @@ private:
         omega[s] = V3d::Zero();
         side[s] = ground_side<BodyDual>();
         if (bodies[s] < 0) continue;
-        LinkMotion<BodyDual> m;
-        seed(std::size_t(link_of_[std::size_t(bodies[s])]), s == seeded ? 0 : -1, m);
-        side[s] = side_of<BodyDual>(m.x, m.R, m.v, m.w);
-        omega[s] = m.w;
+        const LinkMotion<double>& link = k_[std::size_t(link_of_[std::size_t(bodies[s])])];
+        const int from = s == seeded ? 0 : -1;
+        V3d x, v;
+        Mat3<BodyDual> R;
+        seed(link, from, x, v, R);
+        for (int k = 0; k < 3; ++k) omega[s][k] = number(link.w[k], from, 6 + nr + k);
+        side[s] = side_of<BodyDual>(x, R, v, omega[s]);
       }
       const JointGeometry<BodyDual> q = geometry<BodyDual>(j.place, side[0], side[1]);
       const int me = link_of_[std::size_t(bodies[seeded])];
@@ -525,9 +526,17 @@ private:
 
   // Motion of a body for the force elements, in dual numbers: variables from a direction, or constants.
   void seed_motion(int body, int from) {
-    LinkMotion<BodyDual> m;
-    seed(std::size_t(link_of_[std::size_t(body)]), from, m);
-    dual_motions_[std::size_t(body)] = {m.x, m.v, m.R.transpose() * m.w, m.R};
+    const LinkMotion<double>& k = k_[std::size_t(link_of_[std::size_t(body)])];
+    BodyMotion<BodyDual>& m = dual_motions_[std::size_t(body)];
+    seed(k, from, m.x, m.v, m.R);
+    const V3 Omega = transposed_times(k.R, k.w);
+    const M3r turned = from < 0 ? M3r(M3r::Zero()) : Turn::of_transposed(k.R, k.w);
+    for (int i = 0; i < 3; ++i) {
+      m.Omega[i] = BodyDual(Omega[i]);
+      if (from < 0) continue;
+      for (int j = 0; j < nr; ++j) m.Omega[i].d[std::size_t(from + 3 + j)] = turned(i, j);
+      for (int j = 0; j < 3; ++j) m.Omega[i].d[std::size_t(from + 6 + nr + j)] = k.R(j, i);
+    }
   }
   // Of one element by the motions of its bodies, as many of them at a time as dual numbers have room for.
   void force_blocks(double t, const ForceElement& f) {
