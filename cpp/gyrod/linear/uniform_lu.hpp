@@ -32,7 +32,7 @@ public:
     }
   }
 
-  static std::size_t at(const BlockPattern& p, int i, int j) { return p.block(i, j) / (B * B); }
+  static std::uint32_t at(const BlockPattern& p, int i, int j) { return std::uint32_t(p.block(i, j) / (B * B)); }
   Block& block(std::size_t slot) { return blocks_[slot]; }
   const Block& block(std::size_t slot) const { return blocks_[slot]; }
   void clear() {
@@ -83,10 +83,10 @@ public:
 private:
   struct Link {
     int node;
-    std::size_t upper, lower;
+    std::uint32_t upper, lower;
   };
   struct Update {
-    std::size_t target, lower, upper;
+    std::uint32_t target, lower, upper;
   };
   struct Step {
     int node;

@@ -270,7 +270,7 @@ public:
   }
 
   void jacobian(double t, const double* y) override {
-    prepare();
+    if (!real_) prepare(real_, real_work_);
     for (auto& r : rods_) {
       move_ends(*r, t);
       r->template gather<double>(r->s, y + r->at);
@@ -326,7 +326,10 @@ public:
   void expand(Complex* b, const std::vector<HostVector<Complex>>& in) override { expand_with(*complex_, b, in); }
 
   bool factor(double shift) override { return factor_with(*real_, shift); }
-  bool factor(Complex shift) override { return factor_with(*complex_, shift); }
+  bool factor(Complex shift) override {
+    if (!complex_) prepare(complex_, complex_work_); // twice the memory, which real methods do not need
+    return factor_with(*complex_, shift);
+  }
   void solve(double* b) override { solve_with(*real_, b); }
   void solve(Complex* b) override { solve_with(*complex_, b); }
 
@@ -1050,12 +1053,9 @@ private:
     }
   }
 
-  void prepare() {
-    if (real_) return;
-    const int last = hosts_.empty() ? -1 : cells_;
-    real_ = std::make_unique<UniformLu<double, B>>(pattern_, last);
-    complex_ = std::make_unique<UniformLu<Complex, B>>(pattern_, last);
-    real_work_.resize(std::size_t(pattern_.nodes())), complex_work_.resize(std::size_t(pattern_.nodes()));
+  template <class S> void prepare(std::unique_ptr<UniformLu<S, B>>& lu, Work<S>& k) const {
+    lu = std::make_unique<UniformLu<S, B>>(pattern_, hosts_.empty() ? -1 : cells_);
+    k.resize(std::size_t(pattern_.nodes()));
   }
 
   FormulationOptions options_;
