@@ -556,8 +556,8 @@ def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
     scales = compiled.scales()
     slow = max(spins, float(scales[-1]) if compiled.kinds[-1] == "spin" else 1.0)
     # An explicit method resolves oscillations anyway; damping, or an oscillation far beyond everything else, is stiff.
-    # A stage of a mechanism costs 250 to 300 right-hand sides (docs/mechanisms.md): stiffness must be larger to pay.
-    damped, swinging = (30.0, 1000.0) if compiled.mechanism is None else (2000.0, 5000.0)
+    # A step of a mechanism costs 50 right-hand sides (docs/mechanisms.md): stiffness must be larger to pay.
+    damped, swinging = (30.0 if compiled.mechanism is None else 400.0), 1000.0
     return stiff if damping > damped * max(slow, fastest) or fastest > swinging * slow else explicit
 
 
