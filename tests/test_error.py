@@ -165,6 +165,44 @@ def test_rests_paths_and_modes():
         assert "rough" in str(result.error)
 
 
+def column(segments, force=1.0, **options):
+    """Clamped at the foot, with a load on top; it buckles at π²/4 in one plane, at π²/2 in the other."""
+    rod = gd.Rod(
+        "column", 1.0, segments, stiffness=(1e6, 1e6, 1e6, 1.0, 2.0, 1.0), start=gd.Clamped(), density_per_length=1.0,
+        rotary_inertia=(1e-3, 1e-3, 2e-3), initial=gd.Straight((0, 0, 0), (0, 0, 1)), **options,
+    )  # fmt: skip
+    return gd.System(rods=[rod], forces=[gd.RodLoad("column", force=(0.0, 0.0, -force))], gravity=(0, 0, 0))
+
+
+@pytest.mark.parametrize("mesh", [{"segments": 10}, {"segments": 20}, {"segments": 3, "degree": 2}])
+def test_critical_values_of_a_path(mesh):
+    path = gd.follow(column(**mesh), "load", (0.0, 6.0), error="total")
+    true = np.abs([event.value for event in path.events] - np.pi**2 * np.array([0.25, 0.5]))
+    found = path.error["critical"]
+    assert np.all(true > 1e-6)  # of the mesh, not of the extension or the location
+    assert np.all(true < found.total)
+    assert np.all(found.total < 30.0 * true)
+    assert "first critical" in str(path.error)
+
+
+def test_critical_values_over_a_function():
+    path = gd.follow(None, lambda value: column(10, value), (2.0, 3.0), error="total")
+    known = gd.follow(column(10), "load", (2.0, 3.0), error="total").error["critical"].total
+    np.testing.assert_allclose(path.error["critical"].total, known, rtol=1e-3)
+
+
+def test_critical_values_without_a_companion_are_rough_or_not_known():
+    path = gd.follow(column(10), "load", (0.0, 3.0))
+    assert path.error["critical"].rough
+    assert path.error["critical"].total.shape == (1,)
+    with pytest.raises(gd.EstimateError, match="the path has no limit point and no bifurcation"):
+        gd.follow(column(10), "load", (0.0, 1.0)).error["critical"]
+    # A coarser mesh may buckle beyond the last stop: there is no number then.
+    kept = replace(path._beside, coarse=(path.rests[0].motion,), critical=())
+    alone = errors.OfPath(path, (path.rests[0].motion,), replace(kept, rows=np.arange(1)))
+    assert np.all(np.isinf(alone.estimate("critical").total))
+
+
 def test_the_start_of_a_motion_may_be_a_rest():
     rest = gd.equilibrium(system(8))
     motion = gd.simulate(rest, 0.2, rtol=1e-4, error="total")

@@ -325,6 +325,47 @@ class OfRows:
         return np.atleast_1d(self.motion.t)[self.beside.rows], np.maximum.accumulate(away), reach
 
 
+class OfPath(OfRows):
+    """Errors along a path, and of the values at which its limit points and bifurcations lie: "critical"."""
+
+    def __init__(self, path: Any, rows: tuple[Motion, ...], beside: Beside) -> None:
+        super().__init__(rows, beside)
+        self.events: tuple[Any, ...] = path.events
+
+    def estimate(self, text: str) -> ErrorEstimate:
+        """The error of a quantity; of critical values one by one, infinite where the coarser mesh has none."""
+        if text != "critical":
+            return super().estimate(text)
+        if not self.events:
+            raise EstimateError("'critical' has no estimate: the path has no limit point and no bifurcation.")
+        values = np.array([event.value for event in self.events])
+        if self.beside.coarse is None:
+            error = np.abs(values) * self._relative("forces")
+            return ErrorEstimate(text, "", error, error, rough=True)
+        factor = safety(kind(self.motion.system), True, "total", self.beside)
+        error = factor * np.abs(values - self._matched())
+        return ErrorEstimate(text, "", error, error, np.zeros_like(error), error)
+
+    def _matched(self) -> Array:
+        """The values on the coarser mesh, the first of a kind with the first of its kind; infinite where none is."""
+        left = list(self.beside.critical)
+        found = []
+        for event in self.events:
+            same = next((one for one in left if one[0] == event.kind), None)
+            found.append(np.inf if same is None else same[1])
+            if same is not None:
+                left.remove(same)
+        return np.array(found)
+
+    def table(self) -> Iterator[Row]:
+        """That of all points, and the first critical value."""
+        yield from super().table()
+        if self.events:
+            error = self.estimate("critical")
+            parts = (None, None) if error.rough else (0.0, float(error.total[0]))
+            yield Row("first critical", "", self.events[0].value, *(float(error.total[0]),) * 2, *parts)
+
+
 # --- of modes --------------------------------------------------------------------------------------------------------
 
 
@@ -377,7 +418,7 @@ def of_path(path: Any) -> ErrorReport:
     beside: Beside = path._beside
     motions = tuple(path.rests[k].motion for k in beside.rows.tolist())
     beside = replace(beside, rows=np.arange(len(motions)))
-    return ErrorReport(OfRows(motions, beside), beside)
+    return ErrorReport(OfPath(path, motions, beside), beside)
 
 
 def safety(what: str, strained: bool, which: str, beside: Beside) -> float:

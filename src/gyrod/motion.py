@@ -309,6 +309,8 @@ class Beside:
     failure: str = ""
     #: What ``accuracy`` has chosen, in words.
     chosen: str = ""
+    #: Limit points and bifurcations of a path on the coarser mesh: kind and value of the parameter.
+    critical: tuple[tuple[str, float], ...] = ()
 
 
 def _with_ends(ends: Array, inside: Array) -> Array:

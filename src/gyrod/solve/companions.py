@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -256,13 +257,17 @@ def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> An
     return found
 
 
-def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:  # noqa: ARG001
-    """A path with equilibria on half the mesh at some of its points, each next to the path's own."""
+def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
+    """A path with equilibria on half the mesh at some of its points, each next to the path's own.
+
+    Where it has limit points or bifurcations, the whole path is followed there: they are at other values.
+    """
     every = np.unique(np.linspace(0, len(path) - 1, min(len(path), MOST_POINTS)).astype(np.intp))
     beside = Beside(rows=every)
     if given["error"] != "rough":
         try:
             beside = _path_beside(path, every)
+            beside = replace(beside, critical=_criticals(solve, given, beside.share) if path.events else ())
         except NoCompanion as why:
             beside = Beside(rows=every, failure=str(why))
     object.__setattr__(path, "_beside", beside)
@@ -288,6 +293,26 @@ def _path_beside(path: Any, every: NDArray[np.intp]) -> Beside:
     motions, rows = tuple(found.values()), np.array(list(found), dtype=np.intp)
     told = _told(first.system, path.rests[0].motion.system, {})
     return Beside(None, rows, motions, motions, share, told=told)
+
+
+def _criticals(solve: Callable[..., Any], given: dict[str, Any], share: float) -> tuple[tuple[str, float], ...]:
+    """Kind and value of the limit points and bifurcations on a share of the mesh, up to where its path ends."""
+    from gyrod.solve.follow import PathError
+
+    system, of, guess = given["system"], given["parameter"], given["guess"]
+    coarse = None if system is None else coarsened(system, share)
+    options = given | {"error": "rough", "progress": False, "system": coarse}
+    if callable(of):
+        options["parameter"] = lambda value: coarsened(of(value), share)
+    if guess is not None and coarse is not None:
+        from gyrod.solve.refinement import carried
+
+        options["guess"] = carried(guess, coarse)
+    try:
+        path = solve(**options)
+    except PathError as error:
+        path = error.path
+    return tuple((event.kind, event.value) for event in path.events)
 
 
 def _next_to(rest: Rest, share: float) -> Motion:
