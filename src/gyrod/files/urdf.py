@@ -300,8 +300,8 @@ def _edge(problems: Problems, name: str, element: ElementTree.Element, notes: li
     mimic = element.find("mimic")
     if mimic is not None:
         notes.append(
-            f"joint {name!r}: <mimic joint={mimic.get('joint', '')!r}> is left out, it moves by itself; drive it as "
-            "that one, or hold it."
+            f"joint {name!r}: <mimic joint={mimic.get('joint', '')!r}> is left out and the joint is free; drive it by "
+            f"{mimic.get('multiplier', '1')} * q + {mimic.get('offset', '0')}, q that of the other one, or hold it."
         )
     ends = {}
     for tag in ("parent", "child"):
