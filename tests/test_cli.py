@@ -279,7 +279,7 @@ def test_check_tells_what_is_there(here, tmp_path):
     assert data["method"] == "dop853"
     (tmp_path / "model.yaml").write_text(models.starters()["cable"])
     data = json.loads(here("check", "model.yaml", "--json", "-").out)
-    assert (data["rods"], data["segments"], data["rod_length"], data["body_mass"]) == (1, 20, 5.0, 50.0)
+    assert (data["rods"], data["elements"], data["rod_length"], data["body_mass"]) == (1, 8, 5.0, 50.0)
     assert data["stiffness"] > 1e4
     assert data["method"] in ("radau5", "rodas")
 
