@@ -36,9 +36,8 @@ def crane(ramp: float = 10.0) -> gd.System:
     cable = gd.Rod(
         "cable",
         LENGTH,
-        10,
-        gd.Circle(radius=RADIUS),
-        STEEL,
+        section=gd.Circle(radius=RADIUS),
+        material=STEEL,
         start=gd.Hinged("trolley", at=(0, 0, 0)),
         end=gd.Hinged("load", at=(0, 0, 0)),
         initial=gd.Straight((0, 0, 0), (0, 0, -LENGTH)),
@@ -71,7 +70,7 @@ def left_over(ramp: float, omega: float) -> float:
 
 def run(ramp: float) -> tuple[gd.Motion, NDArray[np.float64]]:
     """The motion for 20 s from rest, and how far the load is behind or before the trolley, in m."""
-    motion = gd.simulate(gd.equilibrium(crane(ramp)), 20.0, rtol=1e-5, output=np.linspace(0.0, 20.0, 801))
+    motion = gd.simulate(gd.equilibrium(crane(ramp)), 20.0, rtol=1e-7, output=np.linspace(0.0, 20.0, 801))
     return motion, motion["load"].position[:, 0] - motion["trolley"].position[:, 0]
 
 

@@ -36,7 +36,7 @@ def ring(twist: float, damping: gd.Damping | None = None, **options: Any) -> gd.
     rod = gd.Rod(
         "ring",
         2.0 * np.pi,
-        40,
+        24,
         start=gd.Clamped(),
         end=gd.Clamped(),
         initial=gd.Curve(place, frame),
@@ -46,6 +46,7 @@ def ring(twist: float, damping: gd.Damping | None = None, **options: Any) -> gd.
         density_per_length=1.0,
         rotary_inertia=(1e-3, 1e-3, 2e-3),
         damping=damping,
+        degree=3,
     )
     return gd.System(rods=[rod], **{"gravity": (0, 0, 0), **options})
 
@@ -67,7 +68,7 @@ def flip(twist: float = 1.1 * MICHELL) -> gd.Motion:
     """Beyond the critical twist, damped, with a breath of wind to start it."""
     damping = gd.Damping(shear=5.0, extension=5.0, bending=0.02, torsion=0.02)
     system = ring(twist, damping, gravity=(0.01, 0, 0), forces=[gd.Drag("ring", coefficient=0.5)])
-    return gd.simulate(system, 30.0, rtol=1e-3, output=np.linspace(0.0, 30.0, 121))
+    return gd.simulate(system, 40.0, rtol=1e-3, output=np.linspace(0.0, 40.0, 161))
 
 
 def energy(twist: float) -> float:
@@ -86,7 +87,7 @@ def main(folder: str = "demo") -> None:
     print(f"energy after  {stored[-1]:.3f} J, two turns less {energy(twist - 4.0 * np.pi):.3f} J")
     figure = Figure(figsize=(8.0, 4.6), layout="constrained")
     axes = figure.subplot_mosaic("AAA;BBC", height_ratios=(1.2, 1.0))
-    for k, t in enumerate((0.0, 15.0, 18.0, 19.0, 19.5, 20.0, 24.0)):
+    for k, t in enumerate((0.0, 18.0, 21.5, 22.5, 23.0, 23.5, 36.0)):
         x, y, z = (motion(t)["ring"].positions - motion(t)["ring"].positions.mean(axis=0)).T
         axes["A"].plot(0.8 * y - 0.6 * x + 2.6 * k, z, "C0", lw=1.5)
         axes["A"].annotate(f"{t:g} s", (2.6 * k, -1.5), ha="center", fontsize=8)

@@ -23,17 +23,15 @@ def pulse(t: float) -> float:
     return PEAK * max(0.0, 1.0 - abs(2.0 * t / LOADED - 1.0))
 
 
-def spaghetti(segments: int = 24) -> gd.System:
+def spaghetti() -> gd.System:
     """The rod with its loads: a force along x, moments about z and y."""
     rod = gd.Rod(
         "rod",
         10.0,
-        segments,
         initial=gd.Straight((6, 0, 0), (0, 0, 8)),
         stiffness=(1e4, 1e4, 1e4, 500, 500, 500),
         density_per_length=1.0,
         rotary_inertia=(10, 10, 10),
-        mass="blended",
     )
     load = gd.RodLoad(
         "rod", at=0.0, force=lambda t: (pulse(t) / 10, 0, 0), moment=lambda t: (0, -pulse(t) / 2, -pulse(t))

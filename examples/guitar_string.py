@@ -22,7 +22,7 @@ MU = STEEL.density * AREA
 TENSION = MU * (2.0 * LENGTH * PITCH) ** 2  # of the ideal string, N
 
 
-def string(segments: int = 100) -> gd.System:
+def string(segments: int = 24) -> gd.System:
     """The string, tuned by making it shorter at rest than the distance of its hinges."""
     rod = gd.Rod(
         "string",
@@ -34,7 +34,7 @@ def string(segments: int = 100) -> gd.System:
         end=gd.Hinged(),
         initial=gd.Straight((0, 0, 0), (LENGTH, 0, 0)),
         rest_stretch=1.0 - TENSION / (STEEL.young * AREA),
-        mass=0.5,  # of the mass is consistent: what a taut string wants, see the manual
+        degree=4,
     )
     return gd.System(rods=[rod], gravity=(0, 0, 0))
 
@@ -64,15 +64,16 @@ def main(folder: str = "demo") -> None:
         print(f"{k:2d}{f:11.3f}{g:15.3f}{k * PITCH:15.1f}{1200.0 * np.log2(f / (k * PITCH)):18.3f}")
     figure = Figure(figsize=(8.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
+    place = LENGTH * string().rods[0].mesh.vertices
     for i in range(4):
         wave = np.linalg.norm(shapes[i], axis=1) * np.sign(shapes[i] @ shapes[i][5])
-        left.plot(np.linspace(0, LENGTH, len(wave)), 0.45 * wave / np.abs(wave).max() + i + 1, "C0")
+        left.plot(place, 0.45 * wave / np.abs(wave).max() + i + 1, "C0")
     left.set(title="shapes of the first partials", xlabel="x [m]", ylabel="n", yticks=n[:4])
     fine = np.linspace(0, n[-1], 200)
     right.plot(
         fine[1:], 1200 * np.log2(stiff_string(fine[1:]) / (fine[1:] * PITCH)), "k-", lw=0.8, label="stiff string"
     )
-    right.plot(n, 1200 * np.log2(frequencies / (n * PITCH)), "C0o", ms=4, label="gyrod, 100 segments")
+    right.plot(n, 1200 * np.log2(frequencies / (n * PITCH)), "C0o", ms=4, label="gyrod, 24 elements")
     right.set(title="sharp of the harmonic by", xlabel="n", ylabel="cents")
     right.legend(frameon=False)
     file = Path(folder) / "guitar_string.png"

@@ -39,7 +39,7 @@ def catenary(weight: float, stiffness: float = np.inf) -> tuple[Any, float, floa
     return lambda s: shape(s, H), float(-shape(0.5 * LENGTH, H)[1]), H
 
 
-def run(segments: int = 100) -> dict[str, Any]:
+def run(segments: int = 24) -> dict[str, Any]:
     """Every cable at rest, hinged at (0, 0, 0) and (9, 0, 0)."""
     return {
         name: gd.hang(
@@ -48,6 +48,7 @@ def run(segments: int = 100) -> dict[str, Any]:
             section=gd.Circle(radius=radius),
             material=material,
             segments=segments,
+            degree=3,
             gravity=(0.0, 0.0, -GRAVITY),
         )
         for name, (material, radius) in CABLES.items()

@@ -22,23 +22,22 @@ STRIP = gd.Rectangle(width=0.02, height=1e-3)
 EULER = 0.25 * np.pi**2 * STEEL.young * (0.02 * 1e-3**3 / 12.0) / LENGTH**2  # N
 
 
-def column(segments: int = 50) -> gd.System:
+def column() -> gd.System:
     """A steel strip, clamped at its foot, with Euler's load on its head."""
     rod = gd.Rod(
         "column",
         LENGTH,
-        segments,
-        STRIP,
-        STEEL,
+        section=STRIP,
+        material=STEEL,
         start=gd.Clamped(),
         initial=gd.Straight((0, 0, 0), (0, 0, LENGTH)),
     )
     return gd.System(rods=[rod], forces=[gd.RodLoad("column", force=(0, 0, -EULER))], gravity=(0, 0, 0))
 
 
-def run(segments: int = 50) -> gd.Path:
+def run() -> gd.Path:
     """Equilibria up to twice Euler's load, on the bent branch."""
-    return gd.follow(column(segments), "load", (0.0, 2.0), branch=1)
+    return gd.follow(column(), "load", (0.0, 2.0), branch=1)
 
 
 def elastica(alpha: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import gyrod as gd
 
 LENGTH, RADIUS, OFFSET = 0.12, 8e-3, 6e-3  # m
-PULL, GUIDES, SEGMENTS = 10.0, 20, 80  # N
+PULL, GUIDES = 10.0, 20  # N; an element between two guides
 SILICONE = gd.Material(young=1e6, poisson=0.49, density=1070)
 
 
@@ -25,11 +25,12 @@ def finger() -> gd.System:
     rod = gd.Rod(
         "finger",
         LENGTH,
-        SEGMENTS,
+        GUIDES,
         gd.Circle(radius=RADIUS),
         SILICONE,
         start=gd.Clamped(),
         initial=gd.Straight((0, 0, 0), (0, 0, LENGTH)),
+        degree=3,
     )
     guides = [(k / GUIDES, (OFFSET, 0.0)) for k in range(GUIDES + 1)]
     return gd.System(rods=[rod], forces=[gd.Tendon("finger", guides, tension=PULL)], gravity=(0, 0, 0))
@@ -42,7 +43,8 @@ def run() -> gd.Path:
 
 def curvature(path: gd.Path) -> NDArray[np.float64]:
     """Mean curvature in 1/m between a tenth and nine tenths of the length, away from both ends, (n,)."""
-    frames, tenth = path["finger"].vertex_quaternions, SEGMENTS // 10
+    frames = path["finger"].vertex_quaternions
+    tenth = (frames.shape[1] - 1) // 10
     turn = gd.rotations.distance(frames[:, tenth], frames[:, -1 - tenth])
     return np.asarray(turn / (0.8 * LENGTH))
 

@@ -279,7 +279,7 @@ def test_check_tells_what_is_there(here, tmp_path):
     assert data["method"] == "dop853"
     (tmp_path / "model.yaml").write_text(models.starters()["cable"])
     data = json.loads(here("check", "model.yaml", "--json", "-").out)
-    assert (data["rods"], data["segments"], data["rod_length"], data["body_mass"]) == (1, 20, 5.0, 50.0)
+    assert (data["rods"], data["elements"], data["rod_length"], data["body_mass"]) == (1, 8, 5.0, 50.0)
     assert data["stiffness"] > 1e4
     assert data["method"] in ("radau5", "rodas")
 
@@ -373,6 +373,39 @@ def test_check_finds_joints_that_do_not_meet(here, tmp_path):
     done = here("check", "model.yaml")
     assert done.code == 1
     assert "velocity gap at the start" in done.err
+
+
+def test_check_tells_what_is_wrong_with_the_model_and_with_its_run_at_once(here, tmp_path):
+    text = models.starters()["four-bar"].replace("[0.6, 0, 0.75]}", "[0.6, 0, 0.75], velocity: [0, 0, 1]}")
+    (tmp_path / "model.yaml").write_text(f"{text.rstrip()}\n  formulation: euler\n")
+    done = here("check", "model.yaml", "--json", "check.json")
+    problems = json.loads((tmp_path / "check.json").read_text())["problems"]
+    assert done.code == 1
+    assert [x.startswith("run: formulation = 'euler' serves bodies without joints") for x in problems].count(True) == 1
+    gaps = [x for x in problems if "velocity gap at the start" in x]
+    assert len(gaps) == len(problems) - 1 > 0
+    assert all(x in done.err for x in problems)
+    (tmp_path / "model.yaml").write_text(f"{text.rstrip()}\n  assemble: true\n")
+    assert here("check", "model.yaml").code == 0
+
+
+def test_compare_at_rest(here, tmp_path):
+    (tmp_path / "hose.yaml").write_text(models.starters()["hose"])
+    meshes = ["--discretizations", "staggered:10,elements:4"]
+    done = here("compare", "hose.yaml", "--at-rest", *meshes, "--reference", "elements:4x8", "--json", "rows.json")
+    assert done.code == 0, done.err
+    assert "equilibrium" in done.out
+    trials = {x["discretization"]: x for x in json.loads((tmp_path / "rows.json").read_text())["trials"]}
+    assert set(trials) == {"staggered:10", "elements:3x4"}
+    system = gd.files.loads(models.starters()["hose"]).system
+    found = gd.compare(system, at_rest=True, discretizations=["staggered:10"], reference="elements:4x8").trials[0]
+    assert trials["staggered:10"]["position"] == pytest.approx(found.position, rel=1e-6)
+    for options, sentence in (
+        ([*meshes, "--until", "1", "--rtol", "1e-5"], "--until, --rtol: equilibria have none of it"),
+        ([], "--at-rest compares discretisations; give --discretizations"),
+    ):
+        done = here("compare", "hose.yaml", "--at-rest", *options)
+        assert (done.code, sentence in done.err) == (1, True), done.err
 
 
 def test_schema_is_that_of_the_files(here, tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from printed import assert_printed
 from scipy.special import ellipkm1
 
 import gyrod as gd
@@ -24,10 +25,19 @@ def load(name):
     return example
 
 
+def gallery(pattern, *values):
+    """Hold values to a sentence of the gallery, in which # stands for a number."""
+    assert_printed("docs/gallery.md", pattern, *values)
+
+
 def test_gyro_attitude(tmp_path, capsys):
     example = load("gyro_attitude")
     _, outcomes = example["solve"]()
     assert outcomes["magnus6"].clean[-1] == pytest.approx(8.4e-8, rel=0.02)
+    gallery(
+        "`magnus6` is off by # rad, the midpoint rules by #.",
+        *(outcomes[m].clean[-1] for m in ("magnus6", "midpoint-quaternion")),
+    )
     example["main"](str(tmp_path))
     assert "gyro_attitude.png" in capsys.readouterr().out
     assert (tmp_path / "gyro_attitude.png").exists()
@@ -56,6 +66,7 @@ def test_tennis_racket(tmp_path, capsys):
     assert len(reversals) == 6
     assert reversals[0] == pytest.approx(0.3441823, abs=1e-6)
     assert reversals[2] - reversals[0] == pytest.approx(1.562305, abs=1e-5)  # the trusted period
+    gallery("The spin reverses at # s", reversals[0])
     assert outcomes["medial"].wobble > 170.0
     for stable in ("smallest", "largest"):
         assert outcomes[stable].reversals == ()
@@ -103,7 +114,12 @@ def test_pulled_spring(tmp_path, capsys):
     assert 4.0 * segments[240] - segments[120] == pytest.approx(0.0, abs=3e-7)
     assert np.log2(segments[120] / segments[240]) == pytest.approx(2.0, abs=0.05)
     assert np.log2(elements[8] / elements[16]) == pytest.approx(6.0, abs=0.3)
-    assert abs(elements[8]) < abs(segments[120])
+    errors = (elements[8], segments[120], elements[16], segments[240])
+    gallery(
+        "is # mm high under 20 N. Eight elements (25 nodes) are off by # mm, 120 segments by # mm; twice the elements "
+        "by # mm, twice the segments by # mm.",
+        *(1e3 * abs(x) for x in (exact, *errors)),
+    )
     example["main"](str(tmp_path))
     assert "pulled_spring.png" in capsys.readouterr().out
     assert (tmp_path / "pulled_spring.png").exists()
@@ -116,7 +132,7 @@ def test_four_bar(tmp_path, capsys):
     assert (left.freedoms, left.redundant) == (0, 3)
     assert motion["coupler"].position[-1] == pytest.approx(motion["coupler"].position[0], abs=1e-9)  # a whole turn
     assert motion["bearing"].force[0, [0, 2]] == pytest.approx([4.32, -23.18], abs=0.01)
-    assert motion["motor"].torque[0, 1] == pytest.approx(-4.858, abs=1e-3)
+    gallery("the motor gives # N m at the start", -motion["motor"].torque[0, 1])
     example["main"](str(tmp_path))
     assert "0 degrees of freedom" in capsys.readouterr().out
     assert (tmp_path / "four_bar.png").exists()
@@ -126,11 +142,16 @@ def test_hanging_cable(tmp_path, capsys):
     example = load("hanging_cable")
     cables = example["run"]()
     wire, rod, hose = cables.values()
-    assert wire.sag == pytest.approx(1.90804, abs=1e-5)
-    assert wire.sag == pytest.approx(example["catenary"](1.0)[1], rel=1e-3)  # which depends on the lengths alone
+    plain = example["catenary"](1.0)[1]  # which depends on the lengths alone
     assert rod.start_force[2] == pytest.approx(0.5 * 7850 * 9.81 * 3.14159265 * 5e-3**2 * 10.0, rel=1e-8)
     stretched = example["catenary"](1100 * 9.81 * 3.14159265 * 1e-4 * 10.0, 5e6 * 3.14159265 * 1e-4)[1]
-    assert hose.sag == pytest.approx(stretched, rel=1e-4)
+    gallery(
+        "The wire sags by # m, # mm more than the catenary; the hose by # m, # mm more than the elastic catenary.",
+        wire.sag, 1e3 * (wire.sag - plain), hose.sag, 1e3 * (hose.sag - stretched),
+    )  # fmt: skip
+    for name, cable in cables.items():
+        row = cable.sag, plain, float(np.linalg.norm(cable.start_force))
+        assert_printed("docs/statics.md", f"| {name} | # | # | {2.0351 if cable is hose else 1.90711:.5f} | # |", *row)
     example["main"](str(tmp_path))
     assert "hanging_cable.png" in capsys.readouterr().out
     assert (tmp_path / "hanging_cable.png").exists()
@@ -140,6 +161,7 @@ def test_coning_gyro():
     example = load("coning_gyro")
     _, summed, error = example["run"]()
     assert summed[-1] == pytest.approx(-example["TURNS"] * example["solid_angle"](), rel=1e-9)
+    gallery("20 turns at 5°: # rad here", abs(summed[-1]))
     assert error.max() == pytest.approx(7.1e-11, rel=0.1)
 
 
@@ -150,6 +172,7 @@ def test_slider_crank():
         assert motion(t)["slider"].position[0] == pytest.approx(trusted, abs=2e-8)
     known = gd.problems.get("slider-crank").reference
     assert example["TRUSTED"] == {t: known[t]["slider"]["position"][0] for t in example["TRUSTED"]}
+    gallery("independent code has # m.", example["TRUSTED"][5.0])
     assert example["mechanism"]().mobility().freedoms == 1
 
 
@@ -157,6 +180,7 @@ def test_chain_of_four_bars():
     example = load("chain_of_four_bars")
     motion = example["run"]()
     assert np.abs(example["angle"](motion) - example["pendulum"](motion.t)).max() < 5e-6
+    gallery("solved by SciPy, has #.", example["pendulum"](motion.t)[-1])
     # The trusted place of the first upright's tip, from independent code.
     assert 2.0 * motion["upright 0"].position[-1, :2] == pytest.approx([0.1805122266867, 0.9835727405823], abs=1e-6)
     assert motion.drift.position.max() < 1e-12
@@ -167,6 +191,9 @@ def test_gyroscope_in_a_gimbal():
     (precession, nutation), expected = example["run"](), example["expected"]()
     assert precession == pytest.approx(expected[0], rel=5e-5)
     assert nutation == pytest.approx(expected[1], rel=1e-8)
+    gallery(
+        "Precession # rad/s (# by the formula for small tilts), nutation # rad/s", *(precession, expected[0], nutation)
+    )
 
 
 def test_guitar_string():
@@ -174,10 +201,13 @@ def test_guitar_string():
     frequencies, shapes = example["run"]()
     assert len(frequencies) == 12
     n = np.arange(1, 13)
-    assert frequencies == pytest.approx(example["stiff_string"](n), rel=2e-4)
-    assert frequencies[4] == pytest.approx(981.569, abs=1e-3)
-    assert 1200.0 * np.log2(frequencies[4] / (5 * example["PITCH"])) == pytest.approx(2.784, rel=0.01)  # the formula's
-    nodes = np.linalg.norm(shapes[3], axis=1)[[0, 25, 50, 75, 100]]
+    assert frequencies == pytest.approx(example["stiff_string"](n), rel=3e-5)
+    sharp = 1200.0 * np.log2(frequencies[4] / (5 * example["PITCH"]))
+    gallery(
+        "The fifth partial is at # Hz, # by the formula; it is # cents sharp.",
+        *(frequencies[4], example["stiff_string"](n)[4], sharp),
+    )
+    nodes = np.linalg.norm(shapes[3], axis=1)[[0, 24, 48, 72, 96]]
     assert nodes.max() < 1e-6 * np.abs(shapes[3]).max()
 
 
@@ -185,41 +215,48 @@ def test_post_buckling():
     example = load("post_buckling")
     path = example["run"]()
     alpha = example["end_angle"](path)
-    assert path.events[0].value == pytest.approx(0.999918, abs=1e-6)
+    gallery("Stability is lost at # of Euler's load;", path.events[0].value)
     bent = alpha > 0.1
     assert bent.sum() > 5
-    assert path.value[bent] == pytest.approx(example["elastica"](alpha[bent]), rel=2e-4)
-    assert np.rad2deg(alpha[-1]) == pytest.approx(124.5458, abs=1e-3)
+    assert path.value[bent] == pytest.approx(example["elastica"](alpha[bent]), rel=1e-6)
 
 
 def test_soft_finger():
     example = load("soft_finger")
     path = example["run"]()
     found, expected = example["curvature"](path), example["expected"](example["PULL"] * path.value)
-    assert found[1:] == pytest.approx(expected[1:], rel=2e-3)
-    assert found[-1] == pytest.approx(18.796, abs=1e-3)
-    assert found[1] == pytest.approx(expected[1], rel=1e-4)  # the formula is that of small bulges
+    assert found[1:] == pytest.approx(expected[1:], rel=1e-3)
+    gallery("At 10 N the curvature is # 1/m, # by the formula", found[-1], expected[-1])
+    assert found[1] == pytest.approx(expected[1], rel=1e-5)  # the formula is that of small bulges
 
 
 def test_flipping_ring():
     example = load("flipping_ring")
-    assert example["run"]() == pytest.approx(0.99773, abs=1e-5)  # 1 in the continuum
+    gallery("loses its stability at # of Michell's value", example["run"]())
     motion, twist = example["flip"](), 1.1 * example["MICHELL"]
     stored = motion.energy.bending_torsion
-    assert stored[0] == pytest.approx(example["energy"](twist), rel=2e-3)
-    assert stored[-1] == pytest.approx(example["energy"](twist - 4.0 * np.pi), rel=1e-3)
+    assert stored[0] == pytest.approx(example["energy"](twist), rel=1e-6)
+    gallery(
+        "After the flip it stores # J; a ring with two turns less has $\\pi EI + GJ\\,(\\tau - 4\\pi)^2/4\\pi$ = # J",
+        *(stored[-1], example["energy"](twist - 4.0 * np.pi)),
+    )
 
 
 def test_cable_on_a_crane():
     example = load("cable_on_a_crane")
     omega, bessel = example["swing_rate"]()
-    assert omega == pytest.approx(bessel, rel=2e-5)
-    for periods, swing in ((1.5, 0.1715), (2.0, 0.0)):
+    assert omega == pytest.approx(bessel, rel=1e-7)
+    gallery("The period is # s by `gd.modes` and by the Bessel functions", 2.0 * np.pi / omega)
+    for periods in (1.5, 2.0):
         ramp = periods * 2.0 * np.pi / omega
         motion, behind = example["run"](ramp)
         left = np.abs(behind[motion.t > ramp]).max()
-        assert left == pytest.approx(swing, abs=2e-4)
-        assert left == pytest.approx(example["left_over"](ramp, omega), abs=4e-4)
+        if periods == 1.5:
+            gallery(
+                "a swing of # m is left (# by the formula for small swings)", left, example["left_over"](ramp, omega)
+            )
+        else:
+            assert left < 1e-4
 
 
 def test_flying_spaghetti():
@@ -227,18 +264,20 @@ def test_flying_spaghetti():
     motion = example["run"]()
     alone = motion.t > example["LOADED"]
     assert motion.momentum[-1] == pytest.approx([50.0, 0.0, 0.0], abs=1e-4)
-    assert np.ptp(motion.energy.total[alone]) < 1e-3
+    assert np.ptp(motion.energy.total[alone]) < 1e-4
     assert np.ptp(motion.angular_momentum[alone], axis=0).max() < 1e-3
-    assert motion.energy.total[-1] == pytest.approx(1027.138, abs=5e-3)
-    assert motion["rod"].positions[-1, -1] == pytest.approx([23.532, -0.407, 8.587], abs=2e-3)
+    gallery("the impulse of the force, to 3e-5; # J", motion.energy.total[-1])
+    assert motion["rod"].positions[-1, -1] == pytest.approx([23.518, -0.395, 8.581], abs=2e-3)
 
 
 def test_spin_up():
     example = load("spin_up")
     motion, end = example["run"]()
     late = end[motion.t > example["RISE"]]
-    assert -end[:, 1].min() == pytest.approx(0.583, abs=2e-3)
-    assert late[:, 0].mean() - example["LENGTH"] == pytest.approx(example["extension"](), rel=0.01)
+    gallery(
+        "The largest lag is # m; at full speed the rod is longer by # m on the mean, # m by the closed form",
+        *(-end[:, 1].min(), late[:, 0].mean() - example["LENGTH"], example["extension"]()),
+    )
     assert example["extension"]() == pytest.approx(5.143174550e-4, rel=1e-9)
 
 
@@ -256,8 +295,8 @@ def test_cable_tolerances():
     example = load("cable_tolerances")
     study = example["run"](32, engine="serial")
     assert not study.failed
-    assert np.median(study["reach"]) == pytest.approx(0.1402, abs=1e-4)
-    assert np.median(study["radius"]) == pytest.approx(0.0937, abs=4e-4)
+    assert np.median(study["reach"]) == pytest.approx(0.1395, abs=1e-4)
+    assert np.median(study["radius"]) == pytest.approx(0.0936, abs=4e-4)
     indices = study.sobol()
     assert indices["reach"]["damper"] > 0.8
     assert indices["reach"]["length"] < 0.2

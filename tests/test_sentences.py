@@ -85,6 +85,51 @@ def test_all_problems_of_a_call_at_once():
     ]  # fmt: skip
 
 
+def told_at_once(call):
+    with pytest.raises(gd.ModelError) as caught:
+        call()
+    return caught.value.problems
+
+
+def test_all_that_speaks_against_a_formulation_at_once():
+    """Rods, held ends, cables, joints and gaps were told one after the other."""
+    bobs = [
+        gd.Body("bob", 0.2, (1e-4,) * 3, position=(0, 1, 0)),
+        gd.Body("bib", 0.2, (1e-4, 1e-4, 0), position=(1, 1, 0)),
+    ]
+    held = rod(end=gd.Hinged("bob", at=(0, 0, 0)), start=gd.Clamped())
+    stiff = gd.Rod(
+        "stiff", 1.0, 4, gd.Circle(radius=5e-3), RUBBER, strain="kirchhoff", start=gd.Clamped(),
+        initial=gd.Straight((1, 0, 0), (1, 1, 0)),
+    )  # fmt: skip
+    loose = gd.Fixed("ground", "bib", at_a=(0, 0, 0), at_b=(0, 0, 0))
+    cable = gd.Cable("hose", "bib", at_a=(0.5, (0, 0)), at_b=(0, 0, 0), stiffness=10.0)
+    system = gd.System(bobs, [loose], [held, stiff], [cable])
+    problems = told_at_once(
+        lambda: gd.simulate(system, 0.1, formulation="absolute-quaternion", fictive_moment="half-trace")
+    )
+    for part in (
+        "the variant 'fictive_moment' of 'absolute-quaternion' is for bodies",
+        "rod 'stiff' with strain = 'kirchhoff' needs formulation = 'nullspace-quaternion'",
+        "rod 'hose' is held by body 'bob', which formulation = 'absolute-quaternion' does not serve",
+        "a cable on rod 'hose' ends on a body",
+        "body 'bib' has a singular inertia",
+        "Fixed('ground', 'bib'): position gap at the start of",
+    ):
+        assert sum(part in sentence for sentence in problems) == 1, (part, problems)
+    assert len(problems) == len(set(problems))
+    # What suits no rod is said once, and not for every end and joint again.
+    problems = told_at_once(lambda: gd.simulate(system, 0.1, formulation="euler"))
+    assert sum("'euler'" in sentence for sentence in problems) == 1
+    assert any("position gap" in sentence for sentence in problems)
+
+
+def test_every_body_at_gimbal_lock_is_named():
+    pair = gd.System([gd.Body(name, 1.0, (1, 2, 3)) for name in ("a", "b")])
+    problems = told_at_once(lambda: gd.simulate(pair, 0.1, formulation="euler"))
+    assert [sentence.split()[1] for sentence in problems] == ["'a'", "'b'"]
+
+
 def test_extras_are_named_before_the_work(monkeypatch, tmp_path):
     real = builtins.__import__
 

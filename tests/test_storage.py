@@ -1256,6 +1256,31 @@ def test_tables_of_joints_and_of_single_times(motions, tmp_path):
     assert rows[0, 0] == 0.25
 
 
+def test_efforts_of_led_joints_are_exported(tmp_path):
+    pytest.importorskip("xarray")
+    arm = gd.Body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(1, 0, 0))
+    fist = gd.Body("fist", mass=0.5, inertia=(0.1, 0.1, 0.1), position=(2, 0, 0))
+    joints = [
+        gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 1, 0), drive=gd.Expression("0.2*t**2"), name="shoulder"),
+        gd.Prismatic("arm", "fist", at=(2, 0, 0), axis=(1, 0, 0), drive=gd.Expression("0.1*t**2"), name="slide"),
+        gd.Revolute("ground", "bob", at=(0, 2, 0), axis=(1, 0, 0), name="free"),
+    ]
+    bob = gd.Body("bob", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(0, 2, -1))
+    motion = gd.simulate(gd.System([arm, fist, bob], joints), 0.5, output=np.linspace(0.0, 0.5, 6))
+    motion.to_csv(tmp_path / "run.csv", names=["shoulder", "slide", "free"])
+    heads, rows = table(tmp_path / "run.csv")
+    column, data = dict(zip(heads, rows.T, strict=True)), motion.to_xarray()
+    # At the start both arms hang level: 1 kg at 1 m, 0.5 kg at 2 m, and a slide that only speeds up.
+    inertia = 0.2 + 1.0 + 0.5 * 4.0
+    assert column["shoulder.effort [N m]"][0] == pytest.approx(0.4 * inertia - 9.81 * 2.0, rel=1e-9)
+    assert column["slide.effort [N]"][0] == pytest.approx(0.5 * 0.2, rel=1e-9)
+    for name, unit in (("shoulder", "N m"), ("slide", "N")):
+        assert np.array_equal(column[f"{name}.effort [{unit}]"], motion[name].effort)
+        assert np.array_equal(data[f"{name}.effort"], motion[name].effort)
+        assert data[f"{name}.effort"].attrs["units"] == unit
+    assert not [head for head in (*heads, *data) if head.startswith("free.effort")]
+
+
 @pytest.mark.parametrize("kind", ["rod on body", "mechanism", "single"])
 def test_numpy_archives(kind, motions, tmp_path):
     motion = motions(kind)

@@ -271,7 +271,8 @@ def test_inertia_of_turned_links():
 
 def test_nothing_is_left_out_without_a_note():
     loose = joint("k", "planar", "a", "b", axis=(0, 0, 1), more='<dynamics damping="1"/>')
-    turn = '<limit lower="-4" upper="2" effort="9"/><mimic joint="k"/><dynamics damping="0.3" friction="0.1"/>'
+    turn = '<limit lower="-4" upper="2" effort="9"/><mimic joint="k" multiplier="-2"/>'
+    turn += '<dynamics damping="0.3" friction="0.1"/>'
     parts = [W, A, link("b"), frame("tip"), joint("j", "revolute", "w", "a", axis=(0, 0, 1), more=turn), loose]
     parts += [joint("end", "fixed", "b", "tip"), link("c"), joint("free", "floating", "b", "c"), "<transmission/>"]
     text = robot(*parts).replace('<link name="b">', '<link name="b"><collision/><visual><geometry/></visual>')
@@ -279,7 +280,7 @@ def test_nothing_is_left_out_without_a_note():
     assert (system.joint("j").damping, system.joint("j").friction) == (0.3, 0.1)
     assert system.joint("j").limits == (None, 1.5)
     expected = [
-        "joint 'j': <mimic joint='k'> is left out",
+        "joint 'j': <mimic joint='k'> is left out and the joint is free; it should be at -2 * q + 0 of that one",
         "joint 'k': dynamics damping = 1 of a planar joint is left out.",
         "limits of effort and velocity are left out ('j')",
         "<collision> is left out ('b')",

@@ -8,13 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, choice, drawable, names, width
 from gyrod.cli.models import load
 
+#: Tolerances of a comparison.
+RTOLS = "1e-3,1e-6"
 #: Real seconds between two lines of progress where there is no terminal.
 EVERY = 5.0
 
@@ -42,11 +44,14 @@ def _compare(
     reference: Annotated[
         str | None, typer.Option("--reference", metavar="TEXT", help="Discretisation of the reference, elements:4x30.")
     ] = None,
-    rtol: Annotated[str, typer.Option("--rtol", metavar="NUMBERS", help="Tolerances, with commas.")] = "1e-3,1e-6",
+    rtol: Annotated[str, typer.Option("--rtol", metavar="NUMBERS", help="Tolerances, with commas.")] = RTOLS,
     step: Annotated[
         str | None, typer.Option("--step", metavar="NUMBERS", help="Steps of methods with constant steps, s.")
     ] = None,
     until: Annotated[float | None, typer.Option("--until", metavar="T", help="End, s; else as the model says.")] = None,
+    at_rest: Annotated[
+        bool, typer.Option("--at-rest", help="Compare equilibria of --discretizations in place of motions.")
+    ] = False,
     limit: Annotated[
         float | None, typer.Option("--limit", metavar="S", help="CPU seconds for each run; 10, with rods 3.")
     ] = None,
@@ -61,31 +66,24 @@ def _compare(
 
     Each run is measured against a tight reference; those that take too long are stopped, and those that do not serve
     the model are told with the reason. With --discretizations rods are tried with several, by the method that is taken
-    by itself unless --methods says more, and errors are those in space and in time.
+    by itself unless --methods says more, and errors are those in space and in time; with --at-rest those of equilibria.
     """
     from gyrod.comparison import ORDERS, compare
 
     choice("--sort", sort, ORDERS)
     drawable(plot)
     face, file = Face(json), load(model)
-    end = until if until is not None else file.run.until
-    if end is None:
-        raise Problem(
-            f"{model} does not say how long to run; give --until SECONDS, or run: {{until: ...}} in the file."
-        )
+    how: dict[str, Any] = {"discretizations": names(discretizations), "reference": reference}
+    moving = {"--formulations": formulations, "--methods": methods, "--step": step, "--until": until, "--limit": limit}
+    if at_rest:
+        _refuse_moving(moving | {"--rtol": None if rtol == RTOLS else rtol}, discretizations)
+        how["at_rest"] = True
+    else:
+        how |= {"t_end": _end(model, until, file.run.until), "limit": limit, "rtols": _numbers("--rtol", rtol)}
+        how |= {"formulations": names(formulations), "methods": names(methods)}
+        how["steps"] = None if step is None else _numbers("--step", step)
     with _progress() as told:
-        found = compare(
-            file.system,
-            end,
-            formulations=names(formulations),
-            methods=names(methods),
-            discretizations=names(discretizations),
-            rtols=_numbers("--rtol", rtol),
-            steps=None if step is None else _numbers("--step", step),
-            limit=limit,
-            reference=reference,
-            progress=told,
-        )
+        found = compare(file.system, **how, progress=told)
     face.say(found.table(by=sort, width=width()))
     if plot is not None:
         found.plot(file=plot)
@@ -95,6 +93,24 @@ def _compare(
     elif json is not None:
         found.to_json(json)
         face.wrote(json)
+
+
+def _refuse_moving(moving: dict[str, Any], discretizations: str | None) -> None:
+    """Refuse what equilibria do not have."""
+    given = [option for option, value in moving.items() if value is not None]
+    if given:
+        raise Problem(f"{', '.join(given)}: equilibria have none of it; leave it out, or leave out --at-rest.")
+    if discretizations is None:
+        raise Problem("--at-rest compares discretisations; give --discretizations, as staggered:40,elements:8.")
+
+
+def _end(model: Path, given: float | None, written: float | None) -> float:
+    end = given if given is not None else written
+    if end is None:
+        raise Problem(
+            f"{model} does not say how long to run; give --until SECONDS, or run: {{until: ...}} in the file."
+        )
+    return end
 
 
 @contextmanager

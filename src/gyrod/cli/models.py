@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,9 +102,8 @@ def _check_model(model: ModelPath, json: Json = None) -> None:
     face = Face(json)
     try:
         file = load(model)
-        file.system.check_consistent()
-        try_options(file)
-        rows, data = summary(file.system, file.run)
+        system = _sound(file)
+        rows, data = summary(system, file.run)
     except Problem:
         raise
     except ValueError as error:
@@ -114,15 +114,36 @@ def _check_model(model: ModelPath, json: Json = None) -> None:
     face.give({"ok": True, "model": model, **data})
 
 
-def try_options(file: ModelFile) -> None:
+def _sound(file: ModelFile) -> System:
+    """Return the system as a run starts with it, or tell all problems of the model and of its run at once."""
+    import gyrod as gd
+    from gyrod.equations import compile_system
+
+    system = gd.assemble(file.system) if file.run.assemble and file.system.joints else file.system
+    problems = _told(lambda: compile_system(system))
+    problems += [f"run: {text}" for text in _told(lambda: _try_options(system, file.run)) if text not in problems]
+    if problems:
+        raise gd.ModelError(problems)
+    return system
+
+
+def _told(work: Callable[[], Any]) -> list[str]:
+    """Sentences of what is wrong."""
+    try:
+        work()
+    except (ValueError, ImportError) as error:
+        return list(getattr(error, "problems", ())) or [str(error)]
+    return []
+
+
+def _try_options(system: System, run: Any) -> None:
     """Let simulate check the options of a run, and stop it before its first step."""
     import numpy as np
 
     import gyrod as gd
 
-    run = file.run
-    known_method(run.method, "run: ")
-    how = run.options()
+    known_method(run.method)
+    how = run.options() | {"dense": False, "assemble": False}
     until = run.until or run.step or (float(run.output[-1]) if np.ndim(run.output) else 0.0) or 1.0
     begun = False
 
@@ -132,19 +153,13 @@ def try_options(file: ModelFile) -> None:
         raise KeyboardInterrupt
 
     try:
-        gd.simulate(file.system, until, **(how | {"dense": False}), progress=stop)
+        gd.simulate(system, until, **how, progress=stop)
     except KeyboardInterrupt:
         if not begun:
             raise
     except gd.SimulationError as error:
         if error.time == 0.0:
-            raise ValueError(f"the run fails at once: {error}") from None
-    except ImportError as error:
-        raise ValueError(f"run: {error}") from None
-    except ValueError as error:
-        if getattr(error, "problems", None):
-            raise
-        raise ValueError(f"run: {error}") from None
+            raise ValueError(f"it fails at once: {error}") from None
 
 
 def known_method(name: str | None, where: str = "") -> None:

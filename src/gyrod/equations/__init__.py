@@ -18,8 +18,12 @@ from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
+from gyrod.equations.checks import FORMULATIONS as FORMULATIONS
+from gyrod.equations.checks import JOINT_FORMULATIONS as JOINT_FORMULATIONS
+from gyrod.equations.checks import ROD_FORMULATIONS as ROD_FORMULATIONS
+from gyrod.equations.checks import about, check_system, is_unit, principal, turned
 from gyrod.equations.mechanisms import Mechanism, Mobility
-from gyrod.equations.rods import HELD, String, compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
+from gyrod.equations.rods import compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
 from gyrod.equations.signals import ForceError as ForceError
 from gyrod.equations.signals import Signals, checked
 from gyrod.model import (
@@ -29,34 +33,15 @@ from gyrod.model import (
     ForceLaw,
     Joint,
     ModelError,
-    Rod,
     SpringDamper,
     System,
     Torque,
     UserForce,
 )
-from gyrod.model.attachments import RodEndPlace
 from gyrod.model.forces import BodyState
 from gyrod.rotations.vectors import length
 
 Array = NDArray[np.float64]
-
-_UNIT = np.eye(3)
-
-#: Rotation coordinates and rotational velocities of each formulation, with the equation of Lang 2010.
-FORMULATIONS = {
-    "nullspace-quaternion": (4, 3),  # (42)
-    "nullspace-directors": (9, 3),  # (25)
-    "absolute-quaternion": (4, 4),  # (40)
-    "absolute-directors": (9, 9),  # (23)
-    "euler": (3, 3),  # (66)
-}
-
-#: Those that bodies with joints have.
-JOINT_FORMULATIONS = tuple(name for name in FORMULATIONS if name != "euler")
-
-#: Those that rods have.
-ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
 
 
 @dataclass(frozen=True)
@@ -170,7 +155,7 @@ class Compiled:
     @cached_property
     def _own_axes(self) -> bool:
         """Whether the user's axes are principal ones."""
-        return _is_unit(self.axes)
+        return is_unit(self.axes)
 
     def accelerations(self, t: float, y: Array) -> Array:
         """Of the bodies, (b, 6): v' in space axes, Omega' in the user's body axes."""
@@ -260,40 +245,22 @@ def compile_system(
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
     if not system.bodies and not system.rods:
         raise ValueError("system has no bodies and no rods; there is nothing to simulate.")
-    if system.rods and formulation not in ROD_FORMULATIONS:
-        raise ValueError(
-            f"formulation = {formulation!r} does not serve rods ({', '.join(map(repr, system.rod_names))}); "
-            f"use one of {', '.join(map(repr, ROD_FORMULATIONS))}."
-        )
-    for option in ("spatial", "printed", "fictive_moment"):
-        if system.rods and options.get(option):
-            raise ValueError(
-                f"the variant {option!r} of {formulation!r} is for bodies; {system.rod_names[0]!r} is a rod."
-            )
-    for rod in system.rods:
-        if rod.strain in HELD and (formulation.startswith("absolute") or rod.mass != "lumped"):
-            raise ValueError(
-                f"rod {rod.name!r} with strain = {rod.strain!r} needs formulation = 'nullspace-quaternion' and "
-                f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
-            )
-    system.check_consistent(velocities=not (at_rest or started))
-    system = system.assembled()
-    hosted, signals = _hosted(system, formulation), signals or Signals()
-    if mechanisms.joined(system) or hosted or not options.get("reduce", True):
-        bodies = _join(system, formulation, options, signals)
-    else:
-        bodies = _pins(system, formulation, options, signals)
+    whole, signals = system.assembled(), signals or Signals()
+    hosted = {key: place for key, place in whole.rod_ends.items() if place.host != "ground"}
+    tree = mechanisms.joined(whole) or bool(hosted) or not options.get("reduce", True)
+    check_system(system, formulation, options, hosted, tree=tree, velocities=not (at_rest or started))
+    system = whole
+    bodies = (_join if tree else _pins)(system, formulation, options, signals)
     tables = [compile_rod(rod, system, signals) for rod in system.rods]
     index = {name: i for i, name in enumerate(system.names)}
     rods = {name: i for i, name in enumerate(system.rod_names)}
     for (name, e), place in hosted.items():
         host = index[place.host]
         A = bodies.axes[host]
-        turn = np.array([1.0, 0.0, 0.0, 0.0]) if _is_unit(A) else rotations.quaternion_from_matrix(A.T)
+        turn = np.array([1.0, 0.0, 0.0, 0.0]) if is_unit(A) else rotations.quaternion_from_matrix(A.T)
         frame = rotations.multiply(turn, place.frame)
         tables[rods[name]][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
     pulled = strings(system, index, bodies.axes, signals)
-    _check_strings(system, formulation, hosted, pulled)
     pieces = [piece for x in pulled if x.on_rods for piece in x.pieces()]
     cables: list[_core.ForceElement] = [x.cable() for x in pulled if not x.on_rods]
     core = bodies.make([_core.Rod(**table) for table in tables], cables, pieces)
@@ -312,59 +279,6 @@ def _again(system: System, formulation: str, options: dict[str, Any], at_rest: b
     return compile_system(system, formulation, at_rest=at_rest, started=True, **options)
 
 
-def _hosted(system: System, formulation: str) -> dict[tuple[str, int], RodEndPlace]:
-    """Ends of rods that bodies hold."""
-    hosted = {key: place for key, place in system.rod_ends.items() if place.host != "ground"}
-    problems, stiff = [], [rod for rod in system.rods if rod.strain in HELD]
-    for name, e in hosted:
-        rod, what = system.rod(name), f"rod {name!r} is held by body {hosted[name, e].host!r}"
-        if formulation != "nullspace-quaternion":
-            problems.append(f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'.")
-        for held in stiff:
-            problems.append(
-                f"rod {held.name!r} has strain = {held.strain!r}, which is not supported where a body holds a rod "
-                f"({name!r} by {hosted[name, e].host!r}); take strain = 'cosserat' or 'stretch' for {held.name!r}."
-            )
-        least, cells = (2, "elements") if rod.mesh.degree else (3, "segments")
-        if rod.mesh.cells < least and (name, 1 - e) in hosted:
-            problems.append(f"{what}: a rod between two bodies needs at least {least} {cells}, got {rod.mesh.cells}.")
-    if problems:
-        raise ModelError(list(dict.fromkeys(problems)))
-    return hosted
-
-
-def _check_strings(
-    system: System, formulation: str, hosted: dict[tuple[str, int], RodEndPlace], pulled: list[String]
-) -> None:
-    """Refuse cables and tendons on rods that the core does not support."""
-    problems = []
-    for x in pulled:
-        rods = [p for p in x.points if p.rod >= 0]
-        if not rods:
-            continue
-        what = f"a {x.law} on rod {system.rod_names[rods[0].rod]!r}"
-        if formulation != "nullspace-quaternion" or any(r.strain in HELD for r in system.rods):
-            problems.append(f"{what} needs formulation = 'nullspace-quaternion' and rods with strain = 'cosserat'.")
-        if any(p.body >= 0 for p in x.points):
-            problems.append(f"{what} ends on a body; between rods and bodies use an end of a rod, or ground.")
-        for p in rods:
-            rod = system.rods[p.rod]
-            for e, j in ((0, 0), (1, len(rod.mesh.frames) - 1)):
-                if (rod.name, e) in hosted and p.segment == j:
-                    problems.append(f"{what} {_too_near(rod, e, hosted[rod.name, e].host)}")
-    if problems:
-        raise ModelError(list(dict.fromkeys(problems)))
-
-
-def _too_near(rod: Rod, e: int, host: str) -> str:
-    """What is wrong with the point of a string next to an end that a body holds."""
-    if rod.mesh.degree:
-        return f"acts at its {('start', 'end')[e]}, which body {host!r} holds; move the point into the rod."
-    return (
-        f"acts within its {('first', 'last')[e]} segment, whose end body {host!r} holds; move the point by one segment."
-    )
-
-
 @dataclass(frozen=True)
 class _Bodies:
     """The bodies of a system, ready for the core: ``make`` adds rods, cables between bodies and strings on rods."""
@@ -380,19 +294,11 @@ class _Bodies:
 
 def _pins(system: System, formulation: str, options: dict[str, Any], signals: Signals) -> _Bodies:
     """Free bodies, and bodies that turn about a fixed point."""
-    for option, what in (("level", "index"), ("qr", "null_space = 'qr'")):
-        if options.get(option):
-            has = "has no joints, or one ball joint to ground each"
-            if system.rods:
-                has += f"; the equations of rods ({', '.join(map(repr, system.rod_names))}) have no such form"
-            raise ValueError(f"{what} is for bodies with joints; this system {has}. Leave it out.")
     index = {name: i for i, name in enumerate(system.names)}
     bodies, axes, y0, kinds = [], [], [], []
     for body in system.bodies:
         at = system.fixed_points.get(body.name)
-        arm = np.zeros(3) if at is None else body.matrix.T @ (body.position - at)
-        shifted = 0.0 if at is None else body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-        moments, A = _principal(body.inertia + shifted)
+        arm, moments, A = about(body, at)
         point = np.zeros(3) if at is None else np.asarray(at)
         bodies.append(_core.Body(mass=body.mass, moments=moments, pinned=at is not None, point=point, arm=A.T @ arm))
         axes.append(A)
@@ -413,29 +319,11 @@ def _pins(system: System, formulation: str, options: dict[str, Any], signals: Si
 
 def _join(system: System, formulation: str, options: dict[str, Any], signals: Signals) -> _Bodies:
     """Bodies with joints: the tree, its loops, and what is redundant in them."""
-    if formulation not in JOINT_FORMULATIONS:
-        raise ValueError(
-            f"formulation = {formulation!r} serves bodies without joints, or with one ball joint to ground each; use "
-            f"one of {', '.join(map(repr, JOINT_FORMULATIONS))}."
-        )
-    for option in ("spatial", "printed"):
-        if options.get(option):
-            raise ValueError(f"the variant {option!r} of {formulation!r} is for bodies without joints.")
-    null = formulation.startswith("nullspace")
-    level, qr = int(options.get("level", 0)), bool(options.get("qr", False))
-    if null and (level or qr):
-        what = f"index = {level}" if level else "null_space = 'qr'"
-        raise ValueError(f"{what} serves the absolute formulations, not {formulation!r}.")
     core_bodies, axes = [], []
     for body in system.bodies:
-        moments, A = _principal(body.inertia)
+        moments, A = principal(body.inertia)
         core_bodies.append(_core.Body(mass=body.mass, moments=moments))
         axes.append(A)
-        if not null and moments.min() <= 1e-13 * max(moments.max(), 1e-300):
-            raise ValueError(
-                f"body {body.name!r} has a singular inertia (principal moments {moments}), which the absolute "
-                "formulations cannot invert; use 'nullspace-quaternion' or give it three positive moments."
-            )
     frames = np.array(axes)
     index = {name: i for i, name in enumerate(system.names)}
     mechanism = mechanisms.describe(system, frames, signals)
@@ -506,9 +394,7 @@ def _poses(formulation: str, system: System, axes: list[Array], core: Any) -> tu
     left = mechanisms.kinds(system) if formulation.startswith("nullspace") else {}
     for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True)):
         at = core.offset(i)
-        p = body.orientation
-        if not _is_unit(A):
-            p = rotations.multiply(p, rotations.quaternion_from_matrix(A))
+        p = turned(body, A)
         q = p if nq == 4 else rotations.directors_from_matrix(body.matrix @ A)
         y[at : at + 3 + nq] = [*body.position, *q]
         rates = left.get(body.name, ("velocity",) * 3 + ("spin",) * nv)
@@ -534,7 +420,7 @@ def drive_values(joint: Joint, t: Array) -> Array:
 
 def unchecked_core(system: System) -> tuple[Any, Array, Array]:
     """A core for the constraints of a system whose joints need not meet, principal axes and moments of the bodies."""
-    found = [_principal(body.inertia) for body in system.bodies]
+    found = [principal(body.inertia) for body in system.bodies]
     axes, moments = np.array([A for _, A in found]), np.array([m for m, _ in found])
     joints = mechanisms.describe(system, axes, Signals()).tree()
     bodies = [_core.Body(mass=b.mass, moments=m) for b, m in zip(system.bodies, moments, strict=True)]
@@ -551,22 +437,6 @@ def _options(given: dict[str, Any]) -> _core.FormulationOptions:
     return _core.FormulationOptions(**{name: given[name] for name in _OPTIONS if name in given})
 
 
-def _principal(inertia: Array) -> tuple[Array, Array]:
-    """Principal moments and axes; a matrix that is diagonal already keeps the user's axes and their order."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = inertia.tolist()
-    across = max(map(abs, (xy, xz, yx, yz, zx, zy)))
-    if across <= 1e-14 * max(abs(xx), abs(yy), abs(zz), across):
-        return np.array([xx, yy, zz]), np.eye(3)
-    moments, A = np.linalg.eigh(inertia)
-    if np.linalg.det(A) < 0.0:
-        A = A * np.array([1.0, 1.0, -1.0])
-    return moments, A
-
-
-def _is_unit(A: Array) -> bool:
-    return bool((A == _UNIT).all())
-
-
 def _largest(inertia: Array) -> float:
     return float(np.linalg.svd(inertia, compute_uv=False)[0])
 
@@ -574,18 +444,13 @@ def _largest(inertia: Array) -> float:
 def _initial(
     formulation: str, body: Any, pinned: bool, system: System, A: Array, spatial: bool
 ) -> tuple[list[float], list[str]]:
-    p = body.orientation if _is_unit(A) else rotations.multiply(body.orientation, rotations.quaternion_from_matrix(A))
+    p = turned(body, A)
     R = body.matrix @ A
     Omega = A.T @ body.angular_velocity
     q: Array
     v: Array
     if formulation == "euler":
         q, v = rotations.euler_from_quaternion(p, "313"), Omega
-        if abs(np.sin(q[1])) < 1e-4:
-            raise ValueError(
-                f"body {body.name!r} starts at gimbal lock of the Euler angles 3-1-3 (|sin theta2| = "
-                f"{abs(np.sin(q[1])):.1g}); turn its axes or use another formulation."
-            )
     elif formulation.endswith("quaternion"):
         q = p
         v = Omega if formulation.startswith("nullspace") else rotations.rates("quaternion", p, Omega)

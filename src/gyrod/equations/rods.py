@@ -7,6 +7,7 @@ where masses, weights and shares of loads are computed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -532,26 +533,38 @@ class String:
         return _core.Cable(a=a.body, b=b.body, at_a=a.offset, at_b=b.offset, **self.numbers)
 
 
+def string_ends(system: System) -> Iterator[tuple[Cable | Tendon, str, list[tuple[str, Any]]]]:
+    """Cables and tendons of a system, what they are, and the names of what they touch, each with the place on it."""
+    for force in system.forces:
+        if isinstance(force, Cable):
+            yield force, "cable", [(name, at) for _, name, at in force.ends]
+        elif isinstance(force, Tendon):
+            yield force, "tendon", [(force.rod, at) for at in force.points]
+
+
+def string_place(rod: Rod, s: float) -> tuple[int, float]:
+    """Segment and fraction of it at s, a fraction of the length; on elements the node and 0."""
+    return (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
+
+
 def strings(system: System, index: dict[str, int], axes: Array, signals: Signals) -> list[String]:
-    """Cables and tendons of a system."""
+    """Cables and tendons of a system for the core."""
     rods = {name: i for i, name in enumerate(system.rod_names)}
 
     def point(name: str, at: Any) -> StringPoint:
         if name in rods:
             s, offset = at
-            rod = system.rod(name)
-            j, xi = (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
-            return StringPoint(np.array([*offset, 0.0]), rods[name], j, xi)
+            return StringPoint(np.array([*offset, 0.0]), rods[name], *string_place(system.rod(name), s))
         x = np.zeros(3) if at is None else np.array(at)
         return StringPoint(x) if name == GROUND else StringPoint(axes[index[name]].T @ x, body=index[name])
 
     out = []
-    for f in system.forces:
+    for f, law, ends in string_ends(system):
+        numbers: dict[str, Any]
         if isinstance(f, Cable):
             numbers = {"stiffness": f.stiffness, "damping": f.damping, "smoothing": f.smoothing}
-            points = [point(name, at) for _, name, at in f.ends]
-            out.append(String("cable", points, {**numbers, "length": system.cable_length(f)}))
-        elif isinstance(f, Tendon):
-            tension = signals.signal(f"{f.label}.tension", f.tension, 1, least=("tension", not_negative))
-            out.append(String("tendon", [point(f.rod, at) for at in f.points], {"tension": tension}))
+            numbers["length"] = system.cable_length(f)
+        else:
+            numbers = {"tension": signals.signal(f"{f.label}.tension", f.tension, 1, least=("tension", not_negative))}
+        out.append(String(law, [point(name, at) for name, at in ends], numbers))
     return out

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
-from gyrod.equations import Compiled, _compile_force, _principal, compile_system, mechanisms
+from gyrod.equations import Compiled, _compile_force, compile_system, mechanisms
+from gyrod.equations.checks import about
 from gyrod.model import System
 from gyrod.model.system import SINGULAR
 
@@ -124,8 +125,7 @@ def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body]
     bodies, axes = [], []
     for body in system.bodies:
         at = pins.get(body.name)
-        arm = np.zeros(3) if at is None else body.matrix.T @ (body.position - at)
-        moments, A = _principal(body.inertia + body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm)))
+        arm, moments, A = about(body, at)
         point = np.zeros(3) if at is None else np.asarray(at)
         bodies.append(_core.Body(mass=body.mass, moments=moments, pinned=at is not None, point=point, arm=A.T @ arm))
         axes.append(A)

@@ -299,9 +299,10 @@ def _edge(problems: Problems, name: str, element: ElementTree.Element, notes: li
         problems.add(_unknown("type", kind, TYPES))
     mimic = element.find("mimic")
     if mimic is not None:
+        at = f"{mimic.get('multiplier', '1')} * q + {mimic.get('offset', '0')}"
         notes.append(
-            f"joint {name!r}: <mimic joint={mimic.get('joint', '')!r}> is left out, it moves by itself; drive it as "
-            "that one, or hold it."
+            f"joint {name!r}: <mimic joint={mimic.get('joint', '')!r}> is left out and the joint is free; it should be "
+            f"at {at} of that one: start it there by positions= and drive it so, or hold it."
         )
     ends = {}
     for tag in ("parent", "child"):

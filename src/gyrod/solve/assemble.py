@@ -101,9 +101,10 @@ def assemble(system: System) -> System:
     V = np.concatenate([v, omega], axis=1)
     rate = G @ V.ravel() + in_time
     if float(np.abs(rate).max()) > 1e-13 * max(float(np.abs(V).max()), 1e-300):
-        V = V + least(G, metric(frames), rate).reshape(-1, 6)
-        rest = np.abs(G @ V.ravel() + in_time)
+        # What was given counts as well: a system that is brought to rest keeps the rounding of it.
         fastest = max(float(np.abs(V).max()), float(np.abs(in_time).max()))
+        V = V + least(G, metric(frames), rate).reshape(-1, 6)
+        rest, fastest = np.abs(G @ V.ravel() + in_time), max(fastest, float(np.abs(V).max()))
         _refuse(system, owner, rest, 1e-8 * fastest, "m/s or rad/s", "Check what drives it and what holds it")
     bodies = [
         b.with_(position=x[i], orientation=p[i], velocity=V[i, :3], angular_velocity=R[i].T @ V[i, 3:])

@@ -95,6 +95,7 @@ def _columns(motion: Motion, names: Sequence[str] | None) -> Iterator[tuple[str,
             for i, coordinate in enumerate(track.names):
                 yield f"{name}.{coordinate}", coordinate_unit(coordinate), track.coordinates[..., i]
                 yield f"{name}.{coordinate} rate", coordinate_unit(coordinate, rate=True), track.rates[..., i]
+            yield from _efforts(motion, joints.index(name))
         elif name == "energy":
             yield from ((f"energy.{part}", "J", getattr(motion.energy, part)) for part in ENERGIES)
         else:
@@ -107,6 +108,13 @@ def _columns(motion: Motion, names: Sequence[str] | None) -> Iterator[tuple[str,
 def _given(table: Table) -> list[Field]:
     """Quantities from which the others follow."""
     return [field for field in table.values() if not field.derived]
+
+
+def _efforts(motion: Motion, joint: int) -> Iterator[tuple[str, str, Array]]:
+    """What its drive gives, of a joint that is led; other joints have none, and finding it is work."""
+    led = motion.compiled.system.joints[joint]
+    if led.driven:
+        yield f"{_joint_names(motion)[joint]}.effort", led.effort_units[0], motion.joints[joint].effort
 
 
 def _joint_names(motion: Motion) -> list[str]:
@@ -188,11 +196,13 @@ def to_xarray(motion: Motion) -> Any:
                 coords[along[0]] = (along, getattr(rod.mesh, x.place) * rod.length, {"units": "m"})
             values = getattr(motion[rod.name], x.name)
             data[f"{rod.name}.{x.name}"] = ((*time, *along, last[x.components]), values, {"units": x.unit})
-    for name, track in zip(_joint_names(motion), motion._joint_motions, strict=True):
+    joints = _joint_names(motion)
+    for name, track in zip(joints, motion._joint_motions, strict=True):
         for i, coordinate in enumerate(track.names):
             here, rate = coordinate_unit(coordinate), coordinate_unit(coordinate, rate=True)
             data[f"{name}.{coordinate}"] = (time, track.coordinates[..., i], {"units": here})
             data[f"{name}.{coordinate} rate"] = (time, track.rates[..., i], {"units": rate})
+        data |= {head: (time, values, {"units": unit}) for head, unit, values in _efforts(motion, joints.index(name))}
     for name in motion.sensors.names:
         values = motion.sensors[name]
         inner = tuple(f"{name}.{k}" for k in range(values.ndim - len(time)))

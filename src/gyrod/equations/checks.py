@@ -1,0 +1,198 @@
+"""Why a system cannot be written in a formulation: all reasons at once, before the core sees any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gyrod import rotations
+from gyrod.equations.rods import HELD, string_ends, string_place
+from gyrod.model import Body, ModelError, Rod, System
+from gyrod.model.attachments import RodEndPlace
+
+Array = NDArray[np.float64]
+
+#: Rotation coordinates and rotational velocities of each formulation, with the equation of Lang 2010.
+FORMULATIONS = {
+    "nullspace-quaternion": (4, 3),  # (42)
+    "nullspace-directors": (9, 3),  # (25)
+    "absolute-quaternion": (4, 4),  # (40)
+    "absolute-directors": (9, 9),  # (23)
+    "euler": (3, 3),  # (66)
+}
+
+#: Those that bodies with joints have.
+JOINT_FORMULATIONS = tuple(name for name in FORMULATIONS if name != "euler")
+
+#: Those that rods have.
+ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
+
+#: Sine of the second Euler angle below which a body starts at gimbal lock.
+LOCKED = 1e-4
+
+_UNIT = np.eye(3)
+
+Hosted = Mapping[tuple[str, int], RodEndPlace]
+
+
+def check_system(
+    system: System, formulation: str, options: dict[str, Any], hosted: Hosted, *, tree: bool, velocities: bool
+) -> None:
+    """Raise one `ModelError` with all that speaks against it; ``tree``: bodies are a mechanism."""
+    whole = system.assembled()
+    problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, formulation, hosted)]
+    problems += _of_strings(whole, formulation, hosted)
+    problems += (_of_joints if tree else _of_pins)(whole, formulation, options)
+    try:
+        system.check_consistent(velocities=velocities)
+    except ModelError as error:
+        problems += error.problems
+    if problems:
+        raise ModelError(dict.fromkeys(problems))
+
+
+def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
+    if not system.rods:
+        return
+    if formulation not in ROD_FORMULATIONS:
+        yield (
+            f"formulation = {formulation!r} does not serve rods ({', '.join(map(repr, system.rod_names))}); "
+            f"use one of {', '.join(map(repr, ROD_FORMULATIONS))}."
+        )
+    for option in ("spatial", "printed", "fictive_moment"):
+        if options.get(option):
+            yield f"the variant {option!r} of {formulation!r} is for bodies; {system.rod_names[0]!r} is a rod."
+    for rod in system.rods:
+        if rod.strain in HELD and (formulation.startswith("absolute") or rod.mass != "lumped"):
+            yield (
+                f"rod {rod.name!r} with strain = {rod.strain!r} needs formulation = 'nullspace-quaternion' and "
+                f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
+            )
+
+
+def _of_ends(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
+    """Ends of rods that bodies hold."""
+    for (name, e), place in hosted.items():
+        rod, what = system.rod(name), f"rod {name!r} is held by body {place.host!r}"
+        if formulation in ROD_FORMULATIONS[1:]:  # others suit no rod at all
+            yield f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'."
+        for held in (r for r in system.rods if r.strain in HELD):
+            yield (
+                f"rod {held.name!r} has strain = {held.strain!r}, which is not supported where a body holds a rod "
+                f"({name!r} by {place.host!r}); take strain = 'cosserat' or 'stretch' for {held.name!r}."
+            )
+        least, cells = (2, "elements") if rod.mesh.degree else (3, "segments")
+        if rod.mesh.cells < least and (name, 1 - e) in hosted:
+            yield f"{what}: a rod between two bodies needs at least {least} {cells}, got {rod.mesh.cells}."
+
+
+def _of_strings(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
+    """Cables and tendons on rods."""
+    for _, law, points in string_ends(system):
+        places = [(system.rod(name), at) for name, at in points if name in system.rod_names]
+        if not places:
+            continue
+        what = f"a {law} on rod {places[0][0].name!r}"
+        if formulation in ROD_FORMULATIONS[1:] or any(r.strain in HELD for r in system.rods):
+            yield f"{what} needs formulation = 'nullspace-quaternion' and rods with strain = 'cosserat'."
+        if any(name in system.names for name, _ in points):
+            yield f"{what} ends on a body; between rods and bodies use an end of a rod, or ground."
+        for rod, (s, _) in places:
+            segment, _ = string_place(rod, s)
+            for e, j in ((0, 0), (1, len(rod.mesh.frames) - 1)):
+                if (rod.name, e) in hosted and segment == j:
+                    yield f"{what} {_too_near(rod, e, hosted[rod.name, e].host)}"
+
+
+def _too_near(rod: Rod, e: int, host: str) -> str:
+    """What is wrong with the point of a string next to an end that a body holds."""
+    if rod.mesh.degree:
+        return f"acts at its {('start', 'end')[e]}, which body {host!r} holds; move the point into the rod."
+    return (
+        f"acts within its {('first', 'last')[e]} segment, whose end body {host!r} holds; move the point by one segment."
+    )
+
+
+def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
+    """Bodies with joints."""
+    if formulation not in JOINT_FORMULATIONS:
+        if not system.rods:
+            yield (
+                f"formulation = {formulation!r} serves bodies without joints, or with one ball joint to ground each; "
+                f"use one of {', '.join(map(repr, JOINT_FORMULATIONS))}."
+            )
+        return
+    for option in ("spatial", "printed"):
+        if options.get(option) and not system.rods:
+            yield f"the variant {option!r} of {formulation!r} is for bodies without joints."
+    level = int(options.get("level", 0))
+    if formulation.startswith("nullspace"):
+        if level or options.get("qr"):
+            what = f"index = {level}" if level else "null_space = 'qr'"
+            yield f"{what} serves the absolute formulations, not {formulation!r}."
+        return
+    for body in system.bodies:
+        moments, _ = principal(body.inertia)
+        if moments.min() <= 1e-13 * max(moments.max(), 1e-300):
+            yield (
+                f"body {body.name!r} has a singular inertia (principal moments {moments}), which the absolute "
+                "formulations cannot invert; use 'nullspace-quaternion' or give it three positive moments."
+            )
+
+
+def _of_pins(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
+    """Free bodies, and bodies that turn about a fixed point."""
+    for option, what in (("level", "index"), ("qr", "null_space = 'qr'")):
+        if options.get(option):
+            has = "has no joints, or one ball joint to ground each"
+            if system.rods:
+                has += f"; the equations of rods ({', '.join(map(repr, system.rod_names))}) have no such form"
+            yield f"{what} is for bodies with joints; this system {has}. Leave it out."
+    if formulation != "euler":
+        return
+    for body in system.bodies:
+        _, _, A = about(body, system.fixed_points.get(body.name))
+        sine = abs(np.sin(rotations.euler_from_quaternion(turned(body, A), "313")[1]))
+        if sine < LOCKED:
+            yield (
+                f"body {body.name!r} starts at gimbal lock of the Euler angles 3-1-3 (|sin theta2| = {sine:.1g}); turn "
+                "its axes or use another formulation."
+            )
+
+
+# --- axes in which bodies are written ---------------------------------------------------------------------------------
+
+
+def principal(inertia: Array) -> tuple[Array, Array]:
+    """Principal moments and axes; a matrix that is diagonal already keeps the user's axes and their order."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = inertia.tolist()
+    across = max(map(abs, (xy, xz, yx, yz, zx, zy)))
+    if across <= 1e-14 * max(abs(xx), abs(yy), abs(zz), across):
+        return np.array([xx, yy, zz]), np.eye(3)
+    moments, A = np.linalg.eigh(inertia)
+    if np.linalg.det(A) < 0.0:
+        A = A * np.array([1.0, 1.0, -1.0])
+    return moments, A
+
+
+def about(body: Body, at: Array | None) -> tuple[Array, Array, Array]:
+    """Arm from a fixed point to the centre of mass in the body, principal moments about the point, their axes."""
+    if at is None:
+        return np.zeros(3), *principal(body.inertia)
+    arm = body.matrix.T @ (body.position - at)
+    return arm, *principal(body.inertia + body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm)))
+
+
+def turned(body: Body, A: Array) -> Array:
+    """Quaternion of the principal axes at the start."""
+    if is_unit(A):
+        return body.orientation
+    return np.asarray(rotations.multiply(body.orientation, rotations.quaternion_from_matrix(A)))
+
+
+def is_unit(A: Array) -> bool:
+    """Whether axes are the user's own."""
+    return bool((A == _UNIT).all())
