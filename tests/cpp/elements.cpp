@@ -19,14 +19,14 @@ static void fill(Lanes& x, double scale) {
 }
 template <class M> M random_matrix(double scale = 1.0) {
   M A;
-  for (int k = 0; k < A.size(); ++k) fill(A(k), scale);
+  for (int k = 0; k < A.size(); ++k) fill(A.data()[k], scale);
   return A;
 }
 static double lane_of(double x, int) { return x; }
 static double lane_of(const Lanes& x, int lane) { return x[lane]; }
 template <class T, class M> auto lane_of(const M& from, int lane) {
-  Eigen::Matrix<T, M::RowsAtCompileTime, M::ColsAtCompileTime> to;
-  for (int k = 0; k < from.size(); ++k) to(k) = T(lane_of(from(k), lane));
+  Matrix<T, M::RowsAtCompileTime, M::ColsAtCompileTime> to;
+  for (int k = 0; k < from.size(); ++k) to.data()[k] = T(lane_of(from.data()[k], lane));
   return to;
 }
 
@@ -37,8 +37,8 @@ template <int p, class S> typename ElementKernel<p, S>::Parameters parameters(in
   for (int k = 0; k < p; ++k) {
     c.weight[k] = S(Lobatto<p>::get().gauss_weight[std::size_t(k)]) / c.slope;
     auto& d = c.point[k];
-    const auto A = random_matrix<Eigen::Matrix<S, 6, 6>>();
-    const Eigen::Matrix<S, 6, 6> C = A * A.transpose();
+    const auto A = random_matrix<Matrix<S, 6, 6>>();
+    const Matrix<S, 6, 6> C = A * A.transpose();
     d.CG = C.template topLeftCorner<3, 3>(), d.CK = C.template bottomRightCorner<3, 3>();
     d.CX = C.template topRightCorner<3, 3>();
     if (!coupled)

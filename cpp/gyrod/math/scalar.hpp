@@ -1,4 +1,4 @@
-// Scalars for the templated kernels beside double: dual numbers, for exact derivatives, and a counter of operations.
+// Scalars for the templated kernels beside double: dual numbers, for exact derivatives and for counts of operations.
 #pragma once
 
 #include "gyrod/math/matrix.hpp"
@@ -6,12 +6,13 @@
 #include <array>
 #include <cmath>
 
-// Dual numbers are loops over many derivatives, counting needs no speed: inlining them gains nothing and takes the
-// compiler minutes.
+// Dual numbers are loops over many derivatives: inlining them gains nothing and takes the compiler minutes.
 #if defined(__GNUC__)
 #define GYROD_OUTLINE [[gnu::noinline]]
+#define GYROD_COLD [[gnu::noinline, gnu::cold]]
 #else
 #define GYROD_OUTLINE
+#define GYROD_COLD
 #endif
 
 namespace gyrod {
@@ -82,9 +83,10 @@ template <int N> struct Dual {
   friend bool operator!=(const Dual& a, const Dual& b) { return a.v != b.v; }
 };
 
-// Counts what is done to it; multiplication with a known 0 or 1 and addition of a known 0 cost nothing, because no
-// hand-written right-hand side would contain them.
-struct Counted {
+// Dual<1> carries one derivative and counts what is done to it: one scalar for all that is asked for once, so that the
+// kernels are compiled once for it. Multiplication with a known 0 or 1 and addition of a known 0 cost nothing, because
+// no hand-written right-hand side would contain them. Cold: the compiler then makes kernels of it short, not fast.
+template <> struct Dual<1> {
   struct Tally {
     long add = 0, subtract = 0, multiply = 0, divide = 0, square = 0, root = 0, sine = 0, cosine = 0, arctangent = 0;
     Tally& operator+=(const Tally& b) {
@@ -98,67 +100,75 @@ struct Counted {
     return t;
   }
   double v = 0.0;
+  std::array<double, 1> d{};
   bool known = true; // a literal constant
-  Counted() = default;
-  Counted(double value) : v(value) {} // NOLINT
-  static Counted variable(double value) {
-    Counted x(value);
-    x.known = false;
+  Dual() = default;
+  Dual(double value) : v(value) {} // NOLINT
+  static Dual variable(double value) { return result(value, 0.0, false); }
+  static Dual seed(double value, int) { return result(value, 1.0, false); }
+  static Dual result(double value, double derivative, bool known) {
+    Dual x(value);
+    x.d[0] = derivative, x.known = known;
     return x;
   }
-  static Counted result(double value, bool known) {
-    Counted x(value);
-    x.known = known;
-    return x;
-  }
-  bool is(double value) const { return known && v == value; }
+  bool is(double value) const { return known && v == value && d[0] == 0.0; }
 
-  GYROD_OUTLINE friend Counted operator-(const Counted& a) { return result(-a.v, a.known); }
-  GYROD_OUTLINE friend Counted operator+(const Counted& a, const Counted& b) {
+  GYROD_COLD friend Dual operator-(const Dual& a) { return result(-a.v, -a.d[0], a.known); }
+  GYROD_COLD friend Dual operator+(const Dual& a, const Dual& b) {
     if (a.is(0.0)) return b;
     if (b.is(0.0)) return a;
     if (!a.known || !b.known) ++tally().add;
-    return result(a.v + b.v, a.known && b.known);
+    return result(a.v + b.v, a.d[0] + b.d[0], a.known && b.known);
   }
-  GYROD_OUTLINE friend Counted operator-(const Counted& a, const Counted& b) {
+  GYROD_COLD friend Dual operator-(const Dual& a, const Dual& b) {
     if (b.is(0.0)) return a;
     if (a.is(0.0)) return -b;
     if (!a.known || !b.known) ++tally().subtract;
-    return result(a.v - b.v, a.known && b.known);
+    return result(a.v - b.v, a.d[0] - b.d[0], a.known && b.known);
   }
-  GYROD_OUTLINE friend Counted operator*(const Counted& a, const Counted& b) {
-    if (a.is(0.0) || b.is(0.0)) return Counted(0.0);
+  GYROD_COLD friend Dual operator*(const Dual& a, const Dual& b) {
+    if (a.is(0.0) || b.is(0.0)) return Dual(0.0);
     if (a.is(1.0)) return b;
     if (b.is(1.0)) return a;
     if (a.is(-1.0)) return -b;
     if (b.is(-1.0)) return -a;
     if (!a.known || !b.known) ++(&a == &b ? tally().square : tally().multiply);
-    return result(a.v * b.v, a.known && b.known);
+    return result(a.v * b.v, a.d[0] * b.v + a.v * b.d[0], a.known && b.known);
   }
-  GYROD_OUTLINE friend Counted operator/(const Counted& a, const Counted& b) {
+  GYROD_COLD friend Dual operator/(const Dual& a, const Dual& b) {
     if (a.is(0.0)) return a;
     if (b.is(1.0)) return a;
     if (!a.known || !b.known) ++tally().divide;
-    return result(a.v / b.v, a.known && b.known);
+    const double q = a.v / b.v;
+    return result(q, (a.d[0] - q * b.d[0]) / b.v, a.known && b.known);
   }
-  Counted& operator+=(const Counted& b) { return *this = *this + b; }
-  Counted& operator-=(const Counted& b) { return *this = *this - b; }
-  Counted& operator*=(const Counted& b) { return *this = *this * b; }
-  Counted& operator/=(const Counted& b) { return *this = *this / b; }
-  GYROD_OUTLINE friend Counted sqrt(const Counted& a) { return ++tally().root, variable(std::sqrt(a.v)); }
-  GYROD_OUTLINE friend Counted sin(const Counted& a) { return ++tally().sine, variable(std::sin(a.v)); }
-  GYROD_OUTLINE friend Counted cos(const Counted& a) { return ++tally().cosine, variable(std::cos(a.v)); }
-  GYROD_OUTLINE friend Counted atan2(const Counted& a, const Counted& b) {
-    return ++tally().arctangent, variable(std::atan2(a.v, b.v));
+  Dual& operator+=(const Dual& b) { return *this = *this + b; }
+  Dual& operator-=(const Dual& b) { return *this = *this - b; }
+  Dual& operator*=(const Dual& b) { return *this = *this * b; }
+  Dual& operator/=(const Dual& b) { return *this = *this / b; }
+  GYROD_COLD friend Dual sqrt(const Dual& a) {
+    const double r = std::sqrt(a.v);
+    return ++tally().root, result(r, 0.5 * a.d[0] / r, false);
   }
-  friend Counted abs(const Counted& a) { return result(std::abs(a.v), a.known); }
-  friend bool operator<(const Counted& a, const Counted& b) { return a.v < b.v; }
-  friend bool operator>(const Counted& a, const Counted& b) { return a.v > b.v; }
-  friend bool operator<=(const Counted& a, const Counted& b) { return a.v <= b.v; }
-  friend bool operator>=(const Counted& a, const Counted& b) { return a.v >= b.v; }
-  friend bool operator==(const Counted& a, const Counted& b) { return a.v == b.v; }
-  friend bool operator!=(const Counted& a, const Counted& b) { return a.v != b.v; }
+  GYROD_COLD friend Dual sin(const Dual& a) {
+    return ++tally().sine, result(std::sin(a.v), std::cos(a.v) * a.d[0], false);
+  }
+  GYROD_COLD friend Dual cos(const Dual& a) {
+    return ++tally().cosine, result(std::cos(a.v), -std::sin(a.v) * a.d[0], false);
+  }
+  GYROD_COLD friend Dual atan2(const Dual& a, const Dual& b) {
+    const double n = a.v * a.v + b.v * b.v;
+    return ++tally().arctangent, result(std::atan2(a.v, b.v), (b.v * a.d[0] - a.v * b.d[0]) / n, false);
+  }
+  friend Dual abs(const Dual& a) { return a.v < 0.0 ? result(-a.v, -a.d[0], a.known) : a; }
+  friend bool operator<(const Dual& a, const Dual& b) { return a.v < b.v; }
+  friend bool operator>(const Dual& a, const Dual& b) { return a.v > b.v; }
+  friend bool operator<=(const Dual& a, const Dual& b) { return a.v <= b.v; }
+  friend bool operator>=(const Dual& a, const Dual& b) { return a.v >= b.v; }
+  friend bool operator==(const Dual& a, const Dual& b) { return a.v == b.v; }
+  friend bool operator!=(const Dual& a, const Dual& b) { return a.v != b.v; }
 };
+using Counted = Dual<1>;
 
 // Whether a scalar is several numbers, one for each member of an ensemble; see lanes.hpp.
 template <class S> inline constexpr bool is_lanes = false;
@@ -166,6 +176,5 @@ template <class S> inline constexpr bool is_lanes = false;
 // The value of any scalar.
 inline double value_of(double x) { return x; }
 template <int N> double value_of(const Dual<N>& x) { return x.v; }
-inline double value_of(const Counted& x) { return x.v; }
 
 } // namespace gyrod

@@ -1,8 +1,13 @@
 #include "gyrod/mechanism/model.hpp"
 
 #include "gyrod/mechanism/forms.hpp"
+#include "gyrod/mechanism/spring.hpp"
 
 namespace gyrod {
+
+template class ForceBase<JointSpring>;
+template JointGeometry<BodyDual> geometry(const JointPlace&, const Side<BodyDual>&, const Side<BodyDual>&);
+template Row<BodyDual> evaluate_row(const RowKind&, const JointPlace&, const JointGeometry<BodyDual>&, const Driven&);
 
 std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulation, MechanismModel model) {
   const bool directors = formulation.ends_with("-directors");

@@ -78,6 +78,11 @@ struct MechanismModel : JointTree {
 
 using Twist = Matrix<double, 6, 1>; // velocity of the centre of mass and angular velocity, space axes
 
+// Of dual numbers compiled once, in model.cpp.
+extern template JointGeometry<BodyDual> geometry(const JointPlace&, const Side<BodyDual>&, const Side<BodyDual>&);
+extern template Row<BodyDual> evaluate_row(const RowKind&, const JointPlace&, const JointGeometry<BodyDual>&,
+                                           const Driven&);
+
 // A side of a joint from the kinematics of its body.
 template <class S> Side<S> side_of(const Vec3<S>& x, const Mat3<S>& R, const Vec3<S>& v, const Vec3<S>& omega) {
   Side<S> s{x, v, R, Mat3<S>()};

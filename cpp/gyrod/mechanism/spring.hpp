@@ -68,4 +68,6 @@ private:
   double k_, c_, rest_, friction_, slip_;
 };
 
+extern template class ForceBase<JointSpring>; // model.cpp
+
 } // namespace gyrod

@@ -6,6 +6,7 @@
 //  2. `template <class S> apply(double t, MotionOf<S>, WrenchOf<S>)`: read motions, add to wrenches. Only + - * / sqrt.
 //  3. `explicit_time()`: true if it depends on t by itself.
 //  4. `potential(t, motions)`: its energy if it has one, else 0; `conservative`, `of_points` for methods that ask.
+//  5. Its line at the end and in forces.cpp, so that it is compiled once.
 #pragma once
 
 #include <cstdint>
@@ -53,12 +54,8 @@ using Forces = std::vector<std::shared_ptr<const ForceElement>>; // constant, so
 
 template <class Derived> class ForceBase : public ForceElement {
 public:
-  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const final {
-    self().template act<double>(t, m, w);
-  }
-  void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const final {
-    self().template act<BodyDual>(t, m, w);
-  }
+  void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const final;
+  void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const final;
   const std::vector<int>& bodies() const final { return bodies_; }
 
 protected:
@@ -71,6 +68,15 @@ private:
   const Derived& self() const { return static_cast<const Derived&>(*this); }
   std::vector<int> bodies_;
 };
+
+template <class Derived>
+void ForceBase<Derived>::apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const {
+  self().template act<double>(t, m, w);
+}
+template <class Derived>
+void ForceBase<Derived>::apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const {
+  self().template act<BodyDual>(t, m, w);
+}
 
 // Force at a body point, or torque, in body or space axes.
 class AppliedForce final : public ForceBase<AppliedForce> {
@@ -306,5 +312,13 @@ private:
   Mat3<double> axes_; // columns: principal axes in the user's axes
   Function force_, derivative_;
 };
+
+// Compiled once, in forces.cpp.
+extern template class ForceBase<AppliedForce>;
+extern template class ForceBase<SpringDamper>;
+extern template class ForceBase<FrameForce>;
+extern template class ForceBase<Cable>;
+extern template class ForceBase<Bushing>;
+extern template class ForceBase<UserForce>;
 
 } // namespace gyrod

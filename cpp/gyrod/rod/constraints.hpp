@@ -32,18 +32,22 @@ template <class S> struct HeldPlace {
   }
 };
 
-// The same at Gauss point k of an element, from its nodes.
-template <int p, class S> struct HeldPoint : HeldPlace<S> {
+// The same at Gauss point k of an element, from its nodes. The degree is a number, not a type: dual numbers of this are
+// what the compiler would take longest for.
+template <class S> struct HeldPoint : HeldPlace<S> {
+  int p;
+  Shapes shapes;
+  double slope; // 2/h
   Vec4<S> P;
   S inverse; // 1/|P|²
 
-  HeldPoint(const Lobatto<p>& table, int k, double slope, const Vec3<S>* x, const Vec3<S>* v, const Vec4<S>* q,
-            const Vec4<S>* spin) {
+  HeldPoint(int degree, int k, double h, const Vec3<S>* x, const Vec3<S>* v, const Vec4<S>* q, const Vec4<S>* spin)
+      : p(degree), shapes(shapes_at(degree, k)), slope(2.0 / h) {
     Vec3<S> u = Vec3<S>::Zero(), ud = u;
     Vec4<S> Pd = Vec4<S>::Zero();
     P = Pd;
     for (int a = 0; a <= p; ++a) {
-      const S I(table.I[k][a]), D(slope * table.D[k][a]);
+      const S I(shapes.I[a]), D(slope * shapes.D[a]);
       u += D * x[a], ud += D * v[a], P += I * q[a], Pd += (S(0.5) * I) * multiply<S>(q[a], spin[a]);
     }
     inverse = S(1) / P.dot(P);
@@ -52,18 +56,18 @@ template <int p, class S> struct HeldPoint : HeldPlace<S> {
     this->w = (S(2) * inverse) * multiply<S>(conjugate<S>(P), Pd);
   }
   // E'' but for the accelerations of nodes.
-  Vec3<S> free(const Lobatto<p>& table, int k, const Vec4<S>* q, const Vec4<S>* spin) const {
+  Vec3<S> free(const Vec4<S>* q, const Vec4<S>* spin) const {
     Vec4<S> Pdd = Vec4<S>::Zero(); // p'' = p (w w/2 + w')/2
     for (int a = 0; a <= p; ++a)
-      Pdd += S(0.25 * table.I[k][a]) * multiply<S>(q[a], Vec4<S>(multiply<S>(spin[a], spin[a])));
+      Pdd += S(0.25 * shapes.I[a]) * multiply<S>(q[a], Vec4<S>(multiply<S>(spin[a], spin[a])));
     const Vec3<S> Omega = this->w.template tail<3>();
     const Vec3<S> bent = (S(2) * inverse) * multiply<S>(conjugate<S>(P), Pdd).template tail<3>();
     return this->whirl() + this->G.cross(Vec3<S>(bent - this->w[0] * Omega));
   }
-  HeldLink<S> link(const Lobatto<p>& table, int k, int a, double slope, const Vec4<S>* q) const {
+  HeldLink<S> link(int a, const Vec4<S>* q) const {
     const Vec4<S> between = inverse * multiply<S>(conjugate<S>(P), q[a]);
     const Mat3<S> T = quaternion_matrix<S>(between).template bottomRightCorner<3, 3>();
-    return {S(table.I[k][a]) * (cross_matrix<S>(this->G) * T), S(slope * table.D[k][a]) * Mat3<S>(this->R.transpose())};
+    return {S(shapes.I[a]) * (cross_matrix<S>(this->G) * T), S(slope * shapes.D[a]) * Mat3<S>(this->R.transpose())};
   }
 };
 
@@ -89,7 +93,7 @@ public:
   // Places and links of a state.
   void configure(const RodState<S>& s) {
     if (d_.degree)
-      with_degree(d_.degree, [&](const auto& table) { points(table, s); });
+      points(s);
     else
       segments(s);
     if (d_.held == 2)
@@ -205,7 +209,8 @@ private:
     }
   }
 
-  template <int p> void points(const Lobatto<p>& table, const RodState<S>& s) {
+  void points(const RodState<S>& s) {
+    const int p = d_.degree;
     for (int e = 0; e * p < int(lambda.size()); ++e) {
       double h = 0.0;
       for (int k = 0; k < p; ++k) h += d_.ds[i(e * p + k)];
@@ -213,10 +218,10 @@ private:
       const Vec4<S>*q = &s.p[from], *w = &s.w[from];
       for (int k = 0; k < p; ++k) {
         const int j = e * p + k;
-        const HeldPoint<p, S> o(table, k, 2.0 / h, &s.x[from], &s.v[from], q, w);
+        const HeldPoint<S> o(p, k, h, &s.x[from], &s.v[from], q, w);
         places_[i(j)] = o;
-        free_[i(j)] = o.free(table, k, q, w);
-        for (int a = 0; a <= p; ++a) links_[i(j * width_ + a)] = o.link(table, k, a, 2.0 / h, q);
+        free_[i(j)] = o.free(q, w);
+        for (int a = 0; a <= p; ++a) links_[i(j * width_ + a)] = o.link(a, q);
       }
     }
   }

@@ -140,36 +140,41 @@ template <class P> struct BasicRodDescription {
   std::vector<double> inverse_ds, kappa, pull; // 1/ds; 2/span, 2 weight/span
   std::vector<double> quadrature;              // weights of strains
   std::vector<Vec3<P>> inverse_J;
-  void finish() {
-    if (degree == 0) lengths = quadrature = ds;
-    if (degree) set_quadrature();
-    dragged.clear();
-    for (int j = 0; j < frames() && !drag.empty(); ++j) {
-      if (degree)
-        dragged.push_back({j, j, lengths[std::size_t(j)]});
-      else
-        for (int n : {j, j + 1}) dragged.push_back({j, n, 0.5 * ds[std::size_t(j)]});
-    }
-    inverse_ds.resize(ds.size()), kappa.resize(span.size()), pull.resize(span.size()), inverse_J.resize(J.size());
-    for (std::size_t j = 0; j < ds.size(); ++j) inverse_ds[j] = 1.0 / ds[j];
-    for (std::size_t n = 0; n < span.size(); ++n) kappa[n] = 2.0 / span[n], pull[n] = 2.0 * weight[n] / span[n];
-    for (std::size_t j = 0; j < J.size(); ++j)
-      for (int k = 0; k < 3; ++k) inverse_J[j][k] = P(1) / J[j][k];
-  }
+  void finish();
 
 private:
-  void set_quadrature() {
-    const double* w = gauss_weights(degree);
-    quadrature.resize(ds.size());
-    for (std::size_t e = 0, p = std::size_t(degree); e * p < ds.size(); ++e) {
-      double h = 0.0;
-      for (std::size_t k = 0; k < p; ++k) h += ds[e * p + k];
-      for (std::size_t k = 0; k < p; ++k) quadrature[e * p + k] = 0.5 * h * w[k];
-    }
-  }
+  void set_quadrature();
 };
 
+template <class P> void BasicRodDescription<P>::finish() {
+  if (degree == 0) lengths = quadrature = ds;
+  if (degree) set_quadrature();
+  dragged.clear();
+  for (int j = 0; j < frames() && !drag.empty(); ++j) {
+    if (degree)
+      dragged.push_back({j, j, lengths[std::size_t(j)]});
+    else
+      for (int n : {j, j + 1}) dragged.push_back({j, n, 0.5 * ds[std::size_t(j)]});
+  }
+  inverse_ds.resize(ds.size()), kappa.resize(span.size()), pull.resize(span.size()), inverse_J.resize(J.size());
+  for (std::size_t j = 0; j < ds.size(); ++j) inverse_ds[j] = 1.0 / ds[j];
+  for (std::size_t n = 0; n < span.size(); ++n) kappa[n] = 2.0 / span[n], pull[n] = 2.0 * weight[n] / span[n];
+  for (std::size_t j = 0; j < J.size(); ++j)
+    for (int k = 0; k < 3; ++k) inverse_J[j][k] = P(1) / J[j][k];
+}
+
+template <class P> void BasicRodDescription<P>::set_quadrature() {
+  const double* w = gauss_weights(degree);
+  quadrature.resize(ds.size());
+  for (std::size_t e = 0, p = std::size_t(degree); e * p < ds.size(); ++e) {
+    double h = 0.0;
+    for (std::size_t k = 0; k < p; ++k) h += ds[e * p + k];
+    for (std::size_t k = 0; k < p; ++k) quadrature[e * p + k] = 0.5 * h * w[k];
+  }
+}
+
 using RodDescription = BasicRodDescription<double>;
+extern template void BasicRodDescription<double>::finish(); // compiled once, in rods.cpp
 
 // Numbers of a rod that may differ between runs while its grid, its ends and its loads stay: row-major, as long as
 // those of the description; null: they stay too.

@@ -31,7 +31,6 @@ public:
   // Internal forces and moments and those of gravity, drag and loads, from x, v, p, w of the state.
   virtual void forces(double t, RodState<double>& s, const EndMotion* ends) const = 0;
   virtual void forces(double t, RodState<Dual<1>>& s, const EndMotion* ends) const = 0;
-  virtual void forces(double t, RodState<Counted>& s, const EndMotion* ends) const = 0;
   // What `forces` may have kept to itself: strains, stresses and frames; and stresses that were changed meanwhile.
   virtual void publish(RodState<double>&) const {}
   virtual void adopt(const RodState<double>&) const {}

@@ -10,7 +10,45 @@
 #include "gyrod/rod/hosted.hpp"
 
 namespace gyrod {
+
+template struct ElementKernel<2, Lanes>;
+template struct ElementKernel<3, Lanes>;
+template struct ElementKernel<4, Lanes>;
+
 namespace {
+
+// What a body that holds an end does to the nodes of the element there and feels of them, of any degree.
+void host_end(const RodDescription& d, const RodState<double>& s, int e, const EndMotion& motion, const HostMotion& m,
+              const Discretization::Blocks& blocks, HostedEnd& h) {
+  const RodEnd& end = d.ends[e];
+  const int n = e ? d.segments : 0;
+  const EndMap map(end, motion, m);
+  const double turns = end.clamped ? 1.0 : 0.0;
+  for (int k = 0; k <= d.degree; ++k) {
+    const int c = e ? n - k : k;
+    const auto &q = blocks.q(c, n), &v = blocks.v(c, n), &qr = blocks.q(n, c), &vr = blocks.v(n, c);
+    using M66 = Matrix<double, 6, 6>;
+    M66 place = q.rightCols<3>() * map.x_p + v.rightCols<3>() * map.v_p, speed = v.rightCols<3>() * map.v_v;
+    if (end.clamped) {
+      place += q.middleCols<3>(1) * map.turn_p + v.middleCols<3>(1) * map.spin_p;
+      speed += v.middleCols<3>(1) * map.spin_v;
+    }
+    const auto wrench = [&](const auto& rows, auto& to) { // torque, force from mu, f
+      to << map.arm * rows.template bottomRows<3>() + turns * (map.R * rows.template topRows<3>()),
+          rows.template bottomRows<3>();
+    };
+    wrench(qr, h.wrench_q[k]), wrench(vr, h.wrench_v[k]);
+    if (k == 0) { // what of this node is the body's goes there
+      wrench(place, h.own_place), wrench(speed, h.own_speed);
+      // (V x r) x f + V x (R m)
+      h.own_place.topLeftCorner<3, 3>() += cross_matrix<double>(s.f[std::size_t(n)]) * map.arm;
+      if (end.clamped) h.own_place.topLeftCorner<3, 3>() -= cross_matrix<double>(map.R * s.end_moment[e]);
+      place.bottomRows<3>().setZero(), speed.bottomRows<3>().setZero();
+      h.wrench_q[k].rightCols<3>().setZero(), h.wrench_v[k].rightCols<3>().setZero();
+    }
+    h.by_place[k] = place, h.by_speed[k] = speed;
+  }
+}
 
 template <int p> class Elements final : public ElementForces<p, double, Discretization> {
   using Forces = ElementForces<p, double, Discretization>;
@@ -47,7 +85,6 @@ public:
     finish(t, s, ends);
   }
   void forces(double t, RodState<Dual<1>>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
-  void forces(double t, RodState<Counted>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
 
   void publish(RodState<double>& s) const override {
     frames(s);
@@ -85,34 +122,7 @@ public:
 
   void hosted(double, const RodState<double>& s, int e, const EndMotion& motion, const HostMotion& m,
               const Blocks& blocks, HostedEnd& h) const override {
-    const RodEnd& end = d_.ends[e];
-    const int n = e ? N_ : 0;
-    const EndMap map(end, motion, m);
-    const double turns = end.clamped ? 1.0 : 0.0;
-    for (int k = 0; k <= p; ++k) {
-      const int c = e ? n - k : k;
-      const auto &q = blocks.q(c, n), &v = blocks.v(c, n), &qr = blocks.q(n, c), &vr = blocks.v(n, c);
-      using M66 = Matrix<double, 6, 6>;
-      M66 place = q.rightCols<3>() * map.x_p + v.rightCols<3>() * map.v_p, speed = v.rightCols<3>() * map.v_v;
-      if (end.clamped) {
-        place += q.middleCols<3>(1) * map.turn_p + v.middleCols<3>(1) * map.spin_p;
-        speed += v.middleCols<3>(1) * map.spin_v;
-      }
-      const auto wrench = [&](const auto& rows, auto& to) { // torque, force from mu, f
-        to << map.arm * rows.template bottomRows<3>() + turns * (map.R * rows.template topRows<3>()),
-            rows.template bottomRows<3>();
-      };
-      wrench(qr, h.wrench_q[k]), wrench(vr, h.wrench_v[k]);
-      if (k == 0) { // what of this node is the body's goes there
-        wrench(place, h.own_place), wrench(speed, h.own_speed);
-        // (V x r) x f + V x (R m)
-        h.own_place.topLeftCorner<3, 3>() += cross_matrix<double>(s.f[i(n)]) * map.arm;
-        if (end.clamped) h.own_place.topLeftCorner<3, 3>() -= cross_matrix<double>(map.R * s.end_moment[e]);
-        place.bottomRows<3>().setZero(), speed.bottomRows<3>().setZero();
-        h.wrench_q[k].rightCols<3>().setZero(), h.wrench_v[k].rightCols<3>().setZero();
-      }
-      h.by_place[k] = place, h.by_speed[k] = speed;
-    }
+    host_end(d_, s, e, motion, m, blocks, h);
   }
 
   double strain_energy(const RodState<double>& s) const override {

@@ -78,16 +78,18 @@ template <class Rod> void segment_rows(Rod& r) {
 }
 
 // Of elements by dual numbers, node by node: directions (e, Theta, x) and (Omega, x').
-template <int p, class Rod> void point_rows(Rod& r, const Lobatto<p>& table) {
+template <class Rod> void point_rows(Rod& r) {
   using D = Dual<13>;
+  constexpr int most = 5; // nodes of an element
+  const int p = r.d.degree;
   for (int e = 0; e * p < r.N; ++e) {
     double h = 0.0;
     for (int k = 0; k < p; ++k) h += r.d.ds[std::size_t(e * p + k)];
     for (int b = 0; b <= p; ++b) {
       const int o = e * p + b;
       if (!r.in_graph(o)) continue;
-      Vec3<D> x[p + 1], v[p + 1];
-      Vec4<D> q[p + 1], w[p + 1];
+      Vec3<D> x[most], v[most];
+      Vec4<D> q[most], w[most];
       for (int a = 0; a <= p; ++a) {
         const std::size_t n = std::size_t(e * p + a);
         x[a] = r.s.x[n].template cast<D>(), v[a] = r.s.v[n].template cast<D>();
@@ -101,10 +103,10 @@ template <int p, class Rod> void point_rows(Rod& r, const Lobatto<p>& table) {
         if (r.moves(o)) x[b][int(i)].d[4 + i] = 1.0, v[b][int(i)].d[10 + i] = 1.0;
       }
       for (int k = 0; k < p; ++k) {
-        const HeldPoint<p, D> at(table, k, 2.0 / h, x, v, q, w);
-        Vec3<D> rate = at.free(table, k, q, w);
+        const HeldPoint<D> at(p, k, h, x, v, q, w);
+        Vec3<D> rate = at.free(q, w);
         for (int a = 0; a <= p; ++a) {
-          const HeldLink<D> l = at.link(table, k, a, 2.0 / h, q);
+          const HeldLink<D> l = at.link(a, q);
           const std::size_t n = std::size_t(e * p + a);
           const Vec3<double> turned = r.alpha[n].template tail<3>();
           rate += l.move * r.acceleration[n].template cast<D>() + l.turn * turned.template cast<D>();
@@ -126,7 +128,7 @@ template <class Rod> void constraint_rows(Rod& r) {
     r.acceleration[n] = r.moves(c) ? Vec3<double>(r.free_mass[n] * r.s.f[n]) : r.ends[c ? 1 : 0].a;
   }
   if (r.d.degree)
-    with_degree(r.d.degree, [&](const auto& table) { point_rows(r, table); });
+    point_rows(r);
   else
     segment_rows(r);
   for (int c = 1; c <= r.N && r.d.held == 2; ++c)

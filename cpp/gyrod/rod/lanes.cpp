@@ -10,6 +10,11 @@
 #include "gyrod/rod/staggered_forces.hpp"
 
 namespace gyrod {
+
+extern template struct ElementKernel<2, Lanes>; // elements.cpp
+extern template struct ElementKernel<3, Lanes>;
+extern template struct ElementKernel<4, Lanes>;
+
 namespace {
 
 // Elements whose parameters are members in lanes already.

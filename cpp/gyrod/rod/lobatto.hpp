@@ -64,6 +64,14 @@ template <class F> auto with_degree(int degree, F&& f) {
   return f(Lobatto<4>::get());
 }
 
+// Values and derivatives of the polynomials at Gauss point k, for a degree known at run time.
+struct Shapes {
+  const double *I, *D;
+};
+inline Shapes shapes_at(int degree, int k) {
+  return with_degree(degree, [&](const auto& table) { return Shapes{table.I[k], table.D[k]}; });
+}
+
 // Weights of the Gauss points, for a degree known at run time.
 inline const double* gauss_weights(int degree) {
   return degree == 2   ? Lobatto<2>::get().gauss_weight.data()

@@ -1,6 +1,11 @@
 #include "gyrod/rod/forms.hpp"
+#include "gyrod/rod/state.hpp"
 
 namespace gyrod {
+
+template void BasicRodDescription<double>::finish();
+template RodState<double>::RodState(const RodDescription&);
+template RodState<Dual<1>>::RodState(const RodDescription&);
 
 std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vector<RodDescription> rods,
                                         const FormulationOptions& options, std::vector<RodString> strings) {

@@ -39,7 +39,6 @@ public:
   void configuration(RodState<double>& s) const override { Forces::strains(s); }
   void forces(double t, RodState<double>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
   void forces(double t, RodState<Dual<1>>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
-  void forces(double t, RodState<Counted>& s, const EndMotion* ends) const override { Forces::forces(t, s, ends); }
   void blocks(double t, const RodState<double>& s, const EndMotion* ends, Blocks& out) const override;
   void hosted(double t, const RodState<double>& s, int e, const EndMotion& end, const HostMotion& m,
               const Blocks& blocks, HostedEnd& out) const override;
