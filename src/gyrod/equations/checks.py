@@ -75,11 +75,12 @@ def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Itera
 
 def _of_ends(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
     """Ends of rods that bodies hold."""
+    stiff = [rod for rod in system.rods if rod.strain in HELD]
     for (name, e), place in hosted.items():
         rod, what = system.rod(name), f"rod {name!r} is held by body {place.host!r}"
         if formulation in ROD_FORMULATIONS[1:]:  # others suit no rod at all
             yield f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'."
-        for held in (r for r in system.rods if r.strain in HELD):
+        for held in stiff:
             yield (
                 f"rod {held.name!r} has strain = {held.strain!r}, which is not supported where a body holds a rod "
                 f"({name!r} by {place.host!r}); take strain = 'cosserat' or 'stretch' for {held.name!r}."
