@@ -461,7 +461,8 @@ def test_error_estimate(name, method, source):
     if source == "samples":
         R = gd.attitude(t, p.rates(t), method=method, initial=p.quaternion(0.0))
     else:
-        R = gd.attitude((0.0, p.t_end), p.rates, method=method, initial=p.quaternion(0.0), rtol=1e-7, atol=1e-7,
+        tol = 1e-5 if method == "ode23" else 1e-7
+        R = gd.attitude((0.0, p.t_end), p.rates, method=method, initial=p.quaternion(0.0), rtol=tol, atol=tol,
                         **({} if method.startswith("ode") else {"step": t[1]}))  # fmt: skip
     true = largest_error(R, p)
     assert true / 4 < R.error < 20 * true + 1e-12

@@ -523,7 +523,7 @@ def sine(t, m):  # of the angle about the axis
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-8])
 def test_event_spinning_body(method, formulation, rtol):
     options = {"method": method, "formulation": formulation, "rtol": rtol, "max_step": 0.9}
     m = gd.simulate(spinning(), 5.0, events=[gd.Event(sine)], **options)

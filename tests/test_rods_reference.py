@@ -95,7 +95,9 @@ def test_space_error_of_the_pendulum():
 # --- performance examples --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "t_end"), [("rubber_A", 10.0), ("rubber_B", 10.0), ("steel_B", 5.0)])
+@pytest.mark.parametrize(
+    ("name", "t_end"), [pytest.param("rubber_A", 10.0, marks=pytest.mark.slow), ("rubber_B", 10.0), ("steel_B", 5.0)]
+)
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_end_states_of_the_examples(name, t_end, formulation):
     trusted = DATA["performance"][name]
