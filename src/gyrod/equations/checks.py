@@ -12,6 +12,7 @@ from gyrod import rotations
 from gyrod.equations.rods import HELD, string_ends, string_place
 from gyrod.model import Body, ModelError, Rod, System
 from gyrod.model.attachments import RodEndPlace
+from gyrod.model.errors import GROUND
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,9 @@ ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
 #: Sine of the second Euler angle below which a body starts at gimbal lock.
 LOCKED = 1e-4
 
+#: A joint may be so many times as far from its bodies as they are large: beyond, rounding moves them by 1e-6 of it.
+FARTHEST = 5e9
+
 _UNIT = np.eye(3)
 
 Hosted = Mapping[tuple[str, int], RodEndPlace]
@@ -46,6 +50,7 @@ def check_system(
     problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, formulation, hosted)]
     problems += _of_strings(whole, formulation, hosted)
     problems += (_of_joints if tree else _of_pins)(whole, formulation, options)
+    problems += _of_places(whole)
     try:
         system.check_consistent(velocities=velocities)
     except ModelError as error:
@@ -115,6 +120,22 @@ def _too_near(rod: Rod, e: int, host: str) -> str:
     return (
         f"acts within its {('first', 'last')[e]} segment, whose end body {host!r} holds; move the point by one segment."
     )
+
+
+def _of_places(system: System) -> Iterator[str]:
+    """Joints so far away that the places of their bodies are lost to rounding."""
+    for joint in system.joints:
+        if GROUND in (joint.a, joint.b):
+            continue
+        place = system.attachment(joint)
+        a, b = system.body(joint.a), system.body(joint.b)
+        size = max(np.linalg.norm(a.position - b.position), *(np.sqrt(np.trace(x.inertia) / x.mass) for x in (a, b)))
+        arm = max(np.linalg.norm(place.at_a), np.linalg.norm(place.at_b))
+        if arm > FARTHEST * size:
+            yield (
+                f"{joint.label} is {arm:.3g} m away from its bodies and they are {size:.3g} m from each other, or "
+                "large: their places would be lost to rounding. Check the units."
+            )
 
 
 def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
