@@ -1,7 +1,8 @@
 // LU factorisation of a sparse matrix of B x B blocks on a graph, with the ordering and fill of BlockPattern: the
 // structure of `BlockLu` with a block size known to the compiler, for chains of rod cells and bodies. The order of all
 // operations is written down once; a chain costs what a hand-written block-tridiagonal solver costs. Nodes from `last`
-// on are not eliminated: what is left of their blocks is the Schur complement.
+// on are not eliminated: what is left of their blocks is the Schur complement; of those that are `silent` only columns
+// matter.
 #pragma once
 
 #include <array>
@@ -20,14 +21,16 @@ public:
   using Block = Matrix<S, B, B>;
   using Vector = Matrix<S, B, 1>;
 
-  explicit UniformLu(const BlockPattern& p, int last = -1) : blocks_(p.storage() / (B * B)) {
+  explicit UniformLu(const BlockPattern& p) : UniformLu(p, [](int) { return false; }) {}
+  template <class Silent> UniformLu(const BlockPattern& p, Silent&& silent) : blocks_(p.storage() / (B * B)) {
     for (int v : p.order()) {
-      if (last >= 0 && v >= last) continue;
-      Step step{v, at(p, v, v), {}, {}};
-      for (int b : p.later(v)) {
-        step.later.push_back({b, at(p, v, b), at(p, b, v)});
-        for (int a : p.later(v)) step.updates.push_back({at(p, a, b), at(p, a, v), at(p, v, b)});
-      }
+      Step step{v, at(p, v, v), {}, {}, 0};
+      for (const bool quiet : {false, true})
+        for (int b : p.later(v))
+          if (silent(b) == quiet) step.later.push_back({b, at(p, v, b), at(p, b, v)}), step.rows += !quiet;
+      for (int b : p.later(v))
+        for (int a : p.later(v))
+          if (!silent(a)) step.updates.push_back({at(p, a, b), at(p, a, v), at(p, v, b)});
       steps_.push_back(std::move(step));
     }
   }
@@ -64,7 +67,7 @@ public:
       Vector& mine = x[s.node];
       const Vector product = blocks_[s.diagonal] * mine;
       mine = product;
-      for (const Link& l : s.later) x[l.node] -= blocks_[l.lower] * mine;
+      for (std::size_t k = 0; k < s.rows; ++k) x[s.later[k].node] -= blocks_[s.later[k].lower] * mine;
     }
   }
   void backward(Vector* x) const {
@@ -93,6 +96,7 @@ private:
     std::size_t diagonal;
     std::vector<Link> later;
     std::vector<Update> updates;
+    std::size_t rows; // so many of `later` have rows, and come first
   };
 
   // a <- a^-1 by Gauss-Jordan elimination with row pivoting, in updates of fixed length. A solution then is one

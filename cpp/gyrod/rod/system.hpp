@@ -1054,7 +1054,8 @@ private:
   }
 
   template <class S> void prepare(std::unique_ptr<UniformLu<S, B>>& lu, Work<S>& k) const {
-    lu = std::make_unique<UniformLu<S, B>>(pattern_, hosts_.empty() ? -1 : cells_);
+    // Forces on a body act at its place; of its velocities nothing but columns are asked for.
+    lu = std::make_unique<UniformLu<S, B>>(pattern_, [this](int v) { return v >= cells_ && (v - cells_) % 2 == 1; });
     k.resize(std::size_t(pattern_.nodes()));
   }
 
