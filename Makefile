@@ -61,6 +61,7 @@ bench:
 	$(BIN)/python benchmarks/rods.py
 	$(BIN)/python benchmarks/elements.py
 	$(BIN)/python benchmarks/mechanisms.py
+	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/statics.py
 	$(BIN)/python benchmarks/variational.py
 	$(BIN)/python benchmarks/studies.py

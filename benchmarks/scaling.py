@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 
-from timing import best
+from timing import best  # type: ignore[import-not-found]
 
 import gyrod as gd
 from gyrod import _core

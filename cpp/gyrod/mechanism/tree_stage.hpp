@@ -383,7 +383,7 @@ private:
     o.w_own.setZero(), o.w_up.setZero(), o.w_nu.setZero(), o.v_nu.setZero(), o.a_nu.setZero();
     o.along_own.setZero(), o.along_up.setZero();
     M3r slip_own = M3r::Zero(), slip_up = M3r::Zero(), bend_own = M3r::Zero(), bend_up = M3r::Zero(); // bend: cw
-    M3r push_own = M3r::Zero(), push_up = M3r::Zero(), sv_own = M3r::Zero(), sv_up = M3r::Zero();
+    M3r push_own = M3r::Zero(), push_up = M3r::Zero();
     M3r sw_own = M3r::Zero(), sw_up = M3r::Zero();
     M3 bend_w = M3::Zero(), bend_up_w = M3::Zero();
     V3 slip = zero;
