@@ -12,7 +12,8 @@ template Row<BodyDual> evaluate_row(const RowKind&, const JointPlace&, const Joi
 std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulation, MechanismModel model) {
   const bool directors = formulation.ends_with("-directors");
   if (directors || formulation.ends_with("-quaternion")) {
-    if (formulation.starts_with("nullspace-")) return make_tree(directors, std::move(model));
+    if (formulation.starts_with("nullspace-"))
+      return directors ? make_director_tree(std::move(model)) : make_quaternion_tree(std::move(model));
     if (formulation.starts_with("absolute-")) return make_absolute(directors, std::move(model));
   }
   throw std::invalid_argument("mechanisms have no formulation " + formulation);
