@@ -1,5 +1,5 @@
-// The forms of a mechanism. Both rotations of the absolute form share most of what the compiler has to expand and are one
-// file; those of the tree do not.
+// The forms of a mechanism. Both rotations of the absolute form share most of what the compiler has to expand and are
+// one file; those of the tree do not.
 #pragma once
 
 #include "gyrod/mechanism/model.hpp"
