@@ -3,13 +3,12 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "gyrod/linear/solve_small.hpp"
+
 namespace gyrod {
 namespace {
 
 constexpr int width = CarriedGraph::width;
-
-double magnitude(double x) { return std::abs(x); }
-double magnitude(const Complex& x) { return std::abs(x.real()) + std::abs(x.imag()); }
 
 // C += A B with A (m x k), B (k x n), column by column. M: the rows, where the compiler knows them.
 template <int M, class S>

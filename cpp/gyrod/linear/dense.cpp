@@ -4,11 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "gyrod/linear/solve_small.hpp"
+
 namespace gyrod {
 namespace {
-
-double magnitude(double x) { return std::abs(x); }
-double magnitude(const Complex& x) { return std::abs(x.real()) + std::abs(x.imag()); }
 
 template <class S> void subtract_multiple(int n, S factor, const S* __restrict x, S* __restrict y) {
   for (int i = 0; i < n; ++i) y[i] -= factor * x[i];

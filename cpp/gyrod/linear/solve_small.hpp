@@ -10,6 +10,10 @@
 
 namespace gyrod {
 
+// By what pivots are chosen.
+inline double magnitude(double x) { return std::abs(x); }
+inline double magnitude(const Complex& x) { return std::abs(x.real()) + std::abs(x.imag()); }
+
 template <int N, class S> void solve_small(S* A, S* b) {
   for (int k = 0; k < N; ++k) {
     int pivot = k;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 #include <vector>
 
@@ -124,8 +125,6 @@ private:
       if (perm[std::size_t(k)] != k) a.col(k).swap(a.col(perm[std::size_t(k)]));
     return true;
   }
-  static double magnitude(double x) { return std::abs(x); }
-  static double magnitude(const Complex& x) { return std::abs(x.real()) + std::abs(x.imag()); }
 
   std::vector<Block> blocks_;
   std::vector<Step> steps_;

@@ -199,4 +199,13 @@ template <class S> Mat3<S> euler_tangent_inverse(const Vec3<S>& theta) { // T_th
   return T;
 }
 
+// [u]x
+template <class S> GYROD_INLINE Mat3<S> cross_matrix(const Vec3<S>& u) {
+  Mat3<S> E;
+  E(0, 0) = E(1, 1) = E(2, 2) = S(0);
+  E(2, 1) = u[0], E(0, 2) = u[1], E(1, 0) = u[2];
+  E(1, 2) = -u[0], E(2, 0) = -u[1], E(0, 1) = -u[2];
+  return E;
+}
+
 } // namespace gyrod

@@ -27,19 +27,13 @@
 
 namespace gyrod {
 
-GYROD_INLINE M3 skew(const V3& a) {
-  M3 E;
-  E << 0, -a[2], a[1], a[2], 0, -a[0], -a[1], a[0], 0;
-  return E;
-}
-
 // How a rotation varies, and what a stage makes of it: count columns.
 template <class F> struct TurnsOf;
 template <> struct TurnsOf<NullspaceQuaternion> { // dR = [theta]x R, theta a turn in space
   static constexpr int count = 3;
   using M = Matrix<double, 3, count>;
-  static M of(const M3& R, const V3& u) { return skew(-times(R, u)); }                 // d(R u)
-  static M of_transposed(const M3& R, const V3& z) { return R.transpose() * skew(z); } // d(R' z)
+  static M of(const M3& R, const V3& u) { return cross_matrix<double>(-times(R, u)); }                 // d(R u)
+  static M of_transposed(const M3& R, const V3& z) { return R.transpose() * cross_matrix<double>(z); } // d(R' z)
   static void seed(const M3& R, int from, Mat3<BodyDual>& out) {
     for (int k = 0; k < 3; ++k)
       for (int n = 0; n < 3; ++n) {
@@ -52,7 +46,7 @@ template <> struct TurnsOf<NullspaceQuaternion> { // dR = [theta]x R, theta a tu
   // theta = (shift + w/2) (w' dw + known) / (shift² + |w|²/4), the vector part of quaternions.
   template <class S> static Matrix<S, count, 3> by_spin(const M3&, const V3& w, S shift) {
     const S scale = S(1) / (shift * shift + S(0.25 * w.squaredNorm()));
-    Matrix<S, 3, 3> G = (S(0.5) * scale) * skew(w).template cast<S>();
+    Matrix<S, 3, 3> G = (S(0.5) * scale) * cross_matrix<double>(w).template cast<S>();
     G.add_to_diagonal(shift * scale);
     return G;
   }
@@ -90,21 +84,23 @@ template <> struct TurnsOf<NullspaceDirectors> { // dR as it is, director by dir
   }
   static M turn(const M3& R) { // sum d_n x dd_n / 2
     M E;
-    for (int n = 0; n < 3; ++n) E.template middleCols<3>(3 * n) = 0.5 * skew(V3(R.col(n)));
+    for (int n = 0; n < 3; ++n) E.template middleCols<3>(3 * n) = 0.5 * cross_matrix<double>(V3(R.col(n)));
     return E;
   }
 
   // (shift - [w]x)^-1
   template <class S> static Matrix<S, 3, 3> resolving(const V3& w, S shift) {
     const S scale = S(1) / (shift * (shift * shift + S(w.squaredNorm())));
-    Matrix<S, 3, 3> K = (shift * scale) * skew(w).template cast<S>() + scale * M3(w * w.transpose()).template cast<S>();
+    Matrix<S, 3, 3> K =
+        (shift * scale) * cross_matrix<double>(w).template cast<S>() + scale * M3(w * w.transpose()).template cast<S>();
     K.add_to_diagonal(shift * shift * scale);
     return K;
   }
   template <class S> static Matrix<S, count, 3> by_spin(const M3& R, const V3& w, S shift) {
     const Matrix<S, 3, 3> K = resolving<S>(w, shift);
     Matrix<S, count, 3> G;
-    for (int n = 0; n < 3; ++n) G.template middleRows<3>(3 * n) = K * skew(-V3(R.col(n))).template cast<S>();
+    for (int n = 0; n < 3; ++n)
+      G.template middleRows<3>(3 * n) = K * cross_matrix<double>(-V3(R.col(n))).template cast<S>();
     return G;
   }
   template <class S> static Matrix<S, count, 1> known(const double*, const M3&, const V3& w, S shift, const S* b) {
@@ -299,22 +295,22 @@ private:
     double mass = body.mass;
     const Lump* lump = m_.lumps.empty() ? nullptr : &m_.lumps[std::size_t(m_.links[i].body)];
     if (lump) B += lump->second, mass += lump->mass;
-    const M3 RB = product(R, B), J = product_transposed(RB, R), E = skew(w);
+    const M3 RB = product(R, B), J = product_transposed(RB, R), E = cross_matrix<double>(w);
     const auto turned = [&](const V3& z) -> M3r { // J z by the turn
       return M3r(Turn::of(R, times(B, transposed_times(R, z))) + RB * Turn::of_transposed(R, z));
     };
     o.force_own.setZero(), o.force_w.setZero(), o.force_a.setZero();
     o.force_own.template bottomRows<3>() = turned(aw) + E * turned(w);
-    o.force_w.template bottomRows<3>() = E * J - skew(times(J, w));
+    o.force_w.template bottomRows<3>() = E * J - cross_matrix<double>(times(J, w));
     for (int r = 0; r < 3; ++r) o.force_a(r, r) = mass;
     o.force_a.template bottomRightCorner<3, 3>() = J;
     if (!lump || lump->mass == 0.0) return;
     const V3 s = times(R, lump->first);
     const M3r ds = Turn::of(R, lump->first);
-    const M3 Es = skew(s);
-    o.force_own.template topRows<3>() = skew(aw) * ds + E * M3r(E * ds);
-    o.force_own.template bottomRows<3>() -= skew(av) * ds;
-    o.force_w.template topRows<3>() = -skew(cross(w, s)) - E * Es;
+    const M3 Es = cross_matrix<double>(s);
+    o.force_own.template topRows<3>() = cross_matrix<double>(aw) * ds + E * M3r(E * ds);
+    o.force_own.template bottomRows<3>() -= cross_matrix<double>(av) * ds;
+    o.force_w.template topRows<3>() = -cross_matrix<double>(cross(w, s)) - E * Es;
     o.force_a.template topRightCorner<3, 3>() = -Es, o.force_a.template bottomLeftCorner<3, 3>() = Es;
   }
 
@@ -341,31 +337,32 @@ private:
     const V3 f = joint_force_[i].template head<3>(), t = joint_force_[i].template tail<3>();
     const V3 speed(rate[0], rate[1], rate[2]), spin = times(o.R, speed), child = cross(m.w, m.r);
     const M3r dr = Turn::of(o.R, k.at_c), dspin = Turn::of(o.R, speed);
-    const M3 Er = skew(m.r), E = skew(m.w);
+    const M3 Er = cross_matrix<double>(m.r), E = cross_matrix<double>(m.w);
     o.w_own = Turn::of(o.R, V3(nu[0], nu[1], nu[2]));
     o.w_nu.setZero(), o.v_nu.setZero(), o.a_nu.setZero();
     o.w_nu.template leftCols<3>() = o.R;
     o.v_own = -(E * dr), o.v_w = Er, o.v_x.setZero();
     o.x_own = -dr;
     o.a_own.template bottomRows<3>() = dspin;
-    o.a_own.template topRows<3>() = Er * dspin - skew(spin) * dr - E * M3r(E * dr);
+    o.a_own.template topRows<3>() = Er * dspin - cross_matrix<double>(spin) * dr - E * M3r(E * dr);
     o.a_w.setZero(), o.a_x.setZero();
-    o.a_w.template topRows<3>() = skew(child) + E * Er;
+    o.a_w.template topRows<3>() = cross_matrix<double>(child) + E * Er;
     o.along_own.setZero();
     o.along_own.template leftCols<3>() =
-        M3r(Turn::of_transposed(o.R, V3(t - cross(m.r, f))) + M3(o.R.transpose() * skew(f)) * dr).transpose();
+        M3r(Turn::of_transposed(o.R, V3(t - cross(m.r, f))) + M3(o.R.transpose() * cross_matrix<double>(f)) * dr)
+            .transpose();
     o.torque_own.setZero(), o.torque_x.setZero();
     o.arm = m.l;
     if (parent < 0) return;
     const LinkMotion<double>& p = k_[std::size_t(parent)];
     const M3r dl = Turn::of(p.R, k.at_p);
-    const M3 El = skew(m.l), Ep = skew(p.w);
+    const M3 El = cross_matrix<double>(m.l), Ep = cross_matrix<double>(p.w);
     o.w_up.setZero(), o.x_up = dl;
     o.v_up = Ep * dl, o.v_up_w = -El;
     o.a_up.setZero(), o.a_up_w.setZero(), o.along_up.setZero();
-    o.a_up.template topRows<3>() = skew(proj_[std::size_t(parent)].aw) * dl + Ep * M3r(Ep * dl);
-    o.a_up_w.template topRows<3>() = -skew(cross(p.w, m.l)) - Ep * El;
-    o.torque_up = -(skew(f) * dl);
+    o.a_up.template topRows<3>() = cross_matrix<double>(proj_[std::size_t(parent)].aw) * dl + Ep * M3r(Ep * dl);
+    o.a_up_w.template topRows<3>() = -cross_matrix<double>(cross(p.w, m.l)) - Ep * El;
+    o.torque_up = -(cross_matrix<double>(f) * dl);
   }
 
   void relative_blocks(std::size_t i, const double* nu) {
@@ -379,7 +376,7 @@ private:
     const Driven u = k.driven ? u_[std::size_t(m_.links[i].joint)] : Driven{};
     const double sign = k.flipped ? -1.0 : 1.0;
     const M3r dr = Turn::of(o.R, k.at_c);
-    const M3 Er = skew(m.r), E = skew(m.w), Ep = skew(wp);
+    const M3 Er = cross_matrix<double>(m.r), E = cross_matrix<double>(m.w), Ep = cross_matrix<double>(wp);
     o.w_own.setZero(), o.w_up.setZero(), o.w_nu.setZero(), o.v_nu.setZero(), o.a_nu.setZero();
     o.along_own.setZero(), o.along_up.setZero();
     M3r slip_own = M3r::Zero(), slip_up = M3r::Zero(), bend_own = M3r::Zero(), bend_up = M3r::Zero(); // bend: cw
@@ -408,8 +405,8 @@ private:
       if (turns) {
         add(o.w_own, o.w_up, M3r(rate * de));
         const V3& c = mine ? m.w : wp;
-        add(bend_own, bend_up, M3r(rate * (skew(c) * de)));
-        (mine ? bend_w : bend_up_w) -= rate * skew(e);
+        add(bend_own, bend_up, M3r(rate * (cross_matrix<double>(c) * de)));
+        (mine ? bend_w : bend_up_w) -= rate * cross_matrix<double>(e);
         if (k.driven) {
           add(bend_own, bend_up, M3r(second * de));
         } else {
@@ -431,7 +428,7 @@ private:
       dl_own = dr;
     else if (parent >= 0)
       dl_up = Turn::of(k_[std::size_t(parent)].R, k.at_p);
-    const M3 El = skew(m.l), none = M3::Zero();
+    const M3 El = cross_matrix<double>(m.l), none = M3::Zero();
     o.v_x = o.slides ? Ep : none;
     o.v_own = Ep * dl_own - E * dr + slip_own, o.v_up = Ep * dl_up + slip_up;
     o.v_w = Er, o.v_up_w = -El;
@@ -441,21 +438,21 @@ private:
     for (int j = 0; j < k.n; ++j) rolled += V3(k_[i].Sw.col(j)) * proj_[i].nu_rate[std::size_t(j)];
     const V3 arm = cross(wp, m.l), child = cross(m.w, m.r), bend = m.cw + rolled;
     const M3r cw_own = bend_own + sw_own, cw_up = bend_up + sw_up;
-    const M3 Ea = skew(ap);
+    const M3 Ea = cross_matrix<double>(ap);
     o.a_own.template bottomRows<3>() = cw_own, o.a_up.template bottomRows<3>() = cw_up;
     o.a_w.template bottomRows<3>() = bend_w, o.a_up_w.template bottomRows<3>() = bend_up_w;
     o.a_own.template topRows<3>() = Ep * M3r(Ep * dl_own + 2.0 * slip_own) - E * M3r(E * dr) + Er * cw_own -
-                                    skew(bend) * dr + push_own + Ea * M3r(dl_own - dr);
+                                    cross_matrix<double>(bend) * dr + push_own + Ea * M3r(dl_own - dr);
     o.a_up.template topRows<3>() = Ep * M3r(Ep * dl_up + 2.0 * slip_up) + Er * cw_up + push_up + Ea * dl_up;
-    o.a_w.template topRows<3>() = skew(child) + E * Er + Er * bend_w;
-    o.a_up_w.template topRows<3>() = -skew(V3(arm + 2.0 * slip)) - Ep * El + Er * bend_up_w;
+    o.a_w.template topRows<3>() = cross_matrix<double>(child) + E * Er + Er * bend_w;
+    o.a_up_w.template topRows<3>() = -cross_matrix<double>(V3(arm + 2.0 * slip)) - Ep * El + Er * bend_up_w;
     o.a_x.setZero();
     if (o.slides) o.a_x.template topRows<3>() = Ep * Ep + Ea;
     for (int j = 0; j < k.n; ++j)
       o.a_nu.col(j).template head<3>() =
           cross(m.r, V3(o.a_nu.col(j).template tail<3>())) + 2.0 * cross(wp, V3(o.v_nu.col(j)));
-    o.torque_own = -(skew(f) * M3r(dl_own - dr)), o.torque_up = -(skew(f) * dl_up);
-    o.torque_x = o.slides ? M3(-skew(f)) : none;
+    o.torque_own = -(cross_matrix<double>(f) * M3r(dl_own - dr)), o.torque_up = -(cross_matrix<double>(f) * dl_up);
+    o.torque_x = o.slides ? M3(-cross_matrix<double>(f)) : none;
     o.arm = m.l - m.r;
   }
 
@@ -680,7 +677,7 @@ private:
       c.P.template block<6, 3>(a_at, x_at) = by * xx, c.P.template block<6, 3>(a_at, v_at) = by * x_v;
     }
     c.P.template block<6, 3>(a_at, w_at) = a_w;
-    const M E = skew(o.arm).template cast<S>();
+    const M E = cross_matrix<double>(o.arm).template cast<S>();
     c.P.template block<3, 3>(a_at, a_at).setIdentity();
     c.P.template block<3, 3>(a_at, a_at + 3) = -E;
     if (o.follows) c.P.template block<3, 3>(a_at + 3, a_at + 3).setIdentity();

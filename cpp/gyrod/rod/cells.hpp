@@ -8,14 +8,6 @@
 
 namespace gyrod {
 
-template <class S> GYROD_INLINE Mat3<S> cross_matrix(const Vec3<S>& u) {
-  Mat3<S> E;
-  E(0, 0) = E(1, 1) = E(2, 2) = S(0);
-  E(2, 1) = u[0], E(0, 2) = u[1], E(1, 0) = u[2];
-  E(1, 2) = -u[0], E(2, 0) = -u[1], E(0, 1) = -u[2];
-  return E;
-}
-
 // A band of cells: row r couples to the cells from first(r) to last(r). Its blocks are the derivatives of the forces of
 // cell r with respect to the increments (q) and the rates (v) of another, which are e, Theta, x and w0, Omega, x'.
 template <int Rows> class CellBlocks {

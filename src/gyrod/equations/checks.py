@@ -97,14 +97,15 @@ def _of_ends(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
 
 def _of_strings(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
     """Cables and tendons on rods."""
+    rods, bodies, stiff = set(system.rod_names), set(system.names), any(r.strain in HELD for r in system.rods)
     for _, law, points in string_ends(system):
-        places = [(system.rod(name), at) for name, at in points if name in system.rod_names]
+        places = [(system.rod(name), at) for name, at in points if name in rods]
         if not places:
             continue
         what = f"a {law} on rod {places[0][0].name!r}"
-        if formulation in ROD_FORMULATIONS[1:] or any(r.strain in HELD for r in system.rods):
+        if formulation in ROD_FORMULATIONS[1:] or stiff:
             yield f"{what} needs formulation = 'nullspace-quaternion' and rods with strain = 'cosserat'."
-        if any(name in system.names for name, _ in points):
+        if any(name in bodies for name, _ in points):
             yield f"{what} ends on a body; between rods and bodies use an end of a rod, or ground."
         for rod, (s, _) in places:
             segment, _ = string_place(rod, s)
