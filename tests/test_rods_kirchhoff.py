@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import gyrod as gd
 from gyrod.equations import compile_system
@@ -151,15 +152,131 @@ def test_blended_mass_on_the_pendulum():
     assert errors["blended"] < 0.3 * errors["lumped"]
 
 
-@pytest.mark.parametrize("strain", ["kirchhoff", "inextensible"])
-@pytest.mark.parametrize("mesh", [{"segments": 8}, {"degree": 3, "segments": 3}])
-@pytest.mark.parametrize("solve", [gd.equilibrium, gd.modes])
-def test_statics_of_held_strains_are_refused(strain, mesh, solve):
-    rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
-    section = gd.Circle(radius=1e-2)
-    rod = gd.Rod("hose", 1.0, section=section, material=rubber, start=gd.Clamped(), strain=strain, **mesh)
-    with pytest.raises(ValueError, match=f"rod 'hose' has strain = '{strain}', which equilibrium does not"):
-        solve(gd.System(rods=[rod]))
+# --- at rest ----------------------------------------------------------------------------------------------------------
+
+MESHES = [{"segments": 12}, {"degree": 3, "segments": 4}]
+HALF_RING = gd.Arc((0, 0, 0), (0, 1, 0), (0, 0, -1), radius=1.0 / np.pi, angle=np.pi)
+SUPPORTS = {
+    "cantilever": {"start": gd.Clamped()},
+    "hinged": {"start": gd.Hinged()},
+    "between clamps": {"start": gd.Clamped(), "end": gd.Clamped(), "initial": HALF_RING},
+    "between hinges": {"start": gd.Hinged(), "end": gd.Hinged(), "initial": HALF_RING},
+}
+
+
+def resting(strain: str, mesh: dict, support: str, **given) -> gd.System:
+    options = {"initial": ALONG_Y, "section": gd.Circle(radius=5e-3), "material": RUBBER, "prestrain": (0.0, 0.0, 0.0)}
+    options |= SUPPORTS[support] | given
+    if "stiffness" in given:
+        options |= {"section": None, "material": None, "density_per_length": 1100.0 * np.pi * 25e-6}
+    return gd.System(rods=[gd.Rod("r", 1.0, strain=strain, **mesh, **options)])
+
+
+@pytest.mark.parametrize("support", SUPPORTS)
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("strain", HELD)
+def test_rest_is_the_limit_of_stiff_strains(strain, mesh, support):
+    """Shape, end force and frequencies differ from those of a stiff Cosserat rod by what falls with the stiffness."""
+    rest = gd.equilibrium(resting(strain, mesh, support))
+    assert rest.stable
+    strains = rest["r"].strain[:, : HELD[strain]]
+    assert np.abs(strains).max() < 1e-13
+    free = len(rest.free)  # hinges let a rod spin about its axis
+    omega = gd.modes(rest, n=4).omega[free:]
+    EI = 5e6 * np.pi / 4.0 * 5e-3**4
+    base = np.array([*[5e6 * np.pi * 25e-6 / 3.0] * 2, 5e6 * np.pi * 25e-6, EI, EI, 2.0 * EI / 3.0])
+    off = []
+    for factor in (10.0, 100.0):
+        stiff = base.copy()
+        stiff[: HELD[strain]] *= factor
+        near = gd.equilibrium(resting("cosserat", mesh, support, stiffness=stiff, rotary_inertia=inertia()))
+        others = gd.modes(near, n=4).omega[free:]
+        off.append([
+            np.abs(near["r"].positions - rest["r"].positions).max(),
+            np.abs(near["r"].start_force - rest["r"].start_force).max(),
+            np.abs(others - omega).max() / omega.max(),
+        ])  # fmt: skip
+    first, second = np.array(off)
+    assert (second < 0.12 * first + 1e-8).all(), off
+    assert (second < [1e-4, 1e-4, 1e-3]).all(), off
+
+
+def inertia() -> tuple[float, float, float]:
+    J = 1100.0 * np.pi / 4.0 * 5e-3**4
+    return J, J, 2.0 * J
+
+
+@pytest.mark.parametrize("mesh", [{"segments": 80}, {"degree": 4, "segments": 12}])
+def test_a_slender_cable_hangs_as_a_catenary(mesh):
+    """Both end force and sag tend to those of the catenary as the bending stiffness falls."""
+    L, d = 1.2, 1.0
+    a = brentq(lambda a: 2.0 * a * np.sinh(d / 2.0 / a) - L, 0.05, 5.0)
+    off = []
+    for radius in (1e-2, 1e-3, 3e-4):
+        cable = gd.hang(
+            L, between=((0, 0, 0), (d, 0, 0)), section=gd.Circle(radius=radius), material=RUBBER,
+            strain="inextensible", **mesh,
+        )  # fmt: skip
+        assert cable.stable
+        weight = 1100.0 * np.pi * radius**2 * 9.81
+        force = np.linalg.norm(cable.start_force) / (weight * np.hypot(a, L / 2.0))
+        off.append([cable.sag / (a * (np.cosh(d / 2.0 / a) - 1.0)) - 1.0, force - 1.0])
+    first, second, third = np.abs(off)
+    assert (second < 0.1 * first).all()
+    assert (third < 1e-4).all()
+    with pytest.raises(ValueError, match=r"length = 1.0 is not more than the distance 1 .*'inextensible'"):
+        gd.hang(
+            1.0, between=((0, 0, 0), (d, 0, 0)), section=gd.Circle(radius=1e-3), material=RUBBER, strain="inextensible"
+        )
+
+
+def test_modes_of_an_inextensible_beam():
+    """A slender cantilever: Euler and Bernoulli's frequencies, with Rayleigh's term for the inertia of rotation."""
+    radius, steel = 1e-4, gd.Material(young=2e11, poisson=0.3, density=7850.0)
+    beam = gd.Rod(
+        "beam", 1.0, 12, gd.Circle(radius=radius), steel, degree=4, strain="inextensible", start=gd.Clamped(),
+        initial=gd.Straight((0, 0, 0), (1, 0, 0)),
+    )  # fmt: skip
+    found = gd.modes(gd.System(rods=[beam], gravity=(0, 0, 0)), n=6)
+    roots = np.array([1.875104068711961, 4.694091132974174, 7.854757438237613])
+    exact = roots**2 * np.sqrt(2e11 * radius**2 / 4.0 / 7850.0)
+    np.testing.assert_allclose(found.omega, np.repeat(exact, 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("strain", HELD)
+def test_damping_moves_modes_of_held_strains_little(strain, mesh):
+    plain = gd.modes(resting(strain, mesh, "cantilever"), n=6)
+    damped = gd.modes(resting(strain, mesh, "cantilever", damping=gd.Damping(bending=1e-7, torsion=1e-7)), n=6)
+    np.testing.assert_allclose(damped.omega, plain.omega, rtol=1e-6)
+    assert (damped.damping > 0.0).all()
+    assert damped.damping.max() < 1e-3
+
+
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("strain", HELD)
+def test_a_moment_rolls_held_strains_up_to_a_ring(strain, mesh):
+    moment = 2.0 * np.pi * 5e6 * np.pi / 4.0 * 5e-3**4
+    bare = resting(strain, mesh, "cantilever")
+    system = gd.System(rods=bare.rods, forces=[gd.RodLoad("r", at=1.0, moment=(moment, 0, 0))], gravity=(0, 0, 0))
+    path = gd.follow(system, "load", (0, 1))
+    exact = "degree" not in mesh  # a chain of equal segments closes to a polygon
+    np.testing.assert_allclose(path["r"].positions[-1, -1], 0.0, atol=1e-9 if exact else 1e-4)
+    bent = np.linalg.norm(path["r"].curvature[-1, :-1], axis=1)  # but at the end, where nothing bends
+    np.testing.assert_allclose(bent, 2.0 * np.pi, rtol=1e-8 if exact else 1e-3)
+
+
+@pytest.mark.parametrize("strain", HELD)
+def test_euler_load_of_held_strains(strain):
+    """A cantilever buckles at pi²/4 EI; without shear and extension at that to the last digit of the mesh."""
+    bare = resting(strain, {"degree": 4, "segments": 6}, "cantilever")
+    EI = 5e6 * np.pi / 4.0 * 5e-3**4
+    system = gd.System(rods=bare.rods, forces=[gd.RodLoad("r", at=1.0, force=(0, -EI, 0))], gravity=(0, 0, 0))
+    path = gd.follow(system, "load", (0, 3))
+    load = np.pi**2 / 4.0 if strain == "inextensible" else brentq(
+        lambda x: x * (1.0 - x * EI / (5e6 * np.pi * 25e-6)) - np.pi**2 / 4.0, 1.0, 4.0
+    )  # fmt: skip
+    assert path.events[0].value == pytest.approx(load, rel=2e-4 if strain == "kirchhoff" else 1e-8)
 
 
 @pytest.mark.parametrize("strain", ["kirchhoff", "inextensible"])

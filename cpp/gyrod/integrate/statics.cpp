@@ -69,25 +69,29 @@ StaticStatus StaticSolver::newton(double t, std::vector<double>& y) {
 
 StaticStatus StaticSolver::whole_steps(double t, std::vector<double>& y) {
   int unstable = 0;
-  double best = 0.0;
+  double best = 0.0, before = 0.0, shift = o_.shift;
   for (int k = 0; k < std::min(o_.iterations, 30); ++k) {
     e_.rhs(t, y.data(), b_.data());
     e_.jacobian(t, y.data());
-    if (!e_.factor(o_.shift)) return StaticStatus::singular;
+    if (!e_.factor(shift)) return StaticStatus::singular;
     d_ = b_;
     e_.solve(d_.data());
     const double size = norm(d_);
     if (!std::isfinite(size)) return StaticStatus::not_finite;
     if (k == 0) unstable = e_.negative_pivots();
     // What nothing holds is moved by rounding: when steps were as small as that, a larger one says no more.
-    if (k > 0 && best <= 1e3 * o_.tolerance && size > best) return accepted(unstable);
+    if (k > 0 && best <= 1e3 * o_.tolerance && size > best) return accepted(unstable, shift);
     best = k == 0 ? size : std::min(best, size);
     if (k >= 6 && size > 30.0 * best) return StaticStatus::failed;
     const bool done = size <= o_.tolerance || (size < 1e3 * o_.tolerance && stalled(size));
     advance(t, y, d_, std::min(1.0, o_.largest / std::max(peak(d_), 1e-300)), y);
-    history.push_back({size, 1.0, o_.shift});
+    history.push_back({size, 1.0, shift});
     if (e_.trouble(t, y.data())) return StaticStatus::failed;
-    if (done) return accepted(unstable);
+    if (done) return accepted(unstable, shift);
+    // What nothing holds is moved by rounding over the square of the shift. Where that is all that is left of a step,
+    // a larger shift quiets it; what is held then converges linearly, by two digits or more a step.
+    if (k > 1 && size < 1e-3 && size > 0.3 * before && shift < 0.03 * o_.rate) shift *= 10.0;
+    before = size;
   }
   return StaticStatus::failed;
 }
@@ -127,7 +131,8 @@ StaticStatus StaticSolver::relax(double t, std::vector<double>& y) {
   return StaticStatus::failed;
 }
 
-StaticStatus StaticSolver::accepted(int unstable) const {
+StaticStatus StaticSolver::accepted(int unstable, double shift) {
+  if (shift > o_.shift && !e_.factor(10.0 * o_.shift)) return StaticStatus::singular;
   return e_.negative_pivots() <= unstable ? StaticStatus::converged : StaticStatus::failed;
 }
 

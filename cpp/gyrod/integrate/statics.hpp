@@ -54,7 +54,8 @@ public:
   std::vector<StaticStep> history;
 
 private:
-  StaticStatus accepted(int unstable) const;
+  // Whether it is as stable as the start, of which so many pivots were negative.
+  StaticStatus accepted(int unstable, double shift);
   void settle(double t, std::vector<double>& y);
   void advance(double t, const std::vector<double>& y, const std::vector<double>& d, double by,
                std::vector<double>& out);

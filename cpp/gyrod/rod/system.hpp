@@ -262,7 +262,12 @@ public:
       for (int e = 0; e < 2; ++e)
         if (r->port[e] < 0) r->ends[e] = r->d.ends[e].at;
   }
-  int negative_pivots() const override { return real_->negative_pivots(); }
+  // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are.
+  int negative_pivots() const override {
+    int n = real_->negative_pivots();
+    for (const auto& r : rods_) n -= r->d.held * r->N;
+    return n;
+  }
 
   void time_derivative(double t, const double* y, double* ft) override {
     if (!timed_) return Equations::time_derivative(t, y, ft);
@@ -277,8 +282,8 @@ public:
       balance<double>(*r, r->s, t);
       const bool predicted =
           still_ && int(r->reached.size()) == r->nq && std::equal(r->reached.begin(), r->reached.end(), y + r->at);
-      if (predicted) { // forces enter the blocks as geometric stiffness only
-        r->grid->publish(r->s);
+      if (predicted) {                          // forces enter the blocks as geometric stiffness only
+        if (!r->d.held) r->grid->publish(r->s); // held strains have done so, and added theirs
         for (std::size_t j = 0; j < r->kept.size(); ++j) {
           r->kept[j] = r->s.F[j];
           r->s.F[j] += r->d.CG[j] * (r->predicted[j] - r->s.G[j]);
@@ -356,13 +361,14 @@ public:
 
   // A displacement that bends a rod does not stretch it: see retract.hpp.
   void retract(double t, const double* y, const double* d, double by, double* out) override {
-    if constexpr (Constrained) return Equations::retract(t, y, d, by, out);
     for (auto& part : rods_) {
       Rod& r = *part;
       move_ends(r, t);
       for (int e = 0; e < 2; ++e)
         if (r.port[e] < 0) r.before[e] = r.ends[e]; // held by nobody who could have moved
       RodRetraction<Absolute>(r, r.before, y + r.at, d + r.at, by, out + r.at).run(r.predicted);
+      if constexpr (Constrained)
+        if (r.d.held) restore(r, out + r.at); // what was spread between two ends
       r.reached.assign(out + r.at, out + r.at + r.nq);
     }
   }
@@ -678,7 +684,7 @@ private:
       }
     }
     if constexpr (Constrained)
-      if (r.d.held) constraint_rows(r);
+      if (r.d.held && !still_) constraint_rows(r); // at rest strains do not change to first order, and that is all
   }
 
   template <class S> void left_over(const UniformLu<S, B>& lu, std::vector<HostBlock<S>>& out) const {
@@ -742,7 +748,8 @@ private:
       }
   }
 
-  // Columns of lambda and the rows of E'' in terms of accelerations, in the matrix of a stage.
+  // Columns of lambda and the rows of E'' in terms of accelerations, in the matrix of a stage; at rest as rows of a
+  // symmetric matrix.
   template <class S> void constraint_blocks(const Rod& r, UniformLu<S, B>& lu, S shift) const {
     const auto at = [&](int c, int o) -> auto& {
       return lu.block(UniformLu<S, B>::at(pattern_, r.at_node(c), r.at_node(o)));
@@ -758,12 +765,13 @@ private:
         if (!r.in_graph(o)) continue;
         const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
         const double w = r.d.quadrature[std::size_t(j)];
+        const S by = still_ ? S(w) : shift;
         if (r.turns(o)) {
-          at(c, o).template block<3, 3>(6, 0) += shift * l.turn.template cast<S>();
+          at(c, o).template block<3, 3>(6, 0) += by * l.turn.template cast<S>();
           at(o, c).template block<3, 3>(0, 6) = (w * l.turn.transpose()).template cast<S>();
         }
         if (!r.moves(o)) continue;
-        at(c, o).template block<3, 3>(6, 3) += shift * l.move.template cast<S>();
+        at(c, o).template block<3, 3>(6, 3) += by * l.move.template cast<S>();
         at(o, c).template block<3, 3>(3, 6) = (w * l.move.transpose()).template cast<S>();
       }
       if (r.d.held == 2) at(c, c)(8, 8) = S(1);
@@ -914,7 +922,8 @@ private:
       } else {
         q.template tail<3>().setZero(), f.template segment<3>(turn).setZero();
       }
-      if constexpr (Constrained) f.template tail<3>() = given_strain_rate<S>(r, c - 1, b);
+      if constexpr (Constrained)
+        f.template tail<3>() = still_ ? Vec3<S>(Vec3<S>::Zero()) : given_strain_rate<S>(r, c - 1, b);
       if (!r.turns(c)) {
         q.template head<4>().setZero(), f.template head<turn>().setZero();
         continue;

@@ -70,11 +70,12 @@ def hang(
     degree: int | None = None,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     clamped: bool = False,
+    strain: str = "cosserat",
 ) -> Hanging:
     """Hang a cable of an unstretched length between two points: its shape, sag and end forces.
 
     A cable shorter than the distance is stretched. ``clamped`` holds the ends in the direction of the chord. With
-    ``degree`` the ``segments`` are elements.
+    ``degree`` the ``segments`` are elements; ``strain`` as for `Rod`, "inextensible" for a cable that only bends.
 
     >>> import gyrod as gd
     >>> steel = gd.Material(young=2e11, poisson=0.3, density=7850)
@@ -94,10 +95,16 @@ def hang(
         raise ValueError(f"between: both points are {A.tolist()}; they must differ.")
     end = Clamped if clamped else Hinged
     tight = np.linalg.norm(B - A) * (1.0 + 1e-9) >= L
-    shape = Straight(A, B) if tight else _slack(L, A, B, g, material.density / material.young)
+    if tight and strain == "inextensible":
+        raise ValueError(
+            f"length = {length!r} is not more than the distance {np.linalg.norm(B - A):.6g} of the points, and "
+            "strain = 'inextensible': no tension holds it. Make it longer, or let it extend (strain = 'kirchhoff')."
+        )
+    softness = 0.0 if strain == "inextensible" else material.density / material.young
+    shape = Straight(A, B) if tight else _slack(L, A, B, g, softness)
     cable = Rod(
         "cable", L, segments, section, material, initial=shape, start=end("ground"), end=end("ground"),
-        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0), degree=degree,
+        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0), degree=degree, strain=strain,
     )  # fmt: skip
     rest = equilibrium(System(rods=[cable], gravity=g))
     return Hanging(rest.motion, rest.unstable, rest.method, rest.history, rest.free)

@@ -179,19 +179,15 @@ def _positions(statics: Statics, y: Array, t: float, velocity: Array) -> Array:
 
 def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, Any]:
     """With damping: the state is (positions T a, velocities b), in which (shift - J)^-1 needs one solution."""
-    core, where, P = statics.compiled.core, statics.velocities, statics.tangent(y, t)
+    core, where = statics.compiled.core, statics.velocities
     shift = 0.3 * statics.rate
     core.linearise(t, np.ascontiguousarray(y), shift)
-    size, m = len(where), len(P)
+    size, tangent = len(where), statics.allowed(y, t)
     # Positions as velocities of a frequency in between, so that fast and slow modes have both parts in view.
     scale = np.sqrt(statics.rate * max(statics.rate, statics.compiled.rod_spectrum()[0]))
 
-    def tangent(v: Array) -> Array:
-        v[:m] = P @ v[:m]
-        return v
-
     def apply(z: Array) -> Array:
-        a, b = tangent(z[:size] / scale), tangent(np.array(z[size:]))
+        a, b = tangent(z[:size] / scale), tangent(z[size:])
         right = _positions(statics, y, t, a)
         right[where] = b
         nu = tangent(np.asarray(core.solve(right))[where])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -136,20 +136,32 @@ class Statics:
         G = np.asarray(self.compiled.core.loop_gradient(t, np.ascontiguousarray(y), False))
         return np.asarray(P - np.linalg.pinv(G) @ G)
 
+    def allowed(self, y: Array, t: float) -> Callable[[Array], Array]:
+        """What of given velocities loops and held strains allow."""
+        P, where, state = self.tangent(y, t), self.velocities, np.array(y)
+        held = any(rod.strain in HELD for rod in self.compiled.system.rods)
+
+        def of(v: Array) -> Array:
+            found = np.array(v)
+            found[: len(P)] = P @ found[: len(P)]
+            if held:
+                state[where] = found
+                found = np.asarray(self.compiled.core.project(state, t))[where]
+            return found
+
+        return of
+
     def modes(self, y: Array, t: float, n: int, *, tolerance: float = 1e-10) -> tuple[Array, Array]:
         """Squares of the n lowest frequencies and shapes (of velocities, (n, N)) of a system without damping."""
-        core, where, P = self.compiled.core, self.velocities, self.tangent(y, t)
+        core, where, tangent = self.compiled.core, self.velocities, self.allowed(y, t)
         # Large enough that rounding of what has no stiffness does not drown the others.
         shift = max(self.shift, float(np.clip(10.0 * np.sqrt(self.rounding), 0.1 * self.rate, 0.3 * self.rate)))
         core.linearise(t, np.ascontiguousarray(y), shift)
-        b, m = np.zeros(self.compiled.size), len(P)
+        b = np.zeros(self.compiled.size)
 
         def apply(v: Array) -> Array:
-            b[where] = v
-            b[where[:m]] = P @ b[where[:m]]
-            x = np.asarray(core.solve(b))[where] / shift
-            x[:m] = P @ x[:m]
-            return np.asarray(x)
+            b[where] = tangent(v)
+            return tangent(np.asarray(core.solve(b))[where] / shift)
 
         def select(values: Any, vectors: Any) -> tuple[Any, Any]:
             some = np.flatnonzero(values.real)
@@ -257,12 +269,6 @@ def _axis(v: Array) -> str:
 def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool = False) -> Statics:
     """The equations of a system at rest; from another configuration of the same system if one is given."""
     for rod in system.rods:
-        if rod.strain in HELD:
-            raise ValueError(
-                f"rod {rod.name!r} has strain = {rod.strain!r}, which equilibrium does not support yet; it works in "
-                "simulate. Take strain = 'cosserat' at rest: a rod under a force F is then longer by about F/EA of its "
-                "length, however slender it is, and bends by shear as well, the less the more slender."
-            )
         _check_inertia(rod)
     bare = frictionless(system) if damped else undamped(system.original)
     compiled = compile_system(bare, at_rest=True)
