@@ -449,13 +449,6 @@ def test_momentum_of_a_free_rod_of_held_strains(strain: str) -> None:
         np.testing.assert_allclose(quantity[1:], quantity[1] * np.ones((len(quantity) - 1, 1)), atol=1e-9)
 
 
-@pytest.mark.parametrize("strain", HELD)
-def test_held_strains_are_served_in_motion_only(strain: str) -> None:
-    for solve in (gd.equilibrium, gd.modes):
-        with pytest.raises(ValueError, match=rf"rod 'r' has strain = '{strain}'.* Take strain = 'cosserat' at rest"):
-            solve(thin(strain, 3, "clamped"))
-
-
 def test_a_led_clamp_at_rest_carries_no_inertia():
     """What leads the clamp stands still at rest: only the weight is left."""
     still = gd.Rod(

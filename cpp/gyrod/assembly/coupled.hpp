@@ -39,7 +39,7 @@ private:
   bool acts_;
 };
 
-class Coupled final : public Equations {
+class Coupled final : public Equations, public HostTies {
 public:
   explicit Coupled(RodEquations& rods) : rods_(rods) {}
 
@@ -61,6 +61,7 @@ public:
         lump.add(d.mass[n], end.point);
         if (d.degree && end.clamped) lump.turn(d.J[n], matrix_from_quaternion<double>(end.turn)); // its node turns too
       }
+    if (rods_.ties()) m.ties = this;
   }
   void carry(MechanismEquations& m) { bodies_ = &m, at_ = m.size(), motions_.resize(m.model().bodies.size()); }
 
@@ -94,25 +95,19 @@ public:
   void jacobian(double t, const double* y) override {
     bind(y);
     bodies_->jacobian(t, y);
+    if (rods_.ties()) place(t, y); // held strains feel accelerations
     rods_.jacobian(t, y + at_);
   }
-  bool factor(double shift) override {
-    if (!rods_.factor(shift)) return false;
-    rods_.host_blocks(real_blocks_);
-    return bodies_->factor_with_guests(shift, real_blocks_);
-  }
-  bool factor(Complex shift) override {
-    if (!rods_.factor(shift)) return false;
-    rods_.host_blocks(complex_blocks_);
-    return bodies_->factor_with_guests(shift, complex_blocks_);
-  }
+  bool factor(double shift) override { return factor_with(shift, real_); }
+  bool factor(Complex shift) override { return factor_with(shift, complex_); }
   void solve(double* b) override { solve_with(b, real_); }
   void solve(Complex* b) override { solve_with(b, complex_); }
 
   bool project(double t, double* y) override {
     bind(y);
-    const bool moved = bodies_->project(t, y);
-    return rods_.project(t, y + at_) || moved;
+    own_ = y + at_;
+    const bool moved = rods_.project(t, y + at_);
+    return bodies_->project(t, y) || moved; // with the ties
   }
   const char* trouble(double t, const double* y) const override {
     const char* reason = bodies_->trouble(t, y);
@@ -121,25 +116,65 @@ public:
   void retract(double t, const double* y, const double* d, double by, double* out) override {
     host(t, y);
     rods_.mark();
+    bodies_->loosen(true);
     bodies_->retract(t, y, d, by, out); // first, for the ends that they hold
+    bodies_->loosen(false);
     host(t, out);
     rods_.retract(t, y + at_, d + at_, by, out + at_);
+    if (rods_.ties()) project(t, out);
   }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
   int negative_pivots() const override { return rods_.negative_pivots(); }
 
-private:
+  int ties() const override { return rods_.ties(); }
+  int tie_body(int i) const override { return rods_.tie(i).body; }
+  int tie_rows(int i) const override { return rods_.tie(i).rows; }
+  int tie_partner(int i) const override { return rods_.tie(i).partner; }
+  double tie_mobility(int i) const override { return rods_.tie(i).mobility; }
+  void tie_row(int i, int row, Matrix<double, 6, 1>& g) const override { rods_.tie_row(i, row, g); }
+  double tie_value(int i, int row) const override { return rods_.tie_value(i, row); }
+  double tie_compliance(int i, int row, int j, int column) const override {
+    return rods_.tie_compliance(i, row, j, column);
+  }
+  double measure_ties(Level level, double t, const BodyMotion<double>* bodies) override {
+    host(bodies);
+    return rods_.measure_ties(level == gap, t, state_);
+  }
+  void release_ties(Level level, const double* mu) override {
+    if (level == second) return rods_.release_ties(mu);
+    rods_.move_ties(level == gap, mu, own_);
+  }
+
+  // Ends of the rods where the bodies are.
   void host(double t, const double* y) {
     bodies_->motion(t, y, motions_.data());
+    host(motions_.data());
+  }
+
+private:
+  void host(const BodyMotion<double>* bodies) {
     for (std::size_t h = 0; h < rods_.hosts().size(); ++h) {
-      const BodyMotion<double>& m = motions_[std::size_t(rods_.hosts()[h])];
+      const BodyMotion<double>& m = bodies[rods_.hosts()[h]];
       rods_.host(int(h), {m.x, m.v, m.R * m.Omega, m.R});
     }
   }
-  template <class S> void solve_with(S* b, std::vector<HostVector<S>>& hosts) {
-    rods_.reduce(b + at_, hosts);
-    bodies_->solve_with_guests(b, hosts);
-    rods_.expand(b + at_, hosts);
+  // What bodies and rods tell each other in a stage.
+  template <class S> struct Exchange {
+    std::vector<HostBlock<S>> blocks;
+    TieBlocks<S> tie_blocks;
+    std::vector<HostVector<S>> hosts;
+    std::vector<Vec3<S>> ties;
+  };
+  template <class S> bool factor_with(S shift, Exchange<S>& x) {
+    if (!rods_.factor(shift)) return false;
+    rods_.host_blocks(x.blocks);
+    rods_.tie_blocks(x.tie_blocks);
+    return bodies_->factor_with_guests(shift, x.blocks, x.tie_blocks);
+  }
+  template <class S> void solve_with(S* b, Exchange<S>& x) {
+    rods_.reduce(b + at_, x.hosts, x.ties);
+    bodies_->solve_with_guests(b, x.hosts, x.ties);
+    rods_.expand(b + at_, x.hosts, x.ties);
   }
 
   RodEquations& rods_;
@@ -147,10 +182,9 @@ private:
   std::size_t at_ = 0; // where the rods' state begins
   const double* state_ = nullptr;
   std::vector<BodyMotion<double>> motions_;
-  std::vector<HostBlock<double>> real_blocks_;
-  std::vector<HostBlock<Complex>> complex_blocks_;
-  std::vector<HostVector<double>> real_;
-  std::vector<HostVector<Complex>> complex_;
+  double* own_ = nullptr; // the same, while it may be moved
+  Exchange<double> real_;
+  Exchange<Complex> complex_;
   std::vector<double> scratch_, accelerations_;
 };
 

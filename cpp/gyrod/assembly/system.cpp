@@ -108,6 +108,7 @@ System::Residual System::residual(double t, const double* y) {
   bind(y);
   Residual bodies, rods;
   if (rigid_) rigid_->residual(t, y, bodies.position, bodies.velocity);
+  if (coupled_) coupled_->host(t, y);
   if (rods_) rods_->residual(y + rods_at_, rods.position, rods.velocity);
   return {std::max(bodies.position, rods.position), std::max(bodies.velocity, rods.velocity)};
 }

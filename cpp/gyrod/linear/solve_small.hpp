@@ -36,9 +36,8 @@ template <int N, class S> void solve_small(S* A, S* b) {
   }
 }
 
-// Negative eigenvalues of the symmetric part of a small n x n matrix, given its inverse, by Jacobi's rotations. Those
-// that are zero to rounding do not count.
-inline int negative_eigenvalues(const double* from, int n) {
+// Eigenvalues of the symmetric part of a small n x n matrix by Jacobi's rotations, into `values`.
+inline void symmetric_eigenvalues(const double* from, int n, double* values) {
   double a[16][16];
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < n; ++j) a[i][j] = 0.5 * (from[i * n + j] + from[j * n + i]);
@@ -63,10 +62,17 @@ inline int negative_eigenvalues(const double* from, int n) {
         }
       }
   }
+  for (int i = 0; i < n; ++i) values[i] = a[i][i];
+}
+
+// Negative ones, given the inverse. Those that are zero to rounding do not count.
+inline int negative_eigenvalues(const double* inverse, int n) {
+  double values[16];
+  symmetric_eigenvalues(inverse, n, values);
   int count = 0;
-  double least = std::abs(a[0][0]);
-  for (int i = 1; i < n; ++i) least = std::min(least, std::abs(a[i][i]));
-  for (int i = 0; i < n; ++i) count += a[i][i] < 0.0 && -a[i][i] < 1e13 * least;
+  double least = std::abs(values[0]);
+  for (int i = 1; i < n; ++i) least = std::min(least, std::abs(values[i]));
+  for (int i = 0; i < n; ++i) count += values[i] < 0.0 && -values[i] < 1e13 * least;
   return count;
 }
 

@@ -74,6 +74,7 @@ struct MechanismModel : JointTree {
   Forces forces;
   Vec3<double> gravity = Vec3<double>::Zero();
   FormulationOptions options;
+  HostTies* ties = nullptr; // constraints with guests
 };
 
 using Twist = Matrix<double, 6, 1>; // velocity of the centre of mass and angular velocity, space axes
@@ -112,10 +113,21 @@ template <class S> S centripetal(const SideGradient<S>& g, const Side<S>& side, 
 class MechanismEquations : public RigidEquations {
 public:
   // `factor` and `solve` with guests; only forms that serve them have these.
-  virtual bool factor_with_guests(double, const std::vector<HostBlock<double>>&) { throw unserved(); }
-  virtual bool factor_with_guests(Complex, const std::vector<HostBlock<Complex>>&) { throw unserved(); }
-  virtual void solve_with_guests(double*, std::vector<HostVector<double>>&) { throw unserved(); }
-  virtual void solve_with_guests(Complex*, std::vector<HostVector<Complex>>&) { throw unserved(); }
+  virtual bool factor_with_guests(double, const std::vector<HostBlock<double>>&, const TieBlocks<double>&) {
+    throw unserved();
+  }
+  virtual bool factor_with_guests(Complex, const std::vector<HostBlock<Complex>>&, const TieBlocks<Complex>&) {
+    throw unserved();
+  }
+  virtual void solve_with_guests(double*, std::vector<HostVector<double>>&, std::vector<Vec3<double>>&) {
+    throw unserved();
+  }
+  virtual void solve_with_guests(Complex*, std::vector<HostVector<Complex>>&, std::vector<Vec3<Complex>>&) {
+    throw unserved();
+  }
+
+  // Whether `project` leaves constraints with guests alone, who are to follow.
+  void loosen(bool on) { loose_ = on; }
 
   const char* trouble(double, const double*) const override {
     return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive" : nullptr;
@@ -139,7 +151,7 @@ public:
 protected:
   static std::logic_error unserved() { return std::logic_error("this formulation has no rods on bodies"); }
   static constexpr double largest_gap_allowed = 1e-6; // over the size of the mechanism, after projection
-  bool torn_ = false;
+  bool torn_ = false, loose_ = false;
 };
 
 // Equations of a mechanism in the formulation of that name.

@@ -136,6 +136,7 @@ public:
       });
       at_joint(m_.cuts[c], on_b, out + 6 * m_.cuts[c]);
     }
+    for (int i = 0; i < ties(); ++i) need[std::size_t(link_of_[std::size_t(m_.ties->tie_body(i))])] += tie_pull(i);
     for (std::size_t i = links_.size(); i-- > 0;) {
       const TreeLink& l = m_.links[i];
       if (l.joint < 0) continue;
@@ -460,17 +461,19 @@ protected:
   void accelerate() {
     outward(nullptr);
     if (columns_.empty()) return;
-    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
-      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
-      for (int k = 0; k < int(m_.kept[c].size()); ++k) {
-        const std::size_t at = std::size_t(loops_.offset(int(c)) + k);
+    tie_values(second_);
+    for (int c = 0; c < cuts(); ++c) {
+      const auto [a, b] = bodies_of_cut(c);
+      for (int k = 0; k < rows_of_cut(c); ++k) {
+        const std::size_t at = std::size_t(loops_.offset(c) + k);
         gap_[at] = second_[at];
-        if (p.a >= 0) gap_[at] += dot(grad_a_[at], acceleration(p.a));
-        if (p.b >= 0) gap_[at] += dot(grad_b_[at], acceleration(p.b));
+        if (a >= 0) gap_[at] += dot(grad_a_[at], acceleration(a));
+        if (b >= 0) gap_[at] += dot(grad_b_[at], acceleration(b));
       }
     }
     loops_.solve(gap_.data(), lambda_.data());
     outward(lambda_.data());
+    release(HostTies::second);
   }
   Twist acceleration(int body) const {
     const Projected& p = proj_[std::size_t(link_of_[std::size_t(body)])];
@@ -573,18 +576,18 @@ protected:
   void prepare_loops() {
     std::vector<int> sizes;
     int rows = 0;
-    for (std::size_t c = 0; c < m_.cuts.size(); ++c) sizes.push_back(int(m_.kept[c].size())), rows += sizes.back();
+    for (int c = 0; c < cuts(); ++c) sizes.push_back(rows_of_cut(c)), rows += sizes.back();
     if (rows == 0) return;
     columns_.resize(links_.size());
-    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
-      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
-      for (int body : {p.a, p.b})
+    for (int c = 0; c < cuts(); ++c)
+      for (int body : bodies_of_cut(c))
         for (int i = body < 0 ? -1 : link_of_[std::size_t(body)]; i >= 0; i = m_.links[std::size_t(i)].parent) {
           auto& list = columns_[std::size_t(i)].cuts;
-          if (std::find(list.begin(), list.end(), int(c)) == list.end()) list.push_back(int(c));
+          if (std::find(list.begin(), list.end(), c) == list.end()) list.push_back(c);
         }
-    }
     std::vector<std::pair<int, int>> pairs;
+    for (int i = 0; i < ties(); ++i)
+      if (m_.ties->tie_partner(i) > i) pairs.emplace_back(tie_cut(i), tie_cut(m_.ties->tie_partner(i)));
     for (Columns& k : columns_) {
       std::sort(k.cuts.begin(), k.cuts.end());
       for (int c : k.cuts) k.at.push_back(k.count), k.count += sizes[std::size_t(c)];
@@ -599,9 +602,26 @@ protected:
       const Joint& j = m_.joints[std::size_t(m_.cuts[c])];
       for (int r : m_.kept[c]) mobility.push_back(free_mobility(j, j.row(r).type == RowKind::dot));
     }
+    for (int i = 0; i < ties(); ++i) mobility.insert(mobility.end(), tie_rows(i), m_.ties->tie_mobility(i));
     loops_ = LoopSystem(sizes, pairs, std::move(mobility));
     grad_a_.resize(std::size_t(rows)), grad_b_.resize(std::size_t(rows));
-    for (auto* v : {&second_, &position_, &in_time_, &gap_, &lambda_}) v->resize(std::size_t(rows));
+    for (auto* v : {&second_, &position_, &in_time_, &gap_, &lambda_, &tie_force_}) v->resize(std::size_t(rows));
+  }
+
+  // Cut joints, and behind them constraints with guests.
+  int ties() const { return m_.ties ? m_.ties->ties() : 0; }
+  int tie_cut(int i) const { return int(m_.cuts.size()) + i; }
+  std::size_t tie_rows(int i) const { return std::size_t(m_.ties->tie_rows(i)); }
+  int cuts() const { return tie_cut(ties()); }
+  int rows_of_cut(int c) const {
+    const int i = c - int(m_.cuts.size());
+    return i < 0 ? int(m_.kept[std::size_t(c)].size()) : m_.ties->tie_rows(i);
+  }
+  std::array<int, 2> bodies_of_cut(int c) const {
+    const int i = c - int(m_.cuts.size());
+    if (i >= 0) return {m_.ties->tie_body(i), -1};
+    const JointPlace& p = m_.joints[std::size_t(m_.cuts[std::size_t(c)])].place;
+    return {p.a, p.b};
   }
 
   // G M^-1 G' of a row, about, if its two bodies were free.
@@ -636,6 +656,34 @@ protected:
         ++at;
       });
     }
+    for (int i = 0; i < ties(); ++i)
+      for (int r = 0; r < m_.ties->tie_rows(i); ++r)
+        if (Twist& g = grad_a_[std::size_t(loops_.offset(tie_cut(i)) + r)]; this->loose_)
+          g.setZero();
+        else
+          m_.ties->tie_row(i, r, g);
+  }
+  // G' mu of a tie
+  Twist tie_pull(int i) const {
+    Twist sum = Twist::Zero();
+    for (int r = 0; r < m_.ties->tie_rows(i); ++r) {
+      const std::size_t at = std::size_t(loops_.offset(tie_cut(i)) + r);
+      sum += grad_a_[at] * lambda_[at];
+    }
+    return sum;
+  }
+  // Values of the ties as their guests have them, behind those of the cut joints.
+  void tie_values(std::vector<double>& to) const {
+    for (int i = 0; i < ties(); ++i)
+      for (int r = 0; r < m_.ties->tie_rows(i); ++r)
+        to[std::size_t(loops_.offset(tie_cut(i)) + r)] = this->loose_ ? 0.0 : m_.ties->tie_value(i, r);
+  }
+  void release(HostTies::Level level) {
+    if (!ties() || this->loose_) return;
+    double* to = tie_force_.data();
+    for (int i = 0; i < ties(); ++i)
+      to = std::copy_n(&lambda_[std::size_t(loops_.offset(tie_cut(i)))], tie_rows(i), to);
+    m_.ties->release_ties(level, tie_force_.data());
   }
 
   // Columns of the multipliers carried from the leaves to the root, and G M^-1 G' on the way.
@@ -643,15 +691,14 @@ protected:
     loop_rows_now();
     for (Columns& k : columns_)
       for (Twist& x : k.P) x.setZero();
-    for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
-      const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
-      for (int s = 0; s < 2; ++s) {
-        const int body = s ? p.b : p.a;
-        if (body < 0) continue;
-        Columns& k = columns_[std::size_t(link_of_[std::size_t(body)])];
-        const int at = k.find(int(c));
-        for (int j = 0; j < int(m_.kept[c].size()); ++j) {
-          const std::size_t row = std::size_t(loops_.offset(int(c)) + j);
+    for (int c = 0; c < cuts(); ++c) {
+      const auto bodies = bodies_of_cut(c);
+      for (std::size_t s = 0; s < 2; ++s) {
+        if (bodies[s] < 0) continue;
+        Columns& k = columns_[std::size_t(link_of_[std::size_t(bodies[s])])];
+        const int at = k.find(c);
+        for (int j = 0; j < rows_of_cut(c); ++j) {
+          const std::size_t row = std::size_t(loops_.offset(c) + j);
           k.P[std::size_t(at + j)] += s ? grad_b_[row] : grad_a_[row];
         }
       }
@@ -692,7 +739,7 @@ protected:
       if (rows == 0) continue;
       for (std::size_t a = 0; a < k.cuts.size(); ++a)
         for (std::size_t b = 0; b < k.cuts.size(); ++b) {
-          const int na = int(m_.kept[std::size_t(k.cuts[a])].size()), nb = int(m_.kept[std::size_t(k.cuts[b])].size());
+          const int na = rows_of_cut(k.cuts[a]), nb = rows_of_cut(k.cuts[b]);
           auto to = loops_.block(k.cuts[a], k.cuts[b]);
           for (int p = 0; p < na; ++p)
             for (int q = 0; q < nb; ++q)
@@ -700,6 +747,14 @@ protected:
                 to(p, q) += k.SP[std::size_t(k.at[a] + p)][r] * k.Z[std::size_t(k.at[b] + q)][r];
         }
     }
+    for (int i = 0; i < ties(); ++i)
+      for (int j : {i, m_.ties->tie_partner(i)}) {
+        if (j < 0) continue;
+        auto to = loops_.block(tie_cut(i), tie_cut(j));
+        for (int p = 0; p < m_.ties->tie_rows(i); ++p)
+          for (int q = 0; q < m_.ties->tie_rows(j); ++q)
+            to(p, q) += this->loose_ ? i == j && p == q : m_.ties->tie_compliance(i, p, j, q);
+      }
     loops_.factor();
   }
   static int column_above(const Columns& k, const Columns& up, int c) {
@@ -710,7 +765,7 @@ protected:
   void add_columns(std::size_t i, const double* lambda, V3& f, V3& t) const {
     const Columns& k = columns_[i];
     for (std::size_t a = 0; a < k.cuts.size(); ++a)
-      for (int j = 0; j < int(m_.kept[std::size_t(k.cuts[a])].size()); ++j) {
+      for (int j = 0; j < rows_of_cut(k.cuts[a]); ++j) {
         const double value = lambda[loops_.offset(k.cuts[a]) + j];
         f -= k.P[std::size_t(k.at[a] + j)].template head<3>() * value;
         t -= k.P[std::size_t(k.at[a] + j)].template tail<3>() * value;
@@ -719,7 +774,7 @@ protected:
   template <int N> void subtract_columns(std::size_t i, const double* lambda, double* rate) const {
     const Columns& k = columns_[i];
     for (std::size_t a = 0; a < k.cuts.size(); ++a)
-      for (int j = 0; j < int(m_.kept[std::size_t(k.cuts[a])].size()); ++j) {
+      for (int j = 0; j < rows_of_cut(k.cuts[a]); ++j) {
         const double value = lambda[loops_.offset(k.cuts[a]) + j];
         for (int r = 0; r < N; ++r) rate[r] -= k.Z[std::size_t(k.at[a] + j)][r] * value;
       }
@@ -779,8 +834,10 @@ protected:
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 12; ++k) {
       kinematics(t, y);
+      const double strained = ties() && !this->loose_ ? m_.ties->measure_ties(HostTies::gap, t, motions_.data()) : 0.0;
       loop_rows_now();
-      double gap = 0.0;
+      tie_values(position_);
+      double gap = strained;
       for (double g : position_) gap = std::max(gap, std::abs(g));
       if (gap < 2e-15 * length_ || !(gap < 0.9 * before)) break;
       before = gap;
@@ -789,11 +846,13 @@ protected:
       factor_loops();
       solve_gap(position_);
       move(y);
+      release(HostTies::gap);
       project_tree(t, y);
       moved = true;
     }
     double open = 0.0;
     for (double g : position_) open = std::max(open, std::abs(g));
+    if (ties() && !this->loose_) m_.ties->measure_ties(HostTies::rate, t, motions_.data());
     torn_ = !(open <= largest_gap_allowed * length_);
     loads_without_motion();
     factor_tree();
@@ -805,9 +864,11 @@ protected:
         rate_[at] = rate_of(m_.cuts[c], grad_a_[at], grad_b_[at]) + in_time_[at];
         gap = std::max(gap, std::abs(rate_[at]));
       }
+    tie_values(rate_);
     for (const auto& m : k_) size = std::max({size, m.v.cwiseAbs().maxCoeff(), m.w.cwiseAbs().maxCoeff()});
-    if (gap <= 1e-15 * size) return moved;
+    if (gap <= 1e-15 * size && !ties()) return moved;
     solve_gap(rate_);
+    release(HostTies::rate);
     for (std::size_t i = 0; i < links_.size(); ++i)
       for (int j = 0; j < links_[i].n; ++j) y[at_[i] + 3 + F::nq + std::size_t(j)] += proj_[i].nu_rate[std::size_t(j)];
     return true;
@@ -857,7 +918,7 @@ protected:
   std::vector<Columns> columns_;
   LoopSystem loops_;
   std::vector<Twist> grad_a_, grad_b_;
-  std::vector<double> second_, position_, in_time_, gap_, rate_, lambda_;
+  std::vector<double> second_, position_, in_time_, gap_, rate_, lambda_, tie_force_;
   std::vector<Vec4<double>> turn_;
   std::vector<V3> place_;
 };

@@ -151,17 +151,20 @@ public:
   void solve(double* b) override { solve_with(*real_, b); }
   void solve(Complex* b) override { solve_with(*complex_, b); }
 
-  bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests) override {
-    return factor_with(real_, shift, &guests);
+  bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests,
+                          const TieBlocks<double>& ties) override {
+    return factor_with(real_, shift, &guests, &ties);
   }
-  bool factor_with_guests(Complex shift, const std::vector<HostBlock<Complex>>& guests) override {
-    return factor_with(complex_, shift, &guests);
+  bool factor_with_guests(Complex shift, const std::vector<HostBlock<Complex>>& guests,
+                          const TieBlocks<Complex>& ties) override {
+    return factor_with(complex_, shift, &guests, &ties);
   }
-  void solve_with_guests(double* b, std::vector<HostVector<double>>& guests) override {
-    solve_with(*real_, b, &guests);
+  void solve_with_guests(double* b, std::vector<HostVector<double>>& guests, std::vector<Vec3<double>>& ties) override {
+    solve_with(*real_, b, &guests, &ties);
   }
-  void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests) override {
-    solve_with(*complex_, b, &guests);
+  void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests,
+                         std::vector<Vec3<Complex>>& ties) override {
+    solve_with(*complex_, b, &guests, &ties);
   }
 
   void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
@@ -230,6 +233,17 @@ private:
             g.links.emplace_back(row, column);
         }
       }
+    for (int i = 0; i < this->ties(); ++i) { // one for each guest, at the last of its ends
+      const int other = m_.ties->tie_partner(i);
+      if (other > i) continue;
+      const int node = L + int(g.multipliers.size()), me = link_of_[std::size_t(m_.ties->tie_body(i))];
+      g.multipliers.push_back(3);
+      g.held.push_back({me});
+      g.links.emplace_back(me, node);
+      if (other < 0) continue;
+      const int far = link_of_[std::size_t(m_.ties->tie_body(other))];
+      if (far != me) g.links.emplace_back(far, node);
+    }
     std::sort(loaded_.begin(), loaded_.end());
     loaded_.erase(std::unique(loaded_.begin(), loaded_.end()), loaded_.end());
     std::sort(pairs_.begin(), pairs_.end(),
@@ -259,6 +273,8 @@ private:
         if (p.b >= 0) joint_force_[std::size_t(link_of_[std::size_t(p.b)])] += this->grad_b_[at] * this->lambda_[at];
       }
     }
+    for (int i = 0; i < this->ties(); ++i)
+      joint_force_[std::size_t(link_of_[std::size_t(m_.ties->tie_body(i))])] += this->tie_pull(i);
     for (std::size_t i = links_.size(); i-- > 0;)
       if (m_.links[i].parent >= 0)
         joint_force_[std::size_t(m_.links[i].parent)] += this->carried_back(i, joint_force_[i]);
@@ -584,7 +600,9 @@ private:
   };
   template <class S> using Handle = std::unique_ptr<Stage<S>>;
 
-  template <class S> bool factor_with(Handle<S>& handle, S shift, const std::vector<HostBlock<S>>* guests = nullptr) {
+  template <class S>
+  bool factor_with(Handle<S>& handle, S shift, const std::vector<HostBlock<S>>* guests = nullptr,
+                   const TieBlocks<S>* ties = nullptr) {
     if (!handle) handle = std::make_unique<Stage<S>>(*pattern_);
     Stage<S>& z = *handle;
     z.shift = shift;
@@ -608,8 +626,11 @@ private:
         z.lu.add_multiplier(link_of_[std::size_t(body)], L + int(c), G);
       }
     }
-    z.turned.resize(guests ? guests->size() : 0);
-    for (std::size_t k = 0; k < z.turned.size(); ++k) add_guest(z, (*guests)[k], z.turned[k]);
+    const std::size_t count = guests ? guests->size() : 0, tied = ties ? ties->on.size() : 0;
+    z.turned.resize(count + tied);
+    for (std::size_t k = 0; k < count; ++k) add_guest(z, (*guests)[k], z.turned[k]);
+    for (std::size_t k = 0; k < tied; ++k) add_tie(z, ties->on[k], z.turned[count + k]);
+    for (std::size_t k = 0; ties && k < ties->own.size(); ++k) z.lu.add_own(tie_node(int(k)), ties->own[k]);
     return z.lu.factor();
   }
 
@@ -723,12 +744,36 @@ private:
       B.template block<3, 3>(3 * part, w_at) = -D.template middleCols<3>(6);
       B.template block<3, 3>(3 * part, x_at) = -D.template middleCols<3>(3);
       B.template block<3, 3>(3 * part, v_at) = -D.template rightCols<3>();
+      B.template block<3, 3>(3 * part, a_at) = -k.A.template block<3, 3>(part ? 0 : 3, 3);
+      B.template block<3, 3>(3 * part, a_at + 3) = -k.A.template block<3, 3>(part ? 0 : 3, 0);
     }
     B.template middleCols<3>(w_at) += turned.D * z.local[column].by_spin;
     z.lu.add(turned.row, turned.column, B);
   }
+  int tie_node(int tie) const { return int(links_.size() + m_.cuts.size()) + tie; }
+  // Rows of a tie by the motion of a body, and what it does to the body.
+  template <class S> void add_tie(Stage<S>& z, const TieBlock<S>& k, Turned<S>& turned) const {
+    turned.row = tie_node(k.tie), turned.column = link_of_[std::size_t(k.body)];
+    const std::size_t column = std::size_t(turned.column);
+    turned.D.setZero();
+    turned.D.template topRows<3>() = k.D.template leftCols<3>() * Turn::turn(raw_[column].R).template cast<S>();
+    Matrix<S, 6, 15> B = Matrix<S, 6, 15>::Zero();
+    B.template block<3, 3>(0, w_at) = k.D.template middleCols<3>(6);
+    B.template block<3, 3>(0, x_at) = k.D.template middleCols<3>(3);
+    B.template block<3, 3>(0, v_at) = k.D.template rightCols<3>();
+    B.template block<3, 3>(0, a_at) = k.A.template rightCols<3>();
+    B.template block<3, 3>(0, a_at + 3) = k.A.template leftCols<3>();
+    B.template middleCols<3>(w_at) += turned.D * z.local[column].by_spin;
+    z.lu.add(turned.row, turned.column, B);
+    Matrix<S, 6, 6> G = Matrix<S, 6, 6>::Zero();
+    G.template block<3, 3>(0, 0) = k.wrench.template bottomRows<3>();
+    G.template block<3, 3>(3, 0) = k.wrench.template topRows<3>();
+    z.lu.add_multiplier(turned.column, turned.row, G);
+  }
 
-  template <class S> void solve_with(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests = nullptr) {
+  template <class S>
+  void solve_with(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests = nullptr,
+                  std::vector<Vec3<S>>* ties = nullptr) {
     const S inverse = S(1) / z.shift;
     const int L = int(links_.size());
     for (int i = 0; i < pattern_->graph().nodes(); ++i) z.lu[i].phi.setZero(), z.lu[i].s.setZero();
@@ -746,7 +791,9 @@ private:
       }
       for (const Turned<S>& k : z.turned) z.lu[k.row].phi += k.D * z.local[std::size_t(k.column)].known;
     }
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) z.lu[tie_node(int(k))].phi.template head<3>() -= (*ties)[k];
     z.lu.solve();
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) (*ties)[k] = z.lu[tie_node(int(k))].u.template head<3>();
     if (guests)
       for (HostVector<S>& k : *guests) {
         const int i = link_of_[std::size_t(k.body)];
@@ -757,6 +804,8 @@ private:
             Turn::turn(raw_[std::size_t(i)].R).template cast<S>() * Matrix<S, nr, 1>(l.by_spin * w + l.known);
         k.motion.template segment<3>(3) = motion.template segment<3>(x_at);
         k.motion.template segment<3>(6) = w, k.motion.template segment<3>(9) = motion.template segment<3>(v_at);
+        k.acceleration.template head<3>() = motion.template segment<3>(a_at + 3);
+        k.acceleration.template tail<3>() = motion.template segment<3>(a_at);
       }
     for (int i = 0; i < L; ++i) {
       const std::size_t k = std::size_t(i);

@@ -5,6 +5,9 @@
 // follow from E'' = 0, a banded system A (w lambda) = E''(free) with A = B M^-1 B', B the rows (T, X). It is regular
 // for a straight rod; only a rod that is inextensible, straight and held at both ends is over-determined. Projection
 // moves q and v along M^-1 B'.
+//
+// Strains next to an end that a body holds feel the body's motion too: they are its ties. What is found here are the
+// others, as functions of the forces of the ties; those follow from the motion of all bodies (rigid/host.hpp).
 #pragma once
 
 #include <stdexcept>
@@ -78,6 +81,20 @@ public:
         reach_(d.degree ? 2 * d.degree - 1 : 1), links_(lambda.size() * std::size_t(width_)), places_(lambda.size()),
         free_(lambda.size()), band_(3 * lambda.size() * std::size_t(3 * reach_ + 3)) {}
 
+  // Leave those next to an end to the body that holds it; before anything is asked.
+  void tie(int e) {
+    const int N = int(lambda.size()), n = width_ - 1;
+    for (int k = 0; k < n; ++k) ties_.push_back(e ? N - n + k : k);
+    spread_.resize(ties_.size() * lambda.size()), compliance_.resize(ties_.size() * ties_.size());
+    value_.resize(ties_.size());
+  }
+  bool tied(int j) const { return std::find(ties_.begin(), ties_.end(), j) != ties_.end(); }
+  int ties() const { return int(ties_.size()); }
+  int tie_strain(int t) const { return ties_[i(t)]; }
+  // Mobility of the ties without their bodies, and their values, when all other strains are held: after `eliminate`.
+  const Mat3<S>& compliance(int a, int b) const { return compliance_[i(a * ties() + b)]; }
+  const Vec3<S>& tie_value(int t) const { return value_[i(t)]; }
+
   // Cells that strain j depends on: `cells` of them from `first` on.
   int first(int j) const { return d_.degree ? j / d_.degree * d_.degree : j; }
   int cells() const { return width_; }
@@ -100,22 +117,13 @@ public:
       for (HeldLink<S>& l : links_) l.turn.row(2).setZero(), l.move.row(2).setZero();
   }
 
-  // LDL' of A.
+  // LDL' of A, but for ties.
   void factor() {
     const int N = int(lambda.size());
     for (int j = 0; j < N; ++j)
       for (int k = std::max(0, j - reach_); k <= j; ++k) {
-        Mat3<S> A = Mat3<S>::Zero();
-        for (int c = std::max(first(j), first(k)); c < std::min(first(j), first(k)) + width_; ++c) {
-          const HeldLink<S>&a = link(j, c - first(j)), &b = link(k, c - first(k));
-          A += S(mass_[i(c)]) * (a.move * b.move.transpose());
-          const int f = d_.frame_of(c);
-          if (f < 0 || d_.holds(f)) continue;
-          Mat3<S> turned = b.turn.transpose();
-          for (int r = 0; r < 3; ++r) turned.row(r) *= S(d_.inverse_J[i(f)][r]);
-          A += a.turn * turned;
-        }
-        if (j == k && d_.held == 2) A(2, 2) = S(1);
+        const bool apart = !ties_.empty() && (tied(j) || tied(k));
+        const Mat3<S> A = !apart ? mobility(j, k) : j == k ? Mat3<S>(Mat3<S>::Identity()) : Mat3<S>(Mat3<S>::Zero());
         for (int r = 0; r < 3; ++r)
           for (int c = 0; c < 3; ++c)
             if (3 * k + c <= 3 * j + r) entry(3 * j + r, 3 * k + c) = A(r, c);
@@ -135,18 +143,33 @@ public:
       }
       check(value_of(entry(r, r)), whole);
     }
+    if (!ties_.empty()) factor_ties();
   }
 
   // lambda with A w lambda = r, in place.
   void solve(std::vector<Vec3<S>>& r) const {
-    const int n = 3 * int(r.size());
-    const auto x = [&](int k) -> S& { return r[i(k / 3)][k % 3]; };
-    for (int k = 0; k < n; ++k)
-      for (int c = std::max(0, 3 * (k / 3 - reach_)); c < k; ++c) x(k) -= entry(k, c) * x(c);
-    for (int k = 0; k < n; ++k) x(k) = x(k) / entry(k, k);
-    for (int k = n; k-- > 0;)
-      for (int c = std::max(0, 3 * (k / 3 - reach_)); c < k; ++c) x(c) -= entry(k, c) * x(k);
-    for (int j = 0; j < int(r.size()); ++j) r[i(j)] *= S(1.0 / d_.quadrature[i(j)]);
+    solve_band([&](int k) -> S& { return r[i(k / 3)][k % 3]; });
+    weigh(r);
+  }
+
+  // Of right-hand sides in lambda: those of the ties if nothing else moved them, the others solved for these at rest.
+  void eliminate() {
+    for (int t = 0; t < ties(); ++t) {
+      value_[i(t)] = lambda[i(tie_strain(t))];
+      for (int j = 0; j < int(lambda.size()); ++j)
+        if (!tied(j)) value_[i(t)] -= spread(t, j).transpose() * lambda[i(j)];
+    }
+    solve_band([&](int k) -> S& { return lambda[i(k / 3)][k % 3]; });
+  }
+  // lambda from w lambda of the ties, one after the other.
+  void finish(const double* forces) {
+    for (int t = 0; t < ties(); ++t) {
+      const Vec3<S> force(S(forces[3 * t]), S(forces[3 * t + 1]), S(forces[3 * t + 2]));
+      for (int j = 0; j < int(lambda.size()); ++j)
+        if (!tied(j)) lambda[i(j)] -= spread(t, j) * force;
+      lambda[i(tie_strain(t))] = force;
+    }
+    weigh(lambda);
   }
 
   // E'' without lambda, from accelerations of vertices and (0, Omega') of frames.
@@ -188,6 +211,50 @@ public:
 private:
   static constexpr std::size_t i(int n) { return std::size_t(n); }
   int band() const { return 3 * reach_ + 3; }
+  // What a unit w lambda of strain k does to E'' of strain j through the cells that both depend on.
+  Mat3<S> mobility(int j, int k) const {
+    Mat3<S> A = Mat3<S>::Zero();
+    for (int c = std::max(first(j), first(k)); c < std::min(first(j), first(k)) + width_; ++c) {
+      const HeldLink<S>&a = link(j, c - first(j)), &b = link(k, c - first(k));
+      A += S(mass_[i(c)]) * (a.move * b.move.transpose());
+      const int f = d_.frame_of(c);
+      if (f < 0 || d_.holds(f)) continue;
+      Mat3<S> turned = b.turn.transpose();
+      for (int r = 0; r < 3; ++r) turned.row(r) *= S(d_.inverse_J[i(f)][r]);
+      A += a.turn * turned;
+    }
+    if (j == k && d_.held == 2) A(2, 2) = S(1);
+    return A;
+  }
+  template <class X> void solve_band(X&& x) const {
+    const int n = 3 * int(lambda.size());
+    for (int k = 0; k < n; ++k)
+      for (int c = std::max(0, 3 * (k / 3 - reach_)); c < k; ++c) x(k) -= entry(k, c) * x(c);
+    for (int k = 0; k < n; ++k) x(k) = x(k) / entry(k, k);
+    for (int k = n; k-- > 0;)
+      for (int c = std::max(0, 3 * (k / 3 - reach_)); c < k; ++c) x(c) -= entry(k, c) * x(k);
+  }
+  void weigh(std::vector<Vec3<S>>& r) const {
+    for (int j = 0; j < int(r.size()); ++j) r[i(j)] *= S(1.0 / d_.quadrature[i(j)]);
+  }
+  // How the others answer a unit force of a tie.
+  Mat3<S>& spread(int t, int j) { return spread_[i(t) * lambda.size() + i(j)]; }
+  bool near(int j, int k) const { return std::abs(j - k) <= reach_; }
+  void factor_ties() {
+    const int N = int(lambda.size());
+    for (int t = 0; t < ties(); ++t) {
+      const int k = tie_strain(t);
+      for (int j = 0; j < N; ++j) spread(t, j) = near(j, k) && !tied(j) ? mobility(j, k) : Mat3<S>(Mat3<S>::Zero());
+      for (int c = 0; c < 3; ++c) solve_band([&](int r) -> S& { return spread(t, r / 3)(r % 3, c); });
+    }
+    for (int a = 0; a < ties(); ++a)
+      for (int b = 0; b < ties(); ++b) {
+        const int j = tie_strain(a), k = tie_strain(b);
+        Mat3<S>& C = compliance_[i(a * ties() + b)] = near(j, k) ? mobility(j, k) : Mat3<S>(Mat3<S>::Zero());
+        for (int o = std::max(0, k - reach_); o <= std::min(N - 1, k + reach_); ++o)
+          if (!tied(o)) C -= spread(a, o).transpose() * mobility(o, k);
+      }
+  }
   // Column c of row r, at most `reach` strains before it.
   S& entry(int r, int c) { return band_[i(r * band() + c - 3 * (r / 3 - reach_))]; }
   const S& entry(int r, int c) const { return band_[i(r * band() + c - 3 * (r / 3 - reach_))]; }
@@ -241,6 +308,9 @@ private:
   std::vector<HeldPlace<S>> places_;
   std::vector<Vec3<S>> free_;
   std::vector<S> band_;
+  std::vector<int> ties_; // strains
+  std::vector<Mat3<S>> spread_, compliance_;
+  std::vector<Vec3<S>> value_;
 };
 
 } // namespace gyrod

@@ -57,10 +57,28 @@ public:
   // wrenches of a right-hand side, `expand` the solution for given motions of the hosts.
   virtual void host_blocks(std::vector<HostBlock<double>>& out) const = 0;
   virtual void host_blocks(std::vector<HostBlock<Complex>>& out) const = 0;
-  virtual void reduce(const double* b, std::vector<HostVector<double>>& out) = 0;
-  virtual void reduce(const Complex* b, std::vector<HostVector<Complex>>& out) = 0;
-  virtual void expand(double* b, const std::vector<HostVector<double>>& in) = 0;
-  virtual void expand(Complex* b, const std::vector<HostVector<Complex>>& in) = 0;
+  virtual void tie_blocks(TieBlocks<double>& out) const = 0;
+  virtual void tie_blocks(TieBlocks<Complex>& out) const = 0;
+  virtual void reduce(const double* b, std::vector<HostVector<double>>& out, std::vector<Vec3<double>>& ties) = 0;
+  virtual void reduce(const Complex* b, std::vector<HostVector<Complex>>& out, std::vector<Vec3<Complex>>& ties) = 0;
+  virtual void expand(double* b, const std::vector<HostVector<double>>& in, const std::vector<Vec3<double>>& ties) = 0;
+  virtual void expand(Complex* b, const std::vector<HostVector<Complex>>& in,
+                      const std::vector<Vec3<Complex>>& ties) = 0;
+
+  // --- rows of `HostTies`, one set for each end on a body of a rod with held strains. Values are at hand after `act`
+  // (second derivatives) or `measure_ties`; `release_ties` adds their forces, `move_ties` moves the state.
+  struct Tie {
+    int body, rows, partner;
+    double mobility;
+  };
+  virtual int ties() const = 0;
+  virtual Tie tie(int i) const = 0;
+  virtual void tie_row(int i, int row, Matrix<double, 6, 1>& g) const = 0;
+  virtual double tie_value(int i, int row) const = 0;
+  virtual double tie_compliance(int i, int row, int j, int column) const = 0;
+  virtual double measure_ties(bool positions, double t, const double* y) = 0;
+  virtual void move_ties(bool positions, const double* mu, double* y) = 0;
+  virtual void release_ties(const double* mu) = 0;
 
   virtual int rods() const = 0;
   virtual const RodDescription& rod(int r) const = 0;

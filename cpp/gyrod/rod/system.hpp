@@ -31,11 +31,12 @@ std::unique_ptr<Discretization> make_staggered(const RodDescription& d); // stag
 // Constrained: rods whose strains may be held; three more unknowns in a cell, the increments of lambda.
 template <bool Absolute, bool Constrained = false> class RodSystem final : public RodEquations {
   static_assert(!(Absolute && Constrained));
-  static constexpr int turn = Absolute ? 4 : 3, B = turn + 3 + (Constrained ? 3 : 0);
-  static constexpr bool own_blocks = !Absolute && !Constrained; // the grid writes its blocks where they are used
-  static constexpr bool hosting = own_blocks;                   // serves ends that bodies hold
+  // Rows of a cell: balance of moments and forces, held strains.
+  static constexpr int turn = Absolute ? 4 : 3, R = turn + 3, B = R + (Constrained ? 3 : 0);
+  static constexpr bool own_blocks = !Absolute; // the grid writes its blocks where they are used
+  static constexpr bool hosting = !Absolute;    // serves ends that bodies hold
   template <class S> using Local = Matrix<S, 4, turn>;
-  using KBlocks = CellBlocks<B>;
+  using KBlocks = CellBlocks<R>;
 
   using Chain = RodChain<double, Absolute>;
 
@@ -54,13 +55,26 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
       predicted.resize(std::size_t(N)), kept.resize(std::size_t(N));
       if constexpr (Constrained)
         if (d.held) {
-          this->last = N; // strain j belongs to cell j + 1, whatever else that has
           for (int n = 0; n <= N; ++n)
             free_mass.push_back(x_at[std::size_t(n)] >= 0 ? this->inverse[std::size_t(n)] : 0.0);
           hold = std::make_unique<HeldStrains<double>>(d, free_mass);
           hold_dual = std::make_unique<HeldStrains<D>>(d, free_mass);
           acceleration.resize(free_mass.size()), turned.resize(s.p.size());
+          for (int e = 0; e < 2; ++e)
+            if (d.ends[e].host >= 0) hold->tie(e), tie_end = e;
+          tie_force.resize(std::size_t(3 * hold->ties()));
+          rows.resize(std::size_t(N * hold->cells()));
+          if (tie_end < 0) this->last = N; // strain j belongs to cell j + 1, whatever else that has
         }
+    }
+    bool tied() const { return tie_end >= 0; }
+    // In the graph the strain next to the end of the tie stays to the last, when its body is there to be moved; all
+    // others belong to a cell each, away from there.
+    bool stays(int j) const { return tied() && j == (tie_end ? N - 1 : 0); }
+    int cell_of_strain(int j) const { return tie_end == 0 ? j : j + 1; }
+    bool has_strain(int c) const {
+      const int j = tie_end == 0 ? c : c - 1;
+      return d.held && j >= 0 && j < N && !stays(j);
     }
 
     static std::unique_ptr<Discretization> divided(const RodDescription& d) {
@@ -98,6 +112,10 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     std::vector<Vec3<double>> acceleration;
     std::vector<Vec3<double>> turned;    // by held strains
     std::vector<HeldLink<double>> links; // at the last Jacobian
+    std::vector<HeldRow> rows;
+    std::vector<HeldHost> held_by[2]; // of the strains next to an end on a body
+    int tie_end = -1, tie = -1;       // the end whose tie stays in the graph, and which of all ties that is
+    std::vector<double> tie_force;    // w lambda of the ties, as the bodies have found them
     std::unique_ptr<HeldStrains<double>> hold;
     std::unique_ptr<HeldStrains<D>> hold_dual;
   };
@@ -141,8 +159,8 @@ public:
     motions_.resize(hosts_.size()), guests_.resize(hosts_.size());
     cells_ = int(sizes.size());
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
-      sizes.insert(sizes.end(), 2, B);
-      links.emplace_back(place_node(int(h)), speed_node(int(h)));
+      sizes.insert(sizes.end(), host_nodes, B);
+      for (int k = 1; k < host_nodes; ++k) links.emplace_back(place_node(int(h)), place_node(int(h)) + k);
     }
     for (auto& part : rods_)
       for (int e = 0; e < 2; ++e) {
@@ -151,11 +169,24 @@ public:
         r.port[e] = int(std::lower_bound(hosts_.begin(), hosts_.end(), r.d.ends[e].host) - hosts_.begin());
         guests_[std::size_t(r.port[e])].emplace_back(&r, e);
         for_cells(r, e, [&](int, int c) {
-          links.emplace_back(r.at_node(c), place_node(r.port[e]));
-          links.emplace_back(r.at_node(c), speed_node(r.port[e]));
+          for (int k = 0; k < host_nodes; ++k) links.emplace_back(r.at_node(c), place_node(r.port[e]) + k);
         });
         if (e && r.port[0] >= 0) joined_.emplace(r.port[0], r.port[1]), joined_.emplace(r.port[1], r.port[0]);
         joined_.emplace(r.port[e], r.port[e]);
+      }
+    for (auto& part : rods_)
+      if (Rod& r = *part; r.tied()) {
+        r.tie = int(tied_.size()), tied_.push_back(&r);
+        sizes.push_back(B);
+        for (int k = 0; k < host_nodes; ++k) links.emplace_back(tie_node(r), place_node(r.port[r.tie_end]) + k);
+        const int j = r.tie_end ? r.N - 1 : 0;
+        for (int o = r.hold->first(j); o < r.hold->first(j) + r.hold->cells(); ++o)
+          if (r.in_graph(o)) links.emplace_back(r.at_node(o), tie_node(r));
+        for (int e = 0; e < 2; ++e) {
+          if (r.port[e] < 0) continue;
+          ties_.push_back({&r, e, r.port[0] >= 0 && r.port[1] >= 0 ? int(ties_.size()) + (e ? -1 : 1) : -1});
+          r.held_by[e].resize(std::size_t(r.hold->cells() - 1));
+        }
       }
     pattern_ = BlockPattern(sizes, links, {}, hosts_.empty() ? -1 : cells_);
   }
@@ -178,7 +209,7 @@ public:
     for (std::size_t n = 0; n < o.free_mass.size(); ++n) o.free_mass[n] = o.x_at[n] >= 0 ? o.inverse[n] : 0.0;
   }
   const char* apart() const override {
-    if (!own_blocks) return "the rods are in absolute coordinates, or some of their strains are held";
+    if (Absolute || Constrained) return "the rods are in absolute coordinates, or some of their strains are held";
     if (!hosts_.empty() || !strings_.empty()) return "bodies hold a rod, or a cable or tendon pulls at one";
     if (led_) return "something is a function of time or an input";
     for (const auto& r : rods_)
@@ -228,11 +259,12 @@ public:
     for (auto& r : rods_)
       for (int e = 0; e < 2; ++e) r->before[e] = r->ends[e];
   }
+  // Forces of ties are not among those of the rods before they have been released.
   void act(double t, const double* y) override {
     for (auto& r : rods_) {
       move_ends(*r, t);
       r->template gather<double>(r->s, y + r->at);
-      balance<double>(*r, r->s, t);
+      r->grid->forces(t, r->s, r->ends);
     }
     if constexpr (hosting)
       for (const RodString& piece : strings_) {
@@ -241,6 +273,7 @@ public:
           if (const StringPoint& p = piece.ends[e]; p.rod >= 0)
             string_force(p, e ? Vec3<double>(-k.force) : k.force, rods_[std::size_t(p.rod)]->s);
       }
+    for (auto& r : rods_) hold_strains<double>(*r, r->s, t);
   }
   void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override {
     torque.setZero(), force.setZero();
@@ -262,10 +295,19 @@ public:
       for (int e = 0; e < 2; ++e)
         if (r->port[e] < 0) r->ends[e] = r->d.ends[e].at;
   }
-  // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are.
+  // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are. What is left
+  // of a tie is negative, too; where it is not, the bodies count one more than there are.
   int negative_pivots() const override {
     int n = real_->negative_pivots();
-    for (const auto& r : rods_) n -= r->d.held * r->N;
+    for (const auto& r : rods_) n -= r->d.held * (r->N - r->tied());
+    if constexpr (Constrained)
+      for (const Rod* r : tied_) {
+        const Mat3<double> own = real_->block(at(tie_node(*r), tie_node(*r))).template topLeftCorner<3, 3>();
+        double values[3];
+        symmetric_eigenvalues(own.data(), 3, values);
+        const double most = std::max({std::abs(values[0]), std::abs(values[1]), std::abs(values[2])});
+        for (double x : values) n -= x > 1e-9 * most; // a taut rod has one that vanishes
+      }
     return n;
   }
 
@@ -276,10 +318,10 @@ public:
 
   void jacobian(double t, const double* y) override {
     if (!real_) prepare(real_, real_work_);
+    act(t, y);
     for (auto& r : rods_) {
-      move_ends(*r, t);
-      r->template gather<double>(r->s, y + r->at);
-      balance<double>(*r, r->s, t);
+      if constexpr (Constrained)
+        if (r->tied()) r->hold->finish(r->tie_force.data()), r->hold->apply(r->s);
       const bool predicted =
           still_ && int(r->reached.size()) == r->nq && std::equal(r->reached.begin(), r->reached.end(), y + r->at);
       if (predicted) {                          // forces enter the blocks as geometric stiffness only
@@ -308,6 +350,13 @@ public:
           if constexpr (hosting) r->grid->hosted(t, r->s, e, r->ends[e], m, r->k, r->hosted[e]);
         }
       inertia_rows(*r);
+      if constexpr (Constrained) {
+        if (!r->d.held) continue;
+        constraint_rows(*r, still_);
+        for (int e = 0; e < 2; ++e)
+          for (std::size_t k = 0; k < r->held_by[e].size(); ++k)
+            r->held_by[e][k] = held_host(*r, e, next_to(*r, e, int(k)), motions_[std::size_t(r->port[e])], still_);
+      }
     }
     if constexpr (hosting) {
       far_.clear();
@@ -325,10 +374,20 @@ public:
 
   void host_blocks(std::vector<HostBlock<double>>& out) const override { left_over<double>(*real_, out); }
   void host_blocks(std::vector<HostBlock<Complex>>& out) const override { left_over<Complex>(*complex_, out); }
-  void reduce(const double* b, std::vector<HostVector<double>>& out) override { reduce_with(*real_, b, out); }
-  void reduce(const Complex* b, std::vector<HostVector<Complex>>& out) override { reduce_with(*complex_, b, out); }
-  void expand(double* b, const std::vector<HostVector<double>>& in) override { expand_with(*real_, b, in); }
-  void expand(Complex* b, const std::vector<HostVector<Complex>>& in) override { expand_with(*complex_, b, in); }
+  void tie_blocks(TieBlocks<double>& out) const override { tie_left_over<double>(*real_, out); }
+  void tie_blocks(TieBlocks<Complex>& out) const override { tie_left_over<Complex>(*complex_, out); }
+  void reduce(const double* b, std::vector<HostVector<double>>& out, std::vector<Vec3<double>>& ties) override {
+    reduce_with(*real_, b, out, ties);
+  }
+  void reduce(const Complex* b, std::vector<HostVector<Complex>>& out, std::vector<Vec3<Complex>>& ties) override {
+    reduce_with(*complex_, b, out, ties);
+  }
+  void expand(double* b, const std::vector<HostVector<double>>& in, const std::vector<Vec3<double>>& ties) override {
+    expand_with(*real_, b, in, ties);
+  }
+  void expand(Complex* b, const std::vector<HostVector<Complex>>& in, const std::vector<Vec3<Complex>>& ties) override {
+    expand_with(*complex_, b, in, ties);
+  }
 
   bool factor(double shift) override { return factor_with(*real_, shift); }
   bool factor(Complex shift) override {
@@ -351,12 +410,69 @@ public:
       }
     if constexpr (Constrained)
       for (auto& r : rods_)
-        if (r->d.held) {
+        if (r->d.held && !r->tied()) {
           move_ends(*r, t);
           restore(*r, y + r->at);
           moved = true;
         }
     return moved;
+  }
+
+  // --- ties: held strains next to ends on bodies. A row is a component of one of them.
+  int ties() const override { return int(ties_.size()); }
+  Tie tie(int i) const override {
+    const TieEnd& o = ties_[std::size_t(i)];
+    const Rod& r = *o.rod;
+    const std::size_t n = std::size_t(o.e ? r.N - 1 : 1), j = std::size_t(o.e ? r.N - 1 : 0);
+    const double mobility = r.d.inverse_ds[j] * r.d.inverse_ds[j] * r.inverse[n];
+    return {r.d.ends[o.e].host, 3 * (r.hold->cells() - 1), o.partner, mobility};
+  }
+  void tie_row(int i, int row, Matrix<double, 6, 1>& g) const override {
+    if constexpr (Constrained) {
+      const TieEnd& o = ties_[std::size_t(i)];
+      const Rod& r = *o.rod;
+      const int j = next_to(r, o.e, row / 3);
+      const HeldLink<double>& l = r.hold->link(j, (o.e ? r.N : 0) - r.hold->first(j));
+      const Vec3<double> move = l.move.row(row % 3).transpose();
+      const HostMotion& m = motions_[std::size_t(r.port[o.e])];
+      Vec3<double> turn = (m.R * r.d.ends[o.e].point).cross(move);
+      if (r.d.degree && r.d.ends[o.e].clamped)
+        turn += matrix_from_quaternion<double>(r.ends[o.e].p) * Vec3<double>(l.turn.row(row % 3).transpose());
+      g << move, turn;
+    }
+  }
+  double tie_value(int i, int row) const override {
+    const TieEnd& o = ties_[std::size_t(i)];
+    return o.rod->hold->tie_value(tie_of(*o.rod, o.e) + row / 3)[row % 3];
+  }
+  double tie_compliance(int i, int row, int j, int column) const override {
+    const TieEnd &a = ties_[std::size_t(i)], &b = ties_[std::size_t(j)];
+    return a.rod->hold->compliance(tie_of(*a.rod, a.e) + row / 3, tie_of(*b.rod, b.e) + column / 3)(row % 3,
+                                                                                                    column % 3);
+  }
+  double measure_ties(bool positions, double t, const double* y) override {
+    double largest = 0.0;
+    if constexpr (Constrained)
+      for (Rod* r : tied_) {
+        move_ends(*r, t);
+        largest = std::max(largest, measure(*r, y + r->at, positions));
+        r->hold->eliminate();
+      }
+    return largest;
+  }
+  void move_ties(bool positions, const double* mu, double* y) override {
+    if constexpr (Constrained)
+      for (Rod* r : tied_) {
+        r->hold->finish(mu), mu += 3 * r->hold->ties();
+        displace(*r, y + r->at, positions);
+      }
+  }
+  void release_ties(const double* mu) override {
+    if constexpr (Constrained)
+      for (Rod* r : tied_) {
+        std::copy_n(mu, r->tie_force.size(), r->tie_force.begin()), mu += r->tie_force.size();
+        r->hold->finish(r->tie_force.data()), r->hold->apply(r->s);
+      }
   }
 
   // A displacement that bends a rod does not stretch it: see retract.hpp.
@@ -368,7 +484,7 @@ public:
         if (r.port[e] < 0) r.before[e] = r.ends[e]; // held by nobody who could have moved
       RodRetraction<Absolute>(r, r.before, y + r.at, d + r.at, by, out + r.at).run(r.predicted);
       if constexpr (Constrained)
-        if (r.d.held) restore(r, out + r.at); // what was spread between two ends
+        if (r.d.held && !r.tied()) restore(r, out + r.at); // what was spread between two ends
       r.reached.assign(out + r.at, out + r.at + r.nq);
     }
   }
@@ -396,7 +512,9 @@ public:
       r.template gather<double>(r.s, y + r.at);
       balance<double>(r, r.s, t);
     }
-    if (!r.d.held) r.grid->publish(r.s); // held strains have done so
+    if constexpr (Constrained)
+      if (r.tied()) r.hold->finish(r.tie_force.data()), r.hold->apply(r.s); // as the bodies were asked last
+    if (!r.d.held) r.grid->publish(r.s);                                    // held strains have done so
     return r.s;
   }
 
@@ -582,8 +700,16 @@ private:
     return StringState(piece, t, x, v);
   }
 
-  int place_node(int h) const { return cells_ + 2 * h; }
-  int speed_node(int h) const { return cells_ + 2 * h + 1; }
+  // Of a body that holds ends: its place, its speed and, where strains are held, its acceleration.
+  static constexpr int host_nodes = Constrained ? 3 : 2;
+  int place_node(int h) const { return cells_ + host_nodes * h; }
+  int speed_node(int h) const { return place_node(h) + 1; }
+  int acceleration_node(int h) const { return place_node(h) + 2; }
+  int tie_node(const Rod& r) const { return cells_ + host_nodes * int(hosts_.size()) + r.tie; }
+  std::uint32_t at(int i, int j) const { return UniformLu<double, B>::at(pattern_, i, j); }
+  // Strain k of those next to an end on a body; where the ties of an end begin among those of the rod.
+  static int next_to(const Rod& r, int e, int k) { return e ? r.N - r.hold->cells() + 1 + k : k; }
+  static int tie_of(const Rod& r, int e) { return e && r.port[0] >= 0 ? r.hold->cells() - 1 : 0; }
   // Cells of the graph that cell c couples to.
   static int first(const Rod& r, int c) { return std::max(r.begin, r.k.first(c)); }
   static int last(const Rod& r, int c) { return std::min(r.last, r.k.last(c)); }
@@ -593,9 +719,13 @@ private:
       if (const int c = r.cell(e, k); c >= 0 && r.in_graph(c)) f(k, c);
   }
 
-  // Forces and moments of the state, those of held strains among them.
+  // Forces and moments of the state, those of held strains among them; strings act on several rods and are left out.
   template <class S> void balance(const Rod& r, RodState<S>& s, double t) const {
     r.grid->forces(t, s, r.ends);
+    hold_strains<S>(r, s, t);
+  }
+  // Forces that hold strains against all others.
+  template <class S> void hold_strains(const Rod& r, RodState<S>& s, double t) const {
     if constexpr (Constrained) {
       if (!r.d.held) return;
       HeldStrains<S>& hold = held<S>(r);
@@ -610,8 +740,11 @@ private:
       hold.configure(s);
       hold.factor();
       hold.second_rates(a, spins);
+      if constexpr (std::is_same_v<S, double>) {
+        r.grid->publish(s);
+        if (r.tied()) return hold.eliminate(); // the bodies say how they pull
+      }
       hold.solve(hold.lambda);
-      if constexpr (std::is_same_v<S, double>) r.grid->publish(s);
       hold.apply(s);
     }
   }
@@ -683,8 +816,6 @@ private:
         v.template block<3, 3>(0, 1) += gyro;
       }
     }
-    if constexpr (Constrained)
-      if (r.d.held && !still_) constraint_rows(r); // at rest strains do not change to first order, and that is all
   }
 
   template <class S> void left_over(const UniformLu<S, B>& lu, std::vector<HostBlock<S>>& out) const {
@@ -694,28 +825,56 @@ private:
       for (const auto& [a, b] : joined_) {
         HostBlock<S>& k = out[i++];
         k.row = hosts_[std::size_t(a)], k.column = hosts_[std::size_t(b)];
-        k.D.template leftCols<6>() = -lu.block(UniformLu<S, B>::at(pattern_, place_node(a), place_node(b)));
-        k.D.template rightCols<6>() = -lu.block(UniformLu<S, B>::at(pattern_, place_node(a), speed_node(b)));
+        k.D.template leftCols<6>() = -lu.block(at(place_node(a), place_node(b))).template topLeftCorner<6, 6>();
+        k.D.template rightCols<6>() = -lu.block(at(place_node(a), speed_node(b))).template topLeftCorner<6, 6>();
+        if constexpr (Constrained)
+          k.A = -lu.block(at(place_node(a), acceleration_node(b))).template topLeftCorner<6, 6>();
       }
     }
   }
-  template <class S> void reduce_with(const UniformLu<S, B>& lu, const S* b, std::vector<HostVector<S>>& out) {
+  template <class S> void tie_left_over(const UniformLu<S, B>& lu, TieBlocks<S>& out) const {
+    out.on.clear(), out.own.clear();
+    if constexpr (Constrained)
+      for (const Rod* r : tied_) {
+        const int node = tie_node(*r);
+        out.own.push_back(lu.block(at(node, node)).template topLeftCorner<3, 3>());
+        for (int e = 0; e < 2; ++e) {
+          const int h = r->port[e];
+          if (h < 0 || (e && h == r->port[0])) continue;
+          TieBlock<S> k;
+          k.tie = r->tie, k.body = hosts_[std::size_t(h)];
+          k.D.template leftCols<6>() = lu.block(at(node, place_node(h))).template topLeftCorner<3, 6>();
+          k.D.template rightCols<6>() = lu.block(at(node, speed_node(h))).template topLeftCorner<3, 6>();
+          k.A = lu.block(at(node, acceleration_node(h))).template topLeftCorner<3, 6>();
+          k.wrench = lu.block(at(place_node(h), node)).template topLeftCorner<6, 3>();
+          out.on.push_back(k);
+        }
+      }
+  }
+  template <class S>
+  void reduce_with(const UniformLu<S, B>& lu, const S* b, std::vector<HostVector<S>>& out, std::vector<Vec3<S>>& ties) {
     if constexpr (hosting) {
       auto& k = work<S>();
       right_sides<S>(b);
       lu.forward(k.x.data());
       out.resize(hosts_.size());
       for (std::size_t h = 0; h < hosts_.size(); ++h)
-        out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))];
+        out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))].template head<6>();
+      ties.resize(tied_.size());
+      for (const Rod* r : tied_) ties[std::size_t(r->tie)] = k.x[std::size_t(tie_node(*r))].template head<3>();
     }
   }
-  template <class S> void expand_with(const UniformLu<S, B>& lu, S* b, const std::vector<HostVector<S>>& in) {
+  template <class S>
+  void expand_with(const UniformLu<S, B>& lu, S* b, const std::vector<HostVector<S>>& in,
+                   const std::vector<Vec3<S>>& ties) {
     if constexpr (hosting) {
       auto& k = work<S>();
       for (std::size_t h = 0; h < hosts_.size(); ++h) {
-        k.x[std::size_t(place_node(int(h)))] = in[h].motion.template head<6>();
-        k.x[std::size_t(speed_node(int(h)))] = in[h].motion.template tail<6>();
+        k.x[std::size_t(place_node(int(h)))].template head<6>() = in[h].motion.template head<6>();
+        k.x[std::size_t(speed_node(int(h)))].template head<6>() = in[h].motion.template tail<6>();
+        if constexpr (Constrained) k.x[std::size_t(acceleration_node(int(h)))].template head<6>() = in[h].acceleration;
       }
+      for (const Rod* r : tied_) k.x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
       lu.backward(k.x.data());
       for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
     }
@@ -736,48 +895,72 @@ private:
         for (int e = 0; e < 2; ++e)
           if (r.port[e] >= 0)
             for_cells(r, e, [&](int i, int c) {
-              k.x[std::size_t(place_node(r.port[e]))] +=
+              k.x[std::size_t(place_node(r.port[e]))].template head<6>() +=
                   r.hosted[e].wrench_q[i].template cast<S>() * k.known[std::size_t(r.at_node(c))];
             });
+      if constexpr (Constrained)
+        if (r.d.held) held_sides<S>(r, b + r.at, k);
     }
     if constexpr (hosting)
       for (const FarBlock& b : far_) {
         const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
         if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
-        k.x[std::size_t(r.at_node(b.row))] += b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
+        k.x[std::size_t(r.at_node(b.row))].template head<6>() +=
+            b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
       }
   }
 
-  // Columns of lambda and the rows of E'' in terms of accelerations, in the matrix of a stage; at rest as rows of a
-  // symmetric matrix.
-  template <class S> void constraint_blocks(const Rod& r, UniformLu<S, B>& lu, S shift) const {
-    const auto at = [&](int c, int o) -> auto& {
-      return lu.block(UniformLu<S, B>::at(pattern_, r.at_node(c), r.at_node(o)));
-    };
-    for (int c = r.begin; c <= r.last; ++c) {
-      if (c == 0 || !r.d.held) {
-        at(c, c).template bottomRightCorner<3, 3>().setIdentity();
-        continue;
-      }
-      const int j = c - 1;
+  // Where the rows and columns of a held strain are: a node and how many of its rows come before them.
+  std::pair<int, int> place_of(const Rod& r, int j) const {
+    if (r.stays(j)) return {tie_node(r), 0};
+    return {r.at_node(r.cell_of_strain(j)), R};
+  }
+
+  // Columns of lambda and rows of E'' in the matrix of a stage; at rest rows of a symmetric matrix.
+  template <class S> void constraint_blocks(const Rod& r, UniformLu<S, B>& lu, S shift) {
+    const auto block = [&](int a, int b) -> auto& { return lu.block(at(a, b)); };
+    for (int c = r.begin; c <= r.last; ++c)
+      if (!r.has_strain(c)) block(r.at_node(c), r.at_node(c)).template bottomRightCorner<3, 3>().setIdentity();
+    Local<S> Tc, Tw;
+    for (int j = 0; j < r.N && r.d.held; ++j) {
+      const auto [node, from] = place_of(r, j);
+      const double w = r.d.quadrature[std::size_t(j)];
+      const S by = still_ ? S(w) : shift, inverse = S(1) / shift;
       for (int k = 0; k < r.hold->cells(); ++k) {
         const int o = r.hold->first(j) + k;
         if (!r.in_graph(o)) continue;
-        const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
-        const double w = r.d.quadrature[std::size_t(j)];
-        const S by = still_ ? S(w) : shift;
+        const std::size_t n = std::size_t(j * r.hold->cells() + k);
+        const HeldLink<double>& l = r.links[n];
+        const HeldRow& row = r.rows[n];
+        auto &mine = block(node, r.at_node(o)), &theirs = block(r.at_node(o), node);
         if (r.turns(o)) {
-          at(c, o).template block<3, 3>(6, 0) += by * l.turn.template cast<S>();
-          at(o, c).template block<3, 3>(0, 6) = (w * l.turn.transpose()).template cast<S>();
+          maps<S>(r, r.frame(o), shift, work<S>().scale[std::size_t(r.at_node(o))], Tc, Tw);
+          mine.template block<3, 3>(from, 0) += by * l.turn.template cast<S>() -
+                                                row.q.template leftCols<4>().template cast<S>() * Tc -
+                                                row.v.template middleCols<3>(1).template cast<S>();
+          theirs.template block<3, 3>(0, from) += (w * l.turn.transpose()).template cast<S>();
         }
         if (!r.moves(o)) continue;
-        at(c, o).template block<3, 3>(6, 3) += by * l.move.template cast<S>();
-        at(o, c).template block<3, 3>(3, 6) = (w * l.move.transpose()).template cast<S>();
+        mine.template block<3, 3>(from, 3) +=
+            by * l.move.template cast<S>() - inverse * row.q.template rightCols<3>() - row.v.template rightCols<3>();
+        theirs.template block<3, 3>(3, from) += (w * l.move.transpose()).template cast<S>();
       }
-      if (r.d.held == 2) at(c, c)(8, 8) = S(1);
+      if (r.d.held == 2) block(node, node)(from + 2, from + 2) = still_ && r.stays(j) ? S(-1) : S(1);
     }
+    for (int e = 0; e < 2; ++e)
+      for (std::size_t k = 0; k < r.held_by[e].size(); ++k) {
+        const HeldHost& h = r.held_by[e][k];
+        const int j = next_to(r, e, int(k)), place = place_node(r.port[e]);
+        const auto [node, from] = place_of(r, j);
+        const double w = r.d.quadrature[std::size_t(j)];
+        const S by = still_ ? w * shift : S(1);
+        block(node, place).template block<3, 6>(from, 0) += by * h.place.template cast<S>();
+        block(node, place + 1).template block<3, 6>(from, 0) += h.speed.template cast<S>();
+        block(node, place + 2).template block<3, 6>(from, 0) += h.acceleration.template cast<S>();
+        const Matrix<double, 3, 6>& G = still_ ? h.place : h.acceleration;
+        block(place, node).template block<6, 3>(0, from) += (w * G.transpose()).template cast<S>();
+      }
   }
-
   // c = Tc nu + c_b and w = Tw nu + w_b for the unknown nu (Omega, or 2 conj(p) p'/|p|²) of frame j.
   template <class S>
   GYROD_INLINE void maps(const Rod& r, std::size_t j, S shift, S scale, Local<S>& Tc, Local<S>& Tw) const {
@@ -814,7 +997,8 @@ private:
         }
         const std::size_t i = std::size_t(o);
         for (int c = first(r, o); c <= last(r, o); ++c) {
-          auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(c), r.at_node(o)));
+          auto& whole = lu.block(at(r.at_node(c), r.at_node(o)));
+          auto a = whole.template topRows<R>();
           const auto &q = r.k.q(c, o), &v = r.k.v(c, o);
           if (r.turns(o)) {
             if constexpr (Absolute)
@@ -831,7 +1015,7 @@ private:
         if constexpr (hosting)
           for (int e = 0; e < 2; ++e)
             if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, lu);
-        auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(o), r.at_node(o)));
+        auto& a = lu.block(at(r.at_node(o), r.at_node(o)));
         for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
         a.template block<3, 3>(turn, turn).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
       }
@@ -842,13 +1026,13 @@ private:
         const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
         if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
         const int column = o.at_node(b.column);
-        auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(b.row), column));
+        auto a = lu.block(at(r.at_node(b.row), column)).template topRows<6>();
         if (o.turns(b.column)) {
           maps<S>(o, o.frame(b.column), shift, work<S>().scale[std::size_t(column)], Tc, Tw);
           a.template leftCols<3>() -=
               b.q.template leftCols<4>().template cast<S>() * Tc + b.v.template middleCols<3>(1).template cast<S>();
         }
-        a.template rightCols<3>() -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
+        a.template middleCols<3>(3) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
       }
     return lu.factor();
   }
@@ -857,16 +1041,16 @@ private:
   void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, UniformLu<S, B>& lu) const {
     const int k = e ? r.N - o : o, place = place_node(r.port[e]), speed = speed_node(r.port[e]);
     const HostedEnd& h = r.hosted[e];
-    const auto at = [&](int a, int b) -> auto& { return lu.block(UniformLu<S, B>::at(pattern_, a, b)); };
+    const auto block = [&](int a, int b) { return lu.block(at(a, b)).template topLeftCorner<6, 6>(); };
     if (o == (e ? r.last : r.begin)) { // once
-      at(place, place) -= h.own_place.template cast<S>();
-      at(place, speed) -= h.own_speed.template cast<S>();
+      block(place, place) -= h.own_place.template cast<S>();
+      block(place, speed) -= h.own_speed.template cast<S>();
     }
     if (k > r.k.reach()) return;
     const int cell = r.at_node(o);
-    at(cell, place) -= h.by_place[k].template cast<S>();
-    at(cell, speed) -= h.by_speed[k].template cast<S>();
-    auto& w = at(place, cell);
+    block(cell, place) -= h.by_place[k].template cast<S>();
+    block(cell, speed) -= h.by_speed[k].template cast<S>();
+    auto w = block(place, cell);
     if (r.turns(o))
       w.template leftCols<3>() -= h.wrench_q[k].template leftCols<4>().template cast<S>() * Tc +
                                   h.wrench_v[k].template middleCols<3>(1).template cast<S>();
@@ -904,6 +1088,21 @@ private:
     return S(2.0 / r.norm[j]) * multiply<S>(conjugate<double>(r.p[j]).template cast<S>(), Part<4>::of(b));
   }
 
+  // Right-hand sides of the rows of held strains.
+  template <class S> void held_sides(const Rod& r, const S* b, Work<S>& to) const {
+    for (int j = 0; j < r.N; ++j) {
+      Vec3<S> f = still_ ? Vec3<S>(Vec3<S>::Zero()) : given_strain_rate<S>(r, j, b);
+      for (int k = 0; k < r.hold->cells(); ++k) {
+        const int o = r.hold->first(j) + k;
+        if (!r.in_graph(o)) continue;
+        f += r.rows[std::size_t(j * r.hold->cells() + k)].q.template cast<S>() * to.known[std::size_t(r.at_node(o))];
+      }
+      if (r.d.held == 2) f[2] = S(0);
+      const auto [node, from] = place_of(r, j);
+      to.x[std::size_t(node)].template segment<3>(from) = f;
+    }
+  }
+
   template <class S> void right_side(const Rod& r, S shift, const S* b, Work<S>& k) const {
     const S inverse = S(1) / shift;
     const std::size_t node = std::size_t(r.node - r.begin);
@@ -922,8 +1121,7 @@ private:
       } else {
         q.template tail<3>().setZero(), f.template segment<3>(turn).setZero();
       }
-      if constexpr (Constrained)
-        f.template tail<3>() = still_ ? Vec3<S>(Vec3<S>::Zero()) : given_strain_rate<S>(r, c - 1, b);
+      if constexpr (Constrained) f.template tail<3>().setZero();
       if (!r.turns(c)) {
         q.template head<4>().setZero(), f.template head<turn>().setZero();
         continue;
@@ -941,7 +1139,7 @@ private:
       }
     }
     for (int c = r.begin; c <= r.last; ++c) {
-      Matrix<S, B, 1>& f = k.x[node + std::size_t(c)];
+      auto f = k.x[node + std::size_t(c)].template head<R>();
       for (int o = first(r, c); o <= last(r, c); ++o) {
         const std::size_t other = node + std::size_t(o);
         f += r.k.q(c, o).template cast<S>() * k.known[other];
@@ -1018,7 +1216,7 @@ private:
       const auto column = [&](int where, const Increment<double>& q, const Increment<double>& v) {
         for (auto& x : f) x.setZero();
         for (int c = first(r, o); c <= last(r, o); ++c) {
-          const Matrix<double, B, 1> d = r.k.q(c, o) * q + r.k.v(c, o) * v;
+          const Matrix<double, R, 1> d = r.k.q(c, o) * q + r.k.v(c, o) * v;
           f[std::size_t(c)] = d.template segment<3>(turn);
           if (!r.turns(c)) continue;
           const std::size_t m = std::size_t(c);
@@ -1064,7 +1262,9 @@ private:
 
   template <class S> void prepare(std::unique_ptr<UniformLu<S, B>>& lu, Work<S>& k) const {
     // Forces on a body act at its place; of its velocities nothing but columns are asked for.
-    lu = std::make_unique<UniformLu<S, B>>(pattern_, [this](int v) { return v >= cells_ && (v - cells_) % 2 == 1; });
+    const int ties = cells_ + host_nodes * int(hosts_.size());
+    lu = std::make_unique<UniformLu<S, B>>(
+        pattern_, [&](int v) { return v >= cells_ && v < ties && (v - cells_) % host_nodes != 0; });
     k.resize(std::size_t(pattern_.nodes()));
   }
 
@@ -1079,6 +1279,12 @@ private:
   std::vector<HostMotion> motions_;
   std::vector<std::vector<std::pair<Rod*, int>>> guests_; // of each host: rods and which of their ends
   std::set<std::pair<int, int>> joined_;                  // hosts that feel each other
+  struct TieEnd {
+    Rod* rod;
+    int e, partner;
+  };
+  std::vector<TieEnd> ties_; // ends on bodies of rods with held strains
+  std::vector<Rod*> tied_;   // these rods
   BlockPattern pattern_;
   std::unique_ptr<UniformLu<double, B>> real_;
   std::unique_ptr<UniformLu<Complex, B>> complex_;

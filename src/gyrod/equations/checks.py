@@ -80,16 +80,10 @@ def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Itera
 
 def _of_ends(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
     """Ends of rods that bodies hold."""
-    stiff = [rod for rod in system.rods if rod.strain in HELD]
     for (name, e), place in hosted.items():
         rod, what = system.rod(name), f"rod {name!r} is held by body {place.host!r}"
         if formulation in ROD_FORMULATIONS[1:]:  # others suit no rod at all
             yield f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'."
-        for held in stiff:
-            yield (
-                f"rod {held.name!r} has strain = {held.strain!r}, which is not supported where a body holds a rod "
-                f"({name!r} by {place.host!r}); take strain = 'cosserat' or 'stretch' for {held.name!r}."
-            )
         least, cells = (2, "elements") if rod.mesh.degree else (3, "segments")
         if rod.mesh.cells < least and (name, 1 - e) in hosted:
             yield f"{what}: a rod between two bodies needs at least {least} {cells}, got {rod.mesh.cells}."
@@ -97,14 +91,14 @@ def _of_ends(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
 
 def _of_strings(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
     """Cables and tendons on rods."""
-    rods, bodies, stiff = set(system.rod_names), set(system.names), any(r.strain in HELD for r in system.rods)
+    rods, bodies = set(system.rod_names), set(system.names)
     for _, law, points in string_ends(system):
         places = [(system.rod(name), at) for name, at in points if name in rods]
         if not places:
             continue
         what = f"a {law} on rod {places[0][0].name!r}"
-        if formulation in ROD_FORMULATIONS[1:] or stiff:
-            yield f"{what} needs formulation = 'nullspace-quaternion' and rods with strain = 'cosserat'."
+        if formulation in ROD_FORMULATIONS[1:]:
+            yield f"{what} needs formulation = 'nullspace-quaternion'."
         if any(name in bodies for name, _ in points):
             yield f"{what} ends on a body; between rods and bodies use an end of a rod, or ground."
         for rod, (s, _) in places:
