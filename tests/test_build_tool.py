@@ -26,7 +26,7 @@ def load(name):
     return module
 
 
-build, budgets = load("build"), load("budgets")
+build, budgets = load("building"), load("budgets")
 
 
 def script(path, text):
@@ -40,7 +40,8 @@ def script(path, text):
 def tree(tmp_path):
     """A checkout with what the tool reads, in a folder with a space, and a compiler that accepts everything."""
     root = tmp_path / "a checkout"
-    for name in ("tools/build.py", "cpp/cpu.cpp", "CMakeLists.txt", "pyproject.toml", "src/gyrod/_version.py"):
+    tools = ("tools/build.py", "tools/building.py")
+    for name in (*tools, "cpp/cpu.cpp", "CMakeLists.txt", "pyproject.toml", "src/gyrod/_version.py"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, root / name)
     for name, says in ("c++", ""), ("cmake", "cmake version 3.30.0"), ("ninja", "1.12.0"):
@@ -101,18 +102,25 @@ def test_python_without_venv(tree):
     )
 
 
-def test_python_too_old(monkeypatch):
+def test_python_too_old(tree, monkeypatch):
     """The file is read by a Python that knows little before it can refuse it."""
-    source = (ROOT / "tools" / "build.py").read_text(encoding="utf-8")
-    ast.parse(source, feature_version=(3, 7))
+    path = ROOT / "tools" / "build.py"
+    source = path.read_bytes().decode("ascii")  # 2.7 takes nothing else
+    new = ast.JoinedStr | ast.AnnAssign | ast.Starred | ast.FunctionDef | ast.With
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, new)]
+    assert {ast.unparse(node) for node in nodes} == {"*sys.version_info", "*sys.argv[1:]"}  # arguments of calls
     monkeypatch.setattr(sys, "version_info", (3, 10, 1, "final", 0))
     monkeypatch.setattr(os, "execv", lambda *_: None)  # a .venv may be there
     with pytest.raises(SystemExit, match=r"needs Python 3\.11 or newer, and this is 3\.10: .*make PYTHON=python3\.12"):
-        runpy.run_path(str(ROOT / "tools" / "build.py"))
+        runpy.run_path(str(path))
+    for name in ("python2.7", "python3.6", "python3.9"):
+        old = [name, str(tree / "tools" / "build.py"), "plot"]
+        if shutil.which(name) and not subprocess.run([name, "-c", ""], check=False).returncode:
+            one_sentence(subprocess.run(old, capture_output=True, text=True, check=False), "gyrod needs Python 3.11")
 
 
 def test_no_network(tree):
-    done = run(tree, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="1")
+    done = run(tree, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0")
     one_sentence(done, "the package index does not answer: connect to the network", "PIP_INDEX_URL=")
     said = [line for line in done.stdout.splitlines() if not line.startswith("  ")]  # progress, on a slow machine
     assert said == [f"creating .venv with {build.HERE}", "installing build tools"]

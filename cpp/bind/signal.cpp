@@ -10,7 +10,7 @@
 using namespace gyrod;
 
 namespace {
-constexpr const char* names[operations] = {
+constexpr const char* names[gyrod::operations] = {
     "number", "variable", "negate", "add", "subtract", "multiply", "divide", "scale", "power", "power_still", "copy",
     "swap",   "sin",      "cos",    "tan", "asin",     "acos",     "atan",   "sinh",  "cosh",  "tanh",        "exp",
     "log",    "log10",    "sqrt",   "abs", "sign",     "atan2",    "min",    "max",   "step",  "ramp",        "still"};
@@ -19,8 +19,9 @@ using Code = std::vector<std::tuple<std::string, double, double, int>>;
 Program program(const Code& code) {
   std::vector<Instruction> made;
   for (const auto& [name, a, b, c] : code) {
-    const auto* found = std::find_if(names, names + operations, [&](const char* known) { return name == known; });
-    if (found == names + operations) throw nb::value_error(("no operation '" + name + "'").c_str());
+    const auto* found =
+        std::find_if(names, names + gyrod::operations, [&](const char* known) { return name == known; });
+    if (found == names + gyrod::operations) throw nb::value_error(("no operation '" + name + "'").c_str());
     made.push_back({Op(found - names), a, b, c});
   }
   return Program(std::move(made));

@@ -17,13 +17,18 @@
 
 namespace gyrod {
 
-// Value and N directional derivatives.
+// Value and N directional derivatives. As with double, `Dual x;` is not initialised and `Dual x{};` is zero.
 template <int N> struct Dual {
-  double v = 0.0;
-  std::array<double, N> d{};
+  double v;
+  std::array<double, N> d;
 
   Dual() = default;
-  Dual(double value) : v(value) {} // NOLINT: numbers are constants
+  GYROD_OUTLINE Dual(double value) : v(value), d{} {} // NOLINT: numbers are constants
+  GYROD_OUTLINE Dual(const Dual& b) : v(b.v), d(b.d) {}
+  GYROD_OUTLINE Dual& operator=(const Dual& b) {
+    v = b.v, d = b.d;
+    return *this;
+  }
   static Dual seed(double value, int direction) {
     Dual x(value);
     x.d[std::size_t(direction)] = 1.0;
@@ -37,8 +42,16 @@ template <int N> struct Dual {
     return r;
   }
 
-  Dual& operator+=(const Dual& b) { return *this = *this + b; }
-  Dual& operator-=(const Dual& b) { return *this = *this - b; }
+  GYROD_OUTLINE Dual& operator+=(const Dual& b) {
+    v += b.v;
+    for (std::size_t i = 0; i < N; ++i) d[i] += b.d[i];
+    return *this;
+  }
+  GYROD_OUTLINE Dual& operator-=(const Dual& b) {
+    v -= b.v;
+    for (std::size_t i = 0; i < N; ++i) d[i] -= b.d[i];
+    return *this;
+  }
   Dual& operator*=(const Dual& b) { return *this = *this * b; }
   Dual& operator/=(const Dual& b) { return *this = *this / b; }
 

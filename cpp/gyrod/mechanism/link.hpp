@@ -44,31 +44,30 @@ template <class S> struct LinkMotion {
   Mat3<S> Sv, Sw; // motion subspace, one column for each of up to three velocities
 };
 
-template <class S>
-GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<S>* parent, const S* nu, const Driven& u,
-                                  LinkMotion<S>& m) {
-  const auto turn = [](const Vec3<S>& a, const Vec3<S>& b) -> Vec3<S> {
+GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<double>* parent, const double* nu,
+                                  const Driven& u, LinkMotion<double>& m) {
+  const auto turn = [](const V3& a, const V3& b) -> V3 {
     return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
   };
-  const Vec3<S> zero = Vec3<S>::Zero();
+  const V3 zero = V3::Zero();
   if (k.kind == LinkJoint::free) {
-    m.v = Vec3<S>(nu[0], nu[1], nu[2]);
-    m.w = m.R * Vec3<S>(nu[3], nu[4], nu[5]);
+    m.v = V3(nu[0], nu[1], nu[2]);
+    m.w = m.R * V3(nu[3], nu[4], nu[5]);
     m.cv = m.cw = m.l = m.r = zero;
     return;
   }
-  m.r = m.R * k.at_c.cast<S>();
-  const Vec3<S> wp = parent ? parent->w : zero;
-  const Vec3<S> at = parent ? Vec3<S>(parent->R * k.at_p.cast<S>()) : Vec3<S>(k.at_p.cast<S>());
+  m.r = m.R * k.at_c;
+  const V3 wp = parent ? parent->w : zero;
+  const V3 at = parent ? V3(parent->R * k.at_p) : k.at_p;
   // Where nothing slides, the joint and not the state says where the link is: stages of a step then have no gaps.
-  if (k.slides == Slides::none) m.x = parent ? Vec3<S>(parent->x + at - m.r) : Vec3<S>(at - m.r);
+  if (k.slides == Slides::none) m.x = parent ? V3(parent->x + at - m.r) : V3(at - m.r);
   if (k.kind == LinkJoint::ball) {
     m.l = at;
-    m.w = m.R * Vec3<S>(nu[0], nu[1], nu[2]);
+    m.w = m.R * V3(nu[0], nu[1], nu[2]);
     m.cw = zero;
-    const Vec3<S> child = turn(m.w, m.r);
+    const V3 child = turn(m.w, m.r);
     if (parent) {
-      const Vec3<S> arm = turn(wp, m.l);
+      const V3 arm = turn(wp, m.l);
       m.v = parent->v + arm - child;
       m.cv = turn(wp, arm) - turn(m.w, child);
     } else {
@@ -78,59 +77,55 @@ GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<S>* paren
     return;
   }
   const bool slides = k.slides != Slides::none;
-  m.l = slides ? Vec3<S>(m.x + m.r - (parent ? parent->x : zero)) : at;
+  m.l = slides ? V3(m.x + m.r - (parent ? parent->x : zero)) : at;
   m.w = wp, m.cw = zero;
-  Vec3<S> slip = zero, push = zero; // relative velocity of the points; its change by a drive
+  V3 slip = zero, push = zero; // relative velocity of the points; its change by a drive
   // The axes first: that of a second turn moves with the angular velocity that the first has made.
   for (int i = 0; i < k.motion.size; ++i) {
     const MotionAxis& a = k.motion[i];
     const bool mine = !k.on_parent(a);
-    const Vec3<double> axis = mine ? k.frame_c.col(a.axis) : k.frame_p.col(a.axis);
-    const Vec3<S> e = mine     ? Vec3<S>(m.R * axis.cast<S>())
-                      : parent ? Vec3<S>(parent->R * axis.cast<S>())
-                               : Vec3<S>(axis.cast<S>());
+    const V3 axis = mine ? k.frame_c.col(a.axis) : k.frame_p.col(a.axis);
+    const V3 e = mine ? V3(m.R * axis) : parent ? V3(parent->R * axis) : axis;
     const double sign = k.flipped ? -1.0 : 1.0;
-    const S rate = k.driven ? S(sign * u[1]) : nu[i];
-    const Vec3<S> lever = turn(m.r, e);
+    const double rate = k.driven ? sign * u[1] : nu[i];
+    const V3 lever = turn(m.r, e);
     if (a.type == MotionAxis::slide) {
       m.Sv.col(i) = e, m.Sw.col(i) = zero;
       slip += e * rate;
-      if (k.driven) push += e * S(sign * u[2]);
+      if (k.driven) push += e * (sign * u[2]);
     } else {
       m.Sw.col(i) = e;
-      m.Sv.col(i) = a.type == MotionAxis::screw ? Vec3<S>(lever + e * S(k.pitch)) : lever;
+      m.Sv.col(i) = a.type == MotionAxis::screw ? V3(lever + e * k.pitch) : lever;
       m.w += e * rate;
-      if (k.driven) m.cw += e * S(sign * u[2]);
+      if (k.driven) m.cw += e * (sign * u[2]);
       if (a.type == MotionAxis::screw) {
-        slip += e * (S(k.pitch) * rate);
-        if (k.driven) push += e * S(k.pitch * sign * u[2]);
+        slip += e * (k.pitch * rate);
+        if (k.driven) push += e * (k.pitch * sign * u[2]);
       }
     }
   }
   for (int i = 0; i < k.motion.size; ++i) {
     const MotionAxis& a = k.motion[i];
     if (a.type == MotionAxis::slide) continue;
-    const S rate = k.driven ? S((k.flipped ? -1.0 : 1.0) * u[1]) : nu[i];
+    const double rate = k.driven ? (k.flipped ? -1.0 : 1.0) * u[1] : nu[i];
     m.cw += turn(k.on_parent(a) ? wp : m.w, m.Sw.col(i)) * rate;
   }
-  const Vec3<S> arm = turn(wp, m.l), child = turn(m.w, m.r);
+  const V3 arm = turn(wp, m.l), child = turn(m.w, m.r);
   m.v = arm - child + slip;
   if (parent) m.v += parent->v;
-  m.cv = turn(wp, Vec3<S>(arm + slip + slip)) - turn(m.w, child) - turn(m.cw, m.r) + push;
+  m.cv = turn(wp, V3(arm + slip + slip)) - turn(m.w, child) - turn(m.cw, m.r) + push;
 }
 
 // Rates of the rotation coordinates, from Omega or from omega. Directors take omega x d_n: a point of the body then
 // moves by exactly omega x r even where they have drifted, and joints that are linear in (x, d) do not drift at all.
-template <class S>
-void rotation_rates(NullspaceQuaternion, const S* q, const Mat3<S>&, const Vec3<S>& Omega, const Vec3<S>&, S* dq) {
-  const S h0 = S(0.5) * Omega[0], h1 = S(0.5) * Omega[1], h2 = S(0.5) * Omega[2];
+inline void rotation_rates(NullspaceQuaternion, const double* q, const M3&, const V3& Omega, const V3&, double* dq) {
+  const double h0 = 0.5 * Omega[0], h1 = 0.5 * Omega[1], h2 = 0.5 * Omega[2];
   dq[0] = -(q[1] * h0 + q[2] * h1 + q[3] * h2);
   dq[1] = q[0] * h0 + (q[2] * h2 - q[3] * h1);
   dq[2] = q[0] * h1 + (q[3] * h0 - q[1] * h2);
   dq[3] = q[0] * h2 + (q[1] * h1 - q[2] * h0);
 }
-template <class S>
-void rotation_rates(NullspaceDirectors, const S*, const Mat3<S>& R, const Vec3<S>&, const Vec3<S>& w, S* dq) {
+inline void rotation_rates(NullspaceDirectors, const double*, const M3& R, const V3&, const V3& w, double* dq) {
   for (int n = 0; n < 3; ++n)
     for (int i = 0; i < 3; ++i) {
       const int j = (i + 1) % 3, k = (i + 2) % 3;
@@ -139,13 +134,13 @@ void rotation_rates(NullspaceDirectors, const S*, const Mat3<S>& R, const Vec3<S
 }
 
 // R from the rotation coordinates. Of a quaternion that has drifted the direction counts: joints then stay exact.
-template <class S> GYROD_INLINE Mat3<S> link_frame(NullspaceQuaternion, const S* q) {
-  const S scale = S(1) / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-  Mat3<S> R = NullspaceQuaternion::frame<S>(q);
+GYROD_INLINE M3 link_frame(NullspaceQuaternion, const double* q) {
+  const double scale = 1.0 / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  M3 R = NullspaceQuaternion::frame<double>(q);
   for (int n = 0; n < 9; ++n) R(n % 3, n / 3) = R(n % 3, n / 3) * scale;
   return R;
 }
-template <class S> GYROD_INLINE Mat3<S> link_frame(NullspaceDirectors, const S* q) { return frame_of(q); }
+GYROD_INLINE M3 link_frame(NullspaceDirectors, const double* q) { return frame_of(q); }
 
 // R^-1 w: R is a rotation for quaternions, directors may have drifted.
 GYROD_INLINE V3 in_body(NullspaceQuaternion, const M3& R, const V3& w) { return transposed_times(R, w); }

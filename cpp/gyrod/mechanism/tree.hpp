@@ -55,7 +55,7 @@ public:
       double* d = dy + at_[i];
       const LinkMotion<double>& m = k_[i];
       for (int j = 0; j < 3; ++j) d[j] = m.v[j];
-      rotation_rates<double>(F{}, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
+      rotation_rates(F{}, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
       const Projected& p = proj_[i];
       for (int j = 0; j < links_[i].n; ++j) d[3 + F::nq + j] = p.nu_rate[j];
     }
@@ -255,10 +255,10 @@ protected:
       const double* s = y + at_[i];
       LinkMotion<double>& m = k_[i];
       m.x = V3(s[0], s[1], s[2]);
-      m.R = link_frame<double>(F{}, s + 3);
+      m.R = link_frame(F{}, s + 3);
       const TreeLink& l = m_.links[i];
-      link_kinematics<double>(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + 3 + F::nq,
-                              links_[i].driven ? u_[std::size_t(l.joint)] : still, m);
+      link_kinematics(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + 3 + F::nq,
+                      links_[i].driven ? u_[std::size_t(l.joint)] : still, m);
       if (!m_.forces.empty()) motions_[std::size_t(l.body)] = {m.x, m.v, transposed_times(m.R, m.w), m.R};
     }
   }

@@ -15,6 +15,27 @@
 
 namespace gyrod {
 
+// Calls g(i, j, block) for all blocks of a Jacobian. Of the pattern alone, as the factors are: compiled once, not once
+// a formulation.
+template <class G> void for_blocks(const BlockPattern& pattern, const double* blocks, G&& g) {
+  for (int v = 0; v < pattern.nodes(); ++v) {
+    g(v, v, blocks + pattern.block(v, v));
+    for (int a : pattern.later(v)) {
+      g(v, a, blocks + pattern.block(v, a));
+      g(a, v, blocks + pattern.block(a, v));
+    }
+  }
+}
+template <class S> bool factor_shifted(const BlockPattern& pattern, const double* blocks, BlockLu<S>& lu, S shift) {
+  for_blocks(pattern, blocks, [&](int i, int j, const double* block) {
+    const auto to = lu.block(i, j);
+    const Grid<const double> from(block, pattern.size(i), pattern.size(j));
+    for (int c = 0; c < to.cols(); ++c)
+      for (int r = 0; r < to.rows(); ++r) to(r, c) = (i == j && r == c ? shift : S(0)) - from(r, c);
+  });
+  return lu.factor();
+}
+
 template <class F> class RigidSystem final : public RigidEquations {
 public:
   RigidSystem(std::vector<RigidBody> bodies, Forces forces, Vec3<double> gravity, FormulationOptions options)
@@ -66,8 +87,8 @@ public:
     for (std::size_t b = 0; b < bodies_.size(); ++b) column(t, y, int(b));
   }
 
-  bool factor(double shift) override { return factor_with(*real_, shift); }
-  bool factor(Complex shift) override { return factor_with(*complex_, shift); }
+  bool factor(double shift) override { return factor_shifted(pattern_, blocks_.data(), *real_, shift); }
+  bool factor(Complex shift) override { return factor_shifted(pattern_, blocks_.data(), *complex_, shift); }
   void solve(double* b) override { real_->solve(b); }
   void solve(Complex* b) override { complex_->solve(b); }
 
@@ -129,7 +150,7 @@ public:
   void dense_jacobian(double t, const double* y, double* J) override {
     jacobian(t, y);
     std::fill(J, J + size_ * size_, 0.0);
-    for_blocks([&](int i, int j, const double* block) {
+    for_blocks(pattern_, blocks_.data(), [&](int i, int j, const double* block) {
       for (int r = 0; r < pattern_.size(i); ++r)
         for (int c = 0; c < pattern_.size(j); ++c)
           J[(offsets_[std::size_t(i)] + std::size_t(r)) * size_ + offsets_[std::size_t(j)] + std::size_t(c)] =
@@ -234,26 +255,6 @@ private:
       s[i] = variable ? BodyDual::seed(v, int(i)) : BodyDual(v);
     }
     read<BodyDual>(bodies_[std::size_t(b)], s, dual_motions_[std::size_t(b)]);
-  }
-
-  template <class G> void for_blocks(G&& g) const {
-    for (int v = 0; v < pattern_.nodes(); ++v) {
-      g(v, v, blocks_.data() + pattern_.block(v, v));
-      for (int a : pattern_.later(v)) {
-        g(v, a, blocks_.data() + pattern_.block(v, a));
-        g(a, v, blocks_.data() + pattern_.block(a, v));
-      }
-    }
-  }
-
-  template <class S> bool factor_with(BlockLu<S>& lu, S shift) {
-    for_blocks([&](int i, int j, const double* block) {
-      const auto to = lu.block(i, j);
-      const Grid<const double> from(block, pattern_.size(i), pattern_.size(j));
-      for (int c = 0; c < to.cols(); ++c)
-        for (int r = 0; r < to.rows(); ++r) to(r, c) = (i == j && r == c ? shift : S(0)) - from(r, c);
-    });
-    return lu.factor();
   }
 
   void prepare() {
