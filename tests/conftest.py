@@ -23,7 +23,7 @@ NUMERIC = {
     "fit", "follow", "gyro", "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode",
     "overconstrained", "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong",
     "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies", "rods_reference", "rotations", "sensors",
-    "statics", "statics_problems", "stepper", "study_indices", "variational", "variational_oracle",
+    "statics", "statics_problems", "step_counts", "stepper", "study_indices", "variational", "variational_oracle",
 }  # fmt: skip
 
 
