@@ -195,7 +195,7 @@ public:
     kkt_pattern_ = BlockPattern(sizes, plain, after);
     stage_pattern_ = BlockPattern(sizes, pairs, after);
     kkt_ = std::make_unique<BlockLu<double>>(kkt_pattern_);
-    for (int c : limited_) kkt_->limit(int(bodies()) + m_.cuts[std::size_t(c)], m_.ranks[std::size_t(c)]);
+    for (int c : limited_) kkt_->limit(int(bodies()) + m_.cuts[std::size_t(c)], m_.rank(c));
     kkt_rhs_.resize(std::size_t(kkt_pattern_.total()));
     gradient_.resize(multipliers_);
     values_.resize(multipliers_), in_time_.resize(multipliers_), second_.resize(multipliers_);

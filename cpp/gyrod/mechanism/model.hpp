@@ -66,8 +66,9 @@ struct JointTree {
   std::vector<TreeLink> links;
   std::vector<int> cuts;              // joints that close loops
   std::vector<std::vector<int>> kept; // for each cut: its rows, without those that say nothing in any position
-  std::vector<int> ranks;             // how many of them are independent, beside those of the cuts before
-  bool overconstrained(int cut) const { return ranks[std::size_t(cut)] < int(kept[std::size_t(cut)].size()); }
+  std::vector<int> ranks;             // how many of them are independent, beside those of the cuts before; empty: all
+  int rank(int cut) const { return ranks.empty() ? int(kept[std::size_t(cut)].size()) : ranks[std::size_t(cut)]; }
+  bool overconstrained(int cut) const { return rank(cut) < int(kept[std::size_t(cut)].size()); }
 };
 
 struct MechanismModel : JointTree {

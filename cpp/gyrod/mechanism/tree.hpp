@@ -599,7 +599,9 @@ protected:
       const Joint& j = m_.joints[std::size_t(m_.cuts[c])];
       for (int r : m_.kept[c]) mobility.push_back(free_mobility(j, j.row(r).type == RowKind::dot));
     }
-    loops_ = LoopSystem(sizes, m_.ranks, pairs, std::move(mobility));
+    std::vector<int> ranks;
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) ranks.push_back(m_.rank(int(c)));
+    loops_ = LoopSystem(sizes, ranks, pairs, std::move(mobility));
     grad_a_.resize(std::size_t(rows)), grad_b_.resize(std::size_t(rows));
     for (auto* v : {&second_, &position_, &in_time_, &gap_, &lambda_}) v->resize(std::size_t(rows));
   }
