@@ -163,10 +163,10 @@ void bind_joints(nb::module_& m) {
       .def(
           "__init__",
           [](JointTree* t, std::vector<Joint> joints, std::vector<TreeLink> links, std::vector<int> cuts,
-             std::vector<std::vector<int>> kept) {
-            new (t) JointTree{std::move(joints), std::move(links), std::move(cuts), std::move(kept)};
+             std::vector<std::vector<int>> kept, std::vector<int> ranks) {
+            new (t) JointTree{std::move(joints), std::move(links), std::move(cuts), std::move(kept), std::move(ranks)};
           },
-          nb::kw_only(), "joints"_a, "links"_a, "cuts"_a, "kept"_a);
+          nb::kw_only(), "joints"_a, "links"_a, "cuts"_a, "kept"_a, "ranks"_a);
 }
 
 using Shares = std::vector<std::tuple<int, int, V3>>;

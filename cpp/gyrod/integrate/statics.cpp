@@ -25,7 +25,7 @@ StaticStatus StaticSolver::newton(double t, std::vector<double>& y) {
     if (size <= o_.tolerance) {
       advance(t, y, d_, 1.0, y);
       history.push_back({size, 1.0, o_.shift});
-      return StaticStatus::converged;
+      return e_.trouble(t, y.data()) ? StaticStatus::failed : StaticStatus::converged;
     }
     bool reduced = false;
     while (true) {

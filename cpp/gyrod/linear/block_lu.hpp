@@ -16,6 +16,13 @@ public:
   void clear() { std::fill(values_.begin(), values_.end(), S(0)); }
   const std::vector<S>& values() const { return values_; } // before `factor`, by BlockPattern::block
   Grid<S> block(int i, int j) { return {at(i, j), p_->size(i), p_->size(j)}; }
+  // A node whose pivot, when its turn comes, is symmetric and of a rank that is known: combinations of its rows and
+  // unknowns beyond that, in which the pivot is least, are left out. Those that the last factorisation has kept are
+  // orthonormal, `size` numbers each; `project` leaves of a vector what they span.
+  void limit(int v, int rank);
+  int rank(int v) const { return limits_.empty() ? p_->size(v) : limits_[std::size_t(v)].rank; }
+  const double* kept(int v) const { return limits_[std::size_t(v)].kept.data(); }
+  void project(int v, S* x, int step = 1) const;
 
   // Factor in place. false: a diagonal block is singular or not finite, and nothing can be solved.
   [[nodiscard]] bool factor();
@@ -24,10 +31,16 @@ public:
 private:
   S* at(int i, int j) { return values_.data() + p_->block(i, j); }
   const S* at(int i, int j) const { return values_.data() + p_->block(i, j); }
+  struct Limit {
+    int rank;
+    std::vector<double> kept, rest; // empty where all are kept
+  };
+  bool restrict(int v);
 
   const BlockPattern* p_;
   std::vector<S> values_;
-  std::vector<int> pivots_; // of all nodes, by offset
+  std::vector<int> pivots_;   // of all nodes, by offset
+  std::vector<Limit> limits_; // of all nodes, or empty
   bool factored_ = false;
 };
 

@@ -143,6 +143,14 @@ public:
       for (int body : {m_.joints[j].place.a, m_.joints[j].place.b}) // the whole loop goes first
         for (int l = body < 0 ? -1 : link_of[std::size_t(body)]; l >= 0; l = m_.links[std::size_t(l)].parent)
           after[bodies() + j].push_back(m_.links[std::size_t(l)].body);
+      if (m_.overconstrained(int(c))) limited_.push_back(int(c));
+    }
+    // Ranks count beside the tree and the cuts before.
+    for (std::size_t c = 0; !limited_.empty() && c < m_.cuts.size(); ++c) {
+      std::vector<int>& first = after[bodies() + std::size_t(m_.cuts[c])];
+      for (const TreeLink& l : m_.links)
+        if (l.joint >= 0) first.push_back(int(bodies()) + l.joint);
+      if (c) first.push_back(int(bodies()) + m_.cuts[c - 1]);
     }
     for (const TreeLink& l : m_.links)
       if (l.joint >= 0) after[bodies() + std::size_t(l.joint)].push_back(l.body);
@@ -187,6 +195,7 @@ public:
     kkt_pattern_ = BlockPattern(sizes, plain, after);
     stage_pattern_ = BlockPattern(sizes, pairs, after);
     kkt_ = std::make_unique<BlockLu<double>>(kkt_pattern_);
+    for (int c : limited_) kkt_->limit(int(bodies()) + m_.cuts[std::size_t(c)], m_.rank(c));
     kkt_rhs_.resize(std::size_t(kkt_pattern_.total()));
     gradient_.resize(multipliers_);
     values_.resize(multipliers_), in_time_.resize(multipliers_), second_.resize(multipliers_);
@@ -737,6 +746,27 @@ private:
         part(Bm_, body, n) = kkt_->block(body, n);
         if (level_ <= 1) part(Ba_, n, body) = kkt_->block(n, body);
       }
+    for (int c : limited_) restrict(m_.cuts[std::size_t(c)]);
+  }
+  // Of an overconstrained cut those combinations of rows and multipliers that act (loops.hpp); the others are zero.
+  void restrict(int joint) {
+    const int n = int(bodies()) + joint;
+    for (int body : {m_.joints[std::size_t(joint)].place.a, m_.joints[std::size_t(joint)].place.b}) {
+      if (body < 0) continue;
+      for (auto* B : {&Bq_, &Bv_, &Ba_}) {
+        const auto rows = part(*B, n, body);
+        for (int j = 0; j < rows.cols(); ++j) kkt_->project(n, &rows(0, j));
+      }
+      const auto forces = part(Bm_, body, n);
+      for (int i = 0; i < forces.rows(); ++i) kkt_->project(n, &forces(i, 0), forces.rows());
+    }
+    const auto own = part(Bm_, n, n);
+    for (int j = 0; j < own.cols(); ++j) {
+      std::array<double, 6> kept{};
+      kept[std::size_t(j)] = 1.0;
+      kkt_->project(n, kept.data());
+      for (int i = 0; i < own.rows(); ++i) own(i, j) = (i == j) - kept[std::size_t(i)];
+    }
   }
   template <class G> void each_block(G&& g) const {
     for (int v = 0; v < stage_pattern_.nodes(); ++v) {
@@ -812,6 +842,7 @@ private:
   std::vector<std::vector<RowKind>> rows_; // of each joint
   std::vector<std::size_t> at_;            // first multiplier of each joint
   std::vector<double> joint_scale_, body_scale_;
+  std::vector<int> limited_; // overconstrained cuts
   BlockPattern kkt_pattern_, stage_pattern_;
   std::unique_ptr<BlockLu<double>> kkt_, real_;
   std::unique_ptr<BlockLu<Complex>> complex_;

@@ -5,6 +5,12 @@
 // rounding lies, round a corner. Passing straight on needs the rows that lose their hold to let go: a small multiple of
 // the mobility of the free bodies is added and taken out again by a few steps of iterative refinement. What is well
 // determined is then solved to rounding, what has a relative mobility below `regularisation` is left to inertia.
+//
+// Overconstrained loops (Bennett's, Bricard's) have dependent rows wherever they can be, and independent ones beside:
+// in a stage, which has gaps, all of them together would lock the mechanism. Their rank is known, and of each cut as
+// many combinations of its rows act, those on which the others rest there. No choice of rows does that everywhere:
+// somewhere on the way it would lose its own rank. Where the loops are closed, derivatives of the combinations drop
+// out.
 #pragma once
 
 #include <limits>
@@ -21,14 +27,23 @@ public:
   static constexpr int refinements = 5;
 
   LoopSystem() = default;
-  // `mobility`: of each row, about its largest entry on the diagonal in any position
-  LoopSystem(const std::vector<int>& sizes, const std::vector<std::pair<int, int>>& links, std::vector<double> mobility)
-      : mobility_(std::move(mobility)), pattern_(std::make_unique<BlockPattern>(sizes, links)),
+  // `mobility`: of each row, about its largest entry on the diagonal in any position; `ranks` count beside the cuts
+  // before
+  LoopSystem(const std::vector<int>& sizes, const std::vector<int>& ranks,
+             const std::vector<std::pair<int, int>>& links, std::vector<double> mobility)
+      : mobility_(std::move(mobility)),
+        pattern_(std::make_unique<BlockPattern>(sizes, links, one_by_one(sizes, ranks))),
         lu_(std::make_unique<BlockLu<double>>(*pattern_)), values_(pattern_->storage()),
-        rest_(std::size_t(pattern_->total())), step_(rest_.size()) {}
+        rest_(std::size_t(pattern_->total())), step_(rest_.size()) {
+    for (int c = 0; c < pattern_->nodes(); ++c)
+      if (ranks[std::size_t(c)] < pattern_->size(c)) lu_->limit(c, ranks[std::size_t(c)]);
+  }
 
   int size() const { return pattern_ ? pattern_->total() : 0; }
   int offset(int cut) const { return pattern_->offset(cut); }
+  // How many combinations of the rows of a cut act, and the weights of one; after `factor`.
+  int rank(int cut) const { return lu_->rank(cut); }
+  const double* combination(int cut, int k) const { return lu_->kept(cut) + k * pattern_->size(cut); }
   void clear() { std::fill(values_.begin(), values_.end(), 0.0); }
   Grid<double> block(int i, int j) {
     return {values_.data() + pattern_->block(i, j), pattern_->size(i), pattern_->size(j)};
@@ -62,6 +77,13 @@ public:
   }
 
 private:
+  static std::vector<std::vector<int>> one_by_one(const std::vector<int>& sizes, const std::vector<int>& ranks) {
+    std::vector<std::vector<int>> after;
+    if (sizes == ranks) return after;
+    after.resize(sizes.size());
+    for (std::size_t c = 1; c < sizes.size(); ++c) after[c].push_back(int(c) - 1);
+    return after;
+  }
   template <class F> void each(F&& f) const {
     for (int v = 0; v < pattern_->nodes(); ++v) {
       f(v, v);

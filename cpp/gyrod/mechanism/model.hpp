@@ -65,7 +65,10 @@ struct JointTree {
   std::vector<Joint> joints;
   std::vector<TreeLink> links;
   std::vector<int> cuts;              // joints that close loops
-  std::vector<std::vector<int>> kept; // for each cut: its independent rows
+  std::vector<std::vector<int>> kept; // for each cut: its rows, without those that say nothing in any position
+  std::vector<int> ranks;             // how many of them are independent, beside those of the cuts before; empty: all
+  int rank(int cut) const { return ranks.empty() ? int(kept[std::size_t(cut)].size()) : ranks[std::size_t(cut)]; }
+  bool overconstrained(int cut) const { return rank(cut) < int(kept[std::size_t(cut)].size()); }
 };
 
 struct MechanismModel : JointTree {
@@ -130,7 +133,7 @@ public:
   void loosen(bool on) { loose_ = on; }
 
   const char* trouble(double, const double*) const override {
-    return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive" : nullptr;
+    return torn_ ? "the joints cannot be held together" : nullptr;
   }
   // Accelerations of the bodies: v' in space axes, Omega' in body axes; 6 for each.
   virtual void accelerations(double t, const double* y, double* out) = 0;

@@ -603,7 +603,9 @@ protected:
       for (int r : m_.kept[c]) mobility.push_back(free_mobility(j, j.row(r).type == RowKind::dot));
     }
     for (int i = 0; i < ties(); ++i) mobility.insert(mobility.end(), tie_rows(i), m_.ties->tie_mobility(i));
-    loops_ = LoopSystem(sizes, pairs, std::move(mobility));
+    std::vector<int> ranks = sizes;
+    for (std::size_t c = 0; c < m_.cuts.size(); ++c) ranks[c] = m_.rank(int(c));
+    loops_ = LoopSystem(sizes, ranks, pairs, std::move(mobility));
     grad_a_.resize(std::size_t(rows)), grad_b_.resize(std::size_t(rows));
     for (auto* v : {&second_, &position_, &in_time_, &gap_, &lambda_, &tie_force_}) v->resize(std::size_t(rows));
   }

@@ -210,7 +210,7 @@ private:
     };
     for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
       const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
-      g.multipliers.push_back(int(m_.kept[c].size()));
+      g.multipliers.push_back(m_.rank(int(c)));
       g.held.emplace_back();
       for (int a : {p.a, p.b}) {
         if (a < 0) continue;
@@ -271,6 +271,15 @@ private:
         gradients_[at] = {this->grad_a_[at], this->grad_b_[at]};
         if (p.a >= 0) joint_force_[std::size_t(link_of_[std::size_t(p.a)])] += this->grad_a_[at] * this->lambda_[at];
         if (p.b >= 0) joint_force_[std::size_t(link_of_[std::size_t(p.b)])] += this->grad_b_[at] * this->lambda_[at];
+      }
+      if (!m_.overconstrained(int(c))) continue;
+      for (int k = 0; k < m_.rank(int(c)); ++k) { // of the combinations that act
+        auto& to = gradients_[std::size_t(this->loops_.offset(int(c)) + k)] = {Twist::Zero(), Twist::Zero()};
+        for (int r = 0; r < int(m_.kept[c].size()); ++r) {
+          const std::size_t at = std::size_t(this->loops_.offset(int(c)) + r);
+          const double weight = this->loops_.combination(int(c), k)[r];
+          to[0] += weight * this->grad_a_[at], to[1] += weight * this->grad_b_[at];
+        }
       }
     }
     for (int i = 0; i < this->ties(); ++i)
@@ -534,7 +543,16 @@ private:
         const Twist& G = seeded ? this->grad_b_[at] : this->grad_a_[at];
         for (int c = 0; c < 6; ++c) mine.rest(int(k), a_at + c) += G[c];
       }
+      if (m_.overconstrained(cut)) combine(cut, mine);
     }
+  }
+  // Rows of a cut joint by the combinations that act.
+  void combine(int cut, Pair& rows) const {
+    M66 weights = M66::Zero();
+    for (int k = 0; k < m_.rank(cut); ++k)
+      for (int r = 0; r < int(m_.kept[std::size_t(cut)].size()); ++r)
+        weights(k, r) = this->loops_.combination(cut, k)[r];
+    rows.turn = weights * rows.turn, rows.rest = weights * rows.rest;
   }
 
   // Motion of a body for the force elements, in dual numbers: variables from a direction, or constants.
@@ -621,7 +639,7 @@ private:
         const int body = s ? p.b : p.a;
         if (body < 0) continue;
         Matrix<S, 6, 6> G = Matrix<S, 6, 6>::Zero();
-        for (int k = 0; k < int(m_.kept[c].size()); ++k)
+        for (int k = 0; k < m_.rank(int(c)); ++k)
           G.col(k) = gradients_[std::size_t(this->loops_.offset(int(c)) + k)][std::size_t(s)].template cast<S>();
         z.lu.add_multiplier(link_of_[std::size_t(body)], L + int(c), G);
       }

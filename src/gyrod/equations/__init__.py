@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -210,6 +210,14 @@ class Compiled:
         dense[:, :, 1] = np.einsum("rbi,bij->rbj", dense[:, :, 1], frames)
         return np.asarray(dense.reshape(len(dense), -1))
 
+    def blocked(self, t: float, y: Array) -> str | None:
+        """Which loop is open or next to a singular position, as far as it can be told; None: none is."""
+        if self.mobility is None or self.options.get("level") or not np.isfinite(y).all():
+            return None
+        motions = self.core.motions(np.array([t, 0.0]), np.array([y, self.y0]), False)
+        rank = self.mobility.rows - self.mobility.redundant
+        return mechanisms.blocked(self.system, self.core, t, motions[0], motions[1], rank)
+
     @property
     def pairs(self) -> NDArray[np.intp]:
         """Bodies that each joint connects, (j, 2); -1 is ground."""
@@ -346,8 +354,9 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
         with_mass = core_bodies if rods else [_core.Body(mass=b.mass or 1.0, moments=b.moments) for b in core_bodies]
         given = options if form == formulation else {**options, "level": 0, "qr": False}
         return _core.System(
-            formulation=form, bodies=with_mass, forces=[*forces, *cables], gravity=gravity, joints=m.tree(),
-            rods=rods, strings=pieces, options=_options(given),
+            formulation=form, bodies=with_mass, forces=[*forces, *cables], gravity=gravity,
+            joints=m.tree(fixed=bool(given.get("level") or given.get("qr"))), rods=rods, strings=pieces,
+            options=_options(given),
         )  # fmt: skip
 
     def start(form: str, core: _core.System) -> tuple[Array, list[str]]:
@@ -360,7 +369,9 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
         return core, y, np.array([k in ("position", "rotation") for k in kinds])
 
     _check_determined(system, core_bodies, lambda: probe(mechanism))
-    mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe)
+    free = mechanisms.undriven(system) if mechanism.cuts else None
+    skew = None if free is None else partial(_overconstrained, free)
+    mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe, skew)
     bare = make(formulation, mechanism, [])
     y0, kinds = start(formulation, bare)
     return _Bodies(
@@ -368,6 +379,11 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
         list(y0), kinds, frames,
         np.array([b.moments for b in core_bodies]), mechanism, mobility,
     )  # fmt: skip
+
+
+def _overconstrained(system: System) -> bool:
+    mechanism = _join(system, "nullspace-quaternion", {}, Signals()).mechanism
+    return mechanism is not None and mechanism.overconstrained
 
 
 def _check_determined(system: System, bodies: list[_core.Body], probe: Callable[[], tuple[Any, Array, Any]]) -> None:

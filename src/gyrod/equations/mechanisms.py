@@ -7,7 +7,7 @@ rows are redundant is decided here, once, before anything moves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,12 @@ Array = NDArray[np.float64]
 
 #: Singular values below this fraction of the largest count as zero.
 RANK = 1e-8
+#: Rows of a loop below this fraction of what they are for a free body are rounding.
+NOISE = 1e-12
 #: Configurations at which the rank of the loops is looked at, besides the initial one.
 PROBES = 4
+#: Iterations that close the loops there.
+ITERATIONS = 30
 
 #: What a tree joint leaves, as kinds of unknowns; a free body and a ball have their own.
 KINDS = {
@@ -94,13 +98,23 @@ class Mechanism:
     joints: list[_core.Joint]
     links: list[_core.Link]
     cuts: list[int]
+    #: Rows of each cut that the core gets, and how many of them are independent beside those of the cuts before.
     kept: list[list[int]]
+    ranks: list[int]
+    #: Independent rows at the start, for equations that cannot choose again.
+    fixed: list[list[int]] = field(default_factory=list)
     #: Number of degrees of freedom.
     freedoms: int = 0
 
-    def tree(self) -> _core.JointTree:
+    def tree(self, *, fixed: bool = False) -> _core.JointTree:
         """What the core's constructor wants."""
-        return _core.JointTree(joints=self.joints, links=self.links, cuts=self.cuts, kept=self.kept)
+        kept, ranks = (self.fixed, [len(k) for k in self.fixed]) if fixed else (self.kept, self.ranks)
+        return _core.JointTree(joints=self.joints, links=self.links, cuts=self.cuts, kept=kept, ranks=ranks)
+
+    @property
+    def overconstrained(self) -> bool:
+        """Whether rows are redundant where the loops are closed, and only there."""
+        return self.kept != self.fixed
 
 
 def describe(system: System, axes: Array, signals: Signals) -> Mechanism:
@@ -130,7 +144,7 @@ def describe(system: System, axes: Array, signals: Signals) -> Mechanism:
         links.append(_core.Link(body=index[name], parent=up, joint=-1 if carrier is None else number[id(carrier)]))
     cuts = [number[id(joint)] for joint in tree.cuts]
     kept = [list(range(_rows(system.joints[j]))) for j in cuts]
-    return Mechanism(joints, links, cuts, kept)
+    return Mechanism(joints, links, cuts, kept, [len(k) for k in kept])
 
 
 def _rows(joint: Joint) -> int:
@@ -237,62 +251,87 @@ def _difference_step(f: Callable[[float], float]) -> float:
 
 # --- redundancy ------------------------------------------------------------------------------------------------------
 
+#: A null-space core, the state at the start, and which of its entries are positions.
+Probe = tuple[Any, Array, NDArray[np.bool_]]
+
 
 def reduce_loops(
-    system: System, mechanism: Mechanism, make: Callable[[Mechanism], tuple[Any, Array, NDArray[np.bool_]]]
+    system: System, mechanism: Mechanism, make: Callable[[Mechanism], Probe], skew: Callable[[], bool] | None
 ) -> tuple[Mechanism, Mobility]:
-    """Keep independent rows of the cut joints; ``make`` gives a null-space core, its state and which are positions.
+    """Find how many rows of the cut joints are independent, and keep those that the equations need.
 
-    The rank is that at the initial and some perturbed configurations on the loops, the largest of them: a start in a
-    singular position does not hide constraints.
+    The rank is the largest at the start and at some configurations that the mechanism reaches from there: a start in a
+    singular position does not hide constraints. If it is no larger beside them, where the loops are open, rows that
+    are dependent once are so always, and independent ones are kept. Otherwise loops are overconstrained: all rows are
+    kept with their rank, and the core finds combinations that are independent where it is. ``skew`` tells this of the
+    same joints without drives, which hold what could be seen; None if there are no drives.
     """
     rows = sum(_rows(joint) for joint in system.joints)
     if not mechanism.cuts:
         freedoms = 6 * len(system.bodies) - rows
-        found = Mechanism(mechanism.joints, mechanism.links, [], [], freedoms)
-        return found, Mobility(freedoms, 0, rows, len(system.bodies))
-    core, y0, _ = make(mechanism)
+        return replace(mechanism, freedoms=freedoms), Mobility(freedoms, 0, rows, len(system.bodies))
     places = [(c, r) for c, kept in enumerate(mechanism.kept) for r in kept]
-    G = core.loop_gradient(0.0, y0, True)
-    chosen, best = _independent(G)
+    bare, ends = make(_keep(mechanism, [])), pairs(system)
+    y0 = _reached(bare, ends, bare[1])  # the start may be open, or closed to some digits only
+    y0 = bare[1] if y0 is None else y0
+    table = bare[0].joint_rows(0.0, bare[0].motions(np.zeros(1), y0[None], False)[0])
+    least = NOISE * np.concatenate([np.linalg.norm(table[table[:, 0] == cut, 4:], axis=1) for cut in mechanism.cuts])
+    G = bare[0].loop_gradient(0.0, y0, True)
+    chosen, best = _independent(G, least)
     rng = np.random.default_rng(0)
-    for _ in range(PROBES):
-        trial = _keep(mechanism, [places[i] for i in chosen])
-        core, y0, positions = make(trial)
-        y = _perturbed(core, y0, positions, rng)
-        if y is None:
-            continue
-        G = core.loop_gradient(0.0, y, True)
-        rows_here, quality = _independent(G)
-        if len(rows_here) > len(chosen) or (len(rows_here) == len(chosen) and quality > 10.0 * best):
-            chosen, best = rows_here, quality
-    reduced = _keep(mechanism, [places[i] for i in chosen])
-    lost: dict[int, int] = {}
-    for i, (c, _) in enumerate(places):
-        if i not in set(chosen):
-            lost[mechanism.cuts[c]] = lost.get(mechanism.cuts[c], 0) + 1
-    labels = list(system.residuals())
-    redundant = len(places) - len(chosen)
+    for _ in range(PROBES if len(chosen) < len(places) else 0):
+        core, _, positions = make(_keep(mechanism, [places[i] for i in chosen]))
+        near = _perturbed((core, y0, positions), rng)
+        if near is None:
+            break
+        y = _reached(bare, ends, near)
+        # A singular position that cannot be left (a rope at full length): rows hold there that nothing shows but a gap.
+        if y is None or np.abs(y - y0)[positions].max() < 0.1 * np.abs(near - y0)[positions].max():
+            y = near
+        there = bare[0].loop_gradient(0.0, y, True)
+        found, quality = _independent(there, least)
+        if len(found) > len(chosen) or (len(found) == len(chosen) and quality > 10.0 * best):
+            G, chosen, best = there, found, quality
+    fixed = _keep(mechanism, [places[i] for i in chosen]).kept
+    kept, ranks = fixed, [len(k) for k in fixed]
+    if len(chosen) < len(places) and (_opens(bare, len(chosen), least, rng) if skew is None else skew()):
+        ranks = _ranks(G, least, [len(k) for k in mechanism.kept])
+        kept = [k if rank else [] for k, rank in zip(mechanism.kept, ranks, strict=True)]
+    lost = {cut: len(k) - rank for cut, k, rank in zip(mechanism.cuts, mechanism.kept, ranks, strict=True)}
+    labels, redundant = list(system.residuals()), sum(lost.values())
     freedoms = 6 * len(system.bodies) - rows + redundant
-    by_joint = {labels[j]: n for j, n in sorted(lost.items())}
-    of = {labels[j]: _rows(system.joints[j]) for j in lost}
-    found = Mechanism(reduced.joints, reduced.links, reduced.cuts, reduced.kept, freedoms)
-    return found, Mobility(freedoms, redundant, rows, len(system.bodies), by_joint, of)
+    by_joint = {labels[j]: n for j, n in sorted(lost.items()) if n}
+    of = {labels[j]: _rows(system.joints[j]) for j, n in lost.items() if n}
+    reduced = replace(mechanism, kept=kept, ranks=ranks, fixed=fixed, freedoms=freedoms)
+    return reduced, Mobility(freedoms, redundant, rows, len(system.bodies), by_joint, of)
+
+
+def undriven(system: System) -> System | None:
+    """The bodies and joints of a system without its drives, or None if it has none."""
+    if not any(joint.driven for joint in system.joints):
+        return None
+    places = tuple(system.attachment(joint) for joint in system.joints)
+    joints = [
+        joint if not joint.driven else joint.with_(length=place.length) if isinstance(joint, Distance)
+        else joint.with_(drive=None)
+        for joint, place in zip(system.joints, places, strict=True)
+    ]  # fmt: skip
+    return System(bodies=system.bodies, joints=joints, attachments=places)
 
 
 def _keep(mechanism: Mechanism, rows: list[tuple[int, int]]) -> Mechanism:
     kept: list[list[int]] = [[] for _ in mechanism.cuts]
     for c, r in sorted(rows):
         kept[c].append(r)
-    return Mechanism(mechanism.joints, mechanism.links, mechanism.cuts, kept, mechanism.freedoms)
+    return replace(mechanism, kept=kept, ranks=[len(k) for k in kept])
 
 
-def _independent(G: Array) -> tuple[list[int], float]:
+def _independent(G: Array, least: Array) -> tuple[list[int], float]:
     """Rows that span the others, and the smallest singular value that was counted, relative to the largest."""
     sizes = np.linalg.norm(G, axis=1)
-    if not len(G) or sizes.max(initial=0.0) == 0.0:
+    if not (sizes > least).any():
         return [], 0.0
-    scaled = G / np.where(sizes > RANK * sizes.max(), sizes, np.inf)[:, None]
+    scaled = G / np.where(sizes > np.maximum(RANK * sizes.max(), least), sizes, np.inf)[:, None]
     # Of equal rows the first is taken, whatever the rounding of the factorisation: runs repeat to the last bit.
     scaled = scaled * (1.0 - 1e-6 * np.arange(len(G)) / len(G))[:, None]
     import scipy.linalg
@@ -303,8 +342,25 @@ def _independent(G: Array) -> tuple[list[int], float]:
     return sorted(int(i) for i in order[:rank]), float(diagonal[rank - 1] / diagonal[0])
 
 
-def _perturbed(core: Any, y: Array, positions: NDArray[np.bool_], rng: np.random.Generator) -> Array | None:
-    """Another configuration on the loops: a short way along a motion that they allow."""
+def _ranks(G: Array, least: Array, sizes: list[int]) -> list[int]:
+    """Of the rows of each cut, how many are independent of each other and of those of the cuts before."""
+    ends = np.cumsum(sizes)
+    ranks = [len(_independent(G[:end], least[:end])[0]) for end in ends]
+    return [int(n) for n in np.diff([0, *ranks])]
+
+
+def _moved(probe: Probe, y: Array, nu: Array) -> Array:
+    """A state with its positions moved by velocities of the tree."""
+    core, _, positions = probe
+    moving = core.complete(0.0, np.ascontiguousarray((core.nullspace(0.0, y) @ nu).reshape(-1, 6)), y)
+    # Only positions move: velocities of the state go back to what they were.
+    step = np.where(positions, core.rhs(0.0, moving), 0.0)
+    return np.asarray(core.project(np.ascontiguousarray(y + step)))
+
+
+def _perturbed(probe: Probe, rng: np.random.Generator) -> Array | None:
+    """Another configuration: a short way along a motion that the kept rows allow."""
+    core, y, _ = probe
     G = core.loop_gradient(0.0, y, False)
     n = G.shape[1]
     # The kept rows are independent: their null space are the last columns of Q.
@@ -313,15 +369,45 @@ def _perturbed(core: Any, y: Array, positions: NDArray[np.bool_], rng: np.random
         return None
     nu = T @ rng.normal(size=T.shape[1])
     nu *= 0.1 / np.abs(nu).max()
-    V = (core.nullspace(0.0, y) @ nu).reshape(-1, 6)
-    start = core.motions(np.zeros(1), y[None], False)[0]
-    moving = core.complete(0.0, np.ascontiguousarray(V), y)
-    rates = core.rhs(0.0, moving)
-    # Only positions move: velocities of the state go back to what they were.
-    step = np.where(positions, rates, 0.0)
-    moved = core.project(np.ascontiguousarray(y + step))
-    there = core.motions(np.zeros(1), moved[None], False)[0]
-    return None if not np.isfinite(there).all() or np.abs(there[:, :12] - start[:, :12]).max() > 10.0 else moved
+    return _moved(probe, y, nu)
+
+
+def _reached(bare: Probe, ends: NDArray[np.intp], y: Array) -> Array | None:
+    """The next configuration at which all joints meet, by damped least squares; None if there is none near."""
+    core, y0, _ = bare
+    best, found = np.inf, None
+    for _ in range(ITERATIONS):
+        motions = core.motions(np.zeros(1), y[None], False)[0]
+        size = max(1.0, float(np.abs(motions[:, :3]).max()))
+        if not np.isfinite(motions).all() or size > 10.0 * max(1.0, float(np.abs(y0).max())):
+            return None
+        g, _, _, G = gradient(core, 0.0, motions, ends)
+        gap = float(np.abs(g).max(initial=0.0)) / size
+        if gap >= 0.5 * best and best < 1e-11:
+            break
+        if gap < best:
+            best, found = gap, y
+        if gap < 1e-14:
+            break
+        T = core.nullspace(0.0, y).reshape(len(motions), 2, 3, -1)
+        T[:, 1] = motions[:, 3:12].reshape(-1, 3, 3) @ T[:, 1]
+        J = np.asarray(G @ T.reshape(-1, T.shape[-1]))
+        # Damped by the gap: where the rank is not full, nothing else says how far to go.
+        damping = np.sqrt(np.linalg.norm(g) * np.linalg.norm(J)) * np.eye(J.shape[1])
+        nu = np.linalg.lstsq(np.vstack([J, damping]), np.concatenate([-g, np.zeros(len(damping))]), rcond=None)[0]
+        y = _moved(bare, y, nu)
+    return found if best < 1e-11 else None
+
+
+def _opens(bare: Probe, rank: int, least: Array, rng: np.random.Generator) -> bool:
+    """Whether more rows are independent where the loops are open: of overconstrained mechanisms."""
+    core, y, _ = bare
+    n = core.loop_gradient(0.0, y, True).shape[1]
+    for _ in range(2):
+        there = _moved(bare, y, 0.1 * rng.uniform(-1.0, 1.0, size=n))
+        if len(_independent(core.loop_gradient(0.0, there, True), least)[0]) > rank:
+            return True
+    return False
 
 
 # --- assembling ------------------------------------------------------------------------------------------------------
@@ -350,3 +436,48 @@ def gradient(core: Any, t: float, motions: Array, pairs: NDArray[np.intp]) -> tu
     shape = (len(table), 6 * len(motions))
     G = scipy.sparse.csr_matrix((np.concatenate(data), (np.concatenate(rows), np.concatenate(cols))), shape=shape)
     return table[:, 1], table[:, 2], table[:, 3], G
+
+
+# --- what went wrong -------------------------------------------------------------------------------------------------
+
+#: Bodies of the largest mechanism that is looked at for this.
+LOOKED_AT = 300
+#: A loop is open beyond this part of the size of the mechanism.
+OPEN = 1e-9
+#: A singular value below this part of the largest, or of the ratio at the start, is a singular position.
+SINGULAR, OF_START = 1e-6, 2e-2
+
+
+def blocked(system: System, core: Any, t: float, motions: Array, start: Array, rank: int) -> str | None:
+    """Which loop is open, or next to a singular position, at given motions (b, 18) of the bodies; None: none is.
+
+    ``rank`` is the number of independent rows of all joints on the way.
+    """
+    cuts = system.tree().cuts
+    if not cuts or len(system.bodies) > LOOKED_AT or not np.isfinite(motions).all():
+        return None
+    labels, ends = list(system.residuals()), pairs(system)
+    closing = [i for i, joint in enumerate(system.joints) if any(joint is cut for cut in cuts)]
+    size = max(1.0, float(np.abs(motions[:, :3]).max()))
+
+    def values(time: float, at: Array) -> tuple[Array, Array, Array]:
+        g, _, _, G = gradient(core, time, at, ends)
+        owner = core.joint_rows(time, at)[:, 0].astype(int)
+        rows = G.toarray().reshape(len(g), -1, 2, 3)
+        rows[:, :, 1] /= size
+        U, s, _ = np.linalg.svd(rows.reshape(len(g), -1), full_matrices=False)
+        by_joint = np.array([[np.abs(x[owner == j]).max(initial=0.0) for j in closing] for x in (g, *U.T)])
+        return by_joint[0], s, by_joint[1:]
+
+    gaps, s, shares = values(t, motions)
+    if gaps.max() > OPEN * size:
+        return f"{labels[closing[int(gaps.argmax())]]} is open by {gaps.max():.3g} m or rad"
+    first = values(0.0, start)[1]
+    if s[rank - 1] > max(SINGULAR, OF_START * first[rank - 1] / first[0]) * s[0]:
+        return None
+    where = labels[closing[int(shares[rank - 1].argmax())]]
+    return f"the loop that {where} closes is stretched, folded or locked there, a singular position"
+
+
+#: What to do about it.
+BLOCKED = "Keep drives and lengths within reach of the loop, or start elsewhere"

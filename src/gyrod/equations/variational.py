@@ -108,7 +108,7 @@ def compile_stepped(
     split = _sigmas(system, sigma, moments)
     core = _core.Variational(
         bodies=bodies, sigma=split.tolist(), forces=forces, gravity=np.array(system.gravity),
-        joints=None if compiled.mechanism is None else compiled.mechanism.tree(), length=compiled._length(),
+        joints=None if compiled.mechanism is None else compiled.mechanism.tree(fixed=True), length=compiled._length(),
         step=step, directors=coordinates == "directors", nodes=potential == "nodes", conserving=conserving,
     )  # fmt: skip
     start = []

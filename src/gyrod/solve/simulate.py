@@ -390,15 +390,18 @@ def _raise(run: Any, motion: Motion) -> None:
     if run.status == "interrupted":
         raise_interrupted(run.raise_failure, where, motion)
     cause: BaseException | None = None
+    blocked = motion.compiled.blocked(t, run.y_stop) if run.status in ("underflow", "refused") else None
     if run.status == "underflow":
-        message = (
-            f"{method} cannot meet the tolerance at {where}: the step falls below rounding (h = {run.h_stop:.2g}). "
-            "Loosen rtol, look for a singularity or a discontinuity there, or try another method."
+        message = f"{method} cannot meet the tolerance at {where}: the step falls below rounding (h = {run.h_stop:.2g})"
+        message += (
+            f", since {blocked}. {mechanisms.BLOCKED}."
+            if blocked
+            else ". Loosen rtol, look for a singularity or a discontinuity there, or try another method."
         )
     elif run.status == "not-finite":
         message = f"the state is not finite after {where}; the motion up to there is in .motion."
     elif run.status == "refused":
-        message = f"at {where} {run.reason}."
+        message = f"at {where} {run.reason}" + (f"; {blocked}. {mechanisms.BLOCKED}." if blocked else ".")
     elif run.status == "too-many-steps":
         message = (
             f"{method} took {motion.stats.steps} steps, as many as max_steps allows, and stopped at {where}; .motion "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.equations import Compiled, compile_system
+from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.equations.rods import HELD
 from gyrod.model import Rod, System
 from gyrod.motion import Motion, MotionStats
@@ -134,7 +134,7 @@ class Statics:
         if self.compiled.mechanism is None or not self.compiled.mechanism.cuts:
             return P
         G = np.asarray(self.compiled.core.loop_gradient(t, np.ascontiguousarray(y), False))
-        return np.asarray(P - np.linalg.pinv(G) @ G)
+        return np.asarray(P - np.linalg.pinv(G, rcond=mechanisms.RANK) @ G)
 
     def allowed(self, y: Array, t: float) -> Callable[[Array], Array]:
         """What of given velocities loops and held strains allow."""
@@ -410,6 +410,9 @@ def _neutral(statics: Statics, y: Array, t: float) -> Array:
 def failure(statics: Statics, status: str, y: Array, t: float, history: Array, method: str) -> EquilibriumError:
     """Why there is no equilibrium, as far as it can be told."""
     rest = Rest(statics.motion(y, t), -1, method, history)
+    blocked = statics.compiled.blocked(t, y)
+    if blocked:
+        return EquilibriumError(f"no equilibrium was found at t = {t:.10g}: {blocked}. {mechanisms.BLOCKED}.", rest)
     try:
         free = statics.free(statics.y, t)
     except (ValueError, RuntimeError, np.linalg.LinAlgError):
