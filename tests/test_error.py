@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from error_problems import DATA, PROBLEMS, fitted, measure, ratios
 import gyrod as gd
 from gyrod import error as errors
 from gyrod.model.refinement import coarser
+from gyrod.solve import companions
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 TIMES = np.linspace(0.0, 0.4, 41)
@@ -221,6 +223,87 @@ def test_coarser_meshes_keep_ends_that_were_given():
         coarser(hose(1, degree=2), 0.5)
 
 
+GUIDES = np.arange(9) / 8
+
+
+def finger(guides=GUIDES, **mesh):
+    """Pulled by a tendon: elements end at its guides."""
+    rod = gd.Rod(
+        "arm", 0.3, section=gd.Circle(radius=8e-3), material=gd.Material(young=1e6, poisson=0.49, density=1070),
+        start=gd.Clamped(), initial=gd.Straight((0, 0, 0), (0, 0, -0.3)), damping=gd.Damping(factor=0.02), **mesh,
+    )  # fmt: skip
+    return gd.System(rods=[rod], forces=[gd.Tendon("arm", [(s, (6e-3, 0)) for s in guides], tension=1.0)])
+
+
+def springs(n, **mesh):
+    """Loads, masses, cables and foundations set in at points of a rod."""
+    at = np.arange(1, n) / n
+    forces = [gd.RodLoad("arm", s, force=(0.01, 0, 0)) for s in at[::3]]
+    forces += [gd.PointMass("arm", s, 1e-3) for s in at[1::3]]
+    forces += [gd.Cable("ground", "arm", at_a=(0.1, 0, 0), at_b=s, stiffness=1.0) for s in at[2::3]]
+    return replace(finger(**mesh), forces=forces, gravity=(1.0, 0.0, -9.8))
+
+
+PINNED = {
+    "guides": (finger, {}, "8 of 8 elements of 'arm' with degree 2 of 3"),
+    "guides and a grid": (finger, {"grid": GUIDES, "degree": 4}, "8 of 8 elements of 'arm' with degree 3 of 4"),
+    "twice the guides": (finger, {"segments": 12, "degree": 3}, "8 of 16 elements of 'arm'"),
+    "of the lowest degree": (finger, {"segments": 8, "degree": 2}, "16 in place of 8 elements of 'arm'"),
+    "one element": (partial(springs, 1), {"segments": 1, "degree": 2}, "2 in place of 1 elements of 'arm'"),
+    "two segments": (finger, {"segments": 2}, "4 in place of 2 segments of 'arm'"),
+    "loads, masses, cables": (partial(springs, 8), {}, "8 of 8 elements of 'arm' with degree 2 of 3"),
+}
+
+
+@pytest.mark.parametrize(("make", "mesh", "told"), PINNED.values(), ids=PINNED)
+def test_companions_differ_where_elements_cannot_be_left_out(make, mesh, told):
+    rest = gd.equilibrium(make(**mesh), error="total")
+    fine = gd.equilibrium(make(segments=24, degree=4))
+    true = np.linalg.norm(rest["arm"].positions[-1] - fine["arm"].positions[-1])
+    assert rest.motion._beside.told == told
+    assert true > 1e-13
+    assert rest.error["norm arm.positions[-1]"].total > true
+    motion = gd.simulate(make(**mesh), 0.01, rtol=1e-3, error="total")
+    assert motion.error["norm arm.positions[-1]"].total > 0.0
+    assert told in str(motion.error)
+
+
+def test_every_rod_has_another_mesh_in_a_companion():
+    two = gd.System(rods=[*finger().rods, hose(12)], forces=finger().forces)
+    rest = gd.equilibrium(two, error="total")
+    assert rest.motion._beside.told == "8 of 8 elements of 'arm' with degree 2 of 3, 6 of 12 segments of 'hose'"
+
+
+@pytest.mark.parametrize("rtol", [0.02, 0.05])
+@pytest.mark.filterwarnings("ignore:rtol")
+def test_a_tolerance_that_cannot_be_looser_is_compared_with_a_tighter_one(rtol):
+    times = np.linspace(0.0, 1.0, 21)
+    motion = gd.simulate(pendulum(), 1.0, rtol=rtol, output=times, error="total")
+    fine = gd.simulate(pendulum(), 1.0, rtol=1e-9, output=times)
+    true = np.linalg.norm(motion["b"].position - fine["b"].position, axis=1).max()
+    assert true < motion.error["norm b.position"].total < 10.0 * true
+    parts = gd.simulate(system(8, degree=3), 0.3, rtol=rtol, error="parts").error["norm hose.positions[-1]"]
+    assert parts.time > 0.0
+
+
+def test_a_mesh_that_cannot_be_coarser_is_compared_with_a_finer_one():
+    """The default elements of a hose that snaps: neither half nor three quarters of them can follow."""
+    bob = gd.Body("bob", mass=0.2, inertia=(1e-4, 1e-4, 1e-4), position=(0, 1.0, -0.05))
+
+    def snapping(**mesh):
+        rod = hose(mesh.pop("segments", None), end=gd.Hinged("bob", at=(0, 0, 0.05)), **mesh)
+        return gd.System([bob], rods=[rod])
+
+    times = np.linspace(0.0, 2.0, 101)
+    motion = gd.simulate(snapping(), 2.0, rtol=1e-4, output=times, error="total")
+    fine = gd.simulate(snapping(segments=20, degree=4), 2.0, rtol=1e-6, output=times)
+    assert "16 in place of 8 elements of 'hose'" in str(motion.error)
+    for text, of in (("norm hose.positions[-1]", lambda m: m["hose"].positions[:, -1]),
+                     ("norm hose.start_force", lambda m: m["hose"].start_force)):  # fmt: skip
+        true = np.linalg.norm(of(motion) - of(fine), axis=1).max()
+        assert true < motion.error[text].total < 10.0 * true
+
+
 def test_readme_prints_converged_numbers():
     trusted, text = np.load(DATA), (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     number = r"(-?\d+(?:\.\d+)?)"
@@ -290,13 +373,39 @@ def test_quantities_without_an_estimate_say_why(run):
 
 
 def test_a_companion_that_fails_leaves_a_sentence_and_no_number():
-    motion = gd.simulate(system(2), 0.05, rtol=1e-3, error="total")
+    unknowns = gd.simulate(system(), 0.01).y.shape[1]
+    motion = gd.simulate(system(), 0.05, rtol=1e-3, atol=np.full(unknowns, 1e-3), error="total")
     assert motion["hose"].positions.shape[0] > 1
-    assert "rod 'hose' has 2 segments, and nothing coarser to compare it with" in motion.error.failure
+    assert "atol is given for each unknown" in motion.error.failure
     assert "not known" in str(motion.error)
     assert not re.search(r"\d N", motion.error.line())
     with pytest.raises(gd.EstimateError, match=r"the error of 'hose.positions' is not known"):
         motion.error["hose.positions"]
+
+
+def test_a_companion_that_fails_with_the_tolerance_of_the_run_does_not_take_the_run_with_it(monkeypatch):
+    found = companions._run
+
+    def failing(solve, given, start, motion, rows, changes):
+        if not changes:
+            raise gd.SimulationError("it folds", 0.0, motion.y[0], motion)
+        return found(solve, given, start, motion, rows, changes)
+
+    monkeypatch.setattr(companions, "_run", failing)
+    motion = gd.simulate(system(), 0.05, rtol=1e-3, error="parts")
+    assert "it folds" in motion.error.failure
+
+
+def test_bodies_at_rest_have_no_mesh_and_say_so():
+    bob = gd.Body("bob", mass=0.2, inertia=(2e-3, 3e-3, 4e-3), position=(0, 0.5, 0))
+    hung = gd.System([bob], [gd.Revolute("ground", "bob", at=(0, 0, 0), axis=(1, 0, 0), stiffness=1.0)])
+    for error in ("rough", "total"):
+        for result in (
+            gd.equilibrium(hung, error=error),
+            gd.modes(hung, n=1, error=error),
+            gd.follow(hung, "gravity", (0.0, 1.0), error=error),
+        ):
+            assert "bodies alone have no mesh" in result.error.failure
 
 
 def test_chaos_is_reported_with_the_rate_of_growth():

@@ -31,8 +31,12 @@ SAFETY = {
     "elements": {"total": (1.01, 1.14), "peak": (2.97, 0.98)},
     "bodies": {"total": (1.95, 2.62), "peak": (1.95, 2.62)},
 }
-#: The same for a companion on three quarters of the mesh, which is nearer to the run, over that on half of it.
+#: The same for a companion on three quarters of the mesh, which is nearer to the run, over that on half of it, or on
+#: two of three cells; from which share of the cells on.
+NEAR = 0.7
 NEARER = {"grid": 2.2, "elements": 5.5, "bodies": 1.0}
+#: Error over the difference to a companion on a finer mesh.
+FINER = 2.0
 #: Power of the ratio of tolerances by which errors of bodies differ.
 TOLERANCE_POWER = 0.75
 #: Share of the difference at any time that the error of an extreme has at least: extremes may agree by chance.
@@ -52,6 +56,8 @@ WITHOUT = {
     "work": "it is summed over the steps of a run, which its companions do not keep",
     "balance": "it is an error itself, that of the energy",
 }
+#: Why bodies alone have none at rest.
+NO_MESH = "bodies alone have no mesh, and are at rest to rounding: there is nothing to compare with."
 #: Fields of rods and joints that strains decide; all others are as good as positions.
 STRAINED = frozenset(
     {
@@ -190,7 +196,9 @@ class OfRows:
     @property
     def unknown(self) -> str:
         """Why there is not even a rough figure."""
-        if self.beside.rtol is not None or self.motion.compiled.at_rest:
+        if self.motion.compiled.at_rest:
+            return "" if self.motion.system.rods else NO_MESH
+        if self.beside.rtol is not None:
             return ""
         return "there are no rough figures without a tolerance, as of constant steps; simulate with error='total'."
 
@@ -372,11 +380,15 @@ class OfPath(OfRows):
 class OfModes:
     """Errors of frequencies and damping ratios."""
 
-    unknown = ""
     UNITS: ClassVar = {"frequencies": "Hz", "omega": "rad/s", "damping": ""}
 
     def __init__(self, modes: Any, beside: Beside) -> None:
         self.modes, self.beside = modes, beside
+
+    @property
+    def unknown(self) -> str:
+        """Why there is not even a rough figure."""
+        return "" if self.modes.rest.system.rods else NO_MESH
 
     def estimate(self, text: str) -> ErrorEstimate:
         """Of all modes that both meshes have; of those beyond, infinite."""
@@ -423,8 +435,10 @@ def of_path(path: Any) -> ErrorReport:
 
 def safety(what: str, strained: bool, which: str, beside: Beside) -> float:
     """What a difference to a companion is multiplied by; ``which`` is "total" or "peak"."""
-    nearer = NEARER[what] if beside.share > 0.5 else 1.0
-    looser = beside.looser**-TOLERANCE_POWER if what == "bodies" else 1.0
+    if beside.share > 1.0:
+        return FINER
+    nearer = NEARER[what] if beside.share > NEAR else 1.0
+    looser = max(beside.looser, 1.0) ** -TOLERANCE_POWER if what == "bodies" else 1.0
     return SAFETY[what][which][strained] * nearer * looser
 
 
