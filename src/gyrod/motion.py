@@ -291,13 +291,14 @@ def bend_radius(curvature: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """How exactly a result was asked for, and what was solved beside it on a coarser mesh, for `Motion.error`."""
+    """How exactly a result was asked for, and what was solved beside it on another mesh, for `Motion.error`."""
 
     #: Tolerance of the integrator; None where there is none, as at rest.
     rtol: float | None = None
     #: Rows of the result that companions have too.
     rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None without.
+    #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None without. Where
+    #: there is none coarser, or a finer one is asked for, finer in space.
     coarse: Any = field(default=None, repr=False)
     half: Any = field(default=None, repr=False)
     #: Share of the mesh that they have, and how many times looser the tolerance of the coarse one is.

@@ -2,7 +2,8 @@
 
 `simulate`, `equilibrium`, `modes` and `follow` carry the decorator `with_errors`, which handles their option ``error``:
 "rough", no companion; "total", one on half the mesh with a looser tolerance; "parts", a second one on half the mesh
-with the same tolerance, which tells the error in time from that of the mesh. `gyrod.error` makes numbers of them.
+with the same tolerance, which tells the error in time from that of the mesh; "finer", one on twice the mesh, which is
+nearer to the truth than the run itself. `gyrod.error` makes numbers of them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Array = NDArray[np.float64]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-ERRORS = ("rough", "total", "parts")
+ERRORS = ("rough", "total", "parts", "finer")
 #: Shares of the mesh that companions have; where one fails, as when its elements turn too far, the next is tried, and a
 #: finer mesh at last, which costs more than the run.
 SHARES = (0.5, 0.75, 2.0)
@@ -89,7 +90,9 @@ def of_motion(solve: Callable[..., Motion], given: dict[str, Any], motion: Motio
     constant = given["step"] is not None
     rtol = None if constant else float(given["rtol"])
     kept = motion._beside  # of a finished run that was only opened
-    if given["error"] == "rough" or (kept.coarse is not None and (kept.half is not None or given["error"] == "total")):
+    finer = kept.share > 1.0 if motion.system.rods else kept.looser < 1.0
+    enough = {"total": True, "parts": kept.half is not None, "finer": finer}
+    if given["error"] == "rough" or (kept.coarse is not None and enough[given["error"]]):
         return motion if kept.coarse is not None else _attached(motion, Beside(rtol=rtol))
     try:
         found = _motions(solve, given, motion, rtol)
@@ -115,26 +118,30 @@ def _motions(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion
         raise NoCompanion("the run has no rows behind its start.")
     rows = np.unique(np.linspace(0, len(t) - 1, min(len(t), MOST_ROWS)).astype(np.intp))
     bodies = not motion.system.rods
-    loose = _looser(given, motion, bodies)
+    loose = _changed(given, motion, bodies)
 
     def companions(share: float) -> tuple[Motion, Motion | None]:
         start = _start(given["system"], share)
         coarse = _run(solve, given, start, motion, rows, loose)
-        if given["error"] == "total":
+        if given["error"] != "parts":
             return coarse, None
         return coarse, motion if bodies else _run(solve, given, start, motion, rows, {})
 
-    coarse, half = _first(companions, bodies)[1]
+    coarse, half = _first(companions, SHARES[:1] if bodies else _shares_for(given))[1]
     rows, (coarse, half) = _common(motion, rows, coarse, half)
-    looser = loose["rtol"] / rtol if rtol else 1.0
+    looser = loose["rtol"] / rtol if rtol else min(loose["step"] / given["step"], 1.0)
     cells = _shares(coarse.system, motion.system)
     return Beside(rtol, rows, coarse, half, cells, looser, _told(coarse.system, motion.system, loose))
 
 
-def _first(solve: Callable[[float], T], bodies: bool = False) -> tuple[float, T]:
-    """The first share of the mesh with which there is a companion; of bodies alone there is one."""
+def _shares_for(given: Mapping[str, Any]) -> tuple[float, ...]:
+    return SHARES[-1:] if given["error"] == "finer" else SHARES
+
+
+def _first(solve: Callable[[float], T], shares: tuple[float, ...]) -> tuple[float, T]:
+    """The first share of the mesh with which there is a companion."""
     why = ""
-    for share in SHARES[:1] if bodies else SHARES:
+    for share in shares:
         try:
             return share, solve(share)
         except (SimulationError, RuntimeError, ValueError, ArithmeticError) as error:
@@ -176,15 +183,16 @@ def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool
     return found, np.abs(motion.t[found] - times) <= slack
 
 
-def _looser(given: dict[str, Any], motion: Motion, bodies: bool) -> dict[str, Any]:
-    """Options of a run that is less exact in time."""
+def _changed(given: dict[str, Any], motion: Motion, bodies: bool) -> dict[str, Any]:
+    """Options of a run that is less exact in time; of bodies alone, without a finer mesh, more exact if asked for."""
+    tighter = bodies and given["error"] == "finer"
     longer = None if given["max_step"] is None else 2.0 * given["max_step"]
     if given["step"] is not None:
-        return {"step": 2.0 * given["step"]}
+        return {"step": (0.5 if tighter else 2.0) * given["step"]}
     method = METHODS.get(motion.stats.method)
     factor = 2.0 ** (method.order if method else 5) if bodies else LOOSER
     rtol = min(factor * float(given["rtol"]), LOOSEST)
-    if rtol < LEAST * float(given["rtol"]):  # which would be hardly less exact, and agree
+    if tighter or rtol < LEAST * float(given["rtol"]):  # which would be hardly less exact, and agree
         rtol, longer = float(given["rtol"]) / LOOSER, given["max_step"]
     atol, factor = given["atol"], rtol / float(given["rtol"])
     if isinstance(atol, Mapping):
@@ -258,16 +266,16 @@ def of_rest(solve: Callable[..., Rest], given: dict[str, Any], rest: Rest) -> Re
     if given["error"] == "rough":
         return rest
     try:
-        found = _rest_beside(rest)
+        found = _rest_beside(rest, _shares_for(given))
     except NoCompanion as why:
         found = Beside(failure=str(why))
     _attached(rest.motion, found)
     return rest
 
 
-def _rest_beside(rest: Rest) -> Beside:
+def _rest_beside(rest: Rest, shares: tuple[float, ...]) -> Beside:
     # Newton's method is exact: all of the error is that of the mesh.
-    coarse = _beside_rest(rest, lambda rest: rest.motion)
+    coarse = _beside_rest(rest, lambda rest: rest.motion, shares)
     return _beside(_ONE, coarse, rest, coarse.system)
 
 
@@ -277,14 +285,14 @@ def _beside(rows: NDArray[np.intp], companion: Any, rest: Rest, coarse: System) 
     return Beside(None, rows, companion, companion, share, told=told)
 
 
-def _beside_rest(rest: Rest, then: Callable[[Rest], T]) -> T:
+def _beside_rest(rest: Rest, then: Callable[[Rest], T], shares: tuple[float, ...]) -> T:
     """What follows from the equilibrium on another mesh."""
     from gyrod.solve.refinement import rest_on
 
     whole = rest.system.original
     if not whole.rods:
         raise NoCompanion(NO_MESH)
-    return _first(lambda share: then(rest_on(resized(whole, share), rest, {"t": rest.t})))[1]
+    return _first(lambda share: then(rest_on(resized(whole, share), rest, {"t": rest.t})), shares)[1]
 
 
 def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> Any:
@@ -292,7 +300,7 @@ def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> An
     if given["error"] == "rough":
         return found
     try:
-        modes = _beside_rest(found.rest, lambda rest: solve(rest, n=given["n"]))
+        modes = _beside_rest(found.rest, lambda rest: solve(rest, n=given["n"]), _shares_for(given))
         beside = _beside(_ONE, modes, found.rest, modes.rest.motion.system)
     except NoCompanion as why:
         beside = Beside(failure=str(why))
@@ -309,7 +317,7 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
     beside = Beside(rows=every)
     if given["error"] != "rough":
         try:
-            share, beside = _path_beside(path, every)
+            share, beside = _path_beside(path, every, _shares_for(given))
             beside = replace(beside, critical=_criticals(solve, given, share) if path.events else ())
         except NoCompanion as why:
             beside = Beside(rows=every, failure=str(why))
@@ -317,10 +325,10 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
     return path
 
 
-def _path_beside(path: Any, every: NDArray[np.intp]) -> tuple[float, Beside]:
+def _path_beside(path: Any, every: NDArray[np.intp], shares: tuple[float, ...]) -> tuple[float, Beside]:
     if not path.rests[0].system.rods:
         raise NoCompanion(NO_MESH)
-    share, first = _first(lambda share: _next_to(path.rests[0], share))
+    share, first = _first(lambda share: _next_to(path.rests[0], share), shares)
     found: dict[int, Motion] = {0: first}
     for k in every[1:].tolist():
         try:

@@ -164,8 +164,9 @@ def simulate(
         Open the viewer in the browser and show the motion while it is computed.
     error
         What ``motion.error`` says: "rough" figures, which cost nothing; "total" errors of all quantities, by a second
-        run on half the mesh with a looser tolerance (about 1.5 times the cost); or their "parts", in time and by the
-        mesh, by a third one (about twice).
+        run on half the mesh with a looser tolerance (about 1.5 times the cost); their "parts", in time and by the mesh,
+        by a third one (about twice); or by one on a "finer" mesh, twice that of the run (two to two and a half times),
+        which are far nearer to the truth.
     accuracy
         Errors that are allowed, in place of ``rtol`` and the mesh, which are chosen by these estimates, from the mesh
         of the rods on: a share of the size of the system, for positions, and of the largest value, for forces at ends
