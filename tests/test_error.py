@@ -345,6 +345,25 @@ def test_the_table_has_what_people_read(run):
     assert "total" in str(run.error["hose.positions[-1]"])
 
 
+def test_the_table_names_the_largest_value_of_a_kind_and_the_worst_error():
+    """A heavy rod that hangs beside a light one that swings: the largest force is not the one with most error."""
+    heavy = gd.Rod(
+        "taut", 1.0, 12, gd.Circle(radius=2e-2), gd.Material(young=1e8, poisson=0.4, density=5000), gd.Clamped(),
+        initial=gd.Straight((0, 0, 0), (0, 0, -1)), damping=gd.Damping(factor=1e-2),
+    )  # fmt: skip
+    push = gd.RodLoad("hose", 1.0, force=lambda t: (np.sin(20.0 * t), 0.0, 0.0))
+    rest = gd.equilibrium(gd.System(rods=[heavy, hose(12)], forces=[push]))
+    motion = gd.simulate(rest, 0.4, rtol=1e-4, output=TIMES, error="parts")
+    pulls = {name: np.linalg.norm(motion[name].start_force, axis=1).max() for name in ("taut", "hose")}
+    errors_ = {name: motion.error[f"norm {name}.start_force"] for name in pulls}
+    assert pulls["taut"] > 3.0 * pulls["hose"]
+    assert errors_["hose"].total > 2.0 * errors_["taut"].total
+    row = next(row for row in motion.error.rows if row.name == "end forces")
+    assert row.value == pulls["taut"]
+    assert row.peak == errors_["taut"].peak
+    assert (row.total, row.mesh) == (errors_["hose"].total, errors_["hose"].mesh)
+
+
 def test_rough_figures_fall_with_mesh_and_tolerance():
     def rough(n, rtol, text):
         return gd.simulate(system(n), 0.3, rtol=rtol).error[text]

@@ -291,22 +291,23 @@ class OfRows:
             yield from self._row("joint forces", [f"{j.name}.force" for j in system.joints if j.name])
 
     def _row(self, name: str, texts: list[str]) -> Iterator[Row]:
-        """The worst of some quantities of one kind."""
-        worst: Row | None = None
+        """The largest of some quantities of one kind, the smallest bend radius, with its error; and the worst error."""
+        found: Row | None = None
         for text in texts:
             bent = text.endswith("bend_radius")
             error = self.estimate(text if bent else f"norm {text}")
             values = _read(quantity(error.quantity, self.motion.system), self.rows)
-            low = values.min(axis=0)
-            at: Any = np.unravel_index(np.argmin(low) if bent else np.argmax(error.total), low.shape)
-            value = float(low[at]) if bent else self._size if name == "positions" else float(values.max())
+            values = values.min(axis=0) if bent else values.max(axis=0)
+            worst: Any = np.unravel_index(np.argmin(values) if bent else np.argmax(error.total), values.shape)
+            at: Any = np.unravel_index(np.argmin(values) if bent else np.argmax(values), values.shape)
+            value, at = (self._size, worst) if name == "positions" else (float(values[at]), at)
             if not np.isfinite(value):
                 continue
-            parts = (None if x is None else float(np.asarray(x)[at]) for x in (error.time, error.mesh))
-            row = Row(name, error.unit, value, float(error.total[at]), float(error.peak[at]), *parts)
-            worst = row if worst is None or row.total > worst.total else worst
-        if worst is not None:
-            yield worst
+            parts = (None if x is None else float(np.asarray(x)[worst]) for x in (error.time, error.mesh))
+            row = Row(name, error.unit, value, float(error.total[worst]), float(error.peak[at]), *parts)
+            found = row if found is None else _worse(found, row, bent)
+        if found is not None:
+            yield found
 
     def growth(self) -> tuple[float, float]:
         """Rate in 1/s at which the difference grows, 0 if it is not chaos, and when it has become as large as all."""
@@ -541,6 +542,12 @@ def _turn(track: Any) -> float:
 
 def _finite(values: Array) -> float:
     return float(values[np.isfinite(values)].max(initial=0.0))
+
+
+def _worse(a: Row, b: Row, smallest: bool) -> Row:
+    """The worst error of two rows, with the value that stands for both and its own error."""
+    of = a if (a.value == b.value and a.peak > b.peak) or (a.value < b.value if smallest else a.value > b.value) else b
+    return replace(a if a.total > b.total else b, value=of.value, peak=of.peak)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
