@@ -248,6 +248,24 @@ def test_a_motion_from_rest_starts_with_the_velocities_of_the_rests(system):
     assert stepper.y.tobytes() == motion.y[0].tobytes()
 
 
+def test_a_system_whose_end_moves_at_the_start_says_where_to_start_from():
+    motion = gd.simulate(led(), 0.01, rtol=1e-3)
+    assert len(motion.notes) == 1
+    assert "the end of rod 'hose' moves at t = 0, 0.023 m/s faster than the rod behind it" in motion.notes[0]
+    assert "gd.equilibrium(system)" in motion.notes[0]
+    moving = gd.System(rods=[led().rods[0].with_(velocity=lambda s: (0.0226 * s, 0.0, 0.0))])
+    for start in (gd.equilibrium(led()), moving, driven()):
+        assert gd.simulate(start, 0.01, rtol=1e-3).notes == ()
+
+
+def test_accuracy_from_a_moving_end_is_reached_from_rest_and_points_there(monkeypatch):
+    times = np.linspace(0.0, 0.1, 21)
+    with pytest.raises(gd.AccuracyError, match=r"The end of rod 'hose' moves at t = 0.*gd\.equilibrium\(system\)"):
+        gd.simulate(led(), 0.1, accuracy=1e-2, output=times)
+    motion = gd.simulate(gd.equilibrium(led()), 0.1, accuracy=1e-2, output=times)
+    assert "chosen for accuracy = 0.01" in motion.error.chosen
+
+
 def test_what_is_not_led_starts_at_rest():
     still = led(segments=8).rods[0].with_(end=gd.Clamped())
     pushed = gd.RodLoad("hose", at=0.5, force=gd.ExpressionVector(("0.1*sin(5*t)", 0, 0)))

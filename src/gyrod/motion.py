@@ -559,7 +559,8 @@ class Motion:
         if times.ndim > 1:
             raise ValueError(f"t must be a number or a one-dimensional array, got the shape {times.shape}.")
         if self._dense is None:
-            why = " ".join(self.notes) or "simulate with dense=True and a method of gyrod or SciPy."
+            given_up = [note for note in self.notes if "dense output" in note]
+            why = " ".join(given_up) or "simulate with dense=True and a method of gyrod or SciPy."
             raise ValueError(f"this motion keeps no dense output; {why}")
         lo, hi = self._span
         if times.size and not (lo <= times.min() and times.max() <= hi):

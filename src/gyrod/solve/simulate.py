@@ -27,7 +27,7 @@ from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.recording import Recording, Session, Target, raise_interrupted, told
-from gyrod.solve.statics import start_of
+from gyrod.solve.statics import blow, start_of
 
 Array = NDArray[np.float64]
 
@@ -276,7 +276,8 @@ def simulate(
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     seconds = time.process_time() - started
-    return _motion(run, compiled, method, seconds, dense, projection == "step", names)
+    blown = "" if first is not None else blow(compiled.system)
+    return _motion(run, compiled, method, seconds, dense, projection == "step", names, (blown,) if blown else ())
 
 
 def _sound(t_end: Any, formulation: Any, method: Any, rtol: Any, norm: Any, projection: Any) -> float:
@@ -355,18 +356,18 @@ def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:
 
 
 def _motion(
-    run: Any, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str]
-) -> Motion:
+    run: Any, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str],
+    notes: tuple[str, ...] = (),
+) -> Motion:  # fmt: skip
     stats = MotionStats(method, compiled.formulation, **run.stats, seconds=seconds)
     records = tuple(
         EventRecord(int(e), t, Motion(np.asarray(t), y, stats, _compiled=compiled), names[int(e)])
         for e, t, y in run.crossings
     )
     known: Any = run.evaluate if dense and len(run.step_ends) > 1 else None
-    notes: tuple[str, ...] = ()
     if run.dense_given_up:
         known = partial(hermite, compiled, run.t, run.y) if np.array_equal(run.t, run.step_ends) else None
-        notes = (_given_up(method, known is not None),)
+        notes += (_given_up(method, known is not None),)
     motion = Motion(
         t=run.t,
         y=run.y,
