@@ -27,9 +27,9 @@ Array = NDArray[np.float64]
 #: Error over the difference to a companion, by what the system is made of, at any time and of extremes: of positions
 #: and what follows from them, and of forces, moments and curvatures.
 SAFETY = {
-    "grid": {"total": (1.41, 1.64), "peak": (1.40, 1.09)},
-    "elements": {"total": (1.01, 1.14), "peak": (2.97, 0.98)},
-    "bodies": {"total": (1.95, 2.62), "peak": (1.95, 2.62)},
+    "grid": {"total": (1.80, 1.64), "peak": (1.40, 1.09)},
+    "elements": {"total": (1.03, 1.73), "peak": (2.97, 0.98)},
+    "bodies": {"total": (3.08, 4.30), "peak": (3.08, 4.30)},
 }
 #: The same for a companion on three quarters of the mesh, which is nearer to the run, over that on half of it, or on
 #: two of three cells; from which share of the cells on.
