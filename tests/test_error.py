@@ -267,6 +267,34 @@ def test_companions_differ_where_elements_cannot_be_left_out(make, mesh, told):
     assert told in str(motion.error)
 
 
+@pytest.mark.parametrize("mesh", [{"segments": 1}, {"segments": 4}, {"grid": GUIDES}, {}])
+def test_a_finer_companion_has_twice_the_elements_wherever_these_end(mesh):
+    rest = gd.equilibrium(finger(**mesh, degree=3), error="finer")
+    assert rest.motion._beside.told == "16 in place of 8 elements of 'arm'"
+    fine = gd.equilibrium(finger(segments=24, degree=4))
+    true = np.linalg.norm(rest["arm"].positions[-1] - fine["arm"].positions[-1])
+    assert true < rest.error["norm arm.positions[-1]"].total < 3.0 * true
+
+
+def test_finer_companions_of_motions_modes_paths_and_bodies():
+    motion = gd.simulate(system(6, degree=3), 0.3, rtol=1e-6, output=TIMES[:31], error="finer")
+    fine = gd.simulate(system(20, degree=4), 0.3, rtol=1e-8, output=TIMES[:31])
+    for text, of in (("norm hose.positions[-1]", lambda m: m["hose"].positions[:, -1]),
+                     ("norm hose.start_force", lambda m: m["hose"].start_force)):  # fmt: skip
+        true = np.linalg.norm(of(motion) - of(fine), axis=1).max()
+        assert true < motion.error[text].total < 5.0 * true
+    assert "12 in place of 6 elements of 'hose', rtol = 1e-05" in str(motion.error)
+    assert "16 in place of 8 segments" in str(gd.modes(system(8), n=2, error="finer").error)
+    assert "16 in place of 8 segments" in str(gd.follow(system(8), "gravity", error="finer").error)
+    times = np.linspace(0.0, 1.0, 21)
+    body = gd.simulate(pendulum(), 1.0, rtol=1e-5, output=times, error="finer")
+    exact = gd.simulate(pendulum(), 1.0, rtol=1e-10, output=times)
+    true = np.linalg.norm(body["b"].position - exact["b"].position, axis=1).max()
+    assert true < body.error["norm b.position"].total < 4.0 * true
+    steps = gd.simulate(pendulum(), 0.5, method="variational", step=2e-3, error="finer")
+    assert "step = 0.001" in str(steps.error)
+
+
 def test_every_rod_has_another_mesh_in_a_companion():
     two = gd.System(rods=[*finger().rods, hose(12)], forces=finger().forces)
     rest = gd.equilibrium(two, error="total")

@@ -117,11 +117,9 @@ def coarser(rod: Rod, share: float) -> dict[str, Any]:
     return lower(rod)
 
 
-def finer(rod: Rod, times: float) -> dict[str, Any]:
-    """Fields of a rod with that many times its segments or elements; ends of segments that were given are kept."""
-    if rod.grid is None:
-        return {"segments": math.ceil(times * rod.segments)}
-    return divided(rod.mesh, np.full(rod.mesh.cells, math.ceil(times)))
+def finer(rod: Rod, times: int) -> dict[str, Any]:
+    """Fields of a rod with that many pieces of each segment or element, those at which something sets in included."""
+    return divided(rod.mesh, np.full(rod.mesh.cells, times))
 
 
 def lower(rod: Rod) -> dict[str, Any]:

@@ -225,7 +225,7 @@ def resized(system: System, share: float) -> System:
         return system.with_(new) if new else system
 
     if share > 1.0:
-        return changed(system, {i: finer(rod, share) for i, rod in enumerate(system.rods)})
+        return changed(system, {i: finer(rod, int(share)) for i, rod in enumerate(system.rods)})
     found = changed(system, {i: coarser(rod, share) for i, rod in enumerate(system.rods)})
     alike = {
         i: {"segments": own.segments, "grid": own.grid, **lower(own)}
