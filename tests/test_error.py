@@ -77,11 +77,12 @@ def test_errors_of_motions_lie_below_the_estimate(name):
 def test_calibration():
     """All problems, meshes and tolerances, as docs/errors.md tells: those that the constants come from, and the others.
 
-    The finer companion promises 95 % below and 80 % within ten, and keeps it on both; that on half the mesh does not.
+    The finer companion promises 95 % below and 80 % within ten, and keeps it on both; that on half the mesh is often
+    farther away than ten times.
     """
     cases = [c for p in EVERY.values() for mesh, rtol in p.cases() for c in measure(p, mesh, rtol)]
     for some in (PROBLEMS, BLIND):
-        for which, least, nearest in (("total", 0.85, 0.7), ("parts", 0.85, 0.7), ("finer", 0.95, 0.8)):
+        for which, least, nearest in (("total", 0.93, 0.67), ("parts", 0.93, 0.67), ("finer", 0.95, 0.8)):
             below, near, count = shares([c for c in cases if c.problem in some], which)
             assert count > 200
             assert below >= least

@@ -329,7 +329,8 @@ def equilibrium(
     relax
         Whether to relax dynamically where Newton's method fails; ``rest.method`` tells.
     error
-        "rough" figures in ``rest.error``, or "total" errors, by the equilibrium on half the mesh.
+        "rough" figures in ``rest.error``, or "total" errors, by the equilibrium on half the mesh, or
+        on a "finer" one.
 
     Damped Newton on (31) of Lang, Linn, Arnold 2011 in minimal velocities, O(N). Newton's method finds unstable
     equilibria too: see ``rest.stable``.
