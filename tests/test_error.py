@@ -5,15 +5,17 @@ from __future__ import annotations
 import pickle
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from error_problems import DATA, PROBLEMS, fitted, measure, ratios
+from error_problems import BLIND, DATA, EVERY, PROBLEMS, measure, ratios
 
 import gyrod as gd
 from gyrod import error as errors
 from gyrod.model.refinement import coarser
+from gyrod.solve import companions
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 TIMES = np.linspace(0.0, 0.4, 41)
@@ -73,18 +75,18 @@ def test_errors_of_motions_lie_below_the_estimate(name):
 
 @pytest.mark.slow
 def test_calibration():
-    """All problems, meshes and tolerances, as docs/errors.md tells.
+    """All problems, meshes and tolerances, as docs/errors.md tells: those that the constants come from, and the others.
 
-    The constants keep 95 % of the half from which they come below the estimate; of the other half it is 87 %. What is
-    wanted is 95 % there as well: raise the bound when the estimate gets there.
+    The finer companion promises 95 % below and 80 % within ten, and keeps it on both; that on half the mesh is often
+    farther away than ten times.
     """
-    cases = [c for p in PROBLEMS.values() for mesh, rtol in p.cases() for c in measure(p, mesh, rtol)]
-    for own, least in ((True, 0.94), (False, 0.85)):
-        for which in ("total", "parts"):
-            below, near, count = shares([c for c in cases if (c.problem in fitted()) == own], which)
-            assert count > 400
+    cases = [c for p in EVERY.values() for mesh, rtol in p.cases() for c in measure(p, mesh, rtol)]
+    for some in (PROBLEMS, BLIND):
+        for which, least, nearest in (("total", 0.93, 0.67), ("parts", 0.93, 0.67), ("finer", 0.95, 0.8)):
+            below, near, count = shares([c for c in cases if c.problem in some], which)
+            assert count > 200
             assert below >= least
-            assert near >= 0.77
+            assert near >= nearest
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -221,6 +223,115 @@ def test_coarser_meshes_keep_ends_that_were_given():
         coarser(hose(1, degree=2), 0.5)
 
 
+GUIDES = np.arange(9) / 8
+
+
+def finger(guides=GUIDES, **mesh):
+    """Pulled by a tendon: elements end at its guides."""
+    rod = gd.Rod(
+        "arm", 0.3, section=gd.Circle(radius=8e-3), material=gd.Material(young=1e6, poisson=0.49, density=1070),
+        start=gd.Clamped(), initial=gd.Straight((0, 0, 0), (0, 0, -0.3)), damping=gd.Damping(factor=0.02), **mesh,
+    )  # fmt: skip
+    return gd.System(rods=[rod], forces=[gd.Tendon("arm", [(s, (6e-3, 0)) for s in guides], tension=1.0)])
+
+
+def springs(n, **mesh):
+    """Loads, masses, cables and foundations set in at points of a rod."""
+    at = np.arange(1, n) / n
+    forces = [gd.RodLoad("arm", s, force=(0.01, 0, 0)) for s in at[::3]]
+    forces += [gd.PointMass("arm", s, 1e-3) for s in at[1::3]]
+    forces += [gd.Cable("ground", "arm", at_a=(0.1, 0, 0), at_b=s, stiffness=1.0) for s in at[2::3]]
+    return replace(finger(**mesh), forces=forces, gravity=(1.0, 0.0, -9.8))
+
+
+PINNED = {
+    "guides": (finger, {}, "8 of 8 elements of 'arm' with degree 2 of 3"),
+    "guides and a grid": (finger, {"grid": GUIDES, "degree": 4}, "8 of 8 elements of 'arm' with degree 3 of 4"),
+    "twice the guides": (finger, {"segments": 12, "degree": 3}, "8 of 16 elements of 'arm'"),
+    "of the lowest degree": (finger, {"segments": 8, "degree": 2}, "16 in place of 8 elements of 'arm'"),
+    "one element": (partial(springs, 1), {"segments": 1, "degree": 2}, "2 in place of 1 elements of 'arm'"),
+    "two segments": (finger, {"segments": 2}, "4 in place of 2 segments of 'arm'"),
+    "loads, masses, cables": (partial(springs, 8), {}, "8 of 8 elements of 'arm' with degree 2 of 3"),
+}
+
+
+@pytest.mark.parametrize(("make", "mesh", "told"), PINNED.values(), ids=PINNED)
+def test_companions_differ_where_elements_cannot_be_left_out(make, mesh, told):
+    rest = gd.equilibrium(make(**mesh), error="total")
+    fine = gd.equilibrium(make(segments=24, degree=4))
+    true = np.linalg.norm(rest["arm"].positions[-1] - fine["arm"].positions[-1])
+    assert rest.motion._beside.told == told
+    assert true > 1e-13
+    assert rest.error["norm arm.positions[-1]"].total > true
+    motion = gd.simulate(make(**mesh), 0.01, rtol=1e-3, error="total")
+    assert motion.error["norm arm.positions[-1]"].total > 0.0
+    assert told in str(motion.error)
+
+
+@pytest.mark.parametrize("mesh", [{"segments": 1}, {"segments": 4}, {"grid": GUIDES}, {}])
+def test_a_finer_companion_has_twice_the_elements_wherever_these_end(mesh):
+    rest = gd.equilibrium(finger(**mesh, degree=3), error="finer")
+    assert rest.motion._beside.told == "16 in place of 8 elements of 'arm'"
+    fine = gd.equilibrium(finger(segments=24, degree=4))
+    true = np.linalg.norm(rest["arm"].positions[-1] - fine["arm"].positions[-1])
+    assert true < rest.error["norm arm.positions[-1]"].total < 3.0 * true
+
+
+def test_finer_companions_of_motions_modes_paths_and_bodies():
+    motion = gd.simulate(system(6, degree=3), 0.3, rtol=1e-6, output=TIMES[:31], error="finer")
+    fine = gd.simulate(system(20, degree=4), 0.3, rtol=1e-8, output=TIMES[:31])
+    for text, of in (("norm hose.positions[-1]", lambda m: m["hose"].positions[:, -1]),
+                     ("norm hose.start_force", lambda m: m["hose"].start_force)):  # fmt: skip
+        true = np.linalg.norm(of(motion) - of(fine), axis=1).max()
+        assert true < motion.error[text].total < 5.0 * true
+    assert "12 in place of 6 elements of 'hose', rtol = 1e-05" in str(motion.error)
+    assert "16 in place of 8 segments" in str(gd.modes(system(8), n=2, error="finer").error)
+    assert "16 in place of 8 segments" in str(gd.follow(system(8), "gravity", error="finer").error)
+    times = np.linspace(0.0, 1.0, 21)
+    body = gd.simulate(pendulum(), 1.0, rtol=1e-5, output=times, error="finer")
+    exact = gd.simulate(pendulum(), 1.0, rtol=1e-10, output=times)
+    true = np.linalg.norm(body["b"].position - exact["b"].position, axis=1).max()
+    assert true < body.error["norm b.position"].total < 4.0 * true
+    steps = gd.simulate(pendulum(), 0.5, method="variational", step=2e-3, error="finer")
+    assert "step = 0.001" in str(steps.error)
+
+
+def test_every_rod_has_another_mesh_in_a_companion():
+    two = gd.System(rods=[*finger().rods, hose(12)], forces=finger().forces)
+    rest = gd.equilibrium(two, error="total")
+    assert rest.motion._beside.told == "8 of 8 elements of 'arm' with degree 2 of 3, 6 of 12 segments of 'hose'"
+
+
+@pytest.mark.parametrize("rtol", [0.02, 0.05])
+@pytest.mark.filterwarnings("ignore:rtol")
+def test_a_tolerance_that_cannot_be_looser_is_compared_with_a_tighter_one(rtol):
+    times = np.linspace(0.0, 1.0, 21)
+    motion = gd.simulate(pendulum(), 1.0, rtol=rtol, output=times, error="total")
+    fine = gd.simulate(pendulum(), 1.0, rtol=1e-9, output=times)
+    true = np.linalg.norm(motion["b"].position - fine["b"].position, axis=1).max()
+    assert true < motion.error["norm b.position"].total < 10.0 * true
+    parts = gd.simulate(system(8, degree=3), 0.3, rtol=rtol, error="parts").error["norm hose.positions[-1]"]
+    assert parts.time > 0.0
+
+
+def test_a_mesh_that_cannot_be_coarser_is_compared_with_a_finer_one():
+    """The default elements of a hose that snaps: neither half nor three quarters of them can follow."""
+    bob = gd.Body("bob", mass=0.2, inertia=(1e-4, 1e-4, 1e-4), position=(0, 1.0, -0.05))
+
+    def snapping(**mesh):
+        rod = hose(mesh.pop("segments", None), end=gd.Hinged("bob", at=(0, 0, 0.05)), **mesh)
+        return gd.System([bob], rods=[rod])
+
+    times = np.linspace(0.0, 2.0, 101)
+    motion = gd.simulate(snapping(), 2.0, rtol=1e-4, output=times, error="total")
+    fine = gd.simulate(snapping(segments=20, degree=4), 2.0, rtol=1e-6, output=times)
+    assert "16 in place of 8 elements of 'hose'" in str(motion.error)
+    for text, of in (("norm hose.positions[-1]", lambda m: m["hose"].positions[:, -1]),
+                     ("norm hose.start_force", lambda m: m["hose"].start_force)):  # fmt: skip
+        true = np.linalg.norm(of(motion) - of(fine), axis=1).max()
+        assert true < motion.error[text].total < 10.0 * true
+
+
 def test_readme_prints_converged_numbers():
     trusted, text = np.load(DATA), (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     number = r"(-?\d+(?:\.\d+)?)"
@@ -262,6 +373,25 @@ def test_the_table_has_what_people_read(run):
     assert "total" in str(run.error["hose.positions[-1]"])
 
 
+def test_the_table_names_the_largest_value_of_a_kind_and_the_worst_error():
+    """A heavy rod that hangs beside a light one that swings: the largest force is not the one with most error."""
+    heavy = gd.Rod(
+        "taut", 1.0, 12, gd.Circle(radius=2e-2), gd.Material(young=1e8, poisson=0.4, density=5000), gd.Clamped(),
+        initial=gd.Straight((0, 0, 0), (0, 0, -1)), damping=gd.Damping(factor=1e-2),
+    )  # fmt: skip
+    push = gd.RodLoad("hose", 1.0, force=lambda t: (np.sin(20.0 * t), 0.0, 0.0))
+    rest = gd.equilibrium(gd.System(rods=[heavy, hose(12)], forces=[push]))
+    motion = gd.simulate(rest, 0.4, rtol=1e-4, output=TIMES, error="parts")
+    pulls = {name: np.linalg.norm(motion[name].start_force, axis=1).max() for name in ("taut", "hose")}
+    errors_ = {name: motion.error[f"norm {name}.start_force"] for name in pulls}
+    assert pulls["taut"] > 3.0 * pulls["hose"]
+    assert errors_["hose"].total > 2.0 * errors_["taut"].total
+    row = next(row for row in motion.error.rows if row.name == "end forces")
+    assert row.value == pulls["taut"]
+    assert row.peak == errors_["taut"].peak
+    assert (row.total, row.mesh) == (errors_["hose"].total, errors_["hose"].mesh)
+
+
 def test_rough_figures_fall_with_mesh_and_tolerance():
     def rough(n, rtol, text):
         return gd.simulate(system(n), 0.3, rtol=rtol).error[text]
@@ -290,13 +420,39 @@ def test_quantities_without_an_estimate_say_why(run):
 
 
 def test_a_companion_that_fails_leaves_a_sentence_and_no_number():
-    motion = gd.simulate(system(2), 0.05, rtol=1e-3, error="total")
+    unknowns = gd.simulate(system(), 0.01).y.shape[1]
+    motion = gd.simulate(system(), 0.05, rtol=1e-3, atol=np.full(unknowns, 1e-3), error="total")
     assert motion["hose"].positions.shape[0] > 1
-    assert "rod 'hose' has 2 segments, and nothing coarser to compare it with" in motion.error.failure
+    assert "atol is given for each unknown" in motion.error.failure
     assert "not known" in str(motion.error)
     assert not re.search(r"\d N", motion.error.line())
     with pytest.raises(gd.EstimateError, match=r"the error of 'hose.positions' is not known"):
         motion.error["hose.positions"]
+
+
+def test_a_companion_that_fails_with_the_tolerance_of_the_run_does_not_take_the_run_with_it(monkeypatch):
+    found = companions._run
+
+    def failing(solve, given, start, motion, rows, changes):
+        if not changes:
+            raise gd.SimulationError("it folds", 0.0, motion.y[0], motion)
+        return found(solve, given, start, motion, rows, changes)
+
+    monkeypatch.setattr(companions, "_run", failing)
+    motion = gd.simulate(system(), 0.05, rtol=1e-3, error="parts")
+    assert "it folds" in motion.error.failure
+
+
+def test_bodies_at_rest_have_no_mesh_and_say_so():
+    bob = gd.Body("bob", mass=0.2, inertia=(2e-3, 3e-3, 4e-3), position=(0, 0.5, 0))
+    hung = gd.System([bob], [gd.Revolute("ground", "bob", at=(0, 0, 0), axis=(1, 0, 0), stiffness=1.0)])
+    for error in ("rough", "total"):
+        for result in (
+            gd.equilibrium(hung, error=error),
+            gd.modes(hung, n=1, error=error),
+            gd.follow(hung, "gravity", (0.0, 1.0), error=error),
+        ):
+            assert "bodies alone have no mesh" in result.error.failure
 
 
 def test_chaos_is_reported_with_the_rate_of_growth():

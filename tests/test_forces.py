@@ -58,6 +58,17 @@ def apart(a, b):
     return float(np.linalg.norm(a - b, axis=-1).max())
 
 
+# --- at accepted states
+
+
+@pytest.mark.parametrize(("rtol", "bound"), [(1e-3, 0.1), (1e-4, 1e-3)])
+def test_extrapolated_states_are_those_that_strains_hold(rest, exact, rtol, bound):
+    """A mean of states on a curved manifold leaves it, and the arm is moved back to its drive: both strain a cable."""
+    motion = gd.simulate(rest, 2.0, rtol=rtol, method="seulex")
+    known = force(exact(motion.t))
+    assert apart(force(motion), known) < bound * np.linalg.norm(known, axis=1).max()
+
+
 # --- between accepted states
 
 
@@ -135,6 +146,51 @@ def test_a_run_without_dense_output_and_its_pickle_have_the_same_forces(rest):
         assert found.energy.total.tobytes() == motion.energy.total.tobytes()
     some = motion._at_rows(slice(3, 9))
     assert_allclose(force(some), force(motion)[3:9], rtol=0, atol=1e-13)
+
+
+def crossings():
+    return [gd.Event(lambda t, _: np.sin(11.0 * t) - 0.3, name="tick")]
+
+
+@pytest.mark.parametrize("method", ["rodas", "seulex"])
+def test_forces_at_events_lie_between_accepted_states(rest, exact, method, tmp_path):
+    given = {"rtol": 1e-3, "method": method, "events": crossings()}
+    dense = gd.simulate(rest, 2.0, **given)
+    times = np.array([event.t for event in dense.events])
+    known, own = force(exact(times)), force(dense(times))
+    assert len(times) > 5
+    assert apart(own, known) < 0.04 * np.linalg.norm(known, axis=1).max()
+    raw = [gd.Motion(event.state.t, event.state.y, dense.stats, _compiled=dense.compiled) for event in dense.events]
+    assert apart(np.array([force(one) for one in raw]), known) > 5.0 * apart(own, known)
+    gd.simulate(rest, 2.0, save=tmp_path / "run.h5", **given)
+    for motion in (
+        dense,
+        gd.simulate(rest, 2.0, dense=False, **given),
+        gd.simulate(rest, 2.0, output=TIMES, **given),
+        gd.simulate(rest, 2.0, output=TIMES, dense=False, **given),
+        gd.open(tmp_path / "run.h5"),
+        pickle.loads(pickle.dumps(gd.simulate(rest, 2.0, **given))),
+    ):
+        assert_allclose(np.array([force(event.state) for event in motion.events]), own, rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize("options", [{}, {"dense": False}, {"output": TIMES}, {"output": TIMES, "dense": False}])
+def test_a_run_that_an_event_ends_has_the_forces_of_accepted_states_there(rest, options):
+    """The state where it ends is not an accepted one; that behind it is."""
+    given = {"rtol": 1e-3, "method": "seulex"} | options
+    whole = gd.simulate(rest, 2.0, rtol=1e-3, method="seulex")
+    end = 0.5 * (whole.steps[5] + whole.steps[6])
+    motion = gd.simulate(rest, 2.0, events=[gd.Event(lambda t, _: t - end, terminal=True)], **given)
+    assert motion.status == "event"
+    known = force(whole(end))
+    raw = gd.Motion(motion.events[-1].state.t, motion.events[-1].state.y, whole.stats, _compiled=whole.compiled)
+    assert apart(force(raw), known) > 0.1
+    assert_allclose(force(motion.events[-1].state), known, rtol=0, atol=0.02)
+    if "output" not in options:
+        assert motion.t[-1] == pytest.approx(end)
+        assert_allclose(force(motion)[-1], known, rtol=0, atol=0.02)
+    if options.get("dense", True):
+        assert_allclose(force(motion(end)), known, rtol=0, atol=0.02)
 
 
 def test_files_keep_the_states_between_which_forces_lie(rest, tmp_path):
@@ -235,6 +291,24 @@ def test_a_motion_from_rest_starts_with_the_velocities_of_the_rests(system):
         assert_allclose(getattr(first[name], rate), wanted, rtol=0, atol=3e-5 * np.abs(wanted).max())
     stepper = gd.stepper(rest)
     assert stepper.y.tobytes() == motion.y[0].tobytes()
+
+
+def test_a_system_whose_end_moves_at_the_start_says_where_to_start_from():
+    motion = gd.simulate(led(), 0.01, rtol=1e-3)
+    assert len(motion.notes) == 1
+    assert "the end of rod 'hose' moves at t = 0, 0.023 m/s faster than the rod behind it" in motion.notes[0]
+    assert "gd.equilibrium(system)" in motion.notes[0]
+    moving = gd.System(rods=[led().rods[0].with_(velocity=lambda s: (0.0226 * s, 0.0, 0.0))])
+    for start in (gd.equilibrium(led()), moving, driven()):
+        assert gd.simulate(start, 0.01, rtol=1e-3).notes == ()
+
+
+def test_accuracy_from_a_moving_end_is_reached_from_rest_and_points_there(monkeypatch):
+    times = np.linspace(0.0, 0.1, 21)
+    with pytest.raises(gd.AccuracyError, match=r"The end of rod 'hose' moves at t = 0.*gd\.equilibrium\(system\)"):
+        gd.simulate(led(), 0.1, accuracy=1e-2, output=times)
+    motion = gd.simulate(gd.equilibrium(led()), 0.1, accuracy=1e-2, output=times)
+    assert "chosen for accuracy = 0.01" in motion.error.chosen
 
 
 def test_what_is_not_led_starts_at_rest():

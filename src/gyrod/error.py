@@ -27,12 +27,17 @@ Array = NDArray[np.float64]
 #: Error over the difference to a companion, by what the system is made of, at any time and of extremes: of positions
 #: and what follows from them, and of forces, moments and curvatures.
 SAFETY = {
-    "grid": {"total": (1.41, 1.64), "peak": (1.40, 1.09)},
-    "elements": {"total": (1.01, 1.14), "peak": (2.97, 0.98)},
-    "bodies": {"total": (1.95, 2.62), "peak": (1.95, 2.62)},
+    "grid": {"total": (1.80, 1.64), "peak": (1.40, 1.09)},
+    "elements": {"total": (1.03, 1.73), "peak": (2.97, 0.98)},
+    "bodies": {"total": (3.08, 4.30), "peak": (3.08, 4.30)},
 }
-#: The same for a companion on three quarters of the mesh, which is nearer to the run, over that on half of it.
+#: The same for a companion on three quarters of the mesh, which is nearer to the run, over that on half of it, or on
+#: two of three cells; from which share of the cells on.
+NEAR = 0.7
 NEARER = {"grid": 2.2, "elements": 5.5, "bodies": 1.0}
+#: Error over the difference to a companion on twice the mesh, or of bodies with a tenth of the tolerance: 2 is enough
+#: where it has at most half of the error, as any convergence of first order promises. Nothing was fitted.
+FINER = 2.0
 #: Power of the ratio of tolerances by which errors of bodies differ.
 TOLERANCE_POWER = 0.75
 #: Share of the difference at any time that the error of an extreme has at least: extremes may agree by chance.
@@ -52,6 +57,8 @@ WITHOUT = {
     "work": "it is summed over the steps of a run, which its companions do not keep",
     "balance": "it is an error itself, that of the energy",
 }
+#: Why bodies alone have none at rest.
+NO_MESH = "bodies alone have no mesh, and are at rest to rounding: there is nothing to compare with."
 #: Fields of rods and joints that strains decide; all others are as good as positions.
 STRAINED = frozenset(
     {
@@ -190,7 +197,9 @@ class OfRows:
     @property
     def unknown(self) -> str:
         """Why there is not even a rough figure."""
-        if self.beside.rtol is not None or self.motion.compiled.at_rest:
+        if self.motion.compiled.at_rest:
+            return "" if self.motion.system.rods else NO_MESH
+        if self.beside.rtol is not None:
             return ""
         return "there are no rough figures without a tolerance, as of constant steps; simulate with error='total'."
 
@@ -282,22 +291,23 @@ class OfRows:
             yield from self._row("joint forces", [f"{j.name}.force" for j in system.joints if j.name])
 
     def _row(self, name: str, texts: list[str]) -> Iterator[Row]:
-        """The worst of some quantities of one kind."""
-        worst: Row | None = None
+        """The largest of some quantities of one kind, the smallest bend radius, with its error; and the worst error."""
+        found: Row | None = None
         for text in texts:
             bent = text.endswith("bend_radius")
             error = self.estimate(text if bent else f"norm {text}")
             values = _read(quantity(error.quantity, self.motion.system), self.rows)
-            low = values.min(axis=0)
-            at: Any = np.unravel_index(np.argmin(low) if bent else np.argmax(error.total), low.shape)
-            value = float(low[at]) if bent else self._size if name == "positions" else float(values.max())
+            values = values.min(axis=0) if bent else values.max(axis=0)
+            worst: Any = np.unravel_index(np.argmin(values) if bent else np.argmax(error.total), values.shape)
+            at: Any = np.unravel_index(np.argmin(values) if bent else np.argmax(values), values.shape)
+            value, at = (self._size, worst) if name == "positions" else (float(values[at]), at)
             if not np.isfinite(value):
                 continue
-            parts = (None if x is None else float(np.asarray(x)[at]) for x in (error.time, error.mesh))
-            row = Row(name, error.unit, value, float(error.total[at]), float(error.peak[at]), *parts)
-            worst = row if worst is None or row.total > worst.total else worst
-        if worst is not None:
-            yield worst
+            parts = (None if x is None else float(np.asarray(x)[worst]) for x in (error.time, error.mesh))
+            row = Row(name, error.unit, value, float(error.total[worst]), float(error.peak[at]), *parts)
+            found = row if found is None else _worse(found, row, bent)
+        if found is not None:
+            yield found
 
     def growth(self) -> tuple[float, float]:
         """Rate in 1/s at which the difference grows, 0 if it is not chaos, and when it has become as large as all."""
@@ -372,11 +382,15 @@ class OfPath(OfRows):
 class OfModes:
     """Errors of frequencies and damping ratios."""
 
-    unknown = ""
     UNITS: ClassVar = {"frequencies": "Hz", "omega": "rad/s", "damping": ""}
 
     def __init__(self, modes: Any, beside: Beside) -> None:
         self.modes, self.beside = modes, beside
+
+    @property
+    def unknown(self) -> str:
+        """Why there is not even a rough figure."""
+        return "" if self.modes.rest.system.rods else NO_MESH
 
     def estimate(self, text: str) -> ErrorEstimate:
         """Of all modes that both meshes have; of those beyond, infinite."""
@@ -423,7 +437,9 @@ def of_path(path: Any) -> ErrorReport:
 
 def safety(what: str, strained: bool, which: str, beside: Beside) -> float:
     """What a difference to a companion is multiplied by; ``which`` is "total" or "peak"."""
-    nearer = NEARER[what] if beside.share > 0.5 else 1.0
+    if beside.share > 1.0 or (what == "bodies" and beside.looser < 1.0):
+        return FINER
+    nearer = NEARER[what] if beside.share > NEAR else 1.0
     looser = beside.looser**-TOLERANCE_POWER if what == "bodies" else 1.0
     return SAFETY[what][which][strained] * nearer * looser
 
@@ -526,6 +542,12 @@ def _turn(track: Any) -> float:
 
 def _finite(values: Array) -> float:
     return float(values[np.isfinite(values)].max(initial=0.0))
+
+
+def _worse(a: Row, b: Row, smallest: bool) -> Row:
+    """The worst error of two rows, with the value that stands for both and its own error."""
+    of = a if (a.value == b.value and a.peak > b.peak) or (a.value < b.value if smallest else a.value > b.value) else b
+    return replace(a if a.total > b.total else b, value=of.value, peak=of.peak)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------

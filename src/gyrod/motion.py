@@ -291,13 +291,14 @@ def bend_radius(curvature: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """How exactly a result was asked for, and what was solved beside it on a coarser mesh, for `Motion.error`."""
+    """How exactly a result was asked for, and what was solved beside it on another mesh, for `Motion.error`."""
 
     #: Tolerance of the integrator; None where there is none, as at rest.
     rtol: float | None = None
     #: Rows of the result that companions have too.
     rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None without.
+    #: Coarser in space and in time, and in space only: a `Motion`, several of a path, or `Modes`; None without. Where
+    #: there is none coarser, or a finer one is asked for, finer in space.
     coarse: Any = field(default=None, repr=False)
     half: Any = field(default=None, repr=False)
     #: Share of the mesh that they have, and how many times looser the tolerance of the coarse one is.
@@ -347,6 +348,8 @@ class Motion:
     _dense: Callable[[Array], Array] | None = field(default=None, repr=False)
     #: Times and unknowns of accepted states beside rows that are none, where there is no dense output.
     _accepted: tuple[Array, Array] | None = field(default=None, repr=False)
+    #: Time and unknowns of the accepted state behind an end by an event, which is none.
+    _beyond: tuple[float, Array] | None = field(default=None, repr=False)
     _projected: bool = field(default=True, repr=False)
     #: Dissipated energy, work and balance where they are known already, as from a file.
     _flows: Callable[[], tuple[Array, Array, Array]] | None = field(default=None, repr=False)
@@ -421,7 +424,7 @@ class Motion:
         """Some of the rows, without events."""
         some = Motion(
             self.t[rows], self.y[rows], self.stats, self.status, self.steps, _compiled=self._compiled,
-            _dense=self._dense, _projected=self._projected,
+            _dense=self._dense, _beyond=self._beyond, _projected=self._projected,
         )  # fmt: skip
         some.__dict__["_near"] = self._near
         return some
@@ -469,7 +472,25 @@ class Motion:
         rows = getattr(self._dense, "knots", None)  # those of a file or a stepper
         if rows is not None or self._dense is None or not passes_over(self.stats.method, self.compiled):
             return rows
-        return Knots(self.steps, lambda some: self._interpolated(self.steps[some]))
+        if self._beyond is None:
+            return Knots(self.steps, lambda some: self._interpolated(self.steps[some]))
+        t, last = np.append(self.steps[:-1], self._beyond[0]), len(self.steps) - 1
+
+        def states(some: NDArray[np.intp]) -> Array:
+            y = self._interpolated(self.steps[some])
+            y[some == last] = self._beyond[1]  # type: ignore[index]
+            return y
+
+        return Knots(t, states)
+
+    def _recorded(self, found: Sequence[tuple[int, float, Array, str]]) -> tuple[EventRecord, ...]:
+        """Events with the states there: forces lie between accepted states, as at all times of output."""
+        accepted: tuple[Array, Array] | None = None
+        if found and passes_over(self.stats.method, self.compiled):
+            knots = self._knots or Knots(self.t, lambda some: self.y[some])
+            accepted = knots.beside(np.array([t for _, t, _, _ in found])) if len(knots.t) > 1 else None
+        parts: dict[str, Any] = {"_compiled": self._compiled, "_accepted": accepted, "_projected": self._projected}
+        return tuple(EventRecord(e, t, Motion(np.asarray(t), y, self.stats, **parts), name) for e, t, y, name in found)
 
     @cached_property
     def _near(self) -> Motion | None:
@@ -558,7 +579,8 @@ class Motion:
         if times.ndim > 1:
             raise ValueError(f"t must be a number or a one-dimensional array, got the shape {times.shape}.")
         if self._dense is None:
-            why = " ".join(self.notes) or "simulate with dense=True and a method of gyrod or SciPy."
+            given_up = [note for note in self.notes if "dense output" in note]
+            why = " ".join(given_up) or "simulate with dense=True and a method of gyrod or SciPy."
             raise ValueError(f"this motion keeps no dense output; {why}")
         lo, hi = self._span
         if times.size and not (lo <= times.min() and times.max() <= hi):
@@ -568,7 +590,7 @@ class Motion:
         y = self._interpolated(times.reshape(-1))
         return Motion(
             times, y if times.ndim else y[0], self.stats, self.status, self.steps, _compiled=self._compiled,
-            _dense=self._dense, _projected=self._projected,
+            _dense=self._dense, _beyond=self._beyond, _projected=self._projected,
         )  # fmt: skip
 
     def _interpolated(self, times: Array) -> Array:

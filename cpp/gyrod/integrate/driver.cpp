@@ -95,6 +95,10 @@ void Driver::step() {
     }
     return stop(Status::refused);
   }
+  if (integrator_.settles()) {
+    if (options_.project) equations_.project(t, integrator_.y());
+    integrator_.settle();
+  }
   const bool near = options_.watch && near_edge(), kept = options_.keep_dense && !result_.dense_given_up;
   if (kept || near || !options_.events.empty() || output_inside()) integrator_.dense(rows_.data());
   if (kept) keep_dense(t);
@@ -102,10 +106,10 @@ void Driver::step() {
   // A step cut short by the end of the interval says nothing against the one that was planned.
   planned_ = t == t_end_ && integrator_.stats().rejected == rejected ? proposed : integrator_.step_size();
   double until = t;
+  const std::size_t outputs = next_, crossings = result_.crossings.size();
   if (near || !options_.events.empty()) until = locate_events(near);
-  const std::size_t outputs = next_;
   emit_until(until);
-  if (options_.keep_knots) keep_knots(next_ > outputs);
+  if (options_.keep_knots) keep_knots(next_ > outputs || result_.crossings.size() > crossings);
   result_.step_ends.push_back(until);
 }
 

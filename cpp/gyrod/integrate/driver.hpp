@@ -54,7 +54,7 @@ protected:
 struct RunOptions {
   bool project = true;
   bool keep_dense = true;
-  bool keep_knots = false;    // the accepted states beside the outputs, two on either side
+  bool keep_knots = false;    // the accepted states beside outputs and events, two on either side
   std::vector<double> output; // times at which the solution is wanted; empty: every accepted step
   std::vector<EventFunction> events;
   std::shared_ptr<Watch> watch; // its edges are counted as events after those
@@ -150,7 +150,7 @@ private:
   void step();
 
   void keep_dense(double t);
-  // `inside`: there was an output in the last step.
+  // `inside`: there was an output or an event in the last step.
   void keep_knots(bool inside);
 
   void stop(Status status) { result_.status = status; }

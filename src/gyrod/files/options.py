@@ -142,7 +142,7 @@ class RunOptions(Description):
             "coordinates": Kind("word", words=("quaternion", "directors")),
             "sigma": Kind("table", shapes=((), (-1,)), words=("mean",)),
             "potential": Kind("word", words=("midpoint", "nodes")),
-            "error": Kind("word", words=("rough", "total", "parts")),
+            "error": Kind("word", words=("rough", "total", "parts", "finer")),
             "accuracy": Kind("table", shapes=((),)),
         }  # fmt: skip
 

@@ -114,8 +114,19 @@ def coarser(rod: Rod, share: float) -> dict[str, Any]:
             return {"segments": fewer}
         kept = np.unique(np.round(np.linspace(0, count, fewer + 1)).astype(int))
         return {"segments": None, "grid": np.asarray(rod.grid)[kept]}
+    return lower(rod)
+
+
+def finer(rod: Rod, times: int) -> dict[str, Any]:
+    """Fields of a rod with that many pieces of each segment or element, those at which something sets in included."""
+    return divided(rod.mesh, np.full(rod.mesh.cells, times))
+
+
+def lower(rod: Rod) -> dict[str, Any]:
+    """Fields of a rod with the same elements of a degree less."""
     if rod.degree is not None and rod.degree > min(DEGREES):
         return {"degree": rod.degree - 1}
+    count = rod.mesh.cells
     cells = f"{count} segments" if rod.degree is None else f"{count} elements of degree {rod.degree}"
     raise ValueError(f"rod {rod.name!r} has {cells}, and nothing coarser to compare it with")
 

@@ -16,6 +16,7 @@ from gyrod.motion import Motion, SimulationError
 from gyrod.readings import quantity
 from gyrod.rest import Rest
 from gyrod.solve.refinement import STALLED, halves, pieces, rest_on, with_parts
+from gyrod.solve.statics import blow
 
 #: Most cells of all rods together, and runs, before it gives up; the least tolerance of the integrator.
 MOST_CELLS, MOST_RUNS, LEAST_RTOL = 400, 12, 1e-11
@@ -23,6 +24,8 @@ MOST_CELLS, MOST_RUNS, LEAST_RTOL = 400, 12, 1e-11
 FIRST, FIRST_RANGE = 0.1, (1e-8, 1e-4)
 #: Share of what is allowed that the mesh and the tolerance may each take.
 SHARE = 0.5
+#: Error in time over that by the mesh from which on the tolerance is tightened before the mesh is refined.
+NOISE = 0.5
 #: Kinds of rows of the table that a number is about; others are for print.
 KINDS = ("positions", "end forces", "joint forces")
 #: What the companions of the search do without.
@@ -145,7 +148,8 @@ class _Search:
                 return motion
             if motion.error.chaos and before is not None and total > STALLED * before[0]:
                 self._give_up(motion.error.chaos)
-            if by_mesh > SHARE:
+            # Noise of the steps differs from mesh to mesh: what the mesh is worth is seen where it is small.
+            if by_mesh > SHARE and not in_time > max(SHARE, NOISE * by_mesh):
                 self._finer(motion, by_mesh / SHARE)
             if in_time > SHARE:
                 self._tighter(in_time / SHARE)
@@ -170,9 +174,13 @@ class _Search:
             self._give_up(f"the next mesh would have {count} cells after {self.runs} runs{why}")
         self.system = with_parts(self.system, parts)
 
+    def _advice(self) -> str:
+        found = "" if self.rest is not None else blow(self.system)
+        return found[:1].upper() + found[1:] or "Ask for less, or for a shorter time."
+
     def _give_up(self, why: str) -> NoReturn:
         least = "nothing was found" if self.best is None else f"the least error is {self.best[0]:.2g} times that"
         raise AccuracyError(
-            f"accuracy = {self.accuracy} is not reached: {why}; {least}. Ask for less, or for a shorter time.",
+            f"accuracy = {self.accuracy} is not reached: {why}; {least}. {self._advice()}",
             None if self.best is None else self.best[1],
         )

@@ -2,7 +2,8 @@
 
 `simulate`, `equilibrium`, `modes` and `follow` carry the decorator `with_errors`, which handles their option ``error``:
 "rough", no companion; "total", one on half the mesh with a looser tolerance; "parts", a second one on half the mesh
-with the same tolerance, which tells the error in time from that of the mesh. `gyrod.error` makes numbers of them.
+with the same tolerance, which tells the error in time from that of the mesh; "finer", one on twice the mesh, which is
+nearer to the truth than the run itself. `gyrod.error` makes numbers of them.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, storage
-from gyrod.model import System
-from gyrod.model.refinement import coarser
+from gyrod.error import NO_MESH
+from gyrod.model import Rod, System
+from gyrod.model.refinement import coarser, finer, lower
 from gyrod.motion import Beside, Motion, SimulationError, SimulationInterrupted
 from gyrod.rest import Rest
 from gyrod.solve.methods import METHODS
@@ -27,11 +29,15 @@ Array = NDArray[np.float64]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-ERRORS = ("rough", "total", "parts")
-#: Shares of the mesh that companions have; where one fails, as when its elements turn too far, the next is tried.
-SHARES = (0.5, 0.75)
-#: Tolerance of a companion over that of the run, where a coarser mesh makes it cheaper; the largest one.
-LOOSER, LOOSEST = 10.0, 0.04
+ERRORS = ("rough", "total", "parts", "finer")
+#: Shares of the mesh that companions have; where one fails, as when its elements turn too far, the next is tried, and a
+#: finer mesh at last, which costs more than the run.
+SHARES = (0.5, 0.75, 2.0)
+#: Share of its elements that a companion may have at most: what six of seven are.
+MOST_SHARE = 0.86
+#: Tolerance of a companion over that of the run, where a coarser mesh makes it cheaper; the largest one; and how many
+#: times looser it must be at least, or else it is a tenth of that of the run.
+LOOSER, LOOSEST, LEAST = 10.0, 0.04, 4.0
 #: Rows of a run that are compared, at most; of more, those evenly spread.
 MOST_ROWS = 2000
 #: Points of a path that are solved again.
@@ -84,7 +90,9 @@ def of_motion(solve: Callable[..., Motion], given: dict[str, Any], motion: Motio
     constant = given["step"] is not None
     rtol = None if constant else float(given["rtol"])
     kept = motion._beside  # of a finished run that was only opened
-    if given["error"] == "rough" or (kept.coarse is not None and (kept.half is not None or given["error"] == "total")):
+    finer = kept.share > 1.0 if motion.system.rods else kept.looser < 1.0
+    enough = {"total": True, "parts": kept.half is not None, "finer": finer}
+    if given["error"] == "rough" or (kept.coarse is not None and enough[given["error"]]):
         return motion if kept.coarse is not None else _attached(motion, Beside(rtol=rtol))
     try:
         found = _motions(solve, given, motion, rtol)
@@ -110,21 +118,30 @@ def _motions(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion
         raise NoCompanion("the run has no rows behind its start.")
     rows = np.unique(np.linspace(0, len(t) - 1, min(len(t), MOST_ROWS)).astype(np.intp))
     bodies = not motion.system.rods
-    loose = _looser(given, motion, bodies)
-    start = cache(lambda share: _start(given["system"], share))
-    share, coarse = _first(lambda share: _run(solve, given, start(share), motion, rows, loose), bodies)
-    half = None
-    if given["error"] == "parts":
-        half = motion if bodies else _run(solve, given, start(share), motion, rows, {})
+    loose = _changed(given, motion, bodies)
+
+    def companions(share: float) -> tuple[Motion, Motion | None]:
+        start = _start(given["system"], share)
+        coarse = _run(solve, given, start, motion, rows, loose)
+        if given["error"] != "parts":
+            return coarse, None
+        return coarse, motion if bodies else _run(solve, given, start, motion, rows, {})
+
+    coarse, half = _first(companions, SHARES[:1] if bodies else _shares_for(given))[1]
     rows, (coarse, half) = _common(motion, rows, coarse, half)
-    looser = loose["rtol"] / rtol if rtol else 1.0
-    return Beside(rtol, rows, coarse, half, share, looser, _told(coarse.system, motion.system, loose))
+    looser = loose["rtol"] / rtol if rtol else min(loose["step"] / given["step"], 1.0)
+    cells = _shares(coarse.system, motion.system)
+    return Beside(rtol, rows, coarse, half, cells, looser, _told(coarse.system, motion.system, loose))
 
 
-def _first(solve: Callable[[float], T], bodies: bool = False) -> tuple[float, T]:
-    """The first share of the mesh with which there is a companion; of bodies alone there is one."""
+def _shares_for(given: Mapping[str, Any]) -> tuple[float, ...]:
+    return SHARES[-1:] if given["error"] == "finer" else SHARES
+
+
+def _first(solve: Callable[[float], T], shares: tuple[float, ...]) -> tuple[float, T]:
+    """The first share of the mesh with which there is a companion."""
     why = ""
-    for share in SHARES[:1] if bodies else SHARES:
+    for share in shares:
         try:
             return share, solve(share)
         except (SimulationError, RuntimeError, ValueError, ArithmeticError) as error:
@@ -166,14 +183,17 @@ def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool
     return found, np.abs(motion.t[found] - times) <= slack
 
 
-def _looser(given: dict[str, Any], motion: Motion, bodies: bool) -> dict[str, Any]:
-    """Options of a run that is less exact in time."""
+def _changed(given: dict[str, Any], motion: Motion, bodies: bool) -> dict[str, Any]:
+    """Options of a run that is less exact in time; of bodies alone, without a finer mesh, more exact if asked for."""
+    tighter = bodies and given["error"] == "finer"
     longer = None if given["max_step"] is None else 2.0 * given["max_step"]
     if given["step"] is not None:
-        return {"step": 2.0 * given["step"]}
+        return {"step": (0.5 if tighter else 2.0) * given["step"]}
     method = METHODS.get(motion.stats.method)
     factor = 2.0 ** (method.order if method else 5) if bodies else LOOSER
-    rtol = min(factor * float(given["rtol"]), max(LOOSEST, float(given["rtol"])))
+    rtol = min(factor * float(given["rtol"]), LOOSEST)
+    if tighter or rtol < LEAST * float(given["rtol"]):  # which would be hardly less exact, and agree
+        rtol, longer = float(given["rtol"]) / LOOSER, given["max_step"]
     atol, factor = given["atol"], rtol / float(given["rtol"])
     if isinstance(atol, Mapping):
         atol = {name: factor * value for name, value in atol.items()}
@@ -189,22 +209,49 @@ def _start(system: System | Rest, share: float) -> System | Rest:
     from gyrod.solve.refinement import rest_on
 
     if isinstance(system, Rest):
-        return rest_on(coarsened(system.system.original, share), system, {}) if system.system.rods else system
-    return coarsened(system, share)
+        return rest_on(resized(system.system.original, share), system, {}) if system.system.rods else system
+    return resized(system, share)
 
 
-def coarsened(system: System, share: float) -> System:
-    """The system on a share of its mesh."""
-    new: dict[str, Any] = {}
-    for i, rod in enumerate(system.rods):
-        new |= {f"rods[{i}].{name}": value for name, value in coarser(rod, share).items()}
-    return system.with_(new) if new else system
+def resized(system: System, share: float) -> System:
+    """The system on a share of its mesh, every rod on a coarser one than its own, or on a finer one.
+
+    Elements end where something sets in, as at the guides of a tendon: where these are so many that hardly an element
+    could be left out, all are kept with a degree less.
+    """
+
+    def changed(system: System, changes: Mapping[int, dict[str, Any]]) -> System:
+        new = {f"rods[{i}].{name}": value for i, fields in changes.items() for name, value in fields.items()}
+        return system.with_(new) if new else system
+
+    if share > 1.0:
+        return changed(system, {i: finer(rod, int(share)) for i, rod in enumerate(system.rods)})
+    found = changed(system, {i: coarser(rod, share) for i, rod in enumerate(system.rods)})
+    alike = {
+        i: {"segments": own.segments, "grid": own.grid, **lower(own)}
+        for i, (rod, own) in enumerate(zip(found.rods, system.rods, strict=True))
+        if rod.degree == own.degree and _share(rod, own) > MOST_SHARE
+    }
+    return changed(found, alike)
+
+
+def _share(rod: Rod, own: Rod) -> float:
+    """Of the cells of a rod that its companion has."""
+    return rod.mesh.cells / own.mesh.cells
+
+
+def _shares(coarse: System, system: System) -> float:
+    """Share of the cells that companions of the same degree have, the largest; the usual one if there are none."""
+    same = ((rod, own) for rod, own in zip(coarse.rods, system.rods, strict=True) if rod.degree == own.degree)
+    return max((_share(rod, own) for rod, own in same), default=SHARES[0])
 
 
 def _told(coarse: System, system: System, loose: Mapping[str, Any]) -> str:
     """Mesh and tolerance of a companion in words."""
     told = [
-        f"{rod.mesh.cells} of {own.mesh.cells} {'elements' if own.degree else 'segments'} of {rod.name!r}"
+        f"{rod.mesh.cells} {'of' if rod.mesh.cells <= own.mesh.cells else 'in place of'} {own.mesh.cells} "
+        f"{'elements' if own.degree else 'segments'} of {rod.name!r}"
+        + (f" with degree {rod.degree} of {own.degree}" if rod.degree != own.degree else "")
         for rod, own in zip(coarse.rods, system.rods, strict=True)
     ]
     told += [f"{name} = {loose[name]:.2g}" for name in ("rtol", "step") if name in loose]
@@ -219,27 +266,33 @@ def of_rest(solve: Callable[..., Rest], given: dict[str, Any], rest: Rest) -> Re
     if given["error"] == "rough":
         return rest
     try:
-        found = _rest_beside(rest)
+        found = _rest_beside(rest, _shares_for(given))
     except NoCompanion as why:
         found = Beside(failure=str(why))
     _attached(rest.motion, found)
     return rest
 
 
-def _rest_beside(rest: Rest) -> Beside:
-    share, coarse = _coarse_rest(rest)
+def _rest_beside(rest: Rest, shares: tuple[float, ...]) -> Beside:
     # Newton's method is exact: all of the error is that of the mesh.
-    told = _told(coarse.motion.system, rest.motion.system, {})
-    return Beside(None, _ONE, coarse.motion, coarse.motion, share, told=told)
+    coarse = _beside_rest(rest, lambda rest: rest.motion, shares)
+    return _beside(_ONE, coarse, rest, coarse.system)
 
 
-def _coarse_rest(rest: Rest) -> tuple[float, Rest]:
+def _beside(rows: NDArray[np.intp], companion: Any, rest: Rest, coarse: System) -> Beside:
+    """A companion that has no time."""
+    share, told = _shares(coarse, rest.motion.system), _told(coarse, rest.motion.system, {})
+    return Beside(None, rows, companion, companion, share, told=told)
+
+
+def _beside_rest(rest: Rest, then: Callable[[Rest], T], shares: tuple[float, ...]) -> T:
+    """What follows from the equilibrium on another mesh."""
     from gyrod.solve.refinement import rest_on
 
     whole = rest.system.original
     if not whole.rods:
-        return SHARES[0], rest
-    return _first(lambda share: rest_on(coarsened(whole, share), rest, {"t": rest.t}))
+        raise NoCompanion(NO_MESH)
+    return _first(lambda share: then(rest_on(resized(whole, share), rest, {"t": rest.t})), shares)[1]
 
 
 def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> Any:
@@ -247,10 +300,8 @@ def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> An
     if given["error"] == "rough":
         return found
     try:
-        share, coarse = _coarse_rest(found.rest)
-        modes = solve(coarse, n=given["n"])
-        told = _told(coarse.motion.system, found.rest.motion.system, {})
-        beside = Beside(None, _ONE, modes, modes, share, told=told)
+        modes = _beside_rest(found.rest, lambda rest: solve(rest, n=given["n"]), _shares_for(given))
+        beside = _beside(_ONE, modes, found.rest, modes.rest.motion.system)
     except NoCompanion as why:
         beside = Beside(failure=str(why))
     object.__setattr__(found, "_beside", beside)
@@ -266,16 +317,18 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
     beside = Beside(rows=every)
     if given["error"] != "rough":
         try:
-            beside = _path_beside(path, every)
-            beside = replace(beside, critical=_criticals(solve, given, beside.share) if path.events else ())
+            share, beside = _path_beside(path, every, _shares_for(given))
+            beside = replace(beside, critical=_criticals(solve, given, share) if path.events else ())
         except NoCompanion as why:
             beside = Beside(rows=every, failure=str(why))
     object.__setattr__(path, "_beside", beside)
     return path
 
 
-def _path_beside(path: Any, every: NDArray[np.intp]) -> Beside:
-    share, first = _first(lambda share: _next_to(path.rests[0], share))
+def _path_beside(path: Any, every: NDArray[np.intp], shares: tuple[float, ...]) -> tuple[float, Beside]:
+    if not path.rests[0].system.rods:
+        raise NoCompanion(NO_MESH)
+    share, first = _first(lambda share: _next_to(path.rests[0], share), shares)
     found: dict[int, Motion] = {0: first}
     for k in every[1:].tolist():
         try:
@@ -291,8 +344,7 @@ def _path_beside(path: Any, every: NDArray[np.intp]) -> Beside:
             f"on a coarser mesh only {len(found)} of {len(every)} points of the path have an equilibrium."
         )
     motions, rows = tuple(found.values()), np.array(list(found), dtype=np.intp)
-    told = _told(first.system, path.rests[0].motion.system, {})
-    return Beside(None, rows, motions, motions, share, told=told)
+    return share, _beside(rows, motions, path.rests[0], first.system)
 
 
 def _criticals(solve: Callable[..., Any], given: dict[str, Any], share: float) -> tuple[tuple[str, float], ...]:
@@ -300,10 +352,10 @@ def _criticals(solve: Callable[..., Any], given: dict[str, Any], share: float) -
     from gyrod.solve.follow import PathError
 
     system, of, guess = given["system"], given["parameter"], given["guess"]
-    coarse = None if system is None else coarsened(system, share)
+    coarse = None if system is None else resized(system, share)
     options = given | {"error": "rough", "progress": False, "system": coarse}
     if callable(of):
-        options["parameter"] = lambda value: coarsened(of(value), share)
+        options["parameter"] = lambda value: resized(of(value), share)
     if guess is not None and coarse is not None:
         from gyrod.solve.refinement import carried
 
@@ -320,7 +372,5 @@ def _next_to(rest: Rest, share: float) -> Motion:
     from gyrod.solve.refinement import carried
     from gyrod.solve.statics import equilibrium
 
-    if not rest.system.rods:
-        return rest.motion
-    system = coarsened(rest.system.original, share)
+    system = resized(rest.system.original, share)
     return equilibrium(system, guess=carried(rest, system), t=rest.t, relax=False).motion

@@ -957,7 +957,8 @@ def follow(
     progress
         Show a progress bar.
     error
-        "rough" figures in ``path.error``, or "total" errors, by equilibria on half the mesh at some of its points.
+        "rough" figures in ``path.error``, or "total" errors, by equilibria on half the mesh at some of its
+        points, or on a "finer" one.
     """
     values = _stops(stops)
     arc = _arc(arc_length, branch)

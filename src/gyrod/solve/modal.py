@@ -131,7 +131,8 @@ def modes(
     n
         How many.
     error
-        "rough" figures in ``modes.error``, or "total" errors, by the modes on half the mesh.
+        "rough" figures in ``modes.error``, or "total" errors, by the modes on half the mesh, or on a
+        "finer" one.
 
     Constraints are exact (joints, clamps, attached bodies). An unstable equilibrium is no error: ``modes.unstable``.
     """

@@ -34,6 +34,8 @@ WIDEST = 1000.0
 RELAXATIONS = 400
 #: Step of the difference in time at the start of a motion, times the slowest rate.
 DIFFERENCE = 1e-5
+#: Lengths of a rod a second up to which an end counts as standing.
+SLOWEST = 1e-5
 #: Velocities of bodies up to which their part of the inertia is found from a dense matrix.
 DENSE = 600
 
@@ -327,7 +329,8 @@ def equilibrium(
     relax
         Whether to relax dynamically where Newton's method fails; ``rest.method`` tells.
     error
-        "rough" figures in ``rest.error``, or "total" errors, by the equilibrium on half the mesh.
+        "rough" figures in ``rest.error``, or "total" errors, by the equilibrium on half the mesh, or
+        on a "finer" one.
 
     Damped Newton on (31) of Lang, Linn, Arnold 2011 in minimal velocities, O(N). Newton's method finds unstable
     equilibria too: see ``rest.stable``.
@@ -378,6 +381,24 @@ def start_of(rest: Rest) -> Array:
     b[where] = shift**2 * found
     y[where] = found + np.asarray(statics.compiled.core.solve(b))[where] / shift
     return y
+
+
+def blow(system: System) -> str:
+    """A sentence on the first end that moves at t = 0 while the rod behind it does not; empty if there is none."""
+    d = 1e-6  # s
+    for rod in system.rods:
+        for side, (name, end) in zip((0, -1), (("start", rod.start), ("end", rod.end)), strict=True):
+            if not callable(end.at):
+                continue
+            x, later = (np.asarray(end.position_at(t)) for t in (0.0, d))
+            v = float(np.linalg.norm((later - x) / d - rod.velocities[side]))
+            if v > SLOWEST * rod.length:
+                return (
+                    f"the {name} of rod {rod.name!r} moves at t = 0, {v:.2g} m/s faster than the rod behind it: the "
+                    "first rows have the force of a blow, which grows with the mesh. Start from "
+                    "gd.equilibrium(system), whose motion begins with that of its ends, or give the rod a velocity."
+                )
+    return ""
 
 
 def _moves(statics: Statics, y: Array, times: Array) -> bool:

@@ -17,7 +17,7 @@ from gyrod import _check, files
 from gyrod.dense import within
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
-from gyrod.motion import EventRecord, Midpoints, Motion, MotionStats
+from gyrod.motion import Midpoints, Motion, MotionStats
 from gyrod.storage import companions
 from gyrod.storage.between import Between, Flows
 from gyrod.storage.layout import (
@@ -260,16 +260,13 @@ def open_motion(file: str | os.PathLike[str], system: System | None = None) -> M
     motion.__dict__.update(
         stats=stats,
         status=header["status"],
-        events=tuple(
-            EventRecord(e, t, Motion(np.asarray(t), y, stats, _compiled=compiled), name)
-            for e, t, y, name in header["events"]
-        ),
         _compiled=compiled,
         _dense=dense,
         _projected=header["projected"],
         _flows=dense.flows if isinstance(dense, Between) else Flows(stored) if Flows(stored).needed else None,
         _file=stored,
     )
+    motion.__dict__["events"] = motion._recorded(header["events"])
     kept = header["beside"] or {"rtol": header["info"].get("rtol")}
     motion.__dict__["_beside"] = companions.made(kept, motion)
     return motion
