@@ -323,7 +323,7 @@ void bind_bodies(nb::class_<System>& c) {
           [](System& s, double t, Table velocities, Times y) {
             const Turn turn = enter(s, y);
             Out1 out = copy(y);
-            s.mechanism().complete(t, velocities.data(), out.data());
+            s.complete(t, velocities.data(), out.data());
             return out;
           },
           "t"_a, "velocities"_a, "y"_a)

@@ -115,7 +115,7 @@ void joined(const std::string& formulation, int rotation) {
     for (int i = 0; i < rotation; i += 4) s[3 + i] = 1.0;
   }
   const double velocities[18] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0};
-  system.mechanism().complete(0.0, velocities, y.data());
+  system.complete(0.0, velocities, y.data());
   count("mechanism", formulation, system.equations(), y, 0.5);
 }
 

@@ -2,13 +2,14 @@
 // stages their cells are eliminated first and leave a dynamic stiffness between the bodies.
 #pragma once
 
+#include "gyrod/integrate/composite.hpp"
 #include "gyrod/mechanism/model.hpp"
 #include "gyrod/rod/equations.hpp"
 
 namespace gyrod {
 
-// Rods as a force on the bodies that hold them. One for each connected part tells the mechanism who is linked with
-// whom; the first of them acts for all.
+// Rods as a force on the bodies that hold them. One for each party tells the mechanism who is linked with whom; the
+// first of them acts for all.
 class RodGuest final : public ForceElement {
 public:
   RodGuest(RodEquations& rods, const double* const& state, std::vector<int> bodies, bool acts)
@@ -62,7 +63,10 @@ public:
         if (d.degree && end.clamped) lump.turn(d.J[n], matrix_from_quaternion<double>(end.turn)); // its node turns too
       }
   }
-  void carry(MechanismEquations& m) { bodies_ = &m, at_ = m.size(), motions_.resize(m.model().bodies.size()); }
+  void carry(MechanismEquations& m) {
+    bodies_ = &m, at_ = m.size(), motions_.resize(m.model().bodies.size());
+    algebraic_.add(m), algebraic_.add(rods_);
+  }
 
   // The state that the mechanism is asked about next.
   void bind(const double* y) { state_ = y + at_; }
@@ -71,7 +75,7 @@ public:
     bind(y);
     accelerations_.resize(6 * motions_.size());
     bodies_->accelerations(t, y, accelerations_.data());
-    bodies_->motion(t, y, motions_.data());
+    bodies_->host_motion(t, y, motions_.data());
     for (std::size_t h = 0; h < rods_.hosts().size(); ++h) {
       const std::size_t b = std::size_t(rods_.hosts()[h]);
       const BodyMotion<double>& m = motions_[b];
@@ -125,12 +129,14 @@ public:
     host(t, out);
     rods_.retract(t, y + at_, d + at_, by, out + at_);
   }
+  const double* mass() const override { return algebraic_.mass(); }
+  const int* index() const override { return algebraic_.index(); }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
   int negative_pivots() const override { return rods_.negative_pivots(); }
 
 private:
   void host(double t, const double* y) {
-    bodies_->motion(t, y, motions_.data());
+    bodies_->host_motion(t, y, motions_.data());
     for (std::size_t h = 0; h < rods_.hosts().size(); ++h) {
       const BodyMotion<double>& m = motions_[std::size_t(rods_.hosts()[h])];
       rods_.host(int(h), {m.x, m.v, m.R * m.Omega, m.R});
@@ -145,6 +151,7 @@ private:
   RodEquations& rods_;
   MechanismEquations* bodies_ = nullptr;
   std::size_t at_ = 0; // where the rods' state begins
+  AlgebraicParts algebraic_;
   const double* state_ = nullptr;
   std::vector<BodyMotion<double>> motions_;
   std::vector<HostBlock<double>> real_blocks_;

@@ -116,6 +116,8 @@ public:
   virtual bool factor_with_guests(Complex, const std::vector<HostBlock<Complex>>&) { throw unserved(); }
   virtual void solve_with_guests(double*, std::vector<HostVector<double>>&) { throw unserved(); }
   virtual void solve_with_guests(Complex*, std::vector<HostVector<Complex>>&) { throw unserved(); }
+  // Motions as guests see them: R is a rotation, whatever the state is.
+  virtual void host_motion(double t, const double* y, BodyMotion<double>* out) { motion(t, y, out); }
 
   const char* trouble(double, const double*) const override {
     return torn_ ? "the joints cannot be held together: a loop is locked, out of reach or torn by its drive" : nullptr;

@@ -33,7 +33,8 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   static_assert(!(Absolute && Constrained));
   static constexpr int turn = Absolute ? 4 : 3, B = turn + 3 + (Constrained ? 3 : 0);
   static constexpr bool own_blocks = !Absolute && !Constrained; // the grid writes its blocks where they are used
-  static constexpr bool hosting = own_blocks;                   // serves ends that bodies hold
+  static constexpr bool hosting = !Constrained;                 // serves ends that bodies hold, and strings
+  static constexpr int forces = turn - 3;                       // of a node: its first row of (mu, f)
   template <class S> using Local = Matrix<S, 4, turn>;
   using KBlocks = CellBlocks<B>;
 
@@ -154,10 +155,13 @@ public:
           links.emplace_back(r.at_node(c), place_node(r.port[e]));
           links.emplace_back(r.at_node(c), speed_node(r.port[e]));
         });
-        if (e && r.port[0] >= 0) joined_.emplace(r.port[0], r.port[1]), joined_.emplace(r.port[1], r.port[0]);
-        joined_.emplace(r.port[e], r.port[e]);
       }
     pattern_ = BlockPattern(sizes, links, {}, hosts_.empty() ? -1 : cells_);
+    for (int h = 0; h < int(hosts_.size()); ++h) { // through rods, and through the strings between them
+      joined_.emplace(h, h);
+      for (int v : pattern_.later(place_node(h)))
+        if (const int o = (v - cells_) / 2; v == place_node(o)) joined_.emplace(h, o), joined_.emplace(o, h);
+    }
   }
 
   std::size_t size() const override { return size_; }
@@ -201,13 +205,11 @@ public:
   const std::vector<int>& hosts() const override { return hosts_; }
   std::vector<std::vector<int>> parties() const override {
     std::vector<std::vector<int>> out;
-    for (const auto& r : rods_) {
-      std::vector<int> bodies;
-      for (const RodEnd& end : r->d.ends)
-        if (end.host >= 0 && std::find(bodies.begin(), bodies.end(), end.host) == bodies.end())
-          bodies.push_back(end.host);
-      if (!bodies.empty()) out.push_back(std::move(bodies));
-    }
+    for (const auto& [a, b] : joined_)
+      if (a == b)
+        out.push_back({hosts_[std::size_t(a)]});
+      else if (a < b)
+        out.push_back({hosts_[std::size_t(a)], hosts_[std::size_t(b)]});
     return out;
   }
   void host(int h, const HostMotion& m) override {
@@ -276,10 +278,14 @@ public:
 
   void jacobian(double t, const double* y) override {
     if (!real_) prepare(real_, real_work_);
+    const bool acted = Absolute && !strings_.empty(); // the moments of strings are in rows of the absolute form
+    if (acted) act(t, y);
     for (auto& r : rods_) {
-      move_ends(*r, t);
-      r->template gather<double>(r->s, y + r->at);
-      balance<double>(*r, r->s, t);
+      if (!acted) {
+        move_ends(*r, t);
+        r->template gather<double>(r->s, y + r->at);
+        balance<double>(*r, r->s, t);
+      }
       const bool predicted =
           still_ && int(r->reached.size()) == r->nq && std::equal(r->reached.begin(), r->reached.end(), y + r->at);
       if (predicted) {                          // forces enter the blocks as geometric stiffness only
@@ -305,7 +311,15 @@ public:
       for (int e = 0; e < 2; ++e)
         if (r->port[e] >= 0) {
           const HostMotion& m = motions_[std::size_t(r->port[e])];
-          if constexpr (hosting) r->grid->hosted(t, r->s, e, r->ends[e], m, r->k, r->hosted[e]);
+          if constexpr (own_blocks)
+            r->grid->hosted(t, r->s, e, r->ends[e], m, r->k, r->hosted[e]);
+          else
+            r->grid->hosted(t, r->s, e, r->ends[e], m, r->blocks, r->hosted[e]);
+          if constexpr (Absolute)
+            for_cells(*r, e, [&](int k, int c) {
+              for (auto* by : {r->hosted[e].by_place, r->hosted[e].by_speed})
+                by[k].template topRows<3>() *= moment_scale(*r, c);
+            });
         }
       inertia_rows(*r);
     }
@@ -316,7 +330,8 @@ public:
       for (FarBlock& b : far_) { // what is held has neither rows nor columns
         const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
         if (!r.moves(b.row)) b.q.template bottomRows<3>().setZero(), b.v.template bottomRows<3>().setZero();
-        if (!r.turns(b.row)) b.q.template topRows<3>().setZero(), b.v.template topRows<3>().setZero();
+        const double scale = r.turns(b.row) ? moment_scale(r, b.row) : 0.0;
+        b.q.template topRows<3>() *= scale, b.v.template topRows<3>() *= scale;
         if (!o.moves(b.column)) b.q.template rightCols<3>().setZero(), b.v.template rightCols<3>().setZero();
         if (!o.turns(b.column)) b.q.template leftCols<4>().setZero(), b.v.template leftCols<4>().setZero();
       }
@@ -644,10 +659,15 @@ private:
 
   // --- the linear system ---------------------------------------------------------------------------------------------
 
+  // Of moments in the rows of a cell.
+  static double moment_scale(const Rod& r, int c) {
+    return Absolute && r.turns(c) ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
+  }
+
   // Rows of the balance of moments, with inertia; rows and columns of held positions become those of the identity.
   void inertia_rows(Rod& r) const {
     for (int c = r.begin; c <= r.last; ++c) {
-      const double factor = r.turns(c) && Absolute ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
+      const double factor = moment_scale(r, c);
       for (int o = first(r, c); o <= last(r, c); ++o) {
         auto &q = r.k.q(c, o), &v = r.k.v(c, o);
         if constexpr (!own_blocks) {
@@ -694,8 +714,10 @@ private:
       for (const auto& [a, b] : joined_) {
         HostBlock<S>& k = out[i++];
         k.row = hosts_[std::size_t(a)], k.column = hosts_[std::size_t(b)];
-        k.D.template leftCols<6>() = -lu.block(UniformLu<S, B>::at(pattern_, place_node(a), place_node(b)));
-        k.D.template rightCols<6>() = -lu.block(UniformLu<S, B>::at(pattern_, place_node(a), speed_node(b)));
+        const auto left = [&](int column) { // of B x B numbers a host has six
+          return -lu.block(UniformLu<S, B>::at(pattern_, place_node(a), column)).template topLeftCorner<6, 6>();
+        };
+        k.D.template leftCols<6>() = left(place_node(b)), k.D.template rightCols<6>() = left(speed_node(b));
       }
     }
   }
@@ -706,15 +728,15 @@ private:
       lu.forward(k.x.data());
       out.resize(hosts_.size());
       for (std::size_t h = 0; h < hosts_.size(); ++h)
-        out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))];
+        out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))].template head<6>();
     }
   }
   template <class S> void expand_with(const UniformLu<S, B>& lu, S* b, const std::vector<HostVector<S>>& in) {
     if constexpr (hosting) {
       auto& k = work<S>();
       for (std::size_t h = 0; h < hosts_.size(); ++h) {
-        k.x[std::size_t(place_node(int(h)))] = in[h].motion.template head<6>();
-        k.x[std::size_t(speed_node(int(h)))] = in[h].motion.template tail<6>();
+        k.x[std::size_t(place_node(int(h)))].template head<6>() = in[h].motion.template head<6>();
+        k.x[std::size_t(speed_node(int(h)))].template head<6>() = in[h].motion.template tail<6>();
       }
       lu.backward(k.x.data());
       for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
@@ -736,16 +758,26 @@ private:
         for (int e = 0; e < 2; ++e)
           if (r.port[e] >= 0)
             for_cells(r, e, [&](int i, int c) {
-              k.x[std::size_t(place_node(r.port[e]))] +=
-                  r.hosted[e].wrench_q[i].template cast<S>() * k.known[std::size_t(r.at_node(c))];
+              k.x[std::size_t(place_node(r.port[e]))].template head<6>() +=
+                  known_force<S>(r, c, r.hosted[e].wrench_q[i], r.hosted[e].wrench_v[i]);
             });
     }
     if constexpr (hosting)
       for (const FarBlock& b : far_) {
         const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
         if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
-        k.x[std::size_t(r.at_node(b.row))] += b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
+        k.x[std::size_t(r.at_node(b.row))].template segment<6>(forces) += known_force<S>(o, b.column, b.q, b.v);
       }
+  }
+  // What follows from b_q alone: derivatives by increments and rates of cell c, times what is known of them.
+  template <class S>
+  Matrix<S, 6, 1> known_force(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v) {
+    const auto& k = work<S>();
+    const std::size_t cell = std::size_t(r.at_node(c));
+    Matrix<S, 6, 1> f = q.template cast<S>() * k.known[cell];
+    if constexpr (Absolute)
+      if (r.turns(c)) f += v.template leftCols<4>().template cast<S>() * k.rates[cell].template head<4>();
+    return f;
   }
 
   // Columns of lambda and the rows of E'' in terms of accelerations, in the matrix of a stage; at rest as rows of a
@@ -830,7 +862,7 @@ private:
         }
         if constexpr (hosting)
           for (int e = 0; e < 2; ++e)
-            if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, lu);
+            if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, Tw, lu);
         auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(o), r.at_node(o)));
         for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
         a.template block<3, 3>(turn, turn).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
@@ -845,33 +877,41 @@ private:
         auto& a = lu.block(UniformLu<S, B>::at(pattern_, r.at_node(b.row), column));
         if (o.turns(b.column)) {
           maps<S>(o, o.frame(b.column), shift, work<S>().scale[std::size_t(column)], Tc, Tw);
-          a.template leftCols<3>() -=
-              b.q.template leftCols<4>().template cast<S>() * Tc + b.v.template middleCols<3>(1).template cast<S>();
+          a.template block<6, turn>(forces, 0) -= by_spin<S>(b.q, b.v, Tc, Tw);
         }
-        a.template rightCols<3>() -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
+        a.template block<6, 3>(forces, turn) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
       }
     return lu.factor();
   }
+  // Derivatives by the unknown of a frame, from those by its increments and rates.
+  template <class S>
+  static Matrix<S, 6, turn> by_spin(const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v, const Local<S>& Tc,
+                                    const Local<S>& Tw) {
+    const Matrix<S, 6, turn> by_turn = q.template leftCols<4>().template cast<S>() * Tc;
+    if constexpr (Absolute)
+      return by_turn + v.template leftCols<4>().template cast<S>() * Tw;
+    else
+      return by_turn + v.template middleCols<3>(1).template cast<S>();
+  }
   // Blocks of a cell with the body that holds the end next to it; with the end itself those of the body alone.
   template <class S>
-  void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, UniformLu<S, B>& lu) const {
+  void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, const Local<S>& Tw,
+                   UniformLu<S, B>& lu) const {
     const int k = e ? r.N - o : o, place = place_node(r.port[e]), speed = speed_node(r.port[e]);
     const HostedEnd& h = r.hosted[e];
     const auto at = [&](int a, int b) -> auto& { return lu.block(UniformLu<S, B>::at(pattern_, a, b)); };
     if (o == (e ? r.last : r.begin)) { // once
-      at(place, place) -= h.own_place.template cast<S>();
-      at(place, speed) -= h.own_speed.template cast<S>();
+      at(place, place).template topLeftCorner<6, 6>() -= h.own_place.template cast<S>();
+      at(place, speed).template topLeftCorner<6, 6>() -= h.own_speed.template cast<S>();
     }
     if (k > r.k.reach()) return;
     const int cell = r.at_node(o);
-    at(cell, place) -= h.by_place[k].template cast<S>();
-    at(cell, speed) -= h.by_speed[k].template cast<S>();
+    at(cell, place).template block<6, 6>(forces, 0) -= h.by_place[k].template cast<S>();
+    at(cell, speed).template block<6, 6>(forces, 0) -= h.by_speed[k].template cast<S>();
     auto& w = at(place, cell);
-    if (r.turns(o))
-      w.template leftCols<3>() -= h.wrench_q[k].template leftCols<4>().template cast<S>() * Tc +
-                                  h.wrench_v[k].template middleCols<3>(1).template cast<S>();
-    w.template rightCols<3>() -= (S(1) / shift) * h.wrench_q[k].template rightCols<3>().template cast<S>() +
-                                 h.wrench_v[k].template rightCols<3>().template cast<S>();
+    if (r.turns(o)) w.template topLeftCorner<6, turn>() -= by_spin<S>(h.wrench_q[k], h.wrench_v[k], Tc, Tw);
+    w.template block<6, 3>(0, turn) -= (S(1) / shift) * h.wrench_q[k].template rightCols<3>().template cast<S>() +
+                                       h.wrench_v[k].template rightCols<3>().template cast<S>();
   }
   static double weight(const Rod& r, std::size_t j, int k) { // of a row of rotation
     if constexpr (Absolute) return k ? r.d.J[j][k - 1] : 1.0;
