@@ -206,8 +206,9 @@ void held() {
 }
 
 // Two rods that hang on ground and carry one body, and a cable between them.
-void coupled() {
+void coupled(const std::string& formulation) {
   SystemDescription d;
+  d.formulation = formulation;
   d.rods = {rod("a", Curvature::half_sine, Strain::stretch, false, false),
             elements(rod("b", Curvature::angle, Strain::cosserat, false, false))};
   for (RodDescription& r : d.rods) {
@@ -239,5 +240,6 @@ int main() {
   rods("nullspace-quaternion");
   rods("absolute-quaternion");
   held();
-  coupled();
+  coupled("nullspace-quaternion");
+  coupled("absolute-quaternion");
 }

@@ -610,11 +610,7 @@ private:
   void solve_accelerations(double t, const double* y) {
     load(t, y);
     assemble(y);
-    if (!factor_kkt()) {
-      if (!wild(y)) throw std::runtime_error("the constraints are singular here");
-      std::fill(kkt_rhs_.begin(), kkt_rhs_.end(), std::numeric_limits<double>::quiet_NaN());
-      return;
-    }
+    if (!factor_kkt()) return give_up(y, "the constraints are singular here");
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
       double* r = acceleration(int(b));
@@ -658,20 +654,22 @@ private:
         second[std::size_t(r)] = stabilised(second_[at_[j] + k], rates_[at_[j] + k], values_[at_[j] + k]);
         each_side(y, j, k, [&](int body, const Matrix<double, np, 1>& g) { Gt.block(body * np, r, np, 1) = g; });
       }
-    accelerate_by_nullspace(N, rows, mass.data(), gradient.data(), second.data(), psi.data(), a.data());
+    if (!accelerate_by_nullspace(N, rows, mass.data(), gradient.data(), second.data(), psi.data(), a.data()))
+      return give_up(y, "the mass matrix is singular here");
     for (std::size_t b = 0; b < bodies(); ++b)
       for (int i = 0; i < np; ++i) acceleration(int(b))[i] = a[b * np + std::size_t(i)];
   }
 
-  // A trial of a step that is far too long: rotations are none any more.
-  bool wild(const double* y) const {
+  // No accelerations, which is an error unless a trial of a step was far too long: rotations are none any more.
+  void give_up(const double* y, const char* reason) {
+    bool wild = false;
     for (std::size_t b = 0; b < bodies(); ++b) {
       double g[ni], rate[ni], second[ni], G[ni][nq];
       internal<double>(b, y + b * std::size_t(stride_), g, rate, second, G);
-      for (double gap : g)
-        if (!(std::abs(gap) < 0.1 * body_scale_[b])) return true;
+      for (double gap : g) wild = wild || !(std::abs(gap) < 0.1 * body_scale_[b]);
     }
-    return false;
+    if (!wild) throw std::runtime_error(reason);
+    std::fill(kkt_rhs_.begin(), kkt_rhs_.end(), std::numeric_limits<double>::quiet_NaN());
   }
   double length_of() const { // of the mechanism, a metre at least
     double length = 1.0;
