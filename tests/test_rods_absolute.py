@@ -130,16 +130,15 @@ def test_motions_are_those_of_the_null_space_form(name: str, method: str, place:
     assert motion.drift.position.max() < 1e-14
 
 
-@pytest.mark.parametrize("name", ["clamped", "levered", "branch"])
+@pytest.mark.parametrize("name", ["crank", "branch", "elements hinged", "moored"])
 def test_stiff_steps_are_those_of_the_null_space_form(name: str) -> None:
-    """Newton's method and the stages are as good: real and complex matrices are the right ones."""
-    runs = {
-        form: gd.simulate(CASES[name](), 0.02, formulation=form, method="radau5", rtol=1e-6).stats
-        for form in ("nullspace-quaternion", ABSOLUTE)
-    }
-    mine, other = runs[ABSOLUTE], runs["nullspace-quaternion"]
+    """Newton's method converges as fast: real and complex matrices are the right ones."""
+    mine, other = (
+        gd.simulate(CASES[name](), 0.02, formulation=form, method="radau5", rtol=1e-8).stats
+        for form in (ABSOLUTE, "nullspace-quaternion")
+    )
     assert mine.steps <= 1.1 * other.steps + 2
-    assert mine.newton <= 1.1 * other.newton + 5
+    assert mine.solves <= 1.5 * other.solves + 5
 
 
 @pytest.mark.parametrize("name", ["clamped", "crank", "branch", "elements hinged"])
