@@ -74,15 +74,21 @@ def test_the_jacobian_is_exact(name: str, options: dict[str, Any]) -> None:
     assert (error < 1e-10 * np.abs(J).max(axis=1) + 1e-16 * np.abs(J).max()).all()
 
 
-@pytest.mark.parametrize("name", ["moored", "elements crank", "branch"])
-def test_stages_solve_what_the_differences_say(name: str) -> None:
-    c = compile_system(CASES[name](), ABSOLUTE)
+@pytest.mark.parametrize("formulation", ["nullspace-quaternion", ABSOLUTE])
+@pytest.mark.parametrize("name", ["clamped", "moored", "elements crank", "branch"])
+def test_stages_solve_what_the_differences_say(name: str, formulation: str) -> None:
+    """Real and complex ones."""
+    c = compile_system(CASES[name](), formulation)
     rng = np.random.default_rng(4)
     y = np.asarray(c.core.project(c.y0 + 1e-2 * rng.standard_normal(c.size), 0.1))
     b, J = rng.standard_normal(c.size), differences(c, 0.1, y, range(c.size))
-    for shift in (30.0, 3e4):
-        x, A = np.asarray(c.core.solve_shifted(0.1, y, shift, b)), shift * np.eye(c.size) - J
-        assert (np.abs(A @ x - b) / (np.abs(A) @ np.abs(x) + np.abs(b))).max() < 1e-10
+    for shift in (30.0, 3e4, 30.0 + 20.0j, 2e4 - 3e4j):
+        if isinstance(shift, complex):
+            x = np.array([1.0, 1.0j]) @ c.core.solve_shifted_complex(0.1, y, shift.real, shift.imag, b)
+        else:
+            x = np.asarray(c.core.solve_shifted(0.1, y, shift, b))
+        A = shift * np.eye(c.size) - J
+        assert (np.abs(A @ x - b) / (np.abs(A) @ np.abs(x) + np.abs(b))).max() < 5e-10
 
 
 def test_a_string_links_the_bodies_of_its_rods() -> None:
@@ -128,17 +134,6 @@ def test_motions_are_those_of_the_null_space_form(name: str, method: str, place:
     assert x < place
     assert f < load
     assert motion.drift.position.max() < 1e-14
-
-
-@pytest.mark.parametrize("name", ["crank", "branch", "elements hinged", "moored"])
-def test_stiff_steps_are_those_of_the_null_space_form(name: str) -> None:
-    """Newton's method converges as fast: real and complex matrices are the right ones."""
-    mine, other = (
-        gd.simulate(CASES[name](), 0.02, formulation=form, method="radau5", rtol=1e-8).stats
-        for form in (ABSOLUTE, "nullspace-quaternion")
-    )
-    assert mine.steps <= 1.1 * other.steps + 2
-    assert mine.solves <= 1.5 * other.solves + 5
 
 
 @pytest.mark.parametrize("name", ["clamped", "crank", "branch", "elements hinged"])
