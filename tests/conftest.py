@@ -21,9 +21,9 @@ NUMERIC = {
     "compare", "core_rotation", "docs", "eigen", "elements_core", "elements_dynamics", "elements_joined",
     "elements_kernel", "elements_readings", "elements_refine", "elements_statics", "errata_rotations", "examples",
     "fit", "follow", "gyro", "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode",
-    "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong", "rods_convergence",
-    "rods_core", "rods_kirchhoff", "rods_on_bodies", "rods_reference", "rotations", "sensors", "statics",
-    "statics_problems", "stepper", "study_indices", "variational", "variational_oracle",
+    "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong", "rods_absolute",
+    "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies", "rods_reference", "rotations", "sensors",
+    "statics", "statics_problems", "stepper", "study_indices", "variational", "variational_oracle",
 }  # fmt: skip
 
 
