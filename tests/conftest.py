@@ -22,8 +22,9 @@ NUMERIC = {
     "elements_kernel", "elements_readings", "elements_refine", "elements_statics", "errata_rotations", "examples",
     "fit", "follow", "gyro", "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode",
     "overconstrained", "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong",
-    "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies", "rods_reference", "rotations", "sensors",
-    "statics", "statics_problems", "step_counts", "stepper", "study_indices", "variational", "variational_oracle",
+    "held_on_bodies", "rods_absolute", "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies",
+    "rods_reference", "rotations", "sensors", "statics", "statics_problems", "step_counts", "stepper", "study_indices",
+    "variational", "variational_oracle",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import programs
 
 def test_steps_do_not_allocate(tmp_path):
     rows = programs.linked(tmp_path / "allocations", "tests/cpp/allocations.cpp")
-    assert len(rows) == 8 * 6
+    assert len(rows) == 9 * 6
     assert len({what for what, *_ in rows}) == 5
     for what, formulation, method, steps, allocations in rows:
         assert int(steps) > 5, (what, formulation, method)

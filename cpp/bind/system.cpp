@@ -217,6 +217,20 @@ void bind_equations(nb::class_<System>& c) {
             return x;
           },
           "t"_a, "y"_a, "shift"_a, "b"_a)
+      .def(
+          "solve_shifted_complex",
+          [](System& s, double t, Times y, double real, double imaginary, Times b) {
+            const Turn turn = enter(s, y, b);
+            std::vector<Complex> x(b.data(), b.data() + b.shape(0));
+            s.equations().jacobian(t, y.data());
+            if (!s.equations().factor(Complex(real, imaginary))) throw nb::value_error("singular");
+            s.equations().solve(x.data());
+            Out2 out = owned<Out2>({2, x.size()});
+            for (std::size_t i = 0; i < x.size(); ++i)
+              out.data()[i] = x[i].real(), out.data()[x.size() + i] = x[i].imag();
+            return out;
+          },
+          "t"_a, "y"_a, "real"_a, "imaginary"_a, "b"_a, "Real and imaginary parts of the solution.")
       .def("negative_pivots", [](const System& s) { return s.equations().negative_pivots(); })
       .def(
           "trouble",
@@ -323,7 +337,7 @@ void bind_bodies(nb::class_<System>& c) {
           [](System& s, double t, Table velocities, Times y) {
             const Turn turn = enter(s, y);
             Out1 out = copy(y);
-            s.mechanism().complete(t, velocities.data(), out.data());
+            s.complete(t, velocities.data(), out.data());
             return out;
           },
           "t"_a, "velocities"_a, "y"_a)

@@ -115,7 +115,7 @@ void joined(const std::string& formulation, int rotation) {
     for (int i = 0; i < rotation; i += 4) s[3 + i] = 1.0;
   }
   const double velocities[18] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0};
-  system.mechanism().complete(0.0, velocities, y.data());
+  system.complete(0.0, velocities, y.data());
   count("mechanism", formulation, system.equations(), y, 0.5);
 }
 
@@ -206,8 +206,9 @@ void held() {
 }
 
 // Two rods that hang on ground and carry one body, and a cable between them.
-void coupled() {
+void coupled(const std::string& formulation) {
   SystemDescription d;
+  d.formulation = formulation;
   d.rods = {rod("a", Curvature::half_sine, Strain::stretch, false, false),
             elements(rod("b", Curvature::angle, Strain::cosserat, false, false))};
   for (RodDescription& r : d.rods) {
@@ -239,5 +240,6 @@ int main() {
   rods("nullspace-quaternion");
   rods("absolute-quaternion");
   held();
-  coupled();
+  coupled("nullspace-quaternion");
+  coupled("absolute-quaternion");
 }

@@ -2,13 +2,14 @@
 // stages their cells are eliminated first and leave a dynamic stiffness between the bodies.
 #pragma once
 
+#include "gyrod/integrate/composite.hpp"
 #include "gyrod/mechanism/model.hpp"
 #include "gyrod/rod/equations.hpp"
 
 namespace gyrod {
 
-// Rods as a force on the bodies that hold them. One for each connected part tells the mechanism who is linked with
-// whom; the first of them acts for all.
+// Rods as a force on the bodies that hold them. One for each party tells the mechanism who is linked with whom; the
+// first of them acts for all.
 class RodGuest final : public ForceElement {
 public:
   RodGuest(RodEquations& rods, const double* const& state, std::vector<int> bodies, bool acts)
@@ -63,7 +64,10 @@ public:
       }
     if (rods_.ties()) m.ties = this;
   }
-  void carry(MechanismEquations& m) { bodies_ = &m, at_ = m.size(), motions_.resize(m.model().bodies.size()); }
+  void carry(MechanismEquations& m) {
+    bodies_ = &m, at_ = m.size(), motions_.resize(m.model().bodies.size());
+    algebraic_.add(m), algebraic_.add(rods_);
+  }
 
   // The state that the mechanism is asked about next.
   void bind(const double* y) { state_ = y + at_; }
@@ -72,7 +76,7 @@ public:
     bind(y);
     accelerations_.resize(6 * motions_.size());
     bodies_->accelerations(t, y, accelerations_.data());
-    bodies_->motion(t, y, motions_.data());
+    bodies_->host_motion(t, y, motions_.data());
     for (std::size_t h = 0; h < rods_.hosts().size(); ++h) {
       const std::size_t b = std::size_t(rods_.hosts()[h]);
       const BodyMotion<double>& m = motions_[b];
@@ -124,6 +128,8 @@ public:
     rods_.retract(t, y + at_, d + at_, by, out + at_);
     if (rods_.ties()) project(t, out);
   }
+  const double* mass() const override { return algebraic_.mass(); }
+  const int* index() const override { return algebraic_.index(); }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
   int negative_pivots() const override { return rods_.negative_pivots(); }
 
@@ -131,6 +137,7 @@ public:
   int tie_body(int i) const override { return rods_.tie(i).body; }
   int tie_rows(int i) const override { return rods_.tie(i).rows; }
   int tie_partner(int i) const override { return rods_.tie(i).partner; }
+  TieLinks tie_links() const override { return rods_.tie_links(); }
   double tie_mobility(int i) const override { return rods_.tie(i).mobility; }
   void tie_row(int i, int row, Matrix<double, 6, 1>& g) const override { rods_.tie_row(i, row, g); }
   double tie_value(int i, int row) const override { return rods_.tie_value(i, row); }
@@ -148,7 +155,7 @@ public:
 
   // Ends of the rods where the bodies are.
   void host(double t, const double* y) {
-    bodies_->motion(t, y, motions_.data());
+    bodies_->host_motion(t, y, motions_.data());
     host(motions_.data());
   }
 
@@ -181,6 +188,7 @@ private:
   RodEquations& rods_;
   MechanismEquations* bodies_ = nullptr;
   std::size_t at_ = 0; // where the rods' state begins
+  AlgebraicParts algebraic_;
   const double* state_ = nullptr;
   std::vector<BodyMotion<double>> motions_;
   double* own_ = nullptr; // the same, while it may be moved

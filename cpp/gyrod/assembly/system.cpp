@@ -84,6 +84,11 @@ std::vector<RodLayout> System::layout() const {
   return out;
 }
 
+void System::complete(double t, const double* velocities, double* y) {
+  bind(y);
+  mechanism().complete(t, velocities, y);
+}
+
 void System::place(double t, double* y, bool project) {
   if (project) all_.project(t, y);
   if (coupled_) coupled_->place(t, y);

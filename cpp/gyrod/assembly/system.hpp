@@ -31,6 +31,9 @@ public:
   Counted::Tally operations(const double* y);
   std::vector<RodLayout> layout() const; // of each rod, in the state of the system
 
+  // Completes a state of which the bodies' positions and the rods are set; see MechanismEquations.
+  void complete(double t, const double* velocities, double* y);
+
   // --- readings of a state; those of bodies that hold rods ask both
   // Moves y back to its constraints if wanted, and puts the ends of rods where their bodies are.
   void place(double t, double* y, bool project);

@@ -8,11 +8,31 @@
 
 namespace gyrod {
 
+// Mass and index of systems one after the other, of which some are differential-algebraic.
+class AlgebraicParts {
+public:
+  void add(const Equations& part) {
+    const double* mass = part.mass();
+    const int* index = part.index();
+    for (std::size_t i = 0; i < part.size(); ++i)
+      mass_.push_back(mass ? mass[i] : 1.0), index_.push_back(index ? index[i] : 1);
+    any_ = any_ || mass;
+  }
+  const double* mass() const { return any_ ? mass_.data() : nullptr; }
+  const int* index() const { return any_ ? index_.data() : nullptr; }
+
+private:
+  std::vector<double> mass_;
+  std::vector<int> index_;
+  bool any_ = false;
+};
+
 class Composite final : public Equations {
 public:
   void add(Equations* part) {
     parts_.push_back({part, size_});
     size_ += part->size();
+    algebraic_.add(*part);
   }
 
   std::size_t size() const override { return size_; }
@@ -43,9 +63,8 @@ public:
   void solve(Complex* b) override {
     for (Part& p : parts_) p.equations->solve(b + p.at);
   }
-  // A differential-algebraic part stands alone.
-  const double* mass() const override { return parts_.size() == 1 ? parts_[0].equations->mass() : nullptr; }
-  const int* index() const override { return parts_.size() == 1 ? parts_[0].equations->index() : nullptr; }
+  const double* mass() const override { return algebraic_.mass(); }
+  const int* index() const override { return algebraic_.index(); }
   bool project(double t, double* y) override {
     bool moved = false;
     for (Part& p : parts_) moved = p.equations->project(t, y + p.at) || moved;
@@ -81,6 +100,7 @@ private:
   }
   std::vector<Part> parts_;
   std::size_t size_ = 0;
+  AlgebraicParts algebraic_;
 };
 
 } // namespace gyrod

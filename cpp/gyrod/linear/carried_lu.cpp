@@ -190,8 +190,8 @@ template <class S> void CarriedLu<S>::add_multiplier(int i, int node, const Matr
       to[r + c * m] += g.carried(i) ? B(r, c) : carriers_[std::size_t(i)].S_.col(r).dot(B.col(c));
 }
 
-template <class S> void CarriedLu<S>::add_own(int node, const Matrix<S, 3, 3>& B) {
-  S* to = at(p_->blocks().block(node, node));
+template <class S> void CarriedLu<S>::add_between(int i, int j, const Matrix<S, 3, 3>& B) {
+  S* to = at(p_->blocks().block(i, j));
   for (int k = 0; k < 9; ++k) to[k] += B.data()[k];
 }
 

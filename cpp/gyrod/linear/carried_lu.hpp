@@ -82,8 +82,8 @@ public:
   void clear();
   void add(int i, int j, const Block& B);
   void add_multiplier(int i, int node, const Matrix<S, 6, 6>& B);
-  // Rows of a multiplier of three by itself.
-  void add_own(int node, const Matrix<S, 3, 3>& B);
+  // Rows of a multiplier of three by another one, or by itself.
+  void add_between(int i, int j, const Matrix<S, 3, 3>& B);
   // false: something is singular or not finite, and nothing can be solved.
   [[nodiscard]] bool factor();
 

@@ -114,7 +114,7 @@ template void solve_dense(int, const Complex*, const int*, Complex*);
 template void subtract_product(int, int, int, const double*, const double*, double*);
 template void subtract_product(int, int, int, const Complex*, const Complex*, Complex*);
 
-void accelerate_by_nullspace(int size, int rows, const double* M, const double* Gt, const double* second,
+bool accelerate_by_nullspace(int size, int rows, const double* M, const double* Gt, const double* second,
                              const double* psi, double* a) {
   const std::size_t n = std::size_t(size);
   const PivotedQr qr(Gt, n, std::size_t(rows), 1e-9);
@@ -138,9 +138,10 @@ void accelerate_by_nullspace(int size, int rows, const double* M, const double* 
     nu[j] = dot(n, &T[j * n], rest.data());
     for (std::size_t i = 0; i < free; ++i) K[j * free + i] = -dot(n, &T[i * n], &MT[j * n]);
   }
-  if (!factor_dense(int(free), K.data(), pivots.data())) throw std::domain_error("the mass matrix is singular here");
+  if (!factor_dense(int(free), K.data(), pivots.data())) return false;
   solve_dense(int(free), K.data(), pivots.data(), nu.data());
   for (std::size_t j = 0; j < free; ++j) subtract_multiple(size, -nu[j], &T[j * n], a);
+  return true;
 }
 
 } // namespace gyrod

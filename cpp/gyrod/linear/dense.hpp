@@ -16,9 +16,9 @@ template <class S> void solve_dense(int n, const S* A, const int* pivots, S* b);
 template <class S> void subtract_product(int m, int k, int n, const S* A, const S* B, S* C);
 
 // a of M a = psi - G' lambda, G a = -second, for G of any rank: by a numerical null space of its rows. M (n x n), Gt (n
-// x rows).
-void accelerate_by_nullspace(int n, int rows, const double* M, const double* Gt, const double* second,
-                             const double* psi, double* a);
+// x rows). false: M is singular there.
+[[nodiscard]] bool accelerate_by_nullspace(int n, int rows, const double* M, const double* Gt, const double* second,
+                                           const double* psi, double* a);
 
 // df/dy, row by row, of a system that solves (shift M - df/dy) x = b, from the solutions for all unit vectors; M is
 // diagonal or null. For tests, spectra and comparisons.

@@ -7,6 +7,8 @@
 //
 // Levels 1 to 3 are differential-algebraic, q' = v, v' = a, 0 = psi - M a - G' lambda, 0 = g^(k). One elimination
 // serves all: bodies and multipliers are nodes of a graph, multipliers go after the bodies they hold.
+//
+// Guests, rods that bodies hold, see a unit quaternion, also where an integrator has left the sphere.
 #pragma once
 
 #include "gyrod/mechanism/model.hpp"
@@ -24,6 +26,7 @@ template <class F> struct AbsoluteRotation;
 
 template <> struct AbsoluteRotation<AbsoluteQuaternion> {
   static constexpr int nq = 4, ni = 1;
+  static constexpr bool hosting = true; // has guests
   template <class S> static void directors(const S* q, const S* w, Mat3<S>& R, Mat3<S>& V) {
     const Vec4<S> p = Part<4>::of(q);
     R = matrix_from_quaternion<S>(p);
@@ -40,11 +43,12 @@ template <> struct AbsoluteRotation<AbsoluteQuaternion> {
     return euler_differential<S>(Part<4>::of(q)).transpose() * flat;
   }
   // d'' = D phi p'' + 2 phi(p')
+  template <class S> static Mat3<S> bent(const S* w) { return S(2) * matrix_from_quaternion<S>(Part<4>::of(w)); }
   template <class S> static S bend(const Mat3<S>& N, const S* w) {
-    const Mat3<S> P = matrix_from_quaternion<S>(Part<4>::of(w));
+    const Mat3<S> P = bent<S>(w);
     S sum(0);
     for (int n = 0; n < 3; ++n) sum += N.col(n).dot(P.col(n));
-    return S(2) * sum;
+    return sum;
   }
   static double zeroth(const RigidBody& b, const FormulationOptions& o) {
     return o.fictive_moment ? 0.5 * b.moments.sum() : 0.0;
@@ -68,10 +72,30 @@ template <> struct AbsoluteRotation<AbsoluteQuaternion> {
     g[0] = S(0.5) * (p.dot(p) - S(1)), rate[0] = p.dot(v), second[0] = v.dot(v);
     for (int i = 0; i < 4; ++i) G[0][i] = p[i];
   }
+  // Of R/|p|² in space axes: by dp its turn 2 dp conj(p)/|p|², which by dp' is its spin, and its spin; the generalised
+  // force 2 T p of a torque T by that.
+  struct Turning {
+    Matrix<double, 3, 4> turn, spin;
+    Matrix<double, 4, 3> torque;
+    Turning() = default;
+    Turning(const double* q, const double* w) {
+      const Vec4<double> p = Part<4>::of(q), v = Part<4>::of(w);
+      const double scale = 2.0 / p.squaredNorm();
+      turn = scale * quaternion_matrix_right<double>(conjugate<double>(p)).bottomRows<3>();
+      spin = -scale * quaternion_matrix_right<double>(conjugate<double>(v)).bottomRows<3>();
+      spin -= scale * (turn * v) * p.transpose();
+      torque = 2.0 * quaternion_matrix_right<double>(p).rightCols<3>();
+    }
+    static Mat4<double> torque_turned(const Vec3<double>& T) { // 2 T p by p
+      return 2.0 * quaternion_matrix<double>(Vec4<double>(0.0, T[0], T[1], T[2]));
+    }
+  };
 };
 
 template <> struct AbsoluteRotation<AbsoluteDirectors> {
   static constexpr int nq = 9, ni = 6;
+  static constexpr bool hosting = false;
+  struct Turning {};
   template <class S> static void directors(const S* q, const S* w, Mat3<S>& R, Mat3<S>& V) {
     R = frame_of(q), V = frame_of(w);
   }
@@ -84,6 +108,7 @@ template <> struct AbsoluteRotation<AbsoluteDirectors> {
     for (int n = 0; n < 9; ++n) flat[n] = N(n % 3, n / 3);
     return flat;
   }
+  template <class S> static Mat3<S> bent(const S*) { return Mat3<S>::Zero(); }
   template <class S> static S bend(const Mat3<S>&, const S*) { return S(0); }
   template <class S> static Vec9<S> mass(const RigidBody& b, const FormulationOptions&, const S*, const Vec9<S>& a) {
     const double half = 0.5 * b.moments.sum();
@@ -177,14 +202,16 @@ public:
     for (std::size_t j = 0; level_ && j < m_.joints.size(); ++j) {
       double least = std::numeric_limits<double>::infinity();
       for (int body : {m_.joints[j].place.a, m_.joints[j].place.b})
-        if (body >= 0) least = std::min(least, m_.bodies[std::size_t(body)].mass);
+        if (body >= 0) least = std::min(least, mass_of(std::size_t(body)));
       joint_scale_[j] = least;
     }
     std::vector<std::pair<int, int>> plain = pairs;
     for (std::size_t f = 0; f < m_.forces.size(); ++f) {
       const auto& on = m_.forces[f]->bodies();
+      const bool guests = m_.forces[f]->by_guests();
+      if (guests) guests_.resize(bodies()), held_.resize(bodies()), turning_.resize(bodies());
       for (int a : on) {
-        acting_[std::size_t(a)].push_back(f);
+        if (!guests) acting_[std::size_t(a)].push_back(f);
         for (int b : on)
           if (a < b) pairs.emplace_back(a, b);
       }
@@ -269,11 +296,33 @@ public:
     for (std::size_t b = 0; b < bodies(); ++b) seed(y, int(b), false);
     for (std::size_t b = 0; b < bodies(); ++b) columns(t, y, int(b));
     linear_parts(y);
+    if constexpr (A::hosting)
+      for (std::size_t b = 0; b < turning_.size(); ++b) {
+        const double* s = y + b * std::size_t(stride_);
+        turning_[b] = typename A::Turning(s + 3, s + np + 3);
+        const Vec3<double> torque = held_[b].R * guests_[b].torque;
+        part(Bq_, int(b), int(b)).block(3, 3, nq, nq) -= A::Turning::torque_turned(torque);
+      }
   }
-  bool factor(double shift) override { return factor_with(*real_, shift_ = shift); }
-  bool factor(Complex shift) override { return factor_with(*complex_, complex_shift_ = shift); }
-  void solve(double* b) override { solve_with(*real_, shift_, real_rhs_, b); }
-  void solve(Complex* b) override { solve_with(*complex_, complex_shift_, complex_rhs_, b); }
+  bool factor(double shift) override { return factor_with(*real_, shift); }
+  bool factor(Complex shift) override { return factor_with(*complex_, shift); }
+  void solve(double* b) override { solve_with(*real_, b); }
+  void solve(Complex* b) override { solve_with(*complex_, b); }
+
+  bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests,
+                          const TieBlocks<double>&) override {
+    return factor_with(*real_, shift, &guests);
+  }
+  bool factor_with_guests(Complex shift, const std::vector<HostBlock<Complex>>& guests,
+                          const TieBlocks<Complex>&) override {
+    return factor_with(*complex_, shift, &guests);
+  }
+  void solve_with_guests(double* b, std::vector<HostVector<double>>& guests, std::vector<Vec3<double>>&) override {
+    solve_with(*real_, b, &guests);
+  }
+  void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests, std::vector<Vec3<Complex>>&) override {
+    solve_with(*complex_, b, &guests);
+  }
 
   void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
@@ -281,11 +330,12 @@ public:
   bool project(double t, double* y) override {
     if (level_) return false;
     bool moved = false;
-    double before = std::numeric_limits<double>::infinity();
+    double before = std::numeric_limits<double>::infinity(), length = 1.0;
     for (int k = 0; k < 10; ++k) {
-      load(t, y);
+      kinematics(t, y);
+      if (k == 0) length = length_of();
       const double gap = largest_gap(y, 0);
-      if (gap < 2e-15 * length_ || !(gap < 0.9 * before)) break;
+      if (gap < 2e-15 * length || !(gap < 0.9 * before)) break;
       before = gap;
       if (k == 0) {
         assemble(y);
@@ -297,7 +347,7 @@ public:
         for (int i = 0; i < np; ++i) y[b * std::size_t(stride_) + std::size_t(i)] += acceleration(int(b))[i];
       moved = true;
     }
-    torn_ = !(largest_gap(y, 0) <= largest_gap_allowed * length_);
+    torn_ = !(largest_gap(y, 0) <= largest_gap_allowed * length);
     double size = 0.0;
     for (std::size_t b = 0; b < bodies(); ++b)
       for (int i = 0; i < np; ++i) size = std::max(size, std::abs(y[b * std::size_t(stride_) + std::size_t(np + i)]));
@@ -314,8 +364,16 @@ public:
   void motion(double, const double* y, BodyMotion<double>* out) override {
     for (std::size_t b = 0; b < bodies(); ++b) out[b] = read<double>(y + b * std::size_t(stride_));
   }
+  void host_motion(double t, const double* y, BodyMotion<double>* out) override {
+    motion(t, y, out);
+    if constexpr (A::hosting)
+      for (std::size_t b = 0; b < bodies(); ++b) {
+        const double scale = 1.0 / Part<nq>::of(y + b * std::size_t(stride_) + 3).squaredNorm();
+        out[b].R *= scale, out[b].Omega *= scale;
+      }
+  }
   void residual(double t, const double* y, double& position, double& velocity) override {
-    load(t, y);
+    kinematics(t, y);
     position = largest_gap(y, 0), velocity = largest_gap(y, 1);
   }
   double potential(double t, const double* y) override {
@@ -407,15 +465,23 @@ private:
 
   // Kinematics, loads and constraint rows at (t, y).
   void load(double t, const double* y) {
+    kinematics(t, y);
     for (std::size_t b = 0; b < bodies(); ++b) {
-      const double* s = y + b * std::size_t(stride_);
-      sides_[b] = side<double>(s);
-      motions_[b] = read<double>(s);
+      motions_[b] = read<double>(y + b * std::size_t(stride_));
       wrenches_[b].clear();
       wrenches_[b].force = m_.bodies[b].mass * m_.gravity;
-      length_ = std::max(length_, sides_[b].x.cwiseAbs().maxCoeff());
     }
-    for (auto& f : m_.forces) f->apply(t, motions_.data(), wrenches_.data());
+    if (!guests_.empty()) host_motion(t, y, held_.data());
+    for (Wrench<double>& w : guests_) w.clear();
+    for (auto& f : m_.forces) {
+      const bool guests = f->by_guests();
+      f->apply(t, (guests ? held_ : motions_).data(), (guests ? guests_ : wrenches_).data());
+    }
+    for (std::size_t b = 0; b < guests_.size(); ++b)
+      wrenches_[b].force += guests_[b].force, wrenches_[b].torque += guests_[b].torque;
+  }
+  void kinematics(double t, const double* y) {
+    for (std::size_t b = 0; b < bodies(); ++b) sides_[b] = side<double>(y + b * std::size_t(stride_));
     for (std::size_t j = 0; j < m_.joints.size(); ++j) {
       if (!rows_[j].empty()) u_[j] = m_.joints[j].value(t);
       const JointPlace& p = m_.joints[j].place;
@@ -446,9 +512,7 @@ private:
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
       auto K = kkt_->block(int(b), int(b));
-      for (int i = 0; i < 3; ++i) K(i, i) = m_.bodies[b].mass;
-      for (int c = 0; c < nq; ++c)
-        K.block(3, 3 + c, nq, 1) = A::template mass<double>(m_.bodies[b], m_.options, s + 3, Rotation<double>::Unit(c));
+      put_mass(b, s, K.block(0, 0, np, np));
       double g[ni], rate[ni], second[ni], G[ni][nq];
       internal<double>(b, s, g, rate, second, G);
       for (int r = 0; r < ni; ++r)
@@ -460,6 +524,43 @@ private:
           kkt_->block(int(bodies() + j), body).block(int(k), 0, 1, np) = g.transpose();
           kkt_->block(body, int(bodies() + j)).block(0, int(k), np, 1) = g;
         });
+  }
+  // Mass matrix of a body and of what moves with it.
+  void put_mass(std::size_t b, const double* s, Grid<double> M) const {
+    for (int i = 0; i < 3; ++i) M(i, i) = m_.bodies[b].mass;
+    for (int c = 0; c < nq; ++c)
+      M.block(3, 3 + c, nq, 1) = A::template mass<double>(m_.bodies[b], m_.options, s + 3, Rotation<double>::Unit(c));
+    for (int c = 0; c < np && lump_of(b); ++c) {
+      const Matrix<double, np, 1> a = Matrix<double, np, 1>::Unit(c);
+      M.block(0, c, np, 1) += lump_force<double>(*lump_of(b), s + 3, nullptr, a);
+    }
+  }
+  // Applied forces less what velocities make of inertia.
+  void put_force(std::size_t b, const double* s, double* r) const {
+    const Wrench<double>& w = wrenches_[b];
+    Part<3>::put(r, w.force);
+    Part<nq>::put(r + 3, A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque));
+    if (const Lump* l = lump_of(b))
+      Part<np>::put(r, Matrix<double, np, 1>(Part<np>::of(r) -
+                                             lump_force<double>(*l, s + 3, s + np + 3, Matrix<double, np, 1>::Zero())));
+  }
+  const Lump* lump_of(std::size_t b) const {
+    return m_.lumps.empty() || m_.lumps[b].mass == 0.0 ? nullptr : &m_.lumps[b];
+  }
+  double mass_of(std::size_t b) const { return m_.bodies[b].mass + (lump_of(b) ? lump_of(b)->mass : 0.0); }
+  // M a of point masses x + sum r_n d_n, whose inertia in x and directors is constant; w: with what velocities add.
+  template <class S>
+  static Matrix<S, np, 1> lump_force(const Lump& l, const S* q, const S* w, const Matrix<S, np, 1>& a) {
+    Mat3<double> second = -l.second; // sum m r r'
+    second.add_to_diagonal(0.5 * l.second.diagonal().sum());
+    const Vec3<S> x = a.template head<3>(), first = l.first.template cast<S>();
+    Mat3<S> R, d;
+    A::template directors<S>(q, a.data() + 3, R, d);
+    if (w) d += A::template bent<S>(w);
+    Matrix<S, np, 1> f;
+    f << S(l.mass) * x + d * first,
+        A::template pull<S>(Mat3<S>(d * second.template cast<S>() + x * first.transpose()), q);
+    return f;
   }
   template <class G> void each_side(const double* y, std::size_t j, std::size_t k, G&& visit) const {
     const JointPlace& p = m_.joints[j].place;
@@ -489,8 +590,8 @@ private:
           const RigidBody& b = m_.bodies[std::size_t(body)];
           const SideGradient<double>& g = s ? gradient_[at_[j] + k].b : gradient_[at_[j] + k].a;
           const auto w = twist_gradient<double>(g, sides_[std::size_t(body)].R);
-          size +=
-              w.template head<3>().squaredNorm() / b.mass + 3.0 * w.template tail<3>().squaredNorm() / b.moments.sum();
+          size += w.template head<3>().squaredNorm() / mass_of(std::size_t(body)) +
+                  3.0 * w.template tail<3>().squaredNorm() / b.moments.sum();
         }
         K(int(k), int(k)) -= LoopSystem::regularisation * size;
       }
@@ -520,14 +621,11 @@ private:
   void solve_accelerations(double t, const double* y) {
     load(t, y);
     assemble(y);
-    if (!factor_kkt()) throw std::runtime_error("the constraints are singular here");
+    if (!factor_kkt()) return give_up(y, "the constraints are singular here");
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
       double* r = acceleration(int(b));
-      const Wrench<double>& w = wrenches_[b];
-      for (int i = 0; i < 3; ++i) r[i] = w.force[i];
-      Part<nq>::put(r + 3,
-                    A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque));
+      put_force(b, s, r);
       double g[ni], rate[ni], second[ni], G[ni][nq];
       internal<double>(b, s, g, rate, second, G);
       for (int i = 0; i < ni; ++i) r[np + i] = -stabilised(second[i], rate[i], g[i]);
@@ -552,14 +650,8 @@ private:
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
       const int at = int(b) * np;
-      for (int i = 0; i < 3; ++i) M(at + i, at + i) = m_.bodies[b].mass;
-      for (int c = 0; c < nq; ++c)
-        M.block(at + 3, at + 3 + c, nq, 1) =
-            A::template mass<double>(m_.bodies[b], m_.options, s + 3, Rotation<double>::Unit(c));
-      const Wrench<double>& w = wrenches_[b];
-      Part<3>::put(psi.data() + at, w.force);
-      Part<nq>::put(psi.data() + at + 3,
-                    A::template force<double>(m_.bodies[b], m_.options, s + 3, s + np + 3, w.directors, w.torque));
+      put_mass(b, s, M.block(at, at, np, np));
+      put_force(b, s, psi.data() + at);
       double g[ni], rate[ni], curved[ni], G[ni][nq];
       internal<double>(b, s, g, rate, curved, G);
       for (int r = 0; r < ni; ++r) {
@@ -573,11 +665,28 @@ private:
         second[std::size_t(r)] = stabilised(second_[at_[j] + k], rates_[at_[j] + k], values_[at_[j] + k]);
         each_side(y, j, k, [&](int body, const Matrix<double, np, 1>& g) { Gt.block(body * np, r, np, 1) = g; });
       }
-    accelerate_by_nullspace(N, rows, mass.data(), gradient.data(), second.data(), psi.data(), a.data());
+    if (!accelerate_by_nullspace(N, rows, mass.data(), gradient.data(), second.data(), psi.data(), a.data()))
+      return give_up(y, "the mass matrix is singular here");
     for (std::size_t b = 0; b < bodies(); ++b)
       for (int i = 0; i < np; ++i) acceleration(int(b))[i] = a[b * np + std::size_t(i)];
   }
 
+  // No accelerations, which is an error unless a trial of a step was far too long: rotations are none any more.
+  void give_up(const double* y, const char* reason) {
+    bool wild = false;
+    for (std::size_t b = 0; b < bodies(); ++b) {
+      double g[ni], rate[ni], second[ni], G[ni][nq];
+      internal<double>(b, y + b * std::size_t(stride_), g, rate, second, G);
+      for (double gap : g) wild = wild || !(std::abs(gap) < 0.1 * body_scale_[b]);
+    }
+    if (!wild) throw std::runtime_error(reason);
+    std::fill(kkt_rhs_.begin(), kkt_rhs_.end(), std::numeric_limits<double>::quiet_NaN());
+  }
+  double length_of() const { // of the mechanism, a metre at least
+    double length = 1.0;
+    for (const Side<double>& s : sides_) length = std::max(length, s.x.cwiseAbs().maxCoeff());
+    return length;
+  }
   double largest_gap(const double* y, int order) const {
     double gap = 0.0;
     for (std::size_t b = 0; b < bodies(); ++b) {
@@ -641,12 +750,15 @@ private:
     const Rotation<S> inertia = A::template mass<S>(body, m_.options, s + 3, aq);
     const Rotation<S> psi = A::template force<S>(body, m_.options, s + 3, s + np + 3, w.directors, w.torque);
     for (int i = 0; i < 3; ++i) r[i] = S(body.mass * a[i]) - w.force[i];
+    for (int i = 0; i < nq; ++i) r[3 + i] = inertia[i] - psi[i];
+    if (const Lump* l = lump_of(std::size_t(b))) {
+      const Matrix<S, np, 1> f = lump_force<S>(*l, s + 3, s + np + 3, Part<np>::of(a).template cast<S>());
+      for (int i = 0; i < np; ++i) r[i] += f[i];
+    }
     S g[ni], rate[ni], second[ni], G[ni][nq];
     internal<S>(std::size_t(b), s, g, rate, second, G);
-    for (int i = 0; i < nq; ++i) {
-      r[3 + i] = inertia[i] - psi[i];
+    for (int i = 0; i < nq; ++i)
       for (int k = 0; k < ni; ++k) r[3 + i] += G[k][i] * S(mu[k]), second[k] += G[k][i] * S(a[3 + i]);
-    }
     for (int k = 0; k < ni; ++k) {
       const S curved = stabilised<S>(second[k], rate[k], g[k]);
       c[k] = level_ ? at_level<S>(g[k], rate[k], curved) : curved;
@@ -658,9 +770,8 @@ private:
   void prepare() {
     if (real_) return;
     for (auto* B : {&Bq_, &Bv_, &Ba_, &Bm_}) B->resize(stage_pattern_.storage());
-    real_ = std::make_unique<BlockLu<double>>(stage_pattern_);
-    complex_ = std::make_unique<BlockLu<Complex>>(stage_pattern_);
-    real_rhs_.resize(std::size_t(stage_pattern_.total())), complex_rhs_.resize(real_rhs_.size());
+    real_ = std::make_unique<Stage<double>>(stage_pattern_);
+    complex_ = std::make_unique<Stage<Complex>>(stage_pattern_);
     affected_.reserve(bodies());
     dual_states_.resize(bodies() * std::size_t(2 * np));
   }
@@ -774,18 +885,61 @@ private:
       for (int a : stage_pattern_.later(v)) g(v, a), g(a, v);
     }
   }
-  template <class S> bool factor_with(BlockLu<S>& lu, S shift) {
+  // What guests make of the row of one host by positions of another.
+  template <class S> struct Linked {
+    int row, column;
+    Matrix<S, np, np> by_place;
+  };
+  template <class S> struct Stage {
+    explicit Stage(const BlockPattern& pattern) : lu(pattern), r(std::size_t(pattern.total())) {}
+    BlockLu<S> lu;
+    std::vector<S> r;
+    std::vector<Linked<S>> linked;
+    S shift{};
+  };
+  // A wrench (torque, force) as a generalised force.
+  template <class S, int C>
+  Matrix<S, np, C> generalised([[maybe_unused]] int body, const Matrix<S, 6, C>& wrench) const {
+    Matrix<S, np, C> out;
+    out.template topRows<3>() = wrench.template bottomRows<3>();
+    if constexpr (A::hosting)
+      out.template bottomRows<nq>() =
+          turning_[std::size_t(body)].torque.template cast<S>() * wrench.template topRows<3>();
+    else
+      throw unserved();
+    return out;
+  }
+  template <class S> void add_guest(Stage<S>& z, const HostBlock<S>& k, Linked<S>& linked) const {
+    if constexpr (A::hosting) {
+      const typename A::Turning& turned = turning_[std::size_t(k.column)];
+      const Matrix<S, 3, nq> turn = turned.turn.template cast<S>(), spin = turned.spin.template cast<S>();
+      const auto part = [&](int c) { return k.D.template middleCols<3>(c); };
+      Matrix<S, 6, np> by_place, by_speed;
+      by_place.template leftCols<3>() = part(3), by_speed.template leftCols<3>() = part(9);
+      by_place.template rightCols<nq>() = part(0) * turn + part(6) * spin;
+      by_speed.template rightCols<nq>() = part(6) * turn;
+      linked = {k.row, k.column, generalised<S>(k.row, by_place)};
+      z.lu.block(k.row, k.column).block(0, 0, np, np) -=
+          generalised<S>(k.row, by_speed) + (S(1) / z.shift) * linked.by_place;
+    }
+  }
+  template <class S> bool factor_with(Stage<S>& z, S shift, const std::vector<HostBlock<S>>* guests = nullptr) {
+    z.shift = shift;
     const S inverse = S(1.0) / shift;
     each_block([&](int i, int j) {
-      const auto to = lu.block(i, j);
+      const auto to = z.lu.block(i, j);
       const auto a = part(Ba_, i, j), v = part(Bv_, i, j), q = part(Bq_, i, j), m = part(Bm_, i, j);
       for (int c = 0; c < to.cols(); ++c)
         for (int r = 0; r < to.rows(); ++r) to(r, c) = shift * a(r, c) + v(r, c) + inverse * q(r, c) + m(r, c);
     });
-    return lu.factor();
+    z.linked.resize(guests ? guests->size() : 0);
+    for (std::size_t k = 0; k < z.linked.size(); ++k) add_guest(z, (*guests)[k], z.linked[k]);
+    return z.lu.factor();
   }
   // With q = (v + b_q)/shift and a = shift v - b_v only v and the multipliers remain.
-  template <class S> void solve_with(BlockLu<S>& lu, S shift, std::vector<S>& r, S* b) {
+  template <class S> void solve_with(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests = nullptr) {
+    std::vector<S>& r = z.r;
+    const S shift = z.shift;
     std::fill(r.begin(), r.end(), S(0));
     if (level_) {
       for (std::size_t k = 0; k < bodies(); ++k)
@@ -803,7 +957,14 @@ private:
         for (int k = 0; k < Ba.rows(); ++k) to[k] += Ba(k, c) * v - Bq(k, c) * q;
       }
     });
-    lu.solve(r.data());
+    const auto add = [&](int body, const Matrix<S, np, 1>& f) {
+      for (int i = 0; i < np; ++i) r[std::size_t(stage_pattern_.offset(body) + i)] += f[i];
+    };
+    for (const Linked<S>& k : z.linked)
+      add(k.row, (S(1) / shift) * (k.by_place * Part<np>::of(b + std::size_t(k.column * stride_))));
+    if (guests)
+      for (const HostVector<S>& k : *guests) add(k.body, generalised<S>(k.body, k.wrench));
+    z.lu.solve(r.data());
     for (std::size_t k = 0; k < bodies(); ++k) {
       S* mine = b + k * std::size_t(stride_);
       const S* x = r.data() + stage_pattern_.offset(int(k));
@@ -817,6 +978,15 @@ private:
     }
     if (level_)
       for (std::size_t k = 0; k < multipliers_; ++k) b[lambda_at_ + k] = r[bodies() * std::size_t(node) + k];
+    if constexpr (A::hosting)
+      for (std::size_t i = 0; guests && i < guests->size(); ++i) {
+        HostVector<S>& k = (*guests)[i];
+        const S* mine = b + std::size_t(k.body * stride_);
+        const typename A::Turning& turned = turning_[std::size_t(k.body)];
+        const Rotation<S> q = Part<nq>::of(mine + 3), w = Part<nq>::of(mine + np + 3);
+        k.motion << turned.turn.template cast<S>() * q, Part<3>::of(mine),
+            turned.spin.template cast<S>() * q + turned.turn.template cast<S>() * w, Part<3>::of(mine + np);
+      }
   }
 
   struct Gradients {
@@ -829,7 +999,6 @@ private:
   int stride_ = 0;
   std::size_t size_ = 0, lambda_at_ = 0, multipliers_ = 0;
   bool timed_ = false;
-  double length_ = 1.0;
   std::vector<BodyMotion<double>> motions_;
   std::vector<Wrench<double>> wrenches_;
   std::vector<Side<double>> sides_;
@@ -844,18 +1013,19 @@ private:
   std::vector<double> joint_scale_, body_scale_;
   std::vector<int> limited_; // overconstrained cuts
   BlockPattern kkt_pattern_, stage_pattern_;
-  std::unique_ptr<BlockLu<double>> kkt_, real_;
-  std::unique_ptr<BlockLu<Complex>> complex_;
+  std::unique_ptr<BlockLu<double>> kkt_;
+  std::unique_ptr<Stage<double>> real_;
+  std::unique_ptr<Stage<Complex>> complex_;
   std::vector<double> kkt_rhs_; // for each body accelerations and internal multipliers, then those of the joints
   std::vector<Gradients> gradient_;
   std::vector<double> values_, in_time_, second_, rates_, scratch_, mass_, kkt_copy_, rest_, step_;
   std::vector<int> index_;
   std::vector<double> Bq_, Bv_, Ba_, Bm_; // derivatives by positions, velocities, accelerations, multipliers
-  std::vector<double> real_rhs_;
-  std::vector<Complex> complex_rhs_;
-  double shift_ = 0.0;
-  Complex complex_shift_;
   std::vector<int> affected_;
+  // Where there are guests: what they do to each body, how it moves as their host, at the last Jacobian how it turns
+  std::vector<Wrench<double>> guests_;
+  std::vector<BodyMotion<double>> held_;
+  std::vector<typename A::Turning> turning_;
 };
 
 } // namespace gyrod

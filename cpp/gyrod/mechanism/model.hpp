@@ -131,6 +131,8 @@ public:
 
   // Whether `project` leaves constraints with guests alone, who are to follow.
   void loosen(bool on) { loose_ = on; }
+  // Motions as guests see them: R is a rotation, whatever the state is.
+  virtual void host_motion(double t, const double* y, BodyMotion<double>* out) { motion(t, y, out); }
 
   const char* trouble(double, const double*) const override {
     return torn_ ? "the joints cannot be held together" : nullptr;

@@ -234,15 +234,15 @@ private:
         }
       }
     for (int i = 0; i < this->ties(); ++i) { // one for each guest, at the last of its ends
-      const int other = m_.ties->tie_partner(i);
-      if (other > i) continue;
-      const int node = L + int(g.multipliers.size()), me = link_of_[std::size_t(m_.ties->tie_body(i))];
+      if (m_.ties->tie_partner(i) > i) continue;
       g.multipliers.push_back(3);
-      g.held.push_back({me});
-      g.links.emplace_back(me, node);
-      if (other < 0) continue;
-      const int far = link_of_[std::size_t(m_.ties->tie_body(other))];
-      if (far != me) g.links.emplace_back(far, node);
+      g.held.push_back({link_of_[std::size_t(m_.ties->tie_body(i))]});
+    }
+    if (this->ties()) {
+      const TieLinks links = m_.ties->tie_links();
+      for (const auto& [tie, body] : links.bodies) g.links.emplace_back(link_of_[std::size_t(body)], tie_node(tie));
+      for (const auto& [a, b] : links.ties)
+        if (a < b) g.links.emplace_back(tie_node(a), tie_node(b));
     }
     std::sort(loaded_.begin(), loaded_.end());
     loaded_.erase(std::unique(loaded_.begin(), loaded_.end()), loaded_.end());
@@ -648,7 +648,8 @@ private:
     z.turned.resize(count + tied);
     for (std::size_t k = 0; k < count; ++k) add_guest(z, (*guests)[k], z.turned[k]);
     for (std::size_t k = 0; k < tied; ++k) add_tie(z, ties->on[k], z.turned[count + k]);
-    for (std::size_t k = 0; ties && k < ties->own.size(); ++k) z.lu.add_own(tie_node(int(k)), ties->own[k]);
+    for (std::size_t k = 0; ties && k < ties->own.size(); ++k)
+      z.lu.add_between(tie_node(ties->own[k].row), tie_node(ties->own[k].column), ties->own[k].D);
     return z.lu.factor();
   }
 

@@ -34,8 +34,16 @@ template <class S> struct TieBlock {
   Matrix<S, 6, 3> wrench;
 };
 template <class S> struct TieBlocks {
+  struct Own { // of a tie by the multipliers of another, or its own
+    int row, column;
+    Matrix<S, 3, 3> D;
+  };
   std::vector<TieBlock<S>> on;
-  std::vector<Matrix<S, 3, 3>> own; // of each tie by its own multipliers
+  std::vector<Own> own;
+};
+// Which ties of stages have to do with which bodies, and with which others.
+struct TieLinks {
+  std::vector<std::pair<int, int>> bodies, ties;
 };
 
 // Constraints between bodies and what they hold that a right-hand side cannot do without: section forces of rods whose
@@ -49,6 +57,7 @@ public:
   virtual int tie_body(int i) const = 0;
   virtual int tie_rows(int i) const = 0;
   virtual int tie_partner(int i) const = 0;                                   // of the same guest, -1: none
+  virtual TieLinks tie_links() const = 0;                                     // in stages, which have one a guest
   virtual double tie_mobility(int i) const = 0;                               // about the largest entry of C
   virtual void tie_row(int i, int row, Matrix<double, 6, 1>& g) const = 0;    // by the twist (v, omega)
   virtual double tie_value(int i, int row) const = 0;                         // r

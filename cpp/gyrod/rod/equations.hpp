@@ -47,7 +47,7 @@ public:
   // --- rods on bodies. `host` places what a body holds; `act` leaves the forces of the state y on all rods, `wrench`
   // those on a body (torque about its centre of mass, force; space axes); `rates` is the rest of `rhs`.
   virtual const std::vector<int>& hosts() const = 0;         // bodies
-  virtual std::vector<std::vector<int>> parties() const = 0; // bodies that each connected part has to do with
+  virtual std::vector<std::vector<int>> parties() const = 0; // each of them, and each two that feel each other
   virtual void host(int h, const HostMotion& m) = 0;
   virtual void mark() = 0; // the ends are where `retract` starts from
   virtual void act(double t, const double* y) = 0;
@@ -73,6 +73,7 @@ public:
   };
   virtual int ties() const = 0;
   virtual Tie tie(int i) const = 0;
+  virtual TieLinks tie_links() const = 0;
   virtual void tie_row(int i, int row, Matrix<double, 6, 1>& g) const = 0;
   virtual double tie_value(int i, int row) const = 0;
   virtual double tie_compliance(int i, int row, int j, int column) const = 0;

@@ -12,9 +12,7 @@ std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vec
   for (RodString& s : strings)
     for (StringPoint& p : s.ends) p.node = p.rod >= 0 && rods[std::size_t(p.rod)].degree > 0;
   const bool held = std::any_of(rods.begin(), rods.end(), [](const RodDescription& r) { return r.held > 0; });
-  if (!strings.empty() && formulation != "nullspace-quaternion")
-    throw std::invalid_argument("strings are for rods in null-space form");
-  if (formulation == "absolute-quaternion") return make_rods_absolute(std::move(rods), options, {});
+  if (formulation == "absolute-quaternion") return make_rods_absolute(std::move(rods), options, std::move(strings));
   if (formulation != "nullspace-quaternion") throw std::invalid_argument("rods have no formulation " + formulation);
   if (held) return make_rods_held(std::move(rods), options, std::move(strings));
   return make_rods_nullspace(std::move(rods), options, std::move(strings));

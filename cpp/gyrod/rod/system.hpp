@@ -33,8 +33,8 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   static_assert(!(Absolute && Constrained));
   // Rows of a cell: balance of moments and forces, held strains.
   static constexpr int turn = Absolute ? 4 : 3, R = turn + 3, B = R + (Constrained ? 3 : 0);
+  static constexpr int forces = turn - 3;       // its first row of (mu, f)
   static constexpr bool own_blocks = !Absolute; // the grid writes its blocks where they are used
-  static constexpr bool hosting = !Absolute;    // serves ends that bodies hold
   template <class S> using Local = Matrix<S, 4, turn>;
   using KBlocks = CellBlocks<R>;
 
@@ -141,7 +141,6 @@ public:
       for (const RodEnd& end : r.d.ends)
         if (end.host >= 0) hosts_.push_back(end.host);
     }
-    if (!hosting && !strings_.empty()) throw std::invalid_argument("this form of rods has no cables and tendons");
     for (const RodString& piece : strings_) {
       std::vector<int> nodes;
       for (const StringPoint& p : piece.ends)
@@ -155,7 +154,6 @@ public:
     }
     std::sort(hosts_.begin(), hosts_.end());
     hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
-    if (!hosting && !hosts_.empty()) throw std::invalid_argument("this form of rods cannot be held by bodies");
     motions_.resize(hosts_.size()), guests_.resize(hosts_.size());
     cells_ = int(sizes.size());
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
@@ -171,8 +169,6 @@ public:
         for_cells(r, e, [&](int, int c) {
           for (int k = 0; k < host_nodes; ++k) links.emplace_back(r.at_node(c), place_node(r.port[e]) + k);
         });
-        if (e && r.port[0] >= 0) joined_.emplace(r.port[0], r.port[1]), joined_.emplace(r.port[1], r.port[0]);
-        joined_.emplace(r.port[e], r.port[e]);
       }
     for (auto& part : rods_)
       if (Rod& r = *part; r.tied()) {
@@ -189,6 +185,18 @@ public:
         }
       }
     pattern_ = BlockPattern(sizes, links, {}, hosts_.empty() ? -1 : cells_);
+    for (int h = 0; h < int(hosts_.size()); ++h) { // through rods, and through the strings between them
+      joined_.emplace(h, h);
+      for (int v : pattern_.later(place_node(h)))
+        if (const int o = (v - cells_) / host_nodes; o < int(hosts_.size()) && v == place_node(o))
+          joined_.emplace(h, o), joined_.emplace(o, h);
+    }
+    for (const Rod* r : tied_) {
+      for (int h = 0; h < int(hosts_.size()); ++h)
+        if (linked(tie_node(*r), place_node(h))) tie_links_.bodies.emplace_back(r->tie, h);
+      for (const Rod* o : tied_)
+        if (o == r || linked(tie_node(*r), tie_node(*o))) tie_links_.ties.emplace_back(r->tie, o->tie);
+    }
   }
 
   std::size_t size() const override { return size_; }
@@ -233,13 +241,11 @@ public:
   const std::vector<int>& hosts() const override { return hosts_; }
   std::vector<std::vector<int>> parties() const override {
     std::vector<std::vector<int>> out;
-    for (const auto& r : rods_) {
-      std::vector<int> bodies;
-      for (const RodEnd& end : r->d.ends)
-        if (end.host >= 0 && std::find(bodies.begin(), bodies.end(), end.host) == bodies.end())
-          bodies.push_back(end.host);
-      if (!bodies.empty()) out.push_back(std::move(bodies));
-    }
+    for (const auto& [a, b] : joined_)
+      if (a == b)
+        out.push_back({hosts_[std::size_t(a)]});
+      else if (a < b)
+        out.push_back({hosts_[std::size_t(a)], hosts_[std::size_t(b)]});
     return out;
   }
   void host(int h, const HostMotion& m) override {
@@ -267,13 +273,12 @@ public:
       r->template gather<double>(r->s, y + r->at);
       r->grid->forces(t, r->s, r->ends);
     }
-    if constexpr (hosting)
-      for (const RodString& piece : strings_) {
-        const StringState k = string_state(piece, t);
-        for (int e = 0; e < 2; ++e)
-          if (const StringPoint& p = piece.ends[e]; p.rod >= 0)
-            string_force(p, e ? Vec3<double>(-k.force) : k.force, rods_[std::size_t(p.rod)]->s);
-      }
+    for (const RodString& piece : strings_) {
+      const StringState k = string_state(piece, t);
+      for (int e = 0; e < 2; ++e)
+        if (const StringPoint& p = piece.ends[e]; p.rod >= 0)
+          string_force(p, e ? Vec3<double>(-k.force) : k.force, rods_[std::size_t(p.rod)]->s);
+    }
     for (auto& r : rods_) hold_strains<double>(*r, r->s, t);
   }
   void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override {
@@ -348,7 +353,15 @@ public:
       for (int e = 0; e < 2; ++e)
         if (r->port[e] >= 0) {
           const HostMotion& m = motions_[std::size_t(r->port[e])];
-          if constexpr (hosting) r->grid->hosted(t, r->s, e, r->ends[e], m, r->k, r->hosted[e]);
+          if constexpr (own_blocks)
+            r->grid->hosted(t, r->s, e, r->ends[e], m, r->k, r->hosted[e]);
+          else
+            r->grid->hosted(t, r->s, e, r->ends[e], m, r->blocks, r->hosted[e]);
+          if constexpr (Absolute)
+            for_cells(*r, e, [&](int k, int c) {
+              for (auto* by : {r->hosted[e].by_place, r->hosted[e].by_speed})
+                by[k].template topRows<3>() *= moment_scale(*r, c);
+            });
         }
       inertia_rows(*r);
       if constexpr (Constrained) {
@@ -359,17 +372,16 @@ public:
             r->held_by[e][k] = held_host(*r, e, next_to(*r, e, int(k)), motions_[std::size_t(r->port[e])], still_);
       }
     }
-    if constexpr (hosting) {
-      far_.clear();
-      for (const RodString& piece : strings_)
-        string_blocks(piece, t, [&](int i) -> const auto& { return rods_[std::size_t(i)]->s; }, far_);
-      for (FarBlock& b : far_) { // what is held has neither rows nor columns
-        const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
-        if (!r.moves(b.row)) b.q.template bottomRows<3>().setZero(), b.v.template bottomRows<3>().setZero();
-        if (!r.turns(b.row)) b.q.template topRows<3>().setZero(), b.v.template topRows<3>().setZero();
-        if (!o.moves(b.column)) b.q.template rightCols<3>().setZero(), b.v.template rightCols<3>().setZero();
-        if (!o.turns(b.column)) b.q.template leftCols<4>().setZero(), b.v.template leftCols<4>().setZero();
-      }
+    far_.clear();
+    for (const RodString& piece : strings_)
+      string_blocks(piece, t, [&](int i) -> const auto& { return rods_[std::size_t(i)]->s; }, far_);
+    for (FarBlock& b : far_) { // what is held has neither rows nor columns
+      const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
+      if (!r.moves(b.row)) b.q.template bottomRows<3>().setZero(), b.v.template bottomRows<3>().setZero();
+      const double scale = r.turns(b.row) ? moment_scale(r, b.row) : 0.0;
+      b.q.template topRows<3>() *= scale, b.v.template topRows<3>() *= scale;
+      if (!o.moves(b.column)) b.q.template rightCols<3>().setZero(), b.v.template rightCols<3>().setZero();
+      if (!o.turns(b.column)) b.q.template leftCols<4>().setZero(), b.v.template leftCols<4>().setZero();
     }
   }
 
@@ -421,6 +433,11 @@ public:
 
   // --- ties: held strains next to ends on bodies. A row is a component of one of them.
   int ties() const override { return int(ties_.size()); }
+  TieLinks tie_links() const override {
+    TieLinks of_bodies = tie_links_;
+    for (auto& [tie, h] : of_bodies.bodies) h = hosts_[std::size_t(h)];
+    return of_bodies;
+  }
   Tie tie(int i) const override {
     const TieEnd& o = ties_[std::size_t(i)];
     const Rod& r = *o.rod;
@@ -537,13 +554,12 @@ public:
       if (!l.follow && l.constant() && l.F)
         for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F.vector(t)).dot(r.s.x[std::size_t(h.vertex)]);
     m.loads += r.grid->support_energy(r.s) + r.grid->centrifugal_energy(r.s);
-    if constexpr (hosting)
-      for (const RodString& piece : strings_) { // counted once, with the first rod that they touch
-        if ((piece.ends[0].rod >= 0 ? piece.ends[0].rod : piece.ends[1].rod) != index) continue;
-        const StringState k = string_state(piece, t);
-        m.loads += k.pull.energy, m.dissipation += k.pull.dissipation;
-        if (piece.tendon) m.load_power -= k.pull.T * k.rate;
-      }
+    for (const RodString& piece : strings_) { // counted once, with the first rod that they touch
+      if ((piece.ends[0].rod >= 0 ? piece.ends[0].rod : piece.ends[1].rod) != index) continue;
+      const StringState k = string_state(piece, t);
+      m.loads += k.pull.energy, m.dissipation += k.pull.dissipation;
+      if (piece.tendon) m.load_power -= k.pull.T * k.rate;
+    }
     if (r.d.stretch && !still_) { // who changes the rest length works on the rod
       Jet g;
       r.d.stretch.jets(t, &g);
@@ -706,6 +722,14 @@ private:
   int place_node(int h) const { return cells_ + host_nodes * h; }
   int speed_node(int h) const { return place_node(h) + 1; }
   int acceleration_node(int h) const { return place_node(h) + 2; }
+  // Whether two nodes that stay feel each other.
+  bool linked(int a, int b) const {
+    const auto has = [&](int i, int j) {
+      const auto& later = pattern_.later(i);
+      return std::find(later.begin(), later.end(), j) != later.end();
+    };
+    return has(a, b) || has(b, a);
+  }
   int tie_node(const Rod& r) const { return cells_ + host_nodes * int(hosts_.size()) + r.tie; }
   std::uint32_t at(int i, int j) const { return UniformLu<double, B>::at(pattern_, i, j); }
   // Strain k of those next to an end on a body; where the ties of an end begin among those of the rod.
@@ -778,10 +802,15 @@ private:
 
   // --- the linear system ---------------------------------------------------------------------------------------------
 
+  // Of moments in the rows of a cell.
+  static double moment_scale(const Rod& r, int c) {
+    return Absolute && r.turns(c) ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
+  }
+
   // Rows of the balance of moments, with inertia; rows and columns of held positions become those of the identity.
   void inertia_rows(Rod& r) const {
     for (int c = r.begin; c <= r.last; ++c) {
-      const double factor = r.turns(c) && Absolute ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
+      const double factor = moment_scale(r, c);
       for (int o = first(r, c); o <= last(r, c); ++o) {
         auto &q = r.k.q(c, o), &v = r.k.v(c, o);
         if constexpr (!own_blocks) {
@@ -820,65 +849,58 @@ private:
   }
 
   template <class S> void left_over(const UniformLu<S, B>& lu, std::vector<HostBlock<S>>& out) const {
-    if constexpr (hosting) {
-      out.resize(joined_.size());
-      std::size_t i = 0;
-      for (const auto& [a, b] : joined_) {
-        HostBlock<S>& k = out[i++];
-        k.row = hosts_[std::size_t(a)], k.column = hosts_[std::size_t(b)];
-        k.D.template leftCols<6>() = -lu.block(at(place_node(a), place_node(b))).template topLeftCorner<6, 6>();
-        k.D.template rightCols<6>() = -lu.block(at(place_node(a), speed_node(b))).template topLeftCorner<6, 6>();
-        if constexpr (Constrained)
-          k.A = -lu.block(at(place_node(a), acceleration_node(b))).template topLeftCorner<6, 6>();
-      }
+    out.resize(joined_.size());
+    std::size_t i = 0;
+    for (const auto& [a, b] : joined_) {
+      HostBlock<S>& k = out[i++];
+      k.row = hosts_[std::size_t(a)], k.column = hosts_[std::size_t(b)];
+      const auto left = [&](int column) { // of B x B numbers a host has six
+        return -lu.block(at(place_node(a), column)).template topLeftCorner<6, 6>();
+      };
+      k.D.template leftCols<6>() = left(place_node(b)), k.D.template rightCols<6>() = left(speed_node(b));
+      if constexpr (Constrained) k.A = left(acceleration_node(b));
     }
   }
   template <class S> void tie_left_over(const UniformLu<S, B>& lu, TieBlocks<S>& out) const {
     out.on.clear(), out.own.clear();
-    if constexpr (Constrained)
-      for (const Rod* r : tied_) {
-        const int node = tie_node(*r);
-        out.own.push_back(lu.block(at(node, node)).template topLeftCorner<3, 3>());
-        for (int e = 0; e < 2; ++e) {
-          const int h = r->port[e];
-          if (h < 0 || (e && h == r->port[0])) continue;
-          TieBlock<S> k;
-          k.tie = r->tie, k.body = hosts_[std::size_t(h)];
-          k.D.template leftCols<6>() = lu.block(at(node, place_node(h))).template topLeftCorner<3, 6>();
-          k.D.template rightCols<6>() = lu.block(at(node, speed_node(h))).template topLeftCorner<3, 6>();
-          k.A = lu.block(at(node, acceleration_node(h))).template topLeftCorner<3, 6>();
-          k.wrench = lu.block(at(place_node(h), node)).template topLeftCorner<6, 3>();
-          out.on.push_back(k);
-        }
-      }
+    for (const auto& [tie, h] : tie_links_.bodies) {
+      const int node = tie_node(*tied_[std::size_t(tie)]);
+      TieBlock<S> k;
+      k.tie = tie, k.body = hosts_[std::size_t(h)];
+      k.D.template leftCols<6>() = lu.block(at(node, place_node(h))).template topLeftCorner<3, 6>();
+      k.D.template rightCols<6>() = lu.block(at(node, speed_node(h))).template topLeftCorner<3, 6>();
+      k.A = lu.block(at(node, acceleration_node(h))).template topLeftCorner<3, 6>();
+      k.wrench = lu.block(at(place_node(h), node)).template topLeftCorner<6, 3>();
+      out.on.push_back(k);
+    }
+    for (const auto& [a, b] : tie_links_.ties) {
+      const int row = tie_node(*tied_[std::size_t(a)]), column = tie_node(*tied_[std::size_t(b)]);
+      out.own.push_back({a, b, lu.block(at(row, column)).template topLeftCorner<3, 3>()});
+    }
   }
   template <class S>
   void reduce_with(const UniformLu<S, B>& lu, const S* b, std::vector<HostVector<S>>& out, std::vector<Vec3<S>>& ties) {
-    if constexpr (hosting) {
-      auto& k = work<S>();
-      right_sides<S>(b);
-      lu.forward(k.x.data());
-      out.resize(hosts_.size());
-      for (std::size_t h = 0; h < hosts_.size(); ++h)
-        out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))].template head<6>();
-      ties.resize(tied_.size());
-      for (const Rod* r : tied_) ties[std::size_t(r->tie)] = k.x[std::size_t(tie_node(*r))].template head<3>();
-    }
+    auto& k = work<S>();
+    right_sides<S>(b);
+    lu.forward(k.x.data());
+    out.resize(hosts_.size());
+    for (std::size_t h = 0; h < hosts_.size(); ++h)
+      out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))].template head<6>();
+    ties.resize(tied_.size());
+    for (const Rod* r : tied_) ties[std::size_t(r->tie)] = k.x[std::size_t(tie_node(*r))].template head<3>();
   }
   template <class S>
   void expand_with(const UniformLu<S, B>& lu, S* b, const std::vector<HostVector<S>>& in,
                    const std::vector<Vec3<S>>& ties) {
-    if constexpr (hosting) {
-      auto& k = work<S>();
-      for (std::size_t h = 0; h < hosts_.size(); ++h) {
-        k.x[std::size_t(place_node(int(h)))].template head<6>() = in[h].motion.template head<6>();
-        k.x[std::size_t(speed_node(int(h)))].template head<6>() = in[h].motion.template tail<6>();
-        if constexpr (Constrained) k.x[std::size_t(acceleration_node(int(h)))].template head<6>() = in[h].acceleration;
-      }
-      for (const Rod* r : tied_) k.x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
-      lu.backward(k.x.data());
-      for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
+    auto& k = work<S>();
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      k.x[std::size_t(place_node(int(h)))].template head<6>() = in[h].motion.template head<6>();
+      k.x[std::size_t(speed_node(int(h)))].template head<6>() = in[h].motion.template tail<6>();
+      if constexpr (Constrained) k.x[std::size_t(acceleration_node(int(h)))].template head<6>() = in[h].acceleration;
     }
+    for (const Rod* r : tied_) k.x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
+    lu.backward(k.x.data());
+    for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
   }
   template <class S> S shift_of() const {
     if constexpr (std::is_same_v<S, double>)
@@ -892,23 +914,30 @@ private:
     for (auto& part : rods_) {
       const Rod& r = *part;
       right_side<S>(r, shift_of<S>(), b + r.at, k);
-      if constexpr (hosting)
-        for (int e = 0; e < 2; ++e)
-          if (r.port[e] >= 0)
-            for_cells(r, e, [&](int i, int c) {
-              k.x[std::size_t(place_node(r.port[e]))].template head<6>() +=
-                  r.hosted[e].wrench_q[i].template cast<S>() * k.known[std::size_t(r.at_node(c))];
-            });
+      for (int e = 0; e < 2; ++e)
+        if (r.port[e] >= 0)
+          for_cells(r, e, [&](int i, int c) {
+            k.x[std::size_t(place_node(r.port[e]))].template head<6>() +=
+                known_force<S>(r, c, r.hosted[e].wrench_q[i], r.hosted[e].wrench_v[i]);
+          });
       if constexpr (Constrained)
         if (r.d.held) held_sides<S>(r, b + r.at, k);
     }
-    if constexpr (hosting)
-      for (const FarBlock& b : far_) {
-        const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
-        if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
-        k.x[std::size_t(r.at_node(b.row))].template head<6>() +=
-            b.q.template cast<S>() * k.known[std::size_t(o.at_node(b.column))];
-      }
+    for (const FarBlock& b : far_) {
+      const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
+      if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
+      k.x[std::size_t(r.at_node(b.row))].template segment<6>(forces) += known_force<S>(o, b.column, b.q, b.v);
+    }
+  }
+  // What follows from b_q alone: derivatives by increments and rates of cell c, times what is known of them.
+  template <class S>
+  Matrix<S, 6, 1> known_force(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v) {
+    const auto& k = work<S>();
+    const std::size_t cell = std::size_t(r.at_node(c));
+    Matrix<S, 6, 1> f = q.template cast<S>() * k.known[cell];
+    if constexpr (Absolute)
+      if (r.turns(c)) f += v.template leftCols<4>().template cast<S>() * k.rates[cell].template head<4>();
+    return f;
   }
 
   // Where the rows and columns of a held strain are: a node and how many of its rows come before them.
@@ -1013,33 +1042,41 @@ private:
           if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
             a.template block<3, 3>(turn, turn).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
         }
-        if constexpr (hosting)
-          for (int e = 0; e < 2; ++e)
-            if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, lu);
+        for (int e = 0; e < 2; ++e)
+          if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, Tw, lu);
         auto& a = lu.block(at(r.at_node(o), r.at_node(o)));
         for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
         a.template block<3, 3>(turn, turn).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
       }
       if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
     }
-    if constexpr (hosting)
-      for (const FarBlock& b : far_) {
-        const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
-        if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
-        const int column = o.at_node(b.column);
-        auto a = lu.block(at(r.at_node(b.row), column)).template topRows<6>();
-        if (o.turns(b.column)) {
-          maps<S>(o, o.frame(b.column), shift, work<S>().scale[std::size_t(column)], Tc, Tw);
-          a.template leftCols<3>() -=
-              b.q.template leftCols<4>().template cast<S>() * Tc + b.v.template middleCols<3>(1).template cast<S>();
-        }
-        a.template middleCols<3>(3) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
+    for (const FarBlock& b : far_) {
+      const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
+      if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
+      const int column = o.at_node(b.column);
+      auto& a = lu.block(at(r.at_node(b.row), column));
+      if (o.turns(b.column)) {
+        maps<S>(o, o.frame(b.column), shift, work<S>().scale[std::size_t(column)], Tc, Tw);
+        a.template block<6, turn>(forces, 0) -= by_spin<S>(b.q, b.v, Tc, Tw);
       }
+      a.template block<6, 3>(forces, turn) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
+    }
     return lu.factor();
+  }
+  // Derivatives by the unknown of a frame, from those by its increments and rates.
+  template <class S>
+  static Matrix<S, 6, turn> by_spin(const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v, const Local<S>& Tc,
+                                    const Local<S>& Tw) {
+    const Matrix<S, 6, turn> by_turn = q.template leftCols<4>().template cast<S>() * Tc;
+    if constexpr (Absolute)
+      return by_turn + v.template leftCols<4>().template cast<S>() * Tw;
+    else
+      return by_turn + v.template middleCols<3>(1).template cast<S>();
   }
   // Blocks of a cell with the body that holds the end next to it; with the end itself those of the body alone.
   template <class S>
-  void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, UniformLu<S, B>& lu) const {
+  void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, const Local<S>& Tw,
+                   UniformLu<S, B>& lu) const {
     const int k = e ? r.N - o : o, place = place_node(r.port[e]), speed = speed_node(r.port[e]);
     const HostedEnd& h = r.hosted[e];
     const auto block = [&](int a, int b) { return lu.block(at(a, b)).template topLeftCorner<6, 6>(); };
@@ -1049,14 +1086,12 @@ private:
     }
     if (k > r.k.reach()) return;
     const int cell = r.at_node(o);
-    block(cell, place) -= h.by_place[k].template cast<S>();
-    block(cell, speed) -= h.by_speed[k].template cast<S>();
-    auto w = block(place, cell);
-    if (r.turns(o))
-      w.template leftCols<3>() -= h.wrench_q[k].template leftCols<4>().template cast<S>() * Tc +
-                                  h.wrench_v[k].template middleCols<3>(1).template cast<S>();
-    w.template rightCols<3>() -= (S(1) / shift) * h.wrench_q[k].template rightCols<3>().template cast<S>() +
-                                 h.wrench_v[k].template rightCols<3>().template cast<S>();
+    lu.block(at(cell, place)).template block<6, 6>(forces, 0) -= h.by_place[k].template cast<S>();
+    lu.block(at(cell, speed)).template block<6, 6>(forces, 0) -= h.by_speed[k].template cast<S>();
+    auto& w = lu.block(at(place, cell));
+    if (r.turns(o)) w.template topLeftCorner<6, turn>() -= by_spin<S>(h.wrench_q[k], h.wrench_v[k], Tc, Tw);
+    w.template block<6, 3>(0, turn) -= (S(1) / shift) * h.wrench_q[k].template rightCols<3>().template cast<S>() +
+                                       h.wrench_v[k].template rightCols<3>().template cast<S>();
   }
   static double weight(const Rod& r, std::size_t j, int k) { // of a row of rotation
     if constexpr (Absolute) return k ? r.d.J[j][k - 1] : 1.0;
@@ -1285,7 +1320,8 @@ private:
     int e, partner;
   };
   std::vector<TieEnd> ties_; // ends on bodies of rods with held strains
-  std::vector<Rod*> tied_;   // these rods
+  TieLinks tie_links_;
+  std::vector<Rod*> tied_; // these rods
   BlockPattern pattern_;
   std::unique_ptr<UniformLu<double, B>> real_;
   std::unique_ptr<UniformLu<Complex, B>> complex_;

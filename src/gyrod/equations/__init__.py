@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -174,12 +174,15 @@ class Compiled:
     @cached_property
     def whole(self) -> Compiled:
         """The bodies as a mechanism with all joints and positions; itself if it is one."""
-        if self.mechanism is not None and not self.options.get("level"):
+        if self.mechanism is not None:
             return self
         return compile_system(self.system, "nullspace-quaternion", signals=self.signals, reduce=False)
 
-    def states(self, t: Array, motions: tuple[Array, Array, Array, Array]) -> Array:
-        """Unknowns of a mechanism, (k, N), from positions, matrices, velocities and Omega of its bodies."""
+    def states(self, t: Array, motions: tuple[Array, Array, Array, Array], start: Array | None = None) -> Array:
+        """Unknowns of a mechanism, (k, N), from positions, matrices, velocities and Omega of its bodies.
+
+        ``start``: one state, in which rods are set.
+        """
         x, R, v, Omega = motions
         nq, _ = FORMULATIONS[self.formulation]
         frames = R @ self.axes
@@ -187,13 +190,37 @@ class Compiled:
         if nq == 9:
             q = rotations.directors_from_matrix(frames)
         spins = np.einsum("bji,kbj->kbi", self.axes, Omega)
-        rows = np.zeros((len(x), self.size))
+        rows = np.tile(np.zeros(self.size) if start is None else start, (len(x), 1))
         for i in range(x.shape[1]):
             at = self.core.offset(i)
             rows[:, at : at + 3], rows[:, at + 3 : at + 3 + nq] = x[:, i], q[:, i]
         velocities = np.ascontiguousarray(np.concatenate([v, spins], axis=2))
         found = [self.core.complete(float(s), V, y) for s, V, y in zip(t, velocities, rows, strict=True)]
         return np.array(found).reshape(len(x), -1)
+
+    def started(self, source: Compiled, y: Array) -> Compiled:
+        """The same from the state y of these equations, or of those in 'nullspace-quaternion'."""
+        if source.formulation == self.formulation:
+            return replace(self, y0=y)
+        start, motions = np.array(self.y0), source.motions(y)
+        for there, here in zip(source.core.layout(), self.core.layout(), strict=True):
+            for key, width in (("p", 4), ("x", 3), ("v", 3)):
+                for a, b in zip(getattr(there, key), getattr(here, key), strict=True):
+                    if b >= 0:
+                        start[b : b + width] = y[a : a + width]
+            for p, a, b in zip(there.p, there.w, here.w, strict=True):
+                if b >= 0:
+                    start[b : b + 4] = rotations.rates("quaternion", y[p : p + 4], y[a : a + 3])
+        if self.mechanism is not None:
+            return replace(self, y0=self.states(np.zeros(1), motions, start)[0])
+        x, R, v, Omega = (part[0] for part in motions)
+        for i, (body, A) in enumerate(zip(self.system.bodies, self.axes, strict=True)):
+            turned = rotations.conversions.spurrier_klumpp(R[i])
+            moved = body.with_(position=x[i], orientation=turned, velocity=v[i], angular_velocity=Omega[i])
+            pinned, spatial = body.name in self.system.fixed_points, self.options.get("spatial", False)
+            state, _ = _initial(self.formulation, moved, pinned, v[i], A, spatial)
+            start[self.core.offset(i) :][: len(state)] = state
+        return replace(self, y0=start)
 
     def nullspace(self, t: float, y: Array) -> Array:
         """Twists (v space, Omega body) of all bodies for each velocity of the tree, (6 b, n)."""
@@ -254,7 +281,7 @@ def compile_system(
     if not system.bodies and not system.rods:
         raise ValueError("system has no bodies and no rods; there is nothing to simulate.")
     whole, signals = system.assembled(), signals or Signals()
-    hosted = {key: place for key, place in whole.rod_ends.items() if place.host != "ground"}
+    hosted = mechanisms.hosted(whole)
     tree = mechanisms.joined(whole) or bool(hosted) or not options.get("reduce", True)
     check_system(system, formulation, options, hosted, tree=tree, velocities=not (at_rest or started))
     system = whole
@@ -277,8 +304,11 @@ def compile_system(
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
     core.quasistatic(at_rest)
+    y0 = np.array(start)
+    if bodies.velocities is not None and options.get("level"):  # accelerations and multipliers with what the rods do
+        y0 = np.asarray(core.complete(0.0, bodies.velocities, y0))
     return Compiled(
-        system, formulation, core, np.array(start), signals, bodies.axes, bodies.moments, tuple(kinds), dict(options),
+        system, formulation, core, y0, signals, bodies.axes, bodies.moments, tuple(kinds), dict(options),
         tuple(tables), bodies.mechanism, bodies.mobility, at_rest,
     )  # fmt: skip
 
@@ -298,6 +328,8 @@ class _Bodies:
     moments: Array
     mechanism: Mechanism | None = None
     mobility: Mobility | None = None
+    #: Of bodies with joints, (b, 6): v in space, Omega in the core's axes.
+    velocities: Array | None = None
 
 
 def _pins(system: System, formulation: str, options: dict[str, Any], signals: Signals) -> _Bodies:
@@ -310,7 +342,8 @@ def _pins(system: System, formulation: str, options: dict[str, Any], signals: Si
         point = np.zeros(3) if at is None else np.asarray(at)
         bodies.append(_core.Body(mass=body.mass, moments=moments, pinned=at is not None, point=point, arm=A.T @ arm))
         axes.append(A)
-        state, kind = _initial(formulation, body, at is not None, system, A, options.get("spatial", False))
+        velocity = system.initial_velocities[body.name]
+        state, kind = _initial(formulation, body, at is not None, velocity, A, options.get("spatial", False))
         y0.extend(state)
         kinds.extend(kind)
     forces = [_compile_force(f, system, index, np.array(axes), signals) for f in system.forces if not f.on_rods]
@@ -377,7 +410,7 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
     return _Bodies(
         lambda rods, *more: make(formulation, mechanism, rods, *more) if rods or any(more) else bare,
         list(y0), kinds, frames,
-        np.array([b.moments for b in core_bodies]), mechanism, mobility,
+        np.array([b.moments for b in core_bodies]), mechanism, mobility, velocities,
     )  # fmt: skip
 
 
@@ -458,7 +491,7 @@ def _largest(inertia: Array) -> float:
 
 
 def _initial(
-    formulation: str, body: Any, pinned: bool, system: System, A: Array, spatial: bool
+    formulation: str, body: Any, pinned: bool, velocity: Array, A: Array, spatial: bool
 ) -> tuple[list[float], list[str]]:
     p = turned(body, A)
     R = body.matrix @ A
@@ -478,7 +511,7 @@ def _initial(
     rates = ["spin"] * len(v)
     if pinned:
         return [*q, *v], ["rotation"] * len(q) + rates
-    state = [*body.position, *q, *system.initial_velocities[body.name], *v]
+    state = [*body.position, *q, *velocity, *v]
     return state, ["position"] * 3 + ["rotation"] * len(q) + ["velocity"] * 3 + rates
 
 

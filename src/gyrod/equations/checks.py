@@ -47,8 +47,8 @@ def check_system(
 ) -> None:
     """Raise one `ModelError` with all that speaks against it; ``tree``: bodies are a mechanism."""
     whole = system.assembled()
-    problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, formulation, hosted)]
-    problems += _of_strings(whole, formulation, hosted)
+    problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, hosted)]
+    problems += _of_strings(whole, hosted)
     problems += (_of_joints if tree else _of_pins)(whole, formulation, options)
     problems += _of_places(whole)
     try:
@@ -78,18 +78,16 @@ def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Itera
             )
 
 
-def _of_ends(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
+def _of_ends(system: System, hosted: Hosted) -> Iterator[str]:
     """Ends of rods that bodies hold."""
     for (name, e), place in hosted.items():
         rod, what = system.rod(name), f"rod {name!r} is held by body {place.host!r}"
-        if formulation in ROD_FORMULATIONS[1:]:  # others suit no rod at all
-            yield f"{what}, which formulation = {formulation!r} does not serve; use 'nullspace-quaternion'."
         least, cells = (2, "elements") if rod.mesh.degree else (3, "segments")
         if rod.mesh.cells < least and (name, 1 - e) in hosted:
             yield f"{what}: a rod between two bodies needs at least {least} {cells}, got {rod.mesh.cells}."
 
 
-def _of_strings(system: System, formulation: str, hosted: Hosted) -> Iterator[str]:
+def _of_strings(system: System, hosted: Hosted) -> Iterator[str]:
     """Cables and tendons on rods."""
     rods, bodies = set(system.rod_names), set(system.names)
     for _, law, points in string_ends(system):
@@ -97,8 +95,6 @@ def _of_strings(system: System, formulation: str, hosted: Hosted) -> Iterator[st
         if not places:
             continue
         what = f"a {law} on rod {places[0][0].name!r}"
-        if formulation in ROD_FORMULATIONS[1:]:
-            yield f"{what} needs formulation = 'nullspace-quaternion'."
         if any(name in bodies for name, _ in points):
             yield f"{what} ends on a body; between rods and bodies use an end of a rod, or ground."
         for rod, (s, _) in places:

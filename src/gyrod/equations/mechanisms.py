@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gyrod import _core
 from gyrod.equations.signals import Signals, checked
 from gyrod.model import Cylindrical, Distance, Helical, Joint, ModelError, Prismatic, Revolute, System
+from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
 from gyrod.model.expressions import Expression
 
@@ -48,6 +49,11 @@ FREE = ("velocity", "velocity", "velocity", "spin", "spin", "spin")
 def joined(system: System) -> bool:
     """Whether bodies are joined by more than ball joints to ground, one each."""
     return len(system.joints) != len(system.fixed_points)
+
+
+def hosted(whole: System) -> dict[tuple[str, int], RodEndPlace]:
+    """Ends of rods of an assembled system that bodies hold."""
+    return {key: place for key, place in whole.rod_ends.items() if place.host != GROUND}
 
 
 @dataclass(frozen=True, repr=False)

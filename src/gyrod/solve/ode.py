@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -128,10 +127,10 @@ def ode(
 
 
 def _again(system: System | Rest, formulation: str, options: dict[str, Any]) -> Ode:
-    first, whole = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
+    first, whole = _from_rest(system) if isinstance(system, Rest) else (None, system)
     compiled = compile_system(whole, formulation, started=first is not None, **options)
     if first is not None:
-        compiled = replace(compiled, y0=np.array(first))
+        compiled = compiled.started(*first)
     return Ode(compiled, (system, formulation, options))
 
 

@@ -157,25 +157,25 @@ def _ida(
 ) -> Motion:  # fmt: skip
     """IDA on the index-1 form (4) of the absolute formulations, the multipliers kept as unknowns.
 
-    The core solves the mass-constraint system for v' and lambda; with these, K ((v', lambda) - (v', lambda)_core) is
-    the residual of (4), because both sides carry the same K = (M, G'; G, 0).
+    Those of a mechanism, and its accelerations, are among the unknowns already (13). Else the core solves the
+    mass-constraint system for v' and lambda; with these, K ((v', lambda) - (v', lambda)_core) is the residual of (4),
+    because both sides carry the same K = (M, G'; G, 0).
     """
     if not compiled.formulation.startswith("absolute"):
         raise ValueError(f"method = 'bdf-dae' keeps multipliers, which {compiled.formulation!r} has not; use 'bdf'.")
     IDA = _sundae("ida", method).IDA
     n, core = compiled.size, compiled.core
-    if compiled.options.get("level"):
-        return _ida_whole(compiled, t_end, method, rtol, atol, steps, output, started)
-    rows = _rotation_rows(compiled)
-    lambdas = len(_multipliers(compiled, 0.0, compiled.y0))
-    each = lambdas // len(rows)
+    differential = np.array([kind != "force" for kind in compiled.kinds])
+    rows, known = _rotation_rows(compiled), _multipliers(compiled, 0.0, compiled.y0)
+    each = len(known) // max(len(rows), 1)
 
     watch = _Clock(method, steps["tick"])
 
     def residual(t: float, u: Array, up: Array, res: Array) -> None:
         watch(t)
         y = np.ascontiguousarray(u[:n])
-        res[:n] = up[:n] - core.rhs(t, y)
+        f = core.rhs(t, y)
+        res[:n] = np.where(differential, up[:n] - f, -f)
         defect = u[n:] - _multipliers(compiled, t, y)
         for b, (q, v, mass) in enumerate(rows):
             M, G = mass(y[q])
@@ -184,50 +184,32 @@ def _ida(
             res[v] = M @ acceleration + G.T @ defect[mine]
             res[n:][mine] = G @ acceleration
 
-    start = np.concatenate([compiled.y0, _multipliers(compiled, 0.0, compiled.y0)])
-    slope = np.concatenate([core.rhs(0.0, compiled.y0), np.zeros(lambdas)])
-    tolerances = np.concatenate([atol, np.full(lambdas, 1e3)])  # the multipliers do not steer the steps
-    indices = list(range(n, n + lambdas))
+    start = np.concatenate([compiled.y0, known])
+    slope = np.concatenate([np.where(differential, core.rhs(0.0, compiled.y0), 0.0), np.zeros(len(known))])
+    # Accelerations and multipliers do not steer the steps.
+    free = np.where(differential, atol, 1e3 * np.maximum(1.0, np.abs(compiled.y0)))
+    tolerances = np.concatenate([free, np.full(len(known), 1e3)])
+    indices = [*np.flatnonzero(~differential).tolist(), *range(n, n + len(known))]
     solver = IDA(residual, rtol=rtol, atol=tolerances, algebraic_idx=indices, **_limits(steps))
     s = watch.run(compiled, started, lambda: solver.solve(np.array([0.0, t_end]), start, slope))
     return _sundae_motion(compiled, method, s, s.y[:, :n], output, started)
 
 
-def _ida_whole(
-    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: dict[str, Any],
-    output: Array | None, started: float,
-) -> Motion:  # fmt: skip
-    """IDA on the form (13) of a mechanism, accelerations and multipliers unknowns, index 1."""
-    IDA = _sundae("ida", method).IDA
-    differential = np.array([kind != "force" for kind in compiled.kinds])
-    watch = _Clock(method, steps["tick"])
-
-    def residual(t: float, u: Array, up: Array, res: Array) -> None:
-        watch(t)
-        f = compiled.core.rhs(t, np.ascontiguousarray(u))
-        res[:] = np.where(differential, up - f, -f)
-
-    slope = np.where(differential, compiled.core.rhs(0.0, compiled.y0), 0.0)
-    tolerances = np.where(differential, atol, 1e3 * np.maximum(1.0, np.abs(compiled.y0)))  # they do not steer the steps
-    solver = IDA(residual, rtol=rtol, atol=tolerances, algebraic_idx=np.flatnonzero(~differential), **_limits(steps))
-    s = watch.run(compiled, started, lambda: solver.solve(np.array([0.0, t_end]), compiled.y0, slope))
-    return _sundae_motion(compiled, method, s, s.y, output, started)
-
-
 def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
-    """Those of the bodies, then those of the frames of the rods that are free."""
-    when = np.array([t])
-    parts = [compiled.core.multipliers(when, y[None]).ravel()] if compiled.system.bodies else []
+    """Those that are no unknowns: of the bodies, then of the frames of the rods that are free."""
+    when, parts = np.array([t]), [np.zeros(0)]
+    if compiled.system.bodies and not compiled.options.get("level"):
+        parts.append(compiled.core.multipliers(when, y[None]).ravel())
     for i, layout in enumerate(compiled.core.layout()):
         parts.append(compiled.rod_states(i, when, y)["multipliers"].ravel()[np.array(layout.p) >= 0])
     return np.concatenate(parts)
 
 
 def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
-    """For each body and free frame of a rod: where q and v of its rotation are, and (M, G) as a function of q."""
+    """For each of them that has such: where q and v of the rotation are, and (M, G) as a function of q."""
     nq, nv = FORMULATIONS[compiled.formulation]
     rows = []
-    for i, body in enumerate(compiled.system.bodies):
+    for i, body in enumerate(() if compiled.options.get("level") else compiled.system.bodies):
         begin = compiled.core.offset(i)
         pinned = body.name in compiled.system.fixed_points
         q = begin if pinned else begin + 3

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -177,7 +177,7 @@ def simulate(
     """
     started = time.process_time()
     t_end = _sound(t_end, formulation, method, rtol, norm, projection)
-    first, system = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
+    first, system = _from_rest(system) if isinstance(system, Rest) else (None, system)
     try:
         events = tuple(events)
     except TypeError:
@@ -223,13 +223,14 @@ def simulate(
     options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
     options |= _constraint_options(index, null_space, method)
     options |= {} if reduce else {"reduce": False}
-    if method == "bdf-dae" and isinstance(system, System) and mechanisms.joined(system):
-        options["level"] = 1
+    if method == "bdf-dae" and isinstance(system, System):
+        whole = system.assembled()
+        options |= {"level": 1} if mechanisms.joined(whole) or mechanisms.hosted(whole) else {}
     if options.get("level"):
         method = "radau5" if method == "auto" else method
     compiled = compile_system(system, formulation, started=first is not None, **options)
     if first is not None:
-        compiled = replace(compiled, y0=first)
+        compiled = compiled.started(*first)
     scale = compiled.scales() if norm == "physical" else None
     limits = find_limits(compiled)
     wanted = output_times(output, 0.0, t_end)
@@ -333,12 +334,10 @@ def _recorded(
     return motion
 
 
-def _from_rest(rest: Rest, formulation: str) -> tuple[Array, System]:
-    if formulation != rest.motion.compiled.formulation:
-        raise ValueError(f"a Rest starts a motion in {rest.motion.compiled.formulation!r}, not in {formulation!r}.")
+def _from_rest(rest: Rest) -> tuple[tuple[Compiled, Array], System]:
     if rest.t != 0.0:
         raise ValueError(f"this Rest holds at t = {rest.t:g}, and motions start at t = 0; shift the functions of time.")
-    return start_of(rest), rest.system.original
+    return (rest.motion.compiled, start_of(rest)), rest.system.original
 
 
 def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:

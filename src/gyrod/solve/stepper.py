@@ -8,7 +8,6 @@ import math
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -391,7 +390,7 @@ def stepper(
     _check.choice("method", method, ("auto", *METHODS))
     if not isinstance(record, bool):
         raise ValueError(f"record = {record!r} must be True or False.")
-    first, given = _from_rest(system, formulation) if isinstance(system, Rest) else (None, system)
+    first, given = _from_rest(system) if isinstance(system, Rest) else (None, system)
     if not isinstance(given, System):
         raise ValueError(f"system must be a gyrod.System, got {type(given).__name__}.")
     known = find_inputs(given)
@@ -400,7 +399,7 @@ def stepper(
     bound = bind(given, lambda source: Live(source, live))
     compiled = compile_system(bound, formulation, started=first is not None)
     if first is not None:
-        compiled = replace(compiled, y0=np.array(first))
+        compiled = compiled.started(*first)
     scale = compiled.scales() if norm == "physical" else None
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
     try:
