@@ -1,5 +1,6 @@
 #include "gyrod/linear/carried_lu.hpp"
 
+#include <cassert>
 #include <cmath>
 #include <stdexcept>
 
@@ -10,54 +11,37 @@ namespace {
 
 constexpr int width = CarriedGraph::width;
 
-// C += A B with A (m x k), B (k x n), column by column. M: the rows, where the compiler knows them.
-template <int M, class S>
-void add_product_of(int m, int k, int n, const S* __restrict A, const S* __restrict B, S* __restrict C) {
-  const int rows = M ? M : m;
+// C += A B with A (m x k), B (k x n), column by column. Where the compiler knows rows and sums, these stay in
+// registers.
+template <int M, int K, class S>
+void add_product_of(int n, const S* __restrict A, const S* __restrict B, S* __restrict C) {
+  for (int j = 0; j < n; ++j) {
+    S sum[M];
+    for (int i = 0; i < M; ++i) sum[i] = C[i + j * M];
+    for (int l = 0; l < K; ++l)
+      for (int i = 0; i < M; ++i) sum[i] += A[i + l * M] * B[l + j * K];
+    for (int i = 0; i < M; ++i) C[i + j * M] = sum[i];
+  }
+}
+template <class S>
+void add_product(int m, int k, int n, const S* __restrict A, const S* __restrict B, S* __restrict C) {
+  if (m == 6 && k == 6) return add_product_of<6, 6>(n, A, B, C);
+  if (m == 6 && k == width) return add_product_of<6, width>(n, A, B, C);
   for (int j = 0; j < n; ++j)
     for (int l = 0; l < k; ++l) {
       const S b = B[l + j * k];
-      for (int i = 0; i < rows; ++i) C[i + j * rows] += A[i + l * rows] * b;
+      for (int i = 0; i < m; ++i) C[i + j * m] += A[i + l * m] * b;
     }
 }
-// Three columns of B at a time for six rows of A: what is summed stays in registers.
-template <>
-[[gnu::noinline]] void add_product_of<6, double>(int, int k, int n, const double* __restrict A,
-                                                 const double* __restrict B, double* __restrict C) {
-  int j = 0;
-  for (; j + 3 <= n; j += 3) {
-    double c[18];
-    for (int i = 0; i < 18; ++i) c[i] = C[i + 6 * j];
-    const double *b0 = B + j * k, *b1 = b0 + k, *b2 = b1 + k;
-    for (int l = 0; l < k; ++l) {
-      const double x = b0[l], y = b1[l], z = b2[l];
-      for (int i = 0; i < 6; ++i) c[i] += A[i + 6 * l] * x;
-      for (int i = 0; i < 6; ++i) c[6 + i] += A[i + 6 * l] * y;
-      for (int i = 0; i < 6; ++i) c[12 + i] += A[i + 6 * l] * z;
-    }
-    for (int i = 0; i < 18; ++i) C[i + 6 * j] = c[i];
-  }
-  for (; j < n; ++j)
-    for (int l = 0; l < k; ++l)
-      for (int i = 0; i < 6; ++i) C[i + 6 * j] += A[i + 6 * l] * B[l + j * k];
-}
-template <class S> void add_product(int m, int k, int n, const S* A, const S* B, S* C) {
-  if (m == 6)
-    add_product_of<6, S>(6, k, n, A, B, C);
-  else
-    add_product_of<0, S>(m, k, n, A, B, C);
-}
+// The same of blocks of six.
+template <class S> void add_square(const S* A, const S* B, S* C) { add_product_of<6, 6>(6, A, B, C); }
 // y += A x
-template <int M, class S> void add_product_of(int k, const S* __restrict A, const S* __restrict x, S* __restrict y) {
-  S sum[M];
-  for (int i = 0; i < M; ++i) sum[i] = y[i];
-  for (int l = 0; l < k; ++l)
-    for (int i = 0; i < M; ++i) sum[i] += A[i + l * M] * x[l];
-  for (int i = 0; i < M; ++i) y[i] = sum[i];
-}
+template <int M, int K, class S> void add_product_of(const S* A, const S* x, S* y) { add_product_of<M, K>(1, A, x, y); }
 template <class S> void add_product(int m, int k, const S* __restrict A, const S* __restrict x, S* __restrict y) {
-  if (m == 6) return add_product_of<6>(k, A, x, y);
-  if (m == width) return add_product_of<width>(k, A, x, y);
+  if (m == 6 && k == 6) return add_product_of<6, 6>(A, x, y);
+  if (m == 6 && k == width) return add_product_of<6, width>(A, x, y);
+  if (m == width && k == 6) return add_product_of<width, 6>(A, x, y);
+  if (m == width && k == width) return add_product_of<width, width>(A, x, y);
   for (int l = 0; l < k; ++l)
     for (int i = 0; i < m; ++i) y[i] += A[i + l * m] * x[l];
 }
@@ -99,6 +83,24 @@ template <class S> bool invert(int n, S* a) {
   return true;
 }
 
+// Calls f(k, j, to) for the blocks (k, j) among the later nodes of a step that are wanted.
+template <class W, class F> void for_pairs(const BlockPattern& p, const std::vector<int>& later, W&& wanted, F&& f) {
+  for (std::size_t a = 0; a < later.size(); ++a) {
+    if (!wanted(a)) continue;
+    f(a, a, p.block(later[a], later[a]));
+    const auto& theirs = p.later(later[a]);
+    auto from = theirs.begin();
+    for (std::size_t b = 0; b < later.size(); ++b) {
+      if (a == b || !wanted(b)) continue;
+      from = std::lower_bound(from, theirs.end(), later[b]);
+      if (from == theirs.end()) break;
+      if (*from != later[b]) continue; // goes before: it is found from there
+      const std::size_t k = std::size_t(from - theirs.begin());
+      f(a, b, p.upper(later[a], k)), f(b, a, p.lower(later[a], k));
+    }
+  }
+}
+
 } // namespace
 
 CarriedPattern::CarriedPattern(CarriedGraph graph) : graph_(std::move(graph)) {
@@ -119,7 +121,7 @@ CarriedPattern::CarriedPattern(CarriedGraph graph) : graph_(std::move(graph)) {
   std::vector<std::size_t> step_of(static_cast<std::size_t>(n));
   for (int v : blocks_.order()) {
     step_of[std::size_t(v)] = steps_.size();
-    Step s{v, graph_.carried(v) ? graph_.bodies[std::size_t(v)].parent : -1, 0, {}};
+    Step s{v, graph_.carried(v) ? graph_.bodies[std::size_t(v)].parent : -1, 0, {}, false, 0, {}};
     const auto& later = blocks_.later(v);
     s.full.assign(later.size(), 0);
     if (s.parent >= 0) s.up = std::size_t(std::lower_bound(later.begin(), later.end(), s.parent) - later.begin());
@@ -139,6 +141,20 @@ CarriedPattern::CarriedPattern(CarriedGraph graph) : graph_(std::move(graph)) {
     for (std::size_t a = 0; a < later.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
         if (touched(a) && touched(b)) fill(later[a], later[b]);
+  }
+  const auto plain = [&](int i) { return i < bodies && !graph_.carried(i) && graph_.size(i) == 6; };
+  for (Step& s : steps_) {
+    const auto& later = blocks_.later(s.node);
+    s.diagonal = blocks_.block(s.node, s.node);
+    s.plain = plain(s.node) && std::all_of(later.begin(), later.end(), plain);
+    if (!s.plain) continue;
+    s.updates.reserve(later.size() * later.size());
+    for_pairs(
+        blocks_, later, [](std::size_t) { return true; },
+        [&](std::size_t k, std::size_t j, std::size_t to) {
+          s.updates.push_back(
+              {std::uint32_t(to), std::uint32_t(blocks_.lower(s.node, k)), std::uint32_t(blocks_.upper(s.node, j))});
+        });
   }
 }
 
@@ -181,6 +197,12 @@ template <class S> void CarriedLu<S>::add(int i, int j, const Block& B) {
   ++count_;
 }
 
+template <class S> void CarriedLu<S>::add_free(int i, int j, const Matrix<S, 6, 6>& A) {
+  assert(!p_->graph().carried(i) && !p_->graph().carried(j) && p_->graph().size(i) == 6 && p_->graph().size(j) == 6);
+  S* to = at(p_->blocks().block(i, j));
+  for (int k = 0; k < 36; ++k) to[k] += A.data()[k];
+}
+
 template <class S> void CarriedLu<S>::add_multiplier(int i, int node, const Matrix<S, 6, 6>& B) {
   const CarriedGraph& g = p_->graph();
   const int m = g.carried(i) ? 6 : g.size(i), n = g.size(node);
@@ -216,25 +238,6 @@ template <class S> bool CarriedLu<S>::factor() {
   for (const auto& step : p_->steps_)
     if (!(step.parent >= 0 ? eliminate_carried(step) : eliminate(step))) return false;
   return factored_ = true;
-}
-
-// Calls f(k, j, to) for the blocks (k, j) among the later nodes of a step that are wanted.
-template <class W, class F>
-static void for_pairs(const BlockPattern& p, const std::vector<int>& later, W&& wanted, F&& f) {
-  for (std::size_t a = 0; a < later.size(); ++a) {
-    if (!wanted(a)) continue;
-    f(a, a, p.block(later[a], later[a]));
-    const auto& theirs = p.later(later[a]);
-    auto from = theirs.begin();
-    for (std::size_t b = 0; b < later.size(); ++b) {
-      if (a == b || !wanted(b)) continue;
-      from = std::lower_bound(from, theirs.end(), later[b]);
-      if (from == theirs.end()) break;
-      if (*from != later[b]) continue; // goes before: it is found from there
-      const std::size_t k = std::size_t(from - theirs.begin());
-      f(a, b, p.upper(later[a], k)), f(b, a, p.lower(later[a], k));
-    }
-  }
 }
 
 template <class S> bool CarriedLu<S>::eliminate_carried(const CarriedPattern::Step& step) {
@@ -322,6 +325,19 @@ template <class S> bool CarriedLu<S>::eliminate(const CarriedPattern::Step& step
   if (!n) return true;
   const auto& later = p.later(i);
   S* D = inverse_[std::size_t(i)].data();
+  if (step.plain) {
+    std::copy_n(at(step.diagonal), 36, D);
+    if (!invert(6, D)) return false;
+    for (int k = 0; k < 36; ++k) D[k] = -D[k]; // with the sign of what is added
+    for (std::size_t k = 0; k < later.size(); ++k) {
+      S* block = at(p.upper(i, k));
+      S x[36] = {};
+      add_square(D, block, x);
+      std::copy_n(x, 36, block);
+    }
+    for (const auto& u : step.updates) add_square(at(u.lower), at(u.upper), at(u.target));
+    return true;
+  }
   std::copy_n(at(p.block(i, i)), n * n, D);
   if (!invert(n, D)) return false;
   for (std::size_t k = 0; k < later.size(); ++k) { // with the sign of what is added below
@@ -371,6 +387,12 @@ template <class S> void CarriedLu<S>::solve() {
     const auto& later = p.later(i);
     const S* D = inverse_[std::size_t(i)].data();
     x.u.setZero();
+    if (step.plain) {
+      add_product_of<6, 6>(D, x.phi.data(), x.u.data());
+      for (std::size_t k = 0; k < later.size(); ++k)
+        add_product_of<6, 6>(at(p.lower(i, k)), x.u.data(), nodes_[std::size_t(later[k])].phi.data());
+      continue;
+    }
     if (step.parent < 0) {
       for (int b = 0; b < n; ++b)
         for (int a = 0; a < n; ++a) x.u[a] -= D[a + b * n] * x.phi[b];
@@ -401,7 +423,9 @@ template <class S> void CarriedLu<S>::solve() {
     const int i = step.node, n = g.size(i);
     Node& x = nodes_[std::size_t(i)];
     const auto& later = p.later(i);
-    for (std::size_t k = 0; k < later.size() && n; ++k) {
+    for (std::size_t k = 0; k < later.size() && step.plain; ++k)
+      add_product_of<6, 6>(at(p.upper(i, k)), nodes_[std::size_t(later[k])].u.data(), x.u.data());
+    for (std::size_t k = 0; k < later.size() && n && !step.plain; ++k) {
       const Node& other = nodes_[std::size_t(later[k])];
       const S* motion = g.carried(later[k]) ? other.o.data() : other.u.data();
       if (step.parent < 0)

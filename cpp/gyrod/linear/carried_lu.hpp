@@ -15,6 +15,7 @@
 // Nothing but blocks of n <= 6 rows is inverted, with row pivots; units of forces and lengths do not meet there.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "gyrod/linear/block_pattern.hpp"
@@ -49,10 +50,16 @@ public:
 
 private:
   template <class S> friend class CarriedLu;
+  struct Update { // target += lower upper
+    std::uint32_t target, lower, upper;
+  };
   struct Step {
     int node, parent;                // parent: -1 where it is nobody's
     std::size_t up = 0;              // of the parent among the later nodes
     std::vector<unsigned char> full; // which blocks (node, later) are not zero
+    bool plain = false;              // nothing but blocks of six rows and columns that nobody carries
+    std::size_t diagonal = 0;
+    std::vector<Update> updates; // of a plain one
   };
   CarriedGraph graph_;
   BlockPattern blocks_;
@@ -81,6 +88,8 @@ public:
   // on i by a multiplier.
   void clear();
   void add(int i, int j, const Block& B);
+  // Equations by unknowns, of two bodies that nobody carries and that have six of both. r is not applied to it.
+  void add_free(int i, int j, const Matrix<S, 6, 6>& A);
   void add_multiplier(int i, int node, const Matrix<S, 6, 6>& B);
   // Rows of a multiplier of three by another one, or by itself.
   void add_between(int i, int j, const Matrix<S, 3, 3>& B);

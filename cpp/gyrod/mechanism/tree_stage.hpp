@@ -17,8 +17,8 @@
 // is left is the motion o = (v, w, a, X) of the link, carried by its parent but for nu, and the balance of its forces:
 // the system of CarriedLu, in which a link costs an inverse of as many rows as it has velocities.
 //
-// Derivatives are exact: of links written out here, of cut joints and force elements in dual numbers. Rotations vary by
-// a turn in space (quaternions) or by the nine entries of R (directors): `Turns` of either.
+// Derivatives are exact: of links written out here, of force elements by themselves, of cut joints in dual numbers.
+// Rotations vary by a turn in space (quaternions) or by the nine entries of R (directors): `Turns` of either.
 #pragma once
 
 #include "gyrod/linear/carried_lu.hpp"
@@ -27,22 +27,10 @@
 
 namespace gyrod {
 
-// How a rotation varies, and what a stage makes of it: count columns.
+// What a stage makes of a rotation that varies.
 template <class F> struct TurnsOf;
-template <> struct TurnsOf<NullspaceQuaternion> { // dR = [theta]x R, theta a turn in space
-  static constexpr int count = 3;
-  using M = Matrix<double, 3, count>;
-  static M of(const M3& R, const V3& u) { return cross_matrix<double>(-times(R, u)); }                 // d(R u)
-  static M of_transposed(const M3& R, const V3& z) { return R.transpose() * cross_matrix<double>(z); } // d(R' z)
-  static void seed(const M3& R, int from, Mat3<BodyDual>& out) {
-    for (int k = 0; k < 3; ++k)
-      for (int n = 0; n < 3; ++n) {
-        const V3 d = cross(V3(V3::Unit(k)), V3(R.col(n)));
-        for (int i = 0; i < 3; ++i) out(i, n).d[std::size_t(from + k)] = d[i];
-      }
-  }
-  static M3 turn(const M3&) { return M3::Identity(); } // in space, of the columns
-
+template <> struct TurnsOf<NullspaceQuaternion> : QuaternionTurns {
+  using Kind = QuaternionTurns;
   // theta = (shift + w/2) (w' dw + known) / (shift² + |w|²/4), the vector part of quaternions.
   template <class S> static Matrix<S, count, 3> by_spin(const M3&, const V3& w, S shift) {
     const S scale = S(1) / (shift * shift + S(0.25 * w.squaredNorm()));
@@ -64,30 +52,8 @@ template <> struct TurnsOf<NullspaceQuaternion> { // dR = [theta]x R, theta a tu
     Part<4>::put(b, resolved<S>(Vec4<S>(Part<4>::of(b) + multiply<S>(half, p)), w, shift));
   }
 };
-template <> struct TurnsOf<NullspaceDirectors> { // dR as it is, director by director
-  static constexpr int count = 9;
-  using M = Matrix<double, 3, count>;
-  static M of(const M3&, const V3& u) {
-    M out = M::Zero();
-    for (int n = 0; n < 3; ++n)
-      for (int i = 0; i < 3; ++i) out(i, 3 * n + i) = u[n];
-    return out;
-  }
-  static M of_transposed(const M3&, const V3& z) {
-    M out = M::Zero();
-    for (int n = 0; n < 3; ++n)
-      for (int i = 0; i < 3; ++i) out(n, 3 * n + i) = z[i];
-    return out;
-  }
-  static void seed(const M3&, int from, Mat3<BodyDual>& out) {
-    for (int k = 0; k < 9; ++k) out(k % 3, k / 3).d[std::size_t(from + k)] = 1.0;
-  }
-  static M turn(const M3& R) { // sum d_n x dd_n / 2
-    M E;
-    for (int n = 0; n < 3; ++n) E.template middleCols<3>(3 * n) = 0.5 * cross_matrix<double>(V3(R.col(n)));
-    return E;
-  }
-
+template <> struct TurnsOf<NullspaceDirectors> : DirectorTurns {
+  using Kind = DirectorTurns;
   // (shift - [w]x)^-1
   template <class S> static Matrix<S, 3, 3> resolving(const V3& w, S shift) {
     const S scale = S(1) / (shift * (shift * shift + S(w.squaredNorm())));
@@ -141,9 +107,9 @@ public:
     for (Pair& k : pairs_) k.turn.setZero(), k.rest.setZero();
     for (std::size_t c = 0; c < m_.cuts.size(); ++c)
       if (!m_.kept[c].empty()) cut_blocks(int(c));
-    for (int b : loaded_) seed_motion(b, -1);
+    const std::size_t* place = force_pairs_.data();
     for (const auto& f : m_.forces)
-      if (!f->by_guests()) force_blocks(t, *f);
+      if (!f->by_guests()) place = force_blocks(t, *f, place);
   }
 
   bool factor(double shift) override { return factor_with(real_, shift); }
@@ -195,6 +161,7 @@ private:
   // Forces on a link, or rows of a cut joint, by the motion of another one.
   struct Pair {
     int row, column;
+    bool free; // both links are, and have no parent
     M6r turn;
     Matrix<double, 6, 15> rest;
   };
@@ -206,7 +173,8 @@ private:
     for (int i = 0; i < L; ++i) g.bodies.push_back({m_.links[std::size_t(i)].parent, links_[std::size_t(i)].n});
     const auto pair = [&](int row, int column) {
       if (row < L && row != column) g.links.emplace_back(row, column);
-      if (column < L) pairs_.push_back({row, column, M6r::Zero(), Matrix<double, 6, 15>::Zero()});
+      if (column < L)
+        pairs_.push_back({row, column, freely(row) && freely(column), M6r::Zero(), Matrix<double, 6, 15>::Zero()});
     };
     for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
       const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
@@ -223,8 +191,7 @@ private:
       }
     }
     for (const auto& f : m_.forces)
-      for (int a : f->bodies()) {
-        if (!f->by_guests()) loaded_.push_back(a);
+      for (int a : f->bodies())
         for (int b : f->bodies()) {
           const int row = link_of_[std::size_t(a)], column = link_of_[std::size_t(b)];
           if (!f->by_guests())
@@ -232,7 +199,6 @@ private:
           else if (row != column)
             g.links.emplace_back(row, column);
         }
-      }
     for (int i = 0; i < this->ties(); ++i) { // one for each guest, at the last of its ends
       if (m_.ties->tie_partner(i) > i) continue;
       g.multipliers.push_back(3);
@@ -244,19 +210,24 @@ private:
       for (const auto& [a, b] : links.ties)
         if (a < b) g.links.emplace_back(tie_node(a), tie_node(b));
     }
-    std::sort(loaded_.begin(), loaded_.end());
-    loaded_.erase(std::unique(loaded_.begin(), loaded_.end()), loaded_.end());
     std::sort(pairs_.begin(), pairs_.end(),
               [](const Pair& a, const Pair& b) { return std::pair(a.column, a.row) < std::pair(b.column, b.row); });
     pairs_.erase(std::unique(pairs_.begin(), pairs_.end(),
                              [](const Pair& a, const Pair& b) { return a.row == b.row && a.column == b.column; }),
                  pairs_.end());
     pairs_.shrink_to_fit();
+    for (const auto& f : m_.forces)
+      for (int a : f->bodies())
+        for (int b : f->bodies())
+          if (!f->by_guests())
+            force_pairs_.push_back(
+                std::size_t(&pair_of(link_of_[std::size_t(a)], link_of_[std::size_t(b)]) - pairs_.data()));
     gradients_.resize(std::size_t(this->loop_rows(false)));
     pattern_ = std::make_unique<CarriedPattern>(std::move(g));
     dual_motions_.resize(m_.bodies.size()), dual_wrenches_.resize(m_.bodies.size());
   }
 
+  bool freely(int i) const { return i < int(links_.size()) && links_[std::size_t(i)].kind == LinkJoint::free; }
   Pair& pair_of(int row, int column) {
     return *std::lower_bound(pairs_.begin(), pairs_.end(), std::pair(column, row),
                              [](const Pair& p, const auto& key) { return std::pair(p.column, p.row) < key; });
@@ -481,9 +452,8 @@ private:
     o.arm = m.l - m.r;
   }
 
-  // --- cut joints and force elements, in dual numbers ----------------------------------------------------------------
+  // --- cut joints, in dual numbers, and force elements ---------------------------------------------------------------
 
-  static constexpr int directions = 9 + nr; // of a link: place, turn, v, w
   static BodyDual number(double x, int from, int j) { return from < 0 ? BodyDual(x) : BodyDual::seed(x, from + j); }
   // The motion of a link in dual numbers, as variables from a direction on, or, from -1, as constants.
   static void seed(const LinkMotion<double>& k, int from, V3d& x, V3d& v, Mat3<BodyDual>& R) {
@@ -491,9 +461,9 @@ private:
     if (from >= 0) Turn::seed(k.R, from + 3, R);
     for (int j = 0; j < 3; ++j) x[j] = number(k.x[j], from, j), v[j] = number(k.v[j], from, 3 + nr + j);
   }
-  // Add the derivatives of a number from a direction on, times a factor, to a row of a pair.
-  static void put(Pair& to, int row, const BodyDual& x, double factor, int from = 0) {
-    const double* d = x.d.data() + from;
+  // Add the derivatives of a number, times a factor, to a row of a pair.
+  static void put(Pair& to, int row, const BodyDual& x, double factor) {
+    const double* d = x.d.data();
     for (int j = 0; j < 3; ++j) {
       to.rest(row, x_at + j) += factor * d[j];
       to.rest(row, v_at + j) += factor * d[3 + nr + j];
@@ -555,43 +525,22 @@ private:
     rows.turn = weights * rows.turn, rows.rest = weights * rows.rest;
   }
 
-  // Motion of a body for the force elements, in dual numbers: variables from a direction, or constants.
-  void seed_motion(int body, int from) {
-    const LinkMotion<double>& k = k_[std::size_t(link_of_[std::size_t(body)])];
-    BodyMotion<BodyDual>& m = dual_motions_[std::size_t(body)];
-    seed(k, from, m.x, m.v, m.R);
-    const V3 Omega = transposed_times(k.R, k.w);
-    const M3r turned = from < 0 ? M3r(M3r::Zero()) : Turn::of_transposed(k.R, k.w);
-    for (int i = 0; i < 3; ++i) {
-      m.Omega[i] = BodyDual(Omega[i]);
-      if (from < 0) continue;
-      for (int j = 0; j < nr; ++j) m.Omega[i].d[std::size_t(from + 3 + j)] = turned(i, j);
-      for (int j = 0; j < 3; ++j) m.Omega[i].d[std::size_t(from + 6 + nr + j)] = k.R(j, i);
-    }
-  }
-  // Of one element by the motions of its bodies, as many of them at a time as dual numbers have room for.
-  void force_blocks(double t, const ForceElement& f) {
-    constexpr std::size_t room = std::size_t(max_directions / directions);
-    const std::vector<int>& on = f.bodies();
-    for (std::size_t first = 0; first < on.size(); first += room) {
-      const std::size_t last = std::min(first + room, on.size());
-      for (std::size_t k = first; k < last; ++k) seed_motion(on[k], int(k - first) * directions);
-      for (int a : on) dual_wrenches_[std::size_t(a)].clear();
-      f.apply(t, dual_motions_.data(), dual_wrenches_.data());
-      for (int a : on) {
-        const Wrench<BodyDual>& w = dual_wrenches_[std::size_t(a)];
-        const Mat3<BodyDual>& R = dual_motions_[std::size_t(a)].R;
-        V3d torque = w.torque;
-        if (w.loaded) torque += moment_of_directors<BodyDual>(R, w.directors);
-        torque = R * torque;
-        for (std::size_t k = first; k < last; ++k) {
-          Pair& to = pair_of(link_of_[std::size_t(a)], link_of_[std::size_t(on[k])]);
-          const int from = int(k - first) * directions;
-          for (int r = 0; r < 3; ++r) put(to, r, w.force[r], -1.0, from), put(to, 3 + r, torque[r], -1.0, from);
-        }
+  // Of one element by the motions of its bodies; `place` says which pairs they are.
+  const std::size_t* force_blocks(double t, const ForceElement& f, const std::size_t* place) {
+    ForceBlocks<typename Turn::Kind> blocks;
+    if (!f.blocks(t, this->motions_.data(), blocks))
+      blocks_by_dual<typename Turn::Kind>(f, t, this->motions_.data(), blocks, dual_motions_.data(),
+                                          dual_wrenches_.data());
+    const std::size_t n = f.bodies().size();
+    for (std::size_t row = 0; row < n; ++row)
+      for (std::size_t column = 0; column < n; ++column) {
+        const auto& b = blocks[row][column];
+        Pair& to = pairs_[*place++];
+        to.turn -= b.turn;
+        to.rest.template middleCols<3>(x_at) -= b.place, to.rest.template middleCols<3>(v_at) -= b.velocity;
+        to.rest.template middleCols<3>(w_at) -= b.spin;
       }
-      for (std::size_t k = first; k < last; ++k) seed_motion(on[k], -1);
-    }
+    return place;
   }
 
   // --- a stage -------------------------------------------------------------------------------------------------------
@@ -605,15 +554,19 @@ private:
     Matrix<S, 3, 3> v_w, x_w;
     Matrix<S, 6, 3> a_w;
   };
+  // Forces by turns of a link; of two free ones their equations by what is known of the place and the turn.
   template <class S> struct Turned {
     int row, column;
+    bool free;
     Matrix<S, 6, nr> D;
+    Matrix<S, 6, 3> place;
   };
   template <class S> struct Stage {
-    explicit Stage(const CarriedPattern& pattern) : lu(pattern), local(pattern.graph().bodies.size()) {}
+    Stage(const CarriedPattern& pattern, std::size_t pairs)
+        : lu(pattern), local(pattern.graph().bodies.size()), paired(pairs) {}
     CarriedLu<S> lu;
     std::vector<Local<S>> local;
-    std::vector<Turned<S>> turned; // forces of guests by turns of their hosts
+    std::vector<Turned<S>> paired, turned; // of the pairs; of guests by their hosts
     S shift;
   };
   template <class S> using Handle = std::unique_ptr<Stage<S>>;
@@ -621,17 +574,20 @@ private:
   template <class S>
   bool factor_with(Handle<S>& handle, S shift, const std::vector<HostBlock<S>>* guests = nullptr,
                    const TieBlocks<S>* ties = nullptr) {
-    if (!handle) handle = std::make_unique<Stage<S>>(*pattern_);
+    if (!handle) handle = std::make_unique<Stage<S>>(*pattern_, pairs_.size());
     Stage<S>& z = *handle;
     z.shift = shift;
     z.lu.clear();
     for (std::size_t i = 0; i < links_.size(); ++i) carry(z, i);
     for (std::size_t i = 0; i < links_.size(); ++i) place_link(z, i);
     const int L = int(links_.size());
-    for (const Pair& k : pairs_) {
-      Matrix<S, 6, 15> B = k.rest.template cast<S>();
-      B.template middleCols<3>(w_at) += k.turn.template cast<S>() * z.local[std::size_t(k.column)].by_spin;
-      z.lu.add(k.row, k.column, B);
+    for (std::size_t k = 0; k < pairs_.size(); ++k) {
+      const Pair& p = pairs_[k];
+      Turned<S>& turned = z.paired[k];
+      turned.row = p.row, turned.column = p.column, turned.free = p.free, turned.D = p.turn.template cast<S>();
+      Matrix<S, 6, 15> B = p.rest.template cast<S>();
+      B.template middleCols<3>(w_at) += turned.D * z.local[std::size_t(p.column)].by_spin;
+      add_block(z, B, turned);
     }
     for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
       const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
@@ -752,8 +708,41 @@ private:
     z.lu.add(parent, parent, B);
   }
 
+  // Forces on one link by the motion of another, and by what is known of its turn. Free bodies have plain blocks of
+  // six:
+  //   v = nu_v, w = w_own (R nu_w + w_turn known), x = v / shift + place, and forces along (v, R').
+  template <class S> void add_block(Stage<S>& z, const Matrix<S, 6, 15>& B, Turned<S>& turned) const {
+    if (!turned.free) return z.lu.add(turned.row, turned.column, B);
+    const std::size_t i = std::size_t(turned.row), j = std::size_t(turned.column);
+    const Matrix<S, 3, 3> back = raw_[i].R.transpose().template cast<S>();
+    const Matrix<S, 6, 3> by_w = B.template middleCols<3>(w_at) * z.local[j].w_own;
+    Matrix<S, 6, 6> A;
+    turned.place = B.template middleCols<3>(x_at);
+    A.template leftCols<3>() = B.template middleCols<3>(v_at) + (S(1) / z.shift) * turned.place;
+    A.template rightCols<3>() = by_w * raw_[j].R.template cast<S>();
+    turned.D += by_w * raw_[j].w_own.template cast<S>();
+    const auto turn = [&](auto& m) {
+      const auto torque = back * m.template bottomRows<3>();
+      m.template bottomRows<3>() = torque;
+    };
+    turn(A), turn(turned.place), turn(turned.D);
+    z.lu.add_free(turned.row, turned.column, A);
+  }
+  // What is known of a turn, put into the equations.
+  template <class S> void known_turns(Stage<S>& z, const std::vector<Turned<S>>& all) const {
+    for (const Turned<S>& k : all) {
+      const Local<S>& l = z.local[std::size_t(k.column)];
+      auto& node = z.lu[k.row];
+      if (k.free)
+        node.s += k.D * l.known + k.place * l.place;
+      else
+        node.phi += k.D * l.known;
+    }
+  }
+
   template <class S> void add_guest(Stage<S>& z, const HostBlock<S>& k, Turned<S>& turned) const {
     turned.row = link_of_[std::size_t(k.row)], turned.column = link_of_[std::size_t(k.column)];
+    turned.free = freely(turned.row) && freely(turned.column) && !this->ties(); // ties are about accelerations
     const std::size_t column = std::size_t(turned.column);
     Matrix<S, 6, 15> B = Matrix<S, 6, 15>::Zero();
     for (int part = 0; part < 2; ++part) { // rows: force, torque
@@ -767,12 +756,12 @@ private:
       B.template block<3, 3>(3 * part, a_at + 3) = -k.A.template block<3, 3>(part ? 0 : 3, 0);
     }
     B.template middleCols<3>(w_at) += turned.D * z.local[column].by_spin;
-    z.lu.add(turned.row, turned.column, B);
+    add_block(z, B, turned);
   }
   int tie_node(int tie) const { return int(links_.size() + m_.cuts.size()) + tie; }
   // Rows of a tie by the motion of a body, and what it does to the body.
   template <class S> void add_tie(Stage<S>& z, const TieBlock<S>& k, Turned<S>& turned) const {
-    turned.row = tie_node(k.tie), turned.column = link_of_[std::size_t(k.body)];
+    turned.row = tie_node(k.tie), turned.column = link_of_[std::size_t(k.body)], turned.free = false;
     const std::size_t column = std::size_t(turned.column);
     turned.D.setZero();
     turned.D.template topRows<3>() = k.D.template leftCols<3>() * Turn::turn(raw_[column].R).template cast<S>();
@@ -802,13 +791,13 @@ private:
       l.place = inverse * Part<3>::of(b + at_[i]);
     }
     for (std::size_t i = 0; i < links_.size(); ++i) known_motion(z, i, b + at_[i] + np);
-    for (const Pair& k : pairs_) z.lu[k.row].phi += k.turn.template cast<S>() * z.local[std::size_t(k.column)].known;
+    known_turns(z, z.paired);
     if (guests) {
       for (const HostVector<S>& k : *guests) {
         auto& phi = z.lu[link_of_[std::size_t(k.body)]].phi;
         phi.template head<3>() -= k.wrench.template tail<3>(), phi.template tail<3>() -= k.wrench.template head<3>();
       }
-      for (const Turned<S>& k : z.turned) z.lu[k.row].phi += k.D * z.local[std::size_t(k.column)].known;
+      known_turns(z, z.turned);
     }
     for (std::size_t k = 0; ties && k < ties->size(); ++k) z.lu[tie_node(int(k))].phi.template head<3>() -= (*ties)[k];
     z.lu.solve();
@@ -844,6 +833,19 @@ private:
     const int n = links_[i].n, parent = m_.links[i].parent;
     auto& node = z.lu[int(i)];
     const Matrix<S, nr, 1>& own = l.known;
+    if (links_[i].kind == LinkJoint::free) { // most of the rest is zero
+      const Vec3<S> w = l.w_own * Vec3<S>(o.w_own.template cast<S>() * own);
+      const Vec3<S> speed(b_nu[3], b_nu[4], b_nu[5]);
+      node.phi += o.force_own.template cast<S>() * own;
+      const Vec3<S> along = o.along_own.template rightCols<3>().transpose().template cast<S>() * own;
+      node.s.template tail<3>() += along;
+      node.r.template segment<3>(v_at).setZero(), node.r.template segment<3>(w_at) = w;
+      node.r.template segment<3>(a_at) = -Vec3<S>(b_nu[0], b_nu[1], b_nu[2]);
+      node.r.template segment<3>(a_at + 3) = o.a_own.template bottomRows<3>().template cast<S>() * own +
+                                             l.a_w.template bottomRows<3>() * w - o.R.template cast<S>() * speed;
+      node.r.template segment<3>(x_at) = l.place;
+      return;
+    }
     Vec3<S> w = o.w_own.template cast<S>() * own, v = o.v_own.template cast<S>() * own;
     Matrix<S, 6, 1> a = o.a_own.template cast<S>() * own;
     Vec3<S> x = Vec3<S>::Zero();
@@ -880,7 +882,7 @@ private:
   std::vector<Raw> raw_;
   std::vector<Pair> pairs_;                     // by column, then row
   std::vector<std::array<Twist, 2>> gradients_; // of the rows of the cuts, by the twists of both sides
-  std::vector<int> loaded_;                     // bodies on which force elements act
+  std::vector<std::size_t> force_pairs_;        // of each element, row by row
   std::vector<BodyMotion<BodyDual>> dual_motions_;
   std::vector<Wrench<BodyDual>> dual_wrenches_;
 };

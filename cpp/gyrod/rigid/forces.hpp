@@ -6,7 +6,9 @@
 //  2. `template <class S> apply(double t, MotionOf<S>, WrenchOf<S>)`: read motions, add to wrenches. Only + - * / sqrt.
 //  3. `explicit_time()`: true if it depends on t by itself.
 //  4. `potential(t, motions)`: its energy if it has one, else 0; `conservative`, `of_points` for methods that ask.
-//  5. Its line at the end and in forces.cpp, so that it is compiled once.
+//  5. `template <class Turn> linearise(t, motions, ForceBlocks<Turn>&)`: its derivatives written out, where stages ask
+//     for them often; they come from dual numbers otherwise. tests/cpp/forces.cpp compares the two.
+//  6. Its line at the end and in forces.cpp, so that it is compiled once.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "gyrod/rigid/body.hpp"
+#include "gyrod/rigid/points.hpp"
 #include "gyrod/time/signal.hpp"
 
 namespace gyrod {
 
-inline constexpr int ground = -1;
 inline constexpr int max_directions = 24; // of a body's state, in any formulation
 using BodyDual = Dual<max_directions>;
 
@@ -44,6 +45,9 @@ public:
   virtual bool explicit_time() const { return false; }
   virtual void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const = 0;
   virtual void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const = 0;
+  // Derivatives, of those that have them written out: false, and nothing, of others.
+  virtual bool blocks(double, const BodyMotion<double>*, ForceBlocks<QuaternionTurns>&) const { return false; }
+  virtual bool blocks(double, const BodyMotion<double>*, ForceBlocks<DirectorTurns>&) const { return false; }
   virtual double potential(double, const BodyMotion<double>*) const { return 0.0; }
   virtual bool conservative() const { return false; } // at rest it is the gradient of an energy
   virtual bool of_points() const { return false; }    // and that depends on points alone
@@ -56,6 +60,8 @@ template <class Derived> class ForceBase : public ForceElement {
 public:
   void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const final;
   void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const final;
+  bool blocks(double t, const BodyMotion<double>* m, ForceBlocks<QuaternionTurns>& out) const final;
+  bool blocks(double t, const BodyMotion<double>* m, ForceBlocks<DirectorTurns>& out) const final;
   const std::vector<int>& bodies() const final { return bodies_; }
 
 protected:
@@ -65,6 +71,12 @@ protected:
   }
 
 private:
+  template <class Turn> bool written_out(double t, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
+    if constexpr (requires { self().template linearise<Turn>(t, m, out); })
+      return self().template linearise<Turn>(t, m, out), true;
+    else
+      return false;
+  }
   const Derived& self() const { return static_cast<const Derived&>(*this); }
   std::vector<int> bodies_;
 };
@@ -76,6 +88,62 @@ void ForceBase<Derived>::apply(double t, const BodyMotion<double>* m, Wrench<dou
 template <class Derived>
 void ForceBase<Derived>::apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const {
   self().template act<BodyDual>(t, m, w);
+}
+template <class Derived>
+bool ForceBase<Derived>::blocks(double t, const BodyMotion<double>* m, ForceBlocks<QuaternionTurns>& out) const {
+  return written_out<QuaternionTurns>(t, m, out);
+}
+template <class Derived>
+bool ForceBase<Derived>::blocks(double t, const BodyMotion<double>* m, ForceBlocks<DirectorTurns>& out) const {
+  return written_out<DirectorTurns>(t, m, out);
+}
+
+// The motion of a body in dual numbers: variables from a direction on (place, turn, velocity, spin, the last in space),
+// or, from -1, constants.
+template <class Turn> void seed_motion(const BodyMotion<double>& k, int from, BodyMotion<BodyDual>& m) {
+  constexpr int nr = Turn::count;
+  m = {k.x.cast<BodyDual>(), k.v.cast<BodyDual>(), k.Omega.cast<BodyDual>(), k.R.cast<BodyDual>()};
+  if (from < 0) return;
+  Turn::seed(k.R, from + 3, m.R);
+  const auto turned = Turn::of_transposed(k.R, Vec3<double>(k.R * k.Omega));
+  for (int i = 0; i < 3; ++i) {
+    m.x[i].d[std::size_t(from + i)] = m.v[i].d[std::size_t(from + 3 + nr + i)] = 1.0;
+    for (int j = 0; j < nr; ++j) m.Omega[i].d[std::size_t(from + 3 + j)] = turned(i, j);
+    for (int j = 0; j < 3; ++j) m.Omega[i].d[std::size_t(from + 6 + nr + j)] = k.R(j, i);
+  }
+}
+// The blocks of any element by dual numbers, as many of its bodies at a time as those have room for. The last two are
+// of all bodies, to work with.
+template <class Turn>
+void blocks_by_dual(const ForceElement& f, double t, const BodyMotion<double>* m, ForceBlocks<Turn>& out,
+                    BodyMotion<BodyDual>* motions, Wrench<BodyDual>* wrenches) {
+  constexpr int nr = Turn::count, directions = 9 + nr;
+  constexpr std::size_t room = std::size_t(max_directions / directions);
+  const std::vector<int>& on = f.bodies();
+  for (std::size_t first = 0; first < on.size(); first += room) {
+    const std::size_t last = std::min(first + room, on.size());
+    for (std::size_t k = 0; k < on.size(); ++k) {
+      const bool varies = k >= first && k < last;
+      seed_motion<Turn>(m[on[k]], varies ? int(k - first) * directions : -1, motions[on[k]]);
+      wrenches[on[k]].clear();
+    }
+    f.apply(t, motions, wrenches);
+    for (std::size_t row = 0; row < on.size(); ++row) {
+      const Wrench<BodyDual>& w = wrenches[on[row]];
+      const Mat3<BodyDual>& R = motions[on[row]].R;
+      Vec3<BodyDual> torque = w.torque;
+      if (w.loaded) torque += moment_of_directors<BodyDual>(R, w.directors);
+      torque = R * torque;
+      for (std::size_t k = first; k < last; ++k)
+        for (int r = 0; r < 6; ++r) {
+          const double* d = (r < 3 ? w.force[r] : torque[r - 3]).d.data() + int(k - first) * directions;
+          WrenchBlock<Turn>& to = out[row][k];
+          for (int j = 0; j < 3; ++j)
+            to.place(r, j) = d[j], to.velocity(r, j) = d[3 + nr + j], to.spin(r, j) = d[6 + nr + j];
+          for (int j = 0; j < nr; ++j) to.turn(r, j) = d[3 + j];
+        }
+    }
+  }
 }
 
 // Force at a body point, or torque, in body or space axes.
@@ -96,6 +164,23 @@ public:
     else
       w[body_].add(body_frame_ ? Vec3<S>(R * value) : value, at_);
   }
+  template <class Turn> void linearise(double t, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
+    WrenchBlock<Turn>& b = out[0][0];
+    const Vec3<double> value = value_.vector(t);
+    const BodyPoint<Turn> p(m, body_, at_);
+    b.setZero();
+    auto torque = b.turn.template bottomRows<3>();
+    if (torque_) { // R value, or R R'value
+      torque = Turn::of(p.R, body_frame_ ? value : Vec3<double>(p.R.transpose() * value));
+      if (!body_frame_) torque += p.R * Turn::of_transposed(p.R, value);
+      return;
+    }
+    const Vec3<double> F = body_frame_ ? Vec3<double>(p.R * value) : value;
+    torque = p.torque_turn(F);
+    if (!body_frame_) return;
+    const auto dF = Turn::of(p.R, value);
+    b.turn.template topRows<3>() = dF, torque += p.arm * dF;
+  }
   double potential(double t, const BodyMotion<double>* m) const override { // of a dead force
     return conservative() ? -value_.vector(t).dot(point_of<double>(m, body_, at_).x) : 0.0;
   }
@@ -105,6 +190,22 @@ private:
   Vec3<double> at_;
   bool body_frame_, torque_;
   Signal value_;
+};
+
+// The line between two points, for tensions that depend on its length and the rate of that.
+struct Line {
+  double length, rate;
+  Vec3<double> u, across; // its direction, and how that turns
+  Line(const Vec3<double>& d, const Vec3<double>& v)
+      : length(d.norm()), rate(d.dot(v) / length), u(d / length), across((v - rate * u) / length) {}
+  template <class Turn>
+  void pull(const BodyPoint<Turn>& p, const BodyPoint<Turn>& q, double T, double by_length, double by_rate,
+            ForceBlocks<Turn>& out) const {
+    const Mat3<double> along = u * u.transpose();
+    Mat3<double> K = (by_length - T / length) * along + u * (by_rate * across).transpose();
+    K.add_to_diagonal(T / length);
+    pull_blocks<Turn>(p, q, T * u, K, by_rate * along, out);
+  }
 };
 
 // Linear spring and damper along the line between two points.
@@ -127,6 +228,17 @@ public:
     const S l = sqrt(d.dot(d));
     const S rate = d.dot(q.v - p.v) / l;
     push(Vec3<S>(d * ((S(k_) * (l - S(length_)) + S(c_) * rate) / l)), w);
+  }
+  template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
+    const BodyPoint<Turn> p(m, a_, at_a_), q(m, b_, at_b_);
+    const Vec3<double> d = q.x - p.x;
+    const double l = d.norm();
+    if (length_ == 0.0 && (c_ == 0.0 || l == 0.0)) {
+      pull_blocks<Turn>(p, q, k_ * d, k_ * Mat3<double>::Identity(), Mat3<double>::Zero(), out);
+      return;
+    }
+    const Line line(d, q.velocity() - p.velocity());
+    line.pull<Turn>(p, q, k_ * (l - length_) + c_ * line.rate, k_, c_, out);
   }
   double potential(double, const BodyMotion<double>* m) const override {
     const double l = (point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x).norm();
@@ -199,6 +311,20 @@ public:
     if (a_ != ground) w[a_].add(F, at_a_);
     if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
   }
+  template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
+    const BodyPoint<Turn> p(m, a_, at_a_), q(m, b_, at_b_);
+    const Line line(q.x - p.x, q.velocity() - p.velocity());
+    const double u = line.length - length_;
+    const bool onset = u < onset_;
+    const double slope = onset ? u / onset_ : 1.0;
+    const double T = k_ * (onset ? 0.5 * u * slope : u - 0.5 * onset_) + c_ * slope * line.rate;
+    if (u <= 0.0 || T <= 0.0) {
+      for (auto& row : out)
+        for (auto& b : row) b.setZero();
+      return;
+    }
+    line.pull<Turn>(p, q, T, k_ * slope + (onset ? c_ * line.rate / onset_ : 0.0), c_ * slope, out);
+  }
   double potential(double, const BodyMotion<double>* m) const override {
     const double u = (point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x).norm() - length_;
     if (u <= 0.0) return 0.0;
@@ -237,6 +363,43 @@ public:
     w[a_].add(F, at_a_);
     w[a_].torque += u.cross(f);
     if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
+  }
+  template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
+    using V = Vec3<double>;
+    using M = Mat3<double>;
+    using M3r = typename BodyPoint<Turn>::M3r;
+    const BodyPoint<Turn> p(m, a_, at_a_), q(m, b_, at_b_);
+    const V d = q.x - p.x, v = q.velocity() - p.velocity();
+    if (a_ == ground) return pull_blocks<Turn>(p, q, k_ * d + c_ * v, k_, c_, out);
+    const M &R = p.R, Rt = R.transpose();
+    const V &Omega = m[a_].Omega, u = Rt * d, f = k_ * u + c_ * V(Rt * v - Omega.cross(u));
+    const M by_u = k_ - c_ * cross_matrix<double>(Omega), K = R * by_u * Rt, C = R * c_ * Rt;
+    pull_blocks<Turn>(p, q, R * f, K, C, out);
+    // Beside that f and F depend on the turn and the spin of a, and a feels R (u x f) as well.
+    const M Eu = cross_matrix<double>(u);
+    const M3r u_turn = Turn::of_transposed(R, d);
+    const M3r f_turn = by_u * u_turn + c_ * M3r(Turn::of_transposed(R, v) + Eu * Turn::of_transposed(R, p.w));
+    const M3r F_turn = Turn::of(R, f) + R * f_turn;
+    const M f_spin = c_ * Eu * Rt, F_spin = R * f_spin;
+    const auto add = [&](WrenchBlock<Turn>& b, const BodyPoint<Turn>& on, double sign) {
+      b.turn.template topRows<3>() += sign * F_turn, b.turn.template bottomRows<3>() += sign * (on.arm * F_turn);
+      b.spin.template topRows<3>() += sign * F_spin, b.spin.template bottomRows<3>() += sign * (on.arm * F_spin);
+    };
+    add(out[0][0], p, 1.0);
+    if (b_ != ground) add(out[1][0], q, -1.0);
+    // d (R (u x f)) = R (u x df - f x du), with du = R'dd and df = by_u du + c R'dv beside the above
+    const M Ef = cross_matrix<double>(f), by_d = R * (Eu * by_u - Ef) * Rt, by_v = R * Eu * c_ * Rt;
+    const BodyPoint<Turn>* points[2] = {&p, &q};
+    for (int k = 0; k < (b_ == ground ? 1 : 2); ++k) {
+      WrenchBlock<Turn>& b = out[0][k];
+      const double sign = k ? 1.0 : -1.0;
+      const auto& by = *points[k];
+      b.place.template bottomRows<3>() += sign * by_d, b.velocity.template bottomRows<3>() += sign * by_v;
+      b.spin.template bottomRows<3>() -= sign * (by_v * by.arm);
+      b.turn.template bottomRows<3>() += sign * (by_d * by.x_turn + by_v * by.v_turn);
+    }
+    out[0][0].turn.template bottomRows<3>() += Turn::of(R, u.cross(f)) + R * M3r(Eu * f_turn - Ef * u_turn);
+    out[0][0].spin.template bottomRows<3>() += R * Eu * f_spin;
   }
   double potential(double, const BodyMotion<double>* m) const override {
     Vec3<double> d = point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x;
