@@ -1,6 +1,7 @@
 """How the cost of an implicit step grows with the system: chains, nets, bodies on springs, lone rods.
 
 RODAS with constant steps, CPU time, without setting up: python benchmarks/scaling.py [chain | springs | net | rod ...]
+A size may be given as in net:24; --figure FILE draws what was measured over the size, both on logarithmic scales.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def springs(columns: int) -> gd.System:
     return gd.System(bodies=bodies, forces=forces)
 
 
-def net(k: int) -> gd.System:
+def net(k: int, strain: str = "cosserat") -> gd.System:
     """k x k free bodies, neighbours joined by rods of six segments."""
     names, pairs = grid(k, k)
     bodies = [gd.Body(name, 0.05, (1e-5, 1e-5, 1e-5), (0.2 * i, 0.2 * j, 0)) for (i, j), name in names.items()]
@@ -49,11 +50,16 @@ def net(k: int) -> gd.System:
         gd.Rod(
             f"r{n}", segments=6, section=gd.Circle(radius=5e-3), material=RUBBER, damping=DAMPING,
             initial=gd.Straight((0.2 * a[0], 0.2 * a[1], 0), (0.2 * b[0], 0.2 * b[1], 0)),
-            start=gd.Clamped(names[a]), end=gd.Clamped(names[b]), discretization="staggered",
+            start=gd.Clamped(names[a]), end=gd.Clamped(names[b]), discretization="staggered", strain=strain,
         )
         for n, (a, b) in enumerate(pairs)
     ]  # fmt: skip
     return gd.System(bodies=bodies, rods=rods)
+
+
+def kirchhoff(k: int) -> gd.System:
+    """The net with rods that do not shear."""
+    return net(k, "kirchhoff")
 
 
 def rod(segments: int) -> gd.System:
@@ -65,6 +71,7 @@ CASES: dict[str, tuple[Callable[[int], gd.System], Callable[[int], int], tuple[i
     "chain": (chain, lambda n: n, (10, 100, 1000), "link"),
     "springs": (springs, lambda n: 10 * n, (5, 20, 80), "body"),
     "net": (net, lambda k: 12 * k * (k - 1), (3, 6, 12, 24, 40), "segment"),
+    "kirchhoff": (kirchhoff, lambda k: 12 * k * (k - 1), (3, 6, 12, 24), "segment"),
     "rod": (rod, lambda n: n, (10, 100, 10_000, 100_000), "segment"),
 }
 
@@ -85,21 +92,59 @@ def step_of(system: gd.System, step: float, units: int) -> tuple[float, float]:
     return (long - short) / (2 * few), first
 
 
+def at_rest(k: int) -> tuple[int, float]:
+    """Newton steps and CPU seconds of the net under its weight, its edge held."""
+    system = net(k)
+    edge = [b for b in system.bodies if {round(b.position[0] / 0.2), round(b.position[1] / 0.2)} & {0, k - 1}]
+    joints = [gd.Fixed("ground", b.name, at=b.position) for b in edge]
+    held = gd.System(bodies=system.bodies, rods=system.rods, joints=joints)
+    begin = time.thread_time()
+    rest = gd.equilibrium(held)
+    return len(rest.history), time.thread_time() - begin
+
+
+def draw(found: dict[str, list[tuple[int, float]]], file: str) -> None:
+    """Microseconds a unit and step over the number of units."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    axes = figure.add_subplot()
+    for name, points in found.items():
+        n, seconds = zip(*points, strict=True)
+        axes.loglog(
+            n, [1e6 * s / k for s, k in zip(seconds, n, strict=True)], "o-", label=f"{name}, a {CASES[name][3]}"
+        )
+    axes.set(xlabel="links, bodies or segments", ylabel="CPU time of a RODAS step, µs each")
+    axes.grid(which="both", alpha=0.3)
+    axes.legend()
+    figure.savefig(file, dpi=150)
+
+
 def main(names: list[str]) -> None:
     print(f"core for {_core.isa()}")
-    for name in names or CASES:
+    file = names.pop(names.index("--figure") + 1) if "--figure" in names else None
+    found: dict[str, list[tuple[int, float]]] = {}
+    for name in [name for name in names if name != "--figure"] or CASES:
         name, *given = name.split(":")
+        if name == "rest":
+            for size in map(int, given or (6, 12, 24)):
+                steps, seconds = at_rest(size)
+                print(f"rest     {size:7d} {seconds:9.2f} s, {steps} Newton steps", flush=True)
+            continue
         make, units, sizes, unit = CASES[name]
         for size in map(int, given or sizes):
             begin = time.thread_time()
             system = make(size)
             made = time.thread_time() - begin
             seconds, first = step_of(system, 1e-3 if name in ("chain", "rod") else 1e-4, units(size))
+            found.setdefault(name, []).append((units(size), seconds))
             print(
-                f"{name:8s} {size:7d} {1e6 * seconds / units(size):9.2f} us a {unit} and step, "
+                f"{name:9s} {size:7d} {1e6 * seconds / units(size):9.2f} us a {unit} and step, "
                 f"{1e3 * seconds:9.3f} ms a step; model {made:.2f} s, first step {first:.2f} s",
                 flush=True,
             )
+    if file:
+        draw(found, file)
 
 
 if __name__ == "__main__":

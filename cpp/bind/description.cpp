@@ -166,7 +166,7 @@ void bind_joints(nb::module_& m) {
              std::vector<std::vector<int>> kept, std::vector<int> ranks) {
             new (t) JointTree{std::move(joints), std::move(links), std::move(cuts), std::move(kept), std::move(ranks)};
           },
-          nb::kw_only(), "joints"_a, "links"_a, "cuts"_a, "kept"_a, "ranks"_a);
+          nb::kw_only(), "joints"_a, "links"_a, "cuts"_a, "kept"_a, "ranks"_a = std::vector<int>{});
 }
 
 using Shares = std::vector<std::tuple<int, int, V3>>;
