@@ -87,7 +87,6 @@ public:
 
   std::size_t size() const override { return at_ + rods_.size(); }
   bool autonomous() const override { return bodies_->autonomous() && rods_.autonomous(); }
-  bool held() const override { return rods_.held(); }
   void rhs(double t, const double* y, double* dy) override {
     bind(y);
     bodies_->rhs(t, y, dy);

@@ -41,11 +41,6 @@ public:
       if (!p.equations->autonomous()) return false;
     return true;
   }
-  bool held() const override {
-    for (const Part& p : parts_)
-      if (p.equations->held()) return true;
-    return false;
-  }
   void rhs(double t, const double* y, double* dy) override {
     for (Part& p : parts_) p.equations->rhs(t, y + p.at, dy + p.at);
   }

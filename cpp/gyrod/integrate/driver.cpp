@@ -95,10 +95,6 @@ void Driver::step() {
     }
     return stop(Status::refused);
   }
-  if (integrator_.settles()) {
-    if (options_.project) equations_.project(t, integrator_.y());
-    integrator_.settle();
-  }
   const bool near = options_.watch && near_edge(), kept = options_.keep_dense && !result_.dense_given_up;
   if (kept || near || !options_.events.empty() || output_inside()) integrator_.dense(rows_.data());
   if (kept) keep_dense(t);

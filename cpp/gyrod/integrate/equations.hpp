@@ -10,9 +10,7 @@
 //  6. `quasistatic` asks for the balance of forces at rest: what is led as a function of time stands still.
 //  7. `lanes` > 1 says that the state is that of several systems side by side, component by component; their errors
 //     are judged one by one, and the largest counts.
-//  8. `held` says that forces far stiffer than the motion hold the state, as strains hold a rod: what they are is read
-//     of the state, which must be that much more exact in them than in all else.
-//  9. No call may allocate after the first one of its kind.
+//  8. No call may allocate after the first one of its kind.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +33,6 @@ public:
   virtual std::size_t lanes() const { return 1; }
 
   virtual bool autonomous() const { return true; }
-  virtual bool held() const { return false; }
   virtual void time_derivative(double, const double*, double* ft) {
     for (std::size_t i = 0; i < size(); ++i) ft[i] = 0.0;
   }

@@ -9,11 +9,11 @@
 //  4. Dense output: after `advance`, `dense(rows)` writes `dense_rows()` vectors of length n, from which the static
 //     function `evaluator()` gives y(t_old + theta h). They are valid until the next `advance` and for the state
 //     before `changed`.
-//  5. If it `settles`, `settle` mends `y_` after the step, on the constraints and before its dense output is asked for.
-//  6. With `options.step > 0` every step has that length (the last one may be shorter) and no error is controlled.
-//  7. All memory is taken in the constructor.
-//  8. `state` names to an archive all members that the next step depends on; a kept Jacobian is made anew from the
-//     point it belongs to.
+//  5. With `options.step > 0` every step has that length (the last one may be shorter) and no error is controlled.
+//  6. All memory is taken in the constructor.
+//  7. `state` names to an archive all members that the next step depends on; a kept Jacobian is made anew from the
+//  point
+//     it belongs to.
 #pragma once
 
 #include <algorithm>
@@ -83,8 +83,6 @@ public:
 
   virtual bool advance() = 0;
   virtual void changed() = 0;
-  virtual bool settles() const { return false; }
-  virtual void settle() {}
   virtual std::size_t dense_rows() const = 0;
   virtual void dense(double* rows) = 0;
   virtual DenseEvaluator evaluator() const = 0;

@@ -41,32 +41,6 @@ public:
 
   void changed() override { fresh_ = false; } // f is evaluated when the next step begins
 
-  // Extrapolation is linear: a mean of states that lie on a curved manifold to which stiff forces hold the solution, as
-  // strains do in a rod, leaves it by what the tolerance allows, and so does a projection that moves what a rod hangs
-  // on; stiffness makes forces of that, of any size. Newton's steps for f(t, y) = y', with y' as extrapolated, lead
-  // back. Two of them: the first one moves velocities off by what it mends in positions. Components whose y' agrees
-  // within the tolerance over such a step stay as they are.
-  bool settles() const override { return equations_.held(); }
-  void settle() override {
-    const double h = t_ - t_old_, step = h / substeps(columns_);
-    weigh(y_old_.data(), y_.data());
-    for (int k = 0; k < 2; ++k) {
-      rhs(t_, y_.data(), g_.data());
-      bool off = false;
-      for (std::size_t i = 0; i < n_; ++i) {
-        g_[i] -= derivative(1, 1)[i] / h;
-        if (std::abs(step * g_[i]) * weights_[i] < 1.0)
-          g_[i] = 0.0;
-        else
-          off = true;
-      }
-      if (!off) break;
-      solve(g_.data());
-      for (std::size_t i = 0; i < n_; ++i) y_[i] += g_[i];
-    }
-    std::copy(y_.begin(), y_.end(), entry(1));
-  }
-
   std::size_t dense_rows() const override { return km + 2; }
 
   // The polynomial of degree k + 1 with y at both ends and the derivatives 1..k at the right one, these from backward

@@ -46,7 +46,6 @@ public:
 
   std::size_t size() const override { return width * size_; }
   std::size_t lanes() const override { return width; }
-  bool held() const override { return true; }
 
   void revise(int r, int lane, const RodNumbers& numbers) override {
     auto& d = rods_[std::size_t(r)]->chain.d;

@@ -201,7 +201,6 @@ public:
 
   std::size_t size() const override { return size_; }
   bool autonomous() const override { return !timed_; }
-  bool held() const override { return true; }
   int rods() const override { return int(rods_.size()); }
   const RodDescription& rod(int r) const override { return rods_[std::size_t(r)]->d; }
   std::size_t offset(int r) const override { return rods_[std::size_t(r)]->at; }
