@@ -133,11 +133,8 @@ public:
   int negative_pivots() const override { return rods_.negative_pivots(); }
 
   int ties() const override { return rods_.ties(); }
-  int tie_body(int i) const override { return rods_.tie(i).body; }
-  int tie_rows(int i) const override { return rods_.tie(i).rows; }
-  int tie_partner(int i) const override { return rods_.tie(i).partner; }
+  Tie tie(int i) const override { return rods_.tie(i); }
   TieLinks tie_links() const override { return rods_.tie_links(); }
-  double tie_mobility(int i) const override { return rods_.tie(i).mobility; }
   void tie_row(int i, int row, Matrix<double, 6, 1>& g) const override { rods_.tie_row(i, row, g); }
   double tie_value(int i, int row) const override { return rods_.tie_value(i, row); }
   double tie_compliance(int i, int row, int j, int column) const override {

@@ -31,6 +31,7 @@ public:
     }
     for (const Joint& j : m_.joints) driven_ = driven_ || j.driven(), timed_ = timed_ || j.drive.timed();
     for (const auto& f : m_.forces) timed_ = timed_ || f->explicit_time();
+    for (int i = 0; m_.ties && i < m_.ties->ties(); ++i) ties_.push_back(m_.ties->tie(i));
     prepare_loops();
   }
 
@@ -136,7 +137,7 @@ public:
       });
       at_joint(m_.cuts[c], on_b, out + 6 * m_.cuts[c]);
     }
-    for (int i = 0; i < ties(); ++i) need[std::size_t(link_of_[std::size_t(m_.ties->tie_body(i))])] += tie_pull(i);
+    for (int i = 0; i < ties(); ++i) need[std::size_t(link_of_[std::size_t(tie(i).body)])] += tie_pull(i);
     for (std::size_t i = links_.size(); i-- > 0;) {
       const TreeLink& l = m_.links[i];
       if (l.joint < 0) continue;
@@ -587,7 +588,7 @@ protected:
         }
     std::vector<std::pair<int, int>> pairs;
     for (int i = 0; i < ties(); ++i)
-      if (m_.ties->tie_partner(i) > i) pairs.emplace_back(tie_cut(i), tie_cut(m_.ties->tie_partner(i)));
+      if (tie(i).partner > i) pairs.emplace_back(tie_cut(i), tie_cut(tie(i).partner));
     for (Columns& k : columns_) {
       std::sort(k.cuts.begin(), k.cuts.end());
       for (int c : k.cuts) k.at.push_back(k.count), k.count += sizes[std::size_t(c)];
@@ -602,7 +603,7 @@ protected:
       const Joint& j = m_.joints[std::size_t(m_.cuts[c])];
       for (int r : m_.kept[c]) mobility.push_back(free_mobility(j, j.row(r).type == RowKind::dot));
     }
-    for (int i = 0; i < ties(); ++i) mobility.insert(mobility.end(), tie_rows(i), m_.ties->tie_mobility(i));
+    for (int i = 0; i < ties(); ++i) mobility.insert(mobility.end(), std::size_t(tie(i).rows), tie(i).mobility);
     std::vector<int> ranks = sizes;
     for (std::size_t c = 0; c < m_.cuts.size(); ++c) ranks[c] = m_.rank(int(c));
     loops_ = LoopSystem(sizes, ranks, pairs, std::move(mobility));
@@ -611,17 +612,17 @@ protected:
   }
 
   // Cut joints, and behind them constraints with guests.
-  int ties() const { return m_.ties ? m_.ties->ties() : 0; }
+  int ties() const { return int(ties_.size()); }
   int tie_cut(int i) const { return int(m_.cuts.size()) + i; }
-  std::size_t tie_rows(int i) const { return std::size_t(m_.ties->tie_rows(i)); }
+  const Tie& tie(int i) const { return ties_[std::size_t(i)]; }
   int cuts() const { return tie_cut(ties()); }
   int rows_of_cut(int c) const {
     const int i = c - int(m_.cuts.size());
-    return i < 0 ? int(m_.kept[std::size_t(c)].size()) : m_.ties->tie_rows(i);
+    return i < 0 ? int(m_.kept[std::size_t(c)].size()) : tie(i).rows;
   }
   std::array<int, 2> bodies_of_cut(int c) const {
     const int i = c - int(m_.cuts.size());
-    if (i >= 0) return {m_.ties->tie_body(i), -1};
+    if (i >= 0) return {tie(i).body, -1};
     const JointPlace& p = m_.joints[std::size_t(m_.cuts[std::size_t(c)])].place;
     return {p.a, p.b};
   }
@@ -659,7 +660,7 @@ protected:
       });
     }
     for (int i = 0; i < ties(); ++i)
-      for (int r = 0; r < m_.ties->tie_rows(i); ++r)
+      for (int r = 0; r < tie(i).rows; ++r)
         if (Twist& g = grad_a_[std::size_t(loops_.offset(tie_cut(i)) + r)]; this->loose_)
           g.setZero();
         else
@@ -668,7 +669,7 @@ protected:
   // G' mu of a tie
   Twist tie_pull(int i) const {
     Twist sum = Twist::Zero();
-    for (int r = 0; r < m_.ties->tie_rows(i); ++r) {
+    for (int r = 0; r < tie(i).rows; ++r) {
       const std::size_t at = std::size_t(loops_.offset(tie_cut(i)) + r);
       sum += grad_a_[at] * lambda_[at];
     }
@@ -677,14 +678,14 @@ protected:
   // Values of the ties as their guests have them, behind those of the cut joints.
   void tie_values(std::vector<double>& to) const {
     for (int i = 0; i < ties(); ++i)
-      for (int r = 0; r < m_.ties->tie_rows(i); ++r)
+      for (int r = 0; r < tie(i).rows; ++r)
         to[std::size_t(loops_.offset(tie_cut(i)) + r)] = this->loose_ ? 0.0 : m_.ties->tie_value(i, r);
   }
   void release(HostTies::Level level) {
     if (!ties() || this->loose_) return;
     double* to = tie_force_.data();
     for (int i = 0; i < ties(); ++i)
-      to = std::copy_n(&lambda_[std::size_t(loops_.offset(tie_cut(i)))], tie_rows(i), to);
+      to = std::copy_n(&lambda_[std::size_t(loops_.offset(tie_cut(i)))], tie(i).rows, to);
     m_.ties->release_ties(level, tie_force_.data());
   }
 
@@ -750,11 +751,11 @@ protected:
         }
     }
     for (int i = 0; i < ties(); ++i)
-      for (int j : {i, m_.ties->tie_partner(i)}) {
+      for (int j : {i, tie(i).partner}) {
         if (j < 0) continue;
         auto to = loops_.block(tie_cut(i), tie_cut(j));
-        for (int p = 0; p < m_.ties->tie_rows(i); ++p)
-          for (int q = 0; q < m_.ties->tie_rows(j); ++q)
+        for (int p = 0; p < tie(i).rows; ++p)
+          for (int q = 0; q < tie(j).rows; ++q)
             to(p, q) += this->loose_ ? i == j && p == q : m_.ties->tie_compliance(i, p, j, q);
       }
     loops_.factor();
@@ -918,6 +919,7 @@ protected:
   double length_ = 1.0;
   std::vector<double> scratch_;
   std::vector<Columns> columns_;
+  std::vector<Tie> ties_;
   LoopSystem loops_;
   std::vector<Twist> grad_a_, grad_b_;
   std::vector<double> second_, position_, in_time_, gap_, rate_, lambda_, tie_force_;

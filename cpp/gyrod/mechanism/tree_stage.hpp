@@ -200,9 +200,9 @@ private:
             g.links.emplace_back(row, column);
         }
     for (int i = 0; i < this->ties(); ++i) { // one for each guest, at the last of its ends
-      if (m_.ties->tie_partner(i) > i) continue;
+      if (this->tie(i).partner > i) continue;
       g.multipliers.push_back(3);
-      g.held.push_back({link_of_[std::size_t(m_.ties->tie_body(i))]});
+      g.held.push_back({link_of_[std::size_t(this->tie(i).body)]});
     }
     if (this->ties()) {
       const TieLinks links = m_.ties->tie_links();
@@ -254,7 +254,7 @@ private:
       }
     }
     for (int i = 0; i < this->ties(); ++i)
-      joint_force_[std::size_t(link_of_[std::size_t(m_.ties->tie_body(i))])] += this->tie_pull(i);
+      joint_force_[std::size_t(link_of_[std::size_t(this->tie(i).body)])] += this->tie_pull(i);
     for (std::size_t i = links_.size(); i-- > 0;)
       if (m_.links[i].parent >= 0)
         joint_force_[std::size_t(m_.links[i].parent)] += this->carried_back(i, joint_force_[i]);

@@ -49,16 +49,18 @@ struct TieLinks {
 // Constraints between bodies and what they hold that a right-hand side cannot do without: section forces of rods whose
 // strains are held, next to ends on bodies. The guest eliminates what is its own; for a body that does not move it
 // leaves values r and a mobility C of the rows, and with a the twist rates of the bodies G a + r = (G M^-1 G' + C) mu.
+struct Tie {
+  int body, rows;
+  int partner;     // of the same guest, -1: none
+  double mobility; // about the largest entry of C
+};
 class HostTies {
 public:
   enum Level { gap, rate, second };
   virtual ~HostTies() = default;
   virtual int ties() const = 0;
-  virtual int tie_body(int i) const = 0;
-  virtual int tie_rows(int i) const = 0;
-  virtual int tie_partner(int i) const = 0;                                   // of the same guest, -1: none
+  virtual Tie tie(int i) const = 0;                                           // which never changes
   virtual TieLinks tie_links() const = 0;                                     // in stages, which have one a guest
-  virtual double tie_mobility(int i) const = 0;                               // about the largest entry of C
   virtual void tie_row(int i, int row, Matrix<double, 6, 1>& g) const = 0;    // by the twist (v, omega)
   virtual double tie_value(int i, int row) const = 0;                         // r
   virtual double tie_compliance(int i, int row, int j, int column) const = 0; // C

@@ -67,10 +67,6 @@ public:
 
   // --- rows of `HostTies`, one set for each end on a body of a rod with held strains. Values are at hand after `act`
   // (second derivatives) or `measure_ties`; `release_ties` adds their forces, `move_ties` moves the state.
-  struct Tie {
-    int body, rows, partner;
-    double mobility;
-  };
   virtual int ties() const = 0;
   virtual Tie tie(int i) const = 0;
   virtual TieLinks tie_links() const = 0;
