@@ -44,7 +44,7 @@ struct CarriedGraph {
 // The symbolic part, shared by real and complex matrices.
 class CarriedPattern {
 public:
-  explicit CarriedPattern(CarriedGraph graph);
+  [[gnu::cold]] explicit CarriedPattern(CarriedGraph graph);
   const CarriedGraph& graph() const { return graph_; }
   const BlockPattern& blocks() const { return blocks_; }
 
@@ -80,7 +80,7 @@ public:
     Matrix<S, width, 6> own, up; // transposed
   };
 
-  explicit CarriedLu(const CarriedPattern& pattern);
+  [[gnu::cold]] explicit CarriedLu(const CarriedPattern& pattern);
 
   Carrier& carrier(int i) { return carriers_[std::size_t(i)]; }
   const Carrier& carrier(int i) const { return carriers_[std::size_t(i)]; }

@@ -23,7 +23,8 @@ public:
   using Vector = Matrix<S, B, 1>;
 
   explicit UniformLu(const BlockPattern& p) : UniformLu(p, [](int) { return false; }) {}
-  template <class Silent> UniformLu(const BlockPattern& p, Silent&& silent) : blocks_(p.storage() / (B * B)) {
+  template <class Silent>
+  [[gnu::cold]] UniformLu(const BlockPattern& p, Silent&& silent) : blocks_(p.storage() / (B * B)) {
     for (int v : p.order()) {
       Step step{v, at(p, v, v), {}, {}, 0};
       for (const bool quiet : {false, true})

@@ -167,7 +167,9 @@ private:
   };
 
   void prepare() {
-    if (pattern_) return;
+    if (!pattern_) analyse();
+  }
+  [[gnu::cold]] void analyse() {
     const int L = int(links_.size());
     CarriedGraph g;
     for (int i = 0; i < L; ++i) g.bodies.push_back({m_.links[std::size_t(i)].parent, links_[std::size_t(i)].n});

@@ -22,7 +22,8 @@ template <int p> class LaneElements : public ElementForces<p, Lanes> {
   using Forces = ElementForces<p, Lanes>;
 
 public:
-  explicit LaneElements(const BasicRodDescription<Lanes>& d) : Forces(d), parameters_(std::size_t(this->count_)) {}
+  [[gnu::cold]] explicit LaneElements(const BasicRodDescription<Lanes>& d)
+      : Forces(d), parameters_(std::size_t(this->count_)) {}
   void prepare() {
     for (std::size_t e = 0; e < parameters_.size(); ++e)
       this->template fill<Lanes>(int(e), parameters_[e], [](Lanes& to, const Lanes& x) { to = x; });
@@ -37,7 +38,7 @@ private:
 
 class Wide final : public RodLanes {
 public:
-  explicit Wide(const RodEquations& rods) {
+  [[gnu::cold]] explicit Wide(const RodEquations& rods) {
     for (int r = 0; r < rods.rods(); ++r) {
       rods_.push_back(std::make_unique<Rod>(widened(rods.rod(r))));
       rods_.back()->at = size_, size_ += std::size_t(rods_.back()->chain.size);

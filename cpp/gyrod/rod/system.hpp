@@ -43,7 +43,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   struct Rod : Chain {
     using Chain::d, Chain::N, Chain::x_at, Chain::moves, Chain::turns;
 
-    explicit Rod(RodDescription description)
+    [[gnu::cold]] explicit Rod(RodDescription description)
         : Chain(std::move(description)), grid(divided(d)), s(d), dual(d),
           blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1, own_blocks ? 0 : d.degree),
           k(N + 1, d.coupled ? 2 : 1, d.degree), alpha(std::size_t(d.frames())), p(alpha.size()), w(alpha.size()),
@@ -121,7 +121,8 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   };
 
 public:
-  RodSystem(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodString> strings = {})
+  [[gnu::cold]] RodSystem(std::vector<RodDescription> rods, FormulationOptions options,
+                          std::vector<RodString> strings = {})
       : options_(options), strings_(std::move(strings)) {
     std::vector<int> sizes;
     std::vector<std::pair<int, int>> links;
@@ -238,7 +239,7 @@ public:
   }
 
   const std::vector<int>& hosts() const override { return hosts_; }
-  std::vector<std::vector<int>> parties() const override {
+  [[gnu::cold]] std::vector<std::vector<int>> parties() const override {
     std::vector<std::vector<int>> out;
     for (const auto& [a, b] : joined_)
       if (a == b)
@@ -535,7 +536,7 @@ public:
     return r.s;
   }
 
-  RodMeasures measures(int index, double t, const double* y) override {
+  [[gnu::cold]] RodMeasures measures(int index, double t, const double* y) override {
     Rod& r = *rods_[std::size_t(index)];
     state(index, t, y);
     RodMeasures m;
@@ -576,7 +577,7 @@ public:
     return m;
   }
 
-  void reactions(int index, double t, const double* y, double* out) override {
+  [[gnu::cold]] void reactions(int index, double t, const double* y, double* out) override {
     Rod& r = *rods_[std::size_t(index)];
     state(index, t, y);
     std::vector<Vec3<double>>&force = r.force, &a = r.falls;
@@ -650,7 +651,7 @@ public:
     for (auto& r : rods_) dense_rod(*r, J);
   }
 
-  void dense_jacobian_dual(double t, const double* y, double* J) override {
+  [[gnu::cold]] void dense_jacobian_dual(double t, const double* y, double* J) override {
     using D = Dual<1>;
     std::fill(J, J + size_ * size_, 0.0);
     for (auto& r : rods_) {
@@ -664,7 +665,7 @@ public:
     }
   }
 
-  Counted::Tally operations(double t, const double* y) override {
+  [[gnu::cold]] Counted::Tally operations(double t, const double* y) override {
     Counted::tally() = {};
     Counted::Tally total;
     for (auto& r : rods_) {
@@ -1222,7 +1223,7 @@ private:
   }
 
   // df/dy of a rod from its blocks, for tests and small problems.
-  void dense_rod(const Rod& r, double* J) const {
+  [[gnu::cold]] void dense_rod(const Rod& r, double* J) const {
     const auto entry = [&](int row, int column) -> double& {
       return J[(r.at + std::size_t(row)) * size_ + r.at + std::size_t(column)];
     };
