@@ -1,4 +1,4 @@
-"""Problems with trusted values for the calibration of error estimates: what `gyrod.error` promises is measured here.
+"""Problems with trusted values for the calibration of error estimates, which `gyrod.motion.errors` promises.
 
 Each problem has three meshes, and motions four tolerances. Trusted values are those of a fine mesh of degree 4 and a
 tight tolerance, `data/trusted.npz`; how far they lie from those of a mesh with two thirds of the elements and ten times
@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 import gyrod as gd
-from gyrod import error as errors
-from gyrod import problems, readings
+from gyrod import problems
+from gyrod.motion import errors, readings
 
 DATA = Path(__file__).parent / "data" / "trusted.npz"
 RTOLS = (1e-3, 1e-4, 1e-5, 1e-6)

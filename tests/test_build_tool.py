@@ -259,12 +259,14 @@ def test_nothing_is_done_twice(tree):
         lambda: (tree / "cpp" / "deep" / "er" / "new.cpp").write_text("int n;", encoding="utf-8"),
         lambda: (tree / "cpp" / "deep" / "er" / "new.cpp").unlink(),
         lambda: (tree / "src/gyrod/_core.pyi").unlink(),
+        lambda: (tree / "src/gyrod/new.py").write_text("", encoding="utf-8"),  # an editable package lists its modules
+        lambda: (tree / "src/gyrod/new.py").write_text("n = 1\n", encoding="utf-8"),
     ):
         change()
         run(tree)
-    assert calls() == 4
-    run(tree, GYROD_ISAS="baseline")
     assert calls() == 5
+    run(tree, GYROD_ISAS="baseline")
+    assert calls() == 6
 
 
 def test_requirements_are_those_of_the_extra():

@@ -13,8 +13,8 @@ import pytest
 from error_problems import BLIND, DATA, EVERY, PROBLEMS, measure, ratios
 
 import gyrod as gd
-from gyrod import error as errors
 from gyrod.model.refinement import coarser
+from gyrod.motion import errors
 from gyrod.solve import companions
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gyrod as gd
-from gyrod.dense import STIFF, Knots, along
+from gyrod.motion.between import STIFF, Knots, along
 from gyrod.solve.methods import METHODS
 
 pytestmark = pytest.mark.numeric
@@ -133,7 +133,7 @@ def test_a_run_without_dense_output_and_its_pickle_have_the_same_forces(rest):
         assert force(found).tobytes() == force(motion).tobytes()
         assert found["hinge"].force.tobytes() == motion["hinge"].force.tobytes()
         assert found.energy.total.tobytes() == motion.energy.total.tobytes()
-    some = motion._at_rows(slice(3, 9))
+    some = motion.at_rows(slice(3, 9))
     assert_allclose(force(some), force(motion)[3:9], rtol=0, atol=1e-13)
 
 

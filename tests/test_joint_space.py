@@ -185,7 +185,7 @@ def test_sensors_quantities_plots_and_files(driven, tmp_path):
     assert motion.sensors.units["torque"] == "N m"
     np.testing.assert_array_equal(motion.sensors["torque"], motion["shoulder"].effort)
     np.testing.assert_allclose(motion["shoulder"].effort, driven["shoulder"].effort[:6], atol=1e-12)
-    from gyrod.readings import quantity
+    from gyrod.motion.readings import quantity
 
     np.testing.assert_array_equal(quantity("elbow.effort", system).read(motion), motion["elbow"].effort)
     figure = motion.plot("effort")

@@ -23,11 +23,11 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "gyrod"
 
 # Folder order is data-flow order: a module may import only what stands before it.
-BEFORE = "_lazy _version _command _cpu _core _check quantities rotations gyro model files problems equations look"
-BEFORE += " joint_tracks dense sensing motion readings error rest storage solve comparison studies"
+BEFORE = "_lazy _version _command _cpu _core _check quantities rotations gyro model files problems equations motion"
+BEFORE += " look storage solve comparison studies"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
-# What methods of a room hand to a room on its right, by `later`: (room, the one on its right).
-SEAMS = {("model", "equations"), ("model", "files"), ("look", "motion"), ("motion", "storage"), ("motion", "error")}
+# Methods that hand over to a room on the right import it themselves: (room, the one on its right).
+FACADES = {("model", "equations"), ("model", "files"), ("motion", "look"), ("motion", "storage")}
 # Packages whose names are imported when they are first asked for.
 LAZY = ("gyrod", "gyrod.files", "gyrod.look")
 
@@ -37,8 +37,8 @@ def room(module: str) -> str:
     return parts[1] if len(parts) > 1 else ""
 
 
-def imports(path: Path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imports(tree: ast.AST):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -56,11 +56,25 @@ def test_nothing_imports_back_to_the_left(path):
     module = path.relative_to(SOURCE).with_suffix("").parts
     here = "" if module == ("__init__",) else module[0]
     assert here in ROOMS, f"{here} needs a place in ROOMS"
-    for name in imports(path):
-        if name.split(".")[0] == "gyrod":
-            there = room(name)
-            assert there in ROOMS, f"{path.name} imports {name}, which is in no room"
-            assert ROOMS.index(there) <= ROOMS.index(here), f"{path.name} imports {name}, which lies to its right"
+    for name, inside in imports_of(path):
+        there = room(name)
+        assert there in ROOMS, f"{path.name} imports {name}, which is in no room"
+        facade = inside and (here, there) in FACADES
+        assert facade or ROOMS.index(there) <= ROOMS.index(here), f"{path.name} imports {name}, which lies to its right"
+
+
+def imports_of(path: Path):
+    """What a module imports of gyrod, and whether only methods and type checkers do."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inner = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) or types_only(node)]
+    within = {id(part) for node in inner for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((name, id(node) in within) for name in imports(node) if name.split(".")[0] == "gyrod")
+
+
+def types_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def calls(tree: ast.AST, function: str):
@@ -69,12 +83,14 @@ def calls(tree: ast.AST, function: str):
             yield node
 
 
-def test_seams_to_the_right_are_these():
+def test_facades_are_these():
     found = set()
     for path in SOURCE.rglob("*.py"):
-        for call in calls(ast.parse(path.read_text(encoding="utf-8")), "later"):
-            found.add((path.relative_to(SOURCE).with_suffix("").parts[0], ast.literal_eval(call.args[0])))
-    assert found == SEAMS
+        here = path.relative_to(SOURCE).with_suffix("").parts[0]
+        for name, _ in imports_of(path) if here in ROOMS else ():
+            if ROOMS.index(room(name)) > ROOMS.index(here):
+                found.add((here, room(name)))
+    assert found == FACADES
 
 
 @pytest.mark.parametrize("package", LAZY)

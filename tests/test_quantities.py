@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gyrod as gd
+from gyrod.motion.readings import along, quantity
 from gyrod.quantities import BODY, COLOURS, FIELDS, JOINT, MOTION, PLACES, ROD
-from gyrod.readings import along, quantity
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 ALONG = [field.name for field in ROD.values() if field.place]
@@ -71,7 +71,7 @@ def test_a_single_time_is_read_without_time_axis(motion, field):
         found = quantity(text, motion.system)
         if field == "multipliers" and not found.read(motion).size:
             continue
-        values = found.read(motion._at_rows(slice(2, 3)))
+        values = found.read(motion.at_rows(slice(2, 3)))
         np.testing.assert_allclose(found.read(row), values[0], rtol=1e-9, atol=1e-9, equal_nan=True)
         assert found.shape(row) == found.shape(motion)
 
@@ -117,7 +117,7 @@ def test_shapes_along_a_rod_follow_from_the_places(motion, field):
     found = along(motion, "hose", field, [0.0, 0.2, 0.7, 1.0])
     assert found.shape == (len(motion.t), 4, *components(ROD[field]))
     assert not np.isnan(found).any()
-    row = motion._at_rows(slice(1, 2))
+    row = motion.at_rows(slice(1, 2))
     np.testing.assert_allclose(along(row, "hose", field, [0.2]), found[1:2, 1:2], rtol=1e-9, atol=1e-12)
 
 

@@ -131,7 +131,7 @@ def test_energies_per_length_add_up_to_those_of_the_core(name):
         options["start"] = gd.Hinged()
     rod = gd.Rod("rod", 1.0, 10, gd.Circle(radius=5e-3), RUBBER, initial=gd.Straight((0, 0, 0), (0, 1, 0)), **options)
     motion = gd.simulate(gd.System(rods=[rod]), 0.3, rtol=1e-3)  # accepted states: strains between them are not these
-    motion = motion._at_rows(np.linspace(0, len(motion.t) - 1, 7).astype(int))
+    motion = motion.at_rows(np.linspace(0, len(motion.t) - 1, 7).astype(int))
     segments, vertices = energy_densities(motion, motion.compiled, 0)
     table, energy = motion.compiled.rods[0], motion.energy
     scale = float((energy.extension_shear + energy.bending_torsion).max())

@@ -396,7 +396,7 @@ def test_copies_of_what_is_between_rows(tmp_path):
     again, times = gd.open(tmp_path / "run.h5"), np.linspace(0.0, 0.05, 21)
     there = again(times)
     force, load = there["r"].force, there["hinge"].force
-    for copy in (there._at_rows(slice(3, 9)), there(times[3:9]), pickle.loads(pickle.dumps(again))(times[3:9])):
+    for copy in (there.at_rows(slice(3, 9)), there(times[3:9]), pickle.loads(pickle.dumps(again))(times[3:9])):
         assert np.array_equal(copy["r"].force, force[3:9])
         assert np.array_equal(copy["hinge"].force, load[3:9])
     assert np.array_equal(replace(there, status="changed")["r"].force, force)

@@ -14,9 +14,9 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ellipk
 
 import gyrod as gd
+from gyrod.motion.readings import Quantity, quantity
 from gyrod.quantities import DRIFT, ENERGY, FIELDS
 from gyrod.quantities import MOTION as WHOLE
-from gyrod.readings import Quantity, quantity
 from gyrod.studies.outputs import OUTPUTS, Custom, History, Measured, Output, output
 
 BODY = gd.Body("top.1", mass=2.0, inertia=(1.0, 2.0, 3.0), position=(0, 0, 0.3), angular_velocity=(0.3, 5.0, 0.1))
@@ -119,7 +119,7 @@ def test_every_field_is_an_array_with_time_first(motion, text):
 def test_kinematic_quantities_follow_from_their_row(motion):
     """Rows in any order, without anything before them, give the same."""
     order = np.random.default_rng(0).permutation(len(motion.t))
-    mixed = motion._at_rows(order)
+    mixed = motion.at_rows(order)
     kinematic = 0
     for kind, fields in FIELDS.items():
         for field in fields:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gyrod as gd
-from gyrod.readings import along, quantity
+from gyrod.motion.readings import along, quantity
 from gyrod.studies.outputs import output
 from gyrod.studies.plan import make_plan
 from gyrod.studies.plan_files import loads_plan

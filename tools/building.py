@@ -336,12 +336,13 @@ def create() -> tuple[list[str], dict[str, str]]:
 
 
 def fingerprint() -> str:
-    """Of all that decides what the compiled core is."""
+    """Of all that decides what is installed: the compiled core, and where an editable package finds its modules."""
     files = [ROOT / "CMakeLists.txt", ROOT / "pyproject.toml", ROOT / "src" / "gyrod" / "_version.py"]
     files += sorted(path for path in (ROOT / "cpp").rglob("*") if path.is_file())
     marks = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
     settings = [os.environ.get(name, "") for name in ("GYROD_ISAS", "CXX", "CXXFLAGS")]
-    return hashlib.sha256(json.dumps([marks, settings]).encode()).hexdigest()
+    modules = sorted(str(path) for path in (ROOT / "src").rglob("*.py"))
+    return hashlib.sha256(json.dumps([marks, settings, modules]).encode()).hexdigest()
 
 
 # --- commands --------------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     from gyrod import files, problems, rotations, solve
     from gyrod.comparison import Comparison, Trial, compare
     from gyrod.equations import FORMULATIONS, ForceError
-    from gyrod.error import ErrorEstimate, ErrorReport, EstimateError
     from gyrod.files import ModelFileError, load, read_mesh, read_urdf
     from gyrod.gyro import (
         Attitude,
@@ -85,8 +84,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         Universal,
         UserForce,
     )
-    from gyrod.motion import Motion, SimulationError, SimulationInterrupted
-    from gyrod.rest import Rest
+    from gyrod.motion import Motion, Rest, SimulationError, SimulationInterrupted
+    from gyrod.motion.errors import ErrorEstimate, ErrorReport, EstimateError
     from gyrod.solve.accuracy import AccuracyError
     from gyrod.solve.assemble import assemble
     from gyrod.solve.follow import Path, PathError, PathEvent, PathInterrupted, follow
@@ -109,10 +108,9 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            "": "comparison equations files gyro look model motion problems rest rotations solve storage studies",
+            "": "comparison equations files gyro look model motion problems rotations solve storage studies",
             "comparison": "Comparison Trial compare",
             "equations": "FORMULATIONS ForceError",
-            "error": "ErrorEstimate ErrorReport EstimateError",
             "files": "ModelFileError load read_mesh read_urdf",
             "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
             "model": (
@@ -123,8 +121,8 @@ else:
                 "RotatingFrame RotationSensor Section SectionSensor Sphere SphereObstacle Spherical SpringDamper "
                 "Straight System Tendon Torque Universal UserForce"
             ),
-            "motion": "Motion SimulationError SimulationInterrupted",
-            "rest": "Rest",
+            "motion": "Motion Rest SimulationError SimulationInterrupted",
+            "motion.errors": "ErrorEstimate ErrorReport EstimateError",
             "solve.accuracy": "AccuracyError",
             "solve.assemble": "assemble",
             "solve.follow": "Path PathError PathEvent PathInterrupted follow",

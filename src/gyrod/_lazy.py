@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 
@@ -30,8 +29,3 @@ def lazy(package: str, where: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         return sorted({*space, *home})
 
     return __getattr__, __dir__
-
-
-def later(room: str) -> ModuleType:
-    """A room to the right of the caller's, as it runs; what may be called so is listed in the test of the rooms."""
-    return import_module(f"gyrod.{room}")

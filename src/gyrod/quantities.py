@@ -3,14 +3,14 @@
 One table for each kind of thing (`BODY`, `ROD`, `JOINT`, `ENERGY`, `DRIFT`, `MOTION`, `POINT`, `ROTATION`, `SECTION`,
 `JOINT_SENSOR`, `DISTANCE`) and one of the numbers by which rods are coloured (`COLOURS`). Exports, studies, plots,
 films, the viewer and sensors read them and have no tables of their own. These are data; values are read by text with
-`gyrod.readings`::
+`gyrod.motion.readings`::
 
-    q = gyrod.readings.quantity("norm hose.end_force", motion.system)
+    q = gyrod.motion.readings.quantity("norm hose.end_force", motion.system)
     q.read(motion)        # (n, ...), or (...) for a single time, as of a Rest's motion
     q.unit                # "N"; "" for none
     q.shape(motion)       # that of one time
 
-A new quantity is an attribute of a track in `gyrod.motion` or `gyrod.joint_tracks` and one line here.
+A new quantity is an attribute of a track in `gyrod.motion` or `gyrod.motion.joints` and one line here.
 """
 
 from __future__ import annotations

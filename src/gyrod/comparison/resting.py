@@ -13,8 +13,7 @@ from gyrod.comparison.discretizations import Discretization
 from gyrod.comparison.results import Comparison, Reference, Trial
 from gyrod.comparison.running import SHORT, Runner, states
 from gyrod.model import ModelError, System
-from gyrod.motion import Motion
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest
 from gyrod.solve import EquilibriumError, equilibrium
 
 

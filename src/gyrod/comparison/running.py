@@ -17,8 +17,7 @@ from gyrod.comparison.discretizations import Discretization, coarser, finer
 from gyrod.comparison.results import Reference, Trial
 from gyrod.equations import compile_system
 from gyrod.model import ModelError, System
-from gyrod.motion import Motion, SimulationError, SimulationInterrupted
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest, SimulationError, SimulationInterrupted
 from gyrod.solve import METHODS, EquilibriumError, equilibrium, simulate
 
 Array = NDArray[np.float64]

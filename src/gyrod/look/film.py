@@ -92,7 +92,7 @@ def _resampled(motion: Any, times: Array) -> Any:
     if getattr(motion, "_dense", None) is not None:
         return motion(times)
     rows = np.searchsorted(0.5 * (motion.t[1:] + motion.t[:-1]), times)
-    return motion._at_rows(rows)
+    return motion.at_rows(rows)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

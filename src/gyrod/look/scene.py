@@ -87,7 +87,7 @@ def _resampled(motion: Any, fps: float) -> Any:
     if motion._dense is not None:
         return motion(times)
     nearest = np.unique(np.searchsorted(0.5 * (motion.t[1:] + motion.t[:-1]), times))
-    return motion._at_rows(nearest)
+    return motion.at_rows(nearest)
 
 
 # --- what stands there -----------------------------------------------------------------------------------------------

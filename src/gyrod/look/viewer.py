@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
-from gyrod._lazy import later
 from gyrod.equations import Compiled
 from gyrod.look import scene as scenes
 from gyrod.look.scene import FPS, Scene, scene
 from gyrod.look.tracks import tracks
+from gyrod.motion import of_rows
 
 Array = NDArray[np.float64]
 #: What the server answers: content type, headers, content.
@@ -360,7 +360,7 @@ class LiveView(View):
         t, y = np.array([t for t, _ in found]), np.array([y for _, y in found])
         with self._busy:  # one page at a time: the equations have one workspace
             static = scenes.describe(self._compiled, self.title)
-            return Scene(static, tracks(later("motion").of_rows(self._compiled, t, y), static))
+            return Scene(static, tracks(of_rows(self._compiled, t, y), static))
 
     def _page(self, _: dict[str, list[str]]) -> Answer:
         found, generation = self._since(0)[:2]

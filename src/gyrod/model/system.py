@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
-from gyrod._lazy import later
 from gyrod.model import changes as changes_
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, check_velocities, junction_parts, resolve
 from gyrod.model.bodies import Body
@@ -301,7 +300,9 @@ class System(Description):
 
     def mobility(self) -> Any:
         """Return degrees of freedom, redundant constraints and the joints they belong to; print it."""
-        return later("equations").mobility(self)
+        from gyrod import equations
+
+        return equations.mobility(self)
 
     # --- files ---
 
@@ -311,7 +312,9 @@ class System(Description):
         ``run``, a `gyrod.files.RunOptions`, is written along. Python functions cannot be written: a `ModelError` names
         them all (`Expression` takes their place).
         """
-        later("files").save(self, path, run)
+        from gyrod import files
+
+        files.save(self, path, run)
 
     # --- changed copies ---
 

@@ -10,11 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from gyrod import _check, storage
-from gyrod.error import WITHOUT
 from gyrod.model import System
-from gyrod.motion import Motion, SimulationError
-from gyrod.readings import quantity
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest, SimulationError
+from gyrod.motion.errors import WITHOUT
+from gyrod.motion.readings import quantity
 from gyrod.solve.refinement import STALLED, halves, pieces, rest_on, with_parts
 from gyrod.solve.statics import blow
 
@@ -72,7 +71,8 @@ class Goal:
         if isinstance(self.accuracy, Mapping):
             for text, allowed in self.accuracy.items():
                 e = motion.error[text]
-                found.append(np.array([np.max(x, initial=0.0) / allowed for x in (e.total, e.time, e.mesh)]))
+                largest = [0.0 if x is None else np.max(x, initial=0.0) for x in (e.total, e.time, e.mesh)]
+                found.append(np.array(largest) / allowed)
         else:
             for row in motion.error.rows:
                 if row.name in KINDS and row.value > 0.0:

@@ -3,7 +3,7 @@
 `simulate`, `equilibrium`, `modes` and `follow` carry the decorator `with_errors`, which handles their option ``error``:
 "rough", no companion; "total", one on half the mesh with a looser tolerance; "parts", a second one on half the mesh
 with the same tolerance, which tells the error in time from that of the mesh; "finer", one on twice the mesh, which is
-nearer to the truth than the run itself. `gyrod.error` makes numbers of them.
+nearer to the truth than the run itself. `gyrod.motion.errors` makes numbers of them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, storage
-from gyrod.error import NO_MESH
 from gyrod.model import Rod, System
 from gyrod.model.refinement import coarser, finer, lower
-from gyrod.motion import Beside, Motion, SimulationError, SimulationInterrupted
-from gyrod.rest import Rest
+from gyrod.motion import Beside, Motion, Rest, SimulationError, SimulationInterrupted
+from gyrod.motion.errors import NO_MESH
 from gyrod.solve.methods import METHODS
 
 Array = NDArray[np.float64]
@@ -173,7 +172,7 @@ def _common(motion: Motion, rows: NDArray[np.intp], *companions: Motion | None) 
     for other in companions:
         if other is not None:
             rows = rows[_at(other, motion.t[rows])[1]]
-    return rows, tuple(other and other._at_rows(_at(other, motion.t[rows])[0]) for other in companions)
+    return rows, tuple(other and other.at_rows(_at(other, motion.t[rows])[0]) for other in companions)
 
 
 def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

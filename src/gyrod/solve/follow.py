@@ -20,12 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look
-from gyrod import error as errors
 from gyrod.equations import ForceError
 from gyrod.model import Force, RodLoad, System, Tendon, Torque
 from gyrod.model.errors import shown
-from gyrod.motion import Beside, Motion, MotionStats
-from gyrod.rest import Rest
+from gyrod.motion import Beside, Motion, MotionStats, Rest, errors
 from gyrod.solve.companions import of_path, with_errors
 from gyrod.solve.eigen import first_largest
 from gyrod.solve.loads import Growing, scaled

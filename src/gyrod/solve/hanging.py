@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check
 from gyrod.model import Clamped, Curve, Hinged, Material, Rod, Straight, System
 from gyrod.model.sections import CrossSection
-from gyrod.rest import Rest
+from gyrod.motion import Rest
 from gyrod.solve.statics import equilibrium
 
 Array = NDArray[np.float64]

@@ -19,11 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
 from gyrod.equations import Compiled, compile_system, drive_values, mechanisms
-from gyrod.joint_tracks import accelerations, kinematics
 from gyrod.model import Distance, Helical, Joint, ModelError, Spherical, System
 from gyrod.model.errors import GROUND, Problems, shown, unknown, vector
-from gyrod.motion import Motion
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest
+from gyrod.motion.joints import accelerations, kinematics
 from gyrod.solve.assemble import assemble
 
 Array = NDArray[np.float64]

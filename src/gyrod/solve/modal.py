@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, look
-from gyrod import error as errors
 from gyrod.model import CForce, Drag, Force, RodLoad, RotatingFrame, System, Torque, UserForce
 from gyrod.model.conservation import acts
-from gyrod.motion import Beside, Motion
-from gyrod.rest import Rest
+from gyrod.motion import Beside, Motion, Rest, errors
 from gyrod.solve.companions import of_modes, with_errors
 from gyrod.solve.eigen import lowest
 from gyrod.solve.statics import Statics, equilibrium, prepare

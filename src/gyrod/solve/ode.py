@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
-from gyrod.dense import hermite
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
-from gyrod.motion import Motion, MotionStats
-from gyrod.rest import Rest
+from gyrod.motion import Motion, MotionStats, Rest
+from gyrod.motion.between import hermite
 from gyrod.solve.peers import _scipy_dense
 from gyrod.solve.simulate import _constraint_options, _from_rest, _variants
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
-from gyrod.dense import hermite
 from gyrod.equations import FORMULATIONS, Compiled
 from gyrod.motion import Motion, MotionStats, SimulationError
+from gyrod.motion.between import hermite
 
 Array = NDArray[np.float64]
 

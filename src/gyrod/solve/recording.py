@@ -21,6 +21,7 @@ from gyrod._version import __version__
 from gyrod.equations import Compiled
 from gyrod.model.conservation import conservative, flowing
 from gyrod.motion import EventRecord, Motion, MotionStats, SimulationInterrupted
+from gyrod.motion.energy import exchanged
 from gyrod.solve.budget import Forecast
 from gyrod.solve.progress import Tick
 
@@ -105,7 +106,7 @@ class _Flows:
         stats = MotionStats("", compiled.formulation)
         block = Motion(times, rows, stats, steps=run.step_ends, _compiled=compiled, _dense=run.evaluate)
         block = block if projected else Motion(**{**block.__dict__, "_projected": False})
-        (dissipated, work, balance), self.before = block._exchanged(self.before)
+        (dissipated, work, balance), self.before = exchanged(block, self.before)
         self.balance, kept = float(balance[-1]), slice(len(run.t))
         return dissipated[kept], work[kept], balance[kept]
 

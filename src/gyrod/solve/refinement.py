@@ -18,8 +18,7 @@ from gyrod.model import System
 from gyrod.model.errors import shown
 from gyrod.model.meshes import Elements, apply, apply_frames
 from gyrod.model.refinement import Parts, divided, elements, expected, folded, parts
-from gyrod.motion import Motion, RodTrack, SimulationError, of_rows
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest, RodTrack, SimulationError, of_rows
 from gyrod.solve.simulate import simulate
 from gyrod.solve.statics import EquilibriumError, equilibrium, prepare
 

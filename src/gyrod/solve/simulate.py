@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
-from gyrod.dense import hermite, passes_over
 from gyrod.equations import FORMULATIONS, Compiled, ForceError, compile_system, mechanisms
 from gyrod.model import ModelError, System
 from gyrod.model.conservation import flowing
-from gyrod.motion import Motion, MotionStats, SimulationError, SimulationInterrupted
-from gyrod.rest import Rest
+from gyrod.motion import Motion, MotionStats, Rest, SimulationError, SimulationInterrupted
+from gyrod.motion.between import hermite, passes_over
 from gyrod.solve.assemble import assemble as solve_assembly
 from gyrod.solve.budget import EVERY, Forecast, memory_limits
 from gyrod.solve.companions import of_motion, with_errors

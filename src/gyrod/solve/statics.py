@@ -14,8 +14,7 @@ from gyrod import _check
 from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.equations.rods import HELD
 from gyrod.model import Rod, System
-from gyrod.motion import Motion, MotionStats
-from gyrod.rest import Rest
+from gyrod.motion import Motion, MotionStats, Rest
 from gyrod.solve.companions import of_rest, with_errors
 from gyrod.solve.eigen import MOST, canonical, first_largest, lowest, real
 from gyrod.solve.loads import frictionless, scaled, undamped

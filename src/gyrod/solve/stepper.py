@@ -18,9 +18,8 @@ from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
 from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, find_inputs
-from gyrod.motion import Energy, EventRecord, Motion, MotionStats, SimulationError
-from gyrod.rest import Rest
-from gyrod.sensing import Sensors
+from gyrod.motion import Energy, EventRecord, Motion, MotionStats, Rest, SimulationError
+from gyrod.motion.sensors import Sensors
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, run_options, step_options
 from gyrod.solve.simulate import NORMS, PROJECTIONS, _atol, _from_rest, _method, _motion

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
-from gyrod.dense import hermite
 from gyrod.equations import ForceError
 from gyrod.equations.variational import Stepped, compile_stepped
 from gyrod.motion import (
@@ -25,6 +24,7 @@ from gyrod.motion import (
     SimulationError,
     SimulationInterrupted,
 )
+from gyrod.motion.between import hermite
 from gyrod.solve.budget import memory_limits
 from gyrod.solve.recording import Recording, Target, raise_interrupted, told
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod.dense import Knots, cubic, parabola
 from gyrod.equations import Compiled
+from gyrod.motion.between import Knots, cubic, parabola
 
 Array = NDArray[np.float64]
 

@@ -91,7 +91,7 @@ def _columns(motion: Motion, names: Sequence[str] | None) -> Iterator[tuple[str,
             for end in ("0", "1"):
                 yield from _station(motion, system.rod(name), end)
         elif name in joints:
-            track = motion._joint_motions[joints.index(name)]
+            track = motion.joint_motions[joints.index(name)]
             for i, coordinate in enumerate(track.names):
                 yield f"{name}.{coordinate}", coordinate_unit(coordinate), track.coordinates[..., i]
                 yield f"{name}.{coordinate} rate", coordinate_unit(coordinate, rate=True), track.rates[..., i]
@@ -197,7 +197,7 @@ def to_xarray(motion: Motion) -> Any:
             values = getattr(motion[rod.name], x.name)
             data[f"{rod.name}.{x.name}"] = ((*time, *along, last[x.components]), values, {"units": x.unit})
     joints = _joint_names(motion)
-    for name, track in zip(joints, motion._joint_motions, strict=True):
+    for name, track in zip(joints, motion.joint_motions, strict=True):
         for i, coordinate in enumerate(track.names):
             here, rate = coordinate_unit(coordinate), coordinate_unit(coordinate, rate=True)
             data[f"{name}.{coordinate}"] = (time, track.coordinates[..., i], {"units": here})

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, files
-from gyrod.dense import within
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import Midpoints, Motion, MotionStats
+from gyrod.motion.between import within
 from gyrod.storage import companions
 from gyrod.storage.between import Between, Flows
 from gyrod.storage.layout import (

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import files
 from gyrod._version import __version__
-from gyrod.dense import DEGREES, sampled
 from gyrod.equations import Compiled
 from gyrod.model import ModelError
 from gyrod.motion import EventRecord, Motion, MotionStats
+from gyrod.motion.between import DEGREES, sampled
 from gyrod.storage import companions
 from gyrod.storage.between import Kept
 from gyrod.storage.checkpoint import beside

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
 from gyrod.model import System
-from gyrod.motion import Motion
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest
 from gyrod.studies.measured import Curve, Parameter
 from gyrod.studies.plan import Plan
 from gyrod.studies.solving import solved

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod.model import ModelError
-from gyrod.rest import Rest
+from gyrod.motion import Rest
 from gyrod.studies import fit_notes, least_squares
 from gyrod.studies.batches import batches
 from gyrod.studies.fit_results import Fit

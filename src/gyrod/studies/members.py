@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from gyrod.equations import ForceError, compile_system
 from gyrod.equations.members import Stack
 from gyrod.model import ModelError
-from gyrod.motion import Motion, SimulationError, of_rows
-from gyrod.readings import Quantity
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest, SimulationError, of_rows
+from gyrod.motion.readings import Quantity
 from gyrod.solve import EquilibriumError
 from gyrod.solve.members import LANES, Members, members
 from gyrod.studies.blocks import COUNTERS, STATUSES, Block

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.dense import DEGREES
 from gyrod.model import System
 from gyrod.model.errors import shown
-from gyrod.motion import Motion
+from gyrod.motion import Motion, Rest
+from gyrod.motion.between import DEGREES
+from gyrod.motion.readings import Quantity, quantity
 from gyrod.quantities import MATRIX, ROD
-from gyrod.readings import Quantity, quantity
-from gyrod.rest import Rest
 from gyrod.studies.identity import function_data, plain
 
 __all__ = [
@@ -357,7 +356,7 @@ class History(Output):
             return np.full(self.shape(self.quantity.read(_last(motion)).shape[1:]), np.nan)
         at = np.clip(np.searchsorted(motion.t, times - self._slack), 0, len(motion.t) - 1)
         if np.all(np.abs(motion.t[at] - times) <= self._slack):
-            return self.reduce(times, self.quantity.read(motion._at_rows(at)))
+            return self.reduce(times, self.quantity.read(motion.at_rows(at)))
         return self.reduce(times, self.quantity.read(motion(times)))
 
     @property
@@ -465,7 +464,7 @@ def _last(motion: Motion) -> Motion:
     if motion.status == "event" and (not len(motion.t) or motion.t[-1] < motion.events[-1].t):
         end = motion.events[-1]
         return replace(motion, t=np.array([end.t]), y=end.state.y[None], events=())
-    return motion._at_rows(slice(-1, None))
+    return motion.at_rows(slice(-1, None))
 
 
 def _inside(

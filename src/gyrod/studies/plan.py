@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from gyrod import _check, files
 from gyrod.model import ModelError, System
 from gyrod.model.errors import shown
-from gyrod.motion import Motion
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest
 from gyrod.solve.members import LANES
 from gyrod.studies import checks
 from gyrod.studies.checks import CHOSEN, CONSTANT, called

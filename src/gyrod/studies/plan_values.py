@@ -9,7 +9,7 @@ from typing import Any
 from gyrod.files.kinds import Faults, Kind, number, read, shown, unknown
 from gyrod.files.reading import Path as Place
 from gyrod.model import ModelError, System
-from gyrod.readings import quantity
+from gyrod.motion.readings import quantity
 from gyrod.studies import outputs
 
 #: Outputs of one quantity by key.

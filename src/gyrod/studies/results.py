@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.error import ErrorReport
 from gyrod.model import ModelError
-from gyrod.motion import Motion, SimulationError
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest, SimulationError
+from gyrod.motion.errors import ErrorReport
 from gyrod.studies import reopening
 from gyrod.studies.blocks import STATUSES
 from gyrod.studies.columns import Columns, parted
@@ -217,7 +216,7 @@ class Study:
     @cached_property
     def error(self) -> ErrorReport:
         """Errors of the first run, which is simulated again beside a companion."""
-        return self.motion(0, error="total", dense=False).error  # type: ignore[no-any-return]
+        return self.motion(0, error="total", dense=False).error
 
     def __str__(self) -> str:
         from gyrod.studies.summary import summary

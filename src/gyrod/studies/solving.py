@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gyrod.model import System
-from gyrod.motion import Motion
-from gyrod.rest import Rest
+from gyrod.motion import Motion, Rest
 from gyrod.solve import equilibrium, simulate
 
 #: Where motions start: as the model says, or each from its equilibrium.

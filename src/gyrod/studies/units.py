@@ -8,7 +8,7 @@ from gyrod.files.kinds import Kind
 from gyrod.files.registry import KINDS, fields_of
 from gyrod.model import System, changes
 from gyrod.model.errors import Description, ModelError
-from gyrod.readings import quantity
+from gyrod.motion.readings import quantity
 
 _RAISED = str.maketrans({"2": "²", "3": "³", "4": "⁴"})
 

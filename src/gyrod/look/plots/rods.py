@@ -122,7 +122,7 @@ def _blocks(
         if lo == hi:
             continue
         begin, end = starts[lo], starts[hi] if hi < len(starts) else n
-        part = p.motion._at_rows(slice(int(begin), int(end)))
+        part = p.motion.at_rows(slice(int(begin), int(end)))
         yield starts[lo:hi] - begin, *_values(part, curve, field, np.asarray)
 
 

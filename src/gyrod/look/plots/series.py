@@ -261,7 +261,7 @@ def _coordinates(p: Picture) -> list[tuple[str, str, list[tuple[str, Array, Arra
     displacements: list[tuple[str, Array, Array]] = []
     chosen = _joint_labels(p)
     for label, i in chosen.items():
-        track = p.motion._joint_motions[i]
+        track = p.motion.joint_motions[i]
         q, rates = p.rows(track.coordinates), p.rows(track.rates)
         for k, name in enumerate(track.names):
             text = label if len(track.names) == 1 else f"{label}: {name}"
@@ -333,7 +333,7 @@ def _carried(p: Picture) -> Picture:
     mobility = p.motion.compiled.mobility
     if mobility is not None and mobility.redundant and len(p.t) > FEW and "joints" not in vars(p.motion):
         # Forces of least norm cost a decomposition for each row.
-        some = p.motion._at_rows(np.linspace(0, len(p.t) - 1, FEW).round().astype(int))
+        some = p.motion.at_rows(np.linspace(0, len(p.t) - 1, FEW).round().astype(int))
         return replace(p, motion=some)
     return p
 

@@ -114,4 +114,4 @@ def _spread(p: Picture) -> Picture:
     wanted = np.linspace(p.t[0], p.t[-1], SHAPES)
     increasing = bool((np.diff(p.t) > 0.0).all())
     rows = np.searchsorted(p.t, wanted) if increasing else np.linspace(0, len(p.t) - 1, SHAPES).round().astype(int)
-    return replace(p, motion=p.motion._at_rows(np.unique(rows)))
+    return replace(p, motion=p.motion.at_rows(np.unique(rows)))

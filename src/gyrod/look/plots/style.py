@@ -225,7 +225,7 @@ class Picture:
     def _few(self) -> Any:
         """A few rows, which tell what moves."""
         n = len(self.t)
-        return self.motion if n <= LOOKED else self.motion._at_rows(np.linspace(0, n - 1, LOOKED).astype(int))
+        return self.motion if n <= LOOKED else self.motion.at_rows(np.linspace(0, n - 1, LOOKED).astype(int))
 
     def _span(self, kind: str, name: str) -> float:
         """How far something goes: a body or rod in space, a joint along its coordinates, a sensor in its values."""
@@ -234,7 +234,7 @@ class Picture:
             values = few.sensors[name]
         elif kind == "joints":
             labels = [joint.name or joint.label for joint in self.system.joints]
-            values = few._joint_motions[labels.index(name)].coordinates
+            values = few.joint_motions[labels.index(name)].coordinates
         else:
             track = few[name]
             values = track.positions if name in self.system.rod_names else track.position

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod.joint_tracks import JointTrack
 from gyrod.model import System
-from gyrod.motion import Energy, Motion
-from gyrod.sensing import Sensors
+from gyrod.motion.energy import Energy
+from gyrod.motion.joints import JointTrack
+from gyrod.motion.motion import Motion
+from gyrod.motion.sensors import Sensors
 
 if TYPE_CHECKING:
     from gyrod.look.viewer import View

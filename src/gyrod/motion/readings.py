@@ -113,7 +113,7 @@ class Quantity:
         if kind != "joint":
             return getattr(motion[name], field)
         number = next(i for i, joint in enumerate(motion.compiled.system.joints) if joint.name == name)
-        track = (motion.joints if FIELDS["joint"][field].carried else motion._joint_motions)[number]
+        track = (motion.joints if FIELDS["joint"][field].carried else motion.joint_motions)[number]
         return getattr(track, f"{field}s")[..., 0] if field in ("coordinate", "rate") else getattr(track, field)
 
     def stations(self, motion: Motion) -> Array:
@@ -167,7 +167,7 @@ def along(motion: Motion, name: str, field: str, s: ArrayLike) -> Array:
     found = apply(rows, weights, values)
     ends = (at == 0.0) | (at == 1.0)
     if known.ends and mesh.degree and ends.any():
-        held = dict(zip(("force", "moment", "curvature"), track._ends.sections(track), strict=True))[field]
+        held = dict(zip(("force", "moment", "curvature"), track.end_sections, strict=True))[field]
         found[..., ends, :] = held[..., at[ends].astype(int), :]
     return found
 

@@ -20,7 +20,7 @@ from gyrod import _check
 from gyrod.model import System
 from gyrod.model.meshes import Mesh
 from gyrod.motion import Beside, Motion
-from gyrod.readings import Quantity, quantity
+from gyrod.motion.readings import Quantity, quantity
 
 Array = NDArray[np.float64]
 

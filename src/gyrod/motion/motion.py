@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, look, rotations
-from gyrod._lazy import later
-from gyrod.dense import Knots, along, passes_over, sampled
+from gyrod import _check
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames, held_positions
-from gyrod.joint_tracks import JointTrack, kinematics, tracks
-from gyrod.model import Rod, System, refinement
-from gyrod.model.meshes import Mesh, apply, apply_frames
-from gyrod.sensing import Sensors
+from gyrod.model import System
+from gyrod.motion.between import Knots, along, passes_over, sampled
+from gyrod.motion.energy import Energy, Flows, energies, momenta
+from gyrod.motion.joints import JointTrack, kinematics, tracks
+from gyrod.motion.sensors import Sensors
+from gyrod.motion.tracks import BodyTrack, Ends, RodTrack, with_ends
 
 if TYPE_CHECKING:
     from gyrod.look.viewer import View
+    from gyrod.motion.errors import ErrorReport
 
 Array = NDArray[np.float64]
 
@@ -62,43 +63,6 @@ class EventRecord:
 
 
 @dataclass(frozen=True)
-class Energy:
-    """Kinetic, potential and total energy over time, (n,); with rods also its parts and its balance."""
-
-    kinetic: Array
-    #: Of gravity, springs, bushings, dead constant forces and the strains of rods.
-    potential: Array
-    #: Elastic energy of rods in extension and shear, and in bending and torsion; zero without rods.
-    extension_shear: Array
-    bending_torsion: Array
-    _exchange: Callable[[], tuple[Array, Array, Array]] = field(repr=False)
-
-    @property
-    def total(self) -> Array:
-        """Kinetic and potential energy."""
-        return self.kinetic + self.potential
-
-    @cached_property
-    def _flows(self) -> tuple[Array, Array, Array]:
-        return self._exchange()
-
-    @property
-    def dissipated(self) -> Array:
-        """Energy that damping and drag of rods have taken since the start."""
-        return self._flows[0]
-
-    @property
-    def work(self) -> Array:
-        """Work on rods since the start, by loads that have no potential and by moving ends."""
-        return self._flows[1]
-
-    @property
-    def balance(self) -> Array:
-        """Energy of the rods + dissipated - work, less its value at the start: zero but for the error in time."""
-        return self._flows[2]
-
-
-@dataclass(frozen=True)
 class Drift:
     """Largest constraint residual over time on the level of position and of velocity, (n,)."""
 
@@ -115,178 +79,6 @@ class Midpoints:
 
     t: Array = field(default_factory=lambda: np.zeros(0))
     energy: Array = field(default_factory=lambda: np.zeros(0))
-
-
-@dataclass(frozen=True)
-class BodyTrack:
-    """One body over time; the time axis comes first and is missing for a single time."""
-
-    #: Of the centre of mass, space axes, (n, 3).
-    position: Array
-    #: Rotation matrices, columns are the directors, (n, 3, 3).
-    matrix: Array
-    #: Of the centre of mass, space axes, (n, 3).
-    velocity: Array
-    #: Material angular velocity (body axes), (n, 3).
-    Omega: Array
-    #: Sign convention: the first quaternion lies on the side of this one.
-    start: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
-
-    @property
-    def directors(self) -> Array:
-        """(n, 3, 3): ``directors[..., :, k]`` is the director d_(k+1)."""
-        return self.matrix
-
-    @cached_property
-    def quaternion(self) -> Array:
-        """Unit quaternions, continuous in time, (n, 4)."""
-        # Raw directors may have drifted: the quaternion is that of the nearest rotation by Spurrier and Klumpp.
-        p = rotations.conversions.spurrier_klumpp(self.matrix)
-        if p.ndim == 1:
-            return p if p @ self.start >= 0.0 else -p
-        before = np.concatenate([self.start[None], p[:-1]])
-        flips = np.cumprod(np.where(np.sum(p * before, axis=-1) < 0.0, -1.0, 1.0))
-        return np.asarray(p * flips[:, None])
-
-    @property
-    def rotation(self) -> Any:
-        """The rotations as a SciPy ``Rotation``, of n of them or of a single one."""
-        return rotations.to_scipy(self.quaternion)
-
-    @property
-    def omega(self) -> Array:
-        """Spatial angular velocity (space axes), (n, 3)."""
-        return np.asarray((self.matrix @ self.Omega[..., None])[..., 0])
-
-    @property
-    def euler(self) -> Array:
-        """Euler angles 3-1-3, (n, 3)."""
-        return rotations.euler_from_quaternion(self.quaternion, "313")
-
-
-@dataclass(frozen=True)
-class _Ends:
-    """What is known of the ends of a rod: what is held there, and the curvature at rest where the mesh has it."""
-
-    rod: Rod
-    positions: tuple[bool, bool]
-    frames: tuple[bool, bool]
-    rest: Array
-
-    def sections(self, track: RodTrack) -> tuple[Array, Array, Array]:
-        """Section force, moment and curvature of elements at both ends, (..., 2, 3) each.
-
-        Where an end is held they follow from what holds it: the polynomial through Gauss points does not reach there.
-        """
-        mesh, ends = self.rod.mesh, [0.0, 1.0]
-        F = apply(*mesh.strain_at(ends), track.force)
-        M, K, K0 = (apply(*mesh.curvature_at(ends), x) for x in (track.moment, track.curvature, self.rest))
-        holds = ((track.start_force, track.start_moment), (track.end_force, track.end_moment))
-        for e, (force, moment) in enumerate(holds):
-            inside = rotations.conjugate(track.vertex_quaternions[..., -e, :])
-            if self.positions[e]:
-                F[..., e, :] = (2 * e - 1) * rotations.rotate(inside, force)
-            if self.frames[e]:
-                M[..., e, :] = (2 * e - 1) * rotations.rotate(inside, moment)
-                loads = np.concatenate([F[..., e, :], M[..., e, :]], axis=-1)
-                bent = loads @ np.linalg.inv(self.rod.stiffness_at([float(e)])[0]).T
-                K[..., e, :] = K0[e] + bent[..., 3:]
-        return F, M, K
-
-
-@dataclass(frozen=True)
-class RodTrack:
-    """One rod over time. The time axis comes first and is missing for a single time.
-
-    Fields live on the points of the mesh, whose fractions of the length are ``mesh.vertices`` (V), ``mesh.frames`` (Q),
-    ``mesh.strains`` and ``mesh.curvatures``. On a grid of N segments these are the N + 1 ends of the segments, their N
-    midpoints, the midpoints and the ends again; in E elements of degree p they are p E + 1 nodes, the same nodes, and
-    p E Gauss points for strains and curvatures alike.
-    """
-
-    #: Of the vertices, space axes, (n, V, 3).
-    positions: Array
-    #: Of the vertices, (n, V, 3).
-    velocities: Array
-    #: Frames, unit quaternions, (n, Q, 4).
-    quaternions: Array
-    #: Frames at the vertices: of elements, or between those of the segments beside them; at a clamp its own, (n, V, 4).
-    vertex_quaternions: Array
-    #: Material angular velocity of the frames, (n, Q, 3).
-    Omega: Array
-    #: Γ1, Γ2 (shear), Γ3 (extension) at ``mesh.strains``, (n, N or p E, 3).
-    strain: Array
-    #: K1, K2 (bending), K3 (torsion) at ``mesh.curvatures``, 1/m, (n, N+1 or p E, 3); at an end of a grid without clamp
-    #: that of the rest shape.
-    curvature: Array
-    #: Section force at ``mesh.strains`` in the axes d1, d2, d3, N, (n, N or p E, 3).
-    force: Array
-    #: Section moment at ``mesh.curvatures`` in the axes d1, d2, d3, N m, (n, N+1 or p E, 3).
-    moment: Array
-    #: Force and moment in space axes that hold the start and the end; zero where nothing is held, (n, 3) each.
-    start_force: Array
-    start_moment: Array
-    end_force: Array
-    end_moment: Array
-    #: Multipliers of |p|² = 1 in the absolute form, after (30), (n, Q).
-    multipliers: Array
-    _ends: _Ends = field(repr=False, compare=False)
-
-    @property
-    def mesh(self) -> Mesh:
-        """Where all this lives, in fractions of the length."""
-        return self._ends.rod.mesh
-
-    @property
-    def directors(self) -> Array:
-        """The frames, (n, Q, 3, 3): ``directors[..., :, k]`` is the director d_(k+1)."""
-        return rotations.matrix_from_quaternion(self.quaternions)
-
-    @property
-    def omega(self) -> Array:
-        """Spatial angular velocity of the frames, (n, Q, 3)."""
-        return rotations.rotate(self.quaternions, self.Omega)
-
-    @property
-    def force_space(self) -> Array:
-        """Section force at ``mesh.strains`` in space axes, (n, N or p E, 3)."""
-        return rotations.rotate(self._point_frames if self.mesh.degree else self.quaternions, self.force)
-
-    @property
-    def bend_radius(self) -> Array:
-        """Radius of curvature at ``mesh.curvatures``, m, (n, N+1 or p E + 2); infinite where the rod is straight.
-
-        Of elements the first and the last one are those of the ends, where a clamp bends a rod most.
-        """
-        K = self.curvature
-        if self.mesh.degree:
-            K = _with_ends(self._ends.sections(self)[2], K)
-        return bend_radius(K)
-
-    @property
-    def moment_space(self) -> Array:
-        """Section moment at ``mesh.curvatures`` in space axes, (n, N+1 or p E, 3)."""
-        return rotations.rotate(self._point_frames if self.mesh.degree else self.vertex_quaternions, self.moment)
-
-    @cached_property
-    def indicator(self) -> Array:
-        """Difference of degrees p and p - 1 of each element, m, (n, E): where the largest is, elements are coarse.
-
-        That of the positions, or of the frames times the length of the element.
-        """
-        mesh = refinement.elements("this rod", self.mesh)
-        return refinement.indicator(mesh, self.positions, self.quaternions)
-
-    @cached_property
-    def _point_frames(self) -> Array:
-        """Frames at the Gauss points of elements, (n, p E, 4)."""
-        return apply_frames(*self.mesh.frame_at(self.mesh.strains), self.quaternions)
-
-
-def bend_radius(curvature: Array) -> Array:
-    """Radius of curvature, m, (...), of curvatures (..., 3); infinite where they are zero."""
-    bend = np.linalg.norm(curvature[..., :2], axis=-1)
-    return np.asarray(np.divide(1.0, bend, out=np.full(bend.shape, np.inf), where=bend > 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,11 +104,6 @@ class Beside:
     chosen: str = ""
     #: Limit points and bifurcations of a path on the coarser mesh: kind and value of the parameter.
     critical: tuple[tuple[str, float], ...] = ()
-
-
-def _with_ends(ends: Array, inside: Array) -> Array:
-    """Values at both ends, (..., 2, 3), around those between them."""
-    return np.concatenate([ends[..., :1, :], inside, ends[..., 1:, :]], axis=-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,7 +139,7 @@ class Motion:
     _beyond: tuple[float, Array] | None = field(default=None, repr=False)
     _projected: bool = field(default=True, repr=False)
     #: Dissipated energy, work and balance where they are known already, as from a file.
-    _flows: Callable[[], tuple[Array, Array, Array]] | None = field(default=None, repr=False)
+    _flows: Callable[[], Flows] | None = field(default=None, repr=False)
     _beside: Beside = field(default_factory=Beside, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -396,7 +183,7 @@ class Motion:
         return self._joint_tracks()
 
     @cached_property
-    def _joint_motions(self) -> tuple[JointTrack, ...]:
+    def joint_motions(self) -> tuple[JointTrack, ...]:
         """The joints without what they carry, which costs far more where constraints are redundant."""
         return self.__dict__.get("joints") or self._joint_tracks(loads=False)
 
@@ -420,7 +207,7 @@ class Motion:
             found = [replace(track, **{k: getattr(track, k)[0] for k in parts}) for track in found]
         return tuple(found)
 
-    def _at_rows(self, rows: slice | NDArray[np.intp]) -> Motion:
+    def at_rows(self, rows: slice | NDArray[np.intp]) -> Motion:
         """Some of the rows, without events."""
         some = Motion(
             self.t[rows], self.y[rows], self.stats, self.status, self.steps, _compiled=self._compiled,
@@ -541,7 +328,7 @@ class Motion:
             parts = {key: value for key, value in state.items() if key not in ("measures", "reactions")}
             parts |= {key: state["reactions"][..., 3 * i : 3 * i + 3] for i, key in enumerate(ends)}
             holds = held_positions(rod, system), held_frames(rod, system)
-            tracks[rod.name] = RodTrack(**parts, _ends=_Ends(rod, *holds, table["K0"]))
+            tracks[rod.name] = RodTrack(**parts, _ends=Ends(rod, *holds, table["K0"]))
         return tracks
 
     def stress(self, name: str) -> Array:
@@ -554,8 +341,8 @@ class Motion:
             raise ValueError(f"rod {name!r} has no section, so its stress is not known.")
         F, M, s = track.force, track.moment, rod.mesh.curvatures
         if rod.mesh.degree:
-            ends = track._ends.sections(track)
-            F, M, s = _with_ends(ends[0], F), _with_ends(ends[1], M), np.concatenate([[0.0], s, [1.0]])
+            ends = track.end_sections
+            F, M, s = with_ends(ends[0], F), with_ends(ends[1], M), np.concatenate([[0.0], s, [1.0]])
         else:  # forces of segments at the vertices
             F = np.concatenate([F[..., :1, :], 0.5 * (F[..., 1:, :] + F[..., :-1, :]), F[..., -1:, :]], axis=-2)
         return np.asarray(rod.section.stress(F, M, s=s))
@@ -610,94 +397,22 @@ class Motion:
     @cached_property
     def energy(self) -> Energy:
         """Energies; the potential is that of gravity (zero at the origin), springs, bushings, dead forces, strains."""
-        if self._near is not None and self._cubic and self.compiled.rods:
-            # All by one rule, lest their sum, which hardly changes, does.
-            e = self._near.energy
-            parts = np.stack([e.kinetic, e.potential, e.extension_shear, e.bending_torsion], axis=1)
-            kinetic, potential, stretched, bent = self._along(parts, parts).T.reshape(4, *self.t.shape)
-            return Energy(kinetic, potential, stretched, bent, self._exchange)
-        kinetic = np.zeros(self.t.shape)
-        for body in self.compiled.system.bodies:
-            track = self[body.name]
-            spin = np.einsum("...i,ij,...j->...", track.Omega, body.inertia, track.Omega)
-            kinetic = kinetic + 0.5 * (body.mass * np.sum(track.velocity**2, axis=-1) + spin)
-        strain, curvature, moving, turning, gravity, loads = self._rod_measures[..., :6].T.reshape(6, *self.t.shape)
-        potential = self._measures[..., 2] + strain + curvature + gravity + loads
-        return Energy(kinetic + moving + turning, potential, strain, curvature, self._exchange)
+        return energies(self)
 
     @cached_property
     def _rod_measures(self) -> Array:
         """Energies and powers summed over the rods, (n, 9)."""
         return np.asarray(sum((rod["measures"] for rod in self._rods), np.zeros((*self.t.shape, 9))))
 
-    def _exchange(self) -> tuple[Array, Array, Array]:
-        """Dissipated energy, work and energy balance of the rods: powers integrated over the dense output."""
-        if not self.compiled.rods:
-            return np.zeros(self.t.shape), np.zeros(self.t.shape), np.zeros(self.t.shape)
-        if self._flows is not None:
-            return self._flows()
-        flows = getattr(self._dense, "flows", None)
-        if flows is not None:  # at the rows of a file or a stepper
-            t, times = self._dense.t, np.atleast_1d(self.t)  # type: ignore[union-attr]
-            dissipated, work, balance = (along(t, flow, times).reshape(self.t.shape) for flow in flows())
-            return dissipated, work, balance
-        return self._exchanged()[0]
-
-    def _exchanged(self, before: Array | None = None) -> tuple[tuple[Array, Array, Array], Array]:
-        """Dissipated energy, work and balance, and the sums that the motion behind this one goes on from.
-
-        Sums are taken step by step from those of the motion ``before``: wherever a run is cut they are the same bits.
-        """
-        if self._dense is None or self.t.ndim == 0:
-            raise ValueError("dissipated energy and work need a motion with dense output; simulate with dense=True.")
-        ends = np.union1d(np.clip(self.steps, *self._span), self.t)
-        points, weights = np.polynomial.legendre.leggauss(4)
-        h = np.diff(ends)
-        times = (0.5 * (ends[1:] + ends[:-1]))[:, None] + 0.5 * h[:, None] * points
-        y = self._dense(np.ascontiguousarray(times.ravel()))
-        powers = self.compiled.rod_measures(times.ravel(), y, project=self._projected)
-        steps = 0.5 * h[:, None] * np.einsum("q,kqm->km", weights, powers.reshape(len(h), 4, 9))
-        if before is None:
-            before = np.zeros(4)
-            before[3] = self.compiled.rod_measures(ends[:1], self._dense(ends[:1]))[0, :6].sum()
-        integral = np.cumsum(np.concatenate([before[None, :3], steps[:, 6:]]), axis=0)
-        dissipated, loads, held = integral[np.searchsorted(ends, self.t)].T
-        # The balance is that of the dense output, whose powers were integrated.
-        own = np.asarray(sum(rod["measures"] for rod in self._own_rods))
-        work, energy = loads + held, own[:, :6].sum(axis=1)
-        return (dissipated, work, energy + dissipated - work - before[3]), np.append(integral[-1], before[3])
-
     @property
     def momentum(self) -> Array:
         """Linear momentum, (n, 3)."""
-        total = np.zeros((*self.t.shape, 3))
-        for b in self.compiled.system.bodies:
-            total = total + b.mass * self[b.name].velocity
-        for _, p, _ in self._rod_momenta():
-            total = total + p.sum(axis=-2)
-        return total
+        return momenta(self)[0]
 
     @property
     def angular_momentum(self) -> Array:
         """Angular momentum about the origin, space axes, (n, 3)."""
-        total = np.zeros((*self.t.shape, 3))
-        for b in self.compiled.system.bodies:
-            track = self[b.name]
-            spin = (track.matrix @ (track.Omega @ b.inertia)[..., None])[..., 0]
-            total = total + np.cross(track.position, b.mass * track.velocity) + spin
-        for x, p, spin in self._rod_momenta():
-            total = total + np.cross(x, p).sum(axis=-2) + spin.sum(axis=-2)
-        return total
-
-    def _rod_momenta(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Of each rod: positions and linear momenta of the vertices, angular momenta of the frames."""
-        for name, table in zip(self.compiled.system.rod_names, self.compiled.rods, strict=True):
-            track = self[name]
-            v, off = track.velocities, table["off"][:, None]
-            p = table["mass"][:, None] * v
-            p[..., :-1, :] += off * v[..., 1:, :]
-            p[..., 1:, :] += off * v[..., :-1, :]
-            yield track.positions, p, rotations.rotate(track.quaternions, table["J"] * track.Omega)
+        return momenta(self)[1]
 
     @property
     def drift(self) -> Drift:
@@ -705,12 +420,14 @@ class Motion:
         return Drift(self._measures[..., 0], self._measures[..., 1])
 
     @cached_property
-    def error(self) -> Any:
+    def error(self) -> ErrorReport:
         """Errors by quantity (`ErrorReport`): ``motion.error["hose.start_force"].total``; print it for a table.
 
         Rough figures, unless the run was made with ``error`` or ``accuracy``.
         """
-        return later("error").of_motion(self)
+        from gyrod.motion import errors
+
+        return errors.of_motion(self)
 
     def save(self, file: str | PathLike[str], *, frames: int = 1000, dense: bool | None = None) -> None:
         """Write a result file (HDF5): `gyrod.open` reads it, and ParaView shows about ``frames`` of its times.
@@ -723,23 +440,33 @@ class Motion:
                 "not follow from interpolated rows. Save the whole motion, simulate with these times as output, or "
                 "export by to_csv, to_npz or to_xarray."
             )
-        later("storage").save(self, file, frames=frames, dense=dense)
+        from gyrod import storage
+
+        storage.save(self, file, frames=frames, dense=dense)
 
     def to_csv(self, file: str | PathLike[str], names: Sequence[str] | None = None) -> None:
         """Write a table, one row a time, headed by names and units; ``names`` chooses bodies, rods, joints, sensors."""
-        later("storage").to_csv(self, file, names)
+        from gyrod import storage
+
+        storage.to_csv(self, file, names)
 
     def to_npz(self, file: str | PathLike[str]) -> None:
         """Write all arrays by name into a NumPy archive."""
-        later("storage").to_npz(self, file)
+        from gyrod import storage
+
+        storage.to_npz(self, file)
 
     def to_xarray(self) -> Any:
         """An xarray Dataset with units; needs the package xarray."""
-        return later("storage").to_xarray(self)
+        from gyrod import storage
+
+        return storage.to_xarray(self)
 
     def to_ode_result(self) -> Any:
         """What SciPy's ``solve_ivp`` would return: t, y (N, n), sol, t_events, counters."""
-        return later("storage").to_ode_result(self)
+        from gyrod import storage
+
+        return storage.to_ode_result(self)
 
     @property
     def constraint(self) -> Array:
@@ -772,6 +499,8 @@ class Motion:
         ``names`` chooses bodies, rods, joints or sensors; ``figure`` is a Figure or SubFigure to draw into; ``size`` is
         in inches.
         """
+        from gyrod import look
+
         return look.plot(self, what, names=names, file=file, figure=figure, size=size)
 
     def animate(
@@ -809,6 +538,8 @@ class Motion:
         progress
             True for a bar, or a function of the frames done and of all.
         """
+        from gyrod import look
+
         return look.animate(
             self, file, fps=fps, speed=speed, size=size, view=view, names=names, colour=colour, trail=trail,
             progress=progress,

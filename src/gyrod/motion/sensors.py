@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled
 from gyrod.equations.rods import frame_spin, held_frames, held_positions
-from gyrod.joint_tracks import kinematics, kinematics_now
 from gyrod.model import DistanceSensor, Helical, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
 from gyrod.model.errors import GROUND
 from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Sensor
+from gyrod.motion.joints import kinematics, kinematics_now
 
 Array = NDArray[np.float64]
 #: Where a field of a rod lives: rows and weights of a mesh, as `Mesh.vertex_at`.
@@ -304,7 +304,7 @@ def _joint(rows: Rows, sensor: JointSensor, turns: Mapping[int, Array]) -> Array
         found = rows.joint(number)[0] + turns.get(number, 0.0)
     else:
         forces = sensor.quantity != "coordinate"
-        track = (rows.motion.joints if forces else rows.motion._joint_motions)[number]
+        track = (rows.motion.joints if forces else rows.motion.joint_motions)[number]
         found = np.asarray(getattr(track, sensor.quantity if forces else "coordinates"))
         found = found if rows.motion.t.ndim else found[None]
     if sensor.quantity in ("force", "torque") or found.ndim == 1:

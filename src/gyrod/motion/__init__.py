@@ -1,0 +1,35 @@
+"""What moves and rests, over time: rows of a run, tracks of bodies, rods and joints, sensors, energies, errors."""
+
+from gyrod.motion.energy import Energy
+from gyrod.motion.joints import JointTrack
+from gyrod.motion.motion import (
+    Beside,
+    Drift,
+    EventRecord,
+    Midpoints,
+    Motion,
+    MotionStats,
+    SimulationError,
+    SimulationInterrupted,
+    of_rows,
+)
+from gyrod.motion.rest import Rest
+from gyrod.motion.tracks import BodyTrack, RodTrack, bend_radius
+
+__all__ = [
+    "Beside",
+    "BodyTrack",
+    "Drift",
+    "Energy",
+    "EventRecord",
+    "JointTrack",
+    "Midpoints",
+    "Motion",
+    "MotionStats",
+    "Rest",
+    "RodTrack",
+    "SimulationError",
+    "SimulationInterrupted",
+    "bend_radius",
+    "of_rows",
+]
