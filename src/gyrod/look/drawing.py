@@ -16,6 +16,7 @@ from gyrod.look.eye import eye_of
 from gyrod.look.faces import faces_of
 from gyrod.look.plots.style import COLOURS, SIGNED, SIZES, Unit, unit
 from gyrod.look.tracks import coloured_pieces, most
+from gyrod.motion import Motion
 
 Array = NDArray[np.float64]
 
@@ -54,7 +55,7 @@ class Stage:
 
     def __init__(
         self,
-        motion: Any,
+        motion: Motion,
         size: tuple[int, int],
         view: Any = None,
         names: str | Sequence[str] | None = None,
@@ -385,7 +386,7 @@ class Stage:
         return np.asarray(table(norm(self.values[name][k])))[:, :3]
 
 
-def _chosen(motion: Any, names: str | Sequence[str] | None) -> list[str]:
+def _chosen(motion: Motion, names: str | Sequence[str] | None) -> list[str]:
     hidden = motion.compiled.system.junction_bodies
     known = [name for name in motion.names if name not in hidden]
     if names is None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.look.drawing import Stage
 from gyrod.look.plots.style import STYLE, require_folder, require_matplotlib
+from gyrod.motion import Motion
 from gyrod.quantities import COLOURS
 
 Array = NDArray[np.float64]
@@ -28,7 +29,7 @@ ENDINGS = (".mp4", ".gif")
 
 
 def animate(
-    motion: Any,
+    motion: Motion,
     file: str | os.PathLike[str],
     *,
     fps: float = 30.0,
@@ -67,7 +68,7 @@ def animate(
     return target
 
 
-def frame_times(motion: Any, fps: float, speed: float) -> Array:
+def frame_times(motion: Motion, fps: float, speed: float) -> Array:
     """Times of the frames, from the first time of the motion to the last that fits."""
     if np.ndim(motion.t) == 0 or len(motion.t) < 2:
         raise ValueError("an animation needs a motion with several times, and this one has a single one.")
@@ -87,7 +88,7 @@ def frame_times(motion: Any, fps: float, speed: float) -> Array:
     return np.asarray(np.minimum(first + speed / fps * np.arange(count), last))
 
 
-def _resampled(motion: Any, times: Array) -> Any:
+def _resampled(motion: Motion, times: Array) -> Motion:
     """The motion at the times of the frames; without dense output its rows that lie nearest."""
     if getattr(motion, "_dense", None) is not None:
         return motion(times)

@@ -14,11 +14,12 @@ from gyrod.look.scene import describe
 from gyrod.model import CylinderObstacle, PlaneObstacle
 from gyrod.model.appearance import Box, Cylinder, Sphere
 from gyrod.model.elements import Obstacle
+from gyrod.motion import Motion
 
 Array = NDArray[np.float64]
 
 
-def lines(motion: Any) -> list[Array]:
+def lines(motion: Motion) -> list[Array]:
     """Springs, rigid distances, cables and tendons over time, (n, points, 3) each."""
     return [
         np.stack([_place(motion, anchor) for anchor in line["points"]], axis=1)
@@ -26,7 +27,7 @@ def lines(motion: Any) -> list[Array]:
     ]
 
 
-def _place(motion: Any, anchor: dict[str, Any]) -> Array:
+def _place(motion: Motion, anchor: dict[str, Any]) -> Array:
     """A point over time, (n, 3): of ground, of a body, or at a fraction of a rod."""
     system, n = motion.compiled.system, len(motion.t)
     if "rod" in anchor:

@@ -34,6 +34,7 @@ from gyrod.model import (
 )
 from gyrod.model.appearance import COLORS, Box, Cone, Cylinder, Mesh, Sphere, equivalent_box
 from gyrod.model.errors import GROUND
+from gyrod.motion import Motion
 from gyrod.quantities import COLOURS
 
 Array = NDArray[np.float64]
@@ -63,7 +64,7 @@ class Scene:
         return pack(self.tracks)
 
 
-def scene(motion: Any, *, fps: float = FPS, title: str | None = None) -> Scene:
+def scene(motion: Motion, *, fps: float = FPS, title: str | None = None) -> Scene:
     """The scene of a motion, resampled evenly in time: ``fps`` frames a second, 121 to 601 of them."""
     _check.positive("fps", fps)
     compiled = motion.compiled
@@ -72,12 +73,12 @@ def scene(motion: Any, *, fps: float = FPS, title: str | None = None) -> Scene:
     return Scene(static | {"first": first_shown(compiled.system, found)}, found)
 
 
-def _errors(motion: Any) -> str:
+def _errors(motion: Motion) -> str:
     """How wrong it is, in a line; nothing where that is not known."""
     return "" if motion.error.failure or not np.size(motion.t) else f"errors: {motion.error.line()}"
 
 
-def _resampled(motion: Any, fps: float) -> Any:
+def _resampled(motion: Motion, fps: float) -> Motion:
     """The motion at even times; without dense output its own rows that lie nearest to them."""
     if motion.t.ndim == 0 or len(motion.t) < 2:
         return motion

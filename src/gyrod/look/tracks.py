@@ -16,6 +16,7 @@ from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, track
 from gyrod.model import Force, RodLoad, RotationSensor, Sensor, System, Torque
 from gyrod.model.errors import GROUND
+from gyrod.motion import Motion
 from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coordinate_unit
 
 Array = NDArray[np.float64]
@@ -78,11 +79,11 @@ def arrows(system: System) -> list[Arrow]:
     return found
 
 
-def _joint_force(i: int, motion: Any) -> Array:
+def _joint_force(i: int, motion: Motion) -> Array:
     return np.asarray(motion.joints[i].force)
 
 
-def _end_force(name: str, side: str, motion: Any) -> Array:
+def _end_force(name: str, side: str, motion: Motion) -> Array:
     return np.asarray(getattr(motion[name], f"{side}_force"))
 
 
@@ -103,7 +104,7 @@ def _body_arrow(system: System, force: Force | Torque) -> Arrow:
     value, at = (force.force, force.at) if isinstance(force, Force) else (force.torque, None)
     group, unit = ("force", "N") if isinstance(force, Force) else ("torque", "N m")
 
-    def vectors(motion: Any) -> Array:
+    def vectors(motion: Motion) -> Array:
         found = _at_times(value, np.atleast_1d(motion.t))
         if force.frame == "space":
             return found
@@ -117,7 +118,7 @@ def _load_arrows(system: System, load: RodLoad) -> list[Arrow]:
     stations = np.linspace(load.span[0], load.span[1], STATIONS) if spread else np.array([load.at])
     curve = Curve(system.rod(load.rod))
 
-    def vectors(value: Any, s: float, factor: Array, motion: Any) -> Array:
+    def vectors(value: Any, s: float, factor: Array, motion: Motion) -> Array:
         vector = _at_times(value, np.atleast_1d(motion.t)) * factor
         if not load.follow:
             return vector
@@ -137,7 +138,7 @@ def _load_arrows(system: System, load: RodLoad) -> list[Arrow]:
 # --- how it moves ----------------------------------------------------------------------------------------------------
 
 
-def tracks(motion: Any, static: dict[str, Any]) -> dict[str, Track]:
+def tracks(motion: Motion, static: dict[str, Any]) -> dict[str, Track]:
     """Arrays over the frames of a motion whose system was described."""
     compiled, t = motion.compiled, np.atleast_1d(motion.t)
     n, system = len(t), compiled.system
@@ -162,7 +163,7 @@ def tracks(motion: Any, static: dict[str, Any]) -> dict[str, Track]:
     return found
 
 
-def _colours(motion: Any, static: dict[str, Any], n: int) -> dict[str, Track]:
+def _colours(motion: Motion, static: dict[str, Any], n: int) -> dict[str, Track]:
     """All numbers by which rods are coloured."""
     found: dict[str, Track] = {}
     curves = [Curve(rod) for rod in motion.compiled.system.rods]
@@ -183,7 +184,7 @@ def _continuous(p: Array) -> Array:
     return np.concatenate([first, p[1:] * np.cumprod(flips, axis=0)[..., None]])
 
 
-def colour(key: str, motion: Any, i: int, curve: Curve) -> Array:
+def colour(key: str, motion: Motion, i: int, curve: Curve) -> Array:
     """A number of `COLOURS` where rod i is drawn, (..., D)."""
     rod, known = motion[curve.rod.name], COLOURS[key]
     if known.field == "stress":
@@ -209,7 +210,7 @@ def most(values: Sequence[Array]) -> float:
     return SPAN * least if np.isfinite(least) else 1.0
 
 
-def coloured_pieces(key: str, motion: Any, i: int, curve: Curve) -> Array:
+def coloured_pieces(key: str, motion: Motion, i: int, curve: Curve) -> Array:
     """A number of `COLOURS` for each piece between two stations of rod i, (..., D - 1)."""
     known = COLOURS[key]
     if known.field not in ("", "stress"):
@@ -219,7 +220,7 @@ def coloured_pieces(key: str, motion: Any, i: int, curve: Curve) -> Array:
     return np.asarray(0.5 * (ends[..., 1:] + ends[..., :-1]))
 
 
-def energy_densities(motion: Any, compiled: Compiled, i: int) -> tuple[Array, Array]:
+def energy_densities(motion: Motion, compiled: Compiled, i: int) -> tuple[Array, Array]:
     """Elastic energy per length of a rod, J/m: of its strains (..., n) and of its curvatures (..., m).
 
     From strains, as the core counts it, and not from section forces, which hold what damping takes as well.
@@ -334,13 +335,13 @@ def series(system: System) -> list[dict[str, Any]]:
     return found
 
 
-def _energies(motion: Any) -> Array:
+def _energies(motion: Motion) -> Array:
     energy = motion.energy
     return np.stack([energy.kinetic, energy.potential, energy.total], axis=-1)
 
 
 def _end_forces(name: str, sides: tuple[str, ...]) -> Callable[[Any], Array]:
-    def values(motion: Any) -> Array:
+    def values(motion: Motion) -> Array:
         ends = (getattr(motion[name], f"{side}_force") for side in sides)
         return np.stack([np.linalg.norm(end, axis=-1) for end in ends], axis=-1)
 
@@ -351,7 +352,7 @@ def _coordinate(i: int, k: int) -> Callable[[Any], Array]:
     return lambda motion: motion.joints[i].coordinates[..., k : k + 1]
 
 
-def _joint_forces(motion: Any) -> Array:
+def _joint_forces(motion: Motion) -> Array:
     shown = motion.joints[: len(motion.compiled.system.original.joints)]
     return np.stack([np.linalg.norm(joint.force, axis=-1) for joint in shown], axis=-1)
 
@@ -363,7 +364,7 @@ def _readings(sensor: Sensor, system: System) -> list[Curves]:
     if len(set(units)) == 1:
         return [Curves(f"sensor {sensor.name}", units[0], labels, values)]
 
-    def part(k: int, motion: Any) -> Array:
+    def part(k: int, motion: Motion) -> Array:
         return values(motion).reshape(-1, len(labels))[:, k : k + 1]
 
     titles = [f"sensor {sensor.name}: {label}" for label in labels]

@@ -29,7 +29,7 @@ from gyrod.equations import Compiled
 from gyrod.look import scene as scenes
 from gyrod.look.scene import FPS, Scene, scene
 from gyrod.look.tracks import tracks
-from gyrod.motion import of_rows
+from gyrod.motion import Motion, of_rows
 
 Array = NDArray[np.float64]
 #: What the server answers: content type, headers, content.
@@ -89,7 +89,7 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def html(motion: Any, file: str | os.PathLike[str], *, title: str | None = None, fps: float = FPS) -> Path:
+def html(motion: Motion, file: str | os.PathLike[str], *, title: str | None = None, fps: float = FPS) -> Path:
     """Write the page of a motion, which opens without a network, and return its path."""
     path = Path(file)
     if path.suffix.lower() not in (".html", ".htm"):
@@ -239,7 +239,7 @@ class View:
 
 
 def view(
-    motion: Any,
+    motion: Motion,
     *,
     port: int = 0,
     browser: bool = True,
@@ -326,7 +326,7 @@ class LiveView(View):
                 self._generation += 1
         return kept
 
-    def finish(self, message: str = "finished", motion: Any = None) -> None:
+    def finish(self, message: str = "finished", motion: Motion | None = None) -> None:
         """Tell the page that no more rows come; the whole ``motion``, if it is given, takes the place of the rows."""
         final = None if motion is None else scene(motion, title=self.title)
         with self._lock:

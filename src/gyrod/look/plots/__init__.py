@@ -12,6 +12,7 @@ import numpy as np
 from gyrod import _check
 from gyrod.look.plots import paths, rods, series, space
 from gyrod.look.plots.style import STYLE, Picture, require_folder, require_matplotlib
+from gyrod.motion import Motion
 
 #: Drawings by name; "force" and "moment" are short for "section forces" and "section moments".
 PLOTS: dict[str, Callable[[Picture], None]] = {
@@ -46,7 +47,7 @@ PLOTS: dict[str, Callable[[Picture], None]] = {
 
 
 def plot(
-    motion: Any,
+    motion: Motion,
     what: str = "energy",
     *,
     names: str | Sequence[str] | None = None,
@@ -148,7 +149,7 @@ def drawn(
     return figure
 
 
-def _nameable(motion: Any) -> list[str]:
+def _nameable(motion: Motion) -> list[str]:
     """All that a plot can be asked for by name."""
     system = motion.compiled.system
     joints = [joint.name or joint.label for joint in system.joints]

@@ -13,6 +13,7 @@ from gyrod import quantities
 from gyrod.look.curves import Curve
 from gyrod.look.plots.series import sizes_or_components
 from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, Picture, Unit, cycle, legend, unit
+from gyrod.motion import Motion
 from gyrod.quantities import ROD, Colour, Field
 
 Array = NDArray[np.float64]
@@ -126,7 +127,7 @@ def _blocks(
         yield starts[lo:hi] - begin, *_values(part, curve, field, np.asarray)
 
 
-def _values(motion: Any, curve: Curve, field: str, rows: Callable[[Any], Array]) -> tuple[Array, Array]:
+def _values(motion: Motion, curve: Curve, field: str, rows: Callable[[Any], Array]) -> tuple[Array, Array]:
     s, values = curve.profile(motion[curve.rod.name], field)
     return s, rows(values)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod.motion import Motion
 
 Array = NDArray[np.float64]
 
@@ -156,7 +157,7 @@ class Picture:
     """What a drawing works on: the figure, the motion, what was asked for."""
 
     figure: Any
-    motion: Any
+    motion: Motion
     what: str
     #: None: all that there are.
     names: list[str] | None
