@@ -303,6 +303,16 @@ def test_the_energy_account_closes_where_inputs_jump():
     assert_allclose(energy.dissipated[-1], beside.dissipated[-1], rtol=1e-5)
 
 
+def test_a_recorded_motion_has_rough_errors_by_its_tolerance():
+    """Figures from experience need a tolerance; steps of constant length have none."""
+    system = gd.problems.get("rubber-pendulum").system
+    loose, tight, constant = (gd.stepper(system, record=True, **how) for how in ({"rtol": 1e-3}, {}, {"step": 1e-3}))
+    errors = [sim.step(0.05).motion().error for sim in (loose, tight, constant)]
+    coarse, fine = (error["norm rod.positions[-1]"].total for error in errors[:2])
+    assert coarse > 2.0 * fine > 0.0
+    assert "constant steps" in str(errors[2])
+
+
 def test_without_recording_there_is_no_motion():
     with pytest.raises(ValueError, match="make it with record=True"):
         gd.stepper(top()).motion()
