@@ -93,6 +93,28 @@ def test_newton_finds_the_unstable_equilibrium_and_says_so() -> None:
     assert modes.growth[0] > 0.0
 
 
+@pytest.mark.parametrize(
+    ("radius", "segments", "degree"), [(0.02, 20, 3), (0.02, 20, 2), (0.005, 20, 4), (0.05, 80, 3)]
+)
+def test_rounding_of_a_free_turn_is_no_instability(radius: float, segments: int, degree: int) -> None:
+    """A mooring of 200 m may turn about itself; beside its stiffness that is a square of -1e-6 to 1e-8 by rounding."""
+    area = np.pi * radius**2
+    how = {
+        "section": gd.Circle(radius=radius),
+        "material": gd.Material(young=5e8 / area, poisson=0.3, density=126.0 / area),
+        "segments": segments,
+        "degree": degree,
+    }
+    rest = gd.hang(200.0, between=((0, 0, 0), (175, 0, 80)), gravity=(0, 0, -8.57), **how)
+    modes = gd.modes(rest, n=3)
+    assert rest.stable
+    assert modes.unstable == 0
+    np.testing.assert_allclose(modes.frequencies, [0.0, 0.1016, 0.1885], atol=2e-4)
+    along_z = gd.Straight((0, 0, 0), (0, 0, 200))
+    wire = gd.Rod("wire", 200.0, initial=along_z, start=gd.Hinged(), end=gd.Hinged(), **how)
+    assert gd.equilibrium(gd.System(rods=[wire]), relax=False).unstable > 20  # stands on its lower half
+
+
 def test_what_is_free_to_move_is_told() -> None:
     free = gd.Rod("loose", 1.0, 10, ROUND, RUBBER)
     with pytest.raises(

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 SHIFT = 1e-3
 #: Square of the frequency over that of the slowest rate below which a motion counts as free.
 FREE = 1e-7
+#: Ratio of squares of frequencies above which the lower one, if rounding is larger, is zero.
+GAP = 1e4
 #: Least tolerance: steps end at a thousand times the rounding of the positions.
 LEAST = 1e-14
 #: Largest radius of gyration of a section over the length of its rod; from 3000 on Newton's method ends elsewhere.
@@ -96,9 +98,28 @@ class Statics:
 
     def unstable(self, y: Array, t: float = 0.0) -> int:
         """Negative eigenvalues of the tangent stiffness on the constraint manifold."""
-        core = self.compiled.core
         # A larger shift than Newton's: rounding of what nothing holds must not count.
-        core.linearise(t, np.ascontiguousarray(y), 10.0 * SHIFT * self.rate)
+        shift, noise = 10.0 * SHIFT * self.rate, 3.0 * float(np.sqrt(self.rounding))
+        count = self._negative(y, t, shift)
+        if count and noise > shift and self._negative(y, t, noise) < count:
+            gap = self.gap(y, t)
+            return self._negative(y, t, gap) if gap > shift else count
+        return count
+
+    def gap(self, y: Array, t: float) -> float:
+        """A rate between that of motions without stiffness, as far as rounding tells, and all others; 0: none.
+
+        Of a long thin cable the rate of bending is far below that of all its motions, and rounding is not.
+        """
+        squares = np.sort(np.abs(self.modes(y, t, 8)[0]))
+        ratio = np.where(squares[:-1] < self.rounding, squares[1:] / np.maximum(squares[:-1], 1e-300), 0.0)
+        k = int(np.argmax(ratio)) if len(ratio) else 0
+        return 0.1 * float(np.sqrt(squares[k + 1])) if len(ratio) and ratio[k] > GAP else 0.0
+
+    def _negative(self, y: Array, t: float, shift: float) -> int:
+        """How many motions grow faster than the shift."""
+        core = self.compiled.core
+        core.linearise(t, np.ascontiguousarray(y), shift)
         count = int(core.negative_pivots())
         if not self.compiled.system.bodies:
             return count
