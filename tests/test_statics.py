@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import root
 
 import gyrod as gd
 from gyrod.equations import compile_system
@@ -350,6 +352,36 @@ def test_a_cable_of_elements_hangs_as_one_of_many_segments(L: float, end: tuple[
         for cable in (few, fine)
     )
     np.testing.assert_allclose(few_force, fine_force, atol=3e-5 * np.linalg.norm(fine_force))
+
+
+def test_a_chain_hangs_as_the_elastic_catenary() -> None:
+    """A mooring of 200 m by its EA and its weight in water; Irvine 1981, ends at two heights."""
+    L, EA, w = 200.0, 5e8, 1080.0
+    chain = {"stiffness": (1e8, 1e8, EA, 1e2, 1e2, 1e2), "density_per_length": 126.0, "rotary_inertia": (0.1, 0.1, 0.2)}
+    points, weight = ((0, 0, 0), (175, 0, 80)), (0, 0, -w / 126.0)
+    cable = gd.hang(L, points, **chain, segments=40, degree=3, gravity=weight, error="finer")
+
+    def ends(p: Any) -> Any:
+        H, top = 1e5 * p
+        low = top - w * L
+        x = H * L / EA + H / w * (np.arcsinh(top / H) - np.arcsinh(low / H))
+        z = (top**2 - low**2) / (2.0 * EA * w) + (np.hypot(H, top) - np.hypot(H, low)) / w
+        return x - 175.0, z - 80.0
+
+    force = 1e5 * root(ends, (1.0, 2.0), tol=1e-13).x
+    np.testing.assert_allclose(cable.end_force[[0, 2]], force, rtol=2e-7)
+    assert cable.stable
+    assert 0.0 < cable.error["norm cable.end_force"].total < 1e-3
+    with pytest.raises(gd.ModelError, match="section and material are missing; give"):
+        gd.hang(L, points)
+
+
+def test_a_rest_says_in_a_line_what_it_is() -> None:
+    column = cantilever(40, initial=gd.Straight((0, 0, 0), (0, 0, 1)))
+    falls = gd.equilibrium(gd.System(rods=[column], gravity=(0, 0, -1e4)))
+    assert re.fullmatch(r"<Rest of rod: t = 0 s, \d+ unstable directions, newton, \d iterations?>", repr(falls))
+    cable = gd.hang(1.2, between=((0, 0, 0), (1, 0, 0)), section=THIN, material=STEEL)
+    assert re.fullmatch(r"<Hanging of cable: t = 0 s, stable, newton, \d iterations>", repr(cable))
 
 
 def test_a_cable_that_is_too_short_is_stretched() -> None:
