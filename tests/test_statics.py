@@ -164,6 +164,20 @@ def test_bodies_at_rest() -> None:
     assert gd.equilibrium(gd.System(bodies=[up], joints=[joint])).unstable == 1
 
 
+def test_an_end_that_is_led_far_away_is_brought_there_by_a_path() -> None:
+    at, frame = gd.ExpressionVector(("0.15*t", 0, "0.4 - 0.35*t")), gd.ExpressionVector((0, "pi*t", 0))
+    hose = gd.Rod(
+        "hose", 0.4, 8, ROUND, RUBBER, gd.Clamped(), gd.Clamped(at=at, frame=frame), degree=3,
+        initial=gd.Straight((0, 0, 0), (0, 0, 0.4)),
+    )  # fmt: skip
+    system = gd.System(rods=[hose])
+    with pytest.raises(gd.EquilibriumError, match=r"led jumps from t = 0 to 1: follow\(system, 'time', \(0, 1\)\)"):
+        gd.equilibrium(system, t=1.0)
+    assert gd.follow(system, "time", (0, 1)).at(1.0).stable
+    with pytest.raises(gd.ModelError, match=r"0\.380789 m away; .* brought there by gd\.follow"):
+        hose.with_(end=gd.Hinged(at=(0.15, 0, 0.05)))
+
+
 def test_bad_input() -> None:
     system = gd.System(rods=[cantilever(5)])
     for call, words in (

@@ -468,9 +468,9 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
                 f"{statics.directions(pushed[None], statics.y, t)[0]}. Hold it, or give a guess near the equilibrium.",
                 rest,
             )
-    folds = _folds(statics, y, t)
+    folds, led = _folds(statics, y, t), _jump(statics, t)
     if folds:
-        return EquilibriumError(f"no equilibrium was found in {len(history)} steps, since {folds}.", rest)
+        return EquilibriumError(f"no equilibrium was found in {len(history)} steps, since {folds}.{led}", rest)
     where = _where(statics, y, t)
     last = ", ".join(f"{row[0]:.2g}" for row in history[-4:])
     if len(history) and history[-1, 0] < 1e-9:
@@ -478,9 +478,19 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
     return EquilibriumError(
         f"no equilibrium was found in {len(history)} steps ({status}); the last steps over the scale are {last}. "
         f"The forces are least balanced {where}. Try follow() to bring the load on gradually, a guess, or more "
-        "segments.",
+        f"segments.{led}",
         rest,
     )
+
+
+def _jump(statics: Statics, t: float) -> str:
+    """A hint where ends or drives are led from the start to a time far off."""
+    try:
+        jumps = t != 0.0 and _moves(statics, statics.y, np.array([0.0, t]))
+    except (ValueError, RuntimeError):  # out of reach there
+        return ""
+    told = f" What is led jumps from t = 0 to {t:.6g}: follow(system, 'time', (0, {t:.6g})) takes it there in steps."
+    return told if jumps else ""
 
 
 def _folds(statics: Statics, y: Array, t: float) -> str | None:
