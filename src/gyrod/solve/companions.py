@@ -312,7 +312,7 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
 
     Where it has limit points or bifurcations, the whole path is followed there: they are at other values.
     """
-    every = np.unique(np.linspace(0, len(path) - 1, min(len(path), MOST_POINTS)).astype(np.intp))
+    every = _points(path)
     beside = Beside(rows=every)
     if given["error"] != "rough":
         try:
@@ -322,6 +322,16 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
             beside = Beside(rows=every, failure=str(why))
     object.__setattr__(path, "_beside", beside)
     return path
+
+
+def _points(path: Any) -> NDArray[np.intp]:
+    """Some points of a path, those among them where forces and curvatures are largest: errors are told beside these."""
+    found = np.linspace(0, len(path) - 1, min(len(path), MOST_POINTS)).astype(np.intp).tolist()
+    for rod in path.rests[0].system.rods if len(path) > MOST_POINTS else ():
+        track = path[rod.name]
+        sizes = [np.linalg.norm(v, axis=-1) for v in (track.start_force, track.end_force, track.force)]
+        found += [int(np.argmax(v.reshape(len(path), -1).max(axis=1))) for v in (*sizes, -track.bend_radius)]
+    return np.unique(np.array(found, np.intp))
 
 
 def _path_beside(path: Any, every: NDArray[np.intp], shares: tuple[float, ...]) -> tuple[float, Beside]:
