@@ -222,8 +222,8 @@ def bend_radius(p: Picture) -> None:
     scale, ax = unit("m", least), p.figure.subplots()
     for i, (name, values) in enumerate(smallest.items()):
         p.line(ax, scale.factor * np.where(values < 10.0 * least, values, np.nan), label=name, **cycle(i))
-        if limits[name] is not None:
-            ax.axhline(scale.factor * limits[name], color=COLOURS[i % len(COLOURS)], linewidth=0.8, linestyle=":")
+        if limit := limits[name]:
+            ax.axhline(scale.factor * limit, color=COLOURS[i % len(COLOURS)], linewidth=0.8, linestyle=":")
     ax.set_ylim(bottom=0.0)
     ax.set_ylabel(scale.label("smallest bend radius"))
     legend(ax)
