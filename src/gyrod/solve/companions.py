@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -65,7 +66,10 @@ def with_errors(
 
         @wraps(solve)
         def solved(*args: P.args, **kwargs: P.kwargs) -> T:
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{solve.__name__}() {error}{_meant(kwargs, signature)}") from None
             bound.apply_defaults()
             given = dict(bound.arguments)
             _check.choice("error", given["error"], ERRORS)
@@ -79,6 +83,14 @@ def with_errors(
         return solved
 
     return decorate
+
+
+def _meant(given: Mapping[str, Any], signature: inspect.Signature) -> str:
+    """A hint for the first option that there is not."""
+    known = list(signature.parameters)
+    unknown = next((name for name in given if name not in known), "")
+    near = get_close_matches(unknown, known, 1)
+    return f". Did you mean {near[0]!r}?" if near else ""
 
 
 # --- motions ---------------------------------------------------------------------------------------------------------
