@@ -69,6 +69,12 @@ def test_constant_steps_converge_with_their_order():
     assert coarse.error / fine.error == pytest.approx(4.0, rel=0.1)
 
 
+def test_the_table_names_steps_and_tolerances_as_they_are():
+    how = {"formulations": "nullspace-quaternion", "rtols": (2.5e-4, 1e-5), "points": 2}
+    text = compare(TOP, 0.01, methods=["variational", "dopri5"], steps=(1.25e-3, 1e-3), **how).table()
+    assert {"h=1.25e-03", "h=1e-03", "2.5e-04", "1e-05"} <= set(text.split())
+
+
 def test_what_does_not_serve_says_why_once():
     found = compare(STRING, 0.002, methods=["radau5", "variational"], rtols=(1e-2, 1e-4), points=3)
     refused = {(t.method, t.formulation): t.note for t in found if t.status == "refused"}

@@ -176,6 +176,20 @@ def column(segments, force=1.0, **options):
     return gd.System(rods=[rod], forces=[gd.RodLoad("column", force=(0.0, 0.0, -force))], gravity=(0, 0, 0))
 
 
+def test_the_table_of_a_path_names_the_extremes_of_all_its_points():
+    """Companions stand at some points only: the tightest bend of a hose that is mounted must be among them."""
+    at, frame = gd.ExpressionVector(("0.15*t", 0, "0.4 - 0.35*t")), gd.ExpressionVector((0, "pi*t", 0))
+    circle, rubber = gd.Circle(radius=5e-3), gd.Material(young=5e6, poisson=0.5, density=1100)
+    up = gd.Straight((0, 0, 0), (0, 0, 0.4))
+    hose = gd.Rod("hose", 0.4, 6, circle, rubber, gd.Clamped(), gd.Clamped(at=at, frame=frame), degree=3, initial=up)
+    path = gd.follow(gd.System(rods=[hose]), "time", (*np.linspace(0.0, 1.0, 61), 0.2, 1.0), error="total")
+    smallest = path["hose"].bend_radius.min()
+    assert len(path) > 60
+    assert f"smallest {smallest:.4g} m" in str(path.error)
+    force = max(np.linalg.norm(v, axis=1).max() for v in (path["hose"].start_force, path["hose"].end_force))
+    assert re.search(rf"end forces +{force:.4g} N", str(path.error))
+
+
 @pytest.mark.parametrize("mesh", [{"segments": 10}, {"segments": 20}, {"segments": 3, "degree": 2}])
 def test_critical_values_of_a_path(mesh):
     path = gd.follow(column(**mesh), "load", (0.0, 6.0), error="total")

@@ -41,7 +41,10 @@ SYSTEMS = {
     "single time": lambda: gd.simulate(bob_on_a_hose(), 0.1, method="radau5", rtol=1e-4)(0.05),
 }
 BODIES = {"orientation", "quaternion", "euler", "Omega", "omega"}
-RODS = {"shape", "section forces", "section moments", "force", "moment", "curvature", "strain", "stress", "reactions"}
+RODS = {
+    "shape", "section forces", "section moments", "force", "moment", "curvature", "strain", "stress", "bend radius",
+    "reactions",
+}  # fmt: skip
 JOINTS = {"joints", "joint forces", "effort", "phase"}
 REFUSED = {
     "top": RODS | {"balance", "joints", "effort", "phase", "sensors"},
@@ -65,8 +68,8 @@ def labels(ax) -> list[str]:
 
 #: The others share their drawings with these.
 SOME = {
-    "rest": ["energy", "position", "orientation", "path", "shape", "moment", "stress", "reactions", "steps", "phase"],
-    "rods": ["section forces", "section moments", "reactions", "path", "shape", "energy", "Omega"],
+    "rest": ["energy", "position", "orientation", "path", "shape", "moment", "bend radius", "reactions", "steps"],
+    "rods": ["section forces", "bend radius", "section moments", "reactions", "path", "shape", "energy", "Omega"],
     "single time": ["energy", "position", "path", "shape", "steps", "section moments", "balance", "drift"],
     "rod": ["energy", "balance", "position", "force", "moment", "stress", "Omega", "joints", "sensors"],
 }
@@ -99,6 +102,22 @@ def drawn_at(line, times):
     at = np.searchsorted(x, times - 1e-9)
     np.testing.assert_allclose(x[at], times, rtol=0, atol=1e-9)
     return y[at]
+
+
+def test_the_smallest_bend_radius_is_drawn_with_its_limit():
+    rod = hose(start=gd.Clamped(), limits={"bend_radius": 0.02})
+    motion = gd.simulate(gd.System(rods=[rod]), 0.2, rtol=1e-4, output=np.linspace(0.0, 0.2, 21))
+    ax = motion.plot("bend radius").axes[0]
+    line, limit = ax.lines
+    smallest = motion["hose"].bend_radius.min(axis=1)
+    shown = smallest < 9.0 * smallest.min()
+    assert not shown.all()
+    factor = {"smallest bend radius [mm]": 1e3, "smallest bend radius [m]": 1.0}[ax.get_ylabel()]
+    np.testing.assert_allclose(drawn_at(line, motion.t[shown]), factor * smallest[shown], rtol=1e-6)
+    assert limit.get_ydata()[0] == factor * 0.02
+    straight = gd.equilibrium(gd.System(rods=[rod], gravity=(0, 0, 0)))
+    with pytest.raises(ValueError, match="what = 'bend radius' is for rods that bend, and these are straight"):
+        straight.plot("bend radius")
 
 
 def test_positions_are_those_of_the_motion_and_smooth_between(motions):

@@ -393,3 +393,17 @@ def test_event_with_an_unknown_body():
     with pytest.raises(gd.SimulationError, match="Did you mean 'top'") as caught:
         gd.simulate(FREE, 2.0, events=[gd.Event(lambda t, m: m["tip"].position[0])])
     np.testing.assert_array_equal(caught.value.motion.t, [0.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda system: gd.simulate(system, 1.0, r_tol=1e-3), r"simulate\(\) got .* 'r_tol'\. Did you mean 'rtol'\?"),
+        (lambda system: gd.simulate(system), r"simulate\(\) missing a required argument: 't_end'$"),
+        (lambda system: gd.equilibrium(system, xyz=1), r"equilibrium\(\) got an unexpected keyword argument 'xyz'$"),
+        (lambda system: gd.follow(system, "load", stop=(0, 1)), r"follow\(\) got .* 'stop'\. Did you mean 'stops'\?"),
+    ],
+)
+def test_an_option_that_there_is_not_names_the_function_and_its_neighbour(call, sentence):
+    with pytest.raises(TypeError, match=sentence):
+        call(gd.problems.get("lang-a").system)

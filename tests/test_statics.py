@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import root
 
 import gyrod as gd
 from gyrod.equations import compile_system
@@ -93,6 +95,28 @@ def test_newton_finds_the_unstable_equilibrium_and_says_so() -> None:
     assert modes.growth[0] > 0.0
 
 
+@pytest.mark.parametrize(
+    ("radius", "segments", "degree"), [(0.02, 20, 3), (0.02, 20, 2), (0.005, 20, 4), (0.05, 80, 3)]
+)
+def test_rounding_of_a_free_turn_is_no_instability(radius: float, segments: int, degree: int) -> None:
+    """A mooring of 200 m may turn about itself; beside its stiffness that is a square of -1e-6 to 1e-8 by rounding."""
+    area = np.pi * radius**2
+    how = {
+        "section": gd.Circle(radius=radius),
+        "material": gd.Material(young=5e8 / area, poisson=0.3, density=126.0 / area),
+        "segments": segments,
+        "degree": degree,
+    }
+    rest = gd.hang(200.0, between=((0, 0, 0), (175, 0, 80)), gravity=(0, 0, -8.57), **how)
+    modes = gd.modes(rest, n=3)
+    assert rest.stable
+    assert modes.unstable == 0
+    np.testing.assert_allclose(modes.frequencies, [0.0, 0.1016, 0.1885], atol=2e-4)
+    along_z = gd.Straight((0, 0, 0), (0, 0, 200))
+    wire = gd.Rod("wire", 200.0, initial=along_z, start=gd.Hinged(), end=gd.Hinged(), **how)
+    assert gd.equilibrium(gd.System(rods=[wire]), relax=False).unstable > 20  # stands on its lower half
+
+
 def test_what_is_free_to_move_is_told() -> None:
     free = gd.Rod("loose", 1.0, 10, ROUND, RUBBER)
     with pytest.raises(
@@ -138,6 +162,20 @@ def test_bodies_at_rest() -> None:
     np.testing.assert_allclose(omega, np.sqrt(9.81 * 0.5 / (0.1 + 0.25)), rtol=1e-7)
     up = gd.Body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.5))
     assert gd.equilibrium(gd.System(bodies=[up], joints=[joint])).unstable == 1
+
+
+def test_an_end_that_is_led_far_away_is_brought_there_by_a_path() -> None:
+    at, frame = gd.ExpressionVector(("0.15*t", 0, "0.4 - 0.35*t")), gd.ExpressionVector((0, "pi*t", 0))
+    hose = gd.Rod(
+        "hose", 0.4, 8, ROUND, RUBBER, gd.Clamped(), gd.Clamped(at=at, frame=frame), degree=3,
+        initial=gd.Straight((0, 0, 0), (0, 0, 0.4)),
+    )  # fmt: skip
+    system = gd.System(rods=[hose])
+    with pytest.raises(gd.EquilibriumError, match=r"led jumps from t = 0 to 1: follow\(system, 'time', \(0, 1\)\)"):
+        gd.equilibrium(system, t=1.0)
+    assert gd.follow(system, "time", (0, 1)).at(1.0).stable
+    with pytest.raises(gd.ModelError, match=r"0\.380789 m away; .* brought there by gd\.follow"):
+        hose.with_(end=gd.Hinged(at=(0.15, 0, 0.05)))
 
 
 def test_bad_input() -> None:
@@ -328,6 +366,36 @@ def test_a_cable_of_elements_hangs_as_one_of_many_segments(L: float, end: tuple[
         for cable in (few, fine)
     )
     np.testing.assert_allclose(few_force, fine_force, atol=3e-5 * np.linalg.norm(fine_force))
+
+
+def test_a_chain_hangs_as_the_elastic_catenary() -> None:
+    """A mooring of 200 m by its EA and its weight in water; Irvine 1981, ends at two heights."""
+    L, EA, w = 200.0, 5e8, 1080.0
+    chain = {"stiffness": (1e8, 1e8, EA, 1e2, 1e2, 1e2), "density_per_length": 126.0, "rotary_inertia": (0.1, 0.1, 0.2)}
+    points, weight = ((0, 0, 0), (175, 0, 80)), (0, 0, -w / 126.0)
+    cable = gd.hang(L, points, **chain, segments=40, degree=3, gravity=weight, error="finer")
+
+    def ends(p: Any) -> Any:
+        H, top = 1e5 * p
+        low = top - w * L
+        x = H * L / EA + H / w * (np.arcsinh(top / H) - np.arcsinh(low / H))
+        z = (top**2 - low**2) / (2.0 * EA * w) + (np.hypot(H, top) - np.hypot(H, low)) / w
+        return x - 175.0, z - 80.0
+
+    force = 1e5 * root(ends, (1.0, 2.0), tol=1e-13).x
+    np.testing.assert_allclose(cable.end_force[[0, 2]], force, rtol=2e-7)
+    assert cable.stable
+    assert 0.0 < cable.error["norm cable.end_force"].total < 1e-3
+    with pytest.raises(gd.ModelError, match="section and material are missing; give"):
+        gd.hang(L, points)
+
+
+def test_a_rest_says_in_a_line_what_it_is() -> None:
+    column = cantilever(40, initial=gd.Straight((0, 0, 0), (0, 0, 1)))
+    falls = gd.equilibrium(gd.System(rods=[column], gravity=(0, 0, -1e4)))
+    assert re.fullmatch(r"<Rest of rod: t = 0 s, \d+ unstable directions, newton, \d iterations?>", repr(falls))
+    cable = gd.hang(1.2, between=((0, 0, 0), (1, 0, 0)), section=THIN, material=STEEL)
+    assert re.fullmatch(r"<Hanging of cable: t = 0 s, stable, newton, \d iterations>", repr(cable))
 
 
 def test_a_cable_that_is_too_short_is_stretched() -> None:

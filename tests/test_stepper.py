@@ -286,6 +286,33 @@ def test_a_recorded_motion_is_that_of_simulate():
     assert sim.motion().stats.steps == sim.stats.steps > 10
 
 
+def test_the_energy_account_closes_where_inputs_jump():
+    guides = [(k / 5, (6e-3, 0.0)) for k in range(6)]
+    rod = gd.Rod(
+        "arm", 0.2, 5, gd.Circle(radius=2e-3), gd.Material(young=1e8, poisson=0.4, density=1200), start=gd.Clamped(),
+        initial=gd.Straight((0, 0, 0), (0, 0, 0.2)), damping=gd.Damping(factor=5e-3), degree=3,
+    )  # fmt: skip
+    sim = gd.stepper(gd.System(rods=[rod], forces=[gd.Tendon("arm", guides, gd.Input("pull"))]), record=True)
+    for _ in range(20):
+        sim.step(0.01, pull=1.0 + np.sin(10.0 * sim.t))
+    recorded = sim.motion()
+    beside = gd.simulate(recorded.compiled.system, 0.2, rtol=1e-6, max_step=1e-3).energy
+    energy = recorded.energy
+    assert abs(energy.balance).max() < 1e-5 * energy.work[-1]
+    assert_allclose(energy.work[-1], beside.work[-1], rtol=1e-5)
+    assert_allclose(energy.dissipated[-1], beside.dissipated[-1], rtol=1e-5)
+
+
+def test_a_recorded_motion_has_rough_errors_by_its_tolerance():
+    """Figures from experience need a tolerance; steps of constant length have none."""
+    system = gd.problems.get("rubber-pendulum").system
+    loose, tight, constant = (gd.stepper(system, record=True, **how) for how in ({"rtol": 1e-3}, {}, {"step": 1e-3}))
+    errors = [sim.step(0.05).motion().error for sim in (loose, tight, constant)]
+    coarse, fine = (error["norm rod.positions[-1]"].total for error in errors[:2])
+    assert coarse > 2.0 * fine > 0.0
+    assert "constant steps" in str(errors[2])
+
+
 def test_without_recording_there_is_no_motion():
     with pytest.raises(ValueError, match="make it with record=True"):
         gd.stepper(top()).motion()

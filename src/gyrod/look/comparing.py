@@ -72,9 +72,15 @@ def table(comparison: Any, by: str = "error", width: int = 120) -> str:
     return "\n".join([*text, "", *others] if others else text)
 
 
+def _short(value: float) -> str:
+    """1e-03, 2.5e-03: three digits at most, and no zeros."""
+    digits, power = f"{value:.2e}".split("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{power}"
+
+
 def _cell(comparison: Any, trial: Any, name: str) -> str:
     if name == "stage":
-        return f"h={trial.step:.0e}" if trial.step is not None else f"{trial.rtol:.0e}" if trial.rtol else "-"
+        return f"h={_short(trial.step)}" if trial.step is not None else _short(trial.rtol) if trial.rtol else "-"
     if name == "ms":
         return "-" if trial.seconds is None else f"{1e3 * trial.seconds:.{1 if trial.seconds < 1.0 else 0}f}"
     if name == "micros":

@@ -108,15 +108,32 @@ def along(t: Array, values: Array, times: Array, own: Array | None = None) -> Ar
     i = np.clip(np.searchsorted(t, times, side="right") - 1, 0, m - 2)
     off = np.zeros_like(bend)
     off[1:-1] = np.abs(bend[1:-1]) * h[1:] * h[:-1]
-    h, secant, left, right = h[i], secant[i], bend[i], bend[i + 1]
-    most = 2.0 * np.minimum(np.abs(left), np.abs(right))
-    left, right = np.clip(left, -most, most), np.clip(right, -most, most)
+    h, secant = h[i], secant[i]
+    left, right = _even(bend[i], bend[i + 1])
     x = (times - t[i])[:, None] / h
     found = cubic(x, flat[i], flat[i + 1], h * (secant - h * left), h * (secant + h * right))
     if own is not None:
         band = 0.5 * np.maximum(off[i], off[i + 1])
         found = found + np.clip(own.reshape(found.shape) - found, -band, band)
     return np.asarray(found.reshape(len(times), *values.shape[1:]))
+
+
+def _even(left: Array, right: Array) -> tuple[Array, Array]:
+    """Bends at both ends of intervals, the sharper one at most twice the other."""
+    most = 2.0 * np.minimum(np.abs(left), np.abs(right))
+    return np.clip(left, -most, most), np.clip(right, -most, most)
+
+
+def integrals(t: Array, begins: Array, ends: Array) -> Array:
+    """Integrals, (m, k), over the intervals of t, (m + 1,), of the cubics of `along` from their values at both ends.
+
+    The values at the begin of an interval and at the end of the one before differ where they jump.
+    """
+    h = np.diff(t)[:, None]
+    bend = np.zeros((len(t), begins.shape[1]))
+    bend[1:-1] = np.diff((ends - begins) / h, axis=0) / (h[1:] + h[:-1])
+    left, right = _even(bend[:-1], bend[1:])
+    return np.asarray(h / 2.0 * (begins + ends) - h**3 / 12.0 * (left + right))
 
 
 def parabola(t: Array, y: Array) -> Array:

@@ -161,12 +161,16 @@ class Motion:
         return self.compiled.system.original
 
     def __repr__(self) -> str:
-        names = self.names if self._compiled is not None else ()
-        what = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         when = f"t = {float(self.t):.6g} s" if self.t.ndim == 0 else "no rows"
         if self.t.ndim and len(self.t):
             when = f"{len(self.t)} rows, t = {self.t[0]:.6g} to {self.t[-1]:.6g} s"
-        return f"<Motion of {what or 'nothing'}: {when}, {self.stats.method or 'no method'}, {self.status}>"
+        return f"<Motion of {self._members}: {when}, {self.stats.method or 'no method'}, {self.status}>"
+
+    @property
+    def _members(self) -> str:
+        """The first names, for a line about it."""
+        names = self.names if self._compiled is not None else ()
+        return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") or "nothing"
 
     @property
     def names(self) -> tuple[str, ...]:

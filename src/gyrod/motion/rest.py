@@ -39,6 +39,11 @@ class Rest:
     #: What can move without any stiffness and is not pushed; empty where the supports hold everything.
     free: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        found = {-1: "none found", 0: "stable"}.get(self.unstable, f"{self.unstable} unstable directions")
+        steps = f"{self.iterations} iteration{'' if self.iterations == 1 else 's'}"
+        return f"<{type(self).__name__} of {self.motion._members}: t = {self.t:.6g} s, {found}, {self.method}, {steps}>"
+
     @property
     def stable(self) -> bool:
         """Whether the potential energy has a minimum here."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -65,7 +66,10 @@ def with_errors(
 
         @wraps(solve)
         def solved(*args: P.args, **kwargs: P.kwargs) -> T:
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{solve.__name__}() {error}{_meant(kwargs, signature)}") from None
             bound.apply_defaults()
             given = dict(bound.arguments)
             _check.choice("error", given["error"], ERRORS)
@@ -79,6 +83,14 @@ def with_errors(
         return solved
 
     return decorate
+
+
+def _meant(given: Mapping[str, Any], signature: inspect.Signature) -> str:
+    """A hint for the first option that there is not."""
+    known = list(signature.parameters)
+    unknown = next((name for name in given if name not in known), "")
+    near = get_close_matches(unknown, known, 1)
+    return f". Did you mean {near[0]!r}?" if near else ""
 
 
 # --- motions ---------------------------------------------------------------------------------------------------------
@@ -312,7 +324,7 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
 
     Where it has limit points or bifurcations, the whole path is followed there: they are at other values.
     """
-    every = np.unique(np.linspace(0, len(path) - 1, min(len(path), MOST_POINTS)).astype(np.intp))
+    every = _points(path)
     beside = Beside(rows=every)
     if given["error"] != "rough":
         try:
@@ -322,6 +334,16 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
             beside = Beside(rows=every, failure=str(why))
     object.__setattr__(path, "_beside", beside)
     return path
+
+
+def _points(path: Any) -> NDArray[np.intp]:
+    """Some points of a path, those among them where forces and curvatures are largest: errors are told beside these."""
+    found = np.linspace(0, len(path) - 1, min(len(path), MOST_POINTS)).astype(np.intp).tolist()
+    for rod in path.rests[0].system.rods if len(path) > MOST_POINTS else ():
+        track = path[rod.name]
+        sizes = [np.linalg.norm(v, axis=-1) for v in (track.start_force, track.end_force, track.force)]
+        found += [int(np.argmax(v.reshape(len(path), -1).max(axis=1))) for v in (*sizes, -track.bend_radius)]
+    return np.unique(np.array(found, np.intp))
 
 
 def _path_beside(path: Any, every: NDArray[np.intp], shares: tuple[float, ...]) -> tuple[float, Beside]:

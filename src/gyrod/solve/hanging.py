@@ -25,7 +25,7 @@ _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(6)
 STEEP = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hanging(Rest):
     """A cable at rest between two points: a `Rest` with its sag and the forces that hold its ends."""
 
@@ -64,18 +64,24 @@ def hang(
     length: float,
     between: tuple[ArrayLike, ArrayLike],
     *,
-    section: CrossSection,
-    material: Material,
+    section: CrossSection | None = None,
+    material: Material | None = None,
+    stiffness: Any = None,
+    density_per_length: Any = None,
+    rotary_inertia: Any = None,
     segments: int = 50,
     degree: int | None = None,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     clamped: bool = False,
     strain: str = "cosserat",
+    error: str = "rough",
 ) -> Hanging:
     """Hang a cable of an unstretched length between two points: its shape, sag and end forces.
 
     A cable shorter than the distance is stretched. ``clamped`` holds the ends in the direction of the chord. With
-    ``degree`` the ``segments`` are elements; ``strain`` as for `Rod`, "inextensible" for a cable that only bends.
+    ``degree`` the ``segments`` are elements; ``strain`` as for `Rod`, "inextensible" for a cable that only bends. Ropes
+    and chains have ``stiffness``, ``density_per_length`` and ``rotary_inertia``, as a `Rod`, in place of section and
+    material. ``error`` as for `equilibrium`.
 
     >>> import gyrod as gd
     >>> steel = gd.Material(young=2e11, poisson=0.3, density=7850)
@@ -100,13 +106,16 @@ def hang(
             f"length = {length!r} is not more than the distance {np.linalg.norm(B - A):.6g} of the points, and "
             "strain = 'inextensible': no tension holds it. Make it longer, or let it extend (strain = 'kirchhoff')."
         )
-    softness = 0.0 if strain == "inextensible" else material.density / material.young
-    shape = Straight(A, B) if tight else _slack(L, A, B, g, softness)
+    given = {"stiffness": stiffness, "density_per_length": density_per_length, "rotary_inertia": rotary_inertia}
     cable = Rod(
-        "cable", L, segments, section, material, initial=shape, start=end("ground"), end=end("ground"),
-        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0), degree=degree, strain=strain,
+        "cable", L, segments, section, material, initial=Straight(A, A + L * (B - A) / np.linalg.norm(B - A)),
+        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0), degree=degree, strain=strain, **given,
     )  # fmt: skip
-    rest = equilibrium(System(rods=[cable], gravity=g))
+    weight, extension = (float(x[0]) for x in (cable.inertia_at(0.5)[:, 0], cable.stiffness_at(0.5)[:, 2, 2]))
+    softness = 0.0 if strain == "inextensible" else weight / extension
+    shape = Straight(A, B) if tight else _slack(L, A, B, g, softness)
+    cable = cable.with_(initial=shape, start=end("ground"), end=end("ground"))
+    rest = equilibrium(System(rods=[cable], gravity=g), error=error)
     return Hanging(rest.motion, rest.unstable, rest.method, rest.history, rest.free)
 
 

@@ -160,7 +160,9 @@ def _plain_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, Any
     """Without damping: λ² = -ω² from a problem of half the size."""
     squares, vectors = statics.modes(y, t, n)
     # What has no stiffness has a frequency of zero, up to rounding.
-    squares = np.where(np.abs(squares) < 1e-6 * statics.rate**2, np.abs(squares), squares)
+    doubtful = np.any((squares < 0.0) & (squares > -statics.rounding))
+    small = max(1e-3 * statics.rate, statics.gap(y, t) if doubtful else 0.0) ** 2
+    squares = np.where(np.abs(squares) < small, np.abs(squares), squares)
     values = np.where(squares < 0.0, np.sqrt(np.abs(squares)) + 0j, 1j * np.sqrt(np.abs(squares)))
     shapes = np.array([_positions(statics, y, t, v) for v in vectors]).reshape(len(vectors), -1)
     order = np.lexsort((np.abs(values), squares >= 0.0))

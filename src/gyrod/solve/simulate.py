@@ -120,7 +120,7 @@ def simulate(
         "step": back to the constraint manifold after every accepted step; "none".
     step, first_step, max_step
         Constant step; limits of the automatic one. The methods that need a constant step refuse a ``t_end`` that is no
-        multiple of it.
+        multiple of it. "radau5" solves its stages to ``rtol`` with a constant step too.
     max_steps
         Accepted steps after which the run stops with a `SimulationError`, which keeps the motion up to there.
     output

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 SHIFT = 1e-3
 #: Square of the frequency over that of the slowest rate below which a motion counts as free.
 FREE = 1e-7
+#: Ratio of squares of frequencies above which the lower one, if rounding is larger, is zero.
+GAP = 1e4
 #: Least tolerance: steps end at a thousand times the rounding of the positions.
 LEAST = 1e-14
 #: Largest radius of gyration of a section over the length of its rod; from 3000 on Newton's method ends elsewhere.
@@ -96,9 +98,28 @@ class Statics:
 
     def unstable(self, y: Array, t: float = 0.0) -> int:
         """Negative eigenvalues of the tangent stiffness on the constraint manifold."""
-        core = self.compiled.core
         # A larger shift than Newton's: rounding of what nothing holds must not count.
-        core.linearise(t, np.ascontiguousarray(y), 10.0 * SHIFT * self.rate)
+        shift, noise = 10.0 * SHIFT * self.rate, 3.0 * float(np.sqrt(self.rounding))
+        count = self._negative(y, t, shift)
+        if count and noise > shift and self._negative(y, t, noise) < count:
+            gap = self.gap(y, t)
+            return self._negative(y, t, gap) if gap > shift else count
+        return count
+
+    def gap(self, y: Array, t: float) -> float:
+        """A rate between that of motions without stiffness, as far as rounding tells, and all others; 0: none.
+
+        Of a long thin cable the rate of bending is far below that of all its motions, and rounding is not.
+        """
+        squares = np.sort(np.abs(self.modes(y, t, 8)[0]))
+        ratio = np.where(squares[:-1] < self.rounding, squares[1:] / np.maximum(squares[:-1], 1e-300), 0.0)
+        k = int(np.argmax(ratio)) if len(ratio) else 0
+        return 0.1 * float(np.sqrt(squares[k + 1])) if len(ratio) and ratio[k] > GAP else 0.0
+
+    def _negative(self, y: Array, t: float, shift: float) -> int:
+        """How many motions grow faster than the shift."""
+        core = self.compiled.core
+        core.linearise(t, np.ascontiguousarray(y), shift)
         count = int(core.negative_pivots())
         if not self.compiled.system.bodies:
             return count
@@ -447,9 +468,9 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
                 f"{statics.directions(pushed[None], statics.y, t)[0]}. Hold it, or give a guess near the equilibrium.",
                 rest,
             )
-    folds = _folds(statics, y, t)
+    folds, led = _folds(statics, y, t), _jump(statics, t)
     if folds:
-        return EquilibriumError(f"no equilibrium was found in {len(history)} steps, since {folds}.", rest)
+        return EquilibriumError(f"no equilibrium was found in {len(history)} steps, since {folds}.{led}", rest)
     where = _where(statics, y, t)
     last = ", ".join(f"{row[0]:.2g}" for row in history[-4:])
     if len(history) and history[-1, 0] < 1e-9:
@@ -457,9 +478,19 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
     return EquilibriumError(
         f"no equilibrium was found in {len(history)} steps ({status}); the last steps over the scale are {last}. "
         f"The forces are least balanced {where}. Try follow() to bring the load on gradually, a guess, or more "
-        "segments.",
+        f"segments.{led}",
         rest,
     )
+
+
+def _jump(statics: Statics, t: float) -> str:
+    """A hint where ends or drives are led from the start to a time far off."""
+    try:
+        jumps = t != 0.0 and _moves(statics, statics.y, np.array([0.0, t]))
+    except (ValueError, RuntimeError):  # out of reach there
+        return ""
+    told = f" What is led jumps from t = 0 to {t:.6g}: follow(system, 'time', (0, {t:.6g})) takes it there in steps."
+    return told if jumps else ""
 
 
 def _folds(statics: Statics, y: Array, t: float) -> str | None:

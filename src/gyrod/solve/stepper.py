@@ -18,7 +18,7 @@ from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
 from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, find_inputs
-from gyrod.motion import Energy, EventRecord, Motion, MotionStats, Rest, SimulationError
+from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest, SimulationError
 from gyrod.motion.sensors import Sensors
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, run_options, step_options
@@ -271,7 +271,10 @@ class Stepper:
         ends = np.array(self._ends)
         dense = storage.Between(storage.Kept(t, y), compiled) if len(t) > 1 else None
         rows = y[np.searchsorted(t, ends)]
-        return Motion(ends, rows, self.stats, "finished", t, self.events, _compiled=compiled, _dense=dense)
+        beside = Beside(rtol=None if self._steps["step"] else self._steps["rtol"])
+        return Motion(
+            ends, rows, self.stats, "finished", t, self.events, _compiled=compiled, _dense=dense, _beside=beside
+        )
 
     # --- snapshots ---
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.equations import Compiled
-from gyrod.motion.between import Knots, cubic, parabola
+from gyrod.motion.between import Knots, cubic, integrals, parabola
 
 Array = NDArray[np.float64]
 
@@ -136,12 +136,11 @@ class Between:
         """Dissipated energy, work and balance at the rows, (n,) each: as written, or the integral of the powers."""
         if Flows(self.file).needed:
             return Flows(self.file)()
-        t = self.t
-        measures = self.compiled.rod_measures(t, self.file.series("y"))
-        powers = measures[:, 6:]
-        near = np.clip(np.arange(len(t))[:, None] + np.arange(-1, 2), 0, len(t) - 1)
-        slopes, h = parabola(t[near], powers[near]), np.diff(t)[:, None]
-        steps = h / 2.0 * (powers[1:] + powers[:-1]) + h**2 / 12.0 * (slopes[:-1] - slopes[1:])
+        t, y = self.t, self.file.series("y")
+        measures = self.compiled.rod_measures(t, y)
+        # An interval begins with the inputs that a stepper has set there, and ends before the next ones.
+        begins = self.compiled.rod_measures(np.nextafter(t[:-1], np.inf), np.ascontiguousarray(y[:-1]))
+        steps = integrals(t, begins[:, 6:], measures[1:, 6:])
         dissipated, loads, ends = np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)]).T
         energy = measures[:, :6].sum(axis=1)
         return dissipated, loads + ends, energy + dissipated - loads - ends - energy[0]

@@ -63,7 +63,7 @@ class Viewer {
     this.show = { joints: true, forces: false, traces: false, frames: false, names: false, floor: true, selected: -1 };
     this.until = scene.live ? scene.live.until : 0;
     by("title").textContent = scene.title;
-    by("about").textContent = [scene.method, scene.formulation, told(frames.end - frames.start, "s"), scene.errors].filter((x) => x && x !== "0 s").join(" · ");
+    by("about").title = by("about").textContent = [scene.method, scene.formulation, told(frames.end - frames.start, "s"), scene.errors].filter((x) => x && x !== "0 s").join(" · ");
     try {
       if (new URLSearchParams(location.hash.slice(1)).has("flat")) throw new Error("no WebGL2");
       this.pencil = new Pencil(by("view"));

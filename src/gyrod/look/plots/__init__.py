@@ -40,6 +40,7 @@ PLOTS: dict[str, Callable[[Picture], None]] = {
     "curvature": rods.CURVATURE,
     "strain": rods.STRAIN,
     "stress": rods.STRESS,
+    "bend radius": rods.bend_radius,
     "reactions": rods.reactions,
     "drift": series.drift,
     "steps": series.steps,

@@ -209,3 +209,23 @@ def reactions(p: Picture) -> None:
     if not things:
         raise ValueError("what = 'reactions' is for rods whose ends are held, and these are free.")
     sizes_or_components(p, things)
+
+
+def bend_radius(p: Picture) -> None:
+    """Smallest bend radius of each rod, and the limit that it has; up to ten times the smallest of all."""
+    p = p.smooth
+    names = p.choose("rods", p.system.rod_names)
+    smallest = {name: p.rows(p.motion[name].bend_radius).min(axis=-1) for name in names}
+    least = min(float(values.min()) for values in smallest.values())
+    if not np.isfinite(least):
+        raise ValueError("what = 'bend radius' is for rods that bend, and these are straight.")
+    limits = {name: (p.system.rod(name).limits or {}).get("bend_radius") for name in names}
+    scale, ax = unit("m", least), p.figure.subplots()
+    for i, (name, values) in enumerate(smallest.items()):
+        p.line(ax, scale.factor * np.where(values < 10.0 * least, values, np.nan), label=name, **cycle(i))
+        if limit := limits[name]:
+            ax.axhline(scale.factor * limit, color=COLOURS[i % len(COLOURS)], linewidth=0.8, linestyle=":")
+    ax.set_ylim(bottom=0.0)
+    ax.set_ylabel(scale.label("smallest bend radius"))
+    legend(ax)
+    p.time_axis(ax)
