@@ -85,7 +85,7 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
     # What joins rods that were given no velocity, and nothing else, moves with them.
     loose = {x.name for x in whole.original.junctions if x.held_by is None and all(m[0] in idle for m in x.members)}
     ends = {name: [_end(whole, rod, e, loose) for e in (0, 1)] for name, rod in idle.items()}
-    if not any(callable(x) for pair in ends.values() for end in pair for x in (end.at, end.frame)):
+    if all(_stands(end) for pair in ends.values() for end in pair):
         return compiled
     alone = [rod.with_(start=ends[name][0], end=ends[name][1], precurvature=None) for name, rod in idle.items()]
     statics = prepare(System(rods=alone, gravity=(0, 0, 0)))
@@ -107,6 +107,12 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
 
 def _given(rod: Rod) -> tuple[Any, Any]:
     return rod.velocity, rod.angular_velocity
+
+
+def _stands(end: End) -> bool:
+    """Whether an end is known to stand at the start; of functions without derivatives nothing is."""
+    rates = (end.velocity_at(0.0), end.angular_velocity_at(0.0))
+    return all(rate is not None and not rate.any() for rate in rates)
 
 
 def _end(whole: System, rod: Rod, e: int, loose: set[str]) -> End:
