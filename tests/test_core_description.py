@@ -110,7 +110,7 @@ def test_an_obstacle_and_an_end_give_back_what_they_got():
     still = _core.RodEnd(held=True, clamped=False, **at)
     assert (still.held, still.clamped, still.moves) == (True, False, False)
     np.testing.assert_array_equal(still.motion(2.0), [0, 1, 2, *[0] * 6, 0.8, 0, 0.6, *[0] * 7])
-    wrong = _core.Signal.of(_core.Source.function(3, lambda t: np.zeros(2), None, None), None)
+    wrong = _core.Signal.of(_core.Source.function(3, lambda t: np.zeros(2), None, None, None), None)
     end = _core.RodEnd(held=True, clamped=True, **at, places=wrong)
     assert end.moves
     with pytest.raises(ValueError, match="a function returned a wrong number of values"):

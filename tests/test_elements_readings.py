@@ -547,11 +547,11 @@ def floating() -> dict[str, gd.System]:
         angular_velocity=(1, -4, 9),
     )  # fmt: skip
     on = gd.Clamped("bob", at=body.matrix.T @ np.array([0.0, -0.02, 0.0]))
-    thick = {"section": gd.Circle(0.03)}
+    thick, stands = {"section": gd.Circle(0.03)}, {"velocity": lambda s: (0.0, 0.0, 0.0)}
     other = gd.Straight((0, 1, 0), (0.4, 1.3, 0.2))
     return {
         "rod": gd.System(rods=[hose(3, 3, **moving)], gravity=(0, 0, 0)),
-        "rod on a body": gd.System([body], rods=[hose(3, 3, end=on, **thick)], gravity=(0, 0, 0)),
+        "rod on a body": gd.System([body], rods=[hose(3, 3, end=on, **thick, **stands)], gravity=(0, 0, 0)),
         "junction": gd.System(
             rods=[
                 hose(3, 3, **thick, angular_velocity=(20, 30, 40)),

@@ -284,9 +284,9 @@ def test_a_function_is_called_once_for_a_time(method):
     end = 0.001 if method == "dopri5" else 0.02
     motion = gd.simulate(system, end, method=method, rtol=1e-3, output=np.linspace(0, end, 9))
     start = [f.calls.pop(0.0) for f in functions]
-    assert max(start) <= 4  # where the model looks at its start too
-    at.calls.pop(1e-6, None)  # and whether its end moves there
-    assert [f.most for f in functions] == [1] * 5
+    assert max(start) <= 7  # where the model looks at its start too, and whether its end moves there
+    assert sum(n > 1 for n in at.calls.values()) <= 4  # where the step of its differences was looked for
+    assert [f.most for f in functions if f is not at] == [1] * 4
     for f in functions:
         f.calls.clear()
     for _ in range(2):
@@ -294,6 +294,70 @@ def test_a_function_is_called_once_for_a_time(method):
         assert motion.energy.total.shape == (9,)
     gd.simulate(system, end, method=method, rtol=1e-3)  # another run asks anew
     assert max(f.calls[t] for f in functions for t in motion.t[1:]) <= 2
+
+
+def test_neighbouring_times_share_the_points_of_differences():
+    at = Counted(lambda t: (0, 0.05 * math.sin(5 * t) ** 2, 0.0))
+    system = arm(0.2, (0, 0, 0), (0, 0, -9.81), at)
+    at.calls.clear()
+    motion = gd.simulate(system, 0.002, method="dop853", rtol=1e-5)
+    assert motion.stats.rhs > 1000
+    assert sum(at.calls.values()) < motion.stats.rhs
+
+
+QUARTER = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    "form", [tuple, list, np.array, lambda x: np.array([x, x]).T[:, 0]], ids=["tuple", "list", "array", "strided"]
+)
+def test_points_may_be_given_in_many_forms(form):
+    """One way reads plain numbers, the other one what is left; both to the same bits."""
+    ends = [lambda t: form((0, 0.25 + t, -1.0)), lambda t: form([np.int64(0), 0.25 + t, np.float64(-1.0)])]
+    for end in ends:
+        signal = Signals().signal("end", end, 3, read=gd.Hinged(at=end).position_at)
+        jets = signal.jets(0.25)
+        assert jets[:, 0].tolist() == [0.0, 0.5, -1.0]
+        assert_allclose(jets[:, 1:], [[0, 0], [1, 0], [0, 0]], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda p: p, lambda p: tuple(p.tolist()), lambda p: -p, gd.rotations.matrix_from_quaternion,
+        lambda p: p * (1.0 + 1e-8), lambda p: gd.rotations.log(p), lambda p: gd.rotations.to_scipy(p),
+    ],
+    ids=["quaternion", "tuple", "other sign", "matrix", "norm", "vector", "scipy"],
+)  # fmt: skip
+def test_frames_may_be_given_in_many_forms(form):
+    spin = np.array([0.3, -0.2, 0.5])
+    p = gd.rotations.multiply(gd.rotations.exp(spin * 0.25), gd.rotations.exp((0.5, 0.1, 0)))
+
+    def frame(t):
+        return form(gd.rotations.multiply(gd.rotations.exp(spin * t), gd.rotations.exp((0.5, 0.1, 0))))
+
+    jets = Signals().signal("end", frame, 4, read=gd.Clamped(frame=frame).frame_at, unit=True).jets(0.25)
+    sign = np.sign(jets[:, 0] @ p)
+    assert_allclose(sign * jets[:, 0], p, rtol=0, atol=1e-15)
+    assert_allclose(sign * jets[:, 1], 0.5 * gd.rotations.multiply((0, *spin), p), rtol=0, atol=1e-9)
+    assert_allclose(sign * jets[:, 2], -0.25 * spin @ spin * p, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("frame", "sentence"),
+    [
+        (lambda t: 2.0 * np.eye(3)[0], "norm 2"), (lambda t: np.diag([1.0, 1.0, -1.0]), "reflection"),
+        (lambda t: QUARTER + 1e-3, "not a rotation matrix"), (lambda t: (1.0, 0.0), "pair"),
+        (lambda t: (1.0, 0.0, 0.0, math.nan), "finite"), (lambda t: 1 / 0, "division by zero"),
+    ],
+    ids=["norm", "reflection", "skew", "pair", "nan", "raises"],
+)  # fmt: skip
+def test_frames_that_are_none_are_told(frame, sentence):
+    given = (lambda t: (*frame(t), 0.0)) if sentence == "norm 2" else frame
+    end = gd.Clamped(frame=given)
+    signal = Signals().signal("end", given, 4, read=end.frame_at, unit=True)
+    with pytest.raises(ForceError, match=sentence):
+        signal.jets(0.25)
 
 
 def test_drives_and_forces_on_bodies_are_called_once_for_a_time():

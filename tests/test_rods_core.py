@@ -761,10 +761,11 @@ def tilting(t):
 
 
 def driven(start, end, *, loads=(), **options):
-    """A rod along z from the origin; functions of time that hold an end are relative to where it starts."""
+    """A rod along z from the origin that stands; functions of time that hold an end are relative to where it starts."""
     rod = gd.Rod(
-        "rod", 1.3, start=start, end=end, initial=gd.Straight((0, 0, 0), (0, 0, 1.3)), grid=GRID, **BALANCED, **options
-    )
+        "rod", 1.3, start=start, end=end, initial=gd.Straight((0, 0, 0), (0, 0, 1.3)), grid=GRID,
+        velocity=lambda s: (0.0, 0.0, 0.0), **BALANCED, **options,
+    )  # fmt: skip
     return gd.System(rods=[rod], forces=list(loads), gravity=(0, 1.0, -2.0))
 
 

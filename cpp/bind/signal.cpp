@@ -5,6 +5,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "gyrod/math/rotation.hpp"
 #include "gyrod/time/sources.hpp"
 
 using namespace gyrod;
@@ -27,10 +28,68 @@ Program program(const Code& code) {
   return Program(std::move(made));
 }
 
-Function::Call call(const std::optional<nb::callable>& f, std::size_t count) {
-  if (!f) return {};
-  return [f = *f, count](double t, double* out) {
+// Numbers that a function returned as such, at most 9; what else it may return, and what is too large, is for `call`.
+std::size_t read(nb::handle given, double* out) {
+  constexpr double largest = 1e50; // of a model
+  const auto take = [](PyObject* x, double& value) {
+    if (!PyFloat_Check(x) && (!PyLong_Check(x) || PyBool_Check(x))) return false;
+    value = PyFloat_AsDouble(x);
+    if (PyErr_Occurred()) return PyErr_Clear(), false; // an integer beyond all doubles
+    return std::abs(value) <= largest;
+  };
+  if (take(given.ptr(), *out)) return 1;
+  if (PyTuple_Check(given.ptr()) || PyList_Check(given.ptr())) {
+    const auto count = std::size_t(PySequence_Fast_GET_SIZE(given.ptr()));
+    for (std::size_t i = 0; i < count; ++i)
+      if (i == 9 || !take(PySequence_Fast_GET_ITEM(given.ptr(), Py_ssize_t(i)), out[i])) return 0;
+    return count;
+  }
+  Numbers array;
+  if (!nb::try_cast(given, array, false) || array.size() > 9) return 0;
+  if (array.ndim() != 1 && (array.ndim() != 2 || array.shape(0) != 3 || array.shape(1) != 3)) return 0;
+  std::copy_n(array.data(), array.size(), out);
+  const bool fine = std::all_of(out, out + array.size(), [](double x) { return std::abs(x) <= largest; });
+  return fine ? array.size() : 0;
+}
+
+// A unit quaternion, which stays as it is, or that of a matrix given row by row; the others are for the model to judge.
+bool quaternion(const double* x, std::size_t count, double* out) {
+  constexpr double slack = 1e-12;
+  Vec4<double> p = Part<4>::of(x);
+  if (count == 9) {
+    const Mat3<double> R = Mat3<double>(x).transpose(), gap = R.transpose() * R - Mat3<double>::Identity();
+    if (!(gap.cwiseAbs().maxCoeff() <= slack) || !(R.determinant() > 0.0)) return false;
+    p = spurrier_klumpp<double>(R);
+  }
+  const double norm = p.norm();
+  if (!(std::abs(norm - 1.0) <= slack)) return false;
+  if (std::abs(norm - 1.0) > 4.0 * std::numeric_limits<double>::epsilon()) p = p / norm;
+  Part<4>::put(out, p);
+  return true;
+}
+
+// Calls a function that does nothing unusual.
+bool plain(const nb::callable& f, double t, double* out, std::size_t count, bool unit) {
+  const nb::object given = nb::steal(PyObject_CallOneArg(f.ptr(), nb::float_(t).ptr()));
+  if (!given.is_valid()) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
+    return PyErr_Clear(), false;
+  }
+  double x[9] = {};
+  const std::size_t found = read(given, x);
+  if (unit) return (found == 4 || found == 9) && quaternion(x, found, out);
+  if (found == count) std::copy_n(x, count, out);
+  return found == count;
+}
+
+// `checked` calls the function of the user with all checks, `bare` is that function itself.
+Function::Call call(const std::optional<nb::callable>& checked, std::size_t count,
+                    const std::optional<nb::callable>& bare = {}, bool unit = false) {
+  if (!checked) return {};
+  return [f = *checked, bare = bare, count, unit](double t, double* out) mutable {
     nb::gil_scoped_acquire lock;
+    if (bare && plain(*bare, t, out, count, unit)) return;
+    bare.reset(); // it returns something else, which is read with care from now on
     const auto r = nb::cast<Numbers>(f(t));
     if (r.size() != count) throw nb::value_error("a function returned a wrong number of values");
     std::copy_n(r.data(), count, out);
@@ -72,14 +131,15 @@ void bind_sources(nb::module_& m) {
           "times"_a, "rows"_a, "Numbers that are constant between times.")
       .def_static(
           "function",
-          [](std::size_t size, nb::callable value, const std::optional<nb::callable>& rate,
-             const std::optional<nb::callable>& second, int points, double step, bool unit) {
-            return std::shared_ptr<Source>(std::make_shared<Function>(size, call(value, size), call(rate, size),
-                                                                      call(second, size),
+          [](std::size_t size, nb::callable value, const std::optional<nb::callable>& bare,
+             const std::optional<nb::callable>& rate, const std::optional<nb::callable>& second, int points,
+             double step, bool unit) {
+            return std::shared_ptr<Source>(std::make_shared<Function>(size, call(value, size, bare, unit),
+                                                                      call(rate, size), call(second, size),
                                                                       Function::Differences{points, step, unit}));
           },
-          "size"_a, "value"_a, "rate"_a.none(), "second"_a.none(), "points"_a = Function::Differences().points,
-          "step"_a = Function::Differences().step, "unit"_a = false,
+          "size"_a, "value"_a, "bare"_a.none(), "rate"_a.none(), "second"_a.none(),
+          "points"_a = Function::Differences().points, "step"_a = Function::Differences().step, "unit"_a = false,
           "A Python function; derivatives that are not given come from so many points around a time.");
 }
 } // namespace

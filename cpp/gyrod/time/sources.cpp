@@ -1,5 +1,7 @@
 #include "gyrod/time/sources.hpp"
 
+#include <cmath>
+
 namespace gyrod {
 
 Formulas::Formulas(std::vector<Program> programs, std::vector<std::string> names, std::string label)
@@ -34,39 +36,39 @@ const double* Stairs::row(double t) const {
   return rows_.data() + std::size_t(std::max<std::ptrdiff_t>(next - 1, 0)) * size();
 }
 
-void difference_weights(const std::vector<double>& x, int order, std::vector<double>& weights) {
-  // Fornberg (1988): weights of the derivatives 0, 1, 2 at 0, point by point.
-  const std::size_t n = x.size();
-  std::vector<double> w(3 * n, 0.0);
-  double before = 1.0;
-  w[0] = 1.0;
-  for (std::size_t i = 1; i < n; ++i) {
-    double product = 1.0;
-    for (std::size_t j = 0; j < i; ++j) {
-      const double gap = x[i] - x[j];
-      product *= gap;
-      if (j + 1 == i) // the new point, from the last one while that is what it was
-        for (int k = 2; k >= 0; --k)
-          w[std::size_t(k) * n + i] =
-              before * ((k ? k * w[std::size_t(k - 1) * n + i - 1] : 0.0) - x[i - 1] * w[std::size_t(k) * n + i - 1]) /
-              product;
-      for (int k = 2; k >= 0; --k) {
-        double& here = w[std::size_t(k) * n + j];
-        here = (x[i] * here - (k ? k * w[std::size_t(k - 1) * n + j] : 0.0)) / gap;
-      }
+Function::Function(std::size_t size, Call value, Call rate, Call second, Differences differences)
+    : Source(size), value_(std::move(value)), rate_(std::move(rate)), second_(std::move(second)), d_(differences),
+      given_(size), middle_(size), series_(size * std::size_t(d_.points)) {
+  const int n = d_.points, half = n / 2;
+  for (int k = -half; k <= half; ++k) {
+    std::vector<double> c(std::size_t(n), 0.0);
+    c[0] = 1.0;
+    for (int i = -half, degree = 0; i <= half; ++i) {
+      if (i == k) continue;
+      ++degree; // times (u - i) / (k - i)
+      for (int j = degree; j >= 0; --j)
+        c[std::size_t(j)] = ((j ? c[std::size_t(j - 1)] : 0.0) - i * c[std::size_t(j)]) / (k - i);
     }
-    before = product;
+    lagrange_.insert(lagrange_.end(), c.begin(), c.end());
   }
-  weights.assign(w.begin() + std::ptrdiff_t(std::size_t(order) * n),
-                 w.begin() + std::ptrdiff_t(std::size_t(order + 1) * n));
 }
 
-Function::Function(std::size_t size, Call value, Call rate, Call second, Differences differences)
-    : Source(size), value_(std::move(value)), rate_(std::move(rate)), second_(std::move(second)), d_(differences) {
-  std::vector<double> x;
-  for (int k = 0; k < d_.points; ++k) x.push_back((k - d_.points / 2) * d_.step);
-  difference_weights(x, 1, first_weights_);
-  difference_weights(x, 2, second_weights_);
+void Function::expand(double centre) {
+  const std::size_t n = size(), points = std::size_t(d_.points), half = points / 2;
+  centre_ = -1.0; // what follows may throw
+  std::copy_n(at(centre * d_.step), n, middle_.data());
+  std::fill(series_.begin(), series_.end(), 0.0);
+  for (std::size_t k = 0; k < points; ++k) {
+    if (k == half) continue;
+    const double* near = at((centre + double(k) - double(half)) * d_.step);
+    double side = 0.0;
+    for (std::size_t i = 0; d_.unit && i < n; ++i) side += near[i] * middle_[i];
+    for (std::size_t i = 0; i < n; ++i) {
+      const double rise = (side < 0.0 ? -near[i] : near[i]) - middle_[i];
+      for (std::size_t j = 1; j < points; ++j) series_[i * points + j] += lagrange_[k * points + j] * rise;
+    }
+  }
+  centre_ = centre;
 }
 
 const double* Function::at(double t) {
@@ -83,34 +85,32 @@ void Function::find(double t, double* out) { std::copy_n(at(t), size(), out); }
 
 void Function::find_jets(double t, Jet* out) {
   const std::size_t n = size();
-  const std::vector<double> here(at(t), at(t) + n);
+  const double* here = at(t);
   for (std::size_t i = 0; i < n; ++i) out[i] = {here[i]};
   if (!rate_ || !second_) {
-    const int half = d_.points / 2;
-    const double centre = std::max(t, half * d_.step); // runs begin at t = 0
-    std::vector<double> first = first_weights_, second = second_weights_;
-    if (t != centre) {
-      std::vector<double> x;
-      for (int k = -half; k <= half; ++k) x.push_back(centre + k * d_.step - t);
-      difference_weights(x, 1, first), difference_weights(x, 2, second);
-    }
-    for (int k = -half; k <= half; ++k) {
-      const double* near = k ? at(centre + k * d_.step) : at(centre);
-      double side = 0.0;
-      for (std::size_t i = 0; d_.unit && i < n; ++i) side += near[i] * here[i];
-      const double sign = side < 0.0 ? -1.0 : 1.0, f = sign * first[std::size_t(k + half)],
-                   s = sign * second[std::size_t(k + half)];
-      for (std::size_t i = 0; i < n; ++i) out[i].v += f * near[i], out[i].a += s * near[i];
+    const double centre = std::max(std::nearbyint(t / d_.step), double(d_.points / 2)); // runs begin at t = 0
+    if (centre != centre_) expand(centre);
+    const double u = t / d_.step - centre;
+    double side = 0.0;
+    for (std::size_t i = 0; d_.unit && i < n; ++i) side += out[i].x * middle_[i];
+    for (std::size_t i = 0; i < n; ++i) {
+      const double* c = series_.data() + i * std::size_t(d_.points);
+      double v = 0.0, a = 0.0;
+      for (int j = d_.points - 1; j > 0; --j) {
+        if (j > 1) a = a * u + j * (j - 1) * c[j];
+        v = v * u + j * c[j];
+      }
+      const double sign = side < 0.0 ? -1.0 : 1.0;
+      out[i].v = sign * v / d_.step, out[i].a = sign * a / (d_.step * d_.step);
     }
   }
-  std::vector<double> given(n);
   if (rate_) {
-    rate_(t, given.data());
-    for (std::size_t i = 0; i < n; ++i) out[i].v = given[i];
+    rate_(t, given_.data());
+    for (std::size_t i = 0; i < n; ++i) out[i].v = given_[i];
   }
   if (second_) {
-    second_(t, given.data());
-    for (std::size_t i = 0; i < n; ++i) out[i].a = given[i];
+    second_(t, given_.data());
+    for (std::size_t i = 0; i < n; ++i) out[i].a = given_[i];
   }
 }
 

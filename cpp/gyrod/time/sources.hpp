@@ -53,7 +53,8 @@ private:
 };
 
 // A function of the caller, called once for a time, with its derivatives or without: those that are not given are those
-// of the polynomial through an odd number of points around the time.
+// of the polynomial through an odd number of multiples of a step around the time. Times next to each other, as stages
+// of short steps have, share these points.
 class Function final : public Source {
 public:
   using Call = std::function<void(double, double*)>;
@@ -64,7 +65,7 @@ public:
   };
   Function(std::size_t size, Call value, Call rate, Call second, Differences differences);
   bool foreign() const override { return true; }
-  void forget() override { Source::forget(), known_.clear(), kept_.clear(); }
+  void forget() override { Source::forget(), known_.clear(), kept_.clear(), centre_ = -1.0; }
 
 private:
   static constexpr std::size_t most = 1 << 16; // times that are kept
@@ -72,15 +73,16 @@ private:
   void find_jets(double t, Jet* out) override;
   // The value at a time; lives until the next call.
   const double* at(double t);
+  // The polynomial around a multiple of the step, in steps from there.
+  void expand(double centre);
 
   Call value_, rate_, second_;
   Differences d_;
-  std::vector<double> first_weights_, second_weights_; // in the middle
-  std::unordered_map<double, std::size_t> known_;      // where the values at a time are in `kept_`
+  std::vector<double> lagrange_;                // coefficients of u^j in the polynomial that is 1 at point k alone
+  std::vector<double> given_, middle_, series_; // series_: of u^j, for each number
+  double centre_ = -1.0;
+  std::unordered_map<double, std::size_t> known_; // where the values at a time are in `kept_`
   std::vector<double> kept_;
 };
-
-// Weights of values at the points x for the derivative of order 1 or 2 at 0 of the polynomial through them.
-void difference_weights(const std::vector<double>& x, int order, std::vector<double>& weights);
 
 } // namespace gyrod

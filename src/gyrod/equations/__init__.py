@@ -8,7 +8,7 @@ works in principal axes; `Compiled` turns the user's axes into them and back.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -202,15 +202,8 @@ class Compiled:
         """The same from the state y of these equations, or of those in 'nullspace-quaternion'."""
         if source.formulation == self.formulation:
             return replace(self, y0=y)
-        start, motions = np.array(self.y0), source.motions(y)
-        for there, here in zip(source.core.layout(), self.core.layout(), strict=True):
-            for key, width in (("p", 4), ("x", 3), ("v", 3)):
-                for a, b in zip(getattr(there, key), getattr(here, key), strict=True):
-                    if b >= 0:
-                        start[b : b + width] = y[a : a + width]
-            for p, a, b in zip(there.p, there.w, here.w, strict=True):
-                if b >= 0:
-                    start[b : b + 4] = rotations.rates("quaternion", y[p : p + 4], y[a : a + 3])
+        motions = source.motions(y)
+        start = self.with_rods(zip(source.core.layout(), self.core.layout(), strict=True), y)
         if self.mechanism is not None:
             return replace(self, y0=self.states(np.zeros(1), motions, start)[0])
         x, R, v, Omega = (part[0] for part in motions)
@@ -221,6 +214,21 @@ class Compiled:
             state, _ = _initial(self.formulation, moved, pinned, v[i], A, spatial)
             start[self.core.offset(i) :][: len(state)] = state
         return replace(self, y0=start)
+
+    def with_rods(self, pairs: Iterable[tuple[_core.RodLayout, _core.RodLayout]], y: Array) -> Array:
+        """The start with rods as in y, unknowns in 'nullspace-quaternion': where they are there, and where here."""
+        start = np.array(self.y0)
+        for there, here in pairs:
+            for key, width in (("p", 4), ("x", 3), ("v", 3)):
+                for a, b in zip(getattr(there, key), getattr(here, key), strict=True):
+                    if b >= 0:
+                        start[b : b + width] = y[a : a + width]
+            for p, a, b in zip(there.p, there.w, here.w, strict=True):
+                if b >= 0 and self.formulation.startswith("absolute"):
+                    start[b : b + 4] = rotations.rates("quaternion", y[p : p + 4], y[a : a + 3])
+                elif b >= 0:
+                    start[b : b + 3] = y[a : a + 3]
+        return start
 
     def nullspace(self, t: float, y: Array) -> Array:
         """Twists (v space, Omega body) of all bodies for each velocity of the tree, (6 b, n)."""

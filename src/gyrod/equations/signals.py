@@ -68,7 +68,7 @@ class Signals:
         key = (id(value), size, *(id(f) for _, f in law), *sorted(differences.items()))
         if key not in self._sources:
             source = _named(label, value, 1 if along is not None else size)
-            source = source or _function(label, read or value, size, least, law, differences)
+            source = source or _function(label, value, read or value, size, least, law, differences)
             self._sources[key] = (value, law, source)  # which are kept: nothing else gets their id meanwhile
         matrix = None if turn is None else np.asarray(turn, dtype=float)
         if along is not None:
@@ -98,8 +98,8 @@ def _named(label: str, value: Any, size: int) -> _core.Source | None:
 
 
 def _function(
-    label: str, read: Function, size: int, least: tuple[str, Check] | None, law: tuple[tuple[str, Function], ...],
-    differences: dict[str, Any],
+    label: str, value: Function, read: Function, size: int, least: tuple[str, Check] | None,
+    law: tuple[tuple[str, Function], ...], differences: dict[str, Any],
 ) -> _core.Source:  # fmt: skip
     def call(t: float) -> Any:
         return read(t) if least is None else least[1](least[0], read(t))
@@ -108,7 +108,7 @@ def _function(
         return lambda t: checked(name, t, lambda: function(t), (size,))
 
     rate, second = (*(called(*given) for given in law), None, None)[:2]
-    return _core.Source.function(size, called(label, call), rate, second, **differences)
+    return _core.Source.function(size, called(label, call), value, rate, second, **differences)
 
 
 def _formulas(value: Any) -> tuple[Any, ...] | None:

@@ -130,7 +130,7 @@ def junction_parts(system: System) -> tuple[list[Body], list[Joint]]:
 
 
 def check_velocities(problems: Problems, system: System) -> None:
-    """Rods that move at the start move with what holds their ends; one that rests as a whole is set in motion by it."""
+    """Rods that move at the start move with what holds their ends; one without velocity follows it."""
     whole = system.assembled()
     for (name, e), place in whole.rod_ends.items():
         rod, led = whole.rod(name), whole.ground_ends.get((name, e))

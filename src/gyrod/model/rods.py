@@ -140,7 +140,8 @@ class Rod(Description):
         "cosserat", "stretch" (|x'| - 1 in place of Γ3), "kirchhoff" or "inextensible".
     velocity, angular_velocity
         Two vectors make a rigid motion x' = velocity + angular_velocity × (x - x(0)); functions of s are taken as they
-        are, without the product. In space axes; the angular velocity is spatial.
+        are, without the product. In space axes; the angular velocity is spatial. Without them a rod stands, or follows
+        ends that move at the start.
     grid
         Fractions of the vertices, or of the ends of elements, from 0 to 1, in place of equal ones.
     discretization, degree

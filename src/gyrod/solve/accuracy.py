@@ -15,7 +15,6 @@ from gyrod.motion import Motion, Rest, SimulationError
 from gyrod.motion.errors import WITHOUT
 from gyrod.motion.readings import quantity
 from gyrod.solve.refinement import STALLED, halves, pieces, rest_on, with_parts
-from gyrod.solve.statics import blow
 
 #: Most cells of all rods together, and runs, before it gives up; the least tolerance of the integrator.
 MOST_CELLS, MOST_RUNS, LEAST_RTOL = 400, 12, 1e-11
@@ -174,13 +173,9 @@ class _Search:
             self._give_up(f"the next mesh would have {count} cells after {self.runs} runs{why}")
         self.system = with_parts(self.system, parts)
 
-    def _advice(self) -> str:
-        found = "" if self.rest is not None else blow(self.system)
-        return found[:1].upper() + found[1:] or "Ask for less, or for a shorter time."
-
     def _give_up(self, why: str) -> NoReturn:
         least = "nothing was found" if self.best is None else f"the least error is {self.best[0]:.2g} times that"
         raise AccuracyError(
-            f"accuracy = {self.accuracy} is not reached: {why}; {least}. {self._advice()}",
+            f"accuracy = {self.accuracy} is not reached: {why}; {least}. Ask for less, or for a shorter time.",
             None if self.best is None else self.best[1],
         )

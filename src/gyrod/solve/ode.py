@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
-from gyrod.equations import Compiled, compile_system
+from gyrod.equations import Compiled
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats, Rest
 from gyrod.motion.between import hermite
 from gyrod.solve.peers import _scipy_dense
-from gyrod.solve.simulate import _constraint_options, _from_rest, _variants
+from gyrod.solve.simulate import _constraint_options, _variants
+from gyrod.solve.starts import begin, from_rest
 
 Array = NDArray[np.float64]
 
@@ -126,11 +127,8 @@ def ode(
 
 
 def _again(system: System | Rest, formulation: str, options: dict[str, Any]) -> Ode:
-    first, whole = _from_rest(system) if isinstance(system, Rest) else (None, system)
-    compiled = compile_system(whole, formulation, started=first is not None, **options)
-    if first is not None:
-        compiled = compiled.started(*first)
-    return Ode(compiled, (system, formulation, options))
+    first, whole = from_rest(system) if isinstance(system, Rest) else (None, system)
+    return Ode(begin(whole, first, formulation, **options), (system, formulation, options))
 
 
 def _between(

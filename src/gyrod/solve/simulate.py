@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
-from gyrod.equations import FORMULATIONS, Compiled, ForceError, compile_system, mechanisms
+from gyrod.equations import FORMULATIONS, Compiled, ForceError, mechanisms
 from gyrod.model import ModelError, System
 from gyrod.model.conservation import flowing
 from gyrod.motion import Motion, MotionStats, Rest, SimulationError, SimulationInterrupted
@@ -26,7 +26,7 @@ from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.recording import Recording, Session, Target, raise_interrupted, told
-from gyrod.solve.statics import blow, start_of
+from gyrod.solve.starts import begin, from_rest
 
 Array = NDArray[np.float64]
 
@@ -176,7 +176,7 @@ def simulate(
     """
     started = time.process_time()
     t_end = _sound(t_end, formulation, method, rtol, norm, projection)
-    first, system = _from_rest(system) if isinstance(system, Rest) else (None, system)
+    first, system = from_rest(system) if isinstance(system, Rest) else (None, system)
     try:
         events = tuple(events)
     except TypeError:
@@ -227,9 +227,7 @@ def simulate(
         options |= {"level": 1} if mechanisms.joined(whole) or mechanisms.hosted(whole) else {}
     if options.get("level"):
         method = "radau5" if method == "auto" else method
-    compiled = compile_system(system, formulation, started=first is not None, **options)
-    if first is not None:
-        compiled = compiled.started(*first)
+    compiled = begin(system, first, formulation, **options)
     scale = compiled.scales() if norm == "physical" else None
     limits = find_limits(compiled)
     wanted = output_times(output, 0.0, t_end)
@@ -276,8 +274,7 @@ def simulate(
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     seconds = time.process_time() - started
-    blown = "" if first is not None else blow(compiled.system)
-    return _motion(run, compiled, method, seconds, dense, projection == "step", names, (blown,) if blown else ())
+    return _motion(run, compiled, method, seconds, dense, projection == "step", names)
 
 
 def _sound(t_end: Any, formulation: Any, method: Any, rtol: Any, norm: Any, projection: Any) -> float:
@@ -333,12 +330,6 @@ def _recorded(
     return motion
 
 
-def _from_rest(rest: Rest) -> tuple[tuple[Compiled, Array], System]:
-    if rest.t != 0.0:
-        raise ValueError(f"this Rest holds at t = {rest.t:g}, and motions start at t = 0; shift the functions of time.")
-    return (rest.motion.compiled, start_of(rest)), rest.system.original
-
-
 def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:
     """Constant steps have no tolerances and their own equations: what differs from its default is refused."""
 
@@ -355,15 +346,15 @@ def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:
 
 def _motion(
     run: Any, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str],
-    notes: tuple[str, ...] = (),
 ) -> Motion:  # fmt: skip
     stats = MotionStats(method, compiled.formulation, **run.stats, seconds=seconds)
     known: Any = run.evaluate if dense and len(run.step_ends) > 1 else None
     t, y, steps, knots = run.t, run.y, run.step_ends, (run.knots_t, run.knots_y)  # each of them a copy
     accepted = np.array_equal(t, steps)
+    notes: tuple[str, ...] = ()
     if run.dense_given_up:
         known = partial(hermite, compiled, t, y) if accepted else None
-        notes += (_given_up(method, known is not None),)
+        notes = (_given_up(method, known is not None),)
     beyond = None
     if run.status == "event" and len(knots[0]) and knots[0][-1] > run.t_stop:
         beyond = float(knots[0][-1]), knots[1][-1]

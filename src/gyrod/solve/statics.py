@@ -33,10 +33,6 @@ LEAST = 1e-14
 WIDEST = 1000.0
 #: Steps of the relaxation.
 RELAXATIONS = 400
-#: Step of the difference in time at the start of a motion, times the slowest rate.
-DIFFERENCE = 1e-5
-#: Lengths of a rod a second up to which an end counts as standing.
-SLOWEST = 1e-5
 #: Velocities of bodies up to which their part of the inertia is found from a dense matrix.
 DENSE = 600
 
@@ -376,60 +372,6 @@ def equilibrium(
     return statics.rest(y, t, history, method, free)
 
 
-def start_of(rest: Rest) -> Array:
-    """The unknowns of an equilibrium with the velocities of its path in time: zero unless ends or joints are led.
-
-    An end that moves while the rod behind it stands would have a strain rate, and so a damping force, that grows with
-    the mesh.
-    """
-    system, y, t = rest.system.original, np.array(rest.y), rest.t
-    led = any(callable(x) for rod in system.rods for end in (rod.start, rod.end) for x in (end.at, end.frame))
-    if not (led or any(joint.driven for joint in system.joints)):
-        return y
-    statics = prepare(system, rest.motion)
-    d, where = DIFFERENCE / statics.rate, statics.velocities
-    times = t + d * np.arange(3.0)  # nobody's function is asked for a time before the start
-    if not _moves(statics, y, times):
-        return y
-    # A larger shift than Newton's keeps motions without stiffness where they are; a second solve takes it out again.
-    shift = 10.0 * SHIFT * statics.rate
-    if not statics.compiled.core.linearise(t, y, shift):
-        return y
-    weights = (-1.5 / d, 2.0 / d, -0.5 / d)
-    found = statics.slope(y, [(w, statics, s) for w, s in zip(weights, times.tolist(), strict=True)])[1][where] / shift
-    b = np.zeros_like(y)
-    b[where] = shift**2 * found
-    y[where] = found + np.asarray(statics.compiled.core.solve(b))[where] / shift
-    return y
-
-
-def blow(system: System) -> str:
-    """A sentence on the first end that moves at t = 0 while the rod behind it does not; empty if there is none."""
-    d = 1e-6  # s
-    for rod in system.rods:
-        for side, (name, end) in zip((0, -1), (("start", rod.start), ("end", rod.end)), strict=True):
-            if not callable(end.at):
-                continue
-            x, later = (np.asarray(end.position_at(t)) for t in (0.0, d))
-            v = float(np.linalg.norm((later - x) / d - rod.velocities[side]))
-            if v > SLOWEST * rod.length:
-                return (
-                    f"the {name} of rod {rod.name!r} moves at t = 0, {v:.2g} m/s faster than the rod behind it: the "
-                    "first rows have the force of a blow, which grows with the mesh. Start from "
-                    "gd.equilibrium(system), whose motion begins with that of its ends, or give the rod a velocity."
-                )
-    return ""
-
-
-def _moves(statics: Statics, y: Array, times: Array) -> bool:
-    """Whether ends or bodies are elsewhere at other times, though the unknowns are the same."""
-    compiled, rows = statics.compiled, np.tile(y, (len(times), 1))
-    rods = [compiled.rod_states(i, times, rows, project=True) for i in range(len(compiled.rods))]
-    parts = [rod[key] for rod in rods for key in ("positions", "vertex_quaternions")]
-    parts += compiled.motions(np.array([statics.place(y, t) for t in times.tolist()]), times)[:2]
-    return any(np.ptp(part, axis=0).any() for part in parts if part.size)
-
-
 def _neutral(statics: Statics, y: Array, t: float) -> Array:
     """Free motions, looked for only where the stiffness is nearly singular."""
     core, where = statics.compiled.core, statics.velocities
@@ -483,10 +425,19 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
     )
 
 
+def moves(statics: Statics, y: Array, times: Array) -> bool:
+    """Whether ends or bodies are elsewhere at other times, though the unknowns are the same."""
+    compiled, rows = statics.compiled, np.tile(y, (len(times), 1))
+    rods = [compiled.rod_states(i, times, rows, project=True) for i in range(len(compiled.rods))]
+    parts = [rod[key] for rod in rods for key in ("positions", "vertex_quaternions")]
+    parts += compiled.motions(np.array([statics.place(y, t) for t in times.tolist()]), times)[:2]
+    return any(np.ptp(part, axis=0).any() for part in parts if part.size)
+
+
 def _jump(statics: Statics, t: float) -> str:
     """A hint where ends or drives are led from the start to a time far off."""
     try:
-        jumps = t != 0.0 and _moves(statics, statics.y, np.array([0.0, t]))
+        jumps = t != 0.0 and moves(statics, statics.y, np.array([0.0, t]))
     except (ValueError, RuntimeError):  # out of reach there
         return ""
     told = f" What is led jumps from t = 0 to {t:.6g}: follow(system, 'time', (0, {t:.6g})) takes it there in steps."

@@ -22,7 +22,8 @@ from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest,
 from gyrod.motion.sensors import Sensors
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, run_options, step_options
-from gyrod.solve.simulate import NORMS, PROJECTIONS, _atol, _from_rest, _method, _motion
+from gyrod.solve.simulate import NORMS, PROJECTIONS, _atol, _method, _motion
+from gyrod.solve.starts import begin, from_rest
 
 Array = NDArray[np.float64]
 
@@ -392,16 +393,14 @@ def stepper(
     _check.choice("method", method, ("auto", *METHODS))
     if not isinstance(record, bool):
         raise ValueError(f"record = {record!r} must be True or False.")
-    first, given = _from_rest(system) if isinstance(system, Rest) else (None, system)
+    first, given = from_rest(system) if isinstance(system, Rest) else (None, system)
     if not isinstance(given, System):
         raise ValueError(f"system must be a gyrod.System, got {type(given).__name__}.")
     known = find_inputs(given)
     live = Settings({name: source.value for name, source in known.items()})
     live.update(check_values(known, {} if inputs is None else inputs))
     bound = bind(given, lambda source: Live(source, live))
-    compiled = compile_system(bound, formulation, started=first is not None)
-    if first is not None:
-        compiled = compiled.started(*first)
+    compiled = begin(bound, first, formulation)
     scale = compiled.scales() if norm == "physical" else None
     steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
     try:
