@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gyrod.model.elements import Cable, Foundation, PointMass
-from gyrod.model.forces import Bushing, Force, ForceLaw, RodLoad, SpringDamper
+from gyrod.model.forces import ForceLaw
 from gyrod.model.system import System
-
-#: Forces that have an energy, where they do not dissipate and do not depend on time.
-WITH_POTENTIAL = (SpringDamper, Bushing, PointMass, Foundation, Cable)
 
 
 def conservative(system: System) -> bool:
@@ -32,13 +28,8 @@ def flowing(system: System) -> bool:
 
 
 def _has_potential(force: ForceLaw) -> bool:
-    if any(callable(getattr(force, field.name)) for field in fields(force)):  # type: ignore[arg-type]
-        return False
-    if isinstance(force, Force):
-        return force.frame == "space"
-    if isinstance(force, RodLoad):
-        return not force.follow and force.moment is None
-    return isinstance(force, WITH_POTENTIAL)
+    led = any(callable(getattr(force, field.name)) for field in fields(force))  # type: ignore[arg-type]
+    return force.has_potential and not led
 
 
 def acts(value: Any) -> bool:

@@ -53,6 +53,16 @@ class PointMass(RodForce):
         )
         problems.finish()
 
+    @property
+    def has_potential(self) -> bool:
+        """That of its weight."""
+        return True
+
+    @property
+    def places(self) -> tuple[tuple[str, float], ...]:
+        """Its point."""
+        return ((self.rod, self.at),)
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class Foundation(RodForce):
@@ -89,6 +99,16 @@ class Foundation(RodForce):
             name=problems.check(optional_name, name),
         )
         problems.finish()
+
+    @property
+    def has_potential(self) -> bool:
+        """That of the springs."""
+        return True
+
+    @property
+    def places(self) -> tuple[tuple[str, float], ...]:
+        """The ends of its span."""
+        return tuple((self.rod, s) for s in self.span.tolist())
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
@@ -177,6 +197,16 @@ class Cable(ForceLaw):
         """What errors call it."""
         return f"Cable({shown(self.a)}, {shown(self.b)})" if self.name is None else f"Cable {shown(self.name)}"
 
+    @property
+    def has_potential(self) -> bool:
+        """That of its extension."""
+        return True
+
+    @property
+    def places(self) -> tuple[tuple[str, float], ...]:
+        """Its ends on rods."""
+        return tuple((name, at[0]) for _, name, at in self.ends if isinstance(at, tuple))
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class Tendon(RodForce):
@@ -188,6 +218,8 @@ class Tendon(RodForce):
     >>> guides = [(s, (0.004, 0.0)) for s in (0.0, 0.25, 0.5, 0.75, 1.0)]
     >>> pull = Tendon("finger", guides, tension=lambda t: 2.0 * t)
     """
+
+    loads: ClassVar[tuple[str, ...]] = ("tension",)
 
     rod: str
     #: Fractions, each with its offset.
@@ -208,6 +240,16 @@ class Tendon(RodForce):
             name=problems.check(optional_name, name),
         )
         problems.finish()
+
+    @property
+    def symmetric(self) -> bool:
+        """The derivatives are those of the tension times the length."""
+        return True
+
+    @property
+    def places(self) -> tuple[tuple[str, float], ...]:
+        """Its guides."""
+        return tuple((self.rod, s) for s, _ in self.points)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -300,6 +342,11 @@ class Obstacle(ForceLaw, ABC):
             name=problems.check(optional_name, name),
         )
         problems.finish()
+
+    @property
+    def symmetric(self) -> bool:
+        """The derivatives are those of the energy of the penalty."""
+        return True
 
 
 @dataclass(frozen=True, init=False, eq=False)

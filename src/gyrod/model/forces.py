@@ -6,9 +6,9 @@ import ctypes
 from _ctypes import CFuncPtr
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,11 +46,18 @@ class ForceLaw(Description, ABC):
        the centre of mass in body axes, points of "ground" in space axes, points of rods as fractions of the length.
        It computes nothing.
     2. Its mechanics is one file of the core: force and torque of each body, their derivatives, and energy if it has.
-    3. It joins `FORCES` (on rods `LOADS` or `ELEMENTS`), over which the property tests run.
+    3. What others must know of it are the facts below: what scales it, whether it has an energy, where it sets in.
+    4. It joins `FORCES` (on rods `LOADS` or `ELEMENTS`), over which the property tests run.
     """
 
     #: Whether it goes to the core with the rods: it may have a rod among what it acts on.
     on_rods: ClassVar[bool] = False
+    #: Fields that a load factor scales; springs, supports and obstacles are not loads.
+    loads: ClassVar[tuple[str, ...]] = ()
+    #: Why a load factor cannot scale it, though it is a load.
+    fixed: ClassVar[str] = ""
+    #: Whether it only takes energy, so that it carries nothing at rest.
+    only_damps: ClassVar[bool] = False
 
     name: str | None
 
@@ -63,6 +70,29 @@ class ForceLaw(Description, ABC):
     def rods(self) -> tuple[str, ...]:
         """Names of the rods it acts on."""
         return ()
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether energies of a motion count it, while its numbers are constant and nothing of it damps."""
+        return False
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether its derivatives are those of an energy and of nothing else, at constant numbers and undamped."""
+        return self.has_potential
+
+    @property
+    def places(self) -> tuple[tuple[str, float], ...]:
+        """Rods, and the fractions at which it sets in on them: elements end there, or their order would be lost."""
+        return ()
+
+    def times(self, scaled: Callable[[Any], Any]) -> Self:
+        """The same with its loads through a function."""
+        if self.fixed:
+            raise ValueError(f"{self.label} {self.fixed}")
+        changes = {field: scaled(value) for field in self.loads if (value := getattr(self, field)) is not None}
+        whole: Any = self
+        return replace(whole, **changes) if changes else self
 
     @property
     def label(self) -> str:
@@ -79,6 +109,8 @@ class Force(ForceLaw):
 
     ``frame`` says in which axes the force is given: "space", or "body", in which case it turns with the body.
     """
+
+    loads: ClassVar[tuple[str, ...]] = ("force",)
 
     body: str
     #: (3,), or a function of time.
@@ -106,10 +138,17 @@ class Force(ForceLaw):
         """The body."""
         return (self.body,)
 
+    @property
+    def has_potential(self) -> bool:
+        """Whether it keeps its direction in space."""
+        return self.frame == "space"
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class Torque(ForceLaw):
     """A torque on a body, constant or a function of time, in body or in space axes."""
+
+    loads: ClassVar[tuple[str, ...]] = ("torque",)
 
     body: str
     #: (3,), or a function of time.
@@ -182,6 +221,11 @@ class SpringDamper(ForceLaw):
         """Both ends."""
         return (self.a, self.b)
 
+    @property
+    def has_potential(self) -> bool:
+        """That of the spring."""
+        return True
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class Bushing(ForceLaw):
@@ -229,6 +273,11 @@ class Bushing(ForceLaw):
         """Both ends."""
         return (self.a, self.b)
 
+    @property
+    def has_potential(self) -> bool:
+        """That of the springs."""
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class BodyState:
@@ -258,6 +307,8 @@ class UserForce(ForceLaw):
     (6, 18) derivative with respect to position (3), matrix (9, row by row), velocity (3) and Omega (3); without it
     finite differences are taken.
     """
+
+    loads: ClassVar[tuple[str, ...]] = ("function", "derivative")
 
     body: str
     function: Callable[[float, BodyState], Any]
@@ -297,6 +348,8 @@ class CForce(ForceLaw):
     an object with ``.address`` (``numba.cfunc``). ``context`` is an address, an array or a ctypes object. What is
     given stays alive as long as this description.
     """
+
+    fixed: ClassVar[str] = "is a C function, which a load factor cannot scale; use a UserForce."
 
     body: str
     address: int
@@ -368,6 +421,8 @@ class RodLoad(RodForce):
     [[0.25, 0.25, 0.25]]
     """
 
+    loads: ClassVar[tuple[str, ...]] = ("force", "moment")
+
     rod: str
     at: float | None
     #: (3,), a function of time, or None.
@@ -425,6 +480,17 @@ class RodLoad(RodForce):
         """Fractions inside of the span at which the profile jumps."""
         return () if self.profile is None else tuple(s for s in jumps(self.profile) if self.span[0] < s < self.span[1])
 
+    @property
+    def has_potential(self) -> bool:
+        """Whether it is a force that keeps its direction in space."""
+        return not self.follow and self.moment is None
+
+    @property
+    def places(self) -> tuple[tuple[str, float], ...]:
+        """Its point, or ends and jumps of its span."""
+        along = [] if self.span is None else [*self.span.tolist(), *self.jumps]
+        return tuple((self.rod, s) for s in ([self.at] if self.at is not None else along))
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class Drag(RodForce):
@@ -432,6 +498,8 @@ class Drag(RodForce):
 
     ``coefficient`` in N s/m² and ``rotational`` in N s are one number, or three along d1, d2, d3 of the section.
     """
+
+    only_damps: ClassVar[bool] = True
 
     rod: str
     #: (3,).

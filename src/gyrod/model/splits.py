@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gyrod.model.elements import Cable, Foundation, Obstacle, PointMass, Tendon
+from gyrod.model.elements import Obstacle
 from gyrod.model.errors import ModelError, Problems
-from gyrod.model.forces import ForceLaw, RodLoad
+from gyrod.model.forces import ForceLaw
 from gyrod.model.meshes import NEAREST_ENDS
 from gyrod.model.rods import Rod
 
@@ -52,22 +52,7 @@ def _causes(rod: Rod, forces: Sequence[ForceLaw]) -> Iterator[tuple[float, str]]
     for field, places in rod.jumps.items():
         yield from ((s, f"a jump of {field}") for s in places)
     for force in forces:
-        if rod.name in force.rods:
-            yield from ((float(s), force.label) for s in _places(rod, force))
-
-
-def _places(rod: Rod, force: ForceLaw) -> list[float]:
-    if isinstance(force, RodLoad) and force.span is not None:
-        return [*force.span.tolist(), *force.jumps]
-    if isinstance(force, RodLoad | PointMass):
-        return [] if force.at is None else [force.at]
-    if isinstance(force, Foundation):
-        return list(force.span.tolist())
-    if isinstance(force, Tendon):
-        return [s for s, _ in force.points]
-    if isinstance(force, Cable):
-        return [at[0] for _, name, at in force.ends if name == rod.name and isinstance(at, tuple)]
-    return []
+        yield from ((float(s), force.label) for name, s in force.places if name == rod.name)
 
 
 def _note(rod: Rod, forces: Sequence[ForceLaw]) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, look
 from gyrod.equations import ForceError
-from gyrod.model import Force, RodLoad, System, Tendon, Torque
+from gyrod.model import System
 from gyrod.model.errors import shown
 from gyrod.motion import Beside, Motion, MotionStats, Rest, errors
 from gyrod.solve.companions import of_path, with_errors
@@ -344,21 +344,13 @@ def _name(parameter: str | Callable[[float], System]) -> str:
     return parameter if isinstance(parameter, str) else str(getattr(parameter, "__name__", "parameter"))
 
 
-#: Constant loads that can be led as functions of time.
-_LED: dict[type, tuple[str, ...]] = {
-    Force: ("force",), Torque: ("torque",), RodLoad: ("force", "moment"), Tendon: ("tension",)
-}  # fmt: skip
-
-
 def _growing(system: System, forces: bool) -> System | None:
     """The system with its loads times t, so that it need not be compiled for each value; None where that fails.
 
     Functions of time of its own stand in the way, and so do bodies, whose weight is constant.
     """
-    led: list[tuple[Any, list[str]]] = []
-    for force in system.forces:
-        led.append((force, [k for k in _LED.get(type(force), ()) if getattr(force, k) is not None]))
-    timed = system.gravity_function is not None or any(callable(getattr(f, k)) for f, ks in led for k in ks)
+    timed = system.gravity_function is not None
+    timed |= any(callable(getattr(force, field)) for force in system.forces for field in force.loads)
     for rod in system.rods:
         timed |= callable(rod.rest_stretch) or any(callable(x) for e in (rod.start, rod.end) for x in (e.at, e.frame))
     if timed or system.bodies or system.junctions:
@@ -368,8 +360,8 @@ def _growing(system: System, forces: bool) -> System | None:
         return Growing(np.array(value, dtype=float))
 
     gravity: Any = growing(system.gravity)
-    kept = [replace(f, **{k: growing(getattr(f, k)) for k in ks}) if forces and ks else f for f, ks in led]
-    return replace(system, forces=tuple(kept), gravity=gravity)
+    kept = tuple(force.times(growing) for force in system.forces) if forces else system.forces
+    return replace(system, forces=kept, gravity=gravity)
 
 
 # --- one point -------------------------------------------------------------------------------------------------------

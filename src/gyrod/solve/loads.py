@@ -9,33 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from gyrod.model import CForce, Drag, Force, RodLoad, System, Tendon, Torque, UserForce
-from gyrod.model.forces import ForceLaw
-
-#: Fields of the loads that a factor scales. Springs, supports, obstacles and drag are no loads.
-_FIELDS: dict[type[ForceLaw], tuple[str, ...]] = {
-    Force: ("force",),
-    Torque: ("torque",),
-    RodLoad: ("force", "moment"),
-    Tendon: ("tension",),
-    UserForce: ("function", "derivative"),
-}
+from gyrod.model import System
 
 
 def scaled(system: System, factor: float, *, forces: bool = True) -> System:
     """The system with gravity and, unless ``forces`` is False, all applied forces times a factor."""
     if factor == 1.0:
         return system
-    kept: list[Any] = []
-    for force in system.forces:
-        fields = _FIELDS.get(type(force), ()) if forces else ()
-        if forces and isinstance(force, CForce):
-            raise ValueError(f"{force.label} is a C function, which a load factor cannot scale; use a UserForce.")
-        changes = {field: _times(getattr(force, field), factor) for field in fields}
-        whole: Any = force
-        kept.append(replace(whole, **changes) if changes else force)
-    gravity = system.gravity_function or system.gravity
-    return replace(system, forces=tuple(kept), gravity=_times(gravity, factor))
+
+    def times(value: Any) -> Any:
+        return Times(value, factor) if callable(value) else factor * np.asarray(value, dtype=float)
+
+    kept = tuple(force.times(times) for force in system.forces) if forces else system.forces
+    return replace(system, forces=kept, gravity=times(system.gravity_function or system.gravity))
 
 
 def undamped(system: System) -> System:
@@ -48,7 +34,7 @@ def undamped(system: System) -> System:
     parts: dict[str, Any] = {
         "rods": tuple(rod if rod.damping is None else replace(rod, damping=None) for rod in system.rods),
         "joints": tuple(map(still, system.joints)),
-        "forces": tuple(still(force) for force in system.forces if not isinstance(force, Drag)),
+        "forces": tuple(still(force) for force in system.forces if not force.only_damps),
     }
     same = all(
         len(new) == len(old) and all(map(is_, new, old))
@@ -64,12 +50,6 @@ def frictionless(system: System) -> System:
     whole: Any = system.original
     smooth = [replace(joint, friction=0.0) if getattr(joint, "friction", 0.0) else joint for joint in whole.joints]
     return replace(system.original, joints=tuple(smooth))
-
-
-def _times(value: Any, factor: float) -> Any:
-    if value is None:
-        return None
-    return Times(value, factor) if callable(value) else factor * np.asarray(value, dtype=float)
 
 
 @dataclass(frozen=True)

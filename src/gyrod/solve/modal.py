@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, look
-from gyrod.model import CForce, Drag, Force, RodLoad, RotatingFrame, System, Torque, UserForce
+from gyrod.model import System
 from gyrod.model.conservation import acts
 from gyrod.motion import Beside, Motion, Rest, errors
 from gyrod.solve.companions import of_modes, with_errors
@@ -232,11 +232,4 @@ def _damped(system: System) -> bool:
         return True
     if any(acts(getattr(thing, "damping", None)) for thing in (*system.joints, *system.forces)):
         return True
-    for force in system.forces:
-        if isinstance(force, Drag | UserForce | CForce | RotatingFrame | Torque):
-            return True
-        if isinstance(force, RodLoad) and (force.follow or force.moment is not None):
-            return True
-        if isinstance(force, Force) and force.frame == "body":
-            return True
-    return False
+    return not all(force.symmetric for force in system.forces)
