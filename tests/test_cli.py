@@ -600,6 +600,11 @@ def test_rest_and_modes(here, tmp_path):
     weight = 9.81 * (0.2 + 1100 * np.pi * 5e-3**2)
     np.testing.assert_allclose(data["rods"]["hose"]["start_force"], (0, 0, weight), atol=1e-6)
     assert (tmp_path / "rest.png").stat().st_size > 5000
+    fine = gd.equilibrium(gd.load("hose.yaml").with_({"hose.segments": 96}))["bob"].position
+    true, told = np.linalg.norm(data["bodies"]["bob"]["position"] - fine), data["errors"]["positions"]["error"]
+    assert not data["errors_rough"]
+    assert true < told < 100.0 * true
+    assert "\nerrors positions" in done.out
     np.testing.assert_allclose(gd.open("rest.h5")["bob"].position[0], data["bodies"]["bob"]["position"])
     modes = json.loads(here("modes", "hose.yaml", "--count", "3", "--json", "-").out)["modes"]
     exact = gd.modes(gd.load("hose.yaml"), n=3)

@@ -155,6 +155,14 @@ def vector(v: Any, digits: int = 5) -> str:
     return f"({', '.join(f'{x if abs(x) > least else 0.0:.{digits}g}' for x in numbers)})"
 
 
+def error_data(report: Any) -> dict[str, Any]:
+    """Errors of a result, for JSON."""
+    told = {
+        row.name: {"value": row.value, "error": row.total, "peak": row.peak, "unit": row.unit} for row in report.rows
+    }
+    return {"errors": told, "errors_rough": report.rough}
+
+
 def seconds(value: float) -> str:
     """A time with three digits and a unit that suits it."""
     for unit, size in (("h", 36000.0), ("min", 600.0), ("s", 1.0), ("ms", 1e-3)):

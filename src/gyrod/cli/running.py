@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gyrod.cli.frame import Face, Json, ModelPath, Problem, amount, app, ending, seconds
+from gyrod.cli.frame import Face, Json, ModelPath, Problem, amount, app, ending, error_data, seconds
 from gyrod.cli.models import known_method, load
 
 #: Methods with constant steps, the options that are theirs alone, and those that they do not have.
@@ -40,7 +40,10 @@ def _run(
     step: Annotated[float | None, typer.Option("--step", metavar="S", help="Constant step, s.")] = None,
     max_steps: Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")] = None,
     error: Annotated[
-        str | None, typer.Option("--error", metavar="HOW", help="Errors: rough, total (1.5 times the cost) or parts.")
+        str | None,
+        typer.Option(
+            "--error", metavar="HOW", help="Errors: rough, total (1.5 times the cost), parts (2) or finer (2.4)."
+        ),
     ] = None,
     accuracy: Annotated[
         float | None,
@@ -236,9 +239,7 @@ def outcome(motion: Any, until: float) -> tuple[list[tuple[str, str]], dict[str,
     if len(motion.t):
         report = motion.error
         rows.append(("errors", report.line()))
-        data["errors"] = {row.name: {"value": row.value, "error": row.total, "peak": row.peak, "unit": row.unit}
-                          for row in report.rows}  # fmt: skip
-        data["errors_rough"] = report.rough
+        data |= error_data(report)
         rows += [("chosen", report.chosen.partition(": ")[2])] if report.chosen else []
     ended = motion.status == "event" and bool(motion.events)
     for event in motion.events[: len(motion.events) - ended]:

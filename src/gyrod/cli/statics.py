@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, vector
+from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, error_data, vector
 from gyrod.cli.models import load
 
 #: Radians of a turn.
@@ -22,6 +22,7 @@ def _rest(
     factor: Annotated[float, typer.Option("--load", metavar="X", help="Factor of gravity and all forces.")] = 1.0,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it as a result (.h5).")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw its shape.")] = None,
+    error: Annotated[str, typer.Option("--error", metavar="HOW", help="Errors: rough, total or finer.")] = "finer",
     json: Json = None,
 ) -> None:
     """Find the equilibrium: places, reactions, stability."""
@@ -30,7 +31,7 @@ def _rest(
     face = Face(json)
     drawable(plot)
     system = load(model).system
-    rest = gd.equilibrium(system, t=at, load=factor)
+    rest = gd.equilibrium(system, t=at, load=factor, error=error)
     face.say(f"{'stable' if rest.stable else f'unstable ({rest.unstable} directions)'} equilibrium")
     for sentence in rest.free:
         face.say(f"free: {sentence}")
@@ -48,6 +49,9 @@ def _rest(
         rows += [("", "effort of its drive", f"{x:.6g} {unit}") for x, unit in joint["effort"] if x]
     face.grid(rows, left=3)
     face.say(f"potential energy {rest.energy.potential:.6g} J; {rest.iterations} iterations, {rest.method}")
+    if system.rods:
+        face.say(f"errors {rest.error.line()}")
+        data |= error_data(rest.error)
     if out is not None:
         _save(rest, out)
         face.wrote(out)
