@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -388,6 +389,26 @@ def test_a_chain_hangs_as_the_elastic_catenary() -> None:
     assert 0.0 < cable.error["norm cable.end_force"].total < 1e-3
     with pytest.raises(gd.ModelError, match="section and material are missing; give"):
         gd.hang(L, points)
+
+
+@pytest.mark.parametrize("end", [(9.0, 0.0, 1.0), (0.1, 0.0, -8.0), (11.0, 0.0, 0.0)])
+def test_what_hangs_is_kept_with_its_model(end: tuple[float, float, float], tmp_path: Path) -> None:
+    """A slack cable, one from a point to a point below, one that is too short: the starting shape goes into files."""
+    cable = gd.hang(10.0, between=((0, 0, 0), end), section=ROUND, material=RUBBER, degree=3, segments=24)
+    gd.simulate(cable, 0.01, rtol=1e-3).save(tmp_path / "cable.h5")
+    again = gd.open(tmp_path / "cable.h5")
+    assert again.system == cable.system
+    np.testing.assert_allclose(again["cable"].positions[0], cable.cable.positions, atol=1e-9)
+
+
+def test_sag_of_a_cable_between_points_nearly_above_each_other() -> None:
+    """It was read off the line between them, far beyond its ends: 20 m for a cable of 10 m."""
+    sags = [
+        gd.hang(10.0, ((0, 0, 0), (x, 0, -8)), section=ROUND, material=RUBBER, segments=24, degree=3).sag
+        for x in (0.0, 0.01, 0.1)
+    ]
+    np.testing.assert_allclose(sags, sags[0], rtol=0.05)
+    assert 1.0 < sags[0] < 2.0
 
 
 def test_a_rest_says_in_a_line_what_it_is() -> None:

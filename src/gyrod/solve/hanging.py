@@ -18,10 +18,10 @@ from gyrod.solve.statics import equilibrium
 Array = NDArray[np.float64]
 
 #: Pieces of a plane curve, and the quadrature on each.
-PIECES = 400
+PIECES = 200
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(6)
 
-#: Horizontal distance over length below which the first shape is an arc instead of a catenary.
+#: Horizontal distance over length below which the first shape is an arc, not a catenary, and the line between vertical.
 STEEP = 0.05
 
 
@@ -36,7 +36,10 @@ class Hanging(Rest):
 
     @cached_property
     def sag(self) -> float:
-        """Largest depth below the line between the ends, along gravity, m."""
+        """Largest depth below the line between the ends, along gravity, m.
+
+        Of ends about one above the other, the depth below the points that divide the line as the cable's own do.
+        """
         mesh, down = self.cable.mesh, np.asarray(self.system.gravity)
         s = mesh.vertices if mesh.degree is None else np.linspace(0.0, 1.0, 20 * mesh.cells + 1)
         x = mesh.interpolate(*mesh.vertex_at(s), self.cable.positions)
@@ -44,8 +47,8 @@ class Hanging(Rest):
         chord = x[-1] - x[0]
         flat = chord - (chord @ down) * down
         across = (x - x[0]) @ flat
-        steep = flat @ flat < 1e-12 * (chord @ chord)
-        share = s if steep else across / (flat @ flat)
+        steep = np.linalg.norm(flat) < STEEP * self.system.rods[0].length
+        share = s if steep else np.clip(across / (flat @ flat), 0.0, 1.0)
         line = x[0] + share[:, None] * chord
         return float(((x - line) @ down).max())
 
@@ -144,7 +147,7 @@ def _arc(L: float, chord: float) -> Any:
     from scipy.optimize import brentq
 
     half = brentq(lambda x: np.sin(x) / x - chord / L, 1e-9, np.pi - 1e-9)
-    return _ArcAngle(float(half))
+    return lambda s: half * (2.0 * s - 1.0)
 
 
 def _parameter(L: float, d: float, h: float) -> float:
@@ -160,65 +163,18 @@ def _catenary(L: float, d: float, h: float) -> Any:
     a = _parameter(L, d, h)
     low = a * np.arctanh(h / L) - 0.5 * d  # where it begins, from its lowest point
     first = np.sinh(low / a)
-    return _CatenaryAngle(float(first), L, a)
+    return lambda s: np.arctan(first + s * L / a)
 
 
 def _planar(angle: Any, A: Array, along: Array, up: Array, L: float) -> Curve:
-    """A plane curve from the angle of its tangent, by Gauss quadrature from the start."""
-    normal = np.cross(along, up)
+    """A plane curve from the angle of its tangent, by Gauss quadrature from the start.
+
+    Samples, not functions: what hangs goes into files and pickles.
+    """
     knots = np.linspace(0.0, 1.0, PIECES + 1)
-    points, weights = _POINTS, _WEIGHTS
-    s = (0.5 * (knots[1:] + knots[:-1]))[:, None] + 0.5 * np.diff(knots)[:, None] * points
-    steps = L * 0.5 * np.diff(knots)[:, None] * weights
-    x = np.concatenate([[0.0], np.cumsum((steps * np.cos(angle(s))).sum(axis=1))])
-    y = np.concatenate([[0.0], np.cumsum((steps * np.sin(angle(s))).sum(axis=1))])
-
-    curve = _PlaneCurve(angle, A, along, up, normal, L, x, y)
-    return Curve(position=curve.position, orientation=curve.orientation)
-
-
-# Classes in place of local functions, so that what hangs can be pickled.
-
-
-@dataclass(frozen=True)
-class _ArcAngle:
-    half: float
-
-    def __call__(self, s: Any) -> Any:
-        return self.half * (2.0 * s - 1.0)
-
-
-@dataclass(frozen=True)
-class _CatenaryAngle:
-    first: float
-    L: float
-    a: float
-
-    def __call__(self, s: Any) -> Any:
-        return np.arctan(self.first + s * self.L / self.a)
-
-
-@dataclass(frozen=True, eq=False)
-class _PlaneCurve:
-    """A plane curve by the angle of its tangent, and by its points at knots."""
-
-    angle: Any
-    start: Array
-    along: Array
-    up: Array
-    normal: Array
-    L: float
-    x: Array
-    y: Array
-
-    def position(self, s: float) -> Array:
-        k = min(int(s * PIECES), PIECES - 1)
-        half = 0.5 * (s - k / PIECES)
-        at = k / PIECES + half * (1.0 + _POINTS)
-        dx, dy = (self.L * half * _WEIGHTS * f(self.angle(at)) for f in (np.cos, np.sin))
-        return np.asarray(self.start + (self.x[k] + dx.sum()) * self.along + (self.y[k] + dy.sum()) * self.up)
-
-    def orientation(self, s: float) -> Array:
-        c, n = np.cos(self.angle(s)), np.sin(self.angle(s))
-        tangent = c * self.along + n * self.up
-        return np.stack([self.normal, np.cross(tangent, self.normal), tangent], axis=1)
+    s = (0.5 * (knots[1:] + knots[:-1]))[:, None] + 0.5 / PIECES * _POINTS
+    steps = [(0.5 * L / PIECES * _WEIGHTS * f(angle(s))).sum(axis=1) for f in (np.cos, np.sin)]
+    x, y = (np.concatenate([[0.0], np.cumsum(step)])[:, None] for step in steps)
+    c, n = np.cos(angle(knots))[:, None], np.sin(angle(knots))[:, None]
+    tangent, normal = c * along + n * up, np.broadcast_to(np.cross(along, up), (PIECES + 1, 3))
+    return Curve(A + x * along + y * up, np.stack([normal, np.cross(tangent, normal), tangent], axis=-1))
