@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -415,6 +416,7 @@ def test_a_rest_says_in_a_line_what_it_is() -> None:
     column = cantilever(40, initial=gd.Straight((0, 0, 0), (0, 0, 1)))
     falls = gd.equilibrium(gd.System(rods=[column], gravity=(0, 0, -1e4)))
     assert re.fullmatch(r"<Rest of rod: t = 0 s, \d+ unstable directions, newton, \d iterations?>", repr(falls))
+    assert "1 unstable direction," in repr(replace(falls, unstable=1))
     cable = gd.hang(1.2, between=((0, 0, 0), (1, 0, 0)), section=THIN, material=STEEL)
     assert re.fullmatch(r"<Hanging of cable: t = 0 s, stable, newton, \d iterations>", repr(cable))
 

@@ -40,7 +40,8 @@ class Rest:
     free: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        found = {-1: "none found", 0: "stable"}.get(self.unstable, f"{self.unstable} unstable directions")
+        several = f"{self.unstable} unstable direction{'' if self.unstable == 1 else 's'}"
+        found = {-1: "none found", 0: "stable"}.get(self.unstable, several)
         steps = f"{self.iterations} iteration{'' if self.iterations == 1 else 's'}"
         return f"<{type(self).__name__} of {self.motion._members}: t = {self.t:.6g} s, {found}, {self.method}, {steps}>"
 
