@@ -119,10 +119,17 @@ def test_end_forces_at_a_coarse_tolerance_are_those_of_accepted_states(rest, exa
     raw = gd.motion.of_rows(motion.compiled, TIMES, motion.y)
     assert apart(force(raw), wanted) > 1.5 * apart(force(motion), wanted)
     for found in (motion, steps(TIMES), motion(TIMES)):
-        assert apart(force(found), wanted) < 1.2 * at_steps + 1e-3
+        assert apart(force(found), wanted) < 1.2 * at_steps + 2e-3
     # What holds the hinge carries the end of the cable, by the same rule.
     turned = apart(motion["hinge"].force, exact(TIMES)["hinge"].force)
     assert turned < 1.2 * at_steps + 0.02 * np.abs(exact["hinge"].force).max()
+
+
+@pytest.mark.parametrize(("rtol", "most"), [(3e-3, 0.2), (1e-3, 0.4), (5e-4, 0.2), (3e-5, 5e-3), (1e-5, 2e-3)])
+def test_radau5_leaves_nothing_of_its_iteration_in_forces(rest, exact, rtol, most):
+    """What Newton's tolerance allows in positions was 0.39, 0.97, 0.47, 0.06 and 0.017 N at the end of a step."""
+    motion = gd.simulate(rest, 2.0, rtol=rtol, method="radau5")
+    assert apart(force(motion), force(exact(motion.t))) < most
 
 
 def test_a_run_without_dense_output_and_its_pickle_have_the_same_forces(rest):
