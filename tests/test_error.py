@@ -106,6 +106,7 @@ def test_errors_have_unit_and_shape_of_the_quantity(run):
             assert np.shape(part) == shape
             assert np.all(part >= 0.0)
         assert np.all(found.total >= np.maximum(found.time, found.mesh))
+        assert np.all(found.total >= found.peak)
 
 
 def test_the_estimate_is_the_difference_to_the_companion_times_a_constant(run):
@@ -415,6 +416,19 @@ def test_rough_figures_fall_with_mesh_and_tolerance():
     assert coarse.total > 1.2 * fine.total
     loose, tight = (rough(40, rtol, "norm hose.start_force") for rtol in (1e-3, 1e-5))
     assert loose.total > 2.0 * tight.total
+
+
+@pytest.mark.parametrize("segments", [20, 100])
+def test_rough_figures_of_a_taut_wire_are_of_the_size_of_the_error(segments):
+    # It hardly turns in a segment, and yet the polygon of the grid is shorter than the curve.
+    steel = gd.Material(young=2.1e11, poisson=0.3, density=7850)
+
+    def hung(n, **how):
+        return gd.hang(10.0, ((0, 0, 0), (9, 0, 0)), section=gd.Circle(radius=5e-4), material=steel, segments=n, **how)
+
+    found, exact = hung(segments), np.linalg.norm(hung(80, degree=3).end_force)
+    rough, true = found.error["norm cable.end_force"].total, abs(np.linalg.norm(found.end_force) - exact)
+    assert true < rough < 20.0 * true
 
 
 # --- sentences -------------------------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ LEAST, GROWTH = 4, 0.2
 PATIENCE = 2
 #: Residual from which on a space that does not come closer is as good as rounding lets it be.
 STUCK = 1e-4
+#: Part of a vector that must be left after it was made orthogonal to others, for it to be so up to rounding.
+LITTLE = 0.7
 #: Eigenvalues beyond which no complete groups are looked for.
 MOST = 500
 #: Relative distance of eigenvalues that count as one.
@@ -71,20 +73,21 @@ def largest(
     found: tuple[Any, Any] | None = None
     due = max(2 * k, 20)
     for m in range(most):
-        for _ in range(1 if length else 2):  # once more, since little may be left
+        for _ in range(0 if length else 2):  # the start of a chain; twice, since little may be left
             x = x - (Q[:m] @ x) @ Q[:m]
-            x = x / (np.linalg.norm(x) or 1.0)
-        Q[m] = x
+        Q[m] = x = x / (np.linalg.norm(x) or 1.0)
         for i, end in ends.items():
             H[m, i] = x @ end
             ends[i] = end - H[m, i] * x
         if length:
             del ends[m - 1]
         x = apply(Q[m])
-        for _ in range(2):
-            h = Q[: m + 1] @ x
+        for _ in range(4):  # again where little was left, the most where a chain ends in rounding
+            whole, h = np.linalg.norm(x), Q[: m + 1] @ x
             H[: m + 1, m] += h
             x = x - h @ Q[: m + 1]
+            if np.linalg.norm(x) > LITTLE * whole:
+                break
         ends[m], length = x, length + 1
         if m + 1 < min(due, most):
             continue
