@@ -19,8 +19,20 @@ FIRST, LONG = 1.0, 3600.0
 EVERY = 0.1
 
 
+#: What was free when it was last asked for, and when that was: to ask costs as much as a short run.
+_last = (-EVERY, 0)
+
+
 def free_memory() -> int:
     """Bytes that this process can still take from the machine, from its control group and below its own limit."""
+    global _last
+    now = time.monotonic()
+    if now - _last[0] >= EVERY:
+        _last = now, _free_memory()
+    return _last[1]
+
+
+def _free_memory() -> int:
     found = []
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()

@@ -63,15 +63,15 @@ def with_errors(
 
     def decorate(solve: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(solve)
+        names = signature.parameters.keys()
+        defaults = {name: p.default for name, p in signature.parameters.items() if p.default is not p.empty}
+        places = [name for name, p in signature.parameters.items() if p.kind is not p.KEYWORD_ONLY]
 
         @wraps(solve)
         def solved(*args: P.args, **kwargs: P.kwargs) -> T:
-            try:
-                bound = signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{solve.__name__}() {error}{_meant(kwargs, signature)}") from None
-            bound.apply_defaults()
-            given = dict(bound.arguments)
+            given = defaults | dict(zip(places, args, strict=False)) | kwargs
+            if given.keys() != names or len(args) > len(places) or not kwargs.keys().isdisjoint(places[: len(args)]):
+                _bound(solve, signature, args, kwargs)
             _check.choice("error", given["error"], ERRORS)
             if given.get("accuracy") is not None:
                 from gyrod.solve.accuracy import accurate
@@ -83,6 +83,14 @@ def with_errors(
         return solved
 
     return decorate
+
+
+def _bound(solve: Callable[..., Any], signature: inspect.Signature, args: Any, kwargs: Any) -> None:
+    """A sentence where the arguments are not those of a solver; it takes longer to find than some runs."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{solve.__name__}() {error}{_meant(kwargs, signature)}") from None
 
 
 def _meant(given: Mapping[str, Any], signature: inspect.Signature) -> str:
