@@ -130,7 +130,7 @@ public:
   const double* mass() const override { return algebraic_.mass(); }
   const int* index() const override { return algebraic_.index(); }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
-  int negative_pivots() const override { return rods_.negative_pivots(); }
+  int negative_pivots() const override { return rods_.negative_pivots() + bodies_->negative_pivots(); }
 
   int ties() const override { return rods_.ties(); }
   Tie tie(int i) const override { return rods_.tie(i); }

@@ -59,8 +59,8 @@ public:
     for (std::size_t i = 0; i < size(); ++i) out[i] = y[i] + by * d[i];
     project(t, out);
   }
-  // Of the real matrix factored last, scaled to be symmetric at rest: how many of its eigenvalues are negative among
-  // the unknowns that are eliminated in symmetric form; the rest is the caller's to find.
+  // Of the real matrix factored last, scaled to be symmetric at rest: how many of its eigenvalues are negative on what
+  // the constraints allow. Of null-space forms, which statics takes.
   virtual int negative_pivots() const { return 0; }
 
 protected:

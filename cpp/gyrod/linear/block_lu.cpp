@@ -102,12 +102,16 @@ template <class S> void BlockLu<S>::solve(S* b) const {
     if (!p_->size(v)) continue;
     S* x = b + p_->offset(v);
     if (rank(v) < p_->size(v)) project(v, x);
-    solve_dense(p_->size(v), at(v, v), pivots_.data() + p_->offset(v), x);
+    solve_pivot(v, x);
     for (int a : p_->later(v)) subtract_product(p_->size(a), p_->size(v), 1, at(a, v), x, b + p_->offset(a));
   }
   for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it)
     for (int a : p_->later(*it))
       subtract_product(p_->size(*it), p_->size(a), 1, at(*it, a), b + p_->offset(a), b + p_->offset(*it));
+}
+
+template <class S> void BlockLu<S>::solve_pivot(int v, S* x) const {
+  solve_dense(p_->size(v), at(v, v), pivots_.data() + p_->offset(v), x);
 }
 
 template class BlockLu<double>;

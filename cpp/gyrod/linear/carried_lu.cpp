@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 
 #include "gyrod/linear/solve_small.hpp"
 
@@ -356,6 +357,19 @@ template <class S> bool CarriedLu<S>::eliminate(const CarriedPattern::Step& step
         add_product<S>(p.rows(later[k]), n, p.columns(later[j]), at(p.lower(i, k)), at(p.upper(i, j)), at(to));
       });
   return true;
+}
+
+template <class S> int CarriedLu<S>::negative_pivots() const {
+  int count = 0;
+  if constexpr (std::is_same_v<S, double>)
+    for (const auto& step : p_->steps_) {
+      const int n = p_->graph().size(step.node);
+      Matrix<double, 6, 6> D = inverse_[std::size_t(step.node)];
+      if (step.plain) D = -D;
+      if (n) count += negative_eigenvalues(D.data(), n);
+      if (step.node >= int(carriers_.size())) count -= n;
+    }
+  return count;
 }
 
 template <class S> void CarriedLu<S>::solve() {

@@ -133,6 +133,8 @@ public:
     solve_with(*complex_, b, &guests, &ties);
   }
 
+  int negative_pivots() const override { return real_->lu.negative_pivots(); }
+
   void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
 private:

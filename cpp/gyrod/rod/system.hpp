@@ -301,19 +301,11 @@ public:
       for (int e = 0; e < 2; ++e)
         if (r->port[e] < 0) r->ends[e] = r->d.ends[e].at;
   }
-  // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are. What is left
-  // of a tie is negative, too; where it is not, the bodies count one more than there are.
+  // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are; ties are
+  // eliminated with the bodies, and counted there.
   int negative_pivots() const override {
     int n = real_->negative_pivots();
     for (const auto& r : rods_) n -= r->d.held * (r->N - r->tied());
-    if constexpr (Constrained)
-      for (const Rod* r : tied_) {
-        const Mat3<double> own = real_->block(at(tie_node(*r), tie_node(*r))).template topLeftCorner<3, 3>();
-        double values[3];
-        symmetric_eigenvalues(own.data(), 3, values);
-        const double most = std::max({std::abs(values[0]), std::abs(values[1]), std::abs(values[2])});
-        for (double x : values) n -= x > 1e-9 * most; // a taut rod has one that vanishes
-      }
     return n;
   }
 

@@ -33,8 +33,6 @@ LEAST = 1e-14
 WIDEST = 1000.0
 #: Steps of the relaxation.
 RELAXATIONS = 400
-#: Velocities of bodies up to which their part of the inertia is found from a dense matrix.
-DENSE = 600
 
 
 class EquilibriumError(RuntimeError):
@@ -116,27 +114,7 @@ class Statics:
         """How many motions grow faster than the shift."""
         core = self.compiled.core
         core.linearise(t, np.ascontiguousarray(y), shift)
-        count = int(core.negative_pivots())
-        if not self.compiled.system.bodies:
-            return count
-        # What is left of the matrix for the bodies once the rods are eliminated, inverted: the same number of negative
-        # eigenvalues as its own.
-        bodies = self.velocities[self.velocities < self._bodies]
-        n, P = len(bodies), self.tangent(y, t)
-        b = np.zeros(self.compiled.size)
-
-        def apply(v: Array) -> Array:
-            b[bodies] = P @ np.ravel(v)
-            return np.asarray(P @ np.asarray(core.solve(b))[bodies])
-
-        if n <= DENSE:
-            values = np.linalg.eigvals(np.array([apply(e) for e in np.eye(n)]).reshape(n, n))
-        else:
-            from scipy.sparse.linalg import LinearOperator, eigs
-
-            operator = LinearOperator((n, n), matvec=apply, dtype=float)
-            values = eigs(operator, k=12, which="SR", return_eigenvectors=False, v0=np.ones(n))
-        return count + int(np.count_nonzero(values.real < -1e-9 * np.abs(values).max(initial=0.0)))
+        return int(core.negative_pivots())
 
     @property
     def _bodies(self) -> int:
@@ -145,23 +123,18 @@ class Statics:
         places = [at for rod in layouts for part in (rod.p, rod.w, rod.x, rod.v) for at in part if at >= 0]
         return min(places, default=self.compiled.size)
 
-    def tangent(self, y: Array, t: float) -> Array:
-        """Projector of the bodies' velocities on those that closed loops allow."""
-        n = int(np.count_nonzero(self.velocities < self._bodies))
-        P = np.eye(n)
-        if self.compiled.mechanism is None or not self.compiled.mechanism.cuts:
-            return P
-        G = np.asarray(self.compiled.core.loop_gradient(t, np.ascontiguousarray(y), False))
-        return np.asarray(P - np.linalg.pinv(G, rcond=mechanisms.RANK) @ G)
-
     def allowed(self, y: Array, t: float) -> Callable[[Array], Array]:
         """What of given velocities loops and held strains allow."""
-        P, where, state = self.tangent(y, t), self.velocities, np.array(y)
+        where, state, n = self.velocities, np.array(y), int(np.count_nonzero(self.velocities < self._bodies))
         held = any(rod.strain in HELD for rod in self.compiled.system.rods)
+        G = np.zeros((0, n))
+        if self.compiled.mechanism is not None and self.compiled.mechanism.cuts:
+            G = np.asarray(self.compiled.core.loop_gradient(t, np.ascontiguousarray(y), False))
+        back = np.linalg.pinv(G, rcond=mechanisms.RANK)
 
         def of(v: Array) -> Array:
             found = np.array(v)
-            found[: len(P)] = P @ found[: len(P)]
+            found[:n] -= back @ (G @ found[:n])
             if held:
                 state[where] = found
                 found = np.asarray(self.compiled.core.project(state, t))[where]
