@@ -24,7 +24,7 @@ NUMERIC = {
     "overconstrained", "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong",
     "held_on_bodies", "rods_absolute", "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies",
     "rods_reference", "rotations", "sensors", "stability", "statics", "statics_problems", "step_counts", "stepper",
-    "study_indices", "variational", "variational_oracle",
+    "study_indices", "transposed", "variational", "variational_oracle",
 }  # fmt: skip
 
 

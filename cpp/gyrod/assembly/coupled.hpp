@@ -110,6 +110,11 @@ public:
   bool factor(Complex shift) override { return factor_with(shift, complex_); }
   void solve(double* b) override { solve_with(b, real_); }
   void solve(Complex* b) override { solve_with(b, complex_); }
+  void solve_transposed(double* b) override {
+    rods_.expand_transposed(b + at_, real_.hosts, real_.ties);
+    bodies_->solve_transposed_with_guests(b, real_.hosts, real_.ties);
+    rods_.reduce_transposed(b + at_, real_.hosts, real_.ties);
+  }
 
   bool project(double t, double* y) override {
     bind(y);

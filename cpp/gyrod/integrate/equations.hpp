@@ -43,6 +43,8 @@ public:
   [[nodiscard]] virtual bool factor(Complex) { throw std::logic_error("this system has no Jacobian"); }
   virtual void solve(double*) {}
   virtual void solve(Complex*) {}
+  // Of the transposed of the real matrix factored last: for gradients.
+  virtual void solve_transposed(double*) { throw std::logic_error("this system has no transposed solutions"); }
 
   // For differential-algebraic systems M y' = f: the diagonal of M, zeros and ones, and the index of each component;
   // null for ordinary differential equations. `factor` is then of shift M - df/dy.

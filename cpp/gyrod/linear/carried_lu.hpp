@@ -107,6 +107,9 @@ public:
   };
   Node& operator[](int i) { return nodes_[std::size_t(i)]; }
   void solve();
+  // The transposed of `solve`, as of a map from (phi, s, r) to (u, o): from weights of u and o, which are used up, to
+  // those of phi, s and r.
+  void solve_transposed();
 
 private:
   bool eliminate_carried(const CarriedPattern::Step& step);

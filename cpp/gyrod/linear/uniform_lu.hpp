@@ -113,6 +113,27 @@ public:
     }
   }
 
+  // Of the transposed matrix, by the same factors; `backward_transposed` goes before.
+  void solve_transposed(Vector* x) const {
+    backward_transposed(x, whole());
+    forward_transposed(x, whole());
+  }
+  void backward_transposed(Vector* x, const Part& p) const {
+    if (factored_ != steps_.size()) throw std::logic_error("solve without a factorisation");
+    for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s)
+      for (std::uint32_t k = s->links; k < s->links_end; ++k)
+        x[links_[k].node] -= blocks_[links_[k].upper].transpose() * x[s->node];
+  }
+  void forward_transposed(Vector* x, const Part& p) const {
+    for (std::size_t i = p.end; i-- > p.begin;) {
+      const Step& s = steps_[i];
+      Vector& mine = x[s.node];
+      for (std::uint32_t k = s.links; k < s.rows; ++k) mine -= blocks_[links_[k].lower].transpose() * x[links_[k].node];
+      const Vector product = blocks_[s.diagonal].transpose() * mine;
+      mine = product;
+    }
+  }
+
   // Of a symmetric matrix, after `factor`: the number of negative eigenvalues, which is that of the pivots
   // (Haynsworth).
   int negative_pivots() const {

@@ -92,6 +92,7 @@ public:
   bool factor(double shift) override { return factor_shifted(pattern_, blocks_.data(), *real_, shift); }
   bool factor(Complex shift) override { return factor_shifted(pattern_, blocks_.data(), *complex_, shift); }
   void solve(double* b) override { real_->solve(b); }
+  void solve_transposed(double* b) override { real_->solve_transposed(b); }
   void solve(Complex* b) override { complex_->solve(b); }
 
   // Velocities come last in a body's state; of their pivots, times the masses, those of a symmetric matrix are left.

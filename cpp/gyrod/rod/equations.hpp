@@ -66,6 +66,11 @@ public:
   virtual void expand(Complex* b, const std::vector<HostVector<Complex>>& in,
                       const std::vector<Vec3<Complex>>& ties) = 0;
 
+  // Both transposed: from weights of the solution to those of what the hosts do, and from those of wrenches on.
+  virtual void expand_transposed(double* b, std::vector<HostVector<double>>& out, std::vector<Vec3<double>>& ties) = 0;
+  virtual void reduce_transposed(double* b, const std::vector<HostVector<double>>& in,
+                                 const std::vector<Vec3<double>>& ties) = 0;
+
   // --- rows of `HostTies`, one set for each end on a body of a rod with held strains. Values are at hand after `act`
   // (second derivatives) or `measure_ties`; `release_ties` adds their forces, `move_ties` moves the state.
   virtual int ties() const = 0;

@@ -411,6 +411,46 @@ public:
   }
   void solve(double* b) override { solve_with(*real_, b); }
   void solve(Complex* b) override { solve_with(*complex_, b); }
+  void solve_transposed(double* b) override {
+    clear_staying<double>();
+    for (const Group& g : groups_) {
+      recover_transposed(g, b);
+      real_->backward_transposed(real_work_.x.data(), part(*real_, g));
+      real_->forward_transposed(real_work_.x.data(), part(*real_, g));
+      right_sides_transposed(g, b);
+    }
+  }
+  void expand_transposed(double* b, std::vector<HostVector<double>>& out, std::vector<Vec3<double>>& ties) override {
+    auto& x = real_work_.x;
+    clear_staying<double>();
+    for (const Group& g : groups_) {
+      recover_transposed(g, b);
+      real_->backward_transposed(x.data(), part(*real_, g));
+    }
+    out.resize(hosts_.size()), ties.resize(tied_.size());
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      const auto of = [&](int node) { return x[std::size_t(node)].template head<6>(); };
+      out[h].body = hosts_[h];
+      out[h].motion << of(place_node(int(h))), of(speed_node(int(h)));
+      if constexpr (Constrained)
+        out[h].acceleration = of(acceleration_node(int(h)));
+      else
+        out[h].acceleration.setZero();
+    }
+    for (const Rod* r : tied_) ties[std::size_t(r->tie)] = x[std::size_t(tie_node(*r))].template head<3>();
+  }
+  void reduce_transposed(double* b, const std::vector<HostVector<double>>& in,
+                         const std::vector<Vec3<double>>& ties) override {
+    auto& x = real_work_.x;
+    clear_staying<double>();
+    for (std::size_t h = 0; h < hosts_.size(); ++h)
+      x[std::size_t(place_node(int(h)))].template head<6>() = in[h].wrench;
+    for (const Rod* r : tied_) x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
+    for (const Group& g : groups_) {
+      real_->forward_transposed(x.data(), part(*real_, g));
+      right_sides_transposed(g, b);
+    }
+  }
 
   bool project([[maybe_unused]] double t, double* y) override {
     bool moved = false;
@@ -1285,6 +1325,123 @@ private:
         Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
         for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] = d[n];
       }
+    }
+  }
+
+  // `recover` and `right_sides` transposed: from weights of the solution in b to those of the unknowns, from these on
+  // to weights of b. Those of `known` and `rates` are kept there in between.
+  void recover_transposed(const Group& g, double* b) {
+    const double shift = real_shift_, inverse = 1.0 / shift;
+    Work<double>& k = real_work_;
+    for_rods(g, [&](const Rod& r) {
+      double* mine = b + r.at;
+      for (int c = r.begin; c <= r.last; ++c) {
+        const std::size_t i = std::size_t(c), cell = std::size_t(r.at_node(c));
+        Matrix<double, B, 1>& d = k.x[cell];
+        Increment<double>& q = k.known[cell];
+        d.setZero(), q.setZero(), k.rates[cell].setZero();
+        if (r.moves(c))
+          for (int n = 0; n < 3; ++n) {
+            mine[r.x_at[i] + n] *= inverse;
+            d[turn + n] = mine[r.v_at[i] + n] + mine[r.x_at[i] + n];
+            mine[r.v_at[i] + n] = 0.0;
+          }
+        if (!r.turns(c)) continue;
+        const std::size_t j = r.frame(c);
+        const Vec4<double> back = 0.5 * conjugate<double>(r.p[j]);
+        if constexpr (Absolute) {
+          const Vec4<double> turned = inverse * Part<4>::of(mine + r.p_at[i]);
+          const Vec4<double> rate = multiply<double>(back, Vec4<double>(turned + Part<4>::of(mine + r.w_at[i])));
+          for (int n = 0; n < 4; ++n) d[n] = rate[n], mine[r.w_at[i] + n] = 0.0;
+          Part<4>::put(mine + r.p_at[i], turned);
+        } else {
+          const Vec4<double> turned = multiply<double>(back, Part<4>::of(mine + r.p_at[i]));
+          q.template head<4>() = turned;
+          const Vec4<double> spin = resolved<double>(turned, conjugate<double>(r.w[j]), shift, k.scale[cell]);
+          for (int n = 0; n < 3; ++n) {
+            d[n] = spin[n + 1] + mine[r.w_at[i] + n];
+            mine[r.w_at[i] + n] = 0.0;
+          }
+          for (int n = 0; n < 4; ++n) mine[r.p_at[i] + n] = 0.0;
+        }
+      }
+    });
+  }
+  void known_force_transposed(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v,
+                              const Matrix<double, 6, 1>& weight) {
+    const std::size_t cell = std::size_t(r.at_node(c));
+    real_work_.known[cell] += q.transpose() * weight;
+    if constexpr (Absolute)
+      if (r.turns(c)) real_work_.rates[cell].template head<4>() += v.template leftCols<4>().transpose() * weight;
+  }
+  void right_sides_transposed(const Group& g, double* b) {
+    Work<double>& k = real_work_;
+    for (const FarBlock& f : far_) {
+      const Rod &r = *rods_[std::size_t(f.row_rod)], &o = *rods_[std::size_t(f.column_rod)];
+      if (!r.in_graph(f.row) || !o.in_graph(f.column)) continue;
+      known_force_transposed(o, f.column, f.q, f.v, k.x[std::size_t(r.at_node(f.row))].template segment<6>(forces));
+    }
+    for_rods(g, [&](const Rod& r) {
+      for (int e = 0; e < 2; ++e)
+        if (r.port[e] >= 0)
+          for_cells(r, e, [&](int i, int c) {
+            known_force_transposed(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v,
+                                   k.x[std::size_t(place_node(r.port[e]))].template head<6>());
+          });
+      if constexpr (Constrained)
+        if (r.d.held) held_sides_transposed(r, b + r.at);
+      right_side_transposed(r, b + r.at);
+    });
+  }
+  void held_sides_transposed(const Rod& r, double* b) {
+    for (int j = 0; j < r.N; ++j) {
+      const auto [node, from] = place_of(r, j);
+      Vec3<double> weight = real_work_.x[std::size_t(node)].template segment<3>(from);
+      if (r.d.held == 2) weight[2] = 0.0;
+      if (!still_) add_strain_rate(r, j, weight, b);
+      for (int k = 0; k < r.hold->cells(); ++k)
+        if (const int o = r.hold->first(j) + k; r.in_graph(o))
+          real_work_.known[std::size_t(r.at_node(o))] +=
+              r.rows[std::size_t(j * r.hold->cells() + k)].q.transpose() * weight;
+    }
+  }
+  void right_side_transposed(const Rod& r, double* b) {
+    const double shift = real_shift_, inverse = 1.0 / shift;
+    Work<double>& k = real_work_;
+    for (int o = r.begin; o <= r.last; ++o) {
+      const std::size_t i = std::size_t(o), cell = std::size_t(r.at_node(o));
+      const Matrix<double, B, 1>& f = k.x[cell];
+      Increment<double>& q = k.known[cell];
+      Vec4<double> rates = k.rates[cell].template head<4>();
+      for (int c = first(r, o); c <= last(r, o); ++c) {
+        const Matrix<double, R, 1> row = k.x[std::size_t(r.at_node(c))].template head<R>();
+        q += r.k.q(c, o).transpose() * row;
+        if constexpr (Absolute)
+          if (r.turns(o)) rates += r.k.v(c, o).template leftCols<4>().transpose() * row;
+      }
+      if (r.moves(o)) {
+        const Vec3<double> push = f.template segment<3>(turn);
+        for (int n = 0; n < 3; ++n) b[r.x_at[i] + n] += inverse * q[4 + n], b[r.v_at[i] + n] += r.d.mass[i] * push[n];
+        if (r.d.blended)
+          for (int c : {o - 1, o + 1})
+            if (c >= 0 && c <= r.N && r.moves(c))
+              for (int n = 0; n < 3; ++n)
+                b[r.v_at[std::size_t(c)] + n] += r.d.off[std::size_t(std::min(c, o))] * push[n];
+      }
+      if (!r.turns(o)) continue;
+      const std::size_t j = r.frame(o);
+      const Vec4<double> back = (2.0 / r.norm[j]) * r.p[j];
+      Vec4<double> beta = q.template head<4>();
+      if constexpr (Absolute) {
+        Vec4<double> spin;
+        for (int n = 0; n < 4; ++n) spin[n] = weight(r, j, n) * f[n];
+        beta = inverse * Vec4<double>(beta - 0.5 * multiply<double>(rates, conjugate<double>(r.w[j])));
+        Part<4>::put(b + r.w_at[i], Vec4<double>(Part<4>::of(b + r.w_at[i]) + multiply<double>(back, spin)));
+      } else {
+        beta = resolved<double>(beta, conjugate<double>(r.w[j]), shift, k.scale[cell]);
+        for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] += weight(r, j, n) * f[n];
+      }
+      Part<4>::put(b + r.p_at[i], Vec4<double>(Part<4>::of(b + r.p_at[i]) + multiply<double>(back, beta)));
     }
   }
 
