@@ -1,11 +1,13 @@
 """How the cost of an implicit step grows with the system: chains, nets, bodies on springs, lone rods.
 
 RODAS with constant steps, CPU time, without setting up: python benchmarks/scaling.py [chain | springs | net | rod ...]
-A size may be given as in net:24; --figure FILE draws what was measured over the size, both on logarithmic scales.
+A size may be given as in net:24 (net:100 is no default); --figure FILE draws what was measured over the size, both on
+logarithmic scales.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -87,9 +89,14 @@ def step_of(system: gd.System, step: float, units: int) -> tuple[float, float]:
     begin = time.thread_time()
     run(1)
     first = time.thread_time() - begin
-    repeat = 7 if units < 2000 else 3
+    repeat = 7 if units < 2000 else 3 if units < 50_000 else 1
     short, long = (best(lambda n=n: run(n), repeat)[0] for n in (few, 3 * few))
     return (long - short) / (2 * few), first
+
+
+def peak() -> float:
+    """Largest memory of the process so far, GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 def at_rest(k: int) -> tuple[int, float]:
@@ -129,7 +136,7 @@ def main(names: list[str]) -> None:
         if name == "rest":
             for size in map(int, given or (6, 12, 24)):
                 steps, seconds = at_rest(size)
-                print(f"rest     {size:7d} {seconds:9.2f} s, {steps} Newton steps", flush=True)
+                print(f"rest      {size:7d} {seconds:9.2f} s, {steps} Newton steps; {peak():.2f} GB", flush=True)
             continue
         make, units, sizes, unit = CASES[name]
         for size in map(int, given or sizes):
@@ -140,7 +147,7 @@ def main(names: list[str]) -> None:
             found.setdefault(name, []).append((units(size), seconds))
             print(
                 f"{name:9s} {size:7d} {1e6 * seconds / units(size):9.2f} us a {unit} and step, "
-                f"{1e3 * seconds:9.3f} ms a step; model {made:.2f} s, first step {first:.2f} s",
+                f"{1e3 * seconds:9.3f} ms a step; model {made:.2f} s, first step {first:.2f} s; {peak():.2f} GB",
                 flush=True,
             )
     if file:

@@ -21,6 +21,14 @@ def test_solutions_fulfil_the_equations(rows):
     assert errors[len(errors) * 9 // 10] < 1e-12
 
 
+def test_transposed_solutions_are_those_of_the_transposed_matrix(rows):
+    errors = [float(row[2]) for row in rows if row[0] == "transposed"]
+    assert len(errors) > 250
+    errors.sort()  # random matrices may be near singular, and then solutions of either differ
+    assert errors[len(errors) * 8 // 10] < 1e-13
+    assert errors[-1] < 1e-6
+
+
 def test_fill_of_nets_is_that_of_a_good_order(rows):
     """Nested dissection needs about 10 k³ updates of blocks; an order by numbers k⁴."""
     fill = {int(row[1]): float(row[3]) for row in rows if row[0] == "fill"}

@@ -207,6 +207,15 @@ void bind_equations(nb::class_<System>& c) {
           },
           "b"_a)
       .def(
+          "solve_transposed",
+          [](System& s, Times b) {
+            const Turn turn = enter(s, b);
+            Out1 x = copy(b);
+            s.equations().solve_transposed(x.data());
+            return x;
+          },
+          "b"_a, "The same of the transposed matrix.")
+      .def(
           "solve_shifted",
           [](System& s, double t, Times y, double shift, Times b) {
             const Turn turn = enter(s, y, b);

@@ -183,6 +183,24 @@ template <class S> void elimination() {
   error = 0.0;
   for (int i = 0; i < n; ++i) error = std::max(error, std::abs(z[std::size_t(i / 6)][i % 6] - x[std::size_t(i)]));
   row("uniform", error);
+  // The transposed matrix, by the factors of each.
+  x = b, solve_dense_transposed(n, dense.data(), pivots.data(), x.data());
+  error = 0.0;
+  for (int i = 0; i < n; ++i) {
+    S rest = b[std::size_t(i)];
+    for (int j = 0; j < n; ++j) rest -= matrix[std::size_t(j + n * i)] * x[std::size_t(j)];
+    error = std::max(error, std::abs(rest));
+  }
+  row("dense-transposed-residual", error);
+  y = b, blocks.solve_transposed(y.data());
+  for (int v = 0; v < 6; ++v) z[std::size_t(v)] = Matrix<S, 6, 1>(b.data() + 6 * v);
+  uniform.solve_transposed(z.data());
+  double other = error = 0.0;
+  for (int i = 0; i < n; ++i) {
+    error = std::max(error, std::abs(y[std::size_t(i)] - x[std::size_t(i)]));
+    other = std::max(other, std::abs(z[std::size_t(i / 6)][i % 6] - x[std::size_t(i)]));
+  }
+  row("blocks-transposed", error), row("uniform-transposed", other);
 }
 
 // M a = psi - G' lambda, G a = -second, where rows of G depend on each other.

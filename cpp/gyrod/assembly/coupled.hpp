@@ -12,7 +12,11 @@ namespace gyrod {
 // first of them acts for all.
 class RodGuest final : public ForceElement {
 public:
-  RodGuest(RodEquations& rods, const double* const& state, std::vector<int> bodies, bool acts)
+  struct Bound { // set by `Coupled` before anything is asked
+    const double* y = nullptr;
+    double* dy = nullptr; // null unless rates are asked for
+  };
+  RodGuest(RodEquations& rods, const Bound& state, std::vector<int> bodies, bool acts)
       : rods_(rods), state_(state), bodies_(std::move(bodies)), acts_(acts) {}
   const std::vector<int>& bodies() const override { return bodies_; }
   bool explicit_time() const override { return acts_ && !rods_.autonomous(); }
@@ -23,7 +27,7 @@ public:
       const BodyMotion<double>& b = m[hosts[h]];
       rods_.host(int(h), {b.x, b.v, b.R * b.Omega, b.R});
     }
-    rods_.act(t, state_);
+    rods_.act(t, state_.y, state_.dy);
     for (std::size_t h = 0; h < hosts.size(); ++h) {
       Vec3<double> torque, force;
       rods_.wrench(int(h), torque, force);
@@ -35,7 +39,7 @@ public:
 
 private:
   RodEquations& rods_;
-  const double* const& state_; // of the rods, set by `Coupled` before anything is asked
+  const Bound& state_; // of the rods
   std::vector<int> bodies_;
   bool acts_;
 };
@@ -70,7 +74,7 @@ public:
   }
 
   // The state that the mechanism is asked about next.
-  void bind(const double* y) { state_ = y + at_; }
+  void bind(const double* y, double* dy = nullptr) { state_ = {y + at_, dy ? dy + at_ : nullptr}; }
   // Ends of the rods where the bodies are, with their accelerations.
   void place(double t, const double* y) {
     bind(y);
@@ -88,7 +92,7 @@ public:
   std::size_t size() const override { return at_ + rods_.size(); }
   bool autonomous() const override { return bodies_->autonomous() && rods_.autonomous(); }
   void rhs(double t, const double* y, double* dy) override {
-    bind(y);
+    bind(y, dy); // rods fill their part while their forces are in the cache
     bodies_->rhs(t, y, dy);
     rods_.rates(y + at_, dy + at_);
   }
@@ -106,6 +110,11 @@ public:
   bool factor(Complex shift) override { return factor_with(shift, complex_); }
   void solve(double* b) override { solve_with(b, real_); }
   void solve(Complex* b) override { solve_with(b, complex_); }
+  void solve_transposed(double* b) override {
+    rods_.expand_transposed(b + at_, real_.hosts, real_.ties);
+    bodies_->solve_transposed_with_guests(b, real_.hosts, real_.ties);
+    rods_.reduce_transposed(b + at_, real_.hosts, real_.ties);
+  }
 
   bool project(double t, double* y) override {
     bind(y);
@@ -130,7 +139,7 @@ public:
   const double* mass() const override { return algebraic_.mass(); }
   const int* index() const override { return algebraic_.index(); }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
-  int negative_pivots() const override { return rods_.negative_pivots(); }
+  int negative_pivots() const override { return rods_.negative_pivots() + bodies_->negative_pivots(); }
 
   int ties() const override { return rods_.ties(); }
   Tie tie(int i) const override { return rods_.tie(i); }
@@ -142,7 +151,7 @@ public:
   }
   double measure_ties(Level level, double t, const BodyMotion<double>* bodies) override {
     host(bodies);
-    return rods_.measure_ties(level == gap, t, state_);
+    return rods_.measure_ties(level == gap, t, state_.y);
   }
   void release_ties(Level level, const double* mu) override {
     if (level == second) return rods_.release_ties(mu);
@@ -185,7 +194,7 @@ private:
   MechanismEquations* bodies_ = nullptr;
   std::size_t at_ = 0; // where the rods' state begins
   AlgebraicParts algebraic_;
-  const double* state_ = nullptr;
+  RodGuest::Bound state_;
   std::vector<BodyMotion<double>> motions_;
   double* own_ = nullptr; // the same, while it may be moved
   Exchange<double> real_;

@@ -48,6 +48,7 @@ public:
   bool factor(double shift) override { return factor_with(real_, shift); }
   bool factor(Complex shift) override { return factor_with(complex_, shift); }
   void solve(double* b) override { real_.solve(b); }
+  void solve_transposed(double* b) override { real_.solve_transposed(b); }
   void solve(Complex* b) override { complex_.solve(b); }
 
 private:

@@ -58,6 +58,9 @@ public:
   void solve(Complex* b) override {
     for (Part& p : parts_) p.equations->solve(b + p.at);
   }
+  void solve_transposed(double* b) override {
+    for (Part& p : parts_) p.equations->solve_transposed(b + p.at);
+  }
   const double* mass() const override { return algebraic_.mass(); }
   const int* index() const override { return algebraic_.index(); }
   bool project(double t, double* y) override {

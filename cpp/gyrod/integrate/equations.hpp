@@ -43,6 +43,8 @@ public:
   [[nodiscard]] virtual bool factor(Complex) { throw std::logic_error("this system has no Jacobian"); }
   virtual void solve(double*) {}
   virtual void solve(Complex*) {}
+  // Of the transposed of the real matrix factored last: for gradients.
+  virtual void solve_transposed(double*) { throw std::logic_error("this system has no transposed solutions"); }
 
   // For differential-algebraic systems M y' = f: the diagonal of M, zeros and ones, and the index of each component;
   // null for ordinary differential equations. `factor` is then of shift M - df/dy.
@@ -59,8 +61,8 @@ public:
     for (std::size_t i = 0; i < size(); ++i) out[i] = y[i] + by * d[i];
     project(t, out);
   }
-  // Of the real matrix factored last, scaled to be symmetric at rest: how many of its eigenvalues are negative among
-  // the unknowns that are eliminated in symmetric form; the rest is the caller's to find.
+  // Of the real matrix factored last, scaled to be symmetric at rest: how many of its eigenvalues are negative on what
+  // the constraints allow. Of null-space forms, which statics takes.
   virtual int negative_pivots() const { return 0; }
 
 protected:

@@ -102,12 +102,32 @@ template <class S> void BlockLu<S>::solve(S* b) const {
     if (!p_->size(v)) continue;
     S* x = b + p_->offset(v);
     if (rank(v) < p_->size(v)) project(v, x);
-    solve_dense(p_->size(v), at(v, v), pivots_.data() + p_->offset(v), x);
+    solve_pivot(v, x);
     for (int a : p_->later(v)) subtract_product(p_->size(a), p_->size(v), 1, at(a, v), x, b + p_->offset(a));
   }
   for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it)
     for (int a : p_->later(*it))
       subtract_product(p_->size(*it), p_->size(a), 1, at(*it, a), b + p_->offset(a), b + p_->offset(*it));
+}
+
+// A = L U with U of unit diagonal blocks: U' first, in the order of elimination.
+template <class S> void BlockLu<S>::solve_transposed(S* b) const {
+  if (!factored_) throw std::logic_error("solve without a factorisation");
+  for (int v : p_->order())
+    for (int a : p_->later(v))
+      subtract_transposed(p_->size(v), p_->size(a), at(v, a), b + p_->offset(v), b + p_->offset(a));
+  for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it) {
+    const int n = p_->size(*it);
+    if (!n) continue;
+    S* x = b + p_->offset(*it);
+    for (int a : p_->later(*it)) subtract_transposed(p_->size(a), n, at(a, *it), b + p_->offset(a), x);
+    solve_dense_transposed(n, at(*it, *it), pivots_.data() + p_->offset(*it), x);
+    if (rank(*it) < n) project(*it, x);
+  }
+}
+
+template <class S> void BlockLu<S>::solve_pivot(int v, S* x) const {
+  solve_dense(p_->size(v), at(v, v), pivots_.data() + p_->offset(v), x);
 }
 
 template class BlockLu<double>;

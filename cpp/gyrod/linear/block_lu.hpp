@@ -27,6 +27,9 @@ public:
   // Factor in place. false: a diagonal block is singular or not finite, and nothing can be solved.
   [[nodiscard]] bool factor();
   void solve(S* b) const;
+  void solve_transposed(S* b) const; // of the transposed matrix, by the same factors
+  // With the pivot of one node alone.
+  void solve_pivot(int v, S* x) const;
 
 private:
   S* at(int i, int j) { return values_.data() + p_->block(i, j); }

@@ -94,6 +94,32 @@ private:
   std::set<std::pair<int, int>> queue_;
 };
 
+// The same elimination, with the same fill, in an order in which a node follows right after all that goes into it: what
+// is at work stays in the cache. Parts that nothing joins are eliminated one after the other.
+std::vector<int> subtree_by_subtree(const std::vector<int>& order, const std::vector<std::vector<int>>& later) {
+  std::vector<int> place(later.size(), int(order.size())), out, open; // of nodes that stay: behind all others
+  for (std::size_t k = 0; k < order.size(); ++k) place[std::size_t(order[k])] = int(k);
+  std::vector<int> first(order.size() + 1, -1),
+      next(order.size(), -1); // by place: the first child, the brother after it
+  for (int k = int(order.size()) - 1; k >= 0; --k) {
+    int parent = int(order.size());
+    for (int a : later[std::size_t(order[std::size_t(k)])]) parent = std::min(parent, place[std::size_t(a)]);
+    next[std::size_t(k)] = first[std::size_t(parent)], first[std::size_t(parent)] = k;
+  }
+  const auto descend = [&](int k) {
+    for (; k >= 0; k = first[std::size_t(k)]) open.push_back(k);
+  };
+  out.reserve(order.size());
+  descend(first[order.size()]);
+  while (!open.empty()) {
+    const int k = open.back();
+    open.pop_back();
+    out.push_back(order[std::size_t(k)]);
+    descend(next[std::size_t(k)]);
+  }
+  return out;
+}
+
 } // namespace
 
 BlockPattern::BlockPattern(std::vector<int> rows, std::vector<int> columns,
@@ -129,9 +155,13 @@ BlockPattern::BlockPattern(std::vector<int> rows, std::vector<int> columns,
     graph.rest(v, later);
     neighbours_[std::size_t(v)] = later;
   }
-  // One slot of storage for every block, both triangles: the diagonal, then (v, a) and (a, v) for all a after v.
+  order_ = subtree_by_subtree(order_, neighbours_);
+  // One slot of storage for every block, both triangles: the diagonal, then (v, a) and (a, v) for all a after v; in the
+  // order of their use.
   starts_.resize(std::size_t(n));
-  for (int v = 0; v < n; ++v) {
+  std::vector<int> all = order_;
+  for (int v = last < 0 ? n : last; v < n; ++v) all.push_back(v);
+  for (int v : all) {
     const auto area = [&](int i, int j) { return std::size_t(this->rows(i)) * std::size_t(this->columns(j)); };
     starts_[std::size_t(v)].push_back(storage_);
     storage_ += area(v, v);

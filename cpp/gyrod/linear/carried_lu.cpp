@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 
 #include "gyrod/linear/solve_small.hpp"
 
@@ -358,6 +359,19 @@ template <class S> bool CarriedLu<S>::eliminate(const CarriedPattern::Step& step
   return true;
 }
 
+template <class S> int CarriedLu<S>::negative_pivots() const {
+  int count = 0;
+  if constexpr (std::is_same_v<S, double>)
+    for (const auto& step : p_->steps_) {
+      const int n = p_->graph().size(step.node);
+      Matrix<double, 6, 6> D = inverse_[std::size_t(step.node)];
+      if (step.plain) D = -D;
+      if (n) count += negative_eigenvalues(D.data(), n);
+      if (step.node >= int(carriers_.size())) count -= n;
+    }
+  return count;
+}
+
 template <class S> void CarriedLu<S>::solve() {
   if (!factored_) throw std::logic_error("solve without a factorisation");
   const BlockPattern& p = p_->blocks();
@@ -447,6 +461,91 @@ template <class S> void CarriedLu<S>::solve() {
     else
       add_product<S>(width, p.columns(step.parent), along_[std::size_t(i)].data(), up.u.data(), x.o.data());
   }
+}
+
+// `solve` from its last line to its first.
+template <class S> void CarriedLu<S>::solve_transposed() {
+  if (!factored_) throw std::logic_error("solve without a factorisation");
+  const BlockPattern& p = p_->blocks();
+  const CarriedGraph& g = p_->graph();
+  for (Node& x : nodes_) x.phi.setZero(), x.s.setZero(), x.r.setZero();
+  for (const auto& step : p_->steps_) {
+    const int i = step.node, n = g.size(i);
+    Node& x = nodes_[std::size_t(i)];
+    const auto& later = p.later(i);
+    if (i < int(carriers_.size())) {
+      const Carrier& c = carriers_[std::size_t(i)];
+      x.r += x.o;
+      add_transposed<S>(width, n, c.N.data(), x.o.data(), x.u.data());
+      if (step.parent >= 0) {
+        Node& up = nodes_[std::size_t(step.parent)];
+        if (g.carried(step.parent))
+          add_transposed<S>(width, width, c.P.data(), x.o.data(), up.o.data());
+        else
+          add_transposed<S>(width, p.columns(step.parent), along_[std::size_t(i)].data(), x.o.data(), up.u.data());
+      }
+    }
+    S weight[6];
+    for (int a = 0; a < n; ++a) weight[a] = step.parent < 0 ? x.u[a] : -x.u[a];
+    for (std::size_t k = 0; k < later.size() && n; ++k) {
+      if (step.parent >= 0 && !step.full[k] && k != step.up) continue;
+      Node& other = nodes_[std::size_t(later[k])];
+      add_transposed<S>(n, p.columns(later[k]), at(p.upper(i, k)), weight,
+                        g.carried(later[k]) ? other.o.data() : other.u.data());
+    }
+  }
+  for (std::size_t s = p_->steps_.size(); s-- > 0;) {
+    const auto& step = p_->steps_[s];
+    const int i = step.node, n = g.size(i);
+    Node& x = nodes_[std::size_t(i)];
+    const auto& later = p.later(i);
+    const S* D = inverse_[std::size_t(i)].data();
+    S weight[6] = {}, e[6] = {}; // of u, of what it is made of
+    for (int a = 0; a < n; ++a) weight[a] = x.u[a];
+    if (step.parent < 0) {
+      for (std::size_t k = 0; k < later.size(); ++k)
+        add_transposed<S>(p.rows(later[k]), n, at(p.lower(i, k)), nodes_[std::size_t(later[k])].phi.data(), weight);
+      add_transposed<S>(n, n, D, weight, e);
+      for (int a = 0; a < n; ++a) x.phi[a] = step.plain ? e[a] : -e[a];
+      continue;
+    }
+    const Carrier& c = carriers_[std::size_t(i)];
+    Motion o = Motion::Zero();
+    for (std::size_t k = 0; k < later.size(); ++k)
+      if (step.full[k] || k == step.up)
+        add_transposed<S>(p.rows(later[k]), width, at(p.lower(i, k)), nodes_[std::size_t(later[k])].phi.data(),
+                          o.data());
+    x.r += o;
+    add_transposed<S>(width, n, c.N.data(), o.data(), weight);
+    for (int a = 0; a < n; ++a) weight[a] = -weight[a];
+    add_transposed<S>(n, n, D, weight, e);
+    for (int a = 0; a < n; ++a) x.s[a] = e[a];
+    add_product<S>(6, n, c.S_.data(), e, x.phi.data());
+    add_product<S>(width, n, at(p.block(i, i)), e, x.r.data());
+    const Force& up = nodes_[std::size_t(step.parent)].phi;
+    for (int l = 0; l < 6; ++l)
+      for (int r = 0; r < p.rows(step.parent); ++r) x.phi[l] += onto_[std::size_t(i)](r, l) * up[r];
+  }
+  for (std::size_t i = 0; i < carriers_.size(); ++i) {
+    const Carrier& c = carriers_[i];
+    Node& x = nodes_[i];
+    const auto [parent, n] = g.bodies[i];
+    if (parent >= 0) {
+      if (g.carried(parent)) continue;
+      Motion& r = nodes_[std::size_t(parent)].r;
+      add_transposed<S>(width, width, c.P.data(), x.r.data(), r.data());
+      add_product<S>(width, n, c.up.data(), x.s.data(), r.data());
+      continue;
+    }
+    const Force own = x.phi;
+    x.phi.setZero();
+    for (int a = 0; a < n; ++a) x.s[a] = own[a];
+    add_product<S>(6, n, c.S_.data(), own.data(), x.phi.data());
+    add_product<S>(width, n, c.own.data(), own.data(), x.r.data());
+  }
+  for (std::size_t k = 0; k < count_; ++k)
+    add_transposed<S>(6, width, given_[k].B.data(), nodes_[std::size_t(given_[k].row)].phi.data(),
+                      nodes_[std::size_t(given_[k].column)].r.data());
 }
 
 template class CarriedLu<double>;

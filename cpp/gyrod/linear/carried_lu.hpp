@@ -95,6 +95,9 @@ public:
   void add_between(int i, int j, const Matrix<S, 3, 3>& B);
   // false: something is singular or not finite, and nothing can be solved.
   [[nodiscard]] bool factor();
+  // Of a matrix that is symmetric but for factors of its rows, after `factor`: the number of negative eigenvalues on
+  // what the multipliers allow. That is the number of all pivots (Haynsworth) less one for each row of a multiplier.
+  int negative_pivots() const;
 
   // Right-hand sides: phi (of multipliers: their m rows) and s of every node, r of every body. Afterwards u of every
   // node and o of every body.
@@ -104,6 +107,9 @@ public:
   };
   Node& operator[](int i) { return nodes_[std::size_t(i)]; }
   void solve();
+  // The transposed of `solve`, as of a map from (phi, s, r) to (u, o): from weights of u and o, which are used up, to
+  // those of phi, s and r.
+  void solve_transposed();
 
 private:
   bool eliminate_carried(const CarriedPattern::Step& step);

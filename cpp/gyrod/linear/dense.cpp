@@ -107,6 +107,24 @@ template <class S> void solve_dense(int n, const S* A, const int* pivots, S* b) 
   }
 }
 
+template <class S> void solve_dense_transposed(int n, const S* A, const int* pivots, S* b) {
+  const auto less = [&](int k, int from, int to) {
+    for (int i = from; i < to; ++i) b[k] -= A[i + k * n] * b[i];
+  };
+  for (int k = 0; k < n; ++k) less(k, 0, k), b[k] /= A[k * n + k];
+  for (int k = n - 1; k >= 0; --k) less(k, k + 1, n);
+  for (int k = n - 1; k >= 0; --k)
+    if (pivots[k] != k) std::swap(b[k], b[pivots[k]]);
+}
+template <class S> void subtract_transposed(int m, int n, const S* A, const S* x, S* y) {
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < m; ++i) y[j] -= A[i + j * m] * x[i];
+}
+
+template void solve_dense_transposed(int, const double*, const int*, double*);
+template void solve_dense_transposed(int, const Complex*, const int*, Complex*);
+template void subtract_transposed(int, int, const double*, const double*, double*);
+template void subtract_transposed(int, int, const Complex*, const Complex*, Complex*);
 template bool factor_dense(int, double*, int*);
 template bool factor_dense(int, Complex*, int*);
 template void solve_dense(int, const double*, const int*, double*);

@@ -12,6 +12,10 @@ namespace gyrod {
 template <class S> [[nodiscard]] bool factor_dense(int n, S* A, int* pivots);
 // b <- A^-1 b after factor_dense.
 template <class S> void solve_dense(int n, const S* A, const int* pivots, S* b);
+// The same of A'.
+template <class S> void solve_dense_transposed(int n, const S* A, const int* pivots, S* b);
+// y -= A' x, with A (m x n).
+template <class S> void subtract_transposed(int m, int n, const S* A, const S* x, S* y);
 // C -= A B, with A (m x k), B (k x n).
 template <class S> void subtract_product(int m, int k, int n, const S* A, const S* B, S* C);
 

@@ -2,9 +2,10 @@
 // structure of `BlockLu` with a block size known to the compiler, for chains of rod cells and bodies. The order of all
 // operations is written down once; a chain costs what a hand-written block-tridiagonal solver costs. Nodes from `last`
 // on are not eliminated: what is left of their blocks is the Schur complement; of those that are `silent` only columns
-// matter.
+// matter. Parts of the graph that nothing but such nodes joins may be filled, factored and solved one by one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -22,59 +23,115 @@ public:
   using Block = Matrix<S, B, B>;
   using Vector = Matrix<S, B, 1>;
 
+  // Steps of the elimination, and the blocks that they own.
+  struct Part {
+    std::uint32_t begin, end, blocks, blocks_end;
+  };
+
   explicit UniformLu(const BlockPattern& p) : UniformLu(p, [](int) { return false; }) {}
   template <class Silent>
   [[gnu::cold]] UniformLu(const BlockPattern& p, Silent&& silent) : blocks_(p.storage() / (B * B)) {
+    std::vector<bool> gone(std::size_t(p.nodes()), false);
     for (int v : p.order()) {
-      Step step{v, at(p, v, v), {}, {}, 0};
+      gone[std::size_t(v)] = true;
+      const std::uint32_t links = std::uint32_t(links_.size());
+      Step step{v, at(p, v, v), links, links, 0, std::uint32_t(updates_.size()), 0};
       for (const bool quiet : {false, true})
         for (int b : p.later(v))
-          if (silent(b) == quiet) step.later.push_back({b, at(p, v, b), at(p, b, v)}), step.rows += !quiet;
+          if (silent(b) == quiet) links_.push_back({b, at(p, v, b), at(p, b, v)}), step.rows += !quiet;
       for (int b : p.later(v))
         for (int a : p.later(v))
-          if (!silent(a)) step.updates.push_back({at(p, a, b), at(p, a, v), at(p, v, b)});
-      steps_.push_back(std::move(step));
+          if (!silent(a)) updates_.push_back({at(p, a, b), at(p, a, v), at(p, v, b)});
+      step.links_end = std::uint32_t(links_.size()), step.updates_end = std::uint32_t(updates_.size());
+      steps_.push_back(step);
     }
+    staying_ = std::uint32_t(blocks_.size());
+    for (std::size_t v = 0; v < std::size_t(p.nodes()); ++v)
+      if (!gone[v]) staying_ = std::min(staying_, at(p, int(v), int(v)));
   }
 
   static std::uint32_t at(const BlockPattern& p, int i, int j) { return std::uint32_t(p.block(i, j) / (B * B)); }
   Block& block(std::size_t slot) { return blocks_[slot]; }
   const Block& block(std::size_t slot) const { return blocks_[slot]; }
+
+  // Blocks stand in the order of the steps, those of nodes that stay behind all others.
+  Part part(std::size_t begin, std::size_t end) const {
+    const auto start = [&](std::size_t k) { return k < steps_.size() ? steps_[k].diagonal : staying_; };
+    return {std::uint32_t(begin), std::uint32_t(end), start(begin), start(end)};
+  }
+  Part whole() const { return part(0, steps_.size()); }
   void clear() {
-    for (Block& b : blocks_) b.setZero();
+    clear_staying();
+    clear(whole());
+  }
+  void clear(const Part& p) {
+    for (std::uint32_t k = p.blocks; k < p.blocks_end; ++k) blocks_[k].setZero();
+  }
+  void clear_staying() {
+    factored_ = 0;
+    for (std::size_t k = staying_; k < blocks_.size(); ++k) blocks_[k].setZero();
   }
 
   // Factor in place: diagonal blocks become their inverses. false: one of them is singular.
   [[nodiscard]] bool factor() {
-    factored_ = false;
-    for (const Step& s : steps_) {
-      const Block& inverse = blocks_[s.diagonal];
-      if (!invert(blocks_[s.diagonal])) return false;
-      for (const Link& l : s.later) {
-        const Block product = inverse * blocks_[l.upper];
-        blocks_[l.upper] = product;
+    factored_ = 0;
+    return factor(whole());
+  }
+  [[nodiscard]] bool factor(const Part& p) {
+    for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s) {
+      const Block& inverse = blocks_[s->diagonal];
+      if (!invert(blocks_[s->diagonal])) return false;
+      for (std::uint32_t k = s->links; k < s->links_end; ++k) {
+        Block& upper = blocks_[links_[k].upper];
+        const Block product = inverse * upper;
+        upper = product;
       }
-      for (const Update& u : s.updates) blocks_[u.target] -= blocks_[u.lower] * blocks_[u.upper];
+      for (const Update *u = updates_.data() + s->updates, *last = updates_.data() + s->updates_end; u != last; ++u)
+        blocks_[u->target] -= blocks_[u->lower] * blocks_[u->upper];
     }
-    return factored_ = true;
+    factored_ += p.end - p.begin;
+    return true;
   }
 
   void solve(Vector* x) const {
-    forward(x);
-    backward(x);
+    forward(x, whole());
+    backward(x, whole());
   }
-  void forward(Vector* x) const {
-    if (!factored_) throw std::logic_error("solve without a factorisation");
-    for (const Step& s : steps_) {
-      Vector& mine = x[s.node];
-      const Vector product = blocks_[s.diagonal] * mine;
+  void forward(Vector* x, const Part& p) const {
+    if (factored_ != steps_.size()) throw std::logic_error("solve without a factorisation");
+    for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s) {
+      Vector& mine = x[s->node];
+      const Vector product = blocks_[s->diagonal] * mine;
       mine = product;
-      for (std::size_t k = 0; k < s.rows; ++k) x[s.later[k].node] -= blocks_[s.later[k].lower] * mine;
+      for (std::uint32_t k = s->links; k < s->rows; ++k) x[links_[k].node] -= blocks_[links_[k].lower] * mine;
     }
   }
-  void backward(Vector* x) const {
-    for (auto s = steps_.rbegin(); s != steps_.rend(); ++s)
-      for (const Link& l : s->later) x[s->node] -= blocks_[l.upper] * x[l.node];
+  void backward(Vector* x, const Part& p) const {
+    for (std::size_t i = p.end; i-- > p.begin;) {
+      const Step& s = steps_[i];
+      for (std::uint32_t k = s.links; k < s.links_end; ++k) x[s.node] -= blocks_[links_[k].upper] * x[links_[k].node];
+    }
+  }
+
+  // Of the transposed matrix, by the same factors; `backward_transposed` goes before.
+  void solve_transposed(Vector* x) const {
+    backward_transposed(x, whole());
+    forward_transposed(x, whole());
+  }
+  void backward_transposed(Vector* x, const Part& p) const {
+    if (factored_ != steps_.size()) throw std::logic_error("solve without a factorisation");
+    for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s)
+      for (std::uint32_t k = s->links; k < s->links_end; ++k)
+        x[links_[k].node] -= blocks_[links_[k].upper].transpose() * x[s->node];
+  }
+  void forward_transposed(Vector* x, const Part& p) const {
+    for (std::size_t i = p.end; i-- > p.begin;) {
+      const Step& s = steps_[i];
+      Vector& mine = x[s.node];
+      for (std::uint32_t k = s.links; k < s.rows; ++k) mine -= blocks_[links_[k].lower].transpose() * x[links_[k].node];
+      const Vector product = blocks_[s.diagonal].transpose() * mine;
+      mine = product;
+    }
   }
 
   // Of a symmetric matrix, after `factor`: the number of negative eigenvalues, which is that of the pivots
@@ -95,10 +152,9 @@ private:
   };
   struct Step {
     int node;
-    std::size_t diagonal;
-    std::vector<Link> later;
-    std::vector<Update> updates;
-    std::size_t rows; // so many of `later` have rows, and come first
+    std::uint32_t diagonal;
+    std::uint32_t links, rows, links_end; // of links_: those that have rows come first
+    std::uint32_t updates, updates_end;   // of updates_
   };
 
   // a <- a^-1 by Gauss-Jordan elimination with row pivoting, in updates of fixed length. A solution then is one
@@ -129,7 +185,10 @@ private:
 
   std::vector<Block> blocks_;
   std::vector<Step> steps_;
-  bool factored_ = false;
+  std::vector<Link> links_;
+  std::vector<Update> updates_;
+  std::uint32_t staying_;    // the first block of nodes that stay
+  std::size_t factored_ = 0; // steps
 };
 
 } // namespace gyrod

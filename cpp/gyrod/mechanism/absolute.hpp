@@ -308,6 +308,11 @@ public:
   bool factor(Complex shift) override { return factor_with(*complex_, shift); }
   void solve(double* b) override { solve_with(*real_, b); }
   void solve(Complex* b) override { solve_with(*complex_, b); }
+  void solve_transposed(double* b) override { solve_transposed_with(*real_, b); }
+  void solve_transposed_with_guests(double* b, std::vector<HostVector<double>>& guests,
+                                    std::vector<Vec3<double>>&) override {
+    solve_transposed_with(*real_, b, &guests);
+  }
 
   bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests,
                           const TieBlocks<double>&) override {
@@ -987,6 +992,63 @@ private:
         k.motion << turned.turn.template cast<S>() * q, Part<3>::of(mine),
             turned.spin.template cast<S>() * q + turned.turn.template cast<S>() * w, Part<3>::of(mine + np);
       }
+  }
+
+  // Its lines from the last to the first.
+  void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr) {
+    std::vector<double>& r = z.r;
+    const double shift = z.shift;
+    if constexpr (A::hosting)
+      for (std::size_t i = 0; guests && i < guests->size(); ++i) {
+        const HostVector<double>& k = (*guests)[i];
+        double* mine = b + std::size_t(k.body * stride_);
+        const typename A::Turning& turned = turning_[std::size_t(k.body)];
+        const Vec3<double> turn = k.motion.template head<3>(), spin = k.motion.template segment<3>(6);
+        const Rotation<double> q = turned.turn.transpose() * turn + turned.spin.transpose() * spin,
+                               w = turned.turn.transpose() * spin;
+        for (int c = 0; c < 3; ++c) mine[c] += k.motion[3 + c], mine[np + c] += k.motion[9 + c];
+        for (int c = 0; c < nq; ++c) mine[3 + c] += q[c], mine[np + 3 + c] += w[c];
+      }
+    std::fill(r.begin(), r.end(), 0.0);
+    for (std::size_t k = 0; k < bodies(); ++k) {
+      double* mine = b + k * std::size_t(stride_);
+      double* x = r.data() + stage_pattern_.offset(int(k));
+      for (int i = 0; i < np; ++i) {
+        x[i] = mine[i] / shift + mine[np + i];
+        mine[i] /= shift, mine[np + i] = 0.0;
+        if (level_) x[i] += shift * mine[2 * np + i], mine[np + i] = -mine[2 * np + i];
+      }
+      if (level_)
+        for (int i = 0; i < ni; ++i) x[np + i] = mine[3 * np + i];
+    }
+    if (level_)
+      for (std::size_t k = 0; k < multipliers_; ++k) r[bodies() * std::size_t(node) + k] = b[lambda_at_ + k];
+    z.lu.solve_transposed(r.data());
+    const auto at = [&](int body) { return Part<np>::of(r.data() + stage_pattern_.offset(body)); };
+    if constexpr (A::hosting)
+      for (std::size_t i = 0; guests && i < guests->size(); ++i) {
+        HostVector<double>& k = (*guests)[i];
+        const Matrix<double, np, 1> x = at(k.body);
+        k.wrench << turning_[std::size_t(k.body)].torque.transpose() * Rotation<double>(x.template tail<nq>()),
+            x.template head<3>();
+      }
+    for (const Linked<double>& k : z.linked) {
+      const Matrix<double, np, 1> weight = (1.0 / shift) * (k.by_place.transpose() * at(k.row));
+      for (int c = 0; c < np; ++c) b[std::size_t(k.column * stride_ + c)] += weight[c];
+    }
+    each_block([&](int i, int j) {
+      if (j >= int(bodies())) return;
+      double* mine = b + std::size_t(j * stride_);
+      const auto Ba = part(Ba_, i, j), Bq = part(Bq_, i, j);
+      const double* from = r.data() + stage_pattern_.offset(i);
+      for (int c = 0; c < np; ++c)
+        for (int k = 0; k < Ba.rows(); ++k) mine[np + c] += Ba(k, c) * from[k], mine[c] -= Bq(k, c) * from[k] / shift;
+    });
+    if (!level_) return;
+    for (std::size_t k = 0; k < bodies(); ++k)
+      for (int i = 0; i < node; ++i)
+        b[k * std::size_t(stride_) + std::size_t(2 * np + i)] = r[std::size_t(stage_pattern_.offset(int(k)) + i)];
+    for (std::size_t k = 0; k < multipliers_; ++k) b[lambda_at_ + k] = r[bodies() * std::size_t(node) + k];
   }
 
   struct Gradients {

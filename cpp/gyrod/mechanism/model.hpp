@@ -129,6 +129,11 @@ public:
     throw unserved();
   }
 
+  // `solve_transposed`, from weights of their motions and of the multipliers of ties to those of wrenches and rows.
+  virtual void solve_transposed_with_guests(double*, std::vector<HostVector<double>>&, std::vector<Vec3<double>>&) {
+    throw unserved();
+  }
+
   // Whether `project` leaves constraints with guests alone, who are to follow.
   void loosen(bool on) { loose_ = on; }
   // Motions as guests see them: R is a rotation, whatever the state is.

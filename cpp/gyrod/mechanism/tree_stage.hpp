@@ -51,6 +51,17 @@ template <> struct TurnsOf<NullspaceQuaternion> : QuaternionTurns {
     const Vec4<S> p = Part<4>::of(q).template cast<S>(), half(S(0), S(0.5) * dw[0], S(0.5) * dw[1], S(0.5) * dw[2]);
     Part<4>::put(b, resolved<S>(Vec4<S>(Part<4>::of(b) + multiply<S>(half, p)), w, shift));
   }
+  // Transposed: `recover` from weights in b to those of b and of dw; `known` adds to those of b.
+  static V3 recover_transposed(const double* q, const M3&, const V3& w, double shift, double* b) {
+    const Vec4<double> rest = resolved<double>(Part<4>::of(b), -w, shift);
+    Part<4>::put(b, rest);
+    return 0.5 * multiply<double>(rest, conjugate<double>(Part<4>::of(q))).template tail<3>();
+  }
+  static void known_transposed(const double* q, const M3&, const V3& w, double shift, const V3& weight, double* b) {
+    const Vec4<double> p = Part<4>::of(q), turned(0.0, weight[0], weight[1], weight[2]);
+    const Vec4<double> rest = multiply<double>(turned, Vec4<double>((2.0 / p.squaredNorm()) * p));
+    Part<4>::put(b, Vec4<double>(Part<4>::of(b) + resolved<double>(rest, -w, shift)));
+  }
 };
 template <> struct TurnsOf<NullspaceDirectors> : DirectorTurns {
   using Kind = DirectorTurns;
@@ -81,6 +92,22 @@ template <> struct TurnsOf<NullspaceDirectors> : DirectorTurns {
       const Vec3<S> d = V3(R.col(n)).template cast<S>();
       Part<3>::put(b + 3 * n, Vec3<S>(K * Vec3<S>(Part<3>::of(b + 3 * n) + dw.cross(d))));
     }
+  }
+  static V3 recover_transposed(const double*, const M3& R, const V3& w, double shift, double* b) {
+    const M3 K = resolving<double>(-w, shift);
+    V3 dw = V3::Zero();
+    for (int n = 0; n < 3; ++n) {
+      const V3 rest = K * Part<3>::of(b + 3 * n);
+      Part<3>::put(b + 3 * n, rest);
+      dw += V3(R.col(n)).cross(rest);
+    }
+    return dw;
+  }
+  static void known_transposed(const double*, const M3&, const V3& w, double shift, const Matrix<double, count, 1>& x,
+                               double* b) {
+    const M3 K = resolving<double>(-w, shift);
+    for (int n = 0; n < 3; ++n)
+      Part<3>::put(b + 3 * n, V3(Part<3>::of(b + 3 * n) + K * V3(x.template segment<3>(3 * n))));
   }
 };
 
@@ -116,6 +143,11 @@ public:
   bool factor(Complex shift) override { return factor_with(complex_, shift); }
   void solve(double* b) override { solve_with(*real_, b); }
   void solve(Complex* b) override { solve_with(*complex_, b); }
+  void solve_transposed(double* b) override { solve_transposed_with(*real_, b); }
+  void solve_transposed_with_guests(double* b, std::vector<HostVector<double>>& guests,
+                                    std::vector<Vec3<double>>& ties) override {
+    solve_transposed_with(*real_, b, &guests, &ties);
+  }
 
   bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests,
                           const TieBlocks<double>& ties) override {
@@ -132,6 +164,8 @@ public:
                          std::vector<Vec3<Complex>>& ties) override {
     solve_with(*complex_, b, &guests, &ties);
   }
+
+  int negative_pivots() const override { return real_->lu.negative_pivots(); }
 
   void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
@@ -826,6 +860,93 @@ private:
       Turn::template recover<S>(raw_[k].q, raw_[k].R, raw_[k].w, z.shift, w, mine + 3);
       for (int j = 0; j < links_[k].n; ++j) mine[np + j] = z.lu[i].u[j];
     }
+  }
+
+  // `solve_with` from its last line to its first; `known` and `place` of a link are weights here.
+  void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr,
+                             std::vector<Vec3<double>>* ties = nullptr) {
+    const double inverse = 1.0 / z.shift;
+    const std::size_t L = links_.size();
+    for (int i = 0; i < pattern_->graph().nodes(); ++i) z.lu[i].u.setZero(), z.lu[i].o.setZero();
+    for (std::size_t i = 0; i < L; ++i) {
+      double* mine = b + at_[i];
+      auto& node = z.lu[int(i)];
+      z.local[i].known.setZero(), z.local[i].place.setZero();
+      for (int j = 0; j < 3; ++j) node.o[v_at + j] = mine[j] *= inverse;
+      node.o.template segment<3>(w_at) = Turn::recover_transposed(raw_[i].q, raw_[i].R, raw_[i].w, z.shift, mine + 3);
+      for (int j = 0; j < links_[i].n; ++j) node.u[j] = mine[np + j];
+    }
+    if (guests)
+      for (const HostVector<double>& k : *guests) {
+        const int i = link_of_[std::size_t(k.body)];
+        Local<double>& l = z.local[std::size_t(i)];
+        auto& o = z.lu[i].o;
+        const Matrix<double, nr, 1> turn =
+            Turn::turn(raw_[std::size_t(i)].R).transpose() * V3(k.motion.template head<3>());
+        l.known += turn;
+        o.template segment<3>(w_at) += l.by_spin.transpose() * turn + k.motion.template segment<3>(6);
+        o.template segment<3>(x_at) += k.motion.template segment<3>(3);
+        o.template segment<3>(v_at) += k.motion.template segment<3>(9);
+        o.template segment<3>(a_at + 3) += k.acceleration.template head<3>();
+        o.template segment<3>(a_at) += k.acceleration.template tail<3>();
+      }
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) z.lu[tie_node(int(k))].u.template head<3>() = (*ties)[k];
+    z.lu.solve_transposed();
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) (*ties)[k] = -z.lu[tie_node(int(k))].phi.template head<3>();
+    if (guests) {
+      for (HostVector<double>& k : *guests) {
+        const auto& phi = z.lu[link_of_[std::size_t(k.body)]].phi;
+        k.wrench.template head<3>() = -phi.template tail<3>(), k.wrench.template tail<3>() = -phi.template head<3>();
+      }
+      known_turns_transposed(z, z.turned);
+    }
+    known_turns_transposed(z, z.paired);
+    for (std::size_t i = 0; i < L; ++i) known_motion_transposed(z, i, b + at_[i] + np);
+    for (std::size_t i = 0; i < L; ++i) {
+      double* mine = b + at_[i];
+      const Local<double>& l = z.local[i];
+      Turn::known_transposed(raw_[i].q, raw_[i].R, raw_[i].w, z.shift, l.known, mine + 3);
+      for (int j = 0; j < 3; ++j) mine[j] += inverse * l.place[j];
+    }
+  }
+  void known_turns_transposed(Stage<double>& z, const std::vector<Turned<double>>& all) const {
+    for (const Turned<double>& k : all) {
+      Local<double>& l = z.local[std::size_t(k.column)];
+      l.known += k.D.transpose() * (k.free ? z.lu[k.row].s : z.lu[k.row].phi);
+      if (k.free) l.place += k.place.transpose() * z.lu[k.row].s;
+    }
+  }
+  void known_motion_transposed(Stage<double>& z, std::size_t i, double* b_nu) {
+    const Raw& o = raw_[i];
+    Local<double>& l = z.local[i];
+    const int n = links_[i].n, parent = m_.links[i].parent;
+    const auto& node = z.lu[int(i)];
+    V3 v = node.r.template segment<3>(v_at), w = node.r.template segment<3>(w_at), x = node.r.template segment<3>(x_at);
+    const Matrix<double, 6, 1> a = node.r.template segment<6>(a_at);
+    for (int j = 0; j < n; ++j) b_nu[j] = -o.S.col(j).dot(a);
+    if (o.slides) x += o.a_x.transpose() * a;
+    w += l.a_w.transpose() * a;
+    if (o.slides)
+      v += (1.0 / z.shift) * x, l.place += x;
+    else
+      w += l.x_w.transpose() * x;
+    v = V3(l.v_own.transpose() * v);
+    if (o.slides) l.place += o.v_x.transpose() * v;
+    w += l.v_w.transpose() * v;
+    w = V3(l.w_own.transpose() * w);
+    const auto gather = [&](auto& known, const M3r& by_w, const M3r& by_v, const M6r& by_a, const M3r& by_x,
+                            const Matrix<double, nr, 6>& along) {
+      known += by_w.transpose() * w + by_v.transpose() * v + by_a.transpose() * a;
+      if (!o.slides) known += by_x.transpose() * x;
+      for (int j = 0; j < n; ++j) known += along.col(j) * node.s[j];
+    };
+    gather(l.known, o.w_own, o.v_own, o.a_own, o.x_own, o.along_own);
+    l.known += o.force_own.transpose() * node.phi;
+    if (parent < 0) return;
+    Matrix<double, nr, 1>& up = z.local[std::size_t(parent)].known;
+    const V3 torque = z.lu[parent].phi.template tail<3>();
+    gather(up, o.w_up, o.v_up, o.a_up, o.x_up, o.along_up);
+    l.known += o.torque_own.transpose() * torque, up += o.torque_up.transpose() * torque;
   }
 
   // What b alone makes of the motion and the forces of a link.

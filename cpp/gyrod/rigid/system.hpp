@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gyrod/linear/block_lu.hpp"
+#include "gyrod/linear/solve_small.hpp"
 #include "gyrod/rigid/equations.hpp"
 #include "gyrod/rigid/forces.hpp"
 #include "gyrod/rigid/formulations.hpp"
@@ -91,7 +92,26 @@ public:
   bool factor(double shift) override { return factor_shifted(pattern_, blocks_.data(), *real_, shift); }
   bool factor(Complex shift) override { return factor_shifted(pattern_, blocks_.data(), *complex_, shift); }
   void solve(double* b) override { real_->solve(b); }
+  void solve_transposed(double* b) override { real_->solve_transposed(b); }
   void solve(Complex* b) override { complex_->solve(b); }
+
+  // Velocities come last in a body's state; of their pivots, times the masses, those of a symmetric matrix are left.
+  int negative_pivots() const override {
+    int count = 0;
+    if constexpr (F::nv == 3)
+      for (std::size_t b = 0; b < bodies_.size(); ++b) {
+        const int n = pattern_.size(int(b)), m = bodies_[b].pinned ? 3 : 6;
+        double inverse[36];
+        for (int j = 0; j < m; ++j) {
+          double x[max_directions] = {};
+          x[n - m + j] = j < m - 3 ? 1.0 / bodies_[b].mass : bodies_[b].inverse_moments[j - m + 3];
+          real_->solve_pivot(int(b), x);
+          std::copy_n(x + n - m, m, inverse + m * j);
+        }
+        count += negative_eigenvalues(inverse, m);
+      }
+    return count;
+  }
 
   bool project(double, double* y) override {
     bool moved = false;

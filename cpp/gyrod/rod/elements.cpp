@@ -37,16 +37,16 @@ void host_end(const RodDescription& d, const RodState<double>& s, int e, const E
       to << map.arm * rows.template bottomRows<3>() + turns * (map.R * rows.template topRows<3>()),
           rows.template bottomRows<3>();
     };
-    wrench(qr, h.wrench_q[k]), wrench(vr, h.wrench_v[k]);
+    wrench(qr, h[k].wrench_q), wrench(vr, h[k].wrench_v);
     if (k == 0) { // what of this node is the body's goes there
       wrench(place, h.own_place), wrench(speed, h.own_speed);
       // (V x r) x f + V x (R m)
       h.own_place.topLeftCorner<3, 3>() += cross_matrix<double>(s.f[std::size_t(n)]) * map.arm;
       if (end.clamped) h.own_place.topLeftCorner<3, 3>() -= cross_matrix<double>(map.R * s.end_moment[e]);
       place.bottomRows<3>().setZero(), speed.bottomRows<3>().setZero();
-      h.wrench_q[k].rightCols<3>().setZero(), h.wrench_v[k].rightCols<3>().setZero();
+      h[k].wrench_q.rightCols<3>().setZero(), h[k].wrench_v.rightCols<3>().setZero();
     }
-    h.by_place[k] = place, h.by_speed[k] = speed;
+    h[k].by_place = place, h[k].by_speed = speed;
   }
 }
 

@@ -44,13 +44,14 @@ struct HostMotion {
 
 class RodEquations : public Equations {
 public:
-  // --- rods on bodies. `host` places what a body holds; `act` leaves the forces of the state y on all rods, `wrench`
-  // those on a body (torque about its centre of mass, force; space axes); `rates` is the rest of `rhs`.
+  // --- rods on bodies. `host` places what a body holds; `act` finds the forces of the state y on all rods and, unless
+  // dy is null, its rates, `wrench` has those on a body (torque about its centre of mass, force; space axes); `rates`
+  // is what of the rates `act` could not know yet.
   virtual const std::vector<int>& hosts() const = 0;         // bodies
   virtual std::vector<std::vector<int>> parties() const = 0; // each of them, and each two that feel each other
   virtual void host(int h, const HostMotion& m) = 0;
   virtual void mark() = 0; // the ends are where `retract` starts from
-  virtual void act(double t, const double* y) = 0;
+  virtual void act(double t, const double* y, double* dy) = 0;
   virtual void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const = 0;
   virtual void rates(const double* y, double* dy) = 0;
   // After `factor`, which leaves the hosts out: what they feel of each other through the rods. Then `reduce` gives the
@@ -64,6 +65,11 @@ public:
   virtual void expand(double* b, const std::vector<HostVector<double>>& in, const std::vector<Vec3<double>>& ties) = 0;
   virtual void expand(Complex* b, const std::vector<HostVector<Complex>>& in,
                       const std::vector<Vec3<Complex>>& ties) = 0;
+
+  // Both transposed: from weights of the solution to those of what the hosts do, and from those of wrenches on.
+  virtual void expand_transposed(double* b, std::vector<HostVector<double>>& out, std::vector<Vec3<double>>& ties) = 0;
+  virtual void reduce_transposed(double* b, const std::vector<HostVector<double>>& in,
+                                 const std::vector<Vec3<double>>& ties) = 0;
 
   // --- rows of `HostTies`, one set for each end on a body of a rod with held strains. Values are at hand after `act`
   // (second derivatives) or `measure_ties`; `release_ties` adds their forces, `move_ties` moves the state.

@@ -156,6 +156,20 @@ template <class S, class Rod> Vec3<S> given_strain_rate(const Rod& r, int j, con
   return rate;
 }
 
+// Its transposed: a weight of the rate of strain j, given on to those of b.
+template <class Rod> void add_strain_rate(const Rod& r, int j, const Vec3<double>& weight, double* b) {
+  for (int k = 0; k < r.hold->cells(); ++k) {
+    const int o = r.hold->first(j) + k;
+    const std::size_t n = std::size_t(o);
+    const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
+    const Vec3<double> move = l.move.transpose() * weight, turn = l.turn.transpose() * weight;
+    for (int c = 0; c < 3; ++c) {
+      if (r.moves(o)) b[r.v_at[n] + c] += move[c];
+      if (r.turns(o)) b[r.w_at[n] + c] += turn[c];
+    }
+  }
+}
+
 // A held strain next to an end on a body: dE'' by turn and place, spin and velocity, angular acceleration and
 // acceleration of the body, all in space. At rest the strain itself by the place alone.
 struct HeldHost {

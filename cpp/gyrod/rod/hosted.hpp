@@ -9,9 +9,14 @@ namespace gyrod {
 // At an end that a body holds: derivatives of the forces of the cells next to it by the motion of the body, and of the
 // wrench on the body (torque, force) by the cells and by its own motion. Cells are counted from the end.
 struct HostedEnd {
-  static constexpr int most = 5;
-  Matrix<double, 6, 6> by_place[most], by_speed[most], own_place, own_speed;
-  Matrix<double, 6, 7> wrench_q[most], wrench_v[most];
+  struct Cell {
+    Matrix<double, 6, 6> by_place, by_speed;
+    Matrix<double, 6, 7> wrench_q, wrench_v;
+  };
+  Matrix<double, 6, 6> own_place, own_speed;
+  std::vector<Cell> cells;
+  Cell& operator[](int k) { return cells[std::size_t(k)]; }
+  const Cell& operator[](int k) const { return cells[std::size_t(k)]; }
 };
 
 // How an end moves with the body that holds it: with turn V and place dx, spin and velocity of the body, all in space,

@@ -350,11 +350,10 @@ inline void StaggeredGrid::hosted(double t, const RodState<double>& s, int e, co
       fq.rightCols<3>().setZero(), fv.rightCols<3>().setZero();
       mq.rightCols<3>().setZero(), mv.rightCols<3>().setZero();
     }
-    const std::size_t i = std::size_t(k);
-    h.by_place[i] = qx * x_p + vx * v_p + qt * turn_p + vt * spin_p;
-    h.by_speed[i] = vx * v_v + vt * spin_v;
-    h.wrench_q[i] << Ea * fq + R * mq, fq;
-    h.wrench_v[i] << Ea * fv + R * mv, fv;
+    h[k].by_place = qx * x_p + vx * v_p + qt * turn_p + vt * spin_p;
+    h[k].by_speed = vx * v_v + vt * spin_v;
+    h[k].wrench_q << Ea * fq + R * mq, fq;
+    h[k].wrench_v << Ea * fv + R * mv, fv;
   }
 }
 

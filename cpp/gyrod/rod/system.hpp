@@ -10,6 +10,7 @@
 // cells are gone: what remains there is a dynamic stiffness between bodies, which the mechanism adds to its own.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -40,11 +41,17 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
 
   using Chain = RodChain<double, Absolute>;
 
+  using D = Dual<1>; // one direction at a time: a test's oracle, quick to compile
+  struct States {
+    bool shared;
+    std::map<std::array<int, 5>, std::vector<std::unique_ptr<RodState<double>>>> of;
+  };
+
   struct Rod : Chain {
     using Chain::d, Chain::N, Chain::x_at, Chain::moves, Chain::turns;
 
-    [[gnu::cold]] explicit Rod(RodDescription description)
-        : Chain(std::move(description)), grid(divided(d)), s(d), dual(d),
+    [[gnu::cold]] Rod(RodDescription description, States& states)
+        : Chain(std::move(description)), grid(divided(d)), s(state_of(d, states)),
           blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1, own_blocks ? 0 : d.degree),
           k(N + 1, d.coupled ? 2 : 1, d.degree), alpha(std::size_t(d.frames())), p(alpha.size()), w(alpha.size()),
           norm(alpha.size()) {
@@ -77,6 +84,13 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
       return d.held && j >= 0 && j < N && !stays(j);
     }
 
+    // What is computed from a state serves one rod after the other, where nothing looks at several of them at once:
+    // it stays in the cache. Those share it that fill the same parts of it.
+    static RodState<double>& state_of(const RodDescription& d, States& states) {
+      auto& made = states.of[{d.segments, d.degree, d.ends[0].clamped, d.ends[1].clamped, d.damped}];
+      if (made.empty() || !states.shared) made.push_back(std::make_unique<RodState<double>>(d));
+      return *made.back();
+    }
     static std::unique_ptr<Discretization> divided(const RodDescription& d) {
       if (d.degree) return make_elements(d);
       return make_staggered(d);
@@ -93,13 +107,12 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     int node = 0;       // number of its first cell in the graph
     std::size_t at = 0; // of its state in y
     std::unique_ptr<Discretization> grid;
-    RodState<double> s;
-    using D = Dual<1>; // one direction at a time: a test's oracle, quick to compile
-    RodState<D> dual;
+    RodState<double>& s;
     Discretization::Blocks blocks;
     KBlocks k;
     int port[2] = {-1, -1}; // the host of an end among all hosts
     HostedEnd hosted[2];
+    Vec3<double> pull[2], moment[2];           // on the bodies that hold ends, of the last `act`
     EndMotion before[2];                       // where the ends were when they were marked
     std::vector<Vec3<double>> rest;            // G0 without stretch
     std::vector<Vec3<double>> predicted, kept; // R'x' as `retract` has predicted it; forces meanwhile
@@ -123,14 +136,14 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
 public:
   [[gnu::cold]] RodSystem(std::vector<RodDescription> rods, FormulationOptions options,
                           std::vector<RodString> strings = {})
-      : options_(options), strings_(std::move(strings)) {
+      : options_(options), strings_(std::move(strings)), states_{!Constrained && strings_.empty(), {}} {
     std::vector<int> sizes;
     std::vector<std::pair<int, int>> links;
     for (const RodString& piece : strings_)
       for (const StringPoint& p : piece.ends)
         if (p.rod >= 0) rods[std::size_t(p.rod)].pulled = true;
     for (RodDescription& d : rods) {
-      rods_.push_back(std::make_unique<Rod>(std::move(d)));
+      rods_.push_back(std::make_unique<Rod>(std::move(d), states_));
       Rod& r = *rods_.back();
       r.at = size_, size_ += std::size_t(r.size);
       r.node = int(sizes.size());
@@ -167,6 +180,7 @@ public:
         if (r.d.ends[e].host < 0) continue;
         r.port[e] = int(std::lower_bound(hosts_.begin(), hosts_.end(), r.d.ends[e].host) - hosts_.begin());
         guests_[std::size_t(r.port[e])].emplace_back(&r, e);
+        r.hosted[e].cells.resize(std::size_t(r.k.reach()) + 1);
         for_cells(r, e, [&](int, int c) {
           for (int k = 0; k < host_nodes; ++k) links.emplace_back(r.at_node(c), place_node(r.port[e]) + k);
         });
@@ -186,6 +200,7 @@ public:
         }
       }
     pattern_ = BlockPattern(sizes, links, {}, hosts_.empty() ? -1 : cells_);
+    make_groups();
     for (int h = 0; h < int(hosts_.size()); ++h) { // through rods, and through the strings between them
       joined_.emplace(h, h);
       for (int v : pattern_.later(place_node(h)))
@@ -234,7 +249,7 @@ public:
   }
 
   void rhs(double t, const double* y, double* dy) override {
-    act(t, y);
+    act(t, y, dy);
     rates(y, dy);
   }
 
@@ -267,32 +282,26 @@ public:
       for (int e = 0; e < 2; ++e) r->before[e] = r->ends[e];
   }
   // Forces of ties are not among those of the rods before they have been released.
-  void act(double t, const double* y) override {
+  void act(double t, const double* y, double* dy) override {
     for (auto& r : rods_) {
-      move_ends(*r, t);
-      r->template gather<double>(r->s, y + r->at);
-      r->grid->forces(t, r->s, r->ends);
+      gather_forces(*r, t, y);
+      if (strings_.empty()) conclude(*r, t, y, dy);
     }
-    for (const RodString& piece : strings_) {
-      const StringState k = string_state(piece, t);
-      for (int e = 0; e < 2; ++e)
-        if (const StringPoint& p = piece.ends[e]; p.rod >= 0)
-          string_force(p, e ? Vec3<double>(-k.force) : k.force, rods_[std::size_t(p.rod)]->s);
-    }
-    for (auto& r : rods_) hold_strains<double>(*r, r->s, t);
+    if (strings_.empty()) return;
+    pull_strings(t);
+    for (auto& r : rods_) conclude(*r, t, y, dy);
   }
   void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override {
     torque.setZero(), force.setZero();
     const HostMotion& m = motions_[std::size_t(h)];
     for (const auto& [r, e] : guests_[std::size_t(h)]) {
-      const Vec3<double>& f = r->s.f[std::size_t(e ? r->N : 0)];
-      force += f;
-      torque += (m.R * r->d.ends[e].point).cross(f);
-      if (r->d.ends[e].clamped) torque += matrix_from_quaternion<double>(r->ends[e].p) * r->s.end_moment[e];
+      force += r->pull[e];
+      torque += (m.R * r->d.ends[e].point).cross(r->pull[e]);
+      if (r->d.ends[e].clamped) torque += matrix_from_quaternion<double>(r->ends[e].p) * r->moment[e];
     }
   }
   void rates(const double* y, double* dy) override {
-    for (auto& r : rods_) r->template finish<double>(r->s, y + r->at, dy + r->at, options_);
+    for (Rod* r : tied_) r->template finish<double>(r->s, y + r->at, dy + r->at, options_);
   }
 
   void quasistatic(bool on) override {
@@ -301,19 +310,11 @@ public:
       for (int e = 0; e < 2; ++e)
         if (r->port[e] < 0) r->ends[e] = r->d.ends[e].at;
   }
-  // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are. What is left
-  // of a tie is negative, too; where it is not, the bodies count one more than there are.
+  // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are; ties are
+  // eliminated with the bodies, and counted there.
   int negative_pivots() const override {
     int n = real_->negative_pivots();
     for (const auto& r : rods_) n -= r->d.held * (r->N - r->tied());
-    if constexpr (Constrained)
-      for (const Rod* r : tied_) {
-        const Mat3<double> own = real_->block(at(tie_node(*r), tie_node(*r))).template topLeftCorner<3, 3>();
-        double values[3];
-        symmetric_eigenvalues(own.data(), 3, values);
-        const double most = std::max({std::abs(values[0]), std::abs(values[1]), std::abs(values[2])});
-        for (double x : values) n -= x > 1e-9 * most; // a taut rod has one that vanishes
-      }
     return n;
   }
 
@@ -324,8 +325,9 @@ public:
 
   void jacobian(double t, const double* y) override {
     if (!real_) prepare(real_, real_work_);
-    act(t, y);
+    if (!strings_.empty()) act(t, y, nullptr);
     for (auto& r : rods_) {
+      if (strings_.empty()) gather_forces(*r, t, y), hold_strains<double>(*r, r->s, t);
       if constexpr (Constrained)
         if (r->tied()) r->hold->finish(r->tie_force.data()), r->hold->apply(r->s);
       const bool predicted =
@@ -359,8 +361,8 @@ public:
             r->grid->hosted(t, r->s, e, r->ends[e], m, r->blocks, r->hosted[e]);
           if constexpr (Absolute)
             for_cells(*r, e, [&](int k, int c) {
-              for (auto* by : {r->hosted[e].by_place, r->hosted[e].by_speed})
-                by[k].template topRows<3>() *= moment_scale(*r, c);
+              for (auto* by : {&r->hosted[e][k].by_place, &r->hosted[e][k].by_speed})
+                by->template topRows<3>() *= moment_scale(*r, c);
             });
         }
       inertia_rows(*r);
@@ -409,6 +411,46 @@ public:
   }
   void solve(double* b) override { solve_with(*real_, b); }
   void solve(Complex* b) override { solve_with(*complex_, b); }
+  void solve_transposed(double* b) override {
+    clear_staying<double>();
+    for (const Group& g : groups_) {
+      recover_transposed(g, b);
+      real_->backward_transposed(real_work_.x.data(), part(*real_, g));
+      real_->forward_transposed(real_work_.x.data(), part(*real_, g));
+      right_sides_transposed(g, b);
+    }
+  }
+  void expand_transposed(double* b, std::vector<HostVector<double>>& out, std::vector<Vec3<double>>& ties) override {
+    auto& x = real_work_.x;
+    clear_staying<double>();
+    for (const Group& g : groups_) {
+      recover_transposed(g, b);
+      real_->backward_transposed(x.data(), part(*real_, g));
+    }
+    out.resize(hosts_.size()), ties.resize(tied_.size());
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      const auto of = [&](int node) { return x[std::size_t(node)].template head<6>(); };
+      out[h].body = hosts_[h];
+      out[h].motion << of(place_node(int(h))), of(speed_node(int(h)));
+      if constexpr (Constrained)
+        out[h].acceleration = of(acceleration_node(int(h)));
+      else
+        out[h].acceleration.setZero();
+    }
+    for (const Rod* r : tied_) ties[std::size_t(r->tie)] = x[std::size_t(tie_node(*r))].template head<3>();
+  }
+  void reduce_transposed(double* b, const std::vector<HostVector<double>>& in,
+                         const std::vector<Vec3<double>>& ties) override {
+    auto& x = real_work_.x;
+    clear_staying<double>();
+    for (std::size_t h = 0; h < hosts_.size(); ++h)
+      x[std::size_t(place_node(int(h)))].template head<6>() = in[h].wrench;
+    for (const Rod* r : tied_) x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
+    for (const Group& g : groups_) {
+      real_->forward_transposed(x.data(), part(*real_, g));
+      right_sides_transposed(g, b);
+    }
+  }
 
   bool project([[maybe_unused]] double t, double* y) override {
     bool moved = false;
@@ -524,7 +566,7 @@ public:
   const RodState<double>& state(int index, double t, const double* y) override {
     Rod& r = *rods_[std::size_t(index)];
     if (!strings_.empty()) { // which may pull on it from others
-      act(t, y);
+      act(t, y, nullptr);
     } else {
       move_ends(r, t);
       r.template gather<double>(r.s, y + r.at);
@@ -652,14 +694,14 @@ public:
   }
 
   [[gnu::cold]] void dense_jacobian_dual(double t, const double* y, double* J) override {
-    using D = Dual<1>;
     std::fill(J, J + size_ * size_, 0.0);
     for (auto& r : rods_) {
       move_ends(*r, t);
+      RodState<D> s(r->d);
       std::vector<D> q(std::size_t(r->size)), dq(q.size());
       for (std::size_t c = 0; c < q.size(); ++c) {
         for (std::size_t k = 0; k < q.size(); ++k) q[k] = k == c ? D::seed(y[r->at + k], 0) : D(y[r->at + k]);
-        derivative<D>(*r, r->dual, t, q.data(), dq.data());
+        derivative<D>(*r, s, t, q.data(), dq.data());
         for (std::size_t k = 0; k < q.size(); ++k) J[(r->at + k) * size_ + r->at + c] = dq[k].d[0];
       }
     }
@@ -706,6 +748,57 @@ private:
     for (int i = 0; i < to.rows(); ++i)
       for (int j = 0; j < to.cols(); ++j) to(i, j) = *from++;
     return from;
+  }
+
+  void gather_forces(Rod& r, double t, const double* y) const {
+    move_ends(r, t);
+    r.template gather<double>(r.s, y + r.at);
+    r.grid->forces(t, r.s, r.ends);
+  }
+  // What is left when all but ties have pulled: held strains, what bodies feel, rates.
+  void conclude(Rod& r, double t, const double* y, double* dy) const {
+    hold_strains<double>(r, r.s, t);
+    for (int e = 0; e < 2; ++e)
+      if (r.port[e] >= 0) feel(r, e);
+    if (dy && !r.tied()) r.template finish<double>(r.s, y + r.at, dy + r.at, options_);
+  }
+  static void feel(Rod& r, int e) { r.pull[e] = r.s.f[std::size_t(e ? r.N : 0)], r.moment[e] = r.s.end_moment[e]; }
+  void pull_strings(double t) {
+    for (const RodString& piece : strings_) {
+      const StringState k = string_state(piece, t);
+      for (int e = 0; e < 2; ++e)
+        if (const StringPoint& p = piece.ends[e]; p.rod >= 0)
+          string_force(p, e ? Vec3<double>(-k.force) : k.force, rods_[std::size_t(p.rod)]->s);
+    }
+  }
+
+  // Rods between which nothing but bodies is: of one, or, where there are strings, of all. Their steps of the
+  // elimination follow each other.
+  struct Group {
+    std::size_t rods, rods_end; // of rods_
+    std::size_t steps, steps_end;
+  };
+  void make_groups() {
+    const std::vector<int>& order = pattern_.order();
+    if (!strings_.empty()) {
+      groups_.push_back({0, rods_.size(), 0, order.size()});
+      return;
+    }
+    for (std::size_t r = 0; r < rods_.size(); ++r) groups_.push_back({r, r + 1, 0, 0});
+    std::vector<std::size_t> rod_of(std::size_t(cells_), 0);
+    for (std::size_t r = 0; r < rods_.size(); ++r)
+      for (int c = rods_[r]->begin; c <= rods_[r]->last; ++c) rod_of[std::size_t(rods_[r]->at_node(c))] = r;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      Group& g = groups_[rod_of[std::size_t(order[k])]];
+      if (g.steps == g.steps_end) g.steps = k;
+      g.steps_end = k + 1;
+    }
+  }
+  template <class S> static auto part(const UniformLu<S, B>& lu, const Group& g) {
+    return lu.part(g.steps, g.steps_end);
+  }
+  template <class F> void for_rods(const Group& g, F&& f) {
+    for (std::size_t r = g.rods; r < g.rods_end; ++r) f(*rods_[r]);
   }
 
   StringState string_state(const RodString& piece, double t) const {
@@ -881,8 +974,11 @@ private:
   template <class S>
   void reduce_with(const UniformLu<S, B>& lu, const S* b, std::vector<HostVector<S>>& out, std::vector<Vec3<S>>& ties) {
     auto& k = work<S>();
-    right_sides<S>(b);
-    lu.forward(k.x.data());
+    clear_staying<S>();
+    for (const Group& g : groups_) {
+      right_sides<S>(g, b);
+      lu.forward(k.x.data(), part(lu, g));
+    }
     out.resize(hosts_.size());
     for (std::size_t h = 0; h < hosts_.size(); ++h)
       out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))].template head<6>();
@@ -899,8 +995,10 @@ private:
       if constexpr (Constrained) k.x[std::size_t(acceleration_node(int(h)))].template head<6>() = in[h].acceleration;
     }
     for (const Rod* r : tied_) k.x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
-    lu.backward(k.x.data());
-    for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
+    for (const Group& g : groups_) {
+      lu.backward(k.x.data(), part(lu, g));
+      for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
+    }
   }
   template <class S> S shift_of() const {
     if constexpr (std::is_same_v<S, double>)
@@ -908,21 +1006,23 @@ private:
     else
       return complex_shift_;
   }
-  template <class S> void right_sides(const S* b) {
+  template <class S> void clear_staying() {
     auto& k = work<S>();
     for (std::size_t i = std::size_t(cells_); i < k.x.size(); ++i) k.x[i].setZero();
-    for (auto& part : rods_) {
-      const Rod& r = *part;
+  }
+  template <class S> void right_sides(const Group& g, const S* b) {
+    auto& k = work<S>();
+    for_rods(g, [&](const Rod& r) {
       right_side<S>(r, shift_of<S>(), b + r.at, k);
       for (int e = 0; e < 2; ++e)
         if (r.port[e] >= 0)
           for_cells(r, e, [&](int i, int c) {
             k.x[std::size_t(place_node(r.port[e]))].template head<6>() +=
-                known_force<S>(r, c, r.hosted[e].wrench_q[i], r.hosted[e].wrench_v[i]);
+                known_force<S>(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v);
           });
       if constexpr (Constrained)
         if (r.d.held) held_sides<S>(r, b + r.at, k);
-    }
+    });
     for (const FarBlock& b : far_) {
       const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
       if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
@@ -1010,46 +1110,56 @@ private:
   }
 
   template <class S> bool factor_with(UniformLu<S, B>& lu, S shift) {
-    const S inverse = S(1) / shift;
     if constexpr (std::is_same_v<S, double>)
       real_shift_ = shift;
     else
       complex_shift_ = shift;
-    lu.clear();
-    Local<S> Tc, Tw;
-    for (auto& part : rods_) {
-      Rod& r = *part;
-      for (int o = r.begin; o <= r.last; ++o) { // column by column: the maps belong to columns
-        if (r.turns(o)) {
-          const S scale = S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
-          work<S>().scale[std::size_t(r.at_node(o))] = scale;
-          maps<S>(r, r.frame(o), shift, scale, Tc, Tw);
-        }
-        const std::size_t i = std::size_t(o);
-        for (int c = first(r, o); c <= last(r, o); ++c) {
-          auto& whole = lu.block(at(r.at_node(c), r.at_node(o)));
-          auto a = whole.template topRows<R>();
-          const auto &q = r.k.q(c, o), &v = r.k.v(c, o);
-          if (r.turns(o)) {
-            if constexpr (Absolute)
-              a.template leftCols<4>() =
-                  -inverse * q.template leftCols<4>() - v.template leftCols<4>().template cast<S>() * Tw;
-            else
-              a.template leftCols<3>() =
-                  -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
-          }
-          a.template middleCols<3>(turn) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
-          if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
-            a.template block<3, 3>(turn, turn).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
-        }
-        for (int e = 0; e < 2; ++e)
-          if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, Tw, lu);
-        auto& a = lu.block(at(r.at_node(o), r.at_node(o)));
-        for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
-        a.template block<3, 3>(turn, turn).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
-      }
-      if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
+    lu.clear_staying();
+    for (const Group& g : groups_) {
+      lu.clear(part(lu, g));
+      for_rods(g, [&](const Rod& r) { fill<S>(r, shift, lu); });
+      if (!strings_.empty()) fill_far<S>(shift, lu);
+      if (!lu.factor(part(lu, g))) return false;
     }
+    return true;
+  }
+  template <class S> void fill(const Rod& r, S shift, UniformLu<S, B>& lu) {
+    const S inverse = S(1) / shift;
+    Local<S> Tc, Tw;
+    for (int o = r.begin; o <= r.last; ++o) { // column by column: the maps belong to columns
+      if (r.turns(o)) {
+        const S scale = S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
+        work<S>().scale[std::size_t(r.at_node(o))] = scale;
+        maps<S>(r, r.frame(o), shift, scale, Tc, Tw);
+      }
+      const std::size_t i = std::size_t(o);
+      for (int c = first(r, o); c <= last(r, o); ++c) {
+        auto& whole = lu.block(at(r.at_node(c), r.at_node(o)));
+        auto a = whole.template topRows<R>();
+        const auto &q = r.k.q(c, o), &v = r.k.v(c, o);
+        if (r.turns(o)) {
+          if constexpr (Absolute)
+            a.template leftCols<4>() =
+                -inverse * q.template leftCols<4>() - v.template leftCols<4>().template cast<S>() * Tw;
+          else
+            a.template leftCols<3>() =
+                -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
+        }
+        a.template middleCols<3>(turn) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
+        if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
+          a.template block<3, 3>(turn, turn).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
+      }
+      for (int e = 0; e < 2; ++e)
+        if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, Tw, lu);
+      auto& a = lu.block(at(r.at_node(o), r.at_node(o)));
+      for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
+      a.template block<3, 3>(turn, turn).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
+    }
+    if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
+  }
+  template <class S> void fill_far(S shift, UniformLu<S, B>& lu) {
+    const S inverse = S(1) / shift;
+    Local<S> Tc, Tw;
     for (const FarBlock& b : far_) {
       const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
       if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
@@ -1061,7 +1171,6 @@ private:
       }
       a.template block<6, 3>(forces, turn) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
     }
-    return lu.factor();
   }
   // Derivatives by the unknown of a frame, from those by its increments and rates.
   template <class S>
@@ -1086,12 +1195,12 @@ private:
     }
     if (k > r.k.reach()) return;
     const int cell = r.at_node(o);
-    lu.block(at(cell, place)).template block<6, 6>(forces, 0) -= h.by_place[k].template cast<S>();
-    lu.block(at(cell, speed)).template block<6, 6>(forces, 0) -= h.by_speed[k].template cast<S>();
+    lu.block(at(cell, place)).template block<6, 6>(forces, 0) -= h[k].by_place.template cast<S>();
+    lu.block(at(cell, speed)).template block<6, 6>(forces, 0) -= h[k].by_speed.template cast<S>();
     auto& w = lu.block(at(place, cell));
-    if (r.turns(o)) w.template topLeftCorner<6, turn>() -= by_spin<S>(h.wrench_q[k], h.wrench_v[k], Tc, Tw);
-    w.template block<6, 3>(0, turn) -= (S(1) / shift) * h.wrench_q[k].template rightCols<3>().template cast<S>() +
-                                       h.wrench_v[k].template rightCols<3>().template cast<S>();
+    if (r.turns(o)) w.template topLeftCorner<6, turn>() -= by_spin<S>(h[k].wrench_q, h[k].wrench_v, Tc, Tw);
+    w.template block<6, 3>(0, turn) -= (S(1) / shift) * h[k].wrench_q.template rightCols<3>().template cast<S>() +
+                                       h[k].wrench_v.template rightCols<3>().template cast<S>();
   }
   static double weight(const Rod& r, std::size_t j, int k) { // of a row of rotation
     if constexpr (Absolute) return k ? r.d.J[j][k - 1] : 1.0;
@@ -1100,9 +1209,13 @@ private:
 
   template <class S> void solve_with(const UniformLu<S, B>& lu, S* b) {
     Work<S>& k = work<S>();
-    right_sides<S>(b);
-    lu.solve(k.x.data());
-    for (auto& r : rods_) recover<S>(*r, shift_of<S>(), b + r->at, k);
+    clear_staying<S>();
+    for (const Group& g : groups_) {
+      right_sides<S>(g, b);
+      lu.forward(k.x.data(), part(lu, g));
+      lu.backward(k.x.data(), part(lu, g));
+      for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
+    }
   }
 
   template <class S> using Increment = Matrix<S, 7, 1>;
@@ -1215,6 +1328,123 @@ private:
     }
   }
 
+  // `recover` and `right_sides` transposed: from weights of the solution in b to those of the unknowns, from these on
+  // to weights of b. Those of `known` and `rates` are kept there in between.
+  void recover_transposed(const Group& g, double* b) {
+    const double shift = real_shift_, inverse = 1.0 / shift;
+    Work<double>& k = real_work_;
+    for_rods(g, [&](const Rod& r) {
+      double* mine = b + r.at;
+      for (int c = r.begin; c <= r.last; ++c) {
+        const std::size_t i = std::size_t(c), cell = std::size_t(r.at_node(c));
+        Matrix<double, B, 1>& d = k.x[cell];
+        Increment<double>& q = k.known[cell];
+        d.setZero(), q.setZero(), k.rates[cell].setZero();
+        if (r.moves(c))
+          for (int n = 0; n < 3; ++n) {
+            mine[r.x_at[i] + n] *= inverse;
+            d[turn + n] = mine[r.v_at[i] + n] + mine[r.x_at[i] + n];
+            mine[r.v_at[i] + n] = 0.0;
+          }
+        if (!r.turns(c)) continue;
+        const std::size_t j = r.frame(c);
+        const Vec4<double> back = 0.5 * conjugate<double>(r.p[j]);
+        if constexpr (Absolute) {
+          const Vec4<double> turned = inverse * Part<4>::of(mine + r.p_at[i]);
+          const Vec4<double> rate = multiply<double>(back, Vec4<double>(turned + Part<4>::of(mine + r.w_at[i])));
+          for (int n = 0; n < 4; ++n) d[n] = rate[n], mine[r.w_at[i] + n] = 0.0;
+          Part<4>::put(mine + r.p_at[i], turned);
+        } else {
+          const Vec4<double> turned = multiply<double>(back, Part<4>::of(mine + r.p_at[i]));
+          q.template head<4>() = turned;
+          const Vec4<double> spin = resolved<double>(turned, conjugate<double>(r.w[j]), shift, k.scale[cell]);
+          for (int n = 0; n < 3; ++n) {
+            d[n] = spin[n + 1] + mine[r.w_at[i] + n];
+            mine[r.w_at[i] + n] = 0.0;
+          }
+          for (int n = 0; n < 4; ++n) mine[r.p_at[i] + n] = 0.0;
+        }
+      }
+    });
+  }
+  void known_force_transposed(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v,
+                              const Matrix<double, 6, 1>& weight) {
+    const std::size_t cell = std::size_t(r.at_node(c));
+    real_work_.known[cell] += q.transpose() * weight;
+    if constexpr (Absolute)
+      if (r.turns(c)) real_work_.rates[cell].template head<4>() += v.template leftCols<4>().transpose() * weight;
+  }
+  void right_sides_transposed(const Group& g, double* b) {
+    Work<double>& k = real_work_;
+    for (const FarBlock& f : far_) {
+      const Rod &r = *rods_[std::size_t(f.row_rod)], &o = *rods_[std::size_t(f.column_rod)];
+      if (!r.in_graph(f.row) || !o.in_graph(f.column)) continue;
+      known_force_transposed(o, f.column, f.q, f.v, k.x[std::size_t(r.at_node(f.row))].template segment<6>(forces));
+    }
+    for_rods(g, [&](const Rod& r) {
+      for (int e = 0; e < 2; ++e)
+        if (r.port[e] >= 0)
+          for_cells(r, e, [&](int i, int c) {
+            known_force_transposed(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v,
+                                   k.x[std::size_t(place_node(r.port[e]))].template head<6>());
+          });
+      if constexpr (Constrained)
+        if (r.d.held) held_sides_transposed(r, b + r.at);
+      right_side_transposed(r, b + r.at);
+    });
+  }
+  void held_sides_transposed(const Rod& r, double* b) {
+    for (int j = 0; j < r.N; ++j) {
+      const auto [node, from] = place_of(r, j);
+      Vec3<double> weight = real_work_.x[std::size_t(node)].template segment<3>(from);
+      if (r.d.held == 2) weight[2] = 0.0;
+      if (!still_) add_strain_rate(r, j, weight, b);
+      for (int k = 0; k < r.hold->cells(); ++k)
+        if (const int o = r.hold->first(j) + k; r.in_graph(o))
+          real_work_.known[std::size_t(r.at_node(o))] +=
+              r.rows[std::size_t(j * r.hold->cells() + k)].q.transpose() * weight;
+    }
+  }
+  void right_side_transposed(const Rod& r, double* b) {
+    const double shift = real_shift_, inverse = 1.0 / shift;
+    Work<double>& k = real_work_;
+    for (int o = r.begin; o <= r.last; ++o) {
+      const std::size_t i = std::size_t(o), cell = std::size_t(r.at_node(o));
+      const Matrix<double, B, 1>& f = k.x[cell];
+      Increment<double>& q = k.known[cell];
+      Vec4<double> rates = k.rates[cell].template head<4>();
+      for (int c = first(r, o); c <= last(r, o); ++c) {
+        const Matrix<double, R, 1> row = k.x[std::size_t(r.at_node(c))].template head<R>();
+        q += r.k.q(c, o).transpose() * row;
+        if constexpr (Absolute)
+          if (r.turns(o)) rates += r.k.v(c, o).template leftCols<4>().transpose() * row;
+      }
+      if (r.moves(o)) {
+        const Vec3<double> push = f.template segment<3>(turn);
+        for (int n = 0; n < 3; ++n) b[r.x_at[i] + n] += inverse * q[4 + n], b[r.v_at[i] + n] += r.d.mass[i] * push[n];
+        if (r.d.blended)
+          for (int c : {o - 1, o + 1})
+            if (c >= 0 && c <= r.N && r.moves(c))
+              for (int n = 0; n < 3; ++n)
+                b[r.v_at[std::size_t(c)] + n] += r.d.off[std::size_t(std::min(c, o))] * push[n];
+      }
+      if (!r.turns(o)) continue;
+      const std::size_t j = r.frame(o);
+      const Vec4<double> back = (2.0 / r.norm[j]) * r.p[j];
+      Vec4<double> beta = q.template head<4>();
+      if constexpr (Absolute) {
+        Vec4<double> spin;
+        for (int n = 0; n < 4; ++n) spin[n] = weight(r, j, n) * f[n];
+        beta = inverse * Vec4<double>(beta - 0.5 * multiply<double>(rates, conjugate<double>(r.w[j])));
+        Part<4>::put(b + r.w_at[i], Vec4<double>(Part<4>::of(b + r.w_at[i]) + multiply<double>(back, spin)));
+      } else {
+        beta = resolved<double>(beta, conjugate<double>(r.w[j]), shift, k.scale[cell]);
+        for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] += weight(r, j, n) * f[n];
+      }
+      Part<4>::put(b + r.p_at[i], Vec4<double>(Part<4>::of(b + r.p_at[i]) + multiply<double>(back, beta)));
+    }
+  }
+
   template <class S> Work<S>& work() {
     if constexpr (std::is_same_v<S, double>)
       return real_work_;
@@ -1306,6 +1536,7 @@ private:
 
   FormulationOptions options_;
   std::vector<RodString> strings_;
+  States states_;
   std::vector<FarBlock> far_; // of the strings
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
@@ -1323,6 +1554,7 @@ private:
   TieLinks tie_links_;
   std::vector<Rod*> tied_; // these rods
   BlockPattern pattern_;
+  std::vector<Group> groups_;
   std::unique_ptr<UniformLu<double, B>> real_;
   std::unique_ptr<UniformLu<Complex, B>> complex_;
   double real_shift_ = 0.0;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,6 @@ LEAST = 1e-14
 WIDEST = 1000.0
 #: Steps of the relaxation.
 RELAXATIONS = 400
-#: Velocities of bodies up to which their part of the inertia is found from a dense matrix.
-DENSE = 600
 
 
 class EquilibriumError(RuntimeError):
@@ -51,8 +49,8 @@ class Statics:
 
     #: Without damping.
     compiled: Compiled
-    #: With it, for what is handed out.
-    whole: Compiled
+    #: Compiles it with damping, for what is handed out.
+    reader: Callable[[], Compiled]
     #: Start, velocities zero, on the constraints.
     y: Array
     #: Scale of each position and rotation, 0 for velocities.
@@ -60,6 +58,11 @@ class Statics:
     #: Shift of Newton's matrix and about the slowest rate, 1/s.
     shift: float
     rate: float
+
+    @cached_property
+    def whole(self) -> Compiled:
+        """With damping, for what is handed out."""
+        return self.reader()
 
     @cached_property
     def velocities(self) -> NDArray[np.intp]:
@@ -116,27 +119,7 @@ class Statics:
         """How many motions grow faster than the shift."""
         core = self.compiled.core
         core.linearise(t, np.ascontiguousarray(y), shift)
-        count = int(core.negative_pivots())
-        if not self.compiled.system.bodies:
-            return count
-        # What is left of the matrix for the bodies once the rods are eliminated, inverted: the same number of negative
-        # eigenvalues as its own.
-        bodies = self.velocities[self.velocities < self._bodies]
-        n, P = len(bodies), self.tangent(y, t)
-        b = np.zeros(self.compiled.size)
-
-        def apply(v: Array) -> Array:
-            b[bodies] = P @ np.ravel(v)
-            return np.asarray(P @ np.asarray(core.solve(b))[bodies])
-
-        if n <= DENSE:
-            values = np.linalg.eigvals(np.array([apply(e) for e in np.eye(n)]).reshape(n, n))
-        else:
-            from scipy.sparse.linalg import LinearOperator, eigs
-
-            operator = LinearOperator((n, n), matvec=apply, dtype=float)
-            values = eigs(operator, k=12, which="SR", return_eigenvectors=False, v0=np.ones(n))
-        return count + int(np.count_nonzero(values.real < -1e-9 * np.abs(values).max(initial=0.0)))
+        return int(core.negative_pivots())
 
     @property
     def _bodies(self) -> int:
@@ -145,23 +128,18 @@ class Statics:
         places = [at for rod in layouts for part in (rod.p, rod.w, rod.x, rod.v) for at in part if at >= 0]
         return min(places, default=self.compiled.size)
 
-    def tangent(self, y: Array, t: float) -> Array:
-        """Projector of the bodies' velocities on those that closed loops allow."""
-        n = int(np.count_nonzero(self.velocities < self._bodies))
-        P = np.eye(n)
-        if self.compiled.mechanism is None or not self.compiled.mechanism.cuts:
-            return P
-        G = np.asarray(self.compiled.core.loop_gradient(t, np.ascontiguousarray(y), False))
-        return np.asarray(P - np.linalg.pinv(G, rcond=mechanisms.RANK) @ G)
-
     def allowed(self, y: Array, t: float) -> Callable[[Array], Array]:
         """What of given velocities loops and held strains allow."""
-        P, where, state = self.tangent(y, t), self.velocities, np.array(y)
+        where, state, n = self.velocities, np.array(y), int(np.count_nonzero(self.velocities < self._bodies))
         held = any(rod.strain in HELD for rod in self.compiled.system.rods)
+        G = np.zeros((0, n))
+        if self.compiled.mechanism is not None and self.compiled.mechanism.cuts:
+            G = np.asarray(self.compiled.core.loop_gradient(t, np.ascontiguousarray(y), False))
+        back = np.linalg.pinv(G, rcond=mechanisms.RANK)
 
         def of(v: Array) -> Array:
             found = np.array(v)
-            found[: len(P)] = P @ found[: len(P)]
+            found[:n] -= back @ (G @ found[:n])
             if held:
                 state[where] = found
                 found = np.asarray(self.compiled.core.project(state, t))[where]
@@ -222,8 +200,8 @@ class Statics:
         """Each body and rod with its turns, times the length of the system, and its velocities, (n, points, 3)."""
         states = np.tile(y, (len(shapes), 1))
         states[:, self.velocities] = shapes
-        stats, L = MotionStats("equilibrium", self.whole.formulation), self.compiled._length()
-        motion = Motion(np.full(len(shapes), float(t)), states, stats, _compiled=self.whole)
+        stats, L = MotionStats("equilibrium", self.compiled.formulation), self.compiled._length()
+        motion = Motion(np.full(len(shapes), float(t)), states, stats, _compiled=self.compiled)
         bodies = [(b.name, motion[b.name]) for b in self.compiled.system.bodies]
         rods = [(r.name, motion[r.name]) for r in self.compiled.system.rods]
         return [(f"body {name!r}", L * track.omega[:, None], track.velocity[:, None]) for name, track in bodies] + [
@@ -250,14 +228,9 @@ class Statics:
         """Rounding of squares of frequencies."""
         return 4e-16 * float(self.compiled.rod_spectrum()[0]) ** 2
 
-    def rest(self, y: Array, t: float, history: Array, method: str, free: tuple[str, ...] = ()) -> Rest:
-        """What the unknowns say, with the stability there."""
-        return Rest(self.motion(y, t), self.unstable(y, t), method, history, free)
-
     def motion(self, y: Array, t: float) -> Motion:
         """The unknowns as a motion at a single time."""
-        stats = MotionStats("equilibrium", self.whole.formulation)
-        return Motion(np.asarray(float(t)), np.array(y), stats, _compiled=self.whole)
+        return _motion(self.whole, y, t)
 
     def directions(self, shapes: Array, y: Array, t: float) -> list[str]:
         """What shapes of velocities move, in words: the first member that moves noticeably."""
@@ -278,6 +251,11 @@ class Statics:
         return found
 
 
+def _motion(compiled: Compiled, y: Array, t: float) -> Motion:
+    stats = MotionStats("equilibrium", compiled.formulation)
+    return Motion(np.asarray(float(t)), np.array(y), stats, _compiled=compiled)
+
+
 def _axis(v: Array) -> str:
     """A unit vector of three digits, the first one positive."""
     unit = np.round(v / np.linalg.norm(v), 3)
@@ -290,7 +268,8 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
         _check_inertia(rod)
     bare = frictionless(system) if damped else undamped(system.original)
     compiled = compile_system(bare, at_rest=True)
-    whole = compiled if bare is system.original or damped else compile_system(system, at_rest=True)
+    same = bare is system.original or damped
+    reader = (lambda: compiled) if same else partial(compile_system, system, at_rest=True)
     kinds = np.array(compiled.kinds)
     scale = np.where((kinds == "position") | (kinds == "rotation"), compiled.scales(), 0.0)
     y = np.array(compiled.y0) if start is None else np.array(start.y)
@@ -298,7 +277,7 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
         raise ValueError(f"guess has {y.size} unknowns, the system {compiled.size}; take a Rest of the same system.")
     y[scale == 0.0] = 0.0
     rate = 1.0 / compiled._time(compiled._length())
-    return Statics(compiled, whole, y, scale, SHIFT * rate, rate)
+    return Statics(compiled, reader, y, scale, SHIFT * rate, rate)
 
 
 def _check_inertia(rod: Rod) -> None:
@@ -369,7 +348,9 @@ def equilibrium(
     if status != "converged":
         raise failure(statics, status, y, t, history, method)
     free = tuple(dict.fromkeys(statics.directions(_neutral(statics, y, t), y, t)))
-    return statics.rest(y, t, history, method, free)
+    unstable, reader = statics.unstable(y, t), statics.reader
+    del statics  # with its factors, before a large system is compiled again
+    return Rest(_motion(reader(), y, t), unstable, method, history, free)
 
 
 def _neutral(statics: Statics, y: Array, t: float) -> Array:
