@@ -226,6 +226,29 @@ def test_between_the_rows_of_a_stepper_a_clamp_carries_what_it_carries_at_them(t
     assert high < 1.1 * 9.81 * 1070 * np.pi * 64e-6 * length
 
 
+@pytest.mark.parametrize("record", [False, True])
+def test_events_of_a_stepper_have_the_forces_of_a_motion(record):
+    """At limits that a driven joint passes; an input that is set later changes nothing there."""
+    model = driven("0.2*sin(1.5*t)")
+    push = gd.RodLoad("cable", at=0.5, force=gd.Input("push", along=(0, 1, 0), value=0.5))
+    (hinge,) = model.joints
+    model = model.with_({"joints": [hinge.with_(limits=(-0.1, 0.1))], "forces": [push]})
+    exact = gd.simulate(gd.equilibrium(model), 1.0, rtol=1e-8, method="radau5")
+    sim = gd.stepper(gd.equilibrium(model), rtol=1e-3, method="rodas", record=record)
+    sim.step(1.0)
+    sim.set(push=-3.0)
+    (event,) = sim.events
+    known = exact(event.t)
+    assert event.name == exact.events[0].name
+    assert apart(force(event.state), force(known)) < 0.04 * np.linalg.norm(force(known))
+    raw = gd.Motion(event.state.t, event.state.y, event.state.stats, _compiled=event.state.compiled)
+    assert apart(force(raw), force(known)) > 2.0 * apart(force(event.state), force(known))
+    assert apart(event.state["hinge"].force, known["hinge"].force) < 0.02 * np.linalg.norm(known["hinge"].force)
+    if record:
+        (kept,) = sim.motion().events
+        assert_allclose(force(kept.state), force(event.state), rtol=0, atol=0.02)
+
+
 # --- starts in motion
 
 

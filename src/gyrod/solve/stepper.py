@@ -8,6 +8,7 @@ import math
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
+from gyrod.dense import passes_over
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
 from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, find_inputs
@@ -84,8 +86,9 @@ class Stepper:
         self._method, self._steps, self._record = method, steps, record
         limits = find_limits(compiled)
         self._projected = projection == "step"
-        self._options = run_options(project=self._projected, dense=False, limits=limits.core)
         self._names = list(limits.names)
+        knots = bool(self._names) and passes_over(method, compiled)
+        self._options = run_options(project=self._projected, dense=False, limits=limits.core, knots=knots)
         self._python = compiled.python
         self._first = live.now()
         self._turning = _turning(compiled)
@@ -121,9 +124,7 @@ class Stepper:
         self._rejected, self._counts = run.stats["rejected"], run.stats
         # After a step back, what lay ahead of it has not happened.
         self._passed = [event for event in self._passed if event.t <= before]
-        for number, t, y in run.crossings:
-            there = Motion(np.asarray(t), np.asarray(y), self.stats, _compiled=self._compiled)
-            self._passed.append(EventRecord(int(number), t, there, self._names[int(number)]))
+        self._passed += self._crossings(run)
         if self._turning:
             self._count_turns()
         if self._record:
@@ -142,14 +143,28 @@ class Stepper:
         self._session = self._compiled.core.start(self._method, self._t, self._y, t_end, *given, self._python)
         return self._session.advance(2**62, math.inf)
 
+    def _crossings(self, run: Any) -> tuple[EventRecord, ...]:
+        """Limits that were passed in a step, with the inputs as they were and forces between accepted states."""
+        if not run.crossings:
+            return ()
+        compiled = self._compiled
+        if self._known:
+            now = {name: np.array([value]) for name, value in self._live.now().items()}
+            compiled = self._with_inputs(np.zeros(1), now)
+        rows = (run.knots_t, run.knots_y) if len(run.knots_t) > 1 else None
+        at = Motion(np.asarray(run.t_stop), run.y_stop, self.stats, _compiled=compiled, _accepted=rows)
+        return at._recorded([(int(e), t, np.asarray(y), self._names[int(e)]) for e, t, y in run.crossings])
+
+    def _with_inputs(self, times: Array, values: dict[str, Array]) -> Compiled:
+        held = bind(self._given, lambda source: Recorded.of(source, times, values[source.name]))
+        return compile_system(held, self._compiled.formulation, started=True, **self._compiled.options)
+
     def _fail(self, run: Any, started: float) -> None:
         if run.status == "event":
-            _, t, y = run.crossings[-1]
-            name = self._names[int(run.crossings[-1][0])]
-            there = Motion(np.asarray(t), np.asarray(y), self.stats, "event", _compiled=self._compiled)
+            last = self._crossings(run)[-1]
             raise SimulationError(
-                f"the {name} is reached at t = {t:.10g}; the simulation stays at t = {self.t:.10g}, .motion is there.",
-                t, np.asarray(y), there,
+                f"the {last.name} is reached at t = {last.t:.10g}; the simulation stays at t = {self.t:.10g}, .motion "
+                "is there.", last.t, last.state.y, replace(last.state, status="event"),
             )  # fmt: skip
         _motion(run, self._compiled, self._method, started, False, self._projected, self._names)
 
@@ -267,15 +282,15 @@ class Stepper:
         if self._known:
             times, now = np.array([at for at, _ in self._log] or [self._ends[0]]), self._live.now()
             values = {name: np.array([v[name] for _, v in self._log] or [now[name]]) for name in self._known}
-            held = bind(self._given, lambda source: Recorded.of(source, times, values[source.name]))
-            compiled = compile_system(held, compiled.formulation, started=True, **compiled.options)
+            compiled = self._with_inputs(times, values)
         ends = np.array(self._ends)
         dense = storage.Between(storage.Kept(t, y), compiled) if len(t) > 1 else None
         rows = y[np.searchsorted(t, ends)]
         beside = Beside(rtol=None if self._steps["step"] else self._steps["rtol"])
-        return Motion(
-            ends, rows, self.stats, "finished", t, self.events, _compiled=compiled, _dense=dense, _beside=beside
-        )
+        motion = Motion(ends, rows, self.stats, "finished", t, _compiled=compiled, _dense=dense, _beside=beside)
+        found = [(event.event, event.t, event.state.y, event.name) for event in self.events]
+        object.__setattr__(motion, "events", motion._recorded(found))
+        return motion
 
     # --- snapshots ---
 
