@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, storage
-from gyrod.dense import passes_over
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import Helical, JointSensor, System
 from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, find_inputs
 from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest, SimulationError
+from gyrod.motion.between import passes_over
 from gyrod.motion.sensors import Sensors
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, run_options, step_options
