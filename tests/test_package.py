@@ -77,6 +77,19 @@ def types_only(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
+def test_modules_lend_no_private_names():
+    own = {path.stem for path in SOURCE.glob("_*.py")} | {"_core", "_cpu"}
+    lent = [
+        f"{path.relative_to(SOURCE)}: {alias.name}"
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "gyrod"
+        for alias in node.names
+        if alias.name.startswith("_") and alias.name not in own
+    ]
+    assert not lent
+
+
 def calls(tree: ast.AST, function: str):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function:

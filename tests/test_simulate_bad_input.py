@@ -8,7 +8,7 @@ import pytest
 
 import gyrod as gd
 from gyrod.solve import integrate
-from gyrod.solve.simulate import _spectrum
+from gyrod.solve.choose import spectrum
 
 METHODS = list(gd.METHODS)
 OTHERS = ["bdf", "scipy:RK45", "scipy:Radau"]
@@ -73,7 +73,7 @@ def test_joints_whose_arms_hold_no_place_are_told():
 def test_a_jacobian_that_cannot_be_had_is_told(answer):
     core = Mock(**{"jacobian.side_effect": [answer]})
     with pytest.raises(ValueError, match=r"cannot choose: .* are too large or too far apart\. Check their units"):
-        _spectrum(Mock(size=2, y0=np.zeros(2), core=core))
+        spectrum(Mock(size=2, y0=np.zeros(2), core=core))
 
 
 @pytest.mark.parametrize(

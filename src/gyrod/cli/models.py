@@ -252,13 +252,13 @@ def _tell_freedoms(tell: Any, system: System, compiled: Any) -> None:
 def _tell_method(tell: Any, compiled: Any, run: Any) -> None:
     """How fast the fastest motion is against the slowest, and what that means."""
     from gyrod.solve import METHODS
-    from gyrod.solve.simulate import _method, _spectrum
+    from gyrod.solve.choose import choose_method, spectrum
 
     slow = compiled._time(compiled._length())
     if compiled.rods:
         fastest, damping = compiled.rod_spectrum()
     else:
-        fastest, damping = _spectrum(compiled)
+        fastest, damping = spectrum(compiled)
     rate = max(fastest, damping)
     if rate * slow > 1.0:
         tell(
@@ -268,7 +268,7 @@ def _tell_method(tell: Any, compiled: Any, run: Any) -> None:
         )
     until = getattr(run, "until", None)
     rtol = getattr(run, "rtol", None) or 1e-6
-    chosen = _method("auto", compiled, rtol, until or 10.0)
+    chosen = choose_method("auto", compiled, rtol, until or 10.0)
     given = getattr(run, "method", None)
     tell(
         "method",

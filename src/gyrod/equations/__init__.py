@@ -354,7 +354,7 @@ def _pins(system: System, formulation: str, options: dict[str, Any], signals: Si
         state, kind = _initial(formulation, body, at is not None, velocity, A, options.get("spatial", False))
         y0.extend(state)
         kinds.extend(kind)
-    forces = [_compile_force(f, system, index, np.array(axes), signals) for f in system.forces if not f.on_rods]
+    forces = [compile_force(f, system, index, np.array(axes), signals) for f in system.forces if not f.on_rods]
     gravity, weights = _weights(system, signals)
     forces += weights + _frame(system, np.array(axes))
     return _Bodies(
@@ -376,7 +376,7 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
     frames = np.array(axes)
     index = {name: i for i, name in enumerate(system.names)}
     mechanism = mechanisms.describe(system, frames, signals)
-    forces = [_compile_force(f, system, index, frames, signals) for f in system.forces if not f.on_rods]
+    forces = [compile_force(f, system, index, frames, signals) for f in system.forces if not f.on_rods]
     forces += mechanisms.springs(system, mechanism)
     gravity, weights = _weights(system, signals)
     forces += weights + _frame(system, frames)
@@ -550,9 +550,11 @@ def _frame(system: System, axes: Array) -> list[_core.ForceElement]:
     ]
 
 
-def _compile_force(
+def compile_force(
     force: ForceLaw, system: System, index: dict[str, int], axes: Array, signals: Signals
 ) -> _core.ForceElement:
+    """A force on bodies as the core has it."""
+
     def at_of(name: str, at: Array) -> tuple[int, Array]:
         if name == "ground":
             return -1, np.array(at)

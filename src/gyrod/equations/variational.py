@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
-from gyrod.equations import Compiled, _compile_force, compile_system, mechanisms
+from gyrod.equations import Compiled, compile_force, compile_system, mechanisms
 from gyrod.equations.checks import about
 from gyrod.model import System
 from gyrod.model.system import SINGULAR
@@ -102,7 +102,7 @@ def compile_stepped(
     compiled = compile_system(system, formulation, **options)
     frames = np.array(axes)
     index = {name: i for i, name in enumerate(system.names)}
-    forces = [_compile_force(f, system, index, frames, compiled.signals) for f in system.forces]
+    forces = [compile_force(f, system, index, frames, compiled.signals) for f in system.forces]
     if compiled.mechanism is not None:
         forces += mechanisms.springs(system, compiled.mechanism)
     split = _sigmas(system, sigma, moments)

@@ -72,7 +72,7 @@ class _Made:
 
 def build(data: Any, root: Node | None, before: Sequence[Problem] = (), source: str = "") -> tuple[System, RunOptions]:
     """System and options of a run from plain data; one `ModelFileError` tells all problems."""
-    builder = _Builder(data, root)
+    builder = Builder(data, root)
     builder.problems += before
     with np.errstate(all="ignore"):
         made = builder.whole()
@@ -82,7 +82,9 @@ def build(data: Any, root: Node | None, before: Sequence[Problem] = (), source: 
     return made.system, made.run
 
 
-class _Builder:
+class Builder:
+    """Makes a model from the data of a file and collects what is wrong with them, each with its place."""
+
     def __init__(self, data: Any, root: Node | None) -> None:
         self.data, self.root = data, root
         self.problems: list[Problem] = []
@@ -110,6 +112,7 @@ class _Builder:
     # --- the whole ---
 
     def whole(self) -> _Made:
+        """The system and its run."""
         nothing = _Made(None, RunOptions())
         if not isinstance(self.data, dict):
             self.tell((), f"a model is made of fields and begins with 'gyrod: {VERSION}', got {shown(self.data)}.")
@@ -150,6 +153,7 @@ class _Builder:
                         )
 
     def version(self) -> None:
+        """Check the version of gyrod that the file asks for."""
         version = self.data.get("gyrod")
         if version is None:
             self.tell((), f"gyrod is missing; a model begins with 'gyrod: {VERSION}', the version of the format.")
@@ -169,6 +173,7 @@ class _Builder:
         return len(self.problems) == before
 
     def members(self, name: str) -> list[Any]:
+        """Bodies, joints, ... of a list."""
         listed = self.data[name]
         if not isinstance(listed, list):
             self.tell((name,), f"must be a list, each member with '- ' before it, got {shown(listed)}.")
@@ -176,6 +181,7 @@ class _Builder:
         return [self.object(name, x, (name, i)) for i, x in enumerate(listed)]
 
     def gravity(self, value: Any) -> Any:
+        """Three numbers or functions of time."""
         try:
             return schema.function_of_time(KINDS["gravity"], value)
         except Faults as faults:
@@ -184,6 +190,7 @@ class _Builder:
             return None
 
     def system(self, parts: dict[str, Any]) -> System | None:
+        """The system of all parts; None where it says what is wrong."""
         try:
             return System(**parts)
         except ModelError as error:
@@ -222,6 +229,7 @@ class _Builder:
         self.tell((*path, *_field(text, cls, inside)), text)
 
     def named(self, group: str, name: str) -> Path:
+        """Where something of that name is."""
         listed = self.data.get(group) or []
         places = [i for i, x in enumerate(listed) if repr(x.get("name")) == name]
         return (group, places[0]) if places else ()
@@ -252,6 +260,7 @@ class _Builder:
             return None
 
     def several(self, group: str, data: Any, path: Path) -> Any:
+        """One object or a list of them."""
         if isinstance(data, list):
             return [self.object(group, x, (*path, i)) for i, x in enumerate(data)]
         return self.object(group, data, path)

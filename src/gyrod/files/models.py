@@ -55,7 +55,7 @@ def load_model(path: str | os.PathLike[str]) -> ModelFile:
     """
     place = _check.path("path", path)
     _format(place)
-    raw = _bytes(place)
+    raw = bytes_of(place)
     try:
         text = decode(raw)
     except ReadingError as error:
@@ -64,7 +64,7 @@ def load_model(path: str | os.PathLike[str]) -> ModelFile:
     return ModelFile(found.system, found.run, place, text)
 
 
-def _bytes(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
     """What is in a file, up to the limit; a sentence if it cannot be read."""
     try:
         with path.open("rb") as file:

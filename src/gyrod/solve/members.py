@@ -13,8 +13,10 @@ from gyrod.equations import Compiled
 from gyrod.equations.members import Stack, template
 from gyrod.model import System
 from gyrod.motion import Motion
+from gyrod.solve.choose import choose_method
 from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
-from gyrod.solve.simulate import _atol, _method, _motion
+from gyrod.solve.options import atol_of
+from gyrod.solve.outcome import motion_of
 
 Array = NDArray[np.float64]
 
@@ -81,7 +83,7 @@ class Members:
 
     def motion(self, run: Any, compiled: Compiled | None = None) -> Motion:
         """A run as a motion; raises as `simulate` does where it failed."""
-        return _motion(
+        return motion_of(
             run, compiled or self.compiled, self.method, run.seconds, self._how["dense"], self._how["project"], []
         )
 
@@ -100,11 +102,11 @@ def members(system: System, paths: Sequence[str], t_end: float, **options: Any) 
     compiled = found.compiled
     physical = options.get("norm", "physical") == "physical"
     steps = step_options(
-        compiled.size, rtol, _atol(options.get("atol"), compiled), compiled.scales() if physical else None,
+        compiled.size, rtol, atol_of(options.get("atol"), compiled), compiled.scales() if physical else None,
         options.get("step"), options.get("first_step"), options.get("max_step"),
     )  # fmt: skip
     wanted = output_times(options.get("output"), 0.0, t_end)
     how = run_options(project=options.get("projection", "step") == "step", output=wanted, events=[])
     how["max_steps"] = most_steps(options.get("max_steps"))
     how |= {"dense": bool(options.get("dense", True)), "progress": None}
-    return Members(found, t_end, _method(method, compiled, rtol, t_end), steps, how, physical=physical)
+    return Members(found, t_end, choose_method(method, compiled, rtol, t_end), steps, how, physical=physical)

@@ -14,8 +14,8 @@ from gyrod.equations import Compiled
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats, Rest
 from gyrod.motion.between import hermite
-from gyrod.solve.peers import _scipy_dense
-from gyrod.solve.simulate import _constraint_options, _variants
+from gyrod.solve.options import constraint_options, variants
+from gyrod.solve.peers import scipy_dense
 from gyrod.solve.starts import begin, from_rest
 
 Array = NDArray[np.float64]
@@ -120,8 +120,8 @@ def ode(
     >>> solve_ivp(fun, (0.0, 1.0), y0, rtol=1e-8).success
     True
     """
-    options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
-    options |= _constraint_options(0, null_space, "auto")
+    options = variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
+    options |= constraint_options(0, null_space, "auto")
     options |= {} if reduce else {"reduce": False}
     return _again(system, formulation, options)
 
@@ -137,5 +137,5 @@ def _between(
     """Dense output and ends of the steps."""
     solution = getattr(result, "sol", None)
     if solution is not None:
-        return partial(_scipy_dense, solution), np.asarray(solution.ts)
+        return partial(scipy_dense, solution), np.asarray(solution.ts)
     return (partial(hermite, compiled, times, rows) if len(times) > 1 else None), times

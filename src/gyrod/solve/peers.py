@@ -68,7 +68,7 @@ def _scipy(
     t = s.t if len(s.t) else ts[:1]
     y = np.ascontiguousarray(s.y.T) if len(s.t) else compiled.y0[None]
     status = "finished" if s.status == 0 else "underflow" if s.status < 0 else "refused"
-    dense = partial(_scipy_dense, s.sol)
+    dense = partial(scipy_dense, s.sol)
     motion = Motion(t, y, stats, status, ts, _compiled=compiled, _dense=dense, _projected=False)
     if s.status:
         reason = s.message if s.status < 0 else LOCKED
@@ -79,7 +79,8 @@ def _scipy(
 LOCKED = "the Euler angles 3-1-3 are at gimbal lock (sin theta2 = 0); use a formulation without that singularity."
 
 
-def _scipy_dense(solution: Any, times: Array) -> Array:
+def scipy_dense(solution: Any, times: Array) -> Array:
+    """Rows at times, of what SciPy interpolates in columns."""
     return np.ascontiguousarray(solution(times).T)
 
 

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,23 +16,24 @@ from gyrod import _check, storage
 from gyrod.equations import FORMULATIONS, Compiled, ForceError, mechanisms
 from gyrod.model import ModelError, System
 from gyrod.model.conservation import flowing
-from gyrod.motion import Motion, MotionStats, Rest, SimulationError, SimulationInterrupted
-from gyrod.motion.between import hermite, passes_over
+from gyrod.motion import Motion, MotionStats, Rest, SimulationError
+from gyrod.motion.between import passes_over
 from gyrod.solve.assemble import assemble as solve_assembly
 from gyrod.solve.budget import EVERY, Forecast, memory_limits
+from gyrod.solve.choose import choose_method, known_method
 from gyrod.solve.companions import of_motion, with_errors
 from gyrod.solve.limits import find_limits
-from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
+from gyrod.solve.methods import handed, most_steps, output_times, run_options, step_options
+from gyrod.solve.options import atol_of, constraint_options, variants
+from gyrod.solve.outcome import fail, motion_of
 from gyrod.solve.progress import Watcher, ticking
-from gyrod.solve.recording import Recording, Session, Target, raise_interrupted, told
+from gyrod.solve.recording import Recording, Session, Target, told
 from gyrod.solve.starts import begin, from_rest
 
 Array = NDArray[np.float64]
 
 NORMS = ("physical", "plain")
 PROJECTIONS = ("step", "none")
-#: All that ``method`` may be, but "scipy:...".
-ALL_METHODS = ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum")
 #: Tolerance from which on the steps of any method are as long as the motion itself.
 UNRESOLVED = 0.05
 
@@ -219,8 +219,8 @@ def simulate(
         from gyrod.solve import peers
 
         peers.require(method)
-    options = _variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
-    options |= _constraint_options(index, null_space, method)
+    options = variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
+    options |= constraint_options(index, null_space, method)
     options |= {} if reduce else {"reduce": False}
     if method == "bdf-dae" and isinstance(system, System):
         whole = system.assembled()
@@ -231,12 +231,12 @@ def simulate(
     scale = compiled.scales() if norm == "physical" else None
     limits = find_limits(compiled)
     wanted = output_times(output, 0.0, t_end)
-    steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
+    steps = step_options(compiled.size, rtol, atol_of(atol, compiled), scale, step, first_step, max_step)
     most = most_steps(max_steps)
     if steps["rtol"] >= UNRESOLVED and step is None:
         _warn_unresolved(steps["rtol"])
     try:
-        method = _method(method, compiled, rtol, t_end)
+        method = choose_method(method, compiled, rtol, t_end)
         if method.startswith(("bdf", "scipy:")):
             from gyrod.solve import peers
 
@@ -274,7 +274,7 @@ def simulate(
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     seconds = time.process_time() - started
-    return _motion(run, compiled, method, seconds, dense, projection == "step", names)
+    return motion_of(run, compiled, method, seconds, dense, projection == "step", names)
 
 
 def _sound(t_end: Any, formulation: Any, method: Any, rtol: Any, norm: Any, projection: Any) -> float:
@@ -283,7 +283,7 @@ def _sound(t_end: Any, formulation: Any, method: Any, rtol: Any, norm: Any, proj
     for check, *arguments in (
         (_check.positive, "t_end", t_end),
         (_check.choice, "formulation", formulation, FORMULATIONS),
-        (_known, method),
+        (known_method, method),
         (_check.positive, "rtol", rtol),
         (_check.choice, "norm", norm, NORMS),
         (_check.choice, "projection", projection, PROJECTIONS),
@@ -326,7 +326,7 @@ def _recorded(
         )
         motion, run = recording.run(source, resume=target.resume)
     if run is not None and run.status not in ("finished", "event"):
-        _raise(run, motion)
+        fail(run, motion)
     return motion
 
 
@@ -344,169 +344,11 @@ def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:
         )
 
 
-def _motion(
-    run: Any, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str],
-) -> Motion:  # fmt: skip
-    stats = MotionStats(method, compiled.formulation, **run.stats, seconds=seconds)
-    known: Any = run.evaluate if dense and len(run.step_ends) > 1 else None
-    t, y, steps, knots = run.t, run.y, run.step_ends, (run.knots_t, run.knots_y)  # each of them a copy
-    accepted = np.array_equal(t, steps)
-    notes: tuple[str, ...] = ()
-    if run.dense_given_up:
-        known = partial(hermite, compiled, t, y) if accepted else None
-        notes = (_given_up(method, known is not None),)
-    beyond = None
-    if run.status == "event" and len(knots[0]) and knots[0][-1] > run.t_stop:
-        beyond = float(knots[0][-1]), knots[1][-1]
-        if accepted:  # the rows, but the last
-            knots = np.append(t[:-1], beyond[0]), np.concatenate([y[:-1], beyond[1][None]])
-    elif accepted:
-        knots = t[:0], y[:0]
-    motion = Motion(
-        t=t,
-        y=y,
-        stats=stats,
-        status=run.status,
-        steps=steps,
-        _compiled=compiled,
-        notes=notes,
-        _dense=known,
-        _accepted=knots if known is None and len(knots[0]) > 1 else None,
-        _beyond=beyond,
-        _projected=projected,
-    )
-    found = [(int(e), t, y, names[int(e)]) for e, t, y in run.crossings]
-    object.__setattr__(motion, "events", motion._recorded(found))
-    if run.status not in ("finished", "event"):
-        _raise(run, motion)
-    return motion
-
-
-def _raise(run: Any, motion: Motion) -> None:
-    t, method = run.t_stop, motion.stats.method
-    where = f"t = {t:.10g}"
-    if run.status == "interrupted":
-        raise_interrupted(run.raise_failure, where, motion)
-    cause: BaseException | None = None
-    blocked = motion.compiled.blocked(t, run.y_stop) if run.status in ("underflow", "refused") else None
-    if run.status == "underflow":
-        message = f"{method} cannot meet the tolerance at {where}: the step falls below rounding (h = {run.h_stop:.2g})"
-        message += (
-            f", since {blocked}. {mechanisms.BLOCKED}."
-            if blocked
-            else ". Loosen rtol, look for a singularity or a discontinuity there, or try another method."
-        )
-    elif run.status == "not-finite":
-        message = f"the state is not finite after {where}; the motion up to there is in .motion."
-    elif run.status == "refused":
-        message = f"at {where} {run.reason}" + (f"; {blocked}. {mechanisms.BLOCKED}." if blocked else ".")
-    elif run.status == "too-many-steps":
-        message = (
-            f"{method} took {motion.stats.steps} steps, as many as max_steps allows, and stopped at {where}; .motion "
-            "holds the motion up to there. Give more, a larger rtol or another method, or check the units of the model."
-        )
-    elif run.status == "too-many-rows":
-        message = _too_large(motion, where, "its rows would fill the memory")
-    else:
-        try:
-            run.raise_failure()
-        except KeyboardInterrupt:
-            raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion) from None
-        except ForceError as error:
-            message, cause = str(error), error.__cause__ or error
-        except MemoryError as error:
-            message, cause = _too_large(motion, where, "the memory is exhausted"), error
-        except RuntimeError as error:  # a sentence of the core
-            message, cause = f"at {where} {error}", error
-        except Exception as error:
-            message, cause = f"{type(error).__name__} at {where}: {error}", error
-        else:
-            message = f"the run failed at {where}."
-    raise SimulationError(message, t, run.y_stop, motion) from cause
-
-
-def _given_up(method: str, rows: bool) -> str:
-    between = "motion(t) interpolates its rows by cubics" if rows else "motion(t) is not available"
-    return (
-        f"the dense output of {method} would have taken more than an eighth of the free memory and was given up: "
-        f"{between}. save= keeps it in a file; max_steps= bounds a run."
-    )
-
-
-def _too_large(motion: Motion, where: str, why: str) -> str:
-    return (
-        f"the run stops at {where} after {motion.stats.steps} steps: {why} ({len(motion.t)} rows of "
-        f"{motion.compiled.size} numbers, {motion.y.nbytes / 1e9:.2g} GB). save= writes them into a file meanwhile, "
-        "output= keeps fewer; .motion holds the motion up to there."
-    )
-
-
 def _warn_unresolved(rtol: float) -> None:
     _check.warn(
         f"rtol = {rtol:g} allows an error of {100.0 * rtol:.3g} % of the system's size and speed in every step: "
         "nothing is resolved, and energy may come from nowhere; 1e-3 is coarse, 1e-6 the default."
     )
-
-
-def _variants(
-    formulation: str,
-    baumgarte: tuple[float, float] | None,
-    velocity: str,
-    equation: str,
-    fictive_moment: str,
-    director_projection: str,
-) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "spatial": _check.choice("velocity", velocity, ("material", "spatial")) == "spatial",
-        "printed": _check.choice("equation", equation, ("exact", "printed")) == "printed",
-        "fictive_moment": _check.choice("fictive_moment", fictive_moment, ("zero", "half-trace")) == "half-trace",
-        "polar": _check.choice("director_projection", director_projection, ("spurrier", "polar")) == "polar",
-    }
-    supported = {
-        "spatial": ("velocity = 'spatial'", "nullspace-", "the nullspace formulations"),
-        "printed": ("equation = 'printed'", "absolute-quaternion", "'absolute-quaternion'"),
-        "fictive_moment": ("fictive_moment = 'half-trace'", "absolute-quaternion", "'absolute-quaternion'"),
-        "polar": ("director_projection = 'polar'", "-directors", "the director formulations"),
-    }
-    for key, (what, part, which) in supported.items():
-        if options[key] and part not in str(formulation):
-            raise ValueError(f"{what} works with {which} only, not with {formulation!r}.")
-    if baumgarte is not None:
-        if not str(formulation).startswith("absolute"):
-            raise ValueError(f"baumgarte = {baumgarte!r} serves the absolute formulations, not {formulation!r}.")
-        try:
-            omega, r = baumgarte
-        except (TypeError, ValueError):
-            raise ValueError(f"baumgarte = {baumgarte!r} must be two numbers (omega, r).") from None
-        options["baumgarte_omega"] = _check.positive("baumgarte[0] (omega)", omega)
-        options["baumgarte_r"] = _check.positive("baumgarte[1] (r)", r)
-    return options
-
-
-def _constraint_options(index: int, null_space: str, method: str) -> dict[str, Any]:
-    if index not in (0, 1, 2, 3) or isinstance(index, bool):
-        raise ValueError(f"index = {index!r} is unknown; it can be 0, 1, 2 or 3.")
-    _check.choice("null_space", null_space, ("analytic", "qr"))
-    if index and null_space == "qr":
-        raise ValueError("null_space = 'qr' eliminates the multipliers, index = 0; leave one of them out.")
-    serves = ("auto", "radau5", "bdf-dae") if index == 1 else ("auto", "radau5")
-    if index and method not in serves:
-        raise ValueError(
-            f"index = {index} is a differential-algebraic system, which method = {method!r} does not serve; use "
-            f"{' or '.join(map(repr, serves[1:]))}, or index = 0."
-        )
-    return {"level": index, "qr": True} if null_space == "qr" else {"level": index} if index else {}
-
-
-def _atol(atol: Any, compiled: Compiled) -> ArrayLike | None:
-    if not isinstance(atol, Mapping):
-        return atol  # type: ignore[no-any-return]
-    for kind, value in atol.items():
-        _check.choice("atol", kind, ("position", "rotation", "velocity", "spin"))
-        _check.positive(f"atol[{kind!r}]", value)
-    if not atol:
-        raise ValueError("atol = {} is empty; give tolerances by kind, a number, or leave it out.")
-    return np.array([float(atol.get(kind, min(atol.values()))) for kind in compiled.kinds])
 
 
 def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[float, Array], float], bool, int]:
@@ -532,59 +374,3 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
         return value
 
     return g, bool(event.terminal), int(event.direction)
-
-
-def _known(method: Any) -> str:
-    scipy = [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")]
-    named = isinstance(method, str) and method.startswith("scipy:")
-    return _check.choice("method", method, scipy if named else ALL_METHODS)
-
-
-def _method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
-    """The method asked for, or one chosen by the eigenvalues of the Jacobian at the start against the time scale."""
-    if _known(method) != "auto":
-        return method
-    if compiled.rods:
-        # Measured: an implicit method wins unless the fast waves of the rod are to be resolved anyway.
-        resolved = rtol <= 1e-7 and max(compiled.rod_spectrum()) * t_end <= 1e5
-        return "dop853" if resolved else "radau5" if rtol < 1e-3 else "rodas"
-    explicit, stiff = ("dop853", "radau5") if rtol < 1e-4 else ("dopri5", "rodas")
-    sprung = any(np.any(getattr(j, k, 0.0)) for j in compiled.system.joints for k in ("stiffness", "damping"))
-    if not compiled.system.forces and not sprung:
-        return explicit  # nothing but gravity and spin
-    fastest, damping = _spectrum(compiled)
-    spins = max(float(np.linalg.norm(b.angular_velocity)) for b in compiled.system.bodies)
-    scales = compiled.scales()
-    slow = max(spins, float(scales[-1]) if compiled.kinds[-1] == "spin" else 1.0)
-    # An explicit method resolves oscillations anyway; damping, or an oscillation far beyond everything else, is stiff.
-    # A step of a mechanism costs 50 right-hand sides (docs/mechanisms.md): stiffness must be larger to pay.
-    damped, swinging = (30.0 if compiled.mechanism is None else 400.0), 1000.0
-    return stiff if damping > damped * max(slow, fastest) or fastest > swinging * slow else explicit
-
-
-def _spectrum(compiled: Compiled) -> tuple[float, float]:
-    """Largest frequency and largest damping rate of the linearised system at the start."""
-    if compiled.size <= 600:
-        try:
-            jacobian = compiled.core.jacobian(0.0, compiled.y0)
-        except ValueError:
-            jacobian = np.full(1, np.nan)
-        if not np.isfinite(jacobian).all():
-            raise ValueError(
-                "method = 'auto' cannot choose: the Jacobian at the start is not finite: numbers of the model are "
-                "too large or too far apart. Check their units, or name a method."
-            )
-        eigenvalues = np.linalg.eigvals(jacobian)
-        return float(np.abs(eigenvalues.imag).max()), float(max(0.0, -eigenvalues.real.min()))
-    # Large systems: power iteration with differences of the right-hand side, no dense matrix.
-    y, f = compiled.y0, compiled.core.rhs(0.0, compiled.y0)
-    v = np.random.default_rng(0).normal(size=len(y))
-    growth, real = 0.0, 0.0
-    for _ in range(60):
-        v /= np.linalg.norm(v)
-        w = (compiled.core.rhs(0.0, y + 1e-7 * v) - f) / 1e-7
-        growth, real = float(np.linalg.norm(w)), float(v @ w)
-        if growth == 0.0:
-            break
-        v = w
-    return (0.0, growth) if -real > 0.9 * growth else (growth, 0.0)

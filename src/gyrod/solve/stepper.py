@@ -22,9 +22,12 @@ from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, fin
 from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest, SimulationError
 from gyrod.motion.between import passes_over
 from gyrod.motion.sensors import Sensors
+from gyrod.solve.choose import choose_method
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import METHODS, handed, run_options, step_options
-from gyrod.solve.simulate import NORMS, PROJECTIONS, _atol, _method, _motion
+from gyrod.solve.options import atol_of
+from gyrod.solve.outcome import motion_of
+from gyrod.solve.simulate import NORMS, PROJECTIONS
 from gyrod.solve.starts import begin, from_rest
 
 Array = NDArray[np.float64]
@@ -166,7 +169,7 @@ class Stepper:
                 f"the {last.name} is reached at t = {last.t:.10g}; the simulation stays at t = {self.t:.10g}, .motion "
                 "is there.", last.t, last.state.y, replace(last.state, status="event"),
             )  # fmt: skip
-        _motion(run, self._compiled, self._method, started, False, self._projected, self._names)
+        motion_of(run, self._compiled, self._method, started, False, self._projected, self._names)
 
     @_alone
     def set(self, name: str | None = None, value: Any = None, /, **values: Any) -> None:
@@ -417,10 +420,10 @@ def stepper(
     bound = bind(given, lambda source: Live(source, live))
     compiled = begin(bound, first, formulation)
     scale = compiled.scales() if norm == "physical" else None
-    steps = step_options(compiled.size, rtol, _atol(atol, compiled), scale, step, first_step, max_step)
+    steps = step_options(compiled.size, rtol, atol_of(atol, compiled), scale, step, first_step, max_step)
     try:
         if method == "auto":  # explicit methods of high order do not pay in short steps
-            method = _method(method, compiled, rtol, 1.0)
+            method = choose_method(method, compiled, rtol, 1.0)
             method = "dopri5" if method == "dop853" and not compiled.rods else method
     except ForceError as error:
         start = Motion(np.zeros(1), compiled.y0[None], MotionStats(method, formulation), "failed", _compiled=compiled)

@@ -62,7 +62,7 @@ def solve(
         if given:
             raise ValueError(f"{' and '.join(given)} belong to method = 'variational', not to {method!r}; leave out.")
     step = _check.positive("step", step)
-    count, step = _steps(t_end, step)
+    count, step = steps_of(t_end, step)
     stepped = compile_stepped(
         system, step, coordinates=coordinates or "quaternion", sigma="mean" if sigma is None else sigma,
         potential=potential or "midpoint", conserving=conserving, reduce=reduce,
@@ -154,7 +154,7 @@ def _check_memory(rows: int, bodies: int) -> None:
         )
 
 
-def _steps(t_end: float, step: float) -> tuple[int, float]:
+def steps_of(t_end: float, step: float) -> tuple[int, float]:
     """Number of steps; the last one must end at t_end."""
     ratio = t_end / step
     if ratio > 1e10:

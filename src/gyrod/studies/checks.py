@@ -252,9 +252,9 @@ def _refused(plan: Plan, system: System, start: Motion) -> list[str]:
         if step is not None:
             short = min(_check.positive("step", step), plan.t_end)
         if step is not None and method in CONSTANT:
-            from gyrod.solve.variational import _steps
+            from gyrod.solve.variational import steps_of
 
-            _steps(plan.t_end, short)
+            steps_of(plan.t_end, short)
         solved(system, short, {"dense": False, **plan.options}, at_rest=False, start=plan.start)
     except (SimulationError, EquilibriumError):
         return []  # what happens in a run is for the run to tell

@@ -176,7 +176,7 @@ def make_plan(
     Samples of "sobol" are balanced if their number is a power of two.
     """
     problems: list[str] = []
-    found, defaults = _model(model)
+    found, defaults = model_of(model)
     until = defaults.pop("until", None)
     problems += checks.starts(at_rest, start, lanes)
     at_rest = at_rest is True
@@ -207,7 +207,7 @@ def make_plan(
     return plan
 
 
-def _model(model: Any) -> tuple[Model, dict[str, Any]]:
+def model_of(model: Any) -> tuple[Model, dict[str, Any]]:
     """The model, and the options of a run that its file has."""
     if isinstance(model, System):
         return Model(system=model.original), {}

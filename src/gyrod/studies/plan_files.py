@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from gyrod import files
-from gyrod.files.building import ModelFileError, _Builder
+from gyrod.files.building import Builder, ModelFileError
 from gyrod.files.kinds import Faults, Kind, read, shown, unknown
-from gyrod.files.models import FORMATS, _bytes
+from gyrod.files.models import FORMATS, bytes_of
 from gyrod.files.options import RunOptions
 from gyrod.files.reading import Node, Problem, ReadingError, compose, decode, found, plain
 from gyrod.files.reading import Path as Place
@@ -26,7 +26,7 @@ from gyrod.studies.chunks import RESERVED
 from gyrod.studies.columns import check_names
 from gyrod.studies.engines import check_engine
 from gyrod.studies.plan import CHOSEN, make_plan
-from gyrod.studies.plan_values import OUTPUTS, _inside, _known, _number, _reduced, _values
+from gyrod.studies.plan_values import OUTPUTS, inside_of, known_name, number_of, reduced, values_of
 from gyrod.studies.solving import STARTS
 from gyrod.studies.store import Layout
 from gyrod.studies.units import kind_of
@@ -86,7 +86,7 @@ def load_plan(path: str | os.PathLike[str], **overrides: Any) -> PlanFile:
     if place.suffix.lower() not in FORMATS:
         raise ValueError(f"{str(place)!r} is no plan by its name: it must end in .yaml, .yml or .json.")
     try:
-        text = decode(_bytes(place))
+        text = decode(bytes_of(place))
     except ReadingError as error:
         raise ModelFileError([error.problem], str(path)) from None
     found_plan = loads_plan(text, source=str(path), base=place.parent, **overrides)
@@ -111,7 +111,7 @@ def loads_plan(text: str, *, source: str = "", base: Path | None = None, **overr
     return PlanFile(arguments, reader.folder(), size, None, text)
 
 
-class _Reader(_Builder):
+class _Reader(Builder):
     """Reads a plan, and notes all its problems."""
 
     def __init__(self, data: Any, root: Node, base: Path, overrides: dict[str, Any]) -> None:
@@ -187,7 +187,7 @@ class _Reader(_Builder):
         return None
 
     def inline(self, given: dict[str, Any]) -> System | None:
-        builder = _Builder({"gyrod": 1, **given}, found(self.root, ("model",)))
+        builder = Builder({"gyrod": 1, **given}, found(self.root, ("model",)))
         made = builder.whole()
         self.problems += [Problem(x.line, x.column, ("model", *x.path), x.sentence) for x in builder.problems]
         self.run_of_model = made.run
@@ -214,7 +214,7 @@ class _Reader(_Builder):
         units = None if kind is None or kind.form == "anything" else kind.units
         with self.noting(place):
             if isinstance(given, list):
-                return _values(given, units)
+                return values_of(given, units)
             if not isinstance(given, dict) or not given:
                 raise Faults(((), f"{_VARY}, got {shown(given)}."))
             if "values" in given:
@@ -231,27 +231,27 @@ class _Reader(_Builder):
         return None
 
     def listed(self, given: dict[str, Any], units: Any) -> Any:
-        _known(given, ("values",))
+        known_name(given, ("values",))
         if not isinstance(given["values"], list):
             raise Faults((("values",), f"must be a list, got {shown(given['values'])}."))
-        with _inside("values"):
-            return _values(given["values"], units)
+        with inside_of("values"):
+            return values_of(given["values"], units)
 
     def range(self, given: dict[str, Any], units: Any) -> Any:
         """Evenly spaced values, ends included."""
-        _known(given, RANGE)
+        known_name(given, RANGE)
         missing = [key for key in RANGE[:3] if given.get(key) is None]
         if missing:
             raise Faults(((), f"{', '.join(missing)} is missing; a range is written as {{from: a, to: b, steps: n}}."))
-        with _inside("from"):
-            a = float(_number(given["from"], units))
-        with _inside("to"):
-            b = float(_number(given["to"], units))
-        with _inside("steps"):
+        with inside_of("from"):
+            a = float(number_of(given["from"], units))
+        with inside_of("to"):
+            b = float(number_of(given["to"], units))
+        with inside_of("steps"):
             steps = read(Kind("whole"), given["steps"])
             if not 2 <= steps <= MOST_STEPS:
                 raise Faults(((), f"must be from 2 to {MOST_STEPS}, the number of values, got {steps}."))
-        with _inside("spacing"):
+        with inside_of("spacing"):
             even = read(Kind("word", words=("even", "log")), given.get("spacing", "even")) == "even"
         if even:
             return np.linspace(a, b, steps)
@@ -270,8 +270,8 @@ class _Reader(_Builder):
         inside = given[key]
         places: list[str | int]
         if isinstance(inside, dict):
-            with _inside(key):
-                _known(inside, fields)
+            with inside_of(key):
+                known_name(inside, fields)
                 missing = [name for name in fields if inside.get(name) is None]
                 if missing:
                     raise Faults(
@@ -284,8 +284,8 @@ class _Reader(_Builder):
             raise Faults(((key,), f"must be [{fields[0]}, {fields[1]}], got {shown(inside)}."))
         numbers = []
         for x, at, second in zip(pair, places, (False, plain_second), strict=True):
-            with _inside(key, at):
-                numbers.append(float(_number(x, ("",) if second else units)))
+            with inside_of(key, at):
+                numbers.append(float(number_of(x, ("",) if second else units)))
         return cls(*numbers)
 
     # --- what is kept ---
@@ -303,8 +303,8 @@ class _Reader(_Builder):
             (key,) = given
             if key not in OUTPUTS:
                 raise Faults(((key,), f"the key {unknown(key, OUTPUTS)}"))
-            with _inside(key):
-                return _reduced(key, given[key], system)
+            with inside_of(key):
+                return reduced(key, given[key], system)
         return None
 
     # --- all else ---

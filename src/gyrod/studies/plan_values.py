@@ -25,7 +25,7 @@ OUTPUTS = (*REDUCED, "crossing", "history")
 
 
 @contextmanager
-def _inside(*place: str | int) -> Iterator[None]:
+def inside_of(*place: str | int) -> Iterator[None]:
     """Faults inside have their place below another one."""
     try:
         yield
@@ -37,19 +37,21 @@ def _inside(*place: str | int) -> Iterator[None]:
         raise Faults((place, str(error))) from None
 
 
-def _known(given: dict[str, Any], names: tuple[str, ...]) -> None:
+def known_name(given: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Refuse keys that are not among the names."""
     wrong = [((key,), f"the key {unknown(key, names)}") for key in given if key not in names]
     if wrong:
         raise Faults(*wrong)
 
 
-def _number(value: Any, units: tuple[str, ...] | None) -> float | int:
+def number_of(value: Any, units: tuple[str, ...] | None) -> float | int:
+    """A number with its unit."""
     found_number = number(Kind(units=units), value)
     assert isinstance(found_number, (int, float))  # without a variable there are no functions
     return found_number
 
 
-def _values(given: list[Any], units: Any) -> list[Any]:
+def values_of(given: list[Any], units: Any) -> list[Any]:
     """Numbers, or lists of numbers."""
     problems: list[tuple[Place, str]] = []
 
@@ -57,7 +59,7 @@ def _values(given: list[Any], units: Any) -> list[Any]:
         if isinstance(x, list):
             return [value(y, (*place, i)) for i, y in enumerate(x)]
         try:
-            return _number(x, units)
+            return number_of(x, units)
         except Faults as faults:
             problems.extend(((*place, *inner), sentence) for inner, sentence in faults.problems)
             return 0.0
@@ -70,7 +72,7 @@ def _values(given: list[Any], units: Any) -> list[Any]:
     return made
 
 
-def _reduced(key: str, inside: Any, system: System | None) -> Any:
+def reduced(key: str, inside: Any, system: System | None) -> Any:
     """An output of its key and what stands there: a quantity, or fields with the quantity under ``of``."""
     known = FIELDS[key]
     if key in REDUCED and not isinstance(inside, dict):
@@ -78,10 +80,10 @@ def _reduced(key: str, inside: Any, system: System | None) -> Any:
     fields = {"of": inside} if isinstance(inside, str) else inside
     if not isinstance(fields, dict):
         raise Faults(((), f"must be {{{', '.join(f'{name}: ...' for name in known)}}}, got {shown(inside)}."))
-    _known(fields, known)
+    known_name(fields, known)
     if fields.get("of") is None:
         raise Faults(((), "of is missing; it must be a quantity such as 'bob.position[2]'."))
-    with _inside("of"):
+    with inside_of("of"):
         of = _quantity(fields["of"])
     kinds = {"at": Kind(shapes=((), (-1,)), units=("",)), "over": Kind("word", words=("rod",))}
     kinds |= {"give": Kind("word", words=("value", "place")), "value": Kind(units=_units(of, system))}
@@ -89,12 +91,12 @@ def _reduced(key: str, inside: Any, system: System | None) -> Any:
     given = {}
     for name, kind in kinds.items():
         if fields.get(name) is not None:
-            with _inside(name):
+            with inside_of(name):
                 given[name] = read(kind, fields[name])
     if key == "history":
         if fields.get("times") is None:
             raise Faults(((), "times is missing; it must be a number of equal parts of the run, or a list of times."))
-        with _inside("times"):
+        with inside_of("times"):
             kind = Kind("whole") if not isinstance(fields["times"], list) else Kind(shapes=((-1,),), units=("s",))
             return outputs.History(of, read(kind, fields["times"]), **given)
     return REDUCED.get(key, outputs.Crossing)(of, **given)

@@ -17,7 +17,7 @@ from gyrod.motion.errors import ErrorReport
 from gyrod.studies import reopening
 from gyrod.studies.blocks import STATUSES
 from gyrod.studies.columns import Columns, parted
-from gyrod.studies.plan import Model, _model
+from gyrod.studies.plan import Model, model_of
 from gyrod.studies.solving import solved
 from gyrod.studies.store import Folder, Store
 
@@ -166,7 +166,7 @@ class Study:
                 "this study has Python functions among the options of its runs; call study again, with resume."
             )
         if model is not None:
-            return _model(model)[0], own, t_end
+            return model_of(model)[0], own, t_end
         system = reopening.system_of(self.description)
         if system is None:
             raise ModelError("the model of this study holds Python functions, which its folder does not; give model=.")

@@ -129,7 +129,7 @@ def drawn(
     import matplotlib
     from matplotlib.figure import Figure
 
-    target = None if file is None else _target(file)
+    target = None if file is None else picture_path(file)
     chosen = [names] if isinstance(names, str) else None if names is None else list(names)
     if chosen is not None and not chosen:
         raise ValueError("names = [] chooses nothing; name bodies, rods or joints, or leave it out.")
@@ -140,7 +140,7 @@ def drawn(
         elif not hasattr(figure, "subplots"):
             raise ValueError(f"figure must be a matplotlib Figure or SubFigure, got {type(figure).__name__}.")
         if own and size is not None:
-            figure.set_size_inches(*_inches(size))
+            figure.set_size_inches(*size_of(size))
         draw(Picture(figure, motion, what, chosen, own and size is None, along))
         for name in chosen or ():  # of those that draw the whole system: the others have looked at them
             _check.choice("names", name, _nameable(motion))
@@ -166,7 +166,8 @@ def save(figure: Any, file: Path) -> None:
         raise OSError(f"file = {str(file)!r} cannot be written: {error.strerror or error}.") from error
 
 
-def _target(file: str | os.PathLike[str]) -> Path:
+def picture_path(file: str | os.PathLike[str]) -> Path:
+    """The path of a picture, of a kind that matplotlib writes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     path = Path(file)
@@ -179,7 +180,8 @@ def _target(file: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _inches(size: Any) -> tuple[float, float]:
+def size_of(size: Any) -> tuple[float, float]:
+    """Width and height in inches."""
     try:
         width, height = (float(x) for x in size)
     except (TypeError, ValueError, OverflowError):

@@ -293,13 +293,13 @@ def _indices_over_time(sheet: Sheet, indices: Any) -> None:
 
 def _drawn(draw: Callable[[Any, bool], None], file: Any, figure: Any, size: Any) -> Any:
     """A figure in the style of gyrod, drawn by a function and saved."""
-    from gyrod.look.plots import _inches, _target, save
+    from gyrod.look.plots import picture_path, save, size_of
 
     require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 
-    target = None if file is None else _target(file)
+    target = None if file is None else picture_path(file)
     with matplotlib.rc_context(STYLE):
         own = figure is None
         if own:
@@ -307,7 +307,7 @@ def _drawn(draw: Callable[[Any, bool], None], file: Any, figure: Any, size: Any)
         elif not hasattr(figure, "subplots"):
             raise ValueError(f"figure must be a matplotlib Figure or SubFigure, got {type(figure).__name__}.")
         if own and size is not None:
-            figure.set_size_inches(*_inches(size))
+            figure.set_size_inches(*size_of(size))
         draw(figure, own and size is None)
         if target is not None:
             save(figure.get_figure(root=True) if hasattr(figure, "get_figure") else figure, target)

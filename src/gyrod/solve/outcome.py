@@ -1,0 +1,112 @@
+"""What came of a run of the core: its motion, or the sentence why it cannot go on."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gyrod.equations import Compiled, ForceError, mechanisms
+from gyrod.motion import Motion, MotionStats, SimulationError, SimulationInterrupted
+from gyrod.motion.between import hermite
+from gyrod.solve.recording import raise_interrupted
+
+
+def motion_of(
+    run: Any, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str],
+) -> Motion:  # fmt: skip
+    """The motion of a run that has ended; where it had to, an error that holds it."""
+    stats = MotionStats(method, compiled.formulation, **run.stats, seconds=seconds)
+    known: Any = run.evaluate if dense and len(run.step_ends) > 1 else None
+    t, y, steps, knots = run.t, run.y, run.step_ends, (run.knots_t, run.knots_y)  # each of them a copy
+    accepted = np.array_equal(t, steps)
+    notes: tuple[str, ...] = ()
+    if run.dense_given_up:
+        known = partial(hermite, compiled, t, y) if accepted else None
+        notes = (_given_up(method, known is not None),)
+    beyond = None
+    if run.status == "event" and len(knots[0]) and knots[0][-1] > run.t_stop:
+        beyond = float(knots[0][-1]), knots[1][-1]
+        if accepted:  # the rows, but the last
+            knots = np.append(t[:-1], beyond[0]), np.concatenate([y[:-1], beyond[1][None]])
+    elif accepted:
+        knots = t[:0], y[:0]
+    motion = Motion(
+        t=t,
+        y=y,
+        stats=stats,
+        status=run.status,
+        steps=steps,
+        _compiled=compiled,
+        notes=notes,
+        _dense=known,
+        _accepted=knots if known is None and len(knots[0]) > 1 else None,
+        _beyond=beyond,
+        _projected=projected,
+    )
+    found = [(int(e), t, y, names[int(e)]) for e, t, y in run.crossings]
+    object.__setattr__(motion, "events", motion._recorded(found))
+    if run.status not in ("finished", "event"):
+        fail(run, motion)
+    return motion
+
+
+def fail(run: Any, motion: Motion) -> None:
+    """Raise why a run has stopped, with the motion up to there."""
+    t, method = run.t_stop, motion.stats.method
+    where = f"t = {t:.10g}"
+    if run.status == "interrupted":
+        raise_interrupted(run.raise_failure, where, motion)
+    cause: BaseException | None = None
+    blocked = motion.compiled.blocked(t, run.y_stop) if run.status in ("underflow", "refused") else None
+    if run.status == "underflow":
+        message = f"{method} cannot meet the tolerance at {where}: the step falls below rounding (h = {run.h_stop:.2g})"
+        message += (
+            f", since {blocked}. {mechanisms.BLOCKED}."
+            if blocked
+            else ". Loosen rtol, look for a singularity or a discontinuity there, or try another method."
+        )
+    elif run.status == "not-finite":
+        message = f"the state is not finite after {where}; the motion up to there is in .motion."
+    elif run.status == "refused":
+        message = f"at {where} {run.reason}" + (f"; {blocked}. {mechanisms.BLOCKED}." if blocked else ".")
+    elif run.status == "too-many-steps":
+        message = (
+            f"{method} took {motion.stats.steps} steps, as many as max_steps allows, and stopped at {where}; .motion "
+            "holds the motion up to there. Give more, a larger rtol or another method, or check the units of the model."
+        )
+    elif run.status == "too-many-rows":
+        message = _too_large(motion, where, "its rows would fill the memory")
+    else:
+        try:
+            run.raise_failure()
+        except KeyboardInterrupt:
+            raise SimulationInterrupted(f"interrupted at {where}; .motion holds what was computed", motion) from None
+        except ForceError as error:
+            message, cause = str(error), error.__cause__ or error
+        except MemoryError as error:
+            message, cause = _too_large(motion, where, "the memory is exhausted"), error
+        except RuntimeError as error:  # a sentence of the core
+            message, cause = f"at {where} {error}", error
+        except Exception as error:
+            message, cause = f"{type(error).__name__} at {where}: {error}", error
+        else:
+            message = f"the run failed at {where}."
+    raise SimulationError(message, t, run.y_stop, motion) from cause
+
+
+def _given_up(method: str, rows: bool) -> str:
+    between = "motion(t) interpolates its rows by cubics" if rows else "motion(t) is not available"
+    return (
+        f"the dense output of {method} would have taken more than an eighth of the free memory and was given up: "
+        f"{between}. save= keeps it in a file; max_steps= bounds a run."
+    )
+
+
+def _too_large(motion: Motion, where: str, why: str) -> str:
+    return (
+        f"the run stops at {where} after {motion.stats.steps} steps: {why} ({len(motion.t)} rows of "
+        f"{motion.compiled.size} numbers, {motion.y.nbytes / 1e9:.2g} GB). save= writes them into a file meanwhile, "
+        "output= keeps fewer; .motion holds the motion up to there."
+    )
