@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import gyrod as gd
-from gyrod.problems import _denavit
+from gyrod.problems.mechanisms import _denavit
 
 #: Moments of the links, about their middles.
 INERTIA = (0.1, 0.12, 0.15)

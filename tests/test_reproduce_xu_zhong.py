@@ -54,8 +54,8 @@ def test_closed_form_against_trusted_values():
 @pytest.mark.parametrize(("precession", "upper"), [(0.0, True), (-3.0, True), (20.0, False), (90.0, True)])
 def test_closed_form_against_an_integrator(precession, upper):
     """From either turning point, with loops, cusps and waves."""
-    body = problems._symmetric_top(0.7, 0.075, (0.0045, 0.00053), 1.0, precession, 200.0)
-    top = xz.Top(problems.RigidProblem("top", "a top", problems._pinned(body), 4.0))
+    body = problems.rigid._symmetric_top(0.7, 0.075, (0.0045, 0.00053), 1.0, precession, 200.0)
+    top = xz.Top(problems.RigidProblem("top", "a top", problems.rigid._pinned(body), 4.0))
     assert top.exact._constants[-1] == upper
     motion = gd.simulate(top.system, top.t_end, method="dop853", rtol=1e-12, output=np.linspace(0.0, 4.0, 101))
     assert rotations.distance(motion["top"].quaternion, top.exact.quaternion(motion.t)).max() < 1e-9

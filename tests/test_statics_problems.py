@@ -178,7 +178,7 @@ ELEMENTS = {
     "self-weight-column": (problems.self_weight_column, (), (5e-5, 1e-6, 1e-6)),
     "twist-buckling": (problems.twist_buckling, (), (4e-4, 2e-5, 1e-6)),
     "cardan-shaft": (problems.cardan_shaft, (), (1e-4, 3e-6, 1e-6)),
-    **{f"timoshenko-{e}": (problems.timoshenko, (e,), (2e-3, 3e-4, 1.5e-4)) for e in problems._TIMOSHENKO},
+    **{f"timoshenko-{e}": (problems.timoshenko, (e,), (2e-3, 3e-4, 1.5e-4)) for e in problems.statics._TIMOSHENKO},
     "euler-bernoulli": (problems.euler_bernoulli, (), (2e-3, 5e-4, 5e-4)),
     "spinning-rod": (problems.spinning_rod, (), (1e-9, 1e-9, 1e-9)),
 }
