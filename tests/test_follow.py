@@ -11,7 +11,7 @@ import pytest
 
 import gyrod as gd
 from gyrod import problems
-from gyrod.solve.follow import Path, PathError, PathInterrupted, follow
+from gyrod.solve import Path, PathError, PathInterrupted, follow
 from gyrod.solve.statics import EquilibriumError, equilibrium
 
 module = importlib.import_module("gyrod.solve.follow")  # the package has the function under that name
@@ -487,14 +487,14 @@ def test_a_load_that_raises_on_the_way():
 
 
 def test_ctrl_c_keeps_the_path(monkeypatch):
-    finish = module._Solver.finish
+    finish = module.Solver.finish
 
     def interrupted(self, point, towards=None):
         if point.value > 0.5:
             raise KeyboardInterrupt
         return finish(self, point, towards)
 
-    monkeypatch.setattr(module._Solver, "finish", interrupted)
+    monkeypatch.setattr(module.Solver, "finish", interrupted)
     with pytest.raises(PathInterrupted) as e:
         follow(roll_up(4), "load")
     assert len(e.value.path) > 2

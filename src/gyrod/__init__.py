@@ -88,12 +88,13 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     from gyrod.motion.errors import ErrorEstimate, ErrorReport, EstimateError
     from gyrod.solve.accuracy import AccuracyError
     from gyrod.solve.assemble import assemble
-    from gyrod.solve.follow import Path, PathError, PathEvent, PathInterrupted, follow
+    from gyrod.solve.follow import follow
     from gyrod.solve.hanging import Hanging, hang
     from gyrod.solve.joint_space import Jacobian, MassMatrix, inverse_dynamics, jacobian, mass_matrix
     from gyrod.solve.methods import METHODS
     from gyrod.solve.modal import Modes, modes
     from gyrod.solve.ode import Ode, ode
+    from gyrod.solve.paths.result import Path, PathError, PathEvent, PathInterrupted
     from gyrod.solve.refinement import Refinement, RefinementError, refine
     from gyrod.solve.simulate import Event, simulate
     from gyrod.solve.statics import EquilibriumError, equilibrium
@@ -125,7 +126,8 @@ else:
             "motion.errors": "ErrorEstimate ErrorReport EstimateError",
             "solve.accuracy": "AccuracyError",
             "solve.assemble": "assemble",
-            "solve.follow": "Path PathError PathEvent PathInterrupted follow",
+            "solve.follow": "follow",
+            "solve.paths.result": "Path PathError PathEvent PathInterrupted",
             "solve.hanging": "Hanging hang",
             "solve.joint_space": "Jacobian MassMatrix inverse_dynamics jacobian mass_matrix",
             "solve.methods": "METHODS",

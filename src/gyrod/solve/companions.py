@@ -378,7 +378,7 @@ def _path_beside(path: Any, every: NDArray[np.intp], shares: tuple[float, ...]) 
 
 def _criticals(solve: Callable[..., Any], given: dict[str, Any], share: float) -> tuple[tuple[str, float], ...]:
     """Kind and value of the limit points and bifurcations on a share of the mesh, up to where its path ends."""
-    from gyrod.solve.follow import PathError
+    from gyrod.solve.paths.result import PathError
 
     system, of, guess = given["system"], given["parameter"], given["guess"]
     coarse = None if system is None else resized(system, share)
