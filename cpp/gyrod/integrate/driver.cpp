@@ -99,6 +99,7 @@ void Driver::step() {
   if (kept || near || !options_.events.empty() || output_inside()) integrator_.dense(rows_.data());
   if (kept) keep_dense(t);
   if (options_.project && equations_.project(t, integrator_.y())) integrator_.changed();
+  if (integrator_.settle() && options_.project) equations_.project(t, integrator_.y());
   // A step cut short by the end of the interval says nothing against the one that was planned.
   planned_ = t == t_end_ && integrator_.stats().rejected == rejected ? proposed : integrator_.step_size();
   double until = t;

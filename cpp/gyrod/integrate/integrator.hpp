@@ -9,11 +9,11 @@
 //  4. Dense output: after `advance`, `dense(rows)` writes `dense_rows()` vectors of length n, from which the static
 //     function `evaluator()` gives y(t_old + theta h). They are valid until the next `advance` and for the state
 //     before `changed`.
-//  5. With `options.step > 0` every step has that length (the last one may be shorter) and no error is controlled.
-//  6. All memory is taken in the constructor.
-//  7. `state` names to an archive all members that the next step depends on; a kept Jacobian is made anew from the
-//  point
-//     it belongs to.
+//  5. `settle` may mend `y_` once more after the driver has projected it, and says whether it did.
+//  6. With `options.step > 0` every step has that length (the last one may be shorter) and no error is controlled.
+//  7. All memory is taken in the constructor.
+//  8. `state` names to an archive all members that the next step depends on; a kept Jacobian is made anew from the
+//     point it belongs to.
 #pragma once
 
 #include <algorithm>
@@ -83,6 +83,7 @@ public:
 
   virtual bool advance() = 0;
   virtual void changed() = 0;
+  virtual bool settle() { return false; }
   virtual std::size_t dense_rows() const = 0;
   virtual void dense(double* rows) = 0;
   virtual DenseEvaluator evaluator() const = 0;
@@ -100,6 +101,9 @@ public:
 protected:
   virtual void start() = 0;
   virtual void state(Archive&) = 0;
+  // Whether forces of stiff members will be read of states that a coarse tolerance leaves too far off for them: not
+  // where a published code is to be met, nor where tolerances make them good enough.
+  static bool reads_forces(const StepOptions& o) { return !o.scale.empty() && o.rtol > 1e-6; }
   // The right-hand side may have jumped: what was foreseen from the last step does not hold.
   virtual void restart() { changed(); }
 

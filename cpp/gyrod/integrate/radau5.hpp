@@ -36,7 +36,7 @@ public:
   Radau5(Equations& e, const StepOptions& o)
       : Integrator(e, o), z_(3 * n_), w_(3 * n_), f_(3 * n_), f0_(n_), work_(n_), defect_(n_), cont_(4 * n_),
         y_jacobian_(n_), pair_(n_), max_iterations_(o.step > 0 ? 20 : 7), mass_(e.mass()), index_(e.index()),
-        settles_(!mass_ && !o.scale.empty() && o.rtol > 1e-6) {
+        settles_(!mass_ && reads_forces(o)) {
     if (!(o.rtol > 10.0 * epsilon)) throw std::invalid_argument("Radau5: rtol must be larger than 10 rounding units");
     // The error estimate is of order 3 only; this makes the error of order 5 follow the tolerance.
     options_.rtol = 0.1 * std::pow(o.rtol, 2.0 / 3.0);
@@ -307,7 +307,7 @@ private:
   bool fresh_ = false; // f0_ is that of y_
   const double* mass_;
   const int* index_;
-  bool settles_; // not where the published code is to be met, nor where tolerances make forces good enough
+  bool settles_;
 };
 
 } // namespace gyrod

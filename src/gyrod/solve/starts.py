@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod.equations import Compiled, compile_system
-from gyrod.model import Clamped, Hinged, Rod, System
+from gyrod.model import Body, Clamped, Hinged, Rod, System
 from gyrod.model.ends import End
 from gyrod.model.errors import GROUND
 from gyrod.motion import Rest
@@ -33,8 +33,7 @@ def from_rest(rest: Rest) -> tuple[First, System]:
     if rest.t != 0.0:
         raise ValueError(f"this Rest holds at t = {rest.t:g}, and motions start at t = 0; shift the functions of time.")
     system, y = rest.system.original, np.array(rest.y)
-    led = any(callable(x) for rod in system.rods for end in (rod.start, rod.end) for x in (end.at, end.frame))
-    if led or any(joint.driven for joint in system.joints):
+    if _led(system) or any(joint.driven for joint in system.joints):
         y = _followed(prepare(system, rest.motion), y)
     return (rest.motion.compiled, y), system
 
@@ -70,9 +69,9 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
     positive, however far they are from rest.
     """
     whole = compiled.system
-    idle = {rod.name: rod for rod in whole.rods if not any(callable(v) or v.any() for v in _given(rod))}
-    if not idle:
+    if not _led(whole) and not (whole.rod_ends and any(v.any() for b in whole.bodies for v in _given(b))):
         return compiled
+    idle = {rod.name: rod for rod in whole.rods if not any(callable(v) or v.any() for v in _given(rod))}
     # What joins rods that were given no velocity, and nothing else, moves with them.
     loose = {x.name for x in whole.original.junctions if x.held_by is None and all(m[0] in idle for m in x.members)}
     ends = {name: [_end(whole, rod, e, loose) for e in (0, 1)] for name, rod in idle.items()}
@@ -81,7 +80,7 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
     alone = [rod.with_(start=ends[name][0], end=ends[name][1], precurvature=None) for name, rod in idle.items()]
     statics = prepare(System(rods=alone, gravity=(0, 0, 0)))
     y = _followed(statics, statics.y)
-    if not y[statics.velocities].any():
+    if not (np.isfinite(y).all() and y[statics.velocities].any()):
         return compiled
     layouts = zip(whole.rods, compiled.core.layout(), strict=True)
     here = [layout for rod, layout in layouts if rod.name in idle]
@@ -96,8 +95,13 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
     return replace(compiled, y0=start)
 
 
-def _given(rod: Rod) -> tuple[Any, Any]:
-    return rod.velocity, rod.angular_velocity
+def _led(system: System) -> bool:
+    """Whether an end of a rod is."""
+    return any(callable(x) for rod in system.rods for end in (rod.start, rod.end) for x in (end.at, end.frame))
+
+
+def _given(part: Rod | Body) -> tuple[Any, Any]:
+    return part.velocity, part.angular_velocity
 
 
 def _stands(end: End) -> bool:
