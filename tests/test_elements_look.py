@@ -46,7 +46,7 @@ def made_up(mesh, force, moment=None):
     """A track with sections only, whose ends are those of its polynomials."""
     moment = force if moment is None else moment
     ends = [apply(*mesh.strain_at([0.0, 1.0]), x) for x in (force, moment, moment)]
-    return SimpleNamespace(force=force, moment=moment, end_sections=ends)
+    return SimpleNamespace(force=force, moment=moment, _end_sections=ends)
 
 
 def polynomial(s, degree, columns=3):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path as File
 
@@ -12,9 +11,9 @@ import pytest
 import gyrod as gd
 from gyrod import problems
 from gyrod.solve import Path, PathError, PathInterrupted, follow
+from gyrod.solve.paths import corrector, tracer
 from gyrod.solve.statics import EquilibriumError, equilibrium
 
-module = importlib.import_module("gyrod.solve.follow")  # the package has the function under that name
 REFERENCE = File(__file__).parent.parent.parent / "shared" / "reference" / "rods.json"
 INERTIA = {"density_per_length": 1.0, "rotary_inertia": (1e-4, 1e-4, 2e-4)}
 EULER = np.pi**2 / 4.0
@@ -487,14 +486,14 @@ def test_a_load_that_raises_on_the_way():
 
 
 def test_ctrl_c_keeps_the_path(monkeypatch):
-    finish = module.Solver.finish
+    finish = corrector.Solver.finish
 
     def interrupted(self, point, towards=None):
         if point.value > 0.5:
             raise KeyboardInterrupt
         return finish(self, point, towards)
 
-    monkeypatch.setattr(module.Solver, "finish", interrupted)
+    monkeypatch.setattr(corrector.Solver, "finish", interrupted)
     with pytest.raises(PathInterrupted) as e:
         follow(roll_up(4), "load")
     assert len(e.value.path) > 2
@@ -529,8 +528,9 @@ def test_a_long_path_of_a_led_end_has_tangents_of_its_own(monkeypatch):
         again.at(0.3 + 2.0 * period)["hose"].positions, again.at(0.3)["hose"].positions, atol=1e-9
     )
     # Differences over which the end moves by a part of a segment give no tangent; the path then stops with a sentence.
-    monkeypatch.setattr(module, "DIFFERENCE", 3e-3)
-    monkeypatch.setattr(module, "FINER", np.inf)
+    monkeypatch.setattr(corrector, "DIFFERENCE", 3e-3)
+    monkeypatch.setattr(corrector, "FINER", np.inf)
+    monkeypatch.setattr(tracer, "FINER", np.inf)
     with pytest.raises(gd.PathError, match=r"stops at \S+ on the way to 4: the last 60 increments came on by .* only"):
         gd.follow(shaken(), "time", (0.0, 4.0))
 

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 import gyrod as gd
 from gyrod import storage
-from gyrod.motion import KINEMATICS, EventRecord
+from gyrod.motion import EventRecord
+from gyrod.motion.motion import KINEMATICS
 from gyrod.solve import recording
 from gyrod.storage import layout, reading, recorder
 

@@ -81,7 +81,7 @@ class Curve:
     @staticmethod
     def _known(track: Any) -> dict[str, Array]:
         """What is known at both ends of elements, (..., 2, 3), which no polynomial inside reaches."""
-        return dict(zip(("force", "moment", "curvature"), track.end_sections, strict=True))
+        return dict(zip(("force", "moment", "curvature"), track._end_sections, strict=True))
 
     def stress(self, track: Any) -> Array:
         """Largest axial stress of the sections, Pa, (..., D)."""

@@ -345,7 +345,7 @@ class Motion:
             raise ValueError(f"rod {name!r} has no section, so its stress is not known.")
         F, M, s = track.force, track.moment, rod.mesh.curvatures
         if rod.mesh.degree:
-            ends = track.end_sections
+            ends = track._end_sections
             F, M, s = with_ends(ends[0], F), with_ends(ends[1], M), np.concatenate([[0.0], s, [1.0]])
         else:  # forces of segments at the vertices
             F = np.concatenate([F[..., :1, :], 0.5 * (F[..., 1:, :] + F[..., :-1, :]), F[..., -1:, :]], axis=-2)

@@ -167,7 +167,7 @@ def along(motion: Motion, name: str, field: str, s: ArrayLike) -> Array:
     found = apply(rows, weights, values)
     ends = (at == 0.0) | (at == 1.0)
     if known.ends and mesh.degree and ends.any():
-        held = dict(zip(("force", "moment", "curvature"), track.end_sections, strict=True))[field]
+        held = dict(zip(("force", "moment", "curvature"), track._end_sections, strict=True))[field]
         found[..., ends, :] = held[..., at[ends].astype(int), :]
     return found
 

@@ -162,7 +162,7 @@ class RodTrack:
         """
         K = self.curvature
         if self.mesh.degree:
-            K = with_ends(self.end_sections[2], K)
+            K = with_ends(self._end_sections[2], K)
         return bend_radius(K)
 
     @property
@@ -171,7 +171,7 @@ class RodTrack:
         return rotations.rotate(self._point_frames if self.mesh.degree else self.vertex_quaternions, self.moment)
 
     @cached_property
-    def end_sections(self) -> tuple[Array, Array, Array]:
+    def _end_sections(self) -> tuple[Array, Array, Array]:
         """Section force, moment and curvature of elements at both ends, (n, 2, 3) each."""
         return self._ends.sections(self)
 
