@@ -51,7 +51,8 @@ def lowest(
         groups = [range(a, b) for a, b in zip([0, *ends], [*ends, len(x)], strict=True) if b > a]
         if len(values) == size or k > MOST or (groups and groups[-1].start >= n):
             for group in groups:
-                x[group] = x[group].mean()
+                if len(group) > 1:
+                    x[group] = x[group].mean()
             return x, rows, groups
         k *= 2
 
