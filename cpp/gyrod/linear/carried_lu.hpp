@@ -20,6 +20,7 @@
 
 #include "gyrod/linear/block_pattern.hpp"
 #include "gyrod/math/matrix.hpp"
+#include "gyrod/math/scalar.hpp"
 
 namespace gyrod {
 
@@ -44,7 +45,7 @@ struct CarriedGraph {
 // The symbolic part, shared by real and complex matrices.
 class CarriedPattern {
 public:
-  [[gnu::cold]] explicit CarriedPattern(CarriedGraph graph);
+  GYROD_COLD explicit CarriedPattern(CarriedGraph graph);
   const CarriedGraph& graph() const { return graph_; }
   const BlockPattern& blocks() const { return blocks_; }
 
@@ -80,7 +81,7 @@ public:
     Matrix<S, width, 6> own, up; // transposed
   };
 
-  [[gnu::cold]] explicit CarriedLu(const CarriedPattern& pattern);
+  GYROD_COLD explicit CarriedLu(const CarriedPattern& pattern);
 
   Carrier& carrier(int i) { return carriers_[std::size_t(i)]; }
   const Carrier& carrier(int i) const { return carriers_[std::size_t(i)]; }

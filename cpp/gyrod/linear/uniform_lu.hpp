@@ -30,7 +30,7 @@ public:
 
   explicit UniformLu(const BlockPattern& p) : UniformLu(p, [](int) { return false; }) {}
   template <class Silent>
-  [[gnu::cold]] UniformLu(const BlockPattern& p, Silent&& silent) : blocks_(p.storage() / (B * B)) {
+  GYROD_COLD UniformLu(const BlockPattern& p, Silent&& silent) : blocks_(p.storage() / (B * B)) {
     std::vector<bool> gone(std::size_t(p.nodes()), false);
     for (int v : p.order()) {
       gone[std::size_t(v)] = true;

@@ -150,7 +150,7 @@ template <class F> class AbsoluteMechanism final : public MechanismEquations {
   template <class S> using Rotation = Matrix<S, nq, 1>;
 
 public:
-  [[gnu::cold]] explicit AbsoluteMechanism(MechanismModel model)
+  GYROD_COLD explicit AbsoluteMechanism(MechanismModel model)
       : m_(std::move(model)), level_(m_.options.level), qr_(m_.options.qr), motions_(bodies()), wrenches_(bodies()),
         sides_(bodies()), dual_motions_(bodies()), dual_wrenches_(bodies()), acting_(bodies()), joints_of_(bodies()),
         u_(m_.joints.size()) {
@@ -408,7 +408,7 @@ public:
       for (int i = 0; i < 3; ++i) out[6 * b + std::size_t(i)] = a[i], out[6 * b + 3 + std::size_t(i)] = spin[i];
     }
   }
-  [[gnu::cold]] void reactions(double t, const double* y, double* out) override {
+  void reactions(double t, const double* y, double* out) override {
     solve_accelerations(t, y);
     for (std::size_t j = 0; j < m_.joints.size(); ++j) {
       const JointPlace& p = m_.joints[j].place;

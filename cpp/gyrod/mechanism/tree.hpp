@@ -13,7 +13,7 @@ namespace gyrod {
 
 template <class F> class TreeMechanism : public MechanismEquations {
 public:
-  [[gnu::cold]] explicit TreeMechanism(MechanismModel model)
+  GYROD_COLD explicit TreeMechanism(MechanismModel model)
       : m_(std::move(model)), links_(m_.links.size()), k_(links_.size()), art_(links_.size()), proj_(links_.size()),
         motions_(m_.bodies.size()), wrenches_(m_.bodies.size()), link_of_(m_.bodies.size()), u_(m_.joints.size()) {
     for (RigidBody& b : m_.bodies) b.inverse_moments.setZero();
@@ -118,7 +118,7 @@ public:
     }
   }
 
-  [[gnu::cold]] void reactions(double t, const double* y, double* out) override {
+  void reactions(double t, const double* y, double* out) override {
     full(t, y);
     // What each body needs beyond the given loads, less what the cut joints give, passed on from leaves to root.
     std::vector<Twist> need(links_.size());
@@ -574,7 +574,7 @@ protected:
   }
 
   // Which cuts act on which links, where their columns are, and the pattern of the system of multipliers.
-  [[gnu::cold]] void prepare_loops() {
+  GYROD_COLD void prepare_loops() {
     std::vector<int> sizes;
     int rows = 0;
     for (int c = 0; c < cuts(); ++c) sizes.push_back(rows_of_cut(c)), rows += sizes.back();
@@ -832,7 +832,7 @@ protected:
     return true;
   }
   // Close the loops by (62) in the metric of the mass, on the velocities of the tree: positions, then velocities.
-  [[gnu::cold]] bool close_loops(double t, double* y) {
+  bool close_loops(double t, double* y) {
     bool moved = false;
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 12; ++k) {

@@ -203,7 +203,7 @@ private:
   void prepare() {
     if (!pattern_) analyse();
   }
-  [[gnu::cold]] void analyse() {
+  GYROD_COLD void analyse() {
     const int L = int(links_.size());
     CarriedGraph g;
     for (int i = 0; i < L; ++i) g.bodies.push_back({m_.links[std::size_t(i)].parent, links_[std::size_t(i)].n});

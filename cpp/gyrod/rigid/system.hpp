@@ -39,8 +39,7 @@ template <class S> bool factor_shifted(const BlockPattern& pattern, const double
 
 template <class F> class RigidSystem final : public RigidEquations {
 public:
-  [[gnu::cold]] RigidSystem(std::vector<RigidBody> bodies, Forces forces, Vec3<double> gravity,
-                            FormulationOptions options)
+  GYROD_COLD RigidSystem(std::vector<RigidBody> bodies, Forces forces, Vec3<double> gravity, FormulationOptions options)
       : bodies_(std::move(bodies)), forces_(std::move(forces)), gravity_(gravity), options_(options),
         motions_(bodies_.size()), wrenches_(bodies_.size()), dual_motions_(bodies_.size()),
         dual_wrenches_(bodies_.size()), acting_(bodies_.size()) {
@@ -180,7 +179,7 @@ public:
   }
 
   // Operations of one right-hand side, counted by evaluating it.
-  [[gnu::cold]] Counted::Tally operations(const double* y) override {
+  GYROD_COLD Counted::Tally operations(const double* y) override {
     std::vector<Counted> s(size_), ds(size_);
     for (std::size_t i = 0; i < size_; ++i) s[i] = Counted::variable(y[i]);
     Counted::tally() = {};

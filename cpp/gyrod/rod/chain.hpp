@@ -13,7 +13,7 @@ namespace gyrod {
 template <class P, bool Absolute> struct RodChain {
   static constexpr int turn = Absolute ? 4 : 3;
 
-  [[gnu::cold]] explicit RodChain(BasicRodDescription<P> description) : d(std::move(description)), N(d.segments) {
+  GYROD_COLD explicit RodChain(BasicRodDescription<P> description) : d(std::move(description)), N(d.segments) {
     for (int n = 0, at = 0; n <= N; ++n) {
       const int j = d.frame_of(n);
       p_at.push_back(j >= 0 && !d.holds(j) ? at : -1);

@@ -60,7 +60,7 @@ template <int p> class Elements final : public ElementForces<p, double, Discreti
   using V4 = Vec4<double>;
 
 public:
-  [[gnu::cold]] explicit Elements(const RodDescription& d)
+  GYROD_COLD explicit Elements(const RodDescription& d)
       : Forces(d), batches_(std::size_t((count_ + width - 1) / width)) {
     pack();
   }
@@ -154,7 +154,7 @@ public:
 
   // Within an element |P| falls to zero where frames turn away from each other; but before that it may turn so far that
   // it could as well turn the other way.
-  [[gnu::cold]] std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const override {
+  std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const override {
     const auto& table = Lobatto<p>::get();
     V4 q[nodes];
     const auto frame = [&](int n) -> V4 { return p_at[i(n)] >= 0 ? Part<4>::of(y + p_at[i(n)]) : ends[n ? 1 : 0].p; };
@@ -290,7 +290,7 @@ private:
 
 } // namespace
 
-[[gnu::cold]] std::unique_ptr<Discretization> make_elements(const RodDescription& d) {
+GYROD_COLD std::unique_ptr<Discretization> make_elements(const RodDescription& d) {
   if (d.degree == 2) return std::make_unique<Elements<2>>(d);
   if (d.degree == 3) return std::make_unique<Elements<3>>(d);
   if (d.degree == 4) return std::make_unique<Elements<4>>(d);

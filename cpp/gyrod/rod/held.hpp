@@ -49,7 +49,7 @@ template <class Rod> double measure(Rod& r, const double* y, bool positions) {
 }
 
 // Held strains and their rates back to zero, along M^-1 B'.
-template <class Rod> [[gnu::cold]] void restore(Rod& r, double* y) {
+template <class Rod> void restore(Rod& r, double* y) {
   for (int k = 0; k < 8 && measure(r, y, true) >= 1e-14; ++k) {
     r.hold->solve(r.hold->lambda);
     displace(r, y, true);

@@ -22,7 +22,7 @@ template <int p> class LaneElements : public ElementForces<p, Lanes> {
   using Forces = ElementForces<p, Lanes>;
 
 public:
-  [[gnu::cold]] explicit LaneElements(const BasicRodDescription<Lanes>& d)
+  GYROD_COLD explicit LaneElements(const BasicRodDescription<Lanes>& d)
       : Forces(d), parameters_(std::size_t(this->count_)) {}
   void prepare() {
     for (std::size_t e = 0; e < parameters_.size(); ++e)
@@ -38,7 +38,7 @@ private:
 
 class Wide final : public RodLanes {
 public:
-  [[gnu::cold]] explicit Wide(const RodEquations& rods) {
+  GYROD_COLD explicit Wide(const RodEquations& rods) {
     for (int r = 0; r < rods.rods(); ++r) {
       rods_.push_back(std::make_unique<Rod>(widened(rods.rod(r))));
       rods_.back()->at = size_, size_ += std::size_t(rods_.back()->chain.size);

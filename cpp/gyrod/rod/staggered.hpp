@@ -80,7 +80,7 @@ public:
     return ends[e].p.dot(near) < 0.0 ? Vec4<double>(-ends[e].p) : ends[e].p;
   }
 
-  [[gnu::cold]] std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const override {
+  std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const override {
     const double limit = d_.law.limit();
     const auto p = [&](int j) { return Part<4>::of(y + p_at[i(j + 1)]); };
     for (int n = 1; n < N_; ++n) {

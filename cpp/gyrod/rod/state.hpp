@@ -8,7 +8,7 @@ namespace gyrod {
 
 // Configuration, rates, strains and forces; memory is taken once.
 template <class S> struct RodState {
-  template <class P> [[gnu::cold]] explicit RodState(const BasicRodDescription<P>& d);
+  template <class P> GYROD_COLD explicit RodState(const BasicRodDescription<P>& d);
   std::vector<Vec3<S>> x, v, f; // vertices: position, velocity, force
   std::vector<Vec3<S>> K, M;    // curvature less its rest value, moment
   std::vector<Vec4<S>> p, w;    // frames: quaternion, (w0, Omega)

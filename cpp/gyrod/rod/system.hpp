@@ -50,7 +50,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   struct Rod : Chain {
     using Chain::d, Chain::N, Chain::x_at, Chain::moves, Chain::turns;
 
-    [[gnu::cold]] Rod(RodDescription description, States& states)
+    GYROD_COLD Rod(RodDescription description, States& states)
         : Chain(std::move(description)), grid(divided(d)), s(state_of(d, states)),
           blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1, own_blocks ? 0 : d.degree),
           k(N + 1, d.coupled ? 2 : 1, d.degree), alpha(std::size_t(d.frames())), p(alpha.size()), w(alpha.size()),
@@ -134,8 +134,8 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   };
 
 public:
-  [[gnu::cold]] RodSystem(std::vector<RodDescription> rods, FormulationOptions options,
-                          std::vector<RodString> strings = {})
+  GYROD_COLD RodSystem(std::vector<RodDescription> rods, FormulationOptions options,
+                       std::vector<RodString> strings = {})
       : options_(options), strings_(std::move(strings)), states_{!Constrained && strings_.empty(), {}} {
     std::vector<int> sizes;
     std::vector<std::pair<int, int>> links;
@@ -254,7 +254,7 @@ public:
   }
 
   const std::vector<int>& hosts() const override { return hosts_; }
-  [[gnu::cold]] std::vector<std::vector<int>> parties() const override {
+  GYROD_COLD std::vector<std::vector<int>> parties() const override {
     std::vector<std::vector<int>> out;
     for (const auto& [a, b] : joined_)
       if (a == b)
@@ -578,7 +578,7 @@ public:
     return r.s;
   }
 
-  [[gnu::cold]] RodMeasures measures(int index, double t, const double* y) override {
+  RodMeasures measures(int index, double t, const double* y) override {
     Rod& r = *rods_[std::size_t(index)];
     state(index, t, y);
     RodMeasures m;
@@ -619,7 +619,7 @@ public:
     return m;
   }
 
-  [[gnu::cold]] void reactions(int index, double t, const double* y, double* out) override {
+  void reactions(int index, double t, const double* y, double* out) override {
     Rod& r = *rods_[std::size_t(index)];
     state(index, t, y);
     std::vector<Vec3<double>>&force = r.force, &a = r.falls;
@@ -693,7 +693,7 @@ public:
     for (auto& r : rods_) dense_rod(*r, J);
   }
 
-  [[gnu::cold]] void dense_jacobian_dual(double t, const double* y, double* J) override {
+  GYROD_COLD void dense_jacobian_dual(double t, const double* y, double* J) override {
     std::fill(J, J + size_ * size_, 0.0);
     for (auto& r : rods_) {
       move_ends(*r, t);
@@ -707,7 +707,7 @@ public:
     }
   }
 
-  [[gnu::cold]] Counted::Tally operations(double t, const double* y) override {
+  GYROD_COLD Counted::Tally operations(double t, const double* y) override {
     Counted::tally() = {};
     Counted::Tally total;
     for (auto& r : rods_) {
@@ -1453,7 +1453,7 @@ private:
   }
 
   // df/dy of a rod from its blocks, for tests and small problems.
-  [[gnu::cold]] void dense_rod(const Rod& r, double* J) const {
+  GYROD_COLD void dense_rod(const Rod& r, double* J) const {
     const auto entry = [&](int row, int column) -> double& {
       return J[(r.at + std::size_t(row)) * size_ + r.at + std::size_t(column)];
     };

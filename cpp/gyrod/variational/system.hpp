@@ -88,7 +88,7 @@ private:
     V3 P = V3::Zero(), L = V3::Zero();
   };
 
-  [[gnu::cold]] void lay_out();
+  GYROD_COLD void lay_out();
   // The rows of each joint, and which nodes must be eliminated before others. Returns for each joint the body whose
   // node holds its multipliers, or -1.
   std::vector<int> order(std::vector<std::vector<int>>& after);
