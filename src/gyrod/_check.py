@@ -6,7 +6,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,9 +44,14 @@ def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
     if isinstance(value, str) and value in names:
         return value
     word = value if isinstance(value, str) else shown(value)
+    listed = ", ".join(map(repr, names))
+    raise ValueError(f"{argument} = {shown(value)} is unknown; it can be {listed}.{meant(word, names)}")
+
+
+def meant(word: str, names: Sequence[str]) -> str:
+    """The nearest of some names as a question with a space before it; empty if none is near."""
     near = get_close_matches(word, names, n=1, cutoff=0.4) or get_close_matches(word.lower(), names, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{argument} = {shown(value)} is unknown; it can be {', '.join(map(repr, names))}.{hint}")
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:

@@ -408,15 +408,19 @@ class Motion:
         """Energies and powers summed over the rods, (n, 9)."""
         return np.asarray(sum((rod["measures"] for rod in self._rods), np.zeros((*self.t.shape, 9))))
 
+    @cached_property
+    def _momenta(self) -> tuple[Array, Array]:
+        return momenta(self)
+
     @property
     def momentum(self) -> Array:
         """Linear momentum, (n, 3)."""
-        return momenta(self)[0]
+        return self._momenta[0]
 
     @property
     def angular_momentum(self) -> Array:
         """Angular momentum about the origin, space axes, (n, 3)."""
-        return momenta(self)[1]
+        return self._momenta[1]
 
     @property
     def drift(self) -> Drift:

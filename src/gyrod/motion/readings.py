@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import quantities, rotations
+from gyrod import _check, quantities, rotations
 from gyrod.model import JointSensor, RotationSensor, System
 from gyrod.model.errors import shown, unknown
 from gyrod.model.meshes import Elements, apply
@@ -283,10 +282,7 @@ def _linked(found: Quantity, system: System) -> bool:
 
 
 def _unknown(name: str, known: Iterable[str], where: str) -> str:
-    near = get_close_matches(name, list(known), n=1, cutoff=0.4)
-    near = near or get_close_matches(name.lower(), list(known), n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{shown(name)} is unknown; {where} {_listed(known)}.{hint}"
+    return f"{shown(name)} is unknown; {where} {_listed(known)}.{_check.meant(name, list(known))}"
 
 
 def _listed(given: Iterable[str]) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -90,15 +89,9 @@ def _bound(solve: Callable[..., Any], signature: inspect.Signature, args: Any, k
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise TypeError(f"{solve.__name__}() {error}{_meant(kwargs, signature)}") from None
-
-
-def _meant(given: Mapping[str, Any], signature: inspect.Signature) -> str:
-    """A hint for the first option that there is not."""
-    known = list(signature.parameters)
-    unknown = next((name for name in given if name not in known), "")
-    near = get_close_matches(unknown, known, 1)
-    return f". Did you mean {near[0]!r}?" if near else ""
+        unknown = next((name for name in kwargs if name not in signature.parameters), "")
+        hint = _check.meant(unknown, list(signature.parameters))
+        raise TypeError(f"{solve.__name__}() {error}{hint and '.' + hint}") from None
 
 
 # --- motions ---------------------------------------------------------------------------------------------------------
