@@ -322,15 +322,15 @@ def test_where_nobody_is_kept_out_no_run_returns_the_numbers_of_another(tmp_path
 
 
 def test_a_file_that_is_replaced_at_the_end_is_not_returned(tmp_path, monkeypatch):
-    file, plain = tmp_path / "run.h5", storage.open
+    file, plain = tmp_path / "run.h5", storage.ResultFile
     other = tmp_path / "other.h5"
     gd.simulate(heavier(), 0.3, method="dopri5", save=other)
 
-    def replaced(path, system):
+    def replaced(path):
         os.replace(other, file)
-        return plain(path, system=system)
+        return plain(path)
 
-    monkeypatch.setattr(storage, "open", replaced)
+    monkeypatch.setattr(storage, "ResultFile", replaced)
     with pytest.raises(OSError, match=r"run.h5' was replaced when its run ended"):
         gd.simulate(pendulum(), 0.3, method="dopri5", save=file)
 

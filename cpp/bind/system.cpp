@@ -95,7 +95,7 @@ nb::dict rod_states(System& system, int rod, Times t, Table y, bool project) {
     }
     for (std::size_t n = 0; n < bends; ++n) {
       const std::size_t at = 3 * (k * bends + n);
-      const bool bent = d.degree || d.weight[n] > 0.0;
+      const bool bent = d.bent(int(n));
       put(K.data() + at, bent ? V3(s.K[n] + d.K0[n]) : d.K0[n]), put(M.data() + at, bent ? s.M[n] : V3(V3::Zero()));
     }
     for (std::size_t j = 0; j < Q; ++j)
@@ -387,6 +387,20 @@ void bind_system(nb::module_& m) {
       .def_ro("w", &RodLayout::w)
       .def_ro("x", &RodLayout::x)
       .def_ro("v", &RodLayout::v);
+  m.def(
+      "measure",
+      [](const RodDescription& rod, Rows3 x, Rows4 p) {
+        if (x.shape(0) != std::size_t(rod.segments) + 1 || p.shape(0) != std::size_t(rod.frames()))
+          throw std::invalid_argument("positions and frames are not those of the rod's mesh");
+        const RodShape shape = measure(rod, x.data(), p.data());
+        const auto rows = [](const std::vector<V3>& from) {
+          Out2 out = owned<Out2>({from.size(), 3});
+          for (std::size_t n = 0; n < from.size(); ++n) std::copy_n(from[n].data(), 3, out.data() + 3 * n);
+          return out;
+        };
+        return std::make_tuple(rows(shape.strain), rows(shape.curvature));
+      },
+      "rod"_a, "x"_a, "p"_a, "Strain and curvature of a rod that lies there, against a straight one.");
   nb::class_<StaticRun>(m, "StaticRun")
       .def_ro("status", &StaticRun::status)
       .def_prop_ro(

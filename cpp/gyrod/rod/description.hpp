@@ -121,7 +121,8 @@ template <class P> struct BasicRodDescription {
   bool spins = false;
 
   int frames() const { return degree ? segments + 1 : segments; }
-  int bends() const { return degree ? segments : segments + 1; } // places with curvature
+  int bends() const { return degree ? segments : segments + 1; }            // places with curvature
+  bool bent(int n) const { return degree || weight[std::size_t(n)] > 0.0; } // an end without clamp is not
   int frame_of(int cell) const { return degree ? cell : cell - 1; }
   int cell_of(int frame) const { return degree ? frame : frame + 1; }
   // Whether somebody asks for the matrices of frames.

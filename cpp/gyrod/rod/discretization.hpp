@@ -200,4 +200,7 @@ inline void Discretization::frame_blocks(const RodState<double>& s, Blocks& out)
   }
 }
 
+// As the description says, which must outlive it; elements.cpp and staggered.cpp have one kind each.
+std::unique_ptr<Discretization> make_discretization(const RodDescription& d);
+
 } // namespace gyrod

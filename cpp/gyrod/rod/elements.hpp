@@ -6,7 +6,7 @@
 
 namespace gyrod {
 
-// Elements of the description's degree, which must outlive them. In a translation unit of its own: it takes long.
+// In a translation unit of its own: it takes long.
 std::unique_ptr<Discretization> make_elements(const RodDescription& d);
 
 } // namespace gyrod

@@ -109,6 +109,12 @@ public:
 std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vector<RodDescription> rods,
                                         const FormulationOptions& options, std::vector<RodString> strings);
 
+// Strain and curvature of a rod that lies at x (vertices) with the frames p, against a straight one.
+struct RodShape {
+  std::vector<Vec3<double>> strain, curvature;
+};
+RodShape measure(RodDescription description, const double* x, const double* p);
+
 // Rods of several members of an ensemble at once, one member in each lane.
 class RodLanes : public Equations {
 public:

@@ -18,7 +18,7 @@
 #include "gyrod/linear/uniform_lu.hpp"
 #include "gyrod/rigid/formulations.hpp"
 #include "gyrod/rod/chain.hpp"
-#include "gyrod/rod/elements.hpp"
+#include "gyrod/rod/discretization.hpp"
 #include "gyrod/rod/equations.hpp"
 #include "gyrod/rod/held.hpp"
 #include "gyrod/rod/hosted.hpp"
@@ -26,8 +26,6 @@
 #include "gyrod/rod/strings.hpp"
 
 namespace gyrod {
-
-std::unique_ptr<Discretization> make_staggered(const RodDescription& d); // staggered.cpp
 
 // Constrained: rods whose strains may be held; three more unknowns in a cell, the increments of lambda.
 template <bool Absolute, bool Constrained = false> class RodSystem final : public RodEquations {
@@ -51,7 +49,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     using Chain::d, Chain::N, Chain::x_at, Chain::moves, Chain::turns;
 
     GYROD_COLD Rod(RodDescription description, States& states)
-        : Chain(std::move(description)), grid(divided(d)), s(state_of(d, states)),
+        : Chain(std::move(description)), grid(make_discretization(d)), s(state_of(d, states)),
           blocks(own_blocks ? 1 : N + 1, d.coupled ? 2 : 1, own_blocks ? 0 : d.degree),
           k(N + 1, d.coupled ? 2 : 1, d.degree), alpha(std::size_t(d.frames())), p(alpha.size()), w(alpha.size()),
           norm(alpha.size()) {
@@ -90,10 +88,6 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
       auto& made = states.of[{d.segments, d.degree, d.ends[0].clamped, d.ends[1].clamped, d.damped}];
       if (made.empty() || !states.shared) made.push_back(std::make_unique<RodState<double>>(d));
       return *made.back();
-    }
-    static std::unique_ptr<Discretization> divided(const RodDescription& d) {
-      if (d.degree) return make_elements(d);
-      return make_staggered(d);
     }
 
     // Cell number k from an end, -1: there is none.

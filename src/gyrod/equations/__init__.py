@@ -307,13 +307,12 @@ def compile_system(
     pieces = [piece for x in pulled if x.on_rods for piece in x.pieces()]
     cables: list[_core.ForceElement] = [x.cable() for x in pulled if not x.on_rods]
     core = bodies.make([_core.Rod(**table) for table in tables], cables, pieces)
-    rest = core.size - len(bodies.y0)
-    start, kinds = [*bodies.y0, *[0.0] * rest], [*bodies.kinds, *[""] * rest]
+    start, kinds = bodies.start(core)
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
     core.quasistatic(at_rest)
     y0 = np.array(start)
-    if bodies.velocities is not None and options.get("level"):  # accelerations and multipliers with what the rods do
+    if bodies.velocities is not None:  # with what the rods do, where accelerations and multipliers are unknowns
         y0 = np.asarray(core.complete(0.0, bodies.velocities, y0))
     return Compiled(
         system, formulation, core, y0, signals, bodies.axes, bodies.moments, tuple(kinds), dict(options),
@@ -330,8 +329,8 @@ class _Bodies:
     """The bodies of a system, ready for the core: ``make`` adds rods, cables between bodies and strings on rods."""
 
     make: Callable[[list[_core.Rod], list[_core.ForceElement], list[_core.RodString]], _core.System]
-    y0: list[float]
-    kinds: list[str]
+    #: State of that core with the bodies set, but for velocities that joints leave, and kinds of all unknowns.
+    start: Callable[[_core.System], tuple[list[float], list[str]]]
     axes: Array
     moments: Array
     mechanism: Mechanism | None = None
@@ -357,12 +356,17 @@ def _pins(system: System, formulation: str, options: dict[str, Any], signals: Si
     forces = [compile_force(f, system, index, np.array(axes), signals) for f in system.forces if not f.on_rods]
     gravity, weights = _weights(system, signals)
     forces += weights + _frame(system, np.array(axes))
+
+    def start(core: _core.System) -> tuple[list[float], list[str]]:
+        rest = core.size - len(y0)
+        return [*y0, *[0.0] * rest], [*kinds, *[""] * rest]
+
     return _Bodies(
         lambda rods, cables, pieces: _core.System(
             formulation=formulation, bodies=bodies, forces=[*forces, *cables], gravity=gravity, rods=rods,
             strings=pieces, options=_options(options),
         ),
-        y0, kinds, np.array(axes).reshape(-1, 3, 3), np.array([b.moments for b in bodies]).reshape(-1, 3),
+        start, np.array(axes).reshape(-1, 3, 3), np.array([b.moments for b in bodies]).reshape(-1, 3),
     )  # fmt: skip
 
 
@@ -400,24 +404,18 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
             options=_options(given),
         )  # fmt: skip
 
-    def start(form: str, core: _core.System) -> tuple[Array, list[str]]:
-        y, kinds = _poses(form, system, axes, core)
-        return np.asarray(core.complete(0.0, velocities, y)), kinds
-
     def probe(m: Mechanism) -> tuple[Any, Array, NDArray[np.bool_]]:
         core = make("nullspace-quaternion", m, [])
-        y, kinds = start("nullspace-quaternion", core)
-        return core, y, np.array([k in ("position", "rotation") for k in kinds])
+        y, kinds = _poses("nullspace-quaternion", system, axes, core)
+        y0 = np.asarray(core.complete(0.0, velocities, np.array(y)))
+        return core, y0, np.array([k in ("position", "rotation") for k in kinds])
 
     _check_determined(system, core_bodies, lambda: probe(mechanism))
     free = mechanisms.undriven(system) if mechanism.cuts else None
     skew = None if free is None else partial(_overconstrained, free)
     mechanism, mobility = mechanisms.reduce_loops(system, mechanism, probe, skew)
-    bare = make(formulation, mechanism, [])
-    y0, kinds = start(formulation, bare)
     return _Bodies(
-        lambda rods, *more: make(formulation, mechanism, rods, *more) if rods or any(more) else bare,
-        list(y0), kinds, frames,
+        partial(make, formulation, mechanism), partial(_poses, formulation, system, axes), frames,
         np.array([b.moments for b in core_bodies]), mechanism, mobility, velocities,
     )  # fmt: skip
 
@@ -444,9 +442,9 @@ def _check_determined(system: System, bodies: list[_core.Body], probe: Callable[
         )
 
 
-def _poses(formulation: str, system: System, axes: list[Array], core: Any) -> tuple[Array, list[str]]:
+def _poses(formulation: str, system: System, axes: list[Array], core: _core.System) -> tuple[list[float], list[str]]:
     """State of a mechanism with its positions set, and the kinds of all unknowns."""
-    y, kinds = np.zeros(core.size), ["force"] * core.size
+    y, kinds = [0.0] * core.size, ["force"] * core.size
     nq, nv = FORMULATIONS[formulation]
     left = mechanisms.kinds(system) if formulation.startswith("nullspace") else {}
     for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True)):

@@ -280,14 +280,10 @@ def _measured(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[
     bare |= {"foundation": None, "anchor": rod.positions, "obstacles": [], "spin": np.zeros(3)}
     if mesh.degree and rod.strain in HELD:
         bare["strain"] = "cosserat"  # measured alike, and nothing need be held
-    core = _core.System(formulation="nullspace-quaternion", rods=[_core.Rod(**bare)])
-    y = [0.0] * core.size
-    initial_state(rod, core.layout()[0], y, [""] * core.size, absolute=False)
-    states = core.rod_states(0, np.zeros(1), np.array([y]), False)
-    found = {key: np.ascontiguousarray(states[key][0]) for key in ("strain", "curvature")}
+    strain, curvature = _core.measure(_core.Rod(**bare), np.array(rod.positions), np.array(rod.quaternions))
     if not mesh.degree:
-        _bend_on(found["curvature"], rod.fractions, held)
-    return found
+        _bend_on(curvature, rod.fractions, held)
+    return {"strain": strain, "curvature": curvature}
 
 
 def _bend_on(K: Array, s: Array, held: tuple[bool, bool]) -> None:

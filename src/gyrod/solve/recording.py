@@ -240,10 +240,12 @@ class Recording:
 
     def _open(self, run: str | None = None) -> Motion:
         """The motion in the file, of this run if it is named."""
-        motion = storage.open(self.file, system=self.compiled.system.original)
-        if run is not None and motion.__dict__["_file"].header["run"] != run:
+        if run is None:
+            return storage.open(self.file, system=self.compiled.system.original)
+        stored = storage.ResultFile(self.file)
+        if stored.header["run"] != run:
             raise OSError(f"{str(self.file)!r} was replaced when its run ended, and what was computed is lost.")
-        return motion
+        return storage.stored_motion(stored, self.compiled)
 
     # --- checkpoints
 

@@ -4,7 +4,7 @@ from gyrod.storage.between import Between, Kept
 from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint, write_atomic
 from gyrod.storage.companions import keep_beside
 from gyrod.storage.export import to_csv, to_npz, to_ode_result, to_xarray
-from gyrod.storage.reading import info, verify
+from gyrod.storage.reading import ResultFile, info, stored_motion, verify
 from gyrod.storage.reading import open_motion as open
 from gyrod.storage.recorder import Recorder, hold, identity, keeps_dense, save
 
@@ -12,6 +12,7 @@ __all__ = [
     "Between",
     "Kept",
     "Recorder",
+    "ResultFile",
     "checkpoint_path",
     "hold",
     "identity",
@@ -22,6 +23,7 @@ __all__ = [
     "open",
     "save",
     "save_checkpoint",
+    "stored_motion",
     "to_csv",
     "to_npz",
     "to_ode_result",

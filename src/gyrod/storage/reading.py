@@ -253,8 +253,12 @@ def open_motion(file: str | os.PathLike[str], system: System | None = None) -> M
     killed, is read up to its last block (status "unfinished").
     """
     stored = ResultFile(file)
+    return stored_motion(stored, _compiled(stored, system))
+
+
+def stored_motion(stored: ResultFile, compiled: Compiled) -> Motion:
+    """The motion in a file of these equations."""
     header = stored.header
-    compiled = _compiled(stored, system)
     stats = _stats(stored)
     motion, dense = object.__new__(StoredMotion), _between(stored, compiled)
     motion.__dict__.update(
