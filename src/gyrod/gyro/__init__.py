@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, _core, rotations
+from gyrod.gyro.methods import ADAPTIVE, NODES, ORDERS, PARAMETRIZATIONS
+from gyrod.gyro.stream import AttitudeStream
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -29,18 +31,16 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Rates = Callable[[Array], Array]
 
-#: Order of each method; the adaptive pairs by the solution they carry on.
-ORDERS = {"magnus6": 6, "magnus4": 4, "midpoint-matrix": 2, "midpoint-quaternion": 2, "ode45": 5, "ode23": 3}
-PARAMETRIZATIONS = ("quaternion", "rotation-vector", "tangential")
-_ADAPTIVE = ("ode45", "ode23")
-#: Gauss points on [0, 1] (midpoint rules: the two ends).
-_NODES = {
-    "magnus6": 0.5 + np.array([-1.0, 0.0, 1.0]) * np.sqrt(15.0) / 10.0,
-    "magnus4": 0.5 + np.array([-1.0, 1.0]) * np.sqrt(3.0) / 6.0,
-    "midpoint-matrix": np.array([0.0, 1.0]),
-    "midpoint-quaternion": np.array([0.0, 1.0]),
-}
-
+__all__ = [
+    "ORDERS",
+    "PARAMETRIZATIONS",
+    "Attitude",
+    "AttitudeStats",
+    "AttitudeStream",
+    "SingularRotationError",
+    "attitude",
+    "rl2_error",
+]
 
 #: Functions that want more steps at once than this are refused.
 _MOST_STEPS = 1_000_000
@@ -185,7 +185,7 @@ def attitude(
     _check.choice("frame", frame, rotations.FRAMES)
     _check.choice("parametrization", parametrization, PARAMETRIZATIONS)
     rtol, atol = _check.positive("rtol", rtol), _check.positive("atol", atol)
-    if method in _ADAPTIVE and rtol < 1e-13:
+    if method in ADAPTIVE and rtol < 1e-13:
         raise ValueError(f"rtol = {rtol:g} is below what double precision can meet; it must be at least 1e-13.")
     t = _check.times("t", t)
     start = np.array([1.0, 0.0, 0.0, 0.0]) if initial is None else rotations.as_quaternion(initial, "initial")
@@ -200,7 +200,7 @@ def attitude(
         if step is not None:
             raise ValueError(f"step = {step!r} serves functions of time; samples are stepped from one to the next.")
         source = _Samples(t, *_values(t, rates, increments), frame, start)
-    if method in _ADAPTIVE:
+    if method in ADAPTIVE:
         run = _adaptive_run(source, method, parametrization, rtol, atol)
     elif isinstance(source, _Function):
         run = _function_run(source, method, step, atol)
@@ -241,63 +241,6 @@ def rl2_error(t: ArrayLike, exact: ArrayLike, approximate: ArrayLike, *, cumulat
 
     error = norm(f - g) / np.maximum(1.0, norm(f))
     return np.asarray(error if cumulative else error[-1])
-
-
-class AttitudeStream:
-    """Attitude in real time: push samples as they come, get rotations that are final.
-
-    A rotation is final when its interpolation window is full, half a stencil after its time (magnus6: 3 samples
-    later, magnus4: 2), and then equals the batch result of `attitude` to rounding. `latest` does not wait: it uses
-    one-sided windows at the newest end, whose weights pass more of the noise of the last samples (see the manual).
-
-    >>> import gyrod as gd
-    >>> stream = gd.AttitudeStream()
-    >>> for k in range(12):
-    ...     t, q = stream.push(0.01 * k, (0.0, 0.0, 1.0))
-    >>> stream.waiting
-    3
-    >>> t, q = stream.finish()
-    >>> t.round(2).tolist()
-    [0.09, 0.1, 0.11]
-    """
-
-    def __init__(
-        self, *, frame: str = "body", method: str = "magnus6", increments: bool = False, initial: Any = None
-    ) -> None:
-        _check.choice("frame", frame, rotations.FRAMES)
-        _check.choice("method", method, _NODES)
-        start = np.array([1.0, 0.0, 0.0, 0.0]) if initial is None else rotations.as_quaternion(initial, "initial")
-        self._core = _core.AttitudeStream(method, frame, increments, np.ascontiguousarray(start))
-        self._newest = -np.inf
-
-    def push(self, t: ArrayLike, rates: ArrayLike) -> tuple[Array, Array]:
-        """Take one sample (a number and (3,)) or a few ((k,) and (k, 3)); return times and quaternions now final."""
-        times = np.atleast_1d(np.asarray(t, dtype=float))
-        values = np.atleast_2d(np.asarray(rates, dtype=float))
-        if times.ndim != 1 or values.shape != (len(times), 3):
-            raise ValueError(f"rates must be (3,) for each time, got {values.shape} for t of shape {times.shape}.")
-        _check.finite("t", times)
-        _check.finite("rates", values)
-        if len(times) and (times[0] <= self._newest or np.any(np.diff(times) <= 0.0)):
-            raise ValueError(f"t = {times[0]:g} must increase and come after the previous sample's, {self._newest:g}.")
-        self._newest = float(times[-1]) if len(times) else self._newest
-        final: tuple[Array, Array] = self._core.push(times, np.ascontiguousarray(values))
-        return final
-
-    def finish(self) -> tuple[Array, Array]:
-        """Make the rotations that still wait final, with one-sided windows, as at the end of a batch."""
-        final: tuple[Array, Array] = self._core.finish()
-        return final
-
-    @property
-    def latest(self) -> Array:
-        """Quaternion at the newest sample, not final."""
-        return np.asarray(self._core.latest())
-
-    @property
-    def waiting(self) -> int:
-        """How many rotations are not final yet."""
-        return int(self._core.waiting())
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
@@ -351,7 +294,7 @@ class _Source:
 
     def parts(self, begin: Array, h: Array, method: str) -> Array:
         """Rotation quaternions of steps of length h."""
-        values = self.rates(begin[:, None] + h[:, None] * _NODES[method])
+        values = self.rates(begin[:, None] + h[:, None] * NODES[method])
         return _core.step_rotations(values, np.ascontiguousarray(h), method, self.frame)
 
     def steps(self, nodes: Array, method: str) -> Array:
