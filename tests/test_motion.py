@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gyrod as gd
+from gyrod import _moved
 from gyrod import rotations as ro
 
 TOP = gd.problems.get("lang-a").system
@@ -67,6 +70,36 @@ def test_pickled_motions_keep_everything(motion):
     assert np.array_equal(again.energy.total, motion.energy.total)
     assert again.stats == motion.stats
     np.testing.assert_allclose(again(0.5).y, motion(0.5).y, rtol=0, atol=1e-12 * np.abs(motion.y).max())
+
+
+def test_pickles_of_the_version_before_open():
+    """Made by the classes of that version, which had `gyrod.dense` and `gyrod.rest`, and no friction in joints."""
+    old = pickle.loads((Path(__file__).parent / "data" / "before.pkl").read_bytes())
+    motion, rest, path, track = (old[name] for name in ("motion", "rest", "path", "track"))
+    now = gd.simulate(motion.system, 0.05, rtol=1e-3, method="rodas", output=[0.0, 0.017, 0.05])
+    for name, field in (("hose", "positions"), ("arm", "velocity")):
+        found, known = getattr(motion(now.t)[name], field), getattr(now[name], field)
+        np.testing.assert_allclose(found, known, rtol=0, atol=1e-8)
+    assert np.array_equal(track.start_force, motion["hose"].start_force)
+    assert motion["hinge"].effort.shape == motion.t.shape
+    assert "no rough figures without a tolerance" in str(motion.error)
+    assert rest.error.rough
+    np.testing.assert_allclose(path.rests[0]["hose"].positions, rest["hose"].positions, rtol=0, atol=1e-9)
+    assert path.error.rough
+
+
+@pytest.mark.parametrize("module", [*_moved.MODULES, *_moved.NAMES])
+def test_old_names_are_those_of_what_moved(module):
+    old = importlib.import_module(module)
+    if module in _moved.MODULES:
+        new = importlib.import_module(_moved.MODULES[module])
+        own = next(x for x in vars(new).values() if isinstance(x, type) and x.__module__ == new.__name__)
+        assert getattr(old, own.__name__) is own
+    for name, new in _moved.NAMES.get(module, {}).items():
+        found = getattr(old, name)
+        assert f"{found.__module__}.{found.__qualname__}" == new
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(old, "nothing")  # noqa: B009
 
 
 def test_multipliers_of_the_quaternion_form():

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gyrod import _command
+from gyrod import _command, _moved  # noqa: F401  (old names of modules, for pickles)
 
 _command.importing()
 from gyrod import _core  # noqa: E402, F401  (what does not run on this machine says so now, not at the first call)

@@ -319,9 +319,9 @@ class _Single(_Axial):
     stiffness: float
     damping: float
     #: Dry friction at rates far above ``slip``.
-    friction: float
+    friction: float = 0.0  # here too: pickles of the version without it have none
     #: Rate below which friction falls to zero: it is friction * rate / sqrt(rate² + slip²).
-    slip: float
+    slip: float = 0.01
     #: Coordinate without spring force.
     rest: float
     #: Lowest and highest coordinate, either may be None.

@@ -1,5 +1,6 @@
 """What moves and rests, over time: rows of a run, tracks of bodies, rods and joints, sensors, energies, errors."""
 
+from gyrod._moved import old_names
 from gyrod.motion.energy import Energy
 from gyrod.motion.joints import JointTrack
 from gyrod.motion.motion import (
@@ -15,6 +16,8 @@ from gyrod.motion.motion import (
 )
 from gyrod.motion.rest import Rest
 from gyrod.motion.tracks import BodyTrack, RodTrack, bend_radius
+
+old_names(__name__)
 
 __all__ = [
     "Beside",

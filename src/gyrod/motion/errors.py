@@ -429,9 +429,9 @@ def of_modes(modes: Any) -> ErrorReport:
 
 
 def of_path(path: Any) -> ErrorReport:
-    """What `Path.error` is: of those points that were solved again."""
+    """What `Path.error` is: of those points that were solved again, of all where none was looked at."""
     beside: Beside = path._beside
-    motions = tuple(path.rests[k].motion for k in beside.rows.tolist())
+    motions = tuple(path.rests[k].motion for k in (beside.rows.tolist() or range(len(path))))
     beside = replace(beside, rows=np.arange(len(motions)))
     return ErrorReport(OfPath(path, motions, beside), beside)
 

@@ -140,7 +140,7 @@ class Motion:
     _projected: bool = field(default=True, repr=False)
     #: Dissipated energy, work and balance where they are known already, as from a file.
     _flows: Callable[[], Flows] | None = field(default=None, repr=False)
-    _beside: Beside = field(default_factory=Beside, repr=False)
+    _beside: Beside = field(default=Beside(), repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but what was derived; the dense output of the core as data, which serves as well."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod._moved import old_names
 from gyrod.equations import ForceError
 from gyrod.model import System
 from gyrod.model.errors import shown
@@ -21,6 +22,7 @@ from gyrod.solve.paths.tracer import LARGEST, Tracer
 from gyrod.solve.statics import reachable
 
 Array = NDArray[np.float64]
+old_names(__name__)
 
 
 @with_errors(of_path)

@@ -34,7 +34,7 @@ class Modes:
     eigenvalues: NDArray[np.complex128]
     #: Shapes as changes of the unknowns, scaled to a largest displacement or turn of 1 (m, rad), (n, N).
     shapes: NDArray[np.complex128]
-    _beside: Beside = field(default_factory=Beside, repr=False)
+    _beside: Beside = field(default=Beside(), repr=False)
 
     @property
     def error(self) -> errors.ErrorReport:

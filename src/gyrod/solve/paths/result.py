@@ -57,7 +57,7 @@ class Path:
     events: tuple[PathEvent, ...]
     _family: Family = field(repr=False)
     _histories: tuple[tuple[str, Array], ...] = field(repr=False)
-    _beside: Beside = field(default_factory=Beside, repr=False)
+    _beside: Beside = field(default=Beside(), repr=False)
 
     @cached_property
     def error(self) -> errors.ErrorReport:
