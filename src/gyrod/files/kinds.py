@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,33 +10,10 @@ from gyrod.files.quantities import QuantityError, looks_like_quantity, quantity,
 from gyrod.files.reading import Path
 from gyrod.model.errors import LARGEST
 from gyrod.model.expressions import Expression, ExpressionError, ExpressionVector
+from gyrod.model.fields import Kind
 
 #: Names that a sentence lists, and among which it looks for the nearest.
 MOST_LISTED, MOST_COMPARED = 30, 2000
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a field holds."""
-
-    #: How it is read: a key of `FORMS`.
-    form: str = "numbers"
-    #: Shapes of numbers that are allowed; -1 is any number of rows.
-    shapes: tuple[tuple[int, ...], ...] = ((),)
-    #: Units whose dimension a quantity may have; None for any.
-    units: tuple[str, ...] | None = ("",)
-    #: The variable of a function that may stand in place of numbers.
-    variable: str | None = None
-    #: Words that are allowed.
-    words: tuple[str, ...] = ()
-    #: Group of the object that it is.
-    group: str = ""
-    #: Whether it must be > 0; the model says so, this is for editors.
-    positive: bool = False
-    #: Whether constants are refused.
-    needs_function: bool = False
-    #: Whether one number stands for all components.
-    spread: bool = False
 
 
 class Faults(Exception):

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gyrod import model, quantities
+from gyrod import model
 from gyrod.files.kinds import Kind
 from gyrod.files.options import RunOptions
 from gyrod.model import inputs, rods
+from gyrod.model.fields import kinds
 from gyrod.rotations import FRAMES
 
 #: Version of the format.
@@ -77,23 +78,9 @@ SPAN = Kind(shapes=((2,),))
 KINDS: dict[str, Kind] = {
     # names
     "name": NAME, "a": NAME, "b": NAME, "body": NAME, "rod": NAME, "rods": Kind("names"),
-    # bodies
-    "mass": _number("kg", positive=True), "inertia": Kind(shapes=((3,), (3, 3)), units=("kg m^2",)),
-    "position": _vector("m"), "velocity": _vector("m/s"), "angular_velocity": _vector("rad/s"),
-    "orientation": ORIENTATION,
+    "mass": _number("kg", positive=True), "angular_velocity": _vector("rad/s"),
     # joints
-    "at": _vector("m"), "at_a": _vector("m"), "at_b": _vector("m"), "to": _vector("m"),
-    "axis": _vector(), "axis2": _vector(), "axis_a": _vector(), "axis_b": _vector(),
-    "drive": Kind("law", units=("rad",), variable="t"), "pitch": _number("m"), "rest": _number("rad"),
-    "limits": Kind("limits", units=("rad",)), "stiffness": _number("N m/rad"), "damping": _number("N m s/rad"),
-    "friction": _number("N m"), "slip": _number("rad/s", positive=True),
-    "Prismatic.drive": Kind("law", units=("m",), variable="t"), "Prismatic.rest": _number("m"),
-    "Prismatic.limits": Kind("limits", units=("m",)), "Prismatic.stiffness": _number("N/m"),
-    "Prismatic.damping": _number("N s/m"), "Prismatic.friction": _number("N"),
-    "Prismatic.slip": _number("m/s", positive=True),
-    **{f"Cylindrical.{x}": Kind(shapes=((2,),), units=None) for x in ("stiffness", "damping", "rest")},
-    "Distance.length": Kind("law", units=("m",), variable="t"),
-    "frame_a": Kind(shapes=((3, 3),)), "frame_b": Kind(shapes=((3, 3),)), "Attachment.length": _number("m"),
+    "at": _vector("m"), "at_a": _vector("m"), "at_b": _vector("m"), "axis": _vector(), "stiffness": _number("N m/rad"),
     # forces
     "force": _vector("N", variable="t"), "torque": _vector("N m", variable="t"), "frame": _words(*FRAMES),
     "length": _number("m", positive=True), "SpringDamper.stiffness": _number("N/m"),
@@ -109,28 +96,6 @@ KINDS: dict[str, Kind] = {
     "point": _vector("m"), "normal": _vector(), "center": _vector("m"), "radius": _number("m", positive=True),
     "thickness": _number("m"),
     **{f"{c.__name__}.stiffness": _number("N/m^2") for c in model.OBSTACLES},
-    # sections and materials
-    **{f"{c}.{x}": _number("m", variable="s", positive=True) for c, x in (
-        ("Circle", "radius"), ("Ring", "radius"), ("Ring", "inner"), ("Rectangle", "width"), ("Rectangle", "height"))},
-    "shear": _axes(count=2), "area": _number("m^2", variable="s", positive=True),
-    **{x: _number("m^4", variable="s", positive=True) for x in ("I1", "I2", "polar", "torsion")},
-    "young": _number("Pa", positive=True), "poisson": _number(), "shear_modulus": _number("Pa", positive=True),
-    "density": _number("kg/m^3", positive=True),
-    "Damping.shear": _axes("kg m/s", count=2), "extension": _number("kg m/s"),
-    "bending": _axes("kg m^3/s", count=2), "Damping.torsion": _number("kg m^3/s"),
-    "viscosities": Kind(shapes=((2,),), units=("Pa s",)), "factor": _number("s"),
-    # shapes
-    "Straight.start": _vector("m"), "Straight.end": _vector("m"), "Arc.start": _vector("m"), "Bent.start": _vector("m"),
-    "tangent": _vector(), "angle": _number("rad", positive=True),
-    "Curve.position": Kind(shapes=((-1, 3), (3,)), units=("m",), variable="s"),
-    "Curve.orientation": Kind("orientation", shapes=((3,), (4,), (3, 3), (-1, 4), (-1, 3, 3)), variable="s"),
-    "parameter": _words("arc", "material"), "Bent.curvature": _vector("1/m", variable="s"),
-    # ends
-    **{f"{c}.at": Kind(shapes=((3,),), units=("m",), variable="t", words=("start", "end"))
-       for c in ("Hinged", "Clamped")},
-    **{f"{c}.frame": Kind("orientation", shapes=((3,), (4,), (3, 3)), variable="t") for c in ("Clamped", "Guided")},
-    **{f"{c}.velocity": _vector("m/s", variable="t", needs_function=True) for c in ("Hinged", "Clamped")},
-    **{f"{c}.angular_velocity": _vector("rad/s", variable="t", needs_function=True) for c in ("Clamped", "Guided")},
     # rods
     "segments": WHOLE, "section": _object("section"), "material": _object("material"), "start": _object("end"),
     "end": _object("end"), "curvature": Kind("family", words=rods.CURVATURES), "Rod.inertia": _words(*rods.INERTIAS),
@@ -142,21 +107,6 @@ KINDS: dict[str, Kind] = {
     "grid": Kind(shapes=((-1,),)), "rest_stretch": _number(variable="t", positive=True),
     "discretization": _words(*rods.DISCRETIZATIONS), "degree": WHOLE,
     "Rod.limits": Kind("table", shapes=(), words=()),
-    # what bodies look like
-    "shape": Kind("objects", group="shape"), "color": Kind("color"), "size": _vector("m"), "offset": _vector("m"),
-    "vertices": Kind(shapes=((-1, 3),), units=("m",)), "faces": Kind(shapes=((-1, 3),)),
-    # sensors
-    "on": NAME, "joint": NAME, "coordinate": NAME,
-    **{f"{c}.{x}": Kind(shapes=((), (3,)), units=("m", "")) for c, x in (
-        ("PointSensor", "at"), ("DistanceSensor", "at_a"), ("DistanceSensor", "at_b"))},
-    "RotationSensor.at": _number(), "SectionSensor.at": _number(),
-    "PointSensor.quantity": _words(*quantities.POINT), "RotationSensor.quantity": _words(*quantities.ROTATION),
-    "JointSensor.quantity": _words(*quantities.JOINT_SENSOR), "SectionSensor.quantity": _words(*quantities.SECTION),
-    "DistanceSensor.quantity": _words(*quantities.DISTANCE),
-    # inputs
-    "along": Kind(shapes=((3,),), units=None), "value": Kind(shapes=((), (3,)), units=None),
-    "Recorded.times": Kind(shapes=((-1,),), units=("s",)),
-    "Recorded.values": Kind(shapes=((-1,), (-1, 3)), units=None),
     # the system
     "gravity": _vector("m/s^2", variable="t"),
 }  # fmt: skip
@@ -182,8 +132,9 @@ def fields_of(cls: type[Any]) -> dict[str, Field]:
     if cls in _FIELDS:
         return _FIELDS[cls]
     found = _FIELDS[cls] = {}
+    declared = kinds(cls)
     for name, parameter in inspect.signature(cls).parameters.items():
-        kind = KINDS.get(f"{cls.__name__}.{name}") or KINDS.get(name, ANYTHING)
+        kind = declared.get(name) or KINDS.get(f"{cls.__name__}.{name}") or KINDS.get(name, ANYTHING)
         required = parameter.default is inspect.Parameter.empty
         found[name] = Field(name, kind, None if required else parameter.default, required)
     return found

@@ -220,7 +220,7 @@ def _read(problems: Problems, root: ElementTree.Element, meshes: Meshes) -> _Rob
             else:
                 if name in robot.links:
                     problems.add(f"name = {name!r} is that of a link too; gyrod needs different names, rename one.")
-                problems.check(new_name, name)
+                problems.check(new_name, "name", name)
                 robot.edges[name] = _edge(problems, name, element, robot.notes)
     problems.owner = source
     sound = all(edge.parent and edge.child for edge in robot.edges.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
 from gyrod.model.errors import Description, Problems, frozen, numbers, positive, shown, vector
+from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
 
 Array = NDArray[np.float64]
@@ -33,6 +34,56 @@ COLORS = {
 }  # fmt: skip
 
 
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+@holds(shapes=((3,),))
+def _size(field: str, value: Any) -> Array:
+    size = vector(field, value)
+    if np.any(size <= 0.0):
+        raise ValueError(f"{field} must be three numbers > 0, got {shown(value)}.")
+    return size
+
+
+@holds(shapes=((3,),))
+def _axis(field: str, value: Any) -> Array:
+    x = vector(field, value)
+    largest = float(np.max(np.abs(x)))
+    if largest < 1e-100:
+        raise ValueError(f"{field} must not be zero, got {shown(value)}.")
+    length = float(np.linalg.norm(x / largest)) * largest
+    return x if abs(length - 1.0) <= 4.0 * np.finfo(float).eps else frozen(x / length)
+
+
+def _rows(field: str, value: Any, least: int) -> Array:
+    shape = np.shape(value) if isinstance(value, np.ndarray) else (len(value), 3) if hasattr(value, "__len__") else ()
+    if len(shape) != 2 or shape[1] != 3 or not least <= shape[0] <= LARGEST_MESH:
+        raise ValueError(
+            f"{field} must be {least} to {LARGEST_MESH} rows of three numbers, got {shown(value)}"
+            + (f" of shape {shape}." if shape else ".")
+        )
+    return numbers(field, value, shape)
+
+
+@holds(shapes=((-1, 3),))
+def _vertices(field: str, value: Any) -> Array:
+    return _rows(field, value, 3)
+
+
+@holds(shapes=((-1, 3),))
+def _faces(field: str, value: Any) -> NDArray[np.int32]:
+    found = _rows(field, value, 1)
+    if np.any(found != np.rint(found)) or np.any(found < 0.0) or np.any(found >= 2**31):
+        raise ValueError(f"{field} must hold numbers of vertices, counted from 0, got {shown(value)}.")
+    result = found.astype(np.int32)
+    result.flags.writeable = False
+    return result
+
+
+# --- solids -----------------------------------------------------------------------------------------------------------
+
+
+@description
 class Solid(Description, ABC):
     """Base of the solids, placed at ``offset`` from the centre of mass of their body, turned by ``orientation``.
 
@@ -42,10 +93,11 @@ class Solid(Description, ABC):
     own axes, and it joins `SOLIDS`, over which the tests run; `look.scene` says how it is drawn.
     """
 
+    _: KW_ONLY
     #: (3,).
-    offset: Array
+    offset: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit quaternion (4,).
-    orientation: Array
+    orientation: Kept[Array, Any] = field(rotation, default=None, always=True)
 
     @abstractmethod
     def _own(self) -> tuple[float, Array, Array]:
@@ -65,74 +117,40 @@ class Solid(Description, ABC):
     def moved(self, by: ArrayLike) -> Solid:
         """The same solid with its offset changed by a vector."""
         other = object.__new__(type(self))
-        other._set(**{f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
-        other._set(offset=frozen(self.offset + np.asarray(by)))
+        other.__dict__.update(self.__dict__, offset=frozen(self.offset + np.asarray(by)))
         return other
 
-    def _fill(self, offset: Any, orientation: Any, **values: Any) -> None:
-        """Check and set the fields."""
-        problems = Problems(type(self).__name__)
-        self._set(
-            **{field: problems.check(_CHECKS[field], field, value) for field, value in values.items()},
-            offset=problems.check(vector, "offset", offset),
-            orientation=problems.check(rotation, "orientation", orientation),
-        )
-        problems.finish()
 
-
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Box(Solid):
     """A box with edges of ``size`` (x, y, z), in m, about its middle."""
 
-    size: Array
-    offset: Array
-    orientation: Array
-
-    def __init__(self, size: ArrayLike, *, offset: ArrayLike = _ORIGIN, orientation: Any = None) -> None:
-        self._fill(offset, orientation, size=size)
+    size: Kept[Array, ArrayLike] = field(_size, "m")
 
     def _own(self) -> tuple[float, Array, Array]:
         volume = float(np.prod(self.size))
         return volume, np.zeros(3), volume * np.diag(self.size**2) / 12.0
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Sphere(Solid):
     """A ball of a ``radius`` in m."""
 
-    radius: float
-    offset: Array
-    orientation: Array
-
-    def __init__(self, radius: float, *, offset: ArrayLike = _ORIGIN, orientation: Any = None) -> None:
-        self._fill(offset, orientation, radius=radius)
+    radius: float = field(positive, "m")
 
     def _own(self) -> tuple[float, Array, Array]:
         volume = 4.0 / 3.0 * np.pi * self.radius**3
         return volume, np.zeros(3), volume * self.radius**2 / 5.0 * np.eye(3)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class _Round(Solid):
     """Solids with an axis, d3 of the body unless ``axis`` is given."""
 
-    radius: float
-    length: float
+    radius: float = field(positive, "m")
+    length: float = field(positive, "m")
     #: Unit vector (3,), or None.
-    axis: Array | None
-    offset: Array
-    orientation: Array
-
-    def __init__(
-        self,
-        radius: float,
-        length: float,
-        axis: ArrayLike | None = None,
-        *,
-        offset: ArrayLike = _ORIGIN,
-        orientation: Any = None,
-    ) -> None:
-        self._fill(offset, orientation, radius=radius, length=length, axis=axis)
+    axis: Kept[Array | None, ArrayLike | None] = field(_axis, default=None)
 
     @property
     def turn(self) -> Array:
@@ -159,7 +177,7 @@ class Cone(_Round):
         return volume, -0.25 * self.length * _UP, volume * np.diag([0.15 * r, 0.15 * r, 0.0375 * h])
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Mesh(Solid):
     """Triangles: ``vertices`` (n, 3) in m, and ``faces`` (m, 3), three numbers of vertices each; see `gyrod.read_mesh`.
 
@@ -169,21 +187,14 @@ class Mesh(Solid):
     0.166667
     """
 
-    vertices: Array
-    faces: NDArray[np.int32]
-    offset: Array
-    orientation: Array
+    vertices: Kept[Array, ArrayLike] = field(_vertices, "m")
+    faces: Kept[NDArray[np.int32], ArrayLike] = field(_faces)
 
-    def __init__(
-        self, vertices: ArrayLike, faces: ArrayLike, *, offset: ArrayLike = _ORIGIN, orientation: Any = None
-    ) -> None:
-        self._fill(offset, orientation, vertices=vertices, faces=faces)
-        if int(self.faces.max()) >= len(self.vertices):
-            problems = Problems("Mesh")
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        if not bad and int(self.faces.max()) >= len(self.vertices):
             problems.add(
                 f"faces name vertex {int(self.faces.max())}, but there are {len(self.vertices)}, counted from 0."
             )
-            problems.finish()
 
     def open_edges(self) -> int:
         """Number of edges that do not have exactly one face on each side, turned the same way."""
@@ -219,6 +230,7 @@ class Mesh(Solid):
 SOLIDS: tuple[type[Solid], ...] = (Box, Sphere, Cylinder, Cone, Mesh)
 
 
+@holds(form="objects", group="shape")
 def solids(field: str, value: Any) -> Solid | tuple[Solid, ...]:
     """Return a solid, or a tuple of at least one."""
     if isinstance(value, Solid):
@@ -246,6 +258,7 @@ def merged(value: Solid | Iterable[Solid]) -> tuple[float, Array, Solid | tuple[
     return volume, np.asarray(second), moved[0] if alone else moved
 
 
+@holds(form="color")
 def color_of(field: str, value: Any) -> str:
     """Return a colour as "#rrggbb"."""
     if isinstance(value, str):
@@ -281,53 +294,3 @@ def _towards(axis: Array) -> Array:
         return np.diag([1.0, -1.0, -1.0])
     S = rotations.skew(v)
     return np.asarray(np.eye(3) + S + S @ S / (1.0 + c))
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-
-def _size(field: str, value: Any) -> Array:
-    size = vector(field, value)
-    if np.any(size <= 0.0):
-        raise ValueError(f"{field} must be three numbers > 0, got {shown(value)}.")
-    return size
-
-
-def _axis(field: str, value: Any) -> Array | None:
-    if value is None:
-        return None
-    x = vector(field, value)
-    largest = float(np.max(np.abs(x)))
-    if largest < 1e-100:
-        raise ValueError(f"{field} must not be zero, got {shown(value)}.")
-    length = float(np.linalg.norm(x / largest)) * largest
-    return x if abs(length - 1.0) <= 4.0 * np.finfo(float).eps else frozen(x / length)
-
-
-def _rows(field: str, value: Any, least: int) -> Array:
-    shape = np.shape(value) if isinstance(value, np.ndarray) else (len(value), 3) if hasattr(value, "__len__") else ()
-    if len(shape) != 2 or shape[1] != 3 or not least <= shape[0] <= LARGEST_MESH:
-        raise ValueError(
-            f"{field} must be {least} to {LARGEST_MESH} rows of three numbers, got {shown(value)}"
-            + (f" of shape {shape}." if shape else ".")
-        )
-    return numbers(field, value, shape)
-
-
-def _faces(field: str, value: Any) -> NDArray[np.int32]:
-    found = _rows(field, value, 1)
-    if np.any(found != np.rint(found)) or np.any(found < 0.0) or np.any(found >= 2**31):
-        raise ValueError(f"{field} must hold numbers of vertices, counted from 0, got {shown(value)}.")
-    result = found.astype(np.int32)
-    result.flags.writeable = False
-    return result
-
-
-_CHECKS: dict[str, Any] = {
-    "size": _size,
-    "radius": positive,
-    "length": positive,
-    "axis": _axis,
-    "vertices": lambda field, value: _rows(field, value, 3),
-    "faces": _faces,
-}

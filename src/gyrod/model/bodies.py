@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import rotations
 from gyrod.model.appearance import Solid, color_of, merged, solids
 from gyrod.model.errors import Description, ModelError, Problems, frozen, new_name, numbers, positive, shown, vector
+from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
 
 Array = NDArray[np.float64]
@@ -23,7 +24,34 @@ INERTIA_SLACK = 1e-9
 _ORIGIN = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@holds(shapes=((3,), (3, 3)))
+def _inertia(field: str, value: ArrayLike) -> Array:
+    given = numbers(field, value, (3,), (3, 3))
+    J = np.diag(given) if given.ndim == 1 else given
+    scale = np.max(np.abs(J))
+    if scale > 0.0:
+        i, j = np.unravel_index(np.argmax(np.abs(J - J.T)), (3, 3))
+        if abs(J[i, j] - J[j, i]) > INERTIA_SLACK * scale:
+            raise ValueError(
+                f"inertia must be symmetric, got inertia[{i}, {j}] = {J[i, j]:.12g} "
+                f"and inertia[{j}, {i}] = {J[j, i]:.12g}."
+            )
+        moments = np.linalg.eigvalsh(0.5 * (J / scale + J.T / scale))
+        if moments[0] < -INERTIA_SLACK:
+            principal = f"its principal moments are {shown(moments * scale)}"
+            raise ValueError(f"inertia = {shown(given)} must not have a negative principal moment; {principal}.")
+        if moments[2] > moments[0] + moments[1] + INERTIA_SLACK:
+            principal = f"its principal moments are {shown(moments * scale)}"
+            raise ValueError(
+                f"inertia = {shown(given)} breaks the triangle inequality; {principal}, and none may exceed the sum "
+                "of the other two."
+            )
+    result = 0.5 * (J + J.T)
+    result.flags.writeable = False
+    return result
+
+
+@description
 class Body(Description):
     """A rigid body: its mass and inertia, and where it is and how it moves at the start.
 
@@ -55,51 +83,30 @@ class Body(Description):
     ((3, 3), [0.989, 0.149, 0.0, 0.0])
     """
 
-    name: str
-    mass: float
+    name: str = field(new_name)
+    mass: float = field(positive, "kg")
     #: (3, 3), symmetric.
-    inertia: Array
-    position: Array
+    inertia: Kept[Array, ArrayLike] = field(_inertia, "kg m^2")
+    position: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit quaternion, scalar first, (4,).
-    orientation: Array
-    velocity: Array
-    angular_velocity: Array
+    orientation: Kept[Array, Any] = field(rotation, default=None, always=True)
+    velocity: Kept[Array, ArrayLike] = field(vector, "m/s", default=_ORIGIN)
+    angular_velocity: Kept[Array, ArrayLike] = field(vector, "rad/s", default=_ORIGIN)
+    _: KW_ONLY
     #: A solid, a tuple of them, or None.
-    shape: Solid | tuple[Solid, ...] | None
+    shape: Kept[Solid | tuple[Solid, ...] | None, Solid | Iterable[Solid] | None] = field(solids, default=None)
     #: "#rrggbb", or None.
-    color: str | None
-
-    def __init__(
-        self,
-        name: str,
-        mass: float,
-        inertia: ArrayLike,
-        position: ArrayLike = _ORIGIN,
-        orientation: Any = None,
-        velocity: ArrayLike = _ORIGIN,
-        angular_velocity: ArrayLike = _ORIGIN,
-        *,
-        shape: Solid | Iterable[Solid] | None = None,
-        color: Any = None,
-    ) -> None:
-        given = locals()
-        self._fill(name, {field: given[field] for field in _CHECKS})
-
-    def _fill(self, name: object, values: Mapping[str, Any]) -> None:
-        """Check and set fields."""
-        problems = Problems(f"Body {shown(name)}")
-        self._set(**{field: problems.check(_CHECKS[field], field, value) for field, value in values.items()})
-        problems.finish()
+    color: Kept[str | None, Any] = field(color_of, default=None)
 
     def _remade(self, new: Mapping[str, Any]) -> Self:
         """Each field is checked by itself, so that those which stay need no check."""
         if type(self) is not Body:
             return super()._remade(new)
         made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
+        made.__dict__.update(self.__dict__, **new)
         if "orientation" in new:
             made.__dict__.pop("matrix", None)
-        made._fill(new.get("name", self.name), {field: new[field] for field in _CHECKS if field in new})
+        made._check(new)
         return made
 
     @classmethod
@@ -131,9 +138,9 @@ class Body(Description):
         if (density is None) == (mass is None):
             found = "neither" if mass is None else f"density = {shown(density)}, mass = {shown(mass)}"
             problems.add(f"exactly one of density and mass is needed, got {found}.")
-        for field, value in (("density", density), ("mass", mass)):
+        for what, value in (("density", density), ("mass", mass)):
             if value is not None:
-                problems.check(positive, field, value)
+                problems.check(positive, what, value)
         whole = None if parts is None else problems.check(merged, parts)
         try:
             body = cls(
@@ -172,42 +179,3 @@ def massless(name: str, inertia: Array, position: Array, velocity: Array, angula
         velocity=frozen(velocity), angular_velocity=frozen(angular_velocity), shape=None, color=None,
     )  # fmt: skip
     return body
-
-
-def _inertia(value: ArrayLike) -> Array:
-    given = numbers("inertia", value, (3,), (3, 3))
-    J = np.diag(given) if given.ndim == 1 else given
-    scale = np.max(np.abs(J))
-    if scale > 0.0:
-        i, j = np.unravel_index(np.argmax(np.abs(J - J.T)), (3, 3))
-        if abs(J[i, j] - J[j, i]) > INERTIA_SLACK * scale:
-            raise ValueError(
-                f"inertia must be symmetric, got inertia[{i}, {j}] = {J[i, j]:.12g} "
-                f"and inertia[{j}, {i}] = {J[j, i]:.12g}."
-            )
-        moments = np.linalg.eigvalsh(0.5 * (J / scale + J.T / scale))
-        if moments[0] < -INERTIA_SLACK:
-            principal = f"its principal moments are {shown(moments * scale)}"
-            raise ValueError(f"inertia = {shown(given)} must not have a negative principal moment; {principal}.")
-        if moments[2] > moments[0] + moments[1] + INERTIA_SLACK:
-            principal = f"its principal moments are {shown(moments * scale)}"
-            raise ValueError(
-                f"inertia = {shown(given)} breaks the triangle inequality; {principal}, and none may exceed the sum "
-                "of the other two."
-            )
-    result = 0.5 * (J + J.T)
-    result.flags.writeable = False
-    return result
-
-
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "name": lambda _, value: new_name(value),
-    "mass": positive,
-    "inertia": lambda _, value: _inertia(value),
-    "position": vector,
-    "orientation": rotation,
-    "velocity": vector,
-    "angular_velocity": vector,
-    "shape": lambda field, value: None if value is None else solids(field, value),
-    "color": lambda field, value: None if value is None else color_of(field, value),
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check, rotations
 from gyrod.model.errors import GROUND, Description, Problems, called, constant_or_function, reference, shown, vector
 from gyrod.model.expressions import slope
+from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
 
 Array = NDArray[np.float64]
@@ -23,6 +24,66 @@ Rate = Callable[[float], ArrayLike]
 
 #: What the two ends of a rod are called.
 SIDES = ("start", "end")
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+@holds(form="name")
+def _ground(field: str, value: object) -> str:
+    name = reference(field, value)
+    if name != GROUND:
+        raise ValueError(
+            f"{field} = {name!r}: only ground can hold a frame and leave the position free; {field} must be 'ground'."
+        )
+    return name
+
+
+def _elsewhere(body: Any) -> bool:
+    return isinstance(body, str) and body not in ("", GROUND)
+
+
+@holds(shapes=((3,),), variable="t", words=SIDES)
+def _point(field: str, value: Any, body: Any) -> Any:
+    if _elsewhere(body):
+        if callable(value):
+            _for_ground(field, value)
+        if isinstance(value, str):
+            return _check.choice(field, value, SIDES)
+    return constant_or_function(field, value, vector)
+
+
+@holds(form="orientation", shapes=((3,), (4,), (3, 3)), variable="t")
+def _frame(field: str, value: Any, body: Any) -> Any:
+    if _elsewhere(body) and callable(value):
+        _for_ground(field, value)
+    return constant_or_function(field, value, rotation)
+
+
+def _one_rotation(field: str, value: Any) -> Array:
+    if value is None:
+        raise ValueError(f"{field} must be a quaternion or a rotation matrix, got None.")
+    return rotation(field, value)
+
+
+@holds(shapes=((3,),), variable="t", needs_function=True)
+def _rate_function(field: str, value: Any, body: Any) -> Any:
+    if _elsewhere(body):
+        _for_ground(field, value)
+    if not callable(value):
+        raise ValueError(f"{field} must be a function of time that returns three numbers, got {shown(value)}.")
+    return value
+
+
+def _for_ground(field: str, value: Any) -> None:
+    """Refuse what leads an end that moves with something already."""
+    raise ValueError(
+        f"{field} = {shown(value)} is for ends on 'ground'; on a body or a rod the end moves with it, and its place "
+        f"there is constant. Leave {field} out (a joint with drive leads a body)."
+    )
+
+
+# --- ends -------------------------------------------------------------------------------------------------------------
 
 
 class End(Description, ABC):
@@ -89,28 +150,19 @@ class End(Description, ABC):
         """Spatial angular velocity of the held frame, (3,): 0 for a constant, None if to be found numerically."""
         return _rate("angular_velocity", self.frame, self.angular_rate, t)
 
-    def _fill(self, **values: Any) -> None:
-        """Check and set the fields."""
-        problems = Problems(type(self).__name__)
-        host = values.get("body")
-        elsewhere = self.holds_position and isinstance(host, str) and host not in ("", GROUND)
-        checks = _ELSEWHERE if elsewhere else {**_ON_GROUND, "body": reference if self.holds_position else _ground}
-        self._set(**{field: problems.check(checks[field], field, value) for field, value in values.items()})
-        for rate, place in () if elsewhere else (("velocity", "at"), ("angular_velocity", "frame")):
-            if values.get(rate) is not None and not callable(values.get(place)):
-                problems.add(f"{rate} goes with {place} as a function of time, got {place} = {shown(values[place])}.")
-        problems.finish()
+    def _agree(self, problems: Problems, bad: set[str]) -> None:  # noqa: ARG002
+        for rate, place in () if self.attached else (("velocity", "at"), ("angular_velocity", "frame")):
+            held = getattr(self, place)
+            if getattr(self, rate) is not None and not callable(held):
+                problems.add(f"{rate} goes with {place} as a function of time, got {place} = {shown(held)}.")
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Free(End):
     """A free end."""
 
-    def __init__(self) -> None:
-        self._fill()
 
-
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Hinged(End):
     """Position held, rotation free, by ground, a body or another rod's end; alias ``Pinned``.
 
@@ -121,16 +173,14 @@ class Hinged(End):
 
     holds_position: ClassVar[bool] = True
 
-    body: str
+    body: str = field(reference, default=GROUND)
     #: (3,), a function of time, "start" or "end", or None.
-    at: Any
-    velocity: Rate | None
-
-    def __init__(self, body: str = GROUND, at: Point | str | None = None, *, velocity: Rate | None = None) -> None:
-        self._fill(body=body, at=at, velocity=velocity)
+    at: Kept[Any, Point | str | None] = field(_point, "m", default=None, of="body")
+    _: KW_ONLY
+    velocity: Rate | None = field(_rate_function, "m/s", default=None, of="body")
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Clamped(End):
     """Position and frame held, by ground, a body or another rod's end.
 
@@ -140,113 +190,33 @@ class Clamped(End):
     holds_position: ClassVar[bool] = True
     holds_frame: ClassVar[bool] = True
 
-    body: str
+    body: str = field(reference, default=GROUND)
     #: (3,), a function of time, "start" or "end", or None.
-    at: Any
+    at: Kept[Any, Point | str | None] = field(_point, "m", default=None, of="body")
     #: Unit quaternion (4,), a function of time, or None.
-    frame: Any
-    velocity: Rate | None
-    angular_velocity: Rate | None
-
-    def __init__(
-        self,
-        body: str = GROUND,
-        at: Point | str | None = None,
-        frame: Any = None,
-        *,
-        velocity: Rate | None = None,
-        angular_velocity: Rate | None = None,
-    ) -> None:
-        self._fill(body=body, at=at, frame=frame, velocity=velocity, angular_velocity=angular_velocity)
+    frame: Any = field(_frame, default=None, of="body")
+    _: KW_ONLY
+    velocity: Rate | None = field(_rate_function, "m/s", default=None, of="body")
+    angular_velocity: Rate | None = field(_rate_function, "rad/s", default=None, of="body")
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Guided(End):
     """Frame held by ground, position free."""
 
     holds_frame: ClassVar[bool] = True
 
     #: Unit quaternion (4,), a function of time, or None.
-    frame: Any
-    body: str
-    angular_velocity: Rate | None
-
-    def __init__(self, frame: Any = None, body: str = GROUND, *, angular_velocity: Rate | None = None) -> None:
-        self._fill(frame=frame, body=body, angular_velocity=angular_velocity)
+    frame: Any = field(_frame, default=None, of="body")
+    body: str = field(_ground, default=GROUND)
+    _: KW_ONLY
+    angular_velocity: Rate | None = field(_rate_function, "rad/s", default=None, of="body")
 
 
 Pinned = Hinged
 
 #: All ends.
 ENDS: tuple[type[End], ...] = (Free, Hinged, Clamped, Guided)
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-
-def _ground(field: str, value: object) -> str:
-    name = reference(field, value)
-    if name != GROUND:
-        raise ValueError(
-            f"{field} = {name!r}: only ground can hold a frame and leave the position free; {field} must be 'ground'."
-        )
-    return name
-
-
-def _point(field: str, value: Any) -> Any:
-    return None if value is None else constant_or_function(field, value, vector)
-
-
-def _frame(field: str, value: Any) -> Any:
-    return None if value is None else constant_or_function(field, value, rotation)
-
-
-def _one_rotation(field: str, value: Any) -> Array:
-    if value is None:
-        raise ValueError(f"{field} must be a quaternion or a rotation matrix, got None.")
-    return rotation(field, value)
-
-
-def _function(field: str, value: Any) -> Any:
-    if value is not None and not callable(value):
-        raise ValueError(f"{field} must be a function of time that returns three numbers, got {shown(value)}.")
-    return value
-
-
-def _for_ground(field: str, value: Any) -> None:
-    """Refuse what leads an end that moves with something already."""
-    raise ValueError(
-        f"{field} = {shown(value)} is for ends on 'ground'; on a body or a rod the end moves with it, and its place "
-        f"there is constant. Leave {field} out (a joint with drive leads a body)."
-    )
-
-
-def _point_elsewhere(field: str, value: Any) -> Any:
-    if callable(value):
-        _for_ground(field, value)
-    if isinstance(value, str):
-        return _check.choice(field, value, SIDES)
-    return _point(field, value)
-
-
-def _frame_elsewhere(field: str, value: Any) -> Any:
-    if callable(value):
-        _for_ground(field, value)
-    return _frame(field, value)
-
-
-def _nothing(field: str, value: Any) -> None:
-    if value is not None:
-        _for_ground(field, value)
-
-
-_ON_GROUND: dict[str, Callable[[str, Any], Any]] = {
-    "at": _point, "frame": _frame, "velocity": _function, "angular_velocity": _function,
-}  # fmt: skip
-_ELSEWHERE: dict[str, Callable[[str, Any], Any]] = {
-    "body": reference, "at": _point_elsewhere, "frame": _frame_elsewhere, "velocity": _nothing,
-    "angular_velocity": _nothing,
-}  # fmt: skip
 
 
 def _turning(frame: Any) -> Rate | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
 from gyrod.model.expressions import ExpressionError
+from gyrod.model.fields import Check, holds
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -54,14 +55,16 @@ class ModelError(ValueError):
 
 
 class Problems:
-    """Collects the sentences of failed checks; ``owner`` opens each of them."""
+    """Collects the sentences of failed checks; ``owner``, a description by its label, opens each of them."""
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str | Description) -> None:
         self.owner = owner
         self.sentences: list[str] = []
 
     def add(self, sentence: str, owner: str | None = None) -> None:
         """Note a sentence, of this owner unless another one is named."""
+        if not isinstance(self.owner, str):
+            self.owner = self.owner.label
         self.sentences.append(f"{self.owner if owner is None else owner}: {sentence}")
 
     def check(self, function: Callable[..., T], *args: Any) -> T | None:
@@ -88,14 +91,55 @@ _FIELDS: dict[type[Any], tuple[str, ...]] = {}
 
 
 def field_names(kind: type[Any]) -> tuple[str, ...]:
-    """Fields of a class of descriptions, in order; found once, for copies ask often."""
+    """Fields of a class of descriptions, in the order of its constructor; found once, for copies ask often."""
     if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(f.name for f in fields(kind))
+        _FIELDS[kind] = tuple(f.name for f in sorted(fields(kind), key=lambda f: f.kw_only))
     return _FIELDS[kind]
 
 
 class Description:
-    """Base of everything a model is made of: frozen, checked when made, equal by value."""
+    """Base of everything a model is made of: frozen, checked when made, equal by value.
+
+    A class of descriptions declares its fields once (`gyrod.model.fields`); its constructor comes from them.
+    """
+
+    #: Of each field that is checked: its name, its check, the field that this one depends on, whether it sees None.
+    _checks: ClassVar[tuple[tuple[str, Check, str, bool], ...]] = ()
+
+    def __post_init__(self) -> None:
+        self._check(self.__dict__)
+
+    def _check(self, fields: Container[str]) -> None:
+        """Put what the checks of some fields return in place of what was given; all problems are told at once."""
+        given, kept, problems, bad = self.__dict__, {}, Problems(self), set[str]()
+        for name, check, of, always in self._checks:
+            if name not in fields:
+                continue
+            value = given[name]
+            if value is None and not always:
+                continue
+            try:
+                kept[name] = check(name, value, given[of]) if of else check(name, value)
+            except ValueError as error:
+                problems.add(str(error))
+                kept[name] = None
+                bad.add(name)
+        given.update(kept)
+        self._agree(problems, bad)
+        problems.finish()
+
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        """Note where fields do not go together, and find what follows from them; ``bad`` are those without a value."""
+
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        kind, name = type(self).__name__, getattr(self, "name", None)
+        return kind if name is None else f"{kind} {shown(name)}"
+
+    def __repr__(self) -> str:
+        told = (f"{name}={getattr(self, name)!r}" for name in field_names(type(self)))
+        return f"{type(self).__qualname__}({', '.join(told)})"
 
     def _set(self, **values: Any) -> None:
         for field, value in values.items():
@@ -194,11 +238,13 @@ def _in_range(x: Array) -> bool:
     return bool(np.max(np.abs(x)) <= LARGEST)
 
 
+@holds(shapes=((3,),))
 def vector(field: str, value: ArrayLike) -> Array:
     """Return three finite numbers."""
     return numbers(field, value, (3,))
 
 
+@holds(positive=True)
 def positive(field: str, value: ArrayLike) -> float:
     """Return a number > 0."""
     if type(value) is float and 0.0 < value <= LARGEST:
@@ -212,6 +258,12 @@ def not_negative(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Arra
     if np.any(result < 0.0):
         raise ValueError(f"{field} must not be negative, got {shown(value)}.")
     return result
+
+
+def choice(words: Iterable[str]) -> Check:
+    """Return a check for one of some words."""
+    known = tuple(words)
+    return holds(form="word", words=known)(lambda field, value: _check.choice(field, value, known))
 
 
 def instance(field: str, value: Any, kind: Any, wanted: str) -> Any:
@@ -281,18 +333,30 @@ def constant_or_function(field: str, value: Any, check: Callable[..., Any]) -> A
     return value if callable(value) else check(field, value)
 
 
-def new_name(name: object) -> str:
+@holds(form="name")
+def new_name(field: str, name: object) -> str:
     """Return a name that something may bear."""
     if not isinstance(name, str) or not name.strip() or name == GROUND or "/" in name:
-        raise ValueError(f"name = {shown(name)} is no name; it must be a non-empty string without '/', not 'ground'.")
+        raise ValueError(
+            f"{field} = {shown(name)} is no name; it must be a non-empty string without '/', not 'ground'."
+        )
     return str(name)
 
 
 def optional_name(name: object) -> str | None:
     """Return a name or None."""
-    return None if name is None else new_name(name)
+    return None if name is None else new_name("name", name)
 
 
+@holds(form="name")
+def rod_reference(field: str, name: object) -> str:
+    """Return the name of a rod; whether it exists is for the system to say."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"{field} must be the name of a rod, got {shown(name)}.")
+    return str(name)
+
+
+@holds(form="name")
 def reference(field: str, name: object) -> str:
     """Return the name of a body (or "ground"); whether the body exists is for the system to say."""
     if not isinstance(name, str) or not name:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
-from gyrod.model.errors import Description, Led, ModelError, Problems, new_name, numbers, shown, vector
+from gyrod.model.errors import Description, Led, ModelError, Problems, field_names, new_name, numbers, shown, vector
+from gyrod.model.fields import Kept, description, field, holds
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
@@ -21,7 +21,38 @@ Array = NDArray[np.float64]
 MOST_NUMBERS = 1_000_000
 
 
-@dataclass(frozen=True, init=False, eq=False)
+def _value(value: Any, shape: tuple[int, ...] | None, field: str) -> Any:
+    found = numbers(field, value, *(((), (3,)) if shape is None else (shape,)))
+    return float(found) if found.shape == () else found
+
+
+@holds(shapes=((), (3,)), units=None)
+def _start_value(field: str, value: Any, along: Any) -> Any:
+    return _value(value, None if along is None else (), field)
+
+
+def _series(field: str, value: Any, *trailing: tuple[int, ...]) -> Array:
+    """One number or more, or rows of them."""
+    try:
+        count = len(value)
+    except TypeError:
+        count = 0
+    if not count:
+        raise ValueError(f"{field} must be a list of one number or more, got {shown(value)}.")
+    return numbers(field, value, (count,), *((count, *shape) for shape in trailing))
+
+
+@holds(shapes=((-1,),))
+def _times(field: str, value: Any) -> Array:
+    return _check.times(field, _series(field, value))
+
+
+@holds(shapes=((-1,), (-1, 3)), units=None)
+def _values(field: str, value: Any, along: Any) -> Array:
+    return _series(field, value, *(() if along is not None else ((3,),)))
+
+
+@description
 class Input(Description):
     """A value that `gyrod.stepper` lets its user set, in place of a function of time: forces, torques, tensions.
 
@@ -39,20 +70,11 @@ class Input(Description):
     [0.0, 0.0, 0.5]
     """
 
-    name: str
+    name: str = field(new_name)
     #: (3,), or None.
-    along: Any
+    along: Kept[Any, ArrayLike | None] = field(vector, default=None, units=None)
     #: A number, or (3,).
-    value: Any
-
-    def __init__(self, name: str, along: ArrayLike | None = None, value: ArrayLike = 0.0) -> None:
-        problems = Problems(f"Input {shown(name)}")
-        self._set(
-            name=problems.check(new_name, name),
-            along=None if along is None else problems.check(vector, "along", along),
-            value=problems.check(_value, value, () if along is not None else None),
-        )
-        problems.finish()
+    value: Kept[Any, ArrayLike] = field(_start_value, default=0.0, of="along")
 
     def __call__(self, t: float) -> Any:  # noqa: ARG002
         """The value at the start, whatever the time."""
@@ -67,7 +89,7 @@ class Input(Description):
         return _value(value, np.shape(self.value), f"input {self.name!r}")
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Recorded(Description):
     """An input as it was over time, constant between the times at which it was set; of ``Stepper.motion()``.
 
@@ -90,23 +112,15 @@ class Recorded(Description):
     [2.0, 2.0, 3.0]
     """
 
-    name: str
-    times: Array
-    values: Array
+    name: str = field(new_name)
+    times: Kept[Array, ArrayLike] = field(_times, "s")
+    values: Kept[Array, ArrayLike] = field(_values, of="along")
     #: (3,), or None.
-    along: Any
+    along: Kept[Any, ArrayLike | None] = field(vector, default=None, units=None)
 
-    def __init__(self, name: str, times: ArrayLike, values: ArrayLike, along: ArrayLike | None = None) -> None:
-        problems = Problems(f"Recorded {shown(name)}")
-        self._set(
-            name=problems.check(new_name, name),
-            times=problems.check(_times, times),
-            values=problems.check(_series, "values", values, *(() if along is not None else ((3,),))),
-            along=None if along is None else problems.check(vector, "along", along),
-        )
-        if not problems.sentences and len(self.times) != len(self.values):
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        if not bad and len(self.times) != len(self.values):
             problems.add(f"there are {len(self.times)} times and {len(self.values)} values; each value needs its time.")
-        problems.finish()
 
     def __call__(self, t: float) -> Any:
         """The value that acted up to t."""
@@ -188,9 +202,9 @@ def bind(system: System, make: Callable[[Input], Any]) -> System:
 
 
 def _places(system: System) -> Iterator[tuple[str, Input]]:
-    for field in ("bodies", "joints", "rods", "forces"):
-        for i, member in enumerate(getattr(system, field)):
-            yield from _inside(f"{field}[{i}]", member)
+    for listed in ("bodies", "joints", "rods", "forces"):
+        for i, member in enumerate(getattr(system, listed)):
+            yield from _inside(f"{listed}[{i}]", member)
     if isinstance(system.gravity_function, Input):
         yield "gravity", system.gravity_function
 
@@ -199,30 +213,10 @@ def _inside(path: str, value: Any) -> Iterator[tuple[str, Input]]:
     if isinstance(value, Input):
         yield path, value
     elif isinstance(value, Description):
-        for field in fields(value):  # type: ignore[arg-type]
-            part = getattr(value, field.name)
+        for name in field_names(type(value)):
+            part = getattr(value, name)
             if part is not None and not isinstance(part, str | float | Led | np.ndarray):
-                yield from _inside(f"{path}.{field.name}", part)
-
-
-def _value(value: Any, shape: tuple[int, ...] | None, field: str = "value") -> Any:
-    found = numbers(field, value, *(((), (3,)) if shape is None else (shape,)))
-    return float(found) if found.shape == () else found
-
-
-def _series(field: str, value: Any, *trailing: tuple[int, ...]) -> Array:
-    """One number or more, or rows of them."""
-    try:
-        count = len(value)
-    except TypeError:
-        count = 0
-    if not count:
-        raise ValueError(f"{field} must be a list of one number or more, got {shown(value)}.")
-    return numbers(field, value, (count,), *((count, *shape) for shape in trailing))
-
-
-def _times(value: Any) -> Array:
-    return _check.times("times", _series("times", value))
+                yield from _inside(f"{path}.{name}", part)
 
 
 def check_values(inputs: Mapping[str, Input], values: Mapping[str, Any]) -> dict[str, Any]:

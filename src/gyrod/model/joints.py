@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,15 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod.model.errors import (
     Description,
     Problems,
+    field_names,
+    new_name,
     not_negative,
     numbers,
-    optional_name,
     positive,
     reference,
     shown,
     vector,
 )
 from gyrod.model.expressions import slope
+from gyrod.model.fields import Kept, description, field, holds
 
 Array = NDArray[np.float64]
 #: A function of time.
@@ -32,9 +34,120 @@ Drive = float | Function | tuple[Function, Function, Function]
 
 #: Two axes that are perpendicular to within this angle in rad are made so; others are refused.
 RIGHT_ANGLE_SLACK = 1e-6
+#: Fields that are told only if they are not zero.
+_IDLE = ("stiffness", "damping", "rest", "friction")
 
 
-@dataclass(frozen=True, eq=False)
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _law(value: Any) -> tuple[Function, Function | None, Function | None] | None:
+    if value is None:
+        return None
+    if isinstance(value, float):
+        return (lambda _t: value), (lambda _t: 0.0), (lambda _t: 0.0)
+    return value if isinstance(value, tuple) else (value, slope(value), slope(value, 2))
+
+
+def _one_way(way: tuple[str, ...], values: list[Any]) -> None:
+    """One way to give a point or an axis is taken, and in space excludes in body axes."""
+    space, *local = way
+    given = [f"{field} = {shown(value)}" for field, value in zip(way, values, strict=True) if value is not None]
+    if not given:
+        raise ValueError(
+            f"{space} is missing; give {space} in space at the start, or {' or '.join(local)} in body axes."
+        )
+    if values[0] is not None and len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} exclude each other; give {space} or {' and '.join(local)}.")
+
+
+@holds(shapes=((3,),))
+def _direction(field: str, value: Any) -> Array:
+    n = vector(field, value)
+    size = np.max(np.abs(n))
+    if size == 0.0:
+        raise ValueError(f"{field} = {shown(n)} has the length zero; it must have a direction.")
+    norm = math.hypot(*(n / size)) * size
+    if abs(norm - 1.0) <= 4.0 * np.finfo(float).eps:  # what is normalised already stays as it is, to the last bit
+        return n
+    result = (n / size) / math.hypot(*(n / size)) + 0.0
+    result.flags.writeable = False
+    return np.asarray(result)
+
+
+@holds(form="law", variable="t")
+def _led(field: str, value: Any) -> Any:
+    """A constant, a function of time, or three of them."""
+    if callable(value):
+        return value
+    if isinstance(value, (tuple, list)) and len(value) == 3 and all(map(callable, value)):
+        return tuple(value)
+    if isinstance(value, (int, float, np.number)):
+        return float(numbers(field, value, ()))
+    raise ValueError(
+        f"{field} must be a number, a function of time or three functions (f, f', f''), got {shown(value)}."
+    )
+
+
+@holds(form="law", variable="t")
+def _length(field: str, value: Any) -> Any:
+    led = _led(field, value)
+    return positive(field, led) if isinstance(led, float) else led
+
+
+def _pitch(field: str, value: Any) -> float:
+    pitch = float(numbers(field, value, ()))
+    if pitch == 0.0:
+        raise ValueError(f"{field} = 0 is no screw; it must be metres per turn, > 0 or < 0 (or use Revolute).")
+    return pitch
+
+
+@holds(form="limits")
+def _limits(field: str, value: Any) -> tuple[float | None, float | None] | None:
+    try:
+        lo, hi = tuple(value) if not isinstance(value, (str, bytes)) else ()
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} must be two numbers (lowest, highest) or None, got {shown(value)}.") from None
+    lo = None if lo is None else float(numbers(f"{field}[0]", lo, ()))
+    hi = None if hi is None else float(numbers(f"{field}[1]", hi, ()))
+    if lo is not None and hi is not None and lo >= hi:
+        raise ValueError(f"{field} = ({lo:.12g}, {hi:.12g}) must increase: the lowest first.")
+    return None if lo is None and hi is None else (lo, hi)
+
+
+@holds(shapes=((2,),), units=None)
+def _pair(field: str, value: Any) -> Array:
+    x = numbers(field, value, (), (2,))
+    if x.shape == () and x != 0.0:
+        raise ValueError(f"{field} = {shown(value)} must be a pair (of the angle, of the displacement), or 0.")
+    result = np.full(2, x)
+    result.flags.writeable = False
+    return result
+
+
+@holds(shapes=((2,),), units=None)
+def _moduli(field: str, value: Any) -> Array:
+    not_negative(field, value, (), (2,))
+    return _pair(field, value)
+
+
+def _number(field: str, value: Any) -> float:
+    return 0.0 if _is_zero(value) else float(numbers(field, value, ()))
+
+
+def _not_negative(field: str, value: Any) -> float:
+    return 0.0 if _is_zero(value) else float(not_negative(field, value))
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether a value is what almost all joints have; the full check would take a third of their time."""
+    return isinstance(value, float) and value == 0.0
+
+
+# --- joints -----------------------------------------------------------------------------------------------------------
+
+
+@description
 class Attachment(Description):
     """Where a joint sits in its two partners, in body axes from the centre of mass (space axes for "ground").
 
@@ -43,18 +156,18 @@ class Attachment(Description):
     """
 
     #: (3,).
-    at_a: Array
+    at_a: Array = field(None, "m", shapes=((3,),))
     #: (3,).
-    at_b: Array
+    at_b: Array = field(None, "m", shapes=((3,),))
     #: (3, 3).
-    frame_a: Array
+    frame_a: Array = field(None, shapes=((3, 3),))
     #: (3, 3).
-    frame_b: Array
+    frame_b: Array = field(None, shapes=((3, 3),))
     #: What a `Distance` holds at t = 0, in m; 0 for the other joints.
-    length: float
+    length: float = field(None, "m")
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Joint(Description, ABC):
     """Base of the joints between two bodies, or between a body and "ground".
 
@@ -81,55 +194,25 @@ class Joint(Description, ABC):
     #: Ways to give each point and axis: the first is in space and excludes the others, one is needed.
     ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a", "at_b"),)
 
-    a: str
-    b: str
+    a: str = field(reference)
+    b: str = field(reference)
+    _: KW_ONLY
     #: (3,), or None.
-    at: Array | None
+    at: Kept[Array | None, ArrayLike | None] = field(vector, "m", default=None)
     #: (3,), or None.
-    at_a: Array | None
+    at_a: Kept[Array | None, ArrayLike | None] = field(vector, "m", default=None)
     #: (3,), or None.
-    at_b: Array | None
-    name: str | None
+    at_b: Kept[Array | None, ArrayLike | None] = field(vector, "m", default=None)
+    name: str | None = field(new_name, default=None)
 
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        *,
-        at: ArrayLike | None = None,
-        at_a: ArrayLike | None = None,
-        at_b: ArrayLike | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(locals())
-
-    def _fill(self, given: dict[str, Any]) -> None:
-        """Check and set the fields from the arguments of a constructor."""
-        self._set(a=given["a"], b=given["b"], name=given["name"])
-        problems = Problems(self.label)
-        bad = set()
-        for field in fields(self):
-            name, value = field.name, given[field.name]
-            if value is None and name not in _NEEDED:
-                self._set(**{name: None})
-            elif not problems.passes(self._store, name, value):
-                bad.add(name)
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
         for way in self.ways:
             if bad.isdisjoint(way):
                 problems.check(_one_way, way, [getattr(self, field) for field in way])
         if not bad:
-            self._agree(problems)
-        problems.finish()
+            self._fit(problems)
 
-    def _store(self, field: str, value: Any) -> None:
-        self._set(**{field: None})
-        self._set(**{field: self._checked(field, value)})
-
-    def _checked(self, field: str, value: Any) -> Any:
-        """Return a field as it is kept, or raise a ValueError."""
-        return _CHECKS[field](field, value)
-
-    def _agree(self, problems: Problems) -> None:
+    def _fit(self, problems: Problems) -> None:
         """Note where fields that are sound by themselves do not go together."""
 
     @property
@@ -181,18 +264,14 @@ class Joint(Description, ABC):
     def __repr__(self) -> str:
         parts = [repr(self.a), repr(self.b)]
         frictionless = () if getattr(self, "friction", 0.0) else ("slip",)
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if (
-                field.name not in ("a", "b", *frictionless)
-                and value is not None
-                and (np.any(value) or field.name not in _IDLE)
-            ):
-                parts.append(f"{field.name}={value.tolist() if isinstance(value, np.ndarray) else value!r}")
+        for name in field_names(type(self)):
+            value = getattr(self, name)
+            if name not in ("a", "b", *frictionless) and value is not None and (np.any(value) or name not in _IDLE):
+                parts.append(f"{name}={value.tolist() if isinstance(value, np.ndarray) else value!r}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Fixed(Joint):
     """Holds b to a: no motion is left. ``at`` is the point whose force and moment are told."""
 
@@ -201,7 +280,7 @@ class Fixed(Joint):
     coordinate_names = ()
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Spherical(Joint):
     """Ball joint: the point ``at`` of both partners stays the same, all rotations are free.
 
@@ -213,7 +292,7 @@ class Spherical(Joint):
     coordinate_names = ()
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Translational(Joint):
     """b moves freely but does not turn against a: for points where rods are hinged to each other."""
 
@@ -222,36 +301,22 @@ class Translational(Joint):
     coordinate_names = ("x", "y", "z")
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class _Axial(Joint):
     """Joints with an axis."""
 
     ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a", "at_b"), ("axis", "axis_a", "axis_b"))
 
+    _: KW_ONLY
     #: Unit vector (3,), or None.
-    axis: Array | None
+    axis: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
     #: Unit vector (3,), or None.
-    axis_a: Array | None
+    axis_a: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
     #: Unit vector (3,), or None.
-    axis_b: Array | None
-
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        *,
-        at: ArrayLike | None = None,
-        axis: ArrayLike | None = None,
-        at_a: ArrayLike | None = None,
-        at_b: ArrayLike | None = None,
-        axis_a: ArrayLike | None = None,
-        axis_b: ArrayLike | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(locals())
+    axis_b: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Planar(_Axial):
     """The point ``at`` of b stays in the plane through that of a; ``axis`` is its normal.
 
@@ -263,7 +328,7 @@ class Planar(_Axial):
     coordinate_names = ("x", "y", "angle")
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Cylindrical(_Axial):
     """b turns about the axis and slides along it.
 
@@ -275,82 +340,37 @@ class Cylindrical(_Axial):
     held: ClassVar[tuple[str, str]] = ("xy", "xy")
     coordinate_names = ("angle", "displacement")
 
+    _: KW_ONLY
     #: (2,).
-    stiffness: Array
+    stiffness: Kept[Array, ArrayLike] = field(_moduli, default=0.0)
     #: (2,).
-    damping: Array
+    damping: Kept[Array, ArrayLike] = field(_moduli, default=0.0)
     #: Coordinates without spring force, (2,).
-    rest: Array
-
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        *,
-        at: ArrayLike | None = None,
-        axis: ArrayLike | None = None,
-        at_a: ArrayLike | None = None,
-        at_b: ArrayLike | None = None,
-        axis_a: ArrayLike | None = None,
-        axis_b: ArrayLike | None = None,
-        stiffness: ArrayLike = 0.0,
-        damping: ArrayLike = 0.0,
-        rest: ArrayLike = 0.0,
-        name: str | None = None,
-    ) -> None:
-        self._fill(locals())
-
-    def _checked(self, field: str, value: Any) -> Any:
-        if field in ("stiffness", "damping"):
-            not_negative(field, value, (), (2,))
-        if field in _IDLE:
-            return _pair(field, value)
-        return super()._checked(field, value)
+    rest: Kept[Array, ArrayLike] = field(_pair, default=0.0)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class _Single(_Axial):
     """Joints with one coordinate that may be led, sprung, damped and limited."""
 
     free: ClassVar[int] = 1
 
+    _: KW_ONLY
     #: A number, a function of time, three functions, or None.
-    drive: Drive | None
-    stiffness: float
-    damping: float
+    drive: Drive | None = field(_led, "rad", default=None)
+    stiffness: float = field(_not_negative, "N m/rad", default=0.0)
+    damping: float = field(_not_negative, "N m s/rad", default=0.0)
     #: Dry friction at rates far above ``slip``.
-    friction: float = 0.0  # here too: pickles of the version without it have none
+    friction: float = field(_not_negative, "N m", default=0.0)
     #: Rate below which friction falls to zero: it is friction * rate / sqrt(rate² + slip²).
-    slip: float = 0.01
+    slip: float = field(positive, "rad/s", default=0.01)
     #: Coordinate without spring force.
-    rest: float
+    rest: float = field(_number, "rad", default=0.0)
     #: Lowest and highest coordinate, either may be None.
-    limits: tuple[float | None, float | None] | None
-
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        *,
-        at: ArrayLike | None = None,
-        axis: ArrayLike | None = None,
-        at_a: ArrayLike | None = None,
-        at_b: ArrayLike | None = None,
-        axis_a: ArrayLike | None = None,
-        axis_b: ArrayLike | None = None,
-        drive: Drive | None = None,
-        stiffness: float = 0.0,
-        damping: float = 0.0,
-        friction: float = 0.0,
-        slip: float = 0.01,
-        rest: float = 0.0,
-        limits: tuple[float | None, float | None] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(locals())
+    limits: tuple[float | None, float | None] | None = field(_limits, "rad", default=None)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Revolute(_Single):
     """Hinge: b turns about the axis.
 
@@ -380,22 +400,25 @@ class Revolute(_Single):
     held: ClassVar[tuple[str, str]] = ("xyz", "xy")
     coordinate_names = ("angle",)
 
-    def _agree(self, problems: Problems) -> None:
+    def _fit(self, problems: Problems) -> None:
         if any(x is not None and abs(x) >= math.pi for x in self.limits or ()):
             problems.add(
                 f"limits = {self.limits} must lie inside (-pi, pi), in rad; write None for a side without limit."
             )
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Prismatic(_Single):
     """Slider: b slides along the axis; ``drive``, ``limits`` and the spring act on the displacement (m)."""
 
     held: ClassVar[tuple[str, str]] = ("xy", "xyz")
     coordinate_names = ("displacement",)
+    units: ClassVar[dict[str, str]] = {
+        "drive": "m", "stiffness": "N/m", "damping": "N s/m", "friction": "N", "slip": "m/s", "rest": "m", "limits": "m"
+    }  # fmt: skip
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Helical(_Single):
     """Screw: b turns about the axis and advances along it by ``pitch`` metres in a full turn.
 
@@ -405,33 +428,11 @@ class Helical(_Single):
     held: ClassVar[tuple[str, str]] = ("xy", "xy")
     coordinate_names = ("angle",)
 
-    pitch: float
-
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        *,
-        pitch: float,
-        at: ArrayLike | None = None,
-        axis: ArrayLike | None = None,
-        at_a: ArrayLike | None = None,
-        at_b: ArrayLike | None = None,
-        axis_a: ArrayLike | None = None,
-        axis_b: ArrayLike | None = None,
-        drive: Drive | None = None,
-        stiffness: float = 0.0,
-        damping: float = 0.0,
-        friction: float = 0.0,
-        slip: float = 0.01,
-        rest: float = 0.0,
-        limits: tuple[float | None, float | None] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(locals())
+    _: KW_ONLY
+    pitch: float = field(_pitch, "m")
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Universal(Joint):
     """Cardan joint: the first axis is fixed in a, the second one in b; they stay perpendicular and meet in ``at``.
 
@@ -444,32 +445,17 @@ class Universal(Joint):
     ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a", "at_b"), ("axis", "axis_a"), ("axis2", "axis_b"))
     coordinate_names = ("angle", "angle2")
 
+    _: KW_ONLY
     #: Unit vector (3,), or None.
-    axis: Array | None
+    axis: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
     #: Unit vector (3,), or None.
-    axis2: Array | None
+    axis2: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
     #: Unit vector (3,), or None.
-    axis_a: Array | None
+    axis_a: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
     #: Unit vector (3,), or None.
-    axis_b: Array | None
+    axis_b: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
 
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        *,
-        at: ArrayLike | None = None,
-        axis: ArrayLike | None = None,
-        axis2: ArrayLike | None = None,
-        at_a: ArrayLike | None = None,
-        at_b: ArrayLike | None = None,
-        axis_a: ArrayLike | None = None,
-        axis_b: ArrayLike | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(locals())
-
-    def _agree(self, problems: Problems) -> None:
+    def _fit(self, problems: Problems) -> None:
         if self.axis is None or self.axis2 is None:
             return
         n, m = self.axis, self.axis2
@@ -481,7 +467,7 @@ class Universal(Joint):
             )
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@description
 class Distance(Joint):
     """Massless bar with ball joints: the distance from ``at``, a point of a, to ``to``, a point of b, is ``length``.
 
@@ -494,24 +480,11 @@ class Distance(Joint):
     ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a"), ("to", "at_b"))
     coordinate_names = ("length",)
 
+    _: KW_ONLY
     #: (3,), or None.
-    to: Array | None
+    to: Kept[Array | None, ArrayLike | None] = field(vector, "m", default=None)
     #: A number, a function of time, three functions, or None.
-    length: Drive | None
-
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        *,
-        at: ArrayLike | None = None,
-        to: ArrayLike | None = None,
-        length: Drive | None = None,
-        at_a: ArrayLike | None = None,
-        at_b: ArrayLike | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(locals())
+    length: Drive | None = field(_length, "m", default=None)
 
     @property
     def driven(self) -> bool:
@@ -541,127 +514,3 @@ JOINTS: tuple[type[Joint], ...] = (
     Universal,
     Distance,
 )
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-#: Fields that are told only if they are not zero.
-_IDLE = ("stiffness", "damping", "rest", "friction")
-#: Fields that may not be None.
-_NEEDED = ("a", "b", "pitch", "slip", *_IDLE)
-
-
-def _law(value: Any) -> tuple[Function, Function | None, Function | None] | None:
-    if value is None:
-        return None
-    if isinstance(value, float):
-        return (lambda _t: value), (lambda _t: 0.0), (lambda _t: 0.0)
-    return value if isinstance(value, tuple) else (value, slope(value), slope(value, 2))
-
-
-def _one_way(way: tuple[str, ...], values: list[Any]) -> None:
-    """One way to give a point or an axis is taken, and in space excludes in body axes."""
-    space, *local = way
-    given = [f"{field} = {shown(value)}" for field, value in zip(way, values, strict=True) if value is not None]
-    if not given:
-        raise ValueError(
-            f"{space} is missing; give {space} in space at the start, or {' or '.join(local)} in body axes."
-        )
-    if values[0] is not None and len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} exclude each other; give {space} or {' and '.join(local)}.")
-
-
-def _direction(field: str, value: Any) -> Array:
-    n = vector(field, value)
-    size = np.max(np.abs(n))
-    if size == 0.0:
-        raise ValueError(f"{field} = {shown(n)} has the length zero; it must have a direction.")
-    norm = math.hypot(*(n / size)) * size
-    if abs(norm - 1.0) <= 4.0 * np.finfo(float).eps:  # what is normalised already stays as it is, to the last bit
-        return n
-    result = (n / size) / math.hypot(*(n / size)) + 0.0
-    result.flags.writeable = False
-    return np.asarray(result)
-
-
-def _led(field: str, value: Any) -> Any:
-    """A constant, a function of time, or three of them."""
-    if callable(value):
-        return value
-    if isinstance(value, (tuple, list)) and len(value) == 3 and all(map(callable, value)):
-        return tuple(value)
-    if isinstance(value, (int, float, np.number)):
-        return float(numbers(field, value, ()))
-    raise ValueError(
-        f"{field} must be a number, a function of time or three functions (f, f', f''), got {shown(value)}."
-    )
-
-
-def _length(field: str, value: Any) -> Any:
-    led = _led(field, value)
-    return positive(field, led) if isinstance(led, float) else led
-
-
-def _pitch(field: str, value: Any) -> float:
-    pitch = float(numbers(field, value, ()))
-    if pitch == 0.0:
-        raise ValueError(f"{field} = 0 is no screw; it must be metres per turn, > 0 or < 0 (or use Revolute).")
-    return pitch
-
-
-def _limits(field: str, value: Any) -> tuple[float | None, float | None] | None:
-    try:
-        lo, hi = tuple(value) if not isinstance(value, (str, bytes)) else ()
-    except (TypeError, ValueError):
-        raise ValueError(f"{field} must be two numbers (lowest, highest) or None, got {shown(value)}.") from None
-    lo = None if lo is None else float(numbers(f"{field}[0]", lo, ()))
-    hi = None if hi is None else float(numbers(f"{field}[1]", hi, ()))
-    if lo is not None and hi is not None and lo >= hi:
-        raise ValueError(f"{field} = ({lo:.12g}, {hi:.12g}) must increase: the lowest first.")
-    return None if lo is None and hi is None else (lo, hi)
-
-
-def _pair(field: str, value: Any) -> Array:
-    x = numbers(field, value, (), (2,))
-    if x.shape == () and x != 0.0:
-        raise ValueError(f"{field} = {shown(value)} must be a pair (of the angle, of the displacement), or 0.")
-    result = np.full(2, x)
-    result.flags.writeable = False
-    return result
-
-
-def _number(field: str, value: Any) -> float:
-    return 0.0 if _is_zero(value) else float(numbers(field, value, ()))
-
-
-def _not_negative(field: str, value: Any) -> float:
-    return 0.0 if _is_zero(value) else float(not_negative(field, value))
-
-
-def _is_zero(value: Any) -> bool:
-    """Whether a value is what almost all joints have; the full check would take a third of their time."""
-    return isinstance(value, float) and value == 0.0
-
-
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "a": reference,
-    "b": reference,
-    "at": vector,
-    "at_a": vector,
-    "at_b": vector,
-    "to": vector,
-    "axis": _direction,
-    "axis2": _direction,
-    "axis_a": _direction,
-    "axis_b": _direction,
-    "drive": _led,
-    "length": _length,
-    "pitch": _pitch,
-    "stiffness": _not_negative,
-    "damping": _not_negative,
-    "friction": _not_negative,
-    "slip": positive,
-    "rest": _number,
-    "limits": _limits,
-    "name": lambda _field, value: optional_name(value),
-}

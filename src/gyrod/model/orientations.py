@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
 from gyrod.model.errors import numbers, shown, vector
+from gyrod.model.fields import holds
 from gyrod.rotations.conversions import require_rotation
 from gyrod.rotations.vectors import length
 
@@ -21,6 +22,7 @@ UNIT_SLACK = 1e-6
 LARGEST_ANGLE = 1e6
 
 
+@holds(form="orientation", shapes=((3,), (4,), (3, 3)))
 def rotation(field: str, value: Any) -> Array:
     """Return the unit quaternion of an orientation in any of its forms, read-only; None is the identity."""
     p = np.array(_quaternion(field, value))

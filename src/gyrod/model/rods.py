@@ -657,7 +657,7 @@ def _or_function(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
 
 _END = _kind(End, "an end: Free, Hinged, Clamped or Guided")
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "name": lambda _, value: new_name(value),
+    "name": new_name,
     "length": positive,
     "segments": _as_given,
     "section": _kind(CrossSection, "a section such as Circle"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,21 +21,72 @@ from gyrod.model.errors import (
     Description,
     Problems,
     constant_or_function,
+    field_names,
     frozen,
-    given,
     not_negative,
     numbers,
     positive,
     sampled,
     shown,
 )
+from gyrod.model.fields import Kept, description, field, holds
 
 Array = NDArray[np.float64]
 #: A number, or a function of s in [0, 1].
 Dimension = float | Callable[[float], float]
 
 
-@dataclass(frozen=True, init=False, eq=False)
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+@holds(positive=True, variable="s")
+def _dimension(field: str, value: Any) -> Any:
+    return constant_or_function(field, value, positive)
+
+
+@holds(positive=True, variable="s")
+def _inner(field: str, value: Any) -> Any:
+    return constant_or_function(field, value, not_negative)
+
+
+def _poisson(field: str, value: Any) -> float:
+    nu = float(numbers(field, value, ()))
+    if not -1.0 < nu <= 0.5:
+        raise ValueError(f"{field} = {shown(value)} must lie in (-1, 0.5].")
+    return nu
+
+
+@holds(positive=True)
+def _unless_derived(field: str, value: Any) -> float | None:
+    return None if isinstance(value, Derived) else positive(field, value)
+
+
+def _scalar(field: str, value: Any) -> float:
+    return float(not_negative(field, value))
+
+
+@holds(shapes=((2,),))
+def _two(field: str, value: Any) -> Array:
+    return not_negative(field, value, (2,))
+
+
+@holds(shapes=((), (2,)), spread=True)
+def _pair(field: str, value: Any) -> Array:
+    return frozen(np.full(2, not_negative(field, value, (), (2,))))
+
+
+@holds(shapes=((), (2,)), spread=True)
+def _shear(field: str, value: Any) -> Array:
+    k = frozen(np.full(2, numbers(field, value, (), (2,))))
+    if np.any(k <= 0.0):
+        raise ValueError(f"{field} must be positive, got {shown(value)}; the shear factor is 1 or a little less.")
+    return k
+
+
+# --- sections and materials -------------------------------------------------------------------------------------------
+
+
+@description
 class Material(Description):
     """Linear elastic material: moduli in Pa, density in kg/m³; exactly one of ``poisson`` and ``shear_modulus``.
 
@@ -45,28 +96,19 @@ class Material(Description):
     2000000.0
     """
 
-    young: float
-    poisson: float | None
-    shear_modulus: float
-    density: float
+    young: float = field(positive, "Pa")
+    poisson: float | None = field(_poisson, default=None)
+    shear_modulus: Kept[float, float | None] = field(_unless_derived, "Pa", default=None)
+    _: KW_ONLY
+    density: float = field(positive, "kg/m^3")
 
-    def __init__(
-        self, young: float, poisson: float | None = None, shear_modulus: float | None = None, *, density: float
-    ) -> None:
-        problems = Problems("Material")
-        shear = given(shear_modulus)
-        self._set(
-            young=problems.check(positive, "young", young),
-            poisson=None if poisson is None else problems.check(_poisson, poisson),
-            shear_modulus=None if shear is None else problems.check(positive, "shear_modulus", shear),
-            density=problems.check(positive, "density", density),
-        )
-        if (poisson is None) == (shear is None):
-            found = "neither" if poisson is None else f"poisson = {shown(poisson)}, shear_modulus = {shown(shear)}"
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        nu, shear = self.poisson, self.__dict__["shear_modulus"]
+        if bad.isdisjoint(("poisson", "shear_modulus")) and (nu is None) == (shear is None):
+            found = "neither" if nu is None else f"poisson = {shown(nu)}, shear_modulus = {shown(shear)}"
             problems.add(f"exactly one of poisson and shear_modulus is needed, got {found}.")
-        problems.finish()
-        if self.poisson is not None:
-            self._set(shear_modulus=Derived(0.5 * self.young / (1.0 + self.poisson)))
+        elif nu is not None and self.young is not None:
+            self._set(shear_modulus=Derived(0.5 * self.young / (1.0 + nu)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +154,7 @@ class CrossSection(Description, ABC):
         other `Section` is taken as the rectangle with its radii of gyration.
         """
         F, M = (_check.array(name, x, (3,)) for name, x in (("force", force), ("moment", moment)))
-        tapered = [f.name for f in fields(self) if callable(getattr(self, f.name))]  # type: ignore[arg-type]
+        tapered = [name for name in field_names(type(self)) if callable(getattr(self, name))]
         if s is None and tapered:
             raise ValueError(f"s is missing: {tapered[0]} varies along the rod; give the fractions of the sections.")
         there = np.array([0.5] if s is None else s, dtype=float, ndmin=1)
@@ -132,7 +174,7 @@ class CrossSection(Description, ABC):
     @cached_property
     def everywhere(self) -> SectionValues | None:
         """What it is worth at any place, (1,), if that is the same for all; None if it tapers."""
-        if type(self) not in SECTIONS or any(callable(getattr(self, f.name)) for f in fields(self)):  # type: ignore[arg-type]
+        if type(self) not in SECTIONS or any(callable(getattr(self, x)) for x in field_names(type(self))):
             return None
         with np.errstate(over="ignore"):
             return self.at(np.array([0.5]))
@@ -142,7 +184,7 @@ class CrossSection(Description, ABC):
         return SectionValues(area, I1, I2, I1 + I2 if polar is None else polar, torsion, k1, k2)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Circle(CrossSection):
     """Full circle of a radius in m; ``shear`` is the shear factor (1 as in the paper), or two of them for d1 and d2.
 
@@ -152,14 +194,9 @@ class Circle(CrossSection):
 
     round: ClassVar[bool] = True
 
-    radius: Any
+    radius: Kept[Any, Dimension] = field(_dimension, "m")
     #: (2,).
-    shear: Array
-
-    def __init__(self, radius: Dimension, shear: ArrayLike = 1.0) -> None:
-        problems = Problems("Circle")
-        self._set(radius=problems.check(_dimension, "radius", radius), shear=problems.check(_shear, shear))
-        problems.finish()
+    shear: Kept[Array, ArrayLike] = field(_shear, default=1.0)
 
     def at(self, s: ArrayLike) -> SectionValues:
         """Areas, moments and shear factors at the fractions s, (n,)."""
@@ -172,27 +209,20 @@ class Circle(CrossSection):
         return np.repeat(sampled("radius", self.radius, s, positive)[:, None], 2, axis=1)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Ring(CrossSection):
     """Circular tube between the radii ``inner`` and ``radius``, in m."""
 
     round: ClassVar[bool] = True
 
-    radius: Any
-    inner: Any
+    radius: Kept[Any, Dimension] = field(_dimension, "m")
+    inner: Kept[Any, Dimension] = field(_inner, "m")
     #: (2,).
-    shear: Array
+    shear: Kept[Array, ArrayLike] = field(_shear, default=1.0)
 
-    def __init__(self, radius: Dimension, inner: Dimension, shear: ArrayLike = 1.0) -> None:
-        problems = Problems("Ring")
-        self._set(
-            radius=problems.check(_dimension, "radius", radius),
-            inner=problems.check(constant_or_function, "inner", inner, not_negative),
-            shear=problems.check(_shear, shear),
-        )
-        if not (callable(inner) or callable(radius) or self.inner is None or self.radius is None):
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        if not bad and not callable(self.inner) and not callable(self.radius):
             problems.check(_require_wall, np.zeros(1), self.radius, self.inner, "")
-        problems.finish()
 
     def at(self, s: ArrayLike) -> SectionValues:
         """Areas, moments and shear factors at the fractions s, (n,)."""
@@ -208,7 +238,7 @@ class Ring(CrossSection):
         return np.repeat(sampled("radius", self.radius, s, positive)[:, None], 2, axis=1)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Rectangle(CrossSection):
     """Rectangle with ``width`` along d1 and ``height`` along d2, in m: I1 = width height³ / 12.
 
@@ -217,19 +247,10 @@ class Rectangle(CrossSection):
     ([0.140577], [0.166667])
     """
 
-    width: Any
-    height: Any
+    width: Kept[Any, Dimension] = field(_dimension, "m")
+    height: Kept[Any, Dimension] = field(_dimension, "m")
     #: (2,).
-    shear: Array
-
-    def __init__(self, width: Dimension, height: Dimension, shear: ArrayLike = 1.0) -> None:
-        problems = Problems("Rectangle")
-        self._set(
-            width=problems.check(_dimension, "width", width),
-            height=problems.check(_dimension, "height", height),
-            shear=problems.check(_shear, shear),
-        )
-        problems.finish()
+    shear: Kept[Array, ArrayLike] = field(_shear, default=1.0)
 
     def at(self, s: ArrayLike) -> SectionValues:
         """Areas, moments and shear factors at the fractions s, (n,)."""
@@ -242,40 +263,20 @@ class Rectangle(CrossSection):
         return 0.5 * np.stack([sampled(x, getattr(self, x), s, positive) for x in ("width", "height")], axis=1)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Section(CrossSection):
     """Any section by its numbers: area in m², moments in m⁴.
 
     ``polar`` (for the inertia) is I1 + I2 and ``torsion`` (Saint-Venant's constant) is ``polar`` if not given.
     """
 
-    area: Any
-    I1: Any
-    I2: Any
-    polar: Any
-    torsion: Any
+    area: Kept[Any, Dimension] = field(_dimension, "m^2")
+    I1: Kept[Any, Dimension] = field(_dimension, "m^4")
+    I2: Kept[Any, Dimension] = field(_dimension, "m^4")
+    polar: Kept[Any, Dimension | None] = field(_dimension, "m^4", default=None)
+    torsion: Kept[Any, Dimension | None] = field(_dimension, "m^4", default=None)
     #: (2,).
-    shear: Array
-
-    def __init__(
-        self,
-        area: Dimension,
-        I1: Dimension,
-        I2: Dimension,
-        polar: Dimension | None = None,
-        torsion: Dimension | None = None,
-        shear: ArrayLike = 1.0,
-    ) -> None:
-        problems = Problems("Section")
-        self._set(
-            area=problems.check(_dimension, "area", area),
-            I1=problems.check(_dimension, "I1", I1),
-            I2=problems.check(_dimension, "I2", I2),
-            polar=None if polar is None else problems.check(_dimension, "polar", polar),
-            torsion=None if torsion is None else problems.check(_dimension, "torsion", torsion),
-            shear=problems.check(_shear, shear),
-        )
-        problems.finish()
+    shear: Kept[Array, ArrayLike] = field(_shear, default=1.0)
 
     def at(self, s: ArrayLike) -> SectionValues:
         """Areas, moments and shear factors at the fractions s, (n,)."""
@@ -294,7 +295,7 @@ class Section(CrossSection):
 SECTIONS: tuple[type[CrossSection], ...] = (Circle, Ring, Rectangle, Section)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Damping(Description):
     """Viscous damping of a rod, the paper's c: section force C Γ + 2 c Γ', section moment C K + 2 c K'.
 
@@ -306,36 +307,16 @@ class Damping(Description):
     """
 
     #: (2,).
-    shear: Array
-    extension: float
+    shear: Kept[Array, ArrayLike] = field(_pair, "kg m/s", default=0.0)
+    extension: float = field(_scalar, "kg m/s", default=0.0)
     #: (2,).
-    bending: Array
-    torsion: float
+    bending: Kept[Array, ArrayLike] = field(_pair, "kg m^3/s", default=0.0)
+    torsion: float = field(_scalar, "kg m^3/s", default=0.0)
+    _: KW_ONLY
     #: (η_E, η_G) in Pa s, (2,).
-    viscosities: Array
+    viscosities: Kept[Array, ArrayLike] = field(_two, "Pa s", default=(0.0, 0.0))
     #: β in s: 2 c = β C.
-    factor: float
-
-    def __init__(
-        self,
-        shear: ArrayLike = 0.0,
-        extension: float = 0.0,
-        bending: ArrayLike = 0.0,
-        torsion: float = 0.0,
-        *,
-        viscosities: ArrayLike = (0.0, 0.0),
-        factor: float = 0.0,
-    ) -> None:
-        problems = Problems("Damping")
-        self._set(
-            shear=problems.check(_pair, "shear", shear),
-            extension=problems.check(_scalar, "extension", extension),
-            bending=problems.check(_pair, "bending", bending),
-            torsion=problems.check(_scalar, "torsion", torsion),
-            viscosities=problems.check(not_negative, "viscosities", viscosities, (2,)),
-            factor=problems.check(_scalar, "factor", factor),
-        )
-        problems.finish()
+    factor: float = field(_scalar, "s", default=0.0)
 
     @classmethod
     def viscous(cls, extension: float, shear: float) -> Damping:
@@ -380,35 +361,6 @@ def diagonal(section: SectionValues, young: float | Array, shear: float | Array)
     out[..., 0], out[..., 1], out[..., 2] = section.k1 * G * a, section.k2 * G * a, E * a
     out[..., 3], out[..., 4], out[..., 5] = E * section.I1, E * section.I2, G * section.torsion
     return out
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-
-def _dimension(field: str, value: Any) -> Any:
-    return constant_or_function(field, value, positive)
-
-
-def _poisson(value: ArrayLike) -> float:
-    nu = float(numbers("poisson", value, ()))
-    if not -1.0 < nu <= 0.5:
-        raise ValueError(f"poisson = {shown(value)} must lie in (-1, 0.5].")
-    return nu
-
-
-def _scalar(field: str, value: Any) -> float:
-    return float(not_negative(field, value))
-
-
-def _pair(field: str, value: Any) -> Array:
-    return frozen(np.full(2, not_negative(field, value, (), (2,))))
-
-
-def _shear(value: Any) -> Array:
-    k = frozen(np.full(2, numbers("shear", value, (), (2,))))
-    if np.any(k <= 0.0):
-        raise ValueError(f"shear must be positive, got {shown(value)}; the shear factor is 1 or a little less.")
-    return k
 
 
 def _require_wall(s: Array, radius: Any, inner: Any, where: str) -> None:

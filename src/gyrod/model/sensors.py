@@ -4,30 +4,83 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, quantities, rotations
+from gyrod import quantities, rotations
 from gyrod.model.errors import (
     GROUND,
     Description,
     Problems,
+    choice,
     new_name,
     numbers,
-    reference,
+    rod_reference,
     shown,
     unknown,
     vector,
 )
-from gyrod.model.forces import fraction, rod_name
+from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.forces import fraction
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
 Array = NDArray[np.float64]
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+@holds(form="name")
+def _bearer(field: str, value: object, ground: bool = False) -> str:
+    if not isinstance(value, str) or not value or (value == GROUND and not ground):
+        what = "the name of a body or a rod" + (", or 'ground'" if ground else "")
+        raise ValueError(f"{field} must be {what}, got {shown(value)}.")
+    return str(value)
+
+
+@holds(form="name")
+def _partner(field: str, value: object) -> str:
+    return _bearer(field, value, ground=True)
+
+
+@holds(form="name")
+def _joint_name(field: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{field} must be the name of a joint, got {shown(value)}.")
+    return str(value)
+
+
+@holds(form="name")
+def _coordinate_name(field: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{field} must be the name of a coordinate of the joint, got {shown(value)}.")
+    return str(value)
+
+
+@holds(shapes=((), (3,)))
+def _place(field: str, value: Any) -> Any:
+    """A fraction of a rod, or a point of a body."""
+    return fraction(field, value) if numbers(field, value, (), (3,)).shape == () else vector(field, value)
+
+
+def _misplaced(system: System, argument: str, name: str, field: str, at: Any) -> Iterator[str]:
+    """What is wrong with a place on something."""
+    allowed = (GROUND, *system.names, *system.rod_names) if argument != "on" else (*system.names, *system.rod_names)
+    if name not in allowed:
+        yield unknown(argument, name, allowed, "bodies and rods")
+    elif name in system.rod_names and not isinstance(at, float):
+        given = "is missing" if at is None else f"= {shown(at)} is a point"
+        yield f"{field} {given}, but {name!r} is a rod; give a fraction of its length, from 0 to 1."
+    elif name not in system.rod_names and isinstance(at, float):
+        what = "ground is none" if name == GROUND else f"{name!r} is a body"
+        yield f"{field} = {at:g} is a fraction of a rod, but {what}; give a point, three numbers, or leave it out."
+
+
+# --- what there is ----------------------------------------------------------------------------------------------------
 
 
 class Sensor(Description, ABC):
@@ -57,7 +110,7 @@ class Sensor(Description, ABC):
         return f"{type(self).__name__} {shown(self.name)}"
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class PointSensor(Sensor):
     """Position, velocity, acceleration or specific force of a point of a body or a rod.
 
@@ -80,32 +133,13 @@ class PointSensor(Sensor):
     'body'
     """
 
-    name: str
-    on: str
+    name: str = field(new_name)
+    on: str = field(_bearer)
     #: (3,), a fraction of a rod, or None.
-    at: Any
-    quantity: str
+    at: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
+    quantity: str = field(choice(quantities.POINT), default="position")
     #: "space", "body", or None for that of the quantity.
-    frame: str | None
-
-    def __init__(
-        self,
-        name: str,
-        on: str,
-        at: float | ArrayLike | None = None,
-        quantity: str = "position",
-        frame: str | None = None,
-    ) -> None:
-        self._set(name=name)
-        problems = Problems(self.label)
-        self._set(
-            name=problems.check(new_name, name),
-            on=problems.check(_bearer, "on", on),
-            at=problems.check(_place, "at", at),
-            quantity=problems.check(_check.choice, "quantity", quantity, quantities.POINT),
-            frame=None if frame is None else problems.check(_check.choice, "frame", frame, rotations.FRAMES),
-        )
-        problems.finish()
+    frame: str | None = field(choice(rotations.FRAMES), default=None)
 
     @property
     def axes(self) -> str:
@@ -121,7 +155,7 @@ class PointSensor(Sensor):
         yield from _misplaced(system, "on", self.on, "at", self.at)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class RotationSensor(Sensor):
     """Rotation of a body, or of the section of a rod at a fraction ``at`` of its length (default 1, its end).
 
@@ -130,22 +164,11 @@ class RotationSensor(Sensor):
     acceleration" (Omega', in body axes).
     """
 
-    name: str
-    on: str
+    name: str = field(new_name)
+    on: str = field(_bearer)
     #: A fraction of a rod, or None.
-    at: float | None
-    quantity: str
-
-    def __init__(self, name: str, on: str, at: float | None = None, quantity: str = "quaternion") -> None:
-        self._set(name=name)
-        problems = Problems(self.label)
-        self._set(
-            name=problems.check(new_name, name),
-            on=problems.check(_bearer, "on", on),
-            at=None if at is None else problems.check(fraction, "at", at),
-            quantity=problems.check(_check.choice, "quantity", quantity, quantities.ROTATION),
-        )
-        problems.finish()
+    at: float | None = field(fraction, default=None)
+    quantity: str = field(choice(quantities.ROTATION), default="quaternion")
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""
@@ -159,7 +182,7 @@ class RotationSensor(Sensor):
             yield unknown("on", self.on, (*system.names, *system.rod_names), "bodies and rods")
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class JointSensor(Sensor):
     """Coordinates, rates, effort, force or torque of a joint, which needs a name.
 
@@ -168,25 +191,15 @@ class JointSensor(Sensor):
     by its name ("angle", "displacement", "x", ...).
     """
 
-    name: str
-    joint: str
-    quantity: str
-    coordinate: str | None
+    name: str = field(new_name)
+    joint: str = field(_joint_name)
+    quantity: str = field(choice(quantities.JOINT_SENSOR), default="coordinate")
+    coordinate: str | None = field(_coordinate_name, default=None)
 
-    def __init__(self, name: str, joint: str, quantity: str = "coordinate", coordinate: str | None = None) -> None:
-        self._set(name=name)
-        problems = Problems(self.label)
-        self._set(
-            name=problems.check(new_name, name),
-            joint=problems.check(_joint_name, joint),
-            quantity=problems.check(_check.choice, "quantity", quantity, quantities.JOINT_SENSOR),
-            coordinate=None if coordinate is None else problems.check(_coordinate_name, coordinate),
-        )
-        if coordinate is not None and self.quantity in ("force", "torque"):
-            problems.add(
-                f"coordinate = {shown(coordinate)} goes with quantity = 'coordinate', 'rate' or 'effort'; leave it out."
-            )
-        problems.finish()
+    def _agree(self, problems: Problems, bad: set[str]) -> None:  # noqa: ARG002
+        if self.coordinate is not None and self.quantity in ("force", "torque"):
+            told = f"coordinate = {shown(self.coordinate)}"
+            problems.add(f"{told} goes with quantity = 'coordinate', 'rate' or 'effort'; leave it out.")
 
     def unit(self, system: System) -> str:
         """Of the quantity; of several coordinates one after the other."""
@@ -216,30 +229,18 @@ class JointSensor(Sensor):
             )
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class SectionSensor(Sensor):
     """Force, moment, strain or curvature of the section of a rod at a fraction ``at`` of its length.
 
     ``frame`` says in which axes: "body", d1, d2, d3 of the section, or "space".
     """
 
-    name: str
-    rod: str
-    at: float
-    quantity: str
-    frame: str
-
-    def __init__(self, name: str, rod: str, at: float, quantity: str = "force", frame: str = "body") -> None:
-        self._set(name=name)
-        problems = Problems(self.label)
-        self._set(
-            name=problems.check(new_name, name),
-            rod=problems.check(rod_name, rod),
-            at=problems.check(fraction, "at", at),
-            quantity=problems.check(_check.choice, "quantity", quantity, quantities.SECTION),
-            frame=problems.check(_check.choice, "frame", frame, rotations.FRAMES),
-        )
-        problems.finish()
+    name: str = field(new_name)
+    rod: str = field(rod_reference)
+    at: float = field(fraction)
+    quantity: str = field(choice(quantities.SECTION), default="force")
+    frame: str = field(choice(rotations.FRAMES), default="body")
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""
@@ -251,41 +252,20 @@ class SectionSensor(Sensor):
             yield unknown("rod", self.rod, system.rod_names, "rods")
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class DistanceSensor(Sensor):
     """Distance of two points, or its rate; each is of "ground" (in space), of a body (in its axes) or of a rod.
 
     ``at_a`` and ``at_b`` are points, by default the centre of mass or the origin, or fractions of the length of rods.
     """
 
-    name: str
-    a: str
-    b: str
+    name: str = field(new_name)
+    a: str = field(_partner)
+    b: str = field(_partner)
     #: (3,), a fraction of a rod, or None.
-    at_a: Any
-    at_b: Any
-    quantity: str
-
-    def __init__(
-        self,
-        name: str,
-        a: str,
-        b: str,
-        at_a: float | ArrayLike | None = None,
-        at_b: float | ArrayLike | None = None,
-        quantity: str = "distance",
-    ) -> None:
-        self._set(name=name)
-        problems = Problems(self.label)
-        self._set(
-            name=problems.check(new_name, name),
-            a=problems.check(_bearer, "a", a, True),
-            b=problems.check(_bearer, "b", b, True),
-            at_a=problems.check(_place, "at_a", at_a),
-            at_b=problems.check(_place, "at_b", at_b),
-            quantity=problems.check(_check.choice, "quantity", quantity, quantities.DISTANCE),
-        )
-        problems.finish()
+    at_a: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
+    at_b: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
+    quantity: str = field(choice(quantities.DISTANCE), default="distance")
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""
@@ -299,45 +279,3 @@ class DistanceSensor(Sensor):
 
 #: All sensors.
 SENSORS: tuple[type[Sensor], ...] = (PointSensor, RotationSensor, JointSensor, SectionSensor, DistanceSensor)
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-
-def _bearer(field: str, value: object, ground: bool = False) -> str:
-    if not isinstance(value, str) or not value or (value == GROUND and not ground):
-        what = "the name of a body or a rod" + (", or 'ground'" if ground else "")
-        raise ValueError(f"{field} must be {what}, got {shown(value)}.")
-    return str(value)
-
-
-def _joint_name(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"joint must be the name of a joint, got {shown(value)}.")
-    return reference("joint", value)
-
-
-def _coordinate_name(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"coordinate must be the name of a coordinate of the joint, got {shown(value)}.")
-    return str(value)
-
-
-def _place(field: str, value: Any) -> Any:
-    """A fraction of a rod, a point of a body, or None."""
-    if value is None:
-        return None
-    return fraction(field, value) if numbers(field, value, (), (3,)).shape == () else vector(field, value)
-
-
-def _misplaced(system: System, argument: str, name: str, field: str, at: Any) -> Iterator[str]:
-    """What is wrong with a place on something."""
-    allowed = (GROUND, *system.names, *system.rod_names) if argument != "on" else (*system.names, *system.rod_names)
-    if name not in allowed:
-        yield unknown(argument, name, allowed, "bodies and rods")
-    elif name in system.rod_names and not isinstance(at, float):
-        given = "is missing" if at is None else f"= {shown(at)} is a point"
-        yield f"{field} {given}, but {name!r} is a rod; give a fraction of its length, from 0 to 1."
-    elif name not in system.rod_names and isinstance(at, float):
-        what = "ground is none" if name == GROUND else f"{name!r} is a body"
-        yield f"{field} = {at:g} is a fraction of a rod, but {what}; give a point, three numbers, or leave it out."

@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, rotations
+from gyrod import rotations
 from gyrod.gyro import attitude
 from gyrod.model.errors import (
     Description,
     Problems,
     called,
+    choice,
     constant_or_function,
     frozen,
     numbers,
@@ -26,6 +27,7 @@ from gyrod.model.errors import (
     shown,
     vector,
 )
+from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
 from gyrod.model.paths import Path, align_tangent, evaluate, panels, resolve, through
 from gyrod.rotations import removable
@@ -46,6 +48,94 @@ _ORIGIN = (0.0, 0.0, 0.0)
 _GAUSS, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 #: How often a panel of a curvature may be halved where it jumps, and the turn in rad that one step integrates.
 _SHARPEST, _TURN = 40, 0.25
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _given_rotation(field: str, value: Any) -> Array:
+    if value is None:
+        raise ValueError(f"{field} must be a quaternion or a rotation matrix, got None.")
+    return rotation(field, value)
+
+
+@holds(shapes=((3,),))
+def _unit(field: str, value: ArrayLike) -> Array:
+    x = vector(field, value)
+    if not np.any(x):
+        raise ValueError(f"{field} must not be zero, got {shown(x)}.")
+    if abs(np.linalg.norm(x) - 1.0) <= 4.0 * np.finfo(float).eps:  # what is a unit vector already stays as it is
+        return x
+    return frozen(_direction(x))
+
+
+def _perpendicular(normal: Array, tangent: Array) -> Array:
+    if abs(normal @ tangent) <= 4.0 * np.finfo(float).eps:
+        return normal
+    rest = normal - (normal @ tangent) * tangent
+    if np.linalg.norm(rest) < 1e-9:
+        raise ValueError(f"normal = {shown(normal)} must not be parallel to the tangent, {shown(tangent)}.")
+    return frozen(_direction(rest))
+
+
+def _samples(field: str, value: Any) -> Array:
+    """Samples of a curve: enough, and no two neighbours the same."""
+    x = numbers(field, value, (_count(field, value, (3,), "points (m, 3) or a function of s"), 3))
+    same = np.flatnonzero(np.all(x[1:] == x[:-1], axis=1))
+    if len(same):
+        i = int(same[0])
+        raise ValueError(f"{field}[{i}] and {field}[{i + 1}] coincide at {shown(x[i])}; neighbours must differ.")
+    return x
+
+
+@holds(form="orientation", shapes=((3,), (4,), (3, 3), (-1, 4), (-1, 3, 3)), variable="s")
+def _orientations(field: str, value: Any) -> Any:
+    """Function, one rotation (4,) or samples of rotations, (m, 4)."""
+    if callable(value):
+        return value
+    if hasattr(value, "as_quat") and not getattr(value, "single", True):  # a stack of SciPy's rotations
+        value = rotations.from_scipy(value)
+    try:
+        shape = np.shape(value)
+    except ValueError:
+        shape = ()
+    if not (len(shape) == 3 or (len(shape) == 2 and shape != (3, 3))):
+        return rotation(field, value)
+    trailing = (3, 3) if len(shape) == 3 else (4,)
+    _count(field, value, trailing, "rotations (m, 4) or (m, 3, 3) or a function of s")
+    return frozen([rotation(f"{field}[{i}]", q) for i, q in enumerate(value)])
+
+
+def _count(field: str, value: Any, trailing: tuple[int, ...], wanted: str) -> int:
+    try:
+        shape = np.shape(value)
+    except ValueError:
+        shape = ()
+    if len(shape) != 1 + len(trailing) or shape[1:] != trailing:
+        raise ValueError(f"{field} must be {wanted}, got {shown(value)} of shape {shape}.")
+    if shape[0] < FEWEST_SAMPLES:
+        raise ValueError(
+            f"{field} has {shape[0]} samples; a curve needs at least {FEWEST_SAMPLES} (or take a Straight or an Arc)."
+        )
+    return int(shape[0])
+
+
+@holds(shapes=((-1, 3), (3,)), variable="s")
+def _points(field: str, value: Any) -> Any:
+    return constant_or_function(field, value, _samples)
+
+
+@holds(shapes=((3,),), variable="s")
+def _vector_of_s(field: str, value: Any) -> Any:
+    return constant_or_function(field, value, vector)
+
+
+@holds(form="orientation", shapes=((3,), (4,), (3, 3)))
+def _along_x(field: str, value: Any) -> Array:
+    return frozen(_start_frame(np.array([1.0, 0.0, 0.0]), None)) if value is None else rotation(field, value)
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
 
 
 class Shape(Description, ABC):
@@ -69,7 +159,7 @@ class Shape(Description, ABC):
         """Points (n, 3) and unit quaternions (n, 4) at increasing fractions s of a rod of a length in m."""
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Straight(Shape):
     """Straight from ``start`` to ``end``, points in m; ``orientation`` of all sections, its d3 along the rod.
 
@@ -80,24 +170,18 @@ class Straight(Shape):
     ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     """
 
-    start: Array
-    end: Array
+    start: Kept[Array, ArrayLike] = field(vector, "m")
+    end: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit quaternion (4,), or None.
-    orientation: Any
+    orientation: Any = field(rotation, default=None)
 
-    def __init__(self, start: ArrayLike, end: ArrayLike, orientation: Any = None) -> None:
-        problems = Problems("Straight")
-        self._set(
-            start=problems.check(vector, "start", start),
-            end=problems.check(vector, "end", end),
-            orientation=problems.check(_orientation, orientation),
-        )
-        if self.start is not None and self.end is not None:
-            if math.dist(self.start, self.end) <= 1e-14 * max(1e-300, *np.abs(self.start), *np.abs(self.end)):
-                problems.add(f"start and end coincide at {shown(self.start)}; they must differ.")
-            else:
-                problems.check(lambda: self._frame)
-        problems.finish()
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        if not bad.isdisjoint(("start", "end")):
+            return
+        if math.dist(self.start, self.end) <= 1e-14 * max(1e-300, *np.abs(self.start), *np.abs(self.end)):
+            problems.add(f"start and end coincide at {shown(self.start)}; they must differ.")
+        else:
+            problems.check(lambda: self._frame)
 
     @property
     def length(self) -> float:
@@ -116,46 +200,28 @@ class Straight(Shape):
         return (1.0 - f) * self.start + f * self.end, frames
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Arc(Shape):
     """Arc of a circle: it leaves ``start`` along ``tangent`` and bends towards ``normal``, by ``angle`` in rad.
 
     The length is radius·angle; ``orientation`` is that of the start, its d3 along ``tangent``.
     """
 
-    start: Array
+    start: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit vector, (3,).
-    tangent: Array
+    tangent: Kept[Array, ArrayLike] = field(_unit)
     #: Unit vector perpendicular to the tangent, (3,).
-    normal: Array
-    radius: float
-    angle: float
+    normal: Kept[Array, ArrayLike] = field(_unit)
+    radius: float = field(positive, "m")
+    angle: float = field(positive, "rad")
     #: Unit quaternion (4,), or None.
-    orientation: Any
+    orientation: Any = field(rotation, default=None)
 
-    def __init__(
-        self,
-        start: ArrayLike,
-        tangent: ArrayLike,
-        normal: ArrayLike,
-        radius: float,
-        angle: float,
-        orientation: Any = None,
-    ) -> None:
-        problems = Problems("Arc")
-        t = problems.check(_unit, "tangent", tangent)
-        n = problems.check(_unit, "normal", normal)
-        self._set(
-            start=problems.check(vector, "start", start),
-            tangent=t,
-            normal=None if t is None or n is None else problems.check(_perpendicular, n, t),
-            radius=problems.check(positive, "radius", radius),
-            angle=problems.check(positive, "angle", angle),
-            orientation=problems.check(_orientation, orientation),
-        )
-        if t is not None:
-            problems.check(_start_frame, t, self.orientation)
-        problems.finish()
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        if bad.isdisjoint(("tangent", "normal")):
+            self._set(normal=problems.check(_perpendicular, self.normal, self.tangent))
+        if "tangent" not in bad:
+            problems.check(_start_frame, self.tangent, self.orientation)
 
     @property
     def length(self) -> float:
@@ -170,7 +236,7 @@ class Arc(Shape):
         return x, rotations.multiply(turns, _start_frame(self.tangent, self.orientation))
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Curve(Shape):
     """Any curve, by functions of s in [0, 1] or by at least four samples.
 
@@ -193,28 +259,16 @@ class Curve(Shape):
     """
 
     #: Function of s, or (m, 3).
-    position: Any
+    position: Kept[Any, ArrayLike | Callable[[float], ArrayLike]] = field(_points, "m")
     #: Function of s, unit quaternion (4,) of the start, unit quaternions (m, 4), or None.
-    orientation: Any
-    parameter: str
+    orientation: Any = field(_orientations, default=None)
+    _: KW_ONLY
+    parameter: str = field(choice(("arc", "material")), default="arc")
 
-    def __init__(
-        self,
-        position: ArrayLike | Callable[[float], ArrayLike],
-        orientation: Any = None,
-        *,
-        parameter: str = "arc",
-    ) -> None:
-        problems = Problems("Curve")
-        self._set(
-            position=problems.check(constant_or_function, "position", position, _points),
-            orientation=problems.check(_orientations, orientation),
-            parameter=problems.check(_check.choice, "parameter", parameter, ("arc", "material")),
-        )
+    def _agree(self, problems: Problems, bad: set[str]) -> None:  # noqa: ARG002
         x, q = self.position, self.orientation
         if isinstance(x, np.ndarray) and isinstance(q, np.ndarray) and q.ndim == 2 and len(q) != len(x):
             problems.add(f"orientation has {len(q)} samples and position {len(x)}; there must be one for each.")
-        problems.finish()
 
     @property
     def length(self) -> float:
@@ -254,7 +308,7 @@ class Curve(Shape):
         return self._path.transport(np.concatenate([[0.0], u]), start)[1:]
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Bent(Shape):
     """Shape of a given material curvature K in 1/m: from ``start`` on, R' = R [K]×, x' = d3; no shear, no stretch.
 
@@ -265,25 +319,10 @@ class Bent(Shape):
     """
 
     #: (3,), or a function of s.
-    curvature: Any
-    start: Array
+    curvature: Kept[Any, ArrayLike | Callable[[float], ArrayLike]] = field(_vector_of_s, "1/m")
+    start: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit quaternion, (4,).
-    orientation: Array
-
-    def __init__(
-        self,
-        curvature: ArrayLike | Callable[[float], ArrayLike],
-        start: ArrayLike = _ORIGIN,
-        orientation: Any = None,
-    ) -> None:
-        problems = Problems("Bent")
-        along_x = _start_frame(np.array([1.0, 0.0, 0.0]), None)
-        self._set(
-            curvature=problems.check(constant_or_function, "curvature", curvature, vector),
-            start=problems.check(vector, "start", start),
-            orientation=frozen(along_x) if orientation is None else problems.check(_orientation, orientation),
-        )
-        problems.finish()
+    orientation: Kept[Array, Any] = field(_along_x, default=None, always=True)
 
     @property
     def length(self) -> None:
@@ -360,75 +399,3 @@ def _between(knots: Array, quaternions: Array, u: Array) -> Array:
     from scipy.spatial.transform import RotationSpline
 
     return rotations.from_scipy(RotationSpline(knots, rotations.to_scipy(quaternions))(u))
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-
-def _orientation(value: Any) -> Array | None:
-    return None if value is None else rotation("orientation", value)
-
-
-def _given_rotation(field: str, value: Any) -> Array:
-    if value is None:
-        raise ValueError(f"{field} must be a quaternion or a rotation matrix, got None.")
-    return rotation(field, value)
-
-
-def _unit(field: str, value: ArrayLike) -> Array:
-    x = vector(field, value)
-    if not np.any(x):
-        raise ValueError(f"{field} must not be zero, got {shown(x)}.")
-    if abs(np.linalg.norm(x) - 1.0) <= 4.0 * np.finfo(float).eps:  # what is a unit vector already stays as it is
-        return x
-    return frozen(_direction(x))
-
-
-def _perpendicular(normal: Array, tangent: Array) -> Array:
-    if abs(normal @ tangent) <= 4.0 * np.finfo(float).eps:
-        return normal
-    rest = normal - (normal @ tangent) * tangent
-    if np.linalg.norm(rest) < 1e-9:
-        raise ValueError(f"normal = {shown(normal)} must not be parallel to the tangent, {shown(tangent)}.")
-    return frozen(_direction(rest))
-
-
-def _points(field: str, value: Any) -> Array:
-    """Samples of a curve: enough, and no two neighbours the same."""
-    x = numbers(field, value, (_count(field, value, (3,), "points (m, 3) or a function of s"), 3))
-    same = np.flatnonzero(np.all(x[1:] == x[:-1], axis=1))
-    if len(same):
-        i = int(same[0])
-        raise ValueError(f"{field}[{i}] and {field}[{i + 1}] coincide at {shown(x[i])}; neighbours must differ.")
-    return x
-
-
-def _orientations(value: Any) -> Any:
-    """Function, one rotation (4,) or samples of rotations, (m, 4)."""
-    if value is None or callable(value):
-        return value
-    if hasattr(value, "as_quat") and not getattr(value, "single", True):  # a stack of SciPy's rotations
-        value = rotations.from_scipy(value)
-    try:
-        shape = np.shape(value)
-    except ValueError:
-        shape = ()
-    if not (len(shape) == 3 or (len(shape) == 2 and shape != (3, 3))):
-        return rotation("orientation", value)
-    trailing = (3, 3) if len(shape) == 3 else (4,)
-    _count("orientation", value, trailing, "rotations (m, 4) or (m, 3, 3) or a function of s")
-    return frozen([rotation(f"orientation[{i}]", q) for i, q in enumerate(value)])
-
-
-def _count(field: str, value: Any, trailing: tuple[int, ...], wanted: str) -> int:
-    try:
-        shape = np.shape(value)
-    except ValueError:
-        shape = ()
-    if len(shape) != 1 + len(trailing) or shape[1:] != trailing:
-        raise ValueError(f"{field} must be {wanted}, got {shown(value)} of shape {shape}.")
-    if shape[0] < FEWEST_SAMPLES:
-        raise ValueError(
-            f"{field} has {shape[0]} samples; a curve needs at least {FEWEST_SAMPLES} (or take a Straight or an Arc)."
-        )
-    return int(shape[0])
