@@ -24,13 +24,19 @@ from gyrod.motion.readings import Quantity, quantity
 
 Array = NDArray[np.float64]
 
-#: Error over the difference to a companion, by what the system is made of, at any time and of extremes: of positions
-#: and what follows from them, and of forces, moments and curvatures.
+#: Error over the difference to a companion on half the mesh, by what the system is made of, at any time and of extremes:
+#: of positions and what follows from them, of forces, moments and curvatures, of the smallest bend radius.
 SAFETY = {
-    "grid": {"total": (1.80, 1.64), "peak": (1.40, 1.09)},
-    "elements": {"total": (1.03, 1.73), "peak": (2.97, 0.98)},
-    "bodies": {"total": (3.08, 4.30), "peak": (3.08, 4.30)},
+    "grid": {"total": (1.9, 1.8, 1.7), "peak": (1.40, 1.09, 1.7)},
+    "elements": {"total": (0.9, 1.2, 1.6), "peak": (2.97, 0.98, 1.6)},
+    "bodies": {"total": (3.08, 4.30, 4.30), "peak": (3.08, 4.30, 4.30)},
 }
+#: Which of them.
+PLACES, FORCES, RADII = 0, 1, 2
+#: Of places and radii on elements: the smaller the difference x, over the size, below RESOLVED, the better half of the
+#: elements have resolved the motion, and the more all of them are worth. The factor is (x / RESOLVED)^FALL, down to
+#: three decades. Forces have none: beside the start of a motion they converge slowly on any mesh.
+RESOLVED, FALL = 0.03, 0.25
 #: The same for a companion on three quarters of the mesh, which is nearer to the run, over that on half of it, or on
 #: two of three cells; from which share of the cells on.
 NEAR = 0.7
@@ -227,12 +233,14 @@ class OfRows:
     def _error(self, q: Quantity, a: Any, b: Any) -> tuple[Array, Array]:
         """Errors at any time and of extremes, by the difference of two."""
         total, peak = self._apart(q, a, b)
-        what, strained = kind(self.motion.system), _strained(q, self.motion.system)
-        of_total, of_peak = (safety(what, strained, which, self.beside) for which in ("total", "peak"))
-        if q.field == "bend_radius":  # of which the smallest counts anyway
-            of_peak = of_total
+        what, sort = kind(self.motion.system), _sort(q, self.motion.system)
+        of_total, of_peak = (safety(what, sort, which, self.beside) for which in ("total", "peak"))
+        peak = np.maximum(peak, LEAST_PEAK * total)
+        if what == "elements" and sort != FORCES and self.beside.share < NEAR:
+            size = self._scale(q, _read(q, self.rows))
+            of_total, of_peak = of_total * _resolved(total, size), of_peak * _resolved(peak, size)
         error = of_total * total
-        return error, np.minimum(of_peak * np.maximum(peak, LEAST_PEAK * total), error)  # no extreme is further off
+        return error, np.minimum(of_peak * peak, error)  # no extreme is further off
 
     def _apart(self, q: Quantity, a: Any, b: Any) -> tuple[Array, Array]:
         """Largest difference over the common rows, and difference of extremes, at the places that the run has."""
@@ -255,11 +263,9 @@ class OfRows:
 
     def _rough(self, q: Quantity) -> ErrorEstimate:
         values = _read(q, self.rows)
-        size = self._size if q.field in ("position", "positions") else _finite(np.abs(values))
-        strained = _strained(q, self.motion.system)
-        relative = self._relative("forces" if strained else "positions")
-        error = np.full(values.shape[1:], relative * size)
-        if q.field == "bend_radius":  # of the smallest
+        relative = self._relative("forces" if _sort(q, self.motion.system) else "positions")
+        error = np.full(values.shape[1:], relative * self._scale(q, values))
+        if q.field == "bend_radius":  # of the smallest at each place
             error = relative * values.min(axis=0)
         return ErrorEstimate(q.text, q.unit, error, error, rough=True)
 
@@ -273,6 +279,12 @@ class OfRows:
         """Largest angle by which a rod turns in one of its segments or elements, rad."""
         motions = self.rows if isinstance(self.rows, tuple) else (self.rows,)
         return max((_turn(m[name]) for m in motions for name in m.system.rod_names), default=0.0)
+
+    def _scale(self, q: Quantity, values: Array) -> float:
+        """What errors are small or large beside: the size of the system, the tightest bend, the largest value."""
+        if q.field in ("position", "positions"):
+            return self._size
+        return float(values.min()) if q.field == "bend_radius" else _finite(np.abs(values))
 
     @cached_property
     def _size(self) -> float:
@@ -353,7 +365,7 @@ class OfPath(OfRows):
         if self.beside.coarse is None:
             error = np.abs(values) * self._relative("forces")
             return ErrorEstimate(text, "", error, error, rough=True)
-        factor = safety(kind(self.motion.system), True, "total", self.beside)
+        factor = safety(kind(self.motion.system), FORCES, "total", self.beside)
         error = factor * np.abs(values - self._matched())
         return ErrorEstimate(text, "", error, error, np.zeros_like(error), error)
 
@@ -401,7 +413,7 @@ class OfModes:
             return ErrorEstimate(text, self.UNITS[text], error, error, rough=True)
         other = np.asarray(getattr(self.beside.coarse, text))
         error, n = np.full(len(values), np.inf), min(len(values), len(other))
-        factor = safety(kind(self.modes.rest.motion.system), True, "total", self.beside)
+        factor = safety(kind(self.modes.rest.motion.system), FORCES, "total", self.beside)
         error[:n] = factor * np.abs(values[:n] - other[:n])
         return ErrorEstimate(text, self.UNITS[text], error, error, np.zeros_like(error), error)
 
@@ -436,13 +448,13 @@ def of_path(path: Any) -> ErrorReport:
     return ErrorReport(OfPath(path, motions, beside), beside)
 
 
-def safety(what: str, strained: bool, which: str, beside: Beside) -> float:
+def safety(what: str, sort: int, which: str, beside: Beside) -> float:
     """What a difference to a companion is multiplied by; ``which`` is "total" or "peak"."""
     if beside.share > 1.0 or (what == "bodies" and beside.looser < 1.0):
         return FINER
     nearer = NEARER[what] if beside.share > NEAR else 1.0
     looser = beside.looser**-TOLERANCE_POWER if what == "bodies" else 1.0
-    return SAFETY[what][which][strained] * nearer * looser
+    return SAFETY[what][which][sort] * nearer * looser
 
 
 def kind(system: System) -> str:
@@ -491,12 +503,22 @@ def _inverse(x: Array) -> Array:
     return np.asarray(np.divide(1.0, x, out=np.full(x.shape, np.inf), where=x > 0.0))
 
 
-def _strained(q: Quantity, system: System) -> bool:
-    """Whether strains decide it, or accelerations."""
+def _sort(q: Quantity, system: System) -> int:
+    """Whether it is a bend radius, or strains or accelerations decide it."""
+    if q.field == "bend_radius":
+        return RADII
     if q.kind != "sensor":
-        return q.field in STRAINED
+        return FORCES if q.field in STRAINED else PLACES
     sensor = next(s for s in system.sensors if s.name == q.name)
-    return sensor.quantity in STRAINED or sensor.quantity.endswith(("acceleration", "specific force"))
+    strained = sensor.quantity in STRAINED or sensor.quantity.endswith(("acceleration", "specific force"))
+    return FORCES if strained else PLACES
+
+
+def _resolved(apart: Array, size: float) -> Array:
+    """What is left of differences between elements that have resolved the motion."""
+    if not 0.0 < size < np.inf:
+        return np.ones_like(apart)
+    return np.asarray(np.clip(apart / (RESOLVED * size), 1e-3, 1.0) ** FALL)
 
 
 def _chosen(q: Quantity, values: Array) -> Array:

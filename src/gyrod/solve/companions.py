@@ -32,6 +32,8 @@ ERRORS = ("rough", "total", "parts", "finer")
 #: Shares of the mesh that companions have; where one fails, as when its elements turn too far, the next is tried, and a
 #: finer mesh at last, which costs more than the run.
 SHARES = (0.5, 0.75, 2.0)
+#: At rest a finer mesh costs hardly more than a coarser one, a few steps from the rest that is known, and tells more.
+AT_REST = (2.0, 0.5, 0.75)
 #: Share of its elements that a companion may have at most: what six of seven are.
 MOST_SHARE = 0.86
 #: Tolerance of a companion over that of the run, where a coarser mesh makes it cheaper; the largest one; and how many
@@ -274,20 +276,20 @@ def _told(coarse: System, system: System, loose: Mapping[str, Any]) -> str:
 
 
 def of_rest(solve: Callable[..., Rest], given: dict[str, Any], rest: Rest) -> Rest:  # noqa: ARG001
-    """An equilibrium with that on half the mesh, next to it."""
+    """An equilibrium with that on twice the mesh, next to it."""
     if given["error"] == "rough":
         return rest
     try:
-        found = _rest_beside(rest, _shares_for(given))
+        found = _rest_beside(rest)
     except NoCompanion as why:
         found = Beside(failure=str(why))
     _attached(rest.motion, found)
     return rest
 
 
-def _rest_beside(rest: Rest, shares: tuple[float, ...]) -> Beside:
+def _rest_beside(rest: Rest) -> Beside:
     # Newton's method is exact: all of the error is that of the mesh.
-    coarse = _beside_rest(rest, lambda rest: rest.motion, shares)
+    coarse = _beside_rest(rest, lambda rest: rest.motion)
     return _beside(_ONE, coarse, rest, coarse.system)
 
 
@@ -297,22 +299,22 @@ def _beside(rows: NDArray[np.intp], companion: Any, rest: Rest, coarse: System) 
     return Beside(None, rows, companion, companion, share, told=told)
 
 
-def _beside_rest(rest: Rest, then: Callable[[Rest], T], shares: tuple[float, ...]) -> T:
+def _beside_rest(rest: Rest, then: Callable[[Rest], T]) -> T:
     """What follows from the equilibrium on another mesh."""
     from gyrod.solve.refinement import rest_on
 
     whole = rest.system.original
     if not whole.rods:
         raise NoCompanion(NO_MESH)
-    return _first(lambda share: then(rest_on(resized(whole, share), rest, {"t": rest.t})), shares)[1]
+    return _first(lambda share: then(rest_on(resized(whole, share), rest, {"t": rest.t})), AT_REST)[1]
 
 
 def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> Any:
-    """Modes with those on half the mesh."""
+    """Modes with those on twice the mesh."""
     if given["error"] == "rough":
         return found
     try:
-        modes = _beside_rest(found.rest, lambda rest: solve(rest, n=given["n"]), _shares_for(given))
+        modes = _beside_rest(found.rest, lambda rest: solve(rest, n=given["n"]))
         beside = _beside(_ONE, modes, found.rest, modes.rest.motion.system)
     except NoCompanion as why:
         beside = Beside(failure=str(why))
