@@ -69,6 +69,7 @@ public:
     Archive a(std::string(state.c_str(), state.size()));
     system_->exchange(a);
   }
+  std::vector<int> cells(std::size_t rod) const { return system_->cells(rod); }
   std::size_t unknowns() const { return std::size_t(system_->unknowns()); }
 
 private:
@@ -86,22 +87,25 @@ void bind_variational(nb::module_& m) {
           "__init__",
           [](PyVariational* self, std::vector<RigidBody> bodies, std::vector<double> sigma,
              const std::vector<std::shared_ptr<ForceElement>>& forces, const Vec3<double>& gravity,
-             const std::optional<JointTree>& joints, double length, double step, bool directors, bool nodes,
+             const std::optional<JointTree>& joints, std::vector<RodDescription> rods,
+             std::vector<std::vector<double>> rod_sigma, double length, double step, bool directors, bool nodes,
              bool conserving) {
             variational::Model m;
             if (joints) static_cast<JointTree&>(m) = *joints;
             m.bodies = std::move(bodies), m.sigma = std::move(sigma), m.gravity = gravity, m.length = length;
             for (const auto& f : forces) m.forces.emplace_back(f);
+            m.rods = std::move(rods), m.rod_sigma = std::move(rod_sigma);
             m.directors = directors, m.nodes = nodes, m.conserving = conserving;
             new (self) PyVariational(std::move(m), step);
           },
-          nb::kw_only(), "bodies"_a, "sigma"_a, "forces"_a, "gravity"_a, "joints"_a.none(), "length"_a, "step"_a,
-          "directors"_a, "nodes"_a, "conserving"_a)
+          nb::kw_only(), "bodies"_a, "sigma"_a, "forces"_a, "gravity"_a, "joints"_a.none(), "rods"_a, "rod_sigma"_a,
+          "length"_a, "step"_a, "directors"_a, "nodes"_a, "conserving"_a)
       .def("run", &PyVariational::run, "start"_a, "steps"_a, "t_end"_a, "wanted"_a, "progress"_a.none(), "python"_a,
            "first"_a = 0, "last"_a = -1)
       .def("save", &PyVariational::save, "All that the next steps depend on, as bytes.")
       .def("load", &PyVariational::load, "state"_a)
       .def("linearise", &PyVariational::linearise, "start"_a, "t"_a, "t_next"_a, "increments"_a)
+      .def("cells", &PyVariational::cells, "rod"_a, "The row of each cell of a rod among those of the nodes, -1: held.")
       .def_prop_ro("unknowns", &PyVariational::unknowns)
       .def("raise_failure", &PyVariational::raise, "Raise again what a Python function threw during the run.");
 }

@@ -107,6 +107,10 @@ public:
     return power;
   }
 
+  // What acts from outside alone, added to the forces of a state whose frames R are known, and its derivatives.
+  void add_outside(double t, RodState<double>& s, const EndMotion* ends) const { add_loads(t, s, ends); }
+  void add_outside_blocks(double t, const RodState<double>& s, Blocks& out) const { add_load_blocks(t, s, out); }
+
 protected:
   void add_load_blocks(double t, const RodState<double>& s, Blocks& out) const {
     if (!d_.drag.empty() || !d_.spin_drag.empty()) drag_blocks(s, out);

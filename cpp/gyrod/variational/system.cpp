@@ -13,6 +13,17 @@ void System::start(double t, const double* rows) {
     y.w[0] = (0.25 * step_.h) * Omega, y.dx[0] = step_.h * v, y.known = 1;
     frames_[b] = matrix_from_quaternion<double>(y.r);
   }
+  for (const RodLinks& rod : links_)
+    for (const HeldMass& m : rod.masses()) {
+      const double* s = rows + 13 * m.body + 7;
+      BodyState& y = states_[std::size_t(m.body)];
+      const M3& R = frames_[std::size_t(m.body)];
+      const V3 Omega(s[3], s[4], s[5]), turned = R * Omega.cross(m.at);
+      const V3 p = m.mass * (m_.bodies[std::size_t(m.body)].pinned ? turned : V3(V3(s[0], s[1], s[2]) + turned));
+      y.P += p;
+      y.L += m.at.cross(R.transpose() * p) + m.turn * m.J.cwiseProduct(m.turn.transpose() * Omega);
+    }
+  stand();
   if (joined_) rows_at(t_, gradient_);
   kick();
 }
@@ -28,19 +39,47 @@ void System::exchange(Archive& a) {
   a(t_, middle_, node_energy_, mu_, newton_.keep);
   a.plain(states_), a.plain(frames_), a.plain(kicks_), a.plain(gradient_);
   a.finish();
-  if (a.reading()) driven_at_ = std::numeric_limits<double>::quiet_NaN();
+  if (!a.reading()) return;
+  driven_at_ = std::numeric_limits<double>::quiet_NaN();
+  stand();
+}
+
+void System::stand() {
+  for (std::size_t b = 0; b < poses_.size(); ++b) poses_[b] = {states_[b].x, states_[b].r, frames_[b]};
+  for (RodLinks& rod : links_) rod.start(t_, poses_.data());
+}
+
+Trial System::place(bool matrix) {
+  for (std::size_t b = 0; b < bodies(); ++b) {
+    const Increment e(w_[b]);
+    poses_next_[b] = {states_[b].x + dx_[b], multiply<double>(states_[b].r, e.quaternion()), frames_next_[b]};
+    if (matrix) turns_[b] = e.end_turn();
+  }
+  return {t_, t_next_, step_.h, m_.nodes, poses_.data(), poses_next_.data(), w_.data(), half_.data(), turns_.data()};
+}
+
+std::vector<RodLinks> System::make_links(Model& m) {
+  std::vector<std::vector<int>> cells;
+  for (std::size_t r = 0; r < m.rods.size(); ++r)
+    cells.push_back(add_cells(m.rods[r], m.rod_sigma[r], m.bodies, m.sigma));
+  std::vector<RodLinks> links;
+  links.reserve(m.rods.size()); // they are referred to
+  for (std::size_t r = 0; r < m.rods.size(); ++r)
+    links.emplace_back(m.rods[r], std::move(cells[r]), m.bodies, m.rod_sigma[r]);
+  return links;
 }
 
 void System::read(double* rows) {
-  if (joined_) velocities();
+  if (joined_ || carries_) velocities();
   for (std::size_t b = 0; b < bodies(); ++b) {
     const RigidBody& body = m_.bodies[b];
     const BodyState& y = states_[b];
     V3 v = y.P / body.mass, Omega = y.L.cwiseQuotient(body.moments);
-    if (joined_ && !body.pinned) {
-      const double* u = rhs_.data() + pattern_.offset(int(b));
+    const double* u = rhs_.data() + pattern_.offset(int(b));
+    if ((joined_ || carries_) && !body.pinned)
       v = V3(u[0], u[1], u[2]), Omega = V3(u[3], u[4], u[5]);
-    }
+    else if (carries_)
+      Omega = V3(u[0], u[1], u[2]);
     V3 x = y.x;
     if (body.pinned) x = body.point + frames_[b] * body.arm, v = frames_[b] * Omega.cross(body.arm);
     double* s = rows + 13 * b;
@@ -58,7 +97,7 @@ void System::linearise(double t_next, const double* increments, double* residual
     const double* r = pinned ? u : u + 3;
     w_[b] = V3(r[0], r[1], r[2]);
   }
-  with_scheme([&](auto directors) { assemble<directors.value>(true); });
+  with_scheme([&](auto directors) { assemble<directors.value>(true, true); });
   const int n = pattern_.total();
   for (int i = 0; i < n; ++i) residual[i] = rhs_[std::size_t(i)];
   std::fill(matrix, matrix + n * n, 0.0);
@@ -100,10 +139,21 @@ void System::lay_out() {
       for (int b : f.element->bodies()) touched.emplace(a, b);
   force_pairs_.assign(touched.begin(), touched.end());
   pairs.insert(pairs.end(), touched.begin(), touched.end());
+  for (const RigidBody& b : m_.bodies) weights_.push_back(b.mass * m_.gravity);
+  for (std::size_t r = 0; r < links_.size(); ++r) {
+    links_[r].pairs(pairs);
+    carries_ = carries_ || !links_[r].masses().empty();
+    for (std::size_t c = 0; c < links_[r].cells().size(); ++c)
+      if (const int node = links_[r].cells()[c]; node >= 0)
+        weights_[std::size_t(node)] =
+            m_.bodies[std::size_t(node)].pinned ? 0.0 * m_.gravity : V3(m_.rods[r].tributary[c] * m_.rods[r].gravity);
+  }
   pattern_ = BlockPattern(sizes_, pairs, after);
   joined_ = rows_total_ > 0;
-  independent_ = !joined_ && m_.forces.empty();
+  independent_ = !joined_ && m_.forces.empty() && links_.empty();
   lu_ = std::make_unique<BlockLu<double>>(pattern_);
+  for (RodLinks& rod : links_) rod.bind(*lu_);
+  if (!links_.empty()) poses_.resize(n), poses_next_.resize(n), turns_.resize(n);
   const std::size_t rows = std::size_t(rows_total_);
   rhs_.resize(std::size_t(pattern_.total())), mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);
   gradient_.resize(rows), gradient_next_.resize(rows);
@@ -191,13 +241,13 @@ double System::residual() const {
   return most;
 }
 
-void System::constrain() {
+void System::constrain(bool matrix) {
   rows_at(t_next_, gradient_next_);
   for (std::size_t j = 0; j < rows_.size(); ++j) {
     if (rows_[j].empty()) continue;
     const int node = node_[j], base = base_[j];
     const JointPlace& p = m_.joints[j].place;
-    for (int side = 0; side < 2; ++side) {
+    for (int side = 0; side < 2 && matrix; ++side) {
       const int body = side ? p.b : p.a;
       if (body < 0) continue;
       auto up = lu_->block(body, node), down = lu_->block(node, body);
@@ -278,8 +328,19 @@ void System::velocities() {
       for (int i = 0; i < 3; ++i) block(i, i) = body.mass, r[i] = states_[b].P[i];
       for (int i = 0; i < 3; ++i) block(3 + i, 3 + i) = body.moments[i], r[3 + i] = states_[b].L[i];
     } else
-      for (int i = 0; i < 3; ++i) block(i, i) = body.moments[i];
+      for (int i = 0; i < 3; ++i) block(i, i) = body.moments[i], r[i] = states_[b].L[i];
   }
+  for (const RodLinks& rod : links_)
+    for (const HeldMass& m : rod.masses()) {
+      M36 moves;
+      moves.leftCols<3>().setIdentity(), moves.rightCols<3>() = -(frames_[std::size_t(m.body)] * skew<double>(m.at));
+      M66 M = m.mass * (moves.transpose() * moves);
+      M.block<3, 3>(3, 3) += m.turn * m.J.asDiagonal() * m.turn.transpose();
+      auto block = lu_->block(m.body, m.body);
+      const int skip = m_.bodies[std::size_t(m.body)].pinned ? 3 : 0;
+      for (int j = skip; j < 6; ++j)
+        for (int i = skip; i < 6; ++i) block(i - skip, j - skip) += M(i, j);
+    }
   for (std::size_t j = 0; j < rows_.size(); ++j) {
     if (rows_[j].empty()) continue;
     const int node = node_[j], base = base_[j];

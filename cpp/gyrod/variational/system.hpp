@@ -9,7 +9,7 @@
 // nodes of a graph; G is taken at q_k, so that joints couple no two bodies directly, and trees are eliminated in O(n).
 //
 // Forces: what has a potential enters the discrete Lagrangian at the midpoint (or the nodes); the rest does discrete
-// virtual work h f(q_mid, q'_mid) . dq_mid (d'Alembert).
+// virtual work h f(q_mid, q'_mid) . dq_mid (d'Alembert). Cells of rods are bodies behind all others; see rods.hpp.
 #pragma once
 
 #include <exception>
@@ -21,7 +21,7 @@
 #include "gyrod/integrate/archive.hpp"
 #include "gyrod/linear/block_lu.hpp"
 #include "gyrod/mechanism/model.hpp"
-#include "gyrod/variational/turn.hpp"
+#include "gyrod/variational/rods.hpp"
 
 namespace gyrod::variational {
 
@@ -38,6 +38,8 @@ struct Acting {
 struct Model : JointTree {
   std::vector<RigidBody> bodies; // a pinned body turns about its point, its joint is not among the rows
   std::vector<double> sigma;
+  std::vector<RodDescription> rods;
+  std::vector<std::vector<double>> rod_sigma; // of frames
   std::vector<Acting> forces;
   V3 gravity = V3::Zero();
   double length = 1.0; // of the size of the system
@@ -49,8 +51,8 @@ class System {
 
 public:
   System(Model model, double h)
-      : m_(std::move(model)), step_{h, m_.nodes}, states_(m_.bodies.size()), frames_(m_.bodies.size()),
-        next_(m_.bodies.size()), motions_(m_.bodies.size()), wrenches_(m_.bodies.size()),
+      : m_(std::move(model)), links_(make_links(m_)), step_{h, m_.nodes}, states_(m_.bodies.size()),
+        frames_(m_.bodies.size()), next_(m_.bodies.size()), motions_(m_.bodies.size()), wrenches_(m_.bodies.size()),
         dual_motions_(m_.bodies.size()), dual_wrenches_(m_.bodies.size()), kicks_(m_.bodies.size()) {
     lay_out();
   }
@@ -58,6 +60,9 @@ public:
   std::size_t bodies() const { return m_.bodies.size(); }
   const Newton& newton() const { return newton_; }
   double time() const { return t_; }
+
+  // The node of each cell of a rod, -1: held.
+  const std::vector<int>& cells(std::size_t rod) const { return links_[rod].cells(); }
 
   // Position, quaternion, velocity and material angular velocity of each body, 13 numbers.
   void start(double t, const double* rows);
@@ -88,6 +93,8 @@ private:
     V3 P = V3::Zero(), L = V3::Zero();
   };
 
+  // Rods as links between nodes; their cells join the bodies.
+  GYROD_COLD static std::vector<RodLinks> make_links(Model& m);
   GYROD_COLD void lay_out();
   // The rows of each joint, and which nodes must be eliminated before others. Returns for each joint the body whose
   // node holds its multipliers, or -1.
@@ -140,12 +147,13 @@ private:
   bool advance_joined();
 
   template <bool directors> bool iterate() {
+    bool matrix = true; // with rods it serves as long as it converges fast
     for (newton_.iterations = 0; newton_.iterations < Newton::most;) {
       // The derivatives of forces, small by h², are those of the first iterate: that costs no convergence that counts.
-      assemble<directors>(newton_.iterations == 0 || newton_.iterations > 5);
+      assemble<directors>(newton_.iterations == 0 || newton_.iterations > 5, matrix);
       if (newton_.keep) newton_.note(residual());
       for (double& x : rhs_) x = -x;
-      if (!lu_->factor()) return false;
+      if (matrix && !lu_->factor()) return false;
       lu_->solve(rhs_.data());
       for (std::size_t j = 0; j < rows_.size(); ++j)
         std::copy_n(rhs_.data() + pattern_.offset(node_[j]) + base_[j], rows_[j].size(), mu_.data() + first_[j]);
@@ -162,7 +170,8 @@ private:
         change = std::max(change, dw.norm()), size = std::max(size, w_[b].norm());
       }
       ++newton_.iterations;
-      if (newton_.done(change, size)) {
+      if (!links_.empty()) matrix = newton_.slow(change);
+      if (links_.empty() ? newton_.done(change, size) : newton_.settled(change, size)) {
         for (std::size_t b = 0; b < bodies(); ++b) {
           newton_.accepts(w_[b]);
           if (massless_[b]) continue;
@@ -179,9 +188,9 @@ private:
   double residual() const;
 
   // Residual without multipliers into rhs_, matrix into lu_.
-  template <bool directors> void assemble(bool fresh) {
+  template <bool directors> void assemble(bool fresh, bool matrix) {
     const double h = step_.h;
-    lu_->clear();
+    if (matrix) lu_->clear();
     for (std::size_t b = 0; b < bodies(); ++b) {
       const RigidBody& body = m_.bodies[b];
       const BodyState& y = states_[b];
@@ -189,11 +198,10 @@ private:
       const V3 J = body.moments - V3::Constant(m_.sigma[b]);
       V3 rot = kinetic<directors>(e, J, m_.sigma[b]).begin - h * (y.L + kicks_[b].L);
       M3 K = kinetic_matrix<directors>(e, J, m_.sigma[b]);
-      const V3 F = body.mass * m_.gravity;
+      const V3 F = weights_[b];
       half_[b] = frames_[b] * e.half();
       frames_next_[b] = half_[b] * e.half();
       double* r = rhs_.data() + pattern_.offset(int(b));
-      auto block = lu_->block(int(b), int(b));
       if (body.pinned) {
         const V3 f = frames_[b].transpose() * F;
         if (directors || m_.nodes)
@@ -203,14 +211,23 @@ private:
           rot -= (h * h) * u.begin;
           K -= (h * h) * weight_matrix(e, f, body.arm, u.g);
         }
-        block = K;
       } else {
         const V3 lin = body.mass * dx_[b] - h * (y.P + kicks_[b].P) - (0.5 * h * h) * F;
-        for (int i = 0; i < 3; ++i) r[i] = lin[i], block(i, i) = body.mass;
-        block.block(3, 3, 3, 3) = K;
+        for (int i = 0; i < 3; ++i) r[i] = lin[i];
         r += 3;
       }
       for (int i = 0; i < 3; ++i) r[i] = rot[i];
+      if (!matrix) continue;
+      auto block = lu_->block(int(b), int(b));
+      if (!body.pinned)
+        for (int i = 0; i < 3; ++i) block(i, i) = body.mass;
+      const int at = body.pinned ? 0 : 3;
+      block.block(at, at, 3, 3) = K;
+    }
+    if (!links_.empty()) {
+      const Trial trial = place(matrix);
+      for (RodLinks& rod : links_) rod.assemble(trial, pattern_, rhs_.data(), matrix);
+      carry<directors>(matrix);
     }
     if (fresh) std::fill(stiff_.begin(), stiff_.end(), 0.0);
     for (const Acting& f : m_.forces) {
@@ -218,13 +235,66 @@ private:
       if (m_.nodes && f.potential) act<directors>(f, true, -1.0, fresh); // what is left at rest acts at the nodes
     }
     for (const auto& [a, b] : force_pairs_) {
+      if (!matrix) break;
       auto block = lu_->block(a, b);
       block += Grid<double>(stiff_.data() + pattern_.block(a, b), block.rows(), block.cols());
     }
-    if (joined_) constrain();
+    if (joined_) constrain(matrix);
   }
 
-  void constrain();
+  void constrain(bool matrix);
+
+  // --- rods
+
+  // Where all nodes are at the end of the step in hand.
+  Trial place(bool matrix);
+  void stand(); // and at the node, with the strains there
+
+  // Masses of rods that move with bodies.
+  template <bool directors> void carry(bool matrix) {
+    for (const RodLinks& rod : links_)
+      for (const HeldMass& m : rod.masses()) {
+        const std::size_t b = std::size_t(m.body);
+        const bool pinned = m_.bodies[b].pinned;
+        const double h = step_.h;
+        const V3 p = m.mass * m.moved(poses_[b], poses_next_[b], pinned) - (0.5 * h * h) * m.weight;
+        const Increment e(m.turn.transpose() * w_[b]);
+        const V3 J = m.J - V3::Constant(m.sigma);
+        const V3 rot = m.at.cross(poses_[b].R.transpose() * p) + m.turn * kinetic<directors>(e, J, m.sigma).begin;
+        double* r = rhs_.data() + pattern_.offset(int(b));
+        if (!pinned) {
+          for (int i = 0; i < 3; ++i) r[i] += p[i];
+          r += 3;
+        }
+        for (int i = 0; i < 3; ++i) r[i] += rot[i];
+        if (!matrix) continue;
+        M36 now, next;
+        now.leftCols<3>().setIdentity(), now.rightCols<3>() = -(poses_[b].R * skew<double>(m.at));
+        next.leftCols<3>().setIdentity(), next.rightCols<3>() = -(poses_next_[b].R * skew<double>(m.at) * turns_[b]);
+        M66 K = m.mass * (now.transpose() * next);
+        K.block<3, 3>(3, 3) += m.turn * kinetic_matrix<directors>(e, J, m.sigma) * m.turn.transpose();
+        auto block = lu_->block(int(b), int(b));
+        const int skip = pinned ? 3 : 0;
+        for (int j = skip; j < 6; ++j)
+          for (int i = skip; i < 6; ++i) block(i - skip, j - skip) += K(i, j);
+      }
+  }
+  template <bool directors> double finish_carried() {
+    double energy = 0.0;
+    const double h = step_.h;
+    for (const RodLinks& rod : links_)
+      for (const HeldMass& m : rod.masses()) {
+        const std::size_t b = std::size_t(m.body);
+        const V3 moved = m.moved(poses_[b], poses_next_[b], m_.bodies[b].pinned);
+        const V3 p = (m.mass / h) * moved + (0.5 * h) * m.weight;
+        const Increment e(m.turn.transpose() * w_[b]);
+        const V3 J = m.J - V3::Constant(m.sigma);
+        next_[b].P += p;
+        next_[b].L += m.at.cross(poses_next_[b].R.transpose() * p) + m.turn * kinetic<directors>(e, J, m.sigma).end / h;
+        energy += (0.5 * m.mass * moved.squaredNorm() + kinetic_energy<directors>(e, J, m.sigma)) / (h * h);
+      }
+    return energy;
+  }
 
   // All rows of the joints at the end of the step in hand (or at the node, if there is none): values, rates in time,
   // gradients.
@@ -398,7 +468,7 @@ private:
       const RigidBody& body = m_.bodies[b];
       BodyState& y = next_[b] = states_[b];
       const Increment e(w_[b]);
-      const V3 J = body.moments - V3::Constant(m_.sigma[b]), F = body.mass * m_.gravity;
+      const V3 J = body.moments - V3::Constant(m_.sigma[b]), F = weights_[b];
       half_[b] = frames_[b] * e.half();
       y.r = normalize<double>(multiply<double>(y.r, e.quaternion()));
       frames_next_[b] = matrix_from_quaternion<double>(y.r);
@@ -422,6 +492,13 @@ private:
     for (const Acting& f : m_.forces) {
       middle_sum += push<directors>(f, false, 1.0);
       if (m_.nodes && f.potential) push<directors>(f, true, -1.0);
+    }
+    if (!links_.empty()) {
+      const Trial trial = place(false);
+      for (std::size_t b = 0; b < bodies(); ++b) poses_next_[b].r = next_[b].r;
+      for (RodLinks& rod : links_) middle_sum += rod.finish(trial, next_.data());
+      middle_sum += finish_carried<directors>();
+      poses_.swap(poses_next_);
     }
     const double before = node_energy_;
     for (std::size_t b = 0; b < bodies(); ++b) next_[b].x += dx_[b], next_[b].push(w_[b], dx_[b]);
@@ -449,6 +526,7 @@ private:
   void velocities();
 
   Model m_;
+  std::vector<RodLinks> links_;
   Step step_;
   std::vector<BodyState> states_;
   std::vector<M3> frames_;
@@ -463,7 +541,7 @@ private:
   std::vector<bool> massless_;             // bodies with a singular inertia
   std::vector<std::vector<RowKind>> rows_; // of each joint
   int rows_total_ = 0;
-  bool joined_ = false, independent_ = false;
+  bool joined_ = false, independent_ = false, carries_ = false;
   BlockPattern pattern_;
   std::unique_ptr<BlockLu<double>> lu_;
   std::vector<double> rhs_, value_, in_time_, mu_;
@@ -473,8 +551,10 @@ private:
   std::vector<Driven> driven_; // what drives and lengths say at `driven_at_`
   double driven_at_ = 0.0;
   std::vector<Gradient> gradient_, gradient_next_; // at the node, at the end of the step in hand
-  std::vector<V3> dx_, w_;
+  std::vector<V3> dx_, w_, weights_;
   std::vector<M3> frames_next_, half_;
+  std::vector<Pose> poses_, poses_next_; // with rods, and
+  std::vector<M3> turns_;                // derivatives of the turns at the end of the step by w
   Newton newton_;
   double t_ = 0.0, t_next_ = 0.0, middle_ = 0.0, node_energy_ = 0.0;
 };

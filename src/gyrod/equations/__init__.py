@@ -354,7 +354,7 @@ def _pins(system: System, formulation: str, options: dict[str, Any], signals: Si
         y0.extend(state)
         kinds.extend(kind)
     forces = [compile_force(f, system, index, np.array(axes), signals) for f in system.forces if not f.on_rods]
-    gravity, weights = _weights(system, signals)
+    gravity, weights = body_weights(system, signals)
     forces += weights + _frame(system, np.array(axes))
 
     def start(core: _core.System) -> tuple[list[float], list[str]]:
@@ -382,7 +382,7 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
     mechanism = mechanisms.describe(system, frames, signals)
     forces = [compile_force(f, system, index, frames, signals) for f in system.forces if not f.on_rods]
     forces += mechanisms.springs(system, mechanism)
-    gravity, weights = _weights(system, signals)
+    gravity, weights = body_weights(system, signals)
     forces += weights + _frame(system, frames)
     velocities = np.ascontiguousarray(
         [
@@ -521,7 +521,7 @@ def _initial(
     return state, ["position"] * 3 + ["rotation"] * len(q) + ["velocity"] * 3 + rates
 
 
-def _weights(system: System, signals: Signals) -> tuple[Array, list[_core.ForceElement]]:
+def body_weights(system: System, signals: Signals) -> tuple[Array, list[_core.ForceElement]]:
     """Gravity of the bodies: a constant, or their weights as functions of time."""
     function = system.gravity_function
     if function is None:

@@ -1,22 +1,24 @@
-"""Bodies for the methods with constant steps: the core's object, the start, and unknowns of a formulation from nodes.
+"""Systems for the methods with constant steps: the core's object, the start, and unknowns of a formulation from nodes.
 
 The core keeps each body as position, unit quaternion and momenta in principal axes, about its fixed point where it is
-reduced to a rotation; a motion is told in the absolute formulation of the same coordinates.
+reduced to a rotation, and behind the bodies each cell of a rod, a vertex with a frame, in the same way. A motion is
+told in the absolute formulation of the same coordinates, with rods in that of quaternions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
-from gyrod.equations import Compiled, compile_force, compile_system, mechanisms
+from gyrod.equations import Compiled, body_weights, compile_force, compile_system, mechanisms
 from gyrod.equations.checks import about
-from gyrod.model import System
+from gyrod.equations.rods import HELD, frame_spin
+from gyrod.model import Cable, System, Tendon
 from gyrod.model.system import SINGULAR
 
 Array = NDArray[np.float64]
@@ -33,7 +35,7 @@ class Stepped:
 
     compiled: Compiled
     core: _core.Variational
-    #: Position, quaternion, velocity, Omega of each body at the start, in the core's axes, (b, 13).
+    #: Position, quaternion, velocity, Omega of each node at the start, in the core's axes, (n, 13).
     start: Array
     #: Principal axes of the core's bodies in the user's axes, (b, 3, 3).
     axes: Array
@@ -44,8 +46,27 @@ class Stepped:
 
     def states(self, t: Array, rows: Array) -> Array:
         """Unknowns of the formulation, (n, N), from nodes (n, b, 13)."""
+        y = self._bodies(t, rows[:, : len(self.axes)])
+        for cells, layout in zip(self.cells(), self.compiled.core.layout(), strict=True):
+            absolute = self.compiled.formulation.startswith("absolute")
+            lead = len(layout.x) - len(layout.p)
+            for n, (x, v, node) in enumerate(zip(layout.x, layout.v, cells, strict=True)):
+                if x >= 0:
+                    y[:, x : x + 3], y[:, v : v + 3] = rows[:, node, :3], rows[:, node, 7:10]
+                if n >= lead and layout.p[n - lead] >= 0:
+                    p, w = layout.p[n - lead], layout.w[n - lead]
+                    q, Omega = rows[:, node, 3:7], rows[:, node, 10:]
+                    rates = rotations.rates("quaternion", q, Omega) if absolute else Omega
+                    y[:, p : p + 4], y[:, w : w + rates.shape[1]] = q, rates
+        return y
+
+    def cells(self) -> list[list[int]]:
+        """For each rod the rows of its cells among the nodes, -1 where all of one is held."""
+        return [self.core.cells(i) for i in range(len(self.compiled.rods))]
+
+    def _bodies(self, t: Array, rows: Array) -> Array:
         compiled = self.compiled
-        if compiled.formulation.startswith("nullspace"):
+        if compiled.formulation.startswith("nullspace") and len(self.axes):
             R = rotations.matrix_from_quaternion(rows[..., 3:7]) @ np.swapaxes(self.axes, -1, -2)
             Omega = np.einsum("bij,nbj->nbi", self.axes, rows[..., 10:])
             return compiled.states(t, (rows[..., :3], R, rows[..., 7:10], Omega))
@@ -72,52 +93,107 @@ def _coordinates(formulation: str, p: Array, Omega: Array) -> tuple[Array, Array
 
 
 def compile_stepped(
-    system: System, step: float, *, coordinates: str, sigma: Any, potential: str, conserving: bool, reduce: bool
+    system: System,
+    step: float,
+    *,
+    coordinates: str,
+    sigma: Any,
+    potential: str,
+    conserving: bool,
+    reduce: bool,
+    begin: Callable[..., Compiled] = compile_system,
+    rested: bool = False,
 ) -> Stepped:
-    """Compile a system for steps of a constant length."""
+    """Compile a system for steps of a constant length.
+
+    ``begin`` compiles it with the start of its motion, which for bodies is that of the model unless it is ``rested``.
+    """
     formulation = COORDINATES[_check.choice("coordinates", coordinates, COORDINATES)]
     _check.choice("potential", potential, POTENTIALS)
-    method = "energy-momentum" if conserving else "variational"
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
-    unserved = [f.label for f in system.forces if f.on_rods]
-    if system.gravity_function is not None:
-        unserved.append("gravity as a function of time")
-    if unserved and not system.rods:
-        raise ValueError(f"method = {method!r} does not serve {', '.join(unserved)}; use another method.")
-    if system.rods:
-        raise ValueError(
-            f"method = {method!r} serves rigid bodies; the system has rods ({', '.join(map(repr, system.rod_names))}). "
-            "Use 'radau5' or 'rodas' for them."
-        )
-    pins = system.fixed_points if reduce else {}
+    _check_supported(system, "energy-momentum" if conserving else "variational")
     if conserving:
         _check_conserving(system, reduce)
+    given, system = system, system.assembled()
+    pins = system.fixed_points if reduce else {}
     bodies, axes = _bodies(system, pins)
-    moments = np.array([b.moments for b in bodies])
-    if (moments.min(axis=1) <= SINGULAR * moments.max(axis=1)).any():
+    moments = np.array([b.moments for b in bodies]).reshape(-1, 3)
+    if system.rods:
+        formulation = "nullspace-quaternion" if system.junction_bodies else COORDINATES["quaternion"]
+    if (moments.min(axis=1, initial=1.0) <= SINGULAR * moments.max(axis=1, initial=0.0)).any():
         # What carries such a body makes up for it; absolute forms would have to invert its inertia.
         formulation = formulation.replace("absolute", "nullspace")
     options: dict[str, Any] = {} if reduce else {"reduce": False}
-    compiled = compile_system(system, formulation, **options)
-    frames = np.array(axes)
+    compiled = begin(given, formulation, **options)
+    frames = np.array(axes).reshape(-1, 3, 3)
     index = {name: i for i, name in enumerate(system.names)}
-    forces = [compile_force(f, system, index, frames, compiled.signals) for f in system.forces]
+    forces = [compile_force(f, system, index, frames, compiled.signals) for f in system.forces if not f.on_rods]
+    gravity, weights = body_weights(system, compiled.signals)
+    forces += weights
     if compiled.mechanism is not None:
         forces += mechanisms.springs(system, compiled.mechanism)
-    split = _sigmas(system, sigma, moments)
+    split, of_rods = _sigmas(system, sigma, moments, compiled.rods)
     core = _core.Variational(
-        bodies=bodies, sigma=split.tolist(), forces=forces, gravity=np.array(system.gravity),
-        joints=None if compiled.mechanism is None else compiled.mechanism.tree(fixed=True), length=compiled._length(),
-        step=step, directors=coordinates == "directors", nodes=potential == "nodes", conserving=conserving,
+        bodies=bodies, sigma=split.tolist(), forces=forces, gravity=gravity,
+        joints=None if compiled.mechanism is None else compiled.mechanism.tree(fixed=True),
+        rods=[_core.Rod(**table) for table in compiled.rods], rod_sigma=[s.tolist() for s in of_rods],
+        length=compiled._length(), step=step, directors=coordinates == "directors", nodes=potential == "nodes",
+        conserving=conserving,
     )  # fmt: skip
     start = []
-    for body, A in zip(system.bodies, axes, strict=True):
-        p = body.orientation
+    moved = compiled.motions(compiled.y0) if rested else None
+    for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True)):
+        p, v, Omega = body.orientation, system.initial_velocities[body.name], body.angular_velocity
+        if moved is not None:
+            p, v, Omega = rotations.quaternion_from_matrix(moved[1][0, i]), moved[2][0, i], moved[3][0, i]
         if not np.array_equal(A, np.eye(3)):
             p = rotations.multiply(p, rotations.quaternion_from_matrix(A))
-        start.append([*body.position, *p, *system.initial_velocities[body.name], *(A.T @ body.angular_velocity)])
-    return Stepped(compiled, core, np.array(start), frames, split, compiled.python)
+        start.append([*(body.position if moved is None else moved[0][0, i]), *p, *v, *(A.T @ Omega)])
+    stepped = Stepped(compiled, core, np.array(start), frames, split, compiled.python)
+    return replace(stepped, start=np.array(start + _cells(stepped)).reshape(-1, 13))
+
+
+def _cells(stepped: Stepped) -> list[list[float]]:
+    """The cells of all rods at the start, as the compiled system has them."""
+    compiled = stepped.compiled
+    y, absolute = compiled.y0, compiled.formulation.startswith("absolute")
+    rows = []
+    for cells, layout in zip(stepped.cells(), compiled.core.layout(), strict=True):
+        lead = len(layout.x) - len(layout.p)
+        for n, node in enumerate(cells):
+            if node < 0:
+                continue
+            row = np.zeros(13)
+            row[3] = 1.0
+            if layout.x[n] >= 0:
+                row[:3], row[7:10] = y[layout.x[n] :][:3], y[layout.v[n] :][:3]
+            if n >= lead and layout.p[n - lead] >= 0:
+                row[3:7], rate = y[layout.p[n - lead] :][:4], y[layout.w[n - lead] :][: 4 if absolute else 3]
+                turn = rotations.multiply(rotations.conjugate(row[3:7]), rate)[1:] if absolute else 0.5 * rate
+                row[10:] = 2.0 * turn
+            rows.append(row.tolist())
+    return rows
+
+
+def _check_supported(system: System, method: str) -> None:
+    """Refuse what these methods cannot do, and name what can."""
+    if system.rods and method == "energy-momentum":
+        raise ValueError(
+            f"method = {method!r} is for rigid bodies; the system has rods ({', '.join(map(repr, system.rod_names))}). "
+            "Use 'variational', which keeps their momenta, or 'radau5'."
+        )
+    found = [f.label for f in system.forces if isinstance(f, Cable | Tendon)]
+    found += [f.label for f in system.forces if f.on_rods and not system.rods and f.label not in found]
+    if system.rods and frame_spin(system).any():
+        found.append("RotatingFrame")
+    for rod in system.rods:
+        if rod.strain in HELD:
+            found.append(f"strain = {rod.strain!r} of rod {rod.name!r} (give it strain = 'cosserat' or 'stretch')")
+        if rod.mass != "lumped" and not rod.mesh.degree:
+            found.append(f"mass = {rod.mass!r} of rod {rod.name!r} (give it mass = 'lumped')")
+    if found:
+        raise ValueError(f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'radau5'.")
 
 
 def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body], list[Array]]:
@@ -135,8 +211,10 @@ def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body]
 def _check_conserving(system: System, reduce: bool) -> None:
     joined = mechanisms.joined(system)
     held = [joint.label for joint in system.joints] if joined or not reduce else []
-    if held or system.forces:
-        what = f"joints ({', '.join(held)})" if held else f"forces ({', '.join(f.label for f in system.forces)})"
+    forces = [f.label for f in system.forces]
+    forces += ["gravity as a function of time"] if system.gravity_function is not None else []
+    if held or forces:
+        what = f"joints ({', '.join(held)})" if held else f"forces ({', '.join(forces)})"
         cure = " or leave out reduce = False" if held and not joined else ""
         raise ValueError(
             "method = 'energy-momentum' serves bodies that are free or turn about a fixed point, under gravity; this "
@@ -144,13 +222,18 @@ def _check_conserving(system: System, reduce: bool) -> None:
         )
 
 
-def _sigmas(system: System, sigma: Any, moments: Array) -> Array:
-    """The scaling of each body: "mean" is the mean of its principal moments, about the point it turns about."""
+def _sigmas(system: System, sigma: Any, moments: Array, tables: Sequence[dict[str, Any]]) -> tuple[Array, list[Array]]:
+    """The scaling of each body, and of each frame of the rods.
+
+    "mean" is the mean of the principal moments, about the point a body turns about; a number is that of each body in
+    kg m², and for a rod, which must be named, by length, in kg m.
+    """
     mean = moments.mean(axis=1)
-    names = system.names
+    names, rods = system.names, system.rod_names
+    frames = [table["J"].mean(axis=1) for table in tables]
     wanted = "'mean', a number >= 0, one for each body, or a dictionary from names to these"
 
-    def value(what: str, given: Any, default: float) -> float:
+    def value(what: str, given: Any, default: Any, unit: Any = 1.0) -> Any:
         if isinstance(given, str) and given == "mean":
             return default
         try:
@@ -159,14 +242,21 @@ def _sigmas(system: System, sigma: Any, moments: Array) -> Array:
             raise ValueError(f"{what} = {given!r} must be {wanted}.") from None
         if isinstance(given, (str, bool)) or not 0.0 <= number < np.inf:
             raise ValueError(f"{what} = {given!r} must be {wanted}.")
-        return number
+        return number * unit
 
     if isinstance(sigma, Mapping):
         for name in sigma:
-            _check.choice("sigma", name, names)
-        return np.array([value(f"sigma[{n!r}]", sigma.get(n, "mean"), m) for n, m in zip(names, mean, strict=True)])
+            _check.choice("sigma", name, (*names, *rods))
+        of = [value(f"sigma[{n!r}]", sigma.get(n, "mean"), m) for n, m in zip(names, mean, strict=True)]
+        of_rods = [
+            value(f"sigma[{n!r}]", sigma.get(n, "mean"), m, table["lengths"])
+            for n, m, table in zip(rods, frames, tables, strict=True)
+        ]
+        return np.array(of), of_rods
     if isinstance(sigma, str) or np.ndim(sigma) == 0:
-        return np.array([value("sigma", sigma, m) for m in mean])
+        of = [value("sigma", sigma, m) for m in mean] or [value("sigma", sigma, 0.0)][:0]
+        return np.array(of), frames
     if len(sigma) != len(names):
         raise ValueError(f"sigma = {sigma!r} has {len(sigma)} values for {len(names)} bodies; it must be {wanted}.")
-    return np.array([value(f"sigma[{i}]", s, m) for i, (s, m) in enumerate(zip(sigma, mean, strict=True))])
+    of = [value(f"sigma[{i}]", s, m) for i, (s, m) in enumerate(zip(sigma, mean, strict=True))]
+    return np.array(of), frames

@@ -110,7 +110,7 @@ def simulate(
         "dopri5", "dop853", "odex" (explicit); "radau5", "rodas", "seulex" (stiff); "bdf" (SUNDIALS CVODE, an extra) and
         "bdf-dae" (IDA on the index-1 form of the absolute formulations, multipliers kept); "scipy:RK45" and the other
         methods of ``solve_ivp``; or "auto", which estimates stiffness and says in ``motion.stats.method`` what it took.
-        With constant steps, for rigid bodies: "variational" (symplectic) and "energy-momentum" (conserving).
+        With constant steps: "variational" (symplectic) and, for rigid bodies, "energy-momentum" (conserving).
     rtol, atol
         Tolerances. With ``norm="plain"`` the error of a component is measured against atol + rtol |y| (atol = rtol
         unless given), as in the published codes; with "physical" against its scale (a length, 1, their rates) times
@@ -190,9 +190,6 @@ def simulate(
     if method in ("variational", "energy-momentum"):
         from gyrod.solve import variational
 
-        if first is not None:
-            raise ValueError(f"method = {method!r} starts from a System, not from a Rest.")
-
         _refuse_adaptive(
             method,
             rtol=(rtol, rtol if isinstance(rtol, _Rtol) else None),
@@ -210,7 +207,7 @@ def simulate(
                 *((e.name, _event(e, compiled, i)) for i, e in enumerate(events)),
                 *find_limits(compiled, rods=False).events(),
             ],
-            bar=ticking(progress, t_end), started=started, record=target,
+            bar=ticking(progress, t_end), started=started, record=target, first=first,
         )  # fmt: skip
     for name, value in stepped.items():
         if value is not None:

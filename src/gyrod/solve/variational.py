@@ -27,6 +27,7 @@ from gyrod.motion import (
 from gyrod.motion.between import hermite
 from gyrod.solve.budget import memory_limits
 from gyrod.solve.recording import Recording, Target, raise_interrupted, told
+from gyrod.solve.starts import First, begin
 
 Array = NDArray[np.float64]
 
@@ -52,6 +53,7 @@ def solve(
     bar: AbstractContextManager[Any],
     started: float,
     record: Target | None = None,
+    first: First | None = None,
 ) -> Motion:
     """Run one of `STEPPED`; ``events`` gives the events of a compiled system with their names."""
     conserving = STEPPED[method]
@@ -65,7 +67,8 @@ def solve(
     count, step = steps_of(t_end, step)
     stepped = compile_stepped(
         system, step, coordinates=coordinates or "quaternion", sigma="mean" if sigma is None else sigma,
-        potential=potential or "midpoint", conserving=conserving, reduce=reduce,
+        potential=potential or "midpoint", conserving=conserving, reduce=reduce, rested=first is not None,
+        begin=lambda system, form, **options: begin(system, first, form, **options),
     )  # fmt: skip
     wanted = _nodes(output, count, step)
     watched = events(stepped.compiled)

@@ -1,0 +1,146 @@
+// Rods in the variational integrator: cells are nodes of the system as its bodies are, with the mass of a vertex and
+// the inertia of a frame, and strains are links between them.
+//
+// The discrete Lagrangian has the energy of the mean of the strains at both ends of a step,
+//   h U = h sum w/2 E'C E,  E = (E(q_k) + E(q_k+1))/2,   or h/2 (U(q_k) + U(q_k+1)) with the potential at the nodes.
+// Strains are objective, and their means are: a rod that only turns is not strained, however far it turns in a step,
+// where the strains of mean positions would be too short by the cosine of half the turn. With B = dE/dq
+//   -D1 = h/2 B(q_k)' S,  D2 = -h/2 B(q_k+1)' S,  S = w (C E + 2 c (E(q_k+1) - E(q_k))/h),
+// of which the damping is d'Alembert's: it takes h w 2 c |E'|² in a step, always. No second derivative of a strain is
+// needed: Newton's matrix is h²/2 B(q_k)' (C/2 + 2 c/h) B(q_k+1).
+//
+// What acts from outside does so at the middle of a step. The mass of a vertex that a body holds moves with the body;
+// its momentum and its weight are those of the point.
+#pragma once
+
+#include <memory>
+
+#include "gyrod/linear/block_lu.hpp"
+#include "gyrod/rod/discretization.hpp"
+#include "gyrod/variational/turn.hpp"
+
+namespace gyrod::variational {
+
+using M36 = Matrix<double, 3, 6>;
+using M66 = Matrix<double, 6, 6>;
+
+// Where a node is.
+struct Pose {
+  V3 x;
+  V4 r;
+  M3 R;
+};
+
+// A step in hand: increments of all nodes and what follows from them.
+struct Trial {
+  double t, t_next, h;
+  bool nodes; // energies at the nodes
+  const Pose *now, *next;
+  const V3* w;
+  const M3 *half, *turn; // frames at the middle; derivatives of the turns at the end by w
+};
+
+// Of a rod with its unknowns: the node of each cell, -1 where all of it is held, and the bodies that these nodes are.
+std::vector<int> add_cells(const RodDescription& d, const std::vector<double>& sigma, std::vector<RigidBody>& bodies,
+                           std::vector<double>& sigmas);
+
+// A vertex, and with an element a frame, that a body holds.
+struct HeldMass {
+  int body;
+  V3 at; // from where the body turns about, body axes
+  double mass, sigma;
+  V3 weight, J;
+  M3 turn;
+  V3 moved(const Pose& a, const Pose& b, bool pinned) const {
+    return (pinned ? V3(V3::Zero()) : V3(b.x - a.x)) + (b.R - a.R) * at;
+  }
+};
+
+class RodLinks {
+public:
+  GYROD_COLD RodLinks(const RodDescription& d, std::vector<int> cells, const std::vector<RigidBody>& bodies,
+                      const std::vector<double>& sigma);
+
+  const std::vector<int>& cells() const { return cells_; }
+  // Pairs of nodes that feel each other; then where their blocks are.
+  void pairs(std::vector<std::pair<int, int>>& out) const;
+  void bind(BlockLu<double>& lu);
+
+  // At a node of time, from where all nodes are.
+  void start(double t, const Pose* poses) { measure(t, poses, now_); }
+  // Adds h times the equations at the beginning of a step to r, and to the matrix if there is one to be made.
+  void assemble(const Trial& s, const BlockPattern& pattern, double* r, bool matrix);
+  // Adds momenta at the end of the step; returns the potential of the discrete Lagrangian. Goes on to the next step.
+  double finish(const Trial& s, BodyState* states);
+  const std::vector<HeldMass>& masses() const { return masses_; }
+
+private:
+  struct Station { // where three strains or curvatures are measured
+    bool bends;
+    std::size_t point; // whose stiffness it has
+    double weight;
+    int vertex, frame;               // the first that it depends on
+    int entries[2][5];               // of its vertices and its frames, -1: held
+    std::size_t first = 0, last = 0; // of all entries
+    std::size_t target = 0;          // the blocks of all pairs of its entries
+  };
+  struct Cross { // of a coupled section
+    std::size_t strain, bend;
+    double weight;
+    std::size_t target[2] = {0, 0};
+  };
+  struct Level { // at a node of time
+    double t = std::numeric_limits<double>::quiet_NaN();
+    EndMotion ends[2];
+    double stretch = 1.0;
+    std::vector<V3> x, E;
+    std::vector<V4> p;
+    std::vector<M36> B;
+  };
+
+  bool pinned(int node) const { return bodies_[std::size_t(node)].pinned; }
+  bool ends_at(int n) const { return n == 0 || n == d_.segments; }
+  // The nodes that move a vertex and a frame, -1: none. Frames -1 and N are the clamps of a grid.
+  int vertex_node(int n) const;
+  int frame_node(int j) const;
+  bool moves(int n) const { return !ends_at(n) || !d_.ends[n ? 1 : 0].held; }
+  bool turns(int c) const { return d_.frame_of(c) >= 0 && !d_.holds(d_.frame_of(c)); }
+  V3 arm(int e) const; // of an end that a body holds, from where that turns about
+  V4 end_frame(int e, const Pose* poses, const Level& o) const;
+  V3 at_rest(std::size_t j, const Level& o) const { return {d_.G0[j][0], d_.G0[j][1], o.stretch * d_.G0[j][2]}; }
+
+  // Strains and their gradients.
+  void measure(double t, const Pose* poses, Level& o);
+  void segment(std::size_t at, const Pose* poses, Level& o) const;
+  void bend(std::size_t at, const Pose* poses, Level& o) const;
+  template <int p> void points(const Pose* poses, Level& o) const;
+  // From derivatives by vertices and by turns of frames to those by nodes.
+  void fold(std::size_t at, const M3* by_x, int vertices, const M3* by_turn, int frames, const Pose* poses,
+            Level& o) const;
+  V3 elastic(const Station& s, const V3& E) const;
+  void stress(double h, bool nodes, bool at_end);
+  double energy(const Level& a, const Level& b) const; // of mean strains
+  void link(const Station& rows, const M3& C, const Station& columns, std::size_t target);
+  void outside(const Trial& s);
+  template <class F> void each_outside(const Trial& s, F&& f) const; // f(node, force, moment at the middle)
+  void outside_blocks(const Trial& s);
+
+  RodDescription d_;
+  std::vector<int> cells_;
+  std::vector<RigidBody> bodies_;
+  std::vector<HeldMass> masses_;
+  std::vector<Station> stations_;
+  std::vector<Cross> crosses_;
+  std::vector<int> nodes_; // of entries
+  std::vector<Grid<double>> targets_;
+  BlockLu<double>* lu_ = nullptr;
+  Level now_, next_;
+  std::vector<V3> S_;
+  std::vector<M36> turned_; // B of the end of the step by its increments
+  // what acts from outside, where there is something
+  std::unique_ptr<Discretization> grid_;
+  std::unique_ptr<RodState<double>> s_;
+  std::unique_ptr<Discretization::Blocks> blocks_;
+};
+
+} // namespace gyrod::variational
