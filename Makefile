@@ -71,7 +71,8 @@ budgets:
 	@$(PYTHON) tools/budgets.py
 
 docs:
-	$(BUILD) dev
+	$(BUILD) docs
+	$(BIN)/python docs/gallery.py pages
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
@@ -80,4 +81,4 @@ wheel:
 	$(BUILD) wheel
 
 clean:
-	rm -rf .venv build dist demo docs/_build docs/api src/gyrod/_core.pyi
+	rm -rf .venv build dist demo docs/_build docs/_pages src/gyrod/_core.pyi

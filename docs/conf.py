@@ -1,5 +1,7 @@
 """Sphinx configuration: python -m sphinx -W -q -b html docs docs/_build/html."""
 
+from pathlib import Path
+
 from gyrod._version import __version__
 
 project = "gyrod"
@@ -7,8 +9,8 @@ author = "The gyrod developers"
 copyright = author
 version = release = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "myst_parser", "numpydoc"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "myst_parser", "numpydoc", "sphinx_design"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -19,13 +21,14 @@ default_role = "code"  # `name` in a docstring
 
 exclude_patterns = ["_build"]
 
-html_theme = "alabaster"
-html_theme_options = {
-    "description": "Rigid bodies and geometrically exact rods whose rotations never lock",
-    "page_width": "70rem",
-    "fixed_sidebar": True,
-}
-html_sidebars = {"**": ["about.html", "navigation.html", "searchfield.html"]}
+html_theme = "furo"
+html_title = f"gyrod {version}"
+html_static_path = ["_static"]
+html_css_files = ["gyrod.css"]
+# Motions that play in place: pages of the viewer by docs/gallery.py, which make docs runs before Sphinx.
+if (Path(__file__).parent / "_pages").exists():
+    html_extra_path = ["_pages"]
+    html_js_files = ["play.js"]
 html_show_sourcelink = False
 html_copy_source = False
 

@@ -1,4 +1,4 @@
-"""What README, starters and gallery print is right to its last digit: against finer meshes and tighter tolerances.
+"""What docs/examples.md, starters and gallery print is right to its last digit: against finer meshes and tolerances.
 
 `TRUSTED` are values of fine meshes; the slow tests compute them again. The other tests hold texts and starters to them.
 README's first hose is held to `data/trusted.npz` by test_error.py; other numbers of the gallery by test_examples.py.
@@ -18,7 +18,7 @@ import gyrod as gd
 from gyrod.cli import models
 from gyrod.comparison.discretizations import parse
 
-GALLERY, README = "docs/gallery.md", "README.md"
+GALLERY, SHORT = "docs/gallery.md", "docs/examples.md"
 FINE = "elements:4x24"
 
 
@@ -37,7 +37,7 @@ def example(name: str, model: str = "", mesh: str = FINE) -> dict:
 
 
 def cables() -> list[float]:
-    """Sags of the cables of the gallery, and of README's hose."""
+    """Sags of the cables of the gallery, and of the hose of docs/examples.md."""
     given = example("hanging_cable")["CABLES"].values()
     sections = [(material, radius) for material, radius in given] + [(list(given)[2][0], 5e-3)]
     return [
@@ -74,7 +74,7 @@ def ring() -> list[float]:
 
 
 def rods() -> list[float]:
-    """README's hose and string after a second: ends, and the moment at the clamp."""
+    """Hose and string of docs/examples.md after a second: ends, and the moment at the clamp."""
     rubber = gd.Material(young=5e6, poisson=0.5, density=1100)
     steel = gd.Material(young=2.1e11, poisson=0.2, density=7850)
     along_y = gd.Straight((0, 0, 0), (0, 1, 0))
@@ -87,11 +87,11 @@ def rods() -> list[float]:
 
 
 def linkage() -> list[float]:
-    """README's four-bar after two seconds: top, bearing, its force."""
-    text = (ROOT / README).read_text(encoding="utf-8")
+    """The four-bar of docs/examples.md after two seconds: top, bearing, its force."""
+    text = (ROOT / SHORT).read_text(encoding="utf-8")
     block = next(x for x in text.split("```python\n") if "system.mobility()" in x).split("```")[0]
     names: dict = {}
-    exec(compile(block.replace("rtol=1e-8", "rtol=1e-11"), "README.md", "exec"), names)
+    exec(compile(block.replace("rtol=1e-8", "rtol=1e-11"), SHORT, "exec"), names)
     motion = names["motion"]
     return [
         *motion["top"].position[-1, [0, 2]],
@@ -117,7 +117,7 @@ TRUSTED = [
         (
             (GALLERY, "The wire sags by # m,", (0,)),
             (GALLERY, "the hose by # m, 0.04 mm more", (2,)),
-            (README, "a hose of 10 m over 9 m sags by # m ```", (3,)),
+            (SHORT, "a hose of 10 m over 9 m sags by # m ```", (3,)),
         ),
     ),
     Numbers(
@@ -145,17 +145,17 @@ TRUSTED = [
     Numbers(
         rods, (-0.94009, -0.09910, 0.925879, -0.349392, 0.2125),
         (
-            (README, "ends after 1 s: [ 0. # # ] [ 0. # #] the clamp holds [# 0. 0. ] N m", (0, 1, 2, 3, 4)),
+            (SHORT, "ends after 1 s: [ 0. # # ] [ 0. # #] the clamp holds [# 0. 0. ] N m", (0, 1, 2, 3, 4)),
         ),
     ),
     Numbers(
         linkage, (1.445005, 0.512197, 1.659512, -8.9696, 4.4958),
         (
-            (README, "top after 2 s: [# 0. #] bearing: [#] rad, [# 0. # ] N", (0, 1, 2, 3, 4)),
+            (SHORT, "top after 2 s: [# 0. #] bearing: [#] rad, [# 0. # ] N", (0, 1, 2, 3, 4)),
         ),
     ),
 ]  # fmt: skip
-LABELS = ["cables", "crane", "spaghetti", "spin-up", "ring", "column", "string", "finger", "readme rods", "linkage"]
+LABELS = ["cables", "crane", "spaghetti", "spin-up", "ring", "column", "string", "finger", "short rods", "linkage"]
 
 
 @pytest.mark.parametrize("numbers", TRUSTED, ids=LABELS)

@@ -66,3 +66,22 @@ def test_every_page_is_in_the_contents():
         line for block in re.findall(r"```{toctree}(.*?)```", TEXTS["index.md"], re.DOTALL) for line in block.split()
     }
     assert {name.removesuffix(".md") for name in TEXTS} - {"index"} <= listed
+
+
+def test_links_lead_somewhere():
+    """To a file, and to a heading of a page: Sphinx checks this too, but tests run without it."""
+    root = DOCS.parent
+    files = [*DOCS.glob("*.md"), root / "README.md", root / "CONTRIBUTING.md"]
+    missing = []
+    for file in files:
+        text = re.sub(r"^(`{3,}).*?^\1$", "", file.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for target in re.findall(r'\]\(([^)\s]+)\)|^:(?:link|img-top): "?([^"\n]+)', text, re.MULTILINE):
+            name, _, heading = next(filter(None, target)).partition("#")
+            if ":" in name:
+                continue
+            page = file if not name else file.parent / (name if "." in name else f"{name}.md")
+            headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE) if heading else []
+            slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
+            if not page.exists() or (heading and heading not in slugs):
+                missing.append(f"{file.name}: {name}#{heading}")
+    assert not missing
