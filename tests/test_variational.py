@@ -487,9 +487,9 @@ def test_the_start_is_told_as_given():
         ({"first_step": 0.1, "max_step": 1.0}, "first_step = 0.1, max_step = 1.0 cannot be given"),
         ({"formulation": "euler"}, "formulation = 'euler' cannot be given"),
         ({"projection": "none"}, "projection = 'none' cannot be given"),
-        ({"output": [0.0, 0.05]}, r"output\[1\] = 0.05 is no node .*nearest is 0.049"),
+        ({"output": [0.0, 0.05]}, r"output\[1\] = 0.05 is not a node .*nearest is 0.049"),
         ({"output": 0}, "output = 0 must be times or a positive number of steps"),
-        ({"output": [0.0, 2.8]}, r"output\[1\] = 2.8 is no node"),
+        ({"output": [0.0, 2.8]}, r"output\[1\] = 2.8 is not a node"),
         ({"method": "energy-momentum", "sigma": 0.0}, "sigma belong to method = 'variational'"),
         ({"method": "energy-momentum", "reduce": False}, "has joints .*or leave out reduce = False"),
         ({"method": "variational "}, "Did you mean 'variational'"),
@@ -507,9 +507,9 @@ def test_systems_that_are_not_served():
         "hose", length=1.0, segments=4, section=gd.Circle(radius=5e-3),
         material=gd.Material(young=5e6, poisson=0.5, density=1100), initial=gd.Straight((0, 0, 0), (0, 1, 0)),
     )  # fmt: skip
-    with pytest.raises(ValueError, match=r"serves rigid bodies; the system has rods \('hose'\)"):
+    with pytest.raises(ValueError, match=r"supports rigid bodies only; the system has rods \('hose'\)"):
         run(gd.System(rods=[rod]), 1.0, 0.1)
-    with pytest.raises(ValueError, match="'energy-momentum' serves bodies that are free or turn about a fixed point"):
+    with pytest.raises(ValueError, match="'energy-momentum' supports bodies that are free or turn about a fixed point"):
         run(double_pendulum(), 1.0, 0.1, "energy-momentum")
     with pytest.raises(ValueError, match=r"has forces \(.*Force.*\). Use method = 'variational'"):
         run(top(forces=[gd.Force("top", (0, 0, 1))]), 1.4, 0.007, "energy-momentum")

@@ -1,7 +1,7 @@
 """Bodies for the methods with constant steps: the core's object, the start, and unknowns of a formulation from nodes.
 
 The core keeps each body as position, unit quaternion and momenta in principal axes, about its fixed point where it is
-reduced to a rotation; a motion is told in the absolute formulation of the same coordinates.
+reduced to a rotation; a motion is given in the absolute formulation of the same coordinates.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def compile_stepped(
     if system.gravity_function is not None:
         unserved.append("gravity as a function of time")
     if unserved and not system.rods:
-        raise ValueError(f"method = {method!r} does not serve {', '.join(unserved)}; use another method.")
+        raise ValueError(f"method = {method!r} does not support {', '.join(unserved)}; use another method.")
     if system.rods:
         raise ValueError(
-            f"method = {method!r} serves rigid bodies; the system has rods ({', '.join(map(repr, system.rod_names))}). "
-            "Use 'radau5' or 'rodas' for them."
+            f"method = {method!r} supports rigid bodies only; the system has rods "
+            f"({', '.join(map(repr, system.rod_names))}). Use 'radau5' or 'rodas' for them."
         )
     pins = system.fixed_points if reduce else {}
     if conserving:
@@ -139,7 +139,7 @@ def _check_conserving(system: System, reduce: bool) -> None:
         what = f"joints ({', '.join(held)})" if held else f"forces ({', '.join(f.label for f in system.forces)})"
         cure = " or leave out reduce = False" if held and not joined else ""
         raise ValueError(
-            "method = 'energy-momentum' serves bodies that are free or turn about a fixed point, under gravity; this "
+            "method = 'energy-momentum' supports bodies that are free or turn about a fixed point, under gravity; this "
             f"system has {what}. Use method = 'variational'{cure}."
         )
 
