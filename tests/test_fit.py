@@ -366,7 +366,7 @@ def test_products_and_sums_that_the_data_do_not_tell():
         found = gd.fit(ball, free, {"ball.position[0]": (t, line)}, engine="serial")
         assert sum(found.values.values()) == pytest.approx(3.0, rel=0.01)
         assert np.isinf(list(found.standard_errors.values())).all()
-        assert "'one' and 'two' apart" in found.notes[0]
+        assert "distinguish 'one' and 'two':" in found.notes[0]
 
 
 def test_a_parameter_without_effect():
@@ -450,7 +450,7 @@ def test_curves_that_do_not_fit_with_something_held_are_doubtful(damping, senten
     assert "converged" not in str(found)
     assert "do not fit" in found.message
     assert any(sentence in note for note in found.notes)
-    assert any("no independent noise" in note for note in found.notes)
+    assert any("not independent noise" in note for note in found.notes)
     assert any("times as large as sigma says" in note for note in found.notes) is (sigma is not None)
 
 
