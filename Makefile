@@ -72,7 +72,7 @@ budgets:
 
 docs:
 	$(BUILD) docs
-	$(BIN)/python docs/gallery.py pages
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python docs/gallery.py pages
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 

@@ -239,7 +239,7 @@ def test_polygons_and_negative_numbers_of_obj(tmp_path):
         ("a.stl", b"solid x\nendsolid", ["no triangles"]),
         ("a.stl", b"solid x\nvertex 1 2 nan\nvertex 0 0 0\nvertex 1 1 1", ["not finite"]),
         ("a.obj", b"v 1 2 x\n", ["line 1"]),
-        ("a.obj", b"v 0 0 0\nf 1 2 3\n", ["line 2", "no vertex"]),
+        ("a.obj", b"v 0 0 0\nf 1 2 3\n", ["line 2", "not a vertex"]),
         ("a.obj", b"v 0 0 0\nf 1 1\n", ["line 2", "three corners"]),
         ("a.obj", b"v 0 0 0\nf 1 1 1\n", ["three different corners"]),
         ("a.ply", b"ply", ["ending", ".stl or .obj"]),

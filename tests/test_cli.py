@@ -97,7 +97,7 @@ def test_list_and_version(here):
         (["run", "gone.yaml"], "gyrod: gone.yaml does not exist; it should be a model file"),
         (["check", "."], "gyrod: . is a folder, not a model file"),
         (["view", "gone.h5"], "gyrod: gone.h5 does not exist; it should be a result file"),
-        (["run", "notes.txt"], "gyrod: 'notes.txt' is no model file by its name"),
+        (["run", "notes.txt"], "gyrod: 'notes.txt' is not the name of a model file"),
         (["info", "notes.txt"], "gyrod: "),
         (["run", "top.h5"], "gyrod: top.h5 is a result, not a model"),
         (["info", "top.yaml"], "gyrod: top.yaml is a model, not a result; simulate it first with gyrod run top.yaml"),
@@ -290,8 +290,8 @@ def test_check_tells_what_is_there(here, tmp_path):
         ("hose", "method: rk4", "method = 'rk4' is unknown; it can be 'auto', "),
         ("hose", "method: radau", "Did you mean 'radau5'?"),
         ("hose", "method: scipy:rk4", "method = 'scipy:rk4' is unknown"),
-        ("hose", "formulation: euler", "formulation = 'euler' does not serve rods"),
-        ("hose", "index: 2", "index = 2 serves the absolute formulations"),
+        ("hose", "formulation: euler", "formulation = 'euler' does not support rods"),
+        ("hose", "index: 2", "index = 2 works with the absolute formulations"),
         ("top", "baumgarte: [1, 1]", "serves the absolute formulations"),
         ("top", "sigma: mean", "belongs to method = 'variational'"),
     ],
@@ -349,7 +349,7 @@ joints:
          "'sin(t)/5 mm'."),
         ("60 rpm*t", "units cannot stand inside of an expression, which is in SI: write '60*pi/30*t' in place of "
          "'60 rpm*t'."),
-        ("30 degs", "'degs' is no unit (did you mean 'deg'?)."),
+        ("30 degs", "'degs' is not a unit (did you mean 'deg'?)."),
     ],
 )  # fmt: skip
 def test_a_drive_that_fails_is_told_once(here, tmp_path, drive, sentence):
@@ -381,7 +381,9 @@ def test_check_tells_what_is_wrong_with_the_model_and_with_its_run_at_once(here,
     done = here("check", "model.yaml", "--json", "check.json")
     problems = json.loads((tmp_path / "check.json").read_text())["problems"]
     assert done.code == 1
-    assert [x.startswith("run: formulation = 'euler' serves bodies without joints") for x in problems].count(True) == 1
+    assert [x.startswith("run: formulation = 'euler' supports bodies without joints") for x in problems].count(
+        True
+    ) == 1
     gaps = [x for x in problems if "velocity gap at the start" in x]
     assert len(gaps) == len(problems) - 1 > 0
     assert all(x in done.err for x in problems)
@@ -464,7 +466,7 @@ def test_only_results_are_overwritten(here, top, tmp_path):
     (tmp_path / "top.h5").write_text("my diary")
     refused = here("run", top / "top.yaml", "--until", "0.01")
     assert refused.code == 1
-    assert "top.h5 exists and is no result of gyrod; give another --out, or --force." in refused.err
+    assert "top.h5 exists and is not a result of gyrod; give another --out, or --force." in refused.err
     assert (tmp_path / "top.h5").read_text() == "my diary"
     assert here("run", top / "top.yaml", "--until", "0.01", "--force").code == 0
     assert here("run", top / "top.yaml", "--until", "0.02").code == 0
@@ -528,7 +530,7 @@ def test_an_interrupted_run_resumes(here, top, monkeypatch):
         done = here(*arguments)
     assert done.code == 130
     assert "interrupted" in done.err
-    assert "top.h5 holds what was computed, and gyrod run --resume goes on." in done.err
+    assert "top.h5 holds what was computed, and gyrod run --resume continues it." in done.err
     assert "Traceback" not in done.err
     assert 0.0 < gd.open("top.h5").t[-1] < 20.0
     assert here(*arguments, "--resume").code == 0

@@ -521,7 +521,7 @@ def test_accuracy_in_units_and_on_a_grid():
         (2.0, "must be below 1"),
         ({}, "is empty"),
         ({"hose.foo": 1.0}, "'foo' is unknown"),
-        ({"drift.position": 1.0}, "cannot be asked for"),
+        ({"drift.position": 1.0}, "cannot be given: there is no estimate"),
         ({"hose.positions": -1.0}, "accuracy"),
     ],
 )

@@ -130,7 +130,9 @@ def test_points_are_equilibria(test2):
 
 
 def test_a_value_that_is_no_point(test2):
-    with pytest.raises(ValueError, match=r"value = 0.33 is no point of the path; the nearest is .* one of the stops"):
+    with pytest.raises(
+        ValueError, match=r"value = 0.33 is not a point of the path; the nearest is .* one of the stops"
+    ):
         test2.at(0.33)
 
 

@@ -63,7 +63,7 @@ CASES = {
         {"method": "ode45", "atol": "small"},
         r"atol must be a positive number, got 'small'",
     ),
-    "step for samples": ((T, W), {"step": 0.1}, r"step = 0.1 serves functions"),
+    "step for samples": ((T, W), {"step": 0.1}, r"step = 0.1 applies to functions"),
     "step with many times": ((T, lambda t: np.zeros(3)), {"step": 0.1}, r"needs an interval"),
     "negative step": (((0.0, 1.0), lambda t: np.zeros(3)), {"step": -0.1}, r"step must be a positive"),
     "an interval without a step": (

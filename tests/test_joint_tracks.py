@@ -162,10 +162,10 @@ def test_levels_hold_what_they_promise():
     [
         ({"index": 4}, "index = 4 is unknown"),
         ({"index": 2, "method": "dopri5"}, "index = 2 is a differential-algebraic system"),
-        ({"index": 1}, "index = 1 serves the absolute formulations"),
+        ({"index": 1}, "index = 1 works with the absolute formulations"),
         ({"null_space": "svd"}, "null_space = 'svd' is unknown"),
         ({"null_space": "qr", "index": 1}, "leave one of them out"),
-        ({"formulation": "euler"}, "formulation = 'euler' serves bodies without joints"),
+        ({"formulation": "euler"}, "formulation = 'euler' supports bodies without joints"),
         ({"velocity": "spatial"}, "is for bodies without joints"),
     ],
 )

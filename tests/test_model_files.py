@@ -502,12 +502,12 @@ def test_quantities_are_rounded_once(text, expected):
     [
         ("12 mm", ("kg",), "'12 mm' has the wrong unit: kg is expected."),
         ("1 g", ("m/s^2",), "g is gram; the standard gravity is g0"),
-        ("3 kgs", ("kg",), "'kgs' is no unit (did you mean 'kg'?)."),
-        ("3 m^", ("m",), "'^' is no unit"),
-        ("x mm", ("m",), "is no quantity"),
+        ("3 kgs", ("kg",), "'kgs' is not a unit (did you mean 'kg'?)."),
+        ("3 m^", ("m",), "'^' is not a unit"),
+        ("x mm", ("m",), "is not a quantity"),
         ("1e400 m", ("m",), "is too large"),
         ("1e300 Tm", ("m",), "is too large"),
-        ("1e9999 m", ("m",), "is no unit"),
+        ("1e9999 m", ("m",), "is not a unit"),
         ("5 deg", ("m",), "m is expected"),
     ],
 )
@@ -623,7 +623,7 @@ m.yaml:19:31: run.formulation: 'euller' is unknown; it can be 'nullspace-quatern
         ("mass: 0.2", "mass: {a: 1}", "7:23: bodies[0].mass: must be a number in kg, got {a}."),
         ("name: tip", "name: bob", "22:26: sensors[0].point_sensor.name: name = 'bob' is borne by bodies[0] and"),
         ("run: {", "run: {dense: 1, ", "25:14: run.dense: must be true or false, got 1."),
-        ("gyrod: 1", "gyrod: 2", "1:8: gyrod: 2 is no version of the format that is known; it must be 1."),
+        ("gyrod: 1", "gyrod: 2", "1:8: gyrod: 2 is not a known version of the format; it must be 1."),
         ("gyrod: 1", "", "4:1: gyrod is missing; a model begins with 'gyrod: 1'"),
         ("start: {clamped: {}}", "start: clamped", "16:12: rods[0].start: must be one of free, hinged,"),
         ("{circle: {radius: 5 mm}}", "{circle: 5 mm}", "13:23: rods[0].section.circle: must be a set of fields"),
@@ -631,9 +631,9 @@ m.yaml:19:31: run.formulation: 'euller' is unknown; it can be 'nullspace-quatern
         ("bend_radius: 5", "bend_radus: 5", "19:13: rods[0].limits: limits = 'bend_radus' is unknown;"),
         ("segments: 10", "segments: 10\n    segments: 11", "13:5: the key 'segments' stands here and in line 12;"),
         ("segments: 10", "segments: 2e6", "10:3: rods: the rods have 2e+06 segments together; at most 1000000 are"),
-        ("mass: 0.2", "mass: 1e200", "7:23: bodies[0].mass: 1e+200 is no number of a model; numbers up to 1e+50 are"),
+        ("mass: 0.2", "mass: 1e200", "7:23: bodies[0].mass: 1e+200 is not allowed in a model; numbers up to 1e+50 are"),
         ("mass: 0.2", "mass: sin(t)", "7:23: bodies[0].mass: 'sin(t)' depends on t, but must be a number in kg here."),
-        ("mass: 0.2", "mass: .nan", "7:23: .nan is no number of a model; numbers must be finite."),
+        ("mass: 0.2", "mass: .nan", "7:23: .nan is not allowed in a model; numbers must be finite."),
         ("mass: 0.2", "mass: !!python/object/apply:os.system [ls]", "7:23: 'tag:yaml.org,2002:python/object/apply:os"),
         ("mass: 0.2", "mass: *nothing", "7:23: *nothing refers to nothing: no &nothing stands before it."),
         ("inertia: [", "inertia: &i [*i, ", "7:41: *i refers to what it is part of."),
@@ -644,7 +644,7 @@ m.yaml:19:31: run.formulation: 'euller' is unknown; it can be 'nullspace-quatern
         ("straight: {start: [0, 0, 0], end: [0, 1, 0]}", "bent: {curvature: [1e50*s, 0, 0]}",
          "15:33: rods[0].initial.bent.curvature: initial.curvature turns the frame by up to 5.31e+49 rad along the"),
         ("run:", "---\nrun:", "25:1: a file holds one model; '---' begins a second one."),
-        ("    length", "\tlength", "11:1: a tab is no indentation in YAML; use spaces."),
+        ("    length", "\tlength", "11:1: tabs cannot indent YAML; use spaces."),
         ("gravity: [0, 0, -9.81]", "gravity: [0, 0", "6:7: while parsing a flow sequence: did not find expected"),
         ("bodies:", "? [a, b]\n: 1\nbodies:", "6:3: a key must be a name."),
         ("sensors:", "forces: [user_force: {body: bob}]\nsensors:",
@@ -776,7 +776,12 @@ def test_names_of_files(tmp_path):
         system.save(tmp_path / name)
         assert gd.load(str(tmp_path / name)) == system
     json.loads((tmp_path / "m.JSON").read_text(encoding="utf-8"))
-    refused = {"m.txt": "must end in .yaml", "m.urdf": "gd.read_urdf", "m.h5": "gd.open", "m": "is no model file"}
+    refused = {
+        "m.txt": "must end in .yaml",
+        "m.urdf": "gd.read_urdf",
+        "m.h5": "gd.open",
+        "m": "is not the name of a model file",
+    }
     for name, says in refused.items():
         with pytest.raises(ValueError, match=says):
             system.save(tmp_path / name)

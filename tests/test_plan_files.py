@@ -186,7 +186,7 @@ def test_the_starter_is_sound(hose):
         (("bob.position", '{crossing: {of: "angular_momentum[0]", value: 1 m}}'), r"'1 m' has the wrong unit: kg"),
         (("end:", "seconds:"), r"6:11: outputs\.seconds: every study has a column of that name"),
         (("end: bob.position", 'end: bob.position, end_0: t'), r"'end_0' is the axis of 'end'"),
-        (("until:", "gyrod: 2\nuntil:"), r"4:8: gyrod: 2 is no version"),
+        (("until:", "gyrod: 2\nuntil:"), r"4:8: gyrod: 2 is not a known version"),
     ],
 )  # fmt: skip
 def test_problems_have_their_place(change, problem):

@@ -204,7 +204,7 @@ def test_a_load_without_a_name_is_named_by_its_rod():
 
 @pytest.mark.parametrize("formulation", [f for f in gd.FORMULATIONS if f not in ROD_FORMULATIONS])
 def test_formulations_without_rods(formulation):
-    with pytest.raises(ValueError, match=rf"'{formulation}' does not serve rods \('hose'\); use one of 'nullspace-"):
+    with pytest.raises(ValueError, match=rf"'{formulation}' does not support rods \('hose'\); use one of 'nullspace-"):
         gd.simulate(system(), 1.0, formulation=formulation)
 
 

@@ -161,7 +161,7 @@ def test_compare_runs_the_steps_that_are_given():
     np.testing.assert_allclose([trial.step for trial in table.trials], [7e-3, 3.5e-3], rtol=1e-12)
     coarse, fine = (trial.position for trial in table.trials)
     assert 3.0 < coarse / fine < 5.0
-    assert "steps = 0.003: a run of t_end = 0.07 s is no multiple of these; take 0.00304348" in refused(
+    assert "steps = 0.003: a run of t_end = 0.07 s is not a multiple of these; take 0.00304348" in refused(
         lambda: gd.compare(top, 0.07, steps=[7e-3, 3e-3], **how)
     )
 

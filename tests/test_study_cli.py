@@ -83,7 +83,7 @@ def test_an_existing_folder_is_not_overwritten(here):
     assert here("throw.yaml", "--quiet").out == ""
     again = here("throw.yaml")
     assert again.code == 1
-    assert "there is a study already in 'throw', with 32 of 32 runs; --resume goes on with it" in again.err
+    assert "there is a study already in 'throw', with 32 of 32 runs; --resume continues it" in again.err
     assert here("throw.yaml", "--resume").code == 0
     other = here("throw.yaml", "--samples", "16", "--resume")
     assert other.code == 1
@@ -116,7 +116,10 @@ def test_interruption_tells_how_to_resume(here, tmp_path, monkeypatch):
     assert done.code == 130
     kept = gd.open_study(tmp_path / "part").done
     assert 8 <= kept < 32
-    assert f"{kept} of 32 runs are kept in part, and gyrod study throw.yaml --folder part --resume goes on." in done.err
+    assert (
+        f"{kept} of 32 runs are kept in part, and gyrod study throw.yaml --folder part --resume continues it."
+        in done.err
+    )
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert here("throw.yaml", "--folder", "part", "--resume").code == 0
@@ -257,7 +260,7 @@ def test_sobol_indices(shown):
         (["throw.yaml", "--check", "--engine", "magic"], 1, "engine = 'magic' is unknown"),
         (["throw.yaml", "--engine", "magic"], 1, "engine = 'magic' is unknown"),
         (["throw.yaml", "--shards", "0/2"], 2, "No such option"),
-        (["show", "nowhere"], 1, "'nowhere' is no folder of a study"),
+        (["show", "nowhere"], 1, "'nowhere' is not a folder of a study"),
         (["show", "throw.yaml"], 1, "throw.yaml is a file, not the folder of a study"),
         (["show"], 2, "FOLDER"),
     ],

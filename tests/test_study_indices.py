@@ -176,7 +176,7 @@ def test_vector_outputs_entry_by_entry():
         last = sobol(dataset, names, "saltelli", name, resamples=20)
         assert last.outputs == ("y[2]",)
         np.testing.assert_array_equal(last.first, found.first[2:])
-    with pytest.raises(ValueError, match=r"'y\[3\]' is no entry of a run: 'y' has the shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"'y\[3\]' is not an entry of a run: 'y' has the shape \(3,\)"):
         sobol(dataset, names, "saltelli", "y[3]")
     one = sobol(dataset.assign(z=dataset["y"][:, 0]), names, "saltelli", "z", resamples=20)
     np.testing.assert_array_equal(one.first[0], found.first[0])

@@ -111,7 +111,7 @@ def test_a_chunk_is_checked_against_its_place_and_study(tmp_path):
     with pytest.raises(DamagedChunk, match="holds the runs 16 to 23"):
         files.read(3)
     files.path(3).write_bytes(b"PK")
-    with pytest.raises(DamagedChunk, match="is cut or is no chunk of gyrod"):
+    with pytest.raises(DamagedChunk, match="is cut or not a chunk of gyrod"):
         files.read(3)
 
 
@@ -204,9 +204,9 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
         study(tmp_path / "file" / "x")
     (tmp_path / "y").mkdir()
     (tmp_path / "y" / "study.json").write_text("{}")
-    with pytest.raises(gd.StudyError, match="is no manifest of a study"):
+    with pytest.raises(gd.StudyError, match="is not a manifest of a study"):
         study(tmp_path / "y")
-    with pytest.raises(FileNotFoundError, match="is no folder of a study: there is no such folder"):
+    with pytest.raises(FileNotFoundError, match="is not a folder of a study: there is no such folder"):
         gd.open_study(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"it has no study.json"):
         gd.open_study(tmp_path / "photos")
@@ -311,7 +311,7 @@ def test_entries_of_columns_and_names():
     assert found["curve[4]"].shape == (4, 3)
     assert found["ring.angular_velocity[0]"].tolist() == [0.0, 0.0, 0.5, 0.5]
     for name, sentence in {
-        "spin[3]": r"'spin\[3\]' is no entry of a run: 'spin' has the shape \(3,\)",
+        "spin[3]": r"'spin\[3\]' is not an entry of a run: 'spin' has the shape \(3,\)",
         "spin[0, 0]": "has the shape",
         "most[0]": "'most' is a single number",
         "spun[0]": r"column = 'spun\[0\]' is unknown.*Did you mean",

@@ -472,8 +472,9 @@ def test_the_start_is_told_as_given():
         ({"step": 0.0}, "step must be a positive finite number, got 0.0"),
         ({"step": -0.01}, "step must be a positive finite number, got -0.01"),
         ({"step": None}, "has constant steps: give step"),
-        ({"step": 0.3}, r"no multiple of step = 0.3 \(4.66667 steps\); give t_end = 1.2 or 1.5, or step = t_end/5 = 0"),
-        ({"step": 3.0}, r"no multiple of step = 3 .*; give t_end = 3, or step = t_end/1 = 1.4"),
+        ({"step": 0.3},
+         r"not a multiple of step = 0.3 \(4.66667 steps\); give t_end = 1.2 or 1.5, or step = t_end/5 = 0"),
+        ({"step": 3.0}, r"not a multiple of step = 3 .*; give t_end = 3, or step = t_end/1 = 1.4"),
         ({"sigma": -0.1}, "sigma = -0.1 must be 'mean', a number >= 0"),
         ({"sigma": "median"}, "sigma = 'median' must be 'mean'"),
         ({"sigma": {"tip": 0.1}}, "sigma = 'tip' is unknown; it can be 'top'.* Did you mean 'top'"),
@@ -487,9 +488,9 @@ def test_the_start_is_told_as_given():
         ({"first_step": 0.1, "max_step": 1.0}, "first_step = 0.1, max_step = 1.0 cannot be given"),
         ({"formulation": "euler"}, "formulation = 'euler' cannot be given"),
         ({"projection": "none"}, "projection = 'none' cannot be given"),
-        ({"output": [0.0, 0.05]}, r"output\[1\] = 0.05 is no node .*nearest is 0.049"),
+        ({"output": [0.0, 0.05]}, r"output\[1\] = 0.05 is not a node .*nearest is 0.049"),
         ({"output": 0}, "output = 0 must be times or a positive number of steps"),
-        ({"output": [0.0, 2.8]}, r"output\[1\] = 2.8 is no node"),
+        ({"output": [0.0, 2.8]}, r"output\[1\] = 2.8 is not a node"),
         ({"method": "energy-momentum", "sigma": 0.0}, "sigma belong to method = 'variational'"),
         ({"method": "energy-momentum", "reduce": False}, "has joints .*or leave out reduce = False"),
         ({"method": "variational "}, "Did you mean 'variational'"),
@@ -509,7 +510,7 @@ def test_systems_that_are_not_served():
     )  # fmt: skip
     with pytest.raises(ValueError, match=r"is for rigid bodies; the system has rods \('hose'\). Use 'variational'"):
         run(gd.System(rods=[rod]), 1.0, 0.1, "energy-momentum")
-    with pytest.raises(ValueError, match="'energy-momentum' serves bodies that are free or turn about a fixed point"):
+    with pytest.raises(ValueError, match="'energy-momentum' supports bodies that are free or turn about a fixed point"):
         run(double_pendulum(), 1.0, 0.1, "energy-momentum")
     with pytest.raises(ValueError, match=r"has forces \(.*Force.*\). Use method = 'variational'"):
         run(top(forces=[gd.Force("top", (0, 0, 1))]), 1.4, 0.007, "energy-momentum")

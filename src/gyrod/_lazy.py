@@ -1,4 +1,4 @@
-"""Imports when something is first asked for: who simulates does not wait for studies."""
+"""Imports on first use: who simulates does not wait for studies."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ LARGE_RUNS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run; values are None where there is nothing to tell, ``note`` says why."""
+    """One run; values are None where there is nothing to report, ``note`` says why."""
 
     problem: str
     formulation: str
@@ -158,7 +158,7 @@ def rods(progress: Callable[[str], None] = lambda _: None) -> list[StaticOutcome
 
 
 def solve_static(problem: StaticProblem) -> Any:
-    """A `Rest`, a `Path` or `Modes`, by what the problem asks for."""
+    """A `Rest`, a `Path` or `Modes`, as the problem requires."""
     if problem.kind == "equilibrium":
         return equilibrium(problem.system)
     if problem.kind == "follow":

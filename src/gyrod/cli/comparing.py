@@ -48,7 +48,9 @@ def _compare(
     step: Annotated[
         str | None, typer.Option("--step", metavar="NUMBERS", help="Steps of methods with constant steps, s.")
     ] = None,
-    until: Annotated[float | None, typer.Option("--until", metavar="T", help="End, s; else as the model says.")] = None,
+    until: Annotated[
+        float | None, typer.Option("--until", metavar="T", help="End, s; default that of the model.")
+    ] = None,
     at_rest: Annotated[
         bool, typer.Option("--at-rest", help="Compare equilibria of --discretizations in place of motions.")
     ] = False,
@@ -64,9 +66,9 @@ def _compare(
 ) -> None:
     """Formulations and methods side by side: cost, error, drift.
 
-    Each run is measured against a tight reference; those that take too long are stopped, and those that do not serve
-    the model are told with the reason. With --discretizations rods are tried with several, by the method that is taken
-    by itself unless --methods says more, and errors are those in space and in time; with --at-rest those of equilibria.
+    Each run is measured against a tight reference; those that take too long are stopped, and those that do not support
+    the model are listed with the reason. With --discretizations rods are tried with several, by the default
+    method unless --methods says more, and errors are those in space and in time; with --at-rest those of equilibria.
     """
     from gyrod.comparison import ORDERS, compare
 

@@ -77,7 +77,7 @@ def _new(
 @app.command("schema")
 def _schema(
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it to a file.")] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="That of plans of studies.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Schema of plans of studies.")] = False,
     json: Json = None,
 ) -> None:
     """Print the JSON Schema of model files, for editors."""
@@ -115,7 +115,7 @@ def _check_model(model: ModelPath, json: Json = None) -> None:
 
 
 def _sound(file: ModelFile) -> System:
-    """Return the system as a run starts with it, or tell all problems of the model and of its run at once."""
+    """Return the system as a run starts with it, or report all problems of the model and of its run at once."""
     import gyrod as gd
     from gyrod.equations import compile_system
 
@@ -163,7 +163,7 @@ def _try_options(system: System, run: Any) -> None:
 
 
 def known_method(name: str | None, where: str = "") -> None:
-    """Refuse a method that there is not, and tell the one that comes next to it."""
+    """Refuse an unknown method, and suggest the nearest one."""
     from gyrod.solve import METHODS
 
     if name is None or name.startswith("scipy:"):
@@ -274,7 +274,7 @@ def _tell_method(tell: Any, compiled: Any, run: Any) -> None:
         "method",
         chosen,
         f"{chosen} ({'implicit' if METHODS[chosen].stiff else 'explicit'}) suggested at rtol = {rtol:g}"
-        + (f"; the file asks for {given}" if given else ""),
+        + (f"; the file has {given}" if given else ""),
     )
     if until is not None:
         tell("until", until, f"{until:g} s")

@@ -24,7 +24,9 @@ from gyrod.cli.frame import (
     seconds,
 )
 
-Names = Annotated[str | None, typer.Option("--names", metavar="NAMES", help="Bodies and rods, with commas; else all.")]
+Names = Annotated[
+    str | None, typer.Option("--names", metavar="NAMES", help="Bodies and rods, with commas; default all.")
+]
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".eps")
 
 
@@ -116,7 +118,8 @@ def _plot(
         list[str] | None, typer.Argument(metavar="WHAT...", help="energy, path, force ...; see --list.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Picture; else RESULT-WHAT.png in this folder.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Picture; default RESULT-WHAT.png in this folder."),
     ] = None,
     chosen: Names = None,
     list_: Annotated[bool, typer.Option("--list", help="List what can be drawn.")] = False,
@@ -179,7 +182,7 @@ def _view(
 def _animate(
     result: ResultPath,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Movie (.mp4 or .gif); else RESULT.mp4.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Movie (.mp4 or .gif); default RESULT.mp4.")
     ] = None,
     fps: Annotated[int, typer.Option("--fps", min=1, help="Frames per second.")] = 30,
     speed: Annotated[float, typer.Option("--speed", metavar="X", help="Times real time.")] = 1.0,

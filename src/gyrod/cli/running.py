@@ -47,27 +47,28 @@ def _run(
     ] = None,
     accuracy: Annotated[
         float | None,
-        typer.Option("--accuracy", metavar="X", help="Choose mesh and tolerance for errors of this share of sizes."),
+        typer.Option("--accuracy", metavar="X", help="Choose mesh and tolerance for this relative error."),
     ] = None,
     assemble: Annotated[
-        bool | None, typer.Option("--assemble", help="Mend a start whose joints do not meet, or move as driven.")
+        bool | None,
+        typer.Option("--assemble", help="Assemble a start whose joints do not meet or do not move as driven."),
     ] = None,
     output: Annotated[
-        float | None, typer.Option("--output", metavar="S", help="Time between rows, s; else every step is one.")
+        float | None, typer.Option("--output", metavar="S", help="Time between rows, s; default every step.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Result file; else MODEL.h5 in this folder.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Result file; default MODEL.h5 in this folder.")
     ] = None,
     save: Annotated[bool, typer.Option("--save/--no-save", help="Whether to write a result file.")] = True,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run, or begin it.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run, or begin it.")] = False,
     view: Annotated[bool, typer.Option("--view", help="Watch it in the browser while it runs.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE even if it is no result of gyrod.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE even if it is not a result of gyrod.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")] = False,
     json: Json = None,
 ) -> None:
     """Simulate a model file and write the result.
 
-    Options go before what the file says under run.
+    Options override what the file has under run.
     """
     file = load(model)
     given = {
@@ -81,7 +82,7 @@ def _run(
         )
     known_method(options.method)
     if resume and not save:
-        raise typer.BadParameter("--resume goes on with a result file; leave --no-save out.")
+        raise typer.BadParameter("--resume continues a result file; leave --no-save out.")
     path = target(model, out, force=force, resume=resume) if save else None
     face = Face(json, quiet=quiet)
     motion = _simulate(file.system, options, path, resume=resume, view=view, quiet=quiet)
@@ -106,7 +107,7 @@ def merged(run: Any, given: dict[str, Any]) -> Any:
 
 
 def target(model: Path, out: Path | None, *, force: bool, resume: bool) -> Path:
-    """Where the result goes; a file that is no result of gyrod is not overwritten."""
+    """Where the result goes; a file that is not a result of gyrod is not overwritten."""
     path = Path(f"{model.stem}.h5") if out is None else out
     ending(path, (".h5", ".hdf5", ".vtkhdf"), "a result")
     if path.is_dir():
@@ -119,7 +120,7 @@ def target(model: Path, out: Path | None, *, force: bool, resume: bool) -> Path:
         try:
             storage.info(path)
         except (ValueError, OSError):
-            raise Problem(f"{path} exists and is no result of gyrod; give another --out, or --force.") from None
+            raise Problem(f"{path} exists and is not a result of gyrod; give another --out, or --force.") from None
     try:  # as the run will: beside the file, which it then replaces
         with TemporaryFile(dir=path.parent):
             pass
@@ -150,7 +151,7 @@ def _simulate(system: Any, options: Any, path: Path | None, *, resume: bool, vie
             with suppress(ValueError, OSError):
                 motion = gd.open(str(path))
         where = f" at t = {motion.t[-1]:.6g} of {until:g} s" if motion is not None and len(motion.t) else ""
-        again = ", and gyrod run --resume goes on" if streamed else ""
+        again = ", and gyrod run --resume continues it" if streamed else ""
         raise KeyboardInterrupt(f"interrupted{where}{kept}{again}") from None
     except gd.AccuracyError as error:
         raise Problem(str(error)) from error
@@ -250,7 +251,7 @@ def outcome(motion: Any, until: float) -> tuple[list[tuple[str, str]], dict[str,
 
 
 def energy_error(motion: Any) -> float | None:
-    """Largest energy that came or went without a cause, over the largest kinetic one; None where it cannot be told."""
+    """Largest energy that came or went without a cause, over the largest kinetic one; None where it is unknown."""
     from gyrod.model.conservation import conservative
 
     if not len(motion.t):

@@ -18,10 +18,14 @@ TURN = 2.0 * math.pi
 @app.command("rest")
 def _rest(
     model: ModelPath,
-    at: Annotated[float, typer.Option("--at", metavar="T", help="Time at which functions of time are taken, s.")] = 0.0,
-    factor: Annotated[float, typer.Option("--load", metavar="X", help="Factor of gravity and all forces.")] = 1.0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it as a result (.h5).")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw its shape.")] = None,
+    at: Annotated[
+        float, typer.Option("--at", metavar="T", help="Time at which functions of time are evaluated, s.")
+    ] = 0.0,
+    factor: Annotated[float, typer.Option("--load", metavar="X", help="Factor on gravity and all forces.")] = 1.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the equilibrium as a result (.h5).")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the shape.")] = None,
     error: Annotated[str, typer.Option("--error", metavar="HOW", help="Errors: rough, total or finer.")] = "finer",
     json: Json = None,
 ) -> None:
@@ -101,7 +105,9 @@ def _save(rest: Any, out: Path) -> None:
 def _modes(
     model: ModelPath,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many.")] = 10,
-    at: Annotated[float, typer.Option("--at", metavar="T", help="Time at which functions of time are taken, s.")] = 0.0,
+    at: Annotated[
+        float, typer.Option("--at", metavar="T", help="Time at which functions of time are evaluated, s.")
+    ] = 0.0,
     json: Json = None,
 ) -> None:
     """List natural frequencies and damping about the equilibrium."""

@@ -28,7 +28,7 @@ class WithDefault(TyperGroup):
     """A group of commands in which `run` need not be said."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Put `run` before what is no command."""
+        """Put `run` before what is not a command."""
         if args and args[0] not in (*self.commands, "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -84,9 +84,10 @@ FolderPath = Annotated[Path, file_argument("FOLDER", "Folder of a study.")]
 def _run(
     plan: PlanPath,
     folder: Annotated[
-        Path | None, typer.Option("--folder", metavar="DIR", help="Where results go; else PLAN without its ending.")
+        Path | None,
+        typer.Option("--folder", metavar="DIR", help="Folder of the results; default PLAN without its ending."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a study that was interrupted.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted study.")] = False,
     shard: Annotated[
         str | None, typer.Option("--shard", metavar="I/N", help="Run this part of N, from 0/N on; share the folder.")
     ] = None,
@@ -95,10 +96,11 @@ def _run(
         typer.Option("--engine", metavar="E", help="local, threads, processes, serial, dask, tcp://host:port."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, metavar="N", help="Threads or processes; else one a processor.")
+        int | None,
+        typer.Option("--workers", min=1, metavar="N", help="Threads or processes; default one per processor."),
     ] = None,
     samples: Annotated[
-        int | None, typer.Option("--samples", min=1, metavar="N", help="In place of those of the plan.")
+        int | None, typer.Option("--samples", min=1, metavar="N", help="Samples, in place of those of the plan.")
     ] = None,
     chunk: Annotated[int | None, typer.Option("--chunk", min=1, metavar="N", help="Runs in a file.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Check the plan, and run nothing.")] = False,
@@ -149,7 +151,7 @@ def _is_plan(path: Path) -> None:
 
 
 def _study(plan: Path, arguments: dict[str, Any], place: Path, *, resume: bool, shard: str | None, quiet: bool) -> Any:
-    """The study itself; whatever ends it early tells how to go on."""
+    """The study itself; whatever ends it early says how to continue."""
     import gyrod as gd
 
     again = f"gyrod study {plan}{f' --folder {place}' if place != Path(plan.stem) else ''}"
@@ -161,9 +163,9 @@ def _study(plan: Path, arguments: dict[str, Any], place: Path, *, resume: bool, 
         kept = "nothing is kept" if error.study is None else f"{error.study.done} of {error.study.size} runs are kept"
         if "has vanished" in str(error):
             raise KeyboardInterrupt(str(error).replace("resume=True", "--resume")) from None
-        raise KeyboardInterrupt(f"interrupted; {kept} in {place}, and {again} goes on.") from None
+        raise KeyboardInterrupt(f"interrupted; {kept} in {place}, and {again} continues it.") from None
     except gd.StudyError as error:
-        text = str(error).replace("call it again with resume=True to go on", f"{again} goes on")
+        text = str(error).replace("call it again with resume=True to continue", f"{again} continues it")
         raise Problem(text.replace("resume=True", "--resume").replace("folder=", "--folder ")) from error
 
 
@@ -200,21 +202,20 @@ def _show(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="KIND", help="matrix, response, histogram, map, curves, sobol.")
     ] = None,
-    parameter: Annotated[
-        str | None, typer.Option("--parameter", metavar="NAME", help="What goes to the right in a plot.")
-    ] = None,
+    parameter: Annotated[str | None, typer.Option("--parameter", metavar="NAME", help="Abscissa of a plot.")] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="NAME", help="Second parameter of a response or map.")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", "-o", metavar="FILE", help="Picture; else FOLDER-KIND.png in this folder.")
+        Path | None,
+        typer.Option("--file", "-o", metavar="FILE", help="Picture; default FOLDER-KIND.png in this folder."),
     ] = None,
     sobol: Annotated[bool, typer.Option("--sobol", help="Which parameter the variance comes from.")] = False,
     failed: Annotated[bool, typer.Option("--failed", help="List the runs that failed.")] = False,
     table: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all runs as CSV.")] = None,
     json: Json = None,
 ) -> None:
-    """Tell what came out of a study, draw it, or write it as CSV."""
+    """Summarise a study, draw it, or write it as CSV."""
     study, face = _opened(folder), Face(json)
     data: dict[str, Any] = {"folder": folder, "runs": study.size, "done": study.done}
     for path, allowed, what in ((file, PICTURES, "a picture"), (table, (".csv",), "a table")):

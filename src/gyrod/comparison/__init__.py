@@ -72,7 +72,7 @@ def compare(
         Constant steps in s for those that have none, each a part of ``t_end``; by default two that suit the tolerances.
     limit
         CPU seconds for each run, by default 10, with rods 3; one that needs more is stopped, and one without
-        hope before; its trial tells what the whole would take.
+        hope before; its trial estimates the whole cost.
     points
         Number of times, evenly over the run, at which motions are compared; fewer where ``steps`` do not meet in as
         many.
@@ -133,8 +133,8 @@ def _common(t_end: float, steps: Sequence[float], parts: int) -> int:
     if odd:
         near = ", ".join(f"{t_end / max(1, round(t_end / h)):.6g}" for h in odd)
         raise ValueError(
-            f"steps = {', '.join(f'{h:g}' for h in odd)}: a run of t_end = {t_end:g} s is no multiple of these; take "
-            f"{near}, or another t_end."
+            f"steps = {', '.join(f'{h:g}' for h in odd)}: a run of t_end = {t_end:g} s is not a multiple of these; "
+            f"take {near}, or another t_end."
         )
     common = math.gcd(*counts)
     return max(n for n in range(1, min(parts, common) + 1) if common % n == 0)
@@ -158,7 +158,7 @@ def _at_rest(
 
 
 def _discretizations(system: System, given: Any) -> list[Discretization]:
-    """Discretisations by their texts, each once; none where none were asked for."""
+    """Discretisations by their texts, each once; none where none were given."""
     if given is None:
         return []
     if not system.rods:

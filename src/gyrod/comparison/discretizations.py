@@ -49,7 +49,7 @@ class Discretization:
 
 
 def parse(argument: str, text: Any) -> Discretization:
-    """What a text stands for; a `ValueError` tells how to write it."""
+    """What a text stands for; a `ValueError` says how to write it."""
     match = _TEXT.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
         if text == MODEL:

@@ -17,7 +17,7 @@ ORDERS = ("error", "cost", "energy", "drift", "method", "formulation", "discreti
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a comparison; values are None where there is nothing to tell, and ``note`` says why."""
+    """One run of a comparison; values are None where there is nothing to report, and ``note`` says why."""
 
     #: Of methods with constant steps their coordinates, "quaternion" or "directors".
     formulation: str
@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def floor(self) -> float:
-        """Error below which trials cannot be told apart: that of the reference."""
+        """Error below which trials cannot be distinguished: that of the reference."""
         return 0.0 if self.reference is None or self.reference.error is None else self.reference.error
 
     def sorted(self, by: str = "error") -> tuple[Trial, ...]:
@@ -174,7 +174,7 @@ class Comparison:
         return text
 
     def table(self, by: str = "error", width: int = 120) -> str:
-        """The trials as text of at most so many columns, then what did not serve, each with its reason."""
+        """The trials as text of at most so many columns, then what is not supported, each with its reason."""
         from gyrod.look.comparing import table
 
         return table(self, by, width)

@@ -43,7 +43,7 @@ class _TimeUp(KeyboardInterrupt):
 
 
 class _Watch:
-    """Called while a run goes on: ends it at a limit of CPU seconds, or before if there is no hope.
+    """Called during a run: ends it at a limit of CPU seconds, or before if there is no hope.
 
     By its speed over the second half of its time so far: an explicit method, whose steps soon are what they stay, after
     a tenth of the limit if it would take twice the limit; another, which may begin with small steps, after half of it
@@ -269,7 +269,7 @@ class Runner:
         return found
 
     def run(self, trial: Trial, system: System) -> Trial:
-        """One run, three times if it is short, and what is to be told about it."""
+        """One run, three times if it is short, and what is reported about it."""
         how = dict(self.options)
         if trial.step is not None:
             how |= {"step": trial.step, "coordinates": trial.formulation}

@@ -246,7 +246,7 @@ class Compiled:
         return np.asarray(dense.reshape(len(dense), -1))
 
     def blocked(self, t: float, y: Array) -> str | None:
-        """Which loop is open or next to a singular position, as far as it can be told; None: none is."""
+        """Which loop is open or next to a singular position, as far as it is known; None: none is."""
         if self.mobility is None or self.options.get("level") or not np.isfinite(y).all():
             return None
         motions = self.core.motions(np.array([t, 0.0]), np.array([y, self.y0]), False)

@@ -45,7 +45,7 @@ Hosted = Mapping[tuple[str, int], RodEndPlace]
 def check_system(
     system: System, formulation: str, options: dict[str, Any], hosted: Hosted, *, tree: bool, velocities: bool
 ) -> None:
-    """Raise one `ModelError` with all that speaks against it; ``tree``: bodies are a mechanism."""
+    """Raise one `ModelError` with all objections; ``tree``: bodies are a mechanism."""
     whole = system.assembled()
     problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, hosted)]
     problems += _of_strings(whole, hosted)
@@ -64,7 +64,7 @@ def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Itera
         return
     if formulation not in ROD_FORMULATIONS:
         yield (
-            f"formulation = {formulation!r} does not serve rods ({', '.join(map(repr, system.rod_names))}); "
+            f"formulation = {formulation!r} does not support rods ({', '.join(map(repr, system.rod_names))}); "
             f"use one of {', '.join(map(repr, ROD_FORMULATIONS))}."
         )
     for option in ("spatial", "printed", "fictive_moment"):
@@ -134,7 +134,7 @@ def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Ite
     if formulation not in JOINT_FORMULATIONS:
         if not system.rods:
             yield (
-                f"formulation = {formulation!r} serves bodies without joints, or with one ball joint to ground each; "
+                f"formulation = {formulation!r} supports bodies without joints, or with one ball joint to ground each; "
                 f"use one of {', '.join(map(repr, JOINT_FORMULATIONS))}."
             )
         return
@@ -145,7 +145,7 @@ def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Ite
     if formulation.startswith("nullspace"):
         if level or options.get("qr"):
             what = f"index = {level}" if level else "null_space = 'qr'"
-            yield f"{what} serves the absolute formulations, not {formulation!r}."
+            yield f"{what} works with the absolute formulations only, not with {formulation!r}."
         return
     for body in system.bodies:
         moments, _ = principal(body.inertia)

@@ -287,7 +287,7 @@ def _measured(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[
 
 
 def _bend_on(K: Array, s: Array, held: tuple[bool, bool]) -> None:
-    """At an end without clamp nothing bends against anything: what is told there is that of the shape, from inside."""
+    """At an end without clamp nothing bends against anything: the value there is that of the shape, from inside."""
     N = len(s) - 1
     inside = [n for n in range(N + 1) if 0 < n < N or held[n == N]]
     for end, near in ((0, inside[:2]), (N, inside[:-3:-1])):
@@ -374,7 +374,7 @@ def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
 
 
 def _moment_at(rod: Rod, s: float, held: tuple[bool, bool]) -> list[Share]:
-    """A point moment: on the frames beside it; beyond the last midpoint a clamp takes its share (segments -1, -2)."""
+    """A point moment: on the neighbouring frames; beyond the last midpoint a clamp has a share (segments -1, -2)."""
     mid = rod.midpoints
     k = int(np.searchsorted(mid, s))
     ones = np.ones(3)
@@ -448,7 +448,7 @@ def _surroundings(rod: Rod, system: System) -> dict[str, Any]:
 
 
 def frame_spin(system: System) -> Array:
-    """Angular velocity of the frame in which a system is told."""
+    """Angular velocity of the frame in which a system is described."""
     spins = [f.angular_velocity for f in system.forces if isinstance(f, RotatingFrame)]
     return np.asarray(sum(spins, np.zeros(3)))
 

@@ -2,7 +2,7 @@
 
 The core keeps each body as position, unit quaternion and momenta in principal axes, about its fixed point where it is
 reduced to a rotation, and behind the bodies each cell of a rod, a vertex with a frame, in the same way. A motion is
-told in the absolute formulation of the same coordinates, with rods in that of quaternions.
+given in the absolute formulation of the same coordinates, with rods in that of quaternions.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _check_conserving(system: System, reduce: bool) -> None:
         what = f"joints ({', '.join(held)})" if held else f"forces ({', '.join(forces)})"
         cure = " or leave out reduce = False" if held and not joined else ""
         raise ValueError(
-            "method = 'energy-momentum' serves bodies that are free or turn about a fixed point, under gravity; this "
+            "method = 'energy-momentum' supports bodies that are free or turn about a fixed point, under gravity; this "
             f"system has {what}. Use method = 'variational'{cure}."
         )
 

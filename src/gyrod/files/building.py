@@ -40,7 +40,7 @@ _OWNER = re.compile(rf"(?:\w+\[\d+\], )?\w+(?:\.\w+)?(?: (?:{_QUOTED})|\([^:]*?\
 
 
 class ModelFileError(ModelError):
-    """A model file that cannot be: each of ``problems`` tells file, line, column, path and what is wrong.
+    """A model file that cannot be: each of ``problems`` has file, line, column, path and what is wrong.
 
     ``details`` holds the same in parts: ``line``, ``column`` (from 1; 0 if there are none), ``path``, ``sentence``.
     """
@@ -71,7 +71,7 @@ class _Made:
 
 
 def build(data: Any, root: Node | None, before: Sequence[Problem] = (), source: str = "") -> tuple[System, RunOptions]:
-    """System and options of a run from plain data; one `ModelFileError` tells all problems."""
+    """System and options of a run from plain data; one `ModelFileError` lists all problems."""
     builder = Builder(data, root)
     builder.problems += before
     with np.errstate(all="ignore"):
@@ -100,7 +100,7 @@ class Builder:
         self.problems.append(Problem(*locate(self.root, path, key), path, sentence))
 
     def complain(self, path: Path, cls: type[Any], data: dict[str, Any], error: Exception) -> None:
-        """Note what a constructor says, at the fields that it speaks of."""
+        """Note what a constructor says, at the fields that it names."""
         for sentence in getattr(error, "problems", (str(error) or f"it ends in a {type(error).__name__}.",)):
             text = _OWNER.sub("", sentence, count=1)
             field = _field(text, cls, data)
@@ -153,15 +153,15 @@ class Builder:
                         )
 
     def version(self) -> None:
-        """Check the version of gyrod that the file asks for."""
+        """Check the version of gyrod that the file requires."""
         version = self.data.get("gyrod")
         if version is None:
             self.tell((), f"gyrod is missing; a model begins with 'gyrod: {VERSION}', the version of the format.")
         elif version != VERSION or isinstance(version, bool):
-            self.tell(("gyrod",), f"{shown(version)} is no version of the format that is known; it must be {VERSION}.")
+            self.tell(("gyrod",), f"{shown(version)} is not a known version of the format; it must be {VERSION}.")
 
     def within_limits(self) -> bool:
-        """Whether there is not more of everything than anyone needs: told before anything is made."""
+        """Whether there is not more of everything than anyone needs: reported before anything is made."""
         before = len(self.problems)
         count = sum(len(self.data[name]) for name in LISTS if isinstance(self.data.get(name), list))
         if count > MOST_OBJECTS:
@@ -199,7 +199,7 @@ class Builder:
             return None
 
     def assign(self, sentence: str) -> None:
-        """Note what the system says, at the object that it speaks of."""
+        """Note what the system says, at the object that it names."""
         path: Path = ()
         owner = _OWNER.match(sentence)
         text = _OWNER.sub("", sentence, count=1)
@@ -296,14 +296,14 @@ class Builder:
 
 
 def _attachment(length: float, **values: Any) -> Attachment:
-    """An attachment, which checks nothing by itself: the core makes many of them."""
+    """An attachment, which is not checked here: the core makes many of them."""
     for field in ("frame_a", "frame_b"):
         require_rotation(field, np.array(values[field], dtype=float), FRAME_SLACK)
     return Attachment(**{field: np.array(x, dtype=float) for field, x in values.items()}, length=float(length))
 
 
 def _size(rod: Any) -> float:
-    """Segments of a rod, or stretches between nodes of elements, as far as numbers tell."""
+    """Segments of a rod, or stretches between nodes of elements, as far as the numbers say."""
     told = [rod.get(key) for key in ("segments", "degree")] if isinstance(rod, dict) else [None, None]
     segments, degree = (float(x) if isinstance(x, (int, float)) and x > 0 else None for x in told)
     return (segments or 0.0) * (degree or 1.0)

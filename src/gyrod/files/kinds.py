@@ -1,4 +1,4 @@
-"""Kinds of values that fields of a model file hold: how one is read, and what an editor is told about it."""
+"""Kinds of values that fields of a model file hold: how one is read, and what an editor learns about it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(kind: Kind, value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Short text of a value, as it stands in a file."""
+    """Short text of a value, as in a file."""
     text = {True: "true", False: "false", None: "null"}.get(value) if value is None or isinstance(value, bool) else None
     text = text or (repr(value) if not isinstance(value, dict) else "{" + ", ".join(map(str, value)) + "}")
     return text if len(text) <= 80 else f"{text[:77]}..."
@@ -61,7 +61,7 @@ def number(kind: Kind, value: Any) -> float | int | Expression:
     """A number, a quantity, or an expression; one without the variable is a number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not abs(value) <= LARGEST:
-            raise Faults(((), f"{shown(value)} is no number of a model; numbers up to {LARGEST:g} are allowed."))
+            raise Faults(((), f"{shown(value)} is not allowed in a model; numbers up to {LARGEST:g} are allowed."))
         return value
     if not isinstance(value, str):
         raise Faults(((), f"must be {wanted(kind)}, got {shown(value)}."))

@@ -91,7 +91,7 @@ def _stl_text(data: bytes) -> Array:
         if words and words[0].lower() == "vertex":
             rows.append(_numbers(number, words[1:], 3))
     if len(rows) % 3:
-        raise ValueError(f"it has {len(rows)} corners, which are no triangles; it is damaged.")
+        raise ValueError(f"it has {len(rows)} corners, which do not make triangles; it is damaged.")
     return np.array(rows, dtype=float).reshape(-1, 3)
 
 
@@ -132,5 +132,5 @@ def _corner(line: int, word: Any, known: int) -> int:
         given = 0
     index = given - 1 if given > 0 else known + given
     if given == 0 or not 0 <= index < known:
-        raise ValueError(f"line {line}: {shown(word)} is no vertex; there are {known} before this line.")
+        raise ValueError(f"line {line}: {shown(word)} is not a vertex; there are {known} before this line.")
     return index

@@ -49,7 +49,7 @@ def load_model(path: str | os.PathLike[str]) -> ModelFile:
     Raises
     ------
     ModelFileError
-        A `ModelError` that tells all problems with line and column.
+        A `ModelError` that lists all problems with line and column.
     OSError
         The file cannot be read.
     """
@@ -80,7 +80,7 @@ def bytes_of(path: Path) -> bytes:
 def load(path: str | os.PathLike[str]) -> System:
     """Read the system of a model file, YAML or JSON; see :doc:`model-files`.
 
-    A `ModelError` tells all problems of the file with line and column. What the file says about a run is in
+    A `ModelError` lists all problems of the file with line and column. What the file says about a run is in
     ``gyrod.files.load_model(path).run``.
     """
     return load_model(path).system
@@ -131,7 +131,7 @@ def _format(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         hint = f"; {_OTHERS[suffix]}" if suffix in _OTHERS else ""
-        raise ValueError(f"{str(path)!r} is no model file by its name: it must end in .yaml, .yml or .json{hint}.")
+        raise ValueError(f"{str(path)!r} is not the name of a model file: it must end in .yaml, .yml or .json{hint}.")
     return FORMATS[suffix]
 
 

@@ -116,7 +116,7 @@ def quantity(text: str, units: tuple[str, ...] | None) -> float:
     """Value in SI of a text such as "12 mm"; ``units`` are those whose dimension is allowed, None for any."""
     match = _QUANTITY.fullmatch(text)
     if match is None or len(text) > 100:
-        raise QuantityError(f"{_short(text)!r} is no quantity; it must be a number and a unit, such as '12 mm'.")
+        raise QuantityError(f"{_short(text)!r} is not a quantity; it must be a number and a unit, such as '12 mm'.")
     number, name = match[1], match[2]
     if name is None:
         return _finite(float(number), text)
@@ -156,7 +156,7 @@ def unit(name: str) -> Unit:
     while place < len(name):
         match = _PART.match(name, place)
         if match is None or match.end() == place:
-            raise QuantityError(f"{_short(name[place:].strip() or name)!r} is no unit{_near(name)}.")
+            raise QuantityError(f"{_short(name[place:].strip() or name)!r} is not a unit{_near(name)}.")
         operator, one, symbol, power, raised = match.groups()
         if operator == "/":
             below = True
@@ -164,7 +164,7 @@ def unit(name: str) -> Unit:
         if one:
             continue
         if symbol not in UNITS:
-            raise QuantityError(f"{symbol!r} is no unit{_near(symbol)}.")
+            raise QuantityError(f"{symbol!r} is not a unit{_near(symbol)}.")
         exponent = int(power) if power else _RAISED.get(raised or "", 1)
         total = total.times(UNITS[symbol], exponent * (-1 if below else 1))
         if operator == "/":

@@ -164,7 +164,7 @@ def _syntax(error: Any) -> ReadingError:
     context = f"{error.context}: " if error.context else ""
     sentence = f"{context}{error.problem or 'it cannot be read'}."
     if "'\\t'" in sentence or "a tab character" in sentence:
-        sentence = "a tab is no indentation in YAML; use spaces."
+        sentence = "tabs cannot indent YAML; use spaces."
     return ReadingError(sentence, mark.line + 1 if mark else 0, mark.column + 1 if mark else 0)
 
 
@@ -230,7 +230,7 @@ class _Composer:
                 self.fail(f"{text[:40]} is too large.", mark)
             return value
         if _NOT_FINITE.fullmatch(text):
-            self.fail(f"{text} is no number of a model; numbers must be finite.", mark)
+            self.fail(f"{text} is not allowed in a model; numbers must be finite.", mark)
         return text
 
     def expects_key(self) -> bool:

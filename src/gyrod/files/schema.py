@@ -20,7 +20,7 @@ _MODELS: dict[type[Any], type[BaseModel]] = {}
 
 
 def model_of(cls: type[Any]) -> type[BaseModel]:
-    """The pydantic model of a class, made when it is first asked for."""
+    """The pydantic model of a class, made on first use."""
     from pydantic import ConfigDict, create_model
 
     if cls in _MODELS:

@@ -54,7 +54,7 @@ def read_urdf(
     of gyrod count from the start: at positions other than zero the limits of revolute joints are shifted. A limit that
     lies half a turn or more from the start is left out, for an angle is known up to a full turn only; so are limits of
     effort and velocity, and ``<mimic>``. Boxes, cylinders, spheres and meshes (STL, OBJ) of ``<visual>`` become the
-    shapes of the bodies. ``system.notes`` tells all that was changed or left out.
+    shapes of the bodies. ``system.notes`` lists all that was changed or left out.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def read_urdf(
     Raises
     ------
     ModelError
-        It tells all problems of the file.
+        It lists all problems of the file.
 
     >>> system = read_urdf('''<robot name="pendulum">
     ...   <link name="world"/>
@@ -232,7 +232,7 @@ def _read(problems: Problems, root: ElementTree.Element, meshes: Meshes) -> _Rob
 
 
 def _ignored(root: ElementTree.Element) -> list[str]:
-    """What is told once for the whole robot."""
+    """What is reported once for the whole robot."""
     found = []
     limited = [j.get("name", "") for j in root.findall("joint") if _has(j.find("limit"), "effort", "velocity")]
     if limited:

@@ -26,7 +26,7 @@ MOST = 1000
 
 
 class Meshes:
-    """Meshes of a file in a folder, each read once; ``notes`` tells which are not, and why."""
+    """Meshes of a file in a folder, each read once; ``notes`` lists those that are not, and why."""
 
     def __init__(self, folder: Path | None, packages: Mapping[str, Path]) -> None:
         self.folder, self.packages = folder, packages
@@ -93,7 +93,7 @@ def visuals(link: ElementTree.Element, known: dict[str, str], meshes: Meshes) ->
 
 
 def placed(solids: Iterable[Solid], link: Frame, body: Frame) -> list[Solid]:
-    """Solids that move with a link, told in the axes of a body: both frames are in space."""
+    """Solids that move with a link, in the axes of a body: both frames are in space."""
     (x, R), (c, B) = link, body
     turn = rotations.quaternion_from_matrix(B.T @ R)
     return [

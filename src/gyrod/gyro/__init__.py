@@ -119,7 +119,7 @@ class Attitude:
 
     @property
     def parameters(self) -> Array:
-        """The rotation in the parametrisation asked for: (n, 4) or (n, 3)."""
+        """The rotation in the chosen parametrisation: (n, 4) or (n, 3)."""
         if self._parameters is not None:
             return self._parameters
         if self.parametrization == "quaternion":
@@ -134,7 +134,7 @@ class Attitude:
 
     @cached_property
     def error(self) -> float:
-        """Estimate of the largest geodesic error, in rad, of the method (not of the sensor); computed when asked for.
+        """Estimate of the largest geodesic error, in rad, of the method (not of the sensor); computed on access.
 
         magnus on samples: Richardson's estimate from every second and every fourth sample, with the order that these
         show, so that noise is not taken for convergence; all others: distance to a better method on the same steps.
@@ -198,7 +198,7 @@ def attitude(
         source = _Function(t, rates, frame, start)
     else:
         if step is not None:
-            raise ValueError(f"step = {step!r} serves functions of time; samples are stepped from one to the next.")
+            raise ValueError(f"step = {step!r} applies to functions of time; samples are stepped from one to the next.")
         source = _Samples(t, *_values(t, rates, increments), frame, start)
     if method in ADAPTIVE:
         run = _adaptive_run(source, method, parametrization, rtol, atol)
@@ -514,7 +514,7 @@ def _adaptive_run(source: _Samples | _Function, method: str, parametrization: st
         why = (
             f"the {parametrization} parametrisation is singular at {name}" if name else "the rates are too rough there"
         )
-        stopped = f"{method} cannot go on at t = {ts[-1]:.7g}: the step falls below rounding because {why}; " + (
+        stopped = f"{method} cannot continue at t =  {ts[-1]:.7g}: the step falls below rounding because {why}; " + (
             "use parametrization='quaternion'." if name else "loosen rtol or use a constant-step method."
         )
     out, y = ts, ys

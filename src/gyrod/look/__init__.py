@@ -1,4 +1,4 @@
-"""Look at results: plots, and the viewer, whose page is made only when it is asked for."""
+"""Look at results: plots, and the viewer, whose page is made on demand."""
 
 from typing import TYPE_CHECKING
 

@@ -3,7 +3,7 @@
 A staggered grid is drawn from vertex to vertex. An element is a polynomial, of which its few nodes show little: it is
 drawn in several pieces, through the nodes. Section quantities of elements are known best at the Gauss points. Inside
 an element the polynomial through them is drawn, and from its last one to the first of the next element a line: what the
-polynomials of neighbours, drawn to the end, would differ by is no jump in the rod.
+polynomials of neighbours, drawn to the end, would differ by is not a jump in the rod.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Arrow:
     vectors: Callable[[Any], Array]
 
     def told(self) -> dict[str, Any]:
-        """What the page is told."""
+        """What the page learns."""
         return {"name": self.name, "group": self.group, "unit": self.unit, "anchor": self.anchor}
 
 
@@ -325,7 +325,7 @@ def _span(plot: dict[str, Any], found: dict[str, Track]) -> float:
 
 
 def series(system: System) -> list[dict[str, Any]]:
-    """What the page is told about the plots: titles, units, and the columns of the lines in their tracks."""
+    """What the page learns about the plots: titles, units, and the columns of the lines in their tracks."""
     found, at = [], 0
     for plot in curves(system):
         first = plot.column if plot.values is None else at

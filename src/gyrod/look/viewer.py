@@ -51,7 +51,7 @@ SILENCE, CONNECTIONS = 30.0, 64
 def page(shown: Scene, live: dict[str, Any] | None = None) -> str:
     """The page of a scene as one text: nothing in it is loaded from elsewhere.
 
-    Names of the model stand in it as JSON data without "<" and reach the page as text only; a policy in its head
+    Names of the model are in it as JSON data without "<" and reach the page as text only; a policy in its head
     allows no script but its own, by its hash.
     """
     parts = resources.files("gyrod.look") / "page"
@@ -177,7 +177,7 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Pages come and go: what breaks off is no news."""
+        """Pages come and go: what breaks off is ignored."""
 
 
 class View:

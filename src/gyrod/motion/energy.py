@@ -91,7 +91,7 @@ def _exchange(motion: Motion) -> Flows:
 
 
 def exchanged(motion: Motion, before: Array | None = None) -> tuple[Flows, Array]:
-    """Dissipated energy, work and balance, and the sums that the motion behind this one goes on from.
+    """Dissipated energy, work and balance, and the sums that the next motion continues from.
 
     Sums are taken step by step from those of the motion ``before``: wherever a run is cut they are the same bits.
     """

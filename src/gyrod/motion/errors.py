@@ -124,7 +124,7 @@ class ErrorReport:
 
     @property
     def rough(self) -> bool:
-        """Whether there is no companion, and figures are from experience."""
+        """Whether there is no companion, so that figures are from experience."""
         return self._beside.coarse is None
 
     @property

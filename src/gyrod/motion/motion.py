@@ -83,7 +83,7 @@ class Midpoints:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """How exactly a result was asked for, and what was solved beside it on another mesh, for `Motion.error`."""
+    """Tolerances of a result, and what else was solved on another mesh, for `Motion.error`."""
 
     #: Tolerance of the integrator; None where there is none, as at rest.
     rtol: float | None = None
@@ -565,7 +565,7 @@ class Motion:
     def view(self, *, port: int = 0, browser: bool = True, block: bool | None = None, title: str | None = None) -> View:
         """Show the motion in a browser, from a server that only this computer reaches, at any free ``port`` (0).
 
-        With ``block`` it serves until Ctrl-C; otherwise it returns the `View`, whose ``close()`` ends it. By default a
+        With ``block`` it runs until Ctrl-C; otherwise it returns the `View`, whose ``close()`` ends it. By default a
         script blocks, and an interactive session does not.
         """
         from gyrod.look import viewer
@@ -574,12 +574,12 @@ class Motion:
 
 
 def of_rows(compiled: Compiled, t: Array, y: Array) -> Motion:
-    """A motion of rows that a running simulation has handed out."""
+    """A motion of rows from a running simulation."""
     return Motion(t, y, MotionStats("", compiled.formulation), _compiled=compiled)
 
 
 class SimulationError(RuntimeError):
-    """A simulation that cannot go on: ``time``, ``state`` (unknowns) and the ``motion`` so far are kept.
+    """A simulation that cannot continue: ``time``, ``state`` (unknowns) and the ``motion`` so far are kept.
 
     ``residuals`` are those of Newton's method in the step that failed, of methods with constant steps.
     """

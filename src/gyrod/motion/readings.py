@@ -174,7 +174,7 @@ def along(motion: Motion, name: str, field: str, s: ArrayLike) -> Array:
 def quantity(text: Any, system: System) -> Quantity:
     """The quantity of a system that a text names; a `ValueError` says what is there instead."""
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{shown(text)} is no quantity; write it as 'hose.positions[-1]' or 'energy.total'.")
+        raise ValueError(f"{shown(text)} is not a quantity; write it as 'hose.positions[-1]' or 'energy.total'.")
     words = text.strip()
     measure, _, rest = words.partition(" ")
     measure, rest = (measure, rest.strip()) if measure in ("norm", "abs") and rest.strip() else ("", words)
@@ -237,7 +237,9 @@ def _indices(text: str, brackets: str) -> tuple[Any, ...]:
     for part in ",".join([first, *(x.strip().removeprefix("[") for x in more)]).split(","):
         match = _INDEX.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"{text!r}: {part.strip()!r} is no index; write integers or slices, as [-1], [0:3, 2].")
+            raise ValueError(
+                f"{text!r}: {part.strip()!r} is not an index; write integers or slices, as [-1], [0:3, 2]."
+            )
         number, *ends = match.groups()
         if ends[2] is not None and int(ends[2]) == 0:
             raise ValueError(f"{text!r}: the step of {part.strip()!r} must not be 0.")

@@ -76,7 +76,7 @@ class Sensors(Mapping[str, Array]):
 
 
 class Rows:
-    """Rows of a motion, with a time axis always, and what sensors need of them; everything is made when asked for."""
+    """Rows of a motion, with a time axis always, and what sensors need of them; everything is made on access."""
 
     def __init__(self, motion: Any) -> None:
         self.motion = motion

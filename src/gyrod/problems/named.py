@@ -1,4 +1,4 @@
-"""Problems by name, made when they are asked for."""
+"""Problems by name, made on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 class Named(Mapping[str, T]):
-    """Problems by name, made when they are asked for the first time: importing them costs nothing."""
+    """Problems by name, made on first use: importing them costs nothing."""
 
     def __init__(self, make: Callable[[], Iterable[T]]) -> None:
         self._make = make

@@ -80,7 +80,7 @@ def title(paper: str) -> str:
 
 
 def parts(paper: str) -> tuple[str, ...]:
-    """Parts of the paper that can be asked for by name; none if it is done as a whole."""
+    """Parts of the paper by name; none if it is done as a whole."""
     return tuple(getattr(import_module(PAPERS[paper]), "PARTS", ()))
 
 

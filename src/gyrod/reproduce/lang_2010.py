@@ -123,7 +123,7 @@ def part_c(report: Report) -> None:
 
 
 def solve(problem: RigidProblem, form: str, method: str, tolerance: float, **options: Any) -> Motion:
-    """Integrate as in the paper: AbsTol = RelTol, plain norm, no projection unless asked for."""
+    """Integrate as in the paper: AbsTol = RelTol, plain norm, no projection unless requested."""
     formulation, equation = FORMS[form]
     options = {"norm": "plain", "projection": "none", "dense": False, **options}
     return simulate(
@@ -441,7 +441,7 @@ def figure_16(report: Report, problem: MechanismProblem) -> None:
 def solve_joined(
     problem: MechanismProblem, form: str, t_end: float, method: str, tolerance: float, **options: Any
 ) -> Motion:
-    """Integrate example C as in the paper: AbsTol = RelTol, plain norm, no projection unless asked for."""
+    """Integrate example C as in the paper: AbsTol = RelTol, plain norm, no projection unless requested."""
     options = {"norm": "plain", "projection": "none", "dense": False, **options}
     return simulate(
         problem.system, t_end, formulation=JOINT_FORMS[form], method=method, rtol=tolerance, atol=tolerance, **options

@@ -134,7 +134,7 @@ class Top:
 
     @property
     def t_end(self) -> float:
-        """End of the run; the paper does not tell its own."""
+        """End of the run; the paper does not give its own."""
         return self.problem.t_end
 
     @property

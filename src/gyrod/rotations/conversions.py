@@ -89,7 +89,9 @@ def by_largest(argument: str, p: ArrayLike) -> tuple[Array, Array]:
     if not scale.all():
         place = tuple(int(i) for i in np.argwhere(scale == 0.0)[0][:-1])
         where = f" at index {place}" if place else ""
-        raise ValueError(f"a quaternion of zero norm{where} is no rotation; give four numbers that are not all zero.")
+        raise ValueError(
+            f"a quaternion of zero norm{where} is not a rotation; give four numbers that are not all zero."
+        )
     return p / scale, scale
 
 
@@ -316,7 +318,7 @@ def _wrap(angle: Array) -> Array:
 
 
 def convert(x: Any, source: str, target: str, *, sequence: str = "313") -> Array:
-    """Convert between any two of `PARAMETRIZATIONS`; ``sequence`` serves the Euler angles on either side."""
+    """Convert between any two of `PARAMETRIZATIONS`; ``sequence`` is that of Euler angles on either side."""
     _check.choice("source", source, PARAMETRIZATIONS)
     _check.choice("target", target, PARAMETRIZATIONS)
     x = _check.array("x", x, TRAILING[source])

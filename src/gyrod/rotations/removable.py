@@ -1,7 +1,7 @@
 """Functions with a removable singularity at zero, accurate to 4 ulp on [0, pi].
 
 Nobody else branches on small angles. The naive forms lose digits by cancellation ((t - sin t)/t³ has an error
-of 8e-5 at t = 1e-6); here a Taylor polynomial in t² serves up to ``SWITCH`` and the closed form beyond it, where
+of 8e-5 at t = 1e-6); here a Taylor polynomial in t² is used up to ``SWITCH`` and the closed form beyond it, where
 little cancels. All functions are even, take an angle or an array of angles and return the same shape.
 """
 

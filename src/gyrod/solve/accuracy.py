@@ -60,7 +60,7 @@ class Goal:
             q = quantity(text, system)
             why = WITHOUT.get(q.field) or WITHOUT.get(q.kind)
             if why:
-                raise ValueError(f"accuracy of {text!r} cannot be asked for: it has no estimate, {why}.")
+                raise ValueError(f"accuracy of {text!r} cannot be given: there is no estimate of it, {why}.")
             _check.positive(f"accuracy[{text!r}]", allowed)
         return cls(dict(accuracy))
 
@@ -111,7 +111,7 @@ def accurate(run: Callable[..., Motion], given: dict[str, Any]) -> Motion:
 
 
 class _Search:
-    """Run after run, each with companions that tell the error in time from that of the mesh."""
+    """Run after run, each with companions that separate the error in time from that of the mesh."""
 
     def __init__(self, run: Callable[..., Motion], given: dict[str, Any], options: dict[str, Any]) -> None:
         start = given["system"]

@@ -27,7 +27,7 @@ def assemble(system: System) -> System:
     Raises
     ------
     ModelError
-        If the joints cannot be brought together; it tells the gaps that remain.
+        If the joints cannot be brought together; it lists the gaps that remain.
     """
     _check.kind("system", system, System)
     try:

@@ -60,7 +60,7 @@ def memory_limits() -> dict[str, int]:
 
 
 class Forecast:
-    """Watches the pace of a run and warns once if it would go on for hours; a tick that calls another one."""
+    """Watches the pace of a run and warns once if it would take hours; a tick that calls another one."""
 
     def __init__(self, t_end: float, then: Tick | None = None) -> None:
         self.t_end, self.then, self.next = t_end, then, FIRST

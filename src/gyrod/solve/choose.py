@@ -1,4 +1,4 @@
-"""Which method: the one asked for, or one that suits the system."""
+"""Which method: the given one, or one that suits the system."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def known_method(method: Any) -> str:
 
 
 def choose_method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
-    """The method asked for, or one chosen by the eigenvalues of the Jacobian at the start against the time scale."""
+    """The given method, or one chosen by the eigenvalues of the Jacobian at the start against the time scale."""
     if known_method(method) != "auto":
         return method
     if compiled.rods:

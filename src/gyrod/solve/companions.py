@@ -2,8 +2,8 @@
 
 `simulate`, `equilibrium`, `modes` and `follow` carry the decorator `with_errors`, which handles their option ``error``:
 "rough", no companion; "total", one on half the mesh with a looser tolerance; "parts", a second one on half the mesh
-with the same tolerance, which tells the error in time from that of the mesh; "finer", one on twice the mesh, which is
-nearer to the truth than the run itself. `gyrod.motion.errors` makes numbers of them.
+with the same tolerance, which separates the error in time from that of the mesh; "finer", one on twice the mesh, which
+is nearer to the truth than the run itself. `gyrod.motion.errors` makes numbers of them.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool
 
 
 def _changed(given: dict[str, Any], motion: Motion, bodies: bool) -> dict[str, Any]:
-    """Options of a run that is less exact in time; of bodies alone, without a finer mesh, more exact if asked for."""
+    """Options of a run that is less exact in time; of bodies alone, without a finer mesh, more exact if requested."""
     tighter = bodies and given["error"] == "finer"
     longer = None if given["max_step"] is None else 2.0 * given["max_step"]
     if given["step"] is not None:
@@ -340,7 +340,7 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
 
 
 def _points(path: Any) -> NDArray[np.intp]:
-    """Some points of a path, those among them where forces and curvatures are largest: errors are told beside these."""
+    """Some points of a path, those among them where forces and curvatures are largest: errors are given with these."""
     found = np.linspace(0, len(path) - 1, min(len(path), MOST_POINTS)).astype(np.intp).tolist()
     for rod in path.rests[0].system.rods if len(path) > MOST_POINTS else ():
         track = path[rod.name]

@@ -2,7 +2,7 @@
 
 Velocities V of all bodies that the joints allow are V = B u: B has the columns of the null space of the tree,
 restricted to those that leave loops closed.
-Rates of the coordinates that are asked for are r = C V, so that V = W r with
+Rates of the chosen coordinates are r = C V, so that V = W r with
 W = B (C B)^-1; then M = W^T diag(m, J) W. Efforts are M (r' - r'_free), where r'_free is what the mechanism would do
 without them: forces, springs, friction, gravity and gyroscopic terms are those of the equations of motion.
 """
@@ -157,7 +157,7 @@ def inverse_dynamics(
     """
     if motion is not None:
         if q is not None or qd is not None or qdd is not None or np.any(np.asarray(t) != 0.0):
-            raise ValueError("motion tells coordinates and times; leave q, qd, qdd and t out, or motion.")
+            raise ValueError("motion gives coordinates and times; leave q, qd, qdd and t out, or motion.")
         return _of_motion(system, motion, coordinates)
     return _of_coordinates(system, {"q": q or {}, "qd": qd or {}, "qdd": qdd or {}}, t, coordinates)
 
@@ -199,8 +199,8 @@ class _Space:
             raise ValueError(f"system must be a System, got {shown(system)}.")
         if system.rods:
             raise ValueError(
-                f"rods move by themselves ({', '.join(map(repr, system.rod_names))}), so that joints alone do not tell "
-                "the motion; lead the joints by drive=..., simulate, and read motion['joint'].effort."
+                f"rods have a motion of their own ({', '.join(map(repr, system.rod_names))}), so that joints alone "
+                "do not determine the motion; lead the joints by drive=..., simulate, and read motion['joint'].effort."
             )
         if not system.joints:
             raise ValueError("the system has no joints; mass matrices, Jacobians and efforts are about joints.")
@@ -493,12 +493,12 @@ def _driven(space: _Space, system: System) -> list[str]:
 
 
 def _refuse_free(space: _Space) -> None:
-    """Coordinates do not tell how bodies without a joint, or on a ball joint, move."""
+    """Coordinates do not determine how bodies without a joint, or on a ball joint, move."""
     tree = space.system.tree()
     loose = [name for name, joint in tree.joint.items() if joint is None or isinstance(joint, Spherical)]
     if loose:
         raise ValueError(
-            f"bodies {_listed(loose)} are free, or hang on a ball joint: coordinates of joints do not tell their "
+            f"bodies {_listed(loose)} are free, or hang on a ball joint: coordinates of joints do not determine their "
             "motion. Hold them by other joints, or give a motion in place of q, qd, qdd."
         )
     led = [joint.label for joint in space.system.joints if joint.driven]

@@ -56,7 +56,7 @@ class Members:
     def apart(self) -> str | None:
         """Why they cannot go in lanes; None if they can."""
         if METHODS[self.method].stiff:
-            return f"method = {self.method!r} is implicit; lanes serve the explicit ones"
+            return f"method = {self.method!r} is implicit; lanes are for explicit methods"
         reason: str | None = self.compiled.core.apart()
         return reason
 

@@ -132,7 +132,7 @@ def modes(
         "rough" figures in ``modes.error``, or "total" errors, by the modes on half the mesh, or on a
         "finer" one.
 
-    Constraints are exact (joints, clamps, attached bodies). An unstable equilibrium is no error: ``modes.unstable``.
+    Constraints are exact (joints, clamps, attached bodies). Unstable equilibria are allowed: ``modes.unstable``.
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n = {n!r} must be a positive integer.")

@@ -1,4 +1,4 @@
-"""What came of a run of the core: its motion, or the sentence why it cannot go on."""
+"""What came of a run of the core: its motion, or the sentence why it cannot continue."""
 
 from __future__ import annotations
 

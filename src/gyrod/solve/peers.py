@@ -126,7 +126,7 @@ def _bdf(
 
 
 class _Clock:
-    """SUNDIALS goes on at "t + h = t" until its step limit; this ends a run whose time stands still."""
+    """SUNDIALS continues at "t + h = t" until its step limit; this ends a run whose time stands still."""
 
     def __init__(self, method: str, tick: Callable[..., object] | None = None) -> None:
         self.method, self.t, self.calls, self.stuck, self.tick = method, -1.0, 0, False, tick
@@ -197,7 +197,7 @@ def _ida(
 
 
 def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
-    """Those that are no unknowns: of the bodies, then of the frames of the rods that are free."""
+    """Those that are not unknowns: of the bodies, then of the frames of the rods that are free."""
     when, parts = np.array([t]), [np.zeros(0)]
     if compiled.system.bodies and not compiled.options.get("level"):
         parts.append(compiled.core.multipliers(when, y[None]).ravel())

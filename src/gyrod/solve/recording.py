@@ -1,4 +1,4 @@
-"""Runs that are written while they go on: block by block, a checkpoint after each, to go on from bit for bit."""
+"""Runs that are written as they proceed: block by block, a checkpoint after each, to continue bit for bit."""
 
 from __future__ import annotations
 
@@ -285,15 +285,15 @@ class Recording:
         return True
 
     def _earlier(self) -> dict[str, Any] | None:
-        """The checkpoint to go on from; None: there is none and the run begins anew."""
+        """The checkpoint to continue from; None: there is none and the run begins anew."""
         path = storage.checkpoint_path(self.file)
         if not path.exists():
             return None
         found = storage.load_checkpoint(path)
         if found["version"] != __version__:
             raise ValueError(
-                f"the checkpoint {str(path)!r} is of gyrod {found['version']}, and this is {__version__}: a run goes "
-                "on with the version that began it. Begin anew without resume."
+                f"the checkpoint {str(path)!r} is of gyrod {found['version']}, and this is {__version__}: a run "
+                "continues only with the version that began it. Begin anew without resume."
             )
         self._same(found["info"], "the checkpoint")
         return found
@@ -307,7 +307,7 @@ class Recording:
         ]
         if changed:
             raise ValueError(
-                f"this run differs from {what} of {str(self.file)!r}: {'; '.join(changed)}. A run goes on as it was "
+                f"this run differs from {what} of {str(self.file)!r}: {'; '.join(changed)}. A run continues as it was "
                 "begun; begin anew without resume, or give the same options."
             )
 
@@ -332,8 +332,8 @@ def _left(file: Path) -> str:
     if not file.exists():
         return f"{str(file)!r} was removed, and what was computed is lost. Begin anew."
     return (
-        f"{str(file)!r} keeps what was computed, and the run can go on from the checkpoint before. Free some space and "
-        "resume."
+        f"{str(file)!r} keeps what was computed, and the run can continue from the checkpoint before. Free some space "
+        "and resume."
     )
 
 
@@ -380,7 +380,7 @@ def _short(value: Any, name: str = "") -> str:
 
 
 def told(values: Array | None) -> str | None:
-    """Numbers as a short text that tells them from others."""
+    """Numbers as a short text that identifies them."""
     if values is None:
         return None
     return f"{len(values)} numbers, {hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]}"
@@ -425,7 +425,7 @@ class Target:
 
 
 class _Watch:
-    """Energy of a run at the ends of its blocks, and its error where that can be told."""
+    """Energy of a run at the ends of its blocks, and its error where that is known."""
 
     def __init__(self, compiled: Compiled, flows: _Flows) -> None:
         self.compiled, self.flows = compiled, flows

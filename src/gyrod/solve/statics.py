@@ -61,7 +61,7 @@ class Statics:
 
     @cached_property
     def whole(self) -> Compiled:
-        """With damping, for what is handed out."""
+        """With damping, for what is returned."""
         return self.reader()
 
     @cached_property
@@ -322,7 +322,7 @@ def equilibrium(
     tolerance
         Of the last Newton step, over the size of the system and over 1 rad.
     relax
-        Whether to relax dynamically where Newton's method fails; ``rest.method`` tells.
+        Whether to relax dynamically where Newton's method fails; ``rest.method`` says so.
     error
         "rough" figures in ``rest.error``, or "total" errors, by the equilibrium on half the mesh, or
         on a "finer" one.
@@ -372,7 +372,7 @@ def _neutral(statics: Statics, y: Array, t: float) -> Array:
 
 
 def failure(statics: Statics, status: str, y: Array, t: float, history: Array, method: str) -> EquilibriumError:
-    """Why there is no equilibrium, as far as it can be told."""
+    """Why there is no equilibrium, as far as it is known."""
     rest = Rest(statics.motion(y, t), -1, method, history)
     blocked = statics.compiled.blocked(t, y)
     if blocked:
@@ -426,7 +426,7 @@ def _jump(statics: Statics, t: float) -> str:
 
 
 def _folds(statics: Statics, y: Array, t: float) -> str | None:
-    """What keeps Newton's method from the step that it wants: a rod that would turn further than its mesh can tell."""
+    """What keeps Newton's method from the step that it wants: a rod that turns further than its mesh can resolve."""
     core, y = statics.compiled.core, np.ascontiguousarray(y)
     b = np.asarray(core.rhs(t, y))
     if not core.linearise(t, y, statics.shift):

@@ -167,7 +167,7 @@ def steps_of(t_end: float, step: float) -> tuple[int, float]:
         less, more = int(np.floor(ratio)), int(np.floor(ratio)) + 1
         ends = f"t_end = {less * step:.10g} or {more * step:.10g}" if less else f"t_end = {step:.10g}"
         raise ValueError(
-            f"t_end = {t_end:.10g} is no multiple of step = {step:.10g} ({ratio:.6g} steps); give {ends}, or "
+            f"t_end = {t_end:.10g} is not a multiple of step = {step:.10g} ({ratio:.6g} steps); give {ends}, or "
             f"step = t_end/{more} = {t_end / more:.10g}."
         )
     return count, t_end / count
@@ -189,7 +189,7 @@ def _nodes(output: Any, count: int, step: float) -> NDArray[np.int64] | None:
         i = int(off[0])
         near = min(max(int(nodes[i]), 0), count) * step
         raise ValueError(
-            f"output[{i}] = {times[i]:.10g} is no node of the run (multiples of step = {step:.10g} up to "
+            f"output[{i}] = {times[i]:.10g} is not a node of the run (multiples of step = {step:.10g} up to "
             f"{count * step:.10g}); the nearest is {near:.10g}. Leave output out and call the motion for times between."
         )
     return nodes
@@ -239,8 +239,8 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
         )
     elif run["status"] == "turned":
         message = (
-            f"{method}: a body turns by more than half a turn {here}, which cannot be told from a turn the other way; "
-            "take a smaller step. .motion holds the motion up to there."
+            f"{method}: a body turns by more than half a turn {here}, which cannot be distinguished from a turn "
+            "the other way; take a smaller step. .motion holds the motion up to there."
         )
     else:
         try:

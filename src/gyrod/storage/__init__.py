@@ -1,4 +1,4 @@
-"""Results in files: HDF5 that ParaView opens, written while a run goes on, read lazily; checkpoints; exports."""
+"""Results in files: HDF5 that ParaView opens, written during a run, read lazily; checkpoints; exports."""
 
 from gyrod.storage.between import Between, Kept
 from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint, write_atomic

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and the checkpoint from which a run goes on."""
+"""Files that are there whole or not at all, and the checkpoint from which a run continues."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no checkpoint {name!r}; start the run anew.") from None
     if len(data) < HEADER.size or not data.startswith(MAGIC[:-1]):
-        raise OSError(f"{name!r} is no checkpoint of gyrod; start the run anew.")
+        raise OSError(f"{name!r} is not a checkpoint of gyrod; start the run anew.")
     magic, n, m, check = HEADER.unpack_from(data)
     if magic != MAGIC:
         raise OSError(f"the checkpoint {name!r} is of another version of gyrod; start the run anew.")

@@ -1,4 +1,4 @@
-"""Reading result files: a motion whose rows come from the file when they are asked for."""
+"""Reading result files: a motion whose rows come from the file on access."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WINDOW = 1 << 24
 
 
 class ResultFile:
-    """A result file: its header, read at once, and its series, read when they are asked for."""
+    """A result file: its header, read at once, and its series, read on access."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _check.path("file", path)
@@ -57,7 +57,7 @@ class ResultFile:
         self.header = self._with(_header)
 
     def _with(self, read: Callable[[Any], T]) -> T:
-        """Open, read, close: no handle stays behind, and a run may go on writing; another one is not taken for it."""
+        """Open, read, close: no handle stays behind, and a run may keep writing; another one is not taken for it."""
         import h5py
 
         with readable(self.path):
@@ -184,7 +184,7 @@ def _events(group: Any, count: int) -> list[tuple[int, float, Array, str]]:
 
 
 class StoredMotion(Motion):
-    """A motion in a file: times, rows and steps are read when they are asked for.
+    """A motion in a file: times, rows and steps are read on access.
 
     Between the rows it is interpolated by its dense output, or where this was not kept by `Between`.
     """
@@ -247,7 +247,7 @@ def _between(file: ResultFile, compiled: Compiled) -> Between | WithinSteps | No
 
 
 def open_motion(file: str | os.PathLike[str], system: System | None = None) -> Motion:
-    """The motion in a result file; its rows are read when they are asked for.
+    """The motion in a result file; its rows are read on access.
 
     A file of a model with Python functions needs that ``system``. A file that is still being written, or whose run was
     killed, is read up to its last block (status "unfinished").

@@ -82,7 +82,7 @@ class Recorder:
     are evenly spread from t = 0 to ``t_end`` are shown in ParaView (0: none; all of them without ``t_end``).
     ``dense`` is the method whose dense output is kept, if it is to be (`keeps_dense`); ``knots`` says whether accepted
     states are kept beside rows that are none.
-    ``resume`` goes on with a file at the ``counts`` that a checkpoint remembers, and forgets what came after.
+    ``resume`` continues a file at the ``counts`` that a checkpoint remembers, and forgets what came after.
     Until it is closed nobody else writes the file, unless ``lock`` says that its owner holds it (`hold`).
     """
 
@@ -391,7 +391,7 @@ class Recorder:
                 raise
 
     def _wanted(self, group: Any, header: dict[str, Any], resume: Mapping[str, int]) -> dict[str, int]:
-        """The counts to go on from, checked against what the file has."""
+        """The counts to continue from, checked against what the file has."""
         there = counted(group.attrs["counts"])
         if text(group.attrs["identity"]) != header["identity"]:
             raise ValueError(
@@ -406,7 +406,7 @@ class Recorder:
             raise ValueError(f"the checkpoint of {str(self.path)!r} does not belong to it: it wants {told}.")
         if found := Checks.of(group, wanted).verify(group):
             raise ValueError(
-                f"{str(self.path)!r} is damaged: {damage(found)}. A run does not go on from there; begin anew without "
+                f"{str(self.path)!r} is damaged: {damage(found)}. A run cannot continue from there; begin anew without "
                 "resume, or put a copy of the file in its place."
             )
         return wanted

@@ -92,14 +92,14 @@ def study(
     design
         Lists of values in all combinations ("grid"), or row by row ("together").
     engine
-        "local": threads, or worker processes where Python functions are called while a run goes on; "threads",
+        "local": threads, or worker processes where Python functions are called during a run; "threads",
         "processes", "serial"; "dask": a cluster of this machine, or the current one; the address of a Dask scheduler;
         a ``dask.distributed.Client``.
     workers
         Number of threads or processes; by default one for each processor.
     folder, resume
         Where results go while the study runs, a file for each chunk: memory does not grow with the number of runs, and
-        ``resume=True`` goes on where a study was interrupted or killed. Without it they stay in memory.
+        ``resume=True`` continues where a study was interrupted or killed. Without it they stay in memory.
     chunk
         Runs that a worker does at a time; about a hundred by default.
     shard
@@ -173,7 +173,7 @@ def run_plan(
 
 
 def _run(job: Job, engine: Any, workers: int | None, client: Any, found: Study) -> None:
-    """Run what is to be run; whatever ends it early says how to go on."""
+    """Run what is to be run; whatever ends it early says how to continue."""
     try:
         if client is not None:
             from gyrod.studies.clusters import run_cluster
@@ -203,14 +203,14 @@ def _kept(found: Study) -> str:
     if _vanished(found):
         return (
             f"the folder {str(found.folder)!r} has vanished, or {MANIFEST} in it: nothing more is written. Put it back "
-            "and go on with resume=True, or choose another one."
+            "and continue with resume=True, or choose another one."
         )
     if isinstance(found._store, Folder):
         found._store.look()  # a worker may have written a chunk and not lived to say so
     kept = f"{found.done} of {found.size} runs are "
     if found.folder is None:
         return f"{kept}in .study of this error."
-    return f"{kept}kept in {str(found.folder)!r}; call it again with resume=True to go on."
+    return f"{kept}kept in {str(found.folder)!r}; call it again with resume=True to continue."
 
 
 def _hands(engine: str, workers: int | None, job: Job) -> list[Hand] | None:

@@ -108,7 +108,7 @@ def _unfit(system: System, name: str, runs: Design) -> str | None:
     if there is None or callable(there) or getattr(there, "function", None) is not None:
         return None
     if isinstance(there, bool) or not isinstance(there, (int, float, np.number, np.ndarray)):
-        return f"vary[{name!r}]: {shown(there)} is no number; vary numbers in it, or take a function as the model."
+        return f"vary[{name!r}]: {shown(there)} is not a number; vary numbers in it, or take a function as the model."
     shape = runs.lists[name].shape[1:] if name in runs.lists else ()
     if shape == np.shape(there):
         return _fractions(name, runs) if isinstance(there, int) else None

@@ -124,7 +124,7 @@ def decode(data: bytes) -> tuple[str, Chunk]:
     except DamagedChunk:
         raise
     except Exception as error:  # a cut or foreign file can look like anything
-        raise DamagedChunk("it is cut or is no chunk of gyrod") from error
+        raise DamagedChunk("it is cut or not a chunk of gyrod") from error
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The table of all runs: columns that are read from chunks when they are asked for."""
+"""The table of all runs: columns that are read from chunks on access."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parted(name: Any, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Any, tuple
     shape, index = shapes[match[1]], tuple(int(i) for i in match[2].split(","))
     if len(index) > len(shape) or not all(-n <= i < n for i, n in zip(index, shape, strict=False)):
         has = f"has the shape {shape}" if shape else "is a single number"
-        raise ValueError(f"{name!r} is no entry of a run: {match[1]!r} {has}.")
+        raise ValueError(f"{name!r} is not an entry of a run: {match[1]!r} {has}.")
     return match[1], tuple(i % n for i, n in zip(index, shape, strict=False))
 
 

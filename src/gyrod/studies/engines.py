@@ -34,7 +34,7 @@ class Stopped(Exception):
 
 
 class Job:
-    """The chunks of a study that are to be run, each handed out once, and where their results go; for many threads."""
+    """The chunks of a study that are to be run, each given out once, and where their results go; for many threads."""
 
     def __init__(self, plan: Plan, store: Store, todo: Iterator[int], tally: Tally) -> None:
         self.plan, self.store, self.tally = plan, store, tally
@@ -181,7 +181,7 @@ def run_crew(job: Job, hands: list[Hand]) -> None:
 
 
 def check_engine(engine: str) -> None:
-    """Refuse a text that names no engine and is no address."""
+    """Refuse a text that is neither an engine nor an address."""
     if engine != "dask" and "://" not in engine and not re.search(r":\d+$", engine):
         _check.choice("engine", engine, [*LOCAL, "dask", "tcp://address:port"])
 

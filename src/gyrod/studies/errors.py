@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class StudyError(RuntimeError):
-    """A study that cannot begin or go on; ``study`` holds the runs that are there, None where it did not begin."""
+    """A study that cannot begin or continue; ``study`` holds the runs that are there, None where it did not begin."""
 
     study: Study | None = None
 

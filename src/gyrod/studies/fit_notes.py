@@ -42,7 +42,7 @@ def untold(
     reach: Mapping[int, Reach],
     rtol: float,
 ) -> Iterator[str]:
-    """Combinations of parameters of which the data tell nothing."""
+    """Combinations of parameters that the data do not determine."""
     if not len(held):
         return
     parts = np.array([p.slope(values[p.path]) / (abs(values[p.path]) or p.scale) for p in parameters])
@@ -53,7 +53,7 @@ def untold(
             yield _nothing(parameters[moved[0]], values[parameters[moved[0]].path], reach.get(moved[0]))
         else:
             sizes = ", ".join(f"{v[k] / np.abs(v).max():+.2g} %" for k in moved)
-            yield f"the measurements cannot tell {names} apart: moved by {sizes} together, they change no curve."
+            yield f"the measurements cannot distinguish {names}: moved by {sizes} together, they change no curve."
     kept = ", ".join(f"{parameters[k].path!r} = {values[parameters[k].path]:g}" for k in held)
     guessed = all(abs(values[p.path] - p.guess) <= 1e-9 * p.scale for p in (parameters[k] for k in held))
     yield (
@@ -63,24 +63,24 @@ def untold(
 
 
 def _nothing(p: Parameter, value: float, reach: Reach | None) -> str:
-    """What is known of a parameter of which the data tell nothing where the search ended."""
+    """What is known of a parameter that the data do not determine where the search ended."""
     if reach is not None and reach.felt is not None:
         return (
-            f"the measurements tell nothing about {p.path!r} near {value:.3g}: it changes no curve there. It does at "
-            f"{reach.felt:.3g}, but no better fit was found from such values."
+            f"the measurements determine nothing about {p.path!r} near {value:.3g}: it changes no curve there. It does "
+            f"at {reach.felt:.3g}, but no better fit was found from such values."
         )
     where = words(p, failed=False) if reach is None else reach.where
-    return f"the measurements tell nothing about {p.path!r}: {where} it changes no curve."
+    return f"the measurements determine nothing about {p.path!r}: {where} it changes no curve."
 
 
 def hardly(parameters: Sequence[Parameter], errors: Array) -> Iterator[str]:
-    """Parameters that are told, but not even to a factor."""
+    """Parameters that are determined, but not even to a factor."""
     for p, error in zip(parameters, errors, strict=True):
         if p.log and VAGUE < error < np.inf:
             factor = f"{np.exp(error):.2g}" if error < np.log(1e3) else "more than 1000"
             yield (
-                f"the measurements hardly tell {p.path!r}: values {factor} times as large and {factor} times as small "
-                "lie within one standard error."
+                f"the measurements hardly determine {p.path!r}: values {factor} times as large and {factor} times as "
+                "small lie within one standard error."
             )
 
 
@@ -112,7 +112,7 @@ def pattern(
         if scale > 0.0 and float(products.sum()) / scale > -float(ndtri(SURPRISING)):
             alike = float(products.sum()) * np.isfinite(r).sum() / max(len(products), 1) / float(np.nansum(r * r))
             yield (
-                f"the residuals of {curve.name!r} are no independent noise, each is like the one before (correlation "
+                f"the residuals of {curve.name!r} are not independent noise, each is like the one before (correlation "
                 f"{min(alike, 1.0):.2f}): the model lacks something, the search ended in a wrong valley, or the noise "
                 "changes slowly. Errors and intervals are too small."
             )

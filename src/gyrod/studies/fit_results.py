@@ -1,4 +1,4 @@
-"""The result of a fit: values with their errors, residuals, what the data tell and what they do not."""
+"""The result of a fit: values with their errors, residuals, what the data determine and what they do not."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def fit(
 def _asked(
     model: Any, free: Any, measurements: Any, t_end: Any, how: Mapping[str, Any], run: Mapping[str, Any]
 ) -> tuple[Plan, Sequence[Parameter], Sequence[Curve]]:
-    """Check everything, and tell all problems at once."""
+    """Check everything, and report all problems at once."""
     problems = _option_problems(**how)
     end = None
     try:
@@ -192,7 +192,7 @@ def _option_problems(loss: Any, jacobian: Any, confidence: Any, iterations: Any)
 
 
 def _tight(plan: Plan, run: Mapping[str, Any]) -> Plan:
-    """Runs exact enough for differences, also where a model file asks for less; unless the user says otherwise."""
+    """Runs exact enough for differences, also where a model file has less; unless the user says otherwise."""
     if "rtol" in run or plan.at_rest or plan.options.get("method") in ("variational", "energy-momentum"):
         return plan
     rtol = min(RTOL, float(plan.options.get("rtol", RTOL)))
@@ -210,7 +210,7 @@ def _whole(iterations: Any) -> None:
 
 
 def _too_few(values: int, parameters: int, equal: bool) -> str:
-    told = f"measurements: {values} values cannot tell {parameters} parameters"
+    told = f"measurements: {values} values cannot determine {parameters} parameters"
     return told + (" and the noise; give sigma, or measure more." if equal else "; measure more, or free fewer.")
 
 

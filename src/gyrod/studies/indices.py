@@ -166,7 +166,7 @@ def _place(index: tuple[int, ...]) -> str:
 def _scalar(dataset: Any, name: str) -> Array:
     values = np.asarray(dataset[name], dtype=float)
     if values.ndim != 1:
-        raise ValueError(f"{name} is a vector; Sobol indices are for numbers, so give each of its entries by itself.")
+        raise ValueError(f"{name} is a vector; Sobol indices are for numbers, so give each of its entries separately.")
     return values
 
 

@@ -1,4 +1,4 @@
-"""Least squares without a model: losses, directions that data do not tell, covariances."""
+"""Least squares without a model: losses, directions that data do not determine, covariances."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def simplest(blind: Array) -> Array:
 
 
 def alone(directions: Array) -> list[int]:
-    """Coordinates that are a direction by themselves."""
+    """Coordinates that are a direction of their own."""
     found = []
     for v in np.abs(simplest(directions)).T:
         k = int(np.argmax(v))
@@ -117,7 +117,7 @@ def covariance(jacobian: Array, blind_directions: Array) -> Array:
 
 
 def leverages(jacobian: Array, blind_directions: Array) -> Array:
-    """How much of itself each residual explains, (n,); they sum up to the parameters that are told."""
+    """How much of itself each residual explains, (n,); they sum up to the parameters that are determined."""
     Q, _ = np.linalg.qr(jacobian @ _complement(blind_directions, jacobian.shape[1]))
     return np.asarray((Q * Q).sum(axis=1))
 

@@ -56,7 +56,7 @@ class Parameter:
         return value if self.log else self.scale
 
     def interval(self, value: float, error: float) -> tuple[float, float]:
-        """From ``error`` in u below to as much above, cut at the bounds; without any where u is not told at all."""
+        """From ``error`` in u below to as much above, cut at the bounds; without any where u is not determined."""
         if not math.isfinite(error):
             return (0.0 if self.log else -math.inf), math.inf
         if not self.log:

@@ -35,7 +35,7 @@ def run_block(plan: Plan, start: int, stop: int, *, tick: Tick | None = None, to
     """Runs ``start`` to ``stop`` of a plan; ``tick`` is told how many are done, and may raise to end it.
 
     What comes out for a run depends on the plan and its number alone, not on where blocks begin. ``together=False``
-    makes each run by itself.
+    makes each run separately.
     """
     rows = _Rows(plan, start, stop)
     values = plan.parameters(start, stop)

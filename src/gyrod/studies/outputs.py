@@ -173,7 +173,7 @@ class Final(Output):
 
 @dataclass(frozen=True)
 class _Extreme(Output):
-    """An extreme over time, entry by entry, and over a whole rod if asked for; ``sign`` is 1 for the largest."""
+    """An extreme over time, entry by entry, and over a whole rod if requested; ``sign`` is 1 for the largest."""
 
     #: "rod": of a field along a rod, the extreme of all places.
     over: str | None = None
@@ -460,7 +460,7 @@ OUTPUTS: tuple[type[Output], ...] = (Final, Maximum, Minimum, Average, Crossing,
 
 
 def _last(motion: Motion) -> Motion:
-    """The last row; an event ends a run between the times that were asked for."""
+    """The last row; an event ends a run between the output times."""
     if motion.status == "event" and (not len(motion.t) or motion.t[-1] < motion.events[-1].t):
         end = motion.events[-1]
         return replace(motion, t=np.array([end.t]), y=end.state.y[None], events=())
@@ -477,7 +477,7 @@ def _inside(
     """Times (c, p + 1) and values (c, p + 1, ...) in p parts of those steps that rows and their reach make wanted.
 
     The reach of a step is how far a curve may leave what it has at the ends: four times that of a parabola with the
-    curvature of the rows beside it.
+    curvature of the neighbouring rows.
     """
     ends, points = motion.steps, _points(max(DEGREES.get(motion.stats.method, 0), PARTS))
     rows = motion if np.array_equal(motion.t, ends) else motion(ends)

@@ -171,7 +171,7 @@ def make_plan(
     start: str = "model",
     **run: Any,
 ) -> Plan:
-    """Check everything about a study and put it into a `Plan`; one `ModelError` tells all problems.
+    """Check everything about a study and put it into a `Plan`; one `ModelError` lists all problems.
 
     Samples of "sobol" are balanced if their number is a power of two.
     """

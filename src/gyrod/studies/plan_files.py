@@ -78,13 +78,13 @@ def load_plan(path: str | os.PathLike[str], **overrides: Any) -> PlanFile:
     Raises
     ------
     ModelFileError
-        A `ModelError` that tells all problems with line and column, those of an inline model included.
+        A `ModelError` that lists all problems with line and column, those of an inline model included.
     OSError
         The file cannot be read.
     """
     place = Path(path)
     if place.suffix.lower() not in FORMATS:
-        raise ValueError(f"{str(place)!r} is no plan by its name: it must end in .yaml, .yml or .json.")
+        raise ValueError(f"{str(place)!r} is not the name of a plan: it must end in .yaml, .yml or .json.")
     try:
         text = decode(bytes_of(place))
     except ReadingError as error:
@@ -144,7 +144,7 @@ class _Reader(Builder):
             if key not in KEYS:
                 self.tell((key,), f"the key {unknown(key, KEYS)}", key=True)
         if data.get("gyrod", 1) != 1 or isinstance(data.get("gyrod"), bool):
-            self.tell(("gyrod",), f"{shown(data['gyrod'])} is no version of the format that is known; it must be 1.")
+            self.tell(("gyrod",), f"{shown(data['gyrod'])} is not a known version of the format; it must be 1.")
         system = self.model()
         told = len(self.problems)
         vary = self.members_of("vary", lambda name, x, at: self.varied(system, name, x, at))
@@ -376,7 +376,7 @@ class _Reader(Builder):
         return 0
 
     def placed(self, sentence: str) -> tuple[Place, str]:
-        """The place that a sentence speaks of, and the sentence without its name."""
+        """The place that a sentence names, and the sentence without its name."""
         match = _OWNER.match(sentence)
         if match is None:
             return (), sentence

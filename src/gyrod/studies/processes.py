@@ -198,7 +198,7 @@ class Remote:
         return lost(self.plan, start, stop, f"the process that ran it {how}, {RETRIES} times.")
 
     def close(self) -> None:
-        """No more chunks: the process ends by itself."""
+        """No more chunks: the process ends."""
         process = self._process
         if process is not None and process.stdin is not None:
             with contextlib.suppress(OSError):

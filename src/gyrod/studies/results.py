@@ -33,7 +33,7 @@ SMALL = 1.0
 class Study:
     """Many runs of a model: parameters, outputs, status and cost of each.
 
-    ``dataset`` has all of it, ``study["name"]`` one column as an array; ``print(study)`` tells the ranges.
+    ``dataset`` has all of it, ``study["name"]`` one column as an array; ``print(study)`` has the ranges.
     """
 
     def __init__(self, store: Store, plan: Plan | None = None) -> None:
@@ -88,7 +88,7 @@ class Study:
 
     @cached_property
     def dataset(self) -> Any:
-        """All runs as an xarray.Dataset along "run"; of a folder nothing is read before it is asked for.
+        """All runs as an xarray.Dataset along "run"; of a folder data are read on access.
 
         Parameters are coordinates; then the outputs (an entry's axes are called "tip_0", the times of a curve
         "tip_t"), ``status`` ("finished", "event", "failed", "refused", "missing"), ``error``, the time ``t`` at which a

@@ -66,7 +66,7 @@ class Search:
         self.began = time.perf_counter()
 
     def rounds(self) -> Outcome:
-        """Search; estimate the noise, hold what cannot be told, and search again until neither changes."""
+        """Search; estimate the noise, hold what cannot be determined, and search again until neither changes."""
         problem = self.problem
         until = "at rest" if problem.plan.at_rest else f"to t = {problem.plan.t_end:g}"
         self.tell(f"the first runs, {until}, with the guess")
@@ -102,7 +102,7 @@ class Search:
     def _elsewhere(
         self, at: Point, held: Sequence[int], blind: Array, sigma: Array
     ) -> tuple[tuple[int, ...], Point, Point, str] | None:
-        """Try large changes of what is held since small ones change nothing; go on from the best, if that is better.
+        """Try large changes of what is held since small ones change nothing; continue from the best, if that is better.
 
         Then: what is still held, where this began, where it ended, and how.
         """

@@ -123,7 +123,7 @@ class Sensitivity:
         return self.noise(sigma, simulated) + left_out * float(np.linalg.norm(J, axis=0).max(initial=0.0))
 
     def blind(self, point: Point, sigma: Array) -> tuple[Array, Array]:
-        """The scaled Jacobian, (n, p), and the directions in u of which the data tell nothing, (p, k).
+        """The scaled Jacobian, (n, p), and the directions in u that the data do not determine, (p, k).
 
         Directions whose effect could be noise of the differences are looked at with long steps, whose noise is less.
         """

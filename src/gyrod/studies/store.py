@@ -171,7 +171,7 @@ class Folder(Store):
         manifest = _manifest(path)
         if manifest is None:
             there = "there is no such folder" if not path.is_dir() else f"it has no {MANIFEST}"
-            raise FileNotFoundError(f"{str(path)!r} is no folder of a study: {there}.")
+            raise FileNotFoundError(f"{str(path)!r} is not a folder of a study: {there}.")
         return cls(path, manifest)
 
     @classmethod
@@ -212,7 +212,7 @@ class Folder(Store):
         if begun and not resume and (not shared or (self._present & mine).any()):
             what = f"shard {shard[0]}/{shard[1]} has begun in" if shared else "there is a study already in"
             raise StudyError(
-                f"{what} {str(self.folder)!r}, with {self.done} of {self.layout.size} runs; resume=True goes on with "
+                f"{what} {str(self.folder)!r}, with {self.done} of {self.layout.size} runs; resume=True continues "
                 "it, or choose another folder."
             )
         self.files.sweep(shard)
@@ -311,7 +311,7 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
     except OSError as error:
         raise StudyError(f"{_check.shown(str(path))} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError):
-        raise StudyError(f"{str(path)!r} is no manifest of a study of gyrod; choose another folder.") from None
+        raise StudyError(f"{str(path)!r} is not a manifest of a study of gyrod; choose another folder.") from None
     if missing:
         raise StudyError(
             f"{str(path)!r} is damaged: it has no {', '.join(missing)}. Put a copy of it in its place, or begin the "

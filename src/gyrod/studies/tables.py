@@ -1,4 +1,4 @@
-"""The table of all runs as an xarray.Dataset; this module is imported only when it is asked for."""
+"""The table of all runs as an xarray.Dataset; this module is imported on demand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LazyColumn(BackendArray):
 
 
 def dataset(columns: Columns) -> xarray.Dataset:
-    """All runs along "run"; of a folder nothing is read before it is asked for."""
+    """All runs along "run"; of a folder data are read on access."""
     layout = columns.store.layout
     at_once = isinstance(columns.store, Memory)
 

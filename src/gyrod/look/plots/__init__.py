@@ -70,7 +70,7 @@ def plot(
     size
         Width and height in inches.
     along
-        Label of the abscissa of a motion whose times are no times.
+        Label of the abscissa of a motion whose times are not times.
     """
     _check.choice("what", what, PLOTS)
     return drawn(lambda picture: PLOTS[what](picture), motion, what, names, file, figure, size, along)
@@ -151,7 +151,7 @@ def drawn(
 
 
 def _nameable(motion: Motion) -> list[str]:
-    """All that a plot can be asked for by name."""
+    """Names of all plots."""
     system = motion.compiled.system
     joints = [joint.name or joint.label for joint in system.joints]
     sensors = [sensor.name for sensor in getattr(system, "sensors", ())]

@@ -30,7 +30,7 @@ NOTHING = 1e-6
 class Quantity:
     """A quantity along rods, drawn when it is called.
 
-    One rod: a map of each component over time and arc length, with the envelope beside it. Several: the component that
+    One rod: a map of each component over time and arc length, with the envelope next to it. Several: the component that
     is read first. A few times: curves over the arc length.
     """
 
@@ -137,7 +137,7 @@ def _edges(x: Array, low: float, high: float) -> Array:
 
 
 def _maps(p: Picture, rows: list[tuple[str, Table]], si: str) -> None:
-    """For each row a map over time and arc length, its colours, and the envelope over time beside it."""
+    """For each row a map over time and arc length, its colours, and the envelope over time next to it."""
     p.size(7.2, 0.9 + (2.3 if len(rows) == 1 else 1.85) * len(rows))
     axes = p.figure.subplots(len(rows), 2, sharey="row", squeeze=False, width_ratios=(3.2, 1.0))
     for (label, table), (ax, side) in zip(rows, axes, strict=True):

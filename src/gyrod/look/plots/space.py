@@ -84,7 +84,7 @@ def path(p: Picture) -> None:
 
 
 def shape(p: Picture) -> None:
-    """Centrelines of rods at eleven times at most, the colour tells which."""
+    """Centrelines of rods at eleven times at most, by colour."""
     from matplotlib import colormaps
 
     names = p.choose("rods", p.system.rod_names)

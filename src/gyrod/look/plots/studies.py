@@ -25,7 +25,7 @@ PARAMETERS, OUTPUTS = 5, 4
 
 @dataclass
 class Sheet:
-    """What a drawing works on: the figure, the runs, and what was asked for."""
+    """What a drawing works on: the figure, the runs, and the options."""
 
     figure: Any
     runs: Runs

@@ -260,7 +260,7 @@ def _groups(by: Any) -> list[tuple[float, NDArray[np.bool_]]]:
 
 
 def _ordered(k: int, count: int) -> dict[str, Any]:
-    """Style of the k-th line: many are told apart by shades in the order of their values."""
+    """Style of the k-th line: many are distinguished by shades in the order of their values."""
     if count <= 3:
         return cycle(k)
     from matplotlib import colormaps

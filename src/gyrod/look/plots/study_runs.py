@@ -156,7 +156,7 @@ class Runs:
         return Unit(10.0**-power, f"$10^{{{power}}}$")
 
     def entry(self, name: str, argument: str, known: Sequence[str]) -> tuple[str, tuple[int, ...]]:
-        """A name and the entry that it asks for: "tip[2]" is ("tip", (2,))."""
+        """A name and the entry that it selects: "tip[2]" is ("tip", (2,))."""
         found = re.fullmatch(r"(.+)\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]", name)
         if name in known or found is None or found[1] not in known:
             return _check.choice(argument, name, known), ()
@@ -186,7 +186,7 @@ class Runs:
         return [c for c in columns if c.varies] or columns[:1]
 
     def numbers(self, output: str | Sequence[str] | None, kind: str) -> list[Column]:
-        """Columns of the outputs that were asked for; of all those that are no curves."""
+        """Columns of the chosen outputs; by default of all that are not curves."""
         names = [output] if isinstance(output, str) else list(output) if output is not None else None
         names = names if names is not None else [n for n in self.outputs if not self.is_curve(n)]
         if not names:

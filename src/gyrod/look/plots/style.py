@@ -1,4 +1,4 @@
-"""How pictures look: one style, colours that the colour-blind can tell apart, units with prefixes, fewer points."""
+"""How pictures look: one style, colours that the colour-blind can distinguish, units with prefixes, fewer points."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def require_folder(file: Path) -> None:
 
 @dataclass
 class Picture:
-    """What a drawing works on: the figure, the motion, what was asked for."""
+    """What a drawing works on: the figure, the motion, the options."""
 
     figure: Any
     motion: Motion
@@ -206,7 +206,7 @@ class Picture:
         self.figure.suptitle(text, x=0.01, ha="left", fontsize=7.5, color=GREY)
 
     def choose(self, kind: str, known: Sequence[str], everything: Sequence[str] | None = None) -> list[str]:
-        """Names of this kind among those asked for; where none were, of many the eight that move most."""
+        """Names of this kind among those given; where none were, of many the eight that move most."""
         if self.names is not None:
             for name in self.names:
                 _check.choice("names", name, everything or dict.fromkeys([*self.motion.names, *known]))
@@ -224,7 +224,7 @@ class Picture:
 
     @cached_property
     def _few(self) -> Any:
-        """A few rows, which tell what moves."""
+        """A few rows, which show what moves."""
         n = len(self.t)
         return self.motion if n <= LOOKED else self.motion.at_rows(np.linspace(0, n - 1, LOOKED).astype(int))
 
@@ -318,5 +318,5 @@ def legend(ax: Any, *, right: bool = False) -> None:
 
 
 def cycle(k: int) -> dict[str, Any]:
-    """Colour of the k-th line; dashes tell those apart that share one."""
+    """Colour of the k-th line; dashes distinguish those that share one."""
     return {"color": COLOURS[k % len(COLOURS)], "linestyle": ("-", "--", ":", "-.")[k // len(COLOURS) % 4]}

@@ -1,6 +1,6 @@
 """follow: equilibria along a path of a load, a length or a pseudo-time, through limit points and bifurcations.
 
-One corrector serves all: Newton's method on (F(q, λ), <c, z - z0>) with z = (q, λ), bordered by two solves with the
+One corrector for all: Newton's method on (F(q, λ), <c, z - z0>) with z = (q, λ), bordered by two solves with the
 same factors (Keller 1977). c = (0, 1) is a plain increment, c the tangent the arc length, c a mode the first step on a
 new branch."""
 
@@ -45,7 +45,7 @@ class Stuck(Exception):
 
 
 class Folded(Stuck):
-    """A rod turns further than its mesh can tell: a sentence of the core, with its remedy."""
+    """A rod turns further than its mesh can resolve: a sentence of the core, with its remedy."""
 
 
 class Solver:
@@ -199,7 +199,7 @@ class Solver:
     def mode(self, point: Point, negative: bool | None = None) -> tuple[float, Array]:
         """Eigenvalue of the tangent stiffness next to zero (the square of a frequency) and its mode in positions.
 
-        With ``negative`` it is the next one of that sign that is no motion without stiffness.
+        With ``negative`` it is the next one of that sign that is not a motion without stiffness.
         """
         statics, t = self.family.at(point.value)
         squares, shapes = statics.modes(point.y, t, 1 if negative is None else 6)

@@ -42,7 +42,7 @@ class Family(ABC):
 
     @abstractmethod
     def portable(self, values: Array) -> Family:
-        """One that can be pickled and serves these values."""
+        """One that can be pickled and covers these values."""
 
     def rest(self, value: float, y: Array, unstable: int, history: Array, method: str) -> Rest:
         """An equilibrium, of the system as it is at this value."""
@@ -84,7 +84,7 @@ class Timed(Family):
 
 
 class Made(Family):
-    """A system for each value, compiled anew; ``kept`` are values that are asked for again and again."""
+    """A system for each value, compiled anew; ``kept`` are values that are used again and again."""
 
     def __init__(self, name: str, make: Callable[[float], Any], kept: tuple[float, ...] = ()) -> None:
         self._name, self._make, self._kept = name, make, kept
@@ -96,7 +96,7 @@ class Made(Family):
         return Made, (self._name, self._make, self._kept)
 
     def portable(self, values: Array) -> Family:
-        """One that can be pickled and serves these values."""
+        """One that can be pickled and covers these values."""
         if isinstance(self._make, partial):  # of loads
             return self
         return Made(self._name, Listed({float(v): self._make(float(v)) for v in values}))

@@ -79,7 +79,7 @@ class Path:
 
     @cached_property
     def rests(self) -> Sequence[Rest]:
-        """The equilibria one by one; made when asked for."""
+        """The equilibria one by one; made on access."""
         return Rests(self)
 
     def at(self, value: float) -> Rest:
@@ -90,7 +90,7 @@ class Path:
         if not len(found):
             near = float(self.value[np.argmin(np.abs(self.value - number))])
             raise ValueError(
-                f"value = {number:g} is no point of the path; the nearest is {near:g}. Make it one of the stops."
+                f"value = {number:g} is not a point of the path; the nearest is {near:g}. Make it one of the stops."
             )
         return self.rests[int(found[-1])]
 
@@ -123,7 +123,7 @@ class Path:
 
 
 class Rests(Sequence[Rest]):
-    """The equilibria of a path, made when asked for."""
+    """The equilibria of a path, made on access."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -156,7 +156,7 @@ def _stacked(tracks: list[Any]) -> Any:
 
 
 class PathError(RuntimeError):
-    """A path that cannot go on: ``path`` holds what was reached, ``history`` the last Newton steps over the scales."""
+    """A path that cannot continue: ``path`` holds what was reached, ``history`` the last Newton steps over scales."""
 
     def __init__(self, message: str, path: Path, history: Array) -> None:
         super().__init__(message)
