@@ -31,18 +31,7 @@ PROBES = 4
 #: Iterations that close the loops there.
 ITERATIONS = 30
 
-#: What a tree joint leaves, as kinds of unknowns; a free body and a ball have their own.
-KINDS = {
-    "fixed": (),
-    "revolute": ("spin",),
-    "prismatic": ("velocity",),
-    "helical": ("spin",),
-    "cylindrical": ("spin", "velocity"),
-    "universal": ("spin", "spin"),
-    "planar": ("velocity", "velocity", "spin"),
-    "translational": ("velocity", "velocity", "velocity"),
-    "spherical": ("spin", "spin", "spin"),
-}
+#: Kinds of the velocities of a free body.
 FREE = ("velocity", "velocity", "velocity", "spin", "spin", "spin")
 
 
@@ -169,8 +158,14 @@ def kinds(system: System) -> dict[str, tuple[str, ...]]:
     tree = system.tree()
     found = {}
     for name, joint in tree.joint.items():
-        found[name] = FREE if joint is None else () if joint.driven else KINDS[joint.kind]
+        found[name] = FREE if joint is None else () if joint.driven else _left(joint)
     return found
+
+
+def _left(joint: Joint) -> tuple[str, ...]:
+    """Kinds of the velocities that a joint leaves: of its coordinates, or of the turning of a ball, which has none."""
+    turns = (name.startswith("angle") for name in joint.coordinate_names)
+    return tuple("spin" if turn else "velocity" for turn in turns) or joint.free * ("spin",)
 
 
 def springs(system: System, mechanism: Mechanism) -> list[_core.ForceElement]:
