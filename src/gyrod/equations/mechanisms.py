@@ -36,8 +36,8 @@ FREE = ("velocity", "velocity", "velocity", "spin", "spin", "spin")
 
 
 def joined(system: System) -> bool:
-    """Whether bodies are joined by more than ball joints to ground, one each."""
-    return len(system.joints) != len(system.fixed_points)
+    """Whether bodies of an assembled system are joined by more than ball joints to ground, one each: rods count too."""
+    return len(system.joints) != len(system.fixed_points) or bool(hosted(system)) or system.linked
 
 
 def hosted(whole: System) -> dict[tuple[str, int], RodEndPlace]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled, compile_force, compile_system, mechanisms
 from gyrod.equations.checks import about
-from gyrod.model import System
+from gyrod.model import Cable, System
 from gyrod.model.system import SINGULAR
 
 Array = NDArray[np.float64]
@@ -80,7 +80,7 @@ def compile_stepped(
     method = "energy-momentum" if conserving else "variational"
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
-    unserved = [f.label for f in system.forces if f.on_rods]
+    unserved = [f.label for f in system.forces if f.on_rods or isinstance(f, Cable)]
     if system.gravity_function is not None:
         unserved.append("gravity as a function of time")
     if unserved and not system.rods:

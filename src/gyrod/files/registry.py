@@ -90,7 +90,8 @@ KINDS: dict[str, Kind] = {
     "profile": Kind(shapes=((), (3,)), variable="s", needs_function=True),
     "coefficient": _axes("N s/m^2"), "rotational": _axes("N s"), "PointMass.at": _number(),
     "Foundation.stiffness": _axes("N/m^2"), "Foundation.damping": _axes("N s/m^2"),
-    **{f"Cable.{x}": Kind("place", shapes=((3,),), units=("m",)) for x in ("at_a", "at_b")},
+    **{f"{c}.{x}": Kind("place", shapes=((3,),), units=("m",))
+       for c in ("Cable", "SpringDamper", "Bushing") for x in ("at_a", "at_b")},
     "Cable.stiffness": _number("N/m"), "Cable.damping": _number("N s/m"), "smoothing": _number("m"),
     "points": Kind("points"), "tension": _number("N", variable="t"),
     "point": _vector("m"), "normal": _vector(), "center": _vector("m"), "radius": _number("m", positive=True),

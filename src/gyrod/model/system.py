@@ -35,7 +35,7 @@ from gyrod.model.errors import (
     vector,
 )
 from gyrod.model.fields import Kept, description, field, holds
-from gyrod.model.forces import Bushing, ForceLaw, SpringDamper, UserForce
+from gyrod.model.forces import ForceLaw, Link, SpringDamper, UserForce
 from gyrod.model.gaps import GAPS, Gaps, gaps_of, labels, remedy
 from gyrod.model.joints import Attachment, Distance, Joint, Spherical, Universal
 from gyrod.model.places import Places, Start, attached_places, cross_of_two, places_of, start_of
@@ -399,24 +399,26 @@ class System(Description):
         i = self._number[self.body(name).name]
         return np.asarray(self._start.position[i] + self._start.matrix[i] @ local)
 
+    @property
+    def linked(self) -> bool:
+        """Whether a cable, a spring or a bushing links a body with a rod."""
+        return any(force.rods and any(name != GROUND for name in force.bodies) for force in self.forces)
+
     def spring_length(self, spring: SpringDamper) -> float:
         """Unstretched length of a spring: the given one, or its length at the start."""
         length = _check.kind("spring", spring, SpringDamper).length
-        if length is not None:
-            return length
-        return math.dist(self.point(spring.a, spring.at_a), self.point(spring.b, spring.at_b))
+        return length if length is not None else math.dist(*self.link_points(spring))
 
     def cable_length(self, cable: Cable) -> float:
         """Length at which a cable gets taut: the given one, or its length at the start."""
         length = _check.kind("cable", cable, Cable).length
-        return length if length is not None else math.dist(*self.cable_points(cable))
+        return length if length is not None else math.dist(*self.link_points(cable))
 
-    def cable_points(self, cable: Cable) -> tuple[Array, Array]:
-        """Both ends of a cable in space at the start."""
-        _check.kind("cable", cable, Cable)
+    def link_points(self, link: Link) -> tuple[Array, Array]:
+        """Both ends of a spring, a bushing or a cable in space at the start."""
         a, b = (
             self.rod(name).point(*at) if isinstance(at, tuple) else self.point(name, np.zeros(3) if at is None else at)
-            for _, name, at in cable.ends
+            for _, name, at in _check.kind("link", link, Link).ends
         )
         return a, b
 
@@ -491,8 +493,8 @@ def _check_names(problems: Problems, system: System) -> None:
     for listed in ("joints", "forces"):
         for i, member in enumerate(getattr(system, listed)):
             owner = f"{listed}[{i}], {member.label}"
-            if isinstance(member, Cable):
-                strange += _check_cable_names(problems, system, member, owner, strange)
+            if isinstance(member, Link):
+                strange += _check_link_names(problems, system, member, owner, strange)
                 continue
             if isinstance(member, Obstacle) and not system.rods:
                 problems.add("it is an obstacle for rods; the system has no rods.", owner)
@@ -511,10 +513,10 @@ def _check_names(problems: Problems, system: System) -> None:
                     problems.add(unknown(argument, name, allowed, hint=strange <= SUGGESTIONS), owner)
 
 
-def _check_cable_names(problems: Problems, system: System, cable: Cable, owner: str, before: int) -> int:
-    """Ends of a cable exist and are given as what they are; returns the number of unknown names."""
+def _check_link_names(problems: Problems, system: System, link: Link, owner: str, before: int) -> int:
+    """Ends of a link exist and are given as what they are; returns the number of unknown names."""
     strange = 0
-    for argument, name, at in cable.ends:
+    for argument, name, at in link.ends:
         field, on_rod = f"at_{argument}", isinstance(at, tuple)
         if name in system._index and on_rod:
             problems.add(
@@ -623,45 +625,36 @@ def _inertia_about(body: Body, at: Array | None) -> Array:
 
 def _check_forces(problems: Problems, system: System) -> None:
     """What connects two things connects different ones, and springs, cables and obstacles have a direction."""
-    known = {*system._index, GROUND}
     for i, force in enumerate(system.forces):
-        if isinstance(force, Cable):
-            _check_cable(problems, system, force, f"forces[{i}], {force.label}")
-        elif isinstance(force, Obstacle):
-            _check_obstacle(problems, system, force, f"forces[{i}], {force.label}")
-        if not isinstance(force, (SpringDamper, Bushing)) or not known.issuperset(force.bodies):
-            continue
         owner = f"forces[{i}], {force.label}"
-        if force.a == force.b:
-            problems.add(f"it connects {force.a!r} with itself, which does nothing; a and b must differ.", owner)
-        elif isinstance(force, SpringDamper):
-            _check_direction(problems, system, force, owner)
+        if isinstance(force, Link):
+            _check_link(problems, system, force, owner)
+        elif isinstance(force, Obstacle):
+            _check_obstacle(problems, system, force, owner)
 
 
-def _check_direction(problems: Problems, system: System, spring: SpringDamper, owner: str) -> None:
-    a, b = system.point(spring.a, spring.at_a), system.point(spring.b, spring.at_b)
-    size = max(1e-300, *np.abs(a), *np.abs(b), *np.abs(spring.at_a), *np.abs(spring.at_b))
-    smooth = spring.length == 0.0 and spring.damping == 0.0
-    idle = spring.stiffness == 0.0 and spring.damping == 0.0
-    if math.dist(a, b) <= 1e-14 * size and not smooth and not idle:
-        problems.add(
-            f"its ends coincide at the start: at_a = {shown(spring.at_a)} of {spring.a!r} and at_b = "
-            f"{shown(spring.at_b)} of {spring.b!r} both lie at {shown(a)} in space, so it has no direction; "
-            "move an end, or use a Bushing.",
-            owner,
-        )
-
-
-def _check_cable(problems: Problems, system: System, cable: Cable, owner: str) -> None:
+def _check_link(problems: Problems, system: System, link: Link, owner: str) -> None:
     known = {GROUND, *system._index}
-    if not known.issuperset(cable.bodies) or not set(system._rod_index).issuperset(cable.rods):
+    if not known.issuperset(link.bodies) or not set(system._rod_index).issuperset(link.rods):
         return
-    if cable.a == cable.b and not cable.rods:
-        problems.add(f"it connects {cable.a!r} with itself, which does nothing; a and b must differ.", owner)
+    if link.a == link.b and not link.rods:
+        problems.add(f"it connects {link.a!r} with itself, which does nothing; a and b must differ.", owner)
         return
-    a, b = system.cable_points(cable)
-    size = max(1e-300, *np.abs(a), *np.abs(b))
-    if math.dist(a, b) <= 1e-14 * size and not cable.length:
+    a, b = system.link_points(link)
+    arms = [np.abs(at) for _, _, at in link.ends if isinstance(at, np.ndarray)]
+    if math.dist(a, b) > 1e-14 * max(1e-300, *np.abs([a, b, *arms]).flat):
+        return
+    if isinstance(link, SpringDamper):
+        smooth = link.length == 0.0 and link.damping == 0.0
+        idle = link.stiffness == 0.0 and link.damping == 0.0
+        if not smooth and not idle:
+            problems.add(
+                f"its ends coincide at the start: at_a = {shown(link.at_a)} of {link.a!r} and at_b = "
+                f"{shown(link.at_b)} of {link.b!r} both lie at {shown(a)} in space, so it has no direction; "
+                "move an end, or use a Bushing.",
+                owner,
+            )
+    elif isinstance(link, Cable) and not link.length:
         problems.add(
             f"its ends coincide at the start, at {shown(a)} in space, so it has no direction; move an end, or give a "
             "length at which it gets taut.",
