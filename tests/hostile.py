@@ -191,7 +191,7 @@ def _calls() -> list[tuple[Callable[..., Any], dict[str, Any]]]:
         (motion, {"t": 0.005}), (motion.__getitem__, {"name": "top"}),
         (chain.body, {"name": "link0"}), (chain.rod, {"name": "hose"}), (chain.joint, {"name": "ball0"}),
         (chain.attachment, {"joint": chain.joints[0]}), (chain.spring_length, {"spring": None}),
-        (chain.cable_length, {"cable": None}), (chain.cable_points, {"cable": None}),
+        (chain.cable_length, {"cable": None}), (chain.link_points, {"link": None}),
         (rod.segment_at, {"s": 0.5}), (rod.stiffness_at, {"s": 0.5}), (rod.inertia_at, {"s": [0.5]}),
         (rod.lumped_inertia, {}), (problems.get, {"name": "chain"}), (problems.chain, {"links": 2}),
         (problems.coning, {"angle": 0.1, "rate": 1.0}), (problems.four_bar, {"loops": 1}),

@@ -22,7 +22,7 @@ from gyrod.model import DISCRETIZATIONS, System
 from gyrod.model.attachments import end_inertia
 from gyrod.model.jumps import jumps
 from gyrod.model.meshes import DEGREES, Elements, Grid, apply, apply_frames, lagrange, rule
-from gyrod.model.rods import DEFAULT_DEGREE, DEFAULT_ELEMENTS
+from gyrod.model.rod_checks import DEFAULT_DEGREE, DEFAULT_ELEMENTS
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100.0)
 ENDS = np.array([0.0, 0.1, 0.35, 0.4, 0.8, 1.0])

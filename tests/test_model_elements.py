@@ -13,12 +13,11 @@ from hypothesis.extra import numpy as arrays
 
 from gyrod import rotations as rot
 from gyrod.equations import ForceError
-from gyrod.equations.rods import compile_rod, strings
+from gyrod.equations.links import links
+from gyrod.equations.rods import compile_rod
 from gyrod.equations.signals import Signals
 from gyrod.model import (
     ELEMENTS,
-    FORCES,
-    LOADS,
     OBSTACLES,
     Arc,
     Body,
@@ -95,8 +94,7 @@ def table(system, name="hose"):
 def test_the_registry_is_complete():
     assert set(VALID) == set(ELEMENTS)
     assert set(OBSTACLES) < set(ELEMENTS)
-    assert all(kind.on_rods for kind in (*ELEMENTS, *LOADS))
-    assert not any(kind.on_rods for kind in FORCES)
+    assert all(kind(**VALID[kind]).on_rods for kind in ELEMENTS)
 
 
 @pytest.mark.parametrize("kind", ELEMENTS)
@@ -235,7 +233,7 @@ def test_garbage_gives_a_model_error_and_nothing_else(data):
         assert all(re.match(r"forces\[0\], ", sentence) for sentence in found.problems)
     else:
         table(found)
-        strings(found, {}, np.zeros((0, 3, 3)), Signals())
+        links(found, {}, np.zeros((0, 3, 3)), Signals())
 
 
 # --- masses and foundations ------------------------------------------------------------------------------------------
@@ -328,18 +326,16 @@ def test_cables_for_the_core():
         Cable("bob", "ground", None, (0, 0, 0), stiffness=1.0),
     ]
     system = System([bob], rods=[rod("other", initial=Straight((1, 0, 0), (2, 0, 0))), rod()], forces=cables)
-    one, two, three = strings(system, {"bob": 0}, axes, Signals())
-    assert (one.law, one.on_rods) == ("cable", True)
-    assert one.numbers == pytest.approx({"stiffness": 5, "damping": 2, "length": 1, "smoothing": 1e-3})
-    a, b = one.points
+    one, two = links(system, {"bob": 0}, axes, Signals())
+    a, b = one.ends
     assert (a.rod, a.body, a.offset.tolist()) == (-1, -1, [0, 0.3, 1])
     assert (b.rod, b.segment, b.offset.tolist()) == (1, 1, [0, 0, 0])
     assert b.xi == pytest.approx(0.2)
-    assert two.numbers == {"stiffness": 5.0, "damping": 0.0, "length": 0.7, "smoothing": 0.0}
-    a, b = two.points
+    a, b = two.ends
     assert (a.rod, a.segment, a.xi, a.offset.tolist(), b.rod, b.body) == (1, 3, 1.0, [0.01, 0.02, 0], -1, 0)
     np.testing.assert_allclose(b.offset, axes[0].T @ at)
-    assert (three.numbers["length"], three.on_rods) == (2.0, False)
+    assert not cables[2].on_rods
+    assert system.cable_length(cables[2]) == 2.0
     assert system.cable_length(cables[1]) == 0.7
     slack = replace(cables[1], length=None)
     ends = rod().point(1.0, (0.01, 0.02)), system.point("bob", at)
@@ -391,17 +387,17 @@ def test_tendons():
     assert tendon.points == ((0.0, (0.0, 0.0)), (0.5, (0.01, 0.0)), (0.3, (0.0, 0.02)), (1.0, (0.0, 0.0)))
     assert tendon == pickle.loads(pickle.dumps(tendon)) == replace(tendon)
     system = System(rods=[rod()], forces=[tendon, Tendon("hose", [0, 1], 3.0)])
-    led, constant = strings(system, {}, np.zeros((0, 3, 3)), Signals())
-    assert led.law == "tendon"
-    assert led.numbers["tension"].values(1.5).tolist() == constant.numbers["tension"].values(7.0).tolist() == [3.0]
-    assert (led.numbers["tension"].timed, constant.numbers["tension"].timed) == (True, False)
-    assert [(p.rod, p.segment) for p in led.points] == [(0, 0), (0, 2), (0, 1), (0, 3)]
-    np.testing.assert_allclose([p.xi for p in led.points], [0, 0, 0.2, 1], atol=1e-15)
-    np.testing.assert_array_equal([p.offset[:2] for p in led.points], [[0, 0], [0.01, 0], [0, 0.02], [0, 0]])
+    *led, constant = links(system, {}, np.zeros((0, 3, 3)), Signals())
+    assert {(*x.tension.values(1.5),) for x in led} == {(*constant.tension.values(7.0),)} == {(3.0,)}
+    assert [x.tension.timed for x in (*led, constant)] == [True, True, True, False]
+    points = [led[0].ends[0], *(x.ends[1] for x in led)]
+    assert [(p.rod, p.segment) for p in points] == [(0, 0), (0, 2), (0, 1), (0, 3)]
+    np.testing.assert_allclose([p.xi for p in points], [0, 0, 0.2, 1], atol=1e-15)
+    np.testing.assert_array_equal([p.offset[:2] for p in points], [[0, 0], [0.01, 0], [0, 0.02], [0, 0]])
     wrong = Tendon("hose", [0, 1], lambda t: 1.0 - t)
-    (found,) = strings(System(rods=[rod()], forces=[wrong]), {}, np.zeros((0, 3, 3)), Signals())
+    (found,) = links(System(rods=[rod()], forces=[wrong]), {}, np.zeros((0, 3, 3)), Signals())
     with pytest.raises(ForceError, match=re.escape("Tendon('hose').tension raised ValueError at t = 2: tension must")):
-        found.numbers["tension"].values(2.0)
+        found.tension.values(2.0)
 
 
 # --- obstacles -------------------------------------------------------------------------------------------------------

@@ -184,6 +184,8 @@ EXAMPLES = {
         gd.Torque("x", (1, 2, 3), frame="space"),
         gd.SpringDamper("x", "y", (0.1, 0, 0), (0, 0, 0), stiffness=10, damping=1, length=0.5),
         gd.Bushing("x", "y", stiffness=(1, 2, 3), damping=0.5),
+        gd.SpringDamper("x", "r", at_b=0.25, stiffness=10, length=0.5),
+        gd.Bushing("r", "y", (0.5, (0.01, 0.02)), (1, 2, 3), stiffness=1),
         gd.RodLoad("r", 0.5, force=(1, 2, 3), moment=VECTOR((0, 0, "sin(t)")), follow=True),
         gd.RodLoad("r", span=(0.1, 0.9), force=(1, 2, 3), profile=VECTOR(("s", 1, "s^2"))),
         gd.Drag("r", (1, 2, 3), 0.5),

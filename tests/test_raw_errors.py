@@ -30,7 +30,7 @@ CALLS = {
     "attachment": (lambda: CHAIN.attachment("x"), "joint must be a Joint of gyrod, got 'x'"),
     "spring": (lambda: CHAIN.spring_length(1), "spring must be a SpringDamper of gyrod, got 1"),
     "cable": (lambda: CHAIN.cable_length(1), "cable must be a Cable of gyrod, got 1"),
-    "points": (lambda: CHAIN.cable_points(1), "cable must be a Cable of gyrod, got 1"),
+    "points": (lambda: CHAIN.link_points(1), "link must be a Link of gyrod, got 1"),
     "body": (lambda: CHAIN.body([1]), r"name = \[1\] is unknown; it can be 'link0'"),
     "rod": (lambda: CHAIN.rod({}), "name = {} is unknown; the system has no rods"),
     "joint": (lambda: CHAIN.joint(Rude()), "name = a Rude is unknown; it can be 'ball0'"),

@@ -262,33 +262,45 @@ void bind_rod_parts(nb::module_& m) {
       .def_ro("smoothing", &RodObstacle::smoothing)
       .def_ro("length", &RodObstacle::length)
       .def_ro("thickness", &RodObstacle::thickness);
-  nb::class_<StringPoint>(m, "StringPoint", "A point of a rod: of a segment at a fraction, or of a node; or of space.")
+  nb::class_<LinkPoint>(m, "LinkPoint",
+                        "A point of a rod (of a segment at a fraction, or of a node), a body, or space.")
       .def(
           "__init__",
-          [](StringPoint* p, int rod, int segment, double xi, const V3& offset) {
-            new (p) StringPoint{rod, segment, xi, offset, false};
+          [](LinkPoint* p, const V3& offset, int rod, int segment, double xi, int body) {
+            new (p) LinkPoint{rod, segment, xi, offset, body};
           },
-          nb::kw_only(), "rod"_a, "segment"_a, "xi"_a, "offset"_a);
-  nb::class_<RodString>(m, "RodString", "A straight piece of a cable or a tendon.")
+          nb::kw_only(), "offset"_a, "rod"_a = -1, "segment"_a = 0, "xi"_a = 0.0, "body"_a = -1)
+      .def_ro("offset", &LinkPoint::offset)
+      .def_ro("rod", &LinkPoint::rod)
+      .def_ro("segment", &LinkPoint::segment)
+      .def_ro("xi", &LinkPoint::xi)
+      .def_ro("body", &LinkPoint::body);
+  using End = const LinkPoint&;
+  nb::class_<RodLink>(m, "RodLink", "A link between points, at least one of them of a rod.")
+      .def_prop_ro("ends", [](const RodLink& l) { return std::vector<LinkPoint>(l.ends, l.ends + 2); })
+      .def_prop_ro(
+          "tension", [](const RodLink& l) { return std::get<TendonLaw>(l.law).tension; }, "Of a tendon.")
       .def_static(
           "cable",
-          [](const StringPoint& a, const StringPoint& b, double stiffness, double damping, double length,
-             double smoothing) {
-            RodString s;
-            s.ends[0] = a, s.ends[1] = b;
-            s.stiffness = stiffness, s.damping = damping, s.length = length, s.smoothing = smoothing;
-            return s;
+          [](End a, End b, double stiffness, double damping, double length, double smoothing) {
+            return RodLink{{a, b}, CableLaw{stiffness, damping, length, smoothing}};
           },
           nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a, "smoothing"_a)
       .def_static(
-          "tendon",
-          [](const StringPoint& a, const StringPoint& b, const Signal& tension) {
-            RodString s;
-            s.ends[0] = a, s.ends[1] = b;
-            s.tendon = true, s.tension = tension;
-            return s;
+          "tendon", [](End a, End b, const Signal& tension) { return RodLink{{a, b}, TendonLaw{tension}}; },
+          nb::kw_only(), "a"_a, "b"_a, "tension"_a)
+      .def_static(
+          "spring",
+          [](End a, End b, double stiffness, double damping, double length) {
+            return RodLink{{a, b}, SpringLaw{stiffness, damping, length}};
           },
-          nb::kw_only(), "a"_a, "b"_a, "tension"_a);
+          nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a)
+      .def_static(
+          "bushing",
+          [](End a, End b, const V3& stiffness, const V3& damping, const M3& axes) {
+            return RodLink{{a, b}, BushingLaw(stiffness, damping, axes)};
+          },
+          nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "axes"_a);
 }
 
 void bind_rod(nb::module_& m) {

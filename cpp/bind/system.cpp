@@ -411,13 +411,13 @@ void bind_system(nb::module_& m) {
       "__init__",
       [](System* self, const std::string& formulation, std::vector<RigidBody> bodies,
          const std::vector<std::shared_ptr<ForceElement>>& forces, const Vector& gravity,
-         const std::optional<JointTree>& joints, std::vector<RodDescription> rods, std::vector<RodString> strings,
+         const std::optional<JointTree>& joints, std::vector<RodDescription> rods, std::vector<RodLink> links,
          const FormulationOptions& options) {
         new (self) System({formulation, options, std::move(bodies), forces_of(forces), or_zero(gravity), joints,
-                           std::move(rods), std::move(strings)});
+                           std::move(rods), std::move(links)});
       },
       nb::kw_only(), "formulation"_a, "bodies"_a = nb::list(), "forces"_a = nb::list(), "gravity"_a.none() = nb::none(),
-      "joints"_a.none() = nb::none(), "rods"_a = nb::list(), "strings"_a = nb::list(),
+      "joints"_a.none() = nb::none(), "rods"_a = nb::list(), "links"_a = nb::list(),
       "options"_a = FormulationOptions());
   bind_equations(c);
   bind_bodies(c);

@@ -205,7 +205,7 @@ void held() {
   count("held", d.formulation, system.equations(), y, 0.2);
 }
 
-// Two rods that hang on ground and carry one body, and a cable between them.
+// Two rods that hang on ground and carry one body, a cable between them, a spring and a bushing to the body.
 void coupled(const std::string& formulation) {
   SystemDescription d;
   d.formulation = formulation;
@@ -216,10 +216,11 @@ void coupled(const std::string& formulation) {
     r.ends[1].host = 0, r.ends[1].point = {0, 0, -0.1};
     if (!r.degree) r.weight.back() = r.weight.front();
   }
-  RodString cable;
-  cable.ends[0] = {0, 1, 0.3, {0.01, 0, 0}}, cable.ends[1] = {1, 3, 0.0, {0, 0.01, 0}};
-  cable.stiffness = 5.0, cable.damping = 0.1, cable.length = 0.1, cable.smoothing = 0.02;
-  d.strings = {cable};
+  const LinkPoint on_a{0, 1, 0.3, {0.01, 0, 0}}, on_b{1, 3, 0.0, {0, 0.01, 0}},
+      on_body{.offset = {0.1, 0, 0}, .body = 0};
+  d.links = {{{on_a, on_b}, CableLaw{5.0, 0.1, 0.1, 0.02}},
+             {{on_a, on_body}, SpringLaw{5.0, 0.1, 0.1}},
+             {{on_b, on_body}, BushingLaw({1, 2, 3}, {0.1, 0, 0}, Mat3<double>::Identity())}};
   RigidBody body;
   body.moments = {0.3, 0.25, 0.2};
   d.bodies = {body};

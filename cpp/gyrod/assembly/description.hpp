@@ -7,7 +7,7 @@
 
 #include "gyrod/mechanism/model.hpp"
 #include "gyrod/rod/description.hpp"
-#include "gyrod/rod/strings.hpp"
+#include "gyrod/rod/links.hpp"
 
 namespace gyrod {
 
@@ -19,7 +19,7 @@ struct SystemDescription {
   Vec3<double> gravity = Vec3<double>::Zero();
   std::optional<JointTree> joints; // none: bodies are free, or turn about points of space
   std::vector<RodDescription> rods;
-  std::vector<RodString> strings;
+  std::vector<RodLink> links;
 };
 
 } // namespace gyrod

@@ -21,8 +21,8 @@ JointTree unjoined(std::size_t bodies) {
 }
 } // namespace
 
-System::System(SystemDescription d) : count_(d.bodies.size()) {
-  if (!d.rods.empty()) rods_ = make_rods(d.formulation, std::move(d.rods), d.options, std::move(d.strings));
+System::System(SystemDescription d) : count_(d.bodies.size()), linked_(!d.links.empty()) {
+  if (!d.rods.empty()) rods_ = make_rods(d.formulation, std::move(d.rods), d.options, std::move(d.links));
   if (rods_ && !rods_->hosts().empty()) coupled_ = std::make_unique<Coupled>(*rods_);
   if (count_ && !d.joints && together(d)) d.joints = unjoined(count_);
   if (count_ && d.joints) {
@@ -51,7 +51,7 @@ MechanismEquations& System::mechanism() const {
 const char* System::apart() const { return rods_ && !rigid_ ? rods_->apart() : "lanes are for rods alone"; }
 
 void System::dense_jacobian(double t, const double* y, double* J, bool dual) {
-  if (coupled_) return jacobian_by_solutions(all_, t, y, J);
+  if (coupled_ || linked_) return jacobian_by_solutions(all_, t, y, J);
   const std::size_t n = size();
   std::fill(J, J + n * n, 0.0);
   const auto put = [&](std::size_t at, std::size_t m, auto&& fill) {

@@ -56,6 +56,7 @@ private:
   }
 
   std::size_t count_;
+  bool linked_; // something acts between points of rods and others
   std::unique_ptr<RigidEquations> rigid_;
   MechanismEquations* mechanism_ = nullptr; // the same, where bodies are joined
   std::unique_ptr<RodEquations> rods_;

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "gyrod/rigid/laws.hpp"
 #include "gyrod/rigid/points.hpp"
 #include "gyrod/time/signal.hpp"
 
@@ -192,75 +193,37 @@ private:
   Signal value_;
 };
 
-// The line between two points, for tensions that depend on its length and the rate of that.
-struct Line {
-  double length, rate;
-  Vec3<double> u, across; // its direction, and how that turns
-  Line(const Vec3<double>& d, const Vec3<double>& v)
-      : length(d.norm()), rate(d.dot(v) / length), u(d / length), across((v - rate * u) / length) {}
-  template <class Turn>
-  void pull(const BodyPoint<Turn>& p, const BodyPoint<Turn>& q, double T, double by_length, double by_rate,
-            ForceBlocks<Turn>& out) const {
-    const Mat3<double> along = u * u.transpose();
-    Mat3<double> K = (by_length - T / length) * along + u * (by_rate * across).transpose();
-    K.add_to_diagonal(T / length);
-    pull_blocks<Turn>(p, q, T * u, K, by_rate * along, out);
-  }
-};
-
-// Linear spring and damper along the line between two points.
-class SpringDamper final : public ForceBase<SpringDamper> {
+// What a law says of the line between two points: a spring with its damper, a cable.
+template <class Law> class LinePull final : public ForceBase<LinePull<Law>> {
 public:
-  SpringDamper(int a, int b, Vec3<double> at_a, Vec3<double> at_b, double stiffness, double damping, double length)
-      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(stiffness), c_(damping), length_(length) {}
+  template <class... Numbers>
+  LinePull(int a, int b, Vec3<double> at_a, Vec3<double> at_b, Numbers... numbers)
+      : ForceBase<LinePull>({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), law_{numbers...} {}
 
-  bool conservative() const override { return true; }
-  bool of_points() const override { return true; }
+  bool conservative() const override { return Law::conservative; }
+  bool of_points() const override { return Law::conservative; }
   template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
-    using std::sqrt;
     const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
-    const Vec3<S> d = q.x - p.x;
-    if (length_ == 0.0) { // no direction is needed: the damper follows the whole relative velocity's component
-      const Vec3<S> F = S(k_) * d + along(d, Vec3<S>(q.v - p.v));
-      push(F, w);
-      return;
-    }
-    const S l = sqrt(d.dot(d));
-    const S rate = d.dot(q.v - p.v) / l;
-    push(Vec3<S>(d * ((S(k_) * (l - S(length_)) + S(c_) * rate) / l)), w);
-  }
-  template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
-    const BodyPoint<Turn> p(m, a_, at_a_), q(m, b_, at_b_);
-    const Vec3<double> d = q.x - p.x;
-    const double l = d.norm();
-    if (length_ == 0.0 && (c_ == 0.0 || l == 0.0)) {
-      pull_blocks<Turn>(p, q, k_ * d, k_ * Mat3<double>::Identity(), Mat3<double>::Zero(), out);
-      return;
-    }
-    const Line line(d, q.velocity() - p.velocity());
-    line.pull<Turn>(p, q, k_ * (l - length_) + c_ * line.rate, k_, c_, out);
-  }
-  double potential(double, const BodyMotion<double>* m) const override {
-    const double l = (point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x).norm();
-    return 0.5 * k_ * (l - length_) * (l - length_);
-  }
-
-private:
-  // Damper of a spring without length: along the line where there is one, none where the points meet.
-  template <class S> Vec3<S> along(const Vec3<S>& d, const Vec3<S>& v) const {
-    const S n = d.dot(d);
-    if (c_ == 0.0 || value_of(n) == 0.0) return Vec3<S>::Zero();
-    return d * (S(c_) * d.dot(v) / n);
-  }
-  template <class S> void push(const Vec3<S>& F, Wrench<S>* w) const {
+    const Vec3<S> F = law_.template force<S>(q.x - p.x, q.v - p.v);
     if (a_ != ground) w[a_].add(F, at_a_);
     if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
   }
+  template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
+    const BodyPoint<Turn> p(m, a_, at_a_), q(m, b_, at_b_);
+    const PointForce f = law_.slopes(q.x - p.x, q.velocity() - p.velocity());
+    pull_blocks<Turn>(p, q, f.F, f.K, f.C, out);
+  }
+  double potential(double, const BodyMotion<double>* m) const override {
+    return law_.energy(point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x);
+  }
 
+private:
   int a_, b_;
   Vec3<double> at_a_, at_b_;
-  double k_, c_, length_;
+  Law law_;
 };
+using SpringDamper = LinePull<SpringLaw>;
+using Cable = LinePull<CableLaw>;
 
 // Centrifugal and Coriolis forces on a body in a frame that turns about its origin. J about the centre of mass.
 class FrameForce final : public ForceBase<FrameForce> {
@@ -288,63 +251,14 @@ private:
   Mat3<double> J_;
 };
 
-// A cable between two points that only pulls; over the extension `smoothing` its stiffness sets in.
-class Cable final : public ForceBase<Cable> {
-public:
-  Cable(int a, int b, Vec3<double> at_a, Vec3<double> at_b, double stiffness, double damping, double length,
-        double smoothing)
-      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(stiffness), c_(damping), length_(length),
-        onset_(smoothing) {}
-
-  template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
-    using std::sqrt;
-    const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
-    const Vec3<S> d = q.x - p.x;
-    const S l = sqrt(d.dot(d)), u = l - S(length_);
-    if (value_of(u) <= 0.0) return;
-    const bool onset = value_of(u) < onset_;
-    const S extension = onset ? S(u * u * S(0.5 / onset_)) : S(u - S(0.5 * onset_));
-    const S slope = onset ? S(u * S(1.0 / onset_)) : S(1);
-    const S T = S(k_) * extension + S(c_) * slope * (d.dot(q.v - p.v) / l);
-    if (value_of(T) <= 0.0) return;
-    const Vec3<S> F = d * (T / l);
-    if (a_ != ground) w[a_].add(F, at_a_);
-    if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
-  }
-  template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
-    const BodyPoint<Turn> p(m, a_, at_a_), q(m, b_, at_b_);
-    const Line line(q.x - p.x, q.velocity() - p.velocity());
-    const double u = line.length - length_;
-    const bool onset = u < onset_;
-    const double slope = onset ? u / onset_ : 1.0;
-    const double T = k_ * (onset ? 0.5 * u * slope : u - 0.5 * onset_) + c_ * slope * line.rate;
-    if (u <= 0.0 || T <= 0.0) {
-      for (auto& row : out)
-        for (auto& b : row) b.setZero();
-      return;
-    }
-    line.pull<Turn>(p, q, T, k_ * slope + (onset ? c_ * line.rate / onset_ : 0.0), c_ * slope, out);
-  }
-  double potential(double, const BodyMotion<double>* m) const override {
-    const double u = (point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x).norm() - length_;
-    if (u <= 0.0) return 0.0;
-    return k_ * (u < onset_ ? u * u * u / (6.0 * onset_) : 0.5 * u * (u - onset_) + onset_ * onset_ / 6.0);
-  }
-
-private:
-  int a_, b_;
-  Vec3<double> at_a_, at_b_;
-  double k_, c_, length_, onset_;
-};
-
 // Translational bushing: stiffness and damping of the offset of two points along the axes of a (of space for ground).
 class Bushing final : public ForceBase<Bushing> {
 public:
-  // `axes`: columns are the principal axes of a in the axes that the stiffness refers to
   Bushing(int a, int b, Vec3<double> at_a, Vec3<double> at_b, Vec3<double> stiffness, Vec3<double> damping,
           Mat3<double> axes)
-      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(axes.transpose() * stiffness.asDiagonal() * axes),
-        c_(axes.transpose() * damping.asDiagonal() * axes) {}
+      : Bushing(a, b, at_a, at_b, BushingLaw(stiffness, damping, axes)) {}
+  Bushing(int a, int b, Vec3<double> at_a, Vec3<double> at_b, const BushingLaw& law)
+      : ForceBase({a, b}), a_(a), b_(b), at_a_(at_a), at_b_(at_b), k_(law.k), c_(law.c) {}
 
   bool conservative() const override { return true; }
   template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {

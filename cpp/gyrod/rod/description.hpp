@@ -107,7 +107,7 @@ template <class P> struct BasicRodDescription {
   std::vector<Vec3<P>> drag;           // N s/m² along d1, d2, d3, of frames; empty: none
   std::vector<Vec3<P>> spin_drag;      // N s about d1, d2, d3, of frames; empty: none
   bool damped = false, coupled = false, blended = false;
-  bool pulled = false; // by strings, which need its frames
+  bool pulled = false; // by links, which need its frames
   Strain strain = Strain::cosserat;
   int held = 0; // strains kept at rest: none, both shears (2), all (3)
   CurvatureLaw law;

@@ -9,8 +9,8 @@
 #include "gyrod/math/scalar.hpp"
 #include "gyrod/rigid/host.hpp"
 #include "gyrod/rigid/options.hpp"
+#include "gyrod/rod/links.hpp"
 #include "gyrod/rod/state.hpp"
-#include "gyrod/rod/strings.hpp"
 
 namespace gyrod {
 
@@ -105,9 +105,9 @@ public:
   virtual Counted::Tally operations(double t, const double* y) = 0;
 };
 
-// Rods in the formulation of that name, with strings between their points.
+// Rods in the formulation of that name, with links between their points.
 std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vector<RodDescription> rods,
-                                        const FormulationOptions& options, std::vector<RodString> strings);
+                                        const FormulationOptions& options, std::vector<RodLink> links);
 
 // Strain and curvature of a rod that lies at x (vertices) with the frames p, against a straight one.
 struct RodShape {

@@ -3,6 +3,6 @@
 
 std::unique_ptr<gyrod::RodEquations> gyrod::make_rods_absolute(std::vector<RodDescription> rods,
                                                                const FormulationOptions& options,
-                                                               std::vector<RodString> strings) {
-  return std::make_unique<RodSystem<true, false>>(std::move(rods), options, std::move(strings));
+                                                               std::vector<RodLink> links) {
+  return std::make_unique<RodSystem<true, false>>(std::move(rods), options, std::move(links));
 }

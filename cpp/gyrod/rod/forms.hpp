@@ -5,15 +5,15 @@
 
 #include "gyrod/rigid/options.hpp"
 #include "gyrod/rod/equations.hpp"
-#include "gyrod/rod/strings.hpp"
+#include "gyrod/rod/links.hpp"
 
 namespace gyrod {
 
 std::unique_ptr<RodEquations> make_rods_nullspace(std::vector<RodDescription>, const FormulationOptions&,
-                                                  std::vector<RodString>);
+                                                  std::vector<RodLink>);
 std::unique_ptr<RodEquations> make_rods_held(std::vector<RodDescription>, const FormulationOptions&,
-                                             std::vector<RodString>);
+                                             std::vector<RodLink>);
 std::unique_ptr<RodEquations> make_rods_absolute(std::vector<RodDescription>, const FormulationOptions&,
-                                                 std::vector<RodString>);
+                                                 std::vector<RodLink>);
 
 } // namespace gyrod

@@ -7,7 +7,8 @@
 //
 // An end that a body holds has no unknowns of its own: its vertex and its frame move with the body, its mass is part of
 // the body's inertia. In the graph the body is two nodes (turn and place; spin and velocity) that are left when all
-// cells are gone: what remains there is a dynamic stiffness between bodies, which the mechanism adds to its own.
+// cells are gone: what remains there is a dynamic stiffness between bodies, which the mechanism adds to its own. Bodies
+// that links pull at are there too, whether they hold an end or not.
 #pragma once
 
 #include <map>
@@ -21,9 +22,8 @@
 #include "gyrod/rod/discretization.hpp"
 #include "gyrod/rod/equations.hpp"
 #include "gyrod/rod/held.hpp"
-#include "gyrod/rod/hosted.hpp"
+#include "gyrod/rod/link_blocks.hpp"
 #include "gyrod/rod/retract.hpp"
-#include "gyrod/rod/strings.hpp"
 
 namespace gyrod {
 
@@ -128,14 +128,15 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   };
 
 public:
-  GYROD_COLD RodSystem(std::vector<RodDescription> rods, FormulationOptions options,
-                       std::vector<RodString> strings = {})
-      : options_(options), strings_(std::move(strings)), states_{!Constrained && strings_.empty(), {}} {
+  GYROD_COLD RodSystem(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between = {})
+      : options_(options), links_(std::move(between)), states_{!Constrained && links_.empty(), {}} {
     std::vector<int> sizes;
     std::vector<std::pair<int, int>> links;
-    for (const RodString& piece : strings_)
-      for (const StringPoint& p : piece.ends)
+    for (const RodLink& link : links_)
+      for (const LinkPoint& p : link.ends) {
         if (p.rod >= 0) rods[std::size_t(p.rod)].pulled = true;
+        if (p.body >= 0) hosts_.push_back(p.body);
+      }
     for (RodDescription& d : rods) {
       rods_.push_back(std::make_unique<Rod>(std::move(d), states_));
       Rod& r = *rods_.back();
@@ -149,20 +150,9 @@ public:
       for (const RodEnd& end : r.d.ends)
         if (end.host >= 0) hosts_.push_back(end.host);
     }
-    for (const RodString& piece : strings_) {
-      std::vector<int> nodes;
-      for (const StringPoint& p : piece.ends)
-        if (p.rod >= 0)
-          for (int k = 0; k < p.cells(); ++k)
-            if (const Rod& r = *rods_[std::size_t(p.rod)]; r.in_graph(p.cell(k))) nodes.push_back(r.at_node(p.cell(k)));
-      for (int a : nodes)
-        for (int b : nodes)
-          if (a < b) links.emplace_back(a, b);
-      timed_ = timed_ || piece.tension.timed();
-    }
     std::sort(hosts_.begin(), hosts_.end());
     hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
-    motions_.resize(hosts_.size()), guests_.resize(hosts_.size());
+    motions_.resize(hosts_.size()), guests_.resize(hosts_.size()), felt_.resize(hosts_.size());
     cells_ = int(sizes.size());
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
       sizes.insert(sizes.end(), host_nodes, B);
@@ -172,13 +162,20 @@ public:
       for (int e = 0; e < 2; ++e) {
         Rod& r = *part;
         if (r.d.ends[e].host < 0) continue;
-        r.port[e] = int(std::lower_bound(hosts_.begin(), hosts_.end(), r.d.ends[e].host) - hosts_.begin());
+        r.port[e] = host_of(r.d.ends[e].host);
         guests_[std::size_t(r.port[e])].emplace_back(&r, e);
         r.hosted[e].cells.resize(std::size_t(r.k.reach()) + 1);
         for_cells(r, e, [&](int, int c) {
           for (int k = 0; k < host_nodes; ++k) links.emplace_back(r.at_node(c), place_node(r.port[e]) + k);
         });
       }
+    for (RodLink& link : links_) {
+      const std::vector<int> nodes = nodes_of(link);
+      for (int a : nodes)
+        for (int b : nodes)
+          if (a < b) links.emplace_back(a, b);
+      timed_ = timed_ || link.timed();
+    }
     for (auto& part : rods_)
       if (Rod& r = *part; r.tied()) {
         r.tie = int(tied_.size()), tied_.push_back(&r);
@@ -195,7 +192,7 @@ public:
       }
     pattern_ = BlockPattern(sizes, links, {}, hosts_.empty() ? -1 : cells_);
     make_groups();
-    for (int h = 0; h < int(hosts_.size()); ++h) { // through rods, and through the strings between them
+    for (int h = 0; h < int(hosts_.size()); ++h) { // through rods, and through the links between them
       joined_.emplace(h, h);
       for (int v : pattern_.later(place_node(h)))
         if (const int o = (v - cells_) / host_nodes; o < int(hosts_.size()) && v == place_node(o))
@@ -228,7 +225,8 @@ public:
   }
   const char* apart() const override {
     if (Absolute || Constrained) return "the rods are in absolute coordinates, or some of their strains are held";
-    if (!hosts_.empty() || !strings_.empty()) return "bodies hold a rod, or a cable or tendon pulls at one";
+    if (!hosts_.empty() || !links_.empty())
+      return "bodies hold a rod, or a cable, tendon, spring or bushing pulls at one";
     if (led_) return "something is a function of time or an input";
     for (const auto& r : rods_)
       if (!r->d.obstacles.empty()) return "a rod may touch an obstacle";
@@ -279,14 +277,14 @@ public:
   void act(double t, const double* y, double* dy) override {
     for (auto& r : rods_) {
       gather_forces(*r, t, y);
-      if (strings_.empty()) conclude(*r, t, y, dy);
+      if (links_.empty()) conclude(*r, t, y, dy);
     }
-    if (strings_.empty()) return;
-    pull_strings(t);
+    if (links_.empty()) return;
+    pull_links(t);
     for (auto& r : rods_) conclude(*r, t, y, dy);
   }
   void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override {
-    torque.setZero(), force.setZero();
+    torque = felt_[std::size_t(h)].torque, force = felt_[std::size_t(h)].force;
     const HostMotion& m = motions_[std::size_t(h)];
     for (const auto& [r, e] : guests_[std::size_t(h)]) {
       force += r->pull[e];
@@ -319,9 +317,9 @@ public:
 
   void jacobian(double t, const double* y) override {
     if (!real_) prepare(real_, real_work_);
-    if (!strings_.empty()) act(t, y, nullptr);
+    if (!links_.empty()) act(t, y, nullptr);
     for (auto& r : rods_) {
-      if (strings_.empty()) gather_forces(*r, t, y), hold_strains<double>(*r, r->s, t);
+      if (links_.empty()) gather_forces(*r, t, y), hold_strains<double>(*r, r->s, t);
       if constexpr (Constrained)
         if (r->tied()) r->hold->finish(r->tie_force.data()), r->hold->apply(r->s);
       const bool predicted =
@@ -369,16 +367,7 @@ public:
       }
     }
     far_.clear();
-    for (const RodString& piece : strings_)
-      string_blocks(piece, t, [&](int i) -> const auto& { return rods_[std::size_t(i)]->s; }, far_);
-    for (FarBlock& b : far_) { // what is held has neither rows nor columns
-      const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
-      if (!r.moves(b.row)) b.q.template bottomRows<3>().setZero(), b.v.template bottomRows<3>().setZero();
-      const double scale = r.turns(b.row) ? moment_scale(r, b.row) : 0.0;
-      b.q.template topRows<3>() *= scale, b.v.template topRows<3>() *= scale;
-      if (!o.moves(b.column)) b.q.template rightCols<3>().setZero(), b.v.template rightCols<3>().setZero();
-      if (!o.turns(b.column)) b.q.template leftCols<4>().setZero(), b.v.template leftCols<4>().setZero();
-    }
+    for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
   }
 
   void host_blocks(std::vector<HostBlock<double>>& out) const override { left_over<double>(*real_, out); }
@@ -559,7 +548,7 @@ public:
 
   const RodState<double>& state(int index, double t, const double* y) override {
     Rod& r = *rods_[std::size_t(index)];
-    if (!strings_.empty()) { // which may pull on it from others
+    if (!links_.empty()) { // which may pull on it from others
       act(t, y, nullptr);
     } else {
       move_ends(r, t);
@@ -590,11 +579,14 @@ public:
       if (!l.follow && l.constant() && l.F)
         for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F.vector(t)).dot(r.s.x[std::size_t(h.vertex)]);
     m.loads += r.grid->support_energy(r.s) + r.grid->centrifugal_energy(r.s);
-    for (const RodString& piece : strings_) { // counted once, with the first rod that they touch
-      if ((piece.ends[0].rod >= 0 ? piece.ends[0].rod : piece.ends[1].rod) != index) continue;
-      const StringState k = string_state(piece, t);
-      m.loads += k.pull.energy, m.dissipation += k.pull.dissipation;
-      if (piece.tendon) m.load_power -= k.pull.T * k.rate;
+    for (const RodLink& link : links_) { // counted once, with the first rod that they touch
+      if ((link.ends[0].rod >= 0 ? link.ends[0].rod : link.ends[1].rod) != index) continue;
+      const PointMotion ends[2] = {motion(link.ends[0]), motion(link.ends[1])};
+      const LinkBudget b = std::visit([&](const auto& law) { return budget_of(law, t, ends); }, link.law);
+      m.loads += b.energy, m.dissipation += b.dissipation, m.load_power += b.power;
+      const LinkPush p = std::visit([&](const auto& law) { return force_of(law, t, ends); }, link.law);
+      if (link.ends[0].body >= 0) m.load_power -= p.F.dot(ends[0].v) + p.M.dot(ends[0].R * ends[0].Omega);
+      if (link.ends[1].body >= 0) m.load_power += p.F.dot(ends[1].v);
     }
     if (r.d.stretch && !still_) { // who changes the rest length works on the rod
       Jet g;
@@ -757,16 +749,85 @@ private:
     if (dy && !r.tied()) r.template finish<double>(r.s, y + r.at, dy + r.at, options_);
   }
   static void feel(Rod& r, int e) { r.pull[e] = r.s.f[std::size_t(e ? r.N : 0)], r.moment[e] = r.s.end_moment[e]; }
-  void pull_strings(double t) {
-    for (const RodString& piece : strings_) {
-      const StringState k = string_state(piece, t);
-      for (int e = 0; e < 2; ++e)
-        if (const StringPoint& p = piece.ends[e]; p.rod >= 0)
-          string_force(p, e ? Vec3<double>(-k.force) : k.force, rods_[std::size_t(p.rod)]->s);
-    }
+
+  // --- links: see link_blocks.hpp
+public:
+  const RodState<double>& state(int r) const { return rods_[std::size_t(r)]->s; }
+  const HostMotion& host(int h) const { return motions_[std::size_t(h)]; }
+  PointMotion motion(const LinkPoint& p) const {
+    return motion_of(p, p.rod < 0 ? nullptr : &state(p.rod), p.body < 0 ? nullptr : &host(p.host));
   }
 
-  // Rods between which nothing but bodies is: of one, or, where there are strings, of all. Their steps of the
+private:
+  int host_of(int body) const { return int(std::lower_bound(hosts_.begin(), hosts_.end(), body) - hosts_.begin()); }
+  // Which end of a rod that a body holds is in a cell, -1: none.
+  static int held_end(const Rod& r, int c) {
+    return c == 0 && r.port[0] >= 0 ? 0 : c == r.N && r.port[1] >= 0 ? 1 : -1;
+  }
+  // Nodes of the graph that a link has to do with.
+  std::vector<int> nodes_of(RodLink& link) const {
+    std::vector<int> nodes;
+    const auto add = [&](int host) {
+      for (int k = 0; k < host_nodes; ++k) nodes.push_back(place_node(host) + k);
+    };
+    for (LinkPoint& p : link.ends) {
+      if (p.body >= 0) add(p.host = host_of(p.body));
+      for (int k = 0; k < p.cells(); ++k) {
+        const Rod& r = *rods_[std::size_t(p.rod)];
+        if (r.in_graph(p.cell(k))) nodes.push_back(r.at_node(p.cell(k)));
+        if (const int e = held_end(r, p.cell(k)); e >= 0) add(r.port[e]);
+      }
+    }
+    return nodes;
+  }
+  void pull_links(double t) {
+    for (auto& w : felt_) w = {};
+    for (const RodLink& link : links_) {
+      const PointMotion m[2] = {motion(link.ends[0]), motion(link.ends[1])};
+      const LinkPush p = std::visit([&](const auto& law) { return force_of(law, t, m); }, link.law);
+      feel(link.ends[0], m[0], p), feel(link.ends[1], m[1], {-p.F});
+    }
+  }
+  void feel(const LinkPoint& p, const PointMotion& m, const LinkPush& w) {
+    if (p.rod >= 0) push(p, w.F, w.M, rods_[std::size_t(p.rod)]->d, rods_[std::size_t(p.rod)]->s);
+    if (p.body < 0) return;
+    Felt& to = felt_[std::size_t(p.host)];
+    to.force += w.F, to.torque += (m.R * p.offset).cross(w.F) + w.M;
+  }
+  // A block of a link to where it belongs: what is held has neither rows nor columns, but the body that holds it.
+  void land(FarBlock b) {
+    if (!b.column.body()) {
+      const Rod& r = *rods_[std::size_t(b.column.rod)];
+      const int c = b.column.index;
+      if (const int e = held_end(r, c); e >= 0)
+        land_rows(held_columns(b, r.port[e], end_map(r, e), r.d.degree && r.d.ends[e].clamped));
+      if (!r.in_graph(c)) return;
+      if (!r.moves(c)) b.q.template rightCols<3>().setZero(), b.v.template rightCols<3>().setZero();
+      if (!r.turns(c)) b.q.template leftCols<4>().setZero(), b.v.template leftCols<4>().setZero();
+    }
+    land_rows(b);
+  }
+  void land_rows(FarBlock b) {
+    if (!b.row.body()) {
+      const Rod& r = *rods_[std::size_t(b.row.rod)];
+      const int c = b.row.index;
+      if (const int e = held_end(r, c); e >= 0)
+        far_.push_back(held_rows(b, r.port[e], end_map(r, e), r.d.degree && r.d.ends[e].clamped));
+      if (!r.in_graph(c)) return;
+      if (!r.moves(c)) b.q.template bottomRows<3>().setZero(), b.v.template bottomRows<3>().setZero();
+      const double scale = r.turns(c) ? moment_scale(r, c) : 0.0;
+      b.q.template topRows<3>() *= scale, b.v.template topRows<3>() *= scale;
+    }
+    far_.push_back(b);
+  }
+  EndMap end_map(const Rod& r, int e) const { return EndMap(r.d.ends[e], r.ends[e], host(r.port[e])); }
+  // Its node in the graph, of a body that of its place; the first of its rows that are forces.
+  int node_of(const Carrier& c) const {
+    return c.body() ? place_node(c.index) : rods_[std::size_t(c.rod)]->at_node(c.index);
+  }
+  static int first_row(const Carrier& c) { return c.body() ? 0 : forces; }
+
+  // Rods between which nothing but bodies is: of one, or, where there are links, of all. Their steps of the
   // elimination follow each other.
   struct Group {
     std::size_t rods, rods_end; // of rods_
@@ -774,7 +835,7 @@ private:
   };
   void make_groups() {
     const std::vector<int>& order = pattern_.order();
-    if (!strings_.empty()) {
+    if (!links_.empty()) {
       groups_.push_back({0, rods_.size(), 0, order.size()});
       return;
     }
@@ -793,15 +854,6 @@ private:
   }
   template <class F> void for_rods(const Group& g, F&& f) {
     for (std::size_t r = g.rods; r < g.rods_end; ++r) f(*rods_[r]);
-  }
-
-  StringState string_state(const RodString& piece, double t) const {
-    Vec3<double> x[2], v[2];
-    for (int e = 0; e < 2; ++e) {
-      const StringPoint& p = piece.ends[e];
-      string_point(p, p.rod < 0 ? nullptr : &rods_[std::size_t(p.rod)]->s, x[e], v[e]);
-    }
-    return StringState(piece, t, x, v);
   }
 
   // Of a body that holds ends: its place, its speed and, where strains are held, its acceleration.
@@ -831,7 +883,7 @@ private:
       if (const int c = r.cell(e, k); c >= 0 && r.in_graph(c)) f(k, c);
   }
 
-  // Forces and moments of the state, those of held strains among them; strings act on several rods and are left out.
+  // Forces and moments of the state, those of held strains among them; links act on several rods and are left out.
   template <class S> void balance(const Rod& r, RodState<S>& s, double t) const {
     r.grid->forces(t, s, r.ends);
     hold_strains<S>(r, s, t);
@@ -1017,11 +1069,10 @@ private:
       if constexpr (Constrained)
         if (r.d.held) held_sides<S>(r, b + r.at, k);
     });
-    for (const FarBlock& b : far_) {
-      const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
-      if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
-      k.x[std::size_t(r.at_node(b.row))].template segment<6>(forces) += known_force<S>(o, b.column, b.q, b.v);
-    }
+    for (const FarBlock& b : far_)
+      if (!b.column.body())
+        k.x[std::size_t(node_of(b.row))].template segment<6>(first_row(b.row)) +=
+            known_force<S>(*rods_[std::size_t(b.column.rod)], b.column.index, b.q, b.v);
   }
   // What follows from b_q alone: derivatives by increments and rates of cell c, times what is known of them.
   template <class S>
@@ -1112,7 +1163,7 @@ private:
     for (const Group& g : groups_) {
       lu.clear(part(lu, g));
       for_rods(g, [&](const Rod& r) { fill<S>(r, shift, lu); });
-      if (!strings_.empty()) fill_far<S>(shift, lu);
+      if (!links_.empty()) fill_far<S>(shift, lu);
       if (!lu.factor(part(lu, g))) return false;
     }
     return true;
@@ -1155,15 +1206,20 @@ private:
     const S inverse = S(1) / shift;
     Local<S> Tc, Tw;
     for (const FarBlock& b : far_) {
-      const Rod &r = *rods_[std::size_t(b.row_rod)], &o = *rods_[std::size_t(b.column_rod)];
-      if (!r.in_graph(b.row) || !o.in_graph(b.column)) continue;
-      const int column = o.at_node(b.column);
-      auto& a = lu.block(at(r.at_node(b.row), column));
-      if (o.turns(b.column)) {
-        maps<S>(o, o.frame(b.column), shift, work<S>().scale[std::size_t(column)], Tc, Tw);
-        a.template block<6, turn>(forces, 0) -= by_spin<S>(b.q, b.v, Tc, Tw);
+      const int row = node_of(b.row), column = node_of(b.column), from = first_row(b.row);
+      auto& a = lu.block(at(row, column));
+      if (b.column.body()) {
+        a.template block<6, 6>(from, 0) -= b.q.template leftCols<6>().template cast<S>();
+        lu.block(at(row, column + 1)).template block<6, 6>(from, 0) -= b.v.template leftCols<6>().template cast<S>();
+        continue;
       }
-      a.template block<6, 3>(forces, turn) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
+      const Rod& o = *rods_[std::size_t(b.column.rod)];
+      const int c = b.column.index;
+      if (o.turns(c)) {
+        maps<S>(o, o.frame(c), shift, work<S>().scale[std::size_t(column)], Tc, Tw);
+        a.template block<6, turn>(from, 0) -= by_spin<S>(b.q, b.v, Tc, Tw);
+      }
+      a.template block<6, 3>(from, turn) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
     }
   }
   // Derivatives by the unknown of a frame, from those by its increments and rates.
@@ -1370,11 +1426,10 @@ private:
   }
   void right_sides_transposed(const Group& g, double* b) {
     Work<double>& k = real_work_;
-    for (const FarBlock& f : far_) {
-      const Rod &r = *rods_[std::size_t(f.row_rod)], &o = *rods_[std::size_t(f.column_rod)];
-      if (!r.in_graph(f.row) || !o.in_graph(f.column)) continue;
-      known_force_transposed(o, f.column, f.q, f.v, k.x[std::size_t(r.at_node(f.row))].template segment<6>(forces));
-    }
+    for (const FarBlock& f : far_)
+      if (!f.column.body())
+        known_force_transposed(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v,
+                               k.x[std::size_t(node_of(f.row))].template segment<6>(first_row(f.row)));
     for_rods(g, [&](const Rod& r) {
       for (int e = 0; e < 2; ++e)
         if (r.port[e] >= 0)
@@ -1529,15 +1584,19 @@ private:
   }
 
   FormulationOptions options_;
-  std::vector<RodString> strings_;
+  std::vector<RodLink> links_;
   States states_;
-  std::vector<FarBlock> far_; // of the strings
+  std::vector<FarBlock> far_; // of the links
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
   bool led_ = false, timed_ = false, still_ = false;
   int cells_ = 0;          // nodes of the graph before those of the hosts
   std::vector<int> hosts_; // bodies
   std::vector<HostMotion> motions_;
+  struct Felt {
+    Vec3<double> torque = Vec3<double>::Zero(), force = Vec3<double>::Zero();
+  };
+  std::vector<Felt> felt_;                                // by the hosts, of the links that end on them
   std::vector<std::vector<std::pair<Rod*, int>>> guests_; // of each host: rods and which of their ends
   std::set<std::pair<int, int>> joined_;                  // hosts that feel each other
   struct TieEnd {

@@ -11,7 +11,7 @@ from typing import Any
 from gyrod.model import System
 from gyrod.model.errors import shown
 from gyrod.model.meshes import DEGREES
-from gyrod.model.rods import DEFAULT_DEGREE, MOST_SEGMENTS
+from gyrod.model.rod_checks import DEFAULT_DEGREE, MOST_SEGMENTS
 
 #: What stands for the rods as the model has them.
 MODEL = "model"

@@ -22,12 +22,13 @@ from gyrod.equations.checks import FORMULATIONS as FORMULATIONS
 from gyrod.equations.checks import JOINT_FORMULATIONS as JOINT_FORMULATIONS
 from gyrod.equations.checks import ROD_FORMULATIONS as ROD_FORMULATIONS
 from gyrod.equations.checks import about, check_system, is_unit, principal, turned
+from gyrod.equations.links import links
 from gyrod.equations.mechanisms import Mechanism, Mobility
-from gyrod.equations.rods import compile_rod, frame_spin, fundamental, initial_state, stiffest, strings
+from gyrod.equations.rods import compile_rod, frame_spin, fundamental, initial_state, stiffest
 from gyrod.equations.signals import ForceError as ForceError
 from gyrod.equations.signals import Signals, checked
 from gyrod.model import (
-    Bushing,
+    Cable,
     CForce,
     Force,
     ForceLaw,
@@ -38,7 +39,7 @@ from gyrod.model import (
     Torque,
     UserForce,
 )
-from gyrod.model.forces import BodyState
+from gyrod.model.forces import BodyState, Link
 from gyrod.rotations.vectors import length
 
 Array = NDArray[np.float64]
@@ -290,7 +291,7 @@ def compile_system(
         raise ValueError("system has no bodies and no rods; there is nothing to simulate.")
     whole, signals = system.assembled(), signals or Signals()
     hosted = mechanisms.hosted(whole)
-    tree = mechanisms.joined(whole) or bool(hosted) or not options.get("reduce", True)
+    tree = mechanisms.joined(whole) or not options.get("reduce", True)
     check_system(system, formulation, options, hosted, tree=tree, velocities=not (at_rest or started))
     system = whole
     bodies = (_join if tree else _pins)(system, formulation, options, signals)
@@ -303,10 +304,7 @@ def compile_system(
         turn = np.array([1.0, 0.0, 0.0, 0.0]) if is_unit(A) else rotations.quaternion_from_matrix(A.T)
         frame = rotations.multiply(turn, place.frame)
         tables[rods[name]][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
-    pulled = strings(system, index, bodies.axes, signals)
-    pieces = [piece for x in pulled if x.on_rods for piece in x.pieces()]
-    cables: list[_core.ForceElement] = [x.cable() for x in pulled if not x.on_rods]
-    core = bodies.make([_core.Rod(**table) for table in tables], cables, pieces)
+    core = bodies.make([_core.Rod(**table) for table in tables], links(system, index, bodies.axes, signals))
     start, kinds = bodies.start(core)
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
@@ -326,9 +324,9 @@ def _again(system: System, formulation: str, options: dict[str, Any], at_rest: b
 
 @dataclass(frozen=True)
 class _Bodies:
-    """The bodies of a system, ready for the core: ``make`` adds rods, cables between bodies and strings on rods."""
+    """The bodies of a system, ready for the core: ``make`` adds rods and links to their points."""
 
-    make: Callable[[list[_core.Rod], list[_core.ForceElement], list[_core.RodString]], _core.System]
+    make: Callable[[list[_core.Rod], list[_core.RodLink]], _core.System]
     #: State of that core with the bodies set, but for velocities that joints leave, and kinds of all unknowns.
     start: Callable[[_core.System], tuple[list[float], list[str]]]
     axes: Array
@@ -362,9 +360,9 @@ def _pins(system: System, formulation: str, options: dict[str, Any], signals: Si
         return [*y0, *[0.0] * rest], [*kinds, *[""] * rest]
 
     return _Bodies(
-        lambda rods, cables, pieces: _core.System(
-            formulation=formulation, bodies=bodies, forces=[*forces, *cables], gravity=gravity, rods=rods,
-            strings=pieces, options=_options(options),
+        lambda rods, between: _core.System(
+            formulation=formulation, bodies=bodies, forces=forces, gravity=gravity, rods=rods, links=between,
+            options=_options(options),
         ),
         start, np.array(axes).reshape(-1, 3, 3), np.array([b.moments for b in bodies]).reshape(-1, 3),
     )  # fmt: skip
@@ -392,20 +390,19 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
     )
 
     def make(
-        form: str, m: Mechanism, rods: Sequence[_core.Rod], cables: Sequence[_core.ForceElement] = (),
-        pieces: Sequence[_core.RodString] = (),
+        form: str, m: Mechanism, rods: Sequence[_core.Rod] = (), between: Sequence[_core.RodLink] = ()
     ) -> _core.System:  # fmt: skip
         # Without the rods that give junctions their mass, any mass will do to look at the joints.
         with_mass = core_bodies if rods else [_core.Body(mass=b.mass or 1.0, moments=b.moments) for b in core_bodies]
         given = options if form == formulation else {**options, "level": 0, "qr": False}
         return _core.System(
-            formulation=form, bodies=with_mass, forces=[*forces, *cables], gravity=gravity,
-            joints=m.tree(fixed=bool(given.get("level") or given.get("qr"))), rods=rods, strings=pieces,
+            formulation=form, bodies=with_mass, forces=forces, gravity=gravity,
+            joints=m.tree(fixed=bool(given.get("level") or given.get("qr"))), rods=rods, links=between,
             options=_options(given),
         )  # fmt: skip
 
     def probe(m: Mechanism) -> tuple[Any, Array, NDArray[np.bool_]]:
-        core = make("nullspace-quaternion", m, [])
+        core = make("nullspace-quaternion", m)
         y, kinds = _poses("nullspace-quaternion", system, axes, core)
         y0 = np.asarray(core.complete(0.0, velocities, np.array(y)))
         return core, y0, np.array([k in ("position", "rotation") for k in kinds])
@@ -553,10 +550,9 @@ def compile_force(
 ) -> _core.ForceElement:
     """A force on bodies as the core has it."""
 
-    def at_of(name: str, at: Array) -> tuple[int, Array]:
-        if name == "ground":
-            return -1, np.array(at)
-        return index[name], axes[index[name]].T @ at
+    def at_of(name: str, at: Array | None) -> tuple[int, Array]:
+        x = np.zeros(3) if at is None else np.array(at)
+        return (-1, x) if name == "ground" else (index[name], axes[index[name]].T @ x)
 
     if isinstance(force, Force | Torque):
         torque = isinstance(force, Torque)
@@ -567,16 +563,15 @@ def compile_force(
         turn = A.T if force.frame == "body" else np.eye(3)
         signal = signals.signal(force.label, value, 3, turn=turn)
         return _core.AppliedForce(body=body, at=at, body_frame=force.frame == "body", torque=torque, value=signal)
-    if isinstance(force, SpringDamper):
+    if isinstance(force, Link):
         (a, at_a), (b, at_b) = at_of(force.a, force.at_a), at_of(force.b, force.at_b)
-        return _core.SpringDamper(
-            a=a, b=b, at_a=at_a, at_b=at_b, stiffness=force.stiffness, damping=force.damping,
-            length=system.spring_length(force),
-        )  # fmt: skip
-    if isinstance(force, Bushing):
-        (a, at_a), (b, at_b) = at_of(force.a, force.at_a), at_of(force.b, force.at_b)
-        A = np.eye(3) if a < 0 else axes[a]
-        return _core.Bushing(a=a, b=b, at_a=at_a, at_b=at_b, stiffness=force.stiffness, damping=force.damping, axes=A)
+        given: dict[str, Any] = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
+        given |= {"stiffness": force.stiffness, "damping": force.damping}
+        if isinstance(force, SpringDamper):
+            return _core.SpringDamper(**given, length=system.spring_length(force))
+        if isinstance(force, Cable):
+            return _core.Cable(**given, length=system.cable_length(force), smoothing=force.smoothing)
+        return _core.Bushing(**given, axes=np.eye(3) if a < 0 else axes[a])
     body = index[force.bodies[0]]
     if isinstance(force, UserForce):
         derivative = None if force.derivative is None else _state_function(force.label, force.derivative, (6, 18))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
-from gyrod.equations.rods import HELD, string_ends, string_place
-from gyrod.model import Body, ModelError, Rod, System
+from gyrod.equations.rods import HELD
+from gyrod.model import Body, ModelError, System
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
 
@@ -48,7 +48,6 @@ def check_system(
     """Raise one `ModelError` with all objections; ``tree``: bodies are a mechanism."""
     whole = system.assembled()
     problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, hosted)]
-    problems += _of_strings(whole, hosted)
     problems += (_of_joints if tree else _of_pins)(whole, formulation, options)
     problems += _of_places(whole)
     try:
@@ -85,32 +84,6 @@ def _of_ends(system: System, hosted: Hosted) -> Iterator[str]:
         least, cells = (2, "elements") if rod.mesh.degree else (3, "segments")
         if rod.mesh.cells < least and (name, 1 - e) in hosted:
             yield f"{what}: a rod between two bodies needs at least {least} {cells}, got {rod.mesh.cells}."
-
-
-def _of_strings(system: System, hosted: Hosted) -> Iterator[str]:
-    """Cables and tendons on rods."""
-    rods, bodies = set(system.rod_names), set(system.names)
-    for _, law, points in string_ends(system):
-        places = [(system.rod(name), at) for name, at in points if name in rods]
-        if not places:
-            continue
-        what = f"a {law} on rod {places[0][0].name!r}"
-        if any(name in bodies for name, _ in points):
-            yield f"{what} ends on a body; between rods and bodies use an end of a rod, or ground."
-        for rod, (s, _) in places:
-            segment, _ = string_place(rod, s)
-            for e, j in ((0, 0), (1, len(rod.mesh.frames) - 1)):
-                if (rod.name, e) in hosted and segment == j:
-                    yield f"{what} {_too_near(rod, e, hosted[rod.name, e].host)}"
-
-
-def _too_near(rod: Rod, e: int, host: str) -> str:
-    """What is wrong with the point of a string next to an end that a body holds."""
-    if rod.mesh.degree:
-        return f"acts at its {('start', 'end')[e]}, which body {host!r} holds; move the point into the rod."
-    return (
-        f"acts within its {('first', 'last')[e]} segment, whose end body {host!r} holds; move the point by one segment."
-    )
 
 
 def _of_places(system: System) -> Iterator[str]:

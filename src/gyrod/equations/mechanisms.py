@@ -31,24 +31,13 @@ PROBES = 4
 #: Iterations that close the loops there.
 ITERATIONS = 30
 
-#: What a tree joint leaves, as kinds of unknowns; a free body and a ball have their own.
-KINDS = {
-    "fixed": (),
-    "revolute": ("spin",),
-    "prismatic": ("velocity",),
-    "helical": ("spin",),
-    "cylindrical": ("spin", "velocity"),
-    "universal": ("spin", "spin"),
-    "planar": ("velocity", "velocity", "spin"),
-    "translational": ("velocity", "velocity", "velocity"),
-    "spherical": ("spin", "spin", "spin"),
-}
+#: Kinds of the velocities of a free body.
 FREE = ("velocity", "velocity", "velocity", "spin", "spin", "spin")
 
 
 def joined(system: System) -> bool:
-    """Whether bodies are joined by more than ball joints to ground, one each."""
-    return len(system.joints) != len(system.fixed_points)
+    """Whether bodies of an assembled system are joined by more than ball joints to ground, one each: rods count too."""
+    return len(system.joints) != len(system.fixed_points) or bool(hosted(system)) or system.linked
 
 
 def hosted(whole: System) -> dict[tuple[str, int], RodEndPlace]:
@@ -169,8 +158,14 @@ def kinds(system: System) -> dict[str, tuple[str, ...]]:
     tree = system.tree()
     found = {}
     for name, joint in tree.joint.items():
-        found[name] = FREE if joint is None else () if joint.driven else KINDS[joint.kind]
+        found[name] = FREE if joint is None else () if joint.driven else _left(joint)
     return found
+
+
+def _left(joint: Joint) -> tuple[str, ...]:
+    """Kinds of the velocities that a joint leaves: of its coordinates, or of the turning of a ball, which has none."""
+    turns = (name.startswith("angle") for name in joint.coordinate_names)
+    return tuple("spin" if turn else "velocity" for turn in turns) or joint.free * ("spin",)
 
 
 def springs(system: System, mechanism: Mechanism) -> list[_core.ForceElement]:

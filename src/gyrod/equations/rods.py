@@ -7,10 +7,7 @@ where masses, weights and shares of loads are computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,10 +15,10 @@ from numpy.typing import NDArray
 
 from gyrod import _core, rotations
 from gyrod.equations.signals import Signals
-from gyrod.model import Cable, Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System, Tendon
+from gyrod.model import Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System
 from gyrod.model.attachments import end_inertia
 from gyrod.model.ends import End
-from gyrod.model.errors import GROUND, not_negative, positive
+from gyrod.model.errors import GROUND, positive
 from gyrod.model.expressions import ExpressionVector
 from gyrod.model.meshes import Elements, rule
 
@@ -484,83 +481,3 @@ def _stretch(rod: Rod, signals: Signals) -> dict[str, Any]:
         return {} if stretch is None else {"stretch": float(stretch)}
     label = f"Rod {rod.name!r}.rest_stretch"
     return {"stretches": signals.signal(label, stretch, 1, least=("rest_stretch", positive))}
-
-
-@dataclass(frozen=True)
-class StringPoint:
-    """A point of a string: of a rod, of a body (in its principal axes), or of space."""
-
-    offset: Array
-    rod: int = -1
-    #: Segment and fraction of it; on elements the node and 0.
-    segment: int = 0
-    xi: float = 0.0
-    body: int = -1
-
-    def core(self) -> _core.StringPoint:
-        """The same for the core, of a rod or of space."""
-        return _core.StringPoint(rod=self.rod, segment=self.segment, xi=self.xi, offset=self.offset)
-
-
-@dataclass(frozen=True)
-class String:
-    """A cable or a tendon for the core."""
-
-    law: str
-    points: list[StringPoint]
-    #: Of a cable: stiffness, damping, length, smoothing; of a tendon: tension.
-    numbers: dict[str, Any]
-
-    @property
-    def on_rods(self) -> bool:
-        """Whether it touches a rod."""
-        return any(p.rod >= 0 for p in self.points)
-
-    def pieces(self) -> list[_core.RodString]:
-        """Its straight pieces."""
-        ends = [p.core() for p in self.points]
-        if self.law == "cable":
-            return [_core.RodString.cable(a=a, b=b, **self.numbers) for a, b in pairwise(ends)]
-        return [_core.RodString.tendon(a=a, b=b, **self.numbers) for a, b in pairwise(ends)]
-
-    def cable(self) -> _core.Cable:
-        """A cable between bodies."""
-        a, b = self.points
-        return _core.Cable(a=a.body, b=b.body, at_a=a.offset, at_b=b.offset, **self.numbers)
-
-
-def string_ends(system: System) -> Iterator[tuple[Cable | Tendon, str, list[tuple[str, Any]]]]:
-    """Cables and tendons of a system, what they are, and the names of what they touch, each with the place on it."""
-    for force in system.forces:
-        if isinstance(force, Cable):
-            yield force, "cable", [(name, at) for _, name, at in force.ends]
-        elif isinstance(force, Tendon):
-            yield force, "tendon", [(force.rod, at) for at in force.points]
-
-
-def string_place(rod: Rod, s: float) -> tuple[int, float]:
-    """Segment and fraction of it at s, a fraction of the length; on elements the node and 0."""
-    return (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
-
-
-def strings(system: System, index: dict[str, int], axes: Array, signals: Signals) -> list[String]:
-    """Cables and tendons of a system for the core."""
-    rods = {name: i for i, name in enumerate(system.rod_names)}
-
-    def point(name: str, at: Any) -> StringPoint:
-        if name in rods:
-            s, offset = at
-            return StringPoint(np.array([*offset, 0.0]), rods[name], *string_place(system.rod(name), s))
-        x = np.zeros(3) if at is None else np.array(at)
-        return StringPoint(x) if name == GROUND else StringPoint(axes[index[name]].T @ x, body=index[name])
-
-    out = []
-    for f, law, ends in string_ends(system):
-        numbers: dict[str, Any]
-        if isinstance(f, Cable):
-            numbers = {"stiffness": f.stiffness, "damping": f.damping, "smoothing": f.smoothing}
-            numbers["length"] = system.cable_length(f)
-        else:
-            numbers = {"tension": signals.signal(f"{f.label}.tension", f.tension, 1, least=("tension", not_negative))}
-        out.append(String(law, [point(name, at) for name, at in ends], numbers))
-    return out

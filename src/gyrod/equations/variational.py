@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled, body_weights, compile_force, compile_system, mechanisms
 from gyrod.equations.checks import about
+from gyrod.equations.links import link_ends
 from gyrod.equations.rods import HELD, frame_spin
-from gyrod.model import Cable, System, Tendon
+from gyrod.model import Cable, System
 from gyrod.model.system import SINGULAR
 
 Array = NDArray[np.float64]
@@ -183,7 +184,7 @@ def _check_supported(system: System, method: str) -> None:
             f"method = {method!r} is for rigid bodies; the system has rods ({', '.join(map(repr, system.rod_names))}). "
             "Use 'variational', which keeps their momenta, or 'radau5'."
         )
-    found = [f.label for f in system.forces if isinstance(f, Cable | Tendon)]
+    found = [f.label for f in system.forces if isinstance(f, Cable) or (f.rods and link_ends(f))]
     found += [f.label for f in system.forces if f.on_rods and not system.rods and f.label not in found]
     if system.rods and frame_spin(system).any():
         found.append("RotatingFrame")

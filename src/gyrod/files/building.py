@@ -14,7 +14,6 @@ from gyrod.files.kinds import Faults, shown, unknown
 from gyrod.files.options import RunOptions
 from gyrod.files.reading import Node, Path, Problem, dotted, found, locate
 from gyrod.files.registry import (
-    KINDS,
     LISTS,
     PLAIN,
     PYTHON_ONLY,
@@ -24,7 +23,7 @@ from gyrod.files.registry import (
 )
 from gyrod.model import Attachment, ModelError, System
 from gyrod.model.errors import GROUND
-from gyrod.model.rods import MOST_SEGMENTS
+from gyrod.model.rod_checks import MOST_SEGMENTS
 from gyrod.rotations.conversions import require_rotation
 
 #: Most bodies, joints, rods, forces and sensors together, and most problems that are told.
@@ -183,7 +182,7 @@ class Builder:
     def gravity(self, value: Any) -> Any:
         """Three numbers or functions of time."""
         try:
-            return schema.function_of_time(KINDS["gravity"], value)
+            return schema.function_of_time(fields_of(System)["gravity"].kind, value)
         except Faults as faults:
             for path, sentence in faults.problems:
                 self.tell(("gravity", *path), sentence)

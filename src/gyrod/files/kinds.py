@@ -10,7 +10,7 @@ from gyrod.files.quantities import QuantityError, looks_like_quantity, quantity,
 from gyrod.files.reading import Path
 from gyrod.model.errors import LARGEST
 from gyrod.model.expressions import Expression, ExpressionError, ExpressionVector
-from gyrod.model.fields import Kind
+from gyrod.model.fields import Kind as Kind
 
 #: Names that a sentence lists, and among which it looks for the nearest.
 MOST_LISTED, MOST_COMPARED = 30, 2000

@@ -15,7 +15,7 @@ from typing import Any
 from gyrod import model
 from gyrod.files.kinds import Kind
 from gyrod.files.options import RunOptions
-from gyrod.model import inputs, rods
+from gyrod.model import inputs
 from gyrod.model.fields import kinds
 from gyrod.rotations import FRAMES
 
@@ -90,25 +90,13 @@ KINDS: dict[str, Kind] = {
     "profile": Kind(shapes=((), (3,)), variable="s", needs_function=True),
     "coefficient": _axes("N s/m^2"), "rotational": _axes("N s"), "PointMass.at": _number(),
     "Foundation.stiffness": _axes("N/m^2"), "Foundation.damping": _axes("N s/m^2"),
-    **{f"Cable.{x}": Kind("place", shapes=((3,),), units=("m",)) for x in ("at_a", "at_b")},
+    **{f"{c}.{x}": Kind("place", shapes=((3,),), units=("m",))
+       for c in ("Cable", "SpringDamper", "Bushing") for x in ("at_a", "at_b")},
     "Cable.stiffness": _number("N/m"), "Cable.damping": _number("N s/m"), "smoothing": _number("m"),
     "points": Kind("points"), "tension": _number("N", variable="t"),
     "point": _vector("m"), "normal": _vector(), "center": _vector("m"), "radius": _number("m", positive=True),
     "thickness": _number("m"),
     **{f"{c.__name__}.stiffness": _number("N/m^2") for c in model.OBSTACLES},
-    # rods
-    "segments": WHOLE, "section": _object("section"), "material": _object("material"), "start": _object("end"),
-    "end": _object("end"), "curvature": Kind("family", words=rods.CURVATURES), "Rod.inertia": _words(*rods.INERTIAS),
-    "Rod.mass": Kind(words=rods.MASSES), "Rod.damping": _object("damping"), "initial": _object("initial"),
-    "Rod.stiffness": Kind(shapes=((6,), (6, 6)), units=None, variable="s"),
-    "density_per_length": _number("kg/m", variable="s", positive=True), "rotary_inertia": _vector("kg m", variable="s"),
-    "precurvature": _vector("1/m", variable="s"), "prestrain": _vector(variable="s"), "strain": _words(*rods.STRAINS),
-    "Rod.velocity": _vector("m/s", variable="s"), "Rod.angular_velocity": _vector("rad/s", variable="s"),
-    "grid": Kind(shapes=((-1,),)), "rest_stretch": _number(variable="t", positive=True),
-    "discretization": _words(*rods.DISCRETIZATIONS), "degree": WHOLE,
-    "Rod.limits": Kind("table", shapes=(), words=()),
-    # the system
-    "gravity": _vector("m/s^2", variable="t"),
 }  # fmt: skip
 KINDS |= {f"RunOptions.{name}": kind for name, kind in RunOptions.kinds().items()}
 ANYTHING = Kind("anything")

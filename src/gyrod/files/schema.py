@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gyrod.files.kinds import Faults, Kind, read, torn, unknown, wanted
 from gyrod.files.reading import Path
-from gyrod.files.registry import GROUPS, KINDS, LISTS, PLAIN, VERSION, Field, classes, fields_of, key_of
-from gyrod.model import ModelError
+from gyrod.files.registry import GROUPS, LISTS, PLAIN, VERSION, Field, classes, fields_of, key_of
+from gyrod.model import ModelError, System
 from gyrod.model.inputs import MOST_NUMBERS
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def json_schema() -> dict[str, Any]:
         "properties": {
             "gyrod": {"const": VERSION, "description": "Version of the format."},
             "gravity": {
-                **_linked(_numbers_schema(KINDS["gravity"])),
+                **_linked(_numbers_schema(fields_of(System)["gravity"].kind)),
                 "description": "In m/s^2, constant or expressions of t.",
                 "default": [0, 0, -9.81],
             },

@@ -97,7 +97,7 @@ def placed(solids: Iterable[Solid], link: Frame, body: Frame) -> list[Solid]:
     (x, R), (c, B) = link, body
     turn = rotations.quaternion_from_matrix(B.T @ R)
     return [
-        replace(  # type: ignore[type-var]
+        replace(
             solid,
             offset=B.T @ (x + R @ solid.offset - c),
             orientation=rotations.multiply(turn, solid.orientation),

@@ -13,7 +13,7 @@ import numpy as np
 from gyrod.files.kinds import Kind
 from gyrod.files.options import RunOptions
 from gyrod.files.reading import Path, dotted
-from gyrod.files.registry import GROUPS, KINDS, LISTS, PLAIN, VERSION, Field, fields_of, key_of
+from gyrod.files.registry import GROUPS, LISTS, PLAIN, VERSION, Field, fields_of, key_of
 from gyrod.model import SOLIDS, Bent, Body, CForce, Free, ModelError, Rod, RodLoad, System, UserForce
 from gyrod.model.errors import Derived
 from gyrod.model.expressions import LONGEST, Expression, ExpressionVector
@@ -38,7 +38,7 @@ def to_data(system: System, run: RunOptions | None = None) -> dict[str, Any]:
     data: dict[str, Any] = {"gyrod": VERSION}
     gravity = system.gravity if system.gravity_function is None else system.gravity_function
     if not _same(gravity, (0.0, 0.0, -9.81)):
-        data["gravity"] = writer.value(gravity, KINDS["gravity"], ("gravity",))
+        data["gravity"] = writer.value(gravity, fields_of(System)["gravity"].kind, ("gravity",))
     for name in ("bodies", "rods", "joints", "forces", "sensors", "attachments"):
         members = getattr(system, name)
         if members:

@@ -34,6 +34,7 @@ from gyrod.model import (
 )
 from gyrod.model.appearance import COLORS, Box, Cone, Cylinder, Mesh, Sphere, equivalent_box
 from gyrod.model.errors import GROUND
+from gyrod.model.forces import Link
 from gyrod.motion import Motion
 from gyrod.quantities import COLOURS
 
@@ -45,6 +46,8 @@ VERSION = 1
 FPS = 30.0
 LEAST_FRAMES, MOST_FRAMES = 121, 601
 _PALETTE = list(COLORS.values())[:8]
+#: What the page calls links.
+LINKS: dict[type[Link], str] = {SpringDamper: "spring", Bushing: "bushing", Cable: "cable"}
 
 
 @dataclass(frozen=True)
@@ -234,13 +237,10 @@ def _lines(system: System) -> list[dict[str, Any]]:
             ends = [anchor_of(system, joint.a, place.at_a), anchor_of(system, joint.b, place.at_b)]
             found.append({"name": joint.name or "distance", "kind": "bar", "points": ends})
     for force in system.forces:
-        if isinstance(force, (SpringDamper, Bushing)):
-            kind = "spring" if isinstance(force, SpringDamper) else "bushing"
-            ends = [anchor_of(system, force.a, force.at_a), anchor_of(system, force.b, force.at_b)]
-            found.append({"name": force.name or kind, "kind": kind, "points": ends})
-        elif isinstance(force, Cable):
+        if isinstance(force, Link):
+            kind = LINKS[type(force)]
             ends = [anchor_of(system, name, at) for _, name, at in force.ends]
-            found.append({"name": force.name or "cable", "kind": "cable", "points": ends})
+            found.append({"name": force.name or kind, "kind": kind, "points": ends})
         elif isinstance(force, Tendon):
             ends = [anchor_of(system, force.rod, point) for point in force.points]
             found.append({"name": force.name or "tendon", "kind": "tendon", "points": ends})

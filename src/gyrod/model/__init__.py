@@ -53,7 +53,8 @@ from gyrod.model.joints import (
     Spherical,
     Universal,
 )
-from gyrod.model.rods import CURVATURES, DISCRETIZATIONS, FAMILIES, INERTIAS, MASSES, STRAINS, Rod
+from gyrod.model.rod_checks import CURVATURES, DISCRETIZATIONS, FAMILIES, INERTIAS, MASSES, STRAINS
+from gyrod.model.rods import Rod
 from gyrod.model.sections import (
     SECTIONS,
     Circle,
@@ -75,7 +76,8 @@ from gyrod.model.sensors import (
     Sensor,
 )
 from gyrod.model.shapes import SHAPES, Arc, Bent, Curve, Shape, Straight
-from gyrod.model.system import System, Tree
+from gyrod.model.system import System
+from gyrod.model.tree import Tree
 
 __all__ = [
     "CURVATURES",

@@ -21,7 +21,8 @@ from gyrod.model.bodies import Body, massless
 from gyrod.model.ends import SIDES, Clamped, End, Hinged
 from gyrod.model.errors import GROUND, Description, Problems, frozen, shown, turned, unknown
 from gyrod.model.joints import Joint, Spherical, Translational
-from gyrod.model.rods import LENGTH_SLACK, Rod
+from gyrod.model.rod_checks import LENGTH_SLACK
+from gyrod.model.rods import Rod
 from gyrod.rotations.vectors import cross, norms
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import KW_ONLY
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -98,16 +98,7 @@ class Body(Description):
     #: "#rrggbb", or None.
     color: Kept[str | None, Any] = field(color_of, default=None)
 
-    def _remade(self, new: Mapping[str, Any]) -> Self:
-        """Each field is checked by itself, so that those which stay need no check."""
-        if type(self) is not Body:
-            return super()._remade(new)
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__, **new)
-        if "orientation" in new:
-            made.__dict__.pop("matrix", None)
-        made._check(new)
-        return made
+    _follows: ClassVar[dict[str, tuple[str, ...]]] = {"orientation": ("matrix",)}
 
     @classmethod
     def solid(

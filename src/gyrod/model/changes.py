@@ -143,7 +143,7 @@ def _child(value: Any, step: Step, path: str) -> Any:
         names = field_names(type(value))
         if step in names:
             return getattr(value, str(step))
-        what = getattr(value, "label", None) or _called(value)
+        what = value.label
         raise _Unknown(f"path = {path!r}: {_unknown(str(step), names, f'of {what}')}")
     if isinstance(value, Mapping):
         if step in value:
@@ -154,11 +154,6 @@ def _child(value: Any, step: Step, path: str) -> Any:
             return value[step]
         raise _Unknown(f"path = {path!r}: {step!r} is no index; there are {len(value)}, counted from 0.")
     raise _Unknown(f"path = {path!r}: {shown(value)} has no {step!r}; end the path there, and set it as a whole.")
-
-
-def _called(value: Any) -> str:
-    kind, name = type(value).__name__, getattr(value, "name", None)
-    return kind if name is None else f"{kind} {shown(name)}"
 
 
 # --- trees of changes ------------------------------------------------------------------------------------------------
@@ -231,7 +226,7 @@ def _rebuilt(part: Any, tree: Any, sentences: list[str]) -> Any:
             found: list[str] = []
             new[str(field)] = _rebuilt(getattr(part, str(field)), subtree, found)
             if found:  # members of a system say themselves who they are
-                owner = "" if field in LISTS else f"{getattr(part, 'label', None) or _called(part)}, {field}: "
+                owner = "" if field in LISTS else f"{part.label}, {field}: "
                 inner += [f"{owner}{sentence}" for sentence in found]
         sentences += inner
         return part if inner else _made(part, new, sentences)
@@ -257,5 +252,5 @@ def _made(part: Any, new: dict[str, Any], sentences: list[str]) -> Any:
     except ModelError as error:
         sentences += error.problems
     except (TypeError, ValueError) as error:
-        sentences.append(f"{getattr(part, 'label', None) or _called(part)}: {error}")
+        sentences.append(f"{part.label}: {error}")
     return part

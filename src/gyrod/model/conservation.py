@@ -24,7 +24,7 @@ def conservative(system: System) -> bool:
 
 def flowing(system: System) -> bool:
     """Whether energy can flow into rods or out of them, as by damping, loads without potential, ends that move."""
-    return bool(system.rods) and (bool(system.rod_ends) or not conservative(system))
+    return bool(system.rods) and (bool(system.rod_ends) or system.linked or not conservative(system))
 
 
 def _has_potential(force: ForceLaw) -> bool:

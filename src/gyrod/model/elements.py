@@ -11,23 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod.model.errors import (
-    GROUND,
     Problems,
     called,
     frozen,
     not_negative,
-    numbers,
     optional_name,
     positive,
     reference,
     shown,
     vector,
 )
-from gyrod.model.forces import ForceLaw, RodForce, fraction, per_axis, rod_name, scalar, span_of
+from gyrod.model.forces import (
+    ForceLaw,
+    Link,
+    RodForce,
+    RodPoint,
+    fraction,
+    link_place,
+    per_axis,
+    rod_name,
+    rod_point,
+    scalar,
+    span_of,
+)
 
 Array = NDArray[np.float64]
-#: Place in a rod: fraction of the length, and offset along d1 and d2 of the section in m.
-RodPoint = tuple[float, tuple[float, float]]
 
 #: The shortest direction, relative to its largest component in other units.
 SHORTEST = 1e-150
@@ -115,7 +123,7 @@ class Foundation(RodForce):
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Cable(ForceLaw):
+class Cable(Link):
     """A straight cable between two points that pulls and never pushes: tension k (l - length) + c l' if l > length.
 
     Parameters
@@ -135,8 +143,6 @@ class Cable(ForceLaw):
     >>> Cable("ground", "hose", at_a=(0, 0, 1), at_b=0.5, stiffness=1e4).at_b
     (0.5, (0.0, 0.0))
     """
-
-    on_rods: ClassVar[bool] = True
 
     a: str
     b: str
@@ -162,13 +168,13 @@ class Cable(ForceLaw):
         smoothing: float = 0.0,
         name: str | None = None,
     ) -> None:
-        self._set(a=a, b=b, at_a=None, at_b=None, name=name)
+        self._set(a=a, b=b, name=name)
         problems = Problems(self.label)
         self._set(
             a=problems.check(reference, "a", a),
             b=problems.check(reference, "b", b),
-            at_a=problems.check(_string_end, "at_a", at_a, a),
-            at_b=problems.check(_string_end, "at_b", at_b, b),
+            at_a=problems.check(link_place, "at_a", at_a, a),
+            at_b=problems.check(link_place, "at_b", at_b, b),
             stiffness=problems.check(positive, "stiffness", stiffness),
             length=None if length is None else problems.check(scalar, "length", length),
             damping=problems.check(scalar, "damping", damping),
@@ -176,36 +182,6 @@ class Cable(ForceLaw):
             name=problems.check(optional_name, name),
         )
         problems.finish()
-
-    @property
-    def ends(self) -> tuple[tuple[str, str, Any], tuple[str, str, Any]]:
-        """Argument, name and place of both ends."""
-        return ("a", self.a, self.at_a), ("b", self.b, self.at_b)
-
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        """The ends that are not on rods."""
-        return tuple(name for _, name, at in self.ends if not isinstance(at, tuple))
-
-    @property
-    def rods(self) -> tuple[str, ...]:
-        """The ends that are on rods, which is where a fraction is given."""
-        return tuple(name for _, name, at in self.ends if isinstance(at, tuple))
-
-    @property
-    def label(self) -> str:
-        """What errors call it."""
-        return f"Cable({shown(self.a)}, {shown(self.b)})" if self.name is None else f"Cable {shown(self.name)}"
-
-    @property
-    def has_potential(self) -> bool:
-        """That of its extension."""
-        return True
-
-    @property
-    def places(self) -> tuple[tuple[str, float], ...]:
-        """Its ends on rods."""
-        return tuple((name, at[0]) for _, name, at in self.ends if isinstance(at, tuple))
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -263,8 +239,6 @@ class RotatingFrame(ForceLaw):
     >>> frame = RotatingFrame((0, 0, 6.0))
     """
 
-    on_rods: ClassVar[bool] = True
-
     angular_velocity: Array
     name: str | None
 
@@ -281,6 +255,11 @@ class RotatingFrame(ForceLaw):
     def bodies(self) -> tuple[str, ...]:
         """None by name: it acts on all."""
         return ()
+
+    @property
+    def on_rods(self) -> bool:
+        """On all of them."""
+        return True
 
     @property
     def label(self) -> str:
@@ -302,7 +281,6 @@ class Obstacle(ForceLaw, ABC):
     vertices of a rod are held off: an obstacle that is smaller than a segment slips through.
     """
 
-    on_rods: ClassVar[bool] = True
     kind: ClassVar[str]
 
     #: Names; none: all rods of the system.
@@ -315,6 +293,11 @@ class Obstacle(ForceLaw, ABC):
     def bodies(self) -> tuple[str, ...]:
         """None."""
         return ()
+
+    @property
+    def on_rods(self) -> bool:
+        """On those that are named, or on all."""
+        return True
 
     @property
     def label(self) -> str:
@@ -479,32 +462,11 @@ ELEMENTS: tuple[type[ForceLaw], ...] = (PointMass, Foundation, Cable, Tendon, *O
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
-def _rod_point(field: str, value: Any) -> RodPoint:
-    """A fraction of the length, alone or with an offset."""
-    s, offset = value if isinstance(value, (tuple, list)) and len(value) == 2 else (value, (0.0, 0.0))
-    a1, a2 = numbers(f"{field}[1]", offset, (2,)).tolist()
-    return fraction(field if s is value else f"{field}[0]", s), (a1, a2)
-
-
-def _string_end(field: str, value: Any, name: Any) -> Any:
-    """Point of ground or of a body, (3,), or place in a rod; None is the centre of mass of a body."""
-    if value is None and name == GROUND:
-        raise ValueError(f"{field} is missing; 'ground' needs a point of space, three numbers.")
-    if value is None:
-        return None
-    if np.ndim(value) == 0 if not isinstance(value, (tuple, list)) else len(value) == 2:
-        place = _rod_point(field, value)
-        if name == GROUND:
-            raise ValueError(f"{field} = {shown(value)} is a place in a rod; 'ground' needs a point, three numbers.")
-        return place
-    return vector(field, value)
-
-
 def _points(value: Any) -> tuple[RodPoint, ...]:
     listed = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim > 0)
     if not listed or len(value) < 2:
         raise ValueError(f"points must be a list of at least two (fraction, (a1, a2)), got {shown(value)}.")
-    found = tuple(_rod_point(f"points[{i}]", point) for i, point in enumerate(value))
+    found = tuple(rod_point(f"points[{i}]", point) for i, point in enumerate(value))
     for i in range(len(found) - 1):
         if found[i] == found[i + 1]:
             raise ValueError(f"points[{i}] and points[{i + 1}] are both {found[i]}; neighbours must differ.")

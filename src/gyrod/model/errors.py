@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -93,7 +93,7 @@ _FIELDS: dict[type[Any], tuple[str, ...]] = {}
 def field_names(kind: type[Any]) -> tuple[str, ...]:
     """Fields of a class of descriptions, in the order of its constructor; found once, for copies ask often."""
     if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(f.name for f in sorted(fields(kind), key=lambda f: f.kw_only))
+        _FIELDS[kind] = tuple(f.name for f in sorted(fields(kind), key=lambda f: f.kw_only is True))
     return _FIELDS[kind]
 
 
@@ -105,15 +105,28 @@ class Description:
 
     #: Of each field that is checked: its name, its check, the field that this one depends on, whether it sees None.
     _checks: ClassVar[tuple[tuple[str, Check, str, bool], ...]] = ()
+    #: Fields whose checks depend on another one, and this one.
+    _dependent: ClassVar[tuple[tuple[str, str], ...]] = ()
+    #: Fields that follow from others if they are not given, and these others.
+    _derived: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
+    #: Checks of what belongs together, each with the fields and the earlier stages that must be sound before.
+    _stages: ClassVar[Mapping[str, tuple[Callable[[Any], object], set[str]]]] = {}
+    #: Cached properties that copies keep, by the field or the stage that they follow from; "" for none.
+    _follows: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    #: Those of them that are found before a copy is made, so that not each copy finds them.
+    _shared: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        self._check(self.__dict__)
+        self._check()
 
-    def _check(self, fields: Container[str]) -> None:
-        """Put what the checks of some fields return in place of what was given; all problems are told at once."""
+    def _check(self, touched: set[str] | None = None) -> None:
+        """Put what checks return in place of what was given; of a copy those of ``touched`` fields and stages.
+
+        All problems are told at once.
+        """
         given, kept, problems, bad = self.__dict__, {}, Problems(self), set[str]()
         for name, check, of, always in self._checks:
-            if name not in fields:
+            if touched is not None and name not in touched:
                 continue
             value = given[name]
             if value is None and not always:
@@ -126,6 +139,12 @@ class Description:
                 bad.add(name)
         given.update(kept)
         self._agree(problems, bad)
+        if self._stages:
+            pending = set(self._stages) if touched is None else touched.intersection(self._stages)
+            sound = {*field_names(type(self)), *self._stages} - bad - pending
+            for stage, (check, needs) in self._stages.items():
+                if stage in pending and sound.issuperset(needs) and problems.passes(check, self):
+                    sound.add(stage)
         problems.finish()
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
@@ -164,8 +183,33 @@ class Description:
 
     def _remade(self, new: Mapping[str, Any]) -> Self:
         """Make it anew with other values of some of its fields; what followed from others follows anew."""
+        if "_checks" in type(self).__dict__:
+            return self._again(new, set())
         kept = {name: given(getattr(self, name)) for name in field_names(type(self))}
-        return type(self)(**{**kept, **new})
+        return type(self)(**{**kept, **new})  # which may have a constructor of its own
+
+    def _again(self, new: Mapping[str, Any], touched: set[str]) -> Self:
+        """A copy with other values, in which what they and what is ``touched`` matter for is checked and found anew."""
+        values, touched = dict(new), touched.union(new)
+        for name, sources in self._derived:
+            if name not in new and isinstance(self.__dict__[name], Derived) and not touched.isdisjoint(sources):
+                values[name] = None
+                touched.add(name)
+        touched.update(name for name, source in self._dependent if source in touched)
+        for stage, (_, needs) in self._stages.items():  # each comes after those that it needs
+            if not touched.isdisjoint(needs):
+                touched.add(stage)
+        for name in self._shared:
+            getattr(self, name)
+        made, own = object.__new__(type(self)), field_names(type(self))
+        made.__dict__.update(self.__dict__)
+        if len(made.__dict__) > len(own):
+            kept = [name for source, names in self._follows.items() if source not in touched for name in names]
+            for name in made.__dict__.keys() - {*own, *kept}:
+                del made.__dict__[name]
+        made.__dict__.update(values)
+        made._check(touched)
+        return made
 
 
 class Derived(float):
@@ -244,12 +288,23 @@ def vector(field: str, value: ArrayLike) -> Array:
     return numbers(field, value, (3,))
 
 
+def real(field: str, value: ArrayLike) -> float:
+    """Return a number."""
+    return float(numbers(field, value, ()))
+
+
 @holds(positive=True)
 def positive(field: str, value: ArrayLike) -> float:
     """Return a number > 0."""
     if type(value) is float and 0.0 < value <= LARGEST:
         return value
     return _check.positive(field, numbers(field, value, ()))
+
+
+@holds(positive=True)
+def positive_or_derived(field: str, value: Any) -> float | None:
+    """Return a number > 0, None for one that followed from others."""
+    return None if isinstance(value, Derived) else positive(field, value)
 
 
 def not_negative(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:

@@ -67,26 +67,34 @@ def holds(**facts: Any) -> Callable[[T], T]:
 
 
 def field(
-    check: Check | None, *units: str, default: Any = MISSING, always: bool = False, of: str = "", **facts: Any
+    check: Check | None,
+    *units: str,
+    default: Any = MISSING,
+    always: bool = False,
+    of: str = "",
+    follows: tuple[str, ...] = (),
+    **facts: Any,
 ) -> Any:
     """Declare a field by its check, the units of its numbers and its default.
 
     None passes where it is the default, unless the check is ``always`` asked. A check that depends on another field
-    gets that one, as it was given, as third argument: ``of``. What the field holds in a model file is what the check
-    says (`holds`); ``facts`` of a `Kind` add to that.
+    gets that one, as it was given, as third argument: ``of``. A field that was not given ``follows`` from others, anew
+    in copies in which these change. What the field holds in a model file is what the check says (`holds`); ``facts`` of
+    a `Kind` add to that.
     """
     if units:
         facts["units"] = units
     kind = replace(getattr(check, "kind", Kind()), **facts)
-    return dataclasses.field(default=default, metadata={"check": check, "always": always, "of": of, "kind": kind})
+    told = {"check": check, "always": always, "of": of, "follows": follows, "kind": kind}
+    return dataclasses.field(default=default, metadata=told)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def description(cls: type[T]) -> type[T]:
     """Make a class of descriptions: frozen, with a constructor that takes its fields and has them checked.
 
-    It is a dataclass, of which the fields are declared by `field`; annotations are texts. To type checkers it is not frozen, since mypy would
-    then take inherited fields for what is given.
+    It is a dataclass, of which the fields are declared by `field`; annotations are texts. To type checkers it is not
+    frozen, since mypy would then take inherited fields for what is given.
     """
     made: Any = cls
     taken = dict(getattr(cls, "_taken", {}))
@@ -101,6 +109,8 @@ def description(cls: type[T]) -> type[T]:
         for f in found
         if f.metadata["check"] is not None
     )
+    made._dependent = tuple((f.name, f.metadata["of"]) for f in found if f.metadata["of"])
+    made._derived = tuple((f.name, f.metadata["follows"]) for f in found if f.metadata["follows"])
     return cls
 
 

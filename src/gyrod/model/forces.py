@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
 from gyrod.model.errors import (
+    GROUND,
     Description,
     Problems,
     called,
@@ -33,6 +34,8 @@ from gyrod.rotations.conversions import spurrier_klumpp
 Array = NDArray[np.float64]
 #: A vector of three numbers, or a function of time that returns one.
 Vector = ArrayLike | Callable[[float], ArrayLike]
+#: Place in a rod: fraction of the length, and offset along d1 and d2 of the section in m.
+RodPoint = tuple[float, tuple[float, float]]
 
 _ORIGIN = (0.0, 0.0, 0.0)
 
@@ -50,8 +53,6 @@ class ForceLaw(Description, ABC):
     4. It joins `FORCES` (on rods `LOADS` or `ELEMENTS`), over which the property tests run.
     """
 
-    #: Whether it goes to the core with the rods: it may have a rod among what it acts on.
-    on_rods: ClassVar[bool] = False
     #: Fields that a load factor scales; springs, supports and obstacles are not loads.
     loads: ClassVar[tuple[str, ...]] = ()
     #: Why a load factor cannot scale it, though it is a load.
@@ -70,6 +71,11 @@ class ForceLaw(Description, ABC):
     def rods(self) -> tuple[str, ...]:
         """Names of the rods it acts on."""
         return ()
+
+    @property
+    def on_rods(self) -> bool:
+        """Whether it goes to the core with the rods."""
+        return bool(self.rods)
 
     @property
     def has_potential(self) -> bool:
@@ -173,18 +179,68 @@ class Torque(ForceLaw):
         return (self.body,)
 
 
-@dataclass(frozen=True, init=False, eq=False)
-class SpringDamper(ForceLaw):
-    """Spring and damper along the line between two points: tension k (l - length) + c l'.
+class Link(ForceLaw, ABC):
+    """Base of what acts between two points, each of a body, of a rod or of "ground".
 
-    ``at_a`` and ``at_b`` are in body axes from the centre of mass, in space axes for "ground". ``length=None`` is the
-    distance at the start: no force there.
+    ``a`` and ``b`` are names; ``at_a`` and ``at_b`` are of a body a point in body axes from the centre of mass, of
+    "ground" a point in space, of a rod a fraction of its length, or (fraction, (a1, a2)) with an offset along d1 and d2
+    of the section.
     """
 
     a: str
     b: str
-    at_a: Array
-    at_b: Array
+    #: (3,), a fraction and its offset, or None for the centre of mass.
+    at_a: Any
+    at_b: Any
+
+    @property
+    def ends(self) -> tuple[tuple[str, str, Any], tuple[str, str, Any]]:
+        """Argument, name and place of both ends."""
+        return ("a", self.a, self.at_a), ("b", self.b, self.at_b)
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The ends that are not on rods."""
+        return tuple(name for _, name, at in self.ends if not isinstance(at, tuple))
+
+    @property
+    def rods(self) -> tuple[str, ...]:
+        """The ends that are on rods, which is where a fraction is given."""
+        return tuple(name for _, name, at in self.ends if isinstance(at, tuple))
+
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        kind = type(self).__name__
+        return f"{kind}({shown(self.a)}, {shown(self.b)})" if self.name is None else f"{kind} {shown(self.name)}"
+
+    @property
+    def has_potential(self) -> bool:
+        """That of its springs."""
+        return True
+
+    @property
+    def places(self) -> tuple[tuple[str, float], ...]:
+        """Its ends on rods."""
+        return tuple((name, at[0]) for _, name, at in self.ends if isinstance(at, tuple))
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class SpringDamper(Link):
+    """Spring and damper along the line between two points: tension k (l - length) + c l'.
+
+    ``at_a`` and ``at_b`` are in body axes from the centre of mass, in space axes for "ground"; of a rod a fraction of
+    its length, or (fraction, (a1, a2)) with an offset along d1 and d2 of the section. ``length=None`` is the distance
+    at the start: no force there.
+
+    >>> SpringDamper("ground", "beam", at_a=(0.5, 0, -1), at_b=0.5, stiffness=100.0).rods
+    ('beam',)
+    """
+
+    a: str
+    b: str
+    at_a: Any
+    at_b: Any
     stiffness: float
     damping: float
     length: float | None
@@ -194,8 +250,8 @@ class SpringDamper(ForceLaw):
         self,
         a: str,
         b: str,
-        at_a: ArrayLike = _ORIGIN,
-        at_b: ArrayLike = _ORIGIN,
+        at_a: Any = _ORIGIN,
+        at_b: Any = _ORIGIN,
         *,
         stiffness: float,
         damping: float = 0.0,
@@ -207,8 +263,8 @@ class SpringDamper(ForceLaw):
         self._set(
             a=problems.check(reference, "a", a),
             b=problems.check(reference, "b", b),
-            at_a=problems.check(vector, "at_a", at_a),
-            at_b=problems.check(vector, "at_b", at_b),
+            at_a=problems.check(link_place, "at_a", at_a, a),
+            at_b=problems.check(link_place, "at_b", at_b, b),
             stiffness=problems.check(scalar, "stiffness", stiffness),
             damping=problems.check(scalar, "damping", damping),
             length=None if length is None else problems.check(scalar, "length", length),
@@ -216,28 +272,19 @@ class SpringDamper(ForceLaw):
         )
         problems.finish()
 
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        """Both ends."""
-        return (self.a, self.b)
-
-    @property
-    def has_potential(self) -> bool:
-        """That of the spring."""
-        return True
-
 
 @dataclass(frozen=True, init=False, eq=False)
-class Bushing(ForceLaw):
+class Bushing(Link):
     """Translational bushing: pulls a point of b to a point of a, with stiffness and damping along the axes of a.
 
-    One number serves all three axes (those of space if a is "ground"); the force is zero where the points coincide.
+    One number serves all three axes: those of the body a, d1, d2, d3 of the section if a is a rod, those of space if it
+    is "ground". The force is zero where the points coincide. Points are those of a `SpringDamper`.
     """
 
     a: str
     b: str
-    at_a: Array
-    at_b: Array
+    at_a: Any
+    at_b: Any
     #: (3,).
     stiffness: Array
     #: (3,).
@@ -248,8 +295,8 @@ class Bushing(ForceLaw):
         self,
         a: str,
         b: str,
-        at_a: ArrayLike = _ORIGIN,
-        at_b: ArrayLike = _ORIGIN,
+        at_a: Any = _ORIGIN,
+        at_b: Any = _ORIGIN,
         *,
         stiffness: ArrayLike,
         damping: ArrayLike = 0.0,
@@ -260,23 +307,13 @@ class Bushing(ForceLaw):
         self._set(
             a=problems.check(reference, "a", a),
             b=problems.check(reference, "b", b),
-            at_a=problems.check(vector, "at_a", at_a),
-            at_b=problems.check(vector, "at_b", at_b),
+            at_a=problems.check(link_place, "at_a", at_a, a),
+            at_b=problems.check(link_place, "at_b", at_b, b),
             stiffness=problems.check(per_axis, "stiffness", stiffness),
             damping=problems.check(per_axis, "damping", damping),
             name=problems.check(optional_name, name),
         )
         problems.finish()
-
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        """Both ends."""
-        return (self.a, self.b)
-
-    @property
-    def has_potential(self) -> bool:
-        """That of the springs."""
-        return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,8 +418,6 @@ class CForce(ForceLaw):
 
 class RodForce(ForceLaw, ABC):
     """Base of all that acts on a rod."""
-
-    on_rods: ClassVar[bool] = True
 
     rod: str
 
@@ -522,7 +557,7 @@ class Drag(RodForce):
         problems.finish()
 
 
-#: All forces on bodies.
+#: All forces on bodies; those that are links take points of rods as well.
 FORCES: tuple[type[ForceLaw], ...] = (Force, Torque, SpringDamper, Bushing, UserForce, CForce)
 #: All forces on rods.
 LOADS: tuple[type[ForceLaw], ...] = (RodLoad, Drag)
@@ -556,6 +591,27 @@ def fraction(field: str, value: ArrayLike) -> float:
     if not 0.0 <= s <= 1.0:
         raise ValueError(f"{field} = {shown(value)} must be a fraction of the length, from 0 to 1.")
     return s
+
+
+def rod_point(field: str, value: Any) -> RodPoint:
+    """Return a fraction of the length, alone or with an offset, as both."""
+    s, offset = value if isinstance(value, (tuple, list)) and len(value) == 2 else (value, (0.0, 0.0))
+    a1, a2 = numbers(f"{field}[1]", offset, (2,)).tolist()
+    return fraction(field if s is value else f"{field}[0]", s), (a1, a2)
+
+
+def link_place(field: str, value: Any, name: Any) -> Any:
+    """Return a point of ground or of a body, (3,), or a place in a rod; None is the centre of mass of a body."""
+    if value is None and name == GROUND:
+        raise ValueError(f"{field} is missing; 'ground' needs a point of space, three numbers.")
+    if value is None:
+        return None
+    if np.ndim(value) == 0 if not isinstance(value, (tuple, list)) else len(value) == 2:
+        place = rod_point(field, value)
+        if name == GROUND:
+            raise ValueError(f"{field} = {shown(value)} is a place in a rod; 'ground' needs a point, three numbers.")
+        return place
+    return vector(field, value)
 
 
 def span_of(value: ArrayLike) -> Array:

@@ -52,13 +52,14 @@ def _law(value: Any) -> tuple[Function, Function | None, Function | None] | None
 def _one_way(way: tuple[str, ...], values: list[Any]) -> None:
     """One way to give a point or an axis is taken, and in space excludes in body axes."""
     space, *local = way
-    given = [f"{field} = {shown(value)}" for field, value in zip(way, values, strict=True) if value is not None]
+    given = [i for i, value in enumerate(values) if value is not None]
     if not given:
         raise ValueError(
             f"{space} is missing; give {space} in space at the start, or {' or '.join(local)} in body axes."
         )
-    if values[0] is not None and len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} exclude each other; give {space} or {' and '.join(local)}.")
+    if given[0] == 0 and len(given) > 1:
+        told = " and ".join(f"{way[i]} = {shown(values[i])}" for i in given)
+        raise ValueError(f"{told} exclude each other; give {space} or {' and '.join(local)}.")
 
 
 @holds(shapes=((3,),))

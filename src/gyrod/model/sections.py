@@ -23,9 +23,11 @@ from gyrod.model.errors import (
     constant_or_function,
     field_names,
     frozen,
+    given,
     not_negative,
     numbers,
     positive,
+    positive_or_derived,
     sampled,
     shown,
 )
@@ -54,11 +56,6 @@ def _poisson(field: str, value: Any) -> float:
     if not -1.0 < nu <= 0.5:
         raise ValueError(f"{field} = {shown(value)} must lie in (-1, 0.5].")
     return nu
-
-
-@holds(positive=True)
-def _unless_derived(field: str, value: Any) -> float | None:
-    return None if isinstance(value, Derived) else positive(field, value)
 
 
 def _scalar(field: str, value: Any) -> float:
@@ -98,12 +95,14 @@ class Material(Description):
 
     young: float = field(positive, "Pa")
     poisson: float | None = field(_poisson, default=None)
-    shear_modulus: Kept[float, float | None] = field(_unless_derived, "Pa", default=None)
+    shear_modulus: Kept[float, float | None] = field(
+        positive_or_derived, "Pa", default=None, follows=("young", "poisson")
+    )
     _: KW_ONLY
     density: float = field(positive, "kg/m^3")
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
-        nu, shear = self.poisson, self.__dict__["shear_modulus"]
+        nu, shear = self.poisson, given(self.shear_modulus)
         if bad.isdisjoint(("poisson", "shear_modulus")) and (nu is None) == (shear is None):
             found = "neither" if nu is None else f"poisson = {shown(nu)}, shear_modulus = {shown(shear)}"
             problems.add(f"exactly one of poisson and shear_modulus is needed, got {found}.")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, rotations
+from gyrod import _check
 from gyrod.model import changes as changes_
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, check_velocities, junction_parts, resolve
 from gyrod.model.bodies import Body
@@ -29,51 +28,42 @@ from gyrod.model.errors import (
     field_names,
     frozen,
     led,
-    numbers,
     positive,
+    real,
     shown,
     unknown,
     vector,
 )
-from gyrod.model.forces import Bushing, ForceLaw, SpringDamper, UserForce
-from gyrod.model.joints import Attachment, Distance, Helical, Joint, Prismatic, Spherical, Universal
+from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.forces import ForceLaw, Link, SpringDamper, UserForce
+from gyrod.model.gaps import GAPS, Gaps, gaps_of, labels, remedy
+from gyrod.model.joints import Attachment, Distance, Joint, Spherical, Universal
+from gyrod.model.places import Places, Start, attached_places, cross_of_two, places_of, start_of
 from gyrod.model.rods import Rod
 from gyrod.model.sensors import Sensor
 from gyrod.model.splits import notes, split
-from gyrod.rotations.vectors import cross, norms, unit
+from gyrod.model.tree import Tree, spanning_forest
+from gyrod.rotations.vectors import norms
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
 
 #: An inertia whose smallest principal moment is below this fraction of the largest is singular.
 SINGULAR = 1e-13
-#: Relative gap that a joint may have at the start.
-GAP_SLACK = 1e-9
-#: Velocity in m/s or rad/s that counts as none.
-ROUNDING = 1e-12
-#: The same for the rate of a drive that is given without its derivative.
-RATE_SLACK = 1e-6
-#: Step in s of the numerical rate of a drive at the start.
-RATE_STEP = 3e-5
 #: Names beyond so many unknown ones get no suggestion: each is compared with all names.
 SUGGESTIONS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """Spanning forest of a system: how its bodies hang on ground, or on a first free body, by joints."""
-
-    #: Names of the bodies, parents first, in depth-first order.
-    order: tuple[str, ...]
-    #: For each body the name of the one it hangs on, or "ground"; None for a free root.
-    parent: dict[str, str | None]
-    #: For each body the joint it hangs on; None for a free root.
-    joint: dict[str, Joint | None]
-    #: The joints that are not in the forest, in order: each closes a loop, or is a `Distance`.
-    cuts: tuple[Joint, ...]
+@holds(shapes=((3,),), variable="t")
+def _gravity(field: str, value: Any) -> Array:
+    """Gravity, or its value at t = 0."""
+    function = value.function if isinstance(value, Led) else value
+    if not callable(function):
+        return vector(field, value)
+    return led(called(field, function, "t", 0.0, vector), function)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class System(Description):
     """Bodies, joints, rods and forces under gravity; free bodies need no joint.
 
@@ -89,39 +79,24 @@ class System(Description):
     (('top',), [0.0, -0.2, 0.0])
     """
 
-    bodies: tuple[Body, ...]
-    joints: tuple[Joint, ...]
-    rods: tuple[Rod, ...]
-    forces: tuple[ForceLaw, ...]
-    #: Named outputs, which act on nothing.
-    sensors: tuple[Sensor, ...]
+    bodies: Kept[tuple[Body, ...], Iterable[Body]] = field(None, default=())
+    joints: Kept[tuple[Joint, ...], Iterable[Joint]] = field(None, default=())
+    rods: Kept[tuple[Rod, ...], Iterable[Rod]] = field(None, default=())
+    forces: Kept[tuple[ForceLaw, ...], Iterable[Any]] = field(None, default=())
     #: (3,); of a function of time the value at t = 0.
-    gravity: Array
+    gravity: Kept[Array, ArrayLike | Callable[[float], ArrayLike]] = field(_gravity, "m/s^2", default=(0.0, 0.0, -9.81))
     #: Where the joints sit, if that does not follow from the start: what `assemble` has moved keeps its joints.
-    attachments: tuple[Attachment, ...] | None
+    attachments: Kept[tuple[Attachment, ...] | None, Sequence[Attachment] | None] = field(None, default=None)
+    #: Named outputs, which act on nothing.
+    sensors: Kept[tuple[Sensor, ...], Iterable[Sensor]] = field(None, default=())
     #: What a reader of files changed or left out.
     _read_notes: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(
-        self,
-        bodies: Iterable[Body] = (),
-        joints: Iterable[Joint] = (),
-        rods: Iterable[Rod] = (),
-        forces: Iterable[Any] = (),
-        gravity: ArrayLike | Callable[[float], ArrayLike] = (0.0, 0.0, -9.81),
-        attachments: Sequence[Attachment] | None = None,
-        sensors: Iterable[Sensor] = (),
-    ) -> None:
+    def __post_init__(self) -> None:
         problems = Problems("System")
-        self._set(
-            bodies=_members(problems, "bodies", bodies, Body),
-            joints=_members(problems, "joints", joints, Joint),
-            rods=_members(problems, "rods", rods, Rod),
-            forces=_members(problems, "forces", forces, ForceLaw),
-            sensors=_members(problems, "sensors", sensors, Sensor),
-            gravity=problems.check(_gravity, gravity),
-            attachments=None,
-        )
+        attachments, gravity = self.attachments, problems.check(_gravity, "gravity", self.gravity)
+        members = {name: _members(problems, name, getattr(self, name), kind) for name, kind in _KINDS.items()}
+        self._set(**members, gravity=gravity, attachments=None)
         self._set(rods=split(self.rods, self.forces, problems))
         if attachments is not None:
             sound = isinstance(attachments, (tuple, list)) and all(isinstance(x, Attachment) for x in attachments)
@@ -214,8 +189,8 @@ class System(Description):
         return {name: i for i, name in enumerate((*self.names, GROUND))}
 
     @cached_property
-    def _start(self) -> _Start:
-        return _start(self.bodies)
+    def _start(self) -> Start:
+        return start_of(self.bodies)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields without what was derived from them: that is found by identity, which a copy does not share."""
@@ -265,7 +240,7 @@ class System(Description):
         parts |= {"bodies": (*self.bodies, *bodies), "joints": (*self.joints, *joints), "attachments": None}
         whole._set(**parts, _origin=self)
         if self.attachments is not None:
-            whole._set(attachments=(*self.attachments, *_places(whole, joints).attachments()))
+            whole._set(attachments=(*self.attachments, *places_of(whole, joints).attachments()))
         return whole
 
     @property
@@ -286,7 +261,7 @@ class System(Description):
     def attachment(self, joint: Joint) -> Attachment:
         """Return points and frames of a joint in its two partners; the joint may be one that is not in the system."""
         row = self._joint_number.get(id(_check.kind("joint", joint, Joint)))
-        return self._places.attachment(row) if row is not None else _places(self, [joint]).attachment(0)
+        return self._places.attachment(row) if row is not None else places_of(self, [joint]).attachment(0)
 
     @cached_property
     def _joint_number(self) -> dict[int, int]:
@@ -294,9 +269,9 @@ class System(Description):
         return {id(joint): i for i, joint in enumerate(self.joints)}
 
     @cached_property
-    def _places(self) -> _Places:
-        found = _places(self, self.joints)
-        return found if self.attachments is None else _attached(self, found, self.attachments)
+    def _places(self) -> Places:
+        found = places_of(self, self.joints)
+        return found if self.attachments is None else attached_places(self, found, self.attachments)
 
     def mobility(self) -> Any:
         """Return degrees of freedom, redundant constraints and the joints they belong to; print it."""
@@ -349,7 +324,7 @@ class System(Description):
 
     @cached_property
     def _tree(self) -> Tree:
-        return _tree(self)
+        return spanning_forest(self)
 
     @cached_property
     def fixed_points(self) -> dict[str, Array]:
@@ -375,10 +350,10 @@ class System(Description):
             row = self._joint_number[id(joint)]
             P = self._places.point_b[row] if joint.b == name else self._places.point_a[row]
             i, start, omega = number[name], self._start, self._start.omega
-            v = -_cross(omega[i], P - start.position[i])
+            v = -cross_of_two(omega[i], P - start.position[i])
             if parent != GROUND:
                 p = number[parent]
-                v = v + found[parent] + _cross(omega[p], P - start.position[p])
+                v = v + found[parent] + cross_of_two(omega[p], P - start.position[p])
             found[name] = frozen(v)
         return found
 
@@ -390,31 +365,31 @@ class System(Description):
         gaps = self._gaps()
         position = np.maximum(gaps.shift, gaps.turn)
         velocity = np.maximum(gaps.slide, gaps.spin)
-        return {x: (float(p), float(v)) for x, p, v in zip(_labels(self), position, velocity, strict=True)}
+        return {x: (float(p), float(v)) for x, p, v in zip(labels(self), position, velocity, strict=True)}
 
     def check_consistent(self, *, velocities: bool = True) -> None:
         """Raise a `ModelError` that tells all joints, and ends of rods, whose partners do not meet at the start."""
         problems = Problems("System")
         for i, found in enumerate(zip(*self._gaps().told(), strict=True)) if self.joints else ():
-            for (what, of), (gap, slack) in zip(_GAPS, found, strict=True):
+            for (what, of), (gap, slack) in zip(GAPS, found, strict=True):
                 if gap > slack and (velocities or what != "velocity"):
-                    remedy = _remedy(self.joints[i], what, of)
-                    problems.add(f"{what} gap at the start of {gap:.6g} {of}: {remedy}.", _labels(self)[i])
+                    told = f"{what} gap at the start of {gap:.6g} {of}: {remedy(self.joints[i], what, of)}."
+                    problems.add(told, labels(self)[i])
         if velocities:
             check_velocities(problems, self)
         problems.finish()
 
-    def _gaps(self) -> _Gaps:
+    def _gaps(self) -> Gaps:
         # Drives are functions of the user, which may tell something else the next time.
-        return _gaps(self) if self._driven else self._gaps_without_drives
+        return gaps_of(self) if self._driven else self._gaps_without_drives
 
     @property
     def _driven(self) -> bool:
         return any(joint.driven for joint in self.joints)
 
     @cached_property
-    def _gaps_without_drives(self) -> _Gaps:
-        return _gaps(self)
+    def _gaps_without_drives(self) -> Gaps:
+        return gaps_of(self)
 
     def point(self, name: str, at: ArrayLike) -> Array:
         """Point ``at`` of a body (body axes from its centre of mass; space axes for "ground") in space at the start."""
@@ -424,24 +399,26 @@ class System(Description):
         i = self._number[self.body(name).name]
         return np.asarray(self._start.position[i] + self._start.matrix[i] @ local)
 
+    @property
+    def linked(self) -> bool:
+        """Whether a cable, a spring or a bushing links a body with a rod."""
+        return any(force.rods and any(name != GROUND for name in force.bodies) for force in self.forces)
+
     def spring_length(self, spring: SpringDamper) -> float:
         """Unstretched length of a spring: the given one, or its length at the start."""
         length = _check.kind("spring", spring, SpringDamper).length
-        if length is not None:
-            return length
-        return math.dist(self.point(spring.a, spring.at_a), self.point(spring.b, spring.at_b))
+        return length if length is not None else math.dist(*self.link_points(spring))
 
     def cable_length(self, cable: Cable) -> float:
         """Length at which a cable gets taut: the given one, or its length at the start."""
         length = _check.kind("cable", cable, Cable).length
-        return length if length is not None else math.dist(*self.cable_points(cable))
+        return length if length is not None else math.dist(*self.link_points(cable))
 
-    def cable_points(self, cable: Cable) -> tuple[Array, Array]:
-        """Both ends of a cable in space at the start."""
-        _check.kind("cable", cable, Cable)
+    def link_points(self, link: Link) -> tuple[Array, Array]:
+        """Both ends of a spring, a bushing or a cable in space at the start."""
         a, b = (
             self.rod(name).point(*at) if isinstance(at, tuple) else self.point(name, np.zeros(3) if at is None else at)
-            for _, name, at in cable.ends
+            for _, name, at in _check.kind("link", link, Link).ends
         )
         return a, b
 
@@ -449,15 +426,20 @@ class System(Description):
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
+#: What the members of a list are.
+_KINDS: dict[str, type[Any]] = {"bodies": Body, "joints": Joint, "rods": Rod, "forces": ForceLaw, "sensors": Sensor}
+_WANTED: dict[type[Any], str] = {
+    Body: "a Body",
+    Joint: "a joint such as Spherical",
+    Rod: "a Rod",
+    ForceLaw: "a force such as Force",
+    Sensor: "a sensor such as PointSensor",
+}
+
+
 def _members(problems: Problems, field: str, values: Any, kind: type[T]) -> tuple[T, ...]:
     """The members of a list that are what they should be; the others are problems."""
-    wanted = {
-        Body: "a Body",
-        Joint: "a joint such as Spherical",
-        Rod: "a Rod",
-        ForceLaw: "a force such as Force",
-        Sensor: "a sensor such as PointSensor",
-    }[kind]
+    wanted = _WANTED[kind]
     try:
         if isinstance(values, str):
             raise TypeError
@@ -491,14 +473,6 @@ def _user_force(problems: Problems, place: str, function: Any) -> list[Any]:
         return []
 
 
-def _gravity(value: Any) -> Array:
-    """Gravity, or its value at t = 0."""
-    function = value.function if isinstance(value, Led) else value
-    if not callable(function):
-        return vector("gravity", value)
-    return led(called("gravity", function, "t", 0.0, vector), function)
-
-
 def _check_names(problems: Problems, system: System) -> None:
     """Names are unique, and what is named exists."""
     for i, body in enumerate(system.bodies):
@@ -508,19 +482,19 @@ def _check_names(problems: Problems, system: System) -> None:
                 "assembled from."
             )
     bearers: dict[str, list[str]] = {}
-    for field in ("bodies", "joints", "rods", "forces", "sensors"):
-        for i, member in enumerate(getattr(system, field)):
+    for listed in _KINDS:
+        for i, member in enumerate(getattr(system, listed)):
             if member.name is not None:
-                bearers.setdefault(member.name, []).append(f"{field}[{i}]")
+                bearers.setdefault(member.name, []).append(f"{listed}[{i}]")
     for name, places in bearers.items():
         if len(places) > 1:
             problems.add(f"name = {name!r} is borne by {' and '.join(places)}; each name may be used once.")
     strange = 0
-    for field in ("joints", "forces"):
-        for i, member in enumerate(getattr(system, field)):
-            owner = f"{field}[{i}], {member.label}"
-            if isinstance(member, Cable):
-                strange += _check_cable_names(problems, system, member, owner, strange)
+    for listed in ("joints", "forces"):
+        for i, member in enumerate(getattr(system, listed)):
+            owner = f"{listed}[{i}], {member.label}"
+            if isinstance(member, Link):
+                strange += _check_link_names(problems, system, member, owner, strange)
                 continue
             if isinstance(member, Obstacle) and not system.rods:
                 problems.add("it is an obstacle for rods; the system has no rods.", owner)
@@ -539,10 +513,10 @@ def _check_names(problems: Problems, system: System) -> None:
                     problems.add(unknown(argument, name, allowed, hint=strange <= SUGGESTIONS), owner)
 
 
-def _check_cable_names(problems: Problems, system: System, cable: Cable, owner: str, before: int) -> int:
-    """Ends of a cable exist and are given as what they are; returns the number of unknown names."""
+def _check_link_names(problems: Problems, system: System, link: Link, owner: str, before: int) -> int:
+    """Ends of a link exist and are given as what they are; returns the number of unknown names."""
     strange = 0
-    for argument, name, at in cable.ends:
+    for argument, name, at in link.ends:
         field, on_rod = f"at_{argument}", isinstance(at, tuple)
         if name in system._index and on_rod:
             problems.add(
@@ -578,7 +552,7 @@ def _check_joints(problems: Problems, system: System) -> None:
             sound.append((owner, joint))
     if not sound:
         return
-    places = _places(system, [joint for _, joint in sound])
+    places = places_of(system, [joint for _, joint in sound])
     size = 1e-14 * (places.sizes(system) + 1e-286)
     apart = norms(places.point_b - places.point_a)
     # The second axis of a universal joint has a part perpendicular to the first one.
@@ -608,7 +582,7 @@ def _drive_works(problems: Problems, owner: str, joint: Joint) -> bool:
             continue
         given = isinstance(getattr(joint, field), tuple)
         place = f"{field}[{i}]" if given else field + ("", " (derivative)", " (second derivative)")[i]
-        check = positive if isinstance(joint, Distance) and i == 0 else _real
+        check = positive if isinstance(joint, Distance) and i == 0 else real
         try:
             called(place, function, "t", 0.0, check)
         except ValueError as error:
@@ -616,10 +590,6 @@ def _drive_works(problems: Problems, owner: str, joint: Joint) -> bool:
             if not given:  # the derivatives of what fails fail too
                 break
     return len(problems.sentences) == before
-
-
-def _real(field: str, value: Any) -> float:
-    return float(numbers(field, value, ()))
 
 
 def _check_inertias(problems: Problems, system: System) -> None:
@@ -655,45 +625,36 @@ def _inertia_about(body: Body, at: Array | None) -> Array:
 
 def _check_forces(problems: Problems, system: System) -> None:
     """What connects two things connects different ones, and springs, cables and obstacles have a direction."""
-    known = {*system._index, GROUND}
     for i, force in enumerate(system.forces):
-        if isinstance(force, Cable):
-            _check_cable(problems, system, force, f"forces[{i}], {force.label}")
-        elif isinstance(force, Obstacle):
-            _check_obstacle(problems, system, force, f"forces[{i}], {force.label}")
-        if not isinstance(force, (SpringDamper, Bushing)) or not known.issuperset(force.bodies):
-            continue
         owner = f"forces[{i}], {force.label}"
-        if force.a == force.b:
-            problems.add(f"it connects {force.a!r} with itself, which does nothing; a and b must differ.", owner)
-        elif isinstance(force, SpringDamper):
-            _check_direction(problems, system, force, owner)
+        if isinstance(force, Link):
+            _check_link(problems, system, force, owner)
+        elif isinstance(force, Obstacle):
+            _check_obstacle(problems, system, force, owner)
 
 
-def _check_direction(problems: Problems, system: System, spring: SpringDamper, owner: str) -> None:
-    a, b = system.point(spring.a, spring.at_a), system.point(spring.b, spring.at_b)
-    size = max(1e-300, *np.abs(a), *np.abs(b), *np.abs(spring.at_a), *np.abs(spring.at_b))
-    smooth = spring.length == 0.0 and spring.damping == 0.0
-    idle = spring.stiffness == 0.0 and spring.damping == 0.0
-    if math.dist(a, b) <= 1e-14 * size and not smooth and not idle:
-        problems.add(
-            f"its ends coincide at the start: at_a = {shown(spring.at_a)} of {spring.a!r} and at_b = "
-            f"{shown(spring.at_b)} of {spring.b!r} both lie at {shown(a)} in space, so it has no direction; "
-            "move an end, or use a Bushing.",
-            owner,
-        )
-
-
-def _check_cable(problems: Problems, system: System, cable: Cable, owner: str) -> None:
+def _check_link(problems: Problems, system: System, link: Link, owner: str) -> None:
     known = {GROUND, *system._index}
-    if not known.issuperset(cable.bodies) or not set(system._rod_index).issuperset(cable.rods):
+    if not known.issuperset(link.bodies) or not set(system._rod_index).issuperset(link.rods):
         return
-    if cable.a == cable.b and not cable.rods:
-        problems.add(f"it connects {cable.a!r} with itself, which does nothing; a and b must differ.", owner)
+    if link.a == link.b and not link.rods:
+        problems.add(f"it connects {link.a!r} with itself, which does nothing; a and b must differ.", owner)
         return
-    a, b = system.cable_points(cable)
-    size = max(1e-300, *np.abs(a), *np.abs(b))
-    if math.dist(a, b) <= 1e-14 * size and not cable.length:
+    a, b = system.link_points(link)
+    arms = [np.abs(at) for _, _, at in link.ends if isinstance(at, np.ndarray)]
+    if math.dist(a, b) > 1e-14 * max(1e-300, *np.abs([a, b, *arms]).flat):
+        return
+    if isinstance(link, SpringDamper):
+        smooth = link.length == 0.0 and link.damping == 0.0
+        idle = link.stiffness == 0.0 and link.damping == 0.0
+        if not smooth and not idle:
+            problems.add(
+                f"its ends coincide at the start: at_a = {shown(link.at_a)} of {link.a!r} and at_b = "
+                f"{shown(link.at_b)} of {link.b!r} both lie at {shown(a)} in space, so it has no direction; "
+                "move an end, or use a Bushing.",
+                owner,
+            )
+    elif isinstance(link, Cable) and not link.length:
         problems.add(
             f"its ends coincide at the start, at {shown(a)} in space, so it has no direction; move an end, or give a "
             "length at which it gets taut.",
@@ -720,33 +681,6 @@ def _check_obstacle(problems: Problems, system: System, obstacle: Obstacle, owne
 
 
 # --- the start -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """All bodies at the start, and ground in the last row."""
-
-    #: (n + 1, 3).
-    position: Array
-    #: (n + 1, 3, 3).
-    matrix: Array
-    #: Angular velocity in space, (n + 1, 3).
-    omega: Array
-
-
-def _start(bodies: Sequence[Body]) -> _Start:
-    zero = np.zeros((1, 3))
-    position = np.concatenate([*(b.position[None] for b in bodies), zero])
-    p = np.concatenate([*(b.orientation[None] for b in bodies), [[1.0, 0.0, 0.0, 0.0]]])
-    Omega = np.concatenate([*(b.angular_velocity[None] for b in bodies), zero])
-    matrix = rotations.matrix_from_quaternion(p)
-    return _Start(position, matrix, np.einsum("kij,kj->ki", matrix, Omega))
-
-
-def _cross(a: Array, b: Array) -> Array:
-    # np.cross takes ten times as long for three numbers.
-    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
-    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
 def _joints_of(system: System) -> dict[str, int]:
@@ -790,348 +724,3 @@ def _stands(system: System, parts: Mapping[str, Any]) -> bool:
 _OF_THE_START = (
     "_number", "_start", "_joint_number", "_places", "_tree", "fixed_points", "initial_velocities"
 )  # fmt: skip
-
-
-def _labels(system: System) -> list[str]:
-    """Labels of the joints; those that occur several times, with their place."""
-    labels = [joint.label for joint in system.joints]
-    count: dict[str, int] = {}
-    for label in labels:
-        count[label] = count.get(label, 0) + 1
-    return [label if count[label] == 1 else f"joints[{i}], {label}" for i, label in enumerate(labels)]
-
-
-# --- where joints sit ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Places:
-    """Points and frames of some joints; all together, since small arrays one by one would take long."""
-
-    #: Rows of the partners in the arrays of the start, (k,).
-    a: NDArray[np.intp]
-    b: NDArray[np.intp]
-    #: Points in space, (k, 3).
-    point_a: Array
-    point_b: Array
-    #: Points in body axes, (k, 3).
-    at_a: Array
-    at_b: Array
-    #: Frames in space, columns e1, e2, e3, (k, 3, 3).
-    frame_a: Array
-    frame_b: Array
-    #: Frames in body axes, (k, 3, 3).
-    local_a: Array
-    local_b: Array
-    #: Lengths of distances, 0 for other joints, (k,).
-    length: Array
-
-    def attachment(self, i: int) -> Attachment:
-        return Attachment(self.at_a[i], self.at_b[i], self.local_a[i], self.local_b[i], float(self.length[i]))
-
-    def attachments(self) -> list[Attachment]:
-        return [self.attachment(i) for i in range(len(self.a))]
-
-    def sizes(self, system: System) -> Array:
-        """Largest coordinates from which the points are found, (k,)."""
-        x = system._start.position
-        parts = (x[self.a], x[self.b], self.point_a, self.point_b)
-        return np.asarray(np.max([norms(part) for part in parts], axis=0))
-
-
-def _places(system: System, joints: Sequence[Joint]) -> _Places:
-    start, number = system._start, system._number
-    for joint in joints:
-        for name in joint.bodies:
-            if name not in number:
-                raise ValueError(f"{joint.label}: {unknown('body', name, system._number)}")
-    a = np.array([number[joint.a] for joint in joints], dtype=np.intp)
-    b = np.array([number[joint.b] for joint in joints], dtype=np.intp)
-    R_a, R_b = start.matrix[a], start.matrix[b]
-
-    # Points: in space if they are given so; else from body axes; else that of the other partner.
-    point_a, point_b, at_a, at_b = _two_sides(
-        [joint.at for joint in joints],
-        [joint.to if isinstance(joint, Distance) else joint.at for joint in joints],
-        [joint.at_a for joint in joints],
-        [joint.at_b for joint in joints],
-        (start.position[a], R_a),
-        (start.position[b], R_b),
-    )
-    # Axes, by the same rule; z where there is none.
-    z, zero = np.array([0.0, 0.0, 1.0]), np.zeros((len(joints), 3))
-    second = np.array([isinstance(joint, Universal) for joint in joints], dtype=bool)
-    axial = np.array([hasattr(joint, "axis") for joint in joints], dtype=bool)
-    axis_a, axis_b, _, _ = _two_sides(
-        [getattr(joint, "axis", z) for joint in joints],
-        [joint.axis2 if isinstance(joint, Universal) else getattr(joint, "axis", z) for joint in joints],
-        [getattr(joint, "axis_a", None) for joint in joints],
-        [getattr(joint, "axis_b", None) for joint in joints],
-        (zero, R_a),
-        (zero, R_b),
-    )
-    frame_a = _frames(axis_a, np.where(second[:, None], axis_b, 0.0))
-    frame_a[~axial] = np.eye(3)
-    frame_b = _turned(frame_a, np.where(second[:, None], axis_a, axis_b))
-    for i, joint in enumerate(joints):
-        if not isinstance(joint, Universal):
-            continue
-        in_space = joint.axis is not None and joint.axis2 is not None  # perpendicular but for the digits they have
-        e1 = frame_a[i, :, 0] if in_space else axis_b[i]
-        e2 = frame_a[i, :, 1]
-        frame_b[i] = np.column_stack([e1, e2, np.cross(e1, e2)])
-
-    length = np.zeros(len(joints))
-    for i, joint in enumerate(joints):
-        if isinstance(joint, Distance):
-            length[i] = _length_at_start(joint, math.dist(point_a[i], point_b[i]))
-    local_a, local_b = R_a.transpose(0, 2, 1) @ frame_a, R_b.transpose(0, 2, 1) @ frame_b
-    places = _Places(a, b, point_a, point_b, at_a, at_b, frame_a, frame_b, local_a, local_b, length)
-    for field in fields(places):
-        getattr(places, field.name).flags.writeable = False
-    return places
-
-
-def _attached(system: System, places: _Places, attachments: Sequence[Attachment]) -> _Places:
-    """The same joints with given points and frames in their bodies."""
-    start = system._start
-    at_a, at_b = np.array([x.at_a for x in attachments]), np.array([x.at_b for x in attachments])
-    local_a, local_b = np.array([x.frame_a for x in attachments]), np.array([x.frame_b for x in attachments])
-    R_a, R_b = start.matrix[places.a], start.matrix[places.b]
-    return _Places(
-        places.a, places.b,
-        start.position[places.a] + np.einsum("kij,kj->ki", R_a, at_a),
-        start.position[places.b] + np.einsum("kij,kj->ki", R_b, at_b),
-        at_a, at_b, R_a @ local_a, R_b @ local_b, local_a, local_b, np.array([x.length for x in attachments]),
-    )  # fmt: skip
-
-
-def _length_at_start(joint: Distance, apart: float) -> float:
-    law = joint.law
-    if law is not None:
-        return called("length", law[0], "t", 0.0, positive)
-    return joint.length if isinstance(joint.length, float) else apart
-
-
-Rows = Sequence[Array | None]
-Pose = tuple[Array, Array]
-
-
-def _two_sides(
-    space_a: Rows, space_b: Rows, local_a: Rows, local_b: Rows, pose_a: Pose, pose_b: Pose
-) -> tuple[Array, Array, Array, Array]:
-    """Points (or directions) of both sides, in space and in body axes, from what is given of them."""
-    nan = np.full(3, np.nan)
-
-    def rows(values: Rows) -> Array:
-        return np.array([nan if x is None else x for x in values]).reshape(-1, 3)
-
-    def side(space: Array, local: Array, pose: Pose) -> Array:
-        there = pose[0] + np.einsum("kij,kj->ki", pose[1], local)
-        return np.where(np.isnan(space), there, space)
-
-    a, b, in_a, in_b = rows(space_a), rows(space_b), rows(local_a), rows(local_b)
-    a, b = side(a, in_a, pose_a), side(b, in_b, pose_b)
-    a, b = np.where(np.isnan(a), b, a), np.where(np.isnan(b), a, b)
-    back_a = np.einsum("kji,kj->ki", pose_a[1], a - pose_a[0])
-    back_b = np.einsum("kji,kj->ki", pose_b[1], b - pose_b[0])
-    return a, b, np.where(np.isnan(in_a), back_a, in_a), np.where(np.isnan(in_b), back_b, in_b)
-
-
-def _frames(axis: Array, first: Array) -> Array:
-    """Right-handed frames whose e3 is the axis; e1 is the perpendicular part of ``first``, or any if that is zero."""
-    k = np.arange(len(axis))
-    other = np.zeros_like(axis)
-    other[k, np.argmin(np.abs(axis), axis=1)] = 1.0
-    e1 = first - np.einsum("ki,ki->k", first, axis)[:, None] * axis
-    e1 = np.where(norms(e1)[:, None] > 1e-9, e1, other)
-    e1 -= np.einsum("ki,ki->k", e1, axis)[:, None] * axis
-    e1 = unit(e1)
-    return np.stack([e1, cross(axis, e1), axis], axis=2) + 0.0
-
-
-def _turned(frame: Array, axis: Array) -> Array:
-    """Frames after the smallest rotation that takes their e3 to the axis."""
-    # If the axis points backwards, half a turn about e1 first: the formula divides by 1 + cosine.
-    opposite = np.einsum("ki,ki->k", frame[:, :, 2], axis) < -1.0 + 1e-5
-    flipped = frame * np.where(opposite[:, None, None], np.array([1.0, -1.0, -1.0]), 1.0)
-    e3 = flipped[:, :, 2]
-    v = cross(e3, axis)
-    c = np.einsum("ki,ki->k", e3, axis)
-    S = rotations.skew(v)
-    turned = flipped + S @ flipped + S @ (S @ flipped) / (1.0 + c)[:, None, None]
-    return np.asarray(turned)
-
-
-# --- what hangs on what ----------------------------------------------------------------------------------------------
-
-
-def _tree(system: System) -> Tree:
-    ends: dict[str, list[int]] = {name: [] for name in (GROUND, *system.names)}
-    for i, joint in enumerate(system.joints):
-        if not isinstance(joint, Distance):
-            ends[joint.a].append(i)
-            ends[joint.b].append(i)
-    parent: dict[str, str | None] = {}
-    chosen: dict[str, int] = {}
-    children: dict[str, list[str]] = {}
-    for root in (GROUND, *system.names):
-        if root in parent:
-            continue
-        if root != GROUND:
-            parent[root] = None
-        queue = deque([root])
-        while queue:
-            here = queue.popleft()
-            for i in ends[here]:
-                joint = system.joints[i]
-                there = joint.b if joint.a == here else joint.a
-                if there == GROUND or there in parent:
-                    continue
-                parent[there], chosen[there] = here, i
-                children.setdefault(here, []).append(there)
-                queue.append(there)
-    order: list[str] = []
-    stack = [*(name for name in reversed(system.names) if parent[name] is None), *reversed(children.get(GROUND, []))]
-    while stack:
-        name = stack.pop()
-        order.append(name)
-        stack.extend(reversed(children.get(name, [])))
-    taken = set(chosen.values())
-    cuts = tuple(joint for i, joint in enumerate(system.joints) if i not in taken)
-    joints = {name: system.joints[chosen[name]] if name in chosen else None for name in order}
-    return Tree(tuple(order), {name: parent[name] for name in order}, joints, cuts)
-
-
-# --- gaps ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Gaps:
-    """For each joint what its partners miss each other by at the start, and what is taken for rounding."""
-
-    shift: Array
-    turn: Array
-    slide: Array
-    spin: Array
-    shift_slack: Array
-    slide_slack: Array
-    spin_slack: Array
-
-    def told(self) -> tuple[list[tuple[float, float]], ...]:
-        """Gaps and slacks of each joint, in the order of `_GAPS`."""
-        slacks = (self.shift_slack, np.full(len(self.turn), GAP_SLACK), self.slide_slack, self.spin_slack)
-        gaps = (self.shift, self.turn, self.slide, self.spin)
-        return tuple(list(zip(g.tolist(), s.tolist(), strict=True)) for g, s in zip(gaps, slacks, strict=True))
-
-
-#: What a gap is of, and its unit.
-_GAPS = (("position", "m"), ("position", "rad"), ("velocity", "m/s"), ("velocity", "rad/s"))
-
-
-def _remedy(joint: Joint, what: str, unit: str) -> str:
-    """What does not fit, and what can be done about it."""
-    bodies = " and ".join(repr(name) for name in joint.bodies if name != GROUND)
-    led = "length" if isinstance(joint, Distance) else "drive" if joint.driven else ""
-    demand = f"it and its {led} demand" if led else "it demands"
-    if what == "position":
-        verb, changed = "stand", "position or orientation"
-    else:
-        verb, changed = "move", "angular_velocity or velocity"
-    hint = " (left out, velocity follows from the rotation)" if unit == "m/s" else ""
-    if unit == "rad" and led:
-        hint = " (angles count from the start, so drive has to begin at 0)"
-    return (
-        f"its partners do not {verb} as {demand}; change {changed} of {bodies}{hint}, or let gd.assemble(system) do it "
-        "(assemble: true in the run of a model file)"
-    )
-
-
-def _gaps(system: System) -> _Gaps:
-    joints, places, start = system.joints, system._places, system._start
-    n = len(joints)
-    a, b = places.a, places.b
-    v = np.array([*(system.initial_velocities[name] for name in system.names), np.zeros(3)])
-    w_a, w_b = start.omega[a], start.omega[b]
-    arm_a, arm_b = places.point_a - start.position[a], places.point_b - start.position[b]
-    turning_a, turning_b = cross(w_a, arm_a), cross(w_b, arm_b)
-    r = places.point_b - places.point_a
-    carried = cross(w_a, r)
-    E, T = places.frame_a, places.frame_a.transpose(0, 2, 1) @ places.frame_b
-    shift = np.einsum("kji,kj->ki", E, r)
-    slide = np.einsum("kji,kj->ki", E, v[b] + turning_b - v[a] - turning_a - carried)
-    spin = np.einsum("kji,kj->ki", E, w_b - w_a)
-    twist = np.stack([T[:, 2, 1] - T[:, 1, 2], T[:, 0, 2] - T[:, 2, 0], T[:, 1, 0] - T[:, 0, 1]], axis=1)
-    whole = np.arctan2(0.5 * norms(twist), 0.5 * (np.trace(T, axis1=1, axis2=2) - 1.0))
-    tilt = np.arctan2(np.hypot(T[:, 0, 2], T[:, 1, 2]), T[:, 2, 2])
-    angle = np.arctan2(T[:, 1, 0] - T[:, 0, 1], T[:, 0, 0] + T[:, 1, 1])
-
-    held = np.array([[axis in joint.held[0] for axis in "xyz"] for joint in joints]).reshape(n, 3)
-    firm = np.array([[axis in joint.held[1] for axis in "xyz"] for joint in joints]).reshape(n, 3)
-    turn = np.where(firm[:, 2], whole, np.where(firm[:, 0], tilt, 0.0))
-    # Relative to what is added up, and to the rounding of the coordinates that it comes from.
-    x_a, x_b, p_a, p_b = (norms(x) for x in (start.position[a], start.position[b], places.point_a, places.point_b))
-    shift_slack = GAP_SLACK * (norms(places.at_a) + norms(places.at_b) + norms(r)) + 1e-14 * (x_a + x_b + p_a + p_b)
-    speeds = (v[a], v[b], turning_a, turning_b, carried)
-    rounding = norms(w_a) * (x_a + p_a + p_b) + norms(w_b) * (x_b + p_b)
-    slide_slack = (
-        GAP_SLACK * np.max([norms(x) for x in speeds], axis=0) + 2e-15 * rounding + 1e-14 * norms(v).max() + ROUNDING
-    )
-    spin_slack = GAP_SLACK * np.maximum(norms(w_a), norms(w_b)) + 1e-14 * norms(start.omega).max() + ROUNDING
-    gaps = _Gaps(
-        norms(np.where(held, shift, 0.0)),
-        turn,
-        norms(np.where(held, slide, 0.0)),
-        norms(np.where(firm, spin, 0.0)),
-        shift_slack,
-        slide_slack,
-        spin_slack,
-    )
-    for i, joint in enumerate(joints):
-        if isinstance(joint, Universal):
-            gaps.turn[i] = math.asin(min(1.0, abs(T[i, 2, 0])))
-            second = _cross(E[i, :, 2], places.frame_b[i, :, 0])
-            gaps.spin[i] = abs(float((w_b[i] - w_a[i]) @ second)) / math.hypot(*second)
-        law = joint.law
-        value, rate, slack = (0.0, 0.0, 0.0) if law is None else _value_and_rate(joint, law)
-        if isinstance(joint, Distance):
-            apart = float(norms(r[i]))
-            gaps.shift[i] = abs(apart - places.length[i])
-            gaps.slide[i] = abs(float(r[i] @ (v[b[i]] + turning_b[i] - v[a[i]] - turning_a[i])) / apart - rate)
-            gaps.slide_slack[i] += slack
-            continue
-        miss = math.remainder(angle[i] - value, 2.0 * math.pi)
-        if isinstance(joint, Helical):
-            lead = joint.pitch / (2.0 * math.pi)
-            turned = angle[i] if law is None else value + miss
-            gaps.shift[i] = math.hypot(gaps.shift[i], shift[i, 2] - lead * turned)
-            gaps.slide[i] = math.hypot(gaps.slide[i], slide[i, 2] - lead * spin[i, 2])
-            gaps.slide_slack[i] += GAP_SLACK * abs(lead * spin[i, 2])
-        if law is None:
-            continue
-        if isinstance(joint, Prismatic):
-            gaps.shift[i] = math.hypot(gaps.shift[i], shift[i, 2] - value)
-            gaps.slide[i] = math.hypot(gaps.slide[i], slide[i, 2] - rate)
-            gaps.shift_slack[i] += GAP_SLACK * abs(value)
-            gaps.slide_slack[i] += slack
-        else:
-            gaps.turn[i] = max(gaps.turn[i], abs(miss))
-            gaps.spin[i] = math.hypot(gaps.spin[i], spin[i, 2] - rate)
-            gaps.spin_slack[i] += slack
-    return gaps
-
-
-def _value_and_rate(joint: Joint, law: Any) -> tuple[float, float, float]:
-    """Value and rate of a drive at t = 0, and how far the rate may be wrong."""
-    field = "length" if isinstance(joint, Distance) else "drive"
-    f, rate, _ = law
-    value = called(field, f, "t", 0.0, _real)
-    if rate is not None:
-        found = called(field, rate, "t", 0.0, _real)
-        return value, found, GAP_SLACK * abs(found)
-    # The derivative of the quartic through five points from 0 on: the drive may begin to move there.
-    weights = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
-    values = [called(field, f, "t", k * RATE_STEP, _real) for k in range(5)]
-    found = sum(w * x for w, x in zip(weights, values, strict=True)) / RATE_STEP
-    # What the drive computes with may be of the size of 1 where its values are not: 1 - cos(t).
-    return value, found, RATE_SLACK * (abs(found) + max(map(abs, values))) + 1e-14 / RATE_STEP

@@ -220,8 +220,7 @@ def simulate(
     options |= constraint_options(index, null_space, method)
     options |= {} if reduce else {"reduce": False}
     if method == "bdf-dae" and isinstance(system, System):
-        whole = system.assembled()
-        options |= {"level": 1} if mechanisms.joined(whole) or mechanisms.hosted(whole) else {}
+        options |= {"level": 1} if mechanisms.joined(system.assembled()) else {}
     if options.get("level"):
         method = "radau5" if method == "auto" else method
     compiled = begin(system, first, formulation, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gyrod.files.kinds import Kind
-from gyrod.files.registry import KINDS, fields_of
+from gyrod.files.registry import fields_of
 from gyrod.model import System, changes
 from gyrod.model.errors import Description, ModelError
 from gyrod.motion.readings import quantity
@@ -37,11 +37,7 @@ def kind_of(system: System, path: str) -> Kind | None:
 
 
 def _field(value: Any, name: str) -> Kind | None:
-    if isinstance(value, System):
-        return KINDS.get(name)
-    if not isinstance(value, Description):
-        return None
-    field = fields_of(type(value)).get(name)
+    field = fields_of(type(value)).get(name) if isinstance(value, Description) else None
     return None if field is None else field.kind
 
 

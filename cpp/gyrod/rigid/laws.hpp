@@ -1,0 +1,115 @@
+// What springs, cables and bushings do between two points, told by d = x_b - x_a and v = x_b' - x_a': the force F on a
+// (and -F on b), its derivatives, its energy and the power that it dissipates. They know neither bodies nor rods.
+#pragma once
+
+#include "gyrod/math/rotation.hpp"
+#include "gyrod/math/scalar.hpp"
+
+namespace gyrod {
+
+// A force with its derivatives, dF = K dd + C dv.
+struct PointForce {
+  Vec3<double> F = Vec3<double>::Zero();
+  Mat3<double> K = Mat3<double>::Zero(), C = Mat3<double>::Zero();
+};
+
+// The line between two points, for tensions that depend on its length and the rate of that.
+struct Line {
+  double length, rate;
+  Vec3<double> u, across; // its direction, and how that turns
+  Line(const Vec3<double>& d, const Vec3<double>& v)
+      : length(d.norm()), rate(d.dot(v) / length), u(d / length), across((v - rate * u) / length) {}
+  PointForce pull(double T, double by_length, double by_rate) const {
+    const Mat3<double> along = u * u.transpose();
+    PointForce f{T * u, (by_length - T / length) * along + u * (by_rate * across).transpose(), by_rate * along};
+    f.K.add_to_diagonal(T / length);
+    return f;
+  }
+};
+
+// Linear spring and damper along the line.
+struct SpringLaw {
+  static constexpr bool conservative = true;
+  double k, c, length;
+
+  template <class S> Vec3<S> force(const Vec3<S>& d, const Vec3<S>& v) const {
+    using std::sqrt;
+    if (length == 0.0) return S(k) * d + along(d, v); // no direction is needed
+    const S l = sqrt(d.dot(d));
+    const S rate = d.dot(v) / l;
+    return Vec3<S>(d * ((S(k) * (l - S(length)) + S(c) * rate) / l));
+  }
+  PointForce slopes(const Vec3<double>& d, const Vec3<double>& v) const {
+    if (length == 0.0 && (c == 0.0 || d.norm() == 0.0)) return {k * d, k * Mat3<double>::Identity()};
+    const Line line(d, v);
+    return line.pull(k * (line.length - length) + c * line.rate, k, c);
+  }
+  double energy(const Vec3<double>& d) const {
+    const double u = d.norm() - length;
+    return 0.5 * k * u * u;
+  }
+  double dissipation(const Vec3<double>& d, const Vec3<double>& v) const {
+    const double n = d.squaredNorm(), rate = d.dot(v);
+    return n > 0.0 ? c * rate * rate / n : 0.0;
+  }
+
+private:
+  // Damper of a spring without length: along the line where there is one, none where the points meet.
+  template <class S> Vec3<S> along(const Vec3<S>& d, const Vec3<S>& v) const {
+    const S n = d.dot(d);
+    if (c == 0.0 || value_of(n) == 0.0) return Vec3<S>::Zero();
+    return d * (S(c) * d.dot(v) / n);
+  }
+};
+
+// A cable that only pulls; over the extension `onset` its stiffness sets in.
+struct CableLaw {
+  static constexpr bool conservative = false;
+  double k, c, length, onset;
+
+  template <class S> Vec3<S> force(const Vec3<S>& d, const Vec3<S>& v) const {
+    using std::sqrt;
+    const S l = sqrt(d.dot(d)), u = l - S(length);
+    if (value_of(u) <= 0.0) return Vec3<S>::Zero();
+    const bool sets_in = value_of(u) < onset;
+    const S extension = sets_in ? S(u * u * S(0.5 / onset)) : S(u - S(0.5 * onset));
+    const S slope = sets_in ? S(u * S(1.0 / onset)) : S(1);
+    const S T = S(k) * extension + S(c) * slope * (d.dot(v) / l);
+    if (value_of(T) <= 0.0) return Vec3<S>::Zero(); // it never pushes
+    return d * (T / l);
+  }
+  PointForce slopes(const Vec3<double>& d, const Vec3<double>& v) const {
+    const double u = d.norm() - length;
+    if (u <= 0.0) return {};
+    const Line line(d, v);
+    const bool sets_in = u < onset;
+    const double slope = sets_in ? u / onset : 1.0;
+    const double T = k * (sets_in ? 0.5 * u * slope : u - 0.5 * onset) + c * slope * line.rate;
+    if (T <= 0.0) return {};
+    return line.pull(T, k * slope + (sets_in ? c * line.rate / onset : 0.0), c * slope);
+  }
+  double energy(const Vec3<double>& d) const {
+    const double u = d.norm() - length;
+    if (u <= 0.0) return 0.0;
+    return k * (u < onset ? u * u * u / (6.0 * onset) : 0.5 * u * (u - onset) + onset * onset / 6.0);
+  }
+  // What it takes beyond its energy: where a damper would push, it has let go of it.
+  double dissipation(const Vec3<double>& d, const Vec3<double>& v) const {
+    const double u = d.norm() - length;
+    if (u <= 0.0) return 0.0;
+    const double rate = d.dot(v) / d.norm(), slope = u < onset ? u / onset : 1.0;
+    const double spring = k * (u < onset ? 0.5 * u * slope : u - 0.5 * onset);
+    return std::max(c * slope * rate, -spring) * rate;
+  }
+};
+
+// Stiffness and damping of the offset u = R'd along the axes R of a. F acts on a as if at the point of b, which keeps
+// the angular momentum: at its own point a feels the moment d x F as well.
+struct BushingLaw {
+  // Columns of `axes` are those of R in the axes that the numbers refer to.
+  BushingLaw(const Vec3<double>& stiffness, const Vec3<double>& damping, const Mat3<double>& axes)
+      : k(axes.transpose() * stiffness.asDiagonal() * axes), c(axes.transpose() * damping.asDiagonal() * axes) {}
+  Mat3<double> k, c;
+};
+
+} // namespace gyrod
