@@ -1,6 +1,7 @@
-"""The manual runs: python and console blocks of a page, one after the other, in a folder of their own.
+"""The manual and the README run: python and console blocks of a page, one after the other, in a folder of their own.
 
-Pages whose first block does not import gyrod show fragments and are left to the tests of what they describe.
+Those of the README stand alone, each with its own imports. Pages whose first block does not import gyrod show fragments
+and are left to the tests of what they describe.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from gyrod import cli
 DOCS = Path(__file__).parent.parent / "docs"
 #: A block, and what it prints if the page says so.
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n+(?:```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
-TEXTS = {page.name: page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
+README = DOCS.parent / "README.md"
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in (README, *sorted(DOCS.glob("*.md")))}
 PAGES = [name for name, text in TEXTS.items() if (first := BLOCK.search(text)) and "import gyrod" in first[2]]
 
 #: They draw films and compare all methods, which other tests do in small.
@@ -50,6 +52,8 @@ def test_blocks_of_a_page_run(page, tmp_path, monkeypatch):
         if kind == "console":
             run_console(code)
             continue
+        if page == README.name:
+            names = {"__name__": page}
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, f"{page}, block {number}", "exec"), names)
@@ -58,14 +62,15 @@ def test_blocks_of_a_page_run(page, tmp_path, monkeypatch):
 
 
 def test_most_pages_run():
-    assert {"five-minutes.md", "index.md", "coming-from.md", "rods.md", "statics.md", "mechanisms.md"} <= set(PAGES)
+    assert {"README.md", "five-minutes.md", "index.md", "rods.md", "statics.md", "mechanisms.md"} <= set(PAGES)
+    assert "coming-from.md" in PAGES
 
 
 def test_every_page_is_in_the_contents():
     listed = {
         line for block in re.findall(r"```{toctree}(.*?)```", TEXTS["index.md"], re.DOTALL) for line in block.split()
     }
-    assert {name.removesuffix(".md") for name in TEXTS} - {"index"} <= listed
+    assert {name.removesuffix(".md") for name in TEXTS} - {"index", "README"} <= listed
 
 
 def test_links_lead_somewhere():

@@ -274,15 +274,6 @@ def test_choice_of_the_core_with_other_processors_and_builds(installed, has_v3, 
         assert runpy.run_path(str(SOURCE / "_core.py"))["name"] == f"gyrod._core_{expected}"
 
 
-def test_readme_examples_run_and_print_what_they_say(tmp_path):
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```\n+(?:[^\n`]*\n+)?```text\n(.*?)```", text, re.DOTALL)
-    assert blocks
-    for code, expected in blocks:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-        assert done.stdout.split() == expected.split()
-
-
 def test_documentation_builds_without_warnings(tmp_path):
     pytest.importorskip("furo", reason="the extra docs is not installed: make docs does")
     command = [

@@ -24,8 +24,8 @@ from gyrod.motion.readings import Quantity, quantity
 
 Array = NDArray[np.float64]
 
-#: Error over the difference to a companion on half the mesh, by what the system is made of, at any time and of extremes:
-#: of positions and what follows from them, of forces, moments and curvatures, of the smallest bend radius.
+#: Error over the difference to a companion on half the mesh, by what the system is made of, at any time and of
+#: extremes: of positions and what follows from them, of forces, moments and curvatures, of the smallest bend radius.
 SAFETY = {
     "grid": {"total": (1.9, 1.8, 1.7), "peak": (1.40, 1.09, 1.7)},
     "elements": {"total": (0.9, 1.2, 1.6), "peak": (2.97, 0.98, 1.6)},
