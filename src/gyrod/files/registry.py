@@ -15,6 +15,7 @@ from typing import Any
 from gyrod import model, quantities
 from gyrod.files.kinds import Kind
 from gyrod.files.options import RunOptions
+from gyrod.files.options import kinds as run_kinds
 from gyrod.model import inputs, rods
 from gyrod.rotations import FRAMES
 
@@ -160,7 +161,7 @@ KINDS: dict[str, Kind] = {
     # the system
     "gravity": _vector("m/s^2", variable="t"),
 }  # fmt: skip
-KINDS |= {f"RunOptions.{name}": kind for name, kind in RunOptions.kinds().items()}
+KINDS |= {f"RunOptions.{name}": kind for name, kind in run_kinds().items()}
 ANYTHING = Kind("anything")
 
 
