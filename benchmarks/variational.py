@@ -41,7 +41,7 @@ def one_body() -> None:
     for method, coordinates, potential, reduce in cases:
         solve = partial(
             gd.simulate, fast_top(), count * STEP, method=method, step=STEP, coordinates=coordinates,
-            potential=potential, reduce=reduce,
+            potential=potential, formulation=gd.Formulation(reduce=reduce),
         )  # fmt: skip
         end, motion = best(partial(solve, output=count), 3)
         every, _ = best(solve, 2)

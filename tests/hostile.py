@@ -167,10 +167,11 @@ def _calls() -> list[tuple[Callable[..., Any], dict[str, Any]]]:
     tuning: dict[str, Any] = {
         "method": "dopri5", "formulation": "nullspace-quaternion", "rtol": 1e-3, "atol": None, "norm": "physical",
         "projection": "step", "step": None, "first_step": None, "max_step": None, "output": None, "events": (),
-        "dense": True, "reduce": True, "index": 0, "null_space": "analytic", "baumgarte": None, "assemble": False,
-        "coordinates": None, "sigma": None, "potential": None, "resume": False, "velocity": "material",
+        "dense": True, "assemble": False, "coordinates": None, "sigma": None, "potential": None, "resume": False,
     }  # fmt: skip
     return [
+        (gd.Formulation, {"name": "absolute-quaternion", "index": 0, "null_space": "analytic", "baumgarte": (1.0, 1.0),
+                          "velocity": "material", "reduce": True, "projection": "step"}),
         (gd.simulate, {**run, **tuning}), (gd.simulate, {**run, "system": hanging, "method": "rodas"}),
         (gd.Body, {"name": "b", "mass": 1.0, "inertia": (1, 1, 1), "position": (0, 0, 0), "orientation": (1, 0, 0, 0),
                    "velocity": (0, 0, 0), "angular_velocity": (0, 0, 1)}),

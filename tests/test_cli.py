@@ -109,7 +109,7 @@ def test_list_and_version(here):
         (["view", "top.h5", "--out", "page"], "gyrod: page: a page is written as .html"),
         (["run", "top.yaml", "--out", "no/such.h5"], "gyrod: no does not exist; make this folder first"),
         (["run", "top.yaml", "--out", "top.dat"], "gyrod: top.dat: a result is written as .h5"),
-        (["run", "top.yaml", "--method", "rk4"], "gyrod: method = 'rk4' is unknown"),
+        (["run", "top.yaml", "--method", "rk4"], "gyrod: run: method = 'rk4' is unknown"),
         (["run", "top.yaml", "--until", "-1"], "gyrod: "),
         (["compare", "top.yaml", "--methods", "rk4"], "gyrod: methods = 'rk4' is unknown"),
         (["compare", "top.yaml", "--rtol", "small"], "gyrod: --rtol = 'small' must be numbers with commas"),
@@ -291,8 +291,8 @@ def test_check_tells_what_is_there(here, tmp_path):
         ("hose", "method: radau", "Did you mean 'radau5'?"),
         ("hose", "method: scipy:rk4", "method = 'scipy:rk4' is unknown"),
         ("hose", "formulation: euler", "formulation = 'euler' does not support rods"),
-        ("hose", "index: 2", "index = 2 works with the absolute formulations"),
-        ("top", "baumgarte: [1, 1]", "serves the absolute formulations"),
+        ("hose", "formulation: {index: 2}", "index = 2 works with the absolute formulations only"),
+        ("top", "formulation: {baumgarte: [1, 1]}", "works with the absolute formulations only"),
         ("top", "sigma: mean", "belongs to method = 'variational'"),
     ],
 )
@@ -301,12 +301,12 @@ def test_check_tries_the_options_of_the_run(here, tmp_path, starter, option, sen
     done = here("check", "model.yaml", "--json", "check.json")
     run = here("run", "model.yaml", "--until", "0.02")
     assert (done.code, run.code) == (1, 1)
-    assert done.err.startswith("gyrod: run: ")
+    assert done.err.startswith(("gyrod: run: ", "gyrod: model.yaml:"))  # the second of what is wrong by itself
     assert sentence in done.err
     assert sentence in run.err
     data = json.loads((tmp_path / "check.json").read_text())
     assert data["ok"] is False
-    assert sentence in data["problems"][0]
+    assert sentence in str(data["problems"][0])
 
 
 def test_check_tries_constant_steps(here, tmp_path):

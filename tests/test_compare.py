@@ -195,7 +195,7 @@ def test_an_own_reference():
         ({"rtols": ()}, "must hold at least one number"),
         ({"steps": 0.0}, "steps must be a positive finite number, got 0"),
         ({"limit": 0.0}, "limit must be a positive finite number, got 0"),
-        ({"points": 1}, "points = 1 must be an integer of at least 2"),
+        ({"points": 1}, "points = 1 must be a whole number from 2"),
         ({"output": [0.1]}, "output cannot be given"),
         ({"norm": "none"}, "norm = 'none' is unknown"),
     ],

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gyrod as gd
-from gyrod.motion.between import STIFF, Knots, along
-from gyrod.solve.methods import METHODS
+from gyrod.motion.between import Knots, along
 
 pytestmark = pytest.mark.numeric
 
@@ -102,10 +101,6 @@ def test_two_knots_on_either_side_are_enough():
     some, rows = Knots(t, lambda numbers: values[numbers]).beside(times)
     assert len(some) < len(t)
     assert_allclose(along(some, rows, times)[2:4], along(t, values, times)[2:4], rtol=0, atol=1e-15)
-
-
-def test_stiff_methods_are_those_that_say_so():
-    assert {name for name, method in METHODS.items() if method.stiff} == {name for name in STIFF if name in METHODS}
 
 
 @pytest.mark.parametrize(("method", "rtol"), [("rodas", 1e-3), ("radau5", 1e-5), ("seulex", 1e-5)])

@@ -915,7 +915,9 @@ def test_energy_with_gravity_and_dead_forces(formulation):
 
 @pytest.mark.parametrize("formulation", NULLSPACE)
 def test_spatial_velocities(formulation):
-    m = gd.simulate(zoo(), 1.0, formulation=formulation, velocity="spatial", method="dop853", rtol=1e-11)
+    m = gd.simulate(
+        zoo(), 1.0, formulation=gd.Formulation(formulation, velocity="spatial"), method="dop853", rtol=1e-11
+    )
     assert_same_end(m, zoo_reference(), 1e-8)
     t = np.linspace(0.0, 1.0, 7)
     np.testing.assert_allclose(m(t)["a"].omega, zoo_reference()(t)["a"].omega, atol=1e-7)
@@ -924,14 +926,15 @@ def test_spatial_velocities(formulation):
 def test_fictive_moment_changes_nothing_but_rounding():
     options = {"formulation": "absolute-quaternion", "method": "dopri5", "step": 1e-3}
     zero = gd.simulate(zoo(), 0.1, **options)
-    half = gd.simulate(zoo(), 0.1, fictive_moment="half-trace", **options)
+    form = gd.Formulation("absolute-quaternion", fictive_moment="half-trace")
+    half = gd.simulate(zoo(), 0.1, **options | {"formulation": form})
     np.testing.assert_allclose(half.y, zero.y, rtol=0, atol=1e-12 * np.max(np.abs(zero.y)))
     assert np.any(half.y != zero.y)
 
 
 def test_printed_equation_is_the_exact_one_on_the_manifold():
-    options = {"formulation": "absolute-quaternion", "method": "dop853", "rtol": 1e-11}
-    printed = gd.simulate(zoo(), 1.0, equation="printed", **options)
+    form = gd.Formulation("absolute-quaternion", equation="printed")
+    printed = gd.simulate(zoo(), 1.0, formulation=form, method="dop853", rtol=1e-11)
     assert_same_end(printed, zoo_reference(), 1e-8)
     y = printed.compiled.y0
     exact = compile_system(zoo(), "absolute-quaternion")
@@ -942,8 +945,8 @@ def test_printed_equation_is_the_exact_one_on_the_manifold():
 
 @pytest.mark.parametrize("formulation", ["nullspace-directors", "absolute-directors"])
 def test_polar_projection(formulation):
-    options = {"formulation": formulation, "method": "dop853", "rtol": 1e-11}
-    polar = gd.simulate(zoo(), 1.0, director_projection="polar", **options)
+    form = gd.Formulation(formulation, director_projection="polar")
+    polar = gd.simulate(zoo(), 1.0, formulation=form, method="dop853", rtol=1e-11)
     assert_same_end(polar, zoo_reference(), 1e-8)
     assert np.max(polar.drift.position) <= 2e-15
 
@@ -952,10 +955,12 @@ def test_polar_projection(formulation):
 def test_baumgarte_holds_the_drift(formulation):
     options = {"formulation": formulation, "method": "dopri5", "rtol": 1e-5, "projection": "none"}
     without = gd.simulate(heavy_top(), 10.0, **options)
-    held = gd.simulate(heavy_top(), 10.0, baumgarte=(20.0, 20.0), **options)
+    form = gd.Formulation(formulation, baumgarte=(20.0, 20.0))
+    held = gd.simulate(heavy_top(), 10.0, **options | {"formulation": form})
     assert np.max(held.drift.position) < 0.1 * np.max(without.drift.position)
     assert np.max(held.drift.velocity) < np.max(without.drift.velocity)
-    tight = gd.simulate(zoo(), 1.0, formulation=formulation, method="dop853", rtol=1e-11, baumgarte=(5.0, 5.0))
+    form = gd.Formulation(formulation, baumgarte=(5.0, 5.0))
+    tight = gd.simulate(zoo(), 1.0, formulation=form, method="dop853", rtol=1e-11)
     assert_same_end(tight, zoo_reference(), 1e-8)
 
 

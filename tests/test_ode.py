@@ -106,7 +106,7 @@ def test_it_starts_from_a_rest_and_serves_the_variants():
     ode = gd.ode(rest)
     assert np.array_equal(ode.y0, rest.y)
     assert np.abs(ode.fun(0.0, ode.y0) * ode.scales[-1]).max() < 1e-5
-    spatial = gd.ode(top(), velocity="spatial")
+    spatial = gd.ode(top(), gd.Formulation(velocity="spatial"))
     result = solve_ivp(spatial.fun, (0.0, 0.2), spatial.y0, rtol=1e-9, atol=1e-9)
     reference = gd.simulate(top(), 0.2, rtol=1e-11)
     assert_allclose(spatial.motion(result)["top"].position[-1], reference["top"].position[-1], rtol=0, atol=1e-7)

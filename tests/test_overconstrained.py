@@ -262,8 +262,7 @@ def test_other_equations_keep_rows_of_the_start():
     """Equations with multipliers as unknowns hold the rows that are independent at the start."""
     system = problems.get("bennett").system
     trusted = gd.simulate(system, 0.5, method="dop853", rtol=1e-10, output=[0.5])["long"].position[-1]
-    for options in ({"index": 1}, {"index": 2}, {"null_space": "qr"}):
-        motion = gd.simulate(
-            system, 0.5, formulation="absolute-quaternion", method="radau5", rtol=1e-8, output=[0.5], **options
-        )
+    for parts in ({"index": 1}, {"index": 2}, {"null_space": "qr"}):
+        form = gd.Formulation("absolute-quaternion", **parts)
+        motion = gd.simulate(system, 0.5, formulation=form, method="radau5", rtol=1e-8, output=[0.5])
         np.testing.assert_allclose(motion["long"].position[-1], trusted, atol=1e-5)

@@ -20,8 +20,7 @@ STEEL = gd.Material(young=2.1e11, poisson=0.2, density=7850.0)
 ALONG_Y = gd.Straight((0, 0, 0), (0, 1, 0))
 #: What the paper's codes did: (p, p'), Baumgarte, atol = rtol.
 SETTING = {
-    "formulation": "absolute-quaternion",
-    "baumgarte": (100.0, 100.0),
+    "formulation": gd.Formulation("absolute-quaternion", baumgarte=(100.0, 100.0)),
     "norm": "plain",
     "projection": "none",
     "dense": False,

@@ -88,7 +88,7 @@ def test_accelerations_where_accelerations_are_unknowns():
     arm = gd.Body("arm", 1.0, (0.1, 0.1, 0.1), position=(1, 0, 0))
     hinge = gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 1, 0))
     system = gd.System([arm], [hinge], sensors=points("arm", (0.5, 0, 0)))
-    motion = gd.simulate(system, 0.3, formulation="absolute-quaternion", index=1, rtol=1e-8)
+    motion = gd.simulate(system, 0.3, formulation=gd.Formulation("absolute-quaternion", index=1), rtol=1e-8)
     reference = gd.simulate(system, 0.3, rtol=1e-10)
     for quantity in POINT:
         name = f"arm {quantity}"

@@ -104,9 +104,8 @@ def test_all_that_speaks_against_a_formulation_at_once():
     )  # fmt: skip
     loose = gd.Fixed("ground", "bib", at_a=(0, 0, 0), at_b=(0, 0, 0))
     system = gd.System(bobs, [loose], [held, stiff])
-    problems = told_at_once(
-        lambda: gd.simulate(system, 0.1, formulation="absolute-quaternion", fictive_moment="half-trace")
-    )
+    form = gd.Formulation("absolute-quaternion", fictive_moment="half-trace")
+    problems = told_at_once(lambda: gd.simulate(system, 0.1, formulation=form))
     for part in (
         "the variant 'fictive_moment' of 'absolute-quaternion' is for bodies",
         "rod 'stiff' with strain = 'kirchhoff' needs formulation = 'nullspace-quaternion'",
@@ -145,7 +144,7 @@ def test_extras_are_named_before_the_work(monkeypatch, tmp_path):
 
 def test_a_form_that_rods_do_not_have_is_named():
     alone = gd.System(rods=[rod(start=gd.Clamped())])
-    told = refused(lambda: gd.simulate(alone, 0.1, index=1, formulation="absolute-quaternion"))
+    told = refused(lambda: gd.simulate(alone, 0.1, formulation=gd.Formulation("absolute-quaternion", index=1)))
     assert "the equations of rods ('hose') have no such form" in told
 
 

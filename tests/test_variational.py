@@ -88,7 +88,7 @@ def test_best_sigma_of_the_fast_top(coordinates, h, ratio):
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize("reduce", [True, False])
 def test_second_order_in_trajectory_and_energy(coordinates, potential, reduce):
-    options = {"coordinates": coordinates, "potential": potential, "reduce": reduce}
+    options = {"coordinates": coordinates, "potential": potential, "formulation": gd.Formulation(reduce=reduce)}
     errors = []
     for h in (0.000875, 0.0004375, 0.00021875):
         motion = run(top(), 1.4, h, **options)
@@ -132,7 +132,7 @@ def about_the_top(coordinates, steps, **options):
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize("reduce", [True, False])
 def test_the_two_form_of_the_top_is_preserved(coordinates, potential, reduce):
-    options = {"potential": potential, "reduce": reduce, "sigma": 0.3 * MEAN}
+    options = {"potential": potential, "formulation": gd.Formulation(reduce=reduce), "sigma": 0.3 * MEAN}
     one, many = (two_form(about_the_top(coordinates, n, **options), 6) for n in (1, 60))
     np.testing.assert_allclose(many, one, atol=1e-8 * np.abs(one).max())
     flow = np.linalg.norm(turned(about_the_top(coordinates, 60, **options), np.zeros(6))[0])
@@ -336,7 +336,7 @@ def test_a_pinned_body_beside_a_mechanism_keeps_its_fixed_point(coordinates):
     for reduce in (True, False):
         errors = []
         for h in (0.005, 0.0025):
-            motion = run(system, 0.5, h, coordinates=coordinates, reduce=reduce)
+            motion = run(system, 0.5, h, coordinates=coordinates, formulation=gd.Formulation(reduce=reduce))
             assert motion.constraint.max() < 1e-14
             errors.append(max(np.abs(motion[b].matrix[-1] - exact[b].matrix[-1]).max() for b in system.names))
         assert errors[1] < 2e-3
@@ -482,17 +482,17 @@ def test_the_start_is_told_as_given():
         ({"sigma": [0.1, 0.2]}, "has 2 values for 1 bodies"),
         ({"coordinates": "euler"}, "coordinates = 'euler' is unknown; it can be 'quaternion', 'directors'"),
         ({"potential": "node"}, "potential = 'node' is unknown.*Did you mean 'nodes'"),
-        ({"reduce": 1}, "reduce = 1 must be True or False"),
+        ({"formulation": {"reduce": 1}}, "reduce = 1 must be True or False"),
         ({"rtol": 1e-6}, "rtol = 1e-06 cannot be given with method = 'variational': its steps are constant"),
-        ({"rtol": 1e-6, "atol": 1e-8, "norm": "plain"}, "rtol = 1e-06, norm = 'plain', atol = 1e-08 cannot be given"),
+        ({"rtol": 1e-6, "atol": 1e-8, "norm": "plain"}, "rtol = 1e-06, atol = 1e-08, norm = 'plain' cannot be given"),
         ({"first_step": 0.1, "max_step": 1.0}, "first_step = 0.1, max_step = 1.0 cannot be given"),
         ({"formulation": "euler"}, "formulation = 'euler' cannot be given"),
         ({"projection": "none"}, "projection = 'none' cannot be given"),
         ({"output": [0.0, 0.05]}, r"output\[1\] = 0.05 is not a node .*nearest is 0.049"),
         ({"output": 0}, "output = 0 must be times or a positive number of steps"),
         ({"output": [0.0, 2.8]}, r"output\[1\] = 2.8 is not a node"),
-        ({"method": "energy-momentum", "sigma": 0.0}, "sigma belong to method = 'variational'"),
-        ({"method": "energy-momentum", "reduce": False}, "has joints .*or leave out reduce = False"),
+        ({"method": "energy-momentum", "sigma": 0.0}, "sigma = 0.0 belongs to method = 'variational', not to 'energy"),
+        ({"method": "energy-momentum", "formulation": {"reduce": False}}, "has joints .*or leave out reduce = False"),
         ({"method": "variational "}, "Did you mean 'variational'"),
         ({"method": "dop853", "sigma": 0.0}, "sigma = 0.0 belongs to method = 'variational', not to 'dop853'"),
         ({"method": "auto", "coordinates": "quaternion"}, "coordinates = 'quaternion' belongs to"),
@@ -540,7 +540,7 @@ def test_a_step_that_is_too_large(options, h, status, sentence):
 @pytest.mark.parametrize("reduce", [True, False])
 def test_near_the_largest_step_no_other_solution_is_taken(coordinates, limit, reduce):
     """With sigma = 0 the momentum of a turn grows to the limit and falls again: each has two solutions."""
-    options = {"coordinates": coordinates, "sigma": 0, "reduce": reduce}
+    options = {"coordinates": coordinates, "sigma": 0, "formulation": gd.Formulation(reduce=reduce)}
     for part in (0.97, 0.99):
         h = part * limit / SPIN[2]
         R = run(top(), 500 * h, h, **options)["top"].matrix

@@ -296,7 +296,7 @@ def test_simulate_does_the_same(case, coordinates, potential):
     run = s.run(h, steps)
     motion = gd.simulate(
         model(s), steps * h, method="variational", step=h, sigma="mean" if sigma is None else sigma,
-        reduce=case.startswith("top"), **options,
+        formulation=gd.Formulation(reduce=case.startswith("top")), **options,
     )  # fmt: skip
     np.testing.assert_allclose(motion.t, run.t, rtol=1e-14, atol=1e-15)
     for i, turn in enumerate(s.turns):

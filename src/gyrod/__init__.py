@@ -12,7 +12,7 @@ from gyrod._version import __version__  # noqa: E402
 if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table below
     from gyrod import files, problems, rotations, solve
     from gyrod.comparison import Comparison, Trial, compare
-    from gyrod.equations import FORMULATIONS, ForceError
+    from gyrod.equations import ForceError
     from gyrod.files import ModelFileError, load, read_mesh, read_urdf
     from gyrod.gyro import (
         Attitude,
@@ -86,12 +86,13 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     )
     from gyrod.motion import Motion, Rest, SimulationError, SimulationInterrupted
     from gyrod.motion.errors import ErrorEstimate, ErrorReport, EstimateError
+    from gyrod.runs.formulations import FORMULATIONS, Formulation
+    from gyrod.runs.methods import METHODS
     from gyrod.solve.accuracy import AccuracyError
     from gyrod.solve.assemble import assemble
     from gyrod.solve.follow import follow
     from gyrod.solve.hanging import Hanging, hang
     from gyrod.solve.joint_space import Jacobian, MassMatrix, inverse_dynamics, jacobian, mass_matrix
-    from gyrod.solve.methods import METHODS
     from gyrod.solve.modal import Modes, modes
     from gyrod.solve.ode import Ode, ode
     from gyrod.solve.paths.result import Path, PathError, PathEvent, PathInterrupted
@@ -109,9 +110,9 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            "": "comparison equations files gyro look model motion problems rotations solve storage studies",
+            "": "comparison equations files gyro look model motion problems rotations runs solve storage studies",
             "comparison": "Comparison Trial compare",
-            "equations": "FORMULATIONS ForceError",
+            "equations": "ForceError",
             "files": "ModelFileError load read_mesh read_urdf",
             "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
             "model": (
@@ -124,13 +125,14 @@ else:
             ),
             "motion": "Motion Rest SimulationError SimulationInterrupted",
             "motion.errors": "ErrorEstimate ErrorReport EstimateError",
+            "runs.formulations": "FORMULATIONS Formulation",
+            "runs.methods": "METHODS",
             "solve.accuracy": "AccuracyError",
             "solve.assemble": "assemble",
             "solve.follow": "follow",
             "solve.paths.result": "Path PathError PathEvent PathInterrupted",
             "solve.hanging": "Hanging hang",
             "solve.joint_space": "Jacobian MassMatrix inverse_dynamics jacobian mass_matrix",
-            "solve.methods": "METHODS",
             "solve.modal": "Modes modes",
             "solve.ode": "Ode ode",
             "solve.refinement": "Refinement RefinementError refine",
@@ -187,6 +189,7 @@ __all__ = [
     "Fixed",
     "Force",
     "ForceError",
+    "Formulation",
     "Foundation",
     "Free",
     "Guided",

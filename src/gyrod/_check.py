@@ -30,12 +30,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:80]} ... ({len(text)} characters)"
 
 
-def warn(text: str) -> None:
-    """A RuntimeWarning at the line of the caller's own that led to it, however deep gyrod is at."""
+def warn(text: str, category: type[Warning] = RuntimeWarning) -> None:
+    """A warning at the line of the caller's own that led to it, however deep gyrod is at."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gyrod":
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, RuntimeWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def choice(argument: str, value: object, allowed: Iterable[str]) -> str:

@@ -14,7 +14,16 @@ import typer
 
 from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, choice, drawable, names, width
 from gyrod.cli.models import load
+from gyrod.cli.options import read, with_run_options
+from gyrod.runs.methods import GROUPS
+from gyrod.runs.options import OPTIONS, TRIED
 
+#: Options of runs that are passed on: what is on trial, what becomes of a run and what constant steps have is not.
+PASSED = [
+    name
+    for name, option in OPTIONS.items()
+    if option.in_files and not (option.apart or option.only or name in (*TRIED, "error", "accuracy"))
+]
 #: Tolerances of a comparison.
 RTOLS = "1e-3,1e-6"
 #: Real seconds between two lines of progress where there is no terminal.
@@ -22,6 +31,7 @@ EVERY = 5.0
 
 
 @app.command("compare")
+@with_run_options(PASSED)
 def _compare(
     model: ModelPath,
     formulations: Annotated[
@@ -29,9 +39,7 @@ def _compare(
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(
-            "--methods", metavar="NAMES", help="all, explicit, stiff, constant, scipy, auto, or names; with commas."
-        ),
+        typer.Option("--methods", metavar="NAMES", help=f"{', '.join(GROUPS)}, auto, or names; with commas."),
     ] = None,
     discretizations: Annotated[
         str | None,
@@ -63,6 +71,7 @@ def _compare(
     ] = "error",
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw work against error.")] = None,
     json: Json = None,
+    **given: Any,
 ) -> None:
     """Formulations and methods side by side: cost, error, drift.
 
@@ -77,13 +86,16 @@ def _compare(
     face, file = Face(json), load(model)
     how: dict[str, Any] = {"discretizations": names(discretizations), "reference": reference}
     moving = {"--formulations": formulations, "--methods": methods, "--step": step, "--until": until, "--limit": limit}
+    passed = read(given)
     if at_rest:
+        moving |= {f"--{name.replace('_', '-')}": value for name, value in passed.items()}
         _refuse_moving(moving | {"--rtol": None if rtol == RTOLS else rtol}, discretizations)
         how["at_rest"] = True
     else:
         how |= {"t_end": _end(model, until, file.run.until), "limit": limit, "rtols": _numbers("--rtol", rtol)}
         how |= {"formulations": names(formulations), "methods": names(methods)}
         how["steps"] = None if step is None else _numbers("--step", step)
+        how |= passed
     with _progress() as told:
         found = compare(file.system, **how, progress=told)
     face.say(found.table(by=sort, width=width()))

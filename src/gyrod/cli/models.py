@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from gyrod.files import ModelFile
     from gyrod.model import System
 
-#: What methods of other codes are called, and what comes next to them here.
-SIMILAR = {
-    **dict.fromkeys(("rk4", "rk45", "rk23", "ode45", "ode23", "rungekutta", "dopri", "dormandprince"), "dopri5"),
-    **dict.fromkeys(("dop", "dopri8", "dopri853", "ode113"), "dop853"),
-    **dict.fromkeys(("radau", "radauiia", "ode15s", "ode23s", "implicit"), "radau5"),
-    **dict.fromkeys(("cvode", "lsoda", "vode", "gear"), "bdf"),
-    **dict.fromkeys(("verlet", "leapfrog", "symplectic"), "variational"),
-    **dict.fromkeys(("newmark", "hht", "generalizedalpha", "midpoint"), "energy-momentum"),
-    "ida": "bdf-dae",
-    "rosenbrock": "rodas",
-}
 STARTERS = Path(__file__).parent / "starters"
 
 
@@ -142,7 +131,6 @@ def _try_options(system: System, run: Any) -> None:
 
     import gyrod as gd
 
-    known_method(run.method)
     how = run.options() | {"dense": False, "assemble": False}
     until = run.until or run.step or (float(run.output[-1]) if np.ndim(run.output) else 0.0) or 1.0
     begun = False
@@ -160,20 +148,6 @@ def _try_options(system: System, run: Any) -> None:
     except gd.SimulationError as error:
         if error.time == 0.0:
             raise ValueError(f"it fails at once: {error}") from None
-
-
-def known_method(name: str | None, where: str = "") -> None:
-    """Refuse an unknown method, and suggest the nearest one."""
-    from gyrod.solve import METHODS
-
-    if name is None or name.startswith("scipy:"):
-        return
-    try:
-        choice("method", name, ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum"))
-    except ValueError as error:
-        near = SIMILAR.get(name.lower().replace("-", "").replace("_", ""))
-        told = str(error).split(" Did you mean")[0] + f" Did you mean {near!r}?" if near else str(error)
-        raise ValueError(f"{where}{told}") from None
 
 
 def _problems(error: ValueError) -> list[Any]:

@@ -8,54 +8,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gyrod.cli.frame import Face, Json, ModelPath, Problem, amount, app, ending, error_data, seconds
-from gyrod.cli.models import known_method, load
+from gyrod.cli.models import load
+from gyrod.cli.options import read, with_run_options
+from gyrod.runs.methods import PEERS, STEPPED
+from gyrod.runs.options import IN_FILES
 
-#: Methods with constant steps, the options that are theirs alone, and those that they do not have.
-CONSTANT = ("variational", "energy-momentum")
-STEPPED = ("step", "coordinates", "sigma", "potential")
-TOLERANCES = (
-    "formulation", "rtol", "atol", "norm", "projection", "first_step", "max_step", "max_steps", "baumgarte", "index",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from gyrod.files import RunOptions
+    from gyrod.model import System
+    from gyrod.motion import Motion
+
 #: Real seconds between two lines of progress where there is no terminal.
 EVERY = 10.0
 
 
 @app.command("run")
+@with_run_options()
 def _run(
     model: ModelPath,
-    until: Annotated[float | None, typer.Option("--until", metavar="T", help="End, s.")] = None,
-    method: Annotated[
-        str | None, typer.Option("--method", metavar="NAME", help="Integrator; auto chooses one.")
-    ] = None,
-    formulation: Annotated[
-        str | None, typer.Option("--formulation", metavar="NAME", help="How the equations are written.")
-    ] = None,
-    rtol: Annotated[float | None, typer.Option("--rtol", metavar="X", help="Relative tolerance.")] = None,
-    atol: Annotated[float | None, typer.Option("--atol", metavar="X", help="Absolute tolerance.")] = None,
-    step: Annotated[float | None, typer.Option("--step", metavar="S", help="Constant step, s.")] = None,
-    max_steps: Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")] = None,
-    error: Annotated[
-        str | None,
-        typer.Option(
-            "--error", metavar="HOW", help="Errors: rough, total (1.5 times the cost), parts (2) or finer (2.4)."
-        ),
-    ] = None,
-    accuracy: Annotated[
-        float | None,
-        typer.Option("--accuracy", metavar="X", help="Choose mesh and tolerance for this relative error."),
-    ] = None,
-    assemble: Annotated[
-        bool | None,
-        typer.Option("--assemble", help="Assemble a start whose joints do not meet or do not move as driven."),
-    ] = None,
-    output: Annotated[
-        float | None, typer.Option("--output", metavar="S", help="Time between rows, s; default every step.")
-    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Result file; default MODEL.h5 in this folder.")
     ] = None,
@@ -65,22 +40,18 @@ def _run(
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE even if it is not a result of gyrod.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")] = False,
     json: Json = None,
+    **given: Any,
 ) -> None:
     """Simulate a model file and write the result.
 
     Options override what the file has under run.
     """
     file = load(model)
-    given = {
-        "until": until, "method": method, "formulation": formulation, "rtol": rtol, "atol": atol, "step": step,
-        "output": output, "assemble": assemble, "max_steps": max_steps, "error": error, "accuracy": accuracy,
-    }  # fmt: skip
-    options = merged(file.run, given)
+    options = merged(file.run, read(given))
     if options.until is None:
         raise Problem(
             f"{model} does not say how long to run; give --until SECONDS, or run: {{until: ...}} in the file."
         )
-    known_method(options.method)
     if resume and not save:
         raise typer.BadParameter("--resume continues a result file; leave --no-save out.")
     path = target(model, out, force=force, resume=resume) if save else None
@@ -94,16 +65,17 @@ def _run(
     face.give({"model": model, **data})
 
 
-def merged(run: Any, given: dict[str, Any]) -> Any:
+def merged(run: RunOptions, given: dict[str, Any]) -> RunOptions:
     """The options of a file with those of the command line before them."""
-    from dataclasses import fields
-
     from gyrod.files import RunOptions
 
-    found = {field.name: getattr(run, field.name) for field in fields(run)}
-    if given["method"] is not None and given["method"] != run.method:  # what belonged to the other method goes
-        found |= dict.fromkeys(TOLERANCES if given["method"] in CONSTANT else STEPPED)
-    return RunOptions(**(found | {key: value for key, value in given.items() if value is not None}))
+    found, method = {name: getattr(run, name) for name in IN_FILES}, given.get("method", run.method)
+    if method != run.method:  # what belonged to the other method goes
+        constant = method in STEPPED
+        for name, option in IN_FILES.items():
+            if option.adaptive if constant else option.only or name == "step":
+                found[name] = None
+    return RunOptions(**found | given)
 
 
 def target(model: Path, out: Path | None, *, force: bool, resume: bool) -> Path:
@@ -129,7 +101,9 @@ def target(model: Path, out: Path | None, *, force: bool, resume: bool) -> Path:
     return path
 
 
-def _simulate(system: Any, options: Any, path: Path | None, *, resume: bool, view: bool, quiet: bool) -> Any:
+def _simulate(
+    system: System, options: RunOptions, path: Path | None, *, resume: bool, view: bool, quiet: bool
+) -> Motion:
     """The run itself; what it has computed when it ends early is kept."""
     import gyrod as gd
 
@@ -140,7 +114,7 @@ def _simulate(system: Any, options: Any, path: Path | None, *, resume: bool, vie
     else:
         how.setdefault("dense", False)
     # Methods of others write when they are done.
-    streamed = path is not None and not str(options.method).startswith(("scipy:", "bdf"))
+    streamed = path is not None and options.method not in PEERS
     kept = f"; {path} holds what was computed" if streamed else ""
     try:
         with progress(until, quiet=quiet) as tick:
@@ -211,7 +185,7 @@ def told(state: Any, begun: Any) -> str:
     return text if state.energy_error is None else f"{text}, energy error {state.energy_error:.0e}"
 
 
-def outcome(motion: Any, until: float) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+def outcome(motion: Motion, until: float) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """What a run cost and kept: rows to print, and the same as data."""
     stats = motion.stats
     t = float(motion.t[-1]) if len(motion.t) else 0.0
@@ -250,7 +224,7 @@ def outcome(motion: Any, until: float) -> tuple[list[tuple[str, str]], dict[str,
     return rows, data
 
 
-def energy_error(motion: Any) -> float | None:
+def energy_error(motion: Motion) -> float | None:
     """Largest energy that came or went without a cause, over the largest kinetic one; None where it is unknown."""
     from gyrod.model.conservation import conservative
 

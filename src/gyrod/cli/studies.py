@@ -13,7 +13,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, file_argument, readable, seconds
-from gyrod.cli.models import known_method
 from gyrod.cli.results import PICTURES
 
 #: Real seconds between two lines of progress where there is no terminal.
@@ -118,7 +117,6 @@ def _run(
     if engine is not None:
         check_engine(engine)
     file = load_plan(plan, samples=samples, engine=engine, workers=workers, chunk=chunk)
-    known_method(file.arguments.get("method"), "run: ")
     face = Face(json, quiet=quiet)
     place = folder or file.folder or Path(plan.stem)
     if check:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,25 +12,21 @@ from gyrod import _check
 from gyrod.comparison.discretizations import Discretization, parse
 from gyrod.comparison.resting import compare_rests
 from gyrod.comparison.results import ORDERS, Comparison, Reference, Trial
-from gyrod.comparison.running import CONSTANT, Runner
-from gyrod.equations import FORMULATIONS
+from gyrod.comparison.running import Runner
 from gyrod.model import System
 from gyrod.motion import Motion
-from gyrod.solve import METHODS
+from gyrod.runs.formulations import DEFAULT, FORMULATIONS, Formulation
+from gyrod.runs.methods import GROUPS, NAMES, STEPPED
+from gyrod.runs.options import APART, OPTIONS, TRIED, warn_old
 
-__all__ = ["GROUPS", "ORDERS", "SCIPY", "Comparison", "Reference", "Trial", "compare"]
+__all__ = ["ORDERS", "Comparison", "Reference", "Trial", "compare"]
 
 #: CPU seconds for each run unless given; rods have many hopeless combinations.
 LIMIT, LIMIT_RODS = 10.0, 3.0
-SCIPY = tuple(f"scipy:{name}" for name in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA"))
-#: Names that stand for several methods.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "all": (*METHODS, "bdf", "bdf-dae", *CONSTANT),
-    "explicit": tuple(name for name, method in METHODS.items() if not method.stiff),
-    "stiff": tuple(name for name, method in METHODS.items() if method.stiff),
-    "constant": CONSTANT,
-    "scipy": SCIPY,
-}
+#: Times at which motions are compared, at most.
+MOST_POINTS = 10**6
+#: Options of `simulate` that are on trial, or that a comparison needs for itself.
+CHOSEN = {*TRIED, "events", *APART}
 
 
 def compare(
@@ -39,7 +35,7 @@ def compare(
     *,
     at_rest: bool = False,
     start: str = "model",
-    formulations: str | Sequence[str] | None = None,
+    formulations: str | Formulation | Sequence[str | Formulation] | None = None,
     methods: str | Sequence[str] | None = None,
     discretizations: str | Sequence[str] | None = None,
     rtols: float | Sequence[float] = (1e-3, 1e-6),
@@ -61,8 +57,9 @@ def compare(
         "model": runs start as the model says; "rest": each at the equilibrium of its discretisation, which formulations
         other than "nullspace-quaternion" refuse.
     formulations, methods
-        Names, or "all"; methods also by group: "explicit", "stiff", "constant" (constant steps), "scipy", or "auto",
-        which is what `simulate` takes. By default all; with ``discretizations`` "nullspace-quaternion" and "auto".
+        Names (of a formulation with variants a `Formulation`), or "all"; methods also by group: "explicit", "stiff",
+        "constant" (constant steps), "scipy", or "auto", which is what `simulate` takes. By default all; with
+        ``discretizations`` "nullspace-quaternion" and "auto".
     discretizations
         Of all rods: texts such as "staggered:40", "elements:8" or "elements:4x6" (degree times number), or "model" for
         the rods as they are. Errors are those in space and in time.
@@ -93,35 +90,35 @@ def compare(
         return _at_rest(system, discretizations, reference, moving, options, progress or (lambda _: None))
     t_end = _check.positive("t_end", t_end)
     limit = _check.positive("limit", (LIMIT_RODS if system.rods else LIMIT) if limit is None else limit)
-    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise ValueError(f"points = {points!r} must be an integer of at least 2.")
-    refused = sorted({"formulation", "method", "rtol", "step", "output", "dense", "events"} & options.keys())
+    _check.whole("points", points, 2, MOST_POINTS)
+    refused = sorted(CHOSEN & options.keys())
     if refused:
         raise ValueError(f"{', '.join(refused)} cannot be given: compare chooses it (formulations, methods, rtols...).")
+    warn_old("compare", options)
     spaces = _discretizations(system, discretizations)
     if formulations is None:
-        formulations = "nullspace-quaternion" if spaces or start == "rest" else "all"
+        formulations = DEFAULT if spaces or start == "rest" else "all"
     if methods is None:
         methods = "auto" if spaces else "all"
-    wanted = _names("formulations", formulations, {"all": tuple(FORMULATIONS)}, FORMULATIONS)
-    chosen = _names("methods", methods, GROUPS, ("auto", *GROUPS["all"], *SCIPY))
+    forms = _formulations(formulations)
+    chosen = _names("methods", methods, GROUPS, NAMES)
     tolerances = sorted((_check.positive("rtols", r) for r in np.atleast_1d(rtols).tolist()), reverse=True)
     given = None if steps is None else [_check.positive("steps", h) for h in np.atleast_1d(steps).tolist()]
     if not tolerances or given == []:
         raise ValueError("rtols and steps must hold at least one number.")
     parts = points - 1
-    if given is not None and any(method in CONSTANT for method in chosen):
+    if given is not None and any(method in STEPPED for method in chosen):
         parts = _common(t_end, given, parts)
     times = np.linspace(0.0, t_end, parts + 1)
-    runner = Runner(system, t_end, times, limit, options, progress or (lambda _: None), start)
+    runner = Runner(system, t_end, times, limit, options, progress or (lambda _: None), start, forms)
     fine = parse("reference", reference) if isinstance(reference, str) else None
     if fine is not None and not system.rods:
         raise ValueError(f"reference = {reference!r} is for rods, and the system has none.")
     runner.refer(None if isinstance(reference, str) else reference, tolerances[-1], spaces, fine)
-    plan = [(space, *pair) for space in (spaces or (None,)) for pair in _plan(wanted, chosen)]
+    plan = [(space, *pair) for space in (spaces or (None,)) for pair in _plan(forms, chosen)]
     trials: list[Trial] = []
     for i, (space, formulation, method) in enumerate(plan):
-        stages = runner.steps(tolerances, given) if method in CONSTANT else tolerances
+        stages = runner.steps(tolerances, given) if method in STEPPED else tolerances
         trials += runner.pair(formulation, method, stages, f"{i + 1} of {len(plan)}", space)
     return Comparison(t_end, runner.length, runner.kinetic, limit, runner.reference, tuple(trials))
 
@@ -180,7 +177,17 @@ def _names(argument: str, given: Any, groups: dict[str, tuple[str, ...]], known:
     return list(dict.fromkeys(found))
 
 
-def _plan(formulations: Sequence[str], methods: Sequence[str]) -> list[tuple[str, str]]:
+def _formulations(given: str | Formulation | Sequence[str | Formulation]) -> dict[str, Formulation]:
+    """Formulations by what they are called in the table, each once."""
+    listed = [given] if isinstance(given, (str, Formulation)) else list(given)
+    names = [x for x in listed if not isinstance(x, Formulation)]
+    known = _names("formulations", names, {"all": tuple(FORMULATIONS)}, FORMULATIONS) if names or not listed else []
+    found = [Formulation(name) for name in known] + [x for x in listed if isinstance(x, Formulation)]
+    return {form.label: form for form in found}
+
+
+def _plan(forms: Mapping[str, Formulation], methods: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs to run; constant steps know no formulation, only which coordinates a rotation has."""
-    coordinates = [c for c in ("quaternion", "directors") if any(f.endswith(c) for f in formulations)]
-    return [(f, m) for m in methods for f in (coordinates if m in CONSTANT else formulations)]
+    endings = [form.name for form in forms.values()]
+    coordinates = [c for c in OPTIONS["coordinates"].words if any(name.endswith(c) for name in endings)]
+    return [(f, m) for m in methods for f in (coordinates if m in STEPPED else forms)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,14 +18,15 @@ from gyrod.comparison.results import Reference, Trial
 from gyrod.equations import compile_system
 from gyrod.model import ModelError, System
 from gyrod.motion import Motion, Rest, SimulationError, SimulationInterrupted
-from gyrod.solve import METHODS, EquilibriumError, equilibrium, simulate
+from gyrod.runs.formulations import Formulation
+from gyrod.runs.methods import ALL_METHODS, METHODS, STEPPED, automatic
+from gyrod.runs.options import folded
+from gyrod.solve import EquilibriumError, equilibrium, simulate
 
 Array = NDArray[np.float64]
 
-#: Methods whose steps are constant; they have coordinates of their own in place of a formulation, and no tolerance.
-CONSTANT = ("variational", "energy-momentum")
 #: Methods whose steps stability limits where a system is stiff.
-EXPLICIT = (*(name for name, method in METHODS.items() if not method.stiff), "scipy:RK45", "scipy:RK23", "scipy:DOP853")
+EXPLICIT = tuple(name for name, m in ALL_METHODS.items() if not m.stiff and m.family != "stepped")
 #: Runs shorter than this (CPU s) are measured three times, and the best counts.
 SHORT = 0.05
 #: Options of `simulate` that the reference shares; the others are on trial.
@@ -119,9 +120,9 @@ class Runner:
 
     def __init__(
         self, system: System, t_end: float, times: Array, limit: float, options: dict[str, Any],
-        progress: Callable[[str], None], start: str = "model",
+        progress: Callable[[str], None], start: str = "model", forms: Mapping[str, Formulation] | None = None,
     ) -> None:  # fmt: skip
-        self.start = start
+        self.start, self.forms = start, forms or {}
         self.system, self.t_end, self.times, self.limit, self.options = system, t_end, times, limit, options
         self.progress = progress
         self.reference: Reference | None = None
@@ -150,7 +151,8 @@ class Runner:
         tight = list(dict.fromkeys(max(factor * finest, 1e-12) for factor in factors))
         for rtol in tight:
             motion = self._tight(system, "auto", rtol)
-            other = "dop853" if motion is None or METHODS[motion.stats.method].stiff else "radau5"
+            explicit = motion is None or METHODS[motion.stats.method].stiff
+            other = automatic(stiff=not explicit, tight=True)
             if motion is None and (motion := self._tight(system, other, rtol)) is None:
                 continue
             self.take(motion)
@@ -191,7 +193,7 @@ class Runner:
         """A run of the reference's sort, None if it takes ``factor`` times the limit or fails."""
         self.progress(f"reference: {method}, rtol = {rtol:.0e}")
         watch = _Watch(factor * self.limit, self.t_end, method)
-        how = {name: value for name, value in self.options.items() if name in SHARED}
+        how = folded({name: value for name, value in self.options.items() if name in SHARED})
         try:
             return simulate(
                 self._begin(system), self.t_end, method=method, rtol=rtol, **how, output=self.times, dense=False,
@@ -257,7 +259,7 @@ class Runner:
             return [replace(first, status="refused", note=str(error))]
         for value in stages:
             trial = first
-            trial = replace(trial, step=value) if method in CONSTANT else replace(trial, rtol=value)
+            trial = replace(trial, step=value) if method in STEPPED else replace(trial, rtol=value)
             if found and found[-1].status in ("limit", "left out"):
                 note = "a coarser run has reached the limit already."
                 found.append(replace(trial, status="left out", note=note))
@@ -270,11 +272,10 @@ class Runner:
 
     def run(self, trial: Trial, system: System) -> Trial:
         """One run, three times if it is short, and what is reported about it."""
-        how = dict(self.options)
-        if trial.step is not None:
-            how |= {"step": trial.step, "coordinates": trial.formulation}
-        else:
-            how |= {"formulation": trial.formulation, "rtol": trial.rtol}
+        own: dict[str, Any] = {"step": trial.step, "coordinates": trial.formulation}
+        if trial.step is None:
+            own = {"formulation": self.forms[trial.formulation], "rtol": trial.rtol}
+        how = folded(self.options | own)
         watch = _Watch(self.limit, self.t_end, trial.method)
 
         def once() -> Motion:

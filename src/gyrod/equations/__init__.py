@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
-from gyrod.equations.checks import FORMULATIONS as FORMULATIONS
 from gyrod.equations.checks import JOINT_FORMULATIONS as JOINT_FORMULATIONS
 from gyrod.equations.checks import ROD_FORMULATIONS as ROD_FORMULATIONS
 from gyrod.equations.checks import about, check_system, is_unit, principal, turned
@@ -41,6 +40,7 @@ from gyrod.model import (
 )
 from gyrod.model.forces import BodyState, Link
 from gyrod.rotations.vectors import length
+from gyrod.runs.formulations import FORMULATIONS
 
 Array = NDArray[np.float64]
 

@@ -13,17 +13,9 @@ from gyrod.equations.rods import HELD
 from gyrod.model import Body, ModelError, System
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
+from gyrod.runs.formulations import FORMULATIONS
 
 Array = NDArray[np.float64]
-
-#: Rotation coordinates and rotational velocities of each formulation, with the equation of Lang 2010.
-FORMULATIONS = {
-    "nullspace-quaternion": (4, 3),  # (42)
-    "nullspace-directors": (9, 3),  # (25)
-    "absolute-quaternion": (4, 4),  # (40)
-    "absolute-directors": (9, 9),  # (23)
-    "euler": (3, 3),  # (66)
-}
 
 #: Those that bodies with joints have.
 JOINT_FORMULATIONS = tuple(name for name in FORMULATIONS if name != "euler")

@@ -11,7 +11,7 @@ import numpy as np
 
 from gyrod.files import schema
 from gyrod.files.kinds import Faults, shown, unknown
-from gyrod.files.options import RunOptions
+from gyrod.files.options import RunOptions, renewed
 from gyrod.files.reading import Node, Path, Problem, dotted, found, locate
 from gyrod.files.registry import (
     LISTS,
@@ -237,7 +237,7 @@ class Builder:
 
     def object(self, group: str, data: Any, path: Path) -> Any:
         """An object of a group, None if it has problems."""
-        chosen = self.choose(group, data, path)
+        chosen = self.choose(group, renewed(data) if group == "run" else data, path)
         if chosen is None:
             return None
         cls, inside, path = chosen

@@ -316,6 +316,24 @@ def _family(kind: Kind, value: Any) -> Any:
     return value[0], number(Kind(), value[1])
 
 
+def _named(kind: Kind, value: Any) -> Any:
+    """A word, or fields one of which is its name."""
+    if not isinstance(value, dict):
+        return _word(kind, value)
+    problems: list[tuple[Path, str]] = []
+    found = {}
+    for key, x in value.items():
+        try:
+            if key not in (kind.parts or {}):
+                raise Faults(((), "the key " + unknown(key, list(kind.parts or ()))))
+            found[key] = read((kind.parts or {})[key], x)
+        except Faults as faults:
+            problems += [((key, *path), sentence) for path, sentence in faults.problems]
+    if problems:
+        raise Faults(*problems)
+    return found
+
+
 def _table(kind: Kind, value: Any) -> Any:
     """Numbers by name."""
     if isinstance(value, dict):
@@ -358,5 +376,6 @@ def _object(kind: Kind, value: Any) -> Any:  # noqa: ARG001
 FORMS: dict[str, Callable[[Kind, Any], Any]] = {
     "numbers": _numbers, "law": _law, "limits": _limits, "word": _word, "name": _name, "names": _names, "flag": _flag,
     "whole": _whole, "orientation": _orientation, "place": _place, "points": _points, "family": _family,
+    "named": _named,
     "table": _table, "anything": _anything, "color": _color, "object": _object, "objects": _object,
 }  # fmt: skip

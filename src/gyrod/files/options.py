@@ -2,108 +2,76 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.files.kinds import Kind
-from gyrod.model.errors import Description, Problems, not_negative, numbers, positive, shown
+from gyrod.model.errors import Problems, not_negative, numbers, positive, shown
+from gyrod.runs.declared import Option
+from gyrod.runs.formulations import FORMULATIONS, OLD, PARTS, Formulation
+from gyrod.runs.options import IN_FILES, documented_rows, folded, warn_old
 
 Array = NDArray[np.float64]
 
 #: Rows of output beyond so many are refused.
 MOST_ROWS = 10_000_000
 
-FORMULATIONS = (
-    "nullspace-quaternion", "nullspace-directors", "absolute-quaternion", "absolute-directors", "euler",
-)  # fmt: skip
 
-
-@dataclass(frozen=True, init=False, eq=False)
-class RunOptions(Description):
+class RunOptions:
     """The section ``run`` of a model file; names and meanings are those of `gyrod.simulate`.
 
     ``until`` is the time to simulate, ``output`` the time between two rows in s, or a list of times. What is not given
     is None, and `options` leaves it out.
+
+    Parameters
+    ----------
+    OPTIONS
     """
 
-    until: float | None
-    method: str | None
-    formulation: str | None
-    rtol: float | None
-    #: A number, or numbers by kind.
-    atol: Any
-    norm: str | None
-    projection: str | None
-    step: float | None
-    first_step: float | None
-    max_step: float | None
-    max_steps: int | None
-    #: Seconds between rows, or times, (n,).
-    output: Any
-    dense: bool | None
-    baumgarte: tuple[float, float] | None
-    velocity: str | None
-    equation: str | None
-    fictive_moment: str | None
-    director_projection: str | None
-    index: int | None
-    null_space: str | None
-    reduce: bool | None
-    assemble: bool | None
-    coordinates: str | None
-    sigma: Any
-    potential: str | None
-    error: str | None
-    #: A number, or numbers by quantity.
-    accuracy: Any
-
-    def __init__(
-        self,
-        until: float | None = None,
-        method: str | None = None,
-        formulation: str | None = None,
-        rtol: float | None = None,
-        atol: Any = None,
-        norm: str | None = None,
-        projection: str | None = None,
-        step: float | None = None,
-        first_step: float | None = None,
-        max_step: float | None = None,
-        max_steps: int | None = None,
-        output: Any = None,
-        dense: bool | None = None,
-        baumgarte: tuple[float, float] | None = None,
-        velocity: str | None = None,
-        equation: str | None = None,
-        fictive_moment: str | None = None,
-        director_projection: str | None = None,
-        index: int | None = None,
-        null_space: str | None = None,
-        reduce: bool | None = None,
-        assemble: bool | None = None,
-        coordinates: str | None = None,
-        sigma: Any = None,
-        potential: str | None = None,
-        error: str | None = None,
-        accuracy: Any = None,
-    ) -> None:
-        given = dict(locals())
+    def __init__(self, **given: Any) -> None:
         problems = Problems("run")
-        for field in fields(self):
-            value = given[field.name]
-            check = _CHECKS.get(field.name)
-            found = value if value is None or check is None else problems.check(check, field.name, value)
-            self._set(**{field.name: found})
+        found = {name: value for name, value in given.items() if value is not None}
+        for name in found.keys() - {*IN_FILES, *OLD}:
+            raise TypeError(f"RunOptions() got an unexpected keyword argument {name!r}")
+        self.__dict__.update(dict.fromkeys(IN_FILES))
+        warn_old("RunOptions", found)
+        found = folded(found)
+        for name in (name for name in IN_FILES if name in found):
+            self.__dict__[name] = problems.check(_CHECKS.get(name, IN_FILES[name].check), name, found[name])
+        if isinstance(self.formulation, Formulation):
+            self.__dict__["formulation"] = self.formulation.short
         if isinstance(self.output, float) and self.until is not None and self.until / self.output > MOST_ROWS:
             problems.add(f"output = {self.output:g} s gives more than {MOST_ROWS} rows until {self.until:g} s.")
         problems.finish()
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"RunOptions has no option {name!r}.")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"RunOptions is frozen: make another one in place of setting {name} = {shown(value)}.")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**folded({k: x for k, x in state.items() if x is not None}))  # type: ignore[misc]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RunOptions):
+            return NotImplemented
+        return all(np.array_equal(value, getattr(other, name)) for name, value in self.__dict__.items())
+
+    def __hash__(self) -> int:
+        return hash((self.until, self.method))
+
+    def __repr__(self) -> str:
+        given = (f"{name}={value!r}" for name, value in self.__dict__.items() if value is not None)
+        return f"RunOptions({', '.join(given)})"
+
     def options(self) -> dict[str, Any]:
         """Keyword arguments for `gyrod.simulate` but its time, without what is not given; ``output`` as times."""
-        found = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        found = {name: value for name, value in self.__dict__.items() if value is not None}
         until = found.pop("until", None)
         if isinstance(self.output, float):
             if until is None:
@@ -123,28 +91,34 @@ class RunOptions(Description):
         # The last row is that of the end, exactly.
         return np.append(times[times < until * (1.0 - 1e-12)], until)
 
-    @classmethod
-    def kinds(cls) -> dict[str, Kind]:
-        """What each of them is in a file."""
-        seconds = Kind(units=("s",), positive=True)
-        return {
-            "until": seconds, "method": Kind("name"), "formulation": Kind("word", words=FORMULATIONS),
-            "rtol": Kind(positive=True), "atol": Kind("table", shapes=((), (-1,))),
-            "norm": Kind("word", words=("physical", "plain")), "projection": Kind("word", words=("step", "none")),
-            "step": seconds, "first_step": seconds, "max_step": seconds, "max_steps": Kind("whole"),
-            "output": Kind(shapes=((), (-1,)), units=("s",)), "dense": Kind("flag"),
-            "baumgarte": Kind(shapes=((2,),), units=("1/s",)), "velocity": Kind("word", words=("material", "spatial")),
-            "equation": Kind("word", words=("exact", "printed")),
-            "fictive_moment": Kind("word", words=("zero", "half-trace")),
-            "director_projection": Kind("word", words=("spurrier", "polar")), "index": Kind("whole"),
-            "null_space": Kind("word", words=("analytic", "qr")), "reduce": Kind("flag"),
-            "assemble": Kind("flag"),
-            "coordinates": Kind("word", words=("quaternion", "directors")),
-            "sigma": Kind("table", shapes=((), (-1,)), words=("mean",)),
-            "potential": Kind("word", words=("midpoint", "nodes")),
-            "error": Kind("word", words=("rough", "total", "parts", "finer")),
-            "accuracy": Kind("table", shapes=((),)),
-        }  # fmt: skip
+
+RunOptions.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in IN_FILES]
+)
+RunOptions.__doc__ = (RunOptions.__doc__ or "").replace("    OPTIONS", documented_rows(IN_FILES))
+
+
+def renewed(data: Any) -> Any:
+    """The section of an older file: what belongs to the formulation stood beside it."""
+    if not isinstance(data, dict) or not any(name in OLD for name in data):
+        return data
+    found = folded(data)
+    text = ", ".join(f"{name}: {value}" for name, value in found["formulation"].items())
+    warn_old("the section run", data, f"formulation: {{{{{text}}}}}")
+    return found
+
+
+def kinds() -> dict[str, Kind]:
+    """What each option is in a file."""
+    return {name: _kind(option) for name, option in IN_FILES.items()}
+
+
+def _kind(option: Option) -> Kind:
+    if option.form == "formulation":
+        return Kind("named", words=tuple(FORMULATIONS), parts={name: _kind(part) for name, part in PARTS.items()})
+    form = {"positive": "numbers", "pair": "numbers", "method": "name"}.get(option.form, option.form)
+    shapes = ((2,),) if option.form == "pair" else option.shapes
+    return Kind(form, shapes, (option.unit,), words=option.words, positive=option.form == "positive")
 
 
 def _output(field: str, value: Any) -> Any:
@@ -157,26 +131,16 @@ def _output(field: str, value: Any) -> Any:
 
 
 def _tolerance(field: str, value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: float(not_negative(f"{field}.{name}", x)) for name, x in value.items()}
     return float(not_negative(field, value)) if np.ndim(value) == 0 else not_negative(field, value, (len(value),))
 
 
 def _accuracy(field: str, value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: float(positive(f"{field}.{name}", x)) for name, x in value.items()}
     return float(positive(field, value))
 
 
-def _pair(field: str, value: Any) -> tuple[float, float]:
-    a, b = numbers(field, value, (2,)).tolist()
-    return a, b
-
-
-_CHECKS: dict[str, Any] = {
-    **dict.fromkeys(("until", "rtol", "step", "first_step", "max_step"), positive),
-    "output": _output,
-    "atol": _tolerance,
-    "accuracy": _accuracy,
-    "baumgarte": _pair,
-}
+#: Checks of what a file writes in another way than Python does.
+_CHECKS: dict[str, Any] = {"output": _output, "atol": _tolerance, "accuracy": _accuracy}

@@ -15,6 +15,7 @@ from typing import Any
 from gyrod import model
 from gyrod.files.kinds import Kind
 from gyrod.files.options import RunOptions
+from gyrod.files.options import kinds as run_kinds
 from gyrod.model import inputs
 from gyrod.model.fields import kinds
 from gyrod.rotations import FRAMES
@@ -98,7 +99,7 @@ KINDS: dict[str, Kind] = {
     "thickness": _number("m"),
     **{f"{c.__name__}.stiffness": _number("N/m^2") for c in model.OBSTACLES},
 }  # fmt: skip
-KINDS |= {f"RunOptions.{name}": kind for name, kind in RunOptions.kinds().items()}
+KINDS |= {f"RunOptions.{name}": kind for name, kind in run_kinds().items()}
 ANYTHING = Kind("anything")
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 _MODELS: dict[type[Any], type[BaseModel]] = {}
+#: Forms that have no unit.
+PLAIN_FORMS = ("name", "word", "named", "flag", "whole")
 
 
 def model_of(cls: type[Any]) -> type[BaseModel]:
@@ -217,7 +219,7 @@ def _field_schema(cls: type[Any], field: Field) -> dict[str, Any]:
     else:
         schema = _form_schema(kind)
     about = description(cls, field.name)
-    units = " or ".join(u for u in kind.units or () if u) if kind.form not in ("name", "word", "flag", "whole") else ""
+    units = " or ".join(u for u in kind.units or () if u) if kind.form not in PLAIN_FORMS else ""
     text = " ".join(x for x in (about, f"[{units}]" if units else "") if x)
     return {**schema, "description": text} if text else schema
 
@@ -245,11 +247,17 @@ def _form_schema(kind: Kind) -> dict[str, Any]:
         "place": {"anyOf": [number, {"type": "array"}]},
         "points": {"type": "array", "minItems": 2},
         "family": {"anyOf": [words, _PAIR]},
+        "named": {"anyOf": [words, _parts_schema(kind)]},
         "table": {"anyOf": [numbers, {"type": "object", "additionalProperties": number}]} if kind.shapes else
         {"type": "object", "additionalProperties": number},
         "color": {"anyOf": [text, {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}]},
         "anything": {},
     }[kind.form]  # fmt: skip
+
+
+def _parts_schema(kind: Kind) -> dict[str, Any]:
+    parts = {name: _form_schema(part) for name, part in (kind.parts or {}).items()}
+    return {"type": "object", "properties": parts, "additionalProperties": False}
 
 
 def _numbers_schema(kind: Kind) -> dict[str, Any]:
@@ -317,9 +325,11 @@ def reference() -> str:
 def _told(field: Field) -> str:
     """A field with its unit and variable."""
     kind = field.kind
-    plain = kind.form in ("name", "word", "flag", "whole", "object", "objects")
+    plain = kind.form in (*PLAIN_FORMS, "object", "objects")
     units = "" if plain else " or ".join(u for u in kind.units or () if u)
     words = " / ".join(kind.words)
+    if kind.parts is not None:
+        words += f", or with parts: {{{', '.join(kind.parts)}}}"
     notes = [x for x in (words, units, f"f({kind.variable})" if kind.variable else "") if x]
     name = f"**`{field.name}`**" if field.required else f"`{field.name}`"
     return f"{name} ({', '.join(notes)})" if notes else name

@@ -18,6 +18,7 @@ from gyrod.model import SOLIDS, Bent, Body, CForce, Free, ModelError, Rod, RodLo
 from gyrod.model.errors import Derived
 from gyrod.model.expressions import LONGEST, Expression, ExpressionVector
 from gyrod.model.inputs import MOST_NUMBERS, Input, Live, Recorded
+from gyrod.runs.formulations import Formulation
 
 #: Widest line of a file.
 WIDTH = 100
@@ -88,6 +89,8 @@ class _Writer:
             return None
         if isinstance(value, np.ndarray):
             return _compact(np.asarray(value), kind)
+        if isinstance(value, Formulation):
+            value = {"name": value.name, **value.parts}
         if isinstance(value, Mapping):
             return {str(key): self.value(x, Kind(), (*path, key)) for key, x in value.items()}
         if isinstance(value, (tuple, list)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, replace
 from inspect import get_annotations
 from typing import Any, Generic, Never, TypeVar, dataclass_transform, overload
@@ -38,6 +38,8 @@ class Kind:
     needs_function: bool = False
     #: Whether one number stands for all components.
     spread: bool = False
+    #: Fields that may stand beside a word, which is then the first of them.
+    parts: Mapping[str, Kind] | None = None
 
 
 class Kept(Generic[K, G]):

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.equations import Compiled
+from gyrod.runs.methods import ALL_METHODS
 
 Array = NDArray[np.float64]
 
 #: Degrees of the dense output of the core's methods; those of the extrapolation methods at their highest order.
-DEGREES = {"dopri5": 4, "dop853": 7, "radau5": 3, "rodas": 3, "odex": 20, "seulex": 14}
-#: Methods whose steps pass over the fast vibrations of rods: their dense output is good to the tolerance in positions,
-#: but not in strains, which a stiffness of say 1e7 N multiplies.
-STIFF = ("radau5", "rodas", "seulex", "bdf", "bdf-dae", "scipy:Radau", "scipy:BDF", "scipy:LSODA")
+DEGREES = {name: method.degree for name, method in ALL_METHODS.items() if method.degree is not None}
 #: Steps that are evaluated at a time.
 BLOCK = 4096
 
@@ -70,8 +68,12 @@ def cubic(x: Array, a: Array, b: Array, fa: Array, fb: Array) -> Array:
 
 
 def passes_over(method: str, compiled: Compiled) -> bool:
-    """Whether there are rods whose vibrations the steps of a method pass over."""
-    return method in STIFF and bool(compiled.rods)
+    """Whether there are rods whose vibrations the steps of a method pass over.
+
+    Its dense output is then good to the tolerance in positions, but not in strains, which a stiffness of say 1e7 N
+    multiplies.
+    """
+    return method in ALL_METHODS and ALL_METHODS[method].stiff and bool(compiled.rods)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from gyrod.model import System
 from gyrod.motion import Motion, Rest, SimulationError
 from gyrod.motion.errors import WITHOUT
 from gyrod.motion.readings import quantity
+from gyrod.runs.options import Options
 from gyrod.solve.refinement import STALLED, halves, pieces, rest_on, with_parts
 
 #: Most cells of all rods together, and runs, before it gives up; the least tolerance of the integrator.
@@ -26,8 +27,8 @@ SHARE = 0.5
 NOISE = 0.5
 #: Kinds of rows of the table that a number is about; others are for print.
 KINDS = ("positions", "end forces", "joint forces")
-#: What the companions of the search do without.
-_LATER: dict[str, Any] = {"save": None, "resume": False, "view": False, "progress": False}
+#: What the search does without, and a last run has.
+LATER = ("save", "resume", "view", "progress")
 
 
 class AccuracyError(RuntimeError):
@@ -87,13 +88,14 @@ class Goal:
         return float(np.clip(FIRST * share, *FIRST_RANGE))
 
 
-def accurate(run: Callable[..., Motion], given: dict[str, Any]) -> Motion:
+def accurate(run: Callable[..., Motion], system: System | Rest, t_end: float, given: Options) -> Motion:
     """The motion on a mesh and with a tolerance that keep to what is allowed; what was chosen is in its error."""
-    if given["step"] is not None:
+    if given.get("step") is not None:
         raise ValueError("accuracy chooses the tolerance, which constant steps do not have; leave step out.")
-    options = {k: v for k, v in given.items() if k not in ("system", "t_end", "error", "accuracy", "rtol")}
+    options = {k: v for k, v in given.items() if k not in ("error", "accuracy", "rtol")}
+    later = {name: options.pop(name) for name in LATER if name in options}
     began = time.process_time()
-    search = _Search(run, given, options)
+    search = _Search(run, system, t_end, given["accuracy"], options)
     motion = search.found()
     cells = [
         f"{rod.mesh.cells} {'elements' if rod.degree else 'segments'} of {rod.name!r}" for rod in motion.system.rods
@@ -101,10 +103,10 @@ def accurate(run: Callable[..., Motion], given: dict[str, Any]) -> Motion:
     chosen = ", ".join([*cells, f"rtol = {search.rtol:.1g}"])
     cost = f"{search.runs} runs, {time.process_time() - began:.2g} CPU s"
     beside = replace(motion._beside, chosen=f"chosen for accuracy = {given['accuracy']}: {chosen} ({cost})")
-    if any(options[name] != value for name, value in _LATER.items()):
-        motion = run(search.start(), given["t_end"], **options, rtol=search.rtol)
-        if options["save"] is not None:
-            storage.keep_beside(options["save"], beside)
+    if any(later.values()):
+        motion = run(search.start(), t_end, **options, **later, rtol=search.rtol)
+        if later.get("save") is not None:
+            storage.keep_beside(later["save"], beside)  # type: ignore[arg-type]
     object.__setattr__(motion, "_beside", beside)
     motion.__dict__.pop("error", None)
     return motion
@@ -113,13 +115,14 @@ def accurate(run: Callable[..., Motion], given: dict[str, Any]) -> Motion:
 class _Search:
     """Run after run, each with companions that separate the error in time from that of the mesh."""
 
-    def __init__(self, run: Callable[..., Motion], given: dict[str, Any], options: dict[str, Any]) -> None:
-        start = given["system"]
-        self.run, self.t_end, self.options = run, given["t_end"], options | _LATER
+    def __init__(
+        self, run: Callable[..., Motion], start: System | Rest, t_end: float, accuracy: Any, options: dict[str, Any]
+    ) -> None:
+        self.run, self.t_end, self.options = run, t_end, options
         self.rest: Rest | None = start if isinstance(start, Rest) else None
         self.system: System = start.system.original if isinstance(start, Rest) else start
-        self.goal = Goal.read(given["accuracy"], self.system)
-        self.accuracy = given["accuracy"]
+        self.goal = Goal.read(accuracy, self.system)
+        self.accuracy = accuracy
         self.rtol, self.runs = self.goal.first, 0
         self.best: tuple[float, Motion] | None = None
 

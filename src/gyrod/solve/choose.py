@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from gyrod import _check
 from gyrod.equations import Compiled
-from gyrod.solve.methods import METHODS
-
-#: All that ``method`` may be, but "scipy:...".
-ALL_METHODS = ("auto", *METHODS, "bdf", "bdf-dae", "variational", "energy-momentum")
-
-
-def known_method(method: Any) -> str:
-    """A name that ``method`` may be."""
-    scipy = [f"scipy:{m}" for m in ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")]
-    named = isinstance(method, str) and method.startswith("scipy:")
-    return _check.choice("method", method, scipy if named else ALL_METHODS)
+from gyrod.runs.methods import automatic, for_index
 
 
 def choose_method(method: str, compiled: Compiled, rtol: float, t_end: float) -> str:
     """The given method, or one chosen by the eigenvalues of the Jacobian at the start against the time scale."""
-    if known_method(method) != "auto":
+    if method != "auto":
         return method
+    if level := compiled.options.get("level"):
+        return for_index(level)[0]
     if compiled.rods:
         # Measured: an implicit method wins unless the fast waves of the rod are to be resolved anyway.
         resolved = rtol <= 1e-7 and max(compiled.rod_spectrum()) * t_end <= 1e5
-        return "dop853" if resolved else "radau5" if rtol < 1e-3 else "rodas"
-    explicit, stiff = ("dop853", "radau5") if rtol < 1e-4 else ("dopri5", "rodas")
+        return automatic(stiff=not resolved, tight=rtol < 1e-3)
+    explicit, stiff = (automatic(stiff=stiff, tight=rtol < 1e-4) for stiff in (False, True))
     sprung = any(np.any(getattr(j, k, 0.0)) for j in compiled.system.joints for k in ("stiffness", "damping"))
     if not compiled.system.forces and not sprung:
         return explicit  # nothing but gravity and spin

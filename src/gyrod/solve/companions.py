@@ -22,13 +22,13 @@ from gyrod.model import Rod, System
 from gyrod.model.refinement import coarser, finer, lower
 from gyrod.motion import Beside, Motion, Rest, SimulationError, SimulationInterrupted
 from gyrod.motion.errors import NO_MESH
-from gyrod.solve.methods import METHODS
+from gyrod.runs.methods import METHODS, STEPPED
+from gyrod.runs.options import APART, OPTIONS, Options, whole
 
 Array = NDArray[np.float64]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-ERRORS = ("rough", "total", "parts", "finer")
 #: Shares of the mesh that companions have; where one fails, as when its elements turn too far, the next is tried, and a
 #: finer mesh at last, which costs more than the run.
 SHARES = (0.5, 0.75, 2.0)
@@ -45,9 +45,8 @@ MOST_ROWS = 2000
 MOST_POINTS = 20
 #: Share of these rows that a companion must reach.
 REACHED = 0.9
-#: Options that say what becomes of a run and not how it goes: companions do without.
-_APART = {"events": (), "dense": False, "progress": False, "save": None, "resume": False, "view": False}
-
+#: Options that companions do without: what becomes of a run, and what they are themselves.
+_WITHOUT = (*APART, "events", "error", "accuracy")
 
 #: The row of what has one.
 _ONE = np.zeros(1, np.intp)
@@ -73,11 +72,7 @@ def with_errors(
             given = defaults | dict(zip(places, args, strict=False)) | kwargs
             if given.keys() != names or len(args) > len(places) or not kwargs.keys().isdisjoint(places[: len(args)]):
                 _bound(solve, signature, args, kwargs)
-            _check.choice("error", given["error"], ERRORS)
-            if given.get("accuracy") is not None:
-                from gyrod.solve.accuracy import accurate
-
-                return accurate(solved, given)  # type: ignore[arg-type, return-value]
+            OPTIONS["error"].check("error", given["error"])
             found: T = beside(solve, given, solve(*args, **kwargs))
             return found
 
@@ -99,23 +94,27 @@ def _bound(solve: Callable[..., Any], signature: inspect.Signature, args: Any, k
 # --- motions ---------------------------------------------------------------------------------------------------------
 
 
-def of_motion(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion) -> Motion:
+#: A run of options that are checked.
+Solve = Callable[[System | Rest, float, Options], Motion]
+
+
+def of_motion(solve: Solve, system: System | Rest, given: Options, motion: Motion) -> Motion:
     """A run with its companions, in its file too."""
-    constant = given["step"] is not None
-    rtol = None if constant else float(given["rtol"])
+    run = whole(given)
+    rtol = None if run["step"] is not None else run["rtol"]
     kept = motion._beside  # of a finished run that was only opened
     finer = kept.share > 1.0 if motion.system.rods else kept.looser < 1.0
     enough = {"total": True, "parts": kept.half is not None, "finer": finer}
-    if given["error"] == "rough" or (kept.coarse is not None and enough[given["error"]]):
+    if run["error"] == "rough" or (kept.coarse is not None and enough[run["error"]]):
         return motion if kept.coarse is not None else _attached(motion, Beside(rtol=rtol))
     try:
-        found = _motions(solve, given, motion, rtol)
+        found = _motions(solve, system, given, motion, rtol)
     except NoCompanion as why:
         found = Beside(rtol=rtol, failure=str(why))
     except KeyboardInterrupt:
         raise SimulationInterrupted("interrupted while its companion ran; .motion holds the run", motion) from None
-    if given["save"] is not None:
-        storage.keep_beside(given["save"], found)
+    if run["save"] is not None:
+        storage.keep_beside(run["save"], found)
     return _attached(motion, found)
 
 
@@ -125,30 +124,30 @@ def _attached(motion: Motion, beside: Beside) -> Motion:
     return motion
 
 
-def _motions(solve: Callable[..., Motion], given: dict[str, Any], motion: Motion, rtol: float | None) -> Beside:
+def _motions(solve: Solve, system: System | Rest, given: Options, motion: Motion, rtol: float | None) -> Beside:
     """Both companions, or one."""
-    t = motion.t
+    t, run = motion.t, whole(given)
     if len(t) < 2 or not t[-1] > 0.0:
         raise NoCompanion("the run has no rows behind its start.")
     rows = np.unique(np.linspace(0, len(t) - 1, min(len(t), MOST_ROWS)).astype(np.intp))
     bodies = not motion.system.rods
-    loose = _changed(given, motion, bodies)
+    loose = _changed(run, motion, bodies)
 
     def companions(share: float) -> tuple[Motion, Motion | None]:
-        start = _start(given["system"], share)
+        start = _start(system, share)
         coarse = _run(solve, given, start, motion, rows, loose)
-        if given["error"] != "parts":
+        if run["error"] != "parts":
             return coarse, None
         return coarse, motion if bodies else _run(solve, given, start, motion, rows, {})
 
-    coarse, half = _first(companions, SHARES[:1] if bodies else _shares_for(given))[1]
+    coarse, half = _first(companions, SHARES[:1] if bodies else _shares_for(run))[1]
     rows, (coarse, half) = _common(motion, rows, coarse, half)
-    looser = loose["rtol"] / rtol if rtol else min(loose["step"] / given["step"], 1.0)
+    looser = loose["rtol"] / rtol if rtol else min(loose["step"] / run["step"], 1.0)
     cells = _shares(coarse.system, motion.system)
     return Beside(rtol, rows, coarse, half, cells, looser, _told(coarse.system, motion.system, loose))
 
 
-def _shares_for(given: Mapping[str, Any]) -> tuple[float, ...]:
+def _shares_for(given: Mapping[str, Any] | Options) -> tuple[float, ...]:
     return SHARES[-1:] if given["error"] == "finer" else SHARES
 
 
@@ -166,17 +165,17 @@ def _first(solve: Callable[[float], T], shares: tuple[float, ...]) -> tuple[floa
 
 
 def _run(
-    solve: Callable[..., Motion], given: dict[str, Any], start: System | Rest, motion: Motion, rows: NDArray[np.intp],
+    solve: Solve, given: Options, start: System | Rest, motion: Motion, rows: NDArray[np.intp],
     changes: Mapping[str, Any],
 ) -> Motion:  # fmt: skip
     """The run from a coarser start, at rows of the run."""
     times, t_end = motion.t[rows], float(motion.t[-1])
-    options = {k: v for k, v in given.items() if k not in ("system", "t_end", "error", "accuracy")} | _APART
-    options |= {"method": motion.stats.method, "output": times, **changes}
-    if motion.stats.method in ("variational", "energy-momentum"):  # rows are nodes of the longer steps
+    options: Any = {name: value for name, value in given.items() if name not in _WITHOUT}
+    options |= {"method": motion.stats.method, "output": times, "dense": False, **changes}
+    if motion.stats.method in STEPPED:  # rows are nodes of the longer steps
         step = options["step"]
         t_end, options["output"] = step * np.floor(t_end / step * (1.0 + 1e-9)), None
-    found = solve(start, t_end, **options)
+    found = solve(start, t_end, options)
     if found.t[-1] < REACHED * t_end:
         raise RuntimeError(f"it ended at t = {found.t[-1]:.4g} s ({found.status})")
     return found
@@ -197,14 +196,14 @@ def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool
     return found, np.abs(motion.t[found] - times) <= slack
 
 
-def _changed(given: dict[str, Any], motion: Motion, bodies: bool) -> dict[str, Any]:
+def _changed(given: Options, motion: Motion, bodies: bool) -> dict[str, Any]:
     """Options of a run that is less exact in time; of bodies alone, without a finer mesh, more exact if requested."""
     tighter = bodies and given["error"] == "finer"
     longer = None if given["max_step"] is None else 2.0 * given["max_step"]
     if given["step"] is not None:
         return {"step": (0.5 if tighter else 2.0) * given["step"]}
     method = METHODS.get(motion.stats.method)
-    factor = 2.0 ** (method.order if method else 5) if bodies else LOOSER
+    factor = 2.0 ** ((method and method.order) or 5) if bodies else LOOSER
     rtol = min(factor * float(given["rtol"]), LOOSEST)
     if tighter or rtol < LEAST * float(given["rtol"]):  # which would be hardly less exact, and agree
         rtol, longer = float(given["rtol"]) / LOOSER, given["max_step"]

@@ -13,22 +13,19 @@ from gyrod.equations import Compiled
 from gyrod.equations.members import Stack, template
 from gyrod.model import System
 from gyrod.motion import Motion
+from gyrod.runs.formulations import Formulation
+from gyrod.runs.options import MOST_STEPS, STEPPING, Options, read, whole
 from gyrod.solve.choose import choose_method
-from gyrod.solve.methods import METHODS, handed, most_steps, output_times, run_options, step_options
-from gyrod.solve.options import atol_of
+from gyrod.solve.methods import METHODS, handed, output_times, run_options
+from gyrod.solve.options import core_options, stepping
 from gyrod.solve.outcome import motion_of
 
 Array = NDArray[np.float64]
 
-#: Variants of the equations: the usual ones.
-VARIANTS = {"spatial": False, "printed": False, "fictive_moment": False, "polar": False}
 #: Members that the core integrates together in the lanes of a processor's vectors.
 LANES = 4
 #: Options of `simulate` that it takes; others need the whole of it.
-_TAKEN = (
-    "formulation", "method", "rtol", "atol", "norm", "projection", "step", "first_step", "max_step", "max_steps",
-    "output", "dense",
-)  # fmt: skip
+_TAKEN = (*STEPPING, "max_steps", "output", "dense")
 #: Below this tolerance the automatic choice of a method depends on the stiffness of a member.
 _CHOICE = 1e-7
 
@@ -90,23 +87,21 @@ class Members:
 
 def members(system: System, paths: Sequence[str], t_end: float, **options: Any) -> Members | None:
     """Members with other values at these paths, run with options of `simulate`; None if that must do it."""
-    method, rtol = options.get("method", "auto"), options.get("rtol", 1e-6)
     if not set(options).issubset(_TAKEN) or any(rod.limits is not None for rod in system.rods):
         return None
-    if method not in ("auto", *METHODS) or (method == "auto" and rtol <= _CHOICE):
+    run = whole(read("simulate", options, Options))
+    method, form = run["method"], Formulation.of(run["formulation"])
+    if method not in ("auto", *METHODS) or (method == "auto" and run["rtol"] <= _CHOICE):
         return None
-    formulation = options.get("formulation", "nullspace-quaternion")
-    found = template(system, paths, formulation, **VARIANTS)
+    if form.parts.keys() - {"projection"}:
+        return None
+    found = template(system, paths, form.name, **core_options(form))
     if found is None:
         return None
     compiled = found.compiled
-    physical = options.get("norm", "physical") == "physical"
-    steps = step_options(
-        compiled.size, rtol, atol_of(options.get("atol"), compiled), compiled.scales() if physical else None,
-        options.get("step"), options.get("first_step"), options.get("max_step"),
-    )  # fmt: skip
-    wanted = output_times(options.get("output"), 0.0, t_end)
-    how = run_options(project=options.get("projection", "step") == "step", output=wanted, events=[])
-    how["max_steps"] = most_steps(options.get("max_steps"))
-    how |= {"dense": bool(options.get("dense", True)), "progress": None}
-    return Members(found, t_end, choose_method(method, compiled, rtol, t_end), steps, how, physical=physical)
+    steps, wanted = stepping(compiled, run), output_times(run["output"], 0.0, t_end)
+    how = run_options(
+        project=form.projection == "step", output=wanted, max_steps=run["max_steps"] or MOST_STEPS, dense=run["dense"]
+    )
+    chosen = choose_method(method, compiled, run["rtol"], t_end)
+    return Members(found, t_end, chosen, steps, how, physical=run["norm"] == "physical")

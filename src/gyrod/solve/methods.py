@@ -10,32 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, _core
+from gyrod.runs.methods import METHODS as METHODS
+from gyrod.runs.options import MOST_STEPS
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Method:
-    """An integrator of the core: its order, whether it is for stiff systems, the order of its dense output."""
-
-    order: int
-    stiff: bool
-    dense_order: int
-
-
-#: All integrators of the core. ODEX and SEULEX choose their order; with a constant step it is the one given.
-METHODS = {
-    "dopri5": Method(5, False, 4),
-    "dop853": Method(8, False, 7),
-    "odex": Method(8, False, 7),
-    "radau5": Method(5, True, 3),
-    "rodas": Method(4, True, 3),
-    "seulex": Method(4, True, 4),
-}
-
-
-#: Steps of a run unless ``max_steps`` is given, and a number of bytes that is no bound.
-MOST_STEPS, UNBOUNDED = 10**9, 2**63
+#: A number of bytes that is no bound.
+UNBOUNDED = 2**63
 #: Tolerances above this are mistakes.
 LOOSEST = 0.1
 
@@ -98,11 +80,6 @@ def run_options(**given: Any) -> dict[str, Any]:
         "every": 0.0,
     }
     return {**defaults, **given}
-
-
-def most_steps(value: Any) -> int:
-    """Check ``max_steps``."""
-    return MOST_STEPS if value is None else _check.whole("max_steps", value, 1, MOST_STEPS)
 
 
 def handed(steps: dict[str, Any], how: dict[str, Any]) -> tuple[_core.StepOptions, _core.RunOptions]:

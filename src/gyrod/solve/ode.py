@@ -14,7 +14,9 @@ from gyrod.equations import Compiled
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats, Rest
 from gyrod.motion.between import hermite
-from gyrod.solve.options import constraint_options, variants
+from gyrod.runs.formulations import DEFAULT, Formulation
+from gyrod.runs.options import Writing, read
+from gyrod.solve.options import core_options
 from gyrod.solve.peers import scipy_dense
 from gyrod.solve.starts import begin, from_rest
 
@@ -99,19 +101,8 @@ class Ode:
         return f"Ode({self._compiled.formulation!r}, {len(self.y0)} unknowns)"
 
 
-def ode(
-    system: System | Rest,
-    formulation: str = "nullspace-quaternion",
-    *,
-    baumgarte: tuple[float, float] | None = None,
-    velocity: str = "material",
-    equation: str = "exact",
-    fictive_moment: str = "zero",
-    director_projection: str = "spurrier",
-    null_space: str = "analytic",
-    reduce: bool = True,
-) -> Ode:
-    """The ordinary differential equation of a system; options are those of `simulate`.
+def ode(system: System | Rest, formulation: str | Formulation = DEFAULT, **old: Any) -> Ode:
+    """The ordinary differential equation of a system in a formulation: a name, or a `Formulation` with variants.
 
     >>> import gyrod as gd
     >>> from scipy.integrate import solve_ivp
@@ -120,10 +111,11 @@ def ode(
     >>> solve_ivp(fun, (0.0, 1.0), y0, rtol=1e-8).success
     True
     """
-    options = variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
-    options |= constraint_options(0, null_space, "auto")
-    options |= {} if reduce else {"reduce": False}
-    return _again(system, formulation, options)
+    given = read("ode", {"formulation": formulation, **old}, Writing)
+    form = Formulation.of(given["formulation"])
+    if form.index:
+        raise ValueError(f"index = {form.index} is a differential-algebraic system; ode needs index = 0.")
+    return _again(system, form.name, core_options(form))
 
 
 def _again(system: System | Rest, formulation: str, options: dict[str, Any]) -> Ode:

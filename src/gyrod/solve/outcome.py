@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -50,6 +50,13 @@ def motion_of(
     if run.status not in ("finished", "event"):
         fail(run, motion)
     return motion
+
+
+def fail_at_start(error: ForceError, compiled: Compiled, method: str, seconds: float = 0.0) -> NoReturn:
+    """Raise what a user's function did before the first step."""
+    stats = MotionStats(method, compiled.formulation, seconds=seconds)
+    start = Motion(np.zeros(1), compiled.y0[None], stats, "failed", np.zeros(1), _compiled=compiled)
+    raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
 
 
 def fail(run: Any, motion: Motion) -> None:

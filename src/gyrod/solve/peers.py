@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
-from gyrod.equations import FORMULATIONS, Compiled
+from gyrod.equations import Compiled
 from gyrod.motion import Motion, MotionStats, SimulationError
 from gyrod.motion.between import hermite
+from gyrod.runs.formulations import FORMULATIONS
+from gyrod.runs.methods import ALL_METHODS
 
 Array = NDArray[np.float64]
 
@@ -33,7 +35,7 @@ def solve(
     rtol, atol = steps["rtol"], steps["atol"]
     if scale is not None:
         rtol, atol = 3e-14, scale * (steps["atol"] + steps["rtol"])
-    run = _scipy if method.startswith("scipy:") else _ida if method == "bdf-dae" else _bdf
+    run = {"cvode": _bdf, "ida": _ida}.get(ALL_METHODS[method].solver, _scipy)
     return run(compiled, t_end, method, rtol, atol, {**steps, "tick": tick}, output, started)
 
 
@@ -43,11 +45,10 @@ def _scipy(
 ) -> Motion:  # fmt: skip
     from scipy.integrate import solve_ivp
 
-    name = method.removeprefix("scipy:")
     options: dict[str, Any] = {"max_step": steps["max_step"]}
     if steps["first_step"]:
         options["first_step"] = steps["first_step"]
-    if name in ("Radau", "BDF", "LSODA"):
+    if ALL_METHODS[method].stiff:
         options["jac"] = compiled.core.jacobian
     gone, tick = _watch_lock(compiled), steps["tick"]
 
@@ -57,7 +58,7 @@ def _scipy(
 
     rhs = compiled.core.rhs if tick is None else watched
     s = solve_ivp(
-        rhs, (0.0, t_end), compiled.y0, method=name, rtol=max(rtol, 3e-14), atol=atol,
+        rhs, (0.0, t_end), compiled.y0, method=ALL_METHODS[method].solver, rtol=max(rtol, 3e-14), atol=atol,
         t_eval=output, dense_output=True, events=gone, **options,
     )  # fmt: skip
     seconds = time.process_time() - started
@@ -109,7 +110,7 @@ def _bdf(
     output: Array | None, started: float,
 ) -> Motion:  # fmt: skip
     """CVODE on the ordinary differential equations."""
-    CVODE = _sundae("cvode", method).CVODE
+    CVODE = _sundae(method).CVODE
 
     watch = _Clock(method, steps["tick"])
 
@@ -164,7 +165,7 @@ def _ida(
     """
     if not compiled.formulation.startswith("absolute"):
         raise ValueError(f"method = 'bdf-dae' keeps multipliers, which {compiled.formulation!r} has not; use 'bdf'.")
-    IDA = _sundae("ida", method).IDA
+    IDA = _sundae(method).IDA
     n, core = compiled.size, compiled.core
     differential = np.array([kind != "force" for kind in compiled.kinds])
     rows, known = _rotation_rows(compiled), _multipliers(compiled, 0.0, compiled.y0)
@@ -237,13 +238,13 @@ def _mass(formulation: str, moments: Array) -> Any:
 
 def require(method: str) -> None:
     """A sentence where the package of a method is missing, before anything is computed."""
-    if method in ("bdf", "bdf-dae"):
-        _sundae("cvode" if method == "bdf" else "ida", method)
+    if ALL_METHODS[method].family == "sundials":
+        _sundae(method)
 
 
-def _sundae(module: str, method: str) -> Any:
+def _sundae(method: str) -> Any:
     try:
-        return import_module(f"sksundae.{module}")
+        return import_module(f"sksundae.{ALL_METHODS[method].solver}")
     except ImportError:
         raise ImportError(f"method = {method!r} needs scikit-sundae: pip install 'gyrod[bdf]'.") from None
 

@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gyrod import _check, storage
-from gyrod.equations import FORMULATIONS, Compiled, ForceError, mechanisms
-from gyrod.model import ModelError, System
+from gyrod.equations import Compiled, ForceError, mechanisms
+from gyrod.model import System
 from gyrod.model.conservation import flowing
-from gyrod.motion import Motion, MotionStats, Rest, SimulationError
+from gyrod.motion import Motion, MotionStats, Rest
 from gyrod.motion.between import passes_over
+from gyrod.runs.formulations import Formulation
+from gyrod.runs.methods import PEERS, STEPPED
+from gyrod.runs.options import MOST_STEPS, TIME, Options, documented, read, refuse_foreign, whole
+from gyrod.solve import peers
 from gyrod.solve.assemble import assemble as solve_assembly
 from gyrod.solve.budget import EVERY, Forecast, memory_limits
-from gyrod.solve.choose import choose_method, known_method
-from gyrod.solve.companions import of_motion, with_errors
+from gyrod.solve.choose import choose_method
+from gyrod.solve.companions import of_motion
 from gyrod.solve.limits import find_limits
-from gyrod.solve.methods import handed, most_steps, output_times, run_options, step_options
-from gyrod.solve.options import atol_of, constraint_options, variants
-from gyrod.solve.outcome import fail, motion_of
+from gyrod.solve.methods import handed, output_times, run_options
+from gyrod.solve.options import check_index, core_options, stepping
+from gyrod.solve.outcome import fail, fail_at_start, motion_of
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.recording import Recording, Session, Target, told
-from gyrod.solve.starts import begin, from_rest
+from gyrod.solve.starts import First, begin, from_rest
 
 Array = NDArray[np.float64]
 
-NORMS = ("physical", "plain")
-PROJECTIONS = ("step", "none")
 #: Tolerance from which on the steps of any method are as long as the motion itself.
 UNRESOLVED = 0.05
-
-
-class _Rtol(float):
-    """The tolerance that was not given: constant steps refuse one that was."""
-
-
-class _Norm(str):
-    """The norm that was not given."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -61,239 +52,137 @@ class Event:
     name: str = ""
 
 
-@with_errors(of_motion)
-def simulate(
-    system: System | Rest,
-    t_end: float,
-    *,
-    formulation: str = "nullspace-quaternion",
-    method: str = "auto",
-    rtol: float = _Rtol(1e-6),
-    atol: float | ArrayLike | Mapping[str, float] | None = None,
-    norm: str = _Norm("physical"),
-    projection: str = "step",
-    step: float | None = None,
-    first_step: float | None = None,
-    max_step: float | None = None,
-    max_steps: int | None = None,
-    output: ArrayLike | None = None,
-    events: Sequence[Event] = (),
-    dense: bool = True,
-    baumgarte: tuple[float, float] | None = None,
-    velocity: str = "material",
-    equation: str = "exact",
-    fictive_moment: str = "zero",
-    director_projection: str = "spurrier",
-    index: int = 0,
-    null_space: str = "analytic",
-    reduce: bool = True,
-    assemble: bool = False,
-    coordinates: str | None = None,
-    sigma: Any = None,
-    potential: str | None = None,
-    progress: bool | Watcher = False,
-    save: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    view: bool = False,
-    error: str = "rough",
-    accuracy: float | Mapping[str, float] | None = None,  # noqa: ARG001
-) -> Motion:
+@documented(Options)
+def simulate(system: System | Rest, t_end: float, **options: Unpack[Options]) -> Motion:
     """Simulate a system from t = 0 to ``t_end``.
 
     Parameters
     ----------
     system
         A `System`, from its initial configuration, or a `Rest`, from there.
-    formulation
-        "nullspace-quaternion", "nullspace-directors", "absolute-quaternion", "absolute-directors" or "euler".
-    method
-        "dopri5", "dop853", "odex" (explicit); "radau5", "rodas", "seulex" (stiff); "bdf" (SUNDIALS CVODE, an extra) and
-        "bdf-dae" (IDA on the index-1 form of the absolute formulations, multipliers kept); "scipy:RK45" and the other
-        methods of ``solve_ivp``; or "auto", which estimates stiffness and says in ``motion.stats.method`` what it took.
-        With constant steps: "variational" (symplectic) and, for rigid bodies, "energy-momentum" (conserving).
-    rtol, atol
-        Tolerances. With ``norm="plain"`` the error of a component is measured against atol + rtol |y| (atol = rtol
-        unless given), as in the published codes; with "physical" against its scale (a length, 1, their rates) times
-        atol + rtol. ``atol`` may be a number, one for each unknown, or by kind ("position", "rotation", "velocity",
-        "spin").
-    projection
-        "step": back to the constraint manifold after every accepted step; "none".
-    step, first_step, max_step
-        Constant step; limits of the automatic one. The methods that need a constant step refuse a ``t_end`` that is no
-        multiple of it. "radau5" solves its stages to ``rtol`` with a constant step too.
-    max_steps
-        Accepted steps after which the run stops with a `SimulationError`, which keeps the motion up to there.
-    output
-        Times at which the motion is wanted; every accepted step otherwise, the last exactly at ``t_end``. The methods
-        with constant steps keep nodes: times that are multiples of the step, or an integer for every so many steps.
-    events
-        Event functions, located on the projected dense output.
-    dense
-        Keep what ``motion(t)`` needs. Where it would take more than an eighth of the free memory it is given up, and
-        ``motion.notes`` says so; rows may take a sixth, then the run stops.
-    baumgarte
-        (omega, r) in 1/s for the absolute forms: g'' + 2 r g' + omega² g = 0.
-    velocity, equation, fictive_moment, director_projection
-        Variants: "material" or "spatial" velocities of the null-space forms; "exact" or "printed" eq. (40); "zero" or
-        "half-trace" for I0; "spurrier" or "polar".
-    index
-        For bodies with joints in absolute coordinates: 0, the multipliers eliminated (an ordinary differential
-        equation); 1, 2, 3, accelerations and multipliers kept as unknowns and the constraint imposed on the level of
-        acceleration, velocity or position, for "radau5" (and "bdf-dae" with 1).
-    null_space
-        "qr": accelerations of the absolute forms by a numerical null space of all constraints; dense.
-    reduce
-        Whether bodies whose only joint is a `Spherical` to ground turn about that point, without position coordinates.
-    assemble
-        Whether a start whose joints do not meet, or do not move as their drives say, is mended as by `gyrod.assemble`.
-    coordinates, sigma, potential
-        For "variational" (the first also for "energy-momentum"): "quaternion" or "directors"; the part of the inertia
-        that is taken with a constant mass matrix, "mean" (of the principal moments), a number, one for each body, or a
-        dictionary by name; the potential at the "midpoint" of a step or at its "nodes".
-    progress
-        Show a progress bar; or a function of a `Progress` that is called now and then, and may raise to end the run.
-    save
-        File (HDF5, see `gyrod.open`) into which the run is written while it goes on: a kill, a full disk or an error
-        keeps what was written, and memory does not grow with the run. The motion that is returned reads from it.
-    resume
-        With ``save``: go on from the checkpoint of a run that was interrupted or killed, bit for bit as if it had not
-        been (on the same build; forces of the user must be functions of their arguments alone). A run that was finished
-        is only opened; where there is none, it begins.
-    view
-        Open the viewer in the browser and show the motion while it is computed.
-    error
-        What ``motion.error`` says: "rough" figures, which cost nothing; "total" errors of all quantities, by a second
-        run on half the mesh with a looser tolerance (about 1.5 times the cost); their "parts", in time and by the mesh,
-        by a third one (about twice); or by one on a "finer" mesh, twice that of the run (two to two and a half times),
-        which are far nearer to the truth.
-    accuracy
-        Errors that are allowed, in place of ``rtol`` and the mesh, which are chosen by these estimates, from the mesh
-        of the rods on: a share of the size of the system, for positions, and of the largest value, for forces at ends
-        and joints; or by quantity in its unit, as ``{"hose.start_force": 0.1}``. ``motion.error`` says what was chosen.
+    OPTIONS
 
     Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which. A joint
     that is led goes on, and ``motion.events`` tells where it passed.
     """
+    given = read("simulate", options, Options, t_end=(TIME, t_end))
+    if "accuracy" in given:
+        from gyrod.solve.accuracy import accurate
+
+        return accurate(simulate, system, float(t_end), given)
+    return of_motion(_solved, system, given, _solved(system, float(t_end), given))
+
+
+def _solved(system: System | Rest, t_end: float, given: Options) -> Motion:
+    """The run itself, of options that are checked."""
     started = time.process_time()
-    t_end = _sound(t_end, formulation, method, rtol, norm, projection)
-    first, system = from_rest(system) if isinstance(system, Rest) else (None, system)
+    run = whole(given)
+    method = run["method"]
+    first, moving = from_rest(system) if isinstance(system, Rest) else (None, system)
     try:
-        events = tuple(events)
+        run["events"] = tuple(run["events"])
     except TypeError:
-        raise ValueError(f"events = {_check.shown(events)} must be a list of Event.") from None
-    for name, flag in (("reduce", reduce), ("assemble", assemble), ("dense", dense), ("resume", resume)):
-        _check.flag(name, flag)
-    if assemble and isinstance(system, System) and system.joints:
-        system = solve_assembly(system)
-    stepped = {"coordinates": coordinates, "sigma": sigma, "potential": potential}
-    target = _target(save, resume, view)
-    if method in ("variational", "energy-momentum"):
-        from gyrod.solve import variational
-
-        _refuse_adaptive(
-            method,
-            rtol=(rtol, rtol if isinstance(rtol, _Rtol) else None),
-            norm=(norm, norm if isinstance(norm, _Norm) else None),
-            atol=(atol, None), first_step=(first_step, None), max_step=(max_step, None),
-            max_steps=(max_steps, None), baumgarte=(baumgarte, None),
-            formulation=(formulation, "nullspace-quaternion"), projection=(projection, "step"),
-            velocity=(velocity, "material"), equation=(equation, "exact"), fictive_moment=(fictive_moment, "zero"),
-            director_projection=(director_projection, "spurrier"), null_space=(null_space, "analytic"),
-            index=(index, 0),
-        )  # fmt: skip
-        return variational.solve(
-            system, t_end, method=method, step=step, **stepped, reduce=reduce, output=output, dense=dense,
-            events=lambda compiled: [
-                *((e.name, _event(e, compiled, i)) for i, e in enumerate(events)),
-                *find_limits(compiled, rods=False).events(),
-            ],
-            bar=ticking(progress, t_end), started=started, record=target, first=first,
-        )  # fmt: skip
-    for name, value in stepped.items():
-        if value is not None:
-            raise ValueError(f"{name} = {value!r} belongs to method = 'variational', not to {method!r}; leave it out.")
-    if isinstance(method, str) and method.startswith("bdf"):
-        from gyrod.solve import peers
-
+        raise ValueError(f"events = {_check.shown(run['events'])} must be a list of Event.") from None
+    if run["assemble"] and isinstance(moving, System) and moving.joints:
+        moving = solve_assembly(moving)
+    target = _target(run)
+    refuse_foreign(given, method)
+    if method in STEPPED:
+        return _stepped(moving, first, t_end, run, target, started)
+    check_index(Formulation.of(run["formulation"]), method)
+    if method in PEERS:
         peers.require(method)
-    options = variants(formulation, baumgarte, velocity, equation, fictive_moment, director_projection)
-    options |= constraint_options(index, null_space, method)
-    options |= {} if reduce else {"reduce": False}
-    if method == "bdf-dae" and isinstance(system, System):
-        options |= {"level": 1} if mechanisms.joined(system.assembled()) else {}
-    if options.get("level"):
-        method = "radau5" if method == "auto" else method
-    compiled = begin(system, first, formulation, **options)
-    scale = compiled.scales() if norm == "physical" else None
-    limits = find_limits(compiled)
-    wanted = output_times(output, 0.0, t_end)
-    steps = step_options(compiled.size, rtol, atol_of(atol, compiled), scale, step, first_step, max_step)
-    most = most_steps(max_steps)
-    if steps["rtol"] >= UNRESOLVED and step is None:
+    compiled = _equations(moving, first, run)
+    steps, wanted = stepping(compiled, run), output_times(run["output"], 0.0, t_end)
+    if steps["rtol"] >= UNRESOLVED and run["step"] is None:
         _warn_unresolved(steps["rtol"])
     try:
-        method = choose_method(method, compiled, rtol, t_end)
-        if method.startswith(("bdf", "scipy:")):
-            from gyrod.solve import peers
-
-            if max_steps is not None:
-                raise ValueError(f"max_steps = {max_steps!r} is for gyrod's own methods, not for {method!r}.")
-            if target is not None:
-                target.refuse(method)
-            with contextlib.nullcontext() if save is None else storage.hold(save) as lock:
-                with ticking(progress, t_end) as tick:
-                    watched = (*events, *limits.names)
-                    motion = peers.solve(compiled, t_end, method, steps, wanted, watched, started, tick)
-                if save is not None:
-                    storage.save(motion, save, lock=lock)
-            return motion
+        method = choose_method(method, compiled, steps["rtol"], t_end)
+        if method in PEERS:
+            return _by_peer(compiled, t_end, method, run, steps, wanted, target, started)
     except ForceError as error:  # outside of the core's own loop
-        stats = MotionStats(method, formulation, seconds=time.process_time() - started)
-        start = Motion(np.zeros(1), compiled.y0[None], stats, "failed", np.zeros(1), _compiled=compiled)
-        raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
+        fail_at_start(error, compiled, method, time.process_time() - started)
+    return _by_core(compiled, t_end, method, run, steps, wanted, target, started)
+
+
+def _stepped(
+    system: System, first: First | None, t_end: float, run: Options, target: Target | None, started: float
+) -> Motion:
+    """With constant steps."""
+    from gyrod.solve import variational
+
+    return variational.solve(
+        system, t_end, run=run,
+        events=lambda compiled: [
+            *((e.name, _event(e, compiled, i)) for i, e in enumerate(run["events"])),
+            *find_limits(compiled, rods=False).events(),
+        ],
+        started=started, record=target, first=first,
+    )  # fmt: skip
+
+
+def _equations(system: System, first: First | None, run: Options) -> Compiled:
+    """The system in its formulation; joints with their multipliers, where the method keeps these."""
+    form = Formulation.of(run["formulation"])
+    options = core_options(form)
+    if run["method"] == "bdf-dae" and isinstance(system, System):
+        options |= {"level": 1} if mechanisms.joined(system.assembled()) else {}
+    return begin(system, first, form.name, **options)
+
+
+def _by_peer(
+    compiled: Compiled, t_end: float, method: str, run: Options, steps: dict[str, Any], wanted: Array | None,
+    target: Target | None, started: float,
+) -> Motion:  # fmt: skip
+    """By an integrator of others, which writes when it is done."""
+    save = run["save"]
+    if run["max_steps"] is not None:
+        raise ValueError(f"max_steps = {run['max_steps']!r} is for gyrod's own methods, not for {method!r}.")
+    if target is not None:
+        target.refuse(method)
+    with contextlib.nullcontext() if save is None else storage.hold(save) as lock:
+        with ticking(run["progress"], t_end) as tick:
+            watched = (*run["events"], *find_limits(compiled).names)
+            motion = peers.solve(compiled, t_end, method, steps, wanted, watched, started, tick)
+        if save is not None:
+            storage.save(motion, save, lock=lock)
+    return motion
+
+
+def _by_core(
+    compiled: Compiled, t_end: float, method: str, run: Options, steps: dict[str, Any], wanted: Array | None,
+    target: Target | None, started: float,
+) -> Motion:  # fmt: skip
+    """By an integrator of the core, into memory or into a file."""
+    events, limits, form = run["events"], find_limits(compiled), Formulation.of(run["formulation"])
     asked = [_event(e, compiled, i) for i, e in enumerate(events)]
     names = [*(e.name for e in events), *limits.names]
-    how = run_options(project=projection == "step", output=wanted, events=asked, max_steps=most, limits=limits.core)
+    how = run_options(
+        project=form.projection == "step", output=wanted, events=asked, max_steps=run["max_steps"] or MOST_STEPS,
+        limits=limits.core,
+    )  # fmt: skip
     if target is not None:
         info = {
-            "method": method, "rtol": float(rtol), "atol": told(steps["atol"]), "norm": str(norm), "t_end": t_end,
-            "projection": projection, "step": step, "first_step": first_step, "max_step": max_step,
-            "output": told(wanted), "events": names,
+            "method": method, "rtol": run["rtol"], "atol": told(steps["atol"]), "norm": run["norm"], "t_end": t_end,
+            "projection": form.projection, "step": run["step"], "first_step": run["first_step"],
+            "max_step": run["max_step"], "output": told(wanted), "events": names,
         }  # fmt: skip
-        return _recorded(target, compiled, t_end, method, steps, how, info, progress, started)
+        return _recorded(target, compiled, t_end, method, steps, how, info, run["progress"], started)
     knots = (wanted is not None or bool(names)) and passes_over(method, compiled)
+    progress, dense = run["progress"], run["dense"]
     with ticking(progress, t_end) as tick:
         how |= {"dense": dense, "knots": knots, "progress": Forecast(t_end, tick), **memory_limits()}
         how["every"] = 0.0 if progress else EVERY
-        run = compiled.core.integrate(
+        found = compiled.core.integrate(
             method, 0.0, compiled.y0, t_end, *handed(steps, how),
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     seconds = time.process_time() - started
-    return motion_of(run, compiled, method, seconds, dense, projection == "step", names)
+    return motion_of(found, compiled, method, seconds, dense, form.projection == "step", names)
 
 
-def _sound(t_end: Any, formulation: Any, method: Any, rtol: Any, norm: Any, projection: Any) -> float:
-    """Check what stands by itself, all of it at once."""
-    found = []
-    for check, *arguments in (
-        (_check.positive, "t_end", t_end),
-        (_check.choice, "formulation", formulation, FORMULATIONS),
-        (known_method, method),
-        (_check.positive, "rtol", rtol),
-        (_check.choice, "norm", norm, NORMS),
-        (_check.choice, "projection", projection, PROJECTIONS),
-    ):
-        try:
-            check(*arguments)
-        except ValueError as error:
-            found.append(str(error))
-    if found:
-        raise ValueError(found[0]) if len(found) == 1 else ModelError(found)
-    return float(t_end)
-
-
-def _target(save: str | os.PathLike[str] | None, resume: bool, view: bool) -> Target | None:
+def _target(run: Options) -> Target | None:
+    save, resume, view = run["save"], run["resume"], run["view"]
     if save is None and resume:
         raise ValueError("resume = True needs save, the file whose run is to go on.")
     return None if save is None and not view else Target(save, resume, view)
@@ -324,20 +213,6 @@ def _recorded(
     if run is not None and run.status not in ("finished", "event"):
         fail(run, motion)
     return motion
-
-
-def _refuse_adaptive(method: str, **given: tuple[Any, Any]) -> None:
-    """Constant steps have no tolerances and their own equations: what differs from its default is refused."""
-
-    def differs(value: Any, default: Any) -> bool:
-        return value is not default and (default is None or bool(value != default))
-
-    names = [f"{name} = {value!r}" for name, (value, default) in given.items() if differs(value, default)]
-    if names:
-        raise ValueError(
-            f"{', '.join(names)} cannot be given with method = {method!r}: its steps are constant (step) and its "
-            "equations its own (coordinates). Leave out, or choose another method."
-        )
 
 
 def _warn_unresolved(rtol: float) -> None:

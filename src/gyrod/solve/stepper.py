@@ -10,10 +10,10 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system
@@ -22,12 +22,14 @@ from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, fin
 from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest, SimulationError
 from gyrod.motion.between import passes_over
 from gyrod.motion.sensors import Sensors
+from gyrod.runs.formulations import Formulation
+from gyrod.runs.methods import METHODS, automatic
+from gyrod.runs.options import Driving, documented, read, whole
 from gyrod.solve.choose import choose_method
 from gyrod.solve.limits import find_limits
-from gyrod.solve.methods import METHODS, handed, run_options, step_options
-from gyrod.solve.options import atol_of
-from gyrod.solve.outcome import motion_of
-from gyrod.solve.simulate import NORMS, PROJECTIONS
+from gyrod.solve.methods import handed, run_options
+from gyrod.solve.options import check_index, core_options, stepping
+from gyrod.solve.outcome import fail_at_start, motion_of
 from gyrod.solve.starts import begin, from_rest
 
 Array = NDArray[np.float64]
@@ -367,35 +369,17 @@ class Stepper:
         return f"Stepper(t = {self._t:g} s, {self._method}, {self._compiled.formulation})"
 
 
-def stepper(
-    system: System | Rest,
-    *,
-    method: str = "auto",
-    formulation: str = "nullspace-quaternion",
-    rtol: float = 1e-6,
-    atol: float | ArrayLike | Mapping[str, float] | None = None,
-    norm: str = "physical",
-    projection: str = "step",
-    step: float | None = None,
-    first_step: float | None = None,
-    max_step: float | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    record: bool = False,
-) -> Stepper:
+@documented(Driving)
+def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
     """A simulation that goes on when it is told.
 
     Parameters
     ----------
     system
         A `System`, from its initial configuration, or a `Rest`, from there.
-    method
-        One of the methods of the core, or "auto".
-    formulation, rtol, atol, norm, projection, step, first_step, max_step
-        As of `simulate`, for the steps that are taken inside of each ``sim.step``.
-    inputs
-        Values at the start of what the model takes as `Input`, by name.
-    record
-        Keep everything for ``sim.motion()``.
+    OPTIONS
+
+    The method is one of the core's, and steps are those inside of each ``sim.step``.
 
     >>> import gyrod as gd
     >>> ball = gd.Body("ball", mass=2.0, inertia=(1, 1, 1))
@@ -406,29 +390,26 @@ def stepper(
     >>> round(float(sim["ball"].velocity[0]), 3), round(sim.t, 9)
     (0.651, 1.0)
     """
-    _check.choice("norm", norm, NORMS)
-    _check.choice("projection", projection, PROJECTIONS)
-    _check.choice("method", method, ("auto", *METHODS))
-    if not isinstance(record, bool):
-        raise ValueError(f"record = {record!r} must be True or False.")
+    asked = read("stepper", options, Driving)
+    run = whole(asked)
+    method, form = _check.choice("method", run["method"], ("auto", *METHODS)), Formulation.of(run["formulation"])
+    check_index(form, method)
     first, given = from_rest(system) if isinstance(system, Rest) else (None, system)
     if not isinstance(given, System):
         raise ValueError(f"system must be a gyrod.System, got {type(given).__name__}.")
     known = find_inputs(given)
     live = Settings({name: source.value for name, source in known.items()})
-    live.update(check_values(known, {} if inputs is None else inputs))
+    live.update(check_values(known, asked.get("inputs", {})))
     bound = bind(given, lambda source: Live(source, live))
-    compiled = begin(bound, first, formulation)
-    scale = compiled.scales() if norm == "physical" else None
-    steps = step_options(compiled.size, rtol, atol_of(atol, compiled), scale, step, first_step, max_step)
+    compiled = begin(bound, first, form.name, **(core_options(form) if form.parts.keys() - {"projection"} else {}))
+    steps = stepping(compiled, run)
     try:
-        if method == "auto":  # explicit methods of high order do not pay in short steps
-            method = choose_method(method, compiled, rtol, 1.0)
-            method = "dopri5" if method == "dop853" and not compiled.rods else method
+        chosen = choose_method(method, compiled, run["rtol"], 1.0)
+        if method == "auto" and not compiled.rods and not METHODS[chosen].stiff:
+            chosen = automatic(stiff=False, tight=False)  # high orders do not pay in short steps
     except ForceError as error:
-        start = Motion(np.zeros(1), compiled.y0[None], MotionStats(method, formulation), "failed", _compiled=compiled)
-        raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
-    return Stepper(given, compiled, live, known, method, steps, projection, record)
+        fail_at_start(error, compiled, method)
+    return Stepper(given, compiled, live, known, chosen, steps, form.projection, asked.get("record", False))
 
 
 def _turning(compiled: Compiled) -> list[int]:

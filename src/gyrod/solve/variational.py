@@ -5,17 +5,17 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gyrod import _check
-from gyrod.equations import ForceError
+from gyrod.equations import Compiled, ForceError
 from gyrod.equations.variational import Stepped, compile_stepped
+from gyrod.model import System
 from gyrod.motion import (
     EventRecord,
     Midpoints,
@@ -25,88 +25,75 @@ from gyrod.motion import (
     SimulationInterrupted,
 )
 from gyrod.motion.between import hermite
+from gyrod.runs.formulations import Formulation
+from gyrod.runs.options import Options
 from gyrod.solve.budget import memory_limits
+from gyrod.solve.progress import ticking
 from gyrod.solve.recording import Recording, Target, raise_interrupted, told
 from gyrod.solve.starts import First, begin
 
 Array = NDArray[np.float64]
 
-#: Methods with constant steps, and whether they conserve energy instead of the symplectic form.
-STEPPED = {"variational": False, "energy-momentum": True}
 #: Part of a step by which a time may miss a node.
 NODE_SLACK = 1e-6
 
 
 def solve(
-    system: Any,
-    t_end: float,
-    *,
-    method: str,
-    step: float | None,
-    coordinates: str | None,
-    sigma: Any,
-    potential: str | None,
-    reduce: bool,
-    output: ArrayLike | int | None,
-    events: Callable[[Any], Sequence[tuple[str, Any]]],
-    dense: bool,
-    bar: AbstractContextManager[Any],
-    started: float,
+    system: System, t_end: float, run: Options, events: Callable[[Compiled], Sequence[tuple[str, Any]]], started: float,
     record: Target | None = None,
     first: First | None = None,
-) -> Motion:
-    """Run one of `STEPPED`; ``events`` gives the events of a compiled system with their names."""
-    conserving = STEPPED[method]
-    if step is None:
+) -> Motion:  # fmt: skip
+    """Run one of the methods with constant steps; ``events`` gives the events of a compiled system with their names."""
+    method = run["method"]
+    if run["step"] is None:
         raise ValueError(f"method = {method!r} has constant steps: give step, in seconds.")
-    if conserving:
-        given = [name for name, value in (("sigma", sigma), ("potential", potential)) if value is not None]
-        if given:
-            raise ValueError(f"{' and '.join(given)} belong to method = 'variational', not to {method!r}; leave out.")
-    step = _check.positive("step", step)
-    count, step = steps_of(t_end, step)
+    count, step = steps_of(t_end, run["step"])
     stepped = compile_stepped(
-        system, step, coordinates=coordinates or "quaternion", sigma="mean" if sigma is None else sigma,
-        potential=potential or "midpoint", conserving=conserving, reduce=reduce, rested=first is not None,
-        begin=lambda system, form, **options: begin(system, first, form, **options),
+        system, step, coordinates=run["coordinates"] or "quaternion",
+        sigma="mean" if run["sigma"] is None else run["sigma"], potential=run["potential"] or "midpoint",
+        conserving=method == "energy-momentum", reduce=Formulation.of(run["formulation"]).reduce,
+        rested=first is not None, begin=lambda system, form, **options: begin(system, first, form, **options),
     )  # fmt: skip
-    wanted = _nodes(output, count, step)
+    wanted = _nodes(run["output"], count, step)
     watched = events(stepped.compiled)
     if watched and wanted is not None:
         raise ValueError(
             f"events and limits of joints are looked for at all nodes: leave out output, which keeps {len(wanted)}."
         )
-    rows = count + 1 if wanted is None else len(wanted)
     if record is not None:
         if watched:
             raise ValueError("events and limits of joints need all nodes: leave out save and view.")
-        info = {
-            "method": method, "step": step, "t_end": t_end, "coordinates": coordinates, "sigma": repr(sigma),
-            "potential": potential, "output": None if wanted is None else told(wanted.astype(float)),
-        }  # fmt: skip
-        with bar as tick, record.showing(stepped.compiled, t_end) as live:
-            recording = Recording(
-                record.file, stepped.compiled, t_end, method, info, rows, True, (), tick, live, started
-            )
-            motion, block = recording.run(
-                lambda: Steps(stepped, count, float(t_end), [] if wanted is None else wanted.tolist()),
-                resume=record.resume,
-            )
-        if block is not None and block.status not in ("finished", "event"):
-            _raise(stepped, block.run, motion, step)
-        return motion
-    _check_memory(rows, len(stepped.start))
-    with bar as tick:
-        run = stepped.core.run(
-            stepped.start, count, float(t_end), [] if wanted is None else wanted.tolist(), tick, stepped.python
-        )
-    motion = _motion(stepped, run, method, dense and wanted is None, started)
+        return _recorded(stepped, t_end, step, count, wanted, run, record, started)
+    _check_memory(count + 1 if wanted is None else len(wanted), len(stepped.start))
+    nodes = [] if wanted is None else wanted.tolist()
+    with ticking(run["progress"], t_end) as tick:
+        found = stepped.core.run(stepped.start, count, float(t_end), nodes, tick, stepped.python)
+    motion = _motion(stepped, found, method, run["dense"] and wanted is None, started)
     if watched:
         motion, ended = _find_events(motion, watched)
         if ended:
             return motion
-    if run["status"] != "finished":
-        _raise(stepped, run, motion, step)
+    if found["status"] != "finished":
+        _raise(stepped, found, motion, step)
+    return motion
+
+
+def _recorded(
+    stepped: Stepped, t_end: float, step: float, count: int, wanted: NDArray[np.int64] | None, run: Options,
+    record: Target, started: float,
+) -> Motion:  # fmt: skip
+    """A run into a file."""
+    method, rows = run["method"], count + 1 if wanted is None else len(wanted)
+    info = {
+        "method": method, "step": step, "t_end": t_end, "coordinates": run["coordinates"], "sigma": repr(run["sigma"]),
+        "potential": run["potential"], "output": None if wanted is None else told(wanted.astype(float)),
+    }  # fmt: skip
+    nodes = [] if wanted is None else wanted.tolist()
+    with ticking(run["progress"], t_end) as tick, record.showing(stepped.compiled, t_end) as live:
+        recording = Recording(record.file, stepped.compiled, t_end, method, info, rows, True, (), tick, live, started)
+        motion, block = recording.run(lambda: Steps(stepped, count, float(t_end), nodes), resume=record.resume)
+    if block is not None and block.status not in ("finished", "event"):
+        _raise(stepped, block.run, motion, step)
     return motion
 
 

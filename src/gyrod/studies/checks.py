@@ -15,9 +15,12 @@ from gyrod.equations import compile_system
 from gyrod.model import ModelError, System, changes
 from gyrod.model.errors import shown
 from gyrod.motion import Motion, MotionStats, SimulationError
+from gyrod.runs.formulations import DEFAULT, Formulation
+from gyrod.runs.methods import STEPPED
+from gyrod.runs.options import APART, OPTIONS, folded, warn_old
 from gyrod.solve.assemble import assemble
 from gyrod.solve.members import members
-from gyrod.solve.simulate import Event, simulate
+from gyrod.solve.simulate import Event
 from gyrod.solve.statics import EquilibriumError, equilibrium
 from gyrod.studies.design import Design
 from gyrod.studies.outputs import Custom, Measured, Output, output
@@ -28,11 +31,6 @@ if TYPE_CHECKING:
 
 #: Runs that are tried for one that tells the shapes of outputs.
 TRIES = 10
-#: Options of `simulate` that a study chooses.
-CHOSEN = ("output", "dense", "save", "resume", "view", "progress")
-#: Methods with constant steps.
-CONSTANT = ("variational", "energy-momentum")
-
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -62,12 +60,13 @@ def starts(at_rest: Any, start: Any, lanes: Any) -> list[str]:
 
 def options(run: Mapping[str, Any], problems: list[str], *, at_rest: bool = False) -> dict[str, Any]:
     """Options of `simulate`, or of `equilibrium`, known by name; their values are for these to judge."""
-    chosen = ("guess",) if at_rest else CHOSEN
-    function = equilibrium if at_rest else simulate
-    known = [x.name for x in inspect.signature(function).parameters.values() if x.kind is x.KEYWORD_ONLY]
-    known = [name for name in known if name not in chosen]
+    chosen = ("guess",) if at_rest else APART
+    own = [x.name for x in inspect.signature(equilibrium).parameters.values() if x.kind is x.KEYWORD_ONLY]
+    known = [name for name in (own if at_rest else OPTIONS) if name not in chosen]
     found: dict[str, Any] = {}
-    for name, value in run.items():
+    if not at_rest:
+        warn_old("a study", run)
+    for name, value in (run if at_rest else folded(run)).items():
         if at_rest and name == "guess":
             problems.append("guess cannot be given: each run of a study has a model of its own.")
         elif name in chosen:
@@ -80,6 +79,11 @@ def options(run: Mapping[str, Any], problems: list[str], *, at_rest: bool = Fals
             sound = isinstance(value, (tuple, list)) and all(isinstance(x, Event) for x in value)
             found |= {name: tuple(value)} if sound else {}
             problems += [] if sound else [f"events = {shown(value)} must be a list of Event."]
+        elif name == "formulation" and not at_rest:
+            try:
+                found[name] = Formulation.of(value).short
+            except ValueError as error:
+                problems += getattr(error, "problems", (str(error),))
         else:
             found[name] = value
     return found
@@ -225,7 +229,7 @@ def _start(plan: Plan) -> tuple[System, Motion]:
 
 
 def _first_row(plan: Plan, system: System) -> Motion:
-    formulation = plan.options.get("formulation", "nullspace-quaternion")
+    formulation = Formulation.of(plan.options.get("formulation", DEFAULT)).name
     try:
         ready = assemble(system) if plan.options.get("assemble") is True and system.joints else system
         compiled = compile_system(ready, formulation, at_rest=plan.at_rest or plan.start == "rest")
@@ -251,7 +255,7 @@ def _refused(plan: Plan, system: System, start: Motion) -> list[str]:
         short = 1e-6 * min(plan.t_end, compiled._time(compiled._length()))
         if step is not None:
             short = min(_check.positive("step", step), plan.t_end)
-        if step is not None and method in CONSTANT:
+        if step is not None and method in STEPPED:
             from gyrod.solve.variational import steps_of
 
             steps_of(plan.t_end, short)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.model import ModelError
 from gyrod.motion import Rest
+from gyrod.runs.methods import STEPPED
 from gyrod.studies import fit_notes, least_squares
 from gyrod.studies.batches import batches
 from gyrod.studies.fit_results import Fit
@@ -193,7 +194,7 @@ def _option_problems(loss: Any, jacobian: Any, confidence: Any, iterations: Any)
 
 def _tight(plan: Plan, run: Mapping[str, Any]) -> Plan:
     """Runs exact enough for differences, also where a model file has less; unless the user says otherwise."""
-    if "rtol" in run or plan.at_rest or plan.options.get("method") in ("variational", "energy-momentum"):
+    if "rtol" in run or plan.at_rest or plan.options.get("method") in STEPPED:
         return plan
     rtol = min(RTOL, float(plan.options.get("rtol", RTOL)))
     return replace(plan, options=MappingProxyType({**plan.options, "rtol": rtol}))

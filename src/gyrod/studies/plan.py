@@ -17,15 +17,17 @@ from gyrod import _check, files
 from gyrod.model import ModelError, System
 from gyrod.model.errors import shown
 from gyrod.motion import Motion, Rest
+from gyrod.runs.methods import STEPPED
+from gyrod.runs.options import APART, flat
 from gyrod.solve.members import LANES
 from gyrod.studies import checks
-from gyrod.studies.checks import CHOSEN, CONSTANT, called
+from gyrod.studies.checks import called
 from gyrod.studies.design import Design, make_design
 from gyrod.studies.identity import function_data, plain
 from gyrod.studies.outputs import History, Output
 from gyrod.studies.solving import solved
 
-__all__ = ["CHOSEN", "Model", "Plan", "make_plan"]
+__all__ = ["Model", "Plan", "make_plan"]
 
 #: A time that no run reaches, where none was given.
 _NEVER = 1e100
@@ -117,7 +119,7 @@ class Plan:
         needs = {x.needs for x in self.outputs}
         found = dict(self.options)
         # Constant steps give rows at their multiples only.
-        stepped = found.get("method") in CONSTANT and "rows" in needs
+        stepped = found.get("method") in STEPPED and "rows" in needs
         if "dense" in needs or {"rows", "steps"} <= needs or stepped:
             return found | {"dense": True}
         if "steps" in needs:
@@ -133,7 +135,7 @@ class Plan:
             **self.design.describe(),
             "outputs": {x.name: x.describe() for x in self.outputs},
             "t_end": self.t_end,
-            "run": plain(self.options),
+            "run": plain(flat(self.options)),
             "lanes": self.lanes,
             **({"at_rest": True} if self.at_rest else {}),
             **({"start": self.start} if self.start != "model" else {}),
@@ -213,7 +215,7 @@ def model_of(model: Any) -> tuple[Model, dict[str, Any]]:
         return Model(system=model.original), {}
     if isinstance(model, (str, os.PathLike)):
         read = files.load_model(model)
-        options = {k: x for k, x in read.run.options().items() if k not in CHOSEN}
+        options = {k: x for k, x in read.run.options().items() if k not in APART}
         return Model(system=read.system.original), {**options, "until": read.run.until}
     if callable(model):
         return Model(function=model), {}

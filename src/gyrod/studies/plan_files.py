@@ -21,11 +21,12 @@ from gyrod.files.reading import Node, Problem, ReadingError, compose, decode, fo
 from gyrod.files.reading import Path as Place
 from gyrod.files.registry import LISTS
 from gyrod.model import ModelError, System, changes
+from gyrod.runs.options import APART
 from gyrod.studies import design, outputs
 from gyrod.studies.chunks import RESERVED
 from gyrod.studies.columns import check_names
 from gyrod.studies.engines import check_engine
-from gyrod.studies.plan import CHOSEN, make_plan
+from gyrod.studies.plan import make_plan
 from gyrod.studies.plan_values import OUTPUTS, inside_of, known_name, number_of, reduced, values_of
 from gyrod.studies.solving import STARTS
 from gyrod.studies.store import Layout
@@ -342,7 +343,7 @@ class _Reader(Builder):
                 self.tell(("run",), "holds options of motions, and the runs are at rest; leave it out.", key=True)
             return {}
         found_run: dict[str, Any] = self.run_of_model.options()
-        for key in CHOSEN:
+        for key in APART:
             found_run.pop(key, None)
             if isinstance(given, dict) and key in given:
                 self.tell(("run", key), "cannot be given: what a study keeps follows from its outputs.", key=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from gyrod import files
 from gyrod.model import ModelError, System
+from gyrod.runs.options import folded
 from gyrod.studies.design import DISTRIBUTIONS, Design, make_design
 
 
@@ -49,7 +50,7 @@ def system_of(description: dict[str, Any]) -> System | None:
 
 def options_of(description: dict[str, Any]) -> dict[str, Any] | None:
     """The options of its runs; None if there are functions among them."""
-    options = dict(description.get("run", {}))
+    options = folded(description.get("run", {}))
     return options if all(_plain(x) for x in options.values()) else None
 
 
