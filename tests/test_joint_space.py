@@ -1,6 +1,7 @@
 """Efforts, inverse dynamics, mass matrices, Jacobians: against Pinocchio, a closed form, energies, differences."""
 
 import json
+import pickle
 import re
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 import gyrod as gd
+from gyrod import rotations as ro
+from gyrod.motion.joints import kinematics
+from gyrod.solve import joint_space
 
 DATA = Path(__file__).parent / "data"
 PEER = json.loads((DATA / "arm_pinocchio.json").read_text(encoding="utf-8"))
@@ -447,3 +451,41 @@ def test_a_singular_position():
     np.testing.assert_allclose(gd.mass_matrix(system, ["turn"]).matrix.shape, (1, 1))
     with pytest.raises(ValueError, match="the rates of 'slide' do not determine the motion"):
         gd.mass_matrix(system, ["slide"])
+
+
+# --- rates of all joints at once -------------------------------------------------------------------------------------
+
+
+def test_rates_and_their_derivatives_are_those_of_the_joints():
+    """Against the coordinates of each joint by itself, in random velocities: C V, and (C V)' where V' = 0."""
+    found = joint_space._Mechanism.of(gd.problems.get("joint-tree").system)
+    rng, b = np.random.default_rng(3), len(found.system.bodies)
+    x, R = (part[:1] for part in found.bodies[:2])
+    R = R @ ro.matrix_from_rotation_vector(rng.normal(size=(1, b, 3)))
+    v, Omega = rng.normal(size=(2, 1, b, 3))
+
+    def at(h):
+        return x + h * v, R @ ro.matrix_from_rotation_vector(h * Omega), v, Omega
+
+    def rates(h):
+        return np.concatenate(
+            [kinematics(found.compiled, found.labels[n], at(h))[1][0] for n in found.labels if found.names[n]]
+        )
+
+    own = len(rates(0.0))
+    V = np.stack([v, Omega], axis=2).reshape(-1)
+    np.testing.assert_allclose((found.rates(x, R)[0] @ V)[:own], rates(0.0), rtol=0, atol=1e-13)
+    np.testing.assert_allclose((found.rates(x, R)[0] @ V)[own:], V, rtol=0, atol=0)
+    h = 1e-5
+    # Omega stays what it is in the axes of the body, the velocity in space: no accelerations.
+    slopes = (rates(h) - rates(-h)) / (2.0 * h)
+    np.testing.assert_allclose(found.bias(at(0.0))[0], slopes, rtol=0, atol=1e-8)
+
+
+def test_a_system_is_compiled_once_for_many_calls():
+    system = gd.problems.get("joint-tree").system
+    found = joint_space._Mechanism.of(system)
+    assert joint_space._Mechanism.of(system) is found
+    other = system.with_({"gravity": (0.0, 0.0, -1.0)})
+    assert joint_space._Mechanism.of(other) is not found
+    assert "_mechanism" not in vars(pickle.loads(pickle.dumps(system)))

@@ -93,35 +93,6 @@ def kinematics(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array,
     return q, r, turn
 
 
-def accelerations(compiled: Compiled, joint: Joint, motions: Sides, rates: Array) -> Array:
-    """Second derivatives of the coordinates of a joint, (n, k), for accelerations (n, b, 6) of the bodies."""
-    place, n = compiled.system.attachment(joint), len(rates)
-
-    def side(name: str, at: Array, frame: Array) -> tuple[Array, ...]:
-        """Point, axes, velocity, angular velocity and both accelerations, in space."""
-        if name == GROUND:
-            still = np.zeros((n, 3))
-            return still + at, np.broadcast_to(frame, (n, 3, 3)), still, still, still, still
-        i = compiled.system._number[name]
-        x, R, v, Omega = (a[:, i] for a in motions)
-        w, spin = (np.einsum("nij,nj->ni", R, a) for a in (Omega, rates[:, i, 3:]))
-        arm = R @ at
-        turn = np.cross(w, arm)
-        return x + arm, R @ frame, v + turn, w, rates[:, i, :3] + np.cross(spin, arm) + np.cross(w, turn), spin
-
-    P_a, E_a, v_a, w_a, a_a, s_a = side(joint.a, place.at_a, place.frame_a)
-    P_b, E_b, v_b, w_b, a_b, s_b = side(joint.b, place.at_b, place.frame_b)
-    offset, v, w, e, f = P_b - P_a, v_b - v_a, w_b - w_a, E_a[:, :, 2], E_b[:, :, 0]
-    against = a_b - a_a - np.cross(s_a, offset) - np.cross(w_a, v) - np.cross(w_a, v - np.cross(w_a, offset))
-    slip = np.einsum("nji,nj->ni", E_a, against)
-    values = {
-        "angle": np.einsum("ni,ni->n", e, s_b - s_a) + np.einsum("ni,ni->n", np.cross(w_a, e), w),
-        "angle2": np.einsum("ni,ni->n", f, s_b - s_a) + np.einsum("ni,ni->n", np.cross(w_b, f), w),
-        "displacement": slip[:, 2], "x": slip[:, 0], "y": slip[:, 1], "z": slip[:, 2],
-    }  # fmt: skip
-    return np.stack([values[name] for name in joint.coordinate_names], axis=1)
-
-
 def kinematics_now(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array, Array]:
     """Coordinates and rates, (k,) each, of a joint in a single row: the same, for loops that go step by step."""
     places = compiled.__dict__.setdefault("_places_of_joints", {})

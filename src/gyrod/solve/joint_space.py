@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,8 @@ from gyrod.equations import Compiled, compile_system, drive_values, mechanisms
 from gyrod.model import Distance, Helical, Joint, ModelError, Spherical, System
 from gyrod.model.errors import GROUND, Problems, shown, unknown, vector
 from gyrod.motion import Motion, Rest
-from gyrod.motion.joints import accelerations, kinematics
+from gyrod.motion.joints import kinematics
+from gyrod.rotations.vectors import cross
 from gyrod.solve.assemble import assemble
 
 Array = NDArray[np.float64]
@@ -93,7 +94,7 @@ def mass_matrix(
     """
     space = _Space.of(system, positions)
     names, W = space.velocities(coordinates)
-    M = np.einsum("nik,ij,njl->nkl", W, space.inertia, W)
+    M = np.einsum("nik,ij,njl->nkl", W, space.mechanism.inertia, W)
     return MassMatrix(names, M if space.rows else M[0])
 
 
@@ -162,6 +163,139 @@ def inverse_dynamics(
     return _of_coordinates(system, {"q": q or {}, "qd": qd or {}, "qdd": qdd or {}}, t, coordinates)
 
 
+# --- a mechanism and its rates ---------------------------------------------------------------------------------------
+
+
+class _Mechanism:
+    """What does not change from one configuration of a system to another: made once, and kept with the system."""
+
+    def __init__(self, system: System) -> None:
+        self.compiled: Compiled = compile_system(_free(system), reduce=False)
+        #: Without drives.
+        self.system = self.compiled.system
+        self.bodies: Bodies = self.compiled.motions(self.compiled.y0)
+        #: Joints by name, or by their place in the list.
+        self.labels: dict[str, Joint] = {j.name or f"joints[{i}]": j for i, j in enumerate(self.system.joints)}
+        #: What the rates of a joint are called.
+        self.names = {label: _rates_of(label, joint) for label, joint in self.labels.items()}
+        #: All rates of the tree.
+        self.tree = self._tree()
+        #: Whether there are loops.
+        self.closed = bool(self.system.tree().cuts)
+        self.inertia = self._inertia()
+        self._arms()
+
+    @staticmethod
+    def of(system: System) -> _Mechanism:
+        """That of a system, or a sentence on why it has none."""
+        if not isinstance(system, System):
+            raise ValueError(f"system must be a System, got {shown(system)}.")
+        if system.rods:
+            raise ValueError(
+                f"rods move by themselves ({', '.join(map(repr, system.rod_names))}), so that joints alone do not tell "
+                "the motion; lead the joints by drive=..., simulate, and read motion['joint'].effort."
+            )
+        if not system.joints:
+            raise ValueError("the system has no joints; mass matrices, Jacobians and efforts are about joints.")
+        kept = vars(system)  # frozen, so that what follows from it can stay with it
+        if "_mechanism" not in kept:
+            kept["_mechanism"] = _Mechanism(system)
+        return cast("_Mechanism", kept["_mechanism"])
+
+    @property
+    def freedoms(self) -> int:
+        """Degrees of freedom."""
+        assert self.compiled.mobility is not None
+        return self.compiled.mobility.freedoms
+
+    def _tree(self) -> tuple[str, ...]:
+        tree, label = self.system.tree(), {id(joint): label for label, joint in self.labels.items()}
+        found: list[str] = []
+        for name in tree.order:
+            joint = tree.joint[name]
+            if joint is None:
+                found += [f"{name}.velocity[{k}]" for k in range(3)]
+            if joint is None or isinstance(joint, Spherical):
+                found += [f"{name}.Omega[{k}]" for k in range(3)]
+            else:
+                found += self.names[label[id(joint)]]
+        return tuple(found)
+
+    def _inertia(self) -> Array:
+        """Of all bodies, (6 b, 6 b), by velocity in space and Omega."""
+        found = np.zeros((6 * len(self.system.bodies),) * 2)
+        for i, body in enumerate(self.system.bodies):
+            found[6 * i : 6 * i + 3, 6 * i : 6 * i + 3] = body.mass * np.eye(3)
+            found[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6] = body.inertia
+        return found
+
+    def _arms(self) -> None:
+        """Bodies, points and axis of every coordinate of a joint; ground is one more body."""
+        b, rows = len(self.system.bodies), []
+        number = self.system._number | {GROUND: b}
+        for label, joint in self.labels.items():
+            place = self.system.attachment(joint)
+            for name in joint.coordinate_names if self.names[label] else ():
+                second = name == "angle2"  # about the first axis of b, all others along or about those of a
+                axis = place.frame_b[:, 0] if second else place.frame_a[:, {"x": 0, "y": 1}.get(name, 2)]
+                a, b_ = number[joint.a], number[joint.b]
+                rows.append((a, b_, b_ if second else a, place.at_a, place.at_b, axis, name.startswith("angle")))
+        columns = [np.array(column) for column in zip(*rows, strict=True)] or [np.zeros((0, 3))] * 7
+        self._a, self._b, self._carrier = (c.astype(np.intp).reshape(-1) for c in columns[:3])
+        self._at_a, self._at_b, self._axis = (c.reshape(-1, 3) for c in columns[3:6])
+        self._turning = columns[6].astype(bool).reshape(-1)
+        own = [name for label in self.labels for name in self.names[label]]
+        own += [f"{n}.{part}[{k}]" for n in self.system.names for part in ("velocity", "Omega") for k in range(3)]
+        #: Rows of `rates`.
+        self.row = {name: i for i, name in enumerate(own)}
+
+    def _levers(self, x: Array, R: Array) -> tuple[Array, ...]:
+        """Rotations of a and b, axes, and arms from both to the point of b, of every coordinate, (n, k, ...)."""
+        x = np.concatenate([x, np.zeros((len(x), 1, 3))], axis=1)
+        R = np.concatenate([R, np.broadcast_to(np.eye(3), (len(R), 1, 3, 3))], axis=1)
+        R_a, R_b = R[:, self._a], R[:, self._b]
+        axis = _turned(R[:, self._carrier], self._axis)
+        arm_b = _turned(R_b, self._at_b)
+        return R_a, R_b, axis, x[:, self._b] + arm_b - x[:, self._a], arm_b
+
+    def rates(self, x: Array, R: Array) -> Array:
+        """Rates of all coordinates by velocities (v in space, Omega) of all bodies, (n, k + 6 b, 6 b)."""
+        R_a, R_b, e, lever_a, lever_b = self._levers(x, R)
+        b, k, turning = len(self.system.bodies), len(self._a), self._turning[:, None]
+        found = np.zeros((len(x), k + 6 * b, b + 1, 2, 3))
+        every = np.arange(k)
+        for sign, i, R_i, lever in ((-1.0, self._a, R_a, lever_a), (1.0, self._b, R_b, lever_b)):
+            about = np.where(turning, e, cross(lever, e))  # e·(ω × lever) = (lever × e)·ω
+            found[:, every, i, 0] = np.where(turning, 0.0, sign * e)
+            found[:, every, i, 1] = sign * _turned(np.swapaxes(R_i, -1, -2), about)
+        flat = found[:, :, :b].reshape(len(x), k + 6 * b, 6 * b)
+        flat[:, k:] = np.eye(6 * b)
+        return flat
+
+    def bias(self, bodies: Bodies) -> Array:
+        """Second derivatives of all coordinates of joints where no body has an acceleration, (n, k)."""
+        x, R, v, Omega = bodies
+        R_a, R_b, e, lever_a, lever_b = self._levers(x, R)
+        ground = np.zeros((len(x), 1, 3))
+        v, Omega = (np.concatenate([part, ground], axis=1) for part in (v, Omega))
+        w_a, w_b = _turned(R_a, Omega[:, self._a]), _turned(R_b, Omega[:, self._b])
+        carrier = np.where((self._carrier == self._b)[:, None], w_b, w_a)
+        turning = np.sum(cross(carrier, e) * (w_b - w_a), axis=-1)
+        # Of the point of b as a sees it: its acceleration in space, less that of a, less Coriolis' with the slip.
+        slip = v[:, self._b] + cross(w_b, lever_b) - v[:, self._a] - cross(w_a, lever_a)
+        against = cross(w_b, cross(w_b, lever_b)) - cross(w_a, cross(w_a, lever_a)) - 2.0 * cross(w_a, slip)
+        return np.where(self._turning, turning, np.sum(e * against, axis=-1))
+
+
+def _rates_of(label: str, joint: Joint) -> tuple[str, ...]:
+    own = () if isinstance(joint, Distance) else joint.coordinate_names
+    return (label,) if len(own) == 1 else tuple(f"{label}.{name}" for name in own)
+
+
+def _turned(R: Array, v: Array) -> Array:
+    return np.asarray((R @ v[..., None])[..., 0])
+
+
 # --- rows of a mechanism ---------------------------------------------------------------------------------------------
 
 
@@ -169,7 +303,7 @@ def inverse_dynamics(
 class _Space:
     """Configurations of a mechanism whose drives are taken out."""
 
-    compiled: Compiled
+    mechanism: _Mechanism
     t: Array
     bodies: Bodies
     #: Whether there is an axis of rows.
@@ -195,22 +329,18 @@ class _Space:
     @staticmethod
     def start(system: System) -> _Space:
         """One row, at the start."""
-        if not isinstance(system, System):
-            raise ValueError(f"system must be a System, got {shown(system)}.")
-        if system.rods:
-            raise ValueError(
-                f"rods have a motion of their own ({', '.join(map(repr, system.rod_names))}), so that joints alone "
-                "do not determine the motion; lead the joints by drive=..., simulate, and read motion['joint'].effort."
-            )
-        if not system.joints:
-            raise ValueError("the system has no joints; mass matrices, Jacobians and efforts are about joints.")
-        compiled = compile_system(_free(system), reduce=False)
-        return _Space(compiled, np.zeros(1), compiled.motions(compiled.y0))
+        found = _Mechanism.of(system)
+        return _Space(found, np.zeros(1), found.bodies)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The equations."""
+        return self.mechanism.compiled
 
     @property
     def system(self) -> System:
         """Without drives."""
-        return self.compiled.system
+        return self.mechanism.system
 
     @cached_property
     def y(self) -> Array:
@@ -218,68 +348,31 @@ class _Space:
         return self.compiled.states(self.t, self.bodies)
 
     @cached_property
-    def inertia(self) -> Array:
-        """Of all bodies, (6 b, 6 b), by velocity in space and Omega."""
-        found = np.zeros((6 * len(self.system.bodies),) * 2)
-        for i, body in enumerate(self.system.bodies):
-            found[6 * i : 6 * i + 3, 6 * i : 6 * i + 3] = body.mass * np.eye(3)
-            found[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6] = body.inertia
-        return found
+    def _every_rate(self) -> Array:
+        return self.mechanism.rates(*self.bodies[:2])
 
-    @cached_property
-    def labels(self) -> dict[str, Joint]:
-        """Joints by name, or by their place in the list."""
-        return {j.name or f"joints[{i}]": j for i, j in enumerate(self.system.joints)}
-
-    def names(self, label: str) -> tuple[str, ...]:
-        """What the rates of a joint are called."""
-        joint = self.labels[label]
-        own = () if isinstance(joint, Distance) else joint.coordinate_names
-        return (label,) if len(own) == 1 else tuple(f"{label}.{name}" for name in own)
-
-    @cached_property
-    def tree(self) -> tuple[str, ...]:
-        """All rates of the tree."""
-        tree, label = self.system.tree(), {id(joint): label for label, joint in self.labels.items()}
-        found: list[str] = []
-        for name in tree.order:
-            joint = tree.joint[name]
-            if joint is None:
-                found += [f"{name}.velocity[{k}]" for k in range(3)]
-            if joint is None or isinstance(joint, Spherical):
-                found += [f"{name}.Omega[{k}]" for k in range(3)]
-            else:
-                found += self.names(label[id(joint)])
-        return tuple(found)
-
-    @property
-    def closed(self) -> bool:
-        """Whether there are loops."""
-        return bool(self.system.tree().cuts)
-
-    @property
-    def freedoms(self) -> int:
-        """Degrees of freedom."""
-        assert self.compiled.mobility is not None
-        return self.compiled.mobility.freedoms
+    def rates(self, names: tuple[str, ...]) -> Array:
+        """Rates of names by velocities of all bodies, (n, k, 6 b)."""
+        return self._every_rate[:, [self.mechanism.row[name] for name in names]]
 
     def chosen(self, coordinates: Sequence[str] | None) -> tuple[str, ...]:
         """Names of rates that determine the motion."""
-        known = [*self.tree, *(n for label in self.labels for n in self.names(label) if n not in self.tree)]
+        own = (name for names in self.mechanism.names.values() for name in names)
+        known = list(dict.fromkeys([*self.mechanism.tree, *own]))
         if coordinates is None:
-            if not self.closed:
-                return self.tree
+            if not self.mechanism.closed:
+                return self.mechanism.tree
             raise ValueError(
-                f"the joints form closed loops, with a mobility of {self.freedoms}; name as many coordinates that "
-                f"the others follow, coordinates = [...] of {_listed(known)}."
+                f"the joints form closed loops, with a mobility of {self.mechanism.freedoms}; name as many coordinates "
+                f"that the others follow, coordinates = [...] of {_listed(known)}."
             )
         names = (coordinates,) if isinstance(coordinates, str) else tuple(coordinates)
         problems = [unknown("coordinates", name, known, "coordinates") for name in names if name not in known]
         problems += [f"coordinates: {name!r} is named twice." for name in {n for n in names if names.count(n) > 1}]
-        if not problems and self.closed and len(names) != self.freedoms:
+        if not problems and self.mechanism.closed and len(names) != self.mechanism.freedoms:
             problems.append(
                 f"coordinates = {list(names)} are {len(names)}, but the closed loops have a mobility of "
-                f"{self.freedoms}; name as many."
+                f"{self.mechanism.freedoms}; name as many."
             )
         if problems:
             raise ModelError(problems)
@@ -288,19 +381,20 @@ class _Space:
     def velocities(self, coordinates: Sequence[str] | None = None) -> tuple[tuple[str, ...], Array]:
         """Names of rates, and velocities (v in space, Omega) of all bodies for a unit of each, (n, 6 b, k)."""
         names = self.chosen(coordinates)
-        ruling = names if self.closed else self.tree
+        ruling = names if self.mechanism.closed else self.mechanism.tree
         columns = [ruling.index(name) for name in names]
-        found = [self._velocities(row, ruling)[:, columns] for row in range(len(self.t))]
+        rates = self.rates(ruling)
+        found = [self._velocities(row, rates[row], ruling)[:, columns] for row in range(len(self.t))]
         return names, np.array(found).reshape(len(self.t), 6 * len(self.system.bodies), len(names))
 
-    def _velocities(self, row: int, names: tuple[str, ...]) -> Array:
+    def _velocities(self, row: int, C: Array, names: tuple[str, ...]) -> Array:
         t, y = float(self.t[row]), self.y[row]
         B = self.compiled.nullspace(t, y)
-        if self.closed:
+        if self.mechanism.closed:
             G = self.compiled.core.loop_gradient(t, y, True)
             _, s, Vt = np.linalg.svd(G)
             B = B @ Vt[int(np.sum(s > mechanisms.RANK * s.max(initial=0.0))) :].T
-        rates = self._rates(row, B, names)
+        rates = C @ B
         if rates.shape[0] != rates.shape[1] or np.linalg.cond(rates) > 1.0 / DETERMINED:
             raise ValueError(
                 f"the rates of {_listed(names)} do not determine the motion of the mechanism in the configuration at "
@@ -308,26 +402,11 @@ class _Space:
             )
         return np.asarray(B @ np.linalg.inv(rates))
 
-    def _rates(self, row: int, B: Array, names: tuple[str, ...]) -> Array:
-        """Rates of names for each column of velocities, (k, columns)."""
-        V = np.moveaxis(B.reshape(len(self.system.bodies), 2, 3, -1), -1, 0)
-        x, R = (np.broadcast_to(a[row], (len(V), *a.shape[1:])) for a in self.bodies[:2])
-        found: dict[str, Array] = {}
-        for label, joint in self.labels.items():
-            own = self.names(label)
-            if not set(own).isdisjoint(names):
-                rates = kinematics(self.compiled, joint, (x, R, V[:, :, 0], V[:, :, 1]))[1]
-                found |= dict(zip(own, rates.T, strict=True))
-        for i, body in enumerate(self.system.names):
-            found |= {f"{body}.velocity[{k}]": V[:, i, 0, k] for k in range(3)}
-            found |= {f"{body}.Omega[{k}]": V[:, i, 1, k] for k in range(3)}
-        return np.array([found[name] for name in names])
-
     # --- other configurations ---
 
     def placed(self, q: Mapping[str, Array], t: Array) -> _Space:
         """At rest, with coordinates (n, k) of joints; the others as at the start, or as loops demand."""
-        if self.closed:
+        if self.mechanism.closed:
             x, R = self._closed(q, len(t))
         else:
             x, R = self._forward(q, len(t))
@@ -336,7 +415,7 @@ class _Space:
     def _forward(self, q: Mapping[str, Array], n: int) -> tuple[Array, Array]:
         """Forward kinematics of a tree: positions (n, b, 3) and matrices (n, b, 3, 3)."""
         system, number = self.system, self.system._number
-        label = {id(joint): name for name, joint in self.labels.items()}
+        label = {id(joint): name for name, joint in self.mechanism.labels.items()}
         x = np.repeat(self.bodies[0][:1], n, axis=0)
         R = np.repeat(self.bodies[1][:1], n, axis=0)
         x0, R0 = np.array(x[0]), np.array(R[0])
@@ -373,17 +452,17 @@ class _Space:
     def _closed(self, q: Mapping[str, Array], n: int) -> tuple[Array, Array]:
         """Configurations of loops: one after the other, by short ways of the named coordinates."""
         x, R = [], []
-        system = self.system
+        system, labels = self.system, self.mechanism.labels
         size = self.compiled._length()
-        now = {name: float(kinematics(self.compiled, self.labels[name], self.bodies)[0][0, 0]) for name in q}
+        now = {name: float(kinematics(self.compiled, labels[name], self.bodies)[0][0, 0]) for name in q}
         for row in range(n):
             goal = {name: float(values[min(row, len(values) - 1), 0]) for name, values in q.items()}
             way = {name: goal[name] - now[name] for name in goal}
-            units = {name: size if self.labels[name].effort_units[0] == "N" else 1.0 for name in goal}
+            units = {name: size if labels[name].effort_units[0] == "N" else 1.0 for name in goal}
             parts = max(1, int(np.ceil(max((abs(way[m]) / units[m] for m in way), default=0.0) / STRIDE)))
             for part in range(1, parts + 1):
                 there = {name: now[name] + part / parts * way[name] for name in goal}
-                system = _led(system, {id(self.labels[name]): value for name, value in there.items()}, self.system)
+                system = _led(system, {id(labels[name]): value for name, value in there.items()}, self.system)
             now = goal
             x.append([body.position for body in system.bodies])
             R.append([body.matrix for body in system.bodies])
@@ -407,9 +486,9 @@ def _relative(joint: Joint, q: Array, turn: Array, shift: Array) -> tuple[Array,
     """Rotation (n, 3, 3) and displacement (n, 3) of b against a for coordinates (n, k)."""
     value = dict(zip(joint.coordinate_names, q.T, strict=True))
     if "angle" in value:
-        turn = rotations.matrix_from_rotation_vector(value["angle"][:, None] * np.array([0.0, 0.0, 1.0]))
+        turn = _about(2, value["angle"])
     if "angle2" in value:
-        turn = turn @ rotations.matrix_from_rotation_vector(value["angle2"][:, None] * np.array([1.0, 0.0, 0.0]))
+        turn = turn @ _about(0, value["angle2"])
     shift = np.array(np.broadcast_to(shift, (len(q), 3)))
     for k, names in enumerate((("x",), ("y",), ("z", "displacement"))):
         for name in set(names) & set(value):
@@ -417,6 +496,16 @@ def _relative(joint: Joint, q: Array, turn: Array, shift: Array) -> tuple[Array,
     if isinstance(joint, Helical):
         shift[:, 2] = joint.pitch / (2.0 * np.pi) * value["angle"]
     return turn, shift
+
+
+def _about(axis: int, angle: Array) -> Array:
+    """Rotations (n, 3, 3) about one of the three axes."""
+    found, i, j = np.zeros((len(angle), 3, 3)), (axis + 1) % 3, (axis + 2) % 3
+    found[:, axis, axis] = 1.0
+    found[:, i, i] = found[:, j, j] = np.cos(angle)
+    found[:, j, i] = np.sin(angle)
+    found[:, i, j] = -found[:, j, i]
+    return found
 
 
 def _free(system: System) -> System:
@@ -443,9 +532,9 @@ def _of_motion(system: System, motion: Motion, coordinates: Sequence[str] | None
     space = replace(start, t=t, bodies=bodies, rows=motion.t.ndim > 0)  # type: ignore[arg-type]
     y = np.ascontiguousarray(np.atleast_2d(motion.y))
     wanted = motion.compiled.body_accelerations(t, y)[:, at].reshape(len(t), -1)
-    names, W = space.velocities(coordinates or (_driven(space, system) if space.closed else None))
+    names, W = space.velocities(coordinates or (_driven(space, system) if space.mechanism.closed else None))
     lack = wanted - space.compiled.body_accelerations(t, space.y).reshape(len(t), -1)
-    return _by_joint(space, names, np.einsum("nik,ij,nj->nk", W, space.inertia, lack))
+    return _by_joint(space, names, np.einsum("nik,ij,nj->nk", W, space.mechanism.inertia, lack))
 
 
 def _of_coordinates(
@@ -463,32 +552,28 @@ def _of_coordinates(
             values = drive_values(system.joint(label), times)
             for k, part in enumerate(("q", "qd", "qdd")):
                 parts[part][label] = values[:, k : k + 1]
-    names = start.tree
-    if start.closed:
+    names = start.mechanism.tree
+    if start.mechanism.closed:
         names = start.chosen(coordinates or list(parts["q"]))
     space = replace(start.placed(parts["q"], times), rows=n is not None)
     _, W = space.velocities(names)
     rates, wanted = (_stacked(space, parts[part], names) for part in ("qd", "qdd"))
     V = np.einsum("nik,nk->ni", W, rates).reshape(len(times), -1, 2, 3)
     moving = replace(space, bodies=(*space.bodies[:2], V[:, :, 0], V[:, :, 1]))
-    M = np.einsum("nik,ij,njl->nkl", W, space.inertia, W)
-    return _by_joint(space, names, np.einsum("nkl,nl->nk", M, wanted - _free_accelerations(moving, names)))
+    M = np.einsum("nik,ij,njl->nkl", W, space.mechanism.inertia, W)
+    return _by_joint(space, names, np.einsum("nkl,nl->nk", M, wanted - _free_accelerations(space, moving, names)))
 
 
-def _free_accelerations(space: _Space, names: tuple[str, ...]) -> Array:
-    """Accelerations of coordinates without efforts, (n, k)."""
-    bodies = space.compiled.body_accelerations(space.t, space.y)
-    found: dict[str, Array] = {}
-    for label, joint in space.labels.items():
-        own = space.names(label)
-        if not set(own).isdisjoint(names):
-            found |= dict(zip(own, accelerations(space.compiled, joint, space.bodies, bodies).T, strict=True))
-    return np.stack([found[name] for name in names], axis=1)
+def _free_accelerations(space: _Space, moving: _Space, names: tuple[str, ...]) -> Array:
+    """Accelerations of coordinates without efforts, (n, k), of a configuration that moves."""
+    bodies = space.compiled.body_accelerations(moving.t, moving.y).reshape(len(moving.t), -1, 1)
+    rows = [space.mechanism.row[name] for name in names]
+    return np.asarray((space.rates(names) @ bodies)[:, :, 0] + space.mechanism.bias(moving.bodies)[:, rows])
 
 
 def _driven(space: _Space, system: System) -> list[str]:
     """Names of joints that the system leads."""
-    joints = zip(space.labels, system.joints, strict=True)
+    joints = zip(space.mechanism.labels, system.joints, strict=True)
     return [label for label, joint in joints if getattr(joint, "drive", None) is not None]
 
 
@@ -512,7 +597,7 @@ def _given(
     """Coordinates, rates and so on by joint, (n, k) or (1, k), and the number n of rows, None for single values."""
     problems = Problems("joints")
     found: dict[str, dict[str, Array]] = {part: {} for part in parts}
-    movable = [label for label in space.labels if space.names(label)]
+    movable = [label for label in space.mechanism.labels if space.mechanism.names[label]]
     for part, values in parts.items():
         problems.owner = part
         if not isinstance(values, Mapping):
@@ -522,7 +607,7 @@ def _given(
             if label not in movable:
                 problems.add(unknown("joint", label, movable, "joints with coordinates"))
                 continue
-            k = len(space.names(label))
+            k = len(space.mechanism.names[label])
             row = problems.check(_row, f"[{label!r}]", value, k)
             if row is None:
                 continue
@@ -530,9 +615,10 @@ def _given(
             if many and n is not None and len(row[0]) != n:
                 problems.add(f"[{label!r}] has {len(row[0])} rows, others, or t, have {n}; give as many.")
             n = len(row[0]) if many and n is None else n
-            if part in ("q", "positions") and space.closed and k > 1:
+            if part in ("q", "positions") and space.mechanism.closed and k > 1:
                 problems.add(
-                    f"[{label!r}]: {space.labels[label].label} has {k} coordinates; in loops name joints of one."
+                    f"[{label!r}]: {space.mechanism.labels[label].label} has {k} coordinates; in loops name joints of "
+                    "one."
                 )
     problems.finish()
     return found, n
@@ -555,7 +641,7 @@ def _stacked(space: _Space, values: Mapping[str, Array], names: tuple[str, ...])
     """Values of names, (n, k), zero where they are not given."""
     found = np.zeros((len(space.t), len(names)))
     for label, array in values.items():
-        for k, name in enumerate(space.names(label)):
+        for k, name in enumerate(space.mechanism.names[label]):
             if name in names:
                 found[:, names.index(name)] = array[:, k]
     return found
@@ -563,10 +649,10 @@ def _stacked(space: _Space, values: Mapping[str, Array], names: tuple[str, ...])
 
 def _by_joint(space: _Space, names: tuple[str, ...], efforts: Array) -> dict[str, Array]:
     found = {}
-    for label in space.labels:
-        own = [names.index(name) for name in space.names(label) if name in names]
+    for label in space.mechanism.labels:
+        own = [names.index(name) for name in space.mechanism.names[label] if name in names]
         if own:
-            value = efforts[:, own[0]] if len(space.names(label)) == 1 else efforts[:, own]
+            value = efforts[:, own[0]] if len(space.mechanism.names[label]) == 1 else efforts[:, own]
             found[label] = np.asarray(value if space.rows else value[0])
     return found
 
