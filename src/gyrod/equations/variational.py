@@ -17,7 +17,7 @@ from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled, compile_force, compile_system, mechanisms
 from gyrod.equations.checks import about
 from gyrod.model import Cable, System
-from gyrod.model.system import SINGULAR
+from gyrod.model.system_checks import SINGULAR
 
 Array = NDArray[np.float64]
 
