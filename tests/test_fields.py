@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, FrozenInstanceError, fields, replace
 from inspect import signature
 from typing import ClassVar
@@ -9,7 +10,8 @@ from typing import ClassVar
 import pytest
 
 import gyrod as gd
-from gyrod import model
+from gyrod.files.registry import GROUPS, fields_of
+from gyrod.files.schema import validate
 from gyrod.model.errors import Description, ModelError, new_name, positive, vector
 from gyrod.model.fields import Kept, description, field, kinds
 
@@ -85,7 +87,54 @@ def test_a_file_holds_what_the_checks_say():
     assert found["name"].form == found["why"].form == "name"
 
 
-@pytest.mark.parametrize("cls", [*model.JOINTS, *model.SENSORS, *model.SECTIONS, *model.SHAPES, *model.ENDS, gd.Body])
+@pytest.mark.parametrize(
+    "cls", [gd.System, gd.UserForce, gd.CForce, *(c for g in GROUPS if g != "run" for c in GROUPS[g])]
+)
 def test_no_class_of_the_model_writes_a_constructor(cls):
-    assert set(signature(cls).parameters) == {f.name for f in fields(cls)} == set(kinds(cls))
+    assert {*signature(cls).parameters} == {f.name for f in fields(cls)} == set(kinds(cls)) == set(fields_of(cls))
     assert not any("Kept" in str(p.annotation) for p in signature(cls).parameters.values())
+
+
+def test_a_class_needs_nothing_but_its_fields():
+    """What a description brings without a line elsewhere: sentences, copies, keys of files."""
+
+    @description
+    class Geared(gd.Revolute):
+        """A hinge with a gear."""
+
+        _: KW_ONLY
+        ratio: float = field(positive, "1", default=1.0)
+
+    made = Geared("ground", "b", at=(0, 0, 0), axis=(0, 0, 2), ratio=3)
+    assert (made.ratio, made.axis.tolist(), made.freedoms) == (3.0, [0.0, 0.0, 1.0], 1)
+    assert made.with_(damping=0.1).ratio == 3.0
+    with pytest.raises(ModelError, match=r"^Geared\('ground', 'b'\): ratio must be a positive finite number, got -1"):
+        made.with_(ratio=-1)
+    assert repr(made).endswith("ratio=3.0)")
+    assert fields_of(Geared)["ratio"].default == 1.0
+    assert fields_of(Geared)["slip"].kind == fields_of(gd.Revolute)["slip"].kind
+    assert validate(Geared, {"a": "ground", "b": "b", "ratio": "2"})[0]["ratio"] == 2.0
+    assert "the key 'ration' is unknown" in validate(Geared, {"a": "ground", "b": "b", "ration": 2})[1][0][1]
+
+
+def test_copies_keep_what_does_not_follow_from_what_is_new():
+    body = gd.Body("b", mass=1.0, inertia=(1, 1, 1), orientation=(0, 0, 0.3))
+    matrix = body.matrix
+    assert body.with_(mass=2.0).__dict__["matrix"] is matrix
+    turned = body.with_(orientation=(0, 0, 0.4))
+    assert "matrix" not in turned.__dict__
+    assert turned.matrix[1, 0] == pytest.approx(math.sin(0.4), rel=1e-14)
+    rubber = gd.Material(young=5e6, poisson=0.25, density=1100)
+    assert rubber.with_(young=1e7).shear_modulus == 4e6
+    assert rubber.with_(density=900).shear_modulus == 2e6
+    assert rubber.with_(poisson=None, shear_modulus=1e6).with_(young=1e7).shear_modulus == 1e6
+    tube = gd.Ring(radius=2.0, inner=1.0)
+    assert tube.everywhere.area != tube.with_(inner=0.5).everywhere.area  # what no field is named for is found anew
+
+
+def test_a_class_with_a_constructor_of_its_own_is_made_by_it():
+    class Ball(gd.Sphere):
+        def __init__(self, diameter=None, radius=None, **others):
+            super().__init__(radius=radius or 0.5 * diameter, **others)
+
+    assert Ball(diameter=2.0).with_(offset=(1, 0, 0)) == Ball(radius=1.0, offset=(1, 0, 0))

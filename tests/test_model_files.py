@@ -363,7 +363,7 @@ def test_every_class_has_an_example_and_every_field_a_kind():
         assert {type(x) for x in EXAMPLES[group]} == set(members), group
         for cls in members:
             for field in fields_of(cls).values():
-                assert field.kind.form != "anything", f"{cls.__name__}.{field.name} needs a line in KINDS"
+                assert field.kind.form != "anything", f"{cls.__name__}.{field.name} does not say what it holds"
     known = {c for members in GROUPS.values() for c in members}
     public = {x for x in vars(gd).values() if inspect.isclass(x) and issubclass(x, gd.model.errors.Description)}
     assert public - known == {gd.System, gd.UserForce, gd.CForce}

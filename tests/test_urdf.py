@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from gyrod.files import read_urdf
-from gyrod.files import urdf as module
+from gyrod.files import urdf_reading as module
 from gyrod.model import Fixed, ModelError, Planar, Prismatic, Revolute
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)

@@ -20,7 +20,7 @@ from gyrod.equations.checks import about
 from gyrod.equations.links import link_ends
 from gyrod.equations.rods import HELD, frame_spin
 from gyrod.model import Cable, System
-from gyrod.model.system import SINGULAR
+from gyrod.model.system_checks import SINGULAR
 
 Array = NDArray[np.float64]
 

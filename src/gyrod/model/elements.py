@@ -4,36 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod.model.errors import (
-    Problems,
     called,
     frozen,
+    new_name,
     not_negative,
-    optional_name,
     positive,
     reference,
+    rod_reference,
     shown,
     vector,
 )
-from gyrod.model.forces import (
-    ForceLaw,
-    Link,
-    RodForce,
-    RodPoint,
-    fraction,
-    link_place,
-    per_axis,
-    rod_name,
-    rod_point,
-    scalar,
-    span_of,
-)
+from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.force_checks import RodPoint, fraction, link_place, per_axis, rod_point, scalar, span_of
+from gyrod.model.forces import ForceLaw, Link, RodForce
 
 Array = NDArray[np.float64]
 
@@ -41,25 +31,58 @@ Array = NDArray[np.float64]
 SHORTEST = 1e-150
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@holds(form="points")
+def _points(field: str, value: Any) -> tuple[RodPoint, ...]:
+    listed = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if not listed or len(value) < 2:
+        raise ValueError(f"{field} must be a list of at least two (fraction, (a1, a2)), got {shown(value)}.")
+    found = tuple(rod_point(f"{field}[{i}]", point) for i, point in enumerate(value))
+    for i in range(len(found) - 1):
+        if found[i] == found[i + 1]:
+            raise ValueError(f"{field}[{i}] and {field}[{i + 1}] are both {found[i]}; neighbours must differ.")
+    return found
+
+
+@holds(variable="t")
+def _tension(field: str, value: Any) -> Any:
+    if not callable(value):
+        return scalar(field, value)
+    called(field, value, "t", 0.0, not_negative)
+    return value
+
+
+@holds(shapes=((3,),))
+def _direction(field: str, value: Any) -> Array:
+    x = vector(field, value)
+    size = float(np.max(np.abs(x)))
+    if size <= SHORTEST:
+        raise ValueError(f"{field} must not be zero, got {shown(value)}.")
+    length = float(np.linalg.norm(x / size)) * size
+    return x if abs(length - 1.0) <= 4.0 * np.finfo(float).eps else frozen(x / length)
+
+
+@holds(form="names")
+def _rods(field: str, value: Any) -> tuple[str, ...]:
+    if value is None or (isinstance(value, tuple) and not value):
+        return ()
+    names = [value] if isinstance(value, str) else value
+    sound = isinstance(names, (tuple, list)) and len(names) > 0
+    if not sound or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"{field} must be names of rods, or None for all of them, got {shown(value)}.")
+    return tuple(map(str, names))
+
+
+# --- masses and supports ----------------------------------------------------------------------------------------------
+
+
+@description
 class PointMass(RodForce):
     """A mass in kg on a rod, at a fraction of its length; shared by the vertices beside it as by a lever."""
 
-    rod: str
-    at: float
-    mass: float
-    name: str | None
-
-    def __init__(self, rod: str, at: float, mass: float, name: str | None = None) -> None:
-        self._set(rod=rod, name=name)
-        problems = Problems(self.label)
-        self._set(
-            rod=problems.check(rod_name, rod),
-            at=problems.check(fraction, "at", at),
-            mass=problems.check(positive, "mass", mass),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    rod: str = field(rod_reference)
+    at: float = field(fraction)
+    mass: float = field(positive, "kg")
+    name: str | None = field(new_name, default=None)
 
     @property
     def has_potential(self) -> bool:
@@ -72,7 +95,7 @@ class PointMass(RodForce):
         return ((self.rod, self.at),)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Foundation(RodForce):
     """Elastic support of a rod towards its initial positions: force -stiffness·(x - x0) - damping·x', per length.
 
@@ -80,33 +103,14 @@ class Foundation(RodForce):
     ``span`` is the part of the rod that is supported, as fractions of its length.
     """
 
-    rod: str
+    rod: str = field(rod_reference)
     #: (3,).
-    stiffness: Array
+    stiffness: Kept[Array, ArrayLike] = field(per_axis, "N/m^2")
     #: (3,).
-    damping: Array
+    damping: Kept[Array, ArrayLike] = field(per_axis, "N s/m^2", default=0.0)
     #: (2,).
-    span: Array
-    name: str | None
-
-    def __init__(
-        self,
-        rod: str,
-        stiffness: ArrayLike,
-        damping: ArrayLike = 0.0,
-        span: ArrayLike = (0.0, 1.0),
-        name: str | None = None,
-    ) -> None:
-        self._set(rod=rod, name=name)
-        problems = Problems(self.label)
-        self._set(
-            rod=problems.check(rod_name, rod),
-            stiffness=problems.check(per_axis, "stiffness", stiffness),
-            damping=problems.check(per_axis, "damping", damping),
-            span=problems.check(span_of, span),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    span: Kept[Array, ArrayLike] = field(span_of, default=(0.0, 1.0))
+    name: str | None = field(new_name, default=None)
 
     @property
     def has_potential(self) -> bool:
@@ -122,7 +126,7 @@ class Foundation(RodForce):
 # --- strings ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Cable(Link):
     """A straight cable between two points that pulls and never pushes: tension k (l - length) + c l' if l > length.
 
@@ -144,47 +148,20 @@ class Cable(Link):
     (0.5, (0.0, 0.0))
     """
 
-    a: str
-    b: str
+    a: str = field(reference)
+    b: str = field(reference)
     #: (3,), a fraction and its offset, or None.
-    at_a: Any
-    at_b: Any
-    stiffness: float
-    length: float | None
-    damping: float
-    smoothing: float
-    name: str | None
-
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        at_a: Any = None,
-        at_b: Any = None,
-        *,
-        stiffness: float,
-        length: float | None = None,
-        damping: float = 0.0,
-        smoothing: float = 0.0,
-        name: str | None = None,
-    ) -> None:
-        self._set(a=a, b=b, name=name)
-        problems = Problems(self.label)
-        self._set(
-            a=problems.check(reference, "a", a),
-            b=problems.check(reference, "b", b),
-            at_a=problems.check(link_place, "at_a", at_a, a),
-            at_b=problems.check(link_place, "at_b", at_b, b),
-            stiffness=problems.check(positive, "stiffness", stiffness),
-            length=None if length is None else problems.check(scalar, "length", length),
-            damping=problems.check(scalar, "damping", damping),
-            smoothing=problems.check(scalar, "smoothing", smoothing),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    at_a: Any = field(link_place, "m", default=None, of="a", always=True)
+    at_b: Any = field(link_place, "m", default=None, of="b", always=True)
+    _: KW_ONLY
+    stiffness: float = field(positive, "N/m")
+    length: float | None = field(scalar, "m", default=None)
+    damping: float = field(scalar, "N s/m", default=0.0)
+    smoothing: float = field(scalar, "m", default=0.0)
+    name: str | None = field(new_name, default=None)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Tendon(RodForce):
     """A string without friction through points of a rod, of a given tension in N.
 
@@ -197,25 +174,12 @@ class Tendon(RodForce):
 
     loads: ClassVar[tuple[str, ...]] = ("tension",)
 
-    rod: str
+    rod: str = field(rod_reference)
     #: Fractions, each with its offset.
-    points: tuple[RodPoint, ...]
+    points: Kept[tuple[RodPoint, ...], Any] = field(_points)
     #: A number, or a function of time.
-    tension: Any
-    name: str | None
-
-    def __init__(
-        self, rod: str, points: Any, tension: float | Callable[[float], float], name: str | None = None
-    ) -> None:
-        self._set(rod=rod, name=name)
-        problems = Problems(self.label)
-        self._set(
-            rod=problems.check(rod_name, rod),
-            points=problems.check(_points, points),
-            tension=problems.check(_tension, tension),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    tension: Kept[Any, float | Callable[[float], float]] = field(_tension, "N")
+    name: str | None = field(new_name, default=None)
 
     @property
     def symmetric(self) -> bool:
@@ -228,7 +192,7 @@ class Tendon(RodForce):
         return tuple((self.rod, s) for s, _ in self.points)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class RotatingFrame(ForceLaw):
     """Everything is told in a frame that turns with a constant angular velocity (rad/s) about the origin.
 
@@ -239,17 +203,9 @@ class RotatingFrame(ForceLaw):
     >>> frame = RotatingFrame((0, 0, 6.0))
     """
 
-    angular_velocity: Array
-    name: str | None
-
-    def __init__(self, angular_velocity: ArrayLike, *, name: str | None = None) -> None:
-        self._set(name=name)
-        problems = Problems("RotatingFrame")
-        self._set(
-            angular_velocity=problems.check(vector, "angular_velocity", angular_velocity),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    angular_velocity: Kept[Array, ArrayLike] = field(vector, "rad/s")
+    _: KW_ONLY
+    name: str | None = field(new_name, default=None)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -270,6 +226,7 @@ class RotatingFrame(ForceLaw):
 # --- obstacles -------------------------------------------------------------------------------------------------------
 
 
+@description
 class Obstacle(ForceLaw, ABC):
     """Base of the obstacles: they push rods away without friction, by a smooth penalty, which is an approximation.
 
@@ -283,11 +240,11 @@ class Obstacle(ForceLaw, ABC):
 
     kind: ClassVar[str]
 
-    #: Names; none: all rods of the system.
-    rods: tuple[str, ...] = ()
-    stiffness: float
-    smoothing: float
-    thickness: float | None
+    _: KW_ONLY
+    stiffness: float = field(positive, "N/m^2")
+    smoothing: float = field(positive, "m")
+    thickness: float | None = field(scalar, "m", default=None)
+    name: str | None = field(new_name, default=None)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -305,7 +262,8 @@ class Obstacle(ForceLaw, ABC):
         kind = type(self).__name__
         if self.name is not None:
             return f"{kind} {shown(self.name)}"
-        return f"{kind}({', '.join(map(shown, self.rods)) or 'all rods'})"
+        rods = self.rods if isinstance(self.rods, tuple) else ()  # as they were given they may be anything
+        return f"{kind}({', '.join(map(shown, rods)) or 'all rods'})"
 
     def acts_on(self, rod: str) -> bool:
         """Whether the rod of that name feels it."""
@@ -315,24 +273,13 @@ class Obstacle(ForceLaw, ABC):
     def parts(self) -> tuple[Array, Array, float]:
         """A point, a unit vector (zero if there is none) and a radius (zero if there is none)."""
 
-    def _fill(self, name: Any, rods: Any, **values: Any) -> None:
-        """Check and set the fields."""
-        self._set(name=name)
-        problems = Problems(self.label)
-        self._set(
-            **{field: problems.check(_OBSTACLE[field], field, value) for field, value in values.items()},
-            rods=problems.check(_rods, rods),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
-
     @property
     def symmetric(self) -> bool:
         """The derivatives are those of the energy of the penalty."""
         return True
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class PlaneObstacle(Obstacle):
     """A half space, without friction and approximate: rods are kept on the side to which ``normal`` points.
 
@@ -344,36 +291,18 @@ class PlaneObstacle(Obstacle):
 
     kind: ClassVar[str] = "plane"
 
-    point: Array
+    point: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit vector, (3,).
-    normal: Array
-    rods: tuple[str, ...]
-    stiffness: float
-    smoothing: float
-    thickness: float | None
-    name: str | None
-
-    def __init__(
-        self,
-        point: ArrayLike,
-        normal: ArrayLike,
-        rods: str | Iterable[str] | None = None,
-        *,
-        stiffness: float,
-        smoothing: float,
-        thickness: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(
-            name, rods, point=point, normal=normal, stiffness=stiffness, smoothing=smoothing, thickness=thickness
-        )
+    normal: Kept[Array, ArrayLike] = field(_direction)
+    #: Names; none: all rods of the system.
+    rods: Kept[tuple[str, ...], str | Iterable[str] | None] = field(_rods, default=None, always=True)
 
     def parts(self) -> tuple[Array, Array, float]:
         """Point, normal and no radius."""
         return self.point, self.normal, 0.0
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class SphereObstacle(Obstacle):
     """A ball, without friction and approximate: rods are kept out of it.
 
@@ -383,35 +312,17 @@ class SphereObstacle(Obstacle):
 
     kind: ClassVar[str] = "sphere"
 
-    center: Array
-    radius: float
-    rods: tuple[str, ...]
-    stiffness: float
-    smoothing: float
-    thickness: float | None
-    name: str | None
-
-    def __init__(
-        self,
-        center: ArrayLike,
-        radius: float,
-        rods: str | Iterable[str] | None = None,
-        *,
-        stiffness: float,
-        smoothing: float,
-        thickness: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(
-            name, rods, center=center, radius=radius, stiffness=stiffness, smoothing=smoothing, thickness=thickness
-        )
+    center: Kept[Array, ArrayLike] = field(vector, "m")
+    radius: float = field(positive, "m")
+    #: Names; none: all rods of the system.
+    rods: Kept[tuple[str, ...], str | Iterable[str] | None] = field(_rods, default=None, always=True)
 
     def parts(self) -> tuple[Array, Array, float]:
         """Centre, no direction and radius."""
         return self.center, np.zeros(3), self.radius
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class CylinderObstacle(Obstacle):
     """An endless cylinder, without friction and approximate: rods are kept out of it.
 
@@ -421,32 +332,12 @@ class CylinderObstacle(Obstacle):
 
     kind: ClassVar[str] = "cylinder"
 
-    point: Array
+    point: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit vector, (3,).
-    axis: Array
-    radius: float
-    rods: tuple[str, ...]
-    stiffness: float
-    smoothing: float
-    thickness: float | None
-    name: str | None
-
-    def __init__(
-        self,
-        point: ArrayLike,
-        axis: ArrayLike,
-        radius: float,
-        rods: str | Iterable[str] | None = None,
-        *,
-        stiffness: float,
-        smoothing: float,
-        thickness: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._fill(
-            name, rods, point=point, axis=axis, radius=radius, stiffness=stiffness, smoothing=smoothing,
-            thickness=thickness,
-        )  # fmt: skip
+    axis: Kept[Array, ArrayLike] = field(_direction)
+    radius: float = field(positive, "m")
+    #: Names; none: all rods of the system.
+    rods: Kept[tuple[str, ...], str | Iterable[str] | None] = field(_rods, default=None, always=True)
 
     def parts(self) -> tuple[Array, Array, float]:
         """Point and direction of the axis, radius."""
@@ -457,59 +348,3 @@ class CylinderObstacle(Obstacle):
 OBSTACLES: tuple[type[Obstacle], ...] = (PlaneObstacle, SphereObstacle, CylinderObstacle)
 #: All elements.
 ELEMENTS: tuple[type[ForceLaw], ...] = (PointMass, Foundation, Cable, Tendon, *OBSTACLES)
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-
-def _points(value: Any) -> tuple[RodPoint, ...]:
-    listed = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim > 0)
-    if not listed or len(value) < 2:
-        raise ValueError(f"points must be a list of at least two (fraction, (a1, a2)), got {shown(value)}.")
-    found = tuple(rod_point(f"points[{i}]", point) for i, point in enumerate(value))
-    for i in range(len(found) - 1):
-        if found[i] == found[i + 1]:
-            raise ValueError(f"points[{i}] and points[{i + 1}] are both {found[i]}; neighbours must differ.")
-    return found
-
-
-def _tension(value: Any) -> Any:
-    if not callable(value):
-        return scalar("tension", value)
-    called("tension", value, "t", 0.0, not_negative)
-    return value
-
-
-def _direction(field: str, value: Any) -> Array:
-    x = vector(field, value)
-    size = float(np.max(np.abs(x)))
-    if size <= SHORTEST:
-        raise ValueError(f"{field} must not be zero, got {shown(value)}.")
-    length = float(np.linalg.norm(x / size)) * size
-    return x if abs(length - 1.0) <= 4.0 * np.finfo(float).eps else frozen(x / length)
-
-
-def _rods(value: Any) -> tuple[str, ...]:
-    if value is None or (isinstance(value, tuple) and not value):
-        return ()
-    names = [value] if isinstance(value, str) else value
-    sound = isinstance(names, (tuple, list)) and len(names) > 0
-    if not sound or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"rods must be names of rods, or None for all of them, got {shown(value)}.")
-    return tuple(map(str, names))
-
-
-def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
-    return lambda field, value: None if value is None else check(field, value)
-
-
-_OBSTACLE: dict[str, Callable[[str, Any], Any]] = {
-    "point": vector,
-    "center": vector,
-    "normal": _direction,
-    "axis": _direction,
-    "radius": positive,
-    "stiffness": positive,
-    "smoothing": positive,
-    "thickness": _or_none(scalar),
-}

@@ -398,11 +398,6 @@ def new_name(field: str, name: object) -> str:
     return str(name)
 
 
-def optional_name(name: object) -> str | None:
-    """Return a name or None."""
-    return None if name is None else new_name("name", name)
-
-
 @holds(form="name")
 def rod_reference(field: str, name: object) -> str:
     """Return the name of a rod; whether it exists is for the system to say."""

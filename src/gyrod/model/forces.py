@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import ctypes
-from _ctypes import CFuncPtr
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, rotations
+from gyrod import rotations
+from gyrod.model import force_checks as checks
 from gyrod.model.errors import (
-    GROUND,
     Description,
     Problems,
-    called,
-    instance,
-    not_negative,
+    choice,
+    new_name,
     numbers,
-    optional_name,
     reference,
+    rod_reference,
     sampled,
     shown,
     vector,
 )
+from gyrod.model.fields import Kept, description, field
 from gyrod.model.jumps import jumps
 from gyrod.rotations.conversions import spurrier_klumpp
 
 Array = NDArray[np.float64]
 #: A vector of three numbers, or a function of time that returns one.
 Vector = ArrayLike | Callable[[float], ArrayLike]
-#: Place in a rod: fraction of the length, and offset along d1 and d2 of the section in m.
-RodPoint = tuple[float, tuple[float, float]]
 
 _ORIGIN = (0.0, 0.0, 0.0)
 
@@ -109,7 +105,7 @@ class ForceLaw(Description, ABC):
         return f"{kind}({', '.join(map(shown, (*self.bodies, *self.rods)))})"
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Force(ForceLaw):
     """A force, constant or a function of time, at the point ``at`` of a body (body axes, from the centre of mass).
 
@@ -118,26 +114,12 @@ class Force(ForceLaw):
 
     loads: ClassVar[tuple[str, ...]] = ("force",)
 
-    body: str
+    body: str = field(reference)
     #: (3,), or a function of time.
-    force: Any
-    at: Array
-    frame: str
-    name: str | None
-
-    def __init__(
-        self, body: str, force: Vector, at: ArrayLike = _ORIGIN, frame: str = "space", name: str | None = None
-    ) -> None:
-        self._set(body=body, name=name)
-        problems = Problems(self.label)
-        self._set(
-            body=problems.check(reference, "body", body),
-            force=problems.check(_vector_or_function, "force", force),
-            at=problems.check(vector, "at", at),
-            frame=problems.check(_check.choice, "frame", frame, rotations.FRAMES),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    force: Kept[Any, Vector] = field(checks.vector_or_function, "N")
+    at: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
+    frame: str = field(choice(rotations.FRAMES), default="space")
+    name: str | None = field(new_name, default=None)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -150,28 +132,17 @@ class Force(ForceLaw):
         return self.frame == "space"
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Torque(ForceLaw):
     """A torque on a body, constant or a function of time, in body or in space axes."""
 
     loads: ClassVar[tuple[str, ...]] = ("torque",)
 
-    body: str
+    body: str = field(reference)
     #: (3,), or a function of time.
-    torque: Any
-    frame: str
-    name: str | None
-
-    def __init__(self, body: str, torque: Vector, frame: str = "body", name: str | None = None) -> None:
-        self._set(body=body, name=name)
-        problems = Problems(self.label)
-        self._set(
-            body=problems.check(reference, "body", body),
-            torque=problems.check(_vector_or_function, "torque", torque),
-            frame=problems.check(_check.choice, "frame", frame, rotations.FRAMES),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    torque: Kept[Any, Vector] = field(checks.vector_or_function, "N m")
+    frame: str = field(choice(rotations.FRAMES), default="body")
+    name: str | None = field(new_name, default=None)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -192,6 +163,9 @@ class Link(ForceLaw, ABC):
     #: (3,), a fraction and its offset, or None for the centre of mass.
     at_a: Any
     at_b: Any
+    #: A number, or (3,).
+    stiffness: Any
+    damping: Any
 
     @property
     def ends(self) -> tuple[tuple[str, str, Any], tuple[str, str, Any]]:
@@ -225,7 +199,7 @@ class Link(ForceLaw, ABC):
         return tuple((name, at[0]) for _, name, at in self.ends if isinstance(at, tuple))
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class SpringDamper(Link):
     """Spring and damper along the line between two points: tension k (l - length) + c l'.
 
@@ -237,43 +211,18 @@ class SpringDamper(Link):
     ('beam',)
     """
 
-    a: str
-    b: str
-    at_a: Any
-    at_b: Any
-    stiffness: float
-    damping: float
-    length: float | None
-    name: str | None
-
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        at_a: Any = _ORIGIN,
-        at_b: Any = _ORIGIN,
-        *,
-        stiffness: float,
-        damping: float = 0.0,
-        length: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._set(a=a, b=b, name=name)
-        problems = Problems(self.label)
-        self._set(
-            a=problems.check(reference, "a", a),
-            b=problems.check(reference, "b", b),
-            at_a=problems.check(link_place, "at_a", at_a, a),
-            at_b=problems.check(link_place, "at_b", at_b, b),
-            stiffness=problems.check(scalar, "stiffness", stiffness),
-            damping=problems.check(scalar, "damping", damping),
-            length=None if length is None else problems.check(scalar, "length", length),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    a: str = field(reference)
+    b: str = field(reference)
+    at_a: Any = field(checks.link_place, "m", default=_ORIGIN, of="a")
+    at_b: Any = field(checks.link_place, "m", default=_ORIGIN, of="b")
+    _: KW_ONLY
+    stiffness: float = field(checks.scalar, "N/m")
+    damping: float = field(checks.scalar, "N s/m", default=0.0)
+    length: float | None = field(checks.scalar, "m", default=None)
+    name: str | None = field(new_name, default=None)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Bushing(Link):
     """Translational bushing: pulls a point of b to a point of a, with stiffness and damping along the axes of a.
 
@@ -281,39 +230,16 @@ class Bushing(Link):
     is "ground". The force is zero where the points coincide. Points are those of a `SpringDamper`.
     """
 
-    a: str
-    b: str
-    at_a: Any
-    at_b: Any
+    a: str = field(reference)
+    b: str = field(reference)
+    at_a: Any = field(checks.link_place, "m", default=_ORIGIN, of="a")
+    at_b: Any = field(checks.link_place, "m", default=_ORIGIN, of="b")
+    _: KW_ONLY
     #: (3,).
-    stiffness: Array
+    stiffness: Kept[Array, ArrayLike] = field(checks.per_axis, "N/m")
     #: (3,).
-    damping: Array
-    name: str | None
-
-    def __init__(
-        self,
-        a: str,
-        b: str,
-        at_a: Any = _ORIGIN,
-        at_b: Any = _ORIGIN,
-        *,
-        stiffness: ArrayLike,
-        damping: ArrayLike = 0.0,
-        name: str | None = None,
-    ) -> None:
-        self._set(a=a, b=b, name=name)
-        problems = Problems(self.label)
-        self._set(
-            a=problems.check(reference, "a", a),
-            b=problems.check(reference, "b", b),
-            at_a=problems.check(link_place, "at_a", at_a, a),
-            at_b=problems.check(link_place, "at_b", at_b, b),
-            stiffness=problems.check(per_axis, "stiffness", stiffness),
-            damping=problems.check(per_axis, "damping", damping),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    damping: Kept[Array, ArrayLike] = field(checks.per_axis, "N s/m", default=0.0)
+    name: str | None = field(new_name, default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +261,7 @@ class BodyState:
         return spurrier_klumpp(self.matrix)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class UserForce(ForceLaw):
     """A Python function as force.
 
@@ -347,27 +273,10 @@ class UserForce(ForceLaw):
 
     loads: ClassVar[tuple[str, ...]] = ("function", "derivative")
 
-    body: str
-    function: Callable[[float, BodyState], Any]
-    derivative: Callable[[float, BodyState], Any] | None
-    name: str | None
-
-    def __init__(
-        self,
-        body: str,
-        function: Callable[[float, BodyState], Any],
-        derivative: Callable[[float, BodyState], Any] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._set(body=body, name=name)
-        problems = Problems(self.label)
-        self._set(
-            body=problems.check(reference, "body", body),
-            function=problems.check(_function, "function", function),
-            derivative=None if derivative is None else problems.check(_function, "derivative", derivative),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    body: str = field(reference)
+    function: Callable[[float, BodyState], Any] = field(checks.function)
+    derivative: Callable[[float, BodyState], Any] | None = field(checks.function, default=None)
+    name: str | None = field(new_name, default=None)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -375,7 +284,7 @@ class UserForce(ForceLaw):
         return (self.body,)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class CForce(ForceLaw):
     """A C function as force: ``void f(double t, const double* state, double* wrench, void* context)``.
 
@@ -388,27 +297,13 @@ class CForce(ForceLaw):
 
     fixed: ClassVar[str] = "is a C function, which a load factor cannot scale; use a UserForce."
 
-    body: str
-    address: int
+    body: str = field(reference)
+    address: Kept[int, Any] = field(checks.function_address)
     #: Address, 0 for none.
-    context: int
+    context: Kept[int, Any] = field(checks.data_address, default=None, always=True)
     #: Address, 0 for none.
-    derivative: int
-    name: str | None
-
-    def __init__(
-        self, body: str, address: Any, context: Any = None, derivative: Any = None, name: str | None = None
-    ) -> None:
-        self._set(body=body, name=name)
-        problems = Problems(self.label)
-        self._set(
-            body=problems.check(reference, "body", body),
-            address=problems.check(_function_address, "address", address),
-            context=problems.check(_data_address, "context", context),
-            derivative=problems.check(_function_address, "derivative", derivative, 0),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    derivative: Kept[int, Any] = field(checks.derivative_address, default=None, always=True)
+    name: str | None = field(new_name, default=None)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -432,7 +327,7 @@ class RodForce(ForceLaw, ABC):
         return (self.rod,)
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class RodLoad(RodForce):
     """Force and moment on a rod, in space axes, or in those of the section (d1, d2, d3) with ``follow=True``.
 
@@ -458,51 +353,27 @@ class RodLoad(RodForce):
 
     loads: ClassVar[tuple[str, ...]] = ("force", "moment")
 
-    rod: str
-    at: float | None
+    rod: str = field(rod_reference)
+    at: float | None = field(checks.load_place, default=None, of="span", always=True)
     #: (3,), a function of time, or None.
-    force: Any
+    force: Kept[Any, Vector | None] = field(checks.load, "N", "N/m", default=None)
     #: (3,), a function of time, or None.
-    moment: Any
-    follow: bool
+    moment: Kept[Any, Vector | None] = field(checks.load, "N m", "N", default=None)
+    follow: bool = field(checks.flag, default=False)
     #: (2,), or None.
-    span: Any
-    profile: Callable[[float], ArrayLike] | None
-    name: str | None
+    span: Kept[Any, ArrayLike | None] = field(checks.span_of, default=None)
+    profile: Callable[[float], ArrayLike] | None = field(checks.profile, default=None)
+    name: str | None = field(new_name, default=None)
 
-    def __init__(
-        self,
-        rod: str,
-        at: float | None = None,
-        force: Vector | None = None,
-        moment: Vector | None = None,
-        follow: bool = False,
-        span: ArrayLike | None = None,
-        profile: Callable[[float], ArrayLike] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self._set(rod=rod, name=name)
-        problems = Problems(self.label)
-        point = 1.0 if at is None and span is None else at
-        self._set(
-            rod=problems.check(rod_name, rod),
-            at=None if point is None else problems.check(fraction, "at", point),
-            force=None if force is None else problems.check(_load, "force", force),
-            moment=None if moment is None else problems.check(_load, "moment", moment),
-            follow=problems.check(instance, "follow", follow, (bool, np.bool_), "True or False"),
-            span=None if span is None else problems.check(span_of, span),
-            profile=None if profile is None else problems.check(_profile, profile),
-            name=problems.check(optional_name, name),
-        )
-        if at is not None and span is not None:
-            problems.add(f"at = {shown(at)} and span = {shown(span)} exclude each other; give one of them.")
-        if force is None and moment is None:
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        if self.at is not None and self.span is not None:
+            problems.add(f"at = {shown(self.at)} and span = {shown(self.span)} exclude each other; give one of them.")
+        if self.force is None and self.moment is None and bad.isdisjoint(("force", "moment")):
             problems.add("force and moment are missing; give at least one of them.")
-        if profile is not None and span is None:
-            problems.add("profile shapes a load over a span; give span, or leave profile out.")
-        elif self.profile is not None and self.span is not None:
+        if self.profile is not None and self.span is not None:
             problems.check(self.profile_at, np.linspace(self.span[0], self.span[1], 5))
-        problems.finish()
+        elif self.profile is not None and "span" not in bad:
+            problems.add("profile shapes a load over a span; give span, or leave profile out.")
 
     def profile_at(self, s: ArrayLike) -> Array:
         """Factors of the components at fractions s, 1 without a profile, (n, 3)."""
@@ -527,7 +398,7 @@ class RodLoad(RodForce):
         return tuple((self.rod, s) for s in ([self.at] if self.at is not None else along))
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@description
 class Drag(RodForce):
     """Viscous drag on a rod, per length: force -coefficient·x', moment -rotational·Ω.
 
@@ -536,157 +407,15 @@ class Drag(RodForce):
 
     only_damps: ClassVar[bool] = True
 
-    rod: str
+    rod: str = field(rod_reference)
     #: (3,).
-    coefficient: Array
+    coefficient: Kept[Array, ArrayLike] = field(checks.per_axis, "N s/m^2", default=0.0)
     #: (3,).
-    rotational: Array
-    name: str | None
-
-    def __init__(
-        self, rod: str, coefficient: ArrayLike = 0.0, rotational: ArrayLike = 0.0, name: str | None = None
-    ) -> None:
-        self._set(rod=rod, name=name)
-        problems = Problems(self.label)
-        self._set(
-            rod=problems.check(rod_name, rod),
-            coefficient=problems.check(per_axis, "coefficient", coefficient),
-            rotational=problems.check(per_axis, "rotational", rotational),
-            name=problems.check(optional_name, name),
-        )
-        problems.finish()
+    rotational: Kept[Array, ArrayLike] = field(checks.per_axis, "N s", default=0.0)
+    name: str | None = field(new_name, default=None)
 
 
 #: All forces on bodies; those that are links take points of rods as well.
 FORCES: tuple[type[ForceLaw], ...] = (Force, Torque, SpringDamper, Bushing, UserForce, CForce)
 #: All forces on rods.
 LOADS: tuple[type[ForceLaw], ...] = (RodLoad, Drag)
-
-
-# --- checks ----------------------------------------------------------------------------------------------------------
-
-
-def _vector_or_function(field: str, value: Any) -> Any:
-    return value if callable(value) else vector(field, value)
-
-
-def _load(field: str, value: Any) -> Any:
-    """Vector, or a function of time that returns one at t = 0."""
-    if not callable(value):
-        return vector(field, value)
-    called(field, value, "t", 0.0, vector)
-    return value
-
-
-def rod_name(value: object) -> str:
-    """Return the name of a rod; whether it exists is for the system to say."""
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"rod must be the name of a rod, got {shown(value)}.")
-    return str(value)
-
-
-def fraction(field: str, value: ArrayLike) -> float:
-    """Return a fraction of the length."""
-    s = float(numbers(field, value, ()))
-    if not 0.0 <= s <= 1.0:
-        raise ValueError(f"{field} = {shown(value)} must be a fraction of the length, from 0 to 1.")
-    return s
-
-
-def rod_point(field: str, value: Any) -> RodPoint:
-    """Return a fraction of the length, alone or with an offset, as both."""
-    s, offset = value if isinstance(value, (tuple, list)) and len(value) == 2 else (value, (0.0, 0.0))
-    a1, a2 = numbers(f"{field}[1]", offset, (2,)).tolist()
-    return fraction(field if s is value else f"{field}[0]", s), (a1, a2)
-
-
-def link_place(field: str, value: Any, name: Any) -> Any:
-    """Return a point of ground or of a body, (3,), or a place in a rod; None is the centre of mass of a body."""
-    if value is None and name == GROUND:
-        raise ValueError(f"{field} is missing; 'ground' needs a point of space, three numbers.")
-    if value is None:
-        return None
-    if np.ndim(value) == 0 if not isinstance(value, (tuple, list)) else len(value) == 2:
-        place = rod_point(field, value)
-        if name == GROUND:
-            raise ValueError(f"{field} = {shown(value)} is a place in a rod; 'ground' needs a point, three numbers.")
-        return place
-    return vector(field, value)
-
-
-def span_of(value: ArrayLike) -> Array:
-    """Return two increasing fractions of the length."""
-    s = numbers("span", value, (2,))
-    if not 0.0 <= s[0] < s[1] <= 1.0:
-        raise ValueError(f"span = {shown(value)} must be two increasing fractions of the length, from 0 to 1.")
-    return s
-
-
-def _profile(value: Any) -> Any:
-    if not callable(value):
-        raise ValueError(f"profile must be a function of s, got {shown(value)}.")
-    return value
-
-
-def _function(field: str, value: Any) -> Any:
-    if not callable(value):
-        raise ValueError(f"{field} must be a function of time and state, got {shown(value)}.")
-    return value
-
-
-def scalar(field: str, value: Any) -> float:
-    """Return a number >= 0."""
-    return float(not_negative(field, value))
-
-
-def per_axis(field: str, value: Any) -> Array:
-    """Return three numbers >= 0, of one or of three."""
-    result = np.full(3, not_negative(field, value, (), (3,)))
-    result.flags.writeable = False
-    return result
-
-
-class _Address(int):
-    """An address that keeps alive what lies there."""
-
-    owner: Any
-
-    def __new__(cls, value: int, owner: Any) -> _Address:
-        address = super().__new__(cls, value)
-        address.owner = owner
-        return address
-
-
-def _function_address(field: str, value: Any, smallest: int = 1) -> int:
-    if isinstance(value, _Address) and value >= smallest:
-        return value
-    found = getattr(value, "address", value)
-    if value is None and smallest == 0:
-        found = 0
-    if isinstance(value, CFuncPtr):
-        found = ctypes.cast(value, ctypes.c_void_p).value
-    return _address(field, found, value, "a C function: its address, a ctypes function or a numba.cfunc", smallest)
-
-
-def _data_address(field: str, value: Any) -> int:
-    if isinstance(value, _Address):
-        return value
-    found = value
-    if value is None:
-        found = 0
-    elif isinstance(value, np.ndarray):
-        found = value.ctypes.data
-    elif isinstance(value, ctypes.c_void_p):
-        found = value.value or 0
-    elif isinstance(value, ctypes._Pointer):
-        found = ctypes.cast(value, ctypes.c_void_p).value or 0
-    elif isinstance(value, (ctypes.Structure, ctypes.Union, ctypes.Array, ctypes._SimpleCData)):
-        found = ctypes.addressof(value)
-    return _address(field, found, value, "an address, an array or a ctypes object", 0)
-
-
-def _address(field: str, found: Any, owner: Any, wanted: str, smallest: int) -> int:
-    whole = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
-    if not whole or not smallest <= found < 2 ** (8 * ctypes.sizeof(ctypes.c_void_p)):
-        raise ValueError(f"{field} must be {wanted}, got {shown(owner)}.")
-    return _Address(int(found), owner)

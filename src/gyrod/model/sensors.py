@@ -23,7 +23,7 @@ from gyrod.model.errors import (
     vector,
 )
 from gyrod.model.fields import Kept, description, field, holds
-from gyrod.model.forces import fraction
+from gyrod.model.force_checks import fraction
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
