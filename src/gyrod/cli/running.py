@@ -20,6 +20,7 @@ CONSTANT = ("variational", "energy-momentum")
 STEPPED = ("step", "coordinates", "sigma", "potential")
 TOLERANCES = (
     "formulation", "rtol", "atol", "norm", "projection", "first_step", "max_step", "max_steps", "baumgarte", "index",
+    "threads",
 )  # fmt: skip
 #: Real seconds between two lines of progress where there is no terminal.
 EVERY = 10.0
@@ -39,6 +40,7 @@ def _run(
     atol: Annotated[float | None, typer.Option("--atol", metavar="X", help="Absolute tolerance.")] = None,
     step: Annotated[float | None, typer.Option("--step", metavar="S", help="Constant step, s.")] = None,
     max_steps: Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", metavar="N", help="Threads that share a step.")] = None,
     error: Annotated[
         str | None,
         typer.Option(
@@ -73,6 +75,7 @@ def _run(
     given = {
         "until": until, "method": method, "formulation": formulation, "rtol": rtol, "atol": atol, "step": step,
         "output": output, "assemble": assemble, "max_steps": max_steps, "error": error, "accuracy": accuracy,
+        "threads": threads,
     }  # fmt: skip
     options = merged(file.run, given)
     if options.until is None:

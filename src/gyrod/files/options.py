@@ -44,6 +44,7 @@ class RunOptions(Description):
     #: Seconds between rows, or times, (n,).
     output: Any
     dense: bool | None
+    threads: int | None
     baumgarte: tuple[float, float] | None
     velocity: str | None
     equation: str | None
@@ -75,6 +76,7 @@ class RunOptions(Description):
         max_steps: int | None = None,
         output: Any = None,
         dense: bool | None = None,
+        threads: int | None = None,
         baumgarte: tuple[float, float] | None = None,
         velocity: str | None = None,
         equation: str | None = None,
@@ -133,6 +135,7 @@ class RunOptions(Description):
             "norm": Kind("word", words=("physical", "plain")), "projection": Kind("word", words=("step", "none")),
             "step": seconds, "first_step": seconds, "max_step": seconds, "max_steps": Kind("whole"),
             "output": Kind(shapes=((), (-1,)), units=("s",)), "dense": Kind("flag"),
+            "threads": Kind("whole"),
             "baumgarte": Kind(shapes=((2,),), units=("1/s",)), "velocity": Kind("word", words=("material", "spatial")),
             "equation": Kind("word", words=("exact", "printed")),
             "fictive_moment": Kind("word", words=("zero", "half-trace")),

@@ -36,6 +36,8 @@ METHODS = {
 
 #: Steps of a run unless ``max_steps`` is given, and a number of bytes that is no bound.
 MOST_STEPS, UNBOUNDED = 10**9, 2**63
+#: Threads of a run, at most.
+MOST_THREADS = 64
 #: Tolerances above this are mistakes.
 LOOSEST = 0.1
 
@@ -96,6 +98,7 @@ def run_options(**given: Any) -> dict[str, Any]:
         "progress": None,
         "limits": None,
         "every": 0.0,
+        "threads": 1,
     }
     return {**defaults, **given}
 
@@ -103,6 +106,11 @@ def run_options(**given: Any) -> dict[str, Any]:
 def most_steps(value: Any) -> int:
     """Check ``max_steps``."""
     return MOST_STEPS if value is None else _check.whole("max_steps", value, 1, MOST_STEPS)
+
+
+def thread_count(value: Any) -> int:
+    """Check ``threads``."""
+    return _check.whole("threads", value, 1, MOST_THREADS)
 
 
 def handed(steps: dict[str, Any], how: dict[str, Any]) -> tuple[_core.StepOptions, _core.RunOptions]:

@@ -23,7 +23,7 @@ from gyrod.solve.budget import EVERY, Forecast, memory_limits
 from gyrod.solve.choose import choose_method, known_method
 from gyrod.solve.companions import of_motion, with_errors
 from gyrod.solve.limits import find_limits
-from gyrod.solve.methods import handed, most_steps, output_times, run_options, step_options
+from gyrod.solve.methods import handed, most_steps, output_times, run_options, step_options, thread_count
 from gyrod.solve.options import atol_of, constraint_options, variants
 from gyrod.solve.outcome import fail, motion_of
 from gyrod.solve.progress import Watcher, ticking
@@ -79,6 +79,7 @@ def simulate(
     output: ArrayLike | None = None,
     events: Sequence[Event] = (),
     dense: bool = True,
+    threads: int = 1,
     baumgarte: tuple[float, float] | None = None,
     velocity: str = "material",
     equation: str = "exact",
@@ -131,6 +132,9 @@ def simulate(
     dense
         Keep what ``motion(t)`` needs. Where it would take more than an eighth of the free memory it is given up, and
         ``motion.notes`` says so; rows may take a sixth, then the run stops.
+    threads
+        How many share the work of a step where there are many rods, as in a net; the motion is the same, bit for bit,
+        whatever their number. Functions of time and forces that are Python's are called by one.
     baumgarte
         (omega, r) in 1/s for the absolute forms: g'' + 2 r g' + omega² g = 0.
     velocity, equation, fictive_moment, director_projection
@@ -202,7 +206,7 @@ def simulate(
             formulation=(formulation, "nullspace-quaternion"), projection=(projection, "step"),
             velocity=(velocity, "material"), equation=(equation, "exact"), fictive_moment=(fictive_moment, "zero"),
             director_projection=(director_projection, "spurrier"), null_space=(null_space, "analytic"),
-            index=(index, 0),
+            index=(index, 0), threads=(thread_count(threads), 1),
         )  # fmt: skip
         return variational.solve(
             system, t_end, method=method, step=step, **stepped, reduce=reduce, output=output, dense=dense,
@@ -240,8 +244,9 @@ def simulate(
         if method.startswith(("bdf", "scipy:")):
             from gyrod.solve import peers
 
-            if max_steps is not None:
-                raise ValueError(f"max_steps = {max_steps!r} is for gyrod's own methods, not for {method!r}.")
+            for name, value, default in (("max_steps", max_steps, None), ("threads", thread_count(threads), 1)):
+                if value != default:
+                    raise ValueError(f"{name} = {value!r} is for gyrod's own methods, not for {method!r}.")
             if target is not None:
                 target.refuse(method)
             with contextlib.nullcontext() if save is None else storage.hold(save) as lock:
@@ -258,6 +263,7 @@ def simulate(
     asked = [_event(e, compiled, i) for i, e in enumerate(events)]
     names = [*(e.name for e in events), *limits.names]
     how = run_options(project=projection == "step", output=wanted, events=asked, max_steps=most, limits=limits.core)
+    how["threads"] = thread_count(threads)
     if target is not None:
         info = {
             "method": method, "rtol": float(rtol), "atol": told(steps["atol"]), "norm": str(norm), "t_end": t_end,

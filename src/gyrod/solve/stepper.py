@@ -24,7 +24,7 @@ from gyrod.motion.between import passes_over
 from gyrod.motion.sensors import Sensors
 from gyrod.solve.choose import choose_method
 from gyrod.solve.limits import find_limits
-from gyrod.solve.methods import METHODS, handed, run_options, step_options
+from gyrod.solve.methods import METHODS, handed, run_options, step_options, thread_count
 from gyrod.solve.options import atol_of
 from gyrod.solve.outcome import motion_of
 from gyrod.solve.simulate import NORMS, PROJECTIONS
@@ -83,7 +83,7 @@ class Stepper:
 
     def __init__(
         self, given: System, compiled: Compiled, live: Settings, inputs: Mapping[str, Any], method: str,
-        steps: dict[str, Any], projection: str, record: bool,
+        steps: dict[str, Any], projection: str, record: bool, threads: int,
     ) -> None:  # fmt: skip
         self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
         self._method, self._steps, self._record = method, steps, record
@@ -91,7 +91,9 @@ class Stepper:
         self._projected = projection == "step"
         self._names = list(limits.names)
         knots = bool(self._names) and passes_over(method, compiled)
-        self._options = run_options(project=self._projected, dense=False, limits=limits.core, knots=knots)
+        self._options = run_options(
+            project=self._projected, dense=False, limits=limits.core, knots=knots, threads=threads
+        )
         self._python = compiled.python
         self._first = live.now()
         self._turning = _turning(compiled)
@@ -381,6 +383,7 @@ def stepper(
     max_step: float | None = None,
     inputs: Mapping[str, Any] | None = None,
     record: bool = False,
+    threads: int = 1,
 ) -> Stepper:
     """A simulation that goes on when it is told.
 
@@ -390,7 +393,7 @@ def stepper(
         A `System`, from its initial configuration, or a `Rest`, from there.
     method
         One of the methods of the core, or "auto".
-    formulation, rtol, atol, norm, projection, step, first_step, max_step
+    formulation, rtol, atol, norm, projection, step, first_step, max_step, threads
         As of `simulate`, for the steps that are taken inside of each ``sim.step``.
     inputs
         Values at the start of what the model takes as `Input`, by name.
@@ -428,7 +431,7 @@ def stepper(
     except ForceError as error:
         start = Motion(np.zeros(1), compiled.y0[None], MotionStats(method, formulation), "failed", _compiled=compiled)
         raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
-    return Stepper(given, compiled, live, known, method, steps, projection, record)
+    return Stepper(given, compiled, live, known, method, steps, projection, record, thread_count(threads))
 
 
 def _turning(compiled: Compiled) -> list[int]:
