@@ -69,16 +69,19 @@ class PySession {
 public:
   PySession(Equations& equations, Owner& owner, const std::string& method, double t0, Times y0, double t_end,
             const StepOptions& step, const PyRunOptions& options, bool python)
-      : n_(equations.size()), owner_(owner), python_(python), options_(options.of(n_)),
+      : n_(equations.size()), owner_(owner), equations_(equations), python_(python), options_(options.of(n_)),
+        threads_(threads_of(options.threads)),
         integrator_(make_integrator(method, equations, step)), driver_(equations, *integrator_, options_) {
     const std::vector<double> start = numbers(y0);
     if (start.size() != n_) throw nb::value_error("wrong number of initial values");
     const Turn turn(owner_);
+    const Shared shared(equations_, threads_.get());
     without_lock(python_, [&] { driver_.begin(t0, start.data(), t_end); });
   }
 
   PyRun advance(long steps, double pause) {
     const Turn turn(owner_);
+    const Shared shared(equations_, threads_.get());
     return PyRun(without_lock(python_,
                               [&] {
                                 driver_.advance(steps, pause);
@@ -88,6 +91,7 @@ public:
   }
   PyRun go_on(double t_end) {
     const Turn turn(owner_);
+    const Shared shared(equations_, threads_.get());
     return PyRun(without_lock(python_,
                               [&] {
                                 driver_.go_on(t_end);
@@ -118,8 +122,10 @@ public:
 private:
   std::size_t n_;
   Owner& owner_;
+  Equations& equations_;
   bool python_;
   RunOptions options_;
+  std::unique_ptr<Threads> threads_;
   std::unique_ptr<Integrator> integrator_;
   Driver driver_;
 };
@@ -176,7 +182,7 @@ void bind_run(nb::module_& m) {
           "__init__",
           [](PyRunOptions* o, bool project, bool dense, bool knots, std::optional<Times> output,
              std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, std::size_t dense_bytes,
-             std::size_t row_bytes, nb::object progress, double every, std::shared_ptr<Limits> limits) {
+             std::size_t row_bytes, nb::object progress, double every, std::shared_ptr<Limits> limits, int threads) {
             new (o) PyRunOptions{project,
                                  dense,
                                  knots,
@@ -187,10 +193,11 @@ void bind_run(nb::module_& m) {
                                  row_bytes,
                                  std::move(progress),
                                  every,
-                                 std::move(limits)};
+                                 std::move(limits),
+                                 threads};
           },
           nb::kw_only(), "project"_a, "dense"_a, "knots"_a, "output"_a.none(), "events"_a, "max_steps"_a,
-          "dense_bytes"_a, "row_bytes"_a, "progress"_a.none(), "every"_a, "limits"_a.none());
+          "dense_bytes"_a, "row_bytes"_a, "progress"_a.none(), "every"_a, "limits"_a.none(), "threads"_a);
   nb::class_<PyRun>(m, "Run")
       .def_prop_ro("t", &PyRun::t, nb::rv_policy::move)
       .def_prop_ro("y", &PyRun::y, nb::rv_policy::move)

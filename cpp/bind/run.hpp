@@ -17,6 +17,7 @@ struct PyRunOptions {
   nb::object progress;
   double every; // seconds between two calls of it, at least
   std::shared_ptr<gyrod::Limits> limits;
+  int threads;
 
   gyrod::RunOptions of(std::size_t n) const;
 };

@@ -128,8 +128,10 @@ struct StaticRun {
   Out2 history;
 };
 StaticRun equilibrium(System& s, double t, Times y, Times scale, double shift, double rate, double tolerance,
-                      int iterations, int relaxations) {
+                      int iterations, int relaxations, int threads) {
   const Turn turn = enter(s, y, scale);
+  const auto pool = threads_of(threads);
+  const Shared shared(s.equations(), pool.get());
   StaticOptions o;
   o.shift = shift, o.rate = rate, o.tolerance = tolerance, o.iterations = iterations, o.relaxations = relaxations;
   StaticSolver solver(s.equations(), numbers(scale), o);
@@ -250,7 +252,7 @@ void bind_equations(nb::class_<System>& c) {
           },
           "t"_a, "y"_a)
       .def("equilibrium", &equilibrium, "t"_a, "y"_a, "scale"_a, "shift"_a, "rate"_a, "tolerance"_a, "iterations"_a,
-           "relaxations"_a)
+           "relaxations"_a, "threads"_a = 1)
       .def("operations", &operations, "y"_a)
       .def(
           "time_rhs",

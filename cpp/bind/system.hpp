@@ -53,6 +53,20 @@ private:
   gyrod::Owner& owner_;
 };
 
+// Threads that share the work in the equations for a while; none for one, who needs no help.
+inline std::unique_ptr<gyrod::Threads> threads_of(int count) {
+  return count > 1 ? std::make_unique<gyrod::Threads>(count) : nullptr;
+}
+class Shared {
+public:
+  Shared(gyrod::Equations& equations, gyrod::Threads* threads) : equations_(equations) { equations_.share(threads); }
+  ~Shared() { equations_.share(nullptr); }
+  Shared(const Shared&) = delete;
+
+private:
+  gyrod::Equations& equations_;
+};
+
 template <class F> auto without_lock(bool python, F&& f) {
   if (python) return f();
   nb::gil_scoped_release release;

@@ -23,16 +23,16 @@ public:
   void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const override {
     if (!acts_) return;
     const std::vector<int>& hosts = rods_.hosts();
-    for (std::size_t h = 0; h < hosts.size(); ++h) {
+    share_all(rods_.threads(), hosts.size(), 32, [&](std::size_t h) {
       const BodyMotion<double>& b = m[hosts[h]];
       rods_.host(int(h), {b.x, b.v, b.R * b.Omega, b.R});
-    }
+    });
     rods_.act(t, state_.y, state_.dy);
-    for (std::size_t h = 0; h < hosts.size(); ++h) {
+    share_all(rods_.threads(), hosts.size(), 32, [&](std::size_t h) {
       Vec3<double> torque, force;
       rods_.wrench(int(h), torque, force);
       w[hosts[h]].force += force, w[hosts[h]].torque += m[hosts[h]].R.transpose() * torque;
-    }
+    });
   }
   void apply(double, const BodyMotion<BodyDual>*, Wrench<BodyDual>*) const override {}
   bool by_guests() const override { return true; }
@@ -139,6 +139,10 @@ public:
   const double* mass() const override { return algebraic_.mass(); }
   const int* index() const override { return algebraic_.index(); }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
+  void share(Threads* threads) override {
+    Equations::share(threads);
+    bodies_->share(threads), rods_.share(threads);
+  }
   int negative_pivots() const override { return rods_.negative_pivots() + bodies_->negative_pivots(); }
 
   int ties() const override { return rods_.ties(); }

@@ -77,6 +77,10 @@ public:
   void quasistatic(bool on) override {
     for (Part& p : parts_) p.equations->quasistatic(on);
   }
+  void share(Threads* threads) override {
+    Equations::share(threads);
+    for (Part& p : parts_) p.equations->share(threads);
+  }
   void retract(double t, const double* y, const double* d, double by, double* out) override {
     for (Part& p : parts_) p.equations->retract(t, y + p.at, d + p.at, by, out + p.at);
   }

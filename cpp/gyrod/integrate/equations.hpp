@@ -11,6 +11,7 @@
 //  7. `lanes` > 1 says that the state is that of several systems side by side, component by component; their errors
 //     are judged one by one, and the largest counts.
 //  8. No call may allocate after the first one of its kind.
+//  9. `share` lends threads (null: none any more), which may be used inside of each call; what comes out is the same.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "gyrod/linear/threads.hpp"
 #include "gyrod/math/matrix.hpp"
 
 namespace gyrod {
@@ -55,6 +57,8 @@ public:
   virtual const char* trouble(double, const double*) const { return nullptr; }
 
   virtual void quasistatic(bool) {}
+  virtual void share(Threads* threads) { threads_ = threads; }
+  Threads* threads() const { return threads_; }
   // out = y moved along a part of a tangent d, on the manifold: straight and projected, or along the curve that keeps
   // what is stiff. `out` may be y.
   virtual void retract(double t, const double* y, const double* d, double by, double* out) {
@@ -74,6 +78,9 @@ protected:
     rhs(t + d, y, ft);
     for (std::size_t i = 0; i < size(); ++i) ft[i] = (ft[i] - scratch[i]) / (t + d - low);
   }
+
+private:
+  Threads* threads_ = nullptr;
 };
 
 } // namespace gyrod

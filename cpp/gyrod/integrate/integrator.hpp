@@ -112,6 +112,14 @@ protected:
     ++stats_.rhs;
   }
 
+  // f(begin, end) for all numbers of a state, in parts that threads share.
+  template <class F> void over_state(F&& f) const {
+    if (!equations_.threads()) return f(std::size_t(0), n_);
+    constexpr std::size_t each = 8192;
+    share(equations_.threads(), (n_ + each - 1) / each,
+          [&](std::size_t k) { f(k * each, std::min(n_, (k + 1) * each)); });
+  }
+
   // Weights of the error norm for a step from a to b: plain atol + rtol max(|a|, |b|), physical scale (atol + rtol).
   void weigh(const double* a, const double* b) {
     if (options_.scale.empty())

@@ -131,11 +131,15 @@ private:
     if constexpr (s == 0) {
       std::copy(f0_.begin(), f0_.end(), b);
     } else {
-      for (std::size_t i = 0; i < n_; ++i) stage[i] = y_[i] + sum(a[s], i);
+      over_state([&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) stage[i] = y_[i] + sum(a[s], i);
+      });
       rhs(t_ + c[s] * h, stage_.data(), b);
     }
     const double inverse = 1.0 / h;
-    for (std::size_t i = 0; i < n_; ++i) b[i] += inverse * sum(C[s], i) + h * d[s] * ft_[i];
+    over_state([&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) b[i] += inverse * sum(C[s], i) + h * d[s] * ft_[i];
+    });
     equations_.solve(b);
     ++stats_.solves;
   }

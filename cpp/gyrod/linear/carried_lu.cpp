@@ -218,7 +218,7 @@ template <class S> void CarriedLu<S>::add_between(int i, int j, const Matrix<S, 
   for (int k = 0; k < 9; ++k) to[k] += B.data()[k];
 }
 
-template <class S> bool CarriedLu<S>::factor() {
+template <class S> bool CarriedLu<S>::factor(Threads* threads) {
   const CarriedGraph& g = p_->graph();
   factored_ = false;
   for (std::size_t i = 0; i < carriers_.size(); ++i) {
@@ -237,7 +237,7 @@ template <class S> bool CarriedLu<S>::factor() {
     along_[i] = c.P * up.N;
   }
   for (const auto& step : p_->steps_)
-    if (!(step.parent >= 0 ? eliminate_carried(step) : eliminate(step))) return false;
+    if (!(step.parent >= 0 ? eliminate_carried(step) : eliminate(step, threads))) return false;
   return factored_ = true;
 }
 
@@ -320,7 +320,7 @@ template <class S> bool CarriedLu<S>::eliminate_carried(const CarriedPattern::St
   return true;
 }
 
-template <class S> bool CarriedLu<S>::eliminate(const CarriedPattern::Step& step) {
+template <class S> bool CarriedLu<S>::eliminate(const CarriedPattern::Step& step, Threads* threads) {
   const BlockPattern& p = p_->blocks();
   const int i = step.node, n = p.size(i);
   if (!n) return true;
@@ -336,7 +336,11 @@ template <class S> bool CarriedLu<S>::eliminate(const CarriedPattern::Step& step
       add_square(D, block, x);
       std::copy_n(x, 36, block);
     }
-    for (const auto& u : step.updates) add_square(at(u.lower), at(u.upper), at(u.target));
+    constexpr std::size_t each = 128;
+    share_all(step.updates.size() < 4 * each ? nullptr : threads, step.updates.size(), each, [&](std::size_t k) {
+      const CarriedPattern::Update& u = step.updates[k];
+      add_square(at(u.lower), at(u.upper), at(u.target));
+    });
     return true;
   }
   std::copy_n(at(p.block(i, i)), n * n, D);

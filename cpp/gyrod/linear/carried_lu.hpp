@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "gyrod/linear/block_pattern.hpp"
+#include "gyrod/linear/threads.hpp"
 #include "gyrod/math/matrix.hpp"
 #include "gyrod/math/scalar.hpp"
 
@@ -94,8 +95,9 @@ public:
   void add_multiplier(int i, int node, const Matrix<S, 6, 6>& B);
   // Rows of a multiplier of three by another one, or by itself.
   void add_between(int i, int j, const Matrix<S, 3, 3>& B);
-  // false: something is singular or not finite, and nothing can be solved.
-  [[nodiscard]] bool factor();
+  // false: something is singular or not finite, and nothing can be solved. Threads share the steps that change many
+  // blocks, as the last ones of nets do.
+  [[nodiscard]] bool factor(Threads* threads = nullptr);
   // Of a matrix that is symmetric but for factors of its rows, after `factor`: the number of negative eigenvalues on
   // what the multipliers allow. That is the number of all pivots (Haynsworth) less one for each row of a multiplier.
   int negative_pivots() const;
@@ -114,7 +116,7 @@ public:
 
 private:
   bool eliminate_carried(const CarriedPattern::Step& step);
-  bool eliminate(const CarriedPattern::Step& step);
+  bool eliminate(const CarriedPattern::Step& step, Threads* threads);
   S* at(std::size_t slot) { return values_.data() + slot; }
   const S* at(std::size_t slot) const { return values_.data() + slot; }
 

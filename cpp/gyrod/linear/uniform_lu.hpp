@@ -2,7 +2,8 @@
 // structure of `BlockLu` with a block size known to the compiler, for chains of rod cells and bodies. The order of all
 // operations is written down once; a chain costs what a hand-written block-tridiagonal solver costs. Nodes from `last`
 // on are not eliminated: what is left of their blocks is the Schur complement; of those that are `silent` only columns
-// matter. Parts of the graph that nothing but such nodes joins may be filled, factored and solved one by one.
+// matter. Parts of the graph that nothing but such nodes joins may be filled, factored and solved one by one, or at the
+// same time: what they leave of the nodes that stay is collected node by node, in the order of the steps.
 #pragma once
 
 #include <algorithm>
@@ -31,23 +32,36 @@ public:
   explicit UniformLu(const BlockPattern& p) : UniformLu(p, [](int) { return false; }) {}
   template <class Silent>
   GYROD_COLD UniformLu(const BlockPattern& p, Silent&& silent) : blocks_(p.storage() / (B * B)) {
-    std::vector<bool> gone(std::size_t(p.nodes()), false);
+    std::vector<bool> stays(std::size_t(p.nodes()), true);
+    for (int v : p.order()) stays[std::size_t(v)] = false;
+    const auto left = [&](int v) { return bool(stays[std::size_t(v)]); };
+    std::vector<std::pair<int, Update>> rests; // what is left of blocks of nodes that stay, by row
     for (int v : p.order()) {
-      gone[std::size_t(v)] = true;
       const std::uint32_t links = std::uint32_t(links_.size());
-      Step step{v, at(p, v, v), links, links, 0, std::uint32_t(updates_.size()), 0};
-      for (const bool quiet : {false, true})
+      Step step{v, at(p, v, v), links, links, links, 0, std::uint32_t(updates_.size()), 0};
+      const auto link = [&](bool quiet, bool staying) {
         for (int b : p.later(v))
-          if (silent(b) == quiet) links_.push_back({b, at(p, v, b), at(p, b, v)}), step.rows += !quiet;
+          if (silent(b) == quiet && left(b) == staying) links_.push_back({b, at(p, v, b), at(p, b, v)});
+        return std::uint32_t(links_.size());
+      };
+      step.inner = link(false, false), step.rows = link(false, true);
+      link(true, false), step.links_end = link(true, true);
       for (int b : p.later(v))
-        for (int a : p.later(v))
-          if (!silent(a)) updates_.push_back({at(p, a, b), at(p, a, v), at(p, v, b)});
-      step.links_end = std::uint32_t(links_.size()), step.updates_end = std::uint32_t(updates_.size());
+        for (int a : p.later(v)) {
+          if (silent(a)) continue;
+          const Update update{at(p, a, b), at(p, a, v), at(p, v, b)};
+          if (left(a) && left(b))
+            rests.emplace_back(a, update);
+          else
+            updates_.push_back(update);
+        }
+      step.updates_end = std::uint32_t(updates_.size());
       steps_.push_back(step);
     }
     staying_ = std::uint32_t(blocks_.size());
-    for (std::size_t v = 0; v < std::size_t(p.nodes()); ++v)
-      if (!gone[v]) staying_ = std::min(staying_, at(p, int(v), int(v)));
+    for (int v = 0; v < p.nodes(); ++v)
+      if (left(v)) staying_ = std::min(staying_, at(p, v, v));
+    collect(p, [&](int v) { return left(v) && !silent(v); }, std::move(rests));
   }
 
   static std::uint32_t at(const BlockPattern& p, int i, int j) { return std::uint32_t(p.block(i, j) / (B * B)); }
@@ -68,15 +82,18 @@ public:
     for (std::uint32_t k = p.blocks; k < p.blocks_end; ++k) blocks_[k].setZero();
   }
   void clear_staying() {
-    factored_ = 0;
+    factored_ = false;
     for (std::size_t k = staying_; k < blocks_.size(); ++k) blocks_[k].setZero();
   }
 
   // Factor in place: diagonal blocks become their inverses. false: one of them is singular.
   [[nodiscard]] bool factor() {
-    factored_ = 0;
-    return factor(whole());
+    factored_ = false;
+    if (!factor(whole())) return false;
+    for (std::size_t k = 0; k < rests(); ++k) factor_rest(k);
+    return factored_ = true;
   }
+  // The same of a part; when all are done, of each node that stays and has rows, in their order; then `conclude`.
   [[nodiscard]] bool factor(const Part& p) {
     for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s) {
       const Block& inverse = blocks_[s->diagonal];
@@ -89,22 +106,35 @@ public:
       for (const Update *u = updates_.data() + s->updates, *last = updates_.data() + s->updates_end; u != last; ++u)
         blocks_[u->target] -= blocks_[u->lower] * blocks_[u->upper];
     }
-    factored_ += p.end - p.begin;
     return true;
   }
+  std::size_t rests() const { return rests_.size(); }
+  void factor_rest(std::size_t k) {
+    const Rest& r = rests_[k];
+    for (const Update *u = left_.data() + r.updates, *last = left_.data() + r.updates_end; u != last; ++u)
+      blocks_[u->target] -= blocks_[u->lower] * blocks_[u->upper];
+  }
+  void conclude() { factored_ = true; }
 
   void solve(Vector* x) const {
     forward(x, whole());
+    for (std::size_t k = 0; k < rests(); ++k) forward_rest(x, k);
     backward(x, whole());
   }
+  // Without what goes to nodes that stay, which is found when all parts are done.
   void forward(Vector* x, const Part& p) const {
-    if (factored_ != steps_.size()) throw std::logic_error("solve without a factorisation");
+    if (!factored_) throw std::logic_error("solve without a factorisation");
     for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s) {
       Vector& mine = x[s->node];
       const Vector product = blocks_[s->diagonal] * mine;
       mine = product;
-      for (std::uint32_t k = s->links; k < s->rows; ++k) x[links_[k].node] -= blocks_[links_[k].lower] * mine;
+      for (std::uint32_t k = s->links; k < s->inner; ++k) x[links_[k].node] -= blocks_[links_[k].lower] * mine;
     }
+  }
+  void forward_rest(Vector* x, std::size_t k) const {
+    const Rest& r = rests_[k];
+    for (std::uint32_t i = r.sources; i < r.sources_end; ++i)
+      x[r.node] -= blocks_[sources_[i].lower] * x[sources_[i].node];
   }
   void backward(Vector* x, const Part& p) const {
     for (std::size_t i = p.end; i-- > p.begin;) {
@@ -119,7 +149,7 @@ public:
     forward_transposed(x, whole());
   }
   void backward_transposed(Vector* x, const Part& p) const {
-    if (factored_ != steps_.size()) throw std::logic_error("solve without a factorisation");
+    if (!factored_) throw std::logic_error("solve without a factorisation");
     for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s)
       for (std::uint32_t k = s->links; k < s->links_end; ++k)
         x[links_[k].node] -= blocks_[links_[k].upper].transpose() * x[s->node];
@@ -153,9 +183,36 @@ private:
   struct Step {
     int node;
     std::uint32_t diagonal;
-    std::uint32_t links, rows, links_end; // of links_: those that have rows come first
-    std::uint32_t updates, updates_end;   // of updates_
+    // Of links_: those that have rows come first, and of these the ones that do not stay.
+    std::uint32_t links, inner, rows, links_end;
+    std::uint32_t updates, updates_end; // of updates_
   };
+  struct Source {
+    int node;
+    std::uint32_t lower;
+  };
+  struct Rest { // of a node that stays: updates of its row in left_, and who goes before it
+    int node;
+    std::uint32_t updates, updates_end, sources, sources_end;
+  };
+
+  template <class Wanted>
+  GYROD_COLD void collect(const BlockPattern& p, Wanted&& wanted, std::vector<std::pair<int, Update>> found) {
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::vector<Source>> before(std::size_t(p.nodes()));
+    for (const Step& s : steps_)
+      for (std::uint32_t k = s.inner; k < s.rows; ++k)
+        before[std::size_t(links_[k].node)].push_back({s.node, links_[k].lower});
+    std::size_t next = 0;
+    for (int v = 0; v < p.nodes(); ++v) {
+      if (!wanted(v)) continue;
+      Rest r{v, std::uint32_t(left_.size()), 0, std::uint32_t(sources_.size()), 0};
+      for (; next < found.size() && found[next].first == v; ++next) left_.push_back(found[next].second);
+      sources_.insert(sources_.end(), before[std::size_t(v)].begin(), before[std::size_t(v)].end());
+      r.updates_end = std::uint32_t(left_.size()), r.sources_end = std::uint32_t(sources_.size());
+      rests_.push_back(r);
+    }
+  }
 
   // a <- a^-1 by Gauss-Jordan elimination with row pivoting, in updates of fixed length. A solution then is one
   // product; rods solve six times with each factorisation, and their blocks are far from singular.
@@ -186,9 +243,11 @@ private:
   std::vector<Block> blocks_;
   std::vector<Step> steps_;
   std::vector<Link> links_;
-  std::vector<Update> updates_;
-  std::uint32_t staying_;    // the first block of nodes that stay
-  std::size_t factored_ = 0; // steps
+  std::vector<Update> updates_, left_;
+  std::vector<Source> sources_;
+  std::vector<Rest> rests_;
+  std::uint32_t staying_; // the first block of nodes that stay
+  bool factored_ = false;
 };
 
 } // namespace gyrod

@@ -130,7 +130,7 @@ public:
     prepare();
     this->full(t, y);
     forces_of_joints();
-    for (std::size_t i = 0; i < links_.size(); ++i) link_blocks(i, y);
+    share_all(this->threads(), links_.size(), 64, [&](std::size_t i) { link_blocks(i, y); });
     for (Pair& k : pairs_) k.turn.setZero(), k.rest.setZero();
     for (std::size_t c = 0; c < m_.cuts.size(); ++c)
       if (!m_.kept[c].empty()) cut_blocks(int(c));
@@ -642,7 +642,7 @@ private:
     for (std::size_t k = 0; k < tied; ++k) add_tie(z, ties->on[k], z.turned[count + k]);
     for (std::size_t k = 0; ties && k < ties->own.size(); ++k)
       z.lu.add_between(tie_node(ties->own[k].row), tie_node(ties->own[k].column), ties->own[k].D);
-    return z.lu.factor();
+    return z.lu.factor(this->threads());
   }
 
   // How a link follows its parent.

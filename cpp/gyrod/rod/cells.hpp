@@ -32,12 +32,14 @@ public:
   int reach() const { return reach_; }
   int first(int r) const { return first_[std::size_t(r)]; }
   int last(int r) const { return last_[std::size_t(r)]; }
+  // Of a block among all.
+  std::size_t slot(int r, int c) const { return std::size_t(at_[std::size_t(r)] + c); }
+  std::size_t blocks() const { return q_.size(); }
   void clear_row(int r) {
     for (int c = first(r); c <= last(r); ++c) q(r, c).setZero(), v(r, c).setZero();
   }
 
 private:
-  std::size_t slot(int r, int c) const { return std::size_t(at_[std::size_t(r)] + c); }
   int reach_;
   std::vector<int> first_, last_, at_;
   std::vector<Block> q_, v_;

@@ -11,6 +11,7 @@
 // that links pull at are there too, whether they hold an end or not.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -42,7 +43,8 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
   using D = Dual<1>; // one direction at a time: a test's oracle, quick to compile
   struct States {
     bool shared;
-    std::map<std::array<int, 5>, std::vector<std::unique_ptr<RodState<double>>>> of;
+    std::size_t chunk = 0; // that shares them
+    std::map<std::array<int, 6>, std::vector<std::unique_ptr<RodState<double>>>> of;
   };
 
   struct Rod : Chain {
@@ -85,7 +87,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
     // What is computed from a state serves one rod after the other, where nothing looks at several of them at once:
     // it stays in the cache. Those share it that fill the same parts of it.
     static RodState<double>& state_of(const RodDescription& d, States& states) {
-      auto& made = states.of[{d.segments, d.degree, d.ends[0].clamped, d.ends[1].clamped, d.damped}];
+      auto& made = states.of[{int(states.chunk), d.segments, d.degree, d.ends[0].clamped, d.ends[1].clamped, d.damped}];
       if (made.empty() || !states.shared) made.push_back(std::make_unique<RodState<double>>(d));
       return *made.back();
     }
@@ -100,6 +102,11 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
 
     int node = 0;       // number of its first cell in the graph
     std::size_t at = 0; // of its state in y
+    // Where its blocks are in the factors: those of k; of a cell next to an end with the place and the speed of the
+    // body there, and of that place with the cell.
+    std::vector<std::uint32_t> slots;
+    std::vector<std::array<std::uint32_t, 3>> host_slots[2];
+    std::uint32_t slot(int c, int o) const { return slots[k.slot(c, o)]; }
     std::unique_ptr<Discretization> grid;
     RodState<double>& s;
     Discretization::Blocks blocks;
@@ -129,7 +136,7 @@ template <bool Absolute, bool Constrained = false> class RodSystem final : publi
 
 public:
   GYROD_COLD RodSystem(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between = {})
-      : options_(options), links_(std::move(between)), states_{!Constrained && links_.empty(), {}} {
+      : options_(options), links_(std::move(between)), states_{!Constrained && links_.empty(), 0, {}} {
     std::vector<int> sizes;
     std::vector<std::pair<int, int>> links;
     for (const RodLink& link : links_)
@@ -137,9 +144,13 @@ public:
         if (p.rod >= 0) rods[std::size_t(p.rod)].pulled = true;
         if (p.body >= 0) hosts_.push_back(p.body);
       }
+    double segments = 0.0;
+    for (const RodDescription& d : rods) segments += d.segments;
     for (RodDescription& d : rods) {
+      states_.chunk = chunk_of(d, segments);
       rods_.push_back(std::make_unique<Rod>(std::move(d), states_));
       Rod& r = *rods_.back();
+      chunks_.back().rods_end = rods_.size(), chunks_.back().led = chunks_.back().led || r.led;
       r.at = size_, size_ += std::size_t(r.size);
       r.node = int(sizes.size());
       for (int c = r.begin; c <= r.last; ++c) {
@@ -192,11 +203,17 @@ public:
       }
     pattern_ = BlockPattern(sizes, links, {}, hosts_.empty() ? -1 : cells_);
     make_groups();
+    for (auto& r : rods_) find_slots(*r);
     for (int h = 0; h < int(hosts_.size()); ++h) { // through rods, and through the links between them
       joined_.emplace(h, h);
       for (int v : pattern_.later(place_node(h)))
         if (const int o = (v - cells_) / host_nodes; o < int(hosts_.size()) && v == place_node(o))
           joined_.emplace(h, o), joined_.emplace(o, h);
+    }
+    for (const auto& [a, b] : joined_) {
+      const int columns[] = {place_node(b), speed_node(b), Constrained ? acceleration_node(b) : place_node(b)};
+      left_.push_back(
+          {a, b, {at(place_node(a), columns[0]), at(place_node(a), columns[1]), at(place_node(a), columns[2])}});
     }
     for (const Rod* r : tied_) {
       for (int h = 0; h < int(hosts_.size()); ++h)
@@ -275,13 +292,13 @@ public:
   }
   // Forces of ties are not among those of the rods before they have been released.
   void act(double t, const double* y, double* dy) override {
-    for (auto& r : rods_) {
-      gather_forces(*r, t, y);
-      if (links_.empty()) conclude(*r, t, y, dy);
-    }
+    each_rod([&](Rod& r) {
+      gather_forces(r, t, y);
+      if (links_.empty()) conclude(r, t, y, dy);
+    });
     if (links_.empty()) return;
     pull_links(t);
-    for (auto& r : rods_) conclude(*r, t, y, dy);
+    each_rod([&](Rod& r) { conclude(r, t, y, dy); });
   }
   void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override {
     torque = felt_[std::size_t(h)].torque, force = felt_[std::size_t(h)].force;
@@ -318,54 +335,7 @@ public:
   void jacobian(double t, const double* y) override {
     if (!real_) prepare(real_, real_work_);
     if (!links_.empty()) act(t, y, nullptr);
-    for (auto& r : rods_) {
-      if (links_.empty()) gather_forces(*r, t, y), hold_strains<double>(*r, r->s, t);
-      if constexpr (Constrained)
-        if (r->tied()) r->hold->finish(r->tie_force.data()), r->hold->apply(r->s);
-      const bool predicted =
-          still_ && int(r->reached.size()) == r->nq && std::equal(r->reached.begin(), r->reached.end(), y + r->at);
-      if (predicted) {                          // forces enter the blocks as geometric stiffness only
-        if (!r->d.held) r->grid->publish(r->s); // held strains have done so, and added theirs
-        for (std::size_t j = 0; j < r->kept.size(); ++j) {
-          r->kept[j] = r->s.F[j];
-          r->s.F[j] += r->d.CG[j] * (r->predicted[j] - r->s.G[j]);
-        }
-        r->grid->adopt(r->s);
-      }
-      if constexpr (Constrained)
-        if (r->d.held) r->grid->adopt(r->s), r->links = r->hold->links();
-      if constexpr (own_blocks)
-        r->grid->blocks(t, r->s, r->ends, r->k);
-      else
-        r->grid->blocks(t, r->s, r->ends, r->blocks);
-      if (predicted) r->s.F.swap(r->kept);
-      for (std::size_t i = 0; i < r->p.size(); ++i) {
-        r->p[i] = r->s.p[i], r->w[i] = r->s.w[i], r->norm[i] = r->s.p[i].squaredNorm();
-        r->alpha[i] = r->template spin<double>(r->s, int(i), options_);
-        if (Constrained && r->d.holds(int(i))) r->alpha[i] = held_spin<double>(*r, i ? 1 : 0, t);
-      }
-      for (int e = 0; e < 2; ++e)
-        if (r->port[e] >= 0) {
-          const HostMotion& m = motions_[std::size_t(r->port[e])];
-          if constexpr (own_blocks)
-            r->grid->hosted(t, r->s, e, r->ends[e], m, r->k, r->hosted[e]);
-          else
-            r->grid->hosted(t, r->s, e, r->ends[e], m, r->blocks, r->hosted[e]);
-          if constexpr (Absolute)
-            for_cells(*r, e, [&](int k, int c) {
-              for (auto* by : {&r->hosted[e][k].by_place, &r->hosted[e][k].by_speed})
-                by->template topRows<3>() *= moment_scale(*r, c);
-            });
-        }
-      inertia_rows(*r);
-      if constexpr (Constrained) {
-        if (!r->d.held) continue;
-        constraint_rows(*r, still_);
-        for (int e = 0; e < 2; ++e)
-          for (std::size_t k = 0; k < r->held_by[e].size(); ++k)
-            r->held_by[e][k] = held_host(*r, e, next_to(*r, e, int(k)), motions_[std::size_t(r->port[e])], still_);
-      }
-    }
+    each_rod([&](Rod& r) { linearise(r, t, y); });
     far_.clear();
     for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
   }
@@ -436,24 +406,26 @@ public:
   }
 
   bool project([[maybe_unused]] double t, double* y) override {
-    bool moved = false;
-    for (auto& r : rods_)
-      for (int n = r->begin; n <= r->last; ++n) {
-        if (!r->turns(n)) continue;
-        double *q = y + r->at + r->p_at[std::size_t(n)], *v = y + r->at + r->w_at[std::size_t(n)];
+    std::atomic<bool> any = false;
+    each_rod([&](Rod& r) {
+      bool moved = false;
+      for (int n = r.begin; n <= r.last; ++n) {
+        if (!r.turns(n)) continue;
+        double *q = y + r.at + r.p_at[std::size_t(n)], *v = y + r.at + r.w_at[std::size_t(n)];
         if constexpr (Absolute)
           moved = AbsoluteQuaternion::project(q, v, options_) || moved;
         else
           moved = NullspaceQuaternion::normalise(q) || moved;
       }
-    if constexpr (Constrained)
-      for (auto& r : rods_)
-        if (r->d.held && !r->tied()) {
-          move_ends(*r, t);
-          restore(*r, y + r->at);
+      if constexpr (Constrained)
+        if (r.d.held && !r.tied()) {
+          move_ends(r, t);
+          restore(r, y + r.at);
           moved = true;
         }
-    return moved;
+      if (moved) any.store(true, std::memory_order_relaxed);
+    });
+    return any;
   }
 
   // --- ties: held strains next to ends on bodies. A row is a component of one of them.
@@ -520,8 +492,7 @@ public:
 
   // A displacement that bends a rod does not stretch it: see retract.hpp.
   void retract(double t, const double* y, const double* d, double by, double* out) override {
-    for (auto& part : rods_) {
-      Rod& r = *part;
+    each_rod([&](Rod& r) {
       move_ends(r, t);
       for (int e = 0; e < 2; ++e)
         if (r.port[e] < 0) r.before[e] = r.ends[e]; // held by nobody who could have moved
@@ -529,7 +500,7 @@ public:
       if constexpr (Constrained)
         if (r.d.held && !r.tied()) restore(r, out + r.at); // what was spread between two ends
       r.reached.assign(out + r.at, out + r.at + r.nq);
-    }
+    });
   }
 
   // Has a rod folded?
@@ -741,6 +712,55 @@ private:
     r.template gather<double>(r.s, y + r.at);
     r.grid->forces(t, r.s, r.ends);
   }
+  // Blocks of the Jacobian of one rod.
+  void linearise(Rod& r, double t, const double* y) {
+    if (links_.empty()) gather_forces(r, t, y), hold_strains<double>(r, r.s, t);
+    if constexpr (Constrained)
+      if (r.tied()) r.hold->finish(r.tie_force.data()), r.hold->apply(r.s);
+    const bool predicted =
+        still_ && int(r.reached.size()) == r.nq && std::equal(r.reached.begin(), r.reached.end(), y + r.at);
+    if (predicted) {                       // forces enter the blocks as geometric stiffness only
+      if (!r.d.held) r.grid->publish(r.s); // held strains have done so, and added theirs
+      for (std::size_t j = 0; j < r.kept.size(); ++j) {
+        r.kept[j] = r.s.F[j];
+        r.s.F[j] += r.d.CG[j] * (r.predicted[j] - r.s.G[j]);
+      }
+      r.grid->adopt(r.s);
+    }
+    if constexpr (Constrained)
+      if (r.d.held) r.grid->adopt(r.s), r.links = r.hold->links();
+    if constexpr (own_blocks)
+      r.grid->blocks(t, r.s, r.ends, r.k);
+    else
+      r.grid->blocks(t, r.s, r.ends, r.blocks);
+    if (predicted) r.s.F.swap(r.kept);
+    for (std::size_t i = 0; i < r.p.size(); ++i) {
+      r.p[i] = r.s.p[i], r.w[i] = r.s.w[i], r.norm[i] = r.s.p[i].squaredNorm();
+      r.alpha[i] = r.template spin<double>(r.s, int(i), options_);
+      if (Constrained && r.d.holds(int(i))) r.alpha[i] = held_spin<double>(r, i ? 1 : 0, t);
+    }
+    for (int e = 0; e < 2; ++e)
+      if (r.port[e] >= 0) {
+        const HostMotion& m = motions_[std::size_t(r.port[e])];
+        if constexpr (own_blocks)
+          r.grid->hosted(t, r.s, e, r.ends[e], m, r.k, r.hosted[e]);
+        else
+          r.grid->hosted(t, r.s, e, r.ends[e], m, r.blocks, r.hosted[e]);
+        if constexpr (Absolute)
+          for_cells(r, e, [&](int k, int c) {
+            for (auto* by : {&r.hosted[e][k].by_place, &r.hosted[e][k].by_speed})
+              by->template topRows<3>() *= moment_scale(r, c);
+          });
+      }
+    inertia_rows(r);
+    if constexpr (Constrained) {
+      if (!r.d.held) return;
+      constraint_rows(r, still_);
+      for (int e = 0; e < 2; ++e)
+        for (std::size_t k = 0; k < r.held_by[e].size(); ++k)
+          r.held_by[e][k] = held_host(r, e, next_to(r, e, int(k)), motions_[std::size_t(r.port[e])], still_);
+    }
+  }
   // What is left when all but ties have pulled: held strains, what bodies feel, rates.
   void conclude(Rod& r, double t, const double* y, double* dy) const {
     hold_strains<double>(r, r.s, t);
@@ -849,8 +869,62 @@ private:
       g.steps_end = k + 1;
     }
   }
+  GYROD_COLD void find_slots(Rod& r) const {
+    r.slots.resize(r.k.blocks());
+    for (int c = r.begin; c <= r.last; ++c)
+      for (int o = first(r, c); o <= last(r, c); ++o) r.slots[r.k.slot(c, o)] = at(r.at_node(c), r.at_node(o));
+    for (int e = 0; e < 2; ++e) {
+      if (r.port[e] < 0) continue;
+      const int place = place_node(r.port[e]), speed = speed_node(r.port[e]);
+      r.host_slots[e].resize(r.hosted[e].cells.size());
+      for_cells(r, e, [&](int k, int c) {
+        const int cell = r.at_node(c);
+        r.host_slots[e][std::size_t(k)] = {at(cell, place), at(cell, speed), at(place, cell)};
+      });
+    }
+  }
   template <class S> static auto part(const UniformLu<S, B>& lu, const Group& g) {
     return lu.part(g.steps, g.steps_end);
+  }
+
+  // Rods that follow each other, which one thread takes at a time: at most 64 chunks, of 96 segments or more, however
+  // many threads there are. Functions of time are called by the thread of the caller: they may be Python's.
+  struct Chunk {
+    std::size_t rods, rods_end;
+    double segments;
+    bool led;
+  };
+  std::size_t chunk_of(const RodDescription& d, double all) {
+    if (chunks_.empty() || chunks_.back().segments >= std::max(96.0, all / 64.0))
+      chunks_.push_back({rods_.size(), rods_.size(), 0.0, false});
+    chunks_.back().segments += d.segments;
+    return chunks_.size() - 1;
+  }
+  template <class F> void each_chunk(F&& f) const {
+    if (!threads() || chunks_.size() == 1) {
+      for (const Chunk& c : chunks_) f(c);
+      return;
+    }
+    for (const Chunk& c : chunks_)
+      if (c.led) f(c);
+    gyrod::share(threads(), chunks_.size(), [&](std::size_t k) {
+      if (!chunks_[k].led) f(chunks_[k]);
+    });
+  }
+  template <class F> void each_rod(F&& f) const {
+    each_chunk([&](const Chunk& c) {
+      for (std::size_t r = c.rods; r < c.rods_end; ++r) f(*rods_[r]);
+    });
+  }
+  template <class F> void each_group(F&& f) const {
+    if (!links_.empty()) return f(groups_[0]);
+    each_chunk([&](const Chunk& c) {
+      for (std::size_t r = c.rods; r < c.rods_end; ++r) f(groups_[r]);
+    });
+  }
+  // Hosts, behind them ties: nodes that stay and have rows.
+  template <class F> void each_rest(F&& f) const {
+    share_all(threads(), hosts_.size() + tied_.size(), 32, [&](std::size_t k) { f(k); });
   }
   template <class F> void for_rods(const Group& g, F&& f) {
     for (std::size_t r = g.rods; r < g.rods_end; ++r) f(*rods_[r]);
@@ -988,17 +1062,17 @@ private:
   }
 
   template <class S> void left_over(const UniformLu<S, B>& lu, std::vector<HostBlock<S>>& out) const {
-    out.resize(joined_.size());
-    std::size_t i = 0;
-    for (const auto& [a, b] : joined_) {
-      HostBlock<S>& k = out[i++];
-      k.row = hosts_[std::size_t(a)], k.column = hosts_[std::size_t(b)];
-      const auto left = [&](int column) { // of B x B numbers a host has six
-        return -lu.block(at(place_node(a), column)).template topLeftCorner<6, 6>();
+    out.resize(left_.size());
+    share_all(threads(), left_.size(), 64, [&](std::size_t i) {
+      HostBlock<S>& k = out[i];
+      const Left& l = left_[i];
+      k.row = hosts_[std::size_t(l.row)], k.column = hosts_[std::size_t(l.column)];
+      const auto left = [&](int part) { // of B x B numbers a host has six
+        return -lu.block(l.slots[part]).template topLeftCorner<6, 6>();
       };
-      k.D.template leftCols<6>() = left(place_node(b)), k.D.template rightCols<6>() = left(speed_node(b));
-      if constexpr (Constrained) k.A = left(acceleration_node(b));
-    }
+      k.D.template leftCols<6>() = left(0), k.D.template rightCols<6>() = left(1);
+      if constexpr (Constrained) k.A = left(2);
+    });
   }
   template <class S> void tie_left_over(const UniformLu<S, B>& lu, TieBlocks<S>& out) const {
     out.on.clear(), out.own.clear();
@@ -1021,14 +1095,17 @@ private:
   void reduce_with(const UniformLu<S, B>& lu, const S* b, std::vector<HostVector<S>>& out, std::vector<Vec3<S>>& ties) {
     auto& k = work<S>();
     clear_staying<S>();
-    for (const Group& g : groups_) {
+    each_group([&](const Group& g) {
       right_sides<S>(g, b);
       lu.forward(k.x.data(), part(lu, g));
-    }
-    out.resize(hosts_.size());
-    for (std::size_t h = 0; h < hosts_.size(); ++h)
-      out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))].template head<6>();
-    ties.resize(tied_.size());
+    });
+    out.resize(hosts_.size()), ties.resize(tied_.size());
+    each_rest([&](std::size_t h) {
+      if (h < hosts_.size()) host_side<S>(h);
+      lu.forward_rest(k.x.data(), h);
+      if (h < hosts_.size())
+        out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))].template head<6>();
+    });
     for (const Rod* r : tied_) ties[std::size_t(r->tie)] = k.x[std::size_t(tie_node(*r))].template head<3>();
   }
   template <class S>
@@ -1041,10 +1118,10 @@ private:
       if constexpr (Constrained) k.x[std::size_t(acceleration_node(int(h)))].template head<6>() = in[h].acceleration;
     }
     for (const Rod* r : tied_) k.x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
-    for (const Group& g : groups_) {
+    each_group([&](const Group& g) {
       lu.backward(k.x.data(), part(lu, g));
       for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
-    }
+    });
   }
   template <class S> S shift_of() const {
     if constexpr (std::is_same_v<S, double>)
@@ -1060,12 +1137,6 @@ private:
     auto& k = work<S>();
     for_rods(g, [&](const Rod& r) {
       right_side<S>(r, shift_of<S>(), b + r.at, k);
-      for (int e = 0; e < 2; ++e)
-        if (r.port[e] >= 0)
-          for_cells(r, e, [&](int i, int c) {
-            k.x[std::size_t(place_node(r.port[e]))].template head<6>() +=
-                known_force<S>(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v);
-          });
       if constexpr (Constrained)
         if (r.d.held) held_sides<S>(r, b + r.at, k);
     });
@@ -1073,6 +1144,13 @@ private:
       if (!b.column.body())
         k.x[std::size_t(node_of(b.row))].template segment<6>(first_row(b.row)) +=
             known_force<S>(*rods_[std::size_t(b.column.rod)], b.column.index, b.q, b.v);
+  }
+  template <class S> void host_side(std::size_t h) {
+    auto wrench = work<S>().x[std::size_t(place_node(int(h)))].template head<6>();
+    for (const auto& [r, e] : guests_[h])
+      for_cells(*r, e, [&, rod = r, end = e](int i, int c) {
+        wrench += known_force<S>(*rod, c, rod->hosted[end][i].wrench_q, rod->hosted[end][i].wrench_v);
+      });
   }
   // What follows from b_q alone: derivatives by increments and rates of cell c, times what is known of them.
   template <class S>
@@ -1160,13 +1238,29 @@ private:
     else
       complex_shift_ = shift;
     lu.clear_staying();
-    for (const Group& g : groups_) {
+    std::atomic<bool> regular = true;
+    each_group([&](const Group& g) {
+      if (!regular.load(std::memory_order_relaxed)) return;
       lu.clear(part(lu, g));
       for_rods(g, [&](const Rod& r) { fill<S>(r, shift, lu); });
       if (!links_.empty()) fill_far<S>(shift, lu);
-      if (!lu.factor(part(lu, g))) return false;
-    }
+      if (!lu.factor(part(lu, g))) regular.store(false, std::memory_order_relaxed);
+    });
+    if (!regular) return false;
+    each_rest([&](std::size_t k) {
+      if (k < hosts_.size()) fill_host<S>(int(k), lu);
+      lu.factor_rest(k);
+    });
+    lu.conclude();
     return true;
+  }
+  // What ends do to the body that holds them, and feel of it, by its own motion.
+  template <class S> void fill_host(int h, UniformLu<S, B>& lu) const {
+    const auto block = [&](int column) { return lu.block(at(place_node(h), column)).template topLeftCorner<6, 6>(); };
+    for (const auto& [r, e] : guests_[std::size_t(h)]) {
+      block(place_node(h)) -= r->hosted[e].own_place.template cast<S>();
+      block(speed_node(h)) -= r->hosted[e].own_speed.template cast<S>();
+    }
   }
   template <class S> void fill(const Rod& r, S shift, UniformLu<S, B>& lu) {
     const S inverse = S(1) / shift;
@@ -1179,7 +1273,7 @@ private:
       }
       const std::size_t i = std::size_t(o);
       for (int c = first(r, o); c <= last(r, o); ++c) {
-        auto& whole = lu.block(at(r.at_node(c), r.at_node(o)));
+        auto& whole = lu.block(r.slot(c, o));
         auto a = whole.template topRows<R>();
         const auto &q = r.k.q(c, o), &v = r.k.v(c, o);
         if (r.turns(o)) {
@@ -1196,7 +1290,7 @@ private:
       }
       for (int e = 0; e < 2; ++e)
         if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, Tw, lu);
-      auto& a = lu.block(at(r.at_node(o), r.at_node(o)));
+      auto& a = lu.block(r.slot(o, o));
       for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
       a.template block<3, 3>(turn, turn).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
     }
@@ -1232,22 +1326,17 @@ private:
     else
       return by_turn + v.template middleCols<3>(1).template cast<S>();
   }
-  // Blocks of a cell with the body that holds the end next to it; with the end itself those of the body alone.
+  // Blocks of a cell with the body that holds the end next to it.
   template <class S>
   void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, const Local<S>& Tw,
                    UniformLu<S, B>& lu) const {
-    const int k = e ? r.N - o : o, place = place_node(r.port[e]), speed = speed_node(r.port[e]);
-    const HostedEnd& h = r.hosted[e];
-    const auto block = [&](int a, int b) { return lu.block(at(a, b)).template topLeftCorner<6, 6>(); };
-    if (o == (e ? r.last : r.begin)) { // once
-      block(place, place) -= h.own_place.template cast<S>();
-      block(place, speed) -= h.own_speed.template cast<S>();
-    }
+    const int k = e ? r.N - o : o;
     if (k > r.k.reach()) return;
-    const int cell = r.at_node(o);
-    lu.block(at(cell, place)).template block<6, 6>(forces, 0) -= h[k].by_place.template cast<S>();
-    lu.block(at(cell, speed)).template block<6, 6>(forces, 0) -= h[k].by_speed.template cast<S>();
-    auto& w = lu.block(at(place, cell));
+    const HostedEnd& h = r.hosted[e];
+    const auto& [place, speed, wrench] = r.host_slots[e][std::size_t(k)];
+    lu.block(place).template block<6, 6>(forces, 0) -= h[k].by_place.template cast<S>();
+    lu.block(speed).template block<6, 6>(forces, 0) -= h[k].by_speed.template cast<S>();
+    auto& w = lu.block(wrench);
     if (r.turns(o)) w.template topLeftCorner<6, turn>() -= by_spin<S>(h[k].wrench_q, h[k].wrench_v, Tc, Tw);
     w.template block<6, 3>(0, turn) -= (S(1) / shift) * h[k].wrench_q.template rightCols<3>().template cast<S>() +
                                        h[k].wrench_v.template rightCols<3>().template cast<S>();
@@ -1259,13 +1348,12 @@ private:
 
   template <class S> void solve_with(const UniformLu<S, B>& lu, S* b) {
     Work<S>& k = work<S>();
-    clear_staying<S>();
-    for (const Group& g : groups_) {
+    each_group([&](const Group& g) { // no body holds one of them
       right_sides<S>(g, b);
       lu.forward(k.x.data(), part(lu, g));
       lu.backward(k.x.data(), part(lu, g));
       for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
-    }
+    });
   }
 
   template <class S> using Increment = Matrix<S, 7, 1>;
@@ -1599,6 +1687,11 @@ private:
   std::vector<Felt> felt_;                                // by the hosts, of the links that end on them
   std::vector<std::vector<std::pair<Rod*, int>>> guests_; // of each host: rods and which of their ends
   std::set<std::pair<int, int>> joined_;                  // hosts that feel each other
+  struct Left { // of them, and where blocks of the first are by place, speed and acceleration of the second
+    int row, column;
+    std::uint32_t slots[3];
+  };
+  std::vector<Left> left_;
   struct TieEnd {
     Rod* rod;
     int e, partner;
@@ -1608,6 +1701,7 @@ private:
   std::vector<Rod*> tied_; // these rods
   BlockPattern pattern_;
   std::vector<Group> groups_;
+  std::vector<Chunk> chunks_;
   std::unique_ptr<UniformLu<double, B>> real_;
   std::unique_ptr<UniformLu<Complex, B>> complex_;
   double real_shift_ = 0.0;

@@ -27,6 +27,7 @@ def _rest(
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the shape.")] = None,
     error: Annotated[str, typer.Option("--error", metavar="HOW", help="Errors: rough, total or finer.")] = "finer",
+    threads: Annotated[int, typer.Option("--threads", metavar="N", help="Threads that share the work.")] = 1,
     json: Json = None,
 ) -> None:
     """Find the equilibrium: places, reactions, stability."""
@@ -35,7 +36,7 @@ def _rest(
     face = Face(json)
     drawable(plot)
     system = load(model).system
-    rest = gd.equilibrium(system, t=at, load=factor, error=error)
+    rest = gd.equilibrium(system, t=at, load=factor, error=error, threads=threads)
     face.say(f"{'stable' if rest.stable else f'unstable ({rest.unstable} directions)'} equilibrium")
     for sentence in rest.free:
         face.say(f"free: {sentence}")

@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 #: Steps of a run unless ``max_steps`` is given.
 MOST_STEPS = 10**9
+#: Threads of a run, at most.
+MOST_THREADS = 64
 
 
 # fmt: off
@@ -67,6 +69,11 @@ class Stepping(Writing, total=False):
     )]
     first_step: Annotated[float | None, Option(None, "First step, s.", unit="s", adaptive=True)]
     max_step: Annotated[float | None, Option(None, "Longest step, s.", unit="s", adaptive=True)]
+    threads: Annotated[int, Option(
+        1, "Threads that share a step. They pay where there are many rods, as in a net; the motion is the same, bit for "
+        "bit, whatever their number. Functions of time and forces that are Python's are called by one.", "whole",
+        least=1, most=MOST_THREADS,
+    )]
 
 
 class Driving(Stepping, total=False):

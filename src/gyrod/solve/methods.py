@@ -78,6 +78,7 @@ def run_options(**given: Any) -> dict[str, Any]:
         "progress": None,
         "limits": None,
         "every": 0.0,
+        "threads": 1,
     }
     return {**defaults, **given}
 

@@ -19,7 +19,7 @@ from gyrod.motion import Motion, MotionStats, Rest
 from gyrod.motion.between import passes_over
 from gyrod.runs.formulations import Formulation
 from gyrod.runs.methods import PEERS, STEPPED
-from gyrod.runs.options import MOST_STEPS, TIME, Options, documented, read, refuse_foreign, whole
+from gyrod.runs.options import DEFAULTS, MOST_STEPS, TIME, Options, documented, read, refuse_foreign, whole
 from gyrod.solve import peers
 from gyrod.solve.assemble import assemble as solve_assembly
 from gyrod.solve.budget import EVERY, Forecast, memory_limits
@@ -111,6 +111,7 @@ def _stepped(
     """With constant steps."""
     from gyrod.solve import variational
 
+    _refuse_own(run, run["method"], "threads")
     return variational.solve(
         system, t_end, run=run,
         events=lambda compiled: [
@@ -130,14 +131,20 @@ def _equations(system: System, first: First | None, run: Options) -> Compiled:
     return begin(system, first, form.name, **options)
 
 
+def _refuse_own(run: Options, method: str, *names: str) -> None:
+    """Refuse options that only integrators of the core have."""
+    for name, value in ((name, run.get(name)) for name in names):
+        if value != DEFAULTS.get(name):
+            raise ValueError(f"{name} = {value!r} is for gyrod's own methods, not for {method!r}.")
+
+
 def _by_peer(
     compiled: Compiled, t_end: float, method: str, run: Options, steps: dict[str, Any], wanted: Array | None,
     target: Target | None, started: float,
 ) -> Motion:  # fmt: skip
     """By an integrator of others, which writes when it is done."""
     save = run["save"]
-    if run["max_steps"] is not None:
-        raise ValueError(f"max_steps = {run['max_steps']!r} is for gyrod's own methods, not for {method!r}.")
+    _refuse_own(run, method, "max_steps", "threads")
     if target is not None:
         target.refuse(method)
     with contextlib.nullcontext() if save is None else storage.hold(save) as lock:
@@ -159,7 +166,7 @@ def _by_core(
     names = [*(e.name for e in events), *limits.names]
     how = run_options(
         project=form.projection == "step", output=wanted, events=asked, max_steps=run["max_steps"] or MOST_STEPS,
-        limits=limits.core,
+        limits=limits.core, threads=run["threads"],
     )  # fmt: skip
     if target is not None:
         info = {

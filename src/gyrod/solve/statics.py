@@ -15,6 +15,7 @@ from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.equations.rods import HELD
 from gyrod.model import Rod, System
 from gyrod.motion import Motion, MotionStats, Rest
+from gyrod.runs.options import OPTIONS
 from gyrod.solve.companions import of_rest, with_errors
 from gyrod.solve.eigen import MOST, canonical, first_largest, lowest, real
 from gyrod.solve.loads import frictionless, scaled, undamped
@@ -70,12 +71,15 @@ class Statics:
         return np.flatnonzero(self.scale == 0.0)
 
     def newton(
-        self, y: Array, t: float = 0.0, *, tolerance: float = 1e-11, iterations: int = 60, relaxations: int = 0
-    ) -> tuple[str, Array, Array]:
+        self, y: Array, t: float = 0.0, *, tolerance: float = 1e-11, iterations: int = 60, relaxations: int = 0,
+        threads: int = 1,
+    ) -> tuple[str, Array, Array]:  # fmt: skip
         """Newton's method from y: "converged" or why not, the unknowns, the history of its steps."""
         start = np.ascontiguousarray(y)
         core = self.compiled.core
-        found = core.equilibrium(t, start, self.scale, self.shift, self.rate, tolerance, iterations, relaxations)
+        found = core.equilibrium(
+            t, start, self.scale, self.shift, self.rate, tolerance, iterations, relaxations, threads
+        )
         return found.status, np.asarray(found.y), np.asarray(found.history)
 
     def place(self, y: Array, t: float) -> Array:
@@ -308,6 +312,7 @@ def equilibrium(
     tolerance: float = 1e-11,
     relax: bool = True,
     error: str = "rough",  # noqa: ARG001
+    threads: int = 1,
 ) -> Rest:
     """The equilibrium of a system under gravity and its forces, from its initial configuration or from a guess.
 
@@ -326,6 +331,8 @@ def equilibrium(
     error
         "rough" figures in ``rest.error``, or "total" errors, by the equilibrium on half the mesh, or
         on a "finer" one.
+    threads
+        How many share the work where there are many rods, as in a net; the result is the same.
 
     Damped Newton on (31) of Lang, Linn, Arnold 2011 in minimal velocities, O(N). Newton's method finds unstable
     equilibria too: see ``rest.stable``.
@@ -338,12 +345,13 @@ def equilibrium(
         raise ValueError(f"guess must be a Rest or a Motion at one time, got {type(guess).__name__}.")
     if isinstance(guess, Motion) and guess.t.ndim:
         raise ValueError("guess is a motion over many times; take one of them, such as motion(0.5).")
+    threads = OPTIONS["threads"].check("threads", threads)
     statics = prepare(scaled(system, load), guess)
-    status, y, history = statics.newton(statics.y, t, tolerance=tolerance)
+    status, y, history = statics.newton(statics.y, t, tolerance=tolerance, threads=threads)
     method = "newton"
     if status != "converged" and relax:
         method = "relaxation"
-        status, y, more = statics.newton(statics.y, t, tolerance=tolerance, relaxations=RELAXATIONS)
+        status, y, more = statics.newton(statics.y, t, tolerance=tolerance, relaxations=RELAXATIONS, threads=threads)
         history = np.concatenate([history, more])
     if status != "converged":
         raise failure(statics, status, y, t, history, method)

@@ -85,7 +85,7 @@ class Stepper:
 
     def __init__(
         self, given: System, compiled: Compiled, live: Settings, inputs: Mapping[str, Any], method: str,
-        steps: dict[str, Any], projection: str, record: bool,
+        steps: dict[str, Any], projection: str, record: bool, threads: int,
     ) -> None:  # fmt: skip
         self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
         self._method, self._steps, self._record = method, steps, record
@@ -93,7 +93,9 @@ class Stepper:
         self._projected = projection == "step"
         self._names = list(limits.names)
         knots = bool(self._names) and passes_over(method, compiled)
-        self._options = run_options(project=self._projected, dense=False, limits=limits.core, knots=knots)
+        self._options = run_options(
+            project=self._projected, dense=False, limits=limits.core, knots=knots, threads=threads
+        )
         self._python = compiled.python
         self._first = live.now()
         self._turning = _turning(compiled)
@@ -409,7 +411,8 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
             chosen = automatic(stiff=False, tight=False)  # high orders do not pay in short steps
     except ForceError as error:
         fail_at_start(error, compiled, method)
-    return Stepper(given, compiled, live, known, chosen, steps, form.projection, asked.get("record", False))
+    record = asked.get("record", False)
+    return Stepper(given, compiled, live, known, chosen, steps, form.projection, record, run["threads"])
 
 
 def _turning(compiled: Compiled) -> list[int]:
