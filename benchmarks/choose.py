@@ -15,7 +15,7 @@ Problem = tuple[float, gd.System]
 
 
 def rigid() -> dict[str, Problem]:
-    """Systems that are served by every formulation."""
+    """Systems that every formulation supports."""
     return {
         "heavy top, 60 s": (60.0, gd.problems.heavy_top().system),
         "slider-crank, 5 s": (5.0, gd.problems.slider_crank().system),

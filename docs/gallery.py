@@ -40,7 +40,7 @@ def _moving(make: str, t_end: float, *arguments: Any) -> Callable[[Names], Shown
 SHOWN: dict[str, Callable[[Names], Shown]] = {
     "cable_on_a_crane": lambda found: found["run"](10.0)[0],
     "cable_tolerances": _moving("machine", 2.0),
-    "chain_of_four_bars": lambda found: found["run"](),
+    "chain_of_four_bars": _moving("linkage", 3.0),
     "flipping_ring": lambda found: found["flip"](),
     "flying_spaghetti": lambda found: found["run"](),
     "four_bar": lambda found: found["run"]()[1],

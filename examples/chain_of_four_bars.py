@@ -1,7 +1,7 @@
 """Forty parallelograms in a row, 81 bodies in 40 closed loops: they move as one pendulum, and lie flat twice a turn.
 
 Uniform links of 1 m and 1 kg start upright with 1 m/s at the top (IFToMM benchmark A02). All uprights stay parallel, so
-that one angle tells everything: phi'' = g (N + (N + 1)/2)/(N + (N + 1)/3) sin(phi). Where the links lie flat, other
+that one angle describes everything: phi'' = g (N + (N + 1)/2)/(N + (N + 1)/3) sin(phi). Where the links lie flat, other
 motions branch off; a solver that drifts takes one of them. Run: python examples/chain_of_four_bars.py [folder]
 """
 

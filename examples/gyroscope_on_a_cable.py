@@ -2,7 +2,7 @@
 
 One model has everything that makes such systems hard: a wire of steel that is 200 times stiffer in tension than what it
 carries needs, a rotor that turns fifty times in a second, joints that must not open, and a crank that does work all the
-time. The run is written into a file while it goes on; the balance of energy tells how far it can be trusted.
+time. The run is written into a file as it proceeds; the balance of energy shows how far it can be trusted.
 Run: python examples/gyroscope_on_a_cable.py [folder]
 """
 

@@ -1,4 +1,4 @@
-"""How stiff and how damped is this hose? Its free end was filmed while it fell; the film tells both.
+"""How stiff and how damped is this hose? Its free end was filmed while it fell; the film determines both.
 
 The film is made up: a hose with a modulus of 5 MPa and a damping time of 20 ms, seen 100 times a second with 2 mm of
 noise. The search begins 20 % and a factor of two beside the truth.

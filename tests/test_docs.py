@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -90,3 +91,12 @@ def test_links_lead_somewhere():
             if not page.exists() or (heading and heading not in slugs):
                 missing.append(f"{file.name}: {name}#{heading}")
     assert not missing
+
+
+def test_every_example_has_a_card_and_a_section():
+    gallery = runpy.run_path(str(DOCS / "gallery.py"))
+    assert gallery["SHOWN"].keys() == gallery["VIEWS"].keys()
+    for example in (DOCS.parent / "examples").glob("*.py"):
+        picture = f"card_{example.stem}.webp" if example.stem in gallery["SHOWN"] else f"gallery_{example.stem}.png"
+        assert f":img-top: images/{picture}\n" in TEXTS["gallery.md"], example.stem
+        assert f"{{literalinclude}} ../examples/{example.name}\n" in TEXTS["gallery.md"], example.stem

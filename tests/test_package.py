@@ -23,10 +23,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "gyrod"
 
 # Folder order is data-flow order: a module may import only what stands before it.
-BEFORE = (
-    "_lazy _moved _version _command _cpu _core _check quantities rotations gyro model runs files problems equations motion"
-)
-BEFORE += " look storage solve comparison studies"
+BEFORE = "_lazy _moved _version _command _cpu _core _check quantities rotations gyro model runs files problems"
+BEFORE += " equations motion look storage solve comparison studies"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
 # Methods that hand over to a room on the right import it themselves: (room, the one on its right).
 FACADES = {("model", "equations"), ("model", "files"), ("runs", "solve"), ("motion", "look"), ("motion", "storage")}

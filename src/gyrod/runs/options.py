@@ -70,9 +70,9 @@ class Stepping(Writing, total=False):
     first_step: Annotated[float | None, Option(None, "First step, s.", unit="s", adaptive=True)]
     max_step: Annotated[float | None, Option(None, "Longest step, s.", unit="s", adaptive=True)]
     threads: Annotated[int, Option(
-        1, "Threads that share a step. They pay where there are many rods, as in a net; the motion is the same, bit for "
-        "bit, whatever their number. Functions of time and forces that are Python's are called by one.", "whole",
-        least=1, most=MOST_THREADS,
+        1, "Threads that share a step. They pay where there are many rods, as in a net; the motion is the same, bit "
+        "for bit, whatever their number. Functions of time and forces that are Python's are called by one.", "whole",
+        least=1, most=MOST_THREADS, adaptive=True,
     )]
 
 

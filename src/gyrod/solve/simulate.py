@@ -111,7 +111,6 @@ def _stepped(
     """With constant steps."""
     from gyrod.solve import variational
 
-    _refuse_own(run, run["method"], "threads")
     return variational.solve(
         system, t_end, run=run,
         events=lambda compiled: [
