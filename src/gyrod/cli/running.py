@@ -17,7 +17,7 @@ from gyrod.cli.models import known_method, load
 
 #: Methods with constant steps, the options that are theirs alone, and those that they do not have.
 CONSTANT = ("variational", "energy-momentum")
-STEPPED = ("step", "coordinates", "sigma", "potential")
+STEPPED = ("step", "coordinates", "sigma", "potential", "order")
 TOLERANCES = (
     "formulation", "rtol", "atol", "norm", "projection", "first_step", "max_step", "max_steps", "baumgarte", "index",
 )  # fmt: skip

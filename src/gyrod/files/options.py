@@ -56,6 +56,7 @@ class RunOptions(Description):
     coordinates: str | None
     sigma: Any
     potential: str | None
+    order: int | None
     error: str | None
     #: A number, or numbers by quantity.
     accuracy: Any
@@ -87,6 +88,7 @@ class RunOptions(Description):
         coordinates: str | None = None,
         sigma: Any = None,
         potential: str | None = None,
+        order: int | None = None,
         error: str | None = None,
         accuracy: Any = None,
     ) -> None:
@@ -141,7 +143,7 @@ class RunOptions(Description):
             "assemble": Kind("flag"),
             "coordinates": Kind("word", words=("quaternion", "directors")),
             "sigma": Kind("table", shapes=((), (-1,)), words=("mean",)),
-            "potential": Kind("word", words=("midpoint", "nodes")),
+            "potential": Kind("word", words=("midpoint", "nodes")), "order": Kind("whole"),
             "error": Kind("word", words=("rough", "total", "parts", "finer")),
             "accuracy": Kind("table", shapes=((),)),
         }  # fmt: skip

@@ -91,6 +91,7 @@ def simulate(
     coordinates: str | None = None,
     sigma: Any = None,
     potential: str | None = None,
+    order: int | None = None,
     progress: bool | Watcher = False,
     save: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -146,10 +147,10 @@ def simulate(
         Whether bodies whose only joint is a `Spherical` to ground turn about that point, without position coordinates.
     assemble
         Whether a start whose joints do not meet, or do not move as their drives say, is mended as by `gyrod.assemble`.
-    coordinates, sigma, potential
+    coordinates, sigma, potential, order
         For "variational" (the first also for "energy-momentum"): "quaternion" or "directors"; the part of the inertia
         that is taken with a constant mass matrix, "mean" (of the principal moments), a number, one for each body, or a
-        dictionary by name; the potential at the "midpoint" of a step or at its "nodes".
+        dictionary by name; the potential at the "midpoint" of a step or at its "nodes"; 2 or 4, five steps in one.
     progress
         Show a progress bar; or a function of a `Progress` that is called now and then, and may raise to end the run.
     save
@@ -185,7 +186,7 @@ def simulate(
         _check.flag(name, flag)
     if assemble and isinstance(system, System) and system.joints:
         system = solve_assembly(system)
-    stepped = {"coordinates": coordinates, "sigma": sigma, "potential": potential}
+    stepped = {"coordinates": coordinates, "sigma": sigma, "potential": potential, "order": order}
     target = _target(save, resume, view)
     if method in ("variational", "energy-momentum"):
         from gyrod.solve import variational

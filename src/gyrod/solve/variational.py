@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check
 from gyrod.equations import ForceError
 from gyrod.equations.variational import Stepped, compile_stepped
+from gyrod.model import System
 from gyrod.motion import (
     EventRecord,
     Midpoints,
@@ -46,6 +47,7 @@ def solve(
     coordinates: str | None,
     sigma: Any,
     potential: str | None,
+    order: int | None,
     reduce: bool,
     output: ArrayLike | int | None,
     events: Callable[[Any], Sequence[tuple[str, Any]]],
@@ -60,15 +62,16 @@ def solve(
     if step is None:
         raise ValueError(f"method = {method!r} has constant steps: give step, in seconds.")
     if conserving:
-        given = [name for name, value in (("sigma", sigma), ("potential", potential)) if value is not None]
+        options = (("sigma", sigma), ("potential", potential), ("order", order))
+        given = [name for name, value in options if value is not None]
         if given:
             raise ValueError(f"{' and '.join(given)} belong to method = 'variational', not to {method!r}; leave out.")
     step = _check.positive("step", step)
     count, step = steps_of(t_end, step)
     stepped = compile_stepped(
         system, step, coordinates=coordinates or "quaternion", sigma="mean" if sigma is None else sigma,
-        potential=potential or "midpoint", conserving=conserving, reduce=reduce, rested=first is not None,
-        begin=lambda system, form, **options: begin(system, first, form, **options),
+        potential=potential or "midpoint", order=_order(system, order), conserving=conserving, reduce=reduce,
+        rested=first is not None, begin=lambda system, form, **options: begin(system, first, form, **options),
     )  # fmt: skip
     wanted = _nodes(output, count, step)
     watched = events(stepped.compiled)
@@ -82,7 +85,7 @@ def solve(
             raise ValueError("events and limits of joints need all nodes: leave out save and view.")
         info = {
             "method": method, "step": step, "t_end": t_end, "coordinates": coordinates, "sigma": repr(sigma),
-            "potential": potential, "output": None if wanted is None else told(wanted.astype(float)),
+            "potential": potential, "order": order, "output": None if wanted is None else told(wanted.astype(float)),
         }  # fmt: skip
         with bar as tick, record.showing(stepped.compiled, t_end) as live:
             recording = Recording(
@@ -108,6 +111,26 @@ def solve(
     if run["status"] != "finished":
         _raise(stepped, run, motion, step)
     return motion
+
+
+def _order(system: Any, order: int | None) -> int:
+    """2, or 4, whose step back gains energy where the others lose it."""
+    if order is None or order == 2:
+        return 2
+    if order != 4 or isinstance(order, bool):
+        raise ValueError(f"order = {order!r} must be 2 or 4.")
+    if isinstance(system, System):
+        found = [f"rod {rod.name!r}" for rod in system.rods if rod.damping is not None]
+        for part in (*system.joints, *system.forces):
+            rates = [getattr(part, name, None) for name in ("damping", "friction")]
+            if getattr(part, "only_damps", False) or any(r is not None and np.any(r) for r in rates):
+                found.append(part.label)
+        if found:
+            raise ValueError(
+                f"order = 4 goes a part of each step backwards, where damping feeds energy in ({', '.join(found)}); "
+                "use order = 2."
+            )
+    return 4
 
 
 class Steps:
