@@ -6,6 +6,7 @@ from variational_rod_oracle import Rod, product
 
 import gyrod as gd
 from gyrod import rotations as ro
+from gyrod.equations.variational import compile_stepped
 
 both = pytest.mark.parametrize("coordinates", ["quaternion", "directors"])
 meshes = pytest.mark.parametrize("elements", [0, 2, 3], ids=["grid", "quadratic", "cubic"])
@@ -47,11 +48,7 @@ CASES = {
     "sigma": ({}, {"sigma": 1e-3}, {"sigma": {"rod": 1e-3}}),
     "nodes": ({}, {"nodes": True}, {"potential": "nodes"}),
     "angle": ({"curvature": "angle"}, {"law": "angle"}, {}),
-    "damped": (
-        {"damping": gd.Damping(shear=DAMPING[:2], extension=DAMPING[2], bending=DAMPING[3:5], torsion=DAMPING[5])},
-        {"c": DAMPING},
-        {},
-    ),
+    "damped": ({"damping": gd.Damping(DAMPING[:2], DAMPING[2], DAMPING[3:5], DAMPING[5])}, {"c": DAMPING}, {}),
     "hinged": ({"start": gd.Hinged(at=place)}, {"hinged": True, "place": place}, {}),
     "clamped": (
         {"start": gd.Clamped(at=place, frame=frame)},
@@ -72,10 +69,7 @@ def test_steps_are_those_of_the_discrete_lagrangian(name, degree):
     if name == "nodes":
         h /= 4.0
     gravity = np.array([1.0, -2.0, -9.0])
-    oracle = Rod(
-        N, 1.2, np.diag(STIFFNESS), 0.8, INERTIA, degree=degree, gravity=gravity,
-        **given,
-    )  # fmt: skip
+    oracle = Rod(N, 1.2, np.diag(STIFFNESS), 0.8, INERTIA, degree=degree, gravity=gravity, **given)
     forces = [gd.RodLoad("rod", at=1.0, force=oracle.pull)] if oracle.pull else []
     rod = uniform(N, degree, **model)
     system = gd.System(rods=[rod], forces=forces, gravity=gravity)
@@ -91,3 +85,233 @@ def test_steps_are_those_of_the_discrete_lagrangian(name, degree):
     held = 1 if oracle.clamped or oracle.hinged else 0
     np.testing.assert_allclose(start.velocities[-1][held:], v[held:], atol=1e-8)
     np.testing.assert_allclose(start.Omega[-1][held:], Omega[held:], atol=1e-8)
+
+
+# --- what is kept ---
+
+
+def pulse(t):
+    return t / 2.5 if t < 2.5 else max(0.0, 2.0 - t / 2.5)
+
+
+def spaghetti(degree=None, segments=12, **fields):
+    """The flying spaghetti of Simo and Vu-Quoc 1988: a free rod, pulled and turned at one end for 5 s."""
+    rod = gd.Rod(
+        "rod", length=10.0, segments=segments // (degree or 1), degree=degree, stiffness=(1e4, 1e4, 1e4, 500, 500, 500),
+        density_per_length=1.0, rotary_inertia=(10, 10, 20), initial=gd.Straight((6, 0, 0), (0, 8, 0)), **fields,
+    )  # fmt: skip
+    load = gd.RodLoad(
+        "rod", at=0.0, force=lambda t: (8.0 * pulse(t), 0, 0), moment=lambda t: (0, -80.0 * pulse(t), -80.0 * pulse(t))
+    )
+    return gd.System(rods=[rod], forces=[load], gravity=(0, 0, 0))
+
+
+def momenta(motion):
+    """Linear and angular momentum of all rods and bodies, about the origin."""
+    P, L = np.zeros((2, len(motion.t), 3))
+    for table in motion.compiled.rods:
+        track = motion[table["name"]]
+        p = table["mass"][:, None] * track.velocities
+        P += p.sum(axis=1)
+        L += np.cross(track.positions, p).sum(axis=1)
+        L += np.einsum("tjab,tjb->ta", track.directors, table["J"] * track.Omega)
+    for body in motion.compiled.system.original.bodies:
+        track = motion[body.name]
+        P += body.mass * track.velocity
+        L += np.cross(track.position, body.mass * track.velocity)
+        L += np.einsum("tab,tb->ta", track.matrix, track.Omega @ body.inertia)
+    return P, L
+
+
+def check_flight(motion):
+    P, L = (part[motion.t > 5.01] for part in momenta(motion))
+    reach = np.abs(motion["rod"].positions).max()  # the arm of what is rounded
+    np.testing.assert_allclose(P, P[:1].repeat(len(P), 0), atol=1e-11 * np.abs(P).max())
+    np.testing.assert_allclose(
+        L, L[:1].repeat(len(L), 0), atol=1e-11 * np.abs(L).max() + 1e-14 * reach * np.abs(P).max()
+    )
+    assert np.abs(L[-1]).max() > 100.0
+
+
+@both
+@pytest.mark.parametrize("degree", [None, 2, 3, 4])
+def test_momenta_of_a_free_rod_are_kept_after_its_loads_end(degree, coordinates):
+    check_flight(run(spaghetti(degree), 40.0, 0.05, coordinates=coordinates))
+
+
+@pytest.mark.slow
+def test_momenta_of_a_free_rod_over_a_hundred_thousand_steps():
+    motion = run(spaghetti(segments=16), 2000.0, 0.02, output=100)
+    check_flight(motion)
+    check_no_drift(motion.energy.total[motion.t > 5.01])
+
+
+def check_no_drift(E):
+    tenth = len(E) // 10
+    assert abs(E[-tenth:].mean() - E[:tenth].mean()) < 0.05 * np.ptp(E)
+
+
+#: Thick and soft: steps of a millisecond resolve all its vibrations.
+HOSE = {"section": gd.Circle(radius=0.1), "material": gd.Material(young=1e6, poisson=0.5, density=1100)}
+
+
+def hose(name="hose", a=(0, 0, 0), b=(0, 1, 0), segments=6, degree=None, **fields):
+    length = float(np.linalg.norm(np.subtract(b, a)))
+    return gd.Rod(
+        name, length=length, segments=segments // (degree or 1), degree=degree, initial=gd.Straight(a, b), **HOSE,
+        **fields,
+    )  # fmt: skip
+
+
+@meshes
+def test_a_hung_rod_keeps_its_momentum_about_the_vertical_and_its_energy(elements):
+    rod = hose(
+        degree=elements or None, start=gd.Hinged("ground"),
+        velocity=(0, 0, 0), angular_velocity=(0.5, 0.0, 3.0),
+    )  # fmt: skip
+    motion = run(gd.System(rods=[rod]), 100.0, 5e-3)
+    L = momenta(motion)[1][:, 2]
+    assert L[0] > 1.0
+    np.testing.assert_allclose(L, L[0], atol=1e-11 * L[0])
+    check_no_drift(motion.energy.total)
+    assert np.ptp(motion.energy.total) < 2e-3 * motion.energy.kinetic.max()
+
+
+@both
+@pytest.mark.parametrize("potential", ["midpoint", "nodes"])
+@meshes
+def test_the_two_form_of_a_rod_is_kept(coordinates, potential, elements):
+    """Variations of positions, frames and velocities of a rod on a body that turns about a point."""
+    anchor = gd.Body("anchor", mass=0.4, inertia=(3e-3, 4e-3, 5e-3), position=(0, 0, -0.1), angular_velocity=(1, 2, 3))
+    system = gd.System(
+        [anchor], [gd.Spherical("ground", "anchor", at=(0, 0, 0))],
+        rods=[hose(b=(0, 0.6, 0), segments=elements or 2, degree=elements or None,
+                   start=gd.Clamped("anchor", at=(0, 0, 0.1)))],
+    )  # fmt: skip
+    h = 2e-3 if potential == "midpoint" else 5e-4
+    stepped = compile_stepped(
+        system, h, coordinates=coordinates, sigma="mean", potential=potential, conserving=False, reduce=True
+    )
+    table, nodes = stepped.compiled.rods[0], stepped.cells()[0]
+    lead = len(nodes) - len(table["J"])
+
+    def ends(x, steps):
+        start = np.array(stepped.start)
+        for row, d in zip(start, x.reshape(-1, 12), strict=True):
+            row[:3] += 0.1 * d[:3]
+            row[3:7] = ro.multiply(row[3:7], ro.exp(d[3:6]))
+            row[7:] += d[6:]
+        row = stepped.core.run(start, steps, steps * h, [steps], None, False)["rows"][-1]
+        q, p = [], []
+        x, turn, v, Omega = np.split(row[0], [3, 7, 10])  # the body, about its point, with the end that it holds
+        L = np.array([3e-3 + 4e-3, 4e-3 + 4e-3, 5e-3]) * Omega
+        if elements:
+            R = ro.matrix_from_quaternion(ro.quaternion_from_matrix(stepped.compiled.axes[0]))
+            clamp = ro.matrix_from_quaternion(system.rod_ends["hose", 0].frame)
+            L = L + R.T @ clamp @ (table["J"][0] * (clamp.T @ R @ Omega))
+        q.append(turn)
+        p.append(2.0 * ro.multiply(turn, [0.0, *L]))
+        for n, node in enumerate(nodes):
+            if node < 0:
+                continue
+            x, turn, v, Omega = np.split(row[node], [3, 7, 10])
+            if n:
+                q.append(x)
+                p.append(table["mass"][n] * v)
+            if n >= lead and (n or not elements):
+                q.append(turn)
+                p.append(2.0 * ro.multiply(turn, [0.0, *(table["J"][n - lead] * Omega)]))
+        return np.concatenate(q), np.concatenate(p)
+
+    rng = np.random.default_rng(3)
+    variations = rng.normal(size=(4, 12 * len(stepped.start)))
+
+    def form(steps):
+        at = [[ends(s * 1e-4 * v, steps) for s in (1.0, -1.0, 2.0, -2.0)] for v in variations]
+        dq, dp = (np.array([8.0 * (x[0][k] - x[1][k]) - (x[2][k] - x[3][k]) for x in at]) / 12e-4 for k in (0, 1))
+        return dq @ dp.T - dp @ dq.T
+
+    one, many = form(1), form(60)
+    np.testing.assert_allclose(many, one, atol=1e-8 * np.abs(one).max())
+
+
+# --- against other methods ---
+
+
+def bob(at=(0, 1.0, -0.05), name="bob", **fields):
+    return gd.Body(name, mass=0.5, inertia=(4e-3, 3e-3, 2e-3), position=at, **fields)
+
+
+def swing(t):
+    return (0.05 * np.sin(8.0 * t), 0.0, 0.0)
+
+
+CLAMPED = gd.Clamped("ground")
+ON_BOB = {"start": CLAMPED, "end": gd.Hinged("bob", at=(0, 0, 0.05))}
+SYSTEMS = {
+    "alone": gd.System(rods=[hose(start=CLAMPED)]),
+    "elements": gd.System(rods=[hose(degree=2, start=CLAMPED)]),
+    "led": gd.System(rods=[hose(start=gd.Clamped(at=swing))]),
+    "damped": gd.System([bob()], rods=[hose(**ON_BOB, damping=gd.Damping(1.0, 1.0, 1e-3, 1e-3))]),
+    "stretch": gd.System([bob()], rods=[hose(**ON_BOB, strain="stretch")]),
+    "blended": gd.System(rods=[hose(start=gd.Hinged(at=swing), mass="blended")]),
+    "coupled": gd.System(rods=[hose(start=CLAMPED).with_(
+        section=None, material=None, density_per_length=1.4, rotary_inertia=(2e-2, 2e-2, 4e-2),
+        stiffness=np.diag([2e3, 2e3, 6e3, 6.0, 6.0, 4.0]) + 30.0 * (np.eye(6, k=3) + np.eye(6, k=-3)),
+    )]),
+    "kirchhoff": gd.System([bob()], rods=[hose(**ON_BOB, strain="kirchhoff")]),
+    "inextensible": gd.System(rods=[hose(start=gd.Hinged("ground"), strain="inextensible")]),
+    "held elements": gd.System(rods=[hose(start=CLAMPED, degree=2, strain="inextensible")]),
+    "clamped bob": gd.System([bob()], rods=[hose(start=gd.Hinged("ground"), end=gd.Clamped("bob", at=(0, 0, 0.05)))]),
+    "elements on a body": gd.System(
+        [bob()], rods=[hose(degree=2, start=gd.Hinged("ground"), end=gd.Clamped("bob", at=(0, 0, 0.05)))]
+    ),
+    "two bodies": gd.System(
+        [bob(), bob((0, -0.1, 0), "other", velocity=(0, 0, 1.0))],
+        rods=[hose(start=gd.Clamped("other", at=(0, 0.1, 0)), end=gd.Clamped("bob", at=(0, 0, 0.05)))],
+    ),
+    "on a joint": gd.System(
+        [bob((0, 0, -0.1), "arm")], [gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(1, 0, 0))],
+        rods=[hose(start=gd.Clamped("arm", at=(0, 0, 0.1)))],
+    ),
+    "on a fixed point": gd.System(
+        [bob((0, 0, -0.1), "arm")], [gd.Spherical("ground", "arm", at=(0, 0, 0))],
+        rods=[hose(a=(0, 0, -0.2), b=(0, 1, -0.2), start=gd.Clamped("arm", at=(0, 0, -0.1)))],
+    ),
+    "rods on rods": gd.System(
+        rods=[hose("hose", start=CLAMPED), hose("twig", (0, 1, 0), (1, 1, 0), start=gd.Clamped("hose"))]
+    ),
+    "hinged on rods": gd.System(
+        rods=[hose("hose", start=CLAMPED), hose("twig", (0, 1, 0), (1, 1, 0), start=gd.Hinged("hose"))]
+    ),
+    "loads": gd.System(
+        rods=[hose(start=CLAMPED)],
+        forces=[
+            gd.RodLoad("hose", at=0.7, force=(0, 1.0, 3.0), follow=True),
+            gd.RodLoad("hose", at=1.0, moment=lambda t: (0.1 * t, 0.05, 0)),
+            gd.Drag("hose", coefficient=0.5),
+            gd.Foundation("hose", stiffness=(10.0, 20.0, 30.0), damping=(1.0, 1.0, 2.0)),
+        ],
+    ),
+    "gravity over time": gd.System(
+        [bob()], rods=[hose(**ON_BOB)], gravity=lambda t: (0, np.sin(9.0 * t), -9.81 * np.cos(3.0 * t))
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_order_two_against_a_tight_run(name):
+    system, t_end = SYSTEMS[name], 0.05
+    exact = gd.simulate(system, t_end, method="radau5", rtol=1e-10, output=[0.0, t_end])
+
+    def errors(h):
+        motion = run(system, t_end, h)
+        return [
+            np.abs(getattr(motion[rod.name], field)[-1] - getattr(exact[rod.name], field)[-1]).max()
+            for rod in system.rods
+            for field in ("positions", "velocities")
+        ]
+
+    coarse, fine = errors(2.5e-4), errors(1.25e-4)
+    assert max(coarse) < 1e-3
+    np.testing.assert_allclose(np.log2(np.divide(coarse, fine)), 2.0, atol=0.1)

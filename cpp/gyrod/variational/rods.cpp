@@ -9,6 +9,9 @@ std::unique_ptr<Discretization> make_staggered(const RodDescription& d); // stag
 
 namespace gyrod::variational {
 namespace {
+// Of the strains at the other end of a step in a stress, twice Newmark's beta: 1/2 is the mean, 0 the potential at the
+// nodes. With it vibrations turn by at most arccos(1 - 1/far) in a step, here 115 degrees, however stiff they are.
+constexpr double far_end = 0.7;
 // d(c W)/dTheta and d(W c)/dTheta of an imaginary c = Theta/2.
 using M43 = Matrix<double, 4, 3>;
 M43 behind(const V4& W) { return 0.5 * quaternion_matrix<double>(W).rightCols<3>(); }
@@ -70,10 +73,10 @@ RodLinks::RodLinks(const RodDescription& d, std::vector<int> cells, const std::v
       }
   for (Level* o : {&now_, &next_}) {
     o->x.resize(std::size_t(N) + 1), o->p.resize(std::size_t(d_.frames()));
-    o->E.resize(stations_.size()), o->B.resize(nodes_.size());
+    o->E.resize(stations_.size()), o->rate.resize(stations_.size()), o->B.resize(nodes_.size());
     for (int e = 0; e < 2; ++e) o->ends[e] = d_.ends[e].at;
   }
-  S_.resize(stations_.size()), turned_.resize(nodes_.size());
+  S_.resize(stations_.size()), nu_.resize(stations_.size()), turned_.resize(nodes_.size());
   for (int e = 0; e < 2; ++e) {
     const RodEnd& end = d_.ends[e];
     if (end.host < 0) continue;
@@ -96,7 +99,19 @@ int RodLinks::frame_node(int j) const {
   return cells_[std::size_t(d_.cell_of(j))];
 }
 
-void RodLinks::pairs(std::vector<std::pair<int, int>>& out) const {
+template <class F> void RodLinks::each_held(F&& f) const {
+  for (std::size_t at = 0, k = 0; at < stations_.size() && d_.held; ++at)
+    if (!stations_[at].bends) f(int(k++), at);
+}
+
+void RodLinks::pairs(int first, std::vector<std::pair<int, int>>& out, std::vector<std::vector<int>>& after) {
+  first_ = first;
+  each_held([&](int k, std::size_t at) {
+    for (std::size_t a = stations_[at].first; a < stations_[at].last; ++a)
+      out.emplace_back(nodes_[a], first_ + k), after[std::size_t(first_ + k)].push_back(nodes_[a]);
+  });
+  for (int n = 0; n < d_.segments && d_.blended; ++n)
+    if (vertex_node(n) >= 0 && vertex_node(n + 1) >= 0) out.emplace_back(vertex_node(n), vertex_node(n + 1));
   for (const Station& s : stations_)
     for (std::size_t a = s.first; a < s.last; ++a)
       for (std::size_t b = s.first; b < s.last; ++b) out.emplace_back(nodes_[a], nodes_[b]);
@@ -142,7 +157,11 @@ void RodLinks::measure(double t, const Pose* poses, Level& o) {
   if (o.t != t) { // what leads may be a function of the user: once for each time
     for (int e = 0; e < 2; ++e)
       if (d_.ends[e].led()) d_.ends[e].move(t, o.ends[e]);
-    if (d_.stretch) o.stretch = d_.stretch.number(t);
+    if (d_.stretch) {
+      Jet g;
+      d_.stretch.jets(t, &g);
+      o.stretch = g.x, o.stretching = g.v;
+    }
     o.t = t;
   }
   const int N = d_.segments, frames = d_.frames();
@@ -173,8 +192,10 @@ void RodLinks::measure(double t, const Pose* poses, Level& o) {
 void RodLinks::fold(std::size_t at, const M3* by_x, int vertices, const M3* by_turn, int frames, const Pose* poses,
                     Level& o) const {
   const Station& s = stations_[at];
+  o.rate[at] = V3(0.0, 0.0, s.bends ? 0.0 : -o.stretching * d_.G0[s.point][2]);
   for (int k = 0; k < vertices; ++k) {
     const int entry = s.entries[0][k], n = s.vertex + k;
+    if (entry < 0) o.rate[at] += by_x[k] * o.ends[n ? 1 : 0].v;
     if (entry < 0) continue;
     M36& B = o.B[std::size_t(entry)];
     B.leftCols<3>() += by_x[k];
@@ -182,6 +203,7 @@ void RodLinks::fold(std::size_t at, const M3* by_x, int vertices, const M3* by_t
   }
   for (int k = 0; k < frames; ++k) {
     const int entry = s.entries[1][k], j = s.frame + k;
+    if (entry < 0) o.rate[at] += by_turn[k] * o.ends[j <= 0 ? 0 : 1].Omega;
     if (entry < 0) continue;
     M36& B = o.B[std::size_t(entry)];
     if (j < 0 || j >= d_.frames() || d_.holds(j))
@@ -276,8 +298,9 @@ V3 RodLinks::elastic(const Station& s, const V3& E) const {
 }
 
 void RodLinks::stress(double h, bool nodes, bool at_end) {
+  const double far = nodes ? 0.0 : far_end;
   const auto strain = [&](std::size_t at) {
-    return nodes ? (at_end ? next_ : now_).E[at] : V3(0.5 * (now_.E[at] + next_.E[at]));
+    return V3((at_end ? far : 1.0 - far) * now_.E[at] + (at_end ? 1.0 - far : far) * next_.E[at]);
   };
   for (std::size_t at = 0; at < stations_.size(); ++at) {
     const Station& s = stations_[at];
@@ -291,13 +314,57 @@ void RodLinks::stress(double h, bool nodes, bool at_end) {
   }
 }
 
-double RodLinks::energy(const Level& a, const Level& b) const {
-  double V = 0.0;
-  const auto strain = [&](std::size_t at) { return V3(0.5 * (a.E[at] + b.E[at])); };
-  for (std::size_t at = 0; at < stations_.size(); ++at) V += 0.5 * strain(at).dot(elastic(stations_[at], strain(at)));
-  for (const Cross& c : crosses_)
-    V += c.weight * strain(c.strain).dot(d_.CX[stations_[c.strain].point] * strain(c.bend));
-  return V;
+double RodLinks::energy(bool nodes) const {
+  const double far = nodes ? 0.0 : far_end;
+  const auto product = [&](const std::vector<V3>& E, const std::vector<V3>& F) {
+    double V = 0.0;
+    for (std::size_t at = 0; at < stations_.size(); ++at) V += 0.5 * E[at].dot(elastic(stations_[at], F[at]));
+    for (const Cross& c : crosses_) {
+      const M3& X = d_.CX[stations_[c.strain].point];
+      V += 0.5 * c.weight * (E[c.strain].dot(X * F[c.bend]) + F[c.strain].dot(X * E[c.bend]));
+    }
+    return V;
+  };
+  return 0.5 * (1.0 - far) * (product(now_.E, now_.E) + product(next_.E, next_.E)) + far * product(now_.E, next_.E);
+}
+
+void RodLinks::share(const double* rows, BodyState* states) const {
+  for (int n = 0; n < d_.segments && d_.blended; ++n)
+    for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}}) {
+      const int node = vertex_node(b);
+      const double* v = rows + 13 * node + 7;
+      if (vertex_node(a) >= 0)
+        states[vertex_node(a)].P += d_.off[std::size_t(n)] * (node < 0 ? now_.ends[b ? 1 : 0].v : V3(v[0], v[1], v[2]));
+    }
+}
+
+void RodLinks::velocities(const BlockPattern& pattern, double* r) const {
+  for (int n = 0; n < d_.segments && d_.blended; ++n)
+    for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}}) {
+      const int to = vertex_node(a), from = vertex_node(b);
+      const double off = d_.off[std::size_t(n)];
+      if (to < 0 || off == 0.0) continue;
+      if (from < 0)
+        add<3>(r + pattern.offset(to), -off * now_.ends[b ? 1 : 0].v);
+      else
+        lu_->block(to, from).block(0, 0, 3, 3).add_to_diagonal(off);
+    }
+  each_held([&](int k, std::size_t at) {
+    const Station& s = stations_[at];
+    for (std::size_t a = s.first; a < s.last; ++a) {
+      const Grid<double> up = lu_->block(nodes_[a], first_ + k), down = lu_->block(first_ + k, nodes_[a]);
+      const int skip = pinned(nodes_[a]) ? 3 : 0;
+      for (int i = 0; i < d_.held; ++i)
+        for (int c = skip; c < 6; ++c) up(c - skip, i) += now_.B[a](i, c), down(i, c - skip) += now_.B[a](i, c);
+    }
+    for (int i = 0; i < d_.held; ++i) r[pattern.offset(first_ + k) + i] = -now_.rate[at][i];
+  });
+}
+
+void RodLinks::take(const BlockPattern& pattern, const double* x) {
+  each_held([&](int k, std::size_t at) {
+    for (int i = 0; i < d_.held; ++i) nu_[at][i] = x[pattern.offset(first_ + k) + i];
+  });
 }
 
 void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, bool matrix) {
@@ -313,18 +380,37 @@ void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, 
       add<3>(to, x.tail<3>());
     }
   }
+  each_held([&](int k, std::size_t at) {
+    for (int i = 0; i < d_.held; ++i) r[pattern.offset(first_ + k) + i] = next_.E[at][i];
+  });
+  for (int n = 0; n < d_.segments && d_.blended; ++n)
+    for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}})
+      if (const int to = vertex_node(a), from = vertex_node(b); to >= 0) {
+        const double off = d_.off[std::size_t(n)];
+        add<3>(r + pattern.offset(to), off * moved(b));
+        if (matrix && from >= 0) lu_->block(to, from).block(0, 0, 3, 3).add_to_diagonal(off);
+      }
   if (matrix) {
     for (std::size_t b = 0; b < nodes_.size(); ++b) {
       turned_[b].leftCols<3>() = next_.B[b].leftCols<3>();
       turned_[b].rightCols<3>() = next_.B[b].rightCols<3>() * s.turn[nodes_[b]];
     }
     for (const Station& o : stations_) {
-      M3 C = (s.nodes ? 0.0 : 0.5 * f * o.weight) * (o.bends ? d_.CK : d_.CG)[o.point];
+      M3 C = (s.nodes ? 0.0 : far_end * f * o.weight) * (o.bends ? d_.CK : d_.CG)[o.point];
       if (d_.damped) C.diagonal() += (2.0 * f * o.weight / s.h) * (o.bends ? d_.cK : d_.cG)[o.point];
       link(o, C, o, o.target);
     }
+    each_held([&](int k, std::size_t at) {
+      const Station& o = stations_[at];
+      for (std::size_t a = o.first; a < o.last; ++a) {
+        const Grid<double> up = lu_->block(nodes_[a], first_ + k), down = lu_->block(first_ + k, nodes_[a]);
+        const int skip = pinned(nodes_[a]) ? 3 : 0;
+        for (int i = 0; i < d_.held; ++i)
+          for (int c = skip; c < 6; ++c) up(c - skip, i) += now_.B[a](i, c), down(i, c - skip) += turned_[a](i, c);
+      }
+    });
     for (const Cross& c : crosses_) {
-      const M3 X = (s.nodes ? 0.0 : 0.5 * f * c.weight) * d_.CX[stations_[c.strain].point];
+      const M3 X = (s.nodes ? 0.0 : far_end * f * c.weight) * d_.CX[stations_[c.strain].point];
       link(stations_[c.strain], X, stations_[c.bend], c.target[0]);
       link(stations_[c.bend], X.transpose().eval(), stations_[c.strain], c.target[1]);
     }
@@ -356,12 +442,15 @@ void RodLinks::link(const Station& rows, const M3& C, const Station& columns, st
 double RodLinks::finish(const Trial& s, BodyState* states) {
   measure(s.t_next, s.next, next_);
   stress(s.h, s.nodes, true);
+  each_held([&](int, std::size_t at) {
+    for (int i = 0; i < d_.held; ++i) S_[at][i] += nu_[at][i] / (0.5 * s.h * s.h);
+  });
   for (std::size_t at = 0; at < stations_.size(); ++at)
     for (std::size_t b = stations_[at].first; b < stations_[at].last; ++b) {
       const Matrix<double, 6, 1> x = (0.5 * s.h) * (next_.B[b].transpose() * S_[at]);
       states[nodes_[b]].P -= V3(x.head<3>()), states[nodes_[b]].L -= V3(x.tail<3>());
     }
-  double V = s.nodes ? 0.5 * (energy(now_, now_) + energy(next_, next_)) : energy(now_, next_);
+  double V = energy(s.nodes);
   if (grid_) {
     outside(s);
     each_outside(s, [&](int node, const V3& force, const V3& moment) {
@@ -376,7 +465,13 @@ double RodLinks::finish(const Trial& s, BodyState* states) {
   for (int n = 0; n <= d_.segments; ++n) {
     const std::size_t i = std::size_t(n);
     const V3 mean = 0.5 * (now_.x[i] + next_.x[i]);
-    if (vertex_node(n) < 0) V += 0.5 * d_.mass[i] * (next_.x[i] - now_.x[i]).squaredNorm() / (s.h * s.h);
+    if (vertex_node(n) < 0) V += 0.5 * d_.mass[i] * moved(n).squaredNorm() / (s.h * s.h);
+    if (n < d_.segments && d_.blended) {
+      const double off = d_.off[i];
+      if (const int a = vertex_node(n); a >= 0) states[a].P += (off / s.h) * moved(n + 1);
+      if (const int b = vertex_node(n + 1); b >= 0) states[b].P += (off / s.h) * moved(n);
+      V += off * moved(n).dot(moved(n + 1)) / (s.h * s.h);
+    }
     if (!moves(n)) V -= d_.tributary[i] * d_.gravity.dot(mean);
   }
   std::swap(now_, next_);

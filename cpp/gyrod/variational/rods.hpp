@@ -1,13 +1,19 @@
 // Rods in the variational integrator: cells are nodes of the system as its bodies are, with the mass of a vertex and
 // the inertia of a frame, and strains are links between them.
 //
-// The discrete Lagrangian has the energy of the mean of the strains at both ends of a step,
-//   h U = h sum w/2 E'C E,  E = (E(q_k) + E(q_k+1))/2,   or h/2 (U(q_k) + U(q_k+1)) with the potential at the nodes.
-// Strains are objective, and their means are: a rod that only turns is not strained, however far it turns in a step,
-// where the strains of mean positions would be too short by the cosine of half the turn. With B = dE/dq
-//   -D1 = h/2 B(q_k)' S,  D2 = -h/2 B(q_k+1)' S,  S = w (C E + 2 c (E(q_k+1) - E(q_k))/h),
-// of which the damping is d'Alembert's: it takes h w 2 c |E'|² in a step, always. No second derivative of a strain is
-// needed: Newton's matrix is h²/2 B(q_k)' (C/2 + 2 c/h) B(q_k+1).
+// The discrete Lagrangian has the energy of the mean of the strains at both ends of a step, less a tenth of their
+// change,
+//   h U = h/2 sum w (E'C E - D'C D/10),  E = (E(q_k) + E(q_k+1))/2,  D = E(q_k+1) - E(q_k),
+// or h/2 (U(q_k) + U(q_k+1)) with the potential at the nodes. Strains are objective, and their means are: a rod that
+// only turns is not strained, however far it turns in a step, where the strains of mean positions would be too short by
+// the cosine of half the turn. Of the mean alone vibrations that a step does not resolve would turn by half a turn in
+// it, where slow motions excite them: a steel wire that sways is lost after a second. With the tenth they turn by 115
+// degrees at most. With B = dE/dq
+//   -D1 = h/2 B(q_k)' S,  D2 = -h/2 B(q_k+1)' S,  S = w (C (0.3 E_near + 0.7 E_far) + 2 c D/h),
+// near and far as seen from the end in question. Damping is d'Alembert's: it takes 2 c w |D|²/h in a step, always. No
+// second derivative of a strain is needed: Newton's matrix is h²/2 B(q_k)' (0.7 C + 2 c/h) B(q_k+1).
+//
+// Strains that are held are E(q_k+1) = 0, with a multiplier in the place of their stress: the limit of large stiffness.
 //
 // What acts from outside does so at the middle of a step. The mass of a vertex that a body holds moves with the body;
 // its momentum and its weight are those of the point.
@@ -62,12 +68,22 @@ public:
                       const std::vector<double>& sigma);
 
   const std::vector<int>& cells() const { return cells_; }
-  // Pairs of nodes that feel each other; then where their blocks are.
-  void pairs(std::vector<std::pair<int, int>>& out) const;
+  // Pairs of nodes that feel each other, and after which others a node of multipliers goes, the first of which is
+  // number `first`; then where their blocks are.
+  int held_nodes() const { return d_.held ? d_.segments : 0; }
+  int held() const { return d_.held; }
+  void pairs(int first, std::vector<std::pair<int, int>>& out, std::vector<std::vector<int>>& after);
   void bind(BlockLu<double>& lu);
+  bool blended() const { return d_.blended; }
 
   // At a node of time, from where all nodes are.
   void start(double t, const Pose* poses) { measure(t, poses, now_); }
+  // Momenta between vertices that share mass, from the velocities of all nodes, 13 numbers each.
+  void share(const double* rows, BodyState* states) const;
+  // Adds to the equations of the velocities at the node: M v + B'nu = p, B v + dE/dt = 0 of what is held.
+  void velocities(const BlockPattern& pattern, double* r) const;
+  // Takes the multipliers of a solution.
+  void take(const BlockPattern& pattern, const double* x);
   // Adds h times the equations at the beginning of a step to r, and to the matrix if there is one to be made.
   void assemble(const Trial& s, const BlockPattern& pattern, double* r, bool matrix);
   // Adds momenta at the end of the step; returns the potential of the discrete Lagrangian. Goes on to the next step.
@@ -92,8 +108,8 @@ private:
   struct Level { // at a node of time
     double t = std::numeric_limits<double>::quiet_NaN();
     EndMotion ends[2];
-    double stretch = 1.0;
-    std::vector<V3> x, E;
+    double stretch = 1.0, stretching = 0.0;
+    std::vector<V3> x, E, rate; // rate: of strains, as ends are led
     std::vector<V4> p;
     std::vector<M36> B;
   };
@@ -105,6 +121,7 @@ private:
   int frame_node(int j) const;
   bool moves(int n) const { return !ends_at(n) || !d_.ends[n ? 1 : 0].held; }
   bool turns(int c) const { return d_.frame_of(c) >= 0 && !d_.holds(d_.frame_of(c)); }
+  V3 moved(int n) const { return next_.x[std::size_t(n)] - now_.x[std::size_t(n)]; }
   V3 arm(int e) const; // of an end that a body holds, from where that turns about
   V4 end_frame(int e, const Pose* poses, const Level& o) const;
   V3 at_rest(std::size_t j, const Level& o) const { return {d_.G0[j][0], d_.G0[j][1], o.stretch * d_.G0[j][2]}; }
@@ -119,8 +136,9 @@ private:
             Level& o) const;
   V3 elastic(const Station& s, const V3& E) const;
   void stress(double h, bool nodes, bool at_end);
-  double energy(const Level& a, const Level& b) const; // of mean strains
+  double energy(bool nodes) const;
   void link(const Station& rows, const M3& C, const Station& columns, std::size_t target);
+  template <class F> void each_held(F&& f) const; // f(number, its station)
   void outside(const Trial& s);
   template <class F> void each_outside(const Trial& s, F&& f) const; // f(node, force, moment at the middle)
   void outside_blocks(const Trial& s);
@@ -135,7 +153,8 @@ private:
   std::vector<Grid<double>> targets_;
   BlockLu<double>* lu_ = nullptr;
   Level now_, next_;
-  std::vector<V3> S_;
+  std::vector<V3> S_, nu_;  // stresses; multipliers of held strains, h²/2 times their stresses
+  int first_ = 0;           // node of multipliers
   std::vector<M36> turned_; // B of the end of the step by its increments
   // what acts from outside, where there is something
   std::unique_ptr<Discretization> grid_;

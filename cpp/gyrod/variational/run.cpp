@@ -38,7 +38,7 @@ Run run(System& system, const double* start, const RunOptions& o) {
       r.newton.push_back(std::uint16_t(system.newton().iterations));
       if (wants(k)) {
         keep(t);
-        r.middle_t.push_back(t - 0.5 * h), r.middle.push_back(system.middle_energy());
+        if (!system.composed()) r.middle_t.push_back(t - 0.5 * h), r.middle.push_back(system.middle_energy());
       }
       if (k % 512 == 0 && o.tick && !o.tick(t)) {
         r.status = Run::Status::interrupted, r.t_stop = t;

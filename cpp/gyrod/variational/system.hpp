@@ -44,6 +44,7 @@ struct Model : JointTree {
   V3 gravity = V3::Zero();
   double length = 1.0; // of the size of the system
   bool directors = false, nodes = false, conserving = false;
+  bool composed = false; // five steps make one of order four
 };
 
 class System {
@@ -79,6 +80,7 @@ public:
   // Energy at the midpoint of the last step: kinetic energy of the split inertia and the potential as the discrete
   // Lagrangian has it.
   double middle_energy() const { return middle_; }
+  bool composed() const { return m_.composed; }
 
   // For tests: residual and dense matrix (row-major) at increments (6 for each body, 3 for a pinned one) from here,
   // multipliers zero: they enter linearly.
@@ -99,6 +101,8 @@ private:
   // The rows of each joint, and which nodes must be eliminated before others. Returns for each joint the body whose
   // node holds its multipliers, or -1.
   std::vector<int> order(std::vector<std::vector<int>>& after);
+
+  bool advance_by(double t_next);
 
   // --- bodies that do not feel each other
 
@@ -157,6 +161,7 @@ private:
       lu_->solve(rhs_.data());
       for (std::size_t j = 0; j < rows_.size(); ++j)
         std::copy_n(rhs_.data() + pattern_.offset(node_[j]) + base_[j], rows_[j].size(), mu_.data() + first_[j]);
+      for (RodLinks& rod : links_) rod.take(pattern_, rhs_.data());
       double change = 0.0, size = 0.0;
       for (std::size_t b = 0; b < bodies(); ++b) {
         const double* d = rhs_.data() + pattern_.offset(int(b));

@@ -102,6 +102,7 @@ def compile_stepped(
     potential: str,
     conserving: bool,
     reduce: bool,
+    order: int = 2,
     begin: Callable[..., Compiled] = compile_system,
     rested: bool = False,
 ) -> Stepped:
@@ -121,7 +122,8 @@ def compile_stepped(
     bodies, axes = _bodies(system, pins)
     moments = np.array([b.moments for b in bodies]).reshape(-1, 3)
     if system.rods:
-        formulation = "nullspace-quaternion" if system.junction_bodies else COORDINATES["quaternion"]
+        held = any(rod.strain in HELD for rod in system.rods)
+        formulation = "nullspace-quaternion" if held or system.junction_bodies else COORDINATES["quaternion"]
     if (moments.min(axis=1, initial=1.0) <= SINGULAR * moments.max(axis=1, initial=0.0)).any():
         # What carries such a body makes up for it; absolute forms would have to invert its inertia.
         formulation = formulation.replace("absolute", "nullspace")
@@ -140,7 +142,7 @@ def compile_stepped(
         joints=None if compiled.mechanism is None else compiled.mechanism.tree(fixed=True),
         rods=[_core.Rod(**table) for table in compiled.rods], rod_sigma=[s.tolist() for s in of_rods],
         length=compiled._length(), step=step, directors=coordinates == "directors", nodes=potential == "nodes",
-        conserving=conserving,
+        conserving=conserving, composed=order == 4,
     )  # fmt: skip
     start = []
     moved = compiled.motions(compiled.y0) if rested else None
@@ -188,11 +190,6 @@ def _check_supported(system: System, method: str) -> None:
     found += [f.label for f in system.forces if f.on_rods and not system.rods and f.label not in found]
     if system.rods and frame_spin(system).any():
         found.append("RotatingFrame")
-    for rod in system.rods:
-        if rod.strain in HELD:
-            found.append(f"strain = {rod.strain!r} of rod {rod.name!r} (give it strain = 'cosserat' or 'stretch')")
-        if rod.mass != "lumped" and not rod.mesh.degree:
-            found.append(f"mass = {rod.mass!r} of rod {rod.name!r} (give it mass = 'lumped')")
     if found:
         raise ValueError(f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'radau5'.")
 

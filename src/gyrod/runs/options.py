@@ -121,6 +121,10 @@ class Options(Stepping, total=False):
         None, 'Where the potential is taken, at the "midpoint" of a step (unless given) or at its "nodes".', "word",
         ("midpoint", "nodes"), only=("variational",),
     )]
+    order: Annotated[int | None, Option(
+        None, "Order of constant steps, 2 (unless given) or 4, five steps in one. For systems without damping.",
+        "whole", least=2, most=4, only=("variational",),
+    )]
     progress: Annotated["bool | Watcher", Option(
         False, "Show a progress bar; or a function of a `Progress` that is called now and then, and may raise to end "
         "the run.", "any", apart=True, in_files=False,
