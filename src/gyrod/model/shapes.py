@@ -26,7 +26,7 @@ from gyrod.model.errors import (
     shown,
     vector,
 )
-from gyrod.model.orientations import rotation
+from gyrod.model.orientations import rotation, rotations_of
 from gyrod.model.paths import Path, align_tangent, evaluate, panels, resolve, through
 from gyrod.rotations import removable
 from gyrod.rotations.vectors import cross
@@ -417,7 +417,7 @@ def _orientations(value: Any) -> Any:
         return rotation("orientation", value)
     trailing = (3, 3) if len(shape) == 3 else (4,)
     _count("orientation", value, trailing, "rotations (m, 4) or (m, 3, 3) or a function of s")
-    return frozen([rotation(f"orientation[{i}]", q) for i, q in enumerate(value)])
+    return rotations_of("orientation", value)
 
 
 def _count(field: str, value: Any, trailing: tuple[int, ...], wanted: str) -> int:
