@@ -727,6 +727,8 @@ def test_viscosities_need_a_section():
         (lambda: Curve(helix, np.tile(P, (3, 1))), "orientation has 3 samples"),
         (lambda: Curve(HELIX_SAMPLES, np.tile(P, (5, 1))), "orientation has 5 samples and position 60"),
         (lambda: Curve(helix, [P, P, 2 * P, P]), "orientation[2] = "),
+        (lambda: Curve(helix, [np.eye(3), np.eye(3), 2 * np.eye(3), np.eye(3)]), "orientation[2] is not a rotation"),
+        (lambda: Curve(helix, [np.eye(3), np.eye(3), -np.eye(3), np.eye(3)]), "orientation[2] has determinant -1"),
         (lambda: Curve(helix, parameter="length"), "parameter = 'length' is unknown; it can be 'arc', 'material'"),
         (lambda: Bent((1, 2)), "Bent: curvature must be three numbers"),
         (lambda: Guided(body="bob"), "body = 'bob': only ground can hold a frame and leave the position free"),
@@ -928,3 +930,13 @@ def test_systems_with_rods():
 )
 def test_systems_refused(arguments, words):
     assert words in the_problem(System, **arguments)
+
+
+def test_matrices_along_a_curve_are_read_as_one_by_one():
+    """Bit for bit, half-turns and matrices that are rounded among them."""
+    rng = np.random.default_rng(4)
+    q = rng.standard_normal((60, 4))
+    q[:20, 0] = 0.0
+    R = rot.matrix_from_quaternion(rot.normalize(q)) + 1e-7 * rng.standard_normal((60, 3, 3))
+    alone = [Body("b", mass=1.0, inertia=(1, 1, 1), orientation=A).orientation for A in R]
+    assert np.array_equal(Curve(HELIX_SAMPLES, R).orientation, alone)

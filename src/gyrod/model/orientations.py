@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import rotations
-from gyrod.model.errors import numbers, shown, vector
+from gyrod.model.errors import frozen, numbers, shown, vector
 from gyrod.model.fields import holds
-from gyrod.rotations.conversions import require_rotation
+from gyrod.rotations.conversions import require_rotation, spurrier_klumpp
 from gyrod.rotations.vectors import length
 
 Array = NDArray[np.float64]
@@ -31,6 +32,16 @@ def rotation(field: str, value: Any) -> Array:
         p /= norm
     p.flags.writeable = False
     return p
+
+
+def rotations_of(field: str, values: Any) -> Array:
+    """The same of many, (m, 4) or (m, 3, 3): matrices at once, unless one of them is at fault and must be named."""
+    x = np.asarray(values)
+    if x.dtype == np.float64 and x.ndim == 3 and np.max(np.abs(x)) <= 2.0:
+        with contextlib.suppress(ValueError):
+            require_rotation(field, x, 10.0 * UNIT_SLACK)
+            return frozen(spurrier_klumpp(x))
+    return frozen([rotation(f"{field}[{i}]", value) for i, value in enumerate(values)])
 
 
 def _quaternion(field: str, value: Any) -> Array:

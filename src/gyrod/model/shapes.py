@@ -28,7 +28,7 @@ from gyrod.model.errors import (
     vector,
 )
 from gyrod.model.fields import Kept, description, field, holds
-from gyrod.model.orientations import rotation
+from gyrod.model.orientations import rotation, rotations_of
 from gyrod.model.paths import Path, align_tangent, evaluate, panels, resolve, through
 from gyrod.rotations import removable
 from gyrod.rotations.vectors import cross
@@ -103,7 +103,7 @@ def _orientations(field: str, value: Any) -> Any:
         return rotation(field, value)
     trailing = (3, 3) if len(shape) == 3 else (4,)
     _count(field, value, trailing, "rotations (m, 4) or (m, 3, 3) or a function of s")
-    return frozen([rotation(f"{field}[{i}]", q) for i, q in enumerate(value)])
+    return rotations_of(field, value)
 
 
 def _count(field: str, value: Any, trailing: tuple[int, ...], wanted: str) -> int:
