@@ -13,6 +13,7 @@ import pytest
 import gyrod as gd
 from gyrod import problems, reproduce
 from gyrod.reproduce import lang_linn_arnold_2011 as lla
+from gyrod.reproduce.lang_linn_arnold_2011 import costs, curvatures, motions, paper, runs
 
 PAPER = "lang-linn-arnold-2011"
 
@@ -105,21 +106,21 @@ def test_it_is_listed_with_its_parts():
 
 def test_printed_counts_obey_what_rodas_does():
     # f = Jacobians + 5 steps; the two exceptions are in docs/errata.md.
-    for table, exceptions in ((lla.TABLE_2, [0]), (lla.TABLE_3, [3])):
+    for table, exceptions in ((paper.TABLE_2, [0]), (paper.TABLE_3, [3])):
         assert [k for k, (f, J, steps) in enumerate(table["rodas"]) if f != J + 5 * steps] == exceptions
 
 
 def test_table_1():
     rows = rows_of("table1")
-    here = {curvature: rows["Table 1", f"{curvature} operations per segment in all"] for curvature in lla.CURVATURES}
+    here = {curvature: rows["Table 1", f"{curvature} operations per segment in all"] for curvature in paper.CURVATURES}
     assert [row.paper for row in here.values()] == [581, 687, 677, 675, 699]
     assert all(row.here < row.paper for row in here.values())
     assert [row.here for row in here.values()] == [404, 442, 438, 440, 478]
-    for curvature in lla.CURVATURES:
+    for curvature in paper.CURVATURES:
         # No transcendental function, and one square root in (ii) alone.
         assert rows["Table 1", f"{curvature} √ per segment"].here == (curvature == "(ii)")
         assert rows["Table 1", f"{curvature} arccos per segment"].here == 0
-    added = [rows["Table 1", f"Baumgarte accelerations {operator} per segment"] for operator in lla.OPERATORS]
+    added = [rows["Table 1", f"Baumgarte accelerations {operator} per segment"] for operator in paper.OPERATORS]
     assert sum(row.here for row in added) <= sum(row.paper for row in added)
 
 
@@ -157,48 +158,48 @@ def test_stress_of_a_section():
     track = gd.simulate(problems.get("lla-rubber").system, 1e-3, method="rodas")["rod"]
     F, M = np.zeros_like(track.force), np.zeros_like(track.moment)
     F[..., 2], M[..., 0], M[..., 1], M[..., 2] = 2.0, 0.03, 0.04, 0.1
-    stress = lla.mises_stress(replace(track, force=F, moment=M), r)
+    stress = motions.mises_stress(replace(track, force=F, moment=M), r)
     sigma, tau = 2.0 / (np.pi * r**2) + 0.05 * 4.0 / (np.pi * r**3), 0.1 * 2.0 / (np.pi * r**3)
     np.testing.assert_allclose(stress, np.sqrt(sigma**2 + 3.0 * tau**2), rtol=1e-12)
 
 
 def test_counts_of_rubber():
     for tolerance in (1e-2, 1e-5):
-        found = lla.counts("lla-rubber", "dopri5", tolerance)
+        found = runs.counts("lla-rubber", "dopri5", tolerance)
         assert found.steps == pytest.approx(55267, abs=30)
         assert found.steps == pytest.approx(55268, rel=0.01)  # the paper
         assert found.error < 1e-4
-    found = lla.counts("lla-rubber", "rodas", 1e-2)
+    found = runs.counts("lla-rubber", "rodas", 1e-2)
     assert (found.rhs, found.jacobians) == (pytest.approx(4050, rel=0.2), pytest.approx(600, rel=0.2))
     assert found.rhs == found.jacobians + 5 * found.steps
     assert found.rhs == pytest.approx(4522, rel=0.02)
-    for tolerance, paper in zip(lla.TOLERANCES[:5], lla.TABLE_2["radau5"], strict=False):
-        assert lla.counts("lla-rubber", "radau5", tolerance).steps == pytest.approx(paper[2], rel=0.3)
+    for tolerance, paper in zip(paper.TOLERANCES[:5], paper.TABLE_2["radau5"], strict=False):
+        assert runs.counts("lla-rubber", "radau5", tolerance).steps == pytest.approx(paper[2], rel=0.3)
 
 
 def test_counts_of_steel():
-    found = lla.counts("lla-steel", "dopri5", 1e-2)
+    found = runs.counts("lla-steel", "dopri5", 1e-2)
     assert found.simulated == 0.1
     assert found.steps == pytest.approx(1535205, rel=0.01)
     assert np.isnan(found.error)
-    assert lla.counts("lla-steel", "rodas", 1e-3).steps == pytest.approx(2522, rel=0.2)
-    assert lla.counts("lla-steel", "radau5", 1e-3).steps == pytest.approx(4323, rel=0.3)
+    assert runs.counts("lla-steel", "rodas", 1e-3).steps == pytest.approx(2522, rel=0.2)
+    assert runs.counts("lla-steel", "radau5", 1e-3).steps == pytest.approx(4323, rel=0.3)
 
 
 def test_printed_data_do_not_give_the_printed_counts():
-    assert lla.counts("lla-rubber-as-printed", "dopri5", 1e-2).steps > 5.5e6
-    assert lla.counts("lla-rubber-as-printed", "rodas", 1e-2).steps > 5 * 688
+    assert runs.counts("lla-rubber-as-printed", "dopri5", 1e-2).steps > 5.5e6
+    assert runs.counts("lla-rubber-as-printed", "rodas", 1e-2).steps > 5 * 688
 
 
 def test_a_method_that_is_missing_is_a_row(monkeypatch):
     def missing(*_, **__):
         raise ImportError("method = 'bdf' needs scikit-sundae")
 
-    monkeypatch.setattr(lla, "solve", missing)
-    assert lla.counts.__wrapped__("lla-rubber", "bdf", 1e-3) == "method = 'bdf' needs scikit-sundae"
-    monkeypatch.setattr(lla, "counts", lambda *_: "method = 'bdf' needs scikit-sundae")
+    monkeypatch.setattr(runs, "solve", missing)
+    assert runs.counts.__wrapped__("lla-rubber", "bdf", 1e-3) == "method = 'bdf' needs scikit-sundae"
+    monkeypatch.setattr(costs, "counts", lambda *_: "method = 'bdf' needs scikit-sundae")
     report = reproduce.Report()
-    lla.table_2(report)
+    costs.table_2(report)
     assert len(report.rows) == 5 * 7
     assert report.rows[0].here == "method = 'bdf' needs scikit-sundae"
 
@@ -208,8 +209,8 @@ def test_geometry_and_generators():
         assert row.here < 1e-13
     # The families (34) with any m.
     phi = np.linspace(0.1, 2.0, 9)
-    np.testing.assert_allclose(lla.core_curvature(("sine", 3.0), phi), 3.0 * np.sin(phi / 3.0), rtol=1e-13)
-    np.testing.assert_allclose(lla.core_curvature(("tangent", 5.5), phi), 5.5 * np.tan(phi / 5.5), rtol=1e-13)
+    np.testing.assert_allclose(curvatures.core_curvature(("sine", 3.0), phi), 3.0 * np.sin(phi / 3.0), rtol=1e-13)
+    np.testing.assert_allclose(curvatures.core_curvature(("tangent", 5.5), phi), 5.5 * np.tan(phi / 5.5), rtol=1e-13)
 
 
 def test_eigenvalues():
@@ -234,7 +235,7 @@ def test_eigenvalues():
 
 def test_multipliers():
     rows = rows_of("multipliers")
-    for curvature in lla.CURVATURES:
+    for curvature in paper.CURVATURES:
         label = f"{curvature}, with the corrected moments: largest relative difference"
         assert rows["multipliers", label].here < 1e-13
         printed = rows["multipliers", f"{curvature}, as printed: largest relative difference"].here
@@ -289,7 +290,7 @@ def test_reproduce_lla_by_name(tmp_path):
     rows = {(r["item"], r["label"]): r for r in listed}
     assert len(rows) == len(listed)
     assert (tmp_path / "figure-7.png").exists()
-    for tolerance in lla.TOLERANCES:
+    for tolerance in paper.TOLERANCES:
         row = rows["Table 3", f"DOPRI5 at {tolerance:g} (extrapolated from 0.1 s) steps"]
         assert row["here"] == pytest.approx(row["paper"], rel=0.01)
         row = rows["Table 3", f"RADAU5 at {tolerance:g} steps"]
