@@ -12,6 +12,7 @@ from gyrod import rotations
 from gyrod.equations import Compiled, mechanisms
 from gyrod.model import Distance, Helical, Joint
 from gyrod.model.errors import GROUND
+from gyrod.rotations import vectors
 
 Array = NDArray[np.float64]
 
@@ -209,37 +210,39 @@ def _loads(compiled: Compiled, t: Array, y: Array, motions: Sides) -> tuple[Arra
 
 def _least_norm(compiled: Compiled, t: Array, y: Array, forces: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Of all joint forces that do the same to the bodies the smallest; torques count by a length of the system."""
-    pairs, n = compiled.pairs, len(compiled.system.bodies)
-    points = [compiled.system.attachment(joint).at_b for joint in compiled.system.joints]
-    frames = [compiled.axes[b].T @ p if b >= 0 else p for (_, b), p in zip(pairs, points, strict=True)]
-    result, unique = np.empty_like(forces), np.ones(len(pairs), dtype=bool)
+    core, pairs, bodies = compiled.core, compiled.pairs, len(compiled.system.bodies)
+    motions = core.motions(t, y, False)
+    x, R = motions[:, :, :3], motions[:, :, 3:12].reshape(len(t), bodies, 3, 3)
+    points = np.array([compiled.system.attachment(joint).at_b for joint in compiled.system.joints])
+    on_b = pairs[:, 1] >= 0  # what ground carries is read off a
+    own = np.einsum("jki,jk->ji", compiled.axes[pairs[:, 1]], points)
+    P = np.where(on_b[:, None], x[:, pairs[:, 1]] + np.einsum("njik,jk->nji", R[:, pairs[:, 1]], own), points)
+
+    wrench = np.zeros((len(t), bodies, 6))  # of the joints on each body
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        there = pairs[:, side] >= 0
+        body, f, m = pairs[there, side], forces[:, there, :3], forces[:, there, 3:]
+        arm = P[:, there] - x[:, body]
+        np.add.at(wrench, (slice(None), body), sign * np.concatenate([f, m + vectors.cross(arm, f)], axis=2))
+
+    found, stressed = np.zeros_like(forces), np.zeros(len(pairs))
     for row in range(len(t)):
-        raw = compiled.core.motions(t[row : row + 1], y[row : row + 1], False)[0]
-        x, R = raw[:, :3], raw[:, 3:12].reshape(-1, 3, 3)
-        table = compiled.core.joint_rows(float(t[row]), raw)
-        _, _, _, sparse = mechanisms.gradient(compiled.core, float(t[row]), raw, pairs)
-        G = sparse.toarray()
+        table = core.joint_rows(float(t[row]), motions[row])
         owner = table[:, 0].astype(int)
+        G = np.zeros((len(table), bodies, 6))
+        for side in (0, 1):
+            body = pairs[owner, side]
+            there = np.flatnonzero(body >= 0)
+            G[there, body[there]] += table[there, 4 + 6 * side : 10 + 6 * side]
         size = np.linalg.norm(table[:, [4, 5, 6, 10, 11, 12]], axis=1)
         # A row without force part is a torque: over a length it becomes a force.
         scale = np.where(size > 1e-9, 1.0, 1.0 / max(compiled._length(), 1e-300))
-        wrench = np.zeros(6 * n)
-        places = [x[b] + R[b] @ p if b >= 0 else p for (_, b), p in zip(pairs, frames, strict=True)]
-        for j, ((a, b), P) in enumerate(zip(pairs, places, strict=True)):
-            f, m = forces[row, j, :3], forces[row, j, 3:]
-            for body, sign in ((a, -1.0), (b, 1.0)):
-                if body >= 0:
-                    wrench[6 * body : 6 * body + 6] += sign * np.concatenate([f, m + np.cross(P - x[body], f)])
-        scaled = (G * scale[:, None]).T
-        U, s, Vt = np.linalg.svd(scaled)
+        U, s, Vt = np.linalg.svd((G.reshape(len(table), -1) * scale[:, None]).T)
         rank = int(np.sum(s > mechanisms.RANK * s[0]))
-        weights = scale * (Vt[:rank].T @ ((U[:, :rank].T @ -wrench) / s[:rank]))
-        stress = Vt[rank:]
-        for j, ((a, b), P) in enumerate(zip(pairs, places, strict=True)):
-            mine = np.flatnonzero(owner == j)
-            unique[j] &= not len(stress) or float(np.abs(stress[:, mine]).max(initial=0.0)) < UNIQUE
-            body, columns, sign = (b, slice(10, 16), -1.0) if b >= 0 else (a, slice(4, 10), 1.0)
-            on_b = sign * weights[mine] @ table[mine, columns]
-            result[row, j, :3] = on_b[:3]
-            result[row, j, 3:] = on_b[3:] - np.cross(P - x[body], on_b[:3])
-    return result, unique
+        weights = scale * (Vt[:rank].T @ ((U[:, :rank].T @ -wrench[row].ravel()) / s[:rank]))
+        np.maximum.at(stressed, owner, np.abs(Vt[rank:]).max(axis=0, initial=0.0))
+        parts = np.where(on_b[owner, None], -table[:, 10:16], table[:, 4:10])
+        np.add.at(found[row], owner, weights[:, None] * parts)
+    at = x[:, np.where(on_b, pairs[:, 1], pairs[:, 0])]
+    found[:, :, 3:] -= vectors.cross(P - at, found[:, :, :3])
+    return found, stressed < UNIQUE
