@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from gyrod.cli.models import load
 from gyrod.cli.options import read, with_run_options
 from gyrod.runs.methods import GROUPS
 from gyrod.runs.options import OPTIONS, TRIED
+
+if TYPE_CHECKING:
+    from gyrod.comparison import Comparison
 
 #: Options of runs that are passed on: what is on trial, what becomes of a run and what constant steps have is not.
 PASSED = [
@@ -99,6 +102,11 @@ def _compare(
     with _progress() as told:
         found = compare(file.system, **how, progress=told)
     face.say(found.table(by=sort, width=width()))
+    _write(found, face, plot, json)
+
+
+def _write(found: Comparison, face: Face, plot: Path | None, json: str | None) -> None:
+    """The comparison as a picture and as data, where they are wanted."""
     if plot is not None:
         found.plot(file=plot)
         face.wrote(plot)

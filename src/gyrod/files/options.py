@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from gyrod.files.kinds import Kind
 from gyrod.model.errors import Problems, not_negative, numbers, positive, shown
-from gyrod.runs.declared import Option
+from gyrod.runs.declared import Option, with_rows
 from gyrod.runs.formulations import FORMULATIONS, OLD, PARTS, Formulation
-from gyrod.runs.options import IN_FILES, documented_rows, folded, warn_old
+from gyrod.runs.options import IN_FILES, folded, warn_old
 
 Array = NDArray[np.float64]
 
@@ -95,7 +95,7 @@ class RunOptions:
 RunOptions.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in IN_FILES]
 )
-RunOptions.__doc__ = (RunOptions.__doc__ or "").replace("    OPTIONS", documented_rows(IN_FILES))
+RunOptions.__doc__ = with_rows(RunOptions.__doc__, IN_FILES)
 
 
 def renewed(data: Any) -> Any:

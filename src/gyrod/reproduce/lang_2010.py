@@ -442,7 +442,7 @@ def solve_joined(
     problem: MechanismProblem, form: str, t_end: float, method: str, tolerance: float, **options: Any
 ) -> Motion:
     """Integrate example C as in the paper: AbsTol = RelTol, plain norm, no projection unless requested."""
-    own = {"formulation": JOINT_FORMS[form], "norm": "plain", "projection": "none", "dense": False}
+    own: dict[str, Any] = {"formulation": JOINT_FORMS[form], "norm": "plain", "projection": "none", "dense": False}
     return simulate(problem.system, t_end, method=method, rtol=tolerance, atol=tolerance, **own | options)
 
 

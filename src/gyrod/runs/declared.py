@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import fill, indent
 from typing import Any
 
 
@@ -79,7 +80,8 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
 
 def checked(given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
     """Values that were given, checked by their declarations, without those that are None; all problems at once."""
-    found, problems = {}, []
+    found: dict[str, Any] = {}
+    problems: list[str] = []
     for name in (name for name in declared if name in given):
         try:
             value = declared[name].check(name, given[name])
@@ -97,3 +99,10 @@ def refuse(problems: list[str]) -> None:
 
     if problems:
         raise ValueError(problems[0]) if len(problems) == 1 else ModelError(problems)
+
+
+def with_rows(docstring: str | None, options: Mapping[str, Option]) -> str:
+    """A docstring with options in place of its line OPTIONS."""
+    rows = ((name, fill(option.help, 112, break_on_hyphens=False)) for name, option in options.items())
+    text = "\n".join(f"    {name}\n{indent(text, ' ' * 8)}" for name, text in rows)
+    return (docstring or "").replace("    OPTIONS", text)

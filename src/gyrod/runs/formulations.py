@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cache
 from typing import Any
 
-from gyrod.runs.declared import Option, checked, refuse
+from gyrod.runs.declared import Option, checked, refuse, with_rows
+from gyrod.runs.methods import for_index, quoted
 
 #: Rotation coordinates and rotational velocities of each formulation, with the equation of Lang 2010.
 FORMULATIONS = {
@@ -36,45 +37,44 @@ class Formulation:
 
     Parameters
     ----------
-    name
-        "nullspace-quaternion", "nullspace-directors", "absolute-quaternion", "absolute-directors" or "euler".
-    index
-        For bodies with joints in absolute coordinates: 0, the multipliers eliminated (an ordinary differential
-        equation); 1, 2, 3, accelerations and multipliers kept as unknowns and the constraint imposed on the level of
-        acceleration, velocity or position, for "radau5" (and "bdf-dae" with 1).
-    baumgarte
-        (omega, r) in 1/s for the absolute forms: g'' + 2 r g' + omega² g = 0.
-    projection
-        "step": back to the constraint manifold after every accepted step; "none".
-    velocity, equation, fictive_moment, director_projection
-        Variants: "material" or "spatial" velocities of the null-space forms; "exact" or "printed" eq. (40); "zero" or
-        "half-trace" for I0; "spurrier" or "polar".
-    null_space
-        "qr": accelerations of the absolute forms by a numerical null space of all constraints; dense.
-    reduce
-        Whether bodies whose only joint is a `Spherical` to ground turn about that point, without position coordinates.
+    OPTIONS
 
     >>> Formulation("absolute-directors", index=2)
     Formulation('absolute-directors', index=2)
     """
 
-    name: str = _part(DEFAULT, "Its name.", "word", *FORMULATIONS)
+    name: str = _part(DEFAULT, f"{quoted(FORMULATIONS)}.", "word", *FORMULATIONS)
     _: KW_ONLY
-    index: int = _part(0, "Form of the constraints of joints: 0, 1, 2 or 3.", "whole", most=3, of=_ABSOLUTE)
+    index: int = _part(
+        0, "For bodies with joints in absolute coordinates: 0, the multipliers eliminated (an ordinary differential "
+        "equation); 1, 2, 3, accelerations and multipliers kept as unknowns and the constraint imposed on the level of "
+        f"acceleration, velocity or position, for {quoted(for_index(2))} (and {quoted(for_index(1)[1:])} with 1).",
+        "whole", most=3, of=_ABSOLUTE,
+    )  # fmt: skip
     baumgarte: tuple[float, float] | None = _part(
-        None, "(omega, r) of g'' + 2 r g' + omega² g = 0.", "pair", unit="1/s", of=_ABSOLUTE
+        None, "(omega, r) in 1/s of g'' + 2 r g' + omega² g = 0.", "pair", unit="1/s", of=_ABSOLUTE
     )
-    projection: str = _part("step", "Back to the constraint manifold after every step.", "word", "step", "none")
-    velocity: str = _part("material", "Axes of the velocities.", "word", "material", "spatial", of=_NULLSPACE)
-    equation: str = _part("exact", "Eq. (40), exact or as printed.", "word", "exact", "printed", of=_QUATERNION)
-    fictive_moment: str = _part(
-        "zero", "I0 in the mass-constraint matrix.", "word", "zero", "half-trace", of=_QUATERNION
+    projection: str = _part(
+        "step", 'Back to the constraint manifold after every accepted step: "step" or "none".', "word", "step", "none"
     )
+    velocity: str = _part(
+        "material", 'Velocities of the null-space forms, "material" or "spatial".', "word", "material", "spatial",
+        of=_NULLSPACE,
+    )  # fmt: skip
+    equation: str = _part("exact", '"exact" or "printed" eq. (40).', "word", "exact", "printed", of=_QUATERNION)
+    fictive_moment: str = _part("zero", 'I0, "zero" or "half-trace".', "word", "zero", "half-trace", of=_QUATERNION)
     director_projection: str = _part(
-        "spurrier", "How directors return to a rotation.", "word", "spurrier", "polar", of=_DIRECTORS
-    )
-    null_space: str = _part("analytic", "Null space of the constraints.", "word", "analytic", "qr", of=_ABSOLUTE)
-    reduce: bool = _part(True, "Whether bodies on one ball joint to ground turn about it.", "flag")
+        "spurrier", 'How directors become a rotation, "spurrier" or "polar".', "word", "spurrier", "polar",
+        of=_DIRECTORS,
+    )  # fmt: skip
+    null_space: str = _part(
+        "analytic", '"qr": accelerations by a numerical null space of all constraints, dense; else "analytic".', "word",
+        "analytic", "qr", of=_ABSOLUTE,
+    )  # fmt: skip
+    reduce: bool = _part(
+        True, "Whether bodies whose only joint is a `Spherical` to ground turn about that point, without position "
+        "coordinates.", "flag",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         parts = {name: getattr(self, name) for name in PARTS}
@@ -136,3 +136,4 @@ def _named(name: str) -> Formulation:
 PARTS: dict[str, Option] = {f.name: f.metadata["option"] for f in fields(Formulation)}
 #: Those that were options of a run of their own, and still are for one version, with a warning.
 OLD = tuple(name for name in PARTS if name not in ("name", "projection"))
+Formulation.__doc__ = with_rows(Formulation.__doc__, PARTS)

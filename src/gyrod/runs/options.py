@@ -10,10 +10,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, TypedDict, TypeVar, cast
 
-from gyrod.runs.declared import Option, checked
+from gyrod.runs.declared import Option, checked, with_rows
 from gyrod.runs.formulations import DEFAULT, FORMULATIONS, OLD, PARTS, Formulation
 from gyrod.runs.methods import STEPPED, described, quoted
 
@@ -279,7 +278,7 @@ def documented(of: Any) -> Callable[[F], F]:
             for name, option in declared(of).items()
         ]
         function.__signature__ = own.replace(parameters=[*fixed, *more])  # type: ignore[attr-defined]
-        function.__doc__ = (function.__doc__ or "").replace("    OPTIONS", documented_rows(declared(of)))
+        function.__doc__ = with_rows(function.__doc__, declared(of))
         return function
 
     return decorate
@@ -288,9 +287,3 @@ def documented(of: Any) -> Callable[[F], F]:
 def _type(of: Any, name: str) -> Any:
     kind = of.__annotations__[name].__origin__
     return kind.__forward_arg__ if isinstance(kind, ForwardRef) else kind
-
-
-def documented_rows(options: Mapping[str, Option]) -> str:
-    """Options as rows of a docstring."""
-    rows = ((name, fill(option.help, 112, break_on_hyphens=False)) for name, option in options.items())
-    return "\n".join(f"    {name}\n{indent(text, ' ' * 8)}" for name, text in rows)

@@ -36,87 +36,110 @@ def assemble(system: System) -> System:
         pass
     else:
         return system
-    import scipy.sparse  # not at import: it takes longer than all the rest
-    import scipy.sparse.linalg
+    return _Assembly(system).found()
 
-    core, axes, moments = unchecked_core(system)
-    pairs = mechanisms.pairs(system)
-    x = np.array([b.position for b in system.bodies])
-    p = np.array([b.orientation for b in system.bodies])
-    v = np.array([system.initial_velocities[b.name] for b in system.bodies])
-    Omega = np.array([b.angular_velocity for b in system.bodies])
-    size = max(
-        float(np.ptp(x, axis=0).max()), float(np.abs([a for j in system.joints for a in _arms(system, j)]).max())
-    )
-    masses = np.array([b.mass for b in system.bodies])
 
-    def state() -> Array:
-        return mechanisms.to_principal(x, rotations.matrix_from_quaternion(p), v, Omega, axes)
+class _Assembly:
+    """Bodies on their way to where joints meet: places x, p and velocities v, Omega in the users' axes."""
 
-    def metric(R: Array) -> Any:
-        # A point mass or a needle gets a little inertia: it only says how far a turn is.
-        J = R @ (np.maximum(moments, 1e-6 * masses[:, None] * size**2)[:, :, None] * np.swapaxes(R, 1, 2))
-        blocks = [m for b in range(len(x)) for m in (masses[b] * np.eye(3), J[b])]
-        return scipy.sparse.block_diag(blocks, format="csc")
+    def __init__(self, system: System) -> None:
+        self.system, self.pairs = system, mechanisms.pairs(system)
+        self.core, self.axes, self.moments = unchecked_core(system)
+        self.x = np.array([b.position for b in system.bodies])
+        self.p = np.array([b.orientation for b in system.bodies])
+        self.v = np.array([system.initial_velocities[b.name] for b in system.bodies])
+        self.Omega = np.array([b.angular_velocity for b in system.bodies])
+        self.masses = np.array([b.mass for b in system.bodies])
+        arms = np.abs([a for j in system.joints for a in _arms(system, j)])
+        self.size = max(float(np.ptp(self.x, axis=0).max()), float(arms.max()))
 
-    def least(G: Any, M: Any, gap: Array) -> Array:
-        """Smallest change d with G d = -gap; rows may be redundant."""
-        inverse = np.asarray(G.power(2) @ (1.0 / M.diagonal()))
-        tiny = scipy.sparse.diags(1e-10 * inverse + 1e-300)
-        K = scipy.sparse.bmat([[M, G.T], [G, -tiny]], format="csc")
-        n = M.shape[0]
-        lu = scipy.sparse.linalg.splu(K)
-        d = np.zeros(n)
-        for _ in range(3):  # takes the regularisation out again
-            d += lu.solve(np.concatenate([np.zeros(n), -(gap + G @ d)]))[:n]
-        return np.asarray(d)
+    def found(self) -> System:
+        """The system there."""
+        moved = self._meet()
+        raw = self._state()
+        g, in_time, _, G = mechanisms.gradient(self.core, 0.0, raw, self.pairs)
+        owner = self.core.joint_rows(0.0, raw)[:, 0].astype(int)
+        remedy = "Check lengths, points and axes, or start nearer"
+        _refuse(self.system, owner, np.abs(g), 1e-9 * max(self.size, 1.0), "m or rad", remedy)
+        R = rotations.matrix_from_quaternion(self.p)
+        V = self._moving(R, raw, G, in_time, owner)
+        bodies = [
+            b.with_(position=self.x[i], orientation=self.p[i], velocity=V[i, :3], angular_velocity=R[i].T @ V[i, 3:])
+            for i, b in enumerate(self.system.bodies)
+        ]
+        given = self.system
+        attachments = tuple(given.attachment(j) for j in given.joints) if moved else given.attachments
+        found = System(
+            bodies=bodies, joints=given.joints, rods=given.rods, forces=given.forces, gravity=given.gravity,
+            attachments=attachments, sensors=given.sensors,
+        )  # fmt: skip
+        found.check_consistent()
+        return found
 
-    moved, best, waited = False, np.inf, 0
-    for _ in range(ITERATIONS):
-        raw = state()
-        g, _, _, G = mechanisms.gradient(core, 0.0, raw, pairs)
-        gap = float(np.abs(g).max())
-        if gap <= 1e-13 * max(size, 1.0):
-            break
-        waited = 0 if gap < 0.99 * best else waited + 1
-        best = min(best, gap)
-        if waited > 20 or (gap < 1e-11 * max(size, 1.0) and waited > 1):
-            break
-        d = least(G, metric(raw[:, 3:12].reshape(-1, 3, 3)), g).reshape(-1, 6)
-        largest = max(float(np.abs(d[:, :3]).max()) / size, float(np.abs(d[:, 3:]).max()))
-        d *= min(1.0, LARGEST / max(largest, 1e-300))
-        x = x + d[:, :3]
-        p = rotations.multiply(rotations.exp(d[:, 3:]), p)
-        p = p / np.linalg.norm(p, axis=1, keepdims=True)
-        moved = True
-    raw = state()
-    g, in_time, _, G = mechanisms.gradient(core, 0.0, raw, pairs)
-    owner = core.joint_rows(0.0, raw)[:, 0].astype(int)
-    _refuse(
-        system, owner, np.abs(g), 1e-9 * max(size, 1.0), "m or rad", "Check lengths, points and axes, or start nearer"
-    )
-    frames = raw[:, 3:12].reshape(-1, 3, 3)
-    R = rotations.matrix_from_quaternion(p)
-    omega = np.einsum("bij,bj->bi", R, Omega)
-    V = np.concatenate([v, omega], axis=1)
-    rate = G @ V.ravel() + in_time
-    if float(np.abs(rate).max()) > 1e-13 * max(float(np.abs(V).max()), 1e-300):
+    def _meet(self) -> bool:
+        """Move bodies until no gap closes any further; whether they had to."""
+        moved, best, waited, size = False, np.inf, 0, self.size
+        for _ in range(ITERATIONS):
+            raw = self._state()
+            g, _, _, G = mechanisms.gradient(self.core, 0.0, raw, self.pairs)
+            gap = float(np.abs(g).max())
+            if gap <= 1e-13 * max(size, 1.0):
+                break
+            waited = 0 if gap < 0.99 * best else waited + 1
+            best = min(best, gap)
+            if waited > 20 or (gap < 1e-11 * max(size, 1.0) and waited > 1):
+                break
+            d = _least(G, self._metric(raw), g).reshape(-1, 6)
+            largest = max(float(np.abs(d[:, :3]).max()) / size, float(np.abs(d[:, 3:]).max()))
+            d *= min(1.0, LARGEST / max(largest, 1e-300))
+            self.x = self.x + d[:, :3]
+            self.p = rotations.multiply(rotations.exp(d[:, 3:]), self.p)
+            self.p = self.p / np.linalg.norm(self.p, axis=1, keepdims=True)
+            moved = True
+        return moved
+
+    def _moving(self, R: Array, raw: Array, G: Any, in_time: Array, owner: NDArray[np.int_]) -> Array:
+        """Velocities and spatial angular velocities that joints and drives allow, (b, 6)."""
+        V = np.concatenate([self.v, np.einsum("bij,bj->bi", R, self.Omega)], axis=1)
+        rate = G @ V.ravel() + in_time
+        if float(np.abs(rate).max()) <= 1e-13 * max(float(np.abs(V).max()), 1e-300):
+            return V
         # What was given counts as well: a system that is brought to rest keeps the rounding of it.
         fastest = max(float(np.abs(V).max()), float(np.abs(in_time).max()))
-        V = V + least(G, metric(frames), rate).reshape(-1, 6)
+        V = V + _least(G, self._metric(raw), rate).reshape(-1, 6)
         rest, fastest = np.abs(G @ V.ravel() + in_time), max(fastest, float(np.abs(V).max()))
-        _refuse(system, owner, rest, 1e-8 * fastest, "m/s or rad/s", "Check what drives it and what holds it")
-    bodies = [
-        b.with_(position=x[i], orientation=p[i], velocity=V[i, :3], angular_velocity=R[i].T @ V[i, 3:])
-        for i, b in enumerate(system.bodies)
-    ]
-    attachments = tuple(system.attachment(j) for j in system.joints) if moved else system.attachments
-    found = System(
-        bodies=bodies, joints=system.joints, rods=system.rods, forces=system.forces, gravity=system.gravity,
-        attachments=attachments, sensors=system.sensors,
-    )  # fmt: skip
-    found.check_consistent()
-    return found
+        _refuse(self.system, owner, rest, 1e-8 * fastest, "m/s or rad/s", "Check what drives it and what holds it")
+        return V
+
+    def _state(self) -> Array:
+        R = rotations.matrix_from_quaternion(self.p)
+        return mechanisms.to_principal(self.x, R, self.v, self.Omega, self.axes)
+
+    def _metric(self, raw: Array) -> Any:
+        """Masses and inertias as a sparse matrix; a point mass or a needle gets a little: it says how far a turn is."""
+        import scipy.sparse  # not at import: it takes longer than all the rest
+
+        R = raw[:, 3:12].reshape(-1, 3, 3)
+        least = np.maximum(self.moments, 1e-6 * self.masses[:, None] * self.size**2)
+        J = R @ (least[:, :, None] * np.swapaxes(R, 1, 2))
+        blocks = [m for mass, inertia in zip(self.masses, J, strict=True) for m in (mass * np.eye(3), inertia)]
+        return scipy.sparse.block_diag(blocks, format="csc")
+
+
+def _least(G: Any, M: Any, gap: Array) -> Array:
+    """Smallest change d with G d = -gap; rows may be redundant."""
+    import scipy.sparse
+    import scipy.sparse.linalg
+
+    inverse = np.asarray(G.power(2) @ (1.0 / M.diagonal()))
+    tiny = scipy.sparse.diags(1e-10 * inverse + 1e-300)
+    K = scipy.sparse.bmat([[M, G.T], [G, -tiny]], format="csc")
+    n = M.shape[0]
+    lu = scipy.sparse.linalg.splu(K)
+    d = np.zeros(n)
+    for _ in range(3):  # takes the regularisation out again
+        d += lu.solve(np.concatenate([np.zeros(n), -(gap + G @ d)]))[:n]
+    return np.asarray(d)
 
 
 def _refuse(system: System, owner: Array, gaps: Array, allowed: float, unit: str, remedy: str) -> None:

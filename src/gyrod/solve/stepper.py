@@ -401,7 +401,7 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
         raise ValueError(f"system must be a gyrod.System, got {type(given).__name__}.")
     known = find_inputs(given)
     live = Settings({name: source.value for name, source in known.items()})
-    live.update(check_values(known, asked.get("inputs", {})))
+    live.update(check_values(known, asked.get("inputs") or {}))
     bound = bind(given, lambda source: Live(source, live))
     compiled = begin(bound, first, form.name, **(core_options(form) if form.parts.keys() - {"projection"} else {}))
     steps = stepping(compiled, run)
