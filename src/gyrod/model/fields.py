@@ -59,7 +59,7 @@ class Kept(Generic[K, G]):
 
 
 def holds(**facts: Any) -> Callable[[T], T]:
-    """Tell of a check what passes it: facts of a `Kind`, for model files and editors."""
+    """Mark a check with what passes it: facts of a `Kind`, for model files and editors."""
 
     def told(check: T) -> T:
         check.kind = Kind(**facts)  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ def _kept_and_given(annotation: str) -> tuple[str, str]:
 
 
 def kinds(cls: type[Any]) -> dict[str, Kind]:
-    """What the fields of a class hold in a model file, by name; a class may tell ``units`` of its own."""
+    """What the fields of a class hold in a model file, by name; a class may have ``units`` of its own."""
     own: dict[str, str] = getattr(cls, "units", {})
-    found = {f.name: f.metadata["kind"] for f in dataclasses.fields(cls) if "kind" in f.metadata}
+    found = {f.name: f.metadata["kind"] for f in dataclasses.fields(cls)}
     return {name: replace(kind, units=(own[name],)) if name in own else kind for name, kind in found.items()}

@@ -80,7 +80,7 @@ def _misplaced(system: System, argument: str, name: str, field: str, at: Any) ->
         yield f"{field} = {at:g} is a fraction of a rod, but {what}; give a point, three numbers, or leave it out."
 
 
-# --- what there is ----------------------------------------------------------------------------------------------------
+# --- sensors ---------------------------------------------------------------------------------------------------------
 
 
 class Sensor(Description, ABC):
