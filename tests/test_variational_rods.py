@@ -315,3 +315,127 @@ def test_order_two_against_a_tight_run(name):
     coarse, fine = errors(2.5e-4), errors(1.25e-4)
     assert max(coarse) < 1e-3
     np.testing.assert_allclose(np.log2(np.divide(coarse, fine)), 2.0, atol=0.1)
+
+
+@pytest.mark.parametrize("name", ["alone", "elements", "led", "two bodies", "inextensible", "rods on rods"])
+def test_order_four(name):
+    system, t_end = SYSTEMS[name], 0.1
+    exact = gd.simulate(system, t_end, method="radau5", rtol=1e-12, output=[0.0, t_end])["hose"].positions[-1]
+    errors = [np.abs(run(system, t_end, h, order=4)["hose"].positions[-1] - exact).max() for h in (2e-3, 1e-3)]
+    assert errors[0] < 1e-6
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.2)
+
+
+def test_order_four_of_a_top_keeps_its_energy_better():
+    top = gd.Body("top", mass=1.0, inertia=(2e-3, 2e-3, 8e-4), position=(0, -0.02, 0.03), angular_velocity=(0, 0, 60.0))
+    system = gd.System([top], [gd.Spherical("ground", "top", at=(0, 0, 0))])
+    swings = [np.ptp(run(system, 1.0, h, order=4).energy.total) for h in (0.01, 0.005)]
+    assert np.log2(swings[0] / swings[1]) == pytest.approx(4.0, abs=0.3)
+    assert swings[1] < 0.02 * np.ptp(run(system, 1.0, 0.001).energy.total) * 25.0
+
+
+# --- starts, files, results ---
+
+
+@pytest.mark.parametrize("strain", ["cosserat", "inextensible"])
+def test_a_system_at_rest_stays_there(strain):
+    rest = gd.equilibrium(gd.System([bob()], rods=[hose(**ON_BOB, strain=strain)]))
+    motion = run(rest, 0.5, 5e-3)
+    np.testing.assert_allclose(motion["hose"].positions, motion["hose"].positions[:1].repeat(101, 0), atol=1e-9)
+    np.testing.assert_allclose(motion["bob"].position[-1], rest["bob"].position, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"order": 4}])
+@pytest.mark.parametrize("name", ["led", "two bodies", "kirchhoff"])
+def test_a_run_goes_on_bit_for_bit(name, options, tmp_path):
+    system, path = SYSTEMS[name], tmp_path / "run.h5"
+    whole = run(system, 0.2, 2e-3, **options)
+
+    stepped = [
+        compile_stepped(
+            system, 2e-3, coordinates="quaternion", sigma="mean", potential="midpoint", conserving=False, reduce=True,
+            order=options.get("order", 2),
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    first = stepped[0].core.run(stepped[0].start, 100, 0.2, [], None, False, 0, 30)
+    stepped[1].core.load(stepped[0].core.save())
+    second = stepped[1].core.run(stepped[1].start, 100, 0.2, [], None, False, 30, 100)
+    rows = np.concatenate([first["rows"], second["rows"]])
+    if name == "kirchhoff":  # the starts of others follow what moves their ends
+        np.testing.assert_array_equal(stepped[0].states(whole.t, rows), whole.y)
+    again = stepped[0].core.run(stepped[0].start, 100, 0.2, [], None, False)
+    np.testing.assert_array_equal(again["rows"], rows)
+    kept = run(system, 0.2, 2e-3, save=path, **options)
+    np.testing.assert_array_equal(kept["hose"].positions, whole["hose"].positions)
+    np.testing.assert_array_equal(gd.open(path, system=system)["hose"].positions, whole["hose"].positions)
+
+
+def test_results_are_read_as_those_of_other_methods():
+    system = SYSTEMS["damped"]
+    motion = run(system, 0.3, 5e-4)
+    other = gd.simulate(system, 0.3, method="radau5", rtol=1e-8, output=motion.t)
+    for field in ("positions", "velocities", "force", "moment", "start_force", "start_moment", "end_force"):
+        found, wanted = (getattr(m["hose"], field) for m in (motion, other))
+        np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max(), err_msg=field)
+    np.testing.assert_allclose(motion.energy.total, other.energy.total, atol=3e-3 * np.ptp(other.energy.total))
+    np.testing.assert_allclose(motion(0.1)["hose"].positions, motion["hose"].positions[200], atol=1e-12)
+    assert motion.midpoints.energy.shape == (600,)
+    np.testing.assert_allclose(motion.midpoints.energy, 0.5 * (motion.energy.total[1:] + motion.energy.total[:-1]),
+                               atol=1e-2 * np.ptp(motion.energy.total))  # fmt: skip
+    assert motion.constraint.max() < 1e-14
+
+
+def test_damping_takes_energy_and_no_momentum():
+    motion = run(gd.System(rods=[hose(damping=gd.Damping(50.0, 50.0, 0.5, 0.5), velocity=lambda s: (s * s, 0, s))],
+                           gravity=(0, 0, 0)), 2.0, 0.02)  # fmt: skip
+    E = motion.energy.total
+    assert np.diff(E).max() < 1e-4 * np.ptp(E)
+    assert E[-1] < 0.995 * E[0]
+    P, L = momenta(motion)
+    np.testing.assert_allclose(P, P[:1].repeat(len(P), 0), atol=1e-11 * np.abs(P).max())
+    np.testing.assert_allclose(L, L[:1].repeat(len(L), 0), atol=1e-11 * np.abs(L).max())
+
+
+def test_a_turning_rod_is_not_strained():
+    """A stiff rod that spins has the strains of that spin, however large the steps."""
+    rod = hose(velocity=(0, 0, 0), angular_velocity=(0, 0, 0.1), segments=4)
+    stiff = rod.with_(section=None, material=None, stiffness=(1e9, 1e9, 1e9, 1e6, 1e6, 1e6), density_per_length=1.0,
+                      rotary_inertia=(0.1, 0.1, 0.1))  # fmt: skip
+    motion = run(gd.System(rods=[stiff], gravity=(0, 0, 0)), 60.0, 2.0)
+    assert np.abs(motion["hose"].strain).max() < 1e-9
+    turn = motion["hose"].directors[-1, 0, :, 2]
+    assert np.arctan2(-turn[0], turn[1]) == pytest.approx(6.0 - 2.0 * np.pi, abs=0.05)
+
+
+# --- refusals ---
+
+
+def test_what_is_not_supported():
+    rod, body = hose(start=CLAMPED), bob()
+    cable = gd.Cable("ground", "hose", at_a=(0, 0, 1), at_b=1.0, stiffness=10.0)
+    for system, sentence in (
+        (gd.System(rods=[rod], forces=[cable]), "does not support Cable.*; use 'radau5'"),
+        (gd.System(rods=[rod], forces=[gd.RotatingFrame((0, 0, 1.0))]), "does not support RotatingFrame"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            run(system, 1.0, 0.1)
+    with pytest.raises(ValueError, match=r"is for rigid bodies; the system has rods \('hose'\). Use 'variational'"):
+        run(gd.System(rods=[rod]), 1.0, 0.1, method="energy-momentum")
+    with pytest.raises(ValueError, match=r"damping feeds energy in \(rod 'hose'\); use order = 2"):
+        run(SYSTEMS["damped"], 1.0, 0.1, order=4)
+    with pytest.raises(ValueError, match="order = 3 must be 2 or 4"):
+        run(gd.System([body]), 1.0, 0.1, order=3)
+    with pytest.raises(ValueError, match=r"sigma = 'hoose' is unknown.* 'hose'"):
+        run(gd.System(rods=[rod]), 1.0, 0.1, sigma={"hoose": 1.0})
+    with pytest.raises(ValueError, match="order = 4 belongs to method = 'variational'"):
+        gd.simulate(gd.System([body]), 1.0, method="dopri5", order=4)
+
+
+def test_steps_that_are_too_large_say_what_they_exceed():
+    system = gd.System(rods=[hose(start=gd.Hinged("ground"), angular_velocity=(0, 0, 3.0))])
+    with pytest.raises(gd.SimulationError, match=r"in the step of 0.01 s .*\(potential = 'nodes' needs steps below 2/"):
+        run(system, 10.0, 0.01, potential="nodes")
+    spun = gd.System(rods=[hose(angular_velocity=(0, 0, 200.0))])
+    with pytest.raises(gd.SimulationError, match=r"(momentum|converge|half a turn).* in the step of 0.1 s from t = 0"):
+        run(spun, 1.0, 0.1)

@@ -44,6 +44,8 @@ class Stepped:
     sigma: Array
     #: Whether Python functions are called in a step.
     python: bool
+    #: Whether the potential is taken at the nodes.
+    nodes: bool
 
     def states(self, t: Array, rows: Array) -> Array:
         """Unknowns of the formulation, (n, N), from nodes (n, b, 13)."""
@@ -153,7 +155,7 @@ def compile_stepped(
         if not np.array_equal(A, np.eye(3)):
             p = rotations.multiply(p, rotations.quaternion_from_matrix(A))
         start.append([*(body.position if moved is None else moved[0][0, i]), *p, *v, *(A.T @ Omega)])
-    stepped = Stepped(compiled, core, np.array(start), frames, split, compiled.python)
+    stepped = Stepped(compiled, core, np.array(start), frames, split, compiled.python, potential == "nodes")
     return replace(stepped, start=np.array(start + _cells(stepped)).reshape(-1, 13))
 
 

@@ -235,6 +235,7 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
     residuals = run["history"].tolist()
     here = f"in the step of {step:.6g} s from {where}"
     split = " or sigma = 'mean'" if method == "variational" else ""
+    split += _too_stiff(stepped, step)
     if run["status"] == "newton":
         message = (
             f"{method}: Newton's method does not converge {here}; its residuals were {_shown(residuals)} (angles, and "
@@ -248,8 +249,8 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
         )
     elif run["status"] == "turned":
         message = (
-            f"{method}: a body turns by more than half a turn {here}, which cannot be distinguished from a turn "
-            "the other way; take a smaller step. .motion holds the motion up to there."
+            f"{method}: a body or a frame of a rod turns by more than half a turn {here}, which cannot be distinguished "
+            "from a turn the other way; take a smaller step. .motion holds the motion up to there."
         )
     else:
         try:
@@ -264,6 +265,20 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
             message = f"the run failed at {where}."
     state = motion.y[-1] if len(motion.y) else stepped.compiled.y0
     raise SimulationError(message, t, state, motion, residuals) from cause
+
+
+def _too_stiff(stepped: Stepped, step: float) -> str:
+    """What a step exceeds where rods vibrate, as the rest of a sentence."""
+    fastest = stepped.compiled.rod_spectrum()[0]
+    turns = step * fastest / (2.0 * np.pi)
+    if stepped.nodes and step * fastest > 2.0:
+        return f" (potential = 'nodes' needs steps below 2/{fastest:.3g} = {2.0 / fastest:.3g} s here)"
+    if turns > 1.0:
+        return (
+            f" (the stiffest vibration of the rods makes {turns:.2g} turns in a step; damping, or strain = "
+            "'inextensible', takes it out)"
+        )
+    return ""
 
 
 def _shown(residuals: list[float]) -> str:
