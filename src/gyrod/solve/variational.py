@@ -249,8 +249,8 @@ def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -
         )
     elif run["status"] == "turned":
         message = (
-            f"{method}: a body or a frame of a rod turns by more than half a turn {here}, which cannot be distinguished "
-            "from a turn the other way; take a smaller step. .motion holds the motion up to there."
+            f"{method}: a body or a frame of a rod turns by more than half a turn {here}, which cannot be "
+            "distinguished from a turn the other way; take a smaller step. .motion holds the motion up to there."
         )
     else:
         try:
