@@ -319,9 +319,9 @@ class _Single(_Axial):
     stiffness: float
     damping: float
     #: Dry friction at rates far above ``slip``.
-    friction: float = 0.0  # here too: pickles of the version without it have none
+    friction: float
     #: Rate below which friction falls to zero: it is friction * rate / sqrt(rate² + slip²).
-    slip: float = 0.01
+    slip: float
     #: Coordinate without spring force.
     rest: float
     #: Lowest and highest coordinate, either may be None.
@@ -348,6 +348,10 @@ class _Single(_Axial):
         name: str | None = None,
     ) -> None:
         self._fill(locals())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """As usual; pickles of the version without friction have none."""
+        vars(self).update({"friction": 0.0, "slip": 0.01} | state)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
