@@ -6,7 +6,7 @@ the tolerance is kept with them as their doubt. To make them again, about two mi
 
     python tests/error_problems.py trusted [problem ...]     # compute the trusted values, or some of them
     python tests/error_problems.py measure cases.json          # all cases: true error, difference to the companions
-    python tests/error_problems.py constants cases.json        # constants from the problems of the constants, shown on all
+    python tests/error_problems.py constants cases.json        # what constants lack, and shares
     python tests/error_problems.py table cases.json            # the table of docs/errors.md
 """
 
@@ -424,7 +424,8 @@ def _shaken_cable(**mesh: Any) -> gd.System:
 def _rotor(**mesh: Any) -> gd.System:
     """A blade on a hub that is spun up."""
     hub = gd.Body("hub", mass=1.0, inertia=(1e-2, 1e-2, 1e-2))
-    axle = gd.Revolute("ground", "hub", at=(0, 0, 0), axis=(0, 0, 1), drive=gd.Expression("6*t**3/(1+t**2)"), name="axle")
+    drive = gd.Expression("6*t**3/(1+t**2)")
+    axle = gd.Revolute("ground", "hub", at=(0, 0, 0), axis=(0, 0, 1), drive=drive, name="axle")
     rod = gd.Rod(
         "rod", 0.8, section=gd.Rectangle(2e-2, 4e-3), material=NYLON, start=gd.Clamped("hub", at=(0.1, 0, 0)),
         initial=gd.Straight((0.1, 0, 0), (0.9, 0, 0)), damping=gd.Damping(factor=1e-3), **mesh,
@@ -439,15 +440,19 @@ def _tentacle(**mesh: Any) -> gd.System:
         initial=gd.Straight((0, 0, 0), (0, 0, -0.25)), damping=gd.Damping(factor=0.02), **mesh,
     )  # fmt: skip
     tendons = [
-        gd.Tendon("rod", [(0.0, (6e-3, 0)), (0.5, (4e-3, 0)), (1.0, (3e-3, 0))], tension=gd.Expression("0.6*ramp(t, 0, 0.2)")),
-        gd.Tendon("rod", [(0.0, (0, 6e-3)), (1.0, (0, 3e-3))], tension=gd.Expression("0.3*ramp(t, 0.2, 0.4)")),
-    ]  # fmt: skip
+        gd.Tendon("rod", guides, tension=gd.Expression(pull))
+        for guides, pull in (
+            ([(0.0, (6e-3, 0)), (0.5, (4e-3, 0)), (1.0, (3e-3, 0))], "0.6*ramp(t, 0, 0.2)"),
+            ([(0.0, (0, 6e-3)), (1.0, (0, 3e-3))], "0.3*ramp(t, 0.2, 0.4)"),
+        )
+    ]
     return _system(rod, forces=tendons)
 
 
 def _flail(**mesh: Any) -> gd.System:
     """A bar that falls, with a rubber rod hinged to its end."""
-    bar = gd.Body("bar", mass=0.3, inertia=(4e-3, 4e-3, 1e-5), position=(0.2, 0, 0), orientation=(0.5**0.5, 0, 0.5**0.5, 0))
+    level = (0.5**0.5, 0, 0.5**0.5, 0)
+    bar = gd.Body("bar", mass=0.3, inertia=(4e-3, 4e-3, 1e-5), position=(0.2, 0, 0), orientation=level)
     pivot = gd.Revolute("ground", "bar", at=(0, 0, 0), axis=(0, 1, 0), damping=1e-3, name="pivot")
     rod = gd.Rod(
         "rod", 0.4, section=gd.Circle(radius=6e-3), material=RUBBER, start=gd.Hinged("bar", at=(0, 0, 0.2)),
@@ -472,7 +477,8 @@ def _whip(**mesh: Any) -> gd.System:
     rod = gd.Rod(
         "rod", 0.8, section=gd.Circle(radius=lambda s: 5e-3 * (1.0 - 0.6 * s)),
         material=gd.Material(young=3e7, poisson=0.45, density=1200), initial=gd.Straight((0, 0, 0), (0, 0, -0.8)),
-        start=gd.Clamped(frame=gd.ExpressionVector(("pi + 0.6*sin(5*t)**2", 0, 0))), damping=gd.Damping(factor=5e-3), **mesh,
+        start=gd.Clamped(frame=gd.ExpressionVector(("pi + 0.6*sin(5*t)**2", 0, 0))), damping=gd.Damping(factor=5e-3),
+        **mesh,
     )  # fmt: skip
     return _system(rod)
 
@@ -513,7 +519,8 @@ BLIND = {
         Problem("lamp on a shaken cable, grid", _shaken_cable, _grid(8, 16, 32), _FINE, 1.0, BOTH, rtol=1e-8),
         Problem("rotor blade, p = 3", _rotor, _elements(3, 2, 4, 8), _FINE, 0.8, HELD, rtol=1e-8),
         Problem("rotor blade, grid", _rotor, _grid(8, 16, 32), _FINE, 0.8, HELD, rtol=1e-8),
-        Problem("tapered tentacle, p = 3", _tentacle, _elements(3, 4, 8, 12), _FINE, 0.5, HELD, from_rest=True, rtol=1e-8),
+        Problem("tapered tentacle, p = 3", _tentacle, _elements(3, 4, 8, 12), _FINE, 0.5, HELD, from_rest=True,
+                rtol=1e-8),
         Problem("flail, grid", _flail, _grid(8, 16, 32), _FINE, 0.8, HELD, rtol=1e-8),
         Problem("disk on a shaft, p = 2", _shaft, _elements(2, 2, 4, 8), _FINE, 0.2, BOTH, rtol=1e-8),
         Problem("whip, p = 4", _whip, _elements(4, 3, 5, 8), _FINE, 0.7, HELD, from_rest=True, rtol=1e-8),
@@ -577,7 +584,6 @@ class Case:
     text: str
     #: What constants depend on.
     of: str
-    strained: bool
     size: float
     turn: float
     doubt: float
@@ -608,7 +614,6 @@ def measure(problem: Problem, mesh: int, rtol: float) -> Iterator[Case]:
     reports = [errors.OfRows(motion, one) for one in (replace(beside[0], half=None), *beside)]
     for kind, text in ((kind, text) for kind, texts in problem.quantities.items() for text in texts):
         known, doubt = data[f"{problem.name}|{text}"], float(data[f"{problem.name}|{text}|doubt"])
-        strained = modal or "force" in kind or kind == "bend radius"
         size = float(motion.compiled._length()) if kind == "positions" else float(_norms(known).max())
         if kind == "bend radius" or modal:  # the smallest one; frequencies one by one
             true = (float(np.abs(values[text] - known).max()),) * 2
@@ -619,7 +624,7 @@ def measure(problem: Problem, mesh: int, rtol: float) -> Iterator[Case]:
                     max(abs(float(f(_norms(values[text])) - f(_norms(known)))) for f in (np.max, np.min)))  # fmt: skip
             found = [(float(e.total), float(e.peak)) for e in (of.estimate(f"norm {text}") for of in reports)]
         turn = reports[0].turn
-        yield Case(problem.name, mesh, rtol, kind, text, errors.kind(motion.system), strained, size, turn, doubt, true,
+        yield Case(problem.name, mesh, rtol, kind, text, errors.kind(motion.system), size, turn, doubt, true,
                    *found)  # fmt: skip
 
 
@@ -661,16 +666,21 @@ def shares(cases: list[Case], part: int = 0, which: str = "total") -> str:
     return f"{len(r)} cases, below {below:.3f}, below twice {twice:.3f}, within ten {near:.3f}"
 
 
+def sort_of(case: Case) -> str:
+    """What has a constant of its own."""
+    return case.kind if case.kind in ("positions", "bend radius") else "forces"
+
+
 def constants(file: str) -> None:
-    """What `SAFETY` is to be multiplied by for 95 % of the problems of the constants; shares there and on the blind ones."""
+    """What `SAFETY` is to be multiplied by for 95 % of `PROBLEMS`, by kind; shares there and on the blind ones."""
     cases = read(file)
     old, blind = ([c for c in cases if c.problem in some] for some in (PROBLEMS, BLIND))
     for part, name in enumerate(("total", "peak")):
-        for of, strained in sorted({(c.of, c.strained) for c in old}):
-            r = ratios([c for c in old if (c.of, c.strained) == (of, strained)], part)
+        for of, sort in sorted({(c.of, sort_of(c)) for c in old}):
+            r = ratios([c for c in old if (c.of, sort_of(c)) == (of, sort)], part)
             if len(r):
-                print(f"{name} {of} {'forces' if strained else 'positions'}: times {1 / np.quantile(r, 0.05):.2f}")
-        for label, some in (("old", old), ("blind", blind)):
+                print(f"{name} {of} {sort}: times {1 / np.quantile(r, 0.05):.2f}")
+        for label, some in (("first", old), ("blind", blind)):
             for which in ("total", "parts", "finer"):
                 print(f"  {name}, {label} problems, error={which!r}: {shares(some, part, which)}")
     for name in EVERY:

@@ -57,12 +57,12 @@ def shares(cases, which="total"):
     return float(np.mean(found >= 1.0)), float(np.mean(found <= 10.0)), len(found)
 
 
-@pytest.mark.parametrize("name", [name for name, p in PROBLEMS.items() if not p.t_end])
-def test_errors_at_rest_and_of_frequencies_lie_below_the_estimate(name):
-    cases = [case for mesh, rtol in PROBLEMS[name].cases() for case in measure(PROBLEMS[name], mesh, rtol)]
-    below, _, count = shares(cases)
-    assert count
-    assert below >= 0.75
+def test_errors_at_rest_and_of_frequencies_lie_below_the_estimate():
+    still = [p for p in EVERY.values() if not p.t_end]
+    below, near, count = shares(case for p in still for mesh, rtol in p.cases() for case in measure(p, mesh, rtol))
+    assert count > 100
+    assert below >= 0.9
+    assert near >= 0.95
 
 
 @pytest.mark.parametrize("name", ["arc that falls, p = 3", "driven cable, grid", "heavy top"])
@@ -77,12 +77,12 @@ def test_errors_of_motions_lie_below_the_estimate(name):
 def test_calibration():
     """All problems, meshes and tolerances, as docs/errors.md tells: those that the constants come from, and the others.
 
-    The finer companion promises 95 % below and 80 % within ten, and keeps it on both; that on half the mesh is often
-    farther away than ten times.
+    The finer companion promises 95 % below and 80 % within ten, and keeps it on both with more than that; the one on
+    half the mesh is often farther away than ten times.
     """
     cases = [c for p in EVERY.values() for mesh, rtol in p.cases() for c in measure(p, mesh, rtol)]
     for some in (PROBLEMS, BLIND):
-        for which, least, nearest in (("total", 0.93, 0.67), ("parts", 0.93, 0.67), ("finer", 0.95, 0.8)):
+        for which, least, nearest in (("total", 0.94, 0.7), ("parts", 0.94, 0.7), ("finer", 0.95, 0.9)):
             below, near, count = shares([c for c in cases if c.problem in some], which)
             assert count > 200
             assert below >= least
@@ -110,7 +110,7 @@ def test_errors_have_unit_and_shape_of_the_quantity(run):
 
 
 def test_the_estimate_is_the_difference_to_the_companion_times_a_constant(run):
-    coarse = gd.simulate(system(6), 0.4, rtol=1e-3, method=run.stats.method, output=TIMES)
+    coarse = gd.simulate(system(6), 0.4, rtol=4e-4, method=run.stats.method, output=TIMES)
     apart = np.abs(run["hose"].positions[:, -1] - coarse["hose"].positions[:, -1]).max(axis=0)
     alone = errors.OfRows(run, replace(run._beside, half=None)).estimate("hose.positions[-1]")
     np.testing.assert_allclose(alone.total, errors.SAFETY["grid"]["total"][0] * apart, rtol=1e-9, atol=1e-15)
@@ -275,7 +275,6 @@ def test_companions_differ_where_elements_cannot_be_left_out(make, mesh, told):
     rest = gd.equilibrium(make(**mesh), error="total")
     fine = gd.equilibrium(make(segments=24, degree=4))
     true = np.linalg.norm(rest["arm"].positions[-1] - fine["arm"].positions[-1])
-    assert rest.motion._beside.told == told
     assert true > 1e-13
     assert rest.error["norm arm.positions[-1]"].total > true
     motion = gd.simulate(make(**mesh), 0.01, rtol=1e-3, error="total")
@@ -299,7 +298,7 @@ def test_finer_companions_of_motions_modes_paths_and_bodies():
                      ("norm hose.start_force", lambda m: m["hose"].start_force)):  # fmt: skip
         true = np.linalg.norm(of(motion) - of(fine), axis=1).max()
         assert true < motion.error[text].total < 5.0 * true
-    assert "12 in place of 6 elements of 'hose', rtol = 1e-05" in str(motion.error)
+    assert "12 in place of 6 elements of 'hose', rtol = 4e-06" in str(motion.error)
     assert "16 in place of 8 segments" in str(gd.modes(system(8), n=2, error="finer").error)
     assert "16 in place of 8 segments" in str(gd.follow(system(8), "gravity", error="finer").error)
     times = np.linspace(0.0, 1.0, 21)
@@ -313,8 +312,8 @@ def test_finer_companions_of_motions_modes_paths_and_bodies():
 
 def test_every_rod_has_another_mesh_in_a_companion():
     two = gd.System(rods=[*finger().rods, hose(12)], forces=finger().forces)
-    rest = gd.equilibrium(two, error="total")
-    assert rest.motion._beside.told == "8 of 8 elements of 'arm' with degree 2 of 3, 6 of 12 segments of 'hose'"
+    motion = gd.simulate(two, 0.01, error="total")
+    assert "8 of 8 elements of 'arm' with degree 2 of 3, 6 of 12 segments of 'hose'" in motion._beside.told
 
 
 @pytest.mark.parametrize("rtol", [0.02, 0.05])
@@ -383,7 +382,7 @@ def test_the_table_has_what_people_read(run):
     names = [row.name for row in run.error.rows]
     assert names == ["positions", "end forces", "section forces", "bend radius"]
     table = str(run.error)
-    assert "6 of 12 segments of 'hose', rtol = 0.001" in table
+    assert "6 of 12 segments of 'hose', rtol = 0.0004" in table
     assert all(name in table and name in run.error.line() for name in names)
     assert "total" in str(run.error["hose.positions[-1]"])
 

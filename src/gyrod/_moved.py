@@ -56,4 +56,4 @@ class _Finder:
         module.__getattr__ = partial(getattr, import_module(MODULES[module.__name__]))  # type: ignore[method-assign]
 
 
-sys.meta_path.append(_Finder())  # type: ignore[arg-type]
+sys.meta_path.append(_Finder())

@@ -27,16 +27,12 @@ Array = NDArray[np.float64]
 #: Error over the difference to a companion on half the mesh, by what the system is made of, at any time and of
 #: extremes: of positions and what follows from them, of forces, moments and curvatures, of the smallest bend radius.
 SAFETY = {
-    "grid": {"total": (1.9, 1.8, 1.7), "peak": (1.40, 1.09, 1.7)},
-    "elements": {"total": (0.9, 1.2, 1.6), "peak": (2.97, 0.98, 1.6)},
+    "grid": {"total": (2.0, 1.8, 1.7), "peak": (1.40, 1.09, 1.7)},
+    "elements": {"total": (0.7, 1.2, 1.3), "peak": (2.97, 0.98, 1.3)},
     "bodies": {"total": (3.08, 4.30, 4.30), "peak": (3.08, 4.30, 4.30)},
 }
 #: Which of them.
 PLACES, FORCES, RADII = 0, 1, 2
-#: Of places and radii on elements: the smaller the difference x, over the size, below RESOLVED, the better half of the
-#: elements have resolved the motion, and the more all of them are worth. The factor is (x / RESOLVED)^FALL, down to
-#: three decades. Forces have none: beside the start of a motion they converge slowly on any mesh.
-RESOLVED, FALL = 0.03, 0.25
 #: The same for a companion on three quarters of the mesh, which is nearer to the run, over that on half of it, or on
 #: two of three cells; from which share of the cells on.
 NEAR = 0.7
@@ -236,9 +232,6 @@ class OfRows:
         what, sort = kind(self.motion.system), _sort(q, self.motion.system)
         of_total, of_peak = (safety(what, sort, which, self.beside) for which in ("total", "peak"))
         peak = np.maximum(peak, LEAST_PEAK * total)
-        if what == "elements" and sort != FORCES and self.beside.share < NEAR:
-            size = self._scale(q, _read(q, self.rows))
-            of_total, of_peak = of_total * _resolved(total, size), of_peak * _resolved(peak, size)
         error = of_total * total
         return error, np.minimum(of_peak * peak, error)  # no extreme is further off
 
@@ -263,9 +256,10 @@ class OfRows:
 
     def _rough(self, q: Quantity) -> ErrorEstimate:
         values = _read(q, self.rows)
+        size = self._size if q.field in ("position", "positions") else _finite(np.abs(values))
         relative = self._relative("forces" if _sort(q, self.motion.system) else "positions")
-        error = np.full(values.shape[1:], relative * self._scale(q, values))
-        if q.field == "bend_radius":  # of the smallest at each place
+        error = np.full(values.shape[1:], relative * size)
+        if q.field == "bend_radius":  # of the smallest
             error = relative * values.min(axis=0)
         return ErrorEstimate(q.text, q.unit, error, error, rough=True)
 
@@ -279,12 +273,6 @@ class OfRows:
         """Largest angle by which a rod turns in one of its segments or elements, rad."""
         motions = self.rows if isinstance(self.rows, tuple) else (self.rows,)
         return max((_turn(m[name]) for m in motions for name in m.system.rod_names), default=0.0)
-
-    def _scale(self, q: Quantity, values: Array) -> float:
-        """What errors are small or large beside: the size of the system, the tightest bend, the largest value."""
-        if q.field in ("position", "positions"):
-            return self._size
-        return float(values.min()) if q.field == "bend_radius" else _finite(np.abs(values))
 
     @cached_property
     def _size(self) -> float:
@@ -512,13 +500,6 @@ def _sort(q: Quantity, system: System) -> int:
     sensor = next(s for s in system.sensors if s.name == q.name)
     strained = sensor.quantity in STRAINED or sensor.quantity.endswith(("acceleration", "specific force"))
     return FORCES if strained else PLACES
-
-
-def _resolved(apart: Array, size: float) -> Array:
-    """What is left of differences between elements that have resolved the motion."""
-    if not 0.0 < size < np.inf:
-        return np.ones_like(apart)
-    return np.asarray(np.clip(apart / (RESOLVED * size), 1e-3, 1.0) ** FALL)
 
 
 def _chosen(q: Quantity, values: Array) -> Array:

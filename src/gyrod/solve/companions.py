@@ -36,9 +36,10 @@ SHARES = (0.5, 0.75, 2.0)
 AT_REST = (2.0, 0.5, 0.75)
 #: Share of its elements that a companion may have at most: what six of seven are.
 MOST_SHARE = 0.86
-#: Tolerance of a companion over that of the run, where a coarser mesh makes it cheaper; the largest one; and how many
-#: times looser it must be at least, or else it is a tenth of that of the run.
-LOOSER, LOOSEST, LEAST = 10.0, 0.04, 4.0
+#: Tolerance of a companion over that of the run, where another mesh is compared: errors in time that are four times as
+#: large stay within ten times the error when multiplied by a constant. The largest one; how many times looser it must
+#: be at least, or else it is tighter than that of the run, by how much.
+LOOSER, LOOSEST, LEAST, TIGHTER = 4.0, 0.04, 4.0, 10.0
 #: Rows of a run that are compared, at most; of more, those evenly spread.
 MOST_ROWS = 2000
 #: Points of a path that are solved again.
@@ -206,7 +207,7 @@ def _changed(given: Options, motion: Motion, bodies: bool) -> dict[str, Any]:
     factor = 2.0 ** ((method and method.order) or 5) if bodies else LOOSER
     rtol = min(factor * float(given["rtol"]), LOOSEST)
     if tighter or rtol < LEAST * float(given["rtol"]):  # which would be hardly less exact, and agree
-        rtol, longer = float(given["rtol"]) / LOOSER, given["max_step"]
+        rtol, longer = float(given["rtol"]) / TIGHTER, given["max_step"]
     atol, factor = given["atol"], rtol / float(given["rtol"])
     if isinstance(atol, Mapping):
         atol = {name: factor * value for name, value in atol.items()}

@@ -284,7 +284,7 @@ class _Mechanism:
         # Of the point of b as a sees it: its acceleration in space, less that of a, less Coriolis' with the slip.
         slip = v[:, self._b] + cross(w_b, lever_b) - v[:, self._a] - cross(w_a, lever_a)
         against = cross(w_b, cross(w_b, lever_b)) - cross(w_a, cross(w_a, lever_a)) - 2.0 * cross(w_a, slip)
-        return np.where(self._turning, turning, np.sum(e * against, axis=-1))
+        return np.asarray(np.where(self._turning, turning, np.sum(e * against, axis=-1)))
 
 
 def _rates_of(label: str, joint: Joint) -> tuple[str, ...]:
