@@ -192,6 +192,9 @@ class Link(ForceLaw, ABC):
     #: (3,), a fraction and its offset, or None for the centre of mass.
     at_a: Any
     at_b: Any
+    #: Numbers, of a bushing three.
+    stiffness: Any
+    damping: Any
 
     @property
     def ends(self) -> tuple[tuple[str, str, Any], tuple[str, str, Any]]:
