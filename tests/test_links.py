@@ -303,6 +303,16 @@ def test_elements_end_where_a_link_sets_in():
     assert "0.3 for SpringDamper('ground', 'beam')" in " ".join(system.notes)
 
 
+def test_places_of_links_are_changed_by_path():
+    """A fraction with its offset is no array, which a path into it stumbled over."""
+    system = mixed("springs", **ELEMENTS)
+    assert "forces[0].at_b[0]" in system.paths()
+    changed = system.with_({"forces[0].at_b[0]": 0.4, "forces[0].stiffness": 3.0})
+    assert changed.forces[0].places == (("hose", 0.4),)
+    assert changed.forces[0].stiffness == 3.0
+    assert 0.4 in np.round(changed.rod("hose").fractions, 12)
+
+
 def test_models_with_links_are_written_and_read(tmp_path):
     system = mixed("all")
     system.save(tmp_path / "links.yaml")

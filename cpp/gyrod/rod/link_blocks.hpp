@@ -11,8 +11,8 @@ namespace gyrod {
 
 // A point and the frame that it belongs to; of a point of space those of space.
 struct PointMotion {
-  Vec3<double> x, v, Omega = Vec3<double>::Zero();
-  Mat3<double> R = Mat3<double>::Identity();
+  Vec3<double> x, v, Omega;
+  Mat3<double> R;
 };
 // `s` and `m`: the rod or the body that it is of, whichever it is.
 inline PointMotion motion_of(const LinkPoint& p, const RodState<double>* s, const HostMotion* m) {
@@ -20,11 +20,11 @@ inline PointMotion motion_of(const LinkPoint& p, const RodState<double>* s, cons
     const Vec3<double> arm = m->R * p.offset;
     return {m->x + arm, m->v + m->omega.cross(arm), m->R.transpose() * m->omega, m->R};
   }
-  PointMotion o{p.offset, Vec3<double>::Zero()};
-  if (!s) return o;
+  const Vec3<double> none = Vec3<double>::Zero();
+  if (!s) return {p.offset, none, none, Mat3<double>::Identity()};
   const std::size_t j = std::size_t(p.segment);
-  o.R = s->R[j], o.Omega = s->w[j].tail<3>();
-  o.x = o.R * p.offset, o.v = o.R * o.Omega.cross(p.offset);
+  PointMotion o{none, none, s->w[j].tail<3>(), s->R[j]};
+  if (!p.offset.isZero()) o.x = o.R * p.offset, o.v = o.R * o.Omega.cross(p.offset);
   for (int k = 0; k < p.cells(); ++k) {
     const std::size_t n = std::size_t(p.cell(k));
     o.x += p.share(k) * s->x[n], o.v += p.share(k) * s->v[n];
@@ -93,7 +93,8 @@ inline void push(const LinkPoint& p, const Vec3<double>& F, const Vec3<double>& 
   const int j = p.segment;
   const Mat3<double>& R = s.R[std::size_t(j)];
   for (int k = 0; k < p.cells(); ++k) s.f[std::size_t(p.cell(k))] += p.share(k) * F;
-  s.mu[std::size_t(j)] += p.offset.cross(R.transpose() * F) + R.transpose() * M;
+  if (!p.offset.isZero()) s.mu[std::size_t(j)] += p.offset.cross(R.transpose() * F);
+  if (!M.isZero()) s.mu[std::size_t(j)] += R.transpose() * M;
   if (d.holds(j)) s.end_moment[j ? 1 : 0] = s.mu[std::size_t(j)];
 }
 
@@ -184,7 +185,8 @@ inline FarBlock held_rows(const FarBlock& b, int host, const EndMap& map, bool t
   return o;
 }
 
-// Calls out(FarBlock) for all blocks of a link; `at.state(r)` and `at.host(h)` are rods and bodies as they are.
+// Calls out(FarBlock) for all blocks of a link; `at.state(r)`, `at.host(h)` and `at.motion(point)` are rods, bodies and
+// points as they are.
 template <class At, class Out> void link_blocks(const RodLink& link, double t, const At& at, Out&& out) {
   const PointMotion m[2] = {at.motion(link.ends[0]), at.motion(link.ends[1])};
   const LinkForce f = std::visit([&](const auto& law) { return slopes_of(law, t, m); }, link.law);

@@ -149,7 +149,8 @@ def _child(value: Any, step: Step, path: str) -> Any:
         if step in value:
             return value[step]
         raise _Unknown(f"path = {path!r}: {_unknown(str(step), [str(key) for key in value], 'there')}")
-    if isinstance(value, tuple | list | np.ndarray) and not isinstance(value, Led) and np.shape(value) != ():
+    indexed = isinstance(value, tuple | list | np.ndarray) and not isinstance(value, Led)
+    if indexed and getattr(value, "shape", None) != ():
         if isinstance(step, int) and -len(value) <= step < len(value):
             return value[step]
         raise _Unknown(f"path = {path!r}: {step!r} is no index; there are {len(value)}, counted from 0.")
