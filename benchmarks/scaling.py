@@ -86,8 +86,9 @@ def run(system: gd.System, step: float, steps: int, threads: int = 1) -> gd.Moti
 
 
 LABELS = {
-    "chain": "chain of hinges", "springs": "bodies on springs", "net": "net of rods on bodies",
-    "kirchhoff": "net of Kirchhoff rods", "rod": "one rod",
+    "chain": "chain of hinges, links", "springs": "springs between free bodies, bodies",
+    "net": "net of rods on bodies, segments", "kirchhoff": "net of Kirchhoff rods, segments",
+    "rod": "one rod, segments",
 }  # fmt: skip
 
 
@@ -141,7 +142,7 @@ def draw(found: dict[str, list[tuple[int, float]]], file: str) -> None:
     axes = figure.add_subplot()
     for name, points in found.items():
         n, seconds = zip(*points, strict=True)
-        axes.loglog(n, [1e3 * s for s in seconds], "o-", label=f"{LABELS[name]}, {CASES[name][3]}s")
+        axes.loglog(n, [1e3 * s for s in seconds], "o-", label=LABELS[name])
     ends = [
         min(n for points in found.values() for n, _ in points),
         max(n for points in found.values() for n, _ in points),
