@@ -1,8 +1,9 @@
 """How the cost of an implicit step grows with the system: chains, nets, bodies on springs, lone rods.
 
 RODAS with constant steps, CPU time, without setting up: python benchmarks/scaling.py [chain | springs | net | rod ...]
-A size may be given as in net:24 (net:100 is no default); --figure FILE draws what was measured over the size, both on
-logarithmic scales.
+Sizes may be given as in net:24 or net:6:24 (net:100 is no default); rest:24 is the net at rest. --figure FILE draws
+what was measured over the size, both on logarithmic scales. With --threads 1,2 nets are measured in real time, with
+each of these numbers of threads in turns.
 """
 
 from __future__ import annotations
@@ -78,20 +79,43 @@ CASES: dict[str, tuple[Callable[[int], gd.System], Callable[[int], int], tuple[i
 }
 
 
+def run(system: gd.System, step: float, steps: int, threads: int = 1) -> gd.Motion:
+    """Steps of RODAS without anything that is kept of them."""
+    end = step * steps
+    return gd.simulate(system, end, method="rodas", step=step, output=[end], dense=False, threads=threads)
+
+
+LABELS = {
+    "chain": "chain of hinges, links", "springs": "springs between free bodies, bodies",
+    "net": "net of rods on bodies, segments", "kirchhoff": "net of Kirchhoff rods, segments",
+    "rod": "one rod, segments",
+}  # fmt: skip
+
+
 def step_of(system: gd.System, step: float, units: int) -> tuple[float, float]:
     """CPU seconds of a step, and of everything before the first."""
     few = max(2, 20_000 // units)
-
-    def run(steps: int) -> gd.Motion:
-        end = step * steps
-        return gd.simulate(system, end, method="rodas", step=step, output=[end], dense=False)
-
     begin = time.thread_time()
-    run(1)
+    run(system, step, 1)
     first = time.thread_time() - begin
     repeat = 7 if units < 2000 else 3 if units < 50_000 else 1
-    short, long = (best(lambda n=n: run(n), repeat)[0] for n in (few, 3 * few))
+    short, long = (best(lambda n=n: run(system, step, n), repeat)[0] for n in (few, 3 * few))
     return (long - short) / (2 * few), first
+
+
+def shared(size: int, counts: list[int]) -> None:
+    """Real and CPU time of steps of a net that threads share, each number of them in turns."""
+    sim = {n: gd.stepper(net(size), method="rodas", step=1e-4, threads=n) for n in counts}
+    seconds: dict[int, list[tuple[float, float]]] = {n: [] for n in counts}
+    for _ in range(6):
+        for n in counts:
+            real, cpu = time.perf_counter(), time.process_time()
+            sim[n].step(2e-4)
+            seconds[n].append(((time.perf_counter() - real) / 2, (time.process_time() - cpu) / 2))
+    for n, found in seconds.items():
+        real, cpu = (min(column) for column in zip(*found[1:], strict=True))
+        told = f"{1e3 * real:9.2f} ms a step in real time, {1e3 * cpu:9.2f} ms of CPU"
+        print(f"net       {size:7d} {n} threads {told}; {peak():.2f} GB", flush=True)
 
 
 def peak() -> float:
@@ -111,28 +135,45 @@ def at_rest(k: int) -> tuple[int, float]:
 
 
 def draw(found: dict[str, list[tuple[int, float]]], file: str) -> None:
-    """Microseconds a unit and step over the number of units."""
+    """Milliseconds of a step over the number of units, and what grows with their number."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for name, points in found.items():
         n, seconds = zip(*points, strict=True)
-        axes.loglog(
-            n, [1e6 * s / k for s, k in zip(seconds, n, strict=True)], "o-", label=f"{name}, a {CASES[name][3]}"
+        axes.loglog(n, [1e3 * s for s in seconds], "o-", label=LABELS[name])
+    ends = [
+        min(n for points in found.values() for n, _ in points),
+        max(n for points in found.values() for n, _ in points),
+    ]
+    for us in (1.0, 10.0):
+        axes.loglog(ends, [1e-3 * us * n for n in ends], ":", color="0.6")
+        axes.annotate(
+            f"{us:g} µs each", (ends[1], 1e-3 * us * ends[1]), ha="right", va="bottom", color="0.4", fontsize=8
         )
-    axes.set(xlabel="links, bodies or segments", ylabel="CPU time of a RODAS step, µs each")
-    axes.grid(which="both", alpha=0.3)
+    axes.set(xlabel="links, bodies or segments", ylabel="CPU time of a RODAS step, ms")
+    axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(file, dpi=150)
 
 
 def main(names: list[str]) -> None:
     print(f"core for {_core.isa()}")
-    file = names.pop(names.index("--figure") + 1) if "--figure" in names else None
+
+    def option(name: str) -> str | None:
+        value = names.pop(names.index(name) + 1) if name in names else None
+        names[:] = [other for other in names if other != name]
+        return value
+
+    file, threads = option("--figure"), option("--threads")
     found: dict[str, list[tuple[int, float]]] = {}
-    for name in [name for name in names if name != "--figure"] or CASES:
+    for name in names or (["net"] if threads else CASES):
         name, *given = name.split(":")
+        if threads:
+            for size in map(int, given or (24, 40)):
+                shared(size, [int(n) for n in threads.split(",")])
+            continue
         if name == "rest":
             for size in map(int, given or (6, 12, 24)):
                 steps, seconds = at_rest(size)
