@@ -63,7 +63,7 @@ def test_a_declared_option_reaches_everything(name):
     flags = {flag for part in get_command(app).commands["run"].params for flag in part.opts}
     assert (name in schema) == (name in inspect.signature(files.RunOptions).parameters) == option.in_files
     if option.in_files:
-        assert schema[name]["description"].startswith(option.help.replace("`", "").split(". ")[0].rstrip("."))
+        assert schema[name]["description"].startswith(IN_FILES[name].help.replace("`", "").split(". ")[0].rstrip("."))
         assert f"`{name}`" in manual.split("### The run")[1]
         assert f"--{name.replace('_', '-')}" in flags
     assert (name in APART) == bool(_refused_by_study(name))

@@ -38,7 +38,7 @@ def with_run_options(names: Iterable[str] = tuple(IN_FILES)) -> Callable[[F], F]
 
 def _parameter(name: str, option: Option) -> inspect.Parameter:
     kind, metavar = _TYPES[option.form]
-    kind = str if option.words else kind
+    kind, metavar = str if option.words else kind, "S" if option.unit == "s" else metavar
     words = f" {', '.join(option.words)}." if option.form == "word" and option.words[0] not in option.short else ""
     flag = f"--{name.replace('_', '-')}"
     flags = f"{flag}/--no-{flag[2:]}" if kind is bool else flag

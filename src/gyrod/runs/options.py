@@ -166,8 +166,11 @@ _TABLES: dict[Any, dict[str, Option]] = {of: declared(of) for of in (Writing, St
 STEPPING, OPTIONS = _TABLES[Stepping], _TABLES[Options]
 #: The time to simulate, which `simulate` takes by position; files call it ``until``.
 TIME = Option(..., "Time to simulate, s.", unit="s")
-#: What model files have.
+#: What model files have; there ``output`` may be a number.
 IN_FILES = {"until": TIME} | {name: option for name, option in OPTIONS.items() if option.in_files}
+IN_FILES["output"] = replace(
+    OPTIONS["output"], help="Time between rows, s; else every step is one. Or a list of times."
+)
 #: What says what becomes of a run: studies choose it.
 APART = tuple(name for name, option in OPTIONS.items() if option.apart)
 #: What a comparison tries.

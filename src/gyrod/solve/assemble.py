@@ -142,7 +142,7 @@ def _least(G: Any, M: Any, gap: Array) -> Array:
     return np.asarray(d)
 
 
-def _refuse(system: System, owner: Array, gaps: Array, allowed: float, unit: str, remedy: str) -> None:
+def _refuse(system: System, owner: NDArray[np.int_], gaps: Array, allowed: float, unit: str, remedy: str) -> None:
     """Raise an error that names the joints with the largest gaps, if those are too large."""
     if float(gaps.max()) <= allowed:
         return
