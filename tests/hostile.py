@@ -168,7 +168,7 @@ def _calls() -> list[tuple[Callable[..., Any], dict[str, Any]]]:
         "method": "dopri5", "formulation": "nullspace-quaternion", "rtol": 1e-3, "atol": None, "norm": "physical",
         "projection": "step", "step": None, "first_step": None, "max_step": None, "output": None, "events": (),
         "dense": True, "reduce": True, "index": 0, "null_space": "analytic", "baumgarte": None, "assemble": False,
-        "coordinates": None, "sigma": None, "potential": None, "resume": False, "velocity": "material",
+        "coordinates": None, "sigma": None, "potential": None, "order": None, "resume": False, "velocity": "material",
     }  # fmt: skip
     return [
         (gd.simulate, {**run, **tuning}), (gd.simulate, {**run, "system": hanging, "method": "rodas"}),
