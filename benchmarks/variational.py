@@ -80,12 +80,11 @@ def chains() -> None:
 
 def rods() -> None:
     print("a rubber hose that falls about its clamp, us a step of 1 ms (iterations), and that of RODAS over it")
-    for what, fields in (("20 segments", {"segments": 20}), ("100 segments", {"segments": 100}),
-                         ("7 cubic elements", {"segments": 7, "degree": 3})):  # fmt: skip
+    for what, segments, degree in (("20 segments", 20, None), ("100 segments", 100, None), ("7 cubic elements", 7, 3)):
         hose = gd.Rod(
             "hose", length=1.0, section=gd.Circle(radius=5e-3),
             material=gd.Material(young=5e6, poisson=0.5, density=1100), damping=gd.Damping(viscosities=(2e4, 1e4)),
-            initial=gd.Straight((0, 0, 0), (0, 1, 0)), start=gd.Clamped("ground"), **fields,
+            initial=gd.Straight((0, 0, 0), (0, 1, 0)), start=gd.Clamped("ground"), segments=segments, degree=degree,
         )  # fmt: skip
         system, steps = gd.System(rods=[hose]), 1000
         run = partial(gd.simulate, system, 1.0, step=1e-3, output=[0.0, 1.0])

@@ -167,7 +167,8 @@ def _calls() -> list[tuple[Callable[..., Any], dict[str, Any]]]:
     tuning: dict[str, Any] = {
         "method": "dopri5", "formulation": "nullspace-quaternion", "rtol": 1e-3, "atol": None, "norm": "physical",
         "projection": "step", "step": None, "first_step": None, "max_step": None, "output": None, "events": (),
-        "dense": True, "assemble": False, "coordinates": None, "sigma": None, "potential": None, "resume": False,
+        "dense": True, "assemble": False, "coordinates": None, "sigma": None, "potential": None, "order": None,
+        "resume": False, "threads": 1,
     }  # fmt: skip
     return [
         (gd.Formulation, {"name": "absolute-quaternion", "index": 0, "null_space": "analytic", "baumgarte": (1.0, 1.0),

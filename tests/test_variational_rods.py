@@ -143,12 +143,42 @@ def test_momenta_of_a_free_rod_are_kept_after_its_loads_end(degree, coordinates)
 def test_momenta_of_a_free_rod_over_a_hundred_thousand_steps():
     motion = run(spaghetti(segments=16), 2000.0, 0.02, output=100)
     check_flight(motion)
-    check_no_drift(motion.energy.total[motion.t > 5.01])
+    # Its modes exchange energy over longer times than a tenth of the run: means of tenths go up and down by 6 %.
+    check_no_drift(motion.energy.total[motion.t > 5.01], 0.1)
 
 
-def check_no_drift(E):
+STEEL = gd.Material(young=2.06e11, poisson=0.3, density=7850)
+
+
+@pytest.mark.slow
+def test_energy_of_a_steel_string_over_a_hundred_thousand_steps():
+    """Taut and plucked, 81 steps in a period of its first mode; the stiffest vibration makes 70 turns in a step."""
+    string = gd.Rod(
+        "rod", length=0.65, segments=20, section=gd.Circle(radius=5e-4), material=STEEL, rest_stretch=0.999,
+        initial=gd.Straight((0, 0, 0), (0, 0.65, 0)), start=gd.Clamped("ground"), end=gd.Clamped("ground"),
+        velocity=lambda s: (0, 0, np.sin(np.pi * s)),
+    )  # fmt: skip
+    motion = run(gd.System(rods=[string], gravity=(0, 0, 0)), 10.0, 1e-4, output=10)
+    E = motion.energy.total
+    check_no_drift(E)
+    assert np.ptp(E) < 0.02 * (motion.energy.kinetic.max() - motion.energy.kinetic.min())
+
+
+@pytest.mark.slow
+def test_momentum_of_a_hung_steel_wire_about_the_vertical_over_a_hundred_thousand_steps():
+    wire = gd.Rod(
+        "rod", length=1.0, segments=20, section=gd.Circle(radius=1e-3), material=STEEL,
+        initial=gd.Straight((0, 0, 0), (0, 0.6, -0.8)), start=gd.Hinged("ground"), angular_velocity=(0, 0, 2.0),
+    )  # fmt: skip
+    motion = run(gd.System(rods=[wire]), 100.0, 1e-3, output=20)
+    L = momenta(motion)[1][:, 2]
+    np.testing.assert_allclose(L, L[0], atol=1e-11 * L[0])
+    check_no_drift(motion.energy.total)
+
+
+def check_no_drift(E, part=0.05):
     tenth = len(E) // 10
-    assert abs(E[-tenth:].mean() - E[:tenth].mean()) < 0.05 * np.ptp(E)
+    assert abs(E[-tenth:].mean() - E[:tenth].mean()) < part * np.ptp(E)
 
 
 #: Thick and soft: steps of a millisecond resolve all its vibrations.
@@ -293,6 +323,9 @@ SYSTEMS = {
             gd.Foundation("hose", stiffness=(10.0, 20.0, 30.0), damping=(1.0, 1.0, 2.0)),
         ],
     ),
+    "turning frame": gd.System(
+        [bob()], rods=[hose(**ON_BOB)], forces=[gd.RotatingFrame((0.5, 0, 4.0))], gravity=(0, 0, 0)
+    ),
     "gravity over time": gd.System(
         [bob()], rods=[hose(**ON_BOB)], gravity=lambda t: (0, np.sin(9.0 * t), -9.81 * np.cos(3.0 * t))
     ),
@@ -414,12 +447,8 @@ def test_a_turning_rod_is_not_strained():
 def test_what_is_not_supported():
     rod, body = hose(start=CLAMPED), bob()
     cable = gd.Cable("ground", "hose", at_a=(0, 0, 1), at_b=1.0, stiffness=10.0)
-    for system, sentence in (
-        (gd.System(rods=[rod], forces=[cable]), "does not support Cable.*; use 'radau5'"),
-        (gd.System(rods=[rod], forces=[gd.RotatingFrame((0, 0, 1.0))]), "does not support RotatingFrame"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            run(system, 1.0, 0.1)
+    with pytest.raises(ValueError, match=r"does not support Cable.*; use 'radau5'"):
+        run(gd.System(rods=[rod], forces=[cable]), 1.0, 0.1)
     with pytest.raises(ValueError, match=r"is for rigid bodies; the system has rods \('hose'\). Use 'variational'"):
         run(gd.System(rods=[rod]), 1.0, 0.1, method="energy-momentum")
     with pytest.raises(ValueError, match=r"damping feeds energy in \(rod 'hose'\); use order = 2"):

@@ -353,7 +353,7 @@ def _pins(system: System, formulation: str, options: dict[str, Any], signals: Si
         kinds.extend(kind)
     forces = [compile_force(f, system, index, np.array(axes), signals) for f in system.forces if not f.on_rods]
     gravity, weights = body_weights(system, signals)
-    forces += weights + _frame(system, np.array(axes))
+    forces += weights + frame_forces(system, np.array(axes))
 
     def start(core: _core.System) -> tuple[list[float], list[str]]:
         rest = core.size - len(y0)
@@ -381,7 +381,7 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
     forces = [compile_force(f, system, index, frames, signals) for f in system.forces if not f.on_rods]
     forces += mechanisms.springs(system, mechanism)
     gravity, weights = body_weights(system, signals)
-    forces += weights + _frame(system, frames)
+    forces += weights + frame_forces(system, frames)
     velocities = np.ascontiguousarray(
         [
             [*system.initial_velocities[b.name], *(A.T @ b.angular_velocity)]
@@ -534,7 +534,7 @@ def body_weights(system: System, signals: Signals) -> tuple[Array, list[_core.Fo
     ]  # fmt: skip
 
 
-def _frame(system: System, axes: Array) -> list[_core.ForceElement]:
+def frame_forces(system: System, axes: Array) -> list[_core.ForceElement]:
     """Fictitious forces on the bodies in a frame that turns."""
     spin = frame_spin(system)
     if not spin.any():

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
-from gyrod.equations import Compiled, body_weights, compile_force, compile_system, mechanisms
+from gyrod.equations import Compiled, body_weights, compile_force, compile_system, frame_forces, mechanisms
 from gyrod.equations.checks import about
 from gyrod.equations.links import link_ends
-from gyrod.equations.rods import HELD, frame_spin
+from gyrod.equations.rods import HELD
 from gyrod.model import Cable, System
 from gyrod.model.system_checks import SINGULAR
 
@@ -110,7 +110,7 @@ def compile_stepped(
 ) -> Stepped:
     """Compile a system for steps of a constant length.
 
-    ``begin`` compiles it with the start of its motion, which for bodies is that of the model unless it is ``rested``.
+    ``begin`` compiles it with the start of its motion; bodies take theirs from the model unless it is ``rested``.
     """
     formulation = COORDINATES[_check.choice("coordinates", coordinates, COORDINATES)]
     _check.choice("potential", potential, POTENTIALS)
@@ -135,7 +135,7 @@ def compile_stepped(
     index = {name: i for i, name in enumerate(system.names)}
     forces = [compile_force(f, system, index, frames, compiled.signals) for f in system.forces if not f.on_rods]
     gravity, weights = body_weights(system, compiled.signals)
-    forces += weights
+    forces += weights + frame_forces(system, frames)
     if compiled.mechanism is not None:
         forces += mechanisms.springs(system, compiled.mechanism)
     split, of_rods = _sigmas(system, sigma, moments, compiled.rods)
@@ -147,7 +147,7 @@ def compile_stepped(
         conserving=conserving, composed=order == 4,
     )  # fmt: skip
     start = []
-    moved = compiled.motions(compiled.y0) if rested else None
+    moved = compiled.motions(compiled.y0) if rested or system.junction_bodies else None
     for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True)):
         p, v, Omega = body.orientation, system.initial_velocities[body.name], body.angular_velocity
         if moved is not None:
@@ -189,9 +189,6 @@ def _check_supported(system: System, method: str) -> None:
             "Use 'variational', which keeps their momenta, or 'radau5'."
         )
     found = [f.label for f in system.forces if isinstance(f, Cable) or (f.rods and link_ends(f))]
-    found += [f.label for f in system.forces if f.on_rods and not system.rods and f.label not in found]
-    if system.rods and frame_spin(system).any():
-        found.append("RotatingFrame")
     if found:
         raise ValueError(f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'radau5'.")
 

@@ -107,7 +107,8 @@ def _order(system: Any, order: int | None) -> int:
         raise ValueError(f"order = {order!r} must be 2 or 4.")
     if isinstance(system, System):
         found = [f"rod {rod.name!r}" for rod in system.rods if rod.damping is not None]
-        for part in (*system.joints, *system.forces):
+        parts: list[Any] = [*system.joints, *system.forces]
+        for part in parts:
             rates = [getattr(part, name, None) for name in ("damping", "friction")]
             if getattr(part, "only_damps", False) or any(r is not None and np.any(r) for r in rates):
                 found.append(part.label)
