@@ -222,7 +222,7 @@ def test_the_manual_has_the_table_of_methods():
 
 def test_names_of_methods_stand_in_one_table():
     """Papers name those that they compare; no other module lists several."""
-    elsewhere = [path for path in SOURCE.rglob("*.py") if path.parent.name != "reproduce" and path.name != "methods.py"]
+    elsewhere = [path for path in SOURCE.rglob("*.py") if "reproduce" not in path.parts and path.name != "methods.py"]
     for path in (*elsewhere, SOURCE / "solve" / "methods.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             held = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())

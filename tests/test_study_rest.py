@@ -123,7 +123,7 @@ def test_starts_that_cannot_be():
         ({"at_rest": True, "start": "rest"}, "start = 'rest' is for motions; with at_rest=True leave it out."),
         (
             {"at_rest": True, "rtol": 1e-3},
-            "rtol = 0.001 is unknown; it can be 'load', 't', 'tolerance', 'relax', 'error'.",
+            "rtol = 0.001 is unknown; it can be 'load', 't', 'tolerance', 'relax', 'error', 'threads'.",
         ),
         ({"at_rest": True, "guess": None}, "guess cannot be given"),
         ({"at_rest": True, "lanes": 4}, "equilibria are found one by one"),

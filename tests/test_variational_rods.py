@@ -143,8 +143,8 @@ def test_momenta_of_a_free_rod_are_kept_after_its_loads_end(degree, coordinates)
 def test_momenta_of_a_free_rod_over_a_hundred_thousand_steps():
     motion = run(spaghetti(segments=16), 2000.0, 0.02, output=100)
     check_flight(motion)
-    # Its modes exchange energy over longer times than a tenth of the run: means of tenths go up and down by 6 %.
-    check_no_drift(motion.energy.total[motion.t > 5.01], 0.1)
+    # Its modes exchange energy over longer times than a tenth of the run: 5.3 % where the others have less than one.
+    check_no_drift(motion.energy.total[motion.t > 5.01], 0.06)
 
 
 STEEL = gd.Material(young=2.06e11, poisson=0.3, density=7850)

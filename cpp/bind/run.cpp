@@ -70,8 +70,8 @@ public:
   PySession(Equations& equations, Owner& owner, const std::string& method, double t0, Times y0, double t_end,
             const StepOptions& step, const PyRunOptions& options, bool python)
       : n_(equations.size()), owner_(owner), equations_(equations), python_(python), options_(options.of(n_)),
-        threads_(threads_of(options.threads)),
-        integrator_(make_integrator(method, equations, step)), driver_(equations, *integrator_, options_) {
+        threads_(threads_of(options.threads)), integrator_(make_integrator(method, equations, step)),
+        driver_(equations, *integrator_, options_) {
     const std::vector<double> start = numbers(y0);
     if (start.size() != n_) throw nb::value_error("wrong number of initial values");
     const Turn turn(owner_);

@@ -370,6 +370,7 @@ class _Single(_Axial):
     #: Lowest and highest coordinate, either may be None.
     limits: tuple[float | None, float | None] | None = field(_limits, "rad", default=None)
 
+
 @description
 class Revolute(_Single):
     """Hinge: b turns about the axis.

@@ -223,7 +223,8 @@ def _least_norm(compiled: Compiled, t: Array, y: Array, forces: Array) -> tuple[
         there = pairs[:, side] >= 0
         body, f, m = pairs[there, side], forces[:, there, :3], forces[:, there, 3:]
         arm = P[:, there] - x[:, body]
-        np.add.at(wrench, (slice(None), body), sign * np.concatenate([f, m + vectors.cross(arm, f)], axis=2))
+        felt = sign * np.concatenate([f, m + vectors.cross(arm, f)], axis=2)
+        np.add.at(wrench.swapaxes(0, 1), body, felt.swapaxes(0, 1))
 
     found, stressed = np.zeros_like(forces), np.zeros(len(pairs))
     for row in range(len(t)):
@@ -232,8 +233,8 @@ def _least_norm(compiled: Compiled, t: Array, y: Array, forces: Array) -> tuple[
         G = np.zeros((len(table), bodies, 6))
         for side in (0, 1):
             body = pairs[owner, side]
-            there = np.flatnonzero(body >= 0)
-            G[there, body[there]] += table[there, 4 + 6 * side : 10 + 6 * side]
+            of = np.flatnonzero(body >= 0)
+            G[of, body[of]] += table[of, 4 + 6 * side : 10 + 6 * side]
         size = np.linalg.norm(table[:, [4, 5, 6, 10, 11, 12]], axis=1)
         # A row without force part is a torque: over a length it becomes a force.
         scale = np.where(size > 1e-9, 1.0, 1.0 / max(compiled._length(), 1e-300))

@@ -192,8 +192,8 @@ class _Mechanism:
             raise ValueError(f"system must be a System, got {shown(system)}.")
         if system.rods:
             raise ValueError(
-                f"rods move by themselves ({', '.join(map(repr, system.rod_names))}), so that joints alone do not tell "
-                "the motion; lead the joints by drive=..., simulate, and read motion['joint'].effort."
+                f"rods have a motion of their own ({', '.join(map(repr, system.rod_names))}), so that joints alone do "
+                "not determine the motion; lead the joints by drive=..., simulate, and read motion['joint'].effort."
             )
         if not system.joints:
             raise ValueError("the system has no joints; mass matrices, Jacobians and efforts are about joints.")
