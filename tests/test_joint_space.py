@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import gyrod as gd
 from gyrod import rotations as ro
 from gyrod.motion.joints import kinematics
-from gyrod.solve import joint_space
+from gyrod.solve import joint_rates
 
 DATA = Path(__file__).parent / "data"
 PEER = json.loads((DATA / "arm_pinocchio.json").read_text(encoding="utf-8"))
@@ -303,7 +303,7 @@ def test_mass_matrix_and_jacobian_of_every_joint(flipped):
 
     def place(values):
         found = gd.jacobian(system, "b5", at, positions=values)
-        return gd.solve.joint_space._Space.of(system, values), found
+        return joint_rates.Space.of(system, values), found
 
     _, J = place(q)
     M = gd.mass_matrix(system, positions=q)
@@ -357,7 +357,7 @@ def test_inverse_dynamics_of_every_joint(flipped):
     order = [M.names.index(x) for j in system.joints for x in gd.mass_matrix(system).names if x.split(".")[0] == j.name]
     m = M.matrix[:, order][:, :, order]
     slope = (m[:n] - m[n:]) / (2 * h)
-    space = gd.solve.joint_space._Space.of(system, split(near))
+    space = joint_rates.Space.of(system, split(near))
     height = 9.81 * sum(b.mass * space.bodies[0][:, i, 2] for i, b in enumerate(system.bodies))
     middle = gd.mass_matrix(system, positions=split(q)).matrix[order][:, order]
     want = middle @ e + np.einsum("kij,k,j->i", slope, d, d) - 0.5 * np.einsum("kij,i,j->k", slope, d, d)
@@ -458,7 +458,7 @@ def test_a_singular_position():
 
 def test_rates_and_their_derivatives_are_those_of_the_joints():
     """Against the coordinates of each joint by itself, in random velocities: C V, and (C V)' where V' = 0."""
-    found = joint_space._Mechanism.of(gd.problems.get("joint-tree").system)
+    found = joint_rates.JointRates.of(gd.problems.get("joint-tree").system)
     rng, b = np.random.default_rng(3), len(found.system.bodies)
     x, R = (part[:1] for part in found.bodies[:2])
     R = R @ ro.matrix_from_rotation_vector(rng.normal(size=(1, b, 3)))
@@ -484,8 +484,8 @@ def test_rates_and_their_derivatives_are_those_of_the_joints():
 
 def test_a_system_is_compiled_once_for_many_calls():
     system = gd.problems.get("joint-tree").system
-    found = joint_space._Mechanism.of(system)
-    assert joint_space._Mechanism.of(system) is found
+    found = joint_rates.JointRates.of(system)
+    assert joint_rates.JointRates.of(system) is found
     other = system.with_({"gravity": (0.0, 0.0, -1.0)})
-    assert joint_space._Mechanism.of(other) is not found
+    assert joint_rates.JointRates.of(other) is not found
     assert "_mechanism" not in vars(pickle.loads(pickle.dumps(system)))

@@ -120,38 +120,57 @@ def gaps_of(system: System) -> Gaps:
         slide_slack,
         spin_slack,
     )
+    apart = _Apart(r, v[b] + turning_b - v[a] - turning_a, shift, slide, spin, angle)
     for i, joint in enumerate(joints):
         if isinstance(joint, Universal):
             gaps.turn[i] = math.asin(min(1.0, abs(T[i, 2, 0])))
             second = cross_of_two(E[i, :, 2], places.frame_b[i, :, 0])
             gaps.spin[i] = abs(float((w_b[i] - w_a[i]) @ second)) / math.hypot(*second)
-        law = joint.law
-        value, rate, slack = (0.0, 0.0, 0.0) if law is None else _value_and_rate(joint, law)
-        if isinstance(joint, Distance):
-            apart = float(norms(r[i]))
-            gaps.shift[i] = abs(apart - places.length[i])
-            gaps.slide[i] = abs(float(r[i] @ (v[b[i]] + turning_b[i] - v[a[i]] - turning_a[i])) / apart - rate)
-            gaps.slide_slack[i] += slack
-            continue
-        miss = math.remainder(angle[i] - value, 2.0 * math.pi)
-        if isinstance(joint, Helical):
-            lead = joint.pitch / (2.0 * math.pi)
-            turned = angle[i] if law is None else value + miss
-            gaps.shift[i] = math.hypot(gaps.shift[i], shift[i, 2] - lead * turned)
-            gaps.slide[i] = math.hypot(gaps.slide[i], slide[i, 2] - lead * spin[i, 2])
-            gaps.slide_slack[i] += GAP_SLACK * abs(lead * spin[i, 2])
-        if law is None:
-            continue
-        if isinstance(joint, Prismatic):
-            gaps.shift[i] = math.hypot(gaps.shift[i], shift[i, 2] - value)
-            gaps.slide[i] = math.hypot(gaps.slide[i], slide[i, 2] - rate)
-            gaps.shift_slack[i] += GAP_SLACK * abs(value)
-            gaps.slide_slack[i] += slack
-        else:
-            gaps.turn[i] = max(gaps.turn[i], abs(miss))
-            gaps.spin[i] = math.hypot(gaps.spin[i], spin[i, 2] - rate)
-            gaps.spin_slack[i] += slack
+        _lead(gaps, i, joint, apart, float(places.length[i]))
     return gaps
+
+
+@dataclass(frozen=True, eq=False)
+class _Apart:
+    """How the partners of joints stand and move against each other: in space, and in the axes of the joint in a."""
+
+    r: Array
+    rate: Array
+    shift: Array
+    slide: Array
+    spin: Array
+    angle: Array
+
+
+def _lead(gaps: Gaps, i: int, joint: Joint, apart: _Apart, length: float) -> None:
+    """Add what a joint misses along the coordinates that a law, a pitch or a length ties."""
+    law = joint.law
+    value, rate, slack = (0.0, 0.0, 0.0) if law is None else _value_and_rate(joint, law)
+    if isinstance(joint, Distance):
+        distance = float(norms(apart.r[i]))
+        gaps.shift[i] = abs(distance - length)
+        gaps.slide[i] = abs(float(apart.r[i] @ apart.rate[i]) / distance - rate)
+        gaps.slide_slack[i] += slack
+        return
+    shift, slide, spin = apart.shift[i, 2], apart.slide[i, 2], apart.spin[i, 2]
+    miss = math.remainder(apart.angle[i] - value, 2.0 * math.pi)
+    if isinstance(joint, Helical):
+        lead = joint.pitch / (2.0 * math.pi)
+        turned = apart.angle[i] if law is None else value + miss
+        gaps.shift[i] = math.hypot(gaps.shift[i], shift - lead * turned)
+        gaps.slide[i] = math.hypot(gaps.slide[i], slide - lead * spin)
+        gaps.slide_slack[i] += GAP_SLACK * abs(lead * spin)
+    if law is None:
+        return
+    if isinstance(joint, Prismatic):
+        gaps.shift[i] = math.hypot(gaps.shift[i], shift - value)
+        gaps.slide[i] = math.hypot(gaps.slide[i], slide - rate)
+        gaps.shift_slack[i] += GAP_SLACK * abs(value)
+        gaps.slide_slack[i] += slack
+    else:
+        gaps.turn[i] = max(gaps.turn[i], abs(miss))
+        gaps.spin[i] = math.hypot(gaps.spin[i], spin - rate)
+        gaps.spin_slack[i] += slack
 
 
 def _value_and_rate(joint: Joint, law: Any) -> tuple[float, float, float]:
