@@ -398,20 +398,20 @@ def new_name(field: str, name: object) -> str:
     return str(name)
 
 
-@holds(form="name")
-def rod_reference(field: str, name: object) -> str:
-    """Return the name of a rod; whether it exists is for the system to say."""
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"{field} must be the name of a rod, got {shown(name)}.")
-    return str(name)
+def name_of(what: str) -> Callable[[str, object], str]:
+    """Return a check for the name of something; whether that exists is for the system to say."""
+
+    @holds(form="name")
+    def check(field: str, name: object) -> str:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"{field} must be the name of {what}, got {shown(name)}.")
+        return str(name)
+
+    return check
 
 
-@holds(form="name")
-def reference(field: str, name: object) -> str:
-    """Return the name of a body (or "ground"); whether the body exists is for the system to say."""
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"{field} must be the name of a body, got {shown(name)}.")
-    return str(name)
+#: Of a rod; of a body, or "ground".
+rod_reference, reference = name_of("a rod"), name_of("a body")
 
 
 def unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodies", hint: bool = True) -> str:

@@ -15,6 +15,7 @@ from gyrod.model.errors import (
     Description,
     Problems,
     choice,
+    name_of,
     new_name,
     numbers,
     rod_reference,
@@ -35,30 +36,10 @@ Array = NDArray[np.float64]
 
 
 @holds(form="name")
-def _bearer(field: str, value: object, ground: bool = False) -> str:
-    if not isinstance(value, str) or not value or (value == GROUND and not ground):
-        what = "the name of a body or a rod" + (", or 'ground'" if ground else "")
-        raise ValueError(f"{field} must be {what}, got {shown(value)}.")
-    return str(value)
-
-
-@holds(form="name")
-def _partner(field: str, value: object) -> str:
-    return _bearer(field, value, ground=True)
-
-
-@holds(form="name")
-def _joint_name(field: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{field} must be the name of a joint, got {shown(value)}.")
-    return str(value)
-
-
-@holds(form="name")
-def _coordinate_name(field: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{field} must be the name of a coordinate of the joint, got {shown(value)}.")
-    return str(value)
+def _bearer(field: str, value: object) -> str:
+    if value == GROUND:
+        raise ValueError(f"{field} must be the name of a body or a rod, got {shown(value)}.")
+    return name_of("a body or a rod")(field, value)
 
 
 @holds(shapes=((), (3,)))
@@ -192,9 +173,9 @@ class JointSensor(Sensor):
     """
 
     name: str = field(new_name)
-    joint: str = field(_joint_name)
+    joint: str = field(name_of("a joint"))
     quantity: str = field(choice(quantities.JOINT_SENSOR), default="coordinate")
-    coordinate: str | None = field(_coordinate_name, default=None)
+    coordinate: str | None = field(name_of("a coordinate of the joint"), default=None)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:  # noqa: ARG002
         if self.coordinate is not None and self.quantity in ("force", "torque"):
@@ -260,8 +241,8 @@ class DistanceSensor(Sensor):
     """
 
     name: str = field(new_name)
-    a: str = field(_partner)
-    b: str = field(_partner)
+    a: str = field(name_of("a body or a rod, or 'ground'"))
+    b: str = field(name_of("a body or a rod, or 'ground'"))
     #: (3,), a fraction of a rod, or None.
     at_a: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
     at_b: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
