@@ -363,6 +363,15 @@ constexpr Matrix<Mixed<S, Z>, R, C> operator*(const Ops<D, S, R, N, I, J>& a, co
       }
       for (int i = 0; i < R; ++i) o(i, j) = S(re[2 * i] - im[2 * i + 1], re[2 * i + 1] + im[2 * i]);
     }
+  } else if constexpr (std::is_same_v<S, double> && std::is_same_v<Z, Complex> && I == 1 && R > 3) {
+    for (int j = 0; j < C; ++j) { // likewise
+      double re[R] = {}, im[R] = {};
+      for (int k = 0; k < N; ++k) {
+        const double x = b(k, j).real(), y = b(k, j).imag();
+        for (int i = 0; i < R; ++i) re[i] += a(i, k) * x, im[i] += a(i, k) * y;
+      }
+      for (int i = 0; i < R; ++i) o(i, j) = Z(re[i], im[i]);
+    }
   } else {
     for (int j = 0; j < C; ++j) {
       for (int i = 0; i < R; ++i) o(i, j) = a(i, 0) * b(0, j);

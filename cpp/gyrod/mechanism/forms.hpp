@@ -1,13 +1,11 @@
-// The forms of a mechanism. Both rotations of the absolute form share most of what the compiler has to expand and are
-// one file; those of the tree do not.
+// The forms of a mechanism, each with quaternions or directors.
 #pragma once
 
 #include "gyrod/mechanism/model.hpp"
 
 namespace gyrod {
 
-std::unique_ptr<MechanismEquations> make_quaternion_tree(MechanismModel model);
-std::unique_ptr<MechanismEquations> make_director_tree(MechanismModel model);
+std::unique_ptr<MechanismEquations> make_tree(bool directors, MechanismModel model);
 std::unique_ptr<MechanismEquations> make_absolute(bool directors, MechanismModel model);
 
 } // namespace gyrod

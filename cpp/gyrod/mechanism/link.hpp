@@ -118,33 +118,36 @@ GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<double>* 
 
 // Rates of the rotation coordinates, from Omega or from omega. Directors take omega x d_n: a point of the body then
 // moves by exactly omega x r even where they have drifted, and joints that are linear in (x, d) do not drift at all.
-inline void rotation_rates(NullspaceQuaternion, const double* q, const M3&, const V3& Omega, const V3&, double* dq) {
+GYROD_INLINE void rotation_rates(bool directors, const double* q, const M3& R, const V3& Omega, const V3& w,
+                                 double* dq) {
+  if (directors) {
+    for (int n = 0; n < 3; ++n)
+      for (int i = 0; i < 3; ++i) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        dq[3 * n + i] = w[j] * R(k, n) - w[k] * R(j, n);
+      }
+    return;
+  }
   const double h0 = 0.5 * Omega[0], h1 = 0.5 * Omega[1], h2 = 0.5 * Omega[2];
   dq[0] = -(q[1] * h0 + q[2] * h1 + q[3] * h2);
   dq[1] = q[0] * h0 + (q[2] * h2 - q[3] * h1);
   dq[2] = q[0] * h1 + (q[3] * h0 - q[1] * h2);
   dq[3] = q[0] * h2 + (q[1] * h1 - q[2] * h0);
 }
-inline void rotation_rates(NullspaceDirectors, const double*, const M3& R, const V3&, const V3& w, double* dq) {
-  for (int n = 0; n < 3; ++n)
-    for (int i = 0; i < 3; ++i) {
-      const int j = (i + 1) % 3, k = (i + 2) % 3;
-      dq[3 * n + i] = w[j] * R(k, n) - w[k] * R(j, n);
-    }
-}
 
 // R from the rotation coordinates. Of a quaternion that has drifted the direction counts: joints then stay exact.
-GYROD_INLINE M3 link_frame(NullspaceQuaternion, const double* q) {
+GYROD_INLINE M3 link_frame(bool directors, const double* q) {
+  if (directors) return frame_of(q);
   const double scale = 1.0 / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
   M3 R = NullspaceQuaternion::frame<double>(q);
   for (int n = 0; n < 9; ++n) R(n % 3, n / 3) = R(n % 3, n / 3) * scale;
   return R;
 }
-GYROD_INLINE M3 link_frame(NullspaceDirectors, const double* q) { return frame_of(q); }
 
 // R^-1 w: R is a rotation for quaternions, directors may have drifted.
-GYROD_INLINE V3 in_body(NullspaceQuaternion, const M3& R, const V3& w) { return transposed_times(R, w); }
-inline V3 in_body(NullspaceDirectors, const M3& R, const V3& w) { return R.inverse() * w; }
+inline V3 in_body(bool directors, const M3& R, const V3& w) {
+  return directors ? V3(R.inverse() * w) : transposed_times(R, w);
+}
 
 // q = (turn about 3)(turn about 1), the nearest of this kind.
 inline Vec4<double> nearest_universal(const Vec4<double>& q, bool inverse) {

@@ -11,10 +11,11 @@
 
 namespace gyrod {
 
-template <class F> class TreeMechanism : public MechanismEquations {
+class TreeMechanism : public MechanismEquations {
 public:
-  GYROD_COLD explicit TreeMechanism(MechanismModel model)
-      : m_(std::move(model)), links_(m_.links.size()), k_(links_.size()), art_(links_.size()), proj_(links_.size()),
+  GYROD_COLD TreeMechanism(bool directors, MechanismModel model)
+      : directors_(directors), nq_(directors ? 9 : 4), np_(std::size_t(3 + nq_)), m_(std::move(model)),
+        links_(m_.links.size()), k_(links_.size()), art_(links_.size()), proj_(links_.size()),
         motions_(m_.bodies.size()), wrenches_(m_.bodies.size()), link_of_(m_.bodies.size()), u_(m_.joints.size()) {
     for (RigidBody& b : m_.bodies) b.inverse_moments.setZero();
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -26,7 +27,7 @@ public:
       }
       at_.push_back(size_);
       nu_at_.push_back(freedoms_);
-      size_ += std::size_t(3 + F::nq + links_[i].n);
+      size_ += np_ + std::size_t(links_[i].n);
       freedoms_ += links_[i].n;
     }
     for (const Joint& j : m_.joints) driven_ = driven_ || j.driven(), timed_ = timed_ || j.drive.timed();
@@ -38,7 +39,7 @@ public:
   std::size_t size() const override { return size_; }
   std::size_t offset(int body) const override { return at_[std::size_t(link_of_[std::size_t(body)])]; }
   std::size_t state_size(int body) const override {
-    return std::size_t(3 + F::nq + links_[std::size_t(link_of_[std::size_t(body)])].n);
+    return np_ + std::size_t(links_[std::size_t(link_of_[std::size_t(body)])].n);
   }
   bool autonomous() const override { return !timed_; }
   void quasistatic(bool on) override {
@@ -56,13 +57,13 @@ public:
       double* d = dy + at_[i];
       const LinkMotion<double>& m = k_[i];
       for (int j = 0; j < 3; ++j) d[j] = m.v[j];
-      rotation_rates(F{}, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
+      rotation_rates(directors_, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
       const Projected& p = proj_[i];
-      for (int j = 0; j < links_[i].n; ++j) d[3 + F::nq + j] = p.nu_rate[j];
+      for (int j = 0; j < links_[i].n; ++j) d[int(np_) + j] = p.nu_rate[j];
     }
   }
 
-  void time_derivative(double t, const double* y, double* ft) override {
+  GYROD_COLD void time_derivative(double t, const double* y, double* ft) override {
     if (!timed_) return Equations::time_derivative(t, y, ft);
     difference_in_time(t, y, ft, scratch_);
   }
@@ -81,23 +82,26 @@ public:
     }
   }
 
-  void residual(double t, const double* y, double& position, double& velocity) override {
+  GYROD_COLD void residual(double t, const double* y, double& position, double& velocity) override {
     kinematics(t, y);
     position = velocity = 0.0;
     for (std::size_t i = 0; i < links_.size(); ++i) {
       double p = 0.0, v = 0.0;
-      F::residual(y + at_[i] + 3, y, m_.options, p, v);
+      if (directors_)
+        NullspaceDirectors::residual(y + at_[i] + 3, y, m_.options, p, v);
+      else
+        NullspaceQuaternion::residual(y + at_[i] + 3, y, m_.options, p, v);
       position = std::max(position, p);
       k_[i].x = Part<3>::of(y + at_[i]); // the gaps of the state, which the kinematics has closed
     }
     for (std::size_t j = 0; j < m_.joints.size(); ++j)
-      rows_of(int(j), false, [&](int, const Row<double>& r, const Twist& a, const Twist& b, double) {
+      for (const JointRow& r : rows_of(int(j), false)) {
         position = std::max(position, std::abs(r.g));
-        velocity = std::max(velocity, std::abs(rate_of(int(j), a, b) + r.rate_in_time));
-      });
+        velocity = std::max(velocity, std::abs(rate_of(int(j), r.a, r.b) + r.rate_in_time));
+      }
   }
 
-  double potential(double t, const double* y) override {
+  GYROD_COLD double potential(double t, const double* y) override {
     motion(t, y, motions_.data());
     double V = 0.0;
     for (std::size_t b = 0; b < m_.bodies.size(); ++b) V -= m_.bodies[b].mass * m_.gravity.dot(motions_[b].x);
@@ -109,7 +113,7 @@ public:
   void multipliers(double, const double*, double*) override {}
   Counted::Tally operations(const double*) override { return {}; }
 
-  void accelerations(double t, const double* y, double* out) override {
+  GYROD_COLD void accelerations(double t, const double* y, double* out) override {
     full(t, y);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       double* o = out + 6 * m_.links[i].body;
@@ -118,7 +122,7 @@ public:
     }
   }
 
-  void reactions(double t, const double* y, double* out) override {
+  GYROD_COLD void reactions(double t, const double* y, double* out) override {
     full(t, y);
     // What each body needs beyond the given loads, less what the cut joints give, passed on from leaves to root.
     std::vector<Twist> need(links_.size());
@@ -128,8 +132,8 @@ public:
       const Joint& j = m_.joints[std::size_t(m_.cuts[c])];
       Twist on_b = Twist::Zero();
       int k = 0;
-      rows_of(m_.cuts[c], true, [&](int row, const Row<double>&, const Twist& a, const Twist& b, double) {
-        if (!kept(int(c), row)) return;
+      kept_rows(c, [&](const JointRow& r) {
+        const Twist &a = r.a, &b = r.b;
         const double lambda = lambda_[std::size_t(loops_.offset(int(c)) + k++)];
         if (j.place.a >= 0) need[std::size_t(link_of_[std::size_t(j.place.a)])] += a * lambda;
         if (j.place.b >= 0) need[std::size_t(link_of_[std::size_t(j.place.b)])] += b * lambda;
@@ -149,7 +153,7 @@ public:
     }
   }
 
-  void nullspace(double t, const double* y, double* T) override {
+  GYROD_COLD void nullspace(double t, const double* y, double* T) override {
     kinematics(t, y);
     const std::size_t rows = 6 * m_.bodies.size(), n = std::size_t(freedoms_);
     std::fill(T, T + rows * n, 0.0);
@@ -173,34 +177,35 @@ public:
       n += all ? m_.joints[std::size_t(m_.cuts[c])].size() : int(m_.kept[c].size());
     return n;
   }
-  void loop_gradient(double t, const double* y, bool all, double* G) override {
+  GYROD_COLD void loop_gradient(double t, const double* y, bool all, double* G) override {
     kinematics(t, y);
     const std::size_t n = std::size_t(freedoms_);
     std::fill(G, G + std::size_t(loop_rows(all)) * n, 0.0);
     int at = 0;
     for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
       const JointPlace& p = m_.joints[std::size_t(m_.cuts[c])].place;
-      rows_of(m_.cuts[c], true, [&](int row, const Row<double>&, const Twist& a, const Twist& b, double) {
-        if (!all && !kept(int(c), row)) return;
+      const JointRows rows = rows_of(m_.cuts[c], true);
+      for (int row = 0; row < rows.size; ++row) {
+        if (!all && !kept(int(c), row)) continue;
         double* g = G + std::size_t(at++) * n;
         for (int side = 0; side < 2; ++side) {
           const int body = side ? p.b : p.a;
           if (body < 0) continue;
-          Twist w = side ? b : a;
+          Twist w = side ? rows.row[row].b : rows.row[row].a;
           for (int i = link_of_[std::size_t(body)]; i >= 0; i = m_.links[std::size_t(i)].parent) {
             const std::size_t s = std::size_t(i);
             for (int j = 0; j < links_[s].n; ++j) g[nu_at_[s] + j] += w.dot(subspace(s, j));
             w = carried_back(s, w);
           }
         }
-      });
+      }
     }
   }
 
   // nu from the twists of the bodies, link by link in the sense of least squares.
-  void complete(double t, const double* velocities, double* y) override {
+  GYROD_COLD void complete(double t, const double* velocities, double* y) override {
     std::vector<Twist> V(links_.size());
-    for (std::size_t i = 0; i < links_.size(); ++i) std::fill_n(y + at_[i] + 3 + F::nq, links_[i].n, 0.0);
+    for (std::size_t i = 0; i < links_.size(); ++i) std::fill_n(y + at_[i] + np_, links_[i].n, 0.0);
     kinematics(t, y); // with nu = 0 only drives move
     for (std::size_t i = 0; i < links_.size(); ++i) {
       const double* given = velocities + 6 * m_.links[i].body;
@@ -219,12 +224,12 @@ public:
         nu[a] = S[a].dot(rest);
       }
       solve_small<6>(normal, nu);
-      for (int j = 0; j < n; ++j) y[at_[i] + 3 + F::nq + std::size_t(j)] = nu[j];
+      for (int j = 0; j < n; ++j) y[at_[i] + np_ + std::size_t(j)] = nu[j];
       // A body with its own angular velocity keeps it to the last bit.
       if (links_[i].kind != LinkJoint::relative)
-        for (int j = 0; j < 3; ++j) y[at_[i] + 3 + F::nq + std::size_t(n - 3 + j)] = given[3 + j];
+        for (int j = 0; j < 3; ++j) y[at_[i] + np_ + std::size_t(n - 3 + j)] = given[3 + j];
       if (links_[i].kind == LinkJoint::free)
-        for (int j = 0; j < 3; ++j) y[at_[i] + 3 + F::nq + std::size_t(j)] = given[j];
+        for (int j = 0; j < 3; ++j) y[at_[i] + np_ + std::size_t(j)] = given[j];
     }
   }
   const MechanismModel& model() const override { return m_; }
@@ -241,7 +246,7 @@ protected:
   };
 
   V3 spin(std::size_t i, const double* y) const {
-    const double* nu = y + at_[i] + 3 + F::nq;
+    const double* nu = y + at_[i] + np_;
     if (links_[i].kind == LinkJoint::free) return {nu[3], nu[4], nu[5]};
     if (links_[i].kind == LinkJoint::ball) return {nu[0], nu[1], nu[2]};
     return transposed_times(k_[i].R, k_[i].w);
@@ -256,9 +261,9 @@ protected:
       const double* s = y + at_[i];
       LinkMotion<double>& m = k_[i];
       m.x = V3(s[0], s[1], s[2]);
-      m.R = link_frame(F{}, s + 3);
+      m.R = link_frame(directors_, s + 3);
       const TreeLink& l = m_.links[i];
-      link_kinematics(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + 3 + F::nq,
+      link_kinematics(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + np_,
                       links_[i].driven ? u_[std::size_t(l.joint)] : still, m);
       if (!m_.forces.empty()) motions_[std::size_t(l.body)] = {m.x, m.v, transposed_times(m.R, m.w), m.R};
     }
@@ -418,7 +423,7 @@ protected:
         if (lambda) add_columns(i, lambda, f, t);
         const Twist a = solve_free(i, f, t);
         p.av = a.head<3>(), p.aw = a.tail<3>();
-        const V3 spin = in_body(F{}, m.R, p.aw);
+        const V3 spin = in_body(directors_, m.R, p.aw);
         for (int j = 0; j < 3; ++j) p.nu_rate[std::size_t(j)] = p.av[j], p.nu_rate[std::size_t(3 + j)] = spin[j];
         continue;
       }
@@ -430,7 +435,7 @@ protected:
         if (parent >= 0) p.aw -= transposed_times(p.Kv, joint);
         if (lambda) subtract_columns<3>(i, lambda, p.aw.data());
         p.av = joint + cross(m.r, p.aw) + m.cv;
-        const V3 spin = in_body(F{}, m.R, p.aw);
+        const V3 spin = in_body(directors_, m.R, p.aw);
         for (int j = 0; j < 3; ++j) p.nu_rate[std::size_t(j)] = spin[j];
         continue;
       }
@@ -537,24 +542,20 @@ protected:
 
   // --- loops
 
-  Side<double> side(int body) const {
-    if (body < 0) return ground_side<double>();
+  MovingSide side(int body) const {
+    if (body < 0) return {};
     const LinkMotion<double>& m = k_[std::size_t(link_of_[std::size_t(body)])];
-    return side_of<double>(m.x, m.R, m.v, m.w);
+    return {side_of<double>(m.x, m.R, m.v, m.w), m.w};
   }
-  V3 omega(int body) const { return body < 0 ? V3(V3::Zero()) : k_[std::size_t(link_of_[std::size_t(body)])].w; }
-  // visit(row, Row, gradient by the twists of a and b, g'' without accelerations)
-  template <class G> void rows_of(int joint, bool loop, G&& visit) {
+  JointRows rows_of(int joint, bool loop) const {
     const Joint& j = m_.joints[std::size_t(joint)];
-    const Side<double> a = side(j.place.a), b = side(j.place.b);
-    const JointGeometry<double> q = geometry<double>(j.place, a, b);
-    const Driven u = j.driven() ? u_[std::size_t(joint)] : j.value(0.0);
-    for (int i = 0; i < j.size(); ++i) {
-      const Row<double> r = evaluate_row<double>(loop ? j.loop_row(i) : j.row(i), j.place, q, u);
-      const double second =
-          r.second + centripetal<double>(r.a, a, omega(j.place.a)) + centripetal<double>(r.b, b, omega(j.place.b));
-      visit(i, r, twist_gradient<double>(r.a, a.R), twist_gradient<double>(r.b, b.R), second);
-    }
+    return evaluate_rows(j, joint, loop, j.driven() ? u_[std::size_t(joint)] : j.value(0.0), side(j.place.a),
+                         side(j.place.b));
+  }
+  // Of a cut those that are kept.
+  template <class G> void kept_rows(std::size_t cut, G&& visit) const {
+    const JointRows rows = rows_of(m_.cuts[cut], true);
+    for (int k : m_.kept[cut]) visit(rows.row[k]);
   }
   double rate_of(int joint, const Twist& a, const Twist& b) const {
     const JointPlace& p = m_.joints[std::size_t(joint)].place;
@@ -652,16 +653,15 @@ protected:
   void loop_rows_now() {
     for (std::size_t c = 0; c < m_.cuts.size(); ++c) {
       std::size_t at = std::size_t(loops_.offset(int(c)));
-      rows_of(m_.cuts[c], true, [&](int row, const Row<double>& r, const Twist& a, const Twist& b, double second) {
-        if (!kept(int(c), row)) return;
-        grad_a_[at] = a, grad_b_[at] = b;
-        position_[at] = r.g, in_time_[at] = r.rate_in_time, second_[at] = second;
+      kept_rows(c, [&](const JointRow& r) {
+        grad_a_[at] = r.a, grad_b_[at] = r.b;
+        position_[at] = r.g, in_time_[at] = r.rate_in_time, second_[at] = r.second;
         ++at;
       });
     }
     for (int i = 0; i < ties(); ++i)
       for (int r = 0; r < tie(i).rows; ++r)
-        if (Twist& g = grad_a_[std::size_t(loops_.offset(tie_cut(i)) + r)]; this->loose_)
+        if (Twist& g = grad_a_[std::size_t(loops_.offset(tie_cut(i)) + r)]; loose_)
           g.setZero();
         else
           m_.ties->tie_row(i, r, g);
@@ -679,10 +679,10 @@ protected:
   void tie_values(std::vector<double>& to) const {
     for (int i = 0; i < ties(); ++i)
       for (int r = 0; r < tie(i).rows; ++r)
-        to[std::size_t(loops_.offset(tie_cut(i)) + r)] = this->loose_ ? 0.0 : m_.ties->tie_value(i, r);
+        to[std::size_t(loops_.offset(tie_cut(i)) + r)] = loose_ ? 0.0 : m_.ties->tie_value(i, r);
   }
   void release(HostTies::Level level) {
-    if (!ties() || this->loose_) return;
+    if (!ties() || loose_) return;
     double* to = tie_force_.data();
     for (int i = 0; i < ties(); ++i)
       to = std::copy_n(&lambda_[std::size_t(loops_.offset(tie_cut(i)))], tie(i).rows, to);
@@ -713,7 +713,7 @@ protected:
       const int n = links_[i].n, parent = m_.links[i].parent;
       const bool ball = links_[i].kind == LinkJoint::ball, free = links_[i].kind == LinkJoint::free;
       for (int c = 0; c < k.count; ++c) {
-        const V3 f = k.P[std::size_t(c)].template head<3>(), t = k.P[std::size_t(c)].template tail<3>();
+        const V3 f = k.P[std::size_t(c)].head<3>(), t = k.P[std::size_t(c)].tail<3>();
         if (free) {
           k.SP[std::size_t(c)] = k.P[std::size_t(c)], k.Z[std::size_t(c)] = solve_free(i, f, t);
           continue;
@@ -726,7 +726,7 @@ protected:
         V3 z = V3::Zero();
         for (int a = 0; a < n; ++a)
           for (int b = 0; b < n; ++b) z[a] += proj_[i].D(a, b) * s[b];
-        k.SP[std::size_t(c)].template head<3>() = s, k.Z[std::size_t(c)].template head<3>() = z;
+        k.SP[std::size_t(c)].head<3>() = s, k.Z[std::size_t(c)].head<3>() = z;
         if (parent < 0) continue;
         Twist passed; // A' (P - U D^-1 S' P)
         V3 force = f, torque = t;
@@ -756,7 +756,7 @@ protected:
         auto to = loops_.block(tie_cut(i), tie_cut(j));
         for (int p = 0; p < tie(i).rows; ++p)
           for (int q = 0; q < tie(j).rows; ++q)
-            to(p, q) += this->loose_ ? i == j && p == q : m_.ties->tie_compliance(i, p, j, q);
+            to(p, q) += loose_ ? i == j && p == q : m_.ties->tie_compliance(i, p, j, q);
       }
     loops_.factor();
   }
@@ -770,8 +770,8 @@ protected:
     for (std::size_t a = 0; a < k.cuts.size(); ++a)
       for (int j = 0; j < rows_of_cut(k.cuts[a]); ++j) {
         const double value = lambda[loops_.offset(k.cuts[a]) + j];
-        f -= k.P[std::size_t(k.at[a] + j)].template head<3>() * value;
-        t -= k.P[std::size_t(k.at[a] + j)].template tail<3>() * value;
+        f -= k.P[std::size_t(k.at[a] + j)].head<3>() * value;
+        t -= k.P[std::size_t(k.at[a] + j)].tail<3>() * value;
       }
   }
   template <int N> void subtract_columns(std::size_t i, const double* lambda, double* rate) const {
@@ -808,27 +808,24 @@ protected:
     return moved;
   }
   Vec4<double> quaternion_of(const double* q) const {
-    if constexpr (F::nq == 4)
-      return Part<4>::of(q);
-    else {
-      double d[9];
-      std::copy(q, q + 9, d);
-      if (m_.options.polar) F::orthonormalise(d, m_.options);
-      return spurrier_klumpp<double>(frame_of(d));
-    }
+    if (!directors_) return Part<4>::of(q);
+    double d[9];
+    std::copy(q, q + 9, d);
+    if (m_.options.polar) NullspaceDirectors::orthonormalise(d, m_.options);
+    return spurrier_klumpp<double>(frame_of(d));
   }
-  static bool put_pose(double* s, const V3& x, const Vec4<double>& p) {
+  bool put_pose(double* s, const V3& x, const Vec4<double>& p) const {
     double q[9];
-    if constexpr (F::nq == 4)
-      Part<4>::put(q, p);
-    else
+    if (directors_)
       put_frame<double>(q, matrix_from_quaternion<double>(p));
+    else
+      Part<4>::put(q, p);
     double change = 0.0, size = 1.0;
     for (int j = 0; j < 3; ++j) change = std::max(change, std::abs(s[j] - x[j])), size = std::max(size, std::abs(x[j]));
-    for (int j = 0; j < F::nq; ++j) change = std::max(change, std::abs(s[3 + j] - q[j]));
+    for (int j = 0; j < nq_; ++j) change = std::max(change, std::abs(s[3 + j] - q[j]));
     if (change <= 4e-16 * size) return false;
     for (int j = 0; j < 3; ++j) s[j] = x[j];
-    for (int j = 0; j < F::nq; ++j) s[3 + j] = q[j];
+    for (int j = 0; j < nq_; ++j) s[3 + j] = q[j];
     return true;
   }
   // Close the loops by (62) in the metric of the mass, on the velocities of the tree: positions, then velocities.
@@ -837,7 +834,7 @@ protected:
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 12; ++k) {
       kinematics(t, y);
-      const double strained = ties() && !this->loose_ ? m_.ties->measure_ties(HostTies::gap, t, motions_.data()) : 0.0;
+      const double strained = ties() && !loose_ ? m_.ties->measure_ties(HostTies::gap, t, motions_.data()) : 0.0;
       loop_rows_now();
       tie_values(position_);
       double gap = strained;
@@ -855,7 +852,7 @@ protected:
     }
     double open = 0.0;
     for (double g : position_) open = std::max(open, std::abs(g));
-    if (ties() && !this->loose_) m_.ties->measure_ties(HostTies::rate, t, motions_.data());
+    if (ties() && !loose_) m_.ties->measure_ties(HostTies::rate, t, motions_.data());
     torn_ = !(open <= largest_gap_allowed * length_);
     loads_without_motion();
     factor_tree();
@@ -873,7 +870,7 @@ protected:
     solve_gap(rate_);
     release(HostTies::rate);
     for (std::size_t i = 0; i < links_.size(); ++i)
-      for (int j = 0; j < links_[i].n; ++j) y[at_[i] + 3 + F::nq + std::size_t(j)] += proj_[i].nu_rate[std::size_t(j)];
+      for (int j = 0; j < links_[i].n; ++j) y[at_[i] + np_ + std::size_t(j)] += proj_[i].nu_rate[std::size_t(j)];
     return true;
   }
   void loads_without_motion() {
@@ -902,6 +899,9 @@ protected:
     }
   }
 
+  const bool directors_;
+  const int nq_;         // rotation coordinates of a link
+  const std::size_t np_; // coordinates
   MechanismModel m_;
   std::vector<LinkJoint> links_;
   std::vector<LinkMotion<double>> k_;

@@ -10,10 +10,10 @@
 
 namespace gyrod {
 
-template <class P, bool Absolute> struct RodChain {
-  static constexpr int turn = Absolute ? 4 : 3;
-
-  GYROD_COLD explicit RodChain(BasicRodDescription<P> description) : d(std::move(description)), N(d.segments) {
+template <class P> struct RodChain {
+  // Absolute: (x, p; x', p') instead of (x, p; x', Omega).
+  GYROD_COLD explicit RodChain(BasicRodDescription<P> description, bool is_absolute = false)
+      : d(std::move(description)), N(d.segments), whole(is_absolute) {
     for (int n = 0, at = 0; n <= N; ++n) {
       const int j = d.frame_of(n);
       p_at.push_back(j >= 0 && !d.holds(j) ? at : -1);
@@ -25,7 +25,7 @@ template <class P, bool Absolute> struct RodChain {
     }
     for (int n = 0, at = nq; n <= N; ++n) {
       w_at.push_back(turns(n) ? at : -1);
-      if (turns(n)) at += turn;
+      if (turns(n)) at += absolute() ? 4 : 3;
       v_at.push_back(moves(n) ? at : -1);
       if (moves(n)) at += 3;
       size = at;
@@ -42,6 +42,8 @@ template <class P, bool Absolute> struct RodChain {
     factor_mass();
   }
 
+  // Lanes have no absolute form: the compiler need not see it there.
+  bool absolute() const { return std::is_same_v<P, double> && whole; }
   // Whether cell n has a frame, a position that is free.
   bool turns(int n) const { return p_at[std::size_t(n)] >= 0; }
   bool moves(int n) const { return x_at[std::size_t(n)] >= 0; }
@@ -60,7 +62,7 @@ template <class P, bool Absolute> struct RodChain {
       const std::size_t j = i - lead;
       Vec4<S>&p = s.p[j], &w = s.w[j];
       p = Part<4>::of(y + p_at[i]);
-      if constexpr (Absolute)
+      if (absolute())
         w = (S(2) / p.dot(p)) * multiply<S>(conjugate<S>(p), Part<4>::of(y + w_at[i]));
       else
         w = Vec4<S>(S(0), y[w_at[i]], y[w_at[i] + 1], y[w_at[i] + 2]);
@@ -92,7 +94,7 @@ template <class P, bool Absolute> struct RodChain {
     const Vec4<S>& w = s.w[std::size_t(j)];
     const Vec3<S>& mu = s.mu[std::size_t(j)];
     Vec4<S> a;
-    if constexpr (Absolute) {
+    if (absolute()) {
       const S n = s.p[std::size_t(j)].dot(s.p[std::size_t(j)]), inverse = S(1) / n, square = inverse * inverse;
       a[1] = (square * mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]) - w[0] * w[1];
       a[2] = (square * mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]) - w[0] * w[2];
@@ -121,7 +123,7 @@ template <class P, bool Absolute> struct RodChain {
       const std::size_t j = i - lead;
       const Vec4<S> a = spin<S>(s, int(j), options);
       const Vec4<S>& p = s.p[j];
-      if constexpr (Absolute) {
+      if (absolute()) {
         for (int k = 0; k < 4; ++k) dy[p_at[i] + k] = y[w_at[i] + k];
         Part<4>::put(dy + w_at[i], Vec4<S>(S(0.5) * multiply<S>(p, a)));
       } else {
@@ -158,7 +160,9 @@ template <class P, bool Absolute> struct RodChain {
   }
 
   BasicRodDescription<P> d;
-  int N, nq = 0, size = 0, begin = 0, last = 0; // begin, last: cells that have something free
+  int N;
+  bool whole;                                // is it in absolute form?
+  int nq = 0, size = 0, begin = 0, last = 0; // begin, last: cells that have something free
   EndMotion ends[2];
   std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex and frame of cell n in the rod's state, or -1
   std::vector<P> pivot, inverse, ratio;    // LDL' of the tridiagonal mass of the free vertices

@@ -313,4 +313,6 @@ private:
   std::vector<Vec3<S>> value_;
 };
 
+extern template class HeldStrains<double>; // held.cpp
+
 } // namespace gyrod

@@ -14,6 +14,7 @@
 #include "gyrod/math/rotation.hpp"
 #include "gyrod/rod/curvature.hpp"
 #include "gyrod/rod/lobatto.hpp"
+#include "gyrod/rod/obstacles.hpp"
 #include "gyrod/time/signal.hpp"
 
 namespace gyrod {
@@ -48,26 +49,6 @@ struct RodEnd {
 struct RodSupport {
   int vertex;
   Vec3<double> at, stiffness, damping;
-};
-
-// A frictionless obstacle: a smooth penalty. The force per length sets in at the distance `smoothing` from the surface
-// and has its full slope `stiffness` from the surface on: approximate, and as deep as load over stiffness.
-struct RodObstacle {
-  enum Kind { plane, sphere, cylinder } kind = plane;
-  Vec3<double> point, axis;
-  double radius, stiffness, smoothing;
-  std::vector<double> length, thickness; // of vertices
-
-  // Energy per length, its derivative and second derivative by the gap, of a gap d.
-  void law(double d, double& e, double& e1, double& e2) const {
-    const double u = smoothing - d, s = smoothing;
-    if (u <= 0.0)
-      e = e1 = e2 = 0.0;
-    else if (u < s)
-      e = stiffness * u * u * u / (6.0 * s), e1 = -stiffness * u * u / (2.0 * s), e2 = stiffness * u / s;
-    else
-      e = stiffness * (0.5 * u * (u - s) + s * s / 6.0), e1 = -stiffness * (u - 0.5 * s), e2 = stiffness;
-  }
 };
 
 // A force and a moment, spread over vertices and segments by weights; in space axes, or following the frames.

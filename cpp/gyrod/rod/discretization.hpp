@@ -68,7 +68,7 @@ public:
       for (int n = 0; n <= N_; ++n) {
         Vec3<double> normal;
         double r, e, e1, e2;
-        o.law(gap<double>(o, n, s.x[i(n)], normal, r), e, e1, e2);
+        o.law(o.gap<double>(i(n), s.x[i(n)], normal, r), e, e1, e2);
         V += o.length[i(n)] * e;
       }
     return V;
@@ -174,15 +174,10 @@ inline void Discretization::support_blocks(const RodState<double>& s, Blocks& ou
     for (int n = 0; n <= N_; ++n) {
       Vec3<double> normal;
       double r, e, e1, e2;
-      o.law(gap<double>(o, n, s.x[i(n)], normal, r), e, e1, e2);
+      o.law(o.gap<double>(i(n), s.x[i(n)], normal, r), e, e1, e2);
       if (e1 == 0.0) continue;
-      Mat3<double> across = Mat3<double>::Zero(); // derivative of the normal
-      if (o.kind != RodObstacle::plane) {
-        across.setIdentity();
-        if (o.kind == RodObstacle::cylinder) across -= o.axis * o.axis.transpose();
-        across = (across - normal * normal.transpose()) / r;
-      }
-      out.q(n, n).bottomRightCorner<3, 3>() -= o.length[i(n)] * (e2 * normal * normal.transpose() + e1 * across);
+      const Mat3<double> by_x = e2 * normal * normal.transpose() + e1 * o.bend(normal, r);
+      out.q(n, n).bottomRightCorner<3, 3>() -= o.length[i(n)] * by_x;
     }
 }
 

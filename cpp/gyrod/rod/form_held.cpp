@@ -1,7 +1,7 @@
 #include "gyrod/rod/forms.hpp"
-#include "gyrod/rod/system.hpp"
+#include "gyrod/rod/stage.hpp"
 
 std::unique_ptr<gyrod::RodEquations>
 gyrod::make_rods_held(std::vector<RodDescription> rods, const FormulationOptions& options, std::vector<RodLink> links) {
-  return std::make_unique<RodSystem<false, true>>(std::move(rods), options, std::move(links));
+  return std::make_unique<RodStage<false, true>>(std::move(rods), options, std::move(links));
 }

@@ -135,7 +135,7 @@ private:
       if (d.degree == 4) return LaneElements<4>(d);
       return StaggeredForces<Lanes>(d);
     }
-    RodChain<Lanes, false> chain;
+    RodChain<Lanes> chain;
     Grid grid;
     RodState<Lanes> s;
     std::size_t at = 0;

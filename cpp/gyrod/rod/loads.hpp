@@ -64,25 +64,11 @@ protected:
     }
   }
 
-  // Gap between a vertex and an obstacle, the normal there and the distance from its centre or axis.
-  template <class S> static S gap(const RodObstacle& o, int n, const Vec3<S>& x, Vec3<S>& normal, S& r) {
-    using std::sqrt;
-    const Vec3<S> axis = o.axis.template cast<S>(), d = x - o.point.template cast<S>();
-    const S thickness(o.thickness[i(n)]);
-    if (o.kind == RodObstacle::plane) {
-      normal = axis, r = S(1);
-      return d.dot(axis) - thickness;
-    }
-    const Vec3<S> across = o.kind == RodObstacle::sphere ? d : Vec3<S>(d - axis * d.dot(axis));
-    r = sqrt(across.dot(across));
-    normal = across * (S(1) / r);
-    return r - S(o.radius) - thickness;
-  }
   // The force of a vertex on an obstacle.
   template <class S> static Vec3<S> pressed(const RodObstacle& o, int n, const Vec3<S>& x) {
     Vec3<S> normal;
     S r;
-    const S d = gap<S>(o, n, x, normal, r);
+    const S d = o.gap<S>(i(n), x, normal, r);
     double e, e1, e2;
     o.law(value_of(d), e, e1, e2);
     if (e1 == 0.0) return Vec3<S>::Zero();

@@ -9,13 +9,13 @@ namespace gyrod {
 
 // One rod: from (q, dq) to `out`, whose velocities vanish. Ends without unknowns have moved from `before` to r.ends
 // already. `predicted` becomes R'x' of the end of the straight line.
-template <bool Absolute> class RodRetraction {
+class RodRetraction {
   using V3 = Vec3<double>;
   using V4 = Vec4<double>;
 
 public:
-  RodRetraction(const RodChain<double, Absolute>& r, const EndMotion* before, const double* q, const double* dq,
-                double by, double* out)
+  RodRetraction(const RodChain<double>& r, const EndMotion* before, const double* q, const double* dq, double by,
+                double* out)
       : r_(r), before_(before), q_(q), dq_(dq), by_(by), out_(out), x_(std::size_t(r.N) + 1, V3::Zero()) {}
 
   void run(std::vector<V3>& predicted) {
@@ -50,7 +50,7 @@ private:
     const V3 by = 2.0 * multiply<double>(conjugate<double>(p), Part<4>::of(dq_ + at(r_.p_at, n))).template tail<3>();
     const V4 next = multiply<double>(p, exp_quaternion<double>(by_ * by));
     Part<4>::put(out_ + at(r_.p_at, n), next);
-    if constexpr (Absolute)
+    if (r_.absolute())
       Part<4>::put(out_ + at(r_.w_at, n), V4(V4::Zero()));
     else
       Part<3>::put(out_ + at(r_.w_at, n), V3(V3::Zero()));
@@ -129,7 +129,7 @@ private:
   static constexpr std::size_t i(int n) { return std::size_t(n); }
   static int at(const std::vector<int>& where, int n) { return where[i(n)]; }
 
-  const RodChain<double, Absolute>& r_;
+  const RodChain<double>& r_;
   const EndMotion* before_;
   const double *q_, *dq_;
   double by_;

@@ -26,7 +26,7 @@ std::unique_ptr<Discretization> make_discretization(const RodDescription& d) {
 }
 
 RodShape measure(RodDescription description, const double* x, const double* p) {
-  const RodChain<double, false> rod(std::move(description));
+  const RodChain<double> rod(std::move(description));
   std::vector<double> y(std::size_t(rod.size), 0.0);
   for (int n = 0; n <= rod.N; ++n) {
     const std::size_t i = std::size_t(n);

@@ -1,6 +1,0 @@
-#include "gyrod/mechanism/forms.hpp"
-#include "gyrod/mechanism/tree_stage.hpp"
-
-std::unique_ptr<gyrod::MechanismEquations> gyrod::make_quaternion_tree(MechanismModel model) {
-  return std::make_unique<StiffTree<NullspaceQuaternion>>(std::move(model));
-}

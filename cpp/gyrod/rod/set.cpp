@@ -1,0 +1,537 @@
+#include "gyrod/rod/set.hpp"
+
+#include <atomic>
+
+#include "gyrod/rigid/formulations.hpp"
+#include "gyrod/rod/retract.hpp"
+
+namespace gyrod {
+namespace {
+// A number, vector or row-major matrix; returns what comes behind it.
+const double* read(double& to, const double* from) { return to = *from, from + 1; }
+template <class M> const double* read(M& to, const double* from) {
+  for (int i = 0; i < to.rows(); ++i)
+    for (int j = 0; j < to.cols(); ++j) to(i, j) = *from++;
+  return from;
+}
+} // namespace
+
+RodState<double>& RodPart::States::of_rod(const RodDescription& d) {
+  auto& made = of[{int(chunk), d.segments, d.degree, d.ends[0].clamped, d.ends[1].clamped, d.damped}];
+  if (made.empty() || !shared) made.push_back(std::make_unique<RodState<double>>(d));
+  return *made.back();
+}
+
+GYROD_COLD RodPart::RodPart(RodDescription description, bool absolute, States& states)
+    : RodChain(std::move(description), absolute), grid(make_discretization(d)), s(states.of_rod(d)),
+      blocks(N + 1, d.coupled ? 2 : 1, d.degree), alpha(std::size_t(d.frames())), p(alpha.size()), w(alpha.size()),
+      norm(alpha.size()) {
+  for (const RodEnd& end : d.ends) led = led || end.led(), timed = timed || end.timed();
+  for (const RodLoad& l : d.loads) led = led || !l.constant(), timed = timed || l.timed();
+  led = led || bool(d.stretch), timed = timed || d.stretch.timed();
+  rest = d.G0;
+  predicted.resize(std::size_t(N)), kept.resize(std::size_t(N));
+  if (!d.held) return;
+  for (int n = 0; n <= N; ++n) free_mass.push_back(moves(n) ? inverse[std::size_t(n)] : 0.0);
+  hold = std::make_unique<HeldStrains<double>>(d, free_mass);
+  acceleration.resize(free_mass.size()), turned.resize(s.p.size());
+  for (int e = 0; e < 2; ++e)
+    if (d.ends[e].host >= 0) hold->tie(e), tie_end = e;
+  tie_force.resize(std::size_t(3 * hold->ties()));
+  rows.resize(std::size_t(N * hold->cells()));
+  if (tie_end < 0) last = N; // strain j belongs to cell j + 1, whatever else that has
+}
+
+GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
+                          bool absolute, bool held, int block)
+    : absolute_(absolute), held_(held), options_(options), links_(std::move(between)), block_(block),
+      host_nodes_(held ? 3 : 2), states_{!held && links_.empty(), 0, {}} {
+  std::vector<int> sizes;
+  std::vector<std::pair<int, int>> edges;
+  add_rods(std::move(rods), sizes, edges);
+  add_hosts(sizes, edges);
+  for (RodLink& link : links_) {
+    const std::vector<int> nodes = nodes_of(link);
+    for (int a : nodes)
+      for (int b : nodes)
+        if (a < b) edges.emplace_back(a, b);
+    timed_ = timed_ || link.timed();
+  }
+  add_ties(sizes, edges);
+  pattern_ = BlockPattern(sizes, edges, {}, hosts_.empty() ? -1 : cells_);
+  make_groups();
+  for (auto& r : rods_) find_slots(*r);
+  find_left();
+}
+
+// Cells, and which of them see each other.
+GYROD_COLD void RodSet::add_rods(std::vector<RodDescription> rods, std::vector<int>& sizes,
+                                 std::vector<std::pair<int, int>>& edges) {
+  for (const RodLink& link : links_)
+    for (const LinkPoint& p : link.ends) {
+      if (p.rod >= 0) rods[std::size_t(p.rod)].pulled = true;
+      if (p.body >= 0) hosts_.push_back(p.body);
+    }
+  double segments = 0.0;
+  for (const RodDescription& d : rods) segments += d.segments;
+  for (RodDescription& d : rods) {
+    states_.chunk = chunk_of(d, segments);
+    rods_.push_back(std::make_unique<Rod>(std::move(d), absolute_, states_));
+    Rod& r = *rods_.back();
+    chunks_.back().rods_end = rods_.size(), chunks_.back().led = chunks_.back().led || r.led;
+    r.index = int(rods_.size()) - 1;
+    r.at = size_, size_ += std::size_t(r.size);
+    r.node = int(sizes.size());
+    for (int c = r.begin; c <= r.last; ++c) {
+      sizes.push_back(block_);
+      for (int o = c - 1; o >= r.first(c); --o) edges.emplace_back(r.at_node(o), r.at_node(c));
+    }
+    led_ = led_ || r.led, timed_ = timed_ || r.timed;
+    for (const RodEnd& end : r.d.ends)
+      if (end.host >= 0) hosts_.push_back(end.host);
+  }
+  cells_ = int(sizes.size());
+}
+
+// Bodies that hold ends, and the cells that feel them.
+GYROD_COLD void RodSet::add_hosts(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges) {
+  std::sort(hosts_.begin(), hosts_.end());
+  hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
+  motions_.resize(hosts_.size()), guests_.resize(hosts_.size()), felt_.resize(hosts_.size());
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    sizes.insert(sizes.end(), std::size_t(host_nodes_), block_);
+    for (int k = 1; k < host_nodes_; ++k) edges.emplace_back(place_node(int(h)), place_node(int(h)) + k);
+  }
+  for (auto& part : rods_)
+    for (int e = 0; e < 2; ++e) {
+      Rod& r = *part;
+      if (r.d.ends[e].host < 0) continue;
+      r.port[e] = host_of(r.d.ends[e].host);
+      guests_[std::size_t(r.port[e])].emplace_back(&r, e);
+      r.hosted[e].cells.resize(std::size_t(r.blocks.reach()) + 1);
+      r.near(e, [&](int, int c) {
+        for (int k = 0; k < host_nodes_; ++k) edges.emplace_back(r.at_node(c), place_node(r.port[e]) + k);
+      });
+    }
+}
+
+// Held strains that stay to the last.
+GYROD_COLD void RodSet::add_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges) {
+  for (auto& part : rods_)
+    if (Rod& r = *part; r.tied()) {
+      r.tie = int(tied_.size()), tied_.push_back(&r);
+      sizes.push_back(block_);
+      for (int k = 0; k < host_nodes_; ++k) edges.emplace_back(tie_node(r), place_node(r.port[r.tie_end]) + k);
+      const int j = r.tie_end ? r.N - 1 : 0;
+      for (int o = r.hold->first(j); o < r.hold->first(j) + r.hold->cells(); ++o)
+        if (r.in_graph(o)) edges.emplace_back(r.at_node(o), tie_node(r));
+      for (int e = 0; e < 2; ++e) {
+        if (r.port[e] < 0) continue;
+        ties_.push_back({&r, e, r.port[0] >= 0 && r.port[1] >= 0 ? int(ties_.size()) + (e ? -1 : 1) : -1});
+        r.held_by[e].resize(std::size_t(r.hold->cells() - 1));
+      }
+    }
+}
+
+// Who of those that stay feels whom: through rods, and through the links between them.
+GYROD_COLD void RodSet::find_left() {
+  for (int h = 0; h < int(hosts_.size()); ++h) {
+    joined_.emplace(h, h);
+    for (int v : pattern_.later(place_node(h)))
+      if (const int o = (v - cells_) / host_nodes_; o < int(hosts_.size()) && v == place_node(o))
+        joined_.emplace(h, o), joined_.emplace(o, h);
+  }
+  for (const auto& [a, b] : joined_) {
+    const int columns[] = {place_node(b), speed_node(b), held_ ? acceleration_node(b) : place_node(b)};
+    left_.push_back(
+        {a, b, {at(place_node(a), columns[0]), at(place_node(a), columns[1]), at(place_node(a), columns[2])}});
+  }
+  for (const Rod* r : tied_) {
+    for (int h = 0; h < int(hosts_.size()); ++h)
+      if (linked(tie_node(*r), place_node(h))) tie_links_.bodies.emplace_back(r->tie, h);
+    for (const Rod* o : tied_)
+      if (o == r || linked(tie_node(*r), tie_node(*o))) tie_links_.ties.emplace_back(r->tie, o->tie);
+  }
+}
+
+void RodSet::revise(int r, const RodNumbers& numbers) {
+  Rod& o = *rods_[std::size_t(r)];
+  for_numbers(o.d, numbers, [](auto& to, const double* from) {
+    for (std::size_t k = 0; from && k < to.size(); ++k) from = read(to[k], from);
+  });
+  if (numbers.gravity) read(o.d.gravity, numbers.gravity);
+  if (numbers.damped) o.d.damped = *numbers.damped != 0.0;
+  o.prepare();
+  o.grid->revise();
+  o.rest = o.d.G0;
+  for (std::size_t n = 0; n < o.free_mass.size(); ++n) o.free_mass[n] = o.x_at[n] >= 0 ? o.inverse[n] : 0.0;
+}
+
+const char* RodSet::apart() const {
+  if (absolute_ || held_) return "the rods are in absolute coordinates, or some of their strains are held";
+  if (!hosts_.empty() || !links_.empty())
+    return "bodies hold a rod, or a cable, tendon, spring or bushing pulls at one";
+  if (led_) return "something is a function of time or an input";
+  for (const auto& r : rods_)
+    if (!r->d.obstacles.empty()) return "a rod may touch an obstacle";
+  return nullptr;
+}
+
+RodLayout RodSet::layout(int r) const {
+  const Rod& o = *rods_[std::size_t(r)];
+  const auto of_frames = [&](const std::vector<int>& at) {
+    return std::vector<int>(at.begin() + o.d.cell_of(0), at.end());
+  };
+  return {of_frames(o.p_at), of_frames(o.w_at), o.x_at, o.v_at};
+}
+
+GYROD_COLD std::vector<std::vector<int>> RodSet::parties() const {
+  std::vector<std::vector<int>> out;
+  for (const auto& [a, b] : joined_)
+    if (a == b)
+      out.push_back({hosts_[std::size_t(a)]});
+    else if (a < b)
+      out.push_back({hosts_[std::size_t(a)], hosts_[std::size_t(b)]});
+  return out;
+}
+
+void RodSet::host(int h, const HostMotion& m) {
+  motions_[std::size_t(h)] = m;
+  const Vec4<double> p = spurrier_klumpp<double>(m.R);
+  for (const auto& [r, e] : guests_[std::size_t(h)]) {
+    const RodEnd& end = r->d.ends[e];
+    EndMotion& to = r->ends[e];
+    const Vec3<double> arm = m.R * end.point, swing = m.omega.cross(arm);
+    to.x = m.x + arm, to.v = m.v + swing;
+    to.a = m.a + m.alpha.cross(arm) + m.omega.cross(swing);
+    to.p = multiply<double>(p, end.turn);
+    const Mat3<double> R = matrix_from_quaternion<double>(to.p);
+    to.Omega = R.transpose() * m.omega, to.alpha = R.transpose() * m.alpha;
+  }
+}
+
+void RodSet::mark() {
+  for (auto& r : rods_)
+    for (int e = 0; e < 2; ++e) r->before[e] = r->ends[e];
+}
+
+void RodSet::act(double t, const double* y, double* dy) {
+  each_rod([&](Rod& r) {
+    gather_forces(r, t, y);
+    if (links_.empty()) conclude(r, t, y, dy);
+  });
+  if (links_.empty()) return;
+  pull_links(t);
+  each_rod([&](Rod& r) { conclude(r, t, y, dy); });
+}
+
+void RodSet::wrench(int h, Vec3<double>& torque, Vec3<double>& force) const {
+  torque = felt_[std::size_t(h)].torque, force = felt_[std::size_t(h)].force;
+  const HostMotion& m = motions_[std::size_t(h)];
+  for (const auto& [r, e] : guests_[std::size_t(h)]) {
+    force += r->pull[e];
+    torque += (m.R * r->d.ends[e].point).cross(r->pull[e]);
+    if (r->d.ends[e].clamped) torque += matrix_from_quaternion<double>(r->ends[e].p) * r->moment[e];
+  }
+}
+
+void RodSet::rates(const double* y, double* dy) {
+  for (Rod* r : tied_) r->finish<double>(r->s, y + r->at, dy + r->at, options_);
+}
+
+void RodSet::quasistatic(bool on) {
+  still_ = on;
+  for (auto& r : rods_) // what moved before must not be remembered
+    for (int e = 0; e < 2; ++e)
+      if (r->port[e] < 0) r->ends[e] = r->d.ends[e].at;
+}
+
+void RodSet::time_derivative(double t, const double* y, double* ft) {
+  if (!timed_) return Equations::time_derivative(t, y, ft);
+  this->difference_in_time(t, y, ft, scratch_);
+}
+
+bool RodSet::project(double t, double* y) {
+  std::atomic<bool> any = false;
+  each_rod([&](Rod& r) {
+    bool moved = false;
+    for (int n = r.begin; n <= r.last; ++n) {
+      if (!r.turns(n)) continue;
+      double *q = y + r.at + r.p_at[std::size_t(n)], *v = y + r.at + r.w_at[std::size_t(n)];
+      const bool here = absolute_ ? AbsoluteQuaternion::project(q, v, options_) : NullspaceQuaternion::normalise(q);
+      moved = moved || here;
+    }
+    if (r.d.held && !r.tied()) {
+      move_ends(r, t);
+      restore(r, y + r.at);
+      moved = true;
+    }
+    if (moved) any.store(true, std::memory_order_relaxed);
+  });
+  return any;
+}
+
+TieLinks RodSet::tie_links() const {
+  TieLinks of_bodies = tie_links_;
+  for (auto& [tie, h] : of_bodies.bodies) h = hosts_[std::size_t(h)];
+  return of_bodies;
+}
+
+Tie RodSet::tie(int i) const {
+  const TieEnd& o = ties_[std::size_t(i)];
+  const Rod& r = *o.rod;
+  const std::size_t n = std::size_t(o.e ? r.N - 1 : 1), j = std::size_t(o.e ? r.N - 1 : 0);
+  const double mobility = r.d.inverse_ds[j] * r.d.inverse_ds[j] * r.inverse[n];
+  return {r.d.ends[o.e].host, 3 * (r.hold->cells() - 1), o.partner, mobility};
+}
+
+void RodSet::tie_row(int i, int row, Matrix<double, 6, 1>& g) const {
+  const TieEnd& o = ties_[std::size_t(i)];
+  const Rod& r = *o.rod;
+  const int j = r.next_to(o.e, row / 3);
+  const HeldLink<double>& l = r.hold->link(j, (o.e ? r.N : 0) - r.hold->first(j));
+  const Vec3<double> move = l.move.row(row % 3).transpose();
+  const HostMotion& m = motions_[std::size_t(r.port[o.e])];
+  Vec3<double> turn = (m.R * r.d.ends[o.e].point).cross(move);
+  if (r.d.degree && r.d.ends[o.e].clamped)
+    turn += matrix_from_quaternion<double>(r.ends[o.e].p) * Vec3<double>(l.turn.row(row % 3).transpose());
+  g << move, turn;
+}
+
+double RodSet::tie_value(int i, int row) const {
+  const TieEnd& o = ties_[std::size_t(i)];
+  return o.rod->hold->tie_value(o.rod->tie_of(o.e) + row / 3)[row % 3];
+}
+
+double RodSet::tie_compliance(int i, int row, int j, int column) const {
+  const TieEnd &a = ties_[std::size_t(i)], &b = ties_[std::size_t(j)];
+  return a.rod->hold->compliance(a.rod->tie_of(a.e) + row / 3, b.rod->tie_of(b.e) + column / 3)(row % 3, column % 3);
+}
+
+double RodSet::measure_ties(bool positions, double t, const double* y) {
+  double largest = 0.0;
+  for (Rod* r : tied_) {
+    move_ends(*r, t);
+    largest = std::max(largest, measure(*r, y + r->at, positions));
+    r->hold->eliminate();
+  }
+  return largest;
+}
+
+void RodSet::move_ties(bool positions, const double* mu, double* y) {
+  for (Rod* r : tied_) {
+    r->hold->finish(mu), mu += 3 * r->hold->ties();
+    displace(*r, y + r->at, positions);
+  }
+}
+
+void RodSet::release_ties(const double* mu) {
+  for (Rod* r : tied_) {
+    std::copy_n(mu, r->tie_force.size(), r->tie_force.begin()), mu += r->tie_force.size();
+    release(*r);
+  }
+}
+
+void RodSet::retract(double t, const double* y, const double* d, double by, double* out) {
+  each_rod([&](Rod& r) {
+    move_ends(r, t);
+    for (int e = 0; e < 2; ++e)
+      if (r.port[e] < 0) r.before[e] = r.ends[e]; // held by nobody who could have moved
+    RodRetraction(r, r.before, y + r.at, d + r.at, by, out + r.at).run(r.predicted);
+    if (r.d.held && !r.tied()) restore(r, out + r.at); // what was spread between two ends
+    r.reached.assign(out + r.at, out + r.at + r.nq);
+  });
+}
+
+const char* RodSet::trouble(double t, const double* y) const {
+  for (const auto& r : rods_) {
+    EndMotion ends[2];
+    for (int e = 0; e < 2; ++e) {
+      ends[e] = r->port[e] >= 0 ? r->ends[e] : r->d.ends[e].at;
+      if (r->d.ends[e].clamped && r->d.ends[e].led()) r->d.ends[e].move(t, ends[e]);
+    }
+    trouble_ = r->grid->folds(y + r->at, r->p_at, ends);
+    if (!trouble_.empty()) return trouble_.c_str();
+  }
+  return nullptr;
+}
+
+void RodSet::move_ends(Rod& r, double t) const {
+  for (int e = 0; e < 2; ++e)
+    if (r.d.ends[e].led()) {
+      r.d.ends[e].move(t, r.ends[e]);
+      if (still_) r.ends[e].v.setZero(), r.ends[e].a.setZero(), r.ends[e].Omega.setZero();
+    }
+  if (!r.d.stretch) return;
+  const double g = r.d.stretch.number(t);
+  for (std::size_t j = 0; j < r.rest.size(); ++j) r.d.G0[j][2] = g * r.rest[j][2];
+}
+
+void RodSet::gather_forces(Rod& r, double t, const double* y) const {
+  move_ends(r, t);
+  r.gather<double>(r.s, y + r.at);
+  r.grid->forces(t, r.s, r.ends);
+}
+
+void RodSet::linearise(double t, const double* y) {
+  if (!links_.empty()) act(t, y, nullptr);
+  each_rod([&](Rod& r) { linearise(r, t, y); });
+  far_.clear();
+  for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
+}
+
+void RodSet::linearise(Rod& r, double t, const double* y) {
+  if (links_.empty()) gather_forces(r, t, y), hold(r, t);
+  release(r);
+  const bool predicted =
+      still_ && int(r.reached.size()) == r.nq && std::equal(r.reached.begin(), r.reached.end(), y + r.at);
+  if (predicted) {                       // forces enter the blocks as geometric stiffness only
+    if (!r.d.held) r.grid->publish(r.s); // held strains have done so, and added theirs
+    for (std::size_t j = 0; j < r.kept.size(); ++j) {
+      r.kept[j] = r.s.F[j];
+      r.s.F[j] += r.d.CG[j] * (r.predicted[j] - r.s.G[j]);
+    }
+    r.grid->adopt(r.s);
+  }
+  if (r.d.held) r.grid->adopt(r.s), r.links = r.hold->links();
+  r.grid->blocks(t, r.s, r.ends, r.blocks);
+  if (predicted) r.s.F.swap(r.kept);
+  for (std::size_t i = 0; i < r.p.size(); ++i) {
+    r.p[i] = r.s.p[i], r.w[i] = r.s.w[i], r.norm[i] = r.s.p[i].squaredNorm();
+    r.alpha[i] =
+        held_ && r.d.holds(int(i)) ? held_spin<double>(r, i ? 1 : 0, t) : r.spin<double>(r.s, int(i), options_);
+  }
+  for (int e = 0; e < 2; ++e)
+    if (r.port[e] >= 0) {
+      r.grid->hosted(t, r.s, e, r.ends[e], motions_[std::size_t(r.port[e])], r.blocks, r.hosted[e]);
+      if (absolute_)
+        r.near(e, [&](int k, int c) {
+          for (auto* by : {&r.hosted[e][k].by_place, &r.hosted[e][k].by_speed}) by->topRows<3>() *= moment_scale(r, c);
+        });
+    }
+  add_inertia(r);
+  if (!r.d.held) return;
+  constraint_rows(r, still_);
+  for (int e = 0; e < 2; ++e)
+    for (std::size_t k = 0; k < r.held_by[e].size(); ++k)
+      r.held_by[e][k] = held_host(r, e, r.next_to(e, int(k)), motions_[std::size_t(r.port[e])], still_);
+}
+
+// What is left when all but ties have pulled: held strains, what bodies feel, rates.
+void RodSet::conclude(Rod& r, double t, const double* y, double* dy) const {
+  hold(r, t);
+  for (int e = 0; e < 2; ++e)
+    if (r.port[e] >= 0) r.pull[e] = r.s.f[std::size_t(e ? r.N : 0)], r.moment[e] = r.s.end_moment[e];
+  if (dy && !r.tied()) r.finish<double>(r.s, y + r.at, dy + r.at, options_);
+}
+
+// Nodes of the graph that a link has to do with.
+std::vector<int> RodSet::nodes_of(RodLink& link) const {
+  std::vector<int> nodes;
+  const auto add = [&](int host) {
+    for (int k = 0; k < host_nodes_; ++k) nodes.push_back(place_node(host) + k);
+  };
+  for (LinkPoint& p : link.ends) {
+    if (p.body >= 0) add(p.host = host_of(p.body));
+    for (int k = 0; k < p.cells(); ++k) {
+      const Rod& r = *rods_[std::size_t(p.rod)];
+      if (r.in_graph(p.cell(k))) nodes.push_back(r.at_node(p.cell(k)));
+      if (const int e = r.held_end(p.cell(k)); e >= 0) add(r.port[e]);
+    }
+  }
+  return nodes;
+}
+
+void RodSet::pull_links(double t) {
+  for (auto& w : felt_) w = {};
+  for (const RodLink& link : links_) {
+    const PointMotion m[2] = {motion(link.ends[0]), motion(link.ends[1])};
+    const LinkPush p = std::visit([&](const auto& law) { return force_of(law, t, m); }, link.law);
+    feel(link.ends[0], m[0], p), feel(link.ends[1], m[1], {-p.F});
+  }
+}
+
+void RodSet::feel(const LinkPoint& p, const PointMotion& m, const LinkPush& w) {
+  if (p.rod >= 0) push(p, w.F, w.M, rods_[std::size_t(p.rod)]->d, rods_[std::size_t(p.rod)]->s);
+  if (p.body < 0) return;
+  Felt& to = felt_[std::size_t(p.host)];
+  to.force += w.F, to.torque += (m.R * p.offset).cross(w.F) + w.M;
+}
+
+// A block of a link to where it belongs: what is held has neither rows nor columns, but the body that holds it.
+void RodSet::land(FarBlock b) {
+  if (!b.column.body()) {
+    const Rod& r = *rods_[std::size_t(b.column.rod)];
+    const int c = b.column.index;
+    if (const int e = r.held_end(c); e >= 0)
+      land_rows(held_columns(b, r.port[e], end_map(r, e), r.d.degree && r.d.ends[e].clamped));
+    if (!r.in_graph(c)) return;
+    if (!r.moves(c)) b.q.rightCols<3>().setZero(), b.v.rightCols<3>().setZero();
+    if (!r.turns(c)) b.q.leftCols<4>().setZero(), b.v.leftCols<4>().setZero();
+  }
+  land_rows(b);
+}
+
+void RodSet::land_rows(FarBlock b) {
+  if (!b.row.body()) {
+    const Rod& r = *rods_[std::size_t(b.row.rod)];
+    const int c = b.row.index;
+    if (const int e = r.held_end(c); e >= 0)
+      far_.push_back(held_rows(b, r.port[e], end_map(r, e), r.d.degree && r.d.ends[e].clamped));
+    if (!r.in_graph(c)) return;
+    if (!r.moves(c)) b.q.bottomRows<3>().setZero(), b.v.bottomRows<3>().setZero();
+    const double scale = r.turns(c) ? moment_scale(r, c) : 0.0;
+    b.q.topRows<3>() *= scale, b.v.topRows<3>() *= scale;
+  }
+  far_.push_back(b);
+}
+
+void RodSet::make_groups() {
+  const std::vector<int>& order = pattern_.order();
+  if (!links_.empty()) {
+    groups_.push_back({0, rods_.size(), 0, order.size()});
+    return;
+  }
+  for (std::size_t r = 0; r < rods_.size(); ++r) groups_.push_back({r, r + 1, 0, 0});
+  std::vector<std::size_t> rod_of(std::size_t(cells_), 0);
+  for (std::size_t r = 0; r < rods_.size(); ++r)
+    for (int c = rods_[r]->begin; c <= rods_[r]->last; ++c) rod_of[std::size_t(rods_[r]->at_node(c))] = r;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    Group& g = groups_[rod_of[std::size_t(order[k])]];
+    if (g.steps == g.steps_end) g.steps = k;
+    g.steps_end = k + 1;
+  }
+}
+
+GYROD_COLD void RodSet::find_slots(Rod& r) const {
+  r.slots.resize(r.blocks.blocks());
+  for (int c = r.begin; c <= r.last; ++c)
+    for (int o = r.first(c); o <= r.behind(c); ++o) r.slots[r.blocks.slot(c, o)] = at(r.at_node(c), r.at_node(o));
+  for (int e = 0; e < 2; ++e) {
+    if (r.port[e] < 0) continue;
+    const int place = place_node(r.port[e]), speed = speed_node(r.port[e]);
+    r.host_slots[e].resize(r.hosted[e].cells.size());
+    r.near(e, [&](int k, int c) {
+      const int cell = r.at_node(c);
+      r.host_slots[e][std::size_t(k)] = {at(cell, place), at(cell, speed), at(place, cell)};
+    });
+  }
+}
+
+std::size_t RodSet::chunk_of(const RodDescription& d, double all) {
+  if (chunks_.empty() || chunks_.back().segments >= std::max(96.0, all / 64.0))
+    chunks_.push_back({rods_.size(), rods_.size(), 0.0, false});
+  chunks_.back().segments += d.segments;
+  return chunks_.size() - 1;
+}
+
+// Whether two nodes that stay feel each other.
+bool RodSet::linked(int a, int b) const {
+  const auto has = [&](int i, int j) {
+    const auto& later = pattern_.later(i);
+    return std::find(later.begin(), later.end(), j) != later.end();
+  };
+  return has(a, b) || has(b, a);
+}
+
+} // namespace gyrod

@@ -1,0 +1,216 @@
+// Rods, the bodies that hold them and the links between them, whatever form their equations have: the forces of a
+// state, what can be read of it, held strains, and the derivatives of forces. `RodStage` solves with these.
+//
+// An end that a body holds has no unknowns of its own: its vertex and its frame move with the body, its mass is part of
+// the body's inertia. In the graph of a stage the body is two nodes (turn and place; spin and velocity) that are left
+// when all cells are gone: what remains there is a dynamic stiffness between bodies, which the mechanism adds to its
+// own. Bodies that links pull at are there too, whether they hold an end or not.
+#pragma once
+
+#include <set>
+
+#include "gyrod/linear/block_pattern.hpp"
+#include "gyrod/linear/threads.hpp"
+#include "gyrod/rod/held.hpp"
+#include "gyrod/rod/link_blocks.hpp"
+
+namespace gyrod {
+
+class RodSet : public RodEquations {
+public:
+  std::size_t size() const override { return size_; }
+  bool autonomous() const override { return !timed_; }
+  int rods() const override { return int(rods_.size()); }
+  const RodDescription& rod(int r) const override { return rods_[std::size_t(r)]->d; }
+  std::size_t offset(int r) const override { return rods_[std::size_t(r)]->at; }
+  void revise(int r, const RodNumbers& numbers) override;
+  const char* apart() const override;
+  RodLayout layout(int r) const override;
+
+  void rhs(double t, const double* y, double* dy) override {
+    act(t, y, dy);
+    rates(y, dy);
+  }
+  void time_derivative(double t, const double* y, double* ft) override;
+  bool project(double t, double* y) override;
+  void quasistatic(bool on) override;
+  // A displacement that bends a rod does not stretch it: see retract.hpp.
+  void retract(double t, const double* y, const double* d, double by, double* out) override;
+  // Has a rod folded?
+  const char* trouble(double t, const double* y) const override;
+
+  const std::vector<int>& hosts() const override { return hosts_; }
+  std::vector<std::vector<int>> parties() const override;
+  void host(int h, const HostMotion& m) override;
+  void mark() override;
+  // Forces of ties are not among those of the rods before they have been released.
+  void act(double t, const double* y, double* dy) override;
+  void wrench(int h, Vec3<double>& torque, Vec3<double>& force) const override;
+  void rates(const double* y, double* dy) override;
+
+  // --- ties: held strains next to ends on bodies. A row is a component of one of them.
+  int ties() const override { return int(ties_.size()); }
+  TieLinks tie_links() const override;
+  Tie tie(int i) const override;
+  void tie_row(int i, int row, Matrix<double, 6, 1>& g) const override;
+  double tie_value(int i, int row) const override;
+  double tie_compliance(int i, int row, int j, int column) const override;
+  double measure_ties(bool positions, double t, const double* y) override;
+  void move_ties(bool positions, const double* mu, double* y) override;
+  void release_ties(const double* mu) override;
+
+  // --- readings (readings.cpp)
+  const RodState<double>& state(int index, double t, const double* y) override;
+  RodMeasures measures(int index, double t, const double* y) override;
+  void reactions(int index, double t, const double* y, double* out) override;
+  Vec4<double> vertex_frame(int index, int n) const override;
+  void multipliers(int index, double t, const double* y, double* out) override;
+  void residual(const double* y, double& position, double& velocity) const override;
+  void dense_jacobian_dual(double t, const double* y, double* J) override;
+  Counted::Tally operations(double t, const double* y) override;
+
+  // --- what links ask for: see link_blocks.hpp
+  const RodState<double>& state(int r) const { return rods_[std::size_t(r)]->s; }
+  const HostMotion& host(int h) const { return motions_[std::size_t(h)]; }
+  PointMotion motion(const LinkPoint& p) const {
+    return motion_of(p, p.rod < 0 ? nullptr : &state(p.rod), p.body < 0 ? nullptr : &host(p.host));
+  }
+
+protected:
+  using Rod = RodPart;
+
+  // block: unknowns of a node of the graph.
+  RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between, bool absolute,
+         bool held, int block);
+
+  // Derivatives of all forces: `blocks` and `hosted` of the rods, `far_` of the links. The form then adds inertia.
+  void linearise(double t, const double* y);
+  virtual void add_inertia(Rod& r) = 0;
+  // Of moments in the rows of a cell.
+  double moment_scale(const Rod& r, int c) const {
+    return absolute_ && r.turns(c) ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
+  }
+
+  // --- the graph. Rods between which nothing but bodies is make a group: of one, or, where there are links, of all.
+  // Their steps of the elimination follow each other.
+  struct Group {
+    std::size_t rods, rods_end; // of rods_
+    std::size_t steps, steps_end;
+  };
+  // Of a body that holds ends: its place, its speed and, where strains are held, its acceleration.
+  int place_node(int h) const { return cells_ + host_nodes_ * h; }
+  int speed_node(int h) const { return place_node(h) + 1; }
+  int acceleration_node(int h) const { return place_node(h) + 2; }
+  int tie_node(const Rod& r) const { return cells_ + host_nodes_ * int(hosts_.size()) + r.tie; }
+  std::uint32_t at(int i, int j) const { return std::uint32_t(pattern_.block(i, j) / std::size_t(block_ * block_)); }
+  // The node of what carries a point, of a body that of its place.
+  int node_of(const Carrier& c) const {
+    return c.body() ? place_node(c.index) : rods_[std::size_t(c.rod)]->at_node(c.index);
+  }
+
+  // Rods that follow each other, which one thread takes at a time: at most 64 chunks, of 96 segments or more, however
+  // many threads there are. Functions of time are called by the thread of the caller: they may be Python's.
+  struct Chunk {
+    std::size_t rods, rods_end;
+    double segments;
+    bool led;
+  };
+  template <class F> void each_chunk(F&& f) const {
+    if (!threads() || chunks_.size() == 1) {
+      for (const Chunk& c : chunks_) f(c);
+      return;
+    }
+    for (const Chunk& c : chunks_)
+      if (c.led) f(c);
+    gyrod::share(threads(), chunks_.size(), [&](std::size_t k) {
+      if (!chunks_[k].led) f(chunks_[k]);
+    });
+  }
+  template <class F> void each_rod(F&& f) const {
+    each_chunk([&](const Chunk& c) {
+      for (std::size_t r = c.rods; r < c.rods_end; ++r) f(*rods_[r]);
+    });
+  }
+  template <class F> void each_group(F&& f) const {
+    if (!links_.empty()) return f(groups_[0]);
+    each_chunk([&](const Chunk& c) {
+      for (std::size_t r = c.rods; r < c.rods_end; ++r) f(groups_[r]);
+    });
+  }
+  // Hosts, behind them ties: nodes that stay and have rows.
+  template <class F> void each_rest(F&& f) const {
+    share_all(threads(), hosts_.size() + tied_.size(), 32, [&](std::size_t k) { f(k); });
+  }
+  template <class F> void for_rods(const Group& g, F&& f) {
+    for (std::size_t r = g.rods; r < g.rods_end; ++r) f(*rods_[r]);
+  }
+
+  const bool absolute_, held_; // the form
+  FormulationOptions options_;
+  std::vector<RodLink> links_;
+  std::vector<FarBlock> far_; // of the links
+  std::vector<std::unique_ptr<Rod>> rods_;
+  std::size_t size_ = 0;
+  bool led_ = false, timed_ = false, still_ = false;
+  int cells_ = 0;          // nodes of the graph before those of the hosts
+  std::vector<int> hosts_; // bodies
+  std::vector<HostMotion> motions_;
+  std::vector<std::vector<std::pair<Rod*, int>>> guests_; // of each host: rods and which of their ends
+  struct Left { // hosts that feel each other, and where blocks of the first are by place, speed, acceleration
+    int row, column;
+    std::uint32_t slots[3];
+  };
+  std::vector<Left> left_;
+  TieLinks tie_links_;
+  std::vector<Rod*> tied_; // rods with held strains that bodies hold
+  BlockPattern pattern_;
+  std::vector<Group> groups_;
+
+private:
+  struct TieEnd {
+    Rod* rod;
+    int e, partner;
+  };
+  struct Felt {
+    Vec3<double> torque = Vec3<double>::Zero(), force = Vec3<double>::Zero();
+  };
+
+  void add_rods(std::vector<RodDescription> rods, std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges);
+  void add_hosts(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges);
+  void add_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges);
+  void find_left();
+  std::size_t chunk_of(const RodDescription& d, double all);
+  void make_groups();
+  void find_slots(Rod& r) const;
+  int host_of(int body) const { return int(std::lower_bound(hosts_.begin(), hosts_.end(), body) - hosts_.begin()); }
+  bool linked(int a, int b) const;
+  std::vector<int> nodes_of(RodLink& link) const;
+
+  void move_ends(Rod& r, double t) const;
+  void gather_forces(Rod& r, double t, const double* y) const;
+  void conclude(Rod& r, double t, const double* y, double* dy) const;
+  void hold(Rod& r, double t) const {
+    if (r.d.held) hold_strains<double>(r, r.s, *r.hold, t, options_);
+  }
+  void release(Rod& r) const {
+    if (r.tied()) r.hold->finish(r.tie_force.data()), r.hold->apply(r.s);
+  }
+  void linearise(Rod& r, double t, const double* y);
+  void pull_links(double t);
+  void feel(const LinkPoint& p, const PointMotion& m, const LinkPush& w);
+  void land(FarBlock b);
+  void land_rows(FarBlock b);
+  EndMap end_map(const Rod& r, int e) const { return EndMap(r.d.ends[e], r.ends[e], host(r.port[e])); }
+  template <class S> void derivative(const Rod& r, RodState<S>& s, HeldStrains<S>* held, double t, const S* y, S* dy);
+
+  const int block_, host_nodes_;
+  RodPart::States states_;
+  std::vector<Felt> felt_;               // by the hosts, of the links that end on them
+  std::set<std::pair<int, int>> joined_; // hosts that feel each other
+  std::vector<TieEnd> ties_;             // ends on bodies of rods with held strains
+  std::vector<Chunk> chunks_;
+  std::vector<double> scratch_;
+  mutable std::string trouble_;
+};
+
+} // namespace gyrod
