@@ -27,12 +27,15 @@ RANK = 1e-9
 
 def constant(value):
     value = np.asarray(value, dtype=float)
-    return np.stack([value, 0.0 * value, 0.0 * value])
+    jet = np.zeros((3, *value.shape))
+    jet[0] = value
+    return jet
 
 
 def product(subscripts, a, b):
-    e = [[np.einsum(subscripts, a[i], b[j]) for j in range(3 - i)] for i in range(3)]
-    return np.stack([e[0][0], e[0][1] + e[1][0], e[0][2] + e[1][1] + e[2][0]])
+    """Of each pair of orders whose sum is at most two, all in one call."""
+    e = np.einsum(subscripts, a[[0, 0, 1, 0, 1, 2]], b[[0, 1, 0, 2, 1, 0]])
+    return np.array([e[0], e[1] + e[2], e[3] + e[4] + e[5]])
 
 
 def root(a):
@@ -46,7 +49,7 @@ def angle(s, c):
     d0, d1 = s[0] ** 2 + c[0] ** 2, 2.0 * (s[0] * s[1] + c[0] * c[1])
     r0 = (c[0] * s[1] - s[0] * c[1]) / d0
     r1 = (2.0 * (c[0] * s[2] - s[0] * c[2]) - r0 * d1) / d0
-    return np.stack([np.arctan2(s[0], c[0]), r0, 0.5 * r1])
+    return np.array([np.arctan2(s[0], c[0]), r0, 0.5 * r1])
 
 
 def derivatives(function, t):
@@ -66,9 +69,11 @@ def derivatives(function, t):
 
 
 def hat(w):
-    x, y, z = np.moveaxis(np.asarray(w, dtype=float), -1, 0)
-    o = np.zeros_like(x)
-    return np.stack([np.stack([o, -z, y], -1), np.stack([z, o, -x], -1), np.stack([-y, x, o], -1)], -2)
+    w = np.asarray(w, dtype=float)
+    W = np.zeros((*w.shape, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        W[..., k, j], W[..., j, k] = w[..., i], -w[..., i]
+    return W
 
 
 def unit(a):
@@ -176,20 +181,21 @@ COORDINATES = {
 def scalars(g: Geometry, Pa, Ea, Pb, Eb) -> dict[str, Any]:
     """Jets (3, m) of everything that a joint may hold or measure, from points and joint axes of both sides."""
     d = Pb - Pa
-    u = product("mki,mk->mi", Ea, d)  # offset in the axes of a
-    C = product("mki,mkj->mij", Ea, Eb)  # cosines between the axes of a and b
+    u = product("omki,omk->omi", Ea, d)  # offset in the axes of a
+    C = product("omki,omkj->omij", Ea, Eb)  # cosines between the axes of a and b
     found = {f"u{i + 1}": u[..., i] for i in range(3)}
     found["tilt1"], found["tilt2"] = C[..., 0, 2], C[..., 1, 2]
     for i, (j, k) in enumerate([(2, 1), (0, 2), (1, 0)]):
         found[f"turn{i + 1}"] = 0.5 * (C[..., j, k] - C[..., k, j])
-    found["angle"] = angle(C[..., 1, 0] - C[..., 0, 1], C[..., 0, 0] + C[..., 1, 1])
     found["cross"] = C[..., 2, 0]
-    # Universal: a turn about the third axis of a, then one about the first of b.
-    found["first"] = angle(C[..., 1, 0], C[..., 0, 0])
-    found["second"] = angle(C[..., 2, 1], C[..., 2, 2])
     kind = type(g.joint).__name__
+    if kind == "Universal":  # a turn about the third axis of a, then one about the first of b
+        found["first"] = angle(C[..., 1, 0], C[..., 0, 0])
+        found["second"] = angle(C[..., 2, 1], C[..., 2, 2])
+    if "angle" in COORDINATES[kind]:
+        found["angle"] = angle(C[..., 1, 0] - C[..., 0, 1], C[..., 0, 0] + C[..., 1, 1])
     if kind == "Distance":
-        found["length"] = root(product("mi,mi->m", d, d))
+        found["length"] = root(product("omi,omi->om", d, d))
     if kind == "Helical":
         lead = g.joint.pitch / (2.0 * np.pi)
         screw = found["u3"] - lead * found["angle"]
@@ -203,9 +209,12 @@ def scalars(g: Geometry, Pa, Ea, Pb, Eb) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class State:
-    """Positions (b, 3), matrices (b, 3, 3), velocities (b, 3) in space and Omega (b, 3) in body axes at a time."""
+    """Positions (b, 3), matrices (b, 3, 3), velocities (b, 3) in space and Omega (b, 3) in body axes at a time.
 
-    t: float
+    A path has times (m,) and as many of each, in front; gaps are asked of all of them together.
+    """
+
+    t: Any
     x: np.ndarray
     R: np.ndarray
     v: np.ndarray
@@ -213,7 +222,8 @@ class State:
 
     @property
     def twists(self):
-        return np.concatenate([self.v, self.Omega], axis=1).ravel()
+        both = np.concatenate([self.v, self.Omega], axis=-1)
+        return both.reshape(*both.shape[:-2], -1)
 
 
 def start(system) -> State:
@@ -231,6 +241,11 @@ def state_of(compiled, t, y) -> State:
     """The state that the core means by its unknowns."""
     x, R, v, Omega = compiled.motions(y, t)
     return State(t, x[0], R[0], v[0], Omega[0])
+
+
+def path_of(motion, rows) -> State:
+    """States of some rows of a motion together."""
+    return State(motion.t[rows], *motion.compiled.motions(motion.y[rows], motion.t[rows]))
 
 
 @dataclass(frozen=True)
@@ -272,10 +287,11 @@ class Oracle:
             x, R = constant(np.zeros((m, 3))), constant(np.broadcast_to(np.eye(3), (m, 3, 3)))
         else:
             w = V[:, 6 * side.body : 6 * side.body + 6]
-            x = np.stack([np.broadcast_to(s.x[side.body], (m, 3)), w[:, :3], np.zeros((m, 3))])
+            x, R, R0 = np.zeros((3, m, 3)), np.empty((3, m, 3, 3)), s.R[..., side.body, :, :]
+            x[0], x[1] = s.x[..., side.body, :], w[:, :3]
             W = hat(w[:, 3:])
-            R0 = s.R[side.body]
-            R = np.stack([np.broadcast_to(R0, (m, 3, 3)), R0 @ W, 0.5 * R0 @ W @ W])
+            R[0], R[1] = R0, R0 @ W
+            R[2] = 0.5 * R[1] @ W
         return x + R @ side.at, R @ side.frame
 
     def joint_scalars(self, g: Geometry, s: State, V, flow=False):
@@ -286,8 +302,8 @@ class Oracle:
         if kind == "Distance" and given is None:
             given = np.linalg.norm(self._rest_points(g)[0] - self._rest_points(g)[1])
         if given is not None:
-            value, first, second = derivatives(given, s.t)
-            goal = np.array([value, first, 0.5 * second] if flow else [value, 0.0, 0.0])[:, None]
+            value, first, second = np.array([derivatives(given, t) for t in np.atleast_1d(s.t)]).T
+            goal = np.array([value, first, 0.5 * second] if flow else [value, 0.0 * value, 0.0 * value])
             measured = {"Distance": "length", "Prismatic": "u3"}.get(kind, "angle")
             gap = found[measured] - goal
             if measured == "angle":
@@ -317,17 +333,18 @@ class Oracle:
 
     def rows(self) -> list[slice]:
         """Rows of each joint."""
-        s, k, found = start(self.system), 0, []
+        k, found = 0, []
         for g in self.geometries:
-            size = self.held(g, s, np.zeros((1, self.n))).shape[-1]
+            driven = getattr(g.joint, "drive", None) is not None
+            size = len(HELD[type(g.joint).__name__]) + driven
             found.append(slice(k, k + size))
             k += size
         return found
 
     def gaps(self, s: State):
-        """Residuals of position and of velocity, (rows,) each."""
-        jets = self._all(s, s.twists[None], flow=True)
-        return jets[0, 0], jets[1, 0]
+        """Residuals of position and of velocity, (rows,) each; (m, rows) of a path."""
+        jets = self._all(s, np.atleast_2d(s.twists), flow=True)
+        return (jets[0], jets[1]) if np.ndim(s.t) else (jets[0, 0], jets[1, 0])
 
     def gradient(self, s: State):
         """G, (rows, 6 b)."""
@@ -367,10 +384,15 @@ class Oracle:
         for f in self.system.forces:
             if isinstance(f, gd.SpringDamper):
                 (Pa, _), (Pb, _) = sides(f)
-                yield root(product("mi,mi->m", Pb - Pa, Pb - Pa)), f.stiffness, f.damping, self.system.spring_length(f)
+                yield (
+                    root(product("omi,omi->om", Pb - Pa, Pb - Pa)),
+                    f.stiffness,
+                    f.damping,
+                    self.system.spring_length(f),
+                )
             elif isinstance(f, gd.Bushing):
                 (Pa, Ea), (Pb, _) = sides(f)
-                u = product("mki,mk->mi", Ea, Pb - Pa)
+                u = product("omki,omk->omi", Ea, Pb - Pa)
                 for i in range(3):
                     yield u[..., i], f.stiffness[i], f.damping[i], 0.0
         for g in self.geometries:

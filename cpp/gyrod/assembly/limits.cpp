@@ -36,13 +36,11 @@ Limits::Pose Limits::pose(const double* y, int body) const {
 }
 
 double Limits::coordinate(const JointLimit& limit, const double* y) const {
-  const JointPlace& p = system_.mechanism().model().joints[std::size_t(limit.joint)].place;
+  const Joint& joint = system_.mechanism().model().joints[std::size_t(limit.joint)];
+  const JointPlace& p = joint.place;
   const Pose a = pose(y, p.a), b = pose(y, p.b);
-  const Mat3<double> Ea = a.R * p.frame_a;
-  if (limit.kind == JointLimit::angle) return joint_angle<double>(Ea, b.R * p.frame_b);
-  const double moved = joint_displacement<double>(Ea, b.x + b.R * p.at_b - a.x - a.R * p.at_a);
-  if (limit.kind == JointLimit::displacement) return moved;
-  return turned(joint_angle<double>(Ea, b.R * p.frame_b), moved / p.parameter);
+  const Vec3<double> offset = b.x + b.R * p.at_b - a.x - a.R * p.at_a;
+  return joint_coordinate(*joint.type, p.parameter, a.R * p.frame_a, b.R * p.frame_b, offset);
 }
 
 double Limits::used(const RodLimit& limit, double t, const double* y) {

@@ -8,7 +8,6 @@ namespace gyrod {
 
 // Edges of the coordinate of a joint with one freedom.
 struct JointLimit {
-  enum Kind { angle, displacement, screw } kind = angle; // screw: an angle whose turns the displacement tells
   int joint = 0;
   double lower = -std::numeric_limits<double>::infinity(), upper = std::numeric_limits<double>::infinity();
   bool ends = true; // the run; nothing stops a joint that is led

@@ -12,33 +12,43 @@ template Row<BodyDual> evaluate_row(const RowKind&, const JointPlace&, const Joi
 std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulation, MechanismModel model) {
   const bool directors = formulation.ends_with("-directors");
   if (directors || formulation.ends_with("-quaternion")) {
-    if (formulation.starts_with("nullspace-"))
-      return directors ? make_director_tree(std::move(model)) : make_quaternion_tree(std::move(model));
+    if (formulation.starts_with("nullspace-")) return make_tree(directors, std::move(model));
     if (formulation.starts_with("absolute-")) return make_absolute(directors, std::move(model));
   }
   throw std::invalid_argument("mechanisms have no formulation " + formulation);
 }
 
+JointRows evaluate_rows(const Joint& joint, int number, bool loop, const Driven& u, const MovingSide& a,
+                        const MovingSide& b) {
+  JointRows out;
+  out.size = joint.size();
+  const JointGeometry<double> q = geometry<double>(joint.place, a.side, b.side);
+  for (int i = 0; i < out.size; ++i) {
+    const Row<double> r = evaluate_row<double>(loop ? joint.loop_row(i) : joint.row(i), joint.place, q, u);
+    const double second =
+        r.second + centripetal<double>(r.a, a.side, a.omega) + centripetal<double>(r.b, b.side, b.omega);
+    out.row[i] = {number,
+                  r.g,
+                  r.rate_in_time,
+                  second,
+                  twist_gradient<double>(r.a, a.side.R),
+                  twist_gradient<double>(r.b, b.side.R)};
+  }
+  return out;
+}
+
 std::vector<JointRow> joint_rows(const JointTree& tree, double t, const BodyMotion<double>* motions) {
   std::vector<JointRow> rows;
+  const auto side = [&](int body) {
+    if (body < 0) return MovingSide{};
+    const BodyMotion<double>& m = motions[body];
+    const Vec3<double> omega = m.R * m.Omega;
+    return MovingSide{side_of<double>(m.x, m.R, m.v, omega), omega};
+  };
   for (std::size_t j = 0; j < tree.joints.size(); ++j) {
     const Joint& joint = tree.joints[j];
-    Vec3<double> wa = Vec3<double>::Zero(), wb = wa;
-    const auto side = [&](int body, Vec3<double>& omega) {
-      if (body < 0) return ground_side<double>();
-      const BodyMotion<double>& m = motions[body];
-      omega = m.R * m.Omega;
-      return side_of<double>(m.x, m.R, m.v, omega);
-    };
-    const Side<double> a = side(joint.place.a, wa), b = side(joint.place.b, wb);
-    const JointGeometry<double> q = geometry<double>(joint.place, a, b);
-    const Driven u = joint.value(t);
-    for (int i = 0; i < joint.size(); ++i) {
-      const Row<double> r = evaluate_row<double>(joint.row(i), joint.place, q, u);
-      const double second = r.second + centripetal<double>(r.a, a, wa) + centripetal<double>(r.b, b, wb);
-      rows.push_back(
-          {int(j), r.g, r.rate_in_time, second, twist_gradient<double>(r.a, a.R), twist_gradient<double>(r.b, b.R)});
-    }
+    const JointRows of = evaluate_rows(joint, int(j), false, joint.value(t), side(joint.place.a), side(joint.place.b));
+    rows.insert(rows.end(), of.begin(), of.end());
   }
   return rows;
 }

@@ -112,6 +112,25 @@ template <class S> S centripetal(const SideGradient<S>& g, const Side<S>& side, 
   return sum;
 }
 
+// The rows of a joint, as they are or (loop) along the axes of a, where its sides turn by omega.
+struct JointRow {
+  int joint;
+  double g, rate_in_time, second; // dg/dt at rest, g'' without accelerations
+  Twist a, b;                     // gradients by the twists (v, omega in space axes)
+};
+struct JointRows {
+  int size;
+  JointRow row[8];
+  const JointRow* begin() const { return row; }
+  const JointRow* end() const { return row + size; }
+};
+struct MovingSide {
+  Side<double> side = ground_side<double>();
+  Vec3<double> omega = Vec3<double>::Zero();
+};
+JointRows evaluate_rows(const Joint& joint, int number, bool loop, const Driven& u, const MovingSide& a,
+                        const MovingSide& b);
+
 // What the outside needs of a mechanism beyond rigid bodies.
 class MechanismEquations : public RigidEquations {
 public:
@@ -167,11 +186,6 @@ protected:
 // Equations of a mechanism in the formulation of that name.
 std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulation, MechanismModel model);
 // All rows of all joints at given motions of the bodies.
-struct JointRow {
-  int joint;
-  double g, rate_in_time, second; // dg/dt at rest, g'' without accelerations
-  Twist a, b;                     // gradients by the twists (v, omega in space axes)
-};
 std::vector<JointRow> joint_rows(const JointTree& tree, double t, const BodyMotion<double>* motions);
 
 } // namespace gyrod

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from gyrod import _core
 from gyrod.equations.signals import Signals, checked
-from gyrod.model import Cylindrical, Distance, Helical, Joint, ModelError, Prismatic, Revolute, System
+from gyrod.model import Distance, Joint, ModelError, System
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
 from gyrod.model.expressions import Expression
+from gyrod.model.samples import Samples
 
 Array = NDArray[np.float64]
 
@@ -122,12 +123,11 @@ def describe(system: System, axes: Array, signals: Signals) -> Mechanism:
         a, b = index[joint.a], index[joint.b]
         place = system.attachment(joint)
         A, B = frames[a], frames[b]
-        parameter = joint.pitch / (2.0 * np.pi) if isinstance(joint, Helical) else place.length
         law = None if joint.law is None else drive(joint, signals)
         joints.append(
             _core.Joint(
                 kind=joint.kind, a=a, b=b, at_a=A.T @ place.at_a, at_b=B.T @ place.at_b, frame_a=A.T @ place.frame_a,
-                frame_b=B.T @ place.frame_b, parameter=float(parameter), drive=law,
+                frame_b=B.T @ place.frame_b, parameter=joint.lead or place.length, drive=law,
             )
         )  # fmt: skip
     tree = system.tree()
@@ -138,12 +138,8 @@ def describe(system: System, axes: Array, signals: Signals) -> Mechanism:
         up = -1 if parent is None or parent == GROUND else link[parent]
         links.append(_core.Link(body=index[name], parent=up, joint=-1 if carrier is None else number[id(carrier)]))
     cuts = [number[id(joint)] for joint in tree.cuts]
-    kept = [list(range(_rows(system.joints[j]))) for j in cuts]
+    kept = [list(range(system.joints[j].constraints)) for j in cuts]
     return Mechanism(joints, links, cuts, kept, [len(k) for k in kept])
-
-
-def _rows(joint: Joint) -> int:
-    return 1 if isinstance(joint, Distance) else joint.constraints
 
 
 def pairs(system: System) -> NDArray[np.intp]:
@@ -172,15 +168,18 @@ def springs(system: System, mechanism: Mechanism) -> list[_core.ForceElement]:
     """Springs, dampers and friction of joints as the core's forces; of joints that are led too, against the drive."""
     found: list[_core.ForceElement] = []
     for joint, place in zip(system.joints, mechanism.joints, strict=True):
-        if not isinstance(joint, Revolute | Prismatic | Helical | Cylindrical):
-            continue
-        turns = (True, False) if isinstance(joint, Cylindrical) else (not isinstance(joint, Prismatic),)
-        friction, slip = (0.0, 1.0) if isinstance(joint, Cylindrical) else (joint.friction, joint.slip)
-        values = np.asarray([joint.stiffness, joint.damping, joint.rest], dtype=float).reshape(3, -1).T
-        for turn, (k, c, rest) in zip(turns, values, strict=True):
+        laws = ("stiffness", "damping", "rest", "friction")
+        table = np.zeros((len(laws), len(joint.coordinate_names)))
+        for row, law in zip(table, laws, strict=True):
+            row[:] = getattr(joint, law, 0.0)
+        slip = getattr(joint, "slip", 1.0)
+        for number, (k, c, rest, friction) in enumerate(table.T.tolist()):
             if k or c or friction:
-                numbers = {"stiffness": float(k), "damping": float(c), "rest": float(rest)}
-                found.append(_core.JointSpring(joint=place, turn=turn, **numbers, friction=friction, slip=slip))
+                found.append(
+                    _core.JointSpring(
+                        joint=place, coordinate=number, stiffness=k, damping=c, rest=rest, friction=friction, slip=slip
+                    )
+                )
     return found
 
 
@@ -189,8 +188,8 @@ def springs(system: System, mechanism: Mechanism) -> list[_core.ForceElement]:
 
 def drive(joint: Joint, signals: Signals) -> _core.Signal:
     """What leads a joint; derivatives of functions that do not bring them are found numerically."""
-    given = joint.length if isinstance(joint, Distance) else joint.drive  # type: ignore[attr-defined]
-    label = f"{joint.label}: {'length' if isinstance(joint, Distance) else 'drive'}"
+    given = getattr(joint, joint.leading)
+    label = f"{joint.label}: {joint.leading}"
     f, *rates = given if isinstance(given, tuple) else (given,)
 
     def value(function: Callable[[float], Any], t: float) -> float:
@@ -198,7 +197,7 @@ def drive(joint: Joint, signals: Signals) -> _core.Signal:
 
     if rates and None not in rates:
         _check_derivatives(label, [lambda t, g=g: value(g, t) for g in (f, *rates)])  # type: ignore[misc]
-    if not callable(f) or isinstance(f, Expression):
+    if not callable(f) or isinstance(f, Expression | Samples):
         return signals.signal(label, f, 1)
     if rates and None not in rates:
         return signals.signal(label, f, 1, law=tuple((label, g) for g in rates))
@@ -267,7 +266,7 @@ def reduce_loops(
     kept with their rank, and the core finds combinations that are independent where it is. ``skew`` tells this of the
     same joints without drives, which hold what could be seen; None if there are no drives.
     """
-    rows = sum(_rows(joint) for joint in system.joints)
+    rows = sum(joint.constraints for joint in system.joints)
     if not mechanism.cuts:
         freedoms = 6 * len(system.bodies) - rows
         return replace(mechanism, freedoms=freedoms), Mobility(freedoms, 0, rows, len(system.bodies))
@@ -299,10 +298,10 @@ def reduce_loops(
         ranks = _ranks(G, least, [len(k) for k in mechanism.kept])
         kept = [k if rank else [] for k, rank in zip(mechanism.kept, ranks, strict=True)]
     lost = {cut: len(k) - rank for cut, k, rank in zip(mechanism.cuts, mechanism.kept, ranks, strict=True)}
-    labels, redundant = list(system.residuals()), sum(lost.values())
+    labels, redundant = system.joint_labels, sum(lost.values())
     freedoms = 6 * len(system.bodies) - rows + redundant
     by_joint = {labels[j]: n for j, n in sorted(lost.items()) if n}
-    of = {labels[j]: _rows(system.joints[j]) for j, n in lost.items() if n}
+    of = {labels[j]: system.joints[j].constraints for j, n in lost.items() if n}
     reduced = replace(mechanism, kept=kept, ranks=ranks, fixed=fixed, freedoms=freedoms)
     return reduced, Mobility(freedoms, redundant, rows, len(system.bodies), by_joint, of)
 
@@ -457,7 +456,7 @@ def blocked(system: System, core: Any, t: float, motions: Array, start: Array, r
     cuts = system.tree().cuts
     if not cuts or len(system.bodies) > LOOKED_AT or not np.isfinite(motions).all():
         return None
-    labels, ends = list(system.residuals()), pairs(system)
+    labels, ends = system.joint_labels, pairs(system)
     closing = [i for i, joint in enumerate(system.joints) if any(joint is cut for cut in cuts)]
     size = max(1.0, float(np.abs(motions[:, :3]).max()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod.equations import Compiled, mechanisms
-from gyrod.model import Distance, Helical, Joint
-from gyrod.model.errors import GROUND
 from gyrod.rotations import vectors
 
 Array = NDArray[np.float64]
 
 #: A joint whose forces have a smaller part in the self-stress of the mechanism than this is unique.
 UNIQUE = 1e-7
-
-_STILL = np.zeros(3)
+#: Rows of a motion of which joint forces are solved for together.
+_ROWS_AT_A_TIME = 256
 
 
 @dataclass(frozen=True)
@@ -48,96 +46,10 @@ class JointTrack:
 Sides = tuple[Array, Array, Array, Array]
 
 
-def kinematics(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array, Array, Array]:
-    """Coordinates (n, k), rates (n, k) and relative rotations (n, 4) of a joint; angles in (-pi, pi]."""
-    place = compiled.system.attachment(joint)
-    index = {name: i for i, name in enumerate(compiled.system.names)}
-    n = len(motions[0])
-
-    def side(name: str, at: Array, frame: Array) -> tuple[Array, Array, Array, Array]:
-        if name not in index:
-            still = np.zeros((n, 3))
-            return still + at, np.broadcast_to(frame, (n, 3, 3)), still, still
-        x, R, v, Omega = (a[:, index[name]] for a in motions)
-        omega = np.einsum("nij,nj->ni", R, Omega)
-        arm = R @ at
-        return x + arm, R @ frame, v + np.cross(omega, arm), omega
-
-    P_a, E_a, v_a, w_a = side(joint.a, place.at_a, place.frame_a)
-    P_b, E_b, v_b, w_b = side(joint.b, place.at_b, place.frame_b)
-    offset, T = P_b - P_a, np.swapaxes(E_a, 1, 2) @ E_b
-    slip = np.einsum("nji,nj->ni", E_a, v_b - v_a - np.cross(w_a, offset))
-    spin = np.einsum("nji,nj->ni", E_a, w_b - w_a)
-    moved = np.einsum("nji,nj->ni", E_a, offset)
-    turn = rotations.conversions.spurrier_klumpp(T)
-    about = np.arctan2(T[:, 1, 0], T[:, 0, 0])
-    if isinstance(joint, Helical):
-        near = 2.0 * np.pi * moved[:, 2] / joint.pitch
-        about = about + 2.0 * np.pi * np.round((near - about) / (2.0 * np.pi))
-    if isinstance(joint, Distance):
-        length = np.linalg.norm(offset, axis=1)
-        rate = np.einsum("ni,ni->n", offset, v_b - v_a) / length
-        return length[:, None], rate[:, None], turn
-    values = {
-        "angle": (about, spin[:, 2]),
-        "angle2": (np.arctan2(T[:, 2, 1], T[:, 2, 2]), np.einsum("ni,ni->n", E_b[:, :, 0], w_b - w_a)),
-        "displacement": (moved[:, 2], slip[:, 2]),
-        "x": (moved[:, 0], slip[:, 0]),
-        "z": (moved[:, 2], slip[:, 2]),
-        "y": (moved[:, 1], slip[:, 1]),
-    }
-    names = joint.coordinate_names
-    found = [values[name] for name in names]
-    empty = np.zeros((n, 0))
-    q = np.stack([q for q, _ in found], axis=1) if found else empty
-    r = np.stack([r for _, r in found], axis=1) if found else empty
-    return q, r, turn
-
-
-def kinematics_now(compiled: Compiled, joint: Joint, motions: Sides) -> tuple[Array, Array]:
-    """Coordinates and rates, (k,) each, of a joint in a single row: the same, for loops that go step by step."""
-    places = compiled.__dict__.setdefault("_places_of_joints", {})
-    if id(joint) not in places:
-        places[id(joint)] = compiled.system.attachment(joint)
-    place = places[id(joint)]
-
-    def side(name: str, at: Array, frame: Array) -> tuple[Array, Array, Array, Array]:
-        if name == GROUND:
-            return at, frame, _STILL, _STILL
-        x, R, v, Omega = (a[0, compiled.system._number[name]] for a in motions)
-        omega, arm = R @ Omega, R @ at
-        return x + arm, R @ frame, v + _cross(omega, arm), omega
-
-    P_a, E_a, v_a, w_a = side(joint.a, place.at_a, place.frame_a)
-    P_b, E_b, v_b, w_b = side(joint.b, place.at_b, place.frame_b)
-    offset = P_b - P_a
-    if isinstance(joint, Distance):
-        length = math.hypot(*offset)
-        return np.array([length]), np.array([offset @ (v_b - v_a) / length])
-    T = E_a.T @ E_b
-    slip, moved = E_a.T @ (v_b - v_a - _cross(w_a, offset)), E_a.T @ offset
-    q, rates = [], []
-    for name in joint.coordinate_names:
-        if name == "angle":
-            angle = math.atan2(T[1, 0], T[0, 0])
-            if isinstance(joint, Helical):
-                angle += 2.0 * math.pi * round(moved[2] / joint.pitch - angle / (2.0 * math.pi))
-            q.append(angle)
-            rates.append(E_a[:, 2] @ (w_b - w_a))
-        elif name == "angle2":
-            q.append(math.atan2(T[2, 1], T[2, 2]))
-            rates.append(E_b[:, 0] @ (w_b - w_a))
-        else:
-            axis = {"x": 0, "y": 1}.get(name, 2)
-            q.append(moved[axis])
-            rates.append(slip[axis])
-    return np.array(q), np.array(rates)
-
-
-def _cross(a: Array, b: Array) -> Array:
-    # np.cross takes ten times as long for three numbers.
-    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
-    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+def kinematics(compiled: Compiled, joints: Sequence[int], motions: Sides) -> tuple[Array, Array]:
+    """Coordinates (n, k) and rates (n, k) of joints, by their numbers, one after the other; angles in (-pi, pi]."""
+    found = compiled.joint_set.coordinates(list(joints), *map(np.ascontiguousarray, motions))
+    return found[:, :, 0], found[:, :, 1]
 
 
 def tracks(compiled: Compiled, t: Array, y: Array, motions: Sides, loads: bool = True) -> list[JointTrack]:
@@ -146,53 +58,42 @@ def tracks(compiled: Compiled, t: Array, y: Array, motions: Sides, loads: bool =
     if not joints:
         return []
     forces, unique = _loads(compiled, t, y, motions) if loads else (np.zeros((len(t), len(joints), 6)), None)
-    found = []
+    sides = tuple(map(np.ascontiguousarray, motions))
+    q, rates = kinematics(compiled, range(len(joints)), motions)
+    turns = rotations.conversions.spurrier_klumpp(compiled.joint_set.turns(*sides))
+    found, last = [], 0
     for i, joint in enumerate(joints):
-        q, rates, turn = kinematics(compiled, joint, motions)
-        for k, name in enumerate(joint.coordinate_names):
+        names = joint.coordinate_names
+        own = slice(last, last := last + len(names))
+        for k, name in enumerate(names, own.start):
             if name.startswith("angle") and len(q):
                 q[:, k] = np.unwrap(q[:, k])
         found.append(
             JointTrack(
-                joint.coordinate_names,
-                q,
-                rates,
-                turn,
+                names,
+                q[:, own],
+                rates[:, own],
+                turns[:, i],
                 forces[:, i, :3],
                 forces[:, i, 3:],
-                _effort(compiled, joint, motions, forces[:, i]),
+                _effort(compiled, i, motions, forces[:, i]),
                 unique is None or bool(unique[i]),
             )
         )
     return found
 
 
-def _effort(compiled: Compiled, joint: Joint, motions: Sides, loads: Array) -> Array:
+def _effort(compiled: Compiled, number: int, motions: Sides, loads: Array) -> Array:
     """Power of what a joint carries for a unit rate of each coordinate: only a drive, or a bar, has any."""
-    n, k = len(loads), len(joint.coordinate_names)
-    if not joint.driven and not isinstance(joint, Distance):
-        return np.zeros(n) if k == 1 else np.zeros((n, k))
-    (P_a, E_a), (P_b, _) = (joint_frames(compiled, joint, motions, side) for side in (0, 1))
-    force, torque, e = loads[:, :3], loads[:, 3:], E_a[:, :, 2]
-    if isinstance(joint, Distance):
-        bar = P_b - P_a
-        return np.asarray(np.einsum("ni,ni->n", force, bar) / np.linalg.norm(bar, axis=1))
-    pull, turn = np.einsum("ni,ni->n", force, e), np.einsum("ni,ni->n", torque, e)
-    if isinstance(joint, Helical):
-        return np.asarray(turn + joint.pitch / (2.0 * np.pi) * pull)
-    return np.asarray(turn if joint.coordinate_names == ("angle",) else pull)
-
-
-def joint_frames(compiled: Compiled, joint: Joint, motions: Sides, side: int) -> tuple[Array, Array]:
-    """Point (n, 3) and axes (n, 3, 3) of a joint in space, as its partner a (side 0) or b (1) carries them."""
-    place = compiled.system.attachment(joint)
-    name, at, frame = ((joint.a, place.at_a, place.frame_a), (joint.b, place.at_b, place.frame_b))[side]
-    n = len(motions[0])
-    if name == GROUND:
-        return np.broadcast_to(at, (n, 3)), np.broadcast_to(frame, (n, 3, 3))
-    number = compiled.system._number[name]
-    x, R = motions[0][:, number], motions[1][:, number]
-    return x + R @ at, R @ frame
+    joint = compiled.system.joints[number]
+    if not joint.driven and joint.carries:
+        return (
+            np.zeros(len(loads))
+            if len(joint.coordinate_names) == 1
+            else np.zeros((len(loads), len(joint.coordinate_names)))
+        )
+    axes = compiled.joint_set.axes([number], *map(np.ascontiguousarray, motions))
+    return np.asarray(np.einsum("ni,ni->n", loads, axes[:, 0]))
 
 
 def _loads(compiled: Compiled, t: Array, y: Array, motions: Sides) -> tuple[Array, NDArray[np.bool_]]:
@@ -227,23 +128,31 @@ def _least_norm(compiled: Compiled, t: Array, y: Array, forces: Array) -> tuple[
         np.add.at(wrench.swapaxes(0, 1), body, felt.swapaxes(0, 1))
 
     found, stressed = np.zeros_like(forces), np.zeros(len(pairs))
-    for row in range(len(t)):
-        table = core.joint_rows(float(t[row]), motions[row])
-        owner = table[:, 0].astype(int)
-        G = np.zeros((len(table), bodies, 6))
+    length = max(compiled._length(), 1e-300)
+    for first in range(0, len(t), _ROWS_AT_A_TIME):
+        rows = slice(first, first + _ROWS_AT_A_TIME)
+        table = np.array(
+            [core.joint_rows(float(time), motion) for time, motion in zip(t[rows], motions[rows], strict=True)]
+        )
+        owner = table[0, :, 0].astype(int)  # which joint a row belongs to does not change with time
+        G = np.zeros((*table.shape[:2], bodies, 6))
         for side in (0, 1):
             body = pairs[owner, side]
             of = np.flatnonzero(body >= 0)
-            G[of, body[of]] += table[of, 4 + 6 * side : 10 + 6 * side]
-        size = np.linalg.norm(table[:, [4, 5, 6, 10, 11, 12]], axis=1)
+            G[:, of, body[of]] += table[:, of, 4 + 6 * side : 10 + 6 * side]
+        size = np.linalg.norm(table[:, :, [4, 5, 6, 10, 11, 12]], axis=2)
         # A row without force part is a torque: over a length it becomes a force.
-        scale = np.where(size > 1e-9, 1.0, 1.0 / max(compiled._length(), 1e-300))
-        U, s, Vt = np.linalg.svd((G.reshape(len(table), -1) * scale[:, None]).T)
-        rank = int(np.sum(s > mechanisms.RANK * s[0]))
-        weights = scale * (Vt[:rank].T @ ((U[:, :rank].T @ -wrench[row].ravel()) / s[:rank]))
-        np.maximum.at(stressed, owner, np.abs(Vt[rank:]).max(axis=0, initial=0.0))
-        parts = np.where(on_b[owner, None], -table[:, 10:16], table[:, 4:10])
-        np.add.at(found[row], owner, weights[:, None] * parts)
+        scale = np.where(size > 1e-9, 1.0, 1.0 / length)
+        U, s, Vt = np.linalg.svd((G.reshape(*table.shape[:2], -1) * scale[:, :, None]).swapaxes(1, 2))
+        part = np.einsum("nik,ni->nk", U[:, :, : s.shape[1]], -wrench[rows].reshape(len(table), -1))
+        held = s > mechanisms.RANK * s[:, :1]
+        part = np.divide(part, s, out=np.zeros_like(s), where=held)
+        weights = scale * np.einsum("nkj,nk->nj", Vt[:, : s.shape[1]], part)
+        free = np.ones(Vt.shape[:2], dtype=bool)
+        free[:, : s.shape[1]] = ~held
+        np.maximum.at(stressed, owner, np.abs(Vt * free[:, :, None]).max(axis=(0, 1), initial=0.0))
+        parts = np.where(on_b[owner, None], -table[:, :, 10:16], table[:, :, 4:10])
+        np.add.at(found[rows].swapaxes(0, 1), owner, (weights[:, :, None] * parts).swapaxes(0, 1))
     at = x[:, np.where(on_b, pairs[:, 1], pairs[:, 0])]
     found[:, :, 3:] -= vectors.cross(P - at, found[:, :, :3])
     return found, stressed < UNIQUE

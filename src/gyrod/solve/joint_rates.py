@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod.equations import Compiled, compile_system, mechanisms
-from gyrod.model import Distance, Helical, Joint, ModelError, Spherical, System
+from gyrod.model import Joint, ModelError, Spherical, System
 from gyrod.model.errors import GROUND, Problems, shown, unknown
 from gyrod.motion import Motion, Rest
 from gyrod.motion.joints import kinematics
-from gyrod.rotations.vectors import cross
 from gyrod.solve.assemble import assemble
 
 Array = NDArray[np.float64]
@@ -92,70 +91,40 @@ class JointRates:
         return found
 
     def _arms(self) -> None:
-        """Bodies, points and axis of every coordinate of a joint; ground is one more body."""
-        b, rows = len(self.system.bodies), []
-        number = self.system._number | {GROUND: b}
-        for label, joint in self.labels.items():
-            place = self.system.attachment(joint)
-            for name in joint.coordinate_names if self.names[label] else ():
-                second = name == "angle2"  # about the first axis of b, all others along or about those of a
-                axis = place.frame_b[:, 0] if second else place.frame_a[:, {"x": 0, "y": 1}.get(name, 2)]
-                a, b_ = number[joint.a], number[joint.b]
-                rows.append((a, b_, b_ if second else a, place.at_a, place.at_b, axis, name.startswith("angle")))
-        columns = [np.array(column) for column in zip(*rows, strict=True)] or [np.zeros((0, 3))] * 7
-        self._a, self._b, self._carrier = (c.astype(np.intp).reshape(-1) for c in columns[:3])
-        self._at_a, self._at_b, self._axis = (c.reshape(-1, 3) for c in columns[3:6])
-        self._turning = columns[6].astype(bool).reshape(-1)
+        """Numbers of the joints with rates, bodies of every coordinate, and which row has which name."""
+        joints = [(i, joint) for i, (label, joint) in enumerate(self.labels.items()) if self.names[label]]
+        self._which = [i for i, _ in joints]
+        pairs = mechanisms.pairs(self.system)
+        self._bodies = np.array(
+            [pairs[i] for i, joint in joints for _ in joint.coordinate_names], dtype=np.intp
+        ).reshape(-1, 2)
         own = [name for label in self.labels for name in self.names[label]]
         own += [f"{n}.{part}[{k}]" for n in self.system.names for part in ("velocity", "Omega") for k in range(3)]
         #: Rows of `rates`.
         self.row = {name: i for i, name in enumerate(own)}
 
-    def _levers(self, x: Array, R: Array) -> tuple[Array, ...]:
-        """Rotations of a and b, axes, and arms from both to the point of b, of every coordinate, (n, k, ...)."""
-        x = np.concatenate([x, np.zeros((len(x), 1, 3))], axis=1)
-        R = np.concatenate([R, np.broadcast_to(np.eye(3), (len(R), 1, 3, 3))], axis=1)
-        R_a, R_b = R[:, self._a], R[:, self._b]
-        axis = _turned(R[:, self._carrier], self._axis)
-        arm_b = _turned(R_b, self._at_b)
-        return R_a, R_b, axis, x[:, self._b] + arm_b - x[:, self._a], arm_b
+    def _gradients(self, bodies: Bodies) -> Array:
+        return np.asarray(self.compiled.joint_set.gradients(self._which, *map(np.ascontiguousarray, bodies)))
 
-    def rates(self, x: Array, R: Array) -> Array:
+    def rates(self, bodies: Bodies) -> Array:
         """Rates of all coordinates by velocities (v in space, Omega) of all bodies, (n, k + 6 b, 6 b)."""
-        R_a, R_b, e, lever_a, lever_b = self._levers(x, R)
-        b, k, turning = len(self.system.bodies), len(self._a), self._turning[:, None]
-        found = np.zeros((len(x), k + 6 * b, b + 1, 2, 3))
-        every = np.arange(k)
-        for sign, i, R_i, lever in ((-1.0, self._a, R_a, lever_a), (1.0, self._b, R_b, lever_b)):
-            about = np.where(turning, e, cross(lever, e))  # e·(ω × lever) = (lever × e)·ω
-            found[:, every, i, 0] = np.where(turning, 0.0, sign * e)
-            found[:, every, i, 1] = sign * _turned(np.swapaxes(R_i, -1, -2), about)
-        flat = found[:, :, :b].reshape(len(x), k + 6 * b, 6 * b)
+        table = self._gradients(bodies)
+        b, n, k = len(self.system.bodies), *table.shape[:2]
+        found = np.zeros((n, k + 6 * b, b + 1, 6))  # ground is one more body
+        for side, columns in ((0, slice(1, 7)), (1, slice(7, 13))):
+            found[:, np.arange(k), self._bodies[:, side]] += table[:, :, columns]
+        flat = found[:, :, :b].reshape(n, k + 6 * b, 6 * b)
         flat[:, k:] = np.eye(6 * b)
         return flat
 
     def bias(self, bodies: Bodies) -> Array:
         """Second derivatives of all coordinates of joints where no body has an acceleration, (n, k)."""
-        x, R, v, Omega = bodies
-        R_a, R_b, e, lever_a, lever_b = self._levers(x, R)
-        ground = np.zeros((len(x), 1, 3))
-        v, Omega = (np.concatenate([part, ground], axis=1) for part in (v, Omega))
-        w_a, w_b = _turned(R_a, Omega[:, self._a]), _turned(R_b, Omega[:, self._b])
-        carrier = np.where((self._carrier == self._b)[:, None], w_b, w_a)
-        turning = np.sum(cross(carrier, e) * (w_b - w_a), axis=-1)
-        # Of the point of b as a sees it: its acceleration in space, less that of a, less Coriolis' with the slip.
-        slip = v[:, self._b] + cross(w_b, lever_b) - v[:, self._a] - cross(w_a, lever_a)
-        against = cross(w_b, cross(w_b, lever_b)) - cross(w_a, cross(w_a, lever_a)) - 2.0 * cross(w_a, slip)
-        return np.asarray(np.where(self._turning, turning, np.sum(e * against, axis=-1)))
+        return self._gradients(bodies)[:, :, 0]
 
 
 def _rates_of(label: str, joint: Joint) -> tuple[str, ...]:
-    own = () if isinstance(joint, Distance) else joint.coordinate_names
+    own = joint.coordinate_names if joint.carries else ()
     return (label,) if len(own) == 1 else tuple(f"{label}.{name}" for name in own)
-
-
-def _turned(R: Array, v: Array) -> Array:
-    return np.asarray((R @ v[..., None])[..., 0])
 
 
 @dataclass(frozen=True)
@@ -208,7 +177,7 @@ class Space:
 
     @cached_property
     def _every_rate(self) -> Array:
-        return self.mechanism.rates(*self.bodies[:2])
+        return self.mechanism.rates(self.bodies)
 
     def rates(self, names: tuple[str, ...]) -> Array:
         """Rates of names by velocities of all bodies, (n, k, 6 b)."""
@@ -291,12 +260,12 @@ class Space:
             if joint is None or parent is None:
                 continue
             place, i = system.attachment(joint), number[name]
-
             a, b = (joint.a, place.at_a, place.frame_a), (joint.b, place.at_b, place.frame_b)
             (P_a, E_a), (P_b, E_b) = side(*a), side(*b)
             turn, shift = E_a.T @ E_b, E_a.T @ (P_b - P_a)
             if label[id(joint)] in q:
-                turn, shift = _relative(joint, q[label[id(joint)]], turn, shift)
+                values = np.ascontiguousarray(q[label[id(joint)]])
+                turn, shift = self.compiled.joint_set.pose(system._joint_number[id(joint)], values, turn, shift)
             if joint.b == name:
                 P, E = side(*a, x, R)
                 R[:, i] = E @ turn @ place.frame_b.T
@@ -312,8 +281,8 @@ class Space:
         """Configurations of loops: one after the other, by short ways of the named coordinates."""
         x, R = [], []
         system, labels = self.system, self.mechanism.labels
-        size = self.compiled._length()
-        now = {name: float(kinematics(self.compiled, labels[name], self.bodies)[0][0, 0]) for name in q}
+        size, number = self.compiled._length(), {name: i for i, name in enumerate(labels)}
+        now = {name: float(kinematics(self.compiled, [number[name]], self.bodies)[0][0, 0]) for name in q}
         for row in range(n):
             goal = {name: float(values[min(row, len(values) - 1), 0]) for name, values in q.items()}
             way = {name: goal[name] - now[name] for name in goal}
@@ -339,32 +308,6 @@ def _led(system: System, values: Mapping[int, float], free: System) -> System:
     except ModelError as error:
         raise ModelError(f"positions: {sentence}" for sentence in error.problems) from error
     return replace(found, joints=tuple(joints))  # with_ would place them anew
-
-
-def _relative(joint: Joint, q: Array, turn: Array, shift: Array) -> tuple[Array, Array]:
-    """Rotation (n, 3, 3) and displacement (n, 3) of b against a for coordinates (n, k)."""
-    value = dict(zip(joint.coordinate_names, q.T, strict=True))
-    if "angle" in value:
-        turn = _about(2, value["angle"])
-    if "angle2" in value:
-        turn = turn @ _about(0, value["angle2"])
-    shift = np.array(np.broadcast_to(shift, (len(q), 3)))
-    for k, names in enumerate((("x",), ("y",), ("z", "displacement"))):
-        for name in set(names) & set(value):
-            shift[:, k] = value[name]
-    if isinstance(joint, Helical):
-        shift[:, 2] = joint.pitch / (2.0 * np.pi) * value["angle"]
-    return turn, shift
-
-
-def _about(axis: int, angle: Array) -> Array:
-    """Rotations (n, 3, 3) about one of the three axes."""
-    found, i, j = np.zeros((len(angle), 3, 3)), (axis + 1) % 3, (axis + 2) % 3
-    found[:, axis, axis] = 1.0
-    found[:, i, i] = found[:, j, j] = np.cos(angle)
-    found[:, j, i] = np.sin(angle)
-    found[:, i, j] = -found[:, j, i]
-    return found
 
 
 def _free(system: System) -> System:
