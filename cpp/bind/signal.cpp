@@ -130,6 +130,18 @@ void bind_sources(nb::module_& m) {
           },
           "times"_a, "rows"_a, "Numbers that are constant between times.")
       .def_static(
+          "samples",
+          [](const Times& breaks, const Times& coefficients, std::size_t size, bool unit, const std::string& outside,
+             std::string label) {
+            const auto beyond = outside == "held"       ? Samples::Outside::held
+                                : outside == "periodic" ? Samples::Outside::periodic
+                                                        : Samples::Outside::refused;
+            return std::shared_ptr<Source>(std::make_shared<Samples>(numbers(breaks), numbers(coefficients), size, unit,
+                                                                     beyond, std::move(label)));
+          },
+          "breaks"_a, "coefficients"_a, "size"_a, "unit"_a, "outside"_a, "label"_a,
+          "Piecewise polynomials; coefficients of pieces, numbers and powers, the highest first.")
+      .def_static(
           "function",
           [](std::size_t size, nb::callable value, const std::optional<nb::callable>& bare,
              const std::optional<nb::callable>& rate, const std::optional<nb::callable>& second, int points,

@@ -36,6 +36,72 @@ const double* Stairs::row(double t) const {
   return rows_.data() + std::size_t(std::max<std::ptrdiff_t>(next - 1, 0)) * size();
 }
 
+Samples::Samples(std::vector<double> breaks, std::vector<double> coefficients, std::size_t size, bool unit,
+                 Outside outside, std::string label)
+    : Source(size), breaks_(std::move(breaks)), coefficients_(std::move(coefficients)), powers_(0), unit_(unit),
+      outside_(outside), label_(std::move(label)) {
+  const std::size_t pieces = breaks_.size() - 1;
+  if (breaks_.size() < 2 || size == 0 || coefficients_.empty() || coefficients_.size() % (pieces * size) != 0)
+    throw std::invalid_argument("samples of a wrong size");
+  powers_ = coefficients_.size() / (pieces * size);
+}
+
+double Samples::enter(double t, bool& still) {
+  const double first = breaks_.front(), end = breaks_.back();
+  still = false;
+  if (outside_ == Outside::periodic) {
+    t = first + std::fmod(t - first, end - first);
+    if (t < first) t += end - first;
+  } else if (t < first || t > end) {
+    // Differences in time reach a little further than a run.
+    const double slack = 1e-6 * std::max(1.0, std::abs(t));
+    still = outside_ == Outside::held;
+    if (!still && (t < first - slack || t > end + slack))
+      throw SignalError(label_ + " at t = " + told(t) + ": its samples go from t = " + told(first) + " to " +
+                        told(end) + " s; end the run there, or choose what is outside of them.");
+    if (still) t = t < first ? first : end;
+  }
+  const auto holds = [&](std::size_t k) { return k + 1 < breaks_.size() && breaks_[k] <= t && t < breaks_[k + 1]; };
+  if (!holds(last_)) {
+    if (holds(last_ + 1)) {
+      ++last_;
+    } else {
+      const auto next = std::upper_bound(breaks_.begin() + 1, breaks_.end() - 1, t) - breaks_.begin();
+      last_ = std::size_t(next) - 1;
+    }
+  }
+  return t - breaks_[last_];
+}
+
+void Samples::find(double t, double* out) {
+  bool still;
+  const double u = enter(t, still);
+  const double* c = piece();
+  double square = 0.0;
+  for (std::size_t i = 0; i < size(); ++i, c += powers_) {
+    double x = c[0];
+    for (std::size_t j = 1; j < powers_; ++j) x = x * u + c[j];
+    out[i] = x, square += x * x;
+  }
+  for (std::size_t i = 0; unit_ && i < size(); ++i) out[i] /= std::sqrt(square);
+}
+
+void Samples::find_jets(double t, Jet* out) {
+  bool still;
+  const double u = enter(t, still);
+  const double* c = piece();
+  Jet square(0.0);
+  for (std::size_t i = 0; i < size(); ++i, c += powers_) {
+    double x = c[0], v = 0.0, a = 0.0;
+    for (std::size_t j = 1; j < powers_; ++j) a = a * u + 2.0 * v, v = v * u + x, x = x * u + c[j];
+    out[i] = still ? Jet(x) : Jet(x, v, a);
+    square = square + out[i] * out[i];
+  }
+  if (!unit_) return;
+  const Jet norm = sqrt(square);
+  for (std::size_t i = 0; i < size(); ++i) out[i] = out[i] / norm;
+}
+
 Function::Function(std::size_t size, Call value, Call rate, Call second, Differences differences)
     : Source(size), value_(std::move(value)), rate_(std::move(rate)), second_(std::move(second)), d_(differences),
       given_(size), middle_(size), series_(size * std::size_t(d_.points)) {

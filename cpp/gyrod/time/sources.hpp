@@ -52,6 +52,29 @@ private:
   std::vector<double> times_, rows_;
 };
 
+// Piecewise polynomials through samples, with two continuous derivatives: piece k holds from breaks[k] to breaks[k +
+// 1]. Neighbouring times are found without a search. `unit`: quaternions, of which the direction is taken.
+class Samples final : public Source {
+public:
+  enum class Outside { refused, held, periodic };
+  // `coefficients`: of powers of the time since the break, the highest first, of each number, of each piece.
+  Samples(std::vector<double> breaks, std::vector<double> coefficients, std::size_t size, bool unit, Outside outside,
+          std::string label);
+
+private:
+  void find(double t, double* out) override;
+  void find_jets(double t, Jet* out) override;
+  // The time since the break of the piece that is made current; `still`: outside, where the numbers are held.
+  double enter(double t, bool& still);
+  const double* piece() const { return coefficients_.data() + last_ * size() * powers_; }
+
+  std::vector<double> breaks_, coefficients_;
+  std::size_t powers_, last_ = 0;
+  bool unit_;
+  Outside outside_;
+  std::string label_;
+};
+
 // A function of the caller, called once for a time, with its derivatives or without: those that are not given are those
 // of the polynomial through an odd number of multiples of a step around the time. Times next to each other, as stages
 // of short steps have, share these points.

@@ -1,0 +1,22 @@
+"""Derivatives that functions of time bring with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gyrod.model.expressions import Expression, ExpressionError, ExpressionVector
+from gyrod.model.samples import Samples
+
+
+def slope(function: Any, order: int = 1) -> Any:
+    """The derivative that a function brings with it, None if it brings none; of rotations the angular one."""
+    if isinstance(function, Samples):
+        return (function.velocity, function.acceleration)[order - 1]
+    for _ in range(order):
+        if not isinstance(function, (Expression, ExpressionVector)):
+            return None
+        try:
+            function = function.derivative()
+        except ExpressionError:  # too long: differences do
+            return None
+    return function
