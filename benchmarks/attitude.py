@@ -33,12 +33,12 @@ def gyrod_rows() -> None:
     rates, truth = PROBLEM.rates(t), PROBLEM.quaternion(t)
     for method in ("magnus6", "magnus4", "midpoint-quaternion", "midpoint-matrix"):
         seconds, R = best(lambda m=method: gd.attitude(T, RATES, method=m, initial=TRUTH[0]), 20)
-        row(f"gyrod {method}", seconds, R.quaternions)
+        row(f"gyrod {method}", seconds, R.quaternion)
     seconds, R = best(lambda: gd.attitude(t, rates, initial=TRUTH[0]), 10)
-    error = float(np.max(gd.rotations.distance(R.quaternions, truth)))
+    error = float(np.max(gd.rotations.distance(R.quaternion, truth)))
     print(f"{'gyrod magnus6, times not uniform':44}{1e3 * seconds:12.2f} ms{error:12.1e} rad")
     seconds, R = best(lambda: gd.attitude((0.0, 100.0), PROBLEM.rates, initial=TRUTH[0]), 3)
-    error = float(np.max(gd.rotations.distance(R.quaternions, PROBLEM.quaternion(R.t))))
+    error = float(np.max(gd.rotations.distance(R.quaternion, PROBLEM.quaternion(R.t))))
     print(f"{'gyrod magnus6, function, atol 1e-10':44}{1e3 * seconds:12.2f} ms{error:12.1e} rad")
 
 
@@ -93,7 +93,7 @@ def scaling() -> None:
         rates = gd.problems.coning().rates(t)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         seconds, R = best(lambda t=t, rates=rates: gd.attitude(t, rates), 3)
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / R.quaternions.nbytes
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / R.quaternion.nbytes
         print(f"n = {n:9d}  {1e9 * seconds / n:8.1f} ns a sample, peak memory grew by {grown:.2f} outputs")
 
 

@@ -1,8 +1,8 @@
 """Kernels of the core one by one: CPU ns for a body or segment of a right-hand side, Jacobian, factorisation, solution.
 
 ``python benchmarks/kernels.py [WORD ...]`` measures the cases whose names hold all words. With ``--against FOLDER``,
-the source folder of another build (its ``gyrod`` with a compiled core), both are measured in turns, round by round, and
-the table has the ratios this / other: on a machine with other work that is the only way to see 5 %.
+another checkout that is built, both are measured in turns, round by round, and the table has the ratios this / other:
+on a machine with other work that is the only way to see 5 %.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import subprocess
 import sys
 import time
@@ -106,7 +105,13 @@ def prepared(name: str) -> Callable[[int], tuple[float, ...]]:
             return gd.simulate(system, step * n, method=case.form, step=step, output=[step * n], dense=False)
 
         run(1)  # what is imported at the first call is not counted
-        return partial(timed, run)
+
+        def slope(n: int) -> tuple[float]:
+            """Setting up is in both and not in the difference."""
+            (short,), (long,) = timed(run, 100 * n), timed(run, 300 * n)
+            return (1.5 * long - 0.5 * short,)
+
+        return slope
     c = compile_system(system, case.form)
     if case.kind == "lanes":
         return lambda n: (c.core.time_lanes(c.y0, n),)
@@ -118,7 +123,7 @@ def prepared(name: str) -> Callable[[int], tuple[float, ...]]:
 
 
 def timed(run: Callable[[int], Any], n: int) -> tuple[float]:
-    """Seconds of a step, setting up included."""
+    """Seconds of a step."""
     begin = time.process_time()
     run(n)
     return ((time.process_time() - begin) / n,)
@@ -148,13 +153,15 @@ def serve() -> None:
 
 
 class Build:
-    """A process that measures the core of a source folder."""
+    """A process that measures the core of a checkout by the interpreter of its .venv, which finds no other core."""
 
     def __init__(self, folder: Path) -> None:
+        python = folder.resolve() / ".venv/bin/python"
+        if not python.exists():
+            raise SystemExit(f"{folder} is no built checkout: {python} is missing; run make test there first.")
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": str(folder.resolve())},
-        )  # fmt: skip
+            [python, __file__, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def __call__(self, name: str) -> list[float]:
         pipe, answer = self.process.stdin, self.process.stdout
@@ -168,14 +175,14 @@ class Build:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*")
-    parser.add_argument("--against", type=Path, help="source folder of another build")
+    parser.add_argument("--against", type=Path, help="another checkout that is built")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         serve()
         return
-    here = Path(gd.__file__).parents[1]
+    here = Path(gd.__file__).parents[2]
     builds = [Build(here), Build(given.against)] if given.against else [measure]
     which = ", this core and the other" if given.against else ""
     print(f"CPU ns for a body or segment, best of {given.rounds}{which}")

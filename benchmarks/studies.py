@@ -114,9 +114,9 @@ def overhead(runs: int) -> Iterator[Row]:
         files = sorted((Path(top) / "0").glob("chunks/*/*.npz"))
         sizes = [file.stat().st_size for file in files]
         yield "CHUNK_BYTES", f"a chunk file of {min(96, runs)} runs", max(sizes), "bytes"
-        seconds, _ = best(lambda: gd.open_study(Path(top) / "0"), 5)
-        yield "OPEN", f"gd.open_study, {len(files)} files", 1e6 * seconds / len(files), "us a file"
-        seconds, _ = best(lambda: gd.open_study(Path(top) / "0")["tip"], 5)
+        seconds, _ = best(lambda: gd.open(Path(top) / "0"), 5)
+        yield "OPEN", f"gd.open, {len(files)} files", 1e6 * seconds / len(files), "us a file"
+        seconds, _ = best(lambda: gd.open(Path(top) / "0")["tip"], 5)
         yield "READ", "reading a column, files in the cache of the machine", 1e6 * seconds / len(files), "us a file"
 
 
@@ -127,7 +127,7 @@ def reading(_: int) -> Iterator[Row]:
         run_plan(plan(20_000, SHORT), folder=folder, chunk=10_000)
         size = sum(file.stat().st_size for file in folder.glob("chunks/*/*.npz"))
         yield "ROW", "bytes of a run, chunks of 10 000", size / 20_000, "bytes"
-        seconds, _ = best(lambda: gd.open_study(folder)["tip"], 7)
+        seconds, _ = best(lambda: gd.open(folder)["tip"], 7)
         yield "READ_RATE", "runs read in a second, CPU", 20_000 / seconds, "1/s"
 
 

@@ -26,7 +26,7 @@ def run() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
     rates = motion.rates(t)
     summed = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(t) * (rates[1:, 2] + rates[:-1, 2]))])
     attitude = gd.attitude(t, rates, initial=motion.quaternion(0.0))
-    return t, summed, gd.rotations.distance(attitude.quaternions, motion.quaternion(t))
+    return t, summed, gd.rotations.distance(attitude.quaternion, motion.quaternion(t))
 
 
 def solid_angle() -> float:

@@ -47,7 +47,7 @@ def solve() -> tuple[NDArray[np.float64], dict[str, Outcome]]:
             R = gd.attitude(t, clean, method=method, initial=truth[0])
             seconds.append(time.process_time() - begin)
         N = gd.attitude(t, noisy, method=method, initial=truth[0])
-        clean_error, noisy_error = (gd.rotations.distance(x.quaternions, truth) for x in (R, N))
+        clean_error, noisy_error = (gd.rotations.distance(x.quaternion, truth) for x in (R, N))
         outcomes[method] = Outcome(clean_error, noisy_error, R.error, min(seconds))
     return t, outcomes
 

@@ -202,7 +202,7 @@ def _calls() -> list[tuple[Callable[..., Any], dict[str, Any]]]:
         (gd.rl2_error, {"t": [0, 1], "exact": [0, 1], "approximate": [0, 1]}),
         (gd.attitude, {"t": np.linspace(0, 1, 20), "rates": np.ones((20, 3))}),
         (rotations.exp, {"vector": (0, 0, 1)}), (files.loads, {"text": "gyrod: 1"}), (gd.load, {"path": "x.yaml"}),
-        (gd.open, {"file": "x.h5"}), (gd.open_study, {"folder": "x"}),
+        (gd.open, {"file": "x.h5"}),
         (gd.study, {"model": top, "vary": {"top.mass": [10.0]}, "outputs": {"x": "top.position"}, "t_end": 1e-3,
                     "engine": "serial"}),
     ]  # fmt: skip
@@ -249,11 +249,11 @@ def judge(kind: str, seed: int) -> tuple[str, str]:
         said = "warn" in (frame.line or "")
         return ("sentence" if said else "defect"), f"RuntimeWarning in {frame.filename}:{frame.lineno}: {warning}"
     except Exception as error:
-        return _verdict(error)
+        return verdict(error)
     return "result", ""
 
 
-def _verdict(error: Exception) -> tuple[str, str]:
+def verdict(error: Exception) -> tuple[str, str]:
     """Whether an error was raised on purpose: of an expected kind, by a statement of gyrod, and with words."""
     frames = traceback.extract_tb(error.__traceback__)
     frame, inside = frames[-1], [f for f in frames if f.filename.startswith(PACKAGE)][-1:]

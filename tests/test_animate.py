@@ -110,14 +110,14 @@ def test_everything_stays_inside(swing):
 
 
 def test_colours_tell_the_quantity(swing):
-    stage = drawing.Stage(swing, (200, 160), colour="force")
+    stage = drawing.Stage(swing, (200, 160), color="force")
     scale, norm, table = stage.paint
     k = len(swing.t) // 2
     axial = swing["hose"].force[k, :, 2]
     np.testing.assert_allclose(stage._colours("hose", k, 8), table(norm(scale.factor * axial))[:, :3])
-    assert drawing.Stage(swing, (200, 160), colour=None).paint is None
+    assert drawing.Stage(swing, (200, 160), color=None).paint is None
     for colour in COLOURS:
-        assert drawing.Stage(swing, (200, 160), colour=colour).values["hose"].shape == (len(swing.t), 8)
+        assert drawing.Stage(swing, (200, 160), color=colour).values["hose"].shape == (len(swing.t), 8)
 
 
 @given(st.floats(-720.0, 720.0), st.floats(-90.0, 90.0))
@@ -227,7 +227,7 @@ def test_springs_and_obstacles_are_drawn_in_place():
         ({"view": 3}, "must be a plane .* or azimuth and elevation"),
         ({"names": ["bal"]}, "names = 'bal' is unknown; it can be 'ball'"),
         ({"names": []}, r"names = \[\] chooses nothing"),
-        ({"colour": "heat"}, "colour = 'heat' is unknown"),
+        ({"color": "heat"}, "color = 'heat' is unknown"),
     ],
 )
 def test_bad_input_gets_a_sentence(throw, tmp_path, options, message):

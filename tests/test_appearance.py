@@ -288,7 +288,7 @@ URDF = """<robot name="r"><material name="steel"><color rgba="0.5 0.5 0.5 1"/></
 
 @pytest.mark.parametrize("angle", [0.0, 0.7])
 def test_visuals_of_urdf_become_shapes(angle):
-    arm = gd.read_urdf(URDF, positions={"turn": angle}).body("arm")
+    arm = gd.load(URDF, positions={"turn": angle}).body("arm")
     box, cylinder = arm.shapes
     assert arm.color == "#808080"
     # The body's axes are turned by a quarter against those of the link: x of the link is -y of the body.

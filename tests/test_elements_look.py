@@ -253,7 +253,7 @@ def test_the_film_draws_the_curve(swing):
     assert turn(x[-1]) < 0.6 * turn(swing["hose"].positions[-1])
     assert stage.rods["grid"] is swing["grid"].positions
     for colour in ("moment", "force", "speed"):
-        values = drawing.Stage(swing, (160, 120), colour=colour).values
+        values = drawing.Stage(swing, (160, 120), color=colour).values
         assert values["hose"].shape == (9, x.shape[1] - 1)
         assert values["grid"].shape == (9, 8)
     assert stage.frame(8).shape == (160, 200, 3)

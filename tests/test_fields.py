@@ -37,7 +37,7 @@ class Thing(Description):
 
 @description
 class Large(Thing):
-    units: ClassVar[dict[str, str]] = {"size": "km"}
+    field_units: ClassVar[dict[str, str]] = {"size": "km"}
     _: KW_ONLY
     why: str | None = field(None, default=None, form="name")
 

@@ -144,7 +144,7 @@ def test_anything_gives_a_sentence_or_rotations(t, rates, method, increments):
     except (ValueError, ArithmeticError) as error:
         assert len(str(error)) > 20  # a sentence  # noqa: PT017
     else:
-        assert np.isfinite(R.quaternions).all()
+        assert np.isfinite(R.quaternion).all()
 
 
 @settings(max_examples=200, deadline=None)
@@ -162,4 +162,4 @@ def test_finite_samples_give_unit_quaternions(t, seed, scale, method, frame):
     except ArithmeticError as error:
         assert "too large" in str(error)  # noqa: PT017
     else:
-        assert np.abs(np.linalg.norm(R.quaternions, axis=1) - 1.0).max() < 1e-12
+        assert np.abs(np.linalg.norm(R.quaternion, axis=1) - 1.0).max() < 1e-12

@@ -28,6 +28,7 @@ BEFORE += " equations motion look storage solve comparison studies"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
 # Methods that hand over to a room on the right import it themselves: (room, the one on its right).
 FACADES = {("model", "equations"), ("model", "files"), ("runs", "solve"), ("motion", "look"), ("motion", "storage")}
+FACADES |= {("storage", "studies")}
 # Packages whose names are imported when they are first asked for.
 LAZY = ("gyrod", "gyrod.files", "gyrod.look")
 

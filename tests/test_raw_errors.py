@@ -53,7 +53,7 @@ CALLS = {
     "call": (lambda: gd.simulate(CHAIN, 1e-3)({}), "t must be an array of real numbers"),
     "open": (lambda: gd.open(3.5), "file must be the path of a file or folder, got 3.5"),
     "load": (lambda: gd.load(None), "path must be the path of a file or folder, got None"),
-    "study": (lambda: gd.open_study([]), r"folder must be the path of a file or folder, got \[\]"),
+    "study": (lambda: gd.open([]), r"file must be the path of a file or folder, got \[\]"),
     "save": (lambda: gd.simulate(CHAIN, 1e-3, save=1), "save must be the path of a file or folder, got 1"),
 }
 
@@ -77,7 +77,7 @@ def test_a_manifest_without_a_key_is_damaged(tmp_path, key):
     del data[key]
     path.write_text(json.dumps(data))
     with pytest.raises(gd.StudyError, match=rf"study.json' is damaged: it has no '{key}'\. Put a copy"):
-        gd.open_study(tmp_path)
+        gd.open(tmp_path)
 
 
 def test_a_rod_without_mass_has_no_rest():

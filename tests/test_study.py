@@ -54,7 +54,7 @@ def test_a_study_opens_again_without_its_script(tmp_path):
     what = (pendulum(), vary, {"angle": "hinge.coordinate", "v": lambda m: float(m["bob"].velocity[-1, 0])}, 0.1)
     options = {"samples": 8, "sampler": "halton", "assemble": True, "folder": tmp_path / "x", "chunk": 4}
     first = gd.study(*what, **options, shard="0/2")
-    found = gd.open_study(tmp_path / "x")
+    found = gd.open(tmp_path / "x")
     assert repr(found) == f"<Study of 16 runs, 8 done in {str(tmp_path / 'x')!r}>"
     assert found.plan is None
     assert found.names == tuple(vary)
@@ -70,7 +70,7 @@ def test_a_study_opens_again_without_its_script(tmp_path):
 
 def test_models_with_functions_are_asked_for(tmp_path):
     gd.study(pushed, {"force": [1.0, 2.0]}, {"v": speed}, 0.1, folder=tmp_path / "x", engine="serial")
-    found = gd.open_study(tmp_path / "x")
+    found = gd.open(tmp_path / "x")
     with pytest.raises(ValueError, match="holds Python functions, which its folder does not; give model="):
         found.motion(1)
     assert speed(found.motion(1, model=pushed)) == found["v"][1]
@@ -81,7 +81,7 @@ def test_models_with_functions_are_asked_for(tmp_path):
     assert ended["status"].tolist() == ["event"]
     assert ended.motion(0).t[-1] == pytest.approx(0.05)
     with pytest.raises(ValueError, match="Python functions among the options"):
-        gd.open_study(tmp_path / "y").motion(0)
+        gd.open(tmp_path / "y").motion(0)
 
 
 def test_failed_runs_are_rows_with_a_sentence():

@@ -65,7 +65,7 @@ def test_runs_a_plan_into_a_folder(here, tmp_path):
     assert "study of 32 runs: 32 finished" in done.out
     assert "32 of 32 runs are in throw, after" in done.out
     assert "gyrod study show throw --plot matrix." in done.out
-    study = gd.open_study(tmp_path / "throw")
+    study = gd.open(tmp_path / "throw")
     v = study["bob.velocity[0]"]
     assert (v > 1.0).all()
     assert (v < 2.0).all()
@@ -114,7 +114,7 @@ def test_interruption_tells_how_to_resume(here, tmp_path, monkeypatch):
     monkeypatch.setattr(studies._Lines, "__call__", stop)
     done = here("throw.yaml", "--folder", "part")
     assert done.code == 130
-    kept = gd.open_study(tmp_path / "part").done
+    kept = gd.open(tmp_path / "part").done
     assert 8 <= kept < 32
     assert (
         f"{kept} of 32 runs are kept in part, and gyrod study throw.yaml --folder part --resume continues it."
@@ -123,7 +123,7 @@ def test_interruption_tells_how_to_resume(here, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert here("throw.yaml", "--folder", "part", "--resume").code == 0
-    whole, part = gd.open_study(tmp_path / "whole"), gd.open_study(tmp_path / "part")
+    whole, part = gd.open(tmp_path / "whole"), gd.open(tmp_path / "part")
     assert part["end"].tobytes() == whole["end"].tobytes()
 
 
@@ -134,7 +134,7 @@ def test_shards_make_the_whole(here, tmp_path):
     assert "16 of 32 runs are in parts" in first.out
     assert "16 are left for other shards" in first.out
     assert here("throw.yaml", "--folder", "parts", "--shard", "1/2").code == 0
-    whole, parts = gd.open_study(tmp_path / "whole"), gd.open_study(tmp_path / "parts")
+    whole, parts = gd.open(tmp_path / "whole"), gd.open(tmp_path / "parts")
     assert parts["fall"].tobytes() == whole["fall"].tobytes()
     bad = here("throw.yaml", "--folder", "x", "--shard", "2/2")
     assert bad.code == 1
@@ -144,7 +144,7 @@ def test_shards_make_the_whole(here, tmp_path):
 def test_options_go_before_the_plan(here, tmp_path):
     done = here("throw.yaml", "--samples", "8", "--chunk", "4", "--engine", "threads", "--workers", "1")
     assert "8 of 8 runs" in done.out
-    assert gd.open_study(tmp_path / "throw").size == 8
+    assert gd.open(tmp_path / "throw").size == 8
 
 
 def test_check_runs_nothing(here, tmp_path):
@@ -211,7 +211,7 @@ def test_csv_has_all_runs(shown, tmp_path):
     assert done.out.startswith("wrote runs.csv (")
     with (tmp_path / "runs.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    study = gd.open_study(tmp_path / "throw")
+    study = gd.open(tmp_path / "throw")
     assert len(rows) == 32
     assert [float(row["end[2]"]) for row in rows] == study["end"][:, 2].tolist()
     assert [float(row["fall[5]"]) for row in rows] == study["fall"][:, 5].tolist()
@@ -229,7 +229,7 @@ def test_show_draws(shown, kind, tmp_path):
 
 def test_pictures_have_units(shown, tmp_path):
     pytest.importorskip("matplotlib")
-    study = gd.open_study(tmp_path / "throw")
+    study = gd.open(tmp_path / "throw")
     (ax,) = study.plot("response", output="fast", parameter="bob.velocity[2]").axes
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("bob.velocity[2] [mm/s]", "fast [m/s]")
     assert study.dataset["fall"].attrs["units"] == "m"

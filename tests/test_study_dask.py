@@ -154,7 +154,7 @@ def test_a_cluster_that_dies_halfway_keeps_what_is_done(how, reference, tmp_path
             thread.join()
     done = caught.value.study.done
     assert 16 <= done < 120
-    assert gd.open_study(tmp_path / "x").done >= done
+    assert gd.open(tmp_path / "x").done >= done
     assert same(gd.study(RING, **SMALL, folder=tmp_path / "x", resume=True), reference)
 
 

@@ -202,7 +202,7 @@ def test_an_error_of_the_watcher_ends_the_study_and_keeps_what_is_there(engine, 
     options = {"engine": engine, "chunk": 8, "folder": tmp_path / "x", "workers": 1}
     with pytest.raises(RuntimeError, match="enough"):
         gd.study(RING, **SMALL, **options, progress=watch)
-    begun = gd.open_study(tmp_path / "x")
+    begun = gd.open(tmp_path / "x")
     assert begun.done >= 8
     assert same(gd.study(RING, **SMALL, folder=tmp_path / "x", resume=True), reference)
 
@@ -215,7 +215,7 @@ def test_interrupted_studies_say_how_to_go_on(engine, tmp_path, at_once):
 
     with pytest.raises(KeyboardInterrupt, match=r"interrupted; \d+ of 120 runs are kept in .* resume=True") as caught:
         gd.study(RING, **SMALL, engine=engine, chunk=8, folder=tmp_path / "x", workers=1, progress=watch)
-    assert caught.value.study.done == gd.open_study(tmp_path / "x").done >= 8
+    assert caught.value.study.done == gd.open(tmp_path / "x").done >= 8
     if engine == "processes":
         return
     with pytest.raises(gd.StudyInterrupted, match=r"are in \.study of this error") as caught:

@@ -107,7 +107,7 @@ def killed_again_and_again(folder: Path, engine: str, kills: int, seed: int) -> 
 
 
 def check(folder: Path, reference: gd.Study) -> None:
-    found = gd.open_study(folder)
+    found = gd.open(folder)
     assert found.done == found.size == 600
     assert same(found, reference)
     assert not [p.name for p in folder.rglob(".*")]

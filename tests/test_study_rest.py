@@ -76,7 +76,7 @@ def test_engines_folders_and_resumes_give_the_same_bits(tmp_path):
     folder = tmp_path / "rests"
     gd.study(GRID, vary, outputs, folder=folder, chunk=2, shard="1/2", **how)
     resumed = gd.study(GRID, vary, outputs, folder=folder, chunk=2, resume=True, **how)
-    opened = gd.open_study(folder)
+    opened = gd.open(folder)
     for other in (threads, processes, resumed, opened):
         for name in ("tip", "r", "at", "steps"):
             np.testing.assert_array_equal(other[name], serial[name])

@@ -128,7 +128,7 @@ def test_at_most_a_thousand_files_in_a_folder(tmp_path):
 def test_a_folder_holds_what_memory_holds(tmp_path):
     here, there = study(), study(tmp_path / "x")
     assert same(here, there)
-    assert same(here, gd.open_study(tmp_path / "x"))
+    assert same(here, gd.open(tmp_path / "x"))
     assert len(chunk_files(tmp_path / "x")) == 13
     assert there.done == there.size == len(there) == 100
 
@@ -207,9 +207,9 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
     with pytest.raises(gd.StudyError, match="is not a manifest of a study"):
         study(tmp_path / "y")
     with pytest.raises(FileNotFoundError, match="is not a folder of a study: there is no such folder"):
-        gd.open_study(tmp_path / "nowhere")
+        gd.open(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"it has no study.json"):
-        gd.open_study(tmp_path / "photos")
+        gd.open(tmp_path / "photos")
 
 
 def test_a_folder_without_permission_is_a_sentence(tmp_path):
@@ -279,7 +279,7 @@ def test_a_damaged_chunk_leaves_the_others_readable(tmp_path):
     study(tmp_path / "x")
     files = chunk_files(tmp_path / "x")
     files[5].write_bytes(files[5].read_bytes()[:-100])
-    opened = gd.open_study(tmp_path / "x")
+    opened = gd.open(tmp_path / "x")
     bad = np.arange(100) // 8 == 5
     with pytest.warns(RuntimeWarning, match="000000000005.npz' cannot be used: it is cut.*resume=True") as told:
         text = str(opened)
@@ -410,7 +410,7 @@ def test_shards_share_a_folder(tmp_path):
     whole = study()
     for i in (2, 0):
         study(tmp_path / "x", shard=f"{i}/3")
-    part = gd.open_study(tmp_path / "x")
+    part = gd.open(tmp_path / "x")
     mine = (np.arange(100) // 8) % 3 != 1
     assert part.done == mine.sum()
     assert np.array_equal(part["status"] != "missing", mine)
@@ -478,7 +478,7 @@ def written(tmp_path_factory):
 def test_the_dataset_of_a_folder_is_that_of_memory(written):
     xarray = pytest.importorskip("xarray")
     folder, memory = written
-    lazy = gd.open_study(folder.folder).dataset
+    lazy = gd.open(folder.folder).dataset
     assert lazy.drop_vars("seconds").load().identical(memory.dataset.drop_vars("seconds"))
     assert dict(lazy.sizes) == {"run": 100, "spin_0": 3, "curve_t": 5, "curve_0": 3}
     assert lazy.attrs == {"parameters": ", ".join(WHAT["vary"]), "outputs": "spin, most, curve"}
@@ -491,7 +491,7 @@ def test_the_dataset_of_a_folder_is_that_of_memory(written):
 
 def test_a_few_rows_read_a_few_chunks(written, monkeypatch):
     folder, memory = written
-    opened = gd.open_study(folder.folder)
+    opened = gd.open(folder.folder)
     read = []
     original = ChunkFiles.read
     monkeypatch.setattr(ChunkFiles, "read", lambda self, k: read.append(k) or original(self, k))
@@ -531,7 +531,7 @@ def test_any_index_reads_the_right_rows(written, data):
 def test_little_is_kept_of_what_is_read(written, monkeypatch):
     folder, memory = written
     monkeypatch.setattr(store, "CACHE", 5000)
-    opened = gd.open_study(folder.folder)
+    opened = gd.open(folder.folder)
     assert np.array_equal(opened["curve"], memory["curve"], equal_nan=True)
     assert 1 <= len(opened._store._cache) <= 5
 
@@ -541,9 +541,9 @@ def test_datasets_travel_to_frames_and_files(written, tmp_path):
     frame = folder.dataset[["most", "status"]].to_dataframe()
     assert np.array_equal(frame["most"], memory["most"], equal_nan=True)
     assert np.array_equal(frame["ring.mass"], memory["ring.mass"])
-    again = pickle.loads(pickle.dumps(gd.open_study(folder.folder).dataset))
+    again = pickle.loads(pickle.dumps(gd.open(folder.folder).dataset))
     assert np.array_equal(again.spin, memory["spin"], equal_nan=True)
-    assert np.array_equal(pickle.loads(pickle.dumps(gd.open_study(folder.folder)))["t"], memory["t"])
+    assert np.array_equal(pickle.loads(pickle.dumps(gd.open(folder.folder)))["t"], memory["t"])
     import xarray
 
     folder.dataset.drop_attrs().to_netcdf(tmp_path / "x.nc", engine="scipy")  # which has no lists of text
@@ -557,7 +557,7 @@ def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
     study(tmp_path / "x")
     path = chunk_files(tmp_path / "x")[4]
     path.write_bytes(path.read_bytes()[:50])
-    opened = gd.open_study(tmp_path / "x")
+    opened = gd.open(tmp_path / "x")
     assert opened.dataset.most[:32].shape == (32,)
     with pytest.warns(
         RuntimeWarning, match=r"000000000004.npz' cannot be used: it is cut .* resume=True runs its runs again"

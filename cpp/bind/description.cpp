@@ -70,8 +70,6 @@ constexpr std::pair<const char*, Curvature> curvatures[] = {{"sine", Curvature::
                                                             {"angle", Curvature::angle},
                                                             {"sine-family", Curvature::sine_family},
                                                             {"tangent-family", Curvature::tangent_family}};
-constexpr std::pair<const char*, RodObstacle::Kind> obstacles[] = {
-    {"plane", RodObstacle::plane}, {"sphere", RodObstacle::sphere}, {"cylinder", RodObstacle::cylinder}};
 constexpr std::pair<const char*, int> held_strains[] = {
     {"cosserat", 0}, {"stretch", 0}, {"kirchhoff", 2}, {"inextensible", 3}};
 
@@ -133,10 +131,15 @@ void bind_forces(nb::module_& m) {
   nb::class_<JointSpring, ForceElement>(m, "JointSpring", "Spring, damper and friction on a coordinate of a joint.")
       .def(
           "__init__",
-          [](JointSpring* f, const Joint& joint, bool turn, double stiffness, double damping, double rest,
-             double friction,
-             double slip) { new (f) JointSpring(joint.place, turn, stiffness, damping, rest, friction, slip); },
-          nb::kw_only(), "joint"_a, "turn"_a, "stiffness"_a, "damping"_a, "rest"_a, "friction"_a, "slip"_a);
+          [](JointSpring* f, const Joint& joint, int coordinate, double stiffness, double damping, double rest,
+             double friction, double slip) {
+            const auto& motion = joint.type->motion;
+            if (coordinate < 0 || coordinate >= motion.size || motion[coordinate].axis != 2)
+              throw nb::value_error("springs act about or along the third axis of a joint");
+            const bool turn = motion[coordinate].type != MotionAxis::slide;
+            new (f) JointSpring(joint.place, turn, stiffness, damping, rest, friction, slip);
+          },
+          nb::kw_only(), "joint"_a, "coordinate"_a, "stiffness"_a, "damping"_a, "rest"_a, "friction"_a, "slip"_a);
 }
 
 void bind_joints(nb::module_& m) {
@@ -243,7 +246,9 @@ void bind_rod_parts(nb::module_& m) {
           "__init__",
           [](RodObstacle* o, const std::string& kind, const V3& point, const V3& axis, double radius, double stiffness,
              double smoothing, const Times& length, const Times& thickness) {
-            new (o) RodObstacle{named("obstacle", kind, obstacles),
+            const auto known = std::find(std::begin(RodObstacle::names), std::end(RodObstacle::names), kind);
+            if (known == std::end(RodObstacle::names)) throw nb::value_error(("no obstacle '" + kind + "'").c_str());
+            new (o) RodObstacle{RodObstacle::Kind(known - std::begin(RodObstacle::names)),
                                 point,
                                 axis,
                                 radius,
@@ -254,7 +259,7 @@ void bind_rod_parts(nb::module_& m) {
           },
           nb::kw_only(), "kind"_a, "point"_a, "axis"_a, "radius"_a, "stiffness"_a, "smoothing"_a, "length"_a,
           "thickness"_a)
-      .def_prop_ro("kind", [](const RodObstacle& o) { return obstacles[o.kind].first; })
+      .def_prop_ro("kind", [](const RodObstacle& o) { return std::string(RodObstacle::names[o.kind]); })
       .def_ro("point", &RodObstacle::point)
       .def_ro("axis", &RodObstacle::axis)
       .def_ro("radius", &RodObstacle::radius)

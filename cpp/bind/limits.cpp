@@ -6,24 +6,14 @@
 
 using namespace gyrod;
 
-namespace {
-constexpr const char* joint_kinds[] = {"angle", "displacement", "screw"};
-
-JointLimit::Kind kind_of(const std::string& name) {
-  for (int k = 0; k < 3; ++k)
-    if (name == joint_kinds[k]) return JointLimit::Kind(k);
-  throw nb::value_error(("no coordinate '" + name + "'").c_str());
-}
-} // namespace
-
 void bind_limits(nb::module_& m) {
   nb::class_<JointLimit>(m, "JointLimit", "Edges of the coordinate of a joint; infinite ones are none.")
       .def(
           "__init__",
-          [](JointLimit* l, int joint, const std::string& kind, double lower, double upper, bool ends) {
-            new (l) JointLimit{kind_of(kind), joint, lower, upper, ends};
+          [](JointLimit* l, int joint, double lower, double upper, bool ends) {
+            new (l) JointLimit{joint, lower, upper, ends};
           },
-          nb::kw_only(), "joint"_a, "kind"_a, "lower"_a, "upper"_a, "ends"_a);
+          nb::kw_only(), "joint"_a, "lower"_a, "upper"_a, "ends"_a);
   nb::class_<RodLimit>(m, "RodLimit", "The smallest bend radius, or with factors the largest stress, of a rod.")
       .def(
           "__init__",

@@ -1,6 +1,7 @@
 #include "bind.hpp"
 
 void bind_description(nb::module_& m);
+void bind_joint_set(nb::module_& m);
 void bind_limits(nb::module_& m);
 void bind_signal(nb::module_& m);
 void bind_variational(nb::module_& m);
@@ -14,6 +15,7 @@ NB_MODULE(GYROD_MODULE, m) {
   bind_signal(m);
   bind_description(m);
   bind_system(m);
+  bind_joint_set(m);
   bind_limits(m);
   bind_run(m);
   bind_variational(m);

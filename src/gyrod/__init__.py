@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     from gyrod import files, problems, rotations, solve
     from gyrod.comparison import Comparison, Trial, compare
     from gyrod.equations import ForceError
-    from gyrod.files import ModelFileError, load, read_mesh, read_urdf
+    from gyrod.files import ModelFileError, load, read_mesh, read_samples, read_urdf
     from gyrod.gyro import (
         Attitude,
         AttitudeStats,
@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         RodLoad,
         RotatingFrame,
         RotationSensor,
+        Samples,
         Section,
         SectionSensor,
         Sphere,
@@ -84,7 +85,19 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         Universal,
         UserForce,
     )
-    from gyrod.motion import Motion, Rest, SimulationError, SimulationInterrupted
+    from gyrod.motion import (
+        BodyTrack,
+        Drift,
+        Energy,
+        EventRecord,
+        JointTrack,
+        Motion,
+        MotionStats,
+        Rest,
+        RodTrack,
+        SimulationError,
+        SimulationInterrupted,
+    )
     from gyrod.motion.errors import ErrorEstimate, ErrorReport, EstimateError
     from gyrod.runs.formulations import FORMULATIONS, Formulation
     from gyrod.runs.methods import METHODS
@@ -96,6 +109,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     from gyrod.solve.modal import Modes, modes
     from gyrod.solve.ode import Ode, ode
     from gyrod.solve.paths.result import Path, PathError, PathEvent, PathInterrupted
+    from gyrod.solve.progress import Progress
     from gyrod.solve.refinement import Refinement, RefinementError, refine
     from gyrod.solve.simulate import Event, simulate
     from gyrod.solve.statics import EquilibriumError, equilibrium
@@ -113,17 +127,20 @@ else:
             "": "comparison equations files gyro look model motion problems rotations runs solve storage studies",
             "comparison": "Comparison Trial compare",
             "equations": "ForceError",
-            "files": "ModelFileError load read_mesh read_urdf",
+            "files": "ModelFileError load read_mesh read_samples read_urdf",
             "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
             "model": (
                 "Arc Bent Body BodyState Box Bushing Cable CForce Circle Clamped Cone Curve Cylinder CylinderObstacle "
                 "Cylindrical Damping Distance DistanceSensor Drag Expression ExpressionError ExpressionVector Fixed "
                 "Force Foundation Free Guided Helical Hinged Input JointSensor Material Mesh ModelError Pinned Planar "
                 "PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle Revolute Ring Rod RodLoad "
-                "RotatingFrame RotationSensor Section SectionSensor Sphere SphereObstacle Spherical SpringDamper "
-                "Straight System Tendon Torque Universal UserForce"
+                "RotatingFrame RotationSensor Samples Section SectionSensor Sphere SphereObstacle Spherical "
+                "SpringDamper Straight System Tendon Torque Universal UserForce"
             ),
-            "motion": "Motion Rest SimulationError SimulationInterrupted",
+            "motion": (
+                "BodyTrack Drift Energy EventRecord JointTrack Motion MotionStats Rest RodTrack SimulationError "
+                "SimulationInterrupted"
+            ),
             "motion.errors": "ErrorEstimate ErrorReport EstimateError",
             "runs.formulations": "FORMULATIONS Formulation",
             "runs.methods": "METHODS",
@@ -135,6 +152,7 @@ else:
             "solve.joint_space": "Jacobian MassMatrix inverse_dynamics jacobian mass_matrix",
             "solve.modal": "Modes modes",
             "solve.ode": "Ode ode",
+            "solve.progress": "Progress",
             "solve.refinement": "Refinement RefinementError refine",
             "solve.simulate": "Event simulate",
             "solve.statics": "EquilibriumError equilibrium",
@@ -159,6 +177,7 @@ __all__ = [
     "Bent",
     "Body",
     "BodyState",
+    "BodyTrack",
     "Box",
     "Bushing",
     "CForce",
@@ -176,11 +195,14 @@ __all__ = [
     "Distance",
     "DistanceSensor",
     "Drag",
+    "Drift",
+    "Energy",
     "EquilibriumError",
     "ErrorEstimate",
     "ErrorReport",
     "EstimateError",
     "Event",
+    "EventRecord",
     "Expression",
     "ExpressionError",
     "ExpressionVector",
@@ -200,6 +222,7 @@ __all__ = [
     "Input",
     "Jacobian",
     "JointSensor",
+    "JointTrack",
     "LogNormal",
     "LogUniform",
     "MassMatrix",
@@ -211,6 +234,7 @@ __all__ = [
     "ModelFileError",
     "Modes",
     "Motion",
+    "MotionStats",
     "Normal",
     "Ode",
     "Path",
@@ -223,6 +247,7 @@ __all__ = [
     "PointMass",
     "PointSensor",
     "Prismatic",
+    "Progress",
     "Recorded",
     "Rectangle",
     "Refinement",
@@ -232,8 +257,10 @@ __all__ = [
     "Ring",
     "Rod",
     "RodLoad",
+    "RodTrack",
     "RotatingFrame",
     "RotationSensor",
+    "Samples",
     "Section",
     "SectionSensor",
     "SimulationError",
@@ -276,6 +303,7 @@ __all__ = [
     "open_study",
     "problems",
     "read_mesh",
+    "read_samples",
     "read_urdf",
     "refine",
     "rl2_error",

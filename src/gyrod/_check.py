@@ -6,7 +6,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +36,20 @@ def warn(text: str, category: type[Warning] = RuntimeWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gyrod":
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
+
+
+def renamed(old: str, new: str) -> None:
+    """Say what an old name, which still works, is called now."""
+    warn(f"{old} will be removed in the next version; write {new}.", DeprecationWarning)
+
+
+def old_argument(call: str, given: Mapping[str, Any], old: str, new: str, value: Any) -> Any:
+    """The value of an argument that may be given by its old name; other names are refused."""
+    for name in given:
+        if name != old:
+            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}")
+        renamed(f"{old}= of {call}", f"{new}={given[old]!r}")
+    return given.get(old, value)
 
 
 def choice(argument: str, value: object, allowed: Iterable[str]) -> str:

@@ -188,6 +188,7 @@ def summary(system: System, run: Any = None) -> tuple[list[tuple[str, str]], dic
             tell(
                 field, len(kinds), f"{len(kinds)}: " + ", ".join(f"{kinds.count(k)} {k}" for k in dict.fromkeys(kinds))
             )
+    _tell_samples(tell, system)
     _tell_freedoms(tell, system, compiled)
     _tell_method(tell, compiled, run)
     return rows, plain(data)
@@ -206,6 +207,48 @@ def _tell_rods(tell: Any, data: dict[str, Any], system: System) -> None:
     tell("rods", len(system.rods), f"{len(system.rods)}, {length:.4g} m, {', '.join(parts)}: {_some(system.rod_names)}")
     segments = cells.pop(None, 0)
     data |= {"rod_length": length, "segments": segments, "elements": sum(cells.values())}
+
+
+def _tell_samples(tell: Any, system: System) -> None:
+    """What was measured, and what it asks of the model."""
+    from gyrod.model import Samples
+    from gyrod.model.inputs import functions
+
+    listed: list[dict[str, Any]] = []
+    for path, series, unit in functions(system, Samples):
+        most, gaps = series.extremes(), series.gaps
+        step = (series.end - series.start) / (len(series.times) - 1)
+        unit = "rad" if series.turning else unit or "1"
+        parts = [f"{path}: {len(series.times)} {series.kind}s from t = {series.start:g} to {series.end:g} s"]
+        parts.append(f"every {seconds(step)} on average")
+        if len(gaps):
+            begin, end = gaps[(gaps[:, 1] - gaps[:, 0]).argmax()]
+            several = f"{len(gaps)} gaps, the longest" if len(gaps) > 1 else "a gap"
+            parts.append(f"{several} from {begin:g} to {end:g} s")
+        parts.append(f"at most {most.speed:.3g} {unit}/s at t = {most.speed_at:.4g} s")
+        parts.append(f"{most.acceleration:.3g} {unit}/s^2 at t = {most.acceleration_at:.4g} s")
+        if series.noise is not None:
+            parts.append(f"smoothed over {seconds(series.window)}")
+        parts.append(f"outside {series.outside}")
+        listed.append(
+            {
+                "at": path,
+                "kind": series.kind,
+                "samples": len(series.times),
+                "start": series.start,
+                "end": series.end,
+                "outside": series.outside,
+                "gaps": gaps,
+                "unit": unit,
+                "speed": most.speed,
+                "speed_at": most.speed_at,
+                "acceleration": most.acceleration,
+                "acceleration_at": most.acceleration_at,
+                "window": series.window,
+                "acceleration_noise": series.acceleration_noise,
+            }
+        )
+        tell("samples", listed, "; ".join(parts))
 
 
 def _tell_freedoms(tell: Any, system: System, compiled: Any) -> None:

@@ -7,13 +7,16 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, file_argument, readable, seconds
 from gyrod.cli.results import PICTURES
+
+if TYPE_CHECKING:
+    from gyrod.studies import Study
 
 #: Real seconds between two lines of progress where there is no terminal.
 EVERY = 10.0
@@ -245,12 +248,12 @@ def _show(
     face.give(data)
 
 
-def _opened(folder: Path) -> Any:
-    import gyrod as gd
+def _opened(folder: Path) -> Study:
+    from gyrod.studies import stored
 
     if folder.is_file():
         raise Problem(f"{folder} is a file, not the folder of a study; gyrod study {folder} runs a plan.")
-    return gd.open_study(folder)
+    return stored(folder)
 
 
 def _tell_failed(face: Face, study: Any) -> None:

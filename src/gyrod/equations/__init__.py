@@ -21,6 +21,7 @@ from gyrod.equations import mechanisms
 from gyrod.equations.checks import JOINT_FORMULATIONS as JOINT_FORMULATIONS
 from gyrod.equations.checks import ROD_FORMULATIONS as ROD_FORMULATIONS
 from gyrod.equations.checks import about, check_system, is_unit, principal, turned
+from gyrod.equations.gaps import joint_set
 from gyrod.equations.links import links
 from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import compile_rod, frame_spin, fundamental, initial_state, stiffest
@@ -258,6 +259,11 @@ class Compiled:
     def pairs(self) -> NDArray[np.intp]:
         """Bodies that each joint connects, (j, 2); -1 is ground."""
         return mechanisms.pairs(self.system)
+
+    @cached_property
+    def joint_set(self) -> _core.JointSet:
+        """The joints as the core reads them, in the user's axes."""
+        return joint_set(self.system)
 
     def rod_measures(self, t: Array, y: Array, *, project: bool = False) -> Array:
         """Sums over the rods at rows (t, y), (k, 9): energies (6), dissipation, power of loads and of ends."""

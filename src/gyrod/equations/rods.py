@@ -21,6 +21,7 @@ from gyrod.model.ends import End
 from gyrod.model.errors import GROUND, positive
 from gyrod.model.expressions import ExpressionVector
 from gyrod.model.meshes import Elements, rule
+from gyrod.model.samples import Samples
 
 Array = NDArray[np.float64]
 
@@ -316,13 +317,14 @@ def _end(rod: Rod, e: int, system: System, signals: Signals) -> _core.RodEnd:
 def _led(label: str, end: End, signals: Signals) -> dict[str, _core.Signal]:
     """What leads an end: signals of its place, its frame and its angular velocity."""
     found = {}
-    if isinstance(end.at, ExpressionVector):
+    if isinstance(end.at, ExpressionVector | Samples):
         found["places"] = signals.signal(f"{label}.at", end.at, 3)
     elif callable(end.at):
         law = () if end.velocity is None else ((f"{label}.velocity", end.velocity_at),)
         found["places"] = signals.signal(f"{label}.at", end.at, 3, read=end.position_at, law=law)
-    if isinstance(end.frame, ExpressionVector):
-        found["frames"] = signals.signal(f"{label}.frame", end.frame, len(end.frame))
+    if isinstance(end.frame, ExpressionVector | Samples):
+        size = end.frame.size if isinstance(end.frame, Samples) else len(end.frame)
+        found["frames"] = signals.signal(f"{label}.frame", end.frame, size)
     elif callable(end.frame):
         found["frames"] = signals.signal(f"{label}.frame", end.frame, 4, read=end.frame_at, unit=True)
         if end.angular_velocity is not None:

@@ -1,4 +1,4 @@
-"""Functions of time for the core: what a model gives as numbers, expressions, inputs or functions, as its `Signal`.
+"""Functions of time for the core: numbers, expressions, samples, inputs or functions of a model as its `Signal`.
 
 The only place that knows the difference. Rules for a new source of numbers stand in cpp/gyrod/time/signal.hpp.
 """
@@ -17,6 +17,7 @@ from gyrod.model.errors import ModelError
 from gyrod.model.expression_rules import PIECEWISE, RAMPS, ZERO, Tree, closure, depends
 from gyrod.model.expressions import Expression, ExpressionVector
 from gyrod.model.inputs import Input, Live, Recorded
+from gyrod.model.samples import Samples
 
 Array = NDArray[np.float64]
 Instruction = tuple[str, float, float, int]
@@ -94,6 +95,11 @@ def _named(label: str, value: Any, size: int) -> _core.Source | None:
     if isinstance(value, Recorded):
         _require(value, value.values[0].size, size)
         return _core.Source.stairs(value.times, np.ascontiguousarray(value.values.ravel()))
+    if isinstance(value, Samples):
+        if value.size != size:
+            raise ModelError(f"{label} = {value!r} gives {value.size} numbers where {size} are taken.")
+        curve = value.curve
+        return _core.Source.samples(curve.breaks, curve.coefficients.ravel(), size, value.turning, value.outside, label)
     return None
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gyrod.files.models import ModelFile, dumps, from_data, load, load_model, loads, save
     from gyrod.files.options import RunOptions
     from gyrod.files.schema import json_schema
+    from gyrod.files.series import read_samples
     from gyrod.files.urdf import read_urdf
     from gyrod.files.writing import to_data
 else:
@@ -21,6 +22,7 @@ else:
             "models": "ModelFile dumps from_data load load_model loads save",
             "options": "RunOptions",
             "schema": "json_schema",
+            "series": "read_samples",
             "urdf": "read_urdf",
             "writing": "to_data",
         },
@@ -37,6 +39,7 @@ __all__ = [
     "load_model",
     "loads",
     "read_mesh",
+    "read_samples",
     "read_urdf",
     "save",
     "to_data",

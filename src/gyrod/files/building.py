@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 
 from gyrod.files import schema
-from gyrod.files.kinds import Faults, shown, unknown
+from gyrod.files.kinds import Faults, Kind, shown, unknown
 from gyrod.files.options import RunOptions, renewed
 from gyrod.files.reading import Node, Path, Problem, dotted, found, locate
 from gyrod.files.registry import (
@@ -21,6 +22,7 @@ from gyrod.files.registry import (
     classes,
     fields_of,
 )
+from gyrod.files.series import SampleFile
 from gyrod.model import Attachment, ModelError, System
 from gyrod.model.errors import GROUND
 from gyrod.model.rod_checks import MOST_SEGMENTS
@@ -69,9 +71,14 @@ class _Made:
     run: RunOptions
 
 
-def build(data: Any, root: Node | None, before: Sequence[Problem] = (), source: str = "") -> tuple[System, RunOptions]:
-    """System and options of a run from plain data; one `ModelFileError` lists all problems."""
-    builder = Builder(data, root)
+def build(
+    data: Any, root: Node | None, before: Sequence[Problem] = (), source: str = "", base: FilePath | None = None
+) -> tuple[System, RunOptions]:
+    """System and options of a run from plain data; one `ModelFileError` lists all problems.
+
+    Files that it names are in the folder ``base``; without one it must not name any.
+    """
+    builder = Builder(data, root, base)
     builder.problems += before
     with np.errstate(all="ignore"):
         made = builder.whole()
@@ -84,8 +91,8 @@ def build(data: Any, root: Node | None, before: Sequence[Problem] = (), source: 
 class Builder:
     """Makes a model from the data of a file and collects what is wrong with them, each with its place."""
 
-    def __init__(self, data: Any, root: Node | None) -> None:
-        self.data, self.root = data, root
+    def __init__(self, data: Any, root: Node | None, base: FilePath | None = None) -> None:
+        self.data, self.root, self.base = data, root, base
         self.problems: list[Problem] = []
 
     # --- problems ---
@@ -181,8 +188,9 @@ class Builder:
 
     def gravity(self, value: Any) -> Any:
         """Three numbers or functions of time."""
+        kind = fields_of(System)["gravity"].kind
         try:
-            return schema.function_of_time(fields_of(System)["gravity"].kind, value)
+            return self.series(schema.function_of_time(kind, value), kind, ("gravity",))
         except Faults as faults:
             for path, sentence in faults.problems:
                 self.tell(("gravity", *path), sentence)
@@ -245,6 +253,7 @@ class Builder:
         for inner, sentence in problems:
             self.tell((*path, *inner), sentence, key=sentence.startswith("the key"))
         before = len(self.problems)
+        values = {name: self.series(x, fields_of(cls)[name].kind, (*path, name)) for name, x in values.items()}
         for name, field in fields_of(cls).items():
             if field.kind.form == "object" and name in inside and inside[name] is not None:
                 values[name] = self.object(field.kind.group, inside[name], (*path, name))
@@ -256,6 +265,18 @@ class Builder:
             return _attachment(**values) if cls is Attachment else cls(**values)
         except (ValueError, ArithmeticError, MemoryError) as error:
             self.complain(path, cls, inside, error)
+            return None
+
+    def series(self, value: Any, kind: Kind, path: Path) -> Any:
+        """A value; samples of a file are read."""
+        if not isinstance(value, SampleFile):
+            return value
+        try:
+            return value.read(self.base, schema.units_of(kind))
+        except ValueError as error:
+            for sentence in getattr(error, "problems", (str(error),)):
+                owner = _OWNER.match(sentence)
+                self.tell((*path, "sample_file"), sentence[owner.end() :] if owner else sentence)
             return None
 
     def several(self, group: str, data: Any, path: Path) -> Any:

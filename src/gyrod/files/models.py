@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gyrod import _check
 from gyrod.files.building import ModelFileError, build
@@ -17,11 +18,13 @@ from gyrod.files.options import RunOptions
 from gyrod.files.reading import MOST_BYTES, ReadingError, compose, decode, plain
 from gyrod.files.writing import json_text, to_data, yaml_text
 from gyrod.model import System
+from gyrod.model.errors import shown
 
 #: Extensions of model files, and the format of each.
 FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 _OTHERS = {
-    ".urdf": "gd.read_urdf reads it",
+    ".urdf": "gd.load reads it as a system",
+    ".xml": "gd.load reads it as URDF",
     ".h5": "it may hold results, which gd.open reads",
     ".hdf5": "it may hold results, which gd.open reads",
     ".py": "run it with Python",
@@ -44,7 +47,8 @@ class ModelFile:
 def load_model(path: str | os.PathLike[str]) -> ModelFile:
     """Read a model file, YAML or JSON by its extension.
 
-    Nothing in a file can run code or read other files, and its size is limited.
+    Nothing in a file can run code, and its size is limited. Of other files it can name CSV files of samples, in its own
+    folder or below.
 
     Raises
     ------
@@ -60,7 +64,7 @@ def load_model(path: str | os.PathLike[str]) -> ModelFile:
         text = decode(raw)
     except ReadingError as error:
         raise ModelFileError([error.problem], str(path)) from None
-    found = loads(text, source=str(path))
+    found = loads(text, source=str(path), base=place.parent)
     return ModelFile(found.system, found.run, place, text)
 
 
@@ -77,24 +81,67 @@ def bytes_of(path: Path) -> bytes:
         raise PermissionError(f"{str(path)!r} cannot be read: permission denied.") from None
 
 
-def load(path: str | os.PathLike[str]) -> System:
-    """Read the system of a model file, YAML or JSON; see :doc:`model-files`.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    base: str | None = None,
+    gravity: ArrayLike | None = None,
+    positions: Mapping[str, float] | None = None,
+    packages: Mapping[str, str | os.PathLike[str]] | None = None,
+) -> System:
+    """Read the system of a model file, YAML or JSON (see :doc:`model-files`), or of a robot, URDF (see :doc:`robots`).
 
-    A `ModelError` lists all problems of the file with line and column. What the file says about a run is in
-    ``gyrod.files.load_model(path).run``.
+    A `ModelError` lists all problems of the file, of YAML and JSON with line and column. What the file says about a run
+    is in ``gyrod.files.load_model(path).run``. A text that begins with "<" is taken for URDF itself.
+
+    Parameters
+    ----------
+    base
+        Of URDF: "fixed" (default) holds the root link to ground, "free" lets it move.
+    gravity
+        Of URDF: (3,), in space, by default (0, 0, -9.81).
+    positions
+        Of URDF: start at these angles (rad) and displacements (m) by name of the joint; 0 for the others.
+    packages
+        Of URDF: folders by name, for meshes at "package://name/..."; without, folders of that name beside or above the
+        file.
     """
+    if _is_urdf(path):
+        from gyrod.files.urdf import BASES, GRAVITY, load_urdf
+
+        return load_urdf(
+            path,
+            base=BASES[0] if base is None else base,
+            gravity=GRAVITY if gravity is None else gravity,
+            positions=positions,
+            packages=packages,
+        )
+    for name, value in (("base", base), ("gravity", gravity), ("positions", positions), ("packages", packages)):
+        if value is not None:
+            raise ValueError(
+                f"{name} = {shown(value)} is for URDF; {str(path)!r} is a model file, which says it itself."
+            )
     return load_model(path).system
 
 
-def loads(text: str, *, source: str = "") -> ModelFile:
-    """Read a model from a text, YAML or JSON; ``source`` is what errors call it."""
+def _is_urdf(path: str | os.PathLike[str]) -> bool:
+    if isinstance(path, str) and path.lstrip().startswith("<"):
+        return True
+    return isinstance(path, str | os.PathLike) and Path(path).suffix.lower() in (".urdf", ".xml")
+
+
+def loads(text: str, *, source: str = "", base: Path | None = None) -> ModelFile:
+    """Read a model from a text, YAML or JSON; ``source`` is what errors call it.
+
+    CSV files of samples are read from the folder ``base``; without one a text must not name any.
+    """
     if not isinstance(text, str):
         raise ValueError(f"text must be a str, got {type(text).__name__}; load_model reads files.")
     try:
         root, problems = compose(_joined(text) if text.lstrip()[:1] == "{" else text)
     except ReadingError as error:
         raise ModelFileError([error.problem], source) from None
-    system, run = build(plain(root), root, problems, source)
+    system, run = build(plain(root), root, problems, source, base)
     return ModelFile(system, run, None, text)
 
 

@@ -15,6 +15,7 @@ from gyrod import model
 from gyrod.files.kinds import Kind
 from gyrod.files.options import RunOptions
 from gyrod.files.options import kinds as run_kinds
+from gyrod.files.series import SampleFile
 from gyrod.model import inputs
 from gyrod.model.fields import kinds
 
@@ -37,7 +38,7 @@ GROUPS: dict[str, tuple[type[Any], ...]] = {
     "end": model.ENDS,
     "initial": model.SHAPES,
     "shape": model.SOLIDS,
-    "input": (inputs.Input, inputs.Recorded),
+    "input": (inputs.Input, inputs.Recorded, model.Samples, SampleFile),
     "run": (RunOptions,),
 }
 #: Places where one class only can stand, so that its name is not written.

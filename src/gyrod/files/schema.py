@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gyrod.files.kinds import Faults, Kind, read, torn, unknown, wanted
 from gyrod.files.reading import Path
 from gyrod.files.registry import GROUPS, LISTS, PLAIN, VERSION, Field, classes, fields_of, key_of
-from gyrod.model import ModelError, System
+from gyrod.files.series import SampleFile
+from gyrod.model import ModelError, Samples, System
 from gyrod.model.inputs import MOST_NUMBERS
 
 if TYPE_CHECKING:
@@ -51,30 +53,48 @@ def _annotation(cls: type[Any], field: Field) -> Any:
 
 
 def function_of_time(kind: Kind, value: Any) -> Any:
-    """What a field holds; functions of time may be inputs, of now or recorded."""
+    """What a field holds; functions of time may be inputs, of now or recorded, or samples."""
     if isinstance(value, dict) and kind.variable == "t":
         for key, cls in classes("input").items():
             if key in value:
-                return _input(key, cls, value)
+                return _input(key, cls, value, kind)
     return read(kind, value)
 
 
-def _input(key: str, cls: type[Any], value: dict[str, Any]) -> Any:
-    """An `Input` or a `Recorded` in place of a function of time."""
+def _input(key: str, cls: type[Any], value: dict[str, Any], kind: Kind) -> Any:
+    """An input, samples or a file of them in place of a function of time."""
     inside = value[key]
     if len(value) > 1 or not isinstance(inside, dict):
-        raise Faults(((), f"an input is written as {{{key}: {{name: ...}}}}."))
+        raise Faults(((), f"an input is written as {{{key}: {{{next(iter(fields_of(cls)))}: ...}}}}."))
     long = [part for part in (inside.get("times"), inside.get("values")) if isinstance(part, list)]
     count = sum(len(x) if isinstance(x, list) else 1 for part in long for x in part)
     if count > MOST_NUMBERS:
         raise Faults(((key,), f"there are {count} numbers; at most {MOST_NUMBERS} are allowed."))
     values, problems = validate(cls, inside)
+    problems += _measured(cls, inside, units_of(kind))
     if problems:
         raise Faults(*(((key, *path), sentence) for path, sentence in problems))
     try:
         return cls(**values)
     except ModelError as error:
         raise Faults(*(((key,), sentence) for sentence in error.problems)) from None
+
+
+def units_of(kind: Kind) -> tuple[str, ...] | None:
+    """Units of what a function of time returns; angles of orientations."""
+    return ("rad",) if kind.form == "orientation" else kind.units
+
+
+def _measured(cls: type[Any], inside: dict[str, Any], units: tuple[str, ...] | None) -> list[tuple[Path, str]]:
+    """What is wrong with the units of samples: they are those of the place that takes them."""
+    problems: list[tuple[Path, str]] = []
+    for name in ("values", "noise") if cls in (Samples, SampleFile) else ():
+        try:
+            if inside.get(name) is not None and name in fields_of(cls):
+                read(replace(fields_of(cls)[name].kind, units=units), inside[name])
+        except Faults as faults:
+            problems += [((name, *path), sentence) for path, sentence in faults.problems]
+    return problems
 
 
 def validate(cls: type[Any], data: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[Path, str]]]:
@@ -235,7 +255,8 @@ def _form_schema(kind: Kind) -> dict[str, Any]:
     return {
         "numbers": numbers,
         "law": {
-            "anyOf": [{"x-ref": "function"}, {"type": "array", "items": text, "minItems": 3, "maxItems": 3}]
+            "anyOf": [{"x-ref": "function"}, {"type": "array", "items": text, "minItems": 3, "maxItems": 3},
+                      {"x-ref": "input_of_a_model"}]
         },
         "limits": {**_PAIR, "items": {"anyOf": [number, {"type": "null"}]}},
         "word": words,
@@ -304,7 +325,7 @@ _TITLES = {
     "bodies": "Bodies", "rods": "Rods", "section": "Sections: `section`", "material": "Materials: `material`",
     "initial": "Initial shapes: `initial`", "end": "Ends: `start` and `end`", "damping": "Damping: `damping`",
     "joints": "Joints", "forces": "Forces", "sensors": "Sensors", "shape": "What bodies look like: `shape`",
-    "input": "Inputs", "attachments": "Attachments", "run": "The run: `run`",
+    "input": "Inputs and samples", "attachments": "Attachments", "run": "The run: `run`",
 }  # fmt: skip
 
 

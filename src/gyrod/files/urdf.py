@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import rotations
+from gyrod import _check, rotations
 from gyrod.files.urdf_reading import (
     SINGLE,
     SUGGESTIONS,
@@ -36,13 +36,14 @@ Array = NDArray[np.float64]
 
 #: What becomes of the root link.
 BASES = ("fixed", "free")
+GRAVITY = (0.0, 0.0, -9.81)
 
 
-def read_urdf(
+def load_urdf(
     path_or_text: str | os.PathLike[str],
     *,
     base: str = "fixed",
-    gravity: ArrayLike = (0.0, 0.0, -9.81),
+    gravity: ArrayLike = GRAVITY,
     positions: Mapping[str, float] | None = None,
     packages: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> System:
@@ -79,7 +80,7 @@ def read_urdf(
     ModelError
         It lists all problems of the file.
 
-    >>> system = read_urdf('''<robot name="pendulum">
+    >>> system = load_urdf('''<robot name="pendulum">
     ...   <link name="world"/>
     ...   <link name="bob"><inertial><origin xyz="0 0 -1"/><mass value="2"/>
     ...     <inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial></link>
@@ -106,6 +107,12 @@ def read_urdf(
         raise ModelError(f"{source}: {sentence}" for sentence in error.problems) from error
 
 
+def read_urdf(path_or_text: str | os.PathLike[str], **options: Any) -> System:
+    """The old name of `gyrod.load` for URDF."""
+    _check.renamed("gd.read_urdf", "gd.load")
+    return load_urdf(path_or_text, **options)
+
+
 # --- the tree --------------------------------------------------------------------------------------------------------
 
 
@@ -124,7 +131,7 @@ def _connected(problems: Problems, robot: Robot) -> bool:
         if edge.child in robot.above:
             problems.add(
                 f"child link = {edge.child!r} is that of joint {robot.above[edge.child].name!r} too; a URDF is a tree, "
-                "add further joints to the system that read_urdf returns.",
+                "add further joints to the system that gd.load returns.",
                 owner,
             )
             continue

@@ -14,7 +14,7 @@ from gyrod.files.kinds import Kind
 from gyrod.files.options import RunOptions
 from gyrod.files.reading import Path, dotted
 from gyrod.files.registry import GROUPS, LISTS, PLAIN, VERSION, Field, fields_of, key_of
-from gyrod.model import SOLIDS, Bent, Body, CForce, Free, ModelError, Rod, RodLoad, System, UserForce
+from gyrod.model import SOLIDS, Bent, Body, CForce, Free, ModelError, Rod, RodLoad, Samples, System, UserForce
 from gyrod.model.errors import Derived
 from gyrod.model.expressions import LONGEST, Expression, ExpressionVector
 from gyrod.model.inputs import MOST_NUMBERS, Input, Live, Recorded
@@ -78,6 +78,8 @@ class _Writer:
             return self.object(value, kind.group, path)
         if isinstance(value, (Input, Live, Recorded)):
             return self.input(value, path)
+        if isinstance(value, Samples):
+            return self.samples(value, path)
         if isinstance(value, (Expression, ExpressionVector)):
             return self.expression(value, kind, path)
         if callable(value):
@@ -108,6 +110,15 @@ class _Writer:
             )
             return None
         return self.object(value.now if isinstance(value, Live) else value, "input", path)
+
+    def samples(self, value: Samples, path: Path) -> Any:
+        """A series, number by number: the file needs no other one."""
+        if value.count > MOST_NUMBERS:
+            self.problems.append(
+                f"{dotted(path)} = {value!r} has {value.count} numbers; a file takes {MOST_NUMBERS}. Leave out samples."
+            )
+            return None
+        return self.object(value, "input", path)
 
     def expression(self, value: Expression | ExpressionVector, kind: Kind, path: Path) -> Any:
         if kind.variable is not None and value.variable != kind.variable and not _constant(value):

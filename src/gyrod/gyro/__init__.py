@@ -42,6 +42,10 @@ __all__ = [
     "rl2_error",
 ]
 
+#: Attributes of an `Attitude` by their old names.
+_OLD = {
+    "quaternions": "quaternion", "matrices": "matrix", "rotation_vectors": "rotation_vector", "as_rotation": "rotation"
+}  # fmt: skip
 #: Functions that want more steps at once than this are refused.
 _MOST_STEPS = 1_000_000
 
@@ -76,7 +80,7 @@ class Attitude:
     >>> import numpy as np, gyrod as gd
     >>> t = np.linspace(0.0, 1.0, 11)
     >>> R = gd.attitude(t, np.tile([0.0, 0.0, np.pi / 2], (11, 1)))
-    >>> R.rotation_vectors[-1].round(12).tolist()
+    >>> R.rotation_vector[-1].round(12).tolist()
     [0.0, 0.0, 1.570796326795]
     >>> R(0.25).round(6).tolist()
     [0.980785, 0.0, 0.0, 0.19509]
@@ -85,7 +89,7 @@ class Attitude:
     #: Times, (n,).
     t: Array
     #: Unit quaternions, scalar first, body to space, (n, 4).
-    quaternions: Array
+    quaternion: Array
     #: Name of the parametrisation that was asked for.
     parametrization: str
     #: Cost.
@@ -104,18 +108,28 @@ class Attitude:
                 f"t reaches from {times.min():g} to {times.max():g}; the attitude is known on [{lo:g}, {hi:g}]."
             )
         if len(self.t) == 1:
-            return np.broadcast_to(self.quaternions[0], (*times.shape, 4)).copy()
+            return np.broadcast_to(self.quaternion[0], (*times.shape, 4)).copy()
         return self._dense(np.ascontiguousarray(times.ravel())).reshape(*times.shape, 4)
 
     @property
-    def matrices(self) -> Array:
-        """Rotation matrices, (n, 3, 3)."""
-        return rotations.matrix_from_quaternion(self.quaternions)
+    def matrix(self) -> Array:
+        """Rotation matrices, columns are the directors, (n, 3, 3)."""
+        return rotations.matrix_from_quaternion(self.quaternion)
 
     @property
-    def rotation_vectors(self) -> Array:
+    def directors(self) -> Array:
+        """(n, 3, 3): ``directors[..., :, k]`` is the director d_(k+1)."""
+        return self.matrix
+
+    @property
+    def rotation_vector(self) -> Array:
         """Rotation vectors of length at most pi, (n, 3)."""
-        return rotations.log(self.quaternions)
+        return rotations.log(self.quaternion)
+
+    @property
+    def rotation(self) -> Rotation:
+        """The rotations as a SciPy ``Rotation`` of n of them."""
+        return rotations.to_scipy(self.quaternion)
 
     @property
     def parameters(self) -> Array:
@@ -123,14 +137,10 @@ class Attitude:
         if self._parameters is not None:
             return self._parameters
         if self.parametrization == "quaternion":
-            return self.quaternions
+            return self.quaternion
         if self.parametrization == "rotation-vector":
-            return self.rotation_vectors
-        return rotations.tangential_from_quaternion(self.quaternions)
-
-    def as_rotation(self) -> Rotation:
-        """SciPy Rotation that holds all n rotations."""
-        return rotations.to_scipy(self.quaternions)
+            return self.rotation_vector
+        return rotations.tangential_from_quaternion(self.quaternion)
 
     @cached_property
     def error(self) -> float:
@@ -140,6 +150,20 @@ class Attitude:
         show, so that noise is not taken for convergence; all others: distance to a better method on the same steps.
         """
         return max(self._error(), 4.0 * np.finfo(float).eps)
+
+    # --- names of the version before ---
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "quaternions" in state:
+            state = {**state, "quaternion": state["quaternions"]}
+            del state["quaternions"]
+        self.__dict__.update(state)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _OLD:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        _check.renamed(f"Attitude.{name}{'()' if name == 'as_rotation' else ''}", f"Attitude.{_OLD[name]}")
+        return (lambda: self.rotation) if name == "as_rotation" else getattr(self, _OLD[name])
 
 
 def attitude(
@@ -208,7 +232,7 @@ def attitude(
         run = _sampled_run(source, method)
     result = Attitude(
         t=run.t,
-        quaternions=run.q,
+        quaternion=run.q,
         parametrization=parametrization,
         stats=AttitudeStats(method, run.steps, run.rejected, run.evaluations, time.process_time() - started),
         _dense=run.dense,
@@ -545,7 +569,7 @@ def _adaptive_error(source: _Samples | _Function, ts: Array, out: Array, q: Arra
 
 
 def _refuse_half_turn(a: Attitude) -> None:
-    scalar = a.quaternions[:, 0]
+    scalar = a.quaternion[:, 0]
     crossing = np.flatnonzero((scalar[1:] * scalar[:-1] <= 0.0) | (np.abs(scalar[1:]) < 1e-15))
     if len(crossing):
         i = int(crossing[0])
@@ -554,5 +578,5 @@ def _refuse_half_turn(a: Attitude) -> None:
             f"the rotation passes an angle of pi at t = {when:.7g}, where the tangential vector is infinite; "
             "use parametrization='quaternion'.",
             when,
-            Attitude(a.t[: i + 1], a.quaternions[: i + 1], "quaternion", a.stats, a._dense, a._error),
+            Attitude(a.t[: i + 1], a.quaternion[: i + 1], "quaternion", a.stats, a._dense, a._error),
         )

@@ -59,7 +59,7 @@ class Stage:
         size: tuple[int, int],
         view: Any = None,
         names: str | Sequence[str] | None = None,
-        colour: str | None = "moment",
+        color: str | None = "moment",
         trail: bool = False,
     ) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -79,8 +79,8 @@ class Stage:
         dots = float(np.clip(DPI * size[0] / WIDTH, FINEST, COARSEST))
         self.figure: Any = Figure(figsize=(size[0] / dots, size[1] / dots), dpi=dots)
         self.canvas: Any = FigureCanvasAgg(self.figure)
-        self.paint = self._paint(colour)
-        self._set_up(colour, trail)
+        self.paint = self._paint(color)
+        self._set_up(color, trail)
 
     # --- what is there ---
 

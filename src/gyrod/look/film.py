@@ -37,16 +37,18 @@ def animate(
     size: tuple[int, int] = (640, 480),
     view: str | tuple[float, float] | None = None,
     names: str | Sequence[str] | None = None,
-    colour: str | None = "moment",
+    color: str | None = "moment",
     trail: bool = False,
     progress: bool | Callable[[int, int], object] = False,
+    **old: str | None,
 ) -> Path:
     """Write a film of a motion as MP4 or GIF and return its path; options as of `Motion.animate`."""
+    color = _check.old_argument("animate", old, "colour", "color", color)
     target = _target(file)
     fps, speed = _check.positive("fps", fps), _check.positive("speed", speed)
     width, height = _pixels(size)
-    if colour is not None:
-        _check.choice("colour", colour, COLOURS)
+    if color is not None:
+        _check.choice("color", color, COLOURS)
     if target.suffix.lower() == ".gif" and fps > GIF_RATE:
         raise ValueError(f"fps = {fps:g}: a GIF shows {GIF_RATE:g} frames a second at most; choose fewer, or .mp4.")
     require_matplotlib()
@@ -57,7 +59,7 @@ def animate(
     import matplotlib
 
     with matplotlib.rc_context(STYLE), _progress(progress, len(frames.t)) as tick, _beside(target) as part:
-        stage = Stage(frames, (width, height), view, names, colour, trail)
+        stage = Stage(frames, (width, height), view, names, color, trail)
 
         def pictures() -> Iterator[Bytes]:
             for k in range(len(frames.t)):

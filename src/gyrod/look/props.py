@@ -11,9 +11,7 @@ from gyrod import rotations
 from gyrod.look.curves import Curve
 from gyrod.look.faces import faces_of_solid
 from gyrod.look.scene import describe
-from gyrod.model import CylinderObstacle, PlaneObstacle
-from gyrod.model.appearance import Box, Cylinder, Sphere
-from gyrod.model.elements import Obstacle
+from gyrod.model import Obstacle, System
 from gyrod.motion import Motion
 
 Array = NDArray[np.float64]
@@ -42,29 +40,7 @@ def _place(motion: Motion, anchor: dict[str, Any]) -> Array:
     return np.asarray(track.position + track.matrix @ at)
 
 
-def obstacles(system: Any, middle: Array, length: float) -> list[list[Array]]:
+def obstacles(system: System, middle: Array, length: float) -> list[list[Array]]:
     """Faces of obstacles; planes and cylinders, which have no end, about ``middle`` and as long as the system."""
-    found = []
-    for force in system.forces:
-        if not isinstance(force, Obstacle):
-            continue
-        point, direction, radius = (np.asarray(x, dtype=float) for x in force.parts())
-        if isinstance(force, PlaneObstacle):
-            at = middle - ((middle - point) @ direction) * direction
-            thin = 0.004 * length
-            solid: Any = Box((length, length, thin), offset=at - 0.5 * thin * direction, orientation=_turn(direction))
-        elif isinstance(force, CylinderObstacle):
-            at = point + ((middle - point) @ direction) * direction
-            solid = Cylinder(float(radius), 0.6 * length, axis=direction, offset=at)
-        else:
-            solid = Sphere(float(radius), offset=point)
-        found.append(faces_of_solid(solid))
-    return found
-
-
-def _turn(direction: Array) -> Array:
-    """The smallest rotation vector that takes z to a direction, (3,)."""
-    axis = np.cross((0.0, 0.0, 1.0), direction)
-    size = float(np.linalg.norm(axis))
-    angle = float(np.arctan2(size, direction[2]))
-    return np.asarray(angle * axis / size if size > 1e-12 else np.array([angle, 0.0, 0.0]))
+    found = (force.solid(middle, length) for force in system.forces if isinstance(force, Obstacle))
+    return [faces_of_solid(solid) for solid in found]

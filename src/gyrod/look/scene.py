@@ -20,11 +20,9 @@ from gyrod.look.tracks import anchor_of, arrows, first_shown, series, tracks
 from gyrod.model import (
     Bushing,
     Cable,
-    CylinderObstacle,
     Distance,
     Joint,
     Obstacle,
-    PlaneObstacle,
     PointMass,
     Rod,
     Solid,
@@ -266,7 +264,5 @@ def _points(system: System) -> list[dict[str, Any]]:
 
 def _obstacle(obstacle: Obstacle) -> dict[str, Any]:
     point, direction, radius = obstacle.parts()
-    kind = "plane" if isinstance(obstacle, PlaneObstacle) else "sphere"
-    kind = "cylinder" if isinstance(obstacle, CylinderObstacle) else kind
     parts = {"point": point.tolist(), "direction": direction.tolist(), "radius": float(radius)}
-    return {"name": obstacle.name or kind, "kind": kind, **parts}
+    return {"name": obstacle.name or obstacle.kind, "kind": obstacle.kind, **parts}

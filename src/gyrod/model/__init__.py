@@ -55,6 +55,7 @@ from gyrod.model.joints import (
 )
 from gyrod.model.rod_checks import CURVATURES, DISCRETIZATIONS, FAMILIES, INERTIAS, MASSES, STRAINS
 from gyrod.model.rods import Rod
+from gyrod.model.samples import Samples
 from gyrod.model.sections import (
     SECTIONS,
     Circle,
@@ -152,6 +153,7 @@ __all__ = [
     "RodLoad",
     "RotatingFrame",
     "RotationSensor",
+    "Samples",
     "Section",
     "SectionSensor",
     "SectionValues",

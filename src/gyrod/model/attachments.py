@@ -23,6 +23,7 @@ from gyrod.model.errors import GROUND, Description, Problems, frozen, shown, tur
 from gyrod.model.joints import Joint, Spherical, Translational
 from gyrod.model.rod_checks import LENGTH_SLACK
 from gyrod.model.rods import Rod
+from gyrod.model.samples import Samples
 from gyrod.rotations.vectors import cross, norms
 
 if TYPE_CHECKING:
@@ -422,6 +423,8 @@ class _Finder:
         first = end.frame_at(0.0)
         assert first is not None
         turn = rotations.multiply(rotations.conjugate(first), p)
+        if isinstance(end.frame, Samples):
+            return Clamped(GROUND, at, end.frame.turned(turn), velocity=velocity)
 
         def frame(t: float) -> Array:
             here = end.frame_at(t)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod.model.appearance import Box, Cylinder, Solid, Sphere
 from gyrod.model.errors import (
     called,
     frozen,
@@ -270,6 +271,10 @@ class Obstacle(ForceLaw, ABC):
         return not self.rods or rod in self.rods
 
     @abstractmethod
+    def solid(self, middle: Array, length: float) -> Solid:
+        """As films draw it; what has no end about ``middle`` and as long as the system."""
+
+    @abstractmethod
     def parts(self) -> tuple[Array, Array, float]:
         """A point, a unit vector (zero if there is none) and a radius (zero if there is none)."""
 
@@ -301,6 +306,12 @@ class PlaneObstacle(Obstacle):
         """Point, normal and no radius."""
         return self.point, self.normal, 0.0
 
+    def solid(self, middle: Array, length: float) -> Solid:
+        """A thin plate."""
+        n, thin = self.normal, 0.004 * length
+        at = middle - ((middle - self.point) @ n) * n
+        return Box((length, length, thin), offset=at - 0.5 * thin * n, orientation=_turn(n))
+
 
 @description
 class SphereObstacle(Obstacle):
@@ -320,6 +331,10 @@ class SphereObstacle(Obstacle):
     def parts(self) -> tuple[Array, Array, float]:
         """Centre, no direction and radius."""
         return self.center, np.zeros(3), self.radius
+
+    def solid(self, middle: Array, length: float) -> Solid:  # noqa: ARG002
+        """The ball."""
+        return Sphere(self.radius, offset=self.center)
 
 
 @description
@@ -342,6 +357,19 @@ class CylinderObstacle(Obstacle):
     def parts(self) -> tuple[Array, Array, float]:
         """Point and direction of the axis, radius."""
         return self.point, self.axis, self.radius
+
+    def solid(self, middle: Array, length: float) -> Solid:
+        """A piece of it."""
+        at = self.point + ((middle - self.point) @ self.axis) * self.axis
+        return Cylinder(self.radius, 0.6 * length, axis=self.axis, offset=at)
+
+
+def _turn(direction: Array) -> Array:
+    """The smallest rotation vector that takes z to a direction, (3,)."""
+    axis = np.cross((0.0, 0.0, 1.0), direction)
+    size = float(np.linalg.norm(axis))
+    angle = float(np.arctan2(size, direction[2]))
+    return np.asarray(angle * axis / size if size > 1e-12 else np.array([angle, 0.0, 0.0]))
 
 
 #: All obstacles.

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
+from gyrod.model.derivatives import slope
 from gyrod.model.errors import GROUND, Description, Problems, called, constant_or_function, reference, shown, vector
-from gyrod.model.expressions import slope
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
+from gyrod.model.samples import Samples, fitting
 
 Array = NDArray[np.float64]
 #: A point in space, or a function of time that returns one.
@@ -50,14 +51,16 @@ def _point(field: str, value: Any, body: Any) -> Any:
             _for_ground(field, value)
         if isinstance(value, str):
             return _check.choice(field, value, SIDES)
-    return constant_or_function(field, value, vector)
+    return constant_or_function(field, fitting(field, value, "vector"), vector)
 
 
 @holds(form="orientation", shapes=((3,), (4,), (3, 3)), variable="t")
 def _frame(field: str, value: Any, body: Any) -> Any:
     if _elsewhere(body) and callable(value):
         _for_ground(field, value)
-    return constant_or_function(field, value, rotation)
+    if isinstance(value, Samples) and value.kind == "vector":
+        return value.as_rotations()
+    return constant_or_function(field, fitting(field, value, "rotation"), rotation)
 
 
 def _one_rotation(field: str, value: Any) -> Array:
@@ -72,7 +75,7 @@ def _rate_function(field: str, value: Any, body: Any) -> Any:
         _for_ground(field, value)
     if not callable(value):
         raise ValueError(f"{field} must be a function of time that returns three numbers, got {shown(value)}.")
-    return value
+    return fitting(field, value, "vector")
 
 
 def _for_ground(field: str, value: Any) -> None:
@@ -95,7 +98,8 @@ class End(Description, ABC):
     - On ground ``at`` is a point in space and ``frame`` an orientation of the end section (d1, d2, d3), both constant
       or functions of time. ``velocity`` (of the point, in space) and ``angular_velocity`` (spatial) are the time
       derivatives of functions; without them they are found numerically. An `ExpressionVector` brings its own: three
-      components of ``at``, of ``frame`` three of a rotation vector or four of a unit quaternion.
+      components of ``at``, of ``frame`` three of a rotation vector or four of a unit quaternion. So do `Samples`:
+      vectors as ``at``, rotations (or rotation vectors) as ``frame``.
     - On a body ``at`` is a point in body axes from its centre of mass, ``frame`` an orientation in body axes.
     - On a rod ``at`` is "start" or "end", by default the one that lies there at the start, and ``frame`` is the
       orientation of this end section in the axes d1, d2, d3 of the other one.
@@ -222,8 +226,8 @@ ENDS: tuple[type[End], ...] = (Free, Hinged, Clamped, Guided)
 def _turning(frame: Any) -> Rate | None:
     """Spatial angular velocity of a frame whose derivative is known: of a rotation vector or of a quaternion."""
     rate = slope(frame)
-    if rate is None:
-        return None
+    if rate is None or isinstance(frame, Samples):
+        return rate  # type: ignore[no-any-return]
     if len(frame) == 3:
         return lambda t: rotations.rotation_vector_tangent(frame(t)) @ rate(t)
 

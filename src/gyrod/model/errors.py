@@ -35,6 +35,10 @@ _SHAPES = {
 }
 
 
+class OutsideError(ValueError):
+    """A function of time has no value there; the sentence says from when to when it has."""
+
+
 class ModelError(ValueError):
     """A model that cannot be: ``problems`` holds one sentence for each fault that was found.
 
@@ -357,6 +361,8 @@ def called(field: str, function: Callable[[float], Any], variable: str, x: float
     except Exception as error:  # it is the user's function: it may raise anything
         if isinstance(error, ExpressionError):
             raise ValueError(f"{field} = {error.text!r}: {error.problem}") from error
+        if isinstance(error, OutsideError):
+            raise ValueError(f"{field}: {error}") from error
         raise ValueError(f"{place} raises {raised(error)}; mend the function there.") from error
     return check(place, value)
 

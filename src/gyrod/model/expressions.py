@@ -222,18 +222,6 @@ class ExpressionVector:
         return f"ExpressionVector({shown!r})"
 
 
-def slope(function: Any, order: int = 1) -> Any:
-    """The derivative that a function brings with it, None if it brings none."""
-    for _ in range(order):
-        if not isinstance(function, (Expression, ExpressionVector)):
-            return None
-        try:
-            function = function.derivative()
-        except ExpressionError:  # too long: differences do
-            return None
-    return function
-
-
 def _component(i: int, value: Any, variable: str) -> float | Expression:
     try:
         made = Expression(value, variable) if isinstance(value, str) else value

@@ -129,7 +129,7 @@ def _kept_and_given(annotation: str) -> tuple[str, str]:
 
 
 def kinds(cls: type[Any]) -> dict[str, Kind]:
-    """What the fields of a class hold in a model file, by name; a class may have ``units`` of its own."""
-    own: dict[str, str] = getattr(cls, "units", {})
+    """What the fields of a class hold in a model file, by name; a class may have ``field_units`` of its own."""
+    own: dict[str, str] = getattr(cls, "field_units", {})
     found = {f.name: f.metadata["kind"] for f in dataclasses.fields(cls)}
     return {name: replace(kind, units=(own[name],)) if name in own else kind for name, kind in found.items()}

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod.model.errors import GROUND, called, instance, not_negative, numbers, shown, vector
 from gyrod.model.fields import holds
+from gyrod.model.samples import fitting
 
 Array = NDArray[np.float64]
 #: Place in a rod: fraction of the length, and offset along d1 and d2 of the section in m.
@@ -20,7 +21,7 @@ RodPoint = tuple[float, tuple[float, float]]
 @holds(shapes=((3,),), variable="t")
 def vector_or_function(field: str, value: Any) -> Any:
     """Return a function as it is, or a vector."""
-    return value if callable(value) else vector(field, value)
+    return fitting(field, value, "vector") if callable(value) else vector(field, value)
 
 
 @holds(shapes=((3,),), variable="t")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
-from gyrod.model.errors import Description, Led, ModelError, Problems, field_names, new_name, numbers, shown, vector
-from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.errors import Description, ModelError, Problems, field_names, new_name, numbers, shown, vector
+from gyrod.model.fields import Kept, description, field, holds, kinds
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 #: Numbers of a recorded input that a file takes.
 MOST_NUMBERS = 1_000_000
@@ -182,7 +183,7 @@ def find_inputs(system: System) -> dict[str, Input]:
     """The inputs of a system by name; those of the same name must begin with the same value."""
     found: dict[str, Input] = {}
     problems = Problems("System")
-    for path, source in _places(system):
+    for path, source, _ in functions(system, Input):
         if not path.startswith(("forces", "gravity")) and not path.endswith("rest_stretch"):
             problems.add(
                 f"{path} = {source!r}: an input jumps from step to step, which a place cannot; it serves forces, "
@@ -197,26 +198,26 @@ def find_inputs(system: System) -> dict[str, Input]:
 
 def bind(system: System, make: Callable[[Input], Any]) -> System:
     """The system with another function of time in place of each input."""
-    places = {path: make(source) for path, source in _places(system)}
+    places = {path: make(source) for path, source, _ in functions(system, Input)}
     return system.with_(places) if places else system
 
 
-def _places(system: System) -> Iterator[tuple[str, Input]]:
+def functions(system: System, kind: type[T]) -> Iterator[tuple[str, T, str]]:
+    """Functions of time of a kind in a system: where they are taken, themselves, and the unit there."""
     for listed in ("bodies", "joints", "rods", "forces"):
         for i, member in enumerate(getattr(system, listed)):
-            yield from _inside(f"{listed}[{i}]", member)
-    if isinstance(system.gravity_function, Input):
-        yield "gravity", system.gravity_function
+            yield from _inside(f"{listed}[{i}]", member, kind)
+    if isinstance(system.gravity_function, kind):
+        yield "gravity", system.gravity_function, "m/s^2"
 
 
-def _inside(path: str, value: Any) -> Iterator[tuple[str, Input]]:
-    if isinstance(value, Input):
-        yield path, value
-    elif isinstance(value, Description):
-        for name in field_names(type(value)):
-            part = getattr(value, name)
-            if part is not None and not isinstance(part, str | float | Led | np.ndarray):
-                yield from _inside(f"{path}.{name}", part)
+def _inside(path: str, value: Any, kind: type[T]) -> Iterator[tuple[str, T, str]]:
+    for name in field_names(type(value)):
+        part = getattr(value, name)
+        if isinstance(part, kind):
+            yield f"{path}.{name}", part, (kinds(type(value))[name].units or ("",))[0]
+        elif isinstance(part, Description):
+            yield from _inside(f"{path}.{name}", part, kind)
 
 
 def check_values(inputs: Mapping[str, Input], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod.model.derivatives import slope
 from gyrod.model.errors import (
     Description,
     Problems,
@@ -23,8 +24,8 @@ from gyrod.model.errors import (
     shown,
     vector,
 )
-from gyrod.model.expressions import slope
 from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.samples import fitting
 
 Array = NDArray[np.float64]
 #: A function of time.
@@ -80,7 +81,7 @@ def _direction(field: str, value: Any) -> Array:
 def _led(field: str, value: Any) -> Any:
     """A constant, a function of time, or three of them."""
     if callable(value):
-        return value
+        return fitting(field, value, "number")
     if isinstance(value, (tuple, list)) and len(value) == 3 and all(map(callable, value)):
         return tuple(value)
     if isinstance(value, (int, float, np.number)):
@@ -181,17 +182,19 @@ class Joint(Description, ABC):
 
     Rules for a new joint:
 
-    1. Its description is a frozen class here: what it takes, what is ``held``, how many velocities are ``free``, and
-       ``coordinate_names``. It computes nothing.
+    1. Its description is a frozen class here: what it takes, how many velocities are ``free``, and
+       ``coordinate_names``, in the order of the motion subspace. It computes nothing.
     2. Its mechanics is one file of the core, in director form: constraint g(x, d), gradient G, and motion subspace T
-       with G T = 0 and ``freedoms`` columns. Quaternions and minimal velocities follow by pull-back.
+       with G T = 0 and ``freedoms`` columns. Quaternions, minimal velocities, coordinates and gaps follow from these.
     3. It joins `JOINTS`, over which the property tests run.
     """
 
     #: Relative velocities that it leaves if it is not driven.
     free: ClassVar[int]
-    #: Relative translations and rotations, along and about e1, e2, e3 of a, that are held whatever the coordinates.
-    held: ClassVar[tuple[str, str]]
+    #: Whether it may carry a body in the tree; otherwise it always closes a loop.
+    carries: ClassVar[bool] = True
+    #: The field that may lead its coordinate.
+    leading: ClassVar[str] = "drive"
     #: Ways to give each point and axis: the first is in space and excludes the others, one is needed.
     ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a", "at_b"),)
 
@@ -230,6 +233,16 @@ class Joint(Description, ABC):
     def law(self) -> tuple[Function, Function | None, Function | None] | None:
         """What leads a coordinate: the function of time and its derivatives, None where they are not given."""
         return _law(getattr(self, "drive", None))
+
+    @property
+    def wraps(self) -> bool:
+        """Whether a coordinate is an angle that is known but for full turns."""
+        return any(name.startswith("angle") for name in self.coordinate_names)
+
+    @property
+    def lead(self) -> float:
+        """Metres that b advances in a radian; 0 where one does not follow from the other."""
+        return 0.0
 
     @property
     def freedoms(self) -> int:
@@ -277,7 +290,6 @@ class Fixed(Joint):
     """Holds b to a: no motion is left. ``at`` is the point whose force and moment are told."""
 
     free: ClassVar[int] = 0
-    held: ClassVar[tuple[str, str]] = ("xyz", "xyz")
     coordinate_names = ()
 
 
@@ -289,7 +301,6 @@ class Spherical(Joint):
     """
 
     free: ClassVar[int] = 3
-    held: ClassVar[tuple[str, str]] = ("xyz", "")
     coordinate_names = ()
 
 
@@ -298,7 +309,6 @@ class Translational(Joint):
     """b moves freely but does not turn against a: for points where rods are hinged to each other."""
 
     free: ClassVar[int] = 3
-    held: ClassVar[tuple[str, str]] = ("", "xyz")
     coordinate_names = ("x", "y", "z")
 
 
@@ -325,7 +335,6 @@ class Planar(_Axial):
     """
 
     free: ClassVar[int] = 3
-    held: ClassVar[tuple[str, str]] = ("z", "xy")
     coordinate_names = ("x", "y", "angle")
 
 
@@ -338,7 +347,6 @@ class Cylindrical(_Axial):
     """
 
     free: ClassVar[int] = 2
-    held: ClassVar[tuple[str, str]] = ("xy", "xy")
     coordinate_names = ("angle", "displacement")
 
     _: KW_ONLY
@@ -398,7 +406,6 @@ class Revolute(_Single):
     [0.0, 1.0, 0.0]
     """
 
-    held: ClassVar[tuple[str, str]] = ("xyz", "xy")
     coordinate_names = ("angle",)
 
     def _fit(self, problems: Problems) -> None:
@@ -412,9 +419,8 @@ class Revolute(_Single):
 class Prismatic(_Single):
     """Slider: b slides along the axis; ``drive``, ``limits`` and the spring act on the displacement (m)."""
 
-    held: ClassVar[tuple[str, str]] = ("xy", "xyz")
     coordinate_names = ("displacement",)
-    units: ClassVar[dict[str, str]] = {
+    field_units: ClassVar[dict[str, str]] = {
         "drive": "m", "stiffness": "N/m", "damping": "N s/m", "friction": "N", "slip": "m/s", "rest": "m", "limits": "m"
     }  # fmt: skip
 
@@ -426,11 +432,16 @@ class Helical(_Single):
     ``drive``, ``limits`` and the spring act on the angle, as for `Revolute`. A negative pitch is a left-handed screw.
     """
 
-    held: ClassVar[tuple[str, str]] = ("xy", "xy")
     coordinate_names = ("angle",)
+    wraps = False  # the displacement tells the turns
 
     _: KW_ONLY
     pitch: float = field(_pitch, "m")
+
+    @property
+    def lead(self) -> float:
+        """Metres per radian."""
+        return self.pitch / (2.0 * math.pi)
 
 
 @description
@@ -442,7 +453,6 @@ class Universal(Joint):
     """
 
     free: ClassVar[int] = 2
-    held: ClassVar[tuple[str, str]] = ("xyz", "")
     ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a", "at_b"), ("axis", "axis_a"), ("axis2", "axis_b"))
     coordinate_names = ("angle", "angle2")
 
@@ -477,7 +487,8 @@ class Distance(Joint):
     """
 
     free: ClassVar[int] = 5
-    held: ClassVar[tuple[str, str]] = ("", "")
+    carries: ClassVar[bool] = False
+    leading: ClassVar[str] = "length"
     ways: ClassVar[tuple[tuple[str, ...], ...]] = (("at", "at_a"), ("to", "at_b"))
     coordinate_names = ("length",)
 

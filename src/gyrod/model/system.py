@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
 from gyrod.model import changes as changes_
-from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, check_velocities, junction_parts, resolve
+from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, junction_parts, resolve
 from gyrod.model.bodies import Body
 from gyrod.model.elements import Cable
 from gyrod.model.ends import End
@@ -33,7 +34,6 @@ from gyrod.model.errors import (
 )
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.forces import ForceLaw, Link, SpringDamper
-from gyrod.model.gaps import GAPS, Gaps, gaps_of, labels, remedy
 from gyrod.model.joints import Attachment, Joint, Spherical
 from gyrod.model.places import Places, Start, attached_places, cross_of_two, places_of, start_of
 from gyrod.model.rods import Rod
@@ -119,8 +119,9 @@ class System(Description):
         parts.update(new)
         made = object.__new__(type(self))
         if self.joints and _stands(self, parts):
-            names = _OF_THE_START if self._driven else (*_OF_THE_START, "_gaps_without_drives")
-            made.__dict__.update({name: getattr(self, name) for name in names})
+            made.__dict__.update({name: getattr(self, name) for name in _OF_THE_START})
+            if "_gaps_without_drives" in vars(self):
+                made.__dict__["_gaps_without_drives"] = self._gaps_without_drives
         type(self).__init__(made, **parts)
         return made._noted(self._read_notes)
 
@@ -361,34 +362,38 @@ class System(Description):
 
         Driven joints are taken at t = 0. Unnamed joints of the same label are told apart by their place in the list.
         """
-        gaps = self._gaps()
-        position = np.maximum(gaps.shift, gaps.turn)
-        velocity = np.maximum(gaps.slide, gaps.spin)
-        return {x: (float(p), float(v)) for x, p, v in zip(labels(self), position, velocity, strict=True)}
+        from gyrod.equations import gaps
+
+        return gaps.residuals(self)
+
+    @cached_property
+    def joint_labels(self) -> tuple[str, ...]:
+        """What errors call the joints; those of the same label are named with their place in the list."""
+        labels = [joint.label for joint in self.joints]
+        count = Counter(labels)
+        return tuple(x if count[x] == 1 else f"joints[{i}], {x}" for i, x in enumerate(labels))
 
     def check_consistent(self, *, velocities: bool = True) -> None:
         """Raise a `ModelError` that tells all joints, and ends of rods, whose partners do not meet at the start."""
-        problems = Problems("System")
-        for i, found in enumerate(zip(*self._gaps().told(), strict=True)) if self.joints else ():
-            for (what, of), (gap, slack) in zip(GAPS, found, strict=True):
-                if gap > slack and (velocities or what != "velocity"):
-                    told = f"{what} gap at the start of {gap:.6g} {of}: {remedy(self.joints[i], what, of)}."
-                    problems.add(told, labels(self)[i])
-        if velocities:
-            check_velocities(problems, self)
-        problems.finish()
+        from gyrod.equations import gaps
 
-    def _gaps(self) -> Gaps:
+        gaps.check_consistent(self, velocities=velocities)
+
+    def _gaps(self) -> Array:
+        from gyrod.equations import gaps
+
         # Drives are functions of the user, which may tell something else the next time.
-        return gaps_of(self) if self._driven else self._gaps_without_drives
+        return gaps.gaps_of(self) if self._driven else self._gaps_without_drives
 
     @property
     def _driven(self) -> bool:
         return any(joint.driven for joint in self.joints)
 
     @cached_property
-    def _gaps_without_drives(self) -> Gaps:
-        return gaps_of(self)
+    def _gaps_without_drives(self) -> Array:
+        from gyrod.equations import gaps
+
+        return gaps.gaps_of(self)
 
     def point(self, name: str, at: ArrayLike) -> Array:
         """Point ``at`` of a body (body axes from its centre of mass; space axes for "ground") in space at the start."""

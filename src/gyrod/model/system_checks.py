@@ -178,7 +178,7 @@ def check_joints(problems: Problems, system: System) -> None:
 def _drive_works(problems: Problems, owner: str, joint: Joint) -> bool:
     """Whether the functions of a drive return numbers at t = 0."""
     before = len(problems.sentences)
-    field = "length" if isinstance(joint, Distance) else "drive"
+    field = joint.leading
     law = joint.law or (None, None, None)
     for i, function in enumerate(law):
         if function is None:

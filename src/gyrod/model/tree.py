@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gyrod.model.errors import GROUND
-from gyrod.model.joints import Distance, Joint
+from gyrod.model.joints import Joint
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
@@ -31,7 +31,7 @@ def spanning_forest(system: System) -> Tree:
     """Return the forest: breadth first from ground over the joints, in their order; a `Distance` is never in it."""
     ends: dict[str, list[int]] = {name: [] for name in (GROUND, *system.names)}
     for i, joint in enumerate(system.joints):
-        if not isinstance(joint, Distance):
+        if joint.carries:
             ends[joint.a].append(i)
             ends[joint.b].append(i)
     parent: dict[str, str | None] = {}

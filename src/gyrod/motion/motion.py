@@ -236,7 +236,7 @@ class Motion:
         at = np.searchsorted(every, times)
         for i in turning:
             track = found[i]
-            all_q = kinematics(self.compiled, self.compiled.system.joints[i], motions)[0]
+            all_q = kinematics(self.compiled, [i], motions)[0]
             for k, name in enumerate(track.names):
                 if name.startswith("angle"):
                     turns = np.round((np.unwrap(all_q[:, k])[at] - track.coordinates[:, k]) / (2.0 * np.pi))
@@ -520,9 +520,10 @@ class Motion:
         size: tuple[int, int] = (640, 480),
         view: str | tuple[float, float] | None = None,
         names: str | Sequence[str] | None = None,
-        colour: str | None = "moment",
+        color: str | None = "moment",
         trail: bool = False,
         progress: bool | Callable[[int, int], object] = False,
+        **old: str | None,
     ) -> Path:
         """Write a film as MP4 (needs ``gyrod[movie]``) or GIF and return its path.
 
@@ -537,7 +538,7 @@ class Motion:
             plane of a plane motion, (-60, 20) otherwise.
         names
             Bodies and rods that are drawn, by default all.
-        colour
+        color
             What the colour of rods shows: "moment" (bending), "torque" (torsional moment), "force" (tension),
             "curvature", "bend_radius", "torsion" (1/m), "strain" (axial), "energy" (per length), "stress", "speed";
             None for none.
@@ -549,8 +550,8 @@ class Motion:
         from gyrod import look
 
         return look.animate(
-            self, file, fps=fps, speed=speed, size=size, view=view, names=names, colour=colour, trail=trail,
-            progress=progress,
+            self, file, fps=fps, speed=speed, size=size, view=view, names=names, color=color, trail=trail,
+            progress=progress, **old,
         )  # fmt: skip
 
     def html(self, file: str | PathLike[str], *, title: str | None = None, fps: float = 30.0) -> Path:

@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled
 from gyrod.equations.rods import frame_spin, held_frames, held_positions
-from gyrod.model import DistanceSensor, Helical, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
+from gyrod.model import DistanceSensor, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
 from gyrod.model.errors import GROUND
 from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Sensor
-from gyrod.motion.joints import kinematics, kinematics_now
+from gyrod.motion.joints import kinematics
 
 Array = NDArray[np.float64]
 #: Where a field of a rod lives: rows and weights of a mesh, as `Mesh.vertex_at`.
@@ -216,12 +216,7 @@ class Rows:
     def joint(self, number: int) -> tuple[Array, Array]:
         """Coordinates and rates of a joint, (n, k) each, angles in (-pi, pi]."""
         if number not in self._joints:
-            joint, motions = self.system.joints[number], self.motion._motions
-            if len(self.t) == 1:
-                q, rates = kinematics_now(self.compiled, joint, motions)
-                self._joints[number] = q[None], rates[None]
-            else:
-                self._joints[number] = kinematics(self.compiled, joint, motions)[:2]
+            self._joints[number] = kinematics(self.compiled, [number], self.motion._motions)
         return self._joints[number]
 
     def section(self, name: str, s: float) -> Array:
@@ -297,10 +292,9 @@ def _rotation(rows: Rows, sensor: RotationSensor) -> Array:
 def _joint(rows: Rows, sensor: JointSensor, turns: Mapping[int, Array]) -> Array:
     number = next(i for i, joint in enumerate(rows.system.joints) if joint.name == sensor.joint)
     joint = rows.system.joints[number]
-    turning = not isinstance(joint, Helical) and any(name.startswith("angle") for name in joint.coordinate_names)
     if sensor.quantity == "rate":
         found = rows.joint(number)[1]
-    elif sensor.quantity == "coordinate" and (number in turns or not turning):
+    elif sensor.quantity == "coordinate" and (number in turns or not joint.wraps):
         found = rows.joint(number)[0] + turns.get(number, 0.0)
     else:
         forces = sensor.quantity != "coordinate"

@@ -51,6 +51,11 @@ class BodyTrack:
         return np.asarray(p * flips[:, None])
 
     @property
+    def rotation_vector(self) -> Array:
+        """Rotation vectors of length at most pi, (n, 3)."""
+        return rotations.log(self.quaternion)
+
+    @property
     def rotation(self) -> Rotation:
         """The rotations as a SciPy ``Rotation``, of n of them or of a single one."""
         return rotations.to_scipy(self.quaternion)
@@ -142,7 +147,17 @@ class RodTrack:
     @property
     def directors(self) -> Array:
         """The frames, (n, Q, 3, 3): ``directors[..., :, k]`` is the director d_(k+1)."""
+        return self.matrices
+
+    @property
+    def matrices(self) -> Array:
+        """Rotation matrices of the frames, columns are the directors, (n, Q, 3, 3)."""
         return rotations.matrix_from_quaternion(self.quaternions)
+
+    @property
+    def rotation_vectors(self) -> Array:
+        """Rotation vectors of the frames, of length at most pi, (n, Q, 3)."""
+        return rotations.log(self.quaternions)
 
     @property
     def omega(self) -> Array:

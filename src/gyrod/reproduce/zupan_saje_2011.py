@@ -99,8 +99,8 @@ def _ode_tolerance(method: str) -> dict[str, float]:
 def _parameters(a: Attitude, parametrization: str) -> Array:
     """Parameters of a midpoint result, also beyond the singularity that `attitude` refuses."""
     if parametrization == "tangential":
-        return a.quaternions[:, 1:] / a.quaternions[:, :1]
-    return a.quaternions if parametrization == "quaternion" else a.rotation_vectors
+        return a.quaternion[:, 1:] / a.quaternion[:, :1]
+    return a.quaternion if parametrization == "quaternion" else a.rotation_vector
 
 
 def _cumulative(problem: RotationProblem, t: Array, y: Array, parametrization: str, *, wrapped: bool) -> Array:
@@ -143,7 +143,7 @@ def _table(report: Report, item: str, problem: RotationProblem, printed: dict[st
 
 def _with_magnus(report: Report, item: str, problem: RotationProblem, curves: Curves, step: float) -> Curves:
     a = _solve(problem, "magnus6", "quaternion", step=step)
-    growth = _cumulative(problem, a.t, a.rotation_vectors, "rotation-vector", wrapped=True)
+    growth = _cumulative(problem, a.t, a.rotation_vector, "rotation-vector", wrapped=True)
     for component in range(1, 4):
         report.add(
             item,
@@ -221,7 +221,7 @@ def _full_turns(report: Report) -> None:
         left.plot(ode.t, ode.parameters, label=["theta1", "theta2", "theta3"])
         left.set(title="ODE45(theta): continuous", xlabel="t")
         window = midpoint.t <= 0.5
-        right.plot(midpoint.t[window], midpoint.rotation_vectors[window], label=["theta1", "theta2", "theta3"])
+        right.plot(midpoint.t[window], midpoint.rotation_vector[window], label=["theta1", "theta2", "theta3"])
         right.set(title="MP-R(theta): restricted to |theta| <= pi", xlabel="t")
         left.legend()
 

@@ -146,7 +146,7 @@ def _refuse(system: System, owner: NDArray[np.int_], gaps: Array, allowed: float
     """Raise an error that names the joints with the largest gaps, if those are too large."""
     if float(gaps.max()) <= allowed:
         return
-    labels = list(system.residuals())
+    labels = system.joint_labels
     raise ModelError(
         [
             f"{labels[j]}: it cannot be brought together with the others; a gap of {gaps[owner == j].max():.3g} {unit} "

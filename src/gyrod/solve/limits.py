@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gyrod import _core
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames
-from gyrod.model import Helical, ModelError, Prismatic, Rod, System
+from gyrod.model import ModelError, Rod, System
 
 Array = NDArray[np.float64]
 
@@ -69,7 +69,6 @@ def find_limits(compiled: Compiled, rods: bool = True) -> Limits:
 
 def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[tuple[str, int, Any, Any]]]:
     """A joint's limits for the core, and its edges: name, side, joint, place."""
-    kind = "screw" if isinstance(joint, Helical) else "displacement" if isinstance(joint, Prismatic) else "angle"
     # A joint may start at its limit: what leaves by less than the slack has not left.
     places = [
         side * np.inf if x is None else float(x) + side * SLACK for side, x in zip((-1, 1), joint.limits, strict=True)
@@ -79,7 +78,7 @@ def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[tuple[str, i
         for word, side, place in zip(("lower", "upper"), (-1, 1), places, strict=True)
         if np.isfinite(place)
     ]
-    limit = _core.JointLimit(joint=number, kind=kind, lower=places[0], upper=places[1], ends=not joint.driven)
+    limit = _core.JointLimit(joint=number, lower=places[0], upper=places[1], ends=not joint.driven)
     return limit, edges
 
 

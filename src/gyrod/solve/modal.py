@@ -164,7 +164,7 @@ def _plain_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, Any
     small = max(1e-3 * statics.rate, statics.gap(y, t) if doubtful else 0.0) ** 2
     squares = np.where(np.abs(squares) < small, np.abs(squares), squares)
     values = np.where(squares < 0.0, np.sqrt(np.abs(squares)) + 0j, 1j * np.sqrt(np.abs(squares)))
-    shapes = np.array([_positions(statics, y, t, v) for v in vectors]).reshape(len(vectors), -1)
+    shapes = np.array([_positions(statics, y, t, v) for v in vectors]).reshape(len(vectors), len(y))
     order = np.lexsort((np.abs(values), squares >= 0.0))
     return values[order], shapes[order].astype(complex)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
-from gyrod.equations import Compiled
+from gyrod.equations import Compiled, ForceError
 from gyrod.motion import Motion, MotionStats, SimulationError
 from gyrod.motion.between import hermite
 from gyrod.runs.formulations import FORMULATIONS
@@ -50,17 +50,13 @@ def _scipy(
         options["first_step"] = steps["first_step"]
     if ALL_METHODS[method].stiff:
         options["jac"] = compiled.core.jacobian
-    gone, tick = _watch_lock(compiled), steps["tick"]
-
-    def watched(t: float, y: Array) -> Array:
-        tick(t, 0.0)
-        return np.asarray(compiled.core.rhs(t, y))
-
-    rhs = compiled.core.rhs if tick is None else watched
-    s = solve_ivp(
-        rhs, (0.0, t_end), compiled.y0, method=ALL_METHODS[method].solver, rtol=max(rtol, 3e-14), atol=atol,
-        t_eval=output, dense_output=True, events=gone, **options,
-    )  # fmt: skip
+    gone = _watch_lock(compiled)
+    rhs = _Stages(compiled, method, steps["tick"], started)
+    with np.errstate(invalid="ignore", over="ignore"):
+        s = solve_ivp(
+            rhs, (0.0, t_end), compiled.y0, method=ALL_METHODS[method].solver, rtol=max(rtol, 3e-14), atol=atol,
+            t_eval=output, dense_output=True, events=gone, **options,
+        )  # fmt: skip
     seconds = time.process_time() - started
     stats = MotionStats(
         method, compiled.formulation, len(s.sol.ts) - 1, 0, int(s.nfev), int(s.njev), int(s.nlu), 0, seconds
@@ -72,9 +68,38 @@ def _scipy(
     dense = partial(scipy_dense, s.sol)
     motion = Motion(t, y, stats, status, ts, _compiled=compiled, _dense=dense, _projected=False)
     if s.status:
-        reason = s.message if s.status < 0 else LOCKED
+        reason = rhs.reason or s.message if s.status < 0 else LOCKED
         raise SimulationError(f"{method} stopped at t = {ts[-1]:.10g}: {reason}", float(ts[-1]), s.sol(ts[-1]), motion)
     return motion
+
+
+class _Stages:
+    """The right-hand side for SciPy: a trial stage that it refuses is not a number, and the step becomes smaller."""
+
+    def __init__(self, compiled: Compiled, method: str, tick: Callable[..., object] | None, started: float) -> None:
+        self.compiled, self.tick, self.reason = compiled, tick, ""
+        # Fortran's LSODA looks for a smaller step without end.
+        self.retries = method != "scipy:LSODA"
+        self.stats = MotionStats(method, compiled.formulation, seconds=time.process_time() - started)
+
+    def __call__(self, t: float, y: Array) -> Array:
+        if self.tick is not None:
+            self.tick(t, 0.0)
+        try:
+            return np.asarray(self.compiled.core.rhs(t, y))
+        except ForceError:
+            raise
+        except RuntimeError as error:
+            self.reason = str(error)
+            if not self.retries or (t == 0.0 and np.array_equal(y, self.compiled.y0)):
+                raise _refused(self.compiled, self.stats, t, error) from None
+            return np.full(len(y), np.nan)
+
+
+def _refused(compiled: Compiled, stats: MotionStats, t: float, error: RuntimeError) -> SimulationError:
+    """What the equations say to a state that has no right-hand side."""
+    start = Motion(np.zeros(1), compiled.y0[None], stats, "refused", np.zeros(1), _compiled=compiled)
+    return SimulationError(f"{stats.method} stopped at t = {t:.10g}: {error}.", t, compiled.y0, start)
 
 
 LOCKED = "the Euler angles 3-1-3 are at gimbal lock (sin theta2 = 0); use a formulation without that singularity."
@@ -144,10 +169,12 @@ class _Clock:
     def run(self, compiled: Compiled, started: float, solve: Callable[[], Any]) -> Any:
         try:
             return solve()
-        except ArithmeticError:
+        except (ArithmeticError, RuntimeError) as error:
+            stats = MotionStats(self.method, compiled.formulation, seconds=time.process_time() - started)
+            if isinstance(error, RuntimeError) and not isinstance(error, ForceError):
+                raise _refused(compiled, stats, self.t, error) from None
             if not self.stuck:
                 raise
-            stats = MotionStats(self.method, compiled.formulation, seconds=time.process_time() - started)
             start = Motion(np.zeros(1), compiled.y0[None], stats, "underflow", np.zeros(1), _compiled=compiled)
             message = f"{self.method} cannot meet the tolerance at t = {self.t:.10g}: the step falls below rounding."
             raise SimulationError(message, self.t, compiled.y0, start) from None

@@ -241,7 +241,7 @@ class Recording:
     def _open(self, run: str | None = None) -> Motion:
         """The motion in the file, of this run if it is named."""
         if run is None:
-            return storage.open(self.file, system=self.compiled.system.original)
+            return storage.open_motion(self.file, system=self.compiled.system.original)
         stored = storage.ResultFile(self.file)
         if stored.header["run"] != run:
             raise OSError(f"{str(self.file)!r} was replaced when its run ended, and what was computed is lost.")

@@ -30,6 +30,7 @@ from gyrod.solve.methods import handed, output_times, run_options
 from gyrod.solve.options import check_index, core_options, stepping
 from gyrod.solve.outcome import fail, fail_at_start, motion_of
 from gyrod.solve.progress import Watcher, ticking
+from gyrod.solve.reach import reach
 from gyrod.solve.recording import Recording, Session, Target, told
 from gyrod.solve.starts import First, begin, from_rest
 
@@ -85,6 +86,8 @@ def _solved(system: System | Rest, t_end: float, given: Options) -> Motion:
         raise ValueError(f"events = {_check.shown(run['events'])} must be a list of Event.") from None
     if run["assemble"] and isinstance(moving, System) and moving.joints:
         moving = solve_assembly(moving)
+    if isinstance(moving, System):
+        t_end, run["output"] = reach(moving, t_end, run["output"])
     target = _target(run)
     refuse_foreign(given, method)
     if method in STEPPED:

@@ -33,7 +33,7 @@ def from_rest(rest: Rest) -> tuple[First, System]:
     if rest.t != 0.0:
         raise ValueError(f"this Rest holds at t = {rest.t:g}, and motions start at t = 0; shift the functions of time.")
     system, y = rest.system.original, np.array(rest.y)
-    if _led(system) or any(joint.driven for joint in system.joints):
+    if _moved(system):
         y = _followed(prepare(system, rest.motion), y)
     return (rest.motion.compiled, y), system
 
@@ -41,7 +41,13 @@ def from_rest(rest: Rest) -> tuple[First, System]:
 def begin(system: System, first: First | None, formulation: str, **options: Any) -> Compiled:
     """The equations of a system with the start of its motion: that of a rest, or the one that the system gives."""
     compiled = compile_system(system, formulation, started=first is not None, **options)
-    return _moved_by_ends(compiled) if first is None else compiled.started(*first)
+    if first is None:
+        return _moved_by_ends(compiled)
+    started = compiled.started(*first)
+    if not _moved(system):
+        return started
+    # What closes loops moves with their drives, not by balance.
+    return replace(started, y0=np.asarray(started.core.project(started.y0, 0.0)))
 
 
 def _followed(statics: Statics, y: Array) -> Array:
@@ -93,6 +99,11 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
                 motions[2][0, index[name]], motions[3][0, index[name]] = v[0, i], Omega[0, i]
         start = compiled.states(np.zeros(1), motions, start)[0]
     return replace(compiled, y0=start)
+
+
+def _moved(system: System) -> bool:
+    """Whether ends or joints are led."""
+    return _led(system) or any(joint.driven for joint in system.joints)
 
 
 def _led(system: System) -> bool:

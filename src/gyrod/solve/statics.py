@@ -132,6 +132,13 @@ class Statics:
         places = [at for rod in layouts for part in (rod.p, rod.w, rod.x, rod.v) for at in part if at >= 0]
         return min(places, default=self.compiled.size)
 
+    @property
+    def _constrained(self) -> bool:
+        """Whether loops or held strains allow some velocities only."""
+        mechanism = self.compiled.mechanism
+        held = any(rod.strain in HELD for rod in self.compiled.system.rods)
+        return held or (mechanism is not None and bool(mechanism.cuts))
+
     def allowed(self, y: Array, t: float) -> Callable[[Array], Array]:
         """What of given velocities loops and held strains allow."""
         where, state, n = self.velocities, np.array(y), int(np.count_nonzero(self.velocities < self._bodies))
@@ -154,6 +161,7 @@ class Statics:
     def modes(self, y: Array, t: float, n: int, *, tolerance: float = 1e-10) -> tuple[Array, Array]:
         """Squares of the n lowest frequencies and shapes (of velocities, (n, N)) of a system without damping."""
         core, where, tangent = self.compiled.core, self.velocities, self.allowed(y, t)
+        constrained = self._constrained
         # Large enough that rounding of what has no stiffness does not drown the others.
         shift = max(self.shift, float(np.clip(10.0 * np.sqrt(self.rounding), 0.1 * self.rate, 0.3 * self.rate)))
         core.linearise(t, np.ascontiguousarray(y), shift)
@@ -163,8 +171,14 @@ class Statics:
             b[where] = tangent(v)
             return tangent(np.asarray(core.solve(b))[where] / shift)
 
+        def moves_on(v: Any) -> bool:
+            left = np.hypot(np.linalg.norm(tangent(v.real)), np.linalg.norm(tangent(v.imag)))
+            return bool(left > 0.5 * np.linalg.norm(v))
+
         def select(values: Any, vectors: Any) -> tuple[Any, Any]:
             some = np.flatnonzero(values.real)
+            if constrained:  # what constraints hold is no mode: its eigenvalue is zero up to rounding, anything here
+                some = some[[moves_on(vectors[:, i]) for i in some]] if len(some) else some
             with np.errstate(over="ignore"):
                 squares = 1.0 / values.real[some] - shift**2
             order = np.argsort(np.abs(squares))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system
-from gyrod.model import Helical, JointSensor, System
+from gyrod.model import JointSensor, System
 from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, find_inputs
 from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest, SimulationError
 from gyrod.motion.between import passes_over
@@ -419,10 +419,4 @@ def _turning(compiled: Compiled) -> list[int]:
     """Joints whose angles sensors read, and which must be counted over turns."""
     system = compiled.system
     read = {s.joint for s in system.sensors if isinstance(s, JointSensor) and s.quantity == "coordinate"}
-    return [
-        i
-        for i, joint in enumerate(system.joints)
-        if joint.name in read
-        and not isinstance(joint, Helical)
-        and any(name.startswith("angle") for name in joint.coordinate_names)
-    ]
+    return [i for i, joint in enumerate(system.joints) if joint.name in read and joint.wraps]

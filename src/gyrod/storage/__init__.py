@@ -4,8 +4,8 @@ from gyrod.storage.between import Between, Kept
 from gyrod.storage.checkpoint import checkpoint_path, load_checkpoint, save_checkpoint, write_atomic
 from gyrod.storage.companions import keep_beside
 from gyrod.storage.export import to_csv, to_npz, to_ode_result, to_xarray
-from gyrod.storage.reading import ResultFile, info, stored_motion, verify
-from gyrod.storage.reading import open_motion as open
+from gyrod.storage.opening import open
+from gyrod.storage.reading import ResultFile, info, open_motion, stored_motion, verify
 from gyrod.storage.recorder import Recorder, hold, identity, keeps_dense, save
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "keeps_dense",
     "load_checkpoint",
     "open",
+    "open_motion",
     "save",
     "save_checkpoint",
     "stored_motion",

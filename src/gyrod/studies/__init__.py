@@ -129,7 +129,13 @@ def study(
 
 
 def open_study(folder: str | os.PathLike[str]) -> Study:
-    """Read a study from its folder, whether it is finished or not; nothing is run."""
+    """The old name of `gyrod.open` for studies."""
+    _check.renamed("gd.open_study", "gd.open")
+    return stored(folder)
+
+
+def stored(folder: str | os.PathLike[str]) -> Study:
+    """The study in a folder, whether it is finished or not; nothing is run."""
     return Study(Folder.open(folder))
 
 

@@ -115,9 +115,11 @@ def loads_plan(text: str, *, source: str = "", base: Path | None = None, **overr
 class _Reader(Builder):
     """Reads a plan, and notes all its problems."""
 
+    base: Path
+
     def __init__(self, data: Any, root: Node, base: Path, overrides: dict[str, Any]) -> None:
-        super().__init__(data, root)
-        self.base, self.overrides = base, overrides
+        super().__init__(data, root, base)
+        self.overrides = overrides
         self.run_of_model = RunOptions()
 
     @contextmanager
@@ -188,7 +190,7 @@ class _Reader(Builder):
         return None
 
     def inline(self, given: dict[str, Any]) -> System | None:
-        builder = Builder({"gyrod": 1, **given}, found(self.root, ("model",)))
+        builder = Builder({"gyrod": 1, **given}, found(self.root, ("model",)), self.base)
         made = builder.whole()
         self.problems += [Problem(x.line, x.column, ("model", *x.path), x.sentence) for x in builder.problems]
         self.run_of_model = made.run

@@ -179,13 +179,13 @@ class Study:
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
-    def plot(self, kind: str = "matrix", **options: Any) -> Any:
+    def plot(self, what: str = "matrix", **options: Any) -> Any:
         """A matplotlib Figure: "matrix", "response", "histogram", "map", "curves" or "sobol".
 
         Parameters
         ----------
         output
-            Outputs, or entries of them as "tip[2]"; by default all that the kind can draw.
+            Outputs, or entries of them as "tip[2]"; by default all that the plot can show.
         parameter, by
             What goes to the right, and for "response" and "map" a second one: lines, or upwards.
         names
@@ -193,11 +193,13 @@ class Study:
         file, figure, size
             As for `Motion.plot`.
         """
-        if kind == "sobol":
+        old = {name: options.pop(name) for name in ("kind",) if name in options}
+        what = _check.old_argument("Study.plot", old, "kind", "what", what)
+        if what == "sobol":
             return self.sobol(options.pop("output", None)).plot(**options)
         from gyrod.look.plots.studies import plot
 
-        return plot(self.dataset, kind, **{"sampled": reopening.sampled(self.description), **options})
+        return plot(self.dataset, what, **{"sampled": reopening.sampled(self.description), **options})
 
     def sobol(self, output: str | Sequence[str] | None = None, **options: Any) -> SobolIndices:
         """Sobol indices of the outputs, or of some: the share of their variance that comes from each parameter.

@@ -201,7 +201,7 @@ KINDS: dict[str, Callable[[Sheet], None]] = {
 
 def plot(
     dataset: Any,
-    kind: str = "matrix",
+    what: str = "matrix",
     *,
     output: str | Sequence[str] | None = None,
     parameter: str | None = None,
@@ -227,14 +227,14 @@ def plot(
     file, figure, size
         As for `Motion.plot`.
     """
-    _check.choice("kind", kind, [*KINDS, "sobol"])
-    if kind == "sobol":
-        raise ValueError("kind = 'sobol' is drawn of indices: study.sobol().plot().")
+    _check.choice("what", what, [*KINDS, "sobol"])
+    if what == "sobol":
+        raise ValueError("what = 'sobol' is drawn of indices: study.sobol().plot().")
     runs = Runs(dataset, sampled)
     chosen = None if names is None else [names] if isinstance(names, str) else list(names)
 
     def draw(figure: Any, own: bool) -> None:
-        KINDS[kind](Sheet(figure, runs, output, parameter, by, chosen, own))
+        KINDS[what](Sheet(figure, runs, output, parameter, by, chosen, own))
 
     return _drawn(draw, file, figure, size)
 
