@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import gyrod as gd
 from gyrod.model import expression_rules as rules
-from gyrod.model.expressions import DEEPEST, LONGEST, slope
+from gyrod.model.derivatives import slope
+from gyrod.model.expressions import DEEPEST, LONGEST
 
 ONE_ARGUMENT = [name for name, (least, most) in rules.FUNCTIONS.items() if most == 1]
 

@@ -1059,7 +1059,7 @@ def test_no_space_for_a_whole_motion_leaves_the_old_file(motions, tmp_path, monk
 def test_files_that_are_no_results(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"^there is no file '.*none.h5'\.$"):
         gd.open(tmp_path / "none.h5")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
+    with pytest.raises(FileNotFoundError, match=r"is not a folder of a study: it has no study.json"):
         gd.open(tmp_path)
     (tmp_path / "text.h5").write_text("hello")
     with pytest.raises(OSError, match="is damaged, or no result file of gyrod: it does not begin as an HDF5 file"):

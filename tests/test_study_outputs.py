@@ -127,7 +127,7 @@ def test_kinematic_quantities_follow_from_their_row(motion):
             if found.kinematic:
                 np.testing.assert_array_equal(found.read(mixed), found.read(motion)[order])
                 kinematic += 1
-    assert kinematic == 12
+    assert kinematic == 14
     assert not quantity("arm.quaternion", EVERYTHING).kinematic
     assert not Measured(lambda m: m.t).kinematic
 

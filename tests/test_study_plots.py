@@ -189,22 +189,22 @@ def test_runs_that_are_missing_are_told():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"kind": "mtrix"}, r"kind = 'mtrix' is unknown.*Did you mean 'matrix'"),
-        ({"kind": "sobol"}, r"study.sobol\(\).plot\(\)"),
-        ({"kind": "response", "output": "pul"}, "output = 'pul' is unknown.*'pull'"),
-        ({"kind": "response", "output": "tip[7]"}, r"output = 'tip\[7\]' has no such entry; it has 3"),
-        ({"kind": "response", "parameter": "mass"}, "parameter = 'mass' is unknown"),
-        ({"kind": "response", "by": "bob.mass"}, "by = 'bob.mass' takes 300 values"),
-        ({"kind": "map", "parameter": "bob.mass", "by": "bob.mass"}, "are both 'bob.mass'"),
-        ({"kind": "curves", "output": "pull"}, "output = 'pull' is unknown; it can be 'swing'"),
-        ({"kind": "histogram", "file": "x.doc"}, "has no ending that pictures know"),
-        ({"kind": "histogram", "figure": 3}, "figure must be a matplotlib Figure"),
-        ({"kind": "histogram", "size": (0, 1)}, "size = .* between 0.5 and 100"),
+        ({"what": "mtrix"}, r"what = 'mtrix' is unknown.*Did you mean 'matrix'"),
+        ({"what": "sobol"}, r"study.sobol\(\).plot\(\)"),
+        ({"what": "response", "output": "pul"}, "output = 'pul' is unknown.*'pull'"),
+        ({"what": "response", "output": "tip[7]"}, r"output = 'tip\[7\]' has no such entry; it has 3"),
+        ({"what": "response", "parameter": "mass"}, "parameter = 'mass' is unknown"),
+        ({"what": "response", "by": "bob.mass"}, "by = 'bob.mass' takes 300 values"),
+        ({"what": "map", "parameter": "bob.mass", "by": "bob.mass"}, "are both 'bob.mass'"),
+        ({"what": "curves", "output": "pull"}, "output = 'pull' is unknown; it can be 'swing'"),
+        ({"what": "histogram", "file": "x.doc"}, "has no ending that pictures know"),
+        ({"what": "histogram", "figure": 3}, "figure must be a matplotlib Figure"),
+        ({"what": "histogram", "size": (0, 1)}, "size = .* between 0.5 and 100"),
     ],
 )
 def test_bad_input_is_told(options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        plot(sampled(), options.pop("kind"), **options)
+        plot(sampled(), **options)
 
 
 def test_what_cannot_be_drawn_is_told():

@@ -146,7 +146,7 @@ class Samples(Description):
         sample is the first one again.
 
     >>> lift = Samples((0, 1, 2, 3), (0.0, 0.1, 0.1, 0.4), outside="held")
-    >>> lift(1.0), lift.velocity(3.5), lift(5.0)
+    >>> round(lift(1.0), 12), lift.velocity(3.5), round(lift(5.0), 12)
     (0.1, 0.0, 0.4)
     """
 
