@@ -153,8 +153,9 @@ def along(motion: Motion, name: str, field: str, s: ArrayLike) -> Array:
         rows = motion.sensors.rows
         frames = np.stack([rows.section(name, x) for x in at.tolist()], axis=-2)
         return frames if motion.t.ndim else np.asarray(frames[0])
-    if field == "directors":
-        return rotations.matrix_from_quaternion(along(motion, name, "quaternions", at))
+    if field in ("directors", "matrices", "rotation_vectors"):
+        made = rotations.log if field == "rotation_vectors" else rotations.matrix_from_quaternion
+        return made(along(motion, name, "quaternions", at))
     inner = {"omega": "Omega", "force_space": "force", "moment_space": "moment"}.get(field)
     if inner is not None:
         return rotations.rotate(along(motion, name, "quaternions", at), along(motion, name, inner, at))
