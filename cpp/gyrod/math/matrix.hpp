@@ -40,109 +40,141 @@ template <class A, class B> using Mixed = std::conditional_t<std::is_same_v<A, d
 template <class X>
 concept Number = !requires { typename X::IsMatrix; };
 
-// Calls f(i, j) for all entries, column by column.
-template <int R, int C, class F> GYROD_FORCE void each_entry(F&& f) {
-  for (int j = 0; j < C; ++j)
-    for (int i = 0; i < R; ++i) f(i, j);
-}
+// For all entries, column by column.
+#define GYROD_EACH(R, C)                                                                                               \
+  for (int j = 0; j < C; ++j)                                                                                          \
+    for (int i = 0; i < R; ++i)
 
-// What owners and views share; D has ptr().
+// What owners and views share: D::a are the entries. Loops run over plain pointers: calls that have to be inlined
+// take the compiler longer than the arithmetic in them.
 template <class D, class S, int R, int C, int I, int J> struct Ops {
   using IsMatrix = void;
   using Scalar = S;
   static constexpr int RowsAtCompileTime = R, ColsAtCompileTime = C;
   static constexpr int step = C == 1 ? I : J; // from one entry of a vector to the next
 
-  GYROD_FORCE const S* ptr() const { return static_cast<const D*>(this)->ptr(); }
-  GYROD_FORCE auto* ptr() { return static_cast<D*>(this)->ptr(); }
-  GYROD_FORCE const S& operator()(int i, int j) const { return ptr()[at(i, j)]; }
-  GYROD_FORCE auto& operator()(int i, int j) { return ptr()[at(i, j)]; }
-  GYROD_FORCE const S& operator[](int i) const { return ptr()[at(i)]; }
-  GYROD_FORCE auto& operator[](int i) { return ptr()[at(i)]; }
+  GYROD_FORCE const S* ptr() const { return static_cast<const D*>(this)->a; }
+  GYROD_FORCE auto* ptr() { return &static_cast<D*>(this)->a[0]; }
+  GYROD_FORCE const S& operator()(int i, int j) const {
+    assert(i >= 0 && i < R && j >= 0 && j < C);
+    return static_cast<const D*>(this)->a[i * I + j * J];
+  }
+  GYROD_FORCE auto& operator()(int i, int j) {
+    assert(i >= 0 && i < R && j >= 0 && j < C);
+    return static_cast<D*>(this)->a[i * I + j * J];
+  }
+  GYROD_FORCE const S& operator[](int i) const {
+    static_assert(R == 1 || C == 1, "a single index is for vectors");
+    assert(i >= 0 && i < R * C);
+    return static_cast<const D*>(this)->a[i * step];
+  }
+  GYROD_FORCE auto& operator[](int i) {
+    static_assert(R == 1 || C == 1, "a single index is for vectors");
+    assert(i >= 0 && i < R * C);
+    return static_cast<D*>(this)->a[i * step];
+  }
   static constexpr int rows() { return R; }
   static constexpr int cols() { return C; }
   static constexpr int size() { return R * C; }
 
-  // --- views; each twice, of what may be written and of what may not
-  template <int H, int W, int K = I, int L = J> GYROD_FORCE auto slice(int i, int j) {
-    return View<std::remove_pointer_t<decltype(ptr())>, H, W, K, L>(ptr() + corner<H, W, K, L>(i, j));
-  }
-  template <int H, int W, int K = I, int L = J> GYROD_FORCE auto slice(int i, int j) const {
-    return View<const S, H, W, K, L>(ptr() + corner<H, W, K, L>(i, j));
-  }
+  // --- views of H x W entries from (i, j) on; each twice, of what may be written and of what may not
 #define GYROD_OPEN(...) __VA_ARGS__
-#define GYROD_BOTH(prefix, signature, ...)                                                                             \
-  GYROD_OPEN prefix GYROD_FORCE auto signature { return __VA_ARGS__; }                                                 \
-  GYROD_OPEN prefix GYROD_FORCE auto signature const { return __VA_ARGS__; }
-  GYROD_BOTH((), col(int j), slice<R, 1>(0, j))
-  GYROD_BOTH((), row(int i), slice<1, C>(i, 0))
-  GYROD_BOTH((), transpose(), slice<C, R, J, I>(0, 0))
-  GYROD_BOTH((), diagonal(), slice<(R < C ? R : C), 1, I + J, 0>(0, 0))
-  GYROD_BOTH((template <int H, int W>), block(int i, int j), slice<H, W>(i, j))
-  GYROD_BOTH((template <int H, int W>), topLeftCorner(), slice<H, W>(0, 0))
-  GYROD_BOTH((template <int H, int W>), topRightCorner(), slice<H, W>(0, C - W))
-  GYROD_BOTH((template <int H, int W>), bottomLeftCorner(), slice<H, W>(R - H, 0))
-  GYROD_BOTH((template <int H, int W>), bottomRightCorner(), slice<H, W>(R - H, C - W))
-  GYROD_BOTH((template <int N>), topRows(), slice<N, C>(0, 0))
-  GYROD_BOTH((template <int N>), middleRows(int i), slice<N, C>(i, 0))
-  GYROD_BOTH((template <int N>), bottomRows(), slice<N, C>(R - N, 0))
-  GYROD_BOTH((template <int N>), leftCols(), slice<R, N>(0, 0))
-  GYROD_BOTH((template <int N>), middleCols(int j), slice<R, N>(0, j))
-  GYROD_BOTH((template <int N>), rightCols(), slice<R, N>(0, C - N))
-  GYROD_BOTH((template <int N>), segment(int i),
-             slice<(C == 1 ? N : 1), (C == 1 ? 1 : N)>(C == 1 ? i : 0, C == 1 ? 0 : i))
-  GYROD_BOTH((template <int N>), head(), segment<N>(0))
-  GYROD_BOTH((template <int N>), tail(), segment<N>(R* C - N))
-#undef GYROD_BOTH
+#define GYROD_VIEW(prefix, signature, H, W, K, L, i, j)                                                                \
+  GYROD_OPEN prefix GYROD_FORCE auto signature {                                                                       \
+    assert(inside(i, j, H, W, K, L));                                                                                  \
+    return View<std::remove_reference_t<decltype(static_cast<D*>(this)->a[0])>, H, W, K, L>(static_cast<D*>(this)->a + \
+                                                                                            ((i) * I + (j) * J));      \
+  }                                                                                                                    \
+  GYROD_OPEN prefix GYROD_FORCE auto signature const {                                                                 \
+    assert(inside(i, j, H, W, K, L));                                                                                  \
+    return View<const S, H, W, K, L>(static_cast<const D*>(this)->a + ((i) * I + (j) * J));                            \
+  }
+  GYROD_VIEW((), col(int j), R, 1, I, J, 0, j)
+  GYROD_VIEW((), row(int i), 1, C, I, J, i, 0)
+  GYROD_VIEW((), transpose(), C, R, J, I, 0, 0)
+  GYROD_VIEW((), diagonal(), (R < C ? R : C), 1, I + J, 0, 0, 0)
+  GYROD_VIEW((template <int H, int W>), block(int i, int j), H, W, I, J, i, j)
+  GYROD_VIEW((template <int H, int W>), topLeftCorner(), H, W, I, J, 0, 0)
+  GYROD_VIEW((template <int H, int W>), topRightCorner(), H, W, I, J, 0, C - W)
+  GYROD_VIEW((template <int H, int W>), bottomLeftCorner(), H, W, I, J, R - H, 0)
+  GYROD_VIEW((template <int H, int W>), bottomRightCorner(), H, W, I, J, R - H, C - W)
+  GYROD_VIEW((template <int N>), topRows(), N, C, I, J, 0, 0)
+  GYROD_VIEW((template <int N>), middleRows(int i), N, C, I, J, i, 0)
+  GYROD_VIEW((template <int N>), bottomRows(), N, C, I, J, R - N, 0)
+  GYROD_VIEW((template <int N>), leftCols(), R, N, I, J, 0, 0)
+  GYROD_VIEW((template <int N>), middleCols(int j), R, N, I, J, 0, j)
+  GYROD_VIEW((template <int N>), rightCols(), R, N, I, J, 0, C - N)
+#define GYROD_SEGMENT(signature, at)                                                                                   \
+  GYROD_VIEW((template <int N>), signature, (C == 1 ? N : 1), (C == 1 ? 1 : N), I, J, (C == 1 ? at : 0),               \
+             (C == 1 ? 0 : at))
+  GYROD_SEGMENT(segment(int i), i)
+  GYROD_SEGMENT(head(), 0)
+  GYROD_SEGMENT(tail(), (R * C - N))
+#undef GYROD_SEGMENT
+#undef GYROD_VIEW
 #undef GYROD_OPEN
 
   // --- in place
   GYROD_FORCE void setConstant(const S& x) {
-    each_entry<R, C>([&](int i, int j) { (*this)(i, j) = x; });
+    auto* p = ptr();
+    GYROD_EACH(R, C) p[i * I + j * J] = x;
   }
   GYROD_FORCE void setZero() { setConstant(S(0)); }
   GYROD_FORCE void setIdentity() {
-    each_entry<R, C>([&](int i, int j) { (*this)(i, j) = S(i == j ? 1.0 : 0.0); });
+    auto* p = ptr();
+    const S zero(0), one(1);
+    GYROD_EACH(R, C) p[i * I + j * J] = i == j ? one : zero;
   }
   GYROD_FORCE void add_to_diagonal(const S& x) {
-    for (int i = 0; i < (R < C ? R : C); ++i) (*this)(i, i) += x;
+    auto* p = ptr();
+    for (int i = 0; i < (R < C ? R : C); ++i) p[i * (I + J)] += x;
   }
-  template <class E, class Z, int K, int L> constexpr D& operator+=(const Ops<E, Z, R, C, K, L>& b) {
-    each_entry<R, C>([&](int i, int j) { (*this)(i, j) += b(i, j); });
-    return static_cast<D&>(*this);
+#define GYROD_ASSIGN(op)                                                                                               \
+  template <class E, class Z, int K, int L> constexpr D& operator op(const Ops<E, Z, R, C, K, L>& b) {                 \
+    auto* p = ptr();                                                                                                   \
+    const Z* q = b.ptr();                                                                                              \
+    GYROD_EACH(R, C) p[i * I + j * J] op q[i * K + j * L];                                                             \
+    return static_cast<D&>(*this);                                                                                     \
   }
-  template <class E, class Z, int K, int L> constexpr D& operator-=(const Ops<E, Z, R, C, K, L>& b) {
-    each_entry<R, C>([&](int i, int j) { (*this)(i, j) -= b(i, j); });
-    return static_cast<D&>(*this);
+#define GYROD_SCALE(op)                                                                                                \
+  template <Number X> constexpr D& operator op(const X& x) {                                                           \
+    auto* p = ptr();                                                                                                   \
+    GYROD_EACH(R, C) p[i * I + j * J] op x;                                                                            \
+    return static_cast<D&>(*this);                                                                                     \
   }
-  template <Number X> constexpr D& operator*=(const X& x) {
-    each_entry<R, C>([&](int i, int j) { (*this)(i, j) *= x; });
-    return static_cast<D&>(*this);
-  }
-  template <Number X> constexpr D& operator/=(const X& x) {
-    each_entry<R, C>([&](int i, int j) { (*this)(i, j) /= x; });
-    return static_cast<D&>(*this);
-  }
+  GYROD_ASSIGN(+=)
+  GYROD_ASSIGN(-=)
+  GYROD_SCALE(*=)
+  GYROD_SCALE(/=)
+#undef GYROD_ASSIGN
+#undef GYROD_SCALE
   template <int N> constexpr D& operator-=(const Diagonal<S, N>& b) {
     for (int i = 0; i < N; ++i) (*this)(i, i) -= b.d[i];
     return static_cast<D&>(*this);
   }
   template <class E, int K, int L> constexpr void swap(Ops<E, S, R, C, K, L>&& b) {
-    each_entry<R, C>([&](int i, int j) { std::swap((*this)(i, j), b(i, j)); });
+    GYROD_EACH(R, C) std::swap((*this)(i, j), b(i, j));
   }
 
   // --- values
   template <class F> constexpr auto map(F&& f) const {
-    Matrix<std::remove_cvref_t<decltype(f((*this)(0, 0)))>, R, C> o;
-    each_entry<R, C>([&](int i, int j) { o(i, j) = f((*this)(i, j)); });
+    const S* p = ptr();
+    Matrix<std::remove_cvref_t<decltype(f(*p))>, R, C> o;
+    GYROD_EACH(R, C) o.a[i + j * R] = f(p[i * I + j * J]);
     return o;
   }
   constexpr Matrix<S, R, C> eval() const { return *this; }
-  template <class Z> constexpr auto cast() const {
-    return map([](const S& x) { return Z(x); });
+  template <class Z> constexpr Matrix<Z, R, C> cast() const {
+    const S* p = ptr();
+    Matrix<Z, R, C> o;
+    GYROD_EACH(R, C) o.a[i + j * R] = Z(p[i * I + j * J]);
+    return o;
   }
   constexpr Matrix<S, R, C> operator-() const {
-    return map([](const S& x) { return -x; });
+    const S* p = ptr();
+    Matrix<S, R, C> o;
+    GYROD_EACH(R, C) o.a[i + j * R] = -p[i * I + j * J];
+    return o;
   }
   constexpr Matrix<S, R, C> cwiseAbs() const {
     return map([](const S& x) {
@@ -157,30 +189,36 @@ template <class D, class S, int R, int C, int I, int J> struct Ops {
     return map([](const S& x) { return S(1) / x; });
   }
   template <class E, int K, int L> constexpr Matrix<S, R, C> cwiseProduct(const Ops<E, S, R, C, K, L>& b) const {
+    const S *p = ptr(), *q = b.ptr();
     Matrix<S, R, C> o;
-    each_entry<R, C>([&](int i, int j) { o(i, j) = (*this)(i, j) * b(i, j); });
+    GYROD_EACH(R, C) o.a[i + j * R] = p[i * I + j * J] * q[i * K + j * L];
     return o;
   }
   template <class E, int K, int L> constexpr Matrix<S, R, C> cwiseQuotient(const Ops<E, S, R, C, K, L>& b) const {
+    const S *p = ptr(), *q = b.ptr();
     Matrix<S, R, C> o;
-    each_entry<R, C>([&](int i, int j) { o(i, j) = (*this)(i, j) / b(i, j); });
+    GYROD_EACH(R, C) o.a[i + j * R] = p[i * I + j * J] / q[i * K + j * L];
     return o;
   }
   template <class E, int Q, int W, int K, int L> GYROD_FORCE S dot(const Ops<E, S, Q, W, K, L>& b) const {
     static_assert((R == 1 || C == 1) && (Q == 1 || W == 1) && R * C == Q * W);
-    S s = (*this)[0] * b[0];
-    for (int i = 1; i < R * C; ++i) s += (*this)[i] * b[i];
+    constexpr int other = Ops<E, S, Q, W, K, L>::step;
+    const S *p = ptr(), *q = b.ptr();
+    S s = p[0] * q[0];
+    for (int i = 1; i < R * C; ++i) s += p[i * step] * q[i * other];
     return s;
   }
   template <class E, int Q, int W, int K, int L>
   GYROD_FORCE Matrix<S, 3, 1> cross(const Ops<E, S, Q, W, K, L>& b) const {
     static_assert((R == 1 || C == 1) && R * C == 3 && Q * W == 3);
-    const auto& a = *this;
-    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+    constexpr int s = step, t = Ops<E, S, Q, W, K, L>::step;
+    const S *p = ptr(), *q = b.ptr();
+    return {p[s] * q[2 * t] - p[2 * s] * q[t], p[2 * s] * q[0] - p[0] * q[2 * t], p[0] * q[t] - p[s] * q[0]};
   }
   constexpr S squaredNorm() const {
+    const S* p = ptr();
     S s(0);
-    each_entry<R, C>([&](int i, int j) { s += (*this)(i, j) * (*this)(i, j); });
+    GYROD_EACH(R, C) s += p[i * I + j * J] * p[i * I + j * J];
     return s;
   }
   constexpr S norm() const {
@@ -192,20 +230,24 @@ template <class D, class S, int R, int C, int I, int J> struct Ops {
     return n > S(0) ? Matrix<S, R, C>(*this / n) : eval();
   }
   constexpr S sum() const {
+    const S* p = ptr();
     S s(0);
-    each_entry<R, C>([&](int i, int j) { s += (*this)(i, j); });
+    GYROD_EACH(R, C) s += p[i * I + j * J];
     return s;
   }
   constexpr S maxCoeff() const {
-    S s = (*this)(0, 0);
-    each_entry<R, C>([&](int i, int j) { s = (*this)(i, j) > s ? (*this)(i, j) : s; });
+    const S* p = ptr();
+    S s = p[0];
+    GYROD_EACH(R, C) s = p[i * I + j * J] > s ? p[i * I + j * J] : s;
     return s;
   }
   constexpr S minCoeff() const { return -(-*this).maxCoeff(); }
   constexpr bool isZero() const { // to the last bit
-    bool zero = true;
-    each_entry<R, C>([&](int i, int j) { zero = zero && (*this)(i, j) == S(0); });
-    return zero;
+    const S* p = ptr();
+    for (int j = 0; j < C; ++j)
+      for (int i = 0; i < R; ++i)
+        if (!(p[i * I + j * J] == S(0))) return false;
+    return true;
   }
   constexpr S determinant() const {
     static_assert(R == 3 && C == 3);
@@ -226,7 +268,8 @@ template <class D, class S, int R, int C, int I, int J> struct Ops {
       if constexpr (Number<X>) {
         to(i, j++) = S(x), height = 1;
       } else {
-        each_entry<X::RowsAtCompileTime, X::ColsAtCompileTime>([&](int r, int c) { to(i + r, j + c) = x(r, c); });
+        for (int c = 0; c < X::ColsAtCompileTime; ++c)
+          for (int r = 0; r < X::RowsAtCompileTime; ++r) to(i + r, j + c) = x(r, c);
         j += X::ColsAtCompileTime, height = X::RowsAtCompileTime;
       }
       return *this;
@@ -240,28 +283,18 @@ template <class D, class S, int R, int C, int I, int J> struct Ops {
 
 protected:
   template <class E, class Z, int K, int L> GYROD_FORCE void assign(const Ops<E, Z, R, C, K, L>& b) {
+    auto* p = ptr();
+    const Z* q = b.ptr();
     if constexpr (I != K || J != L) // of the same strides only a shifted overlap does harm
-      assert((!std::is_same_v<S, Z>) || apart(b.ptr(), b.ptr() + (R - 1) * K + (C - 1) * L));
-    each_entry<R, C>([&](int i, int j) { (*this)(i, j) = b(i, j); });
+      assert((!std::is_same_v<S, Z>) || apart(q, q + (R - 1) * K + (C - 1) * L));
+    GYROD_EACH(R, C) p[i * I + j * J] = q[i * K + j * L];
   }
 
 private:
-  GYROD_FORCE static int at(int i, int j) {
-    assert(i >= 0 && i < R && j >= 0 && j < C);
-    return i * I + j * J;
-  }
-  GYROD_FORCE static int at(int i) {
-    static_assert(R == 1 || C == 1, "a single index is for vectors");
-    assert(i >= 0 && i < R * C);
-    return i * step;
-  }
-  template <int H, int W, int K, int L> GYROD_FORCE static int corner(int i, int j) {
-    assert(i >= 0 && j >= 0);
-    if constexpr (K == I && L == J)
-      assert(i + H <= R && j + W <= C);
-    else // of all entries: transposed, or the diagonal
-      assert(i == 0 && j == 0 && (H - 1) * K + (W - 1) * L <= (R - 1) * I + (C - 1) * J);
-    return i * I + j * J;
+  // Whether a view of H x W entries with strides K and L lies within: a block, or all entries (transposed, diagonal).
+  static constexpr bool inside(int i, int j, int H, int W, int K, int L) {
+    if (K == I && L == J) return i >= 0 && j >= 0 && i + H <= R && j + W <= C;
+    return i == 0 && j == 0 && (H - 1) * K + (W - 1) * L <= (R - 1) * I + (C - 1) * J;
   }
   template <class Z> constexpr bool apart(const Z* first, const Z* last) const {
     const void *from = ptr(), *to = ptr() + (R - 1) * I + (C - 1) * J;
@@ -280,13 +313,14 @@ template <class S, int R, int C> struct Matrix : Ops<Matrix<S, R, C>, S, R, C, 1
     for (int i = 0; i < R * C; ++i) a[i] = x[i];
   }
   template <class E, class Z, int K, int L> GYROD_FORCE Matrix(const Ops<E, Z, R, C, K, L>& b) {
-    each_entry<R, C>([&](int i, int j) { (*this)(i, j) = b(i, j); });
+    const Z* q = b.ptr();
+    GYROD_EACH(R, C) a[i + j * R] = q[i * K + j * L];
   }
   GYROD_FORCE Matrix(const Diagonal<S, R>& b)
     requires(R == C && R > 1)
   {
-    this->setZero();
-    for (int i = 0; i < R; ++i) (*this)(i, i) = b.d[i];
+    const S zero(0);
+    GYROD_EACH(R, C) a[i + j * R] = i == j ? b.d.a[i] : zero;
   }
   template <class E, class Z, int K, int L> GYROD_FORCE Matrix& operator=(const Ops<E, Z, R, C, K, L>& b) {
     this->assign(b);
@@ -297,14 +331,12 @@ template <class S, int R, int C> struct Matrix : Ops<Matrix<S, R, C>, S, R, C, 1
   {
     return a[0];
   }
-  GYROD_FORCE const S* ptr() const { return a; }
-  GYROD_FORCE S* ptr() { return a; }
   GYROD_FORCE const S* data() const { return a; }
   GYROD_FORCE S* data() { return a; }
 
   static constexpr Matrix Constant(const S& x) {
     Matrix o;
-    o.setConstant(x);
+    for (int i = 0; i < R * C; ++i) o.a[i] = x;
     return o;
   }
   static constexpr Matrix Zero() { return Constant(S(0)); }
@@ -323,10 +355,9 @@ template <class S, int R, int C> struct Matrix : Ops<Matrix<S, R, C>, S, R, C, 1
 
 template <class T, int R, int C, int I, int J>
 struct View : Ops<View<T, R, C, I, J>, std::remove_const_t<T>, R, C, I, J> {
-  T* p;
-  GYROD_FORCE explicit View(T* at) : p(at) {}
+  T* a;
   View(const View&) = default;
-  GYROD_FORCE T* ptr() const { return p; }
+  GYROD_FORCE explicit View(T* at) : a(at) {}
   template <class E, class Z, int K, int L> GYROD_FORCE View& operator=(const Ops<E, Z, R, C, K, L>& b) {
     this->assign(b);
     return *this;
@@ -337,46 +368,48 @@ struct View : Ops<View<T, R, C, I, J>, std::remove_const_t<T>, R, C, I, J> {
   }
 };
 
-template <class D, class S, class E, class Z, int R, int C, int I, int J, int K, int L>
-constexpr Matrix<Mixed<S, Z>, R, C> operator+(const Ops<D, S, R, C, I, J>& a, const Ops<E, Z, R, C, K, L>& b) {
-  Matrix<Mixed<S, Z>, R, C> o;
-  each_entry<R, C>([&](int i, int j) { o(i, j) = a(i, j) + b(i, j); });
-  return o;
-}
-template <class D, class S, class E, class Z, int R, int C, int I, int J, int K, int L>
-constexpr Matrix<Mixed<S, Z>, R, C> operator-(const Ops<D, S, R, C, I, J>& a, const Ops<E, Z, R, C, K, L>& b) {
-  Matrix<Mixed<S, Z>, R, C> o;
-  each_entry<R, C>([&](int i, int j) { o(i, j) = a(i, j) - b(i, j); });
-  return o;
-}
+#define GYROD_SUM(op)                                                                                                  \
+  template <class D, class S, class E, class Z, int R, int C, int I, int J, int K, int L>                              \
+  constexpr Matrix<Mixed<S, Z>, R, C> operator op(const Ops<D, S, R, C, I, J>& a, const Ops<E, Z, R, C, K, L>& b) {    \
+    const S* p = a.ptr();                                                                                              \
+    const Z* q = b.ptr();                                                                                              \
+    Matrix<Mixed<S, Z>, R, C> o;                                                                                       \
+    GYROD_EACH(R, C) o.a[i + j * R] = p[i * I + j * J] op q[i * K + j * L];                                            \
+    return o;                                                                                                          \
+  }
+GYROD_SUM(+)
+GYROD_SUM(-)
+#undef GYROD_SUM
 
 template <class D, class S, class E, class Z, int R, int N, int C, int I, int J, int K, int L>
 constexpr Matrix<Mixed<S, Z>, R, C> operator*(const Ops<D, S, R, N, I, J>& a, const Ops<E, Z, N, C, K, L>& b) {
+  const S* p = a.ptr();
+  const Z* q = b.ptr();
   Matrix<Mixed<S, Z>, R, C> o;
   if constexpr (std::is_same_v<S, Complex> && std::is_same_v<Z, S> && I == 1 && R > 3) {
     for (int j = 0; j < C; ++j) { // real and imaginary parts of b apart: no shuffles in the inner loop
       double re[2 * R] = {}, im[2 * R] = {};
       for (int k = 0; k < N; ++k) {
-        const double* column = reinterpret_cast<const double*>(&a(0, k));
-        const double x = b(k, j).real(), y = b(k, j).imag();
+        const double* column = reinterpret_cast<const double*>(p + k * J);
+        const double x = q[k * K + j * L].real(), y = q[k * K + j * L].imag();
         for (int i = 0; i < 2 * R; ++i) re[i] += column[i] * x, im[i] += column[i] * y;
       }
-      for (int i = 0; i < R; ++i) o(i, j) = S(re[2 * i] - im[2 * i + 1], re[2 * i + 1] + im[2 * i]);
+      for (int i = 0; i < R; ++i) o.a[i + j * R] = S(re[2 * i] - im[2 * i + 1], re[2 * i + 1] + im[2 * i]);
     }
   } else if constexpr (std::is_same_v<S, double> && std::is_same_v<Z, Complex> && I == 1 && R > 3) {
     for (int j = 0; j < C; ++j) { // likewise
       double re[R] = {}, im[R] = {};
       for (int k = 0; k < N; ++k) {
-        const double x = b(k, j).real(), y = b(k, j).imag();
-        for (int i = 0; i < R; ++i) re[i] += a(i, k) * x, im[i] += a(i, k) * y;
+        const double x = q[k * K + j * L].real(), y = q[k * K + j * L].imag();
+        for (int i = 0; i < R; ++i) re[i] += p[i + k * J] * x, im[i] += p[i + k * J] * y;
       }
-      for (int i = 0; i < R; ++i) o(i, j) = Z(re[i], im[i]);
+      for (int i = 0; i < R; ++i) o.a[i + j * R] = Z(re[i], im[i]);
     }
   } else {
     for (int j = 0; j < C; ++j) {
-      for (int i = 0; i < R; ++i) o(i, j) = a(i, 0) * b(0, j);
+      for (int i = 0; i < R; ++i) o.a[i + j * R] = p[i * I] * q[j * L];
       for (int k = 1; k < N; ++k)
-        for (int i = 0; i < R; ++i) o(i, j) += a(i, k) * b(k, j);
+        for (int i = 0; i < R; ++i) o.a[i + j * R] += p[i * I + k * J] * q[k * K + j * L];
     }
   }
   return o;
@@ -385,32 +418,37 @@ constexpr Matrix<Mixed<S, Z>, R, C> operator*(const Ops<D, S, R, N, I, J>& a, co
 template <class S, class X> using Scaled = Mixed<S, std::conditional_t<std::is_arithmetic_v<X>, double, X>>;
 template <class D, class S, int R, int C, int I, int J, Number X>
 constexpr Matrix<Scaled<S, X>, R, C> operator*(const X& x, const Ops<D, S, R, C, I, J>& a) {
+  const S* p = a.ptr();
   Matrix<Scaled<S, X>, R, C> o;
-  each_entry<R, C>([&](int i, int j) { o(i, j) = x * a(i, j); });
+  GYROD_EACH(R, C) o.a[i + j * R] = x * p[i * I + j * J];
   return o;
 }
 template <class D, class S, int R, int C, int I, int J, Number X>
 constexpr Matrix<Scaled<S, X>, R, C> operator*(const Ops<D, S, R, C, I, J>& a, const X& x) {
+  const S* p = a.ptr();
   Matrix<Scaled<S, X>, R, C> o;
-  each_entry<R, C>([&](int i, int j) { o(i, j) = a(i, j) * x; });
+  GYROD_EACH(R, C) o.a[i + j * R] = p[i * I + j * J] * x;
   return o;
 }
 template <class D, class S, int R, int C, int I, int J, Number X>
 constexpr Matrix<S, R, C> operator/(const Ops<D, S, R, C, I, J>& a, const X& x) {
+  const S* p = a.ptr();
   Matrix<S, R, C> o;
-  each_entry<R, C>([&](int i, int j) { o(i, j) = a(i, j) / x; });
+  GYROD_EACH(R, C) o.a[i + j * R] = p[i * I + j * J] / x;
   return o;
 }
 template <class E, class S, int N, int C, int K, int L>
 constexpr Matrix<S, N, C> operator*(const Diagonal<S, N>& d, const Ops<E, S, N, C, K, L>& a) {
+  const S* q = a.ptr();
   Matrix<S, N, C> o;
-  each_entry<N, C>([&](int i, int j) { o(i, j) = d.d[i] * a(i, j); });
+  GYROD_EACH(N, C) o.a[i + j * N] = d.d.a[i] * q[i * K + j * L];
   return o;
 }
 template <class E, class S, int N, int R, int K, int L>
 constexpr Matrix<S, R, N> operator*(const Ops<E, S, R, N, K, L>& a, const Diagonal<S, N>& d) {
+  const S* p = a.ptr();
   Matrix<S, R, N> o;
-  each_entry<R, N>([&](int i, int j) { o(i, j) = a(i, j) * d.d[j]; });
+  GYROD_EACH(R, N) o.a[i + j * R] = p[i * K + j * L] * d.d.a[j];
   return o;
 }
 
@@ -421,10 +459,10 @@ constexpr Matrix<S, R, R> Ops<D, S, R, C, I, J>::inverse() const {
   if constexpr (R == 3) {
     const auto& m = *this;
     Matrix<S, 3, 3> o;
-    each_entry<3, 3>([&](int i, int j) {
-      o(j, i) = m((i + 1) % 3, (j + 1) % 3) * m((i + 2) % 3, (j + 2) % 3) -
-                m((i + 1) % 3, (j + 2) % 3) * m((i + 2) % 3, (j + 1) % 3);
-    });
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 3; ++i)
+        o(j, i) = m((i + 1) % 3, (j + 1) % 3) * m((i + 2) % 3, (j + 2) % 3) -
+                  m((i + 1) % 3, (j + 2) % 3) * m((i + 2) % 3, (j + 1) % 3);
     return o * (S(1) / (m(0, 0) * o(0, 0) + m(0, 1) * o(1, 0) + m(0, 2) * o(2, 0)));
   } else {
     using std::abs;
@@ -450,7 +488,7 @@ constexpr Matrix<S, R, R> Ops<D, S, R, C, I, J>::inverse() const {
 template <int N> struct Part {
   template <class S> static Matrix<S, N, 1> of(const S* x) {
     Matrix<S, N, 1> v;
-    for (int i = 0; i < N; ++i) v[i] = x[i];
+    for (int i = 0; i < N; ++i) v.a[i] = x[i];
     return v;
   }
   template <class S, class V> static void put(S* x, const V& v) {
@@ -499,8 +537,7 @@ public:
   }
   // y -= A x
   template <class X, class Y> void subtract_product(const X* x, Y* y) const {
-    for (int j = 0; j < cols_; ++j)
-      for (int i = 0; i < rows_; ++i) y[i] -= (*this)(i, j) * x[j];
+    GYROD_EACH(rows_, cols_) y[i] -= (*this)(i, j) * x[j];
   }
 
 private:
@@ -509,8 +546,7 @@ private:
   }
   template <class M, class F> Grid& each(const M& b, F&& f) {
     assert(rows_ == b.rows() && cols_ == b.cols());
-    for (int j = 0; j < cols_; ++j)
-      for (int i = 0; i < rows_; ++i) f((*this)(i, j), b(i, j));
+    GYROD_EACH(rows_, cols_) f((*this)(i, j), b(i, j));
     return *this;
   }
   T* p_;
