@@ -98,6 +98,7 @@ def seen_held(strain, degree, count):
     return apply(*track.mesh.vertex_at(PLACES), track.positions), track.positions[:, -1]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("strain", ["kirchhoff", "inextensible"])
 def test_order_of_held_strains(strain, degree):
@@ -149,6 +150,7 @@ def torsion(degree, count, m):
     return np.abs(angle - exact).max()
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("m", [0, 1, 2])
 def test_a_front_limits_the_order(m, degree):
@@ -175,6 +177,7 @@ FREE = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("degree", "name"), [(p, name) for p in DEGREES for name in FREE if p == 3 or name != "stretch"]
 )

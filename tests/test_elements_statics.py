@@ -61,6 +61,7 @@ def reference(name):
     return gd.equilibrium(SMOOTH[name](4, 30))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_order_in_space(name, degree):

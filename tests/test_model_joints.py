@@ -182,6 +182,7 @@ def test_joints_are_found_by_name():
 # --- where they sit --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("partners", [("A", "B"), ("B", "A"), ("ground", "A"), ("B", "ground")])
 @pytest.mark.parametrize("kind", JOINTS)
 def test_all_ways_to_place_a_joint_agree(kind, partners):

@@ -206,6 +206,7 @@ def test_methods_of_others_are_saved_at_the_end(tmp_path):
     np.testing.assert_array_equal(gd.open(tmp_path / "run.h5").y, motion.y)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("output", [None, np.linspace(0.0, 0.1, 23)], ids=["steps", "output"])
 @pytest.mark.parametrize("case", ["damped", "winch", "hung"])
 def test_energies_do_not_depend_on_blocks(case, output, tmp_path, blocks):

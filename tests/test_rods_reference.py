@@ -94,6 +94,7 @@ def test_space_error_of_the_pendulum():
 # --- performance examples --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("name", "t_end"), [pytest.param("rubber_A", 10.0, marks=pytest.mark.slow), ("rubber_B", 10.0), ("steel_B", 5.0)]
 )

@@ -245,6 +245,7 @@ def check_round_trip(source, target, sequence, share):
         assert error[worst] <= ROUND_TRIP, f"{error[worst]:.2g} in {description} for {x[worst].tolist()}"
 
 
+@pytest.mark.spread
 @extended_precision
 @pytest.mark.parametrize(("source", "target", "sequence"), CASES)
 def test_round_trip(source, target, sequence):

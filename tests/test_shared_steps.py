@@ -139,8 +139,8 @@ def test_threads_in_files_and_on_the_command_line(tmp_path, monkeypatch, capsys)
     assert "threads = 99 must be a whole number from 1 to 64" in capsys.readouterr().err
 
 
-def test_the_core_from_cpp(tmp_path):
-    rows = programs.linked(tmp_path / "threads", "tests/cpp/threads.cpp")
+def test_the_core_from_cpp():
+    rows = programs.linked("tests/cpp/threads.cpp")
     thrown = [row for row in rows if row[0] == "thrown"]
     assert thrown == [["thrown", "5", "0", "0"]] * 3
     assert len(rows) == 3 + 3 * 7
