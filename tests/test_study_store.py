@@ -445,7 +445,6 @@ def test_shards_cut_alike_whatever_their_machine(tmp_path):
     assert len(cuts) == 1
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(1, 10**9), st.integers(1, 128), st.sampled_from([1, 4, 8, 16]), st.integers(1, 10**6))
 @example(10**9, 1000, 8, 3)
 @example(20, 16, 1, 3)

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
@@ -13,8 +13,6 @@ from gyrod.files import load
 from gyrod.files import urdf_reading as module
 from gyrod.files.urdf import load_urdf
 from gyrod.model import Fixed, ModelError, Planar, Prismatic, Revolute
-
-quick = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 def link(name, xyz=(0, 0, 0), rpy=(0, 0, 0), mass=1.0, inertia=(0.1, 0.1, 0.1), products=(0, 0, 0)):
@@ -349,7 +347,6 @@ def test_meshes_that_are_not_drawn_are_noted(file, words, tmp_path):
 # --- random trees ----------------------------------------------------------------------------------------------------
 
 
-@quick
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from(["fixed", "free"]))
 def test_random_trees_against_homogeneous_transforms(seed, n, base):
     rng = np.random.default_rng(seed)
@@ -538,7 +535,6 @@ def test_a_document_type_is_found_in_any_encoding(tmp_path):
     assert "DOCTYPE" in problems(path)[0]
 
 
-@settings(quick, max_examples=150)
 @given(st.data())
 def test_damaged_files_give_a_model_error_and_nothing_else(data):
     text = robot(*ARM)
