@@ -1013,6 +1013,7 @@ def test_every_public_function_is_in_the_table():
     assert set(ARRAY_FUNCTIONS) == set(rot.__all__) - NO_ARRAY_FUNCTION
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", ARRAY_FUNCTIONS)
 @pytest.mark.parametrize("leading", [(), (5,), (2, 3), (0,)], ids=str)
 def test_leading_axes(name, leading):

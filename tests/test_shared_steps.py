@@ -57,6 +57,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", ["rodas", "radau5", "seulex", "dopri5"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_motion_has_the_same_bits_whatever_the_number_of_threads(name, method):

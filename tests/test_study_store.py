@@ -247,6 +247,7 @@ def test_a_disk_that_runs_full_keeps_what_is_there(tmp_path, monkeypatch, engine
     assert same(study(tmp_path / "x", resume=True), study())
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("what", ["folder", "manifest"])
 @pytest.mark.parametrize("engine", ["serial", "threads", "processes"])
 def test_a_folder_that_vanishes_ends_the_study(tmp_path, monkeypatch, engine, what):

@@ -286,6 +286,7 @@ CASES = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("potential", ["midpoint", "nodes"])
 @pytest.mark.parametrize("coordinates", SIZE)
 @pytest.mark.parametrize("case", CASES)
