@@ -267,7 +267,7 @@ def test_motion_as_of_the_fine_grid(name: str) -> None:
     assert np.abs(found[4] - limit).max() < 0.1 * change
 
 
-@pytest.mark.parametrize("degree", DEGREES)
+@pytest.mark.parametrize("degree", [2, *(pytest.param(p, marks=pytest.mark.slow) for p in (3, 4))])
 def test_a_net_of_hinged_rods_sags(degree: int) -> None:
     """Each rod may turn about itself, which nothing hinders; that does not keep the net from its rest."""
     rest = gd.equilibrium(with_rods(net(gd.Hinged), segments=2, degree=degree))

@@ -136,6 +136,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
     assert 90 <= covered < 100
 
 
+@pytest.mark.slow
 def test_two_intervals_of_an_oscillator_cover_the_truth():
     covered = np.zeros(2, int)
     scaled = []

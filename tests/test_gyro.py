@@ -178,7 +178,7 @@ def test_ode45_takes_matlabs_steps(table, name, par):
     assert gd.rl2_error(R.t, exact, R.parameters) == pytest.approx(row["RL2"], rel=0.02)
 
 
-@pytest.mark.parametrize("par", SYMBOL)
+@pytest.mark.parametrize("par", ["q", *(pytest.param(p, marks=pytest.mark.slow) for p in SYMBOL if p != "q")])
 def test_ode23_takes_about_matlabs_steps(par):
     (row,) = [r for r in REFERENCE["table2"] if r["method"] == "matlab-like ode23" and r["par"] == par]
     p = gd.problems.get("zupan-saje-1")

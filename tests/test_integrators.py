@@ -231,7 +231,7 @@ def test_budget_of_evaluations(method):
     assert np.max(np.abs(s.y[-1] - ARENSTORF)) < 1e-2
 
 
-@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("tol", [1e-4, *(pytest.param(t, marks=pytest.mark.slow) for t in (1e-6, 1e-8))])
 def test_counters_fit_each_other(tol):
     def stats(method, **options):
         calls = 0

@@ -184,7 +184,9 @@ def test_a_mechanism_beside_a_rod_as_a_differential_algebraic_system() -> None:
         assert gaps(motion, exact)[0] < 1e-8
 
 
-@pytest.mark.parametrize("name", ["clamped", "levered", "elements hinged"])
+@pytest.mark.parametrize(
+    "name", ["elements hinged", *(pytest.param(n, marks=pytest.mark.slow) for n in ("clamped", "levered"))]
+)
 def test_bdf_with_multipliers(name: str) -> None:
     pytest.importorskip("sksundae")
     system = CASES[name]()

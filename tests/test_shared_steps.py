@@ -79,11 +79,10 @@ def test_automatic_steps_are_the_same():
 @pytest.mark.parametrize("name", ["net", "net of elements", "net of Kirchhoff rods"])
 def test_an_equilibrium_has_the_same_bits(name):
     system = SYSTEMS[name]()
-    one, two, four = (gd.equilibrium(system, threads=n) for n in (1, 2, 4))
-    for other in (two, four):
-        assert np.array_equal(one.history, other.history)
-        assert np.array_equal(one["b22"].position, other["b22"].position)
-        assert np.array_equal(one["r7"].positions, other["r7"].positions)
+    one, other = (gd.equilibrium(system, threads=n) for n in (1, 3))
+    assert np.array_equal(one.history, other.history)
+    assert np.array_equal(one["b22"].position, other["b22"].position)
+    assert np.array_equal(one["r7"].positions, other["r7"].positions)
 
 
 def test_a_stepper_goes_the_same_way():
