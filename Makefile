@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # As many workers as cores, each with one thread of BLAS.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-all test-portable campaign sanitize lint format bench budgets docs wheel clean
+.PHONY: demo test test-all test-portable campaign matrix sanitize lint format bench budgets docs wheel clean
 
 demo:
 	$(BUILD) plot
@@ -33,6 +33,11 @@ test-portable:
 campaign:
 	$(BUILD) dev
 	$(BIN)/python tools/campaign.py $(N)
+
+# Every system in every formulation, by every method, for every task: writes docs/matrix.md
+matrix:
+	$(BUILD) dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python tools/matrix.py
 
 # The core's C++ programs under AddressSanitizer and UndefinedBehaviorSanitizer
 sanitize:

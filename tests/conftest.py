@@ -1,9 +1,12 @@
-"""What holds for all tests: which of them depend on rounding, how many examples, a random order, and Ctrl-C."""
+"""What holds for all tests: which depend on rounding, how many examples and parameters, a random order, and Ctrl-C."""
 
 from __future__ import annotations
 
 import random
 import signal
+from collections import Counter
+from collections.abc import Hashable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -38,7 +41,41 @@ def pytest_sessionstart() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _key(value: object) -> Hashable:
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+def left_over(tests: list[pytest.Item], strength: int = 1) -> list[pytest.Item]:
+    """Tests of one function without a choice that has each value (strength 2: each pair) of its parameters."""
+    numbers, parts, left = dict[Hashable, int](), list[list[tuple[int, ...]]](), list(range(len(tests)))
+    for test in tests:
+        given = test.callspec.params.items()  # type: ignore[attr-defined]
+        keys = [(name, _key(value)) for name, value in given]
+        parts.append(list(combinations([numbers.setdefault(key, len(numbers)) for key in keys], strength)))
+    taken = Counter[tuple[int, ...]]()
+    while left:
+        # The one with the most that is new; among those the one whose values were taken least.
+        best = max(left, key=lambda k: (sum(part not in taken for part in parts[k]), -sum(taken[p] for p in parts[k])))
+        if all(part in taken for part in parts[best]):
+            break
+        taken.update(parts[best])
+        left.remove(best)
+    return [tests[k] for k in left]
+
+
+@pytest.hookimpl(tryfirst=True)  # slow ones are left out afterwards
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    spread = dict[str, list[pytest.Item]]()
+    for item in items:
+        if item.get_closest_marker("spread") and not item.get_closest_marker("slow"):
+            spread.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for tests in spread.values():
+        for item in left_over(tests, *tests[0].get_closest_marker("spread").args):  # type: ignore[union-attr]
+            item.add_marker("slow")
     for item in items:
         if Path(item.path).stem.removeprefix("test_") in NUMERIC and item.path.parent == Path(__file__).parent:
             item.add_marker("numeric")

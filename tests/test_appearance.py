@@ -264,7 +264,6 @@ def test_files_that_are_not_there(tmp_path):
 
 
 @given(data=st.binary(max_size=300), text=st.booleans(), ending=st.sampled_from(["stl", "obj"]))
-@settings(max_examples=150, deadline=None)
 def test_any_bytes_give_a_mesh_or_a_sentence(tmp_path_factory, data, text, ending):
     file = tmp_path_factory.mktemp("m") / f"m.{ending}"
     file.write_bytes(b"solid \nvertex " + data if text else data)

@@ -119,6 +119,14 @@ def test_python_too_old(tree, monkeypatch):
             one_sentence(subprocess.run(old, capture_output=True, text=True, check=False), "gyrod needs Python 3.11")
 
 
+def test_an_index_that_does_not_answer():
+    job = build.Packages.__new__(build.Packages)
+    job.lines = ["WARNING: Retrying after connection broken by 'NewConnectionError(Failed to establish a connection)'"]
+    assert "the package index does not answer: connect to the network" in job.failure()
+    assert "PIP_INDEX_URL=" in job.failure()
+
+
+@pytest.mark.slow
 def test_no_network(tree):
     done = run(tree, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0")
     one_sentence(done, "the package index does not answer: connect to the network", "PIP_INDEX_URL=")

@@ -43,6 +43,7 @@ def copied(run, tmp_path):
     return shutil.copy(run, tmp_path / "run.h5") and tmp_path / "run.h5"
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", ["t", "y", "steps"])
 @pytest.mark.parametrize("bit", [0, 30, 62])
 def test_a_flipped_bit_is_refused_when_it_is_read(copied, name, bit):

@@ -25,8 +25,8 @@ README = DOCS.parent / "README.md"
 TEXTS = {page.name: page.read_text(encoding="utf-8") for page in (README, *sorted(DOCS.glob("*.md")))}
 PAGES = [name for name, text in TEXTS.items() if (first := BLOCK.search(text)) and "import gyrod" in first[2]]
 
-#: They draw films and compare all methods, which other tests do in small.
-SLOW = ("pictures.md", "compare.md")
+#: They draw films, compare all methods and run hundreds of simulations, which other tests do in small.
+SLOW = ("pictures.md", "compare.md", "studies.md", "many-runs.md")
 
 
 def run_console(commands):

@@ -103,6 +103,7 @@ def pendulums() -> gd.System:
     return gd.System(bodies=bodies, joints=joints)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("damped", [False, True])
 @pytest.mark.parametrize("ends", ["clamped", "free"])

@@ -324,6 +324,7 @@ def pairs_of_ends(formulation, degree):
 # --- forces and derivatives ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_every_pair_of_ends(formulation, degree):
@@ -332,6 +333,7 @@ def test_every_pair_of_ends(formulation, degree):
         check_jacobian(state)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("name", "degree"), [case for case in CASES if case[0] in EVERYTHING])
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_forces_of_every_variant(formulation, name, degree):
@@ -339,6 +341,7 @@ def test_forces_of_every_variant(formulation, name, degree):
         check_forces(state)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("name", "degree"), CASES)
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_jacobian_of_every_variant(formulation, name, degree):
@@ -393,6 +396,7 @@ def test_baumgarte():
 # --- powers ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("name", "degree"), CASES)
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_power(formulation, name, degree):

@@ -98,6 +98,7 @@ def seen_held(strain, degree, count):
     return apply(*track.mesh.vertex_at(PLACES), track.positions), track.positions[:, -1]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("strain", ["kirchhoff", "inextensible"])
 def test_order_of_held_strains(strain, degree):
@@ -149,6 +150,7 @@ def torsion(degree, count, m):
     return np.abs(angle - exact).max()
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("m", [0, 1, 2])
 def test_a_front_limits_the_order(m, degree):
@@ -175,6 +177,7 @@ FREE = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("degree", "name"), [(p, name) for p in DEGREES for name in FREE if p == 3 or name != "stretch"]
 )
@@ -404,8 +407,12 @@ STRING = np.array([[0.0, 0.980020, -0.187308], [0.0, 0.925879, -0.349391]])
 
 
 @pytest.mark.parametrize(
-    ("degree", "count", "bound"), [(2, 5, 6e-3), (2, 10, 8e-4), (3, 4, 4e-3), (3, 7, 5e-4), (4, 3, 3e-3), (4, 4, 6e-4)]
-)
+    ("degree", "count", "bound"),
+    [
+        (2, 5, 6e-3), (3, 4, 4e-3), (4, 3, 3e-3), (3, 7, 5e-4),
+        *(pytest.param(*finer, marks=pytest.mark.slow) for finer in ((2, 10, 8e-4), (4, 4, 6e-4))),
+    ],
+)  # fmt: skip
 def test_pendulum_of_rubber(degree, count, bound):
     problem = problems.rubber_pendulum(count, degree=degree)
     motion = gd.simulate(problem.system, 1.0, rtol=1e-6, output=[0.5, 1.0])

@@ -67,6 +67,7 @@ def check_columns(c: Any, t: float, y: Any, J: Any, columns: Any) -> None:
 CASES = [(name, p) for name in SYSTEMS for p in DEGREES if name != "net" or p == 2]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("name", "degree"), CASES)
 def test_the_jacobian_is_exact(name: str, degree: int) -> None:
     """Of bodies and elements together, at a point in motion."""
@@ -266,7 +267,7 @@ def test_motion_as_of_the_fine_grid(name: str) -> None:
     assert np.abs(found[4] - limit).max() < 0.1 * change
 
 
-@pytest.mark.parametrize("degree", DEGREES)
+@pytest.mark.parametrize("degree", [2, *(pytest.param(p, marks=pytest.mark.slow) for p in (3, 4))])
 def test_a_net_of_hinged_rods_sags(degree: int) -> None:
     """Each rod may turn about itself, which nothing hinders; that does not keep the net from its rest."""
     rest = gd.equilibrium(with_rods(net(gd.Hinged), segments=2, degree=degree))
@@ -378,6 +379,7 @@ def thin(strain: str, degree: int | None, start: str = "hinged", **given: Any) -
     return gd.System(rods=[rod], gravity=gravity)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("start", ENDS)
 @pytest.mark.parametrize("strain", HELD)
@@ -391,6 +393,7 @@ def test_stages_of_held_strains_are_solved_exactly(strain: str, start: str, degr
         np.testing.assert_allclose(x, np.linalg.solve(shift * np.eye(c.size) - J, b), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("strain", HELD)
 def test_methods_keep_held_strains_and_energy(strain: str, degree: int) -> None:
@@ -429,6 +432,7 @@ def thin_end(strain: str, degree: int | None, segments: int) -> np.ndarray[Any, 
     return motion["r"].positions[-1, -1]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("strain", HELD)
 def test_held_strains_as_on_the_fine_grid(strain: str, degree: int) -> None:

@@ -457,6 +457,7 @@ def test_a_force_at_the_end_goes_through_all_sections(degree):
     assert errors[0] < 2e-3 * np.abs(track.moment_space).max()
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("quantity", SECTION)
 @pytest.mark.parametrize("degree", DEGREES)
 def test_sections_converge_with_the_order_of_the_element(degree, quantity):

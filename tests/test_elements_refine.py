@@ -142,6 +142,7 @@ def test_the_grid_has_no_indicator():
 # --- Rod.refine ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6])
 def test_an_initial_shape_is_represented_to_the_tolerance(degree, tolerance):
@@ -261,6 +262,7 @@ def references():
     return {name: shape(gd.equilibrium(make(40, 4))) for name, (make, _, _) in REST.items()}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-5])
 @pytest.mark.parametrize("name", REST)

@@ -61,6 +61,7 @@ def reference(name):
     return gd.equilibrium(SMOOTH[name](4, 30))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_order_in_space(name, degree):
@@ -354,7 +355,7 @@ def elements_of(system, elements, degree):
     return gd.System(system.bodies, system.joints, rods=rods, forces=system.forces, gravity=system.gravity)
 
 
-@pytest.mark.parametrize("degree", DEGREES)
+@pytest.mark.parametrize("degree", [3, *(pytest.param(p, marks=pytest.mark.slow) for p in (2, 4))])
 def test_an_arch_snaps(degree):
     """Both limit points of the load path of a shallow arch."""
     rise, extension = 0.015, 4e4

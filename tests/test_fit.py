@@ -136,6 +136,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
     assert 90 <= covered < 100
 
 
+@pytest.mark.slow
 def test_two_intervals_of_an_oscillator_cover_the_truth():
     covered = np.zeros(2, int)
     scaled = []
@@ -412,6 +413,7 @@ def filmed(factor=2e-2, sigma=None):
     return {"hose.positions[-1]": (FRAMES, tip) if sigma is None else (FRAMES, tip, sigma)}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("young", "damping"),
     [
@@ -434,6 +436,7 @@ def test_a_parameter_without_effect_at_a_guess_far_off_is_found_within_its_bound
         assert found.intervals[path][0] < truth < found.intervals[path][1]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("damping", "sentence"),
     [

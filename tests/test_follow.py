@@ -353,7 +353,7 @@ def limit_points(path):
     return [e for e in path.events if e.kind == "limit point"]
 
 
-@pytest.mark.parametrize("arc_length", [True, "auto"])
+@pytest.mark.parametrize("arc_length", [pytest.param(True, marks=pytest.mark.slow), "auto"])
 def test_a_shallow_arch_snaps(arc_length):
     rise, extension = 0.015, 4e4  # too shallow for a bifurcation: rise² < 16 EI/EA
     limits = shallow_arch_limits(rise, extension)
@@ -391,7 +391,7 @@ def eigenvalue(path, value, y):
 def test_limit_points_do_not_depend_on_the_steps():
     rise, extension = 0.015, 4e4
     stop = 1.5 * shallow_arch_limits(rise, extension)[0]
-    found = [follow(arch(rise, extension, 20), "load", (0.0, stop), arc_length=True, largest=h) for h in (0.3, 0.03)]
+    found = [follow(arch(rise, extension, 20), "load", (0.0, stop), arc_length=True, largest=h) for h in (0.3, 0.1)]
     a, b = ([e.value for e in limit_points(path)] for path in found)
     assert np.abs(np.subtract(a, b)).max() < 1e-6 * stop
     assert len(found[1]) > len(found[0])

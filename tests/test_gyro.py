@@ -87,6 +87,7 @@ def test_order_on_functions(method, frame):
     assert slope(steps, errors) == pytest.approx(gyro.ORDERS[method], abs=0.2)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize(
@@ -154,6 +155,7 @@ def test_pairs_agree_with_scipy(parametrization):
 # --- the paper -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("table", "name"), [("table2", "zupan-saje-1"), ("table3", "zupan-saje-2-planar")])
 @pytest.mark.parametrize("par", SYMBOL)
 def test_ode45_takes_matlabs_steps(table, name, par):
@@ -176,7 +178,7 @@ def test_ode45_takes_matlabs_steps(table, name, par):
     assert gd.rl2_error(R.t, exact, R.parameters) == pytest.approx(row["RL2"], rel=0.02)
 
 
-@pytest.mark.parametrize("par", SYMBOL)
+@pytest.mark.parametrize("par", ["q", *(pytest.param(p, marks=pytest.mark.slow) for p in SYMBOL if p != "q")])
 def test_ode23_takes_about_matlabs_steps(par):
     (row,) = [r for r in REFERENCE["table2"] if r["method"] == "matlab-like ode23" and r["par"] == par]
     p = gd.problems.get("zupan-saje-1")
@@ -276,6 +278,7 @@ def test_the_headline():
     assert largest_error(gd.attitude(t, rates, method="magnus4", initial=p.quaternion(0.0)), p) < 1e-5
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", gyro.ORDERS)
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("name", ["coning", "constant-rate", "free-symmetric-top"])
@@ -410,6 +413,7 @@ def test_dense_evaluation_has_the_order_of_the_method(method, expected):
 # --- functions of time -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", ["magnus6", "magnus4"])
 @pytest.mark.parametrize("name", ["zupan-saje-1", "zupan-saje-2-planar", "zupan-saje-3"])
 def test_functions_are_refined_to_the_tolerance(name, method):
@@ -452,6 +456,7 @@ def test_a_jump_in_the_rates_is_found():
 # --- error estimate --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("source", ["samples", "function"])
 @pytest.mark.parametrize("method", gyro.ORDERS)
 @pytest.mark.parametrize("name", ["coning", "zupan-saje-1", "zupan-saje-2-planar"])
@@ -494,6 +499,7 @@ def test_results_can_be_pickled(method):
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("increments", [False, True])
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("frame", FRAMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -136,7 +136,6 @@ anything = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(t=anything, rates=anything, method=st.sampled_from(list(gyro.ORDERS)), increments=st.booleans())
 def test_anything_gives_a_sentence_or_rotations(t, rates, method, increments):
     try:
@@ -147,7 +146,6 @@ def test_anything_gives_a_sentence_or_rotations(t, rates, method, increments):
         assert np.isfinite(R.quaternion).all()
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     t=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30, unique=True).map(sorted),
     seed=st.integers(0, 2**32 - 1),

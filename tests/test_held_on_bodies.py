@@ -115,6 +115,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("kind", [gd.Hinged, gd.Clamped])
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("strain", HELD)
@@ -137,6 +138,7 @@ def test_stages_solve_with_the_derivative_of_the_right_hand_side(name, strain, m
         np.testing.assert_allclose(x, want, rtol=0, atol=1e-3 * np.abs(x).max())
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [gd.Hinged, gd.Clamped])
 @pytest.mark.parametrize("mesh", [MESHES[0], MESHES[2]])
 @pytest.mark.parametrize("strain", HELD)
@@ -151,6 +153,7 @@ def test_a_dumbbell_keeps_energy_and_momenta(strain, mesh, kind):
     assert np.abs(strains).max() < 1e-12
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", ["end", "linkage", "branch", "net"])
 @pytest.mark.parametrize("strain", HELD)
 def test_methods_agree_on_motions_and_forces(name, strain):
@@ -164,6 +167,7 @@ def test_methods_agree_on_motions_and_forces(name, strain):
             np.testing.assert_allclose(a, b, atol=atol * max(1.0, np.abs(b).max()), err_msg=f"{method} {quantity}")
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [gd.Hinged, gd.Clamped])
 @pytest.mark.parametrize("mesh", [MESHES[0], MESHES[2]])
 @pytest.mark.parametrize("strain", HELD)

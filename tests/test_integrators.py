@@ -179,6 +179,7 @@ def of_scipy(problem, start, end):
     return solve_ivp(problem, (0.0, end), start, method="DOP853", rtol=3e-14, atol=1e-15, dense_output=True)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("problem", "start", "end"), [(kepler, KEPLER, 4.0 * np.pi), (arenstorf, ARENSTORF, 15.0)])
 def test_agrees_with_scipy(method, problem, start, end):
@@ -230,7 +231,7 @@ def test_budget_of_evaluations(method):
     assert np.max(np.abs(s.y[-1] - ARENSTORF)) < 1e-2
 
 
-@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("tol", [1e-4, *(pytest.param(t, marks=pytest.mark.slow) for t in (1e-6, 1e-8))])
 def test_counters_fit_each_other(tol):
     def stats(method, **options):
         calls = 0
@@ -521,6 +522,7 @@ def sine(t, m):  # of the angle about the axis
     return float(TILT[:, 1] @ m["top"].matrix[:, 0])
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("rtol", [1e-4, 1e-8])
@@ -540,6 +542,7 @@ def test_event_spinning_body(method, formulation, rtol):
         np.testing.assert_array_equal([e.t for e in m.events], found[(1 if direction > 0 else 0) :: 2])
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_no_event_is_lost_in_a_long_step(method, formulation):
@@ -604,6 +607,7 @@ def test_events_of_functions():
 # --- projection ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("formulation", FORMULATIONS[:4])
 def test_projection_after_every_step(method, formulation):
@@ -685,6 +689,7 @@ def top_reference():
     return gd.simulate(heavy_top(), 2.0, method="dop853", rtol=1e-13)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_motion_at_any_time(method, formulation):
@@ -759,6 +764,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("formulation", "options"), VARIANTS)
 @pytest.mark.parametrize("derivative", [drag_derivative, None])
 def test_jacobian_is_the_derivative(formulation, options, derivative):

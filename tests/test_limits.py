@@ -28,6 +28,7 @@ def watched(side: int, edge: float) -> gd.Event:
     return gd.Event(lambda _t, m: m["j"].coordinates[0] - edge, terminal=True, direction=side)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", JOINTS)
 @pytest.mark.parametrize(
     ("method", "formulation"),

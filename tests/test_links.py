@@ -95,6 +95,7 @@ def check_stages(c: Any, y: Any, bound: float, least: float = 30.0, h: float = 2
 # --- derivatives -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("end", [gd.Hinged, gd.Clamped])
 @pytest.mark.parametrize("formulation", ["nullspace-quaternion", "absolute-quaternion"])
 @pytest.mark.parametrize("mesh", [GRID, ELEMENTS], ids=["grid", "elements"])
@@ -106,6 +107,7 @@ def test_stages_solve_what_the_differences_say(links, mesh, formulation, end):
     check_stages(c, disturbed(c, 0.02), 5e-10 if exact else 3e-9, 30.0 if exact else 3e3)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("end", [gd.Hinged, gd.Clamped])
 @pytest.mark.parametrize("mesh", [GRID, ELEMENTS], ids=["grid", "elements"])
 @pytest.mark.parametrize("strain", HELD)

@@ -9,8 +9,8 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    return programs.compiled(tmp_path_factory.mktemp("matrix") / "matrix", ["tests/cpp/matrix.cpp"], "-O0")
+def program():
+    return programs.compiled("tests/cpp/matrix.cpp", "-O0")
 
 
 def test_operations_are_those_of_plain_loops(program):

@@ -116,6 +116,7 @@ def nodes(system):
     return list(system.tree().joint.values())
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("formulation", NULLSPACE)
 @pytest.mark.parametrize("name", PLAIN)
 def test_gradient_and_null_space(name, formulation):
@@ -193,6 +194,7 @@ def test_quaternions_by_pull_back(name):
 # --- accelerations ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_accelerations(name, formulation):
@@ -206,6 +208,7 @@ def test_accelerations(name, formulation):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * scale)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("name", ["tree 0", "loops 1", "driven loops", "springs, loops, drives"])
 def test_right_hand_side_moves_the_bodies(name, formulation):
@@ -251,6 +254,7 @@ def state_at(motion, k):
 REACTIONS = [n for n in MECHANISMS if "spr" not in n]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("formulation", ["nullspace-quaternion", "absolute-directors"])
 @pytest.mark.parametrize("name", REACTIONS)
 def test_reactions(name, formulation):
@@ -361,6 +365,7 @@ def test_coordinates_go_on_beyond_a_turn():
 JACOBIANS = ["tree 1", "chain Helical", "loop Universal", "loops 2", "driven tree", "springs", "springs, loops, drives"]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_jacobian(name, formulation):
@@ -447,6 +452,7 @@ def test_joints_stay_closed(name):
         assert np.abs(velocity).max() <= 1e-9
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("formulation", FORMULATIONS[1:])
 @pytest.mark.parametrize("name", ["joint-tree", "rssr", "bennett", "platform"])
 def test_formulations_agree(name, formulation):
@@ -630,6 +636,7 @@ def order_case(name):
     return system, t_end, fine
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", ORDER_STEPS)
 @pytest.mark.parametrize("name", ["joint-tree", "rssr", "driven", "driven loop"])
 def test_order(name, method):
@@ -647,6 +654,7 @@ def test_order(name, method):
     assert slope > gd.METHODS[method].order - 0.35
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", ["radau5", "rodas", "seulex"])
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_stiff_methods_in_all_formulations(method, formulation):

@@ -164,6 +164,7 @@ def _counted(seen, run=Members.run):
     return counted
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("outputs", OUTPUTS)
 @pytest.mark.parametrize(
     "run",

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial.transform import Rotation
@@ -39,8 +39,6 @@ from gyrod.model import (
     UserForce,
 )
 from gyrod.model.errors import LARGEST
-
-quick = settings(max_examples=150, deadline=None, derandomize=True)
 
 VALID_BODY = {"name": "top", "mass": 2.0, "inertia": (1.0, 1.2, 0.5)}
 C_FORCE = ctypes.CFUNCTYPE(
@@ -232,7 +230,6 @@ def test_mass_refused(mass):
     assert the_problem(body, mass=mass).startswith("Body 'top': mass ")
 
 
-@quick
 @given(
     kind=st.sampled_from(JOINTS), power=st.floats(50.001, 308.0), axis=st.integers(0, 2), sign=st.sampled_from([-1, 1])
 )
@@ -288,7 +285,6 @@ def moments(draw):
     return np.array([b + c, a + c, a + b]) * 10.0 ** draw(st.integers(-12, 12))
 
 
-@quick
 @given(moments(), unit_quaternions, in_range(1e-9, 1e9), unit_quaternions, vectors, vectors, vectors)
 def test_valid_bodies_are_accepted_and_inertia_may_be_turned(m, turn, mass, p, x, v, w):
     R = rot.matrix_from_quaternion(turn)
@@ -298,7 +294,6 @@ def test_valid_bodies_are_accepted_and_inertia_may_be_turned(m, turn, mass, p, x
     np.testing.assert_array_equal(System([b]).initial_velocities["b"], v)
 
 
-@quick
 @given(moments(), unit_quaternions, st.permutations(range(3)), in_range(1e-6, 10.0))
 def test_a_moment_above_the_sum_of_the_others_is_refused_in_any_axes(m, turn, order, excess):
     bad = np.array([m[0], m[1], (m[0] + m[1]) * (1 + excess)])[list(order)]
@@ -323,7 +318,6 @@ garbage = st.one_of(
 )
 
 
-@settings(quick, max_examples=400)
 @given(st.data())
 def test_garbage_gives_a_model_error_and_nothing_else(data):
     kind, valid = data.draw(st.sampled_from([(Body, VALID_BODY), *VALID.items()]))
@@ -342,7 +336,6 @@ def test_garbage_gives_a_model_error_and_nothing_else(data):
             assert np.isfinite(value).all()
 
 
-@quick
 @given(st.dictionaries(st.sampled_from([f.name for f in fields(System)]), garbage, min_size=1))
 def test_garbage_for_a_system(changes):
     made = made_or_error(System, changes)
@@ -494,7 +487,6 @@ def test_the_order_of_ground_and_body_does_not_matter():
     assert list(System([body()], [other]).fixed_points) == ["top"]
 
 
-@quick
 @given(unit_quaternions, vectors, vectors, vectors)
 def test_velocity_of_a_pinned_body(p, x, at, Omega):
     joint = Spherical("ground", "top", at=at)

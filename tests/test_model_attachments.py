@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gyrod import rotations as rot
@@ -33,8 +33,6 @@ from gyrod.model import (
     System,
 )
 from gyrod.model.attachments import end_inertia
-
-quick = settings(max_examples=60, deadline=None, derandomize=True)
 
 RUBBER = Material(young=5e6, poisson=0.5, density=1100.0)
 Q = np.array([0.5, -0.1, 0.7, 0.5]) / np.linalg.norm([0.5, -0.1, 0.7, 0.5])
@@ -439,7 +437,6 @@ def test_two_rods_that_hold_each_other():
     )
 
 
-@quick
 @given(st.permutations(range(5)), st.lists(st.sampled_from([Hinged, Clamped]), min_size=5, max_size=5), st.data())
 def test_any_order_and_any_mixture(order, kinds, data):
     """Five rods that start in one point, each on an earlier one or on a body: welds are found whatever the order."""
@@ -679,7 +676,6 @@ def made_or_error(bodies, rods):
 points = st.sampled_from([ZERO, X, Y])
 
 
-@settings(quick, max_examples=300)
 @given(st.lists(st.tuples(points, points, ends, ends), min_size=1, max_size=3))
 def test_any_ends_give_a_system_or_sentences(parts):
     rods = [rod(n, a, b, s, e) for n, (a, b, s, e) in zip("abc", parts, strict=False) if a != b]

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -42,8 +42,6 @@ from gyrod.model import (
     System,
     Tendon,
 )
-
-quick = settings(max_examples=100, deadline=None, derandomize=True)
 
 RUBBER = Material(young=5e6, poisson=0.5, density=1100.0)
 CONTACT = {"stiffness": 1e4, "smoothing": 1e-4}
@@ -216,7 +214,6 @@ def made_or_error(kind, arguments):
         return error
 
 
-@settings(quick, max_examples=500)
 @given(st.data())
 def test_garbage_gives_a_model_error_and_nothing_else(data):
     kind = data.draw(st.sampled_from(ELEMENTS))
@@ -279,7 +276,6 @@ def test_foundations():
     assert table(other, "other")["foundation"] is None
 
 
-@quick
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_any_span_has_its_length(a, b):
     a, b = sorted((a, b))
@@ -417,7 +413,6 @@ def test_obstacles():
         assert "it is an obstacle for rods; the system has no rods." in the_problem(System, forces=[made])
 
 
-@quick
 @given(arrays.arrays(float, (3,), elements=st.floats(-1e6, 1e6)).filter(lambda x: np.abs(x).max() > 1e-6))
 def test_directions_are_made_units_once(direction):
     made = PlaneObstacle((0, 0, 0), direction, **CONTACT)
@@ -505,7 +500,6 @@ def fibres(points, section, F, M):
     return F[2] / v.area + M[0] * points[:, 1] / v.I1 - M[1] * points[:, 0] / v.I2
 
 
-@quick
 @given(*[arrays.arrays(float, (3,), elements=st.floats(-5, 5)) for _ in range(2)])
 def test_stress_is_the_largest_of_all_fibres(F, M):
     phi = np.linspace(0, 2 * np.pi, 20001)

@@ -447,7 +447,6 @@ def test_any_system_goes_there_and_back(system):
         assert_bitwise(again, system)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=60) | st.text(alphabet="gyrod: 1\n-[]{},&*!#|>'\"%@`abc.", max_size=60))
 def test_any_text_gives_a_model_or_sentences(text):
     try:
@@ -469,7 +468,6 @@ def nested(inner):
 json_values = nested(nested(scalars))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_value_in_any_field_gives_a_model_or_sentences(data):
     group = data.draw(st.sampled_from([*LISTS, "run"]))

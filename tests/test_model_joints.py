@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gyrod import rotations as rot
@@ -26,8 +26,6 @@ from gyrod.model import (
     System,
     Universal,
 )
-
-quick = settings(max_examples=100, deadline=None, derandomize=True)
 
 PLACE = {"at": (0.3, -0.2, 0.5)}
 AXIS = {**PLACE, "axis": (1, 2, -2)}
@@ -182,6 +180,7 @@ def test_joints_are_found_by_name():
 # --- where they sit --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("partners", [("A", "B"), ("B", "A"), ("ground", "A"), ("B", "ground")])
 @pytest.mark.parametrize("kind", JOINTS)
 def test_all_ways_to_place_a_joint_agree(kind, partners):
@@ -240,7 +239,6 @@ def test_attachments_are_read_only_and_need_known_bodies():
         system.attachment(Spherical("A", "C", at=(0, 0, 0)))
 
 
-@quick
 @given(st.integers(0, 10**6))
 def test_different_axes_are_joined_by_the_smallest_rotation(seed):
     rng = np.random.default_rng(seed)
@@ -291,7 +289,6 @@ def graphs(draw):
     return System([Body(name, 1.0, (1, 1, 1), position=(i, i * i, 0)) for i, name in enumerate(names)], joints)
 
 
-@settings(quick, max_examples=300)
 @given(graphs())
 def test_the_tree_spans_every_graph(system):
     tree = system.tree()
@@ -373,7 +370,6 @@ def test_a_long_chain_needs_no_recursion():
 # --- velocities and gaps ---------------------------------------------------------------------------------------------
 
 
-@quick
 @given(st.integers(0, 10**6))
 def test_velocities_follow_from_the_tree(seed):
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial.transform import Rotation
@@ -46,8 +46,6 @@ from gyrod.model import (
     System,
 )
 from gyrod.model.errors import Derived
-
-quick = settings(max_examples=100, deadline=None, derandomize=True)
 
 RUBBER = Material(young=5e6, poisson=0.5, density=1100.0)
 HOSE = {"name": "hose", "length": 1.0, "segments": 10, "section": Circle(radius=5e-3), "material": RUBBER}
@@ -279,7 +277,6 @@ def test_the_frame_of_the_paper():
     np.testing.assert_allclose([d1, d2, d3], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
 
 
-@quick
 @given(arrays.arrays(float, (3,), elements=st.floats(-1, 1)).filter(lambda x: np.linalg.norm(x) > 1e-3))
 def test_default_frames_of_straight_rods(direction):
     x, (d1, _, d3) = placed(Straight((1, 2, 3), np.add((1, 2, 3), direction)))
@@ -404,7 +401,6 @@ def test_frames_along_a_curve(position):
     np.testing.assert_allclose(rot.matrix_from_quaternion(q), turned, atol=1e-12)
 
 
-@quick
 @given(arrays.arrays(float, (3,), elements=st.floats(-8, 8)), st.floats(0.1, 5.0))
 def test_constant_curvature_gives_a_helix(K, length):
     """x = x0 + R0 ∫ exp(s [K]) e3 ds: the part of e3 along K goes straight, the rest goes round."""
@@ -822,7 +818,6 @@ garbage = st.one_of(
 )
 
 
-@settings(quick, max_examples=600)
 @given(st.data())
 def test_garbage_gives_a_model_error_and_nothing_else(data):
     kind = data.draw(st.sampled_from([*VALID, Rod, Rod]))
@@ -853,7 +848,6 @@ def made_or_error(kind, arguments):
         return error
 
 
-@quick
 @given(
     st.sampled_from(["length", "density_per_length", "stiffness", "rotary_inertia"]),
     st.one_of(st.floats(max_value=0.0), st.just(np.nan), st.just(np.inf)),
@@ -865,7 +859,6 @@ def test_numbers_that_must_be_positive(field, value):
     assert re.search(r"must be (a |three )?positive|not finite|too large", sentence)
 
 
-@quick
 @given(arrays.arrays(float, (6, 6), elements=st.floats(-1, 1)))
 def test_stiffness_is_accepted_if_and_only_if_positive_definite(A):
     C = A + A.T

@@ -92,7 +92,7 @@ def same(stored, motion):
 
 
 CASES = {
-    **{f"hose, {m}": (hose(), 0.1, {"method": m, "rtol": 1e-4}) for m in METHODS},
+    **{f"hose, {m}": (hose(), 0.05, {"method": m, "rtol": 1e-4}) for m in METHODS},
     "hose, output": (hose(), 0.1, {"method": "rodas", "rtol": 1e-3, "output": np.linspace(0, 0.1, 23)}),
     "damped": (hose(damping=gd.Damping(bending=1e-4)), 0.1, {"method": "radau5", "rtol": 1e-5}),
     "winch": (hose(rest_stretch=gd.Expression("1 - 0.05*sin(20*t)^2")), 0.1, {"method": "radau5", "rtol": 1e-5}),
@@ -206,6 +206,7 @@ def test_methods_of_others_are_saved_at_the_end(tmp_path):
     np.testing.assert_array_equal(gd.open(tmp_path / "run.h5").y, motion.y)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("output", [None, np.linspace(0.0, 0.1, 23)], ids=["steps", "output"])
 @pytest.mark.parametrize("case", ["damped", "winch", "hung"])
 def test_energies_do_not_depend_on_blocks(case, output, tmp_path, blocks):
@@ -393,12 +394,12 @@ gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=sys.argv[2], resume=Tru
 """
 
 
-def test_five_kills_cost_nothing_but_time(tmp_path):
+def test_kills_cost_nothing_but_time(tmp_path):
     file = tmp_path / "run.h5"
     whole = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, dense=False)
     clock, reached = random.Random(8), []
     checkpoint, here = tmp_path / "run.h5.checkpoint", os.path.dirname(__file__)
-    for _ in range(5):
+    for _ in range(3):
         child = subprocess.Popen([sys.executable, "-c", SCRIPT, here, str(file)])
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
         while child.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > before):
@@ -410,7 +411,7 @@ def test_five_kills_cost_nothing_but_time(tmp_path):
         np.testing.assert_array_equal(partial.y, whole.y[: len(partial.t)])
         reached.append(len(partial.t))
     assert reached == sorted(reached)
-    assert len(set(reached)) >= 3
+    assert len(set(reached)) >= 2
     assert max(reached) < len(whole.t)
     stored = gd.simulate(hose(), 0.2, method="rodas", rtol=1e-5, save=file, resume=True)
     np.testing.assert_array_equal(stored.t, whole.t)

@@ -62,6 +62,7 @@ def differences(c: Any, t: float, y: Any, columns: Any, h: float = 2e-3) -> Any:
     return np.array(found).T
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("options", [{}, {"baumgarte_omega": 30.0, "baumgarte_r": 20.0}], ids=["plain", "baumgarte"])
 @pytest.mark.parametrize("name", [name for name in CASES if name != "net"])
 def test_the_jacobian_is_exact(name: str, options: dict[str, Any]) -> None:
@@ -124,6 +125,7 @@ def gaps(motion: gd.Motion, exact: gd.Motion) -> tuple[float, float]:
     return largest(places, False), largest(loads, True)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("method", "place", "load"), [("dop853", 1e-13, 3e-7), ("radau5", 5e-10, 5e-6)])
 def test_motions_are_those_of_the_null_space_form(name: str, method: str, place: float, load: float) -> None:
@@ -154,6 +156,7 @@ def test_a_floating_system_keeps_energy_and_momentum() -> None:
     assert np.ptp(motion.energy.kinetic) > 1e-5  # the rod works
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("index", [1, 2, 3])
 @pytest.mark.parametrize("name", ["levered", "crank", "branch"])
 def test_multipliers_of_the_joints_as_unknowns(name: str, index: int) -> None:
@@ -181,7 +184,9 @@ def test_a_mechanism_beside_a_rod_as_a_differential_algebraic_system() -> None:
         assert gaps(motion, exact)[0] < 1e-8
 
 
-@pytest.mark.parametrize("name", ["clamped", "levered", "elements hinged"])
+@pytest.mark.parametrize(
+    "name", ["elements hinged", *(pytest.param(n, marks=pytest.mark.slow) for n in ("clamped", "levered"))]
+)
 def test_bdf_with_multipliers(name: str) -> None:
     pytest.importorskip("sksundae")
     system = CASES[name]()

@@ -157,6 +157,7 @@ def check_failing_end(field, case, method):
     assert caught.value.__cause__ is not None
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("case", BAD)
 @pytest.mark.parametrize("field", ENDS)
 def test_an_end_that_fails(field, case):

@@ -110,6 +110,7 @@ CASES = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("law", CURVATURES)
 @pytest.mark.parametrize("name", CASES)
 def test_bending(name, law):
@@ -182,6 +183,7 @@ BEND = {"initial": ARC, "stiffness": (5e6, 5e6, 1e7, 1e7 / 12, 1e7 / 12, 5e6 / 6
 BEND_TIPS = {300: (58.77912249, 22.24478095, 40.19189167), 600: (47.15043857, 15.68480053, 53.47485879)}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("law", CURVATURES)
 @pytest.mark.parametrize("force", BEND_TIPS)
 def test_bend_of_45_degrees(force, law):
@@ -267,6 +269,7 @@ GRIDS = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("law", ["angle", "tangent"])
 @pytest.mark.parametrize("name", GRIDS)
 def test_order_on_uneven_grids(name, law):

@@ -462,6 +462,7 @@ def pairs_of_ends(formulation, law):
     return states
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_forces_of_every_curvature_and_pair_of_ends(formulation, law):
@@ -564,6 +565,7 @@ def variants(formulation, name):
     return states
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", EVERYTHING)
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_forces_of_every_variant(formulation, name):
@@ -592,6 +594,7 @@ def test_jacobian_of_every_curvature_and_pair_of_ends(formulation, law):
         check_jacobian(state)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", EVERYTHING)
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_jacobian_of_every_variant(formulation, name):
@@ -644,6 +647,7 @@ def test_time_derivative(formulation, name):
 # --- energies and powers ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", EVERYTHING)
 @pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
 def test_power(formulation, name):
@@ -679,6 +683,7 @@ def test_power(formulation, name):
 # --- objectivity, momentum, energy -----------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("distance", [1.0, 1e3])
 @pytest.mark.parametrize("strain", ["cosserat", "stretch"])

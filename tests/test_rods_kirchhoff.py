@@ -172,6 +172,7 @@ def resting(strain: str, mesh: dict, support: str, **given) -> gd.System:
     return gd.System(rods=[gd.Rod("r", 1.0, strain=strain, **mesh, **options)])
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("support", SUPPORTS)
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("strain", HELD)
@@ -279,6 +280,7 @@ def test_euler_load_of_held_strains(strain):
     assert path.events[0].value == pytest.approx(load, rel=2e-4 if strain == "kirchhoff" else 1e-8)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("strain", ["kirchhoff", "inextensible"])
 @pytest.mark.parametrize("start", [gd.Clamped(), gd.Hinged(), gd.Free()])
 @pytest.mark.parametrize("mesh", [{"segments": 5}, *({"degree": p, "segments": 2} for p in (2, 3, 4))])

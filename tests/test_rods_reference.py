@@ -51,7 +51,9 @@ def example(material, data):
 # --- Test 1 ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("formulation", ROD_FORMULATIONS)
+@pytest.mark.parametrize(
+    "formulation", [ROD_FORMULATIONS[0], *(pytest.param(f, marks=pytest.mark.slow) for f in ROD_FORMULATIONS[1:])]
+)
 def test_dynamic_comparison_of_the_paper(formulation):
     times = [float(t) for t in DATA["test1"]]
     motion = gd.simulate(pendulum(), 1.0, method="dop853", rtol=1e-12, formulation=formulation, output=times)
@@ -94,6 +96,7 @@ def test_space_error_of_the_pendulum():
 # --- performance examples --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("name", "t_end"), [pytest.param("rubber_A", 10.0, marks=pytest.mark.slow), ("rubber_B", 10.0), ("steel_B", 5.0)]
 )

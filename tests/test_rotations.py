@@ -245,6 +245,7 @@ def check_round_trip(source, target, sequence, share):
         assert error[worst] <= ROUND_TRIP, f"{error[worst]:.2g} in {description} for {x[worst].tolist()}"
 
 
+@pytest.mark.spread
 @extended_precision
 @pytest.mark.parametrize(("source", "target", "sequence"), CASES)
 def test_round_trip(source, target, sequence):
@@ -1012,6 +1013,7 @@ def test_every_public_function_is_in_the_table():
     assert set(ARRAY_FUNCTIONS) == set(rot.__all__) - NO_ARRAY_FUNCTION
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", ARRAY_FUNCTIONS)
 @pytest.mark.parametrize("leading", [(), (5,), (2, 3), (0,)], ids=str)
 def test_leading_axes(name, leading):

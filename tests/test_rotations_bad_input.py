@@ -110,6 +110,7 @@ def test_the_valid_calls_are_valid(name):
 # --- arrays -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("name", "argument"), [case for case in ARRAYS if case != ("slerp", "s")])
 @pytest.mark.parametrize(
     "wrong", [np.ones(5), np.ones((2, 5)), 1.0, np.ones((4, 1)), np.ones((2, 2)), []], ids=lambda x: str(np.shape(x))
@@ -130,6 +131,7 @@ def test_not_finite(name, argument, bad):
     assert "finite" in message
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("name", "argument"), ARRAYS)
 @pytest.mark.parametrize(
     "wrong",

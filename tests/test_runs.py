@@ -8,6 +8,7 @@ import inspect
 import pickle
 import re
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,13 @@ VARIANTS = {
 # --- one declaration --------------------------------------------------------------------------------------------------
 
 
+@cache
+def _written():
+    """What files and the command line take."""
+    schema = files.json_schema()["$defs"]["RunOptions"]["properties"]
+    return schema, {flag for part in get_command(app).commands["run"].params for flag in part.opts}
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_declared_option_reaches_everything(name):
     """CONTRIBUTING, "A run option": one line in runs/options.py, and the code that uses it."""
@@ -58,9 +66,8 @@ def test_a_declared_option_reaches_everything(name):
     assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
     assert f"\n    {name}\n        {option.help.split()[0]}" in gd.simulate.__doc__
     assert (name in STEPPING) == (name in inspect.signature(gd.stepper).parameters)
-    schema = files.json_schema()["$defs"]["RunOptions"]["properties"]
+    schema, flags = _written()
     manual = (ROOT / "docs" / "model-files.md").read_text(encoding="utf-8")
-    flags = {flag for part in get_command(app).commands["run"].params for flag in part.opts}
     assert (name in schema) == (name in inspect.signature(files.RunOptions).parameters) == option.in_files
     if option.in_files:
         assert schema[name]["description"].startswith(IN_FILES[name].help.replace("`", "").split(". ")[0].rstrip("."))
@@ -224,7 +231,10 @@ def test_names_of_methods_stand_in_one_table():
     """Papers name those that they compare; no other module lists several."""
     elsewhere = [path for path in SOURCE.rglob("*.py") if "reproduce" not in path.parts and path.name != "methods.py"]
     for path in (*elsewhere, SOURCE / "solve" / "methods.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if sum(text.count(f'"{name}"') for name in ALL_METHODS) < 2:  # nothing to look for, and parsing takes long
+            continue
+        for node in ast.walk(ast.parse(text)):
             held = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
             names = [x.value for x in held if isinstance(x, ast.Constant) and x.value in ALL_METHODS]
             assert len(names) < 2, f"{path.relative_to(SOURCE)}:{node.lineno} lists {names}"

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -45,7 +45,6 @@ def four_bar():
     values=arrays.arrays(float, arrays.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.floats(-1e6, 1e6)),
     kind=st.sampled_from(sorted(packing.KINDS)),
 )
-@settings(max_examples=150, deadline=None)
 def test_what_is_packed_comes_back(values, kind):
     found = packing.unpack(packing.pack({"a": packing.track(values, kind), "b": packing.track(-values, "f8")}))
     np.testing.assert_array_equal(found["b"], -values)

@@ -51,6 +51,7 @@ def begin(system, formulation, method, t_end=0.15, rtol=1e-5, **options):
     return c.core.start(method, 0.0, c.y0, t_end, *handed(steps, run_options(**options)), False)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_saved_state_continues_to_the_last_bit(name, method):

@@ -57,6 +57,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("method", ["rodas", "radau5", "seulex", "dopri5"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_motion_has_the_same_bits_whatever_the_number_of_threads(name, method):
@@ -78,11 +79,10 @@ def test_automatic_steps_are_the_same():
 @pytest.mark.parametrize("name", ["net", "net of elements", "net of Kirchhoff rods"])
 def test_an_equilibrium_has_the_same_bits(name):
     system = SYSTEMS[name]()
-    one, two, four = (gd.equilibrium(system, threads=n) for n in (1, 2, 4))
-    for other in (two, four):
-        assert np.array_equal(one.history, other.history)
-        assert np.array_equal(one["b22"].position, other["b22"].position)
-        assert np.array_equal(one["r7"].positions, other["r7"].positions)
+    one, other = (gd.equilibrium(system, threads=n) for n in (1, 3))
+    assert np.array_equal(one.history, other.history)
+    assert np.array_equal(one["b22"].position, other["b22"].position)
+    assert np.array_equal(one["r7"].positions, other["r7"].positions)
 
 
 def test_a_stepper_goes_the_same_way():
@@ -139,8 +139,8 @@ def test_threads_in_files_and_on_the_command_line(tmp_path, monkeypatch, capsys)
     assert "threads = 99 must be a whole number from 1 to 64" in capsys.readouterr().err
 
 
-def test_the_core_from_cpp(tmp_path):
-    rows = programs.linked(tmp_path / "threads", "tests/cpp/threads.cpp")
+def test_the_core_from_cpp():
+    rows = programs.linked("tests/cpp/threads.cpp")
     thrown = [row for row in rows if row[0] == "thrown"]
     assert thrown == [["thrown", "5", "0", "0"]] * 3
     assert len(rows) == 3 + 3 * 7

@@ -189,6 +189,7 @@ def test_every_problem_is_solved_with_elements():
     assert {*ELEMENTS, "lla-test2"} == set(problems.STATICS)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("degree", [2, 3, 4])
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_elements(name, degree):

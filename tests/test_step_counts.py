@@ -18,6 +18,7 @@ SQUEEZER = {
 }  # fmt: skip
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(("formulation", "method", "rtol"), SQUEEZER)
 def test_squeezing_mechanism(formulation, method, rtol):
     """Three flat loops with nine redundant rows, against the test set for IVP solvers."""

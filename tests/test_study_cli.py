@@ -219,7 +219,11 @@ def test_csv_has_all_runs(shown, tmp_path):
     assert {row["status"] for row in rows} == {"finished"}
 
 
-@pytest.mark.parametrize("kind", ["response", "histogram", "map", "curves", "sobol"])
+#: What is drawn is tested with the plots.
+MORE = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("response", "histogram", "curves")]
+
+
+@pytest.mark.parametrize("kind", ["map", "sobol", *MORE])
 def test_show_draws(shown, kind, tmp_path):
     pytest.importorskip("matplotlib")
     done = shown("--plot", kind)

@@ -309,7 +309,6 @@ def test_all_problems_are_told_at_once():
     ),
     samples=st.none() | st.integers(-2, 5) | st.floats(),
 )
-@settings(max_examples=200, deadline=None)
 def test_whatever_is_given_is_a_design_or_a_sentence(vary, samples):
     try:
         design = make_design(vary, samples=samples)

@@ -32,6 +32,7 @@ def reference():
     return gd.study(RING, **SMALL, engine="serial", chunk=100)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("engine", "chunk", "where"),
     [

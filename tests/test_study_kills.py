@@ -114,7 +114,7 @@ def check(folder: Path, reference: gd.Study) -> None:
     assert chunk_count(folder) == CHUNKS
 
 
-@pytest.mark.parametrize("times", [7, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_driver_of_threads_killed_again_and_again(reference, tmp_path, times):
     drivers, _ = killed_again_and_again(tmp_path / "x", "threads", times, seed=1)
     assert drivers == times

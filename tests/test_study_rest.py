@@ -154,6 +154,7 @@ def test_shapes_do_not_change_with_the_mesh():
     assert motions["h"].shape == (2, 3, 2)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("system", [GRID, ELEMENTS], ids=["grid", "elements"])
 @pytest.mark.parametrize("text", ["hose.bend_radius", "hose.stress", "norm hose.force", "hose.positions[:, 2]"])
 def test_extremes_over_a_rod_are_those_of_all_places_and_times(system, text):

@@ -247,6 +247,7 @@ def test_a_disk_that_runs_full_keeps_what_is_there(tmp_path, monkeypatch, engine
     assert same(study(tmp_path / "x", resume=True), study())
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("what", ["folder", "manifest"])
 @pytest.mark.parametrize("engine", ["serial", "threads", "processes"])
 def test_a_folder_that_vanishes_ends_the_study(tmp_path, monkeypatch, engine, what):
@@ -445,7 +446,6 @@ def test_shards_cut_alike_whatever_their_machine(tmp_path):
     assert len(cuts) == 1
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(1, 10**9), st.integers(1, 128), st.sampled_from([1, 4, 8, 16]), st.integers(1, 10**6))
 @example(10**9, 1000, 8, 3)
 @example(20, 16, 1, 3)

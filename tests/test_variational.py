@@ -84,6 +84,7 @@ def test_best_sigma_of_the_fast_top(coordinates, h, ratio):
 # --- what the schemes keep -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread
 @both
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize("reduce", [True, False])
@@ -128,6 +129,7 @@ def about_the_top(coordinates, steps, **options):
     return system_of
 
 
+@pytest.mark.spread
 @both
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize("reduce", [True, False])
@@ -242,6 +244,7 @@ def random_system(seed):
     )
 
 
+@pytest.mark.spread
 @both
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize("seed", range(6))
@@ -261,6 +264,7 @@ def test_newton_matrix_is_the_derivative_of_the_residual(coordinates, potential,
         np.testing.assert_allclose(K[:, j], numeric, atol=1e-8 * np.abs(K).max())
 
 
+@pytest.mark.spread
 @both
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize("seed", range(6))
@@ -365,6 +369,7 @@ def test_a_python_force_is_the_force_it_computes(coordinates):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.spread
 @both
 @pytest.mark.parametrize("potential", POTENTIALS)
 def test_damping_takes_energy_and_springs_keep_it(coordinates, potential):

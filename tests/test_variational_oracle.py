@@ -126,7 +126,7 @@ def test_momenta_are_derivatives_of_a_discrete_lagrangian(name, coordinates):
 def rows():
     for row in TRUSTED["fast_top"]["table"]:
         label = f"{row['coord']}-{row['sigma']}-{row['dt']}"
-        yield pytest.param(row, id=label, marks=[] if row["dt"] > 0.003 else pytest.mark.slow)
+        yield pytest.param(row, id=label, marks=[] if row["dt"] > 0.006 else pytest.mark.slow)
 
 
 @pytest.mark.parametrize("row", list(rows()))
@@ -286,6 +286,7 @@ CASES = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("potential", ["midpoint", "nodes"])
 @pytest.mark.parametrize("coordinates", SIZE)
 @pytest.mark.parametrize("case", CASES)

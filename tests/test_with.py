@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gyrod as gd
@@ -219,7 +219,6 @@ junk = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(path=st.sampled_from(sorted(WHOLE.paths())), value=junk)
 def test_junk_at_a_path_is_a_model_error_or_a_system(path, value):
     told: tuple[str, ...] = ("fine.",)
@@ -231,7 +230,6 @@ def test_junk_at_a_path_is_a_model_error_or_a_system(path, value):
     assert all(sentence.endswith((".", "?", ")")) for sentence in told)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="abhose.[]0-1, ", max_size=12))
 def test_any_text_is_a_path_or_a_model_error(path):
     try:

@@ -215,8 +215,8 @@ void nullspace() {
   for (int i = 0; i < n; ++i)
     for (int j = 0; j <= i; ++j)
       M[std::size_t(i + n * j)] = M[std::size_t(j + n * i)] = (i == j ? 5.0 : 0.0) + random_number();
-  accelerate_by_nullspace(n, rows, M.data(), Gt.data(), second.data(), psi.data(), a.data());
-  double held = 0.0;
+  const bool found = accelerate_by_nullspace(n, rows, M.data(), Gt.data(), second.data(), psi.data(), a.data());
+  double held = found ? 0.0 : 1.0;
   for (int r = 0; r < rows; ++r) {
     double g = second[std::size_t(r)];
     for (int i = 0; i < n; ++i) g += Gt[std::size_t(i + n * r)] * a[std::size_t(i)];
