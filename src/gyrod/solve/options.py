@@ -30,6 +30,7 @@ def core_options(formulation: Formulation) -> dict[str, Any]:
     if form.null_space == "qr":
         options |= {"level": 0, "qr": True}
     options |= {"level": form.index} if form.index else {}
+    options |= {"stabilised": True} if form.stabilised else {}
     return options if form.reduce else options | {"reduce": False}
 
 

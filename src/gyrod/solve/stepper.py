@@ -23,20 +23,21 @@ from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest,
 from gyrod.motion.between import passes_over
 from gyrod.motion.sensors import Sensors
 from gyrod.runs.formulations import Formulation
-from gyrod.runs.methods import METHODS, automatic
-from gyrod.runs.options import Driving, documented, read, whole
+from gyrod.runs.methods import METHODS, STEPPED, automatic
+from gyrod.runs.options import Driving, documented, read, refuse_foreign, whole
 from gyrod.solve.choose import choose_method
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import handed, run_options
 from gyrod.solve.options import check_index, core_options, stepping
 from gyrod.solve.outcome import fail_at_start, motion_of
 from gyrod.solve.starts import begin, from_rest
+from gyrod.solve.variational import Driven, compiled_for
 
 Array = NDArray[np.float64]
 
 #: Begin of a snapshot.
 MAGIC = b"gyrod stepper 1\n"
-_COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves")
+_COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves", "newton")
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,11 +86,13 @@ class Stepper:
 
     def __init__(
         self, given: System, compiled: Compiled, live: Settings, inputs: Mapping[str, Any], method: str,
-        steps: dict[str, Any], projection: str, record: bool, threads: int,
+        steps: dict[str, Any], projection: str, record: bool, threads: int, driven: Driven | None = None,
     ) -> None:  # fmt: skip
         self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
-        self._method, self._steps, self._record = method, steps, record
-        limits = find_limits(compiled)
+        self._method, self._steps, self._record, self._driven = method, steps, record, driven
+        limits = find_limits(compiled, rods=driven is None)
+        if driven is not None:
+            driven.watched = limits.events()
         self._projected = projection == "step"
         self._names = list(limits.names)
         knots = bool(self._names) and passes_over(method, compiled)
@@ -124,7 +127,8 @@ class Stepper:
         started = time.process_time() if self._record else 0.0
         run = self._advance(t_end)
         if run.status != "finished":
-            self._session = None  # the next step begins from what is kept here
+            if self._driven is None:
+                self._session = None  # the next step begins from what is kept here
             self._fail(run, started)
         before, self._t, self._y, self._state = self._t, t_end, run.y_stop, None
         self._h = max(self._h, run.h_stop) if run.stats["rejected"] == self._rejected else run.h_stop
@@ -142,6 +146,10 @@ class Stepper:
         for signal in self._compiled.signals.functions:  # what they say may have changed since the last step
             signal.forget()
         if self._session is not None:
+            return self._session.go_on(t_end)
+        if self._driven is not None:
+            self._driven.reset()
+            self._session = self._driven
             return self._session.go_on(t_end)
         self._base = self._totals()
         self._counts, self._rejected = dict.fromkeys(_COUNTERS, 0), 0
@@ -173,6 +181,8 @@ class Stepper:
                 f"the {last.name} is reached at t = {last.t:.10g}; the simulation stays at t = {self.t:.10g}, .motion "
                 "is there.", last.t, last.state.y, replace(last.state, status="event"),
             )  # fmt: skip
+        if self._driven is not None:
+            return self._driven.fail(run)
         motion_of(run, self._compiled, self._method, started, False, self._projected, self._names)
 
     @_alone
@@ -253,7 +263,7 @@ class Stepper:
         return MotionStats(self._method, self._compiled.formulation, **self._totals())
 
     def _totals(self) -> dict[str, int]:
-        return {key: self._base[key] + self._counts[key] for key in _COUNTERS}
+        return {key: self._base.get(key, 0) + self._counts.get(key, 0) for key in _COUNTERS}
 
     def _count_turns(self) -> None:
         for number in self._turning:
@@ -328,7 +338,10 @@ class Stepper:
         self._angles = {int(k): np.array(q) for k, (q, _) in parts["turns"].items()}
         self._turns = {int(k): np.array(turns) for k, (_, turns) in parts["turns"].items()}
         self._state, self._session = None, None
-        if session:
+        if session and self._driven is not None:
+            self._session = self._driven
+            self._driven.load(session, y)
+        elif session:
             core, end = self._compiled.core, self._t + (self._h or 1.0)
             options = handed(self._steps, self._options)
             self._session = core.start(self._method, self._t, y, end, *options, self._python)
@@ -381,7 +394,7 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
         A `System`, from its initial configuration, or a `Rest`, from there.
     OPTIONS
 
-    The method is one of the core's, and steps are those inside of each ``sim.step``.
+    The method is one of the core's, or one with constant steps, of which ``sim.step`` makes a whole number.
 
     >>> import gyrod as gd
     >>> ball = gd.Body("ball", mass=2.0, inertia=(1, 1, 1))
@@ -394,7 +407,9 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
     """
     asked = read("stepper", options, Driving)
     run = whole(asked)
-    method, form = _check.choice("method", run["method"], ("auto", *METHODS)), Formulation.of(run["formulation"])
+    allowed = ("auto", *METHODS, *STEPPED)
+    method, form = _check.choice("method", run["method"], allowed), Formulation.of(run["formulation"])
+    refuse_foreign(asked, method)
     check_index(form, method)
     first, given = from_rest(system) if isinstance(system, Rest) else (None, system)
     if not isinstance(given, System):
@@ -403,6 +418,13 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
     live = Settings({name: source.value for name, source in known.items()})
     live.update(check_values(known, asked.get("inputs") or {}))
     bound = bind(given, lambda source: Live(source, live))
+    record = asked.get("record", False)
+    if method in STEPPED:
+        stepped = compiled_for(bound, first, run)
+        assert run["step"] is not None
+        how = {k: v for k, v in asked.items() if k in ("step", "coordinates", "sigma", "potential", "order")}
+        driven = Driven(stepped, method, run["step"], ())
+        return Stepper(given, stepped.compiled, live, known, method, how, "step", record, 1, driven)
     compiled = begin(bound, first, form.name, **(core_options(form) if form.parts.keys() - {"projection"} else {}))
     steps = stepping(compiled, run)
     try:
@@ -411,7 +433,6 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
             chosen = automatic(stiff=False, tight=False)  # high orders do not pay in short steps
     except ForceError as error:
         fail_at_start(error, compiled, method)
-    record = asked.get("record", False)
     return Stepper(given, compiled, live, known, chosen, steps, form.projection, record, run["threads"])
 
 
