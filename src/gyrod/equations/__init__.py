@@ -99,14 +99,13 @@ class Compiled:
     def scales_of(self, L: float, tau: Array) -> Array:
         """The same for many times tau, (m, n)."""
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
-        heaviest = max((b.mass for b in self.system.bodies), default=1.0) or 1.0
-        # Accelerations and multipliers, where they are unknowns, are watched as forces of the size of weights.
+        # Accelerations, where they are unknowns, and multipliers of constraints that are scaled by masses.
         of: dict[str, Any] = {
             "position": L,
             "rotation": 1.0,
             "velocity": L / tau,
             "spin": spin,
-            "force": heaviest * L / tau / tau,
+            "force": L / tau / tau,
         }
         rows = np.empty((len(tau), len(of)))
         for i, value in enumerate(of.values()):
@@ -489,7 +488,17 @@ def unchecked_core(system: System) -> tuple[Any, Array, Array]:
 
 
 #: Options of a formulation that the core knows.
-_OPTIONS = ("spatial", "printed", "polar", "fictive_moment", "baumgarte_omega", "baumgarte_r", "level", "qr", "stabilised")
+_OPTIONS = (
+    "spatial",
+    "printed",
+    "polar",
+    "fictive_moment",
+    "baumgarte_omega",
+    "baumgarte_r",
+    "level",
+    "qr",
+    "stabilised",
+)
 
 
 def _options(given: dict[str, Any]) -> _core.FormulationOptions:

@@ -125,10 +125,11 @@ def _of_pins(system: System, formulation: str, options: dict[str, Any]) -> Itera
     """Free bodies, and bodies that turn about a fixed point."""
     if options.get("level") or options.get("qr"):  # rods alone: bodies would be a mechanism
         what = f"index = {options['level']}" if options.get("level") else "null_space = 'qr'"
+        names = ", ".join(map(repr, system.rod_names))
         yield (
-            f"{what} is about multipliers of bodies, and there are only rods ({', '.join(map(repr, system.rod_names))}): "
-            "each of their frames has one constraint of its own, the norm of its quaternion, whose multiplier is a known "
-            "function of its velocity, so that there is nothing to solve for. Leave it out."
+            f"{what} is about multipliers of bodies, and there are only rods ({names}): each of their frames has one "
+            "constraint of its own, the norm of its quaternion, whose multiplier is a known function of its velocity, so "
+            "that there is nothing to solve for. Leave it out."
         )
     if formulation != "euler":
         return

@@ -91,7 +91,9 @@ class Formulation:
         if self.index and self.null_space == "qr":
             problems.append("null_space = 'qr' eliminates the multipliers, index = 0; leave one of them out.")
         if self.stabilised and self.index != 2 and not problems:
-            problems.append(f"stabilised = True holds positions beside velocities, index = 2; got index = {self.index}.")
+            problems.append(
+                f"stabilised = True holds positions beside velocities, index = 2; got index = {self.index}."
+            )
         refuse(problems)
         for name in parts.keys() & found.keys():
             object.__setattr__(self, name, found[name])

@@ -239,9 +239,9 @@ def flat(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "formulation": form.name, **form.parts} if isinstance(form, Formulation) else dict(options)
 
 
-def refuse_foreign(given: Options, method: str) -> None:
+def refuse_foreign(given: Stepping, method: str) -> None:
     """Refuse options that a method does not have."""
-    values = cast("dict[str, Any]", given)
+    values: dict[str, Any] = {name: value for name, value in given.items() if name in OPTIONS}
     for name, value in values.items():
         if OPTIONS[name].only and method not in OPTIONS[name].only:
             where = OPTIONS[name].only[0]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +183,7 @@ class Driven:
             return {"crossings": crossings}
         return {"crossings": crossings, "status": "event", "t_stop": crossings[-1][1], "y_stop": crossings[-1][2]}
 
-    def fail(self, run: Any) -> None:
+    def fail(self, run: Any) -> NoReturn:
         """Raise why a run could not be finished."""
         motion = _motion(self.stepped, run.run, self.method, False, time.process_time())
         _raise(self.stepped, run.run, motion, self.step)
@@ -306,7 +306,7 @@ def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, sta
     )
 
 
-def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -> None:
+def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -> NoReturn:
     t, method = float(run["t_stop"]), motion.stats.method
     where = f"t = {t:.10g}"
     if run["status"] == "interrupted":
