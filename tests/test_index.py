@@ -1,4 +1,4 @@
-"""Multipliers as unknowns: index 1, 2, 3, stabilised index 2 and a numerical null space, of bodies with joints or not."""
+"""Multipliers as unknowns: index 1, 2, 3, stabilised index 2, a numerical null space; of bodies with joints or not."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_drift_over_a_long_run(form):
     for parts in FORMS:
         found = gd.simulate(free(), 60.0, formulation=gd.Formulation(form, **parts), rtol=1e-4).drift.position
         drift.append(found.max())
-    assert drift[0] > 3e-4
+    assert drift[3] < 0.3 * drift[0]
     assert drift[3] < 1e-4
 
 
@@ -129,10 +129,12 @@ def test_a_rod_beside_a_body_goes_its_way():
 
 
 def test_stabilised_needs_index_two():
-    with pytest.raises(
-        ValueError, match="stabilised = True holds positions beside velocities, index = 2; got index = 0"
-    ):
-        gd.Formulation("absolute-quaternion", stabilised=True)
+    with pytest.raises(ValueError, match="holds positions beside velocities, index = 2; leave index = 3 out"):
+        gd.Formulation("absolute-quaternion", stabilised=True, index=3)
+    with pytest.raises(ValueError, match="holds positions beside velocities, index = 2; leave null_space = 'qr' out"):
+        gd.Formulation("absolute-quaternion", stabilised=True, null_space="qr")
+    with pytest.raises(ValueError, match="ode needs index = 0"):
+        gd.ode(free(), gd.Formulation("absolute-quaternion", stabilised=True))
     with pytest.raises(ValueError, match="stabilised = True works with the absolute formulations only"):
         gd.Formulation("nullspace-quaternion", stabilised=True)
     with pytest.raises(ValueError, match="index = 2 is a differential-algebraic system, which method = 'rodas'"):
@@ -151,5 +153,5 @@ def test_constraints_are_scaled_by_masses():
     assert np.ptp(steps) <= 1
     assert_allclose(numbers, numbers[1], rtol=0.01)
     assert motion.condition(1e-5) > motion.condition(1e-3)
-    with pytest.raises(ValueError, match="step = -1 must be"):
+    with pytest.raises(ValueError, match="step must be a positive finite number, got -1"):
         motion.condition(-1)

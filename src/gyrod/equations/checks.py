@@ -128,8 +128,8 @@ def _of_pins(system: System, formulation: str, options: dict[str, Any]) -> Itera
         names = ", ".join(map(repr, system.rod_names))
         yield (
             f"{what} is about multipliers of bodies, and there are only rods ({names}): each of their frames has one "
-            "constraint of its own, the norm of its quaternion, whose multiplier is a known function of its velocity, so "
-            "that there is nothing to solve for. Leave it out."
+            "constraint of its own, the norm of its quaternion, whose multiplier is a known function of its velocity, "
+            "so that there is nothing to solve for. Leave it out."
         )
     if formulation != "euler":
         return

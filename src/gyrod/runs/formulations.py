@@ -52,7 +52,7 @@ class Formulation:
         "whole", most=3, of=_ABSOLUTE,
     )  # fmt: skip
     stabilised: bool = _part(
-        False, "With index 2: positions are held beside velocities, by multipliers of their own (Gear, Gupta and "
+        False, "Index 2 with positions held beside velocities, by multipliers of their own (Gear, Gupta and "
         "Leimkuhler).", "flag", of=_ABSOLUTE,
     )  # fmt: skip
     baumgarte: tuple[float, float] | None = _part(
@@ -90,10 +90,9 @@ class Formulation:
         ]
         if self.index and self.null_space == "qr":
             problems.append("null_space = 'qr' eliminates the multipliers, index = 0; leave one of them out.")
-        if self.stabilised and self.index != 2 and not problems:
-            problems.append(
-                f"stabilised = True holds positions beside velocities, index = 2; got index = {self.index}."
-            )
+        if self.stabilised and (self.index not in (0, 2) or self.null_space == "qr"):
+            what = f"index = {self.index}" if self.null_space != "qr" else "null_space = 'qr'"
+            problems.append(f"stabilised = True holds positions beside velocities, index = 2; leave {what} out.")
         refuse(problems)
         for name in parts.keys() & found.keys():
             object.__setattr__(self, name, found[name])
@@ -113,6 +112,11 @@ class Formulation:
 
             raise ValueError(f"formulation: {_check.shown(unknown)} is unknown.{_check.meant(str(unknown), [*PARTS])}")
         return cls(**value)
+
+    @property
+    def level(self) -> int:
+        """The index of the equations."""
+        return 2 if self.stabilised else self.index
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -143,5 +147,5 @@ def _named(name: str) -> Formulation:
 #: Its parts as they are declared.
 PARTS: dict[str, Option] = {f.name: f.metadata["option"] for f in fields(Formulation)}
 #: Those that were options of a run of their own, and still are for one version, with a warning.
-OLD = tuple(name for name in PARTS if name not in ("name", "projection", "stabilised"))
+OLD = tuple(name for name in PARTS if name not in ("name", "projection"))
 Formulation.__doc__ = with_rows(Formulation.__doc__, PARTS)
