@@ -181,15 +181,6 @@ def test_options_that_do_not_go_together(options, sentence):
         gd.simulate(arm(), 0.1, formulation=gd.Formulation(**options), method="dopri5")
 
 
-def test_index_without_joints_is_refused():
-    with pytest.raises(ValueError, match="index is for bodies with joints"):
-        gd.simulate(
-            gd.System([gd.Body("b", mass=1, inertia=(1, 1, 1))]),
-            0.1,
-            formulation=gd.Formulation("absolute-quaternion", index=1),
-        )
-
-
 def test_a_point_mass_on_a_ball_is_refused():
     point = gd.Body("point", mass=1.0, inertia=(0, 0, 0), position=(1, 0, 0))
     joints = [gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 1, 0)), gd.Spherical("arm", "point", at=(0.6, 0, 0))]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.interpolate import CubicHermiteSpline
 
 import gyrod as gd
 
@@ -438,7 +439,7 @@ WRONG = [
     (lambda s: s.sensors["b"], "name = 'b' is unknown"),
     (lambda _: gd.stepper(3), "system must be a gyrod.System, got int."),
     (lambda _: gd.stepper(pushed(), inputs={"pull": 1}), "name = 'pull' is unknown"),
-    (lambda _: gd.stepper(pushed(), method="variational"), "method = 'variational' is unknown"),
+    (lambda _: gd.stepper(pushed(), method="bdf"), "method = 'bdf' is unknown"),
     (lambda _: gd.stepper(pushed(), record=1), "record = 1 must be True or False."),
     (lambda _: gd.Input("", along=(1, 2)), "2 problems"),
     (lambda _: gd.Input("a", along=(1, 2, 3), value=(1, 2, 3)), "value must be a number"),
@@ -461,9 +462,11 @@ def test_inputs_where_they_cannot_serve():
     ball = gd.Body("ball", 1.0, (1, 1, 1))
     with pytest.raises(gd.ModelError, match="it gives a number where a vector is taken"):
         gd.stepper(gd.System([ball], forces=[gd.Force("ball", gd.Input("push"))]))
-    hinge = gd.Revolute("ground", "ball", at=(0, 0, 0), axis=(0, 0, 1), drive=gd.Input("angle"))
-    with pytest.raises(gd.ModelError, match="an input jumps from step to step, which a place cannot"):
-        gd.stepper(gd.System([ball], [hinge]))
+    clamp = gd.Clamped(frame=gd.Input("turn", value=(-0.5 * np.pi, 0, 0)))
+    with pytest.raises(
+        gd.ModelError, match=r"rods\[0\]\.start\.frame = .*a frame and a velocity are functions of time"
+    ):
+        gd.stepper(hose().with_({"hose.start": clamp}))
     two = [gd.Force("ball", gd.Input("a", along=(1, 0, 0), value=v)) for v in (1.0, 2.0)]
     with pytest.raises(gd.ModelError, match=r"input 'a' begins with 1\.0 and with 2\.0"):
         gd.stepper(gd.System([ball], forces=two))
@@ -524,9 +527,168 @@ def test_a_controller_keeps_the_pole_upright():
 def test_the_page_about_control_prints_what_it_says():
     text = (Path(__file__).parent.parent / "docs" / "control.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == text.count("```python") == 5
+    assert len(blocks) == text.count("```python") == 6
     for code, expected in blocks:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(compile(code, "docs/control.md", "exec"), {})
         assert out.getvalue().split() == expected.split()
+
+
+# --- constant steps --------------------------------------------------------------------------------------------------
+
+STEPPED = ({"method": "variational"}, {"method": "variational", "order": 4}, {"method": "energy-momentum"})
+
+
+@pytest.mark.parametrize("options", STEPPED, ids=str)
+@pytest.mark.parametrize("make", [top, hose, pushed])
+def test_constant_steps_are_those_of_simulate_and_are_gone_back_to_bit_for_bit(make, options):
+    if make is not top and options["method"] == "energy-momentum":
+        pytest.skip("bodies under gravity alone")
+    sim = gd.stepper(make(), step=1e-3, record=True, **options)
+    for _ in range(3):
+        sim.step(0.004)
+    saved, there, before = sim.save(), sim.y, sim.stats
+    onwards, fourth = [sim.step(0.002).y for _ in range(4)], sim.motion().y[1]
+    whole = gd.simulate(make(), 0.02, step=1e-3, **options)
+    assert_allclose(sim.motion().steps, whole.steps, rtol=0, atol=1e-15)
+    assert_allclose(sim.y, whole.y[-1], rtol=0, atol=1e-13 * np.abs(whole.y).max())
+    other = gd.stepper(make(), step=1e-3, **options)
+    for stepper in (sim, other):
+        stepper.restore(saved)
+        assert np.array_equal(stepper.y, there)
+        assert stepper.stats == before
+        assert all(np.array_equal(stepper.step(0.002).y, y) for y in onwards)
+    sim.reset()
+    assert np.array_equal(sim.step(0.004).y, fourth)
+
+
+def test_constant_steps_need_multiples_and_their_own_options():
+    with pytest.raises(ValueError, match="method = 'variational' has constant steps: give step"):
+        gd.stepper(top(), method="variational")
+    with pytest.raises(ValueError, match=r"sigma = 0\.1 belongs to method = 'variational', not to 'dopri5'"):
+        gd.stepper(top(), method="dopri5", sigma=0.1)
+    with pytest.raises(ValueError, match="cannot be given with method = 'variational'"):
+        gd.stepper(top(), method="variational", step=1e-3, rtol=1e-3)
+    sim = gd.stepper(top(), method="variational", step=1e-3)
+    with pytest.raises(ValueError, match=r"t = 0\.0015 is not a multiple of step = 0\.001"):
+        sim.step(1.5e-3)
+    assert sim.step(2e-3).t == 2e-3
+
+
+def test_constant_steps_that_fail_leave_it_where_it_was():
+    """A step that is too long for the spin, and a limit that is reached."""
+    fast = gd.System([gd.Body("b", 1.0, (1.0, 2.0, 3.0), angular_velocity=(0, 400, 0.1))])
+    sim = gd.stepper(fast, method="variational", step=0.01)
+    with pytest.raises(gd.SimulationError, match="variational: "):
+        sim.step(0.01)
+    assert sim.t == 0.0
+    arm = gd.Body("arm", 1.0, (0.01,) * 3, position=(0.5, 0, 0))
+    hinge = gd.Revolute("ground", "arm", name="hinge", at=(0, 0, 0), axis=(0, 1, 0), limits=(-1.0, 0.3))
+    sim = gd.stepper(gd.System([arm], [hinge]), method="variational", step=1e-3, record=True)
+    while sim["hinge"].coordinates[0] < 0.25:
+        sim.step(0.01)
+    with pytest.raises(gd.SimulationError, match="the upper limit of Revolute 'hinge' is reached") as error:
+        sim.step(0.1)
+    assert error.value.motion["hinge"].coordinates[0] == pytest.approx(0.3, abs=1e-6)
+    assert abs(sim["hinge"].coordinates[0]) < 0.3
+    assert sim.motion().t[-1] == sim.t
+
+
+def test_a_controller_with_constant_steps():
+    """An input acts at once; momentum is that of its impulses to rounding."""
+    sim = gd.stepper(pushed(), method="variational", step=0.01, record=True)
+    for k in range(10):
+        sim.step(0.1, push=float(k))
+    assert_allclose(sim["ball"].velocity, (4.5 / 2.0, 0, 0), rtol=0, atol=1e-14)
+    assert_allclose(sim.sensors["a"], (4.5, 0, 0), rtol=0, atol=1e-13)
+    assert_allclose(sim.motion()(0.55)["ball"].velocity[0], 0.5 + 0.125, rtol=0, atol=1e-9)
+
+
+# --- inputs that lead ------------------------------------------------------------------------------------------------
+
+GOALS = ((0.05, 0, 0), (0.08, 0, 0.02), (0.08, 0, 0.02), (0.0, 0.05, 0.0))
+
+
+def hand() -> gd.System:
+    """A hose whose start follows a hand."""
+    return hose().with_({"hose.start": gd.Hinged(at=gd.Input("hand", value=(0, 0, 0)))})
+
+
+def cubic(goals, h: float, start=0.0) -> CubicHermiteSpline:
+    """What the page about control says: to each goal with the mean velocity of the step at its end."""
+    x = np.concatenate([[np.broadcast_to(start, np.shape(goals[0]))], np.array(goals, dtype=float)])
+    rates = np.concatenate([np.zeros_like(x[:1]), np.diff(x, axis=0) / h])
+    return CubicHermiteSpline(h * np.arange(len(x)), x, rates)
+
+
+@pytest.mark.parametrize(
+    "options", [{"method": "radau5", "rtol": 1e-5}, {"method": "variational", "step": 1e-3}], ids=str
+)
+def test_an_input_leads_an_end_along_cubics(options):
+    h = 0.05
+    sim = gd.stepper(hand(), record=True, **options)
+    for goal in GOALS:
+        sim.step(h, hand=goal)
+        assert_allclose(sim["hose"].positions[0], goal, rtol=0, atol=1e-14)
+    curve = cubic(GOALS, h)
+    led = hose().with_({"hose.start": gd.Hinged(at=lambda t: curve(t), velocity=lambda t: curve(t, 1))})
+    tight = gd.simulate(led, h * len(GOALS), **options)
+    bound = 1e-11 if "step" in options else 2e-4
+    assert_allclose(sim["hose"].positions, tight["hose"].positions[-1], rtol=0, atol=bound)
+    # What was recorded is led as it was, between the steps too.
+    motion = sim.motion()
+    place = motion.compiled.system.rods[0].start.at
+    assert type(place) is gd.Recorded
+    for t in (0.0, 0.013, 0.05, 0.12, 0.2):
+        assert_allclose(place(t), curve(t), rtol=0, atol=1e-14)
+        assert_allclose(place.derivative(t, 1), curve(t, 1), rtol=0, atol=1e-12)
+    again = gd.simulate(motion.compiled.system, h * len(GOALS), **options)
+    assert_allclose(again["hose"].positions[-1], sim["hose"].positions, rtol=0, atol=bound)
+
+
+def test_an_input_leads_a_joint_along_cubics(tmp_path):
+    """Angle, rate and torque of a wheel are those of the cubic."""
+    wheel = gd.Body("wheel", 1.0, (0.1, 0.1, 0.2))
+    hinge = gd.Revolute("ground", "wheel", at=(0, 0, 0), axis=(0, 0, 1), name="hinge", drive=gd.Input("angle"))
+    sensors = [gd.JointSensor("q", "hinge"), gd.JointSensor("rate", "hinge", "rate")]
+    system = gd.System([wheel], [hinge], gravity=(0, 0, 0), sensors=sensors)
+    goals, h = (0.1, 0.3, 0.3, -0.2), 0.1
+    curve = cubic(goals, h)
+    for options in ({"rtol": 1e-10}, {"method": "variational", "step": 0.01}):
+        sim = gd.stepper(system, record=True, **options)
+        for k, goal in enumerate(goals):
+            sim.step(h, angle=goal)
+            assert sim.sensors["q"] == pytest.approx(goal, abs=1e-9)
+            if "step" not in options:
+                assert sim.sensors["rate"] == pytest.approx(float(curve(h * (k + 1), 1)), abs=1e-9)
+    sim = gd.stepper(system, record=True, rtol=1e-10)
+    for goal in goals:
+        sim.step(h, angle=goal)
+    inside = np.array([0.03, 0.14, 0.27, 0.35])
+    torque = sim.motion()(inside)["hinge"].torque[:, 2]
+    assert_allclose(np.abs(torque), np.abs(0.2 * curve(inside, 2)), rtol=1e-6)
+    sim.motion().save(tmp_path / "wheel.h5")
+    assert gd.open(tmp_path / "wheel.h5").compiled.system == sim.motion().compiled.system
+    sim.state.save(tmp_path / "now.h5")
+    assert gd.open(tmp_path / "now.h5")["hinge"].rates[0] == pytest.approx(float(curve(0.4, 1)), abs=1e-9)
+    # Without a stepper it stands.
+    assert gd.simulate(system, 0.2)["hinge"].coordinates[-1, 0] == 0.0
+
+
+@pytest.mark.parametrize("options", [{"method": "rodas"}, {"method": "variational", "step": 1e-3}], ids=str)
+def test_what_leads_is_gone_back_to_bit_for_bit(options):
+    sim = gd.stepper(hand(), **options)
+    sim.step(0.02, hand=GOALS[0])
+    saved = sim.save()
+    sim.step(0.02, hand=GOALS[3])
+    first = [sim.step(0.02).y, sim.step(0.02, hand=GOALS[1]).y]
+    sim.restore(saved)
+    sim.step(0.02, hand=GOALS[1])  # another way, which must leave no trace
+    for stepper in (sim, gd.stepper(hand(), **options)):
+        stepper.restore(saved)
+        stepper.step(0.02, hand=GOALS[3])
+        assert np.array_equal(stepper.step(0.02).y, first[0])
+        assert np.array_equal(stepper.step(0.02, hand=GOALS[1]).y, first[1])
+    sim.reset()
+    assert_allclose(sim["hose"].positions[0], 0.0, atol=0)

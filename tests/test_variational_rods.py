@@ -439,14 +439,46 @@ def test_a_turning_rod_is_not_strained():
     assert np.arctan2(-turn[0], turn[1]) == pytest.approx(6.0 - 2.0 * np.pi, abs=0.05)
 
 
+# --- links between points ---
+
+
+@both
+@pytest.mark.parametrize("degree", [None, 3])
+@pytest.mark.parametrize("hold", [gd.Hinged, gd.Clamped])
+def test_links_with_dampers_take_no_momentum(degree, hold, coordinates):
+    """A hose with a bob at its end and a free body, joined by all kinds of links."""
+    rod = hose(a=(0, 0, 0), b=(0.6, 0, 0), degree=degree, end=hold("bob"))
+    bodies = [
+        bob(at=(0.62, 0, 0.05), angular_velocity=(1, 2, 0)),
+        bob(at=(0.2, 0.3, 0), name="free", velocity=(0, 1, 0)),
+    ]
+    links = [
+        gd.Cable("free", "hose", (0.01, 0, 0), (0.45, (0.01, 0.02)), stiffness=90.0, damping=0.5, length=0.2),
+        gd.Cable("free", "bob", (0.01, 0, 0), (0, 0.02, 0), stiffness=90.0, damping=0.5, length=0.2),
+        gd.Tendon("hose", [(0.0, (0.05, 0)), (0.4, (0, 0.05)), (1.0, (0.05, 0))], tension=lambda t: 2.0 + t),
+        gd.SpringDamper("hose", "free", at_a=(1.0, (0, 0.02)), at_b=(0, 0.02, 0), stiffness=50.0, damping=0.4),
+        gd.Bushing("hose", "free", at_a=(0.2, (0.01, 0.0)), stiffness=(5, 9, 14), damping=(0.1, 0.3, 0.2)),
+        gd.Bushing("free", "hose", at_a=(0.1, 0, 0), at_b=(0.7, (0, 0.03)), stiffness=(6, 8, 3), damping=0.1),
+    ]
+    system = gd.System(bodies, rods=[rod], forces=links, gravity=(0, 0, 0))
+    motion = run(system, 0.5, 2e-3, coordinates=coordinates)
+    P, L = momenta(motion)
+    np.testing.assert_allclose(P, P[:1].repeat(len(P), 0), rtol=0, atol=1e-11 * np.abs(P).max())
+    np.testing.assert_allclose(L, L[:1].repeat(len(L), 0), rtol=0, atol=1e-11 * np.abs(L).max())
+    assert np.abs(np.ptp(motion["bob"].velocity, axis=0)).max() > 0.1
+    if coordinates == "directors":
+        return
+    # Of order two, seen on the body that links alone hold.
+    tight = gd.simulate(system, 0.1, method="radau5", rtol=1e-9)["free"].position[-1]
+    errors = [np.abs(run(system, 0.1, h)["free"].position[-1] - tight).max() for h in (5e-4, 2.5e-4)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.2)
+
+
 # --- refusals ---
 
 
 def test_what_is_not_supported():
     rod, body = hose(start=CLAMPED), bob()
-    cable = gd.Cable("ground", "hose", at_a=(0, 0, 1), at_b=1.0, stiffness=10.0)
-    with pytest.raises(ValueError, match=r"does not support Cable.*; use 'radau5'"):
-        run(gd.System(rods=[rod], forces=[cable]), 1.0, 0.1)
     with pytest.raises(ValueError, match=r"is for rigid bodies; the system has rods \('hose'\). Use 'variational'"):
         run(gd.System(rods=[rod]), 1.0, 0.1, method="energy-momentum")
     with pytest.raises(ValueError, match=r"damping feeds energy in \(rod 'hose'\); use order = 2"):

@@ -78,12 +78,12 @@ void bind_bodies(nb::module_& m) {
       .def(
           "__init__",
           [](FormulationOptions* o, bool spatial, bool printed, bool polar, bool fictive_moment, double baumgarte_omega,
-             double baumgarte_r, int level, bool qr) {
-            new (o)
-                FormulationOptions{spatial, printed, polar, fictive_moment, baumgarte_omega, baumgarte_r, level, qr};
+             double baumgarte_r, int level, bool qr, bool stabilised) {
+            new (o) FormulationOptions{spatial,     printed, polar, fictive_moment, baumgarte_omega,
+                                       baumgarte_r, level,   qr,    stabilised};
           },
           nb::kw_only(), "spatial"_a = false, "printed"_a = false, "polar"_a = false, "fictive_moment"_a = false,
-          "baumgarte_omega"_a = 0.0, "baumgarte_r"_a = 0.0, "level"_a = 0, "qr"_a = false);
+          "baumgarte_omega"_a = 0.0, "baumgarte_r"_a = 0.0, "level"_a = 0, "qr"_a = false, "stabilised"_a = false);
   nb::class_<RigidBody>(m, "Body", "A body in its principal axes; moments of a pinned one about its point.")
       .def(
           "__init__",

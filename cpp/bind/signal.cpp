@@ -99,6 +99,16 @@ Function::Call call(const std::optional<nb::callable>& checked, std::size_t coun
 // What a SignalError is in Python.
 PyObject* error_type = nullptr;
 
+// The numbers of an array, which lives as long as they are used.
+std::shared_ptr<const double> shared(nb::object array) {
+  const auto view = nb::cast<Times>(array);
+  PyObject* owner = array.inc_ref().ptr();
+  return {view.data(), [owner](const double*) {
+            nb::gil_scoped_acquire lock;
+            Py_DECREF(owner);
+          }};
+}
+
 void bind_sources(nb::module_& m) {
   nb::class_<Source>(m, "Source", "Where the numbers of signals come from.")
       .def_static(
@@ -113,16 +123,19 @@ void bind_sources(nb::module_& m) {
       .def_static(
           "slots",
           [](nb::object array) {
-            const auto view = nb::cast<Times>(array);
-            PyObject* owner = array.inc_ref().ptr();
-            std::shared_ptr<const double> numbers(view.data(), [owner](const double*) {
-              nb::gil_scoped_acquire lock;
-              Py_DECREF(owner);
-            });
-            return std::shared_ptr<Source>(std::make_shared<Slots>(std::move(numbers), view.shape(0)));
+            const std::size_t size = nb::cast<Times>(array).shape(0);
+            return std::shared_ptr<Source>(std::make_shared<Slots>(shared(std::move(array)), size));
           },
           "numbers"_a, nb::sig("def slots(numbers: numpy.typing.NDArray[numpy.float64]) -> Source"),
           "Numbers of an array, which may be set between steps.")
+      .def_static(
+          "cubics",
+          [](nb::object array) {
+            const std::size_t size = (nb::cast<Times>(array).shape(0) - 1) / 4;
+            return std::shared_ptr<Source>(std::make_shared<Cubics>(shared(std::move(array)), size));
+          },
+          "numbers"_a, nb::sig("def cubics(numbers: numpy.typing.NDArray[numpy.float64]) -> Source"),
+          "Cubics of an array, which may be set between steps: a time, and coefficients of powers of the time since.")
       .def_static(
           "stairs",
           [](const Times& times, const Times& rows) {

@@ -1,6 +1,7 @@
 // RODAS: Rosenbrock method of order 4(3) with six stages, stiffly accurate, and the step control of the published code
 // (Hairer, Wanner II, IV.7 and IV.10). Stages solve
 //   (1/(h gamma) - J) k_i = f(t + c_i h, y + sum a_ij k_j) + sum (C_ij/h) k_j + h d_i df/dt.
+// Differential-algebraic systems M y' = f of index 1 are solved too: M stands before 1/(h gamma) and C_ij/h.
 #pragma once
 
 #include <utility>
@@ -35,7 +36,7 @@ class Rodas final : public Integrator {
 
 public:
   Rodas(Equations& e, const StepOptions& o)
-      : Integrator(e, o), k_(std::size_t(stages) * n_), f0_(n_), ft_(n_), stage_(n_), y_old_(n_) {}
+      : Integrator(e, o), k_(std::size_t(stages) * n_), f0_(n_), ft_(n_), stage_(n_), y_old_(n_), mass_(e.mass()) {}
 
   bool advance() override {
     const bool fixed = options_.step > 0;
@@ -138,7 +139,10 @@ private:
     }
     const double inverse = 1.0 / h;
     over_state([&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) b[i] += inverse * sum(C[s], i) + h * d[s] * ft_[i];
+      if (mass_)
+        for (std::size_t i = begin; i < end; ++i) b[i] += inverse * mass_[i] * sum(C[s], i) + h * d[s] * ft_[i];
+      else
+        for (std::size_t i = begin; i < end; ++i) b[i] += inverse * sum(C[s], i) + h * d[s] * ft_[i];
     });
     equations_.solve(b);
     ++stats_.solves;
@@ -161,6 +165,7 @@ private:
   }
 
   std::vector<double> k_, f0_, ft_, stage_, y_old_;
+  const double* mass_;
   bool accepted_ = false;
   double h_accepted_ = 0.0, err_accepted_ = 0.0;
 };

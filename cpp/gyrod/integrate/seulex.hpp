@@ -1,5 +1,6 @@
 // Extrapolation of the linearly implicit Euler method with the order and step size control of the code SEULEX and its
-// dense output (Hairer, Wanner II, IV.9; Hairer, Ostermann 1990).
+// dense output (Hairer, Wanner II, IV.9; Hairer, Ostermann 1990). Differential-algebraic systems of index 1 are solved
+// too.
 #pragma once
 
 #include "gyrod/integrate/integrator.hpp"
@@ -17,7 +18,7 @@ public:
       : Integrator(e, o), control_({0.6, 0.93, 0.1, 4.0, 0.7, 0.9, 1.0, 4.0, 1}, sequence(), work()),
         autonomous_(e.autonomous()), reuse_(std::min(1e-4, o.rtol)), f_(n_), y_old_(n_), u_(n_), delta_(n_), g_(n_),
         middle_(n_), table_(std::size_t(km) * n_), derivatives_(std::size_t(km * (km + 1) / 2) * n_),
-        kept_(std::size_t(km + 1) * n_), y_jacobian_(n_), settles_(reads_forces(o)) {}
+        kept_(std::size_t(km + 1) * n_), y_jacobian_(n_), mass_(e.mass()), settles_(!mass_ && reads_forces(o)) {}
 
   bool advance() override {
     const bool fixed = options_.step > 0;
@@ -181,7 +182,7 @@ private:
   bool contracts(double hj) {
     rhs(t_ + hj, u_.data(), g_.data());
     const double first = norm(delta_.data());
-    for (std::size_t i = 0; i < n_; ++i) delta_[i] = g_[i] - delta_[i] / hj;
+    for (std::size_t i = 0; i < n_; ++i) delta_[i] = g_[i] - (mass_ ? mass_[i] : 1.0) * delta_[i] / hj;
     solve(delta_.data());
     const double theta = norm(delta_.data()) / std::max(1.0, first);
     if (!(theta <= theta_)) theta_ = theta; // keeps NaN
@@ -264,6 +265,7 @@ private:
   double t_jacobian_ = 0.0; // where the Jacobian was evaluated
   std::vector<double> y_jacobian_;
   int columns_ = fixed_column;
+  const double* mass_;
   bool settles_;
 };
 

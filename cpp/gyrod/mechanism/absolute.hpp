@@ -4,6 +4,8 @@
 // level 0   the multipliers and accelerations are eliminated: an ordinary differential equation (6), state (x, q, x',
 // q') level 1   the form (13): accelerations a and multipliers are unknowns, g'' = 0 level 2   the same with g' = 0
 // level 3   the same with g = 0
+// stabilised level 2: g' = 0 and g = 0, with multipliers eta that move positions, q' = v - G' eta (Gear, Gupta,
+// Leimkuhler 1985); eta = 0 in exact solutions, and derivatives of G' eta are left out of the Jacobian.
 //
 // Levels 1 to 3 are differential-algebraic, q' = v, v' = a, 0 = psi - M a - G' lambda, 0 = g^(k). One elimination
 // serves all: bodies and multipliers are nodes of a graph, multipliers go after the bodies they hold.
@@ -151,10 +153,10 @@ template <class F> class AbsoluteMechanism final : public MechanismEquations {
 
 public:
   GYROD_COLD explicit AbsoluteMechanism(MechanismModel model)
-      : m_(std::move(model)), level_(m_.options.level), qr_(m_.options.qr), motions_(bodies()), wrenches_(bodies()),
-        sides_(bodies()), dual_motions_(bodies()), dual_wrenches_(bodies()), acting_(bodies()), joints_of_(bodies()),
-        u_(m_.joints.size()) {
-    stride_ = 2 * np + (level_ ? np + ni : 0);
+      : m_(std::move(model)), level_(m_.options.level), qr_(m_.options.qr), doubled_(m_.options.stabilised),
+        motions_(bodies()), wrenches_(bodies()), sides_(bodies()), dual_motions_(bodies()), dual_wrenches_(bodies()),
+        acting_(bodies()), joints_of_(bodies()), u_(m_.joints.size()) {
+    stride_ = 2 * np + (level_ ? np + ni : 0) + (doubled_ ? ni : 0);
     std::vector<bool> cut(m_.joints.size(), false);
     rows_.resize(m_.joints.size());
     std::vector<std::vector<int>> after(bodies() + m_.joints.size());
@@ -194,7 +196,7 @@ public:
         if (body >= 0) pairs.emplace_back(body, int(bodies() + j)), joints_of_[std::size_t(body)].push_back(int(j));
       if (p.a >= 0 && p.b >= 0) pairs.emplace_back(p.a, p.b);
     }
-    if (level_) size_ += multipliers_;
+    if (level_) size_ += multipliers_ * (doubled_ ? 2 : 1);
     // Where multipliers are unknowns, constraints are scaled so that G is of the size of M (remark 3.2 of the rod
     // paper).
     joint_scale_.assign(m_.joints.size(), 1.0), body_scale_.assign(bodies(), 1.0);
@@ -221,6 +223,10 @@ public:
     std::erase_if(plain, [&](const auto& p) { return p.first < int(bodies()) && p.second < int(bodies()); });
     kkt_pattern_ = BlockPattern(sizes, plain, after);
     stage_pattern_ = BlockPattern(sizes, pairs, after);
+    if (doubled_) {
+      for (int& n : sizes) n *= 2;
+      doubled_pattern_ = BlockPattern(sizes, pairs, after);
+    }
     kkt_ = std::make_unique<BlockLu<double>>(kkt_pattern_);
     for (int c : limited_) kkt_->limit(int(bodies()) + m_.cuts[std::size_t(c)], m_.rank(c));
     kkt_rhs_.resize(std::size_t(kkt_pattern_.total()));
@@ -275,6 +281,9 @@ public:
     for (std::size_t b = 0; b < bodies(); ++b)
       std::copy_n(acceleration(int(b)), node, y + b * std::size_t(stride_) + 2 * np);
     std::copy_n(lambda(), multipliers_, y + lambda_at_);
+    if (!doubled_) return;
+    for (std::size_t b = 0; b < bodies(); ++b) std::fill_n(y + b * std::size_t(stride_) + 3 * np + ni, ni, 0.0);
+    std::fill_n(y + lambda_at_ + multipliers_, multipliers_, 0.0);
   }
   const MechanismModel& model() const override { return m_; }
 
@@ -733,6 +742,13 @@ private:
       dynamics<double>(int(b), s, a, mu, w, r, c);
       for (int i = 0; i < np; ++i) o[2 * np + i] = -r[i];
       for (int i = 0; i < ni; ++i) o[3 * np + i] = -c[i];
+      if (!doubled_) continue;
+      double g[ni], rate[ni], second[ni], G[ni][nq];
+      internal<double>(b, s, g, rate, second, G);
+      for (int k = 0; k < ni; ++k) {
+        o[3 * np + ni + k] = -g[k];
+        for (int i = 0; i < nq; ++i) o[3 + i] -= G[k][i] / body_scale_[b] * s[3 * np + ni + k];
+      }
     }
     for (std::size_t j = 0; j < m_.joints.size(); ++j)
       for (std::size_t k = 0; k < rows_[j].size(); ++k) {
@@ -742,7 +758,10 @@ private:
           const double* a = y + std::size_t(body * stride_) + 2 * np;
           double* o = f + std::size_t(body * stride_) + 2 * np;
           for (int i = 0; i < np; ++i) second += g[i] * a[i], o[i] -= g[i] * y[lambda_at_ + at];
+          for (int i = 0; i < np && doubled_; ++i)
+            o[i - 2 * np] -= g[i] / joint_scale_[j] * y[lambda_at_ + multipliers_ + at];
         });
+        if (doubled_) f[lambda_at_ + multipliers_ + at] = -values_[at];
         f[lambda_at_ + at] = -at_level<double>(values_[at], rates_[at], stabilised(second, rates_[at], values_[at]));
       }
   }
@@ -775,8 +794,9 @@ private:
   void prepare() {
     if (real_) return;
     for (auto* B : {&Bq_, &Bv_, &Ba_, &Bm_}) B->resize(stage_pattern_.storage());
-    real_ = std::make_unique<Stage<double>>(stage_pattern_);
-    complex_ = std::make_unique<Stage<Complex>>(stage_pattern_);
+    const BlockPattern& pattern = doubled_ ? doubled_pattern_ : stage_pattern_;
+    real_ = std::make_unique<Stage<double>>(pattern);
+    complex_ = std::make_unique<Stage<Complex>>(pattern);
     affected_.reserve(bodies());
     dual_states_.resize(bodies() * std::size_t(2 * np));
   }
@@ -924,6 +944,11 @@ private:
       by_place.template rightCols<nq>() = part(0) * turn + part(6) * spin;
       by_speed.template rightCols<nq>() = part(6) * turn;
       linked = {k.row, k.column, generalised<S>(k.row, by_place)};
+      if (doubled_) {
+        z.lu.block(k.row, k.column).block(0, 0, np, np) -= generalised<S>(k.row, by_speed);
+        z.lu.block(k.row, k.column).block(0, node, np, np) -= linked.by_place;
+        return;
+      }
       z.lu.block(k.row, k.column).block(0, 0, np, np) -=
           generalised<S>(k.row, by_speed) + (S(1) / z.shift) * linked.by_place;
     }
@@ -931,7 +956,9 @@ private:
   template <class S> bool factor_with(Stage<S>& z, S shift, const std::vector<HostBlock<S>>* guests = nullptr) {
     z.shift = shift;
     const S inverse = S(1.0) / shift;
+    if (doubled_) put_doubled(z);
     each_block([&](int i, int j) {
+      if (doubled_) return;
       const auto to = z.lu.block(i, j);
       const auto a = part(Ba_, i, j), v = part(Bv_, i, j), q = part(Bq_, i, j), m = part(Bm_, i, j);
       for (int c = 0; c < to.cols(); ++c)
@@ -941,8 +968,88 @@ private:
     for (std::size_t k = 0; k < z.linked.size(); ++k) add_guest(z, (*guests)[k], z.linked[k]);
     return z.lu.factor();
   }
+  // Stabilised: nodes have (v, mu, q, eta) and rows of forces, g', q' and g; only a = shift v - b_v is eliminated.
+  template <class S> void put_doubled(Stage<S>& z) {
+    each_block([&](int i, int j) {
+      const auto to = z.lu.block(i, j);
+      const auto a = part(Ba_, i, j), v = part(Bv_, i, j), q = part(Bq_, i, j), m = part(Bm_, i, j);
+      const int rows = a.rows(), columns = a.cols();
+      for (int c = 0; c < to.cols(); ++c)
+        for (int r = 0; r < to.rows(); ++r) to(r, c) = S(0);
+      const bool body = i < int(bodies()), by_body = j < int(bodies());
+      for (int c = 0; c < columns; ++c)
+        for (int r = 0; r < rows; ++r) {
+          to(r, c) = z.shift * a(r, c) + v(r, c) + m(r, c);
+          if (by_body) to(r, node + c) = q(r, c);
+          if (body && r < np)
+            to(node + r, columns + c) =
+                m(r, c) / (by_body ? body_scale_[std::size_t(j)] : joint_scale_[std::size_t(j) - bodies()]);
+        }
+      for (int c = 0; c < np && i == j && body; ++c) {
+        to(node + c, c) -= S(1), to(node + c, node + c) += z.shift;
+        for (int k = np; k < node; ++k) to(node + k, node + c) = m(c, k);
+      }
+      if (!body && by_body) {
+        const auto up = part(Bm_, j, i);
+        for (int c = 0; c < np; ++c)
+          for (int k = 0; k < rows; ++k) to(rows + k, node + c) = up(c, k);
+      }
+    });
+  }
+  // Where the numbers of a doubled node are in the state: f(its number, that of the state).
+  template <class G> void each_doubled(G&& f) const {
+    for (int b = 0; b < int(bodies()); ++b) {
+      const std::size_t at = std::size_t(doubled_pattern_.offset(b)), s = std::size_t(b * stride_);
+      for (std::size_t i = 0; i < std::size_t(node); ++i) f(at + i, s + 2 * np + i);
+      for (std::size_t i = 0; i < std::size_t(np); ++i) f(at + node + i, s + i);
+      for (std::size_t i = 0; i < std::size_t(ni); ++i) f(at + node + np + i, s + 3 * np + ni + i);
+    }
+    for (std::size_t j = 0; j < rows_.size(); ++j)
+      for (std::size_t k = 0; k < rows_[j].size(); ++k) {
+        const std::size_t at = std::size_t(doubled_pattern_.offset(int(bodies() + j))) + k;
+        f(at, lambda_at_ + at_[j] + k), f(at + rows_[j].size(), lambda_at_ + multipliers_ + at_[j] + k);
+      }
+  }
+  template <class S> void solve_doubled(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests) {
+    std::vector<S>& r = z.r;
+    each_doubled([&](std::size_t i, std::size_t k) { r[i] = b[k]; });
+    each_block([&](int i, int j) {
+      if (j >= int(bodies())) return;
+      const auto Ba = part(Ba_, i, j);
+      for (int c = 0; c < np; ++c)
+        for (int k = 0; k < Ba.rows(); ++k)
+          r[std::size_t(doubled_pattern_.offset(i) + k)] += Ba(k, c) * b[std::size_t(j * stride_ + np + c)];
+    });
+    for (std::size_t k = 0; guests && k < guests->size(); ++k) {
+      const Matrix<S, np, 1> f = generalised<S>((*guests)[k].body, (*guests)[k].wrench);
+      for (int i = 0; i < np; ++i) r[std::size_t(doubled_pattern_.offset((*guests)[k].body) + i)] += f[i];
+    }
+    z.lu.solve(r.data());
+    each_doubled([&](std::size_t i, std::size_t k) { b[k] = r[i]; });
+    for (std::size_t k = 0; k < bodies(); ++k)
+      for (int i = 0; i < np; ++i) { // v was put where a is
+        S* mine = b + k * std::size_t(stride_) + std::size_t(i);
+        const S v = mine[2 * np];
+        mine[2 * np] = z.shift * v - mine[np], mine[np] = v;
+      }
+  }
   // With q = (v + b_q)/shift and a = shift v - b_v only v and the multipliers remain.
   template <class S> void solve_with(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests = nullptr) {
+    if (doubled_)
+      solve_doubled(z, b, guests);
+    else
+      solve_halved(z, b, guests);
+    if constexpr (A::hosting)
+      for (std::size_t i = 0; guests && i < guests->size(); ++i) {
+        HostVector<S>& k = (*guests)[i];
+        const S* mine = b + std::size_t(k.body * stride_);
+        const typename A::Turning& turned = turning_[std::size_t(k.body)];
+        const Rotation<S> q = Part<nq>::of(mine + 3), w = Part<nq>::of(mine + np + 3);
+        k.motion << turned.turn.template cast<S>() * q, Part<3>::of(mine),
+            turned.spin.template cast<S>() * q + turned.turn.template cast<S>() * w, Part<3>::of(mine + np);
+      }
+  }
+  template <class S> void solve_halved(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests) {
     std::vector<S>& r = z.r;
     const S shift = z.shift;
     std::fill(r.begin(), r.end(), S(0));
@@ -983,19 +1090,11 @@ private:
     }
     if (level_)
       for (std::size_t k = 0; k < multipliers_; ++k) b[lambda_at_ + k] = r[bodies() * std::size_t(node) + k];
-    if constexpr (A::hosting)
-      for (std::size_t i = 0; guests && i < guests->size(); ++i) {
-        HostVector<S>& k = (*guests)[i];
-        const S* mine = b + std::size_t(k.body * stride_);
-        const typename A::Turning& turned = turning_[std::size_t(k.body)];
-        const Rotation<S> q = Part<nq>::of(mine + 3), w = Part<nq>::of(mine + np + 3);
-        k.motion << turned.turn.template cast<S>() * q, Part<3>::of(mine),
-            turned.spin.template cast<S>() * q + turned.turn.template cast<S>() * w, Part<3>::of(mine + np);
-      }
   }
 
   // Its lines from the last to the first.
   void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr) {
+    if (doubled_) throw std::logic_error("the stabilised form has no transposed solutions");
     std::vector<double>& r = z.r;
     const double shift = z.shift;
     if constexpr (A::hosting)
@@ -1057,7 +1156,7 @@ private:
 
   MechanismModel m_;
   int level_;
-  bool qr_;
+  bool qr_, doubled_; // doubled_: stabilised
   int stride_ = 0;
   std::size_t size_ = 0, lambda_at_ = 0, multipliers_ = 0;
   bool timed_ = false;
@@ -1074,7 +1173,7 @@ private:
   std::vector<std::size_t> at_;            // first multiplier of each joint
   std::vector<double> joint_scale_, body_scale_;
   std::vector<int> limited_; // overconstrained cuts
-  BlockPattern kkt_pattern_, stage_pattern_;
+  BlockPattern kkt_pattern_, stage_pattern_, doubled_pattern_;
   std::unique_ptr<BlockLu<double>> kkt_;
   std::unique_ptr<Stage<double>> real_;
   std::unique_ptr<Stage<Complex>> complex_;

@@ -10,8 +10,9 @@ struct FormulationOptions {
   bool fictive_moment = false;  // absolute-quaternion: I0 = half the trace instead of 0 (remark 5.3)
   double baumgarte_omega = 0.0; // absolute forms: g'' + 2 r g' + omega² g = 0
   double baumgarte_r = 0.0;
-  int level = 0;   // absolute forms of mechanisms: 1, 2, 3 keep the multipliers, with constraints of that index
-  bool qr = false; // absolute forms of mechanisms: a numerical null space
+  int level = 0;           // absolute forms of mechanisms: 1, 2, 3 keep the multipliers, with constraints of that index
+  bool qr = false;         // absolute forms of mechanisms: a numerical null space
+  bool stabilised = false; // level 2: positions held too, by multipliers of their own (Gear, Gupta, Leimkuhler)
 };
 
 } // namespace gyrod

@@ -31,6 +31,18 @@ void Formulas::fail(std::size_t i, double t, Program::Trouble trouble) const {
   throw SignalError(label_ + " raised ExpressionError at t = " + told(t) + ": " + names_[i] + ": " + problem);
 }
 
+void Cubics::find(double t, double* out) {
+  const double *c = numbers_.get() + 1, u = t - c[-1];
+  for (std::size_t i = 0; i < size(); ++i, c += 4) out[i] = ((c[0] * u + c[1]) * u + c[2]) * u + c[3];
+}
+
+void Cubics::find_jets(double t, Jet* out) {
+  const double *c = numbers_.get() + 1, u = t - c[-1];
+  for (std::size_t i = 0; i < size(); ++i, c += 4)
+    out[i] = {((c[0] * u + c[1]) * u + c[2]) * u + c[3], (3.0 * c[0] * u + 2.0 * c[1]) * u + c[2],
+              6.0 * c[0] * u + 2.0 * c[1]};
+}
+
 const double* Stairs::row(double t) const {
   const auto next = std::lower_bound(times_.begin(), times_.end(), t) - times_.begin();
   return rows_.data() + std::size_t(std::max<std::ptrdiff_t>(next - 1, 0)) * size();

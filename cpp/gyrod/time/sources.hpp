@@ -37,6 +37,19 @@ private:
   std::shared_ptr<const double> numbers_;
 };
 
+// Cubics of the time since `numbers[0]`, which may be set between steps: the coefficients of each number, the highest
+// first, follow. Whoever sets them lets the source forget.
+class Cubics final : public Source {
+public:
+  Cubics(std::shared_ptr<const double> numbers, std::size_t size) : Source(size), numbers_(std::move(numbers)) {}
+
+private:
+  void find(double t, double* out) override;
+  void find_jets(double t, Jet* out) override;
+
+  std::shared_ptr<const double> numbers_;
+};
+
 // Numbers that are constant between times: row k acts after times[k] up to and at times[k + 1], the first one also
 // before, the last one for ever.
 class Stairs final : public Source {

@@ -23,6 +23,7 @@
 
 #include "gyrod/linear/block_lu.hpp"
 #include "gyrod/rod/discretization.hpp"
+#include "gyrod/rod/links.hpp"
 #include "gyrod/variational/turn.hpp"
 
 namespace gyrod::variational {
@@ -75,9 +76,41 @@ public:
   void pairs(int first, std::vector<std::pair<int, int>>& out, std::vector<std::vector<int>>& after);
   void bind(BlockLu<double>& lu);
   bool blended() const { return d_.blended; }
+  bool elements() const { return d_.degree > 0; }
+
+  // A point of the rod at a node of time, or at the end of the step in hand, with its frame R; f(node, its gradient)
+  // for all nodes that move it, g(node, turn of the frame by that of the node) for the one that turns the frame.
+  template <class F, class G> V3 point(const LinkPoint& p, const Pose* poses, bool next, M3& R, F&& f, G&& g) const {
+    const Level& o = next ? next_ : now_;
+    V3 x = V3::Zero();
+    M36 B;
+    for (int k = 0; k < p.cells(); ++k) {
+      const int n = p.cell(k), node = vertex_node(n);
+      x += p.share(k) * o.x[std::size_t(n)];
+      if (node < 0) continue;
+      B.setZero();
+      B.leftCols<3>().diagonal().setConstant(p.share(k));
+      if (!moves(n)) B.rightCols<3>() = -p.share(k) * (poses[node].R * skew<double>(arm(n ? 1 : 0)));
+      f(node, B);
+    }
+    const int j = p.segment, node = frame_node(j), e = j ? 1 : 0;
+    const bool held = d_.holds(j);
+    R = matrix_from_quaternion<double>(held ? end_frame(e, poses, o) : o.p[std::size_t(j)]);
+    if (node < 0) return x + R * p.offset;
+    const M3 turn = held ? M3(matrix_from_quaternion<double>(d_.ends[e].turn).transpose()) : M3(M3::Identity());
+    B.setZero();
+    B.rightCols<3>() = -(R * skew<double>(p.offset) * turn);
+    f(node, B), g(node, turn);
+    return x + R * p.offset;
+  }
+  // Measures the end of the step in hand.
+  void look(const Trial& s) { measure(s.t_next, s.next, next_); }
 
   // At a node of time, from where all nodes are.
-  void start(double t, const Pose* poses) { measure(t, poses, now_); }
+  void start(double t, const Pose* poses) {
+    now_.t = next_.t = std::numeric_limits<double>::quiet_NaN(); // what leads may have been set anew
+    measure(t, poses, now_);
+  }
   // Momenta between vertices that share mass, from the velocities of all nodes, 13 numbers each.
   void share(const double* rows, BodyState* states) const;
   // Adds to the equations of the velocities at the node: M v + B'nu = p, B v + dE/dt = 0 of what is held.

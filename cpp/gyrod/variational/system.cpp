@@ -3,7 +3,7 @@
 namespace gyrod::variational {
 
 void System::start(double t, const double* rows) {
-  t_ = t, driven_at_ = std::numeric_limits<double>::quiet_NaN();
+  t_ = t, step_.h = h_, driven_at_ = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t b = 0; b < bodies(); ++b) {
     const double* s = rows + 13 * b;
     BodyState& y = states_[b];
@@ -67,6 +67,7 @@ void System::exchange(Archive& a) {
 void System::stand() {
   for (std::size_t b = 0; b < poses_.size(); ++b) poses_[b] = {states_[b].x, states_[b].r, frames_[b]};
   for (RodLinks& rod : links_) rod.start(t_, poses_.data());
+  points_.start(links_, poses_.data());
 }
 
 Trial System::place(bool matrix) {
@@ -171,11 +172,13 @@ void System::lay_out() {
         weights_[std::size_t(node)] =
             m_.bodies[std::size_t(node)].pinned ? 0.0 * m_.gravity : V3(m_.rods[r].tributary[c] * m_.rods[r].gravity);
   }
+  points_.pairs(pairs);
   pattern_ = BlockPattern(sizes_, pairs, after);
   joined_ = rows_total_ > 0;
   independent_ = !joined_ && m_.forces.empty() && links_.empty();
   lu_ = std::make_unique<BlockLu<double>>(pattern_);
   for (RodLinks& rod : links_) rod.bind(*lu_);
+  points_.bind(*lu_);
   if (!links_.empty()) poses_.resize(n), poses_next_.resize(n), turns_.resize(n);
   const std::size_t rows = std::size_t(rows_total_);
   rhs_.resize(std::size_t(pattern_.total())), mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);

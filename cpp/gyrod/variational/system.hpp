@@ -21,6 +21,7 @@
 #include "gyrod/integrate/archive.hpp"
 #include "gyrod/linear/block_lu.hpp"
 #include "gyrod/mechanism/model.hpp"
+#include "gyrod/variational/points.hpp"
 #include "gyrod/variational/rods.hpp"
 
 namespace gyrod::variational {
@@ -40,6 +41,7 @@ struct Model : JointTree {
   std::vector<double> sigma;
   std::vector<RodDescription> rods;
   std::vector<std::vector<double>> rod_sigma; // of frames
+  std::vector<RodLink> points;                // links between points of rods and others
   std::vector<Acting> forces;
   V3 gravity = V3::Zero();
   double length = 1.0; // of the size of the system
@@ -52,9 +54,10 @@ class System {
 
 public:
   System(Model model, double h)
-      : m_(std::move(model)), links_(make_links(m_)), step_{h, m_.nodes}, states_(m_.bodies.size()),
-        frames_(m_.bodies.size()), next_(m_.bodies.size()), motions_(m_.bodies.size()), wrenches_(m_.bodies.size()),
-        dual_motions_(m_.bodies.size()), dual_wrenches_(m_.bodies.size()), kicks_(m_.bodies.size()) {
+      : m_(std::move(model)), links_(make_links(m_)), points_(std::move(m_.points), links_, m_.bodies),
+        step_{h, m_.nodes}, h_(h), states_(m_.bodies.size()), frames_(m_.bodies.size()), next_(m_.bodies.size()),
+        motions_(m_.bodies.size()), wrenches_(m_.bodies.size()), dual_motions_(m_.bodies.size()),
+        dual_wrenches_(m_.bodies.size()), kicks_(m_.bodies.size()) {
     lay_out();
   }
 
@@ -232,6 +235,7 @@ private:
     if (!links_.empty()) {
       const Trial trial = place(matrix);
       for (RodLinks& rod : links_) rod.assemble(trial, pattern_, rhs_.data(), matrix);
+      if (!points_.empty()) points_.assemble(links_, trial, pattern_, rhs_.data(), matrix);
       carry<directors>(matrix);
     }
     if (fresh) std::fill(stiff_.begin(), stiff_.end(), 0.0);
@@ -501,6 +505,10 @@ private:
     if (!links_.empty()) {
       const Trial trial = place(false);
       for (std::size_t b = 0; b < bodies(); ++b) poses_next_[b].r = next_[b].r;
+      if (!points_.empty()) {
+        for (RodLinks& rod : links_) rod.look(trial);
+        middle_sum += points_.finish(links_, trial, next_.data());
+      }
       for (RodLinks& rod : links_) middle_sum += rod.finish(trial, next_.data());
       middle_sum += finish_carried<directors>();
       poses_.swap(poses_next_);
@@ -532,7 +540,9 @@ private:
 
   Model m_;
   std::vector<RodLinks> links_;
+  PointLinks points_;
   Step step_;
+  double h_; // of whole steps
   std::vector<BodyState> states_;
   std::vector<M3> frames_;
   std::vector<BodyState> next_;

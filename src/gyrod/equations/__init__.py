@@ -99,14 +99,13 @@ class Compiled:
     def scales_of(self, L: float, tau: Array) -> Array:
         """The same for many times tau, (m, n)."""
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
-        heaviest = max((b.mass for b in self.system.bodies), default=1.0) or 1.0
-        # Accelerations and multipliers, where they are unknowns, are watched as forces of the size of weights.
+        # Accelerations, where they are unknowns, and multipliers of constraints that are scaled by masses.
         of: dict[str, Any] = {
             "position": L,
             "rotation": 1.0,
             "velocity": L / tau,
             "spin": spin,
-            "force": heaviest * L / tau / tau,
+            "force": L / tau / tau,
         }
         rows = np.empty((len(tau), len(of)))
         for i, value in enumerate(of.values()):
@@ -297,7 +296,8 @@ def compile_system(
         raise ValueError("system has no bodies and no rods; there is nothing to simulate.")
     whole, signals = system.assembled(), signals or Signals()
     hosted = mechanisms.hosted(whole)
-    tree = mechanisms.joined(whole) or not options.get("reduce", True)
+    kept = bool(options.get("level") or options.get("qr"))  # constraints of one body, or of none with a joint, too
+    tree = mechanisms.joined(whole) or not options.get("reduce", True) or (kept and bool(whole.bodies))
     check_system(system, formulation, options, hosted, tree=tree, velocities=not (at_rest or started))
     system = whole
     bodies = (_join if tree else _pins)(system, formulation, options, signals)
@@ -400,7 +400,7 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
     ) -> _core.System:  # fmt: skip
         # Without the rods that give junctions their mass, any mass will do to look at the joints.
         with_mass = core_bodies if rods else [_core.Body(mass=b.mass or 1.0, moments=b.moments) for b in core_bodies]
-        given = options if form == formulation else {**options, "level": 0, "qr": False}
+        given = options if form == formulation else {**options, "level": 0, "qr": False, "stabilised": False}
         return _core.System(
             formulation=form, bodies=with_mass, forces=forces, gravity=gravity,
             joints=m.tree(fixed=bool(given.get("level") or given.get("qr"))), rods=rods, links=between,
@@ -488,7 +488,17 @@ def unchecked_core(system: System) -> tuple[Any, Array, Array]:
 
 
 #: Options of a formulation that the core knows.
-_OPTIONS = ("spatial", "printed", "polar", "fictive_moment", "baumgarte_omega", "baumgarte_r", "level", "qr")
+_OPTIONS = (
+    "spatial",
+    "printed",
+    "polar",
+    "fictive_moment",
+    "baumgarte_omega",
+    "baumgarte_r",
+    "level",
+    "qr",
+    "stabilised",
+)
 
 
 def _options(given: dict[str, Any]) -> _core.FormulationOptions:

@@ -123,12 +123,14 @@ def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Ite
 
 def _of_pins(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
     """Free bodies, and bodies that turn about a fixed point."""
-    for option, what in (("level", "index"), ("qr", "null_space = 'qr'")):
-        if options.get(option):
-            has = "has no joints, or one ball joint to ground each"
-            if system.rods:
-                has += f"; the equations of rods ({', '.join(map(repr, system.rod_names))}) have no such form"
-            yield f"{what} is for bodies with joints; this system {has}. Leave it out."
+    if options.get("level") or options.get("qr"):  # rods alone: bodies would be a mechanism
+        what = f"index = {options['level']}" if options.get("level") else "null_space = 'qr'"
+        names = ", ".join(map(repr, system.rod_names))
+        yield (
+            f"{what} is about multipliers of bodies, and there are only rods ({names}): each of their frames has one "
+            "constraint of its own, the norm of its quaternion, whose multiplier is a known function of its velocity, "
+            "so that there is nothing to solve for. Leave it out."
+        )
     if formulation != "euler":
         return
     for body in system.bodies:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core
-from gyrod.equations.signals import Signals, checked
+from gyrod.equations.signals import INPUTS, Signals, checked
 from gyrod.model import Distance, Joint, ModelError, System
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
@@ -197,7 +197,7 @@ def drive(joint: Joint, signals: Signals) -> _core.Signal:
 
     if rates and None not in rates:
         _check_derivatives(label, [lambda t, g=g: value(g, t) for g in (f, *rates)])  # type: ignore[misc]
-    if not callable(f) or isinstance(f, Expression | Samples):
+    if not callable(f) or isinstance(f, Expression | Samples | INPUTS):
         return signals.signal(label, f, 1)
     if rates and None not in rates:
         return signals.signal(label, f, 1, law=tuple((label, g) for g in rates))

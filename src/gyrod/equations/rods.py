@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core, rotations
-from gyrod.equations.signals import Signals
+from gyrod.equations.signals import INPUTS, Signals
 from gyrod.model import Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System
 from gyrod.model.attachments import end_inertia
 from gyrod.model.ends import End
@@ -317,7 +317,7 @@ def _end(rod: Rod, e: int, system: System, signals: Signals) -> _core.RodEnd:
 def _led(label: str, end: End, signals: Signals) -> dict[str, _core.Signal]:
     """What leads an end: signals of its place, its frame and its angular velocity."""
     found = {}
-    if isinstance(end.at, ExpressionVector | Samples):
+    if isinstance(end.at, ExpressionVector | Samples | INPUTS):
         found["places"] = signals.signal(f"{label}.at", end.at, 3)
     elif callable(end.at):
         law = () if end.velocity is None else ((f"{label}.velocity", end.velocity_at),)

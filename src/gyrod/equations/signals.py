@@ -25,7 +25,7 @@ Instruction = tuple[str, float, float, int]
 Function = Callable[[float], Any]
 #: Checks what a user's function returns: field and value -> value.
 Check = Callable[[str, Any], Any]
-INPUTS = (Input, Live, Recorded)
+INPUTS = Input | Live | Recorded
 
 
 class ForceError(RuntimeError):
@@ -41,6 +41,8 @@ class Signals:
     def __init__(self) -> None:
         #: Signals that call Python functions.
         self.functions: list[_core.Signal] = []
+        #: Signals of inputs that lead, which change from step to step.
+        self.led_by_inputs: list[_core.Signal] = []
         self._sources: dict[tuple[Any, ...], tuple[Any, Any, _core.Source]] = {}
 
     @property
@@ -80,6 +82,8 @@ class Signals:
             made.bound(least[1].__name__, least[0], label)
         if made.foreign:
             self.functions.append(made)
+        elif isinstance(value, Live) and value.curve is not None:
+            self.led_by_inputs.append(made)
         return made
 
 
@@ -91,9 +95,13 @@ def _named(label: str, value: Any, size: int) -> _core.Source | None:
     if isinstance(value, Input | Live):
         now = np.array(value.value, dtype=float) if isinstance(value, Input) else value.array
         _require(value if isinstance(value, Input) else value.source, now.size, size)
+        if isinstance(value, Live) and value.curve is not None:
+            return _core.Source.cubics(value.curve)
         return _core.Source.slots(now.reshape(-1))
     if isinstance(value, Recorded):
         _require(value, value.values[0].size, size)
+        if value.rates is not None:
+            return _core.Source.samples(value.times, value.coefficients.ravel(), size, False, "held", label)
         return _core.Source.stairs(value.times, np.ascontiguousarray(value.values.ravel()))
     if isinstance(value, Samples):
         if value.size != size:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled, body_weights, compile_force, compile_system, frame_forces, mechanisms
 from gyrod.equations.checks import about
-from gyrod.equations.links import link_ends
+from gyrod.equations.links import links
 from gyrod.equations.rods import HELD
-from gyrod.model import Cable, System
+from gyrod.model import System
 from gyrod.model.system_checks import SINGULAR
 
 Array = NDArray[np.float64]
@@ -143,6 +143,7 @@ def compile_stepped(
         bodies=bodies, sigma=split.tolist(), forces=forces, gravity=gravity,
         joints=None if compiled.mechanism is None else compiled.mechanism.tree(fixed=True),
         rods=[_core.Rod(**table) for table in compiled.rods], rod_sigma=[s.tolist() for s in of_rods],
+        links=links(system, index, frames, compiled.signals),
         length=compiled._length(), step=step, directors=coordinates == "directors", nodes=potential == "nodes",
         conserving=conserving, composed=order == 4,
     )  # fmt: skip
@@ -188,9 +189,6 @@ def _check_supported(system: System, method: str) -> None:
             f"method = {method!r} is for rigid bodies; the system has rods ({', '.join(map(repr, system.rod_names))}). "
             "Use 'variational', which keeps their momenta, or 'radau5'."
         )
-    found = [f.label for f in system.forces if isinstance(f, Cable) or (f.rods and link_ends(f))]
-    if found:
-        raise ValueError(f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'radau5'.")
 
 
 def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body], list[Array]]:

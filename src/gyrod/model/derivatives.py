@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gyrod.model.expressions import Expression, ExpressionError, ExpressionVector
+from gyrod.model.inputs import Input, Live, Recorded
 from gyrod.model.samples import Samples
 
 
@@ -12,6 +13,8 @@ def slope(function: Any, order: int = 1) -> Any:
     """The derivative that a function brings with it, None if it brings none; of rotations the angular one."""
     if isinstance(function, Samples):
         return (function.velocity, function.acceleration)[order - 1]
+    if isinstance(function, Input | Live | Recorded):
+        return lambda t: function.derivative(t, order)
     for _ in range(order):
         if not isinstance(function, (Expression, ExpressionVector)):
             return None

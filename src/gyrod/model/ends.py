@@ -14,6 +14,7 @@ from gyrod import _check, rotations
 from gyrod.model.derivatives import slope
 from gyrod.model.errors import GROUND, Description, Problems, called, constant_or_function, reference, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.inputs import Input
 from gyrod.model.orientations import rotation
 from gyrod.model.samples import Samples, fitting
 
@@ -225,9 +226,9 @@ ENDS: tuple[type[End], ...] = (Free, Hinged, Clamped, Guided)
 
 def _turning(frame: Any) -> Rate | None:
     """Spatial angular velocity of a frame whose derivative is known: of a rotation vector or of a quaternion."""
-    rate = slope(frame)
+    rate = None if isinstance(frame, Input) else slope(frame)
     if rate is None or isinstance(frame, Samples):
-        return rate  # type: ignore[no-any-return]
+        return rate
     if len(frame) == 3:
         return lambda t: rotations.rotation_vector_tangent(frame(t)) @ rate(t)
 

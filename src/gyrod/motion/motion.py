@@ -427,6 +427,22 @@ class Motion:
         """Constraint residuals of the coordinates as integrated (unit quaternions, orthonormal directors)."""
         return Drift(self._measures[..., 0], self._measures[..., 1])
 
+    def condition(self, step: float | None = None) -> float:
+        """Condition number of the matrix of implicit stages, M/h - J at the first time.
+
+        Unknowns are taken in their scales, and rows by their largest number, as an elimination with pivoting sees them.
+
+        ``step``: h in s, the mean step of the run unless it is given. Dense: for small systems.
+        """
+        compiled, y = self.compiled, np.ascontiguousarray(np.atleast_2d(self.y)[0])
+        times = self.steps if len(self.steps) > 1 else np.array([0.0, 1.0])
+        h = float(times[-1] - times[0]) / (len(times) - 1) if step is None else _check.positive("step", step)
+        if not compiled.core.linearise(float(np.atleast_1d(self.t)[0]), y, 1.0 / h):
+            return float("inf")
+        inverse = np.array([compiled.core.solve(unit) for unit in np.eye(compiled.size)]).T
+        matrix = np.linalg.inv(inverse / compiled.scales()[:, None])
+        return float(np.linalg.cond(matrix / np.abs(matrix).max(axis=1)[:, None]))
+
     @cached_property
     def error(self) -> ErrorReport:
         """Errors by quantity (`ErrorReport`): ``motion.error["hose.start_force"].total``; print it for a table.

@@ -46,10 +46,14 @@ class Formulation:
     name: str = _part(DEFAULT, f"{quoted(FORMULATIONS)}.", "word", *FORMULATIONS)
     _: KW_ONLY
     index: int = _part(
-        0, "For bodies with joints in absolute coordinates: 0, the multipliers eliminated (an ordinary differential "
+        0, "For bodies in absolute coordinates: 0, the multipliers eliminated (an ordinary differential "
         "equation); 1, 2, 3, accelerations and multipliers kept as unknowns and the constraint imposed on the level of "
         f"acceleration, velocity or position, for {quoted(for_index(2))} (and {quoted(for_index(1)[1:])} with 1).",
         "whole", most=3, of=_ABSOLUTE,
+    )  # fmt: skip
+    stabilised: bool = _part(
+        False, "Index 2 with positions held beside velocities, by multipliers of their own (Gear, Gupta and "
+        "Leimkuhler).", "flag", of=_ABSOLUTE,
     )  # fmt: skip
     baumgarte: tuple[float, float] | None = _part(
         None, "(omega, r) in 1/s of g'' + 2 r g' + omega² g = 0.", "pair", unit="1/s", of=_ABSOLUTE
@@ -86,6 +90,9 @@ class Formulation:
         ]
         if self.index and self.null_space == "qr":
             problems.append("null_space = 'qr' eliminates the multipliers, index = 0; leave one of them out.")
+        if self.stabilised and (self.index not in (0, 2) or self.null_space == "qr"):
+            what = f"index = {self.index}" if self.null_space != "qr" else "null_space = 'qr'"
+            problems.append(f"stabilised = True holds positions beside velocities, index = 2; leave {what} out.")
         refuse(problems)
         for name in parts.keys() & found.keys():
             object.__setattr__(self, name, found[name])
@@ -105,6 +112,11 @@ class Formulation:
 
             raise ValueError(f"formulation: {_check.shown(unknown)} is unknown.{_check.meant(str(unknown), [*PARTS])}")
         return cls(**value)
+
+    @property
+    def level(self) -> int:
+        """The index of the equations."""
+        return 2 if self.stabilised else self.index
 
     @property
     def parts(self) -> dict[str, Any]:

@@ -46,8 +46,10 @@ ALL_METHODS = {
         "core", "Radau IIA, implicit", 5, True, 3, 3, (0, 1, 2, 3), auto="tight",
         alike=("radau", "radauiia", "ode15s", "ode23s", "implicit"),
     ),
-    "rodas": Method("core", "Rosenbrock method, no iteration", 4, True, 3, 3, auto="coarse", alike=("rosenbrock",)),
-    "seulex": Method("core", "extrapolated linearly implicit Euler, any order", 4, True, 4, 14),
+    "rodas": Method(
+        "core", "Rosenbrock method, no iteration", 4, True, 3, 3, (0, 1), auto="coarse", alike=("rosenbrock",),
+    ),
+    "seulex": Method("core", "extrapolated linearly implicit Euler, any order", 4, True, 4, 14, (0, 1)),
     "bdf": Method(
         "sundials", "backward differences, SUNDIALS CVODE", stiff=True, solver="cvode",
         alike=("cvode", "lsoda", "vode", "gear"),

@@ -73,7 +73,23 @@ class Stepping(Writing, total=False):
         "for bit, whatever their number. Functions of time and forces that are Python's are called by one.", "whole",
         least=1, most=MOST_THREADS, adaptive=True,
     )]
-
+    coordinates: Annotated[str | None, Option(
+        None, 'Coordinates of constant steps, "quaternion" (which is taken unless given) or "directors".',
+        "word", ("quaternion", "directors"), only=STEPPED,
+    )]
+    sigma: Annotated["str | float | Sequence[float] | Mapping[str, float] | None", Option(
+        None, 'Part of the inertia that is taken with a constant mass matrix: "mean" (of the principal moments, which '
+        "is taken unless given), a number, one for each body, or a dictionary by name.", "table", ("mean",),
+        shapes=((), (-1,)), only=("variational",),
+    )]
+    potential: Annotated[str | None, Option(
+        None, 'Where the potential is taken, at the "midpoint" of a step (unless given) or at its "nodes".', "word",
+        ("midpoint", "nodes"), only=("variational",),
+    )]
+    order: Annotated[int | None, Option(
+        None, "Order of constant steps, 2 (unless given) or 4, five steps in one. For systems without damping.",
+        "whole", least=2, most=4, only=("variational",),
+    )]
 
 class Driving(Stepping, total=False):
     """All options of `stepper`."""
@@ -106,23 +122,6 @@ class Options(Stepping, total=False):
     assemble: Annotated[bool, Option(
         False, "Mend a start whose joints do not meet, or do not move as their drives say, as by `gyrod.assemble`.",
         "flag",
-    )]
-    coordinates: Annotated[str | None, Option(
-        None, 'Coordinates of constant steps, "quaternion" (which is taken unless given) or "directors".',
-        "word", ("quaternion", "directors"), only=STEPPED,
-    )]
-    sigma: Annotated["str | float | Sequence[float] | Mapping[str, float] | None", Option(
-        None, 'Part of the inertia that is taken with a constant mass matrix: "mean" (of the principal moments, which '
-        "is taken unless given), a number, one for each body, or a dictionary by name.", "table", ("mean",),
-        shapes=((), (-1,)), only=("variational",),
-    )]
-    potential: Annotated[str | None, Option(
-        None, 'Where the potential is taken, at the "midpoint" of a step (unless given) or at its "nodes".', "word",
-        ("midpoint", "nodes"), only=("variational",),
-    )]
-    order: Annotated[int | None, Option(
-        None, "Order of constant steps, 2 (unless given) or 4, five steps in one. For systems without damping.",
-        "whole", least=2, most=4, only=("variational",),
     )]
     progress: Annotated["bool | Watcher", Option(
         False, "Show a progress bar; or a function of a `Progress` that is called now and then, and may raise to end "
@@ -240,9 +239,9 @@ def flat(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "formulation": form.name, **form.parts} if isinstance(form, Formulation) else dict(options)
 
 
-def refuse_foreign(given: Options, method: str) -> None:
+def refuse_foreign(given: Stepping, method: str) -> None:
     """Refuse options that a method does not have."""
-    values = cast("dict[str, Any]", given)
+    values: dict[str, Any] = {name: value for name, value in given.items() if name in OPTIONS}
     for name, value in values.items():
         if OPTIONS[name].only and method not in OPTIONS[name].only:
             where = OPTIONS[name].only[0]

@@ -113,8 +113,8 @@ def ode(system: System | Rest, formulation: str | Formulation = DEFAULT, **old: 
     """
     given = read("ode", {"formulation": formulation, **old}, Writing)
     form = Formulation.of(given["formulation"])
-    if form.index:
-        raise ValueError(f"index = {form.index} is a differential-algebraic system; ode needs index = 0.")
+    if form.level:
+        raise ValueError(f"index = {form.level} is a differential-algebraic system; ode needs index = 0.")
     return _again(system, form.name, core_options(form))
 
 

@@ -29,13 +29,14 @@ def core_options(formulation: Formulation) -> dict[str, Any]:
         options["baumgarte_omega"], options["baumgarte_r"] = form.baumgarte
     if form.null_space == "qr":
         options |= {"level": 0, "qr": True}
-    options |= {"level": form.index} if form.index else {}
+    options |= {"level": form.level} if form.level else {}
+    options |= {"stabilised": True} if form.stabilised else {}
     return options if form.reduce else options | {"reduce": False}
 
 
 def check_index(formulation: Formulation, method: str) -> None:
     """Refuse a method that does not take the form of the constraints."""
-    index, allowed = formulation.index, for_index(formulation.index)
+    index, allowed = formulation.level, for_index(formulation.level)
     if method not in ("auto", *allowed):
         raise ValueError(
             f"index = {index} is a differential-algebraic system, which method = {method!r} does not take; use "

@@ -83,7 +83,12 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
     ends = {name: [_end(whole, rod, e, loose) for e in (0, 1)] for name, rod in idle.items()}
     if all(_stands(end) for pair in ends.values() for end in pair):
         return compiled
-    alone = [rod.with_(start=ends[name][0], end=ends[name][1], precurvature=None) for name, rod in idle.items()]
+    # Without what acts on them their elements would end elsewhere.
+    grids = {name: {"grid": rod.mesh.ends, "segments": None} if rod._extra else {} for name, rod in idle.items()}
+    alone = [
+        rod.with_(start=ends[name][0], end=ends[name][1], precurvature=None, **grids[name])
+        for name, rod in idle.items()
+    ]
     statics = prepare(System(rods=alone, gravity=(0, 0, 0)))
     y = _followed(statics, statics.y)
     if not (np.isfinite(y).all() and y[statics.velocities].any()):

@@ -18,25 +18,26 @@ from numpy.typing import NDArray
 from gyrod import _check, storage
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import JointSensor, System
-from gyrod.model.inputs import Live, Recorded, Settings, bind, check_values, find_inputs
+from gyrod.model.inputs import Input, Live, Recorded, Settings, bind, check_values, find_inputs, leading
 from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest, SimulationError
 from gyrod.motion.between import passes_over
 from gyrod.motion.sensors import Sensors
 from gyrod.runs.formulations import Formulation
-from gyrod.runs.methods import METHODS, automatic
-from gyrod.runs.options import Driving, documented, read, whole
+from gyrod.runs.methods import METHODS, STEPPED, automatic
+from gyrod.runs.options import Driving, documented, read, refuse_foreign, whole
 from gyrod.solve.choose import choose_method
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import handed, run_options
 from gyrod.solve.options import check_index, core_options, stepping
 from gyrod.solve.outcome import fail_at_start, motion_of
 from gyrod.solve.starts import begin, from_rest
+from gyrod.solve.variational import Driven, compiled_for
 
 Array = NDArray[np.float64]
 
 #: Begin of a snapshot.
-MAGIC = b"gyrod stepper 1\n"
-_COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves")
+MAGIC = b"gyrod stepper 2\n"
+_COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves", "newton")
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,11 +86,13 @@ class Stepper:
 
     def __init__(
         self, given: System, compiled: Compiled, live: Settings, inputs: Mapping[str, Any], method: str,
-        steps: dict[str, Any], projection: str, record: bool, threads: int,
+        steps: dict[str, Any], projection: str, record: bool, threads: int, driven: Driven | None = None,
     ) -> None:  # fmt: skip
         self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
-        self._method, self._steps, self._record = method, steps, record
-        limits = find_limits(compiled)
+        self._method, self._steps, self._record, self._driven = method, steps, record, driven
+        limits = find_limits(compiled, rods=driven is None)
+        if driven is not None:
+            driven.watched = limits.events()
         self._projected = projection == "step"
         self._names = list(limits.names)
         knots = bool(self._names) and passes_over(method, compiled)
@@ -124,7 +127,8 @@ class Stepper:
         started = time.process_time() if self._record else 0.0
         run = self._advance(t_end)
         if run.status != "finished":
-            self._session = None  # the next step begins from what is kept here
+            if self._driven is None:
+                self._session = None  # the next step begins from what is kept here
             self._fail(run, started)
         before, self._t, self._y, self._state = self._t, t_end, run.y_stop, None
         self._h = max(self._h, run.h_stop) if run.stats["rejected"] == self._rejected else run.h_stop
@@ -139,9 +143,18 @@ class Stepper:
 
     def _advance(self, t_end: float) -> Any:
         """The core's run to a time: that of the session, or of a new one from here."""
-        for signal in self._compiled.signals.functions:  # what they say may have changed since the last step
+        self._live.aim(self._t, t_end)
+        signals = self._compiled.signals
+        for signal in (
+            *signals.functions,
+            *signals.led_by_inputs,
+        ):  # what they say may have changed since the last step
             signal.forget()
         if self._session is not None:
+            return self._session.go_on(t_end)
+        if self._driven is not None:
+            self._driven.reset()
+            self._session = self._driven
             return self._session.go_on(t_end)
         self._base = self._totals()
         self._counts, self._rejected = dict.fromkeys(_COUNTERS, 0), 0
@@ -162,8 +175,18 @@ class Stepper:
         at = Motion(np.asarray(run.t_stop), run.y_stop, self.stats, _compiled=compiled, _accepted=rows)
         return at._recorded([(int(e), t, np.asarray(y), self._names[int(e)]) for e, t, y in run.crossings])
 
-    def _with_inputs(self, times: Array, values: dict[str, Array]) -> Compiled:
-        held = bind(self._given, lambda source: Recorded.of(source, times, values[source.name]))
+    def _with_inputs(self, times: Array, values: dict[str, Array], led: Mapping[str, Any] | None = None) -> Compiled:
+        def made(source: Input, leads: bool) -> Any:
+            if not leads:
+                return Recorded.of(source, times, values[source.name])
+            # Where it leads: as it was at the ends of the steps, or the cubic of the step in hand.
+            return (
+                Live(source, self._live, True)
+                if led is None
+                else Recorded(source.name, along=source.along, **led[source.name])
+            )
+
+        held = bind(self._given, made)
         return compile_system(held, self._compiled.formulation, started=True, **self._compiled.options)
 
     def _fail(self, run: Any, started: float) -> None:
@@ -173,6 +196,8 @@ class Stepper:
                 f"the {last.name} is reached at t = {last.t:.10g}; the simulation stays at t = {self.t:.10g}, .motion "
                 "is there.", last.t, last.state.y, replace(last.state, status="event"),
             )  # fmt: skip
+        if self._driven is not None:
+            self._driven.fail(run)
         motion_of(run, self._compiled, self._method, started, False, self._projected, self._names)
 
     @_alone
@@ -198,6 +223,9 @@ class Stepper:
         self._passed = []
         self._counts, self._base = dict.fromkeys(_COUNTERS, 0), dict.fromkeys(_COUNTERS, 0)
         self._live.update(self._first)
+        self._live.stand()
+        for signal in self._compiled.signals.led_by_inputs:
+            signal.forget()
         self._angles, self._turns = {}, {}
         if self._turning:
             self._count_turns()
@@ -253,7 +281,7 @@ class Stepper:
         return MotionStats(self._method, self._compiled.formulation, **self._totals())
 
     def _totals(self) -> dict[str, int]:
-        return {key: self._base[key] + self._counts[key] for key in _COUNTERS}
+        return {key: self._base.get(key, 0) + self._counts.get(key, 0) for key in _COUNTERS}
 
     def _count_turns(self) -> None:
         for number in self._turning:
@@ -271,6 +299,8 @@ class Stepper:
         #: Begin and inputs of each step.
         self._log: list[tuple[float, dict[str, Any]]] = []
         self._ends: list[float] = [self._t]
+        #: Values and rates of inputs that lead, at these times.
+        self._led = {name: [self._live.at(name, self._t)] for name in self._live.curves}
 
     def _keep(self, before: float, run: Any) -> None:
         t, y = run.t, run.y
@@ -278,6 +308,8 @@ class Stepper:
         self._rows.append((t[new], y[new]))
         self._log.append((before, self._live.now()))
         self._ends.append(self._t)
+        for name, rows in self._led.items():
+            rows.append(self._live.at(name, self._t))
 
     @_alone
     def motion(self) -> Motion:
@@ -289,7 +321,7 @@ class Stepper:
         if self._known:
             times, now = np.array([at for at, _ in self._log] or [self._ends[0]]), self._live.now()
             values = {name: np.array([v[name] for _, v in self._log] or [now[name]]) for name in self._known}
-            compiled = self._with_inputs(times, values)
+            compiled = self._with_inputs(times, values, self._recorded_leads())
         ends = np.array(self._ends)
         dense = storage.Between(storage.Kept(t, y), compiled) if len(t) > 1 else None
         rows = y[np.searchsorted(t, ends)]
@@ -299,6 +331,21 @@ class Stepper:
         object.__setattr__(motion, "events", motion._recorded(found))
         return motion
 
+    def _recorded_leads(self) -> dict[str, dict[str, Any]]:
+        """Times, values and rates of the inputs that lead."""
+        found = {}
+        for name, rows in self._led.items():
+            shape, times = np.shape(self._known[name].value), np.array(self._ends)
+            values, rates = (np.array(part).reshape(-1, *shape) for part in zip(*rows, strict=True))
+            if len(times) == 1:  # nothing has moved yet
+                times, values, rates = (
+                    np.append(times, times[0] + 1.0),
+                    np.tile(values, (2,) + (1,) * len(shape)),
+                    np.zeros((2, *shape)),
+                )
+            found[name] = {"times": times, "values": values, "rates": rates}
+        return found
+
     # --- snapshots ---
 
     @_alone
@@ -307,6 +354,8 @@ class Stepper:
         parts = {
             "key": self._key, "t": self._t.hex(), "h": self._h.hex(), "n": len(self._y), "rejected": self._rejected,
             "inputs": {name: [float(x).hex() for x in np.ravel(value)] for name, value in self._live.now().items()},
+            "span": [x.hex() for x in self._live.span],
+            "curves": {name: [x.hex() for x in curve.tolist()] for name, curve in self._live.curves.items()},
             "turns": {str(k): [q.tolist(), self._turns[k].tolist()] for k, q in self._angles.items()},
             "counts": self._counts, "base": self._base, "pace": [x.hex() for x in map(float, self._pace)],
         }  # fmt: skip
@@ -321,6 +370,11 @@ class Stepper:
         inputs = {name: [float.fromhex(x) for x in value] for name, value in parts["inputs"].items()}
         given = {k: v if np.shape(self._known[k].value) else v[0] for k, v in inputs.items()}
         self._live.update(check_values(self._known, given))
+        self._live.span = (float.fromhex(parts["span"][0]), float.fromhex(parts["span"][1]))
+        for name, curve in parts["curves"].items():
+            self._live.curves[name][:] = [float.fromhex(x) for x in curve]
+        for signal in self._compiled.signals.led_by_inputs:
+            signal.forget()
         self._t, self._y, self._h = float.fromhex(parts["t"]), y, float.fromhex(parts["h"])
         self._rejected, self._counts, self._base = parts["rejected"], parts["counts"], parts["base"]
         length, begin, count = (float.fromhex(x) for x in parts["pace"])
@@ -328,7 +382,10 @@ class Stepper:
         self._angles = {int(k): np.array(q) for k, (q, _) in parts["turns"].items()}
         self._turns = {int(k): np.array(turns) for k, (_, turns) in parts["turns"].items()}
         self._state, self._session = None, None
-        if session:
+        if session and self._driven is not None:
+            self._session = self._driven
+            self._driven.load(session, y)
+        elif session:
             core, end = self._compiled.core, self._t + (self._h or 1.0)
             options = handed(self._steps, self._options)
             self._session = core.start(self._method, self._t, y, end, *options, self._python)
@@ -341,6 +398,7 @@ class Stepper:
     def _rewind(self, count: int) -> None:
         """Forget what was recorded after so many steps."""
         self._ends, self._log, self._rows = self._ends[: count + 1], self._log[:count], self._rows[: count + 1]
+        self._led = {name: rows[: count + 1] for name, rows in self._led.items()}
 
     def _read(self, snapshot: bytes) -> tuple[dict[str, Any], Array, bytes]:
         sound = isinstance(snapshot, bytes | bytearray) and snapshot.startswith(MAGIC)
@@ -381,7 +439,7 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
         A `System`, from its initial configuration, or a `Rest`, from there.
     OPTIONS
 
-    The method is one of the core's, and steps are those inside of each ``sim.step``.
+    The method is one of the core's, or one with constant steps, of which ``sim.step`` makes a whole number.
 
     >>> import gyrod as gd
     >>> ball = gd.Body("ball", mass=2.0, inertia=(1, 1, 1))
@@ -394,15 +452,25 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
     """
     asked = read("stepper", options, Driving)
     run = whole(asked)
-    method, form = _check.choice("method", run["method"], ("auto", *METHODS)), Formulation.of(run["formulation"])
+    allowed = ("auto", *METHODS, *STEPPED)
+    method, form = _check.choice("method", run["method"], allowed), Formulation.of(run["formulation"])
+    refuse_foreign(asked, method)
     check_index(form, method)
     first, given = from_rest(system) if isinstance(system, Rest) else (None, system)
     if not isinstance(given, System):
         raise ValueError(f"system must be a gyrod.System, got {type(given).__name__}.")
     known = find_inputs(given)
-    live = Settings({name: source.value for name, source in known.items()})
+    live = Settings({name: source.value for name, source in known.items()}, leading(given))
     live.update(check_values(known, asked.get("inputs") or {}))
-    bound = bind(given, lambda source: Live(source, live))
+    live.stand()
+    bound = bind(given, lambda source, leads: Live(source, live, leads))
+    record = asked.get("record", False)
+    if method in STEPPED:
+        stepped = compiled_for(bound, first, run)
+        assert run["step"] is not None
+        how = {k: v for k, v in asked.items() if k in ("step", "coordinates", "sigma", "potential", "order")}
+        driven = Driven(stepped, method, run["step"], ())
+        return Stepper(given, stepped.compiled, live, known, method, how, "step", record, 1, driven)
     compiled = begin(bound, first, form.name, **(core_options(form) if form.parts.keys() - {"projection"} else {}))
     steps = stepping(compiled, run)
     try:
@@ -411,7 +479,6 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
             chosen = automatic(stiff=False, tight=False)  # high orders do not pay in short steps
     except ForceError as error:
         fail_at_start(error, compiled, method)
-    record = asked.get("record", False)
     return Stepper(given, compiled, live, known, chosen, steps, form.projection, record, run["threads"])
 
 

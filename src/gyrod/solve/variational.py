@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,16 +45,8 @@ def solve(
 ) -> Motion:  # fmt: skip
     """Run one of the methods with constant steps; ``events`` gives the events of a compiled system with their names."""
     method = run["method"]
-    if run["step"] is None:
-        raise ValueError(f"method = {method!r} has constant steps: give step, in seconds.")
-    count, step = steps_of(t_end, run["step"])
-    stepped = compile_stepped(
-        system, step, coordinates=run["coordinates"] or "quaternion",
-        sigma="mean" if run["sigma"] is None else run["sigma"], potential=run["potential"] or "midpoint",
-        order=_order(system, run["order"]),
-        conserving=method == "energy-momentum", reduce=Formulation.of(run["formulation"]).reduce,
-        rested=first is not None, begin=lambda system, form, **options: begin(system, first, form, **options),
-    )  # fmt: skip
+    count, step = steps_of(t_end, _step(run))
+    stepped = compiled_for(system, first, run, step)
     wanted = _nodes(run["output"], count, step)
     watched = events(stepped.compiled)
     if watched and wanted is not None:
@@ -77,6 +69,24 @@ def solve(
     if found["status"] != "finished":
         _raise(stepped, found, motion, step)
     return motion
+
+
+def _step(run: Options) -> float:
+    """Length of the constant steps, which must be given."""
+    if run["step"] is None:
+        raise ValueError(f"method = {run['method']!r} has constant steps: give step, in seconds.")
+    return run["step"]
+
+
+def compiled_for(system: System, first: First | None, run: Options, step: float | None = None) -> Stepped:
+    """A system with the start of its motion, ready for the constant steps of a run."""
+    return compile_stepped(
+        system, step or _step(run), coordinates=run["coordinates"] or "quaternion",
+        sigma="mean" if run["sigma"] is None else run["sigma"], potential=run["potential"] or "midpoint",
+        order=_order(system, run["order"]),
+        conserving=run["method"] == "energy-momentum", reduce=Formulation.of(run["formulation"]).reduce,
+        rested=first is not None, begin=lambda system, form, **options: begin(system, first, form, **options),
+    )  # fmt: skip
 
 
 def _recorded(
@@ -118,6 +128,75 @@ def _order(system: Any, order: int | None) -> int:
                 "use order = 2."
             )
     return 4
+
+
+#: Steps of a run without an end: a power of two, so that nodes are at multiples of the step to the last bit.
+ENDLESS = 2**40
+
+
+class Driven:
+    """Constant steps for a `Stepper`: goes on to the times that it is given, which must be nodes."""
+
+    def __init__(self, stepped: Stepped, method: str, step: float, watched: Sequence[tuple[str, Any]]) -> None:
+        self.stepped, self.method, self.step, self.watched = stepped, method, step, watched
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the start."""
+        self.done = self.newton = 0
+        self.y = np.array(self.stepped.compiled.y0)
+
+    def go_on(self, t_end: float) -> Any:
+        """As far as a time; a run that fails leaves everything as it was."""
+        last = round(t_end / self.step)
+        if abs(t_end / self.step - last) > NODE_SLACK + 1e-12 * last:
+            raise ValueError(
+                f"t = {t_end:.10g} is not a multiple of step = {self.step:.10g}, the constant step of method = "
+                f"{self.method!r}; give sim.step multiples of it."
+            )
+        before = self.save() if self.done else b""
+        run = self.stepped.core.run(
+            self.stepped.start, ENDLESS, self.step * ENDLESS, [], None, self.stepped.python, self.done, last
+        )
+        t, y = run["t"], self.stepped.states(run["t"], run["rows"])
+        ran = {"status": run["status"], "crossings": (), "t": t, "y": y, "run": run, "knots_t": t[:0]}
+        if self.watched and run["status"] == "finished":
+            ran |= self._watch(t, y)
+        if ran["status"] == "finished":
+            self.done, self.y = last, y[-1]
+            self.newton += int(run["newton"].sum())
+        elif before:
+            self.load(before)
+        stats = {"steps": self.done, "rejected": 0, "newton": self.newton}
+        return SimpleNamespace(**{"t_stop": t_end, "y_stop": self.y} | ran, h_stop=self.step, stats=stats)
+
+    def _watch(self, t: Array, y: Array) -> dict[str, Any]:
+        """Limits that are passed on the way; one that ends the step."""
+        compiled = self.stepped.compiled
+        if self.done:
+            t, y = np.append(self.done * self.step, t), np.concatenate([self.y[None], y])
+        stats = MotionStats(self.method, compiled.formulation)
+        motion = Motion(t, y, stats, steps=t, _compiled=compiled, _dense=partial(hermite, compiled, t, y))
+        motion, ended = _find_events(motion, self.watched)
+        crossings = tuple((event.event, event.t, event.state.y) for event in motion.events)
+        if not ended:
+            return {"crossings": crossings}
+        return {"crossings": crossings, "status": "event", "t_stop": crossings[-1][1], "y_stop": crossings[-1][2]}
+
+    def fail(self, run: Any) -> NoReturn:
+        """Raise why a run could not be finished."""
+        motion = _motion(self.stepped, run.run, self.method, False, time.process_time())
+        _raise(self.stepped, run.run, motion, self.step)
+
+    def save(self) -> bytes:
+        """All that the rest depends on."""
+        return struct.pack("<qq", self.done, self.newton) + bytes(self.stepped.core.save())
+
+    def load(self, state: bytes, y: Array | None = None) -> None:
+        """Go back to there."""
+        self.done, self.newton = struct.unpack_from("<qq", state)
+        self.stepped.core.load(state[16:])
+        self.y = self.y if y is None else np.array(y)
 
 
 class Steps:
@@ -227,7 +306,7 @@ def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, sta
     )
 
 
-def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -> None:
+def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -> NoReturn:
     t, method = float(run["t_stop"]), motion.stats.method
     where = f"t = {t:.10g}"
     if run["status"] == "interrupted":
