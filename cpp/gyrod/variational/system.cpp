@@ -2,6 +2,8 @@
 
 namespace gyrod::variational {
 
+static constexpr double singular = 1e-13; // a moment of inertia over the largest
+
 void System::start(double t, const double* rows) {
   t_ = t, driven_at_ = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t b = 0; b < bodies(); ++b) {
@@ -90,16 +92,21 @@ std::vector<RodLinks> System::make_links(Model& m) {
 }
 
 void System::read(double* rows) {
-  if (joined_ || carries_) velocities();
+  // What keeps the energy meets the joints in the middle of steps: its velocities are those of its momenta.
+  const bool tangent = (joined_ || carries_) && !m_.conserving;
+  const bool massless = m_.conserving && std::find(massless_.begin(), massless_.end(), true) != massless_.end();
+  if (tangent || massless) velocities();
   for (std::size_t b = 0; b < bodies(); ++b) {
     const RigidBody& body = m_.bodies[b];
     const BodyState& y = states_[b];
     V3 v = y.P / body.mass, Omega = y.L.cwiseQuotient(body.moments);
     const double* u = rhs_.data() + pattern_.offset(int(b));
-    if ((joined_ || carries_) && !body.pinned)
+    if (tangent && !body.pinned)
       v = V3(u[0], u[1], u[2]), Omega = V3(u[3], u[4], u[5]);
     else if (carries_)
       Omega = V3(u[0], u[1], u[2]);
+    for (int i = 0; i < 3; ++i)
+      if (massless && massless_[b] && body.moments[i] <= singular * body.moments.maxCoeff()) Omega[i] = u[3 + i];
     V3 x = y.x;
     if (body.pinned) x = body.point + frames_[b] * body.arm, v = frames_[b] * Omega.cross(body.arm);
     double* s = rows + 13 * b;
@@ -117,7 +124,10 @@ void System::linearise(double t_next, const double* increments, double* residual
     const double* r = pinned ? u : u + 3;
     w_[b] = V3(r[0], r[1], r[2]);
   }
-  with_scheme([&](auto directors) { assemble<directors.value>(true, true); });
+  if (m_.conserving)
+    lead(t_), driven_before_ = driven_, assemble_conserving();
+  else
+    with_scheme([&](auto directors) { assemble<directors.value>(true, true); });
   const int n = pattern_.total();
   for (int i = 0; i < n; ++i) residual[i] = rhs_[std::size_t(i)];
   std::fill(matrix, matrix + n * n, 0.0);
@@ -136,7 +146,7 @@ void System::lay_out() {
   const std::size_t n = bodies(), joints = m_.joints.size();
   for (const RigidBody& b : m_.bodies) {
     sizes_.push_back(b.pinned ? 3 : 6);
-    massless_.push_back(!b.pinned && b.moments.minCoeff() <= 1e-13 * b.moments.maxCoeff());
+    massless_.push_back(!b.pinned && b.moments.minCoeff() <= singular * b.moments.maxCoeff());
   }
   rows_.resize(joints), joints_of_.resize(n), driven_.resize(joints);
   int held = 0;
@@ -154,6 +164,8 @@ void System::lay_out() {
     if (rows)
       for (int body : {m_.joints[j].place.a, m_.joints[j].place.b})
         if (body >= 0) pairs.emplace_back(body, node_[j]), joints_of_[std::size_t(body)].push_back(j);
+    if (rows && m_.conserving && std::min(m_.joints[j].place.a, m_.joints[j].place.b) >= 0)
+      pairs.emplace_back(m_.joints[j].place.a, m_.joints[j].place.b);
   }
   std::set<std::pair<int, int>> touched;
   for (const Acting& f : m_.forces)
@@ -180,6 +192,7 @@ void System::lay_out() {
   const std::size_t rows = std::size_t(rows_total_);
   rhs_.resize(std::size_t(pattern_.total())), mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);
   gradient_.resize(rows), gradient_next_.resize(rows);
+  if (m_.conserving) begins_.resize(n), ends_.resize(n), dual_begins_.resize(n), dual_ends_.resize(n);
   if (!m_.forces.empty()) stiff_.resize(pattern_.storage());
   dx_.resize(n), w_.resize(n), frames_next_.resize(n), half_.resize(n);
 }
@@ -226,6 +239,7 @@ bool System::advance_independent() {
 bool System::advance_joined() {
   for (std::size_t b = 0; b < bodies(); ++b)
     dx_[b] = states_[b].predict(states_[b].dx), w_[b] = states_[b].predict(states_[b].w);
+  if (m_.conserving) lead(t_), driven_before_ = driven_;
   newton_.begin(false);
   bool done = with_scheme([&](auto directors) { return iterate<directors.value>(); });
   if (!done) { // once more, from the velocities at the node
@@ -239,7 +253,10 @@ bool System::advance_joined() {
     done = with_scheme([&](auto directors) { return iterate<directors.value>(); });
     newton_.keep = false;
   }
-  if (done) with_scheme([&](auto directors) { finish<directors.value>(); });
+  if (done && m_.conserving)
+    finish_conserving();
+  else if (done)
+    with_scheme([&](auto directors) { finish<directors.value>(); });
   return done;
 }
 
@@ -294,11 +311,7 @@ void System::constrain(bool matrix) {
 
 void System::rows_at(double t, std::vector<Gradient>& out) {
   const bool now = &out == &gradient_;
-  if (t != driven_at_) { // a drive may be a function of the user: once for each time
-    for (std::size_t j = 0; j < rows_.size(); ++j)
-      if (!rows_[j].empty()) driven_[j] = m_.joints[j].value(t);
-    driven_at_ = t;
-  }
+  lead(t);
   const auto side = [&](int body) {
     if (body < 0) return ground_side<double>();
     const std::size_t b = std::size_t(body);

@@ -49,7 +49,7 @@ def solve(
         raise ValueError(f"method = {method!r} has constant steps: give step, in seconds.")
     count, step = steps_of(t_end, run["step"])
     stepped = compile_stepped(
-        system, step, coordinates=run["coordinates"] or "quaternion",
+        system, step, coordinates=run["coordinates"],
         sigma="mean" if run["sigma"] is None else run["sigma"], potential=run["potential"] or "midpoint",
         order=_order(system, run["order"]),
         conserving=method == "energy-momentum", reduce=Formulation.of(run["formulation"]).reduce,
