@@ -108,14 +108,6 @@ PullSlopes slopes(const Form& k, const Meeting& mean, const Meeting& end, const 
   return d;
 }
 
-V3 half_turn(const V3& w) { return w * (2.0 / (1.0 - w.dot(w))); } // u
-M3 half_turn_matrix(const V3& w) {
-  const double n = 1.0 - w.dot(w);
-  M3 D = (4.0 / (n * n)) * (w * w.transpose());
-  D.add_to_diagonal(2.0 / n);
-  return D;
-}
-
 // The moment of what acts on the directors, and of torques, in body axes at the beginning of the step.
 template <class S> Vec3<S> moment_over(const M3& begin, const Mat3<S>& middle, const Wrench<S>& w, const Vec3<S>& u) {
   Vec3<S> of = Vec3<S>::Zero();
@@ -124,6 +116,42 @@ template <class S> Vec3<S> moment_over(const M3& begin, const Mat3<S>& middle, c
 }
 
 } // namespace
+
+void System::gather() {
+  for (const RigidBody& b : m_.bodies) whole_.push_back({b.mass, V3::Zero(), b.moments.asDiagonal(), true});
+  const auto spread = [](double m, const V3& r) { // m (r² - r r')
+    M3 J = -m * (r * r.transpose());
+    J.add_to_diagonal(m * r.dot(r));
+    return J;
+  };
+  for (const RodLinks& rod : links_)
+    for (const HeldMass& m : rod.masses()) {
+      Whole& all = whole_[std::size_t(m.body)];
+      all.plain = false, all.mass += m.mass, all.c += m.mass * m.at;
+      all.J += spread(m.mass, m.at) + m.turn * m.J.asDiagonal() * m.turn.transpose();
+    }
+  for (std::size_t b = 0; b < bodies(); ++b) {
+    Whole& all = whole_[b];
+    if (m_.bodies[b].pinned) all.c.setZero(); // it turns about its point whatever it holds
+    all.c = all.c / all.mass, all.J -= spread(all.mass, all.c);
+  }
+}
+
+// A dead force at a point of a body.
+void System::hang(std::size_t b, const V3& at, const V3& F) {
+  const double factor = 0.5 * step_.h * step_.h;
+  const V3 u = half_angle(w_[b]), V = frames_[b].transpose() * V3((motions_[b].R * at).cross(F)), end = frames_next_[b] * at;
+  const M3 left = M3::Identity() - skew<double>(u);
+  const M3 K = left * frames_[b].transpose() * (0.5 * (skew<double>(F) * skew<double>(end))) * frames_next_[b] *
+                   Increment(w_[b]).end_turn() +
+               skew<double>(V) * half_angle_matrix(w_[b]);
+  double* r = rhs_.data() + pattern_.offset(int(b));
+  const int skip = m_.bodies[b].pinned ? 0 : 3;
+  const V3 M = left * V;
+  for (int i = 0; i < 3; ++i) r[skip + i] -= factor * M[i];
+  for (int i = 0; i < skip; ++i) r[i] -= factor * F[i];
+  lu_->block(int(b), int(b)).block(skip, skip, 3, 3) -= factor * K;
+}
 
 void System::lead(double t) {
   if (t == driven_at_) return; // a drive may be a function of the user: once for each time
@@ -140,7 +168,7 @@ void System::span(std::size_t b) {
   const V3 x0 = B.pinned ? V3(B.point + R0 * B.arm) : states_[b].x;
   const V3 x1 = B.pinned ? V3(B.point + R1 * B.arm) : V3(x0 + dx_[b]);
   begins_[b] = {x0, none, none, R0}, ends_[b] = {x1, none, none, R1};
-  motions_[b] = {0.5 * (x0 + x1), (x1 - x0) / step_.h, half_turn(w_[b]) * (2.0 / step_.h), 0.5 * (R0 + R1)};
+  motions_[b] = {0.5 * (x0 + x1), (x1 - x0) / step_.h, half_angle(w_[b]) * (2.0 / step_.h), 0.5 * (R0 + R1)};
 }
 
 // The same with derivatives by the increments of the body: directions 6 slot ... 6 slot + 5.
@@ -152,7 +180,7 @@ void System::span_dual(std::size_t b, int slot) {
   };
   dual_begins_[b] = constant(begins_[b]);
   BodyMotion<BodyDual>&middle = dual_motions_[b] = constant(motions_[b]), &end = dual_ends_[b] = constant(ends_[b]);
-  const M3 turn = Increment(w_[b]).end_turn(), U = half_turn_matrix(w_[b]);
+  const M3 turn = Increment(w_[b]).end_turn(), U = half_angle_matrix(w_[b]);
   const double h = step_.h;
   for (int d = 0; d < 3; ++d) {
     const std::size_t by = std::size_t(6 * slot + 3 + d), shift = std::size_t(6 * slot + d);
@@ -173,30 +201,45 @@ void System::assemble_conserving() {
   for (std::size_t b = 0; b < bodies(); ++b) {
     const RigidBody& body = m_.bodies[b];
     const BodyState& y = states_[b];
+    const Whole& all = whole_[b];
     const Increment e(w_[b]);
-    frames_next_[b] = frames_[b] * e.half() * e.half();
+    half_[b] = frames_[b] * e.half(), frames_next_[b] = half_[b] * e.half();
     span(b);
-    const V3 u = half_turn(w_[b]), Ju = 2.0 * body.moments.cwiseProduct(u), F = weights_[b];
-    const M3 turned = M3::Identity() - skew<double>(u), U = half_turn_matrix(w_[b]);
+    const V3 u = half_angle(w_[b]), Ju = 2.0 * (all.J * u);
+    const M3 U = half_angle_matrix(w_[b]);
     V3 rot = Ju + u.cross(Ju) - h * y.L;
-    M3 K = (M3::Identity() + skew<double>(u)) * (2.0 * body.moments).asDiagonal() - skew<double>(Ju);
+    M3 K = (M3::Identity() + skew<double>(u)) * (2.0 * all.J) - skew<double>(Ju);
     K = K * U;
     auto block = lu_->block(int(b), int(b));
     double* r = rhs_.data() + pattern_.offset(int(b));
-    if (body.pinned) {
-      const V3 V = frames_[b].transpose() * V3((motions_[b].R * body.arm).cross(F));
-      const M3 slope = 0.5 * (skew<double>(F) * skew<double>(V3(frames_next_[b] * body.arm)));
-      rot -= (0.5 * h * h) * (turned * V);
-      K -= (0.5 * h * h) * (turned * frames_[b].transpose() * slope * frames_next_[b] * e.end_turn() +
-                            skew<double>(V) * U);
-    } else {
-      const V3 lin = body.mass * dx_[b] - h * y.P - (0.5 * h * h) * F;
-      for (int i = 0; i < 3; ++i) r[i] = lin[i], block(i, i) = body.mass;
+    if (!body.pinned) {
+      V3 lin = all.mass * dx_[b] - h * y.P;
+      if (!all.plain) { // moments about the common centre of mass are those about x, less those of the force at x
+        const V3 c1 = frames_next_[b] * all.c, c = motions_[b].R * all.c;
+        lin += all.mass * (c1 - frames_[b] * all.c);
+        const M3 left = (M3::Identity() - skew<double>(u)) * frames_[b].transpose(), Sc = skew<double>(c);
+        const M3 S1 = skew<double>(c1), right = frames_next_[b] * e.end_turn();
+        const V3 Y = c.cross(lin);
+        rot += h * all.c.cross(frames_[b].transpose() * y.P) + left * Y;
+        K += left * (0.5 * (skew<double>(lin) * S1) - all.mass * (Sc * S1)) * right +
+             skew<double>(V3(frames_[b].transpose() * Y)) * U;
+        block.block(0, 3, 3, 3) = -all.mass * (S1 * right);
+        block.block(3, 0, 3, 3) = all.mass * (left * Sc);
+      }
+      for (int i = 0; i < 3; ++i) r[i] = lin[i] - 0.5 * h * h * weights_[b][i], block(i, i) = all.mass;
       r += 3;
     }
     for (int i = 0; i < 3; ++i) r[i] = rot[i];
     const int at = body.pinned ? 0 : 3;
     block.block(at, at, 3, 3) = K;
+    if (body.pinned) hang(b, body.arm, weights_[b]);
+  }
+  if (!links_.empty()) {
+    const Trial trial = place(true);
+    for (RodLinks& rod : links_) {
+      for (const HeldMass& m : rod.masses()) hang(std::size_t(m.body), m.at, m.weight);
+      rod.assemble_conserving(trial, pattern_, rhs_.data());
+    }
   }
   for (const Acting& f : m_.forces) differentiate_conserving(*f.element);
   if (joined_) constrain_conserving();
@@ -263,7 +306,7 @@ void System::constrain_conserving() {
           if (body < 0) continue;
           const std::size_t b = std::size_t(body);
           const Gradient& now = gradient_next_[at];
-          const V3 V = frames_[b].transpose() * (side ? pull.b : pull.a), M = V - half_turn(w_[b]).cross(V);
+          const V3 V = frames_[b].transpose() * (side ? pull.b : pull.a), M = V - half_angle(w_[b]).cross(V);
           (side ? gradient_[at].bw : gradient_[at].aw) = M;
           const V3 w = Increment(w_[b]).end_turn().transpose() * (side ? now.bw : now.aw);
           const V3 &ox = side ? gradient_[at].bx : gradient_[at].ax, &nx = side ? now.bx : now.ax;
@@ -286,7 +329,7 @@ void System::constrain_conserving() {
           const int row = on ? p.b : p.a;
           if (row < 0) continue;
           const std::size_t b = std::size_t(row);
-          const V3 u = half_turn(w_[b]);
+          const V3 u = half_angle(w_[b]);
           const M3 N = (M3::Identity() - skew<double>(u)) * frames_[b].transpose();
           const double sign = on ? 1.0 : -1.0;
           auto block = lu_->block(row, column);
@@ -294,7 +337,7 @@ void System::constrain_conserving() {
           block.block(3, 0, 3, 3) -= N * (on ? d.bx : d.ax), block.block(3, 3, 3, 3) -= N * (on ? d.bt : d.at) * turn;
           if (on == by)
             block.block(3, 3, 3, 3) -=
-                skew<double>(V3(frames_[b].transpose() * (on ? pull.b : pull.a))) * half_turn_matrix(w_[b]);
+                skew<double>(V3(frames_[b].transpose() * (on ? pull.b : pull.a))) * half_angle_matrix(w_[b]);
         }
       }
     });
@@ -311,10 +354,18 @@ void System::finish_conserving() {
     span(b);
     wrenches_[b].clear();
     wrenches_[b].add(weights_[b], V3::Zero());
-    const V3 &v = motions_[b].v, &Omega = motions_[b].Omega, &J = m_.bodies[b].moments;
-    energy += 0.5 * Omega.dot(J.cwiseProduct(Omega)) - weights_[b].dot(motions_[b].x);
-    if (!m_.bodies[b].pinned) energy += 0.5 * m_.bodies[b].mass * v.squaredNorm();
+    const Whole& all = whole_[b];
+    const V3& Omega = motions_[b].Omega;
+    energy += 0.5 * Omega.dot(all.J * Omega) - weights_[b].dot(motions_[b].x);
+    if (!m_.bodies[b].pinned)
+      energy += 0.5 * all.mass * V3(dx_[b] / h + motions_[b].R * Omega.cross(all.c)).squaredNorm();
   }
+  for (const RodLinks& rod : links_)
+    for (const HeldMass& m : rod.masses()) {
+      const std::size_t b = std::size_t(m.body);
+      if (!m_.bodies[b].pinned) wrenches_[b].force += m.weight;
+      next_[b].L += h * (frames_[b].transpose() * V3((motions_[b].R * m.at).cross(m.weight)));
+    }
   for (const Acting& f : m_.forces) {
     f.element->over(t_ + 0.5 * h, {h, begins_.data(), motions_.data(), ends_.data()}, wrenches_.data());
     energy += 0.5 * (f.element->potential(t_, begins_.data()) + f.element->potential(t_next_, ends_.data()));
@@ -323,7 +374,7 @@ void System::finish_conserving() {
     Wrench<double>& w = wrenches_[b];
     if (m_.bodies[b].pinned) w.add_moment(w.force, m_.bodies[b].arm);
     next_[b].P += h * w.force;
-    next_[b].L += h * moment_over<double>(frames_[b], motions_[b].R, w, half_turn(w_[b]));
+    next_[b].L += h * moment_over<double>(frames_[b], motions_[b].R, w, half_angle(w_[b]));
   }
   for (std::size_t j = 0; j < rows_.size(); ++j) {
     if (rows_[j].empty()) continue;
@@ -341,9 +392,17 @@ void System::finish_conserving() {
         }
     });
   }
+  if (!links_.empty()) {
+    const Trial trial = place(false);
+    for (std::size_t b = 0; b < bodies(); ++b) poses_next_[b].r = next_[b].r;
+    for (RodLinks& rod : links_) energy += rod.finish_conserving(trial, next_.data());
+    poses_.swap(poses_next_);
+  }
   for (std::size_t b = 0; b < bodies(); ++b) {
     BodyState& y = next_[b];
-    y.L = frames_next_[b].transpose() * (frames_[b] * y.L);
+    V3 l = frames_[b] * y.L;
+    if (!whole_[b].plain && !m_.bodies[b].pinned) l -= 0.5 * dx_[b].cross(states_[b].P + y.P);
+    y.L = frames_next_[b].transpose() * l;
     y.x += dx_[b], y.push(w_[b], dx_[b]);
   }
   states_.swap(next_), frames_.swap(frames_next_);

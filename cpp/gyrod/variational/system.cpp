@@ -100,10 +100,16 @@ void System::read(double* rows) {
     const RigidBody& body = m_.bodies[b];
     const BodyState& y = states_[b];
     V3 v = y.P / body.mass, Omega = y.L.cwiseQuotient(body.moments);
+    if (m_.conserving && !whole_[b].plain) {
+      const Whole& all = whole_[b];
+      const V3 P = frames_[b].transpose() * y.P;
+      solve3(all.J, body.pinned ? y.L : V3(y.L - all.c.cross(P)), Omega);
+      v = y.P / all.mass - frames_[b] * Omega.cross(all.c);
+    }
     const double* u = rhs_.data() + pattern_.offset(int(b));
     if (tangent && !body.pinned)
       v = V3(u[0], u[1], u[2]), Omega = V3(u[3], u[4], u[5]);
-    else if (carries_)
+    else if (carries_ && !m_.conserving)
       Omega = V3(u[0], u[1], u[2]);
     for (int i = 0; i < 3; ++i)
       if (massless && massless_[b] && body.moments[i] <= singular * body.moments.maxCoeff()) Omega[i] = u[3 + i];
@@ -192,7 +198,7 @@ void System::lay_out() {
   const std::size_t rows = std::size_t(rows_total_);
   rhs_.resize(std::size_t(pattern_.total())), mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);
   gradient_.resize(rows), gradient_next_.resize(rows);
-  if (m_.conserving) begins_.resize(n), ends_.resize(n), dual_begins_.resize(n), dual_ends_.resize(n);
+  if (m_.conserving) gather(), begins_.resize(n), ends_.resize(n), dual_begins_.resize(n), dual_ends_.resize(n);
   if (!m_.forces.empty()) stiff_.resize(pattern_.storage());
   dx_.resize(n), w_.resize(n), frames_next_.resize(n), half_.resize(n);
 }

@@ -178,7 +178,7 @@ private:
         change = std::max(change, dw.norm()), size = std::max(size, w_[b].norm());
       }
       ++newton_.iterations;
-      if (!links_.empty()) matrix = newton_.slow(change);
+      if (!links_.empty() && !m_.conserving) matrix = newton_.slow(change);
       if (links_.empty() && !m_.conserving ? newton_.done(change, size) : newton_.settled(change, size)) {
         for (std::size_t b = 0; b < bodies(); ++b) {
           newton_.accepts(w_[b]);
@@ -254,6 +254,15 @@ private:
 
   // --- steps that keep energy and momenta: conserving.cpp
 
+  // A body together with what it holds of rods: about their centre of mass, which is at `c` from that of the body.
+  struct Whole {
+    double mass;
+    V3 c;
+    M3 J;
+    bool plain; // nothing is held
+  };
+  GYROD_COLD void gather();
+  void hang(std::size_t body, const V3& at, const V3& F);
   void lead(double t); // what drives and lengths say
   void span(std::size_t body);
   void span_dual(std::size_t body, int slot);
@@ -574,6 +583,7 @@ private:
   std::vector<M3> frames_next_, half_;
   std::vector<Pose> poses_, poses_next_; // with rods, and
   std::vector<M3> turns_;                // derivatives of the turns at the end of the step by w
+  std::vector<Whole> whole_; // of steps that keep the energy
   Newton newton_;
   double t_ = 0.0, t_next_ = 0.0, middle_ = 0.0, node_energy_ = 0.0;
 };

@@ -20,6 +20,7 @@ from gyrod.equations.checks import about
 from gyrod.equations.links import link_ends
 from gyrod.equations.rods import HELD
 from gyrod.model import Cable, System
+from gyrod.model.meshes import Elements
 from gyrod.model.system_checks import SINGULAR
 
 Array = NDArray[np.float64]
@@ -184,11 +185,19 @@ def _cells(stepped: Stepped) -> list[list[float]]:
 
 def _check_supported(system: System, method: str) -> None:
     """Refuse what these methods cannot do, and name what can."""
-    if system.rods and method == "energy-momentum":
-        raise ValueError(
-            f"method = {method!r} is for rigid bodies; the system has rods ({', '.join(map(repr, system.rod_names))}). "
-            "Use 'variational', which keeps their momenta, or 'radau5'."
-        )
+    if method == "energy-momentum":
+        for rod in system.rods:
+            if isinstance(rod.mesh, Elements):
+                what = "has elements, between whose nodes the energy would be lost: directors are not what they interpolate"
+                cure = "discretization = 'staggered'"
+            elif rod.mass not in ("lumped", 0.0):
+                what, cure = f"has mass = {rod.mass!r}, which couples velocities", "mass = 'lumped'"
+            else:
+                continue
+            raise ValueError(
+                f"rod {rod.name!r} {what}; method = {method!r} supports lumped masses on the staggered grid. Use {cure}, "
+                "or method = 'variational', which keeps momenta."
+            )
     found = [f.label for f in system.forces if isinstance(f, Cable) or (f.rods and link_ends(f))]
     if found:
         raise ValueError(f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'radau5'.")
@@ -209,7 +218,7 @@ def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body]
 def _conserving(system: System, reduce: bool, coordinates: str | None) -> str:
     """The coordinates in which energy and momenta are kept: directors, where bodies feel each other."""
     joints = system.joints if mechanisms.joined(system) or not reduce else ()
-    felt = [part.label for part in (*joints, *system.forces)]
+    felt = [part.label for part in (*joints, *system.forces)] + [f"rod {name!r}" for name in system.rod_names]
     felt += ["gravity as a function of time"] if system.gravity_function is not None else []
     if felt and coordinates == "quaternion":
         raise ValueError(
