@@ -143,7 +143,9 @@ def joined(joint, **given) -> gd.System:
         )
     ]  # fmt: skip
     spring = gd.SpringDamper("a", "b", (0, 0.2, 0.1), (0.1, 0, 0.3), stiffness=30.0, length=0.4)
-    return gd.System(bodies, [] if joint is None else [joint], gravity=(0, 0, 0), forces=[spring, *given.get("forces", ())])
+    return gd.System(
+        bodies, [] if joint is None else [joint], gravity=(0, 0, 0), forces=[spring, *given.get("forces", ())]
+    )
 
 
 AT = {"at": (0.5, 0.1, 0.0)}
@@ -254,6 +256,95 @@ def test_quaternions_say_what_would_be_lost():
             run(system, 1.0, 0.01, coordinates="quaternion")
 
 
+# --- rods ------------------------------------------------------------------------------------------------------------
+
+
+def hose(**given) -> gd.Rod:
+    """A soft rod in space that turns; it is bent by how it is thrown."""
+    fields = {
+        "section": gd.Circle(radius=2e-2), "material": gd.Material(young=5e6, poisson=0.5, density=1100),
+        "initial": gd.Straight((0, 0, 0), (0, 1, 0)), "start": gd.Free(), "end": gd.Free(),
+        "angular_velocity": (0.3, 0.2, 2.0),
+        "velocity": lambda s: np.add(np.cross((0.3, 0.2, 2.0), (0, s, 0)), (0.1, 0.0, 0.3 * np.sin(5.0 * s))),
+    }  # fmt: skip
+    return gd.Rod("hose", length=1.0, segments=8, **{**fields, **given})
+
+
+def with_bob(end, **given) -> gd.System:
+    """The hose, turning as a whole, with a body at its end."""
+    w, x = np.array([0.3, 0.2, 2.0]), np.array([0.02, 1.1, 0.05])
+    bob = gd.Body("bob", 0.5, (2e-3, 3e-3, 4e-3), position=x, velocity=np.cross(w, x), angular_velocity=w)
+    rod = hose(end=end, velocity=lambda s: np.cross(w, (0, s, 0)), **given)
+    return gd.System([bob], rods=[rod], gravity=(0, 0, 0))
+
+
+def pushed(system) -> gd.System:
+    """With a load at its start that ends after 0.05 s."""
+
+    def pulse(t):
+        return 40.0 * t * (0.05 - t) / 0.05**2 if t < 0.05 else 0.0
+
+    load = gd.RodLoad(
+        "hose", at=0.0, force=lambda t: (0, pulse(t), 2.0 * pulse(t)), moment=lambda t: (0.1 * pulse(t), 0, 0)
+    )
+    return gd.System(list(system.bodies), list(system.joints), rods=list(system.rods), forces=[load], gravity=(0, 0, 0))
+
+
+RODS = {
+    "free": lambda: gd.System(rods=[hose()], gravity=(0, 0, 0)),
+    "hinged on a body": lambda: with_bob(gd.Hinged("bob")),
+    "clamped on a body": lambda: with_bob(gd.Clamped("bob")),
+    "kirchhoff": lambda: gd.System(rods=[hose(strain="kirchhoff", velocity=(0, 0.1, 0))], gravity=(0, 0, 0)),
+    "inextensible on a body": lambda: with_bob(gd.Hinged("bob"), strain="inextensible"),
+    "blended": lambda: gd.System(rods=[hose(mass=0.5)], gravity=(0, 0, 0)),
+    "half-tangent": lambda: gd.System(rods=[hose(curvature="half-tangent")], gravity=(0, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", RODS)
+def test_rods_keep_energy_and_all_momenta_after_their_loads(name):
+    motion = run(pushed(RODS[name]()), 1.0, 1e-3)
+    after = slice(60, None)
+    energy = motion.energy
+    total, parts = energy.total[after], max(energy.kinetic.max(), energy.potential.max())
+    assert np.abs(energy.total - energy.total[0]).max() > 1e-2 * parts  # the load has done work
+    assert energy.potential.max() > 1e-3 * parts  # and bent it
+    assert np.ptp(total) < 1e-12 * parts
+    assert swing(motion.momentum[after]) < 1e-12
+    assert swing(motion.angular_momentum[after]) < 1e-12
+    assert motion.newton.max() <= 12
+
+
+def test_a_clamped_rod_keeps_its_energy_and_damping_takes_some():
+    """Gravity, a clamp with its ghost, and damping that never feeds energy in."""
+    still = {"velocity": (0, 0, 0), "angular_velocity": (0, 0, 0), "start": gd.Clamped()}
+    assert lost(run(gd.System(rods=[hose(**still)]), 1.0, 1e-3)) < 1e-12
+    motion = run(gd.System(rods=[hose(**still, damping=gd.Damping(factor=2e-3))]), 1.0, 1e-3)
+    assert np.diff(motion.energy.total).max() < 1e-13
+    assert np.ptp(motion.energy.total) > 1e-2 * motion.energy.kinetic.max()
+
+
+@pytest.mark.parametrize("name", ["free", "clamped on a body", "kirchhoff", "blended"])
+def test_rods_converge_with_order_two(name):
+    system = RODS[name]()
+    exact = gd.simulate(system, 0.01, method="radau5", rtol=1e-11, output=[0.01])
+    errors = []
+    for h in (5e-5, 2.5e-5):  # of the fastest vibration these are a quarter and an eighth of a radian
+        track = run(system, 0.01, h, output=[0.01])["hose"]
+        errors.append(
+            [np.abs(getattr(track, f)[-1] - getattr(exact["hose"], f)[-1]).max() for f in ("positions", "velocities")]
+        )
+    np.testing.assert_allclose(np.log2(np.array(errors[0]) / errors[1]), 2.0, atol=0.2)
+
+
+def test_elements_are_refused():
+    rod = gd.Rod(
+        "pipe", length=1.0, section=gd.Circle(radius=2e-2), material=gd.Material(young=5e6, poisson=0.5, density=1100)
+    )
+    with pytest.raises(ValueError, match=r"elements \('pipe'\) interpolate quaternions.*discretization = 'staggered'"):
+        run(gd.System(rods=[rod]), 1.0, 0.01)
+
+
 # --- another program -------------------------------------------------------------------------------------------------
 
 
@@ -327,3 +418,52 @@ def test_the_oracle_does_the_same():
         directors = nodes[:, i, 3:].reshape(-1, 3, 3).swapaxes(1, 2)
         np.testing.assert_allclose(motion[body].matrix, directors, atol=1e-10)
         np.testing.assert_allclose(motion[body].Omega, Omega[:, i], atol=1e-10 * np.abs(Omega).max())
+
+
+def test_the_oracle_bends_a_rod_as_the_core_does():
+    """Two segments in space: vertices with a frame each, strains and a curvature of products of directors."""
+    C, inertia, length = np.array([300.0, 280.0, 500.0, 0.5, 0.4, 0.3]), np.array([2e-3, 1.5e-3, 3e-3]), 0.8
+    rod = gd.Rod(
+        "rod", length=length, segments=2, stiffness=C, density_per_length=0.8, rotary_inertia=inertia,
+        curvature="tangent", initial=gd.Straight((0, 0, 0), (0, 0, length)), start=gd.Free(), end=gd.Free(),
+        velocity=lambda s: (2.0 * s, s * s, 0.3 * s), angular_velocity=lambda s: (-1.0 + s, 3.0 * s, 4.0 * s * s),
+    )  # fmt: skip
+    h, steps, gravity, ds = 5e-3, 3, (1.0, -2.0, -9.0), 0.5 * length
+    motion = run(gd.System(rods=[rod], gravity=gravity), steps * h, h)
+    track = motion["rod"]
+    masses, J = 0.8 * ds * np.array([0.5, 1.0, 0.5]), [inertia * ds, inertia * ds, np.ones(3)]
+    turned = [*rod.quaternions, np.array([1.0, 0, 0, 0])]
+    members = [
+        vo.Member(masses[i], J[i], turned[i], Omega, position=rod.positions[i], velocity=track.velocities[0, i])
+        for i, Omega in enumerate([*track.Omega[0], np.zeros(3)])
+    ]
+
+    def directors(q, i):
+        return q[12 * i + 3 : 12 * i + 12].reshape(3, 3)
+
+    def strains(j):
+        return lambda q: directors(q, j) @ (q[12 * j + 12 : 12 * j + 15] - q[12 * j : 12 * j + 3]) / ds - [0, 0, 1.0]
+
+    def bend(q):  # axial vector and trace of a'b
+        Q = directors(q, 0) @ directors(q, 1).T
+        return np.array(
+            [*(0.5 * (Q[(k + 2) % 3, (k + 1) % 3] - Q[(k + 1) % 3, (k + 2) % 3]) for k in range(3)), np.trace(Q)]
+        )
+
+    def bent(a, b):  # K = 2/ds f axial, f = 2/(1 + trace)
+        (fa, fb), k = (2.0 / (1.0 + x[3]) for x in (a, b)), 2.0 / ds
+        S = ds * C[3:] * 0.5 * k * (fa * a[:3] + fb * b[:3])
+        secant = -2.0 / ((1.0 + a[3]) * (1.0 + b[3]))
+        slope = k * np.append(0.5 * (fa + fb) * S, secant * (S @ (0.5 * (a[:3] + b[:3]))))
+        return 0.5 * ds * (k * fa * a[:3]) @ (C[3:] * (k * fa * a[:3])), slope
+
+    springs = [
+        (strains(j), lambda u: 0.5 * ds * u @ (C[:3] * u), lambda u: ds * C[:3] * u) for j in range(2)
+    ]  # fmt: skip
+    nodes, Omega, totals = vo.conserving_joined(
+        members, lambda q: np.zeros(0), [*springs, (bend, bent, None)], h, steps, gravity
+    )
+    assert np.ptp(totals) < 1e-12 * np.abs(totals).max()
+    np.testing.assert_allclose(track.positions, nodes[:, :, :3], atol=1e-10)
+    np.testing.assert_allclose(track.directors, nodes[:, :2, 3:].reshape(-1, 2, 3, 3).swapaxes(2, 3), atol=1e-10)
+    np.testing.assert_allclose(track.Omega, Omega[:, :2], atol=1e-9)

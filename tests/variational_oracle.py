@@ -440,7 +440,8 @@ def conserving_joined(bodies, joints, energies, h, steps, gravity=(0.0, 0.0, -9.
 
     ``joints(q)`` returns constraints, quadratic in q; ``energies`` are (invariants, V, dV): V of quadratic invariants
     of q. The scheme is that of `conserving`, with the joints' gradient at midpoints, g(q1) = 0, and for energies
-    Gonzalez's discrete gradient in the invariants, which the midpoint's gradient pulls back.
+    Gonzalez's discrete gradient in the invariants, which the midpoint's gradient pulls back; with dV None, V(a, b) is
+    V at a and a discrete gradient from a to b.
     """
     n = 12 * len(bodies)
     parts = [slice(12 * i, 12 * i + 12) for i in range(len(bodies))]
@@ -472,16 +473,16 @@ def conserving_joined(bodies, joints, energies, h, steps, gravity=(0.0, 0.0, -9.
 
     def force(q0, q1):
         total, middle = weight.astype(q1.dtype), 0.5 * (q0 + q1)
-        for I, V, dV in laws:
-            a, b = I(q0), I(q1)
-            slope, step = dV(0.5 * (a + b)), b - a
-            if np.any(step != 0.0):
+        for law, V, dV in laws:
+            a, b = law(q0), law(q1)
+            slope, step = V(a, b)[1] if dV is None else dV(0.5 * (a + b)), b - a
+            if dV is not None and np.any(step != 0.0):
                 slope = slope + (V(b) - V(a) - slope @ step) / (step @ step) * step
-            total = total - I.gradient(middle).T @ slope
+            total = total - law.gradient(middle).T @ slope
         return total
 
     def energy(q, p):
-        total = -weight @ q + sum(V(I(q)) for I, V, _ in laws)
+        total = -weight @ q + sum(V(f(q), f(q))[0] if dV is None else V(f(q)) for f, V, dV in laws)
         for body, s, J in zip(bodies, parts, inertia, strict=True):
             w = spin_of(J, q[s], p[s])
             total += 0.5 * p[s][:3] @ p[s][:3] / body.mass + 0.5 * w @ J @ w
@@ -503,7 +504,10 @@ def conserving_joined(bodies, joints, energies, h, steps, gravity=(0.0, 0.0, -9.
         z = _newton(residual, np.concatenate([q, p, np.zeros(len(psi.e) + len(g.e))]))
         q, p = z[:n], z[n : 2 * n]
         nodes.append(q), momenta.append(p), totals.append(energy(q, p))
-    spins = [[spin_of(J, a[s], b[s]) for s, J in zip(parts, inertia, strict=True)] for a, b in zip(nodes, momenta)]
+    spins = [
+        [spin_of(J, a[s], b[s]) for s, J in zip(parts, inertia, strict=True)]
+        for a, b in zip(nodes, momenta, strict=True)
+    ]
     return np.array(nodes).reshape(steps + 1, -1, 12), np.array(spins), np.array(totals)
 
 

@@ -44,7 +44,7 @@ template <class S> Point<S> point_of(const BodyMotion<S>* motions, int body, con
 // Bodies at both ends of a step, and the mean of the two: directors there are no rotation. R' is R_middle Omega^.
 template <class S> struct StepMotion {
   double h;
-  const BodyMotion<S> *begin, *middle, *end;
+  const BodyMotion<S>*begin, *middle, *end;
 };
 
 class ForceElement {
@@ -226,7 +226,8 @@ public:
     const Vec3<S> F = law_.template force<S>(q.x - p.x, q.v - p.v);
     pull<S>(F, w);
   }
-  template <class S> void across(double, const StepMotion<S>& m, Wrench<S>* w) const
+  template <class S>
+  void across(double, const StepMotion<S>& m, Wrench<S>* w) const
     requires(Law::conservative)
   {
     pull<S>(law_.template secant<S>(line<S>(m.begin), line<S>(m.end), m.h), w);
@@ -236,9 +237,7 @@ public:
     const PointForce f = law_.slopes(q.x - p.x, q.velocity() - p.velocity());
     pull_blocks<Turn>(p, q, f.F, f.K, f.C, out);
   }
-  double potential(double, const BodyMotion<double>* m) const override {
-    return law_.energy(line<double>(m));
-  }
+  double potential(double, const BodyMotion<double>* m) const override { return law_.energy(line<double>(m)); }
 
 private:
   template <class S> Vec3<S> line(const BodyMotion<S>* m) const {
@@ -311,7 +310,8 @@ public:
   // Offsets are products of directors and points: their change is exact with the means of both.
   template <class S> void across(double, const StepMotion<S>& m, Wrench<S>* w) const {
     const Vec3<S> before = offset<S>(m.begin), after = offset<S>(m.end);
-    const Vec3<S> f = k_.cast<S>() * Vec3<S>((before + after) * S(0.5)) + c_.cast<S>() * Vec3<S>((after - before) / S(m.h));
+    const Vec3<S> f =
+        k_.cast<S>() * Vec3<S>((before + after) * S(0.5)) + c_.cast<S>() * Vec3<S>((after - before) / S(m.h));
     const Vec3<S> F = a_ == ground ? f : Vec3<S>(m.middle[a_].R * f);
     if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
     if (a_ == ground) return;

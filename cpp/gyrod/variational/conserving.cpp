@@ -4,8 +4,9 @@
 //   l_1 - l_0 = h sum d_n,m x (F_n + G_n' lambda),  R_1 - R_0 = h R_m Omega^,  Omega = J^-1 pi_m,   g(q_1) = 0
 // where l = R pi is the angular momentum in space. For any forces F_n on the directors
 //   T_1 - T_0 = F.(x_1 - x_0) + sum F_n.(d_n,1 - d_n,0)
-// to rounding: so the energy is kept if they are discrete gradients, G (q_1 - q_0) = g(q_1) - g(q_0), and momenta are if
-// they depend on products of points and directors alone. A product has its discrete gradient at the mean of both ends.
+// to rounding: so the energy is kept if they are discrete gradients, G (q_1 - q_0) = g(q_1) - g(q_0), and momenta are
+// if they depend on products of points and directors alone. A product has its discrete gradient at the mean of both
+// ends.
 //
 // Unknowns are those of system.hpp, multipliers h²/2 lambda. With u = h Omega/2, R_1 = R_0 cay(u), the rotation's
 // equation in body axes is (1 + u^) 2 J u - h pi_0 - h²/2 (1 - u^) R_0'(sum d_n,m x F_n) = 0.
@@ -140,7 +141,8 @@ void System::gather() {
 // A dead force at a point of a body.
 void System::hang(std::size_t b, const V3& at, const V3& F) {
   const double factor = 0.5 * step_.h * step_.h;
-  const V3 u = half_angle(w_[b]), V = frames_[b].transpose() * V3((motions_[b].R * at).cross(F)), end = frames_next_[b] * at;
+  const V3 u = half_angle(w_[b]), V = frames_[b].transpose() * V3((motions_[b].R * at).cross(F)),
+           end = frames_next_[b] * at;
   const M3 left = M3::Identity() - skew<double>(u);
   const M3 K = left * frames_[b].transpose() * (0.5 * (skew<double>(F) * skew<double>(end))) * frames_next_[b] *
                    Increment(w_[b]).end_turn() +
@@ -278,7 +280,8 @@ void System::differentiate_conserving(const ForceElement& f) {
 template <class F> void System::meet(std::size_t j, F&& act) {
   const JointPlace& p = m_.joints[j].place;
   const auto at = [&](const std::vector<BodyMotion<double>>& m) {
-    const V3 xa = p.a < 0 ? V3(V3::Zero()) : m[std::size_t(p.a)].x, xb = p.b < 0 ? V3(V3::Zero()) : m[std::size_t(p.b)].x;
+    const V3 xa = p.a < 0 ? V3(V3::Zero()) : m[std::size_t(p.a)].x,
+             xb = p.b < 0 ? V3(V3::Zero()) : m[std::size_t(p.b)].x;
     const M3 Ra = p.a < 0 ? M3(M3::Identity()) : m[std::size_t(p.a)].R;
     const M3 Rb = p.b < 0 ? M3(M3::Identity()) : m[std::size_t(p.b)].R;
     const V3 ra = Ra * p.at_a, rb = Rb * p.at_b;

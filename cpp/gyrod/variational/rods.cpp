@@ -339,7 +339,7 @@ void RodLinks::share(const double* rows, BodyState* states) const {
     }
 }
 
-void RodLinks::velocities(const BlockPattern& pattern, double* r) const {
+void RodLinks::velocities(const BlockPattern& pattern, double* r, bool tangent) const {
   for (int n = 0; n < d_.segments && d_.blended; ++n)
     for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}}) {
       const int to = vertex_node(a), from = vertex_node(b);
@@ -351,6 +351,7 @@ void RodLinks::velocities(const BlockPattern& pattern, double* r) const {
         lu_->block(to, from).block(0, 0, 3, 3).add_to_diagonal(off);
     }
   each_held([&](int k, std::size_t at) {
+    if (!tangent) return lu_->block(first_ + k, first_ + k).add_to_diagonal(1.0);
     const Station& s = stations_[at];
     for (std::size_t a = s.first; a < s.last; ++a) {
       const Grid<double> up = lu_->block(nodes_[a], first_ + k), down = lu_->block(first_ + k, nodes_[a]);
@@ -366,6 +367,16 @@ void RodLinks::take(const BlockPattern& pattern, const double* x) {
   each_held([&](int k, std::size_t at) {
     for (int i = 0; i < d_.held; ++i) nu_[at][i] = x[pattern.offset(first_ + k) + i];
   });
+}
+
+void RodLinks::blend(const BlockPattern& pattern, double* r, bool matrix) const {
+  for (int n = 0; n < d_.segments && d_.blended; ++n)
+    for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}})
+      if (const int to = vertex_node(a), from = vertex_node(b); to >= 0) {
+        const double off = d_.off[std::size_t(n)];
+        add<3>(r + pattern.offset(to), off * moved(b));
+        if (matrix && from >= 0) lu_->block(to, from).block(0, 0, 3, 3).add_to_diagonal(off);
+      }
 }
 
 void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, bool matrix) {
@@ -384,13 +395,7 @@ void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, 
   each_held([&](int k, std::size_t at) {
     for (int i = 0; i < d_.held; ++i) r[pattern.offset(first_ + k) + i] = next_.E[at][i];
   });
-  for (int n = 0; n < d_.segments && d_.blended; ++n)
-    for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}})
-      if (const int to = vertex_node(a), from = vertex_node(b); to >= 0) {
-        const double off = d_.off[std::size_t(n)];
-        add<3>(r + pattern.offset(to), off * moved(b));
-        if (matrix && from >= 0) lu_->block(to, from).block(0, 0, 3, 3).add_to_diagonal(off);
-      }
+  blend(pattern, r, matrix);
   if (matrix) {
     for (std::size_t b = 0; b < nodes_.size(); ++b) {
       turned_[b].leftCols<3>() = next_.B[b].leftCols<3>();
@@ -592,17 +597,17 @@ RodLinks::Bent RodLinks::bent(std::size_t at, const Trial& s) const {
   }
   o.a[1] = 0.5 * (o.a[0] + o.a[2]), o.b[1] = 0.5 * (o.b[0] + o.b[2]);
   const double change = c[1] - c[0];
-  const double secant = std::abs(change) > 1e-3
-                            ? (z[1].z - z[0].z) / change
-                            : 0.5 * (z[0].z1 + z[1].z1) - change * (z[1].z2 - z[0].z2) / 12.0;
+  const double secant = std::abs(change) > 1e-3 ? (z[1].z - z[0].z) / change
+                                                : 0.5 * (z[0].z1 + z[1].z1) - change * (z[1].z2 - z[0].z2) / 12.0;
   const double kappa = d_.kappa[stations_[at].point], mean = 0.5 * (z[0].z + z[1].z);
   o.mean = 0.5 * (axial[0] + axial[1]);
   if (ghost) // T = 2 c + 1
-    o.factor = kappa * mean, o.slope = 0.5 * kappa * secant;
+    o.factor = kappa * mean, o.slope = 0.5 * kappa * secant, o.end_slope = 0.5 * kappa * z[1].z1;
   else { // T = 4 c² - 1, f = z/(2 c)
     const double sum = c[0] + c[1];
     o.factor = 0.25 * kappa * (z[0].z / c[0] + z[1].z / c[1]);
     o.slope = kappa * (0.5 * secant * sum - mean) / (8.0 * c[0] * c[1] * sum);
+    o.end_slope = kappa * (z[1].z1 * c[1] - z[1].z) / (16.0 * c[1] * c[1] * c[1]);
   }
   return o;
 }
@@ -618,7 +623,8 @@ void RodLinks::middle(const Trial& s) {
   const auto put = [&](int entry, int row, const V3& force, const V3& moment) {
     if (entry < 0) return;
     const V3 body = s.now[nodes_[std::size_t(entry)]].R.transpose() * moment;
-    for (int i = 0; i < 3; ++i) middle_[std::size_t(entry)](row, i) += force[i], middle_[std::size_t(entry)](row, 3 + i) += body[i];
+    for (int i = 0; i < 3; ++i)
+      middle_[std::size_t(entry)](row, i) += force[i], middle_[std::size_t(entry)](row, 3 + i) += body[i];
   };
   for (std::size_t at = 0; at < stations_.size(); ++at) {
     const Station& o = stations_[at];
@@ -656,6 +662,7 @@ void RodLinks::assemble_conserving(const Trial& s, const BlockPattern& pattern, 
   each_held([&](int k, std::size_t at) {
     for (int i = 0; i < d_.held; ++i) r[pattern.offset(first_ + k) + i] = next_.E[at][i];
   });
+  blend(pattern, r, true);
   // Moments as the equations have them, times 1 - u^, which varies too.
   for (std::size_t b = 0; b < nodes_.size(); ++b) {
     turned_[b].leftCols<3>() = next_.B[b].leftCols<3>();
@@ -719,6 +726,16 @@ void RodLinks::bend_geometry(std::size_t at, const Trial& s, double f) {
     by[0] += 0.5 * (skew<double>(on_a.col(j)) * skew<double>(k.a[2].col(j)));
     by[1] += 0.5 * (skew<double>(on_b.col(j)) * skew<double>(k.b[2].col(j)));
   }
+  // The mean of f and that of the axial vector vary with the end too; the secant's own change is smaller.
+  const auto moments = [](const M3& b, const M3& a) {
+    V3 sum = V3::Zero();
+    for (int j = 0; j < 3; ++j) sum += b.col(j).cross(a.col(j));
+    return sum;
+  };
+  const M3 half = 0.5 * skew<double>(S_[at]);
+  const M3 more = (0.5 * k.end_slope) * (moments(k.b[1], k.a[1] * half) * moments(k.b[2], k.a[2]).transpose()) +
+                  (0.5 * k.slope) * (moments(k.b[1], k.a[1]) * moments(k.b[2], k.a[2] * half).transpose());
+  by[0] += more, by[1] += more;
   const std::size_t count = o.last - o.first;
   for (int row = 0; row < 2; ++row)
     for (int column = 0; column < 2; ++column) {
@@ -828,7 +845,8 @@ double RodLinks::finish_conserving(const Trial& s, BodyState* states) {
         for (const auto& h : l.force) V -= h.weight.cwiseProduct(l.F.vector(s.t)).dot(s_->x[std::size_t(h.vertex)]);
   }
   for (int n = 0; n <= d_.segments; ++n)
-    if (!moves(n)) V -= d_.tributary[std::size_t(n)] * d_.gravity.dot(0.5 * (now_.x[std::size_t(n)] + next_.x[std::size_t(n)]));
+    if (!moves(n))
+      V -= 0.5 * d_.tributary[std::size_t(n)] * d_.gravity.dot(now_.x[std::size_t(n)] + next_.x[std::size_t(n)]);
   std::swap(now_, next_);
   return V;
 }

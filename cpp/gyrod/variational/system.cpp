@@ -92,27 +92,25 @@ std::vector<RodLinks> System::make_links(Model& m) {
 }
 
 void System::read(double* rows) {
-  // What keeps the energy meets the joints in the middle of steps: its velocities are those of its momenta.
-  const bool tangent = (joined_ || carries_) && !m_.conserving;
+  // What keeps the energy meets the joints in the middle of steps: its velocities are those of its momenta, but for
+  // spins without inertia.
+  const bool solved = joined_ || carries_, tangent = solved && !m_.conserving;
   const bool massless = m_.conserving && std::find(massless_.begin(), massless_.end(), true) != massless_.end();
-  if (tangent || massless) velocities();
+  std::vector<double> held;
+  if (massless) velocities(), held = rhs_;
+  if (solved && (tangent || carries_)) velocities(tangent);
   for (std::size_t b = 0; b < bodies(); ++b) {
     const RigidBody& body = m_.bodies[b];
     const BodyState& y = states_[b];
     V3 v = y.P / body.mass, Omega = y.L.cwiseQuotient(body.moments);
-    if (m_.conserving && !whole_[b].plain) {
-      const Whole& all = whole_[b];
-      const V3 P = frames_[b].transpose() * y.P;
-      solve3(all.J, body.pinned ? y.L : V3(y.L - all.c.cross(P)), Omega);
-      v = y.P / all.mass - frames_[b] * Omega.cross(all.c);
-    }
     const double* u = rhs_.data() + pattern_.offset(int(b));
-    if (tangent && !body.pinned)
+    if ((tangent || carries_) && !body.pinned)
       v = V3(u[0], u[1], u[2]), Omega = V3(u[3], u[4], u[5]);
-    else if (carries_ && !m_.conserving)
+    else if (carries_)
       Omega = V3(u[0], u[1], u[2]);
     for (int i = 0; i < 3; ++i)
-      if (massless && massless_[b] && body.moments[i] <= singular * body.moments.maxCoeff()) Omega[i] = u[3 + i];
+      if (massless && massless_[b] && whole_[b].J(i, i) <= singular * body.moments.maxCoeff())
+        Omega[i] = held[std::size_t(pattern_.offset(int(b)) + 3 + i)];
     V3 x = y.x;
     if (body.pinned) x = body.point + frames_[b] * body.arm, v = frames_[b] * Omega.cross(body.arm);
     double* s = rows + 13 * b;
@@ -358,7 +356,7 @@ void System::kick() {
                  (0.5 * step_.h) * moment<double>(m_.bodies[b], frames_[b], wrenches_[b])};
 }
 
-void System::velocities() {
+void System::velocities(bool tangent) {
   rows_at(t_, gradient_);
   lu_->clear();
   std::fill(rhs_.begin(), rhs_.end(), 0.0);
@@ -383,6 +381,9 @@ void System::velocities() {
       for (int j = skip; j < 6; ++j)
         for (int i = skip; i < 6; ++i) block(i - skip, j - skip) += M(i, j);
     }
+  for (std::size_t b = 0; b < bodies() && !tangent; ++b) // what has no inertia stands
+    for (int i = 0; i < (m_.bodies[b].pinned ? 3 : 6); ++i)
+      if (auto block = lu_->block(int(b), int(b)); block(i, i) == 0.0) block(i, i) = 1.0;
   for (std::size_t j = 0; j < rows_.size(); ++j) {
     if (rows_[j].empty()) continue;
     const int node = node_[j], base = base_[j];
@@ -390,6 +391,8 @@ void System::velocities() {
     for (std::size_t k = 0; k < rows_[j].size(); ++k) {
       const std::size_t at = std::size_t(first_[j]) + k;
       const Gradient& g = gradient_[at];
+      if (!tangent) lu_->block(node, node)(base + int(k), base + int(k)) = 1.0;
+      if (!tangent) continue;
       rhs_[std::size_t(pattern_.offset(node) + base) + k] = -in_time_[at];
       for (int side = 0; side < 2; ++side) {
         const int body = side ? p.b : p.a;
@@ -402,7 +405,7 @@ void System::velocities() {
       }
     }
   }
-  for (const RodLinks& rod : links_) rod.velocities(pattern_, rhs_.data());
+  for (const RodLinks& rod : links_) rod.velocities(pattern_, rhs_.data(), tangent);
   if (!lu_->factor()) throw std::runtime_error("the constraints are singular here");
   lu_->solve(rhs_.data());
 }

@@ -550,8 +550,8 @@ private:
   // potential="nodes": half a step of the forces that have one, at the node; and their energy there.
   void kick();
 
-  // Velocities of the bodies at the node, into rhs_: M v + G'nu = p, G v + dg/dt = 0.
-  void velocities();
+  // Velocities of the bodies at the node, into rhs_: M v + G'nu = p, G v + dg/dt = 0; or M v = p.
+  void velocities(bool tangent = true);
 
   Model m_;
   std::vector<RodLinks> links_;
@@ -583,7 +583,7 @@ private:
   std::vector<M3> frames_next_, half_;
   std::vector<Pose> poses_, poses_next_; // with rods, and
   std::vector<M3> turns_;                // derivatives of the turns at the end of the step by w
-  std::vector<Whole> whole_; // of steps that keep the energy
+  std::vector<Whole> whole_;             // of steps that keep the energy
   Newton newton_;
   double t_ = 0.0, t_next_ = 0.0, middle_ = 0.0, node_energy_ = 0.0;
 };

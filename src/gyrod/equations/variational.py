@@ -186,17 +186,12 @@ def _cells(stepped: Stepped) -> list[list[float]]:
 def _check_supported(system: System, method: str) -> None:
     """Refuse what these methods cannot do, and name what can."""
     if method == "energy-momentum":
-        for rod in system.rods:
-            if isinstance(rod.mesh, Elements):
-                what = "has elements, between whose nodes the energy would be lost: directors are not what they interpolate"
-                cure = "discretization = 'staggered'"
-            elif rod.mass not in ("lumped", 0.0):
-                what, cure = f"has mass = {rod.mass!r}, which couples velocities", "mass = 'lumped'"
-            else:
-                continue
+        meshed = [repr(rod.name) for rod in system.rods if isinstance(rod.mesh, Elements)]
+        if meshed:
             raise ValueError(
-                f"rod {rod.name!r} {what}; method = {method!r} supports lumped masses on the staggered grid. Use {cure}, "
-                "or method = 'variational', which keeps momenta."
+                f"method = {method!r} supports rods on the staggered grid; elements ({', '.join(meshed)}) interpolate "
+                "quaternions, whose strains are no products of directors: energy would be lost. Use "
+                "discretization = 'staggered', or method = 'variational', which keeps momenta."
             )
     found = [f.label for f in system.forces if isinstance(f, Cable) or (f.rods and link_ends(f))]
     if found:
@@ -222,9 +217,9 @@ def _conserving(system: System, reduce: bool, coordinates: str | None) -> str:
     felt += ["gravity as a function of time"] if system.gravity_function is not None else []
     if felt and coordinates == "quaternion":
         raise ValueError(
-            "method = 'energy-momentum' in quaternions supports bodies that are free or turn about a fixed point, under "
-            f"gravity. This system has {', '.join(felt)}: the angular momentum would be lost, because points of a body "
-            "at the mean of two quaternions are not on it. Use coordinates = 'directors', which keeps it with the energy."
+            "method = 'energy-momentum' in quaternions supports bodies that are free or turn about a fixed point, "
+            f"under gravity. This system has {', '.join(felt)}: the angular momentum would be lost, because points of a body "
+            "at the mean of two quaternions are not on it. Use coordinates = 'directors', which keeps both."
         )
     return coordinates or ("directors" if felt else "quaternion")
 
