@@ -79,7 +79,7 @@ def stop_after(blocks):
 def in_memory(system, t_end, options):
     method = options["method"]  # that of dop853 is counted where files keep it
     kept = method == "dop853" and bool(storage.keeps_dense(method, compile_system(system).size))
-    return gd.simulate(system, t_end, **options, dense=flowing(system) or method == "variational" or kept)
+    return gd.simulate(system, t_end, **options, dense=flowing(system) or "step" in options or kept)
 
 
 def same(stored, motion):
@@ -100,6 +100,7 @@ CASES = {
     "pendulum": (pendulum(), 2.0, {"method": "dopri5", "rtol": 1e-7, "formulation": "absolute-directors"}),
     "limits": (pendulum(limits=(None, 1.0)), 2.0, {"rtol": 1e-9, "method": "dop853"}),
     "variational": (pendulum(), 1.0, {"method": "variational", "step": 1e-3}),
+    "energy-momentum": (pendulum(), 1.0, {"method": "energy-momentum", "step": 2e-3}),
     "variational, output": (pendulum(), 1.0, {"method": "variational", "step": 1e-3, "output": 7}),
 }
 

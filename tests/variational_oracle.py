@@ -415,6 +415,102 @@ def conserving(body: Member, h, steps, coordinates="quaternion", form="momenta",
     return np.arange(steps + 1) * h, np.array(nodes), np.array(spins), np.array(energies)
 
 
+class Quadratic:
+    """Polynomials of degree two, from a function of q that returns their values: found by polarisation."""
+
+    def __init__(self, function, size):
+        one, zero = np.eye(size), np.zeros(size)
+        self.e = np.asarray(function(zero))
+        values = np.array([function(x) for x in one]) - self.e
+        both = np.array([[function(a + b) for b in one] for a in one]) - self.e
+        self.C = (both - values[:, None] - values[None]).transpose(2, 0, 1)
+        self.d = values.T - 0.5 * np.einsum("iaa->ia", self.C)
+        q = np.linspace(-1.0, 2.0, size)
+        assert np.allclose(self(q), function(q), rtol=1e-12, atol=1e-12), "not quadratic"
+
+    def __call__(self, q):
+        return 0.5 * (self.C @ q) @ q + self.d @ q + self.e
+
+    def gradient(self, q):
+        return self.C @ q + self.d
+
+
+def conserving_joined(bodies, joints, energies, h, steps, gravity=(0.0, 0.0, -9.81)):
+    """Free bodies in directors, q = (x, d1, d2, d3) each, with joints and springs: nodes (n, b, 12), momenta, energies.
+
+    ``joints(q)`` returns constraints, quadratic in q; ``energies`` are (invariants, V, dV): V of quadratic invariants
+    of q. The scheme is that of `conserving`, with the joints' gradient at midpoints, g(q1) = 0, and for energies
+    Gonzalez's discrete gradient in the invariants, which the midpoint's gradient pulls back; with dV None, V(a, b) is
+    V at a and a discrete gradient from a to b.
+    """
+    n = 12 * len(bodies)
+    parts = [slice(12 * i, 12 * i + 12) for i in range(len(bodies))]
+    W = projection("directors")
+    B = W / FACTOR["directors"]
+    inertia = [np.diag(b.inertia) if np.ndim(b.inertia) == 1 else np.asarray(b.inertia) for b in bodies]
+    inner = [(i, j) for i in range(3) for j in range(i, 3)]
+
+    def orthonormal(q):
+        out = []
+        for s in parts:
+            d = q[s][3:].reshape(3, 3)
+            out += [0.5 * (d[i] @ d[j] - (i == j)) for i, j in inner]
+        return np.array(out)
+
+    psi, g = Quadratic(orthonormal, n), Quadratic(joints, n)
+    laws = [(Quadratic(invariants, n), V, dV) for invariants, V, dV in energies]
+    weight = np.zeros(n)
+    q, p = np.zeros(n), np.zeros(n)
+    for body, s, J in zip(bodies, parts, inertia, strict=True):
+        R = matrix("quaternion", np.asarray(body.quaternion, dtype=float))
+        q[s] = np.concatenate([body.position, R.T.ravel()])
+        spin = np.einsum("iab,a,ij,j->b", W, R.T.ravel(), J, body.Omega)
+        p[s] = np.concatenate([body.mass * np.asarray(body.velocity), spin])
+        weight[s] = np.concatenate([body.mass * np.asarray(gravity), np.zeros(9)])
+
+    def spin_of(J, q, p):
+        return np.linalg.solve(J, np.einsum("iab,a,b->i", B, q[3:], p[3:]))
+
+    def force(q0, q1):
+        total, middle = weight.astype(q1.dtype), 0.5 * (q0 + q1)
+        for law, V, dV in laws:
+            a, b = law(q0), law(q1)
+            slope, step = V(a, b)[1] if dV is None else dV(0.5 * (a + b)), b - a
+            if dV is not None and np.any(step != 0.0):
+                slope = slope + (V(b) - V(a) - slope @ step) / (step @ step) * step
+            total = total - law.gradient(middle).T @ slope
+        return total
+
+    def energy(q, p):
+        total = -weight @ q + sum(V(f(q), f(q))[0] if dV is None else V(f(q)) for f, V, dV in laws)
+        for body, s, J in zip(bodies, parts, inertia, strict=True):
+            w = spin_of(J, q[s], p[s])
+            total += 0.5 * p[s][:3] @ p[s][:3] / body.mass + 0.5 * w @ J @ w
+        return total
+
+    def residual(z):
+        q1, p1, lam, mu = np.split(z, (n, 2 * n, 2 * n + len(psi.e)))
+        middle, pm = 0.5 * (q + q1), 0.5 * (p + p1)
+        dq, dp = q1 - q, p1 - p - h * force(q, q1) + psi.gradient(middle).T @ lam + g.gradient(middle).T @ mu
+        for body, s, J in zip(bodies, parts, inertia, strict=True):
+            w = 0.5 * (spin_of(J, q[s], p[s]) + spin_of(J, q1[s], p1[s]))
+            turn = np.einsum("iab,a,i->b", B, middle[s][3:], w)
+            dq[s] -= h * np.concatenate([pm[s][:3] / body.mass, turn])
+            dp[s][3:] += h * np.einsum("iab,b,i->a", B, pm[s][3:], w)
+        return np.concatenate([dq, dp, psi.gradient(q1) @ p1, g(q1)])
+
+    nodes, momenta, totals = [q], [p], [energy(q, p)]
+    for _ in range(steps):
+        z = _newton(residual, np.concatenate([q, p, np.zeros(len(psi.e) + len(g.e))]))
+        q, p = z[:n], z[n : 2 * n]
+        nodes.append(q), momenta.append(p), totals.append(energy(q, p))
+    spins = [
+        [spin_of(J, a[s], b[s]) for s, J in zip(parts, inertia, strict=True)]
+        for a, b in zip(nodes, momenta, strict=True)
+    ]
+    return np.array(nodes).reshape(steps + 1, -1, 12), np.array(spins), np.array(totals)
+
+
 def _newton(residual, z, iterations=60):
     """Newton's method with derivatives by complex steps: the residuals are polynomials."""
     last = np.inf

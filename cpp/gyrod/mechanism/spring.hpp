@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gyrod/joints/coordinate.hpp"
+#include "gyrod/math/removable.hpp"
 #include "gyrod/rigid/forces.hpp"
 
 namespace gyrod {
@@ -23,11 +24,7 @@ public:
       rate = e.dot(omega<S>(m, p_.b) - omega<S>(m, p_.a));
     else
       rate = e.dot(q.rate) + q.Ea_rate.col(2).dot(q.offset);
-    S along = S(-k_) * (coordinate<S>(q) - S(rest_)) - S(c_) * rate; // on b
-    if (friction_ > 0.0) {
-      using std::sqrt;
-      along -= S(friction_) * rate / sqrt(S(rate * rate + S(slip_ * slip_)));
-    }
+    const S along = effort<S>(coordinate<S>(q), rate); // on b
     const Vec3<S> load = e * along;
     if (turn_) {
       if (p_.b != ground) w[p_.b].torque += m[p_.b].R.transpose() * load;
@@ -40,12 +37,44 @@ public:
       w[p_.a].torque -= m[p_.a].R.transpose() * Vec3<S>(q.offset.cross(load));
     }
   }
+  // The discrete gradient of the coordinate: means of both ends, and of an angle the secant of its sine and cosine.
+  template <class S> void across(double, const StepMotion<S>& m, Wrench<S>* w) const {
+    const JointGeometry<S> q0 = joint<S>(m.begin), q1 = joint<S>(m.end), q = joint<S>(m.middle);
+    const S from = coordinate<S>(q0);
+    if (!turn_) {
+      const S to = coordinate<S>(q1), load = effort<S>((from + to) * S(0.5), (to - from) / S(m.h));
+      const Vec3<S> F = q.Ea.col(2) * load;
+      if (p_.b != ground) w[p_.b].add(F, p_.at_b);
+      if (p_.a == ground) return;
+      w[p_.a].add(Vec3<S>(-F), p_.at_a);
+      for (int n = 0; n < 3; ++n) w[p_.a].directors.col(n) += q.offset * (load * S(p_.frame_a(n, 2)));
+      return;
+    }
+    const S c0 = q0.Eb.col(0).dot(q0.Ea.col(0)), s0 = q0.Eb.col(0).dot(q0.Ea.col(1));
+    const S c1 = q1.Eb.col(0).dot(q1.Ea.col(0)), s1 = q1.Eb.col(0).dot(q1.Ea.col(1));
+    const S sine = c0 * s1 - s0 * c1, secant = angle_over_sine<S>(sine * sine, c0 * c1 + s0 * s1);
+    const S by = secant * sine, load = effort<S>(from + by * S(0.5), by / S(m.h)) * secant * S(0.5);
+    const S kc = load * (s0 + s1), ks = load * (c0 + c1); // d angle = ks ds - kc dc
+    const Vec3<S> on_b = q.Ea.col(1) * ks - q.Ea.col(0) * kc, b1 = q.Eb.col(0);
+    for (int n = 0; n < 3; ++n) {
+      if (p_.b != ground) w[p_.b].directors.col(n) += on_b * S(p_.frame_b(n, 0)), w[p_.b].loaded = true;
+      if (p_.a == ground) continue;
+      w[p_.a].directors.col(n) += b1 * (ks * S(p_.frame_a(n, 1)) - kc * S(p_.frame_a(n, 0)));
+      w[p_.a].loaded = true;
+    }
+  }
   double potential(double, const BodyMotion<double>* m) const override {
     const double stretch = coordinate<double>(joint<double>(m)) - rest_;
     return 0.5 * k_ * stretch * stretch;
   }
 
 private:
+  template <class S> S effort(const S& value, const S& rate) const { // in its direction
+    using std::sqrt;
+    const S law = S(-k_) * (value - S(rest_)) - S(c_) * rate;
+    if (friction_ == 0.0) return law;
+    return law - S(friction_) * rate / sqrt(S(rate * rate + S(slip_ * slip_)));
+  }
   template <class S> static Vec3<S> omega(const BodyMotion<S>* m, int body) {
     return body == ground ? Vec3<S>(Vec3<S>::Zero()) : Vec3<S>(m[body].R * m[body].Omega);
   }

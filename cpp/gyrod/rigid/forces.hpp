@@ -8,7 +8,9 @@
 //  4. `potential(t, motions)`: its energy if it has one, else 0; `conservative`, `of_points` for methods that ask.
 //  5. `template <class Turn> linearise(t, motions, ForceBlocks<Turn>&)`: its derivatives written out, where stages ask
 //     for them often; they come from dual numbers otherwise. tests/cpp/forces.cpp compares the two.
-//  6. Its line at the end and in forces.cpp, so that it is compiled once.
+//  6. `template <class S> across(double t, StepMotion<S>, WrenchOf<S>)`: what it does in a step that keeps energy and
+//     momenta: a discrete gradient of its energy; as `act` in the middle of the step otherwise.
+//  7. Its line at the end and in forces.cpp, so that it is compiled once.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +41,12 @@ template <class S> Point<S> point_of(const BodyMotion<S>* motions, int body, con
   return {m.x + m.R * r, m.v + m.R * m.Omega.cross(r)};
 }
 
+// Bodies at both ends of a step, and the mean of the two: directors there are no rotation. R' is R_middle Omega^.
+template <class S> struct StepMotion {
+  double h;
+  const BodyMotion<S>*begin, *middle, *end;
+};
+
 class ForceElement {
 public:
   virtual ~ForceElement() = default;
@@ -46,6 +54,9 @@ public:
   virtual bool explicit_time() const { return false; }
   virtual void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const = 0;
   virtual void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const = 0;
+  // Over a step; a torque m does the work h m.Omega, a force on a director that along its change.
+  virtual void over(double t, const StepMotion<double>& m, Wrench<double>* w) const { apply(t, m.middle, w); }
+  virtual void over(double t, const StepMotion<BodyDual>& m, Wrench<BodyDual>* w) const { apply(t, m.middle, w); }
   // Derivatives, of those that have them written out: false, and nothing, of others.
   virtual bool blocks(double, const BodyMotion<double>*, ForceBlocks<QuaternionTurns>&) const { return false; }
   virtual bool blocks(double, const BodyMotion<double>*, ForceBlocks<DirectorTurns>&) const { return false; }
@@ -61,6 +72,8 @@ template <class Derived> class ForceBase : public ForceElement {
 public:
   void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const final;
   void apply(double t, const BodyMotion<BodyDual>* m, Wrench<BodyDual>* w) const final;
+  void over(double t, const StepMotion<double>& m, Wrench<double>* w) const final { step<double>(t, m, w); }
+  void over(double t, const StepMotion<BodyDual>& m, Wrench<BodyDual>* w) const final { step<BodyDual>(t, m, w); }
   bool blocks(double t, const BodyMotion<double>* m, ForceBlocks<QuaternionTurns>& out) const final;
   bool blocks(double t, const BodyMotion<double>* m, ForceBlocks<DirectorTurns>& out) const final;
   const std::vector<int>& bodies() const final { return bodies_; }
@@ -72,6 +85,12 @@ protected:
   }
 
 private:
+  template <class S> void step(double t, const StepMotion<S>& m, Wrench<S>* w) const {
+    if constexpr (requires { self().template across<S>(t, m, w); })
+      self().template across<S>(t, m, w);
+    else
+      apply(t, m.middle, w);
+  }
   template <class Turn> bool written_out(double t, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
     if constexpr (requires { self().template linearise<Turn>(t, m, out); })
       return self().template linearise<Turn>(t, m, out), true;
@@ -205,19 +224,29 @@ public:
   template <class S> void act(double, const BodyMotion<S>* m, Wrench<S>* w) const {
     const Point<S> p = point_of<S>(m, a_, at_a_), q = point_of<S>(m, b_, at_b_);
     const Vec3<S> F = law_.template force<S>(q.x - p.x, q.v - p.v);
-    if (a_ != ground) w[a_].add(F, at_a_);
-    if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
+    pull<S>(F, w);
+  }
+  template <class S>
+  void across(double, const StepMotion<S>& m, Wrench<S>* w) const
+    requires(Law::conservative)
+  {
+    pull<S>(law_.template secant<S>(line<S>(m.begin), line<S>(m.end), m.h), w);
   }
   template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
     const BodyPoint<Turn> p(m, a_, at_a_), q(m, b_, at_b_);
     const PointForce f = law_.slopes(q.x - p.x, q.velocity() - p.velocity());
     pull_blocks<Turn>(p, q, f.F, f.K, f.C, out);
   }
-  double potential(double, const BodyMotion<double>* m) const override {
-    return law_.energy(point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x);
-  }
+  double potential(double, const BodyMotion<double>* m) const override { return law_.energy(line<double>(m)); }
 
 private:
+  template <class S> Vec3<S> line(const BodyMotion<S>* m) const {
+    return point_of<S>(m, b_, at_b_).x - point_of<S>(m, a_, at_a_).x;
+  }
+  template <class S> void pull(const Vec3<S>& F, Wrench<S>* w) const {
+    if (a_ != ground) w[a_].add(F, at_a_);
+    if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
+  }
   int a_, b_;
   Vec3<double> at_a_, at_b_;
   Law law_;
@@ -278,6 +307,18 @@ public:
     w[a_].torque += u.cross(f);
     if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
   }
+  // Offsets are products of directors and points: their change is exact with the means of both.
+  template <class S> void across(double, const StepMotion<S>& m, Wrench<S>* w) const {
+    const Vec3<S> before = offset<S>(m.begin), after = offset<S>(m.end);
+    const Vec3<S> f =
+        k_.cast<S>() * Vec3<S>((before + after) * S(0.5)) + c_.cast<S>() * Vec3<S>((after - before) / S(m.h));
+    const Vec3<S> F = a_ == ground ? f : Vec3<S>(m.middle[a_].R * f);
+    if (b_ != ground) w[b_].add(Vec3<S>(-F), at_b_);
+    if (a_ == ground) return;
+    const Vec3<S> d = point_of<S>(m.middle, b_, at_b_).x - point_of<S>(m.middle, a_, at_a_).x;
+    w[a_].add(F, at_a_);
+    for (int n = 0; n < 3; ++n) w[a_].directors.col(n) -= d * f[n];
+  }
   template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {
     using V = Vec3<double>;
     using M = Mat3<double>;
@@ -316,12 +357,15 @@ public:
     out[0][0].spin.template bottomRows<3>() += R * Eu * f_spin;
   }
   double potential(double, const BodyMotion<double>* m) const override {
-    Vec3<double> d = point_of<double>(m, b_, at_b_).x - point_of<double>(m, a_, at_a_).x;
-    if (a_ != ground) d = m[a_].R.transpose() * d;
-    return 0.5 * d.dot(k_ * d);
+    const Vec3<double> u = offset<double>(m);
+    return 0.5 * u.dot(k_ * u);
   }
 
 private:
+  template <class S> Vec3<S> offset(const BodyMotion<S>* m) const {
+    const Vec3<S> d = point_of<S>(m, b_, at_b_).x - point_of<S>(m, a_, at_a_).x;
+    return a_ == ground ? d : Vec3<S>(m[a_].R.transpose() * d);
+  }
   int a_, b_;
   Vec3<double> at_a_, at_b_;
   Mat3<double> k_, c_;
@@ -342,21 +386,30 @@ public:
       : ForceBase({body}), body_(body), axes_(axes), force_(std::move(force)), derivative_(std::move(derivative)) {}
   bool explicit_time() const override { return true; }
 
-  template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) const {
+  template <class S> void act(double t, const BodyMotion<S>* m, Wrench<S>* w) const { ask<S>(t, m[body_], w[body_]); }
+  template <class S> void across(double t, const StepMotion<S>& m, Wrench<S>* w) const { // R is made a rotation
+    using std::sqrt;
+    BodyMotion<S> here = m.middle[body_];
+    const Vec3<S> u = here.Omega * S(0.5 * m.h);
+    const S stretch = sqrt(S(S(1) + u.dot(u)));
+    here.R = here.R * stretch - (here.R * u) * (u / (S(1) + stretch)).transpose();
+    ask<S>(t, here, w[body_]);
+  }
+
+private:
+  template <class S> void ask(double t, const BodyMotion<S>& m, Wrench<S>& w) const {
     S state[inputs];
-    pack<S>(m[body_], state);
+    pack<S>(m, state);
     double x[inputs], f[outputs];
     for (int i = 0; i < inputs; ++i) x[i] = value_of(state[i]);
     force_(t, x, f);
     S out[outputs];
     for (int i = 0; i < outputs; ++i) out[i] = S(f[i]);
     if constexpr (!std::is_same_v<S, double>) chain(t, x, f, state, out);
-    for (int i = 0; i < 3; ++i) w[body_].force[i] += out[i];
+    for (int i = 0; i < 3; ++i) w.force[i] += out[i];
     // back from the user's axes to the principal ones
-    w[body_].torque += axes_.cast<S>().transpose() * Vec3<S>(out[3], out[4], out[5]);
+    w.torque += axes_.cast<S>().transpose() * Vec3<S>(out[3], out[4], out[5]);
   }
-
-private:
   // The user's axes are R_user = R axes', Omega_user = axes Omega.
   template <class S> void pack(const BodyMotion<S>& m, S* state) const {
     const Mat3<S> R = m.R * axes_.cast<S>().transpose();

@@ -39,6 +39,14 @@ struct SpringLaw {
     const S rate = d.dot(v) / l;
     return Vec3<S>(d * ((S(k) * (l - S(length)) + S(c) * rate) / l));
   }
+  // Over a step from a to b: the force whose work is the change of the energy and c (change of length)²/h.
+  template <class S> Vec3<S> secant(const Vec3<S>& a, const Vec3<S>& b, double h) const {
+    using std::sqrt;
+    const Vec3<S> middle = (a + b) * S(0.5);
+    if (length == 0.0 && (c == 0.0 || value_of(a.dot(a) + b.dot(b)) == 0.0)) return middle * S(k);
+    const S before = sqrt(a.dot(a)), after = sqrt(b.dot(b)), sum = before + after;
+    return Vec3<S>(middle * (S(k) + (S(c / h) * (after - before) - S(k * length)) * S(2) / sum));
+  }
   PointForce slopes(const Vec3<double>& d, const Vec3<double>& v) const {
     if (length == 0.0 && (c == 0.0 || d.norm() == 0.0)) return {k * d, k * Mat3<double>::Identity()};
     const Line line(d, v);

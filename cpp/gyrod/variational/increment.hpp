@@ -45,6 +45,15 @@ struct Increment {
   M3 middle_turn() const { return (2.0 / q) * (M3::Identity() - skew<double>(w)); }
 };
 
+// The tangent of half the angle, u of R_1 = R_0 cay(u), and its derivative.
+inline V3 half_angle(const V3& w) { return w * (2.0 / (1.0 - w.dot(w))); }
+inline M3 half_angle_matrix(const V3& w) {
+  const double n = 1.0 - w.dot(w);
+  M3 D = (4.0 / (n * n)) * (w * w.transpose());
+  D.add_to_diagonal(2.0 / n);
+  return D;
+}
+
 // Momenta of the kinetic part at both ends, body axes there: begin = -D1 (h T), end = D2 (h T). With h = 1; divide.
 struct Kinetic {
   V3 begin, end;

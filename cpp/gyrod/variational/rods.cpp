@@ -77,6 +77,7 @@ RodLinks::RodLinks(const RodDescription& d, std::vector<int> cells, const std::v
     for (int e = 0; e < 2; ++e) o->ends[e] = d_.ends[e].at;
   }
   S_.resize(stations_.size()), nu_.resize(stations_.size()), turned_.resize(nodes_.size());
+  middle_.resize(nodes_.size());
   for (int e = 0; e < 2; ++e) {
     const RodEnd& end = d_.ends[e];
     if (end.host < 0) continue;
@@ -338,7 +339,7 @@ void RodLinks::share(const double* rows, BodyState* states) const {
     }
 }
 
-void RodLinks::velocities(const BlockPattern& pattern, double* r) const {
+void RodLinks::velocities(const BlockPattern& pattern, double* r, bool tangent) const {
   for (int n = 0; n < d_.segments && d_.blended; ++n)
     for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}}) {
       const int to = vertex_node(a), from = vertex_node(b);
@@ -350,6 +351,7 @@ void RodLinks::velocities(const BlockPattern& pattern, double* r) const {
         lu_->block(to, from).block(0, 0, 3, 3).add_to_diagonal(off);
     }
   each_held([&](int k, std::size_t at) {
+    if (!tangent) return lu_->block(first_ + k, first_ + k).add_to_diagonal(1.0);
     const Station& s = stations_[at];
     for (std::size_t a = s.first; a < s.last; ++a) {
       const Grid<double> up = lu_->block(nodes_[a], first_ + k), down = lu_->block(first_ + k, nodes_[a]);
@@ -365,6 +367,16 @@ void RodLinks::take(const BlockPattern& pattern, const double* x) {
   each_held([&](int k, std::size_t at) {
     for (int i = 0; i < d_.held; ++i) nu_[at][i] = x[pattern.offset(first_ + k) + i];
   });
+}
+
+void RodLinks::blend(const BlockPattern& pattern, double* r, bool matrix) const {
+  for (int n = 0; n < d_.segments && d_.blended; ++n)
+    for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}})
+      if (const int to = vertex_node(a), from = vertex_node(b); to >= 0) {
+        const double off = d_.off[std::size_t(n)];
+        add<3>(r + pattern.offset(to), off * moved(b));
+        if (matrix && from >= 0) lu_->block(to, from).block(0, 0, 3, 3).add_to_diagonal(off);
+      }
 }
 
 void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, bool matrix) {
@@ -383,13 +395,7 @@ void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, 
   each_held([&](int k, std::size_t at) {
     for (int i = 0; i < d_.held; ++i) r[pattern.offset(first_ + k) + i] = next_.E[at][i];
   });
-  for (int n = 0; n < d_.segments && d_.blended; ++n)
-    for (const auto& [a, b] : {std::pair{n, n + 1}, std::pair{n + 1, n}})
-      if (const int to = vertex_node(a), from = vertex_node(b); to >= 0) {
-        const double off = d_.off[std::size_t(n)];
-        add<3>(r + pattern.offset(to), off * moved(b));
-        if (matrix && from >= 0) lu_->block(to, from).block(0, 0, 3, 3).add_to_diagonal(off);
-      }
+  blend(pattern, r, matrix);
   if (matrix) {
     for (std::size_t b = 0; b < nodes_.size(); ++b) {
       turned_[b].leftCols<3>() = next_.B[b].leftCols<3>();
@@ -398,7 +404,7 @@ void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, 
     for (const Station& o : stations_) {
       M3 C = (s.nodes ? 0.0 : far_end * f * o.weight) * (o.bends ? d_.CK : d_.CG)[o.point];
       if (d_.damped) C.diagonal() += (2.0 * f * o.weight / s.h) * (o.bends ? d_.cK : d_.cG)[o.point];
-      link(o, C, o, o.target);
+      link(now_.B, o, C, o, o.target);
     }
     each_held([&](int k, std::size_t at) {
       const Station& o = stations_[at];
@@ -411,8 +417,8 @@ void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, 
     });
     for (const Cross& c : crosses_) {
       const M3 X = (s.nodes ? 0.0 : far_end * f * c.weight) * d_.CX[stations_[c.strain].point];
-      link(stations_[c.strain], X, stations_[c.bend], c.target[0]);
-      link(stations_[c.bend], X.transpose().eval(), stations_[c.strain], c.target[1]);
+      link(now_.B, stations_[c.strain], X, stations_[c.bend], c.target[0]);
+      link(now_.B, stations_[c.bend], X.transpose().eval(), stations_[c.strain], c.target[1]);
     }
   }
   if (!grid_) return;
@@ -425,9 +431,10 @@ void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, 
   if (matrix) outside_blocks(s);
 }
 
-void RodLinks::link(const Station& rows, const M3& C, const Station& columns, std::size_t target) {
+void RodLinks::link(const std::vector<M36>& B, const Station& rows, const M3& C, const Station& columns,
+                    std::size_t target) {
   for (std::size_t a = rows.first; a < rows.last; ++a) {
-    const Matrix<double, 6, 3> left = now_.B[a].transpose() * C;
+    const Matrix<double, 6, 3> left = B[a].transpose() * C;
     const int skip = pinned(nodes_[a]) ? 3 : 0;
     for (std::size_t b = columns.first; b < columns.last; ++b, ++target) {
       const M66 K = left * turned_[b];
@@ -555,6 +562,293 @@ void RodLinks::outside_blocks(const Trial& s) {
       for (int j = over; j < 6; ++j)
         for (int i = skip; i < 6; ++i) to(i - skip, j - over) -= f * K(i, j);
     }
+}
+
+// --- steps that keep energy and momenta
+
+M3 RodLinks::axes(int j, const Pose* poses, const Level& o) const {
+  const bool held = j < 0 || j >= d_.frames() || d_.holds(j);
+  return matrix_from_quaternion<double>(held ? end_frame(j <= 0 ? 0 : 1, poses, o) : o.p[std::size_t(j)]);
+}
+
+V3 RodLinks::arm_of(int n, const Pose* poses) const {
+  if (moves(n) || vertex_node(n) < 0) return V3::Zero();
+  return poses[vertex_node(n)].R * arm(n ? 1 : 0);
+}
+
+// K = kappa f(T) axial(Q) - K0 with Q = a'b and its trace T: products of directors, whose changes are exact with the
+// means of both ends, and f by its secant.
+RodLinks::Bent RodLinks::bent(std::size_t at, const Trial& s) const {
+  const int n = int(stations_[at].point), N = d_.segments;
+  const bool ghost = n == 0 || n == N;
+  Bent o;
+  double c[2];
+  V3 axial[2];
+  Zeta<double> z[2];
+  for (int k = 0; k < 2; ++k) {
+    const Level& level = k ? next_ : now_;
+    const Pose* poses = k ? s.next : s.now;
+    o.a[2 * k] = axes(n - 1, poses, level), o.b[2 * k] = axes(n, poses, level);
+    const V4 a = n ? level.p[std::size_t(n - 1)] : end_frame(0, poses, level),
+             b = n < N ? level.p[std::size_t(n)] : end_frame(1, poses, level);
+    V4 W = multiply<double>(conjugate<double>(a), b);
+    if (ghost) W = multiply<double>(W, W);
+    c[k] = W[0], axial[k] = W.tail<3>() * (ghost ? 1.0 : 2.0 * W[0]), z[k] = d_.law(W[0]);
+  }
+  o.a[1] = 0.5 * (o.a[0] + o.a[2]), o.b[1] = 0.5 * (o.b[0] + o.b[2]);
+  const double change = c[1] - c[0];
+  const double secant = std::abs(change) > 1e-3 ? (z[1].z - z[0].z) / change
+                                                : 0.5 * (z[0].z1 + z[1].z1) - change * (z[1].z2 - z[0].z2) / 12.0;
+  const double kappa = d_.kappa[stations_[at].point], mean = 0.5 * (z[0].z + z[1].z);
+  o.mean = 0.5 * (axial[0] + axial[1]);
+  if (ghost) // T = 2 c + 1
+    o.factor = kappa * mean, o.slope = 0.5 * kappa * secant, o.end_slope = 0.5 * kappa * z[1].z1;
+  else { // T = 4 c² - 1, f = z/(2 c)
+    const double sum = c[0] + c[1];
+    o.factor = 0.25 * kappa * (z[0].z / c[0] + z[1].z / c[1]);
+    o.slope = kappa * (0.5 * secant * sum - mean) / (8.0 * c[0] * c[1] * sum);
+    o.end_slope = kappa * (z[1].z1 * c[1] - z[1].z) / (16.0 * c[1] * c[1] * c[1]);
+  }
+  return o;
+}
+
+M3 RodLinks::Bent::pair(const V3& S) const {
+  M3 B = (0.5 * factor) * skew<double>(S);
+  B.add_to_diagonal(slope * S.dot(mean));
+  return B;
+}
+
+void RodLinks::middle(const Trial& s) {
+  for (M36& B : middle_) B.setZero();
+  const auto put = [&](int entry, int row, const V3& force, const V3& moment) {
+    if (entry < 0) return;
+    const V3 body = s.now[nodes_[std::size_t(entry)]].R.transpose() * moment;
+    for (int i = 0; i < 3; ++i)
+      middle_[std::size_t(entry)](row, i) += force[i], middle_[std::size_t(entry)](row, 3 + i) += body[i];
+  };
+  for (std::size_t at = 0; at < stations_.size(); ++at) {
+    const Station& o = stations_[at];
+    if (o.bends) {
+      const Bent k = bent(at, s);
+      for (int row = 0; row < 3; ++row) {
+        const M3 on_b = k.a[1] * k.pair(V3::Unit(row));
+        V3 moment = V3::Zero();
+        for (int j = 0; j < 3; ++j) moment += k.b[1].col(j).cross(on_b.col(j));
+        put(o.entries[1][1], row, V3::Zero(), moment), put(o.entries[1][0], row, V3::Zero(), -moment);
+      }
+      continue;
+    }
+    const std::size_t j = o.point;
+    const double c = d_.inverse_ds[j];
+    const V3 before = now_.x[j + 1] - now_.x[j], after = next_.x[j + 1] - next_.x[j], d = (0.5 * c) * (before + after);
+    const M3 R = 0.5 * (axes(int(j), s.now, now_) + axes(int(j), s.next, next_));
+    for (int row = 0; row < 3; ++row) {
+      const bool length = row == 2 && d_.strain == Strain::stretch;
+      const V3 g = length ? V3(d * (2.0 / (before.norm() + after.norm()))) : V3(c * R.col(row));
+      for (int k = 0; k < 2; ++k) {
+        const V3 r = 0.5 * (arm_of(o.vertex + k, s.now) + arm_of(o.vertex + k, s.next)), force = k ? g : V3(-g);
+        put(o.entries[0][k], row, force, r.cross(force));
+      }
+      if (!length) put(o.entries[1][0], row, V3::Zero(), R.col(row).cross(d));
+    }
+  }
+}
+
+void RodLinks::assemble_conserving(const Trial& s, const BlockPattern& pattern, double* r) {
+  measure(s.t_next, s.next, next_);
+  stress_conserving(s.h);
+  middle(s);
+  const double f = 0.5 * s.h * s.h;
+  each_held([&](int k, std::size_t at) {
+    for (int i = 0; i < d_.held; ++i) r[pattern.offset(first_ + k) + i] = next_.E[at][i];
+  });
+  blend(pattern, r, true);
+  // Moments as the equations have them, times 1 - u^, which varies too.
+  for (std::size_t b = 0; b < nodes_.size(); ++b) {
+    turned_[b].leftCols<3>() = next_.B[b].leftCols<3>();
+    turned_[b].rightCols<3>() = next_.B[b].rightCols<3>() * s.turn[nodes_[b]];
+  }
+  for (std::size_t at = 0; at < stations_.size(); ++at) {
+    const Station& o = stations_[at];
+    const std::size_t count = o.last - o.first;
+    V3 total = S_[at];
+    for (int i = 0; i < d_.held && !o.bends; ++i) total[i] += nu_[at][i] / f;
+    for (std::size_t a = o.first; a < o.last; ++a) {
+      const int node = nodes_[a], skip = pinned(node) ? 3 : 0;
+      const V3& w = s.w[node];
+      const V3 u = half_angle(w), moment = middle_[a].rightCols<3>().transpose() * total;
+      const M3 K = f * (skew<double>(moment) * half_angle_matrix(w));
+      targets_[o.target + (a - o.first) * count + (a - o.first)].block(3 - skip, 3 - skip, 3, 3) += K;
+      middle_[a].rightCols<3>() = middle_[a].rightCols<3>() * (M3::Identity() + skew<double>(u));
+      const Matrix<double, 6, 1> x = f * (middle_[a].transpose() * S_[at]);
+      double* to = r + pattern.offset(node);
+      if (!skip) add<3>(to, x.head<3>()), to += 3;
+      add<3>(to, x.tail<3>());
+    }
+    S_[at] = total;
+    o.bends ? bend_geometry(at, s, f) : segment_geometry(at, s, f);
+    M3 C = (0.5 * f * o.weight) * (o.bends ? d_.CK : d_.CG)[o.point];
+    if (d_.damped) C.diagonal() += (2.0 * f * o.weight / s.h) * (o.bends ? d_.cK : d_.cG)[o.point];
+    link(middle_, o, C, o, o.target);
+  }
+  each_held([&](int k, std::size_t at) {
+    const Station& o = stations_[at];
+    for (std::size_t a = o.first; a < o.last; ++a) {
+      const Grid<double> up = lu_->block(nodes_[a], first_ + k), down = lu_->block(first_ + k, nodes_[a]);
+      const int skip = pinned(nodes_[a]) ? 3 : 0;
+      for (int i = 0; i < d_.held; ++i)
+        for (int c = skip; c < 6; ++c) up(c - skip, i) += middle_[a](i, c), down(i, c - skip) += turned_[a](i, c);
+    }
+  });
+  for (const Cross& c : crosses_) {
+    const M3 X = (0.5 * f * c.weight) * d_.CX[stations_[c.strain].point];
+    link(middle_, stations_[c.strain], X, stations_[c.bend], c.target[0]);
+    link(middle_, stations_[c.bend], X.transpose().eval(), stations_[c.strain], c.target[1]);
+  }
+  if (!grid_) return;
+  outside(s);
+  each_outside(s, [&](int node, const V3& force, const V3& moment) {
+    double* to = r + pattern.offset(node);
+    if (!pinned(node)) add<3>(to, -f * force), to += 3;
+    const V3 V = s.now[node].R.transpose() * (s.half[node] * moment);
+    add<3>(to, -f * (V - half_angle(s.w[node]).cross(V)));
+  });
+  outside_blocks(s);
+}
+
+// Stresses S_ turn with the step; f scales the equations.
+void RodLinks::bend_geometry(std::size_t at, const Trial& s, double f) {
+  const Station& o = stations_[at];
+  const Bent k = bent(at, s);
+  const M3 B = k.pair(S_[at]), on_b = k.a[1] * B, on_a = k.b[1] * B.transpose();
+  M3 by[2] = {M3::Zero(), M3::Zero()}; // moments on a by turns of a, on b by turns of b; and less that on the other
+  for (int j = 0; j < 3; ++j) {
+    by[0] += 0.5 * (skew<double>(on_a.col(j)) * skew<double>(k.a[2].col(j)));
+    by[1] += 0.5 * (skew<double>(on_b.col(j)) * skew<double>(k.b[2].col(j)));
+  }
+  // The mean of f and that of the axial vector vary with the end too; the secant's own change is smaller.
+  const auto moments = [](const M3& b, const M3& a) {
+    V3 sum = V3::Zero();
+    for (int j = 0; j < 3; ++j) sum += b.col(j).cross(a.col(j));
+    return sum;
+  };
+  const M3 half = 0.5 * skew<double>(S_[at]);
+  const M3 more = (0.5 * k.end_slope) * (moments(k.b[1], k.a[1] * half) * moments(k.b[2], k.a[2]).transpose()) +
+                  (0.5 * k.slope) * (moments(k.b[1], k.a[1]) * moments(k.b[2], k.a[2] * half).transpose());
+  by[0] += more, by[1] += more;
+  const std::size_t count = o.last - o.first;
+  for (int row = 0; row < 2; ++row)
+    for (int column = 0; column < 2; ++column) {
+      const int a = o.entries[1][row], b = o.entries[1][column];
+      if (a < 0 || b < 0) continue;
+      const int on = nodes_[std::size_t(a)], of = nodes_[std::size_t(b)];
+      const M3 left = (M3::Identity() - skew<double>(half_angle(s.w[on]))) * s.now[on].R.transpose();
+      const M3 K = (row == column ? f : -f) * (left * by[column] * s.next[of].R * s.turn[of]);
+      const Grid<double>& to = targets_[o.target + (std::size_t(a) - o.first) * count + std::size_t(b) - o.first];
+      to.block(pinned(on) ? 0 : 3, pinned(of) ? 0 : 3, 3, 3) += K;
+    }
+}
+
+void RodLinks::segment_geometry(std::size_t at, const Trial& s, double f) {
+  const Station& o = stations_[at];
+  const std::size_t j = o.point;
+  const double c = d_.inverse_ds[j];
+  const V3 before = now_.x[j + 1] - now_.x[j], after = next_.x[j + 1] - next_.x[j], d = (0.5 * c) * (before + after);
+  const M3 end = axes(int(j), s.next, next_), mean = 0.5 * (axes(int(j), s.now, now_) + end);
+  V3 S = S_[at];
+  double along = 0.0;
+  if (d_.strain == Strain::stretch) along = 2.0 * c * S[2] / (before.norm() + after.norm()), S[2] = 0.0;
+  const V3 pull = mean * S, pull_end = end * S, force = c * pull + (along / c) * d;
+  // Of the frame and both vertices: where they act, and how they move.
+  struct Slot {
+    int entry;
+    double sign; // of the force, 0: a frame
+    V3 mean, end;
+  } slots[3] = {{o.entries[1][0], 0.0, V3::Zero(), V3::Zero()}};
+  for (int k = 0; k < 2; ++k) {
+    const V3 r0 = arm_of(o.vertex + k, s.now), r1 = arm_of(o.vertex + k, s.next);
+    slots[1 + k] = {o.entries[0][k], k ? 1.0 : -1.0, 0.5 * (r0 + r1), r1};
+  }
+  const std::size_t count = o.last - o.first;
+  for (const Slot& row : slots)
+    for (const Slot& column : slots) {
+      if (row.entry < 0 || column.entry < 0) continue;
+      M66 K = M66::Zero(); // by displacements and turns, space axes
+      if (column.sign == 0.0) {
+        const M3 by = (-0.5 * c) * skew<double>(pull_end);
+        if (row.sign == 0.0)
+          K.block<3, 3>(3, 3) = -(skew<double>(d) * by) / c;
+        else
+          K.block<3, 3>(0, 3) = row.sign * by, K.block<3, 3>(3, 3) = row.sign * (skew<double>(row.mean) * by);
+      } else {
+        M3 by = M3::Zero(), turned = M3::Zero();
+        if (row.sign == 0.0)
+          turned = (0.5 * c * column.sign) * skew<double>(pull);
+        else {
+          by.add_to_diagonal(0.5 * along * row.sign * column.sign);
+          turned = skew<double>(row.mean) * by;
+        }
+        const M3 swing = skew<double>(column.end);
+        K.block<3, 3>(0, 0) = by, K.block<3, 3>(0, 3) = -(by * swing);
+        K.block<3, 3>(3, 0) = turned, K.block<3, 3>(3, 3) = -(turned * swing);
+        if (&row == &column) K.block<3, 3>(3, 3) += (0.5 * row.sign) * (skew<double>(force) * swing);
+      }
+      const int on = nodes_[std::size_t(row.entry)], of = nodes_[std::size_t(column.entry)];
+      const M3 left = (M3::Identity() - skew<double>(half_angle(s.w[on]))) * s.now[on].R.transpose();
+      const M3 right = s.next[of].R * s.turn[of];
+      const Grid<double>& to =
+          targets_[o.target + (std::size_t(row.entry) - o.first) * count + std::size_t(column.entry) - o.first];
+      const int r0 = pinned(on) ? 0 : 3, c0 = pinned(of) ? 0 : 3;
+      if (r0 && c0) to.block(0, 0, 3, 3) += f * K.block<3, 3>(0, 0);
+      if (r0) to.block(0, c0, 3, 3) += f * (K.block<3, 3>(0, 3) * right);
+      if (c0) to.block(r0, 0, 3, 3) += f * (left * K.block<3, 3>(3, 0));
+      to.block(r0, c0, 3, 3) += f * (left * K.block<3, 3>(3, 3) * right);
+    }
+}
+
+void RodLinks::stress_conserving(double h) {
+  for (std::size_t at = 0; at < stations_.size(); ++at) {
+    const Station& s = stations_[at];
+    S_[at] = elastic(s, 0.5 * (now_.E[at] + next_.E[at]));
+    if (d_.damped)
+      S_[at] += (2.0 * s.weight / h) * (s.bends ? d_.cK : d_.cG)[s.point].cwiseProduct(next_.E[at] - now_.E[at]);
+  }
+  for (const Cross& c : crosses_) {
+    const M3& X = d_.CX[stations_[c.strain].point];
+    const V3 strain = 0.5 * (now_.E[c.strain] + next_.E[c.strain]), bend = 0.5 * (now_.E[c.bend] + next_.E[c.bend]);
+    S_[c.strain] += c.weight * (X * bend), S_[c.bend] += c.weight * (X.transpose() * strain);
+  }
+}
+
+double RodLinks::finish_conserving(const Trial& s, BodyState* states) {
+  measure(s.t_next, s.next, next_);
+  stress_conserving(s.h);
+  middle(s);
+  each_held([&](int, std::size_t at) {
+    for (int i = 0; i < d_.held; ++i) S_[at][i] += nu_[at][i] / (0.5 * s.h * s.h);
+  });
+  for (std::size_t at = 0; at < stations_.size(); ++at)
+    for (std::size_t b = stations_[at].first; b < stations_[at].last; ++b) {
+      const Matrix<double, 6, 1> x = s.h * (middle_[b].transpose() * S_[at]);
+      states[nodes_[b]].P -= V3(x.head<3>()), states[nodes_[b]].L -= V3(x.tail<3>());
+    }
+  double V = energy(true);
+  if (grid_) {
+    outside(s);
+    each_outside(s, [&](int node, const V3& force, const V3& moment) {
+      states[node].P += s.h * force;
+      states[node].L += s.h * (s.now[node].R.transpose() * (s.half[node] * moment));
+    });
+    V += grid_->support_energy(*s_);
+    for (const RodLoad& l : d_.loads)
+      if (!l.follow && l.constant() && l.F)
+        for (const auto& h : l.force) V -= h.weight.cwiseProduct(l.F.vector(s.t)).dot(s_->x[std::size_t(h.vertex)]);
+  }
+  for (int n = 0; n <= d_.segments; ++n)
+    if (!moves(n))
+      V -= 0.5 * d_.tributary[std::size_t(n)] * d_.gravity.dot(now_.x[std::size_t(n)] + next_.x[std::size_t(n)]);
+  std::swap(now_, next_);
+  return V;
 }
 
 } // namespace gyrod::variational

@@ -113,8 +113,8 @@ public:
   }
   // Momenta between vertices that share mass, from the velocities of all nodes, 13 numbers each.
   void share(const double* rows, BodyState* states) const;
-  // Adds to the equations of the velocities at the node: M v + B'nu = p, B v + dE/dt = 0 of what is held.
-  void velocities(const BlockPattern& pattern, double* r) const;
+  // Adds to the equations of the velocities at the node: M v + B'nu = p, B v + dE/dt = 0 of what is held (`tangent`).
+  void velocities(const BlockPattern& pattern, double* r, bool tangent) const;
   // Takes the multipliers of a solution.
   void take(const BlockPattern& pattern, const double* x);
   // Adds h times the equations at the beginning of a step to r, and to the matrix if there is one to be made.
@@ -122,6 +122,11 @@ public:
   // Adds momenta at the end of the step; returns the potential of the discrete Lagrangian. Goes on to the next step.
   double finish(const Trial& s, BodyState* states);
   const std::vector<HeldMass>& masses() const { return masses_; }
+
+  // The same of steps that keep energy and momenta (conserving.cpp), on the grid: the stresses of mean strains act
+  // along discrete gradients. `finish` adds impulses, those of moments in body axes at the beginning of the step.
+  void assemble_conserving(const Trial& s, const BlockPattern& pattern, double* r);
+  double finish_conserving(const Trial& s, BodyState* states);
 
 private:
   struct Station { // where three strains or curvatures are measured
@@ -168,9 +173,24 @@ private:
   void fold(std::size_t at, const M3* by_x, int vertices, const M3* by_turn, int frames, const Pose* poses,
             Level& o) const;
   V3 elastic(const Station& s, const V3& E) const;
+  void blend(const BlockPattern& pattern, double* r, bool matrix) const;
   void stress(double h, bool nodes, bool at_end);
   double energy(bool nodes) const;
-  void link(const Station& rows, const M3& C, const Station& columns, std::size_t target);
+  void link(const std::vector<M36>& B, const Station& rows, const M3& C, const Station& columns, std::size_t target);
+  // Discrete gradients of strains into `middle_`, moments in body axes at the beginning of the step.
+  M3 axes(int frame, const Pose* poses, const Level& o) const;
+  V3 arm_of(int vertex, const Pose* poses) const; // in space, of one that a body holds; else none
+  struct Bent {
+    M3 a[3], b[3];                   // axes of both frames: at the beginning, their mean, at the end
+    V3 mean;                         // of the axial vector of a'b
+    double factor, slope, end_slope; // mean of f, its secant in the trace, its derivative at the end
+    M3 pair(const V3& S) const;      // S.K is the sum of pair_ij a_i.b_j
+  };
+  Bent bent(std::size_t at, const Trial& s) const;
+  void middle(const Trial& s);
+  void stress_conserving(double h);
+  void bend_geometry(std::size_t at, const Trial& s, double f);
+  void segment_geometry(std::size_t at, const Trial& s, double f);
   template <class F> void each_held(F&& f) const; // f(number, its station)
   void outside(const Trial& s);
   template <class F> void each_outside(const Trial& s, F&& f) const; // f(node, force, moment at the middle)
@@ -186,9 +206,9 @@ private:
   std::vector<Grid<double>> targets_;
   BlockLu<double>* lu_ = nullptr;
   Level now_, next_;
-  std::vector<V3> S_, nu_;  // stresses; multipliers of held strains, h²/2 times their stresses
-  int first_ = 0;           // node of multipliers
-  std::vector<M36> turned_; // B of the end of the step by its increments
+  std::vector<V3> S_, nu_;           // stresses; multipliers of held strains, h²/2 times their stresses
+  int first_ = 0;                    // node of multipliers
+  std::vector<M36> turned_, middle_; // B of the end of the step by its increments; discrete gradients
   // what acts from outside, where there is something
   std::unique_ptr<Discretization> grid_;
   std::unique_ptr<RodState<double>> s_;

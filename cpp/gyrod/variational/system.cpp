@@ -2,6 +2,8 @@
 
 namespace gyrod::variational {
 
+static constexpr double singular = 1e-13; // a moment of inertia over the largest
+
 void System::start(double t, const double* rows) {
   t_ = t, step_.h = h_, driven_at_ = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t b = 0; b < bodies(); ++b) {
@@ -91,16 +93,25 @@ std::vector<RodLinks> System::make_links(Model& m) {
 }
 
 void System::read(double* rows) {
-  if (joined_ || carries_) velocities();
+  // What keeps the energy meets the joints in the middle of steps: its velocities are those of its momenta, but for
+  // spins without inertia.
+  const bool solved = joined_ || carries_, tangent = solved && !m_.conserving;
+  const bool massless = m_.conserving && std::find(massless_.begin(), massless_.end(), true) != massless_.end();
+  std::vector<double> held;
+  if (massless) velocities(), held = rhs_;
+  if (solved && (tangent || carries_)) velocities(tangent);
   for (std::size_t b = 0; b < bodies(); ++b) {
     const RigidBody& body = m_.bodies[b];
     const BodyState& y = states_[b];
     V3 v = y.P / body.mass, Omega = y.L.cwiseQuotient(body.moments);
     const double* u = rhs_.data() + pattern_.offset(int(b));
-    if ((joined_ || carries_) && !body.pinned)
+    if ((tangent || carries_) && !body.pinned)
       v = V3(u[0], u[1], u[2]), Omega = V3(u[3], u[4], u[5]);
     else if (carries_)
       Omega = V3(u[0], u[1], u[2]);
+    for (int i = 0; i < 3; ++i)
+      if (massless && massless_[b] && whole_[b].J(i, i) <= singular * body.moments.maxCoeff())
+        Omega[i] = held[std::size_t(pattern_.offset(int(b)) + 3 + i)];
     V3 x = y.x;
     if (body.pinned) x = body.point + frames_[b] * body.arm, v = frames_[b] * Omega.cross(body.arm);
     double* s = rows + 13 * b;
@@ -118,7 +129,10 @@ void System::linearise(double t_next, const double* increments, double* residual
     const double* r = pinned ? u : u + 3;
     w_[b] = V3(r[0], r[1], r[2]);
   }
-  with_scheme([&](auto directors) { assemble<directors.value>(true, true); });
+  if (m_.conserving)
+    lead(t_), driven_before_ = driven_, assemble_conserving();
+  else
+    with_scheme([&](auto directors) { assemble<directors.value>(true, true); });
   const int n = pattern_.total();
   for (int i = 0; i < n; ++i) residual[i] = rhs_[std::size_t(i)];
   std::fill(matrix, matrix + n * n, 0.0);
@@ -137,7 +151,7 @@ void System::lay_out() {
   const std::size_t n = bodies(), joints = m_.joints.size();
   for (const RigidBody& b : m_.bodies) {
     sizes_.push_back(b.pinned ? 3 : 6);
-    massless_.push_back(!b.pinned && b.moments.minCoeff() <= 1e-13 * b.moments.maxCoeff());
+    massless_.push_back(!b.pinned && b.moments.minCoeff() <= singular * b.moments.maxCoeff());
   }
   rows_.resize(joints), joints_of_.resize(n), driven_.resize(joints);
   int held = 0;
@@ -155,6 +169,8 @@ void System::lay_out() {
     if (rows)
       for (int body : {m_.joints[j].place.a, m_.joints[j].place.b})
         if (body >= 0) pairs.emplace_back(body, node_[j]), joints_of_[std::size_t(body)].push_back(j);
+    if (rows && m_.conserving && std::min(m_.joints[j].place.a, m_.joints[j].place.b) >= 0)
+      pairs.emplace_back(m_.joints[j].place.a, m_.joints[j].place.b);
   }
   std::set<std::pair<int, int>> touched;
   for (const Acting& f : m_.forces)
@@ -183,6 +199,7 @@ void System::lay_out() {
   const std::size_t rows = std::size_t(rows_total_);
   rhs_.resize(std::size_t(pattern_.total())), mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);
   gradient_.resize(rows), gradient_next_.resize(rows);
+  if (m_.conserving) gather(), begins_.resize(n), ends_.resize(n), dual_begins_.resize(n), dual_ends_.resize(n);
   if (!m_.forces.empty()) stiff_.resize(pattern_.storage());
   dx_.resize(n), w_.resize(n), frames_next_.resize(n), half_.resize(n);
 }
@@ -229,6 +246,7 @@ bool System::advance_independent() {
 bool System::advance_joined() {
   for (std::size_t b = 0; b < bodies(); ++b)
     dx_[b] = states_[b].predict(states_[b].dx), w_[b] = states_[b].predict(states_[b].w);
+  if (m_.conserving) lead(t_), driven_before_ = driven_;
   newton_.begin(false);
   bool done = with_scheme([&](auto directors) { return iterate<directors.value>(); });
   if (!done) { // once more, from the velocities at the node
@@ -242,7 +260,10 @@ bool System::advance_joined() {
     done = with_scheme([&](auto directors) { return iterate<directors.value>(); });
     newton_.keep = false;
   }
-  if (done) with_scheme([&](auto directors) { finish<directors.value>(); });
+  if (done && m_.conserving)
+    finish_conserving();
+  else if (done)
+    with_scheme([&](auto directors) { finish<directors.value>(); });
   return done;
 }
 
@@ -297,11 +318,7 @@ void System::constrain(bool matrix) {
 
 void System::rows_at(double t, std::vector<Gradient>& out) {
   const bool now = &out == &gradient_;
-  if (t != driven_at_) { // a drive may be a function of the user: once for each time
-    for (std::size_t j = 0; j < rows_.size(); ++j)
-      if (!rows_[j].empty()) driven_[j] = m_.joints[j].value(t);
-    driven_at_ = t;
-  }
+  lead(t);
   const auto side = [&](int body) {
     if (body < 0) return ground_side<double>();
     const std::size_t b = std::size_t(body);
@@ -342,7 +359,7 @@ void System::kick() {
                  (0.5 * step_.h) * moment<double>(m_.bodies[b], frames_[b], wrenches_[b])};
 }
 
-void System::velocities() {
+void System::velocities(bool tangent) {
   rows_at(t_, gradient_);
   lu_->clear();
   std::fill(rhs_.begin(), rhs_.end(), 0.0);
@@ -367,6 +384,9 @@ void System::velocities() {
       for (int j = skip; j < 6; ++j)
         for (int i = skip; i < 6; ++i) block(i - skip, j - skip) += M(i, j);
     }
+  for (std::size_t b = 0; b < bodies() && !tangent; ++b) // what has no inertia stands
+    for (int i = 0; i < (m_.bodies[b].pinned ? 3 : 6); ++i)
+      if (auto block = lu_->block(int(b), int(b)); block(i, i) == 0.0) block(i, i) = 1.0;
   for (std::size_t j = 0; j < rows_.size(); ++j) {
     if (rows_[j].empty()) continue;
     const int node = node_[j], base = base_[j];
@@ -374,6 +394,8 @@ void System::velocities() {
     for (std::size_t k = 0; k < rows_[j].size(); ++k) {
       const std::size_t at = std::size_t(first_[j]) + k;
       const Gradient& g = gradient_[at];
+      if (!tangent) lu_->block(node, node)(base + int(k), base + int(k)) = 1.0;
+      if (!tangent) continue;
       rhs_[std::size_t(pattern_.offset(node) + base) + k] = -in_time_[at];
       for (int side = 0; side < 2; ++side) {
         const int body = side ? p.b : p.a;
@@ -386,7 +408,7 @@ void System::velocities() {
       }
     }
   }
-  for (const RodLinks& rod : links_) rod.velocities(pattern_, rhs_.data());
+  for (const RodLinks& rod : links_) rod.velocities(pattern_, rhs_.data(), tangent);
   if (!lu_->factor()) throw std::runtime_error("the constraints are singular here");
   lu_->solve(rhs_.data());
 }

@@ -1,5 +1,5 @@
 // The variational integrator for rigid bodies with joints and forces (Xu, Zhong 2016, (66)-(73); Leyendecker, Marsden,
-// Ortiz 2008), and the conserving schemes for bodies without joints.
+// Ortiz 2008), and the conserving schemes (turn.hpp for bodies alone, conserving.cpp).
 //
 // Unknowns of a step are the increments of all bodies (displacement, rotation w of increment.hpp) and the multipliers
 // of the joints: the equations at t_k are
@@ -157,7 +157,10 @@ private:
     bool matrix = true; // with rods it serves as long as it converges fast
     for (newton_.iterations = 0; newton_.iterations < Newton::most;) {
       // The derivatives of forces, small by h², are those of the first iterate: that costs no convergence that counts.
-      assemble<directors>(newton_.iterations == 0 || newton_.iterations > 5, matrix);
+      if (m_.conserving)
+        assemble_conserving();
+      else
+        assemble<directors>(newton_.iterations == 0 || newton_.iterations > 5, matrix);
       if (newton_.keep) newton_.note(residual());
       for (double& x : rhs_) x = -x;
       if (matrix && !lu_->factor()) return false;
@@ -178,11 +181,11 @@ private:
         change = std::max(change, dw.norm()), size = std::max(size, w_[b].norm());
       }
       ++newton_.iterations;
-      if (!links_.empty()) matrix = newton_.slow(change);
-      if (links_.empty() ? newton_.done(change, size) : newton_.settled(change, size)) {
+      if (!links_.empty() && !m_.conserving) matrix = newton_.slow(change);
+      if (links_.empty() && !m_.conserving ? newton_.done(change, size) : newton_.settled(change, size)) {
         for (std::size_t b = 0; b < bodies(); ++b) {
           newton_.accepts(w_[b]);
-          if (massless_[b]) continue;
+          if (massless_[b] || m_.conserving) continue;
           const V3 J = m_.bodies[b].moments - V3::Constant(m_.sigma[b]);
           if (!(kinetic_matrix<directors>(Increment(w_[b]), J, m_.sigma[b]).determinant() > 0.0)) newton_.folded = true;
         }
@@ -252,6 +255,26 @@ private:
   }
 
   void constrain(bool matrix);
+
+  // --- steps that keep energy and momenta: conserving.cpp
+
+  // A body together with what it holds of rods: about their centre of mass, which is at `c` from that of the body.
+  struct Whole {
+    double mass;
+    V3 c;
+    M3 J;
+    bool plain; // nothing is held
+  };
+  GYROD_COLD void gather();
+  void hang(std::size_t body, const V3& at, const V3& F);
+  void lead(double t); // what drives and lengths say
+  void span(std::size_t body);
+  void span_dual(std::size_t body, int slot);
+  template <class F> void meet(std::size_t joint, F&& act);
+  void assemble_conserving();
+  void differentiate_conserving(const ForceElement& f);
+  void constrain_conserving();
+  void finish_conserving();
 
   // --- rods
 
@@ -535,8 +558,8 @@ private:
   // potential="nodes": half a step of the forces that have one, at the node; and their energy there.
   void kick();
 
-  // Velocities of the bodies at the node, into rhs_: M v + G'nu = p, G v + dg/dt = 0.
-  void velocities();
+  // Velocities of the bodies at the node, into rhs_: M v + G'nu = p, G v + dg/dt = 0; or M v = p.
+  void velocities(bool tangent = true);
 
   Model m_;
   std::vector<RodLinks> links_;
@@ -546,9 +569,9 @@ private:
   std::vector<BodyState> states_;
   std::vector<M3> frames_;
   std::vector<BodyState> next_;
-  std::vector<BodyMotion<double>> motions_;
+  std::vector<BodyMotion<double>> motions_, begins_, ends_; // the last two of steps that keep the energy
   std::vector<Wrench<double>> wrenches_;
-  std::vector<BodyMotion<BodyDual>> dual_motions_;
+  std::vector<BodyMotion<BodyDual>> dual_motions_, dual_begins_, dual_ends_;
   std::vector<Wrench<BodyDual>> dual_wrenches_;
   std::vector<Kick> kicks_;
   std::vector<int> sizes_, first_;
@@ -563,13 +586,14 @@ private:
   std::vector<double> stiff_; // derivatives of the forces, in the order of the blocks
   std::vector<std::pair<int, int>> force_pairs_;
   std::vector<std::vector<std::size_t>> joints_of_;
-  std::vector<Driven> driven_; // what drives and lengths say at `driven_at_`
+  std::vector<Driven> driven_, driven_before_; // what drives and lengths say at `driven_at_`; at the node
   double driven_at_ = 0.0;
   std::vector<Gradient> gradient_, gradient_next_; // at the node, at the end of the step in hand
   std::vector<V3> dx_, w_, weights_;
   std::vector<M3> frames_next_, half_;
   std::vector<Pose> poses_, poses_next_; // with rods, and
   std::vector<M3> turns_;                // derivatives of the turns at the end of the step by w
+  std::vector<Whole> whole_;             // of steps that keep the energy
   Newton newton_;
   double t_ = 0.0, t_next_ = 0.0, middle_ = 0.0, node_energy_ = 0.0;
 };

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled, body_weights, compile_force, compile_system, frame_forces, mechanisms
 from gyrod.equations.checks import about
-from gyrod.equations.links import links
+from gyrod.equations.links import link_ends, links
 from gyrod.equations.rods import HELD
-from gyrod.model import System
+from gyrod.model import Cable, System
+from gyrod.model.meshes import Elements
 from gyrod.model.system_checks import SINGULAR
 
 Array = NDArray[np.float64]
@@ -99,7 +100,7 @@ def compile_stepped(
     system: System,
     step: float,
     *,
-    coordinates: str,
+    coordinates: str | None,
     sigma: Any,
     potential: str,
     conserving: bool,
@@ -112,13 +113,14 @@ def compile_stepped(
 
     ``begin`` compiles it with the start of its motion; bodies take theirs from the model unless it is ``rested``.
     """
-    formulation = COORDINATES[_check.choice("coordinates", coordinates, COORDINATES)]
+    if coordinates is not None:
+        _check.choice("coordinates", coordinates, COORDINATES)
     _check.choice("potential", potential, POTENTIALS)
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
     _check_supported(system, "energy-momentum" if conserving else "variational")
-    if conserving:
-        _check_conserving(system, reduce)
+    coordinates = _conserving(system, reduce, coordinates) if conserving else coordinates or "quaternion"
+    formulation = COORDINATES[coordinates]
     given, system = system, system.assembled()
     pins = system.fixed_points if reduce else {}
     bodies, axes = _bodies(system, pins)
@@ -184,11 +186,20 @@ def _cells(stepped: Stepped) -> list[list[float]]:
 
 def _check_supported(system: System, method: str) -> None:
     """Refuse what these methods cannot do, and name what can."""
-    if system.rods and method == "energy-momentum":
-        raise ValueError(
-            f"method = {method!r} is for rigid bodies; the system has rods ({', '.join(map(repr, system.rod_names))}). "
-            "Use 'variational', which keeps their momenta, or 'radau5'."
-        )
+    if method == "energy-momentum":
+        meshed = [repr(rod.name) for rod in system.rods if isinstance(rod.mesh, Elements)]
+        if meshed:
+            raise ValueError(
+                f"method = {method!r} supports rods on the staggered grid; elements ({', '.join(meshed)}) interpolate "
+                "quaternions, whose strains are no products of directors: energy would be lost. Use "
+                "discretization = 'staggered', or method = 'variational', which keeps momenta."
+            )
+        found = [f.label for f in system.forces if isinstance(f, Cable) or (f.rods and link_ends(f))]
+        if found:
+            raise ValueError(
+                f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'variational', which keeps "
+                "momenta, or 'radau5'."
+            )
 
 
 def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body], list[Array]]:
@@ -203,18 +214,18 @@ def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body]
     return bodies, axes
 
 
-def _check_conserving(system: System, reduce: bool) -> None:
-    joined = mechanisms.joined(system)
-    held = [joint.label for joint in system.joints] if joined or not reduce else []
-    forces = [f.label for f in system.forces]
-    forces += ["gravity as a function of time"] if system.gravity_function is not None else []
-    if held or forces:
-        what = f"joints ({', '.join(held)})" if held else f"forces ({', '.join(forces)})"
-        cure = " or leave out reduce = False" if held and not joined else ""
+def _conserving(system: System, reduce: bool, coordinates: str | None) -> str:
+    """The coordinates in which energy and momenta are kept: directors, where bodies feel each other."""
+    joints = system.joints if mechanisms.joined(system) or not reduce else ()
+    felt = [part.label for part in (*joints, *system.forces)] + [f"rod {name!r}" for name in system.rod_names]
+    felt += ["gravity as a function of time"] if system.gravity_function is not None else []
+    if felt and coordinates == "quaternion":
         raise ValueError(
-            "method = 'energy-momentum' supports bodies that are free or turn about a fixed point, under gravity; this "
-            f"system has {what}. Use method = 'variational'{cure}."
+            "method = 'energy-momentum' in quaternions supports bodies that are free or turn about a fixed point, "
+            f"under gravity. This system has {', '.join(felt)}: the angular momentum would be lost, because points of a body "
+            "at the mean of two quaternions are not on it. Use coordinates = 'directors', which keeps both."
         )
+    return coordinates or ("directors" if felt else "quaternion")
 
 
 def _sigmas(system: System, sigma: Any, moments: Array, tables: Sequence[dict[str, Any]]) -> tuple[Array, list[Array]]:

@@ -74,7 +74,8 @@ class Stepping(Writing, total=False):
         least=1, most=MOST_THREADS, adaptive=True,
     )]
     coordinates: Annotated[str | None, Option(
-        None, 'Coordinates of constant steps, "quaternion" (which is taken unless given) or "directors".',
+        None, 'Coordinates of constant steps, "quaternion" or "directors". Unless given quaternions, but directors for '
+        '"energy-momentum" with joints, forces or rods.',
         "word", ("quaternion", "directors"), only=STEPPED,
     )]
     sigma: Annotated["str | float | Sequence[float] | Mapping[str, float] | None", Option(

@@ -81,7 +81,7 @@ def _step(run: Options) -> float:
 def compiled_for(system: System, first: First | None, run: Options, step: float | None = None) -> Stepped:
     """A system with the start of its motion, ready for the constant steps of a run."""
     return compile_stepped(
-        system, step or _step(run), coordinates=run["coordinates"] or "quaternion",
+        system, step or _step(run), coordinates=run["coordinates"],
         sigma="mean" if run["sigma"] is None else run["sigma"], potential=run["potential"] or "midpoint",
         order=_order(system, run["order"]),
         conserving=run["method"] == "energy-momentum", reduce=Formulation.of(run["formulation"]).reduce,
