@@ -44,7 +44,7 @@ def measure(count: int, young: float) -> None:
             print(f"  pair {k}: {float(route.energy.total):.6g} J, a random start {least:.6g} J")
     print(
         f"{young:8.0e} Pa: {sound} of {count} stable and to 1 % (largest {100 * max(wrong):.2g} %), {best} with the "
-        f"least energy of {STARTS} starts, median {1e3 * np.median(seconds):.1f} ms, largest {1e3 * max(seconds):.1f} ms"
+        f"least energy of {STARTS} starts, median {1e3 * np.median(seconds):.1f}, largest {1e3 * max(seconds):.1f} ms CPU"
     )
 
 

@@ -110,22 +110,28 @@ def starts(stations: Sequence[Station], length: float, w: Weights, turns: float 
 
 def span(a: Station, b: Station, length: float, w: Weights) -> Span:
     """Curves of a length from one station to the next, each unlike the others."""
-    points = np.concatenate([_family(*ends, length, w.down) for ends in _ends(a, b, length, w.down)])
-    d = np.diff(points, axis=1)
-    pieces = np.sqrt(np.sum(d * d, axis=-1))
-    t = d / pieces[..., None]
-    angles = np.arccos(np.clip(np.sum(t[:, 1:] * t[:, :-1], axis=-1), -1.0, 1.0))
-    energies = w.bending * np.sum(angles**2 / (pieces[:, 1:] + pieces[:, :-1]), axis=1)
-    energies -= w.weight * np.sum((0.5 * (points[:, 1:] + points[:, :-1]) @ w.down) * pieces, axis=1)
-    # A curve that turns back within a piece has no frame; the ones that do so less lead somewhere.
-    energies = np.where(angles.max(axis=1) < BACK, energies, np.inf)
-    if not np.isfinite(energies).any():
-        raise ValueError(f"no smooth curve of {length:.6g} m from {a.point} to {b.point} was found; change the length.")
+    ends = list(_ends(a, b, length, w.down))
+    points = np.concatenate([_family(*each, length, w.down) for each in ends])
+    energies = _energies(points, w)
+    if not np.isfinite(energies).any():  # too short to turn round: some curves that are longer, which will be drawn in
+        points = np.concatenate([_longer(*each, length, w.down) for each in ends])
+        energies = _energies(points, w)
     kept: list[int] = []
-    for i in np.flatnonzero(np.isfinite(energies))[np.argsort(energies[np.isfinite(energies)])].tolist():
+    for i in np.argsort(energies)[: np.count_nonzero(np.isfinite(energies))].tolist():
         if all(np.max(np.abs(points[i] - points[k])) > APART * length for k in kept):
             kept.append(i)
     return Span(points[kept], energies[kept])
+
+
+def _energies(points: Array, w: Weights) -> Array:
+    """Energies of bending and weight of curves, infinite where one turns back within a piece: it has no frames."""
+    d = np.diff(points, axis=1)
+    pieces = np.sqrt(np.sum(d * d, axis=-1))
+    t = d / np.maximum(pieces, 1e-300)[..., None]
+    angles = np.arccos(np.clip(np.sum(t[:, 1:] * t[:, :-1], axis=-1), -1.0, 1.0))
+    bent = w.bending * np.sum(angles**2 / (pieces[:, 1:] + pieces[:, :-1]), axis=1)
+    low = np.sum((0.5 * (points[:, 1:] + points[:, :-1]) @ w.down) * pieces, axis=1)
+    return np.where((angles.max(axis=1) < BACK) & (pieces.min(axis=1) > 0.0), bent - w.weight * low, np.inf)
 
 
 def _ends(a: Station, b: Station, length: float, down: Array) -> Iterator[tuple[Array, Array, Array, Array]]:
@@ -165,14 +171,24 @@ def _family(A: Array, tA: Array, B: Array, tB: Array, length: float, down: Array
     line = _A * A + _B * B
     if np.linalg.norm(B - A) >= length * (1.0 - TAUT):
         return line[None]
-    side = np.cross(B - A, down)
-    side = _unit(side) if np.linalg.norm(side) > 1e-6 * length else np.eye(3)[int(np.argmin(np.abs(down)))]
     base = [line] * len(_RATIOS)
     change = [p * _TA * tA + q * _TB * tB for p, q in _RATIOS]
     for slope in _SLOPES:
         base += [line + slope * length * (_TA * tA + _TB * tB)] * 4
-        change += [_BULGE * way for way in (down, -down, side, -side)]
+        change += [_BULGE * way for way in _sides(A, B, length, down)]
     return _of_length(np.array(base), np.array(change), length)
+
+
+def _longer(A: Array, tA: Array, B: Array, tB: Array, length: float, down: Array) -> Array:
+    """Curves that turn round at both ends, whatever their length."""
+    base = _A * A + _B * B + 0.5 * length * (_TA * tA + _TB * tB)
+    return np.array([base + 0.15 * length * _BULGE * way for way in _sides(A, B, length, down)])
+
+
+def _sides(A: Array, B: Array, length: float, down: Array) -> tuple[Array, Array, Array, Array]:
+    side = np.cross(B - A, down)
+    side = _unit(side) if np.linalg.norm(side) > 1e-6 * length else np.eye(3)[int(np.argmin(np.abs(down)))]
+    return down, -down, side, -side
 
 
 def _of_length(base: Array, change: Array, length: float) -> Array:
@@ -195,7 +211,7 @@ def _of_length(base: Array, change: Array, length: float) -> Array:
         low[i[~up]], below[i[~up]] = size, f[~up]
     found = np.flatnonzero(open_ & ~np.isnan(high))
     if not len(found):
-        return base[:1] + 0.5 * length * change[:1]
+        return base[:0]
     low, high, below, above = low[found], high[found], below[found], above[found]
     x = low
     for _ in range(4):  # regula falsi, Illinois

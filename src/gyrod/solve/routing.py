@@ -150,7 +150,7 @@ def route(
     bodies: Sequence[Body] | System = (),
     guess: Shape | None = None,
     turns: float | None = None,
-    starts: int = 3,
+    starts: int = 2,
 ) -> Route:
     """The rest of a cable of a length between two ends, from nothing but their places and frames.
 
