@@ -42,9 +42,10 @@ def measure(count: int, young: float) -> None:
         best += float(route.energy.total) <= least + 1e-3 * abs(least)
         if float(route.energy.total) > least + 1e-3 * abs(least):
             print(f"  pair {k}: {float(route.energy.total):.6g} J, a random start {least:.6g} J")
+    middle, most = 1e3 * np.median(seconds), 1e3 * max(seconds)
     print(
         f"{young:8.0e} Pa: {sound} of {count} stable and to 1 % (largest {100 * max(wrong):.2g} %), {best} with the "
-        f"least energy of {STARTS} starts, median {1e3 * np.median(seconds):.1f}, largest {1e3 * max(seconds):.1f} ms CPU"
+        f"least energy of {STARTS} starts, median {middle:.1f}, largest {most:.1f} ms CPU"
     )
 
 

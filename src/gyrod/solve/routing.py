@@ -95,7 +95,8 @@ class Route(Rest):
         mesh, track = self._track.mesh, self._track
         points = mesh.strains.reshape(mesh.cells, -1)
         s = points[:, :1] + (points[:, -1:] - points[:, :1]) * np.linspace(0.0, 1.0, 9)
-        between = bend_radius(apply(*mesh.curvature_at(s.ravel()), track.curvature))
+        rows, weights = mesh.curvature_at(s.ravel())
+        between = bend_radius(apply(rows, weights, track.curvature))
         return float(min(track.bend_radius.min(), between.min()))
 
     @property
