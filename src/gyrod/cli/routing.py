@@ -24,7 +24,7 @@ def _route(
     starts: Annotated[int, typer.Option("--starts", metavar="N", help="Curves to search from.")] = 2,
     json: Json = None,
 ) -> None:
-    """Route the rods of a model file that have no initial shape, from their ends, length and clips."""
+    """Lay rods without initial shape between their ends and clips."""
     import gyrod as gd
     from gyrod import files
 

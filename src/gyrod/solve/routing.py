@@ -439,7 +439,13 @@ def _closed(guess: Shape, rod: Rod, ends: Ends) -> tuple[Shape, list[str]]:
         x = x + share**2 * (end.at - x[-e])
         if gap > 1e-9 * rod.length:
             notes.append(f"a gap of {gap:.3g} m between guess and {side} was closed.")
-    return Laid(s, x, q), notes
+    # Points say nothing about how the sections are turned about them: as the clamps have it, evenly in between.
+    held = [(float(e), end.frame) for e, end in enumerate(ends) if end.holds_frame]
+    turns = [rotations.multiply(rotations.conjugate(q[-int(e)]), frame) for e, frame in held]
+    angles = np.unwrap([2.0 * np.arctan2(turn[3], turn[0]) for turn in turns])
+    half = 0.5 * np.interp(s, [e for e, _ in held], angles) if held else np.zeros(len(s))
+    rolled = np.stack([np.cos(half), 0.0 * half, 0.0 * half, np.sin(half)], axis=1)
+    return Laid(s, x, rotations.multiply(q, rolled)), notes
 
 
 def _notes(rest: Rest, others: int) -> Iterator[str]:
