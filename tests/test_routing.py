@@ -144,6 +144,9 @@ def test_a_route_through_clips():
     np.testing.assert_allclose(
         mesh.interpolate(*mesh.vertex_at([0.4, 0.8]), x), [(0.35, 0.1, 0.05), (0.8, 0.05, 0)], atol=2e-5
     )
+    weight = RUBBER.density * np.pi * 25e-6 * 1.25 * 9.81
+    total = loose.start_force + loose.end_force + loose.clip_forces.sum(axis=0)
+    np.testing.assert_allclose(total, (0, 0, weight), atol=1e-3 * np.abs(loose.clip_forces).max())
     d3 = rot.matrix_from_quaternion(mesh.interpolate_frames(*mesh.frame_at([0.8]), loose["cable"].quaternions))[0, :, 2]
     np.testing.assert_allclose(d3, np.array([1, 0.2, 0]) / np.hypot(1, 0.2), atol=1e-3)
 

@@ -34,7 +34,7 @@ from gyrod.model.rod_checks import DEFAULT_DEGREE, DEFAULT_ELEMENTS
 from gyrod.model.sections import CrossSection
 from gyrod.motion import Rest, bend_radius
 from gyrod.solve.route_curves import Start, Station, Weights, starts
-from gyrod.solve.statics import RELAXATIONS, EquilibriumError, Statics, _neutral, failure, prepare
+from gyrod.solve.statics import RELAXATIONS, EquilibriumError, Statics, failure, neutral, prepare
 
 Array = NDArray[np.float64]
 Ends = tuple[End, End]
@@ -118,6 +118,18 @@ class Route(Rest):
     def end_moment(self) -> Array:
         """Moment in space axes that holds the end, N m, (3,)."""
         return np.asarray(self._track.end_moment)
+
+    @property
+    def clip_forces(self) -> Array:
+        """Forces in space axes by which clips hold the cable, N, in their order along it, (clips, 3)."""
+        system, track = self.system, self._track
+        rod, found = system.rods[0], []
+        for clip in system.forces:
+            assert isinstance(clip, Clip)
+            rows, weights = rod.mesh.vertex_at([clip.at])
+            (place, F), K = system.clip_place(clip), clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)[0]
+            found.append(F @ (K * (F.T @ (place - apply(rows, weights, track.positions)[0]))))
+        return np.array(found).reshape(-1, 3)
 
 
 def as_it_lies(rest: Rest, rod: Rod, segments: int | None = None, ends: Ends | None = None) -> Rod:
@@ -289,7 +301,7 @@ class _Search:
         if status != "converged":
             raise failure(statics, status, y, 0.0, history, "relaxation")
         loose = not all(end.holds_frame for end in self.ends)
-        free = tuple(dict.fromkeys(statics.directions(_neutral(statics, y, 0.0), y, 0.0))) if loose else ()
+        free = tuple(dict.fromkeys(statics.directions(neutral(statics, y, 0.0), y, 0.0))) if loose else ()
         return Rest(statics.motion(y, 0.0), statics.unstable(y), "relaxation", history, free)
 
     def rest(self, y: Array, history: Array) -> Rest:
