@@ -70,7 +70,9 @@ def harness() -> gd.System:
         "sensor": (pose(second, (1, 0, 0)), pose((1.3, 0.05, -0.1), (1, 0, 0)), 0.55, "middle", (0.5,)),
         "pump": (pose(second, (1, -1, 0)), pose((1.1, -0.4, 0), (1, -1, 0)), 0.58, "middle", (0.5,)),
     }
-    rng, rods, clips = np.random.default_rng(5), [], []
+    rng = np.random.default_rng(5)
+    rods: list[gd.Rod] = []
+    clips: list[gd.Clip] = []
     for name, (start, end, length, on, places) in parts.items():
         made = {"section": gd.Circle(radius=4e-3), "material": RUBBER.with_(young=8e7, density=2000)}
         rod = gd.route(length, start, end, name=name, segments=4, gravity=(0, 0, 0), **made).rod  # type: ignore[arg-type]

@@ -125,7 +125,9 @@ def test_energy_with_a_clip_on_a_moving_body():
 
 def test_where_a_rod_is_held_that_lies_elsewhere():
     """A point that is not on the initial shape draws the rod there."""
-    rest = at_rest(gd.Clip("beam", 0.5, point=(0.5, 0.03, 0.0), axis=(1, 0, 0), kind="swivel"), gravity=(0, 0, 0))
+    clip = gd.Clip("beam", 0.5, point=(0.5, 0.03, 0.0), axis=(1, 0, 0), kind="swivel")
+    rest = at_rest(clip, gravity=(0, 0, 0))
+    assert "Clip('beam', 0.5) holds rod 'beam' 0.03 m away from where it lies at the start" in rest.system.notes[-1]
     np.testing.assert_allclose(rest["beam"].positions[12], (0.5, 0.03, 0), atol=2e-6)
 
 

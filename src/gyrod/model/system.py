@@ -147,7 +147,8 @@ class System(Description):
     def notes(self) -> tuple[str, ...]:
         """What was done to make the system what it is.
 
-        What a reader of files changed or left out, and rods of elements that have ends where something sets in.
+        What a reader of files changed or left out, rods of elements that have ends where something sets in, and clips
+        that draw a rod away from where it lies.
         """
         return (*self._read_notes, *notes(self))
 

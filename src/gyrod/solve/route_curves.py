@@ -36,7 +36,7 @@ APART = 0.15
 #: Angle between pieces, rad, from which on a curve turns back.
 BACK = 2.5
 #: Curves of which the twist is looked at.
-MOST_CURVES = 8
+MOST_CURVES = 4
 #: Share of the distance by which a length may be below it: rounding.
 TAUT = 1e-9
 
