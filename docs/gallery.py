@@ -38,6 +38,7 @@ def _moving(make: str, t_end: float, *arguments: Any) -> Callable[[Names], Shown
 
 #: What the page of an example shows, from the names of its script.
 SHOWN: dict[str, Callable[[Names], Shown]] = {
+    "brake_hose": lambda found: found["run"](0.33),
     "cable_on_a_crane": lambda found: found["run"](10.0)[0],
     "cable_tolerances": _moving("machine", 2.0),
     "chain_of_four_bars": _moving("linkage", 3.0),
@@ -60,6 +61,7 @@ SHOWN: dict[str, Callable[[Names], Shown]] = {
 }
 #: How a card looks at it: what follows the # in the address of a page.
 VIEWS = {
+    "brake_hose": "t=1.5&color=curvature&view=-50,20,1.1",
     "cable_on_a_crane": "t=9&color=force&view=-80,10,1",
     "cable_tolerances": "t=0.5&color=curvature&view=-60,12,1.1",
     "chain_of_four_bars": "t=0.62&view=-70,12,1.6",

@@ -194,7 +194,7 @@ def test_nobody_listens_any_more():
 
 
 WORDS = st.sampled_from(
-    ["new", "check", "schema", "run", "rest", "modes", "compare", "info", "plot", "view", "animate", "export",
+    ["new", "check", "schema", "run", "rest", "route", "modes", "compare", "info", "plot", "view", "animate", "export",
      "hose", "gone.yaml", "gone.h5", ".", "", "--", "-", "--json", "--out", "-o", "--rtol", "1e-6", "-1", "nan",
      "--until", "--names", "--list", "--method", "--resume", "--no-save", "--quiet", "--port", "99999", "x.yaml", "ä/ö",
      "--count"]
@@ -612,6 +612,48 @@ def test_rest_and_modes(here, tmp_path):
     exact = gd.modes(gd.load("hose.yaml"), n=3)
     np.testing.assert_allclose([m["frequency"] for m in modes], exact.frequencies, atol=1e-9)
     assert "rad/s" in here("modes", "hose.yaml", "--count", "3").out
+
+
+PLAN = """\
+gyrod: 1
+bodies: [{name: carrier, mass: 5 kg, inertia: [0.1, 0.1, 0.1], position: [0.9, 0.1, -0.1]}]
+joints: [{fixed: {a: ground, b: carrier, at: [0.9, 0.1, -0.1]}}]
+rods:
+- name: hose
+  length: 1.2 m
+  section: {circle: {radius: 5 mm}}
+  material: {young: 50 MPa, poisson: 0.4, density: 1200}
+  start: {clamped: {at: [0, 0, 0], frame: [0, 90 deg, 0]}}
+  end: {clamped: {body: carrier, at: [0, 0, 0.1], frame: [0, 90 deg, 0]}}
+forces:
+- clip: {rod: hose, at: 0.4, point: [0.4, 0.05, 0], kind: ball}
+"""
+
+
+def test_route(here, tmp_path):
+    """Rods that lie nowhere yet are laid between their ends and through their clips; the rest of the model stays."""
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    done = here("route", "plan.yaml", "--out", "routed.yaml", "--plot", "route.png", "--json", "route.json")
+    assert done.code == 0, done.err
+    assert "smallest bend radius" in done.out
+    data = json.loads((tmp_path / "route.json").read_text())["rods"]["hose"]
+    rest = gd.equilibrium(gd.load("routed.yaml"))
+    np.testing.assert_allclose(rest["hose"].positions, data["positions"], atol=1e-7)
+    np.testing.assert_allclose(rest["hose"].positions[-1], (0.9, 0.1, 0.0), atol=1e-9)
+    assert data["stable"]
+    assert (tmp_path / "route.png").stat().st_size > 5000
+    (tmp_path / "short.yaml").write_text(PLAN.replace("1.2 m", "0.8 m"))
+    done = here("route", "short.yaml")
+    assert done.code == 1
+    assert "short.yaml:5:3: rods[0]: Rod 'hose': length = 0.8 is too short" in done.err
+    (tmp_path / "wrong.yaml").write_text(
+        PLAN.replace("kind: ball", "kind: bell").replace("clamped: {body", "clamp: {body")
+    )
+    done = here("route", "wrong.yaml")
+    assert "wrong.yaml:12:" in done.err
+    assert "wrong.yaml:10:" in done.err
+    done = here("route", "routed.yaml")
+    assert "all rods have an initial shape" in done.err
 
 
 def test_rounding_is_no_physics(here, tmp_path):

@@ -242,6 +242,24 @@ def test_flipping_ring():
     )
 
 
+def test_brake_hose(tmp_path):
+    example = load("brake_hose")
+    kept, made = np.loadtxt(example["SERIES"], delimiter=",", skiprows=1), example["series"]()
+    np.testing.assert_allclose(kept, made, atol=1e-4)
+    radii, best = example["solve"]()
+    k = int(np.argmax(radii > example["LIMIT"]))
+    gallery("A hose of # mm keeps # mm in the worst of nine poses", 1e3 * best, 1e3 * radii[k])
+    gallery("320 mm are too short for it, with # mm", 1e3 * radii[k - 1])
+    motion = example["run"](best)
+    gallery("Driven, its smallest bend radius is # mm.", 1e3 * motion["hose"].bend_radius.min())
+    # Slowly as the wheel moves, the hose is nearly where it would be at rest.
+    k = int(np.argmin(motion["hose"].bend_radius.min(axis=1)))
+    rest = gd.equilibrium(motion.system, t=float(motion.t[k]), guess=motion(motion.t[k]))
+    assert motion["hose"].bend_radius[k].min() == pytest.approx(rest["hose"].bend_radius.min(), rel=0.1)
+    example["main"](str(tmp_path))
+    assert (tmp_path / "brake_hose.png").stat().st_size > 10_000
+
+
 def test_cable_on_a_crane():
     example = load("cable_on_a_crane")
     omega, bessel = example["swing_rate"]()

@@ -24,6 +24,7 @@ from gyrod.model import (
     Cable,
     Circle,
     Clamped,
+    Clip,
     CylinderObstacle,
     Drag,
     Force,
@@ -50,11 +51,12 @@ VALID = {
     Foundation: {"rod": "hose", "stiffness": 100.0},
     Cable: {"a": "ground", "b": "hose", "at_a": (0, 0, 1), "at_b": 0.5, "stiffness": 1e4},
     Tendon: {"rod": "hose", "points": [(0.0, (0.004, 0.0)), (1.0, (0.004, 0.0))], "tension": 3.0},
+    Clip: {"rod": "hose", "at": 0.3, "kind": "swivel", "axis": (0, 1, 0)},
     PlaneObstacle: {"point": (0, 0, -1), "normal": (0, 0, 2), **CONTACT},
     SphereObstacle: {"center": (0, 0, -1), "radius": 0.5, **CONTACT},
     CylinderObstacle: {"point": (0, 0, -1), "axis": (0, 3, 0), "radius": 0.5, **CONTACT},
 }
-PUSH = tuple(kind for kind in ELEMENTS if "rod" in VALID[kind])
+PUSH = tuple(kind for kind in ELEMENTS if "rod" in VALID[kind] and kind is not Clip)
 
 
 def rod(name="hose", **changes):

@@ -194,6 +194,9 @@ EXAMPLES = {
         gd.Foundation("r", 10, (1, 2, 3), (0.2, 0.4)),
         gd.Cable("ground", "r", at_a=(0, 0, 1), at_b=(0.5, (0.01, 0.02)), stiffness=10, length=1, smoothing=1e-3),
         gd.Tendon("r", [(0, (0.1, 0)), (0.5, (0.1, 0.2))], tension=Input("pull", value=2.0)),
+        gd.Clip("r", 0.25), gd.Clip("r", 0.25, "x", (0, 0.1, 0), axis=(1, 0, 0), kind="swivel", damping=0.5, name="c"),
+        gd.Clip("r", 0.25, "r", 0.75, frame=(0.1, 0, 0), stiffness=(1, 2, 3), rotational=(4, 5)),
+        gd.Clip("r", 0.5, point=(0.5, 0, 0), kind="grommet", stiffness=100.0, rotational=0.1),
         gd.RotatingFrame((0, 0, 1), name="earth"),
         gd.PlaneObstacle((0, 0, -1), (0, 0.1, 1), stiffness=1e3, smoothing=1e-3),
         gd.SphereObstacle((5, 5, 5), 0.2, ["r"], stiffness=1e3, smoothing=1e-3, thickness=0.1),
@@ -226,6 +229,7 @@ EXAMPLES = {
         gd.Curve(VECTOR(("s", "0.1*s^2", 0)), parameter="material"),
         gd.Curve([(0, 0, 0), (1, 0, 0), (2, 1, 0), (3, 0, 0)], orientation=None),
         gd.Bent((0, 1, 0.5), (1, 1, 1), (0.3, 0, 0)), gd.Bent(VECTOR((0, "s", 0))),
+        gd.Laid((0, 0.2, 0.6, 1), [(0, 0, 0), (0.2, 0, 0), (0.6, 0, 0), (1, 0, 0)], [(0.5, 0.5, 0.5, 0.5)] * 4),
     ],
     "shape": [
         gd.Box((1, 2, 3), offset=(1, 0, 0), orientation=(0.1, 0, 0)), gd.Sphere(0.5), gd.Cylinder(0.1, 0.2, (1, 1, 0)),
@@ -262,7 +266,7 @@ def around(group, thing):
     if group == "input":
         return gd.System(bodies, forces=[gd.Torque("x", thing)])
     given = {"start" if group == "end" else group: thing}
-    length = 1.0 if group != "initial" or isinstance(thing, gd.Bent) else None
+    length = 1.0 if group != "initial" or isinstance(thing, (gd.Bent, gd.Laid)) else None
     return gd.System(bodies, rods=[gd.Rod("r", length, 16, **{"section": ROUND, "material": STEEL, **given})])
 
 

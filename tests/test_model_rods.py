@@ -34,6 +34,7 @@ from gyrod.model import (
     Free,
     Guided,
     Hinged,
+    Laid,
     Material,
     ModelError,
     Pinned,
@@ -78,6 +79,11 @@ VALID_SHAPES = {
     Arc: {"start": (1, 2, 3), "tangent": (0, 1, 0), "normal": (0, 0, 2), "radius": 0.5, "angle": 3.0},
     Curve: {"position": helix},
     Bent: {"curvature": (0.5, 2.0, -1.0)},
+    Laid: {
+        "fractions": np.linspace(0, 1, 81) ** 1.1,
+        "position": (placed := Bent((0.5, 2.0, -1.0)).place(np.linspace(0, 1, 81) ** 1.1, 1.0))[0],
+        "orientation": placed[1],
+    },
 }
 VALID_ENDS = {
     Free: {},

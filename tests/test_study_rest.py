@@ -56,6 +56,7 @@ def test_runs_at_rest_are_equilibria(system):
     assert study["stable"].tolist() == [1.0, 1.0]
     assert study["status"].tolist() == ["finished"] * 2
     assert study.dataset["r"].attrs == {"units": "m"}
+    assert "errors of run 0: positions" in str(study)
 
 
 def test_equilibria_that_are_not_found_are_rows_with_a_sentence():

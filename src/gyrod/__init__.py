@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         CForce,
         Circle,
         Clamped,
+        Clip,
         Cone,
         Curve,
         Cylinder,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         Hinged,
         Input,
         JointSensor,
+        Laid,
         Material,
         Mesh,
         ModelError,
@@ -111,6 +113,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     from gyrod.solve.paths.result import Path, PathError, PathEvent, PathInterrupted
     from gyrod.solve.progress import Progress
     from gyrod.solve.refinement import Refinement, RefinementError, refine
+    from gyrod.solve.routing import Route, route
     from gyrod.solve.simulate import Event, simulate
     from gyrod.solve.statics import EquilibriumError, equilibrium
     from gyrod.solve.stepper import Stepper, stepper
@@ -130,12 +133,12 @@ else:
             "files": "ModelFileError load read_mesh read_samples read_urdf",
             "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
             "model": (
-                "Arc Bent Body BodyState Box Bushing Cable CForce Circle Clamped Cone Curve Cylinder CylinderObstacle "
-                "Cylindrical Damping Distance DistanceSensor Drag Expression ExpressionError ExpressionVector Fixed "
-                "Force Foundation Free Guided Helical Hinged Input JointSensor Material Mesh ModelError Pinned Planar "
-                "PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle Revolute Ring Rod RodLoad "
-                "RotatingFrame RotationSensor Samples Section SectionSensor Sphere SphereObstacle Spherical "
-                "SpringDamper Straight System Tendon Torque Universal UserForce"
+                "Arc Bent Body BodyState Box Bushing Cable CForce Circle Clamped Clip Cone Curve Cylinder "
+                "CylinderObstacle Cylindrical Damping Distance DistanceSensor Drag Expression ExpressionError "
+                "ExpressionVector Fixed Force Foundation Free Guided Helical Hinged Input JointSensor Laid Material "
+                "Mesh ModelError Pinned Planar PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle "
+                "Revolute Ring Rod RodLoad RotatingFrame RotationSensor Samples Section SectionSensor Sphere "
+                "SphereObstacle Spherical SpringDamper Straight System Tendon Torque Universal UserForce"
             ),
             "motion": (
                 "BodyTrack Drift Energy EventRecord JointTrack Motion MotionStats Rest RodTrack SimulationError "
@@ -154,6 +157,7 @@ else:
             "solve.ode": "Ode ode",
             "solve.progress": "Progress",
             "solve.refinement": "Refinement RefinementError refine",
+            "solve.routing": "Route route",
             "solve.simulate": "Event simulate",
             "solve.statics": "EquilibriumError equilibrium",
             "solve.stepper": "Stepper stepper",
@@ -184,6 +188,7 @@ __all__ = [
     "Cable",
     "Circle",
     "Clamped",
+    "Clip",
     "Comparison",
     "Cone",
     "Crossing",
@@ -223,6 +228,7 @@ __all__ = [
     "Jacobian",
     "JointSensor",
     "JointTrack",
+    "Laid",
     "LogNormal",
     "LogUniform",
     "MassMatrix",
@@ -260,6 +266,7 @@ __all__ = [
     "RodTrack",
     "RotatingFrame",
     "RotationSensor",
+    "Route",
     "Samples",
     "Section",
     "SectionSensor",
@@ -308,6 +315,7 @@ __all__ = [
     "refine",
     "rl2_error",
     "rotations",
+    "route",
     "simulate",
     "solve",
     "stepper",

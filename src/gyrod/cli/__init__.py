@@ -42,7 +42,7 @@ def _options(
 
 
 # Each module adds its commands to the app.
-from gyrod.cli import comparing, models, papers, results, running, statics, studies  # noqa: E402, F401
+from gyrod.cli import comparing, models, papers, results, routing, running, statics, studies  # noqa: E402, F401
 
 #: What is a user's problem and not a defect: told as a sentence, with exit code 1.
 EXPECTED = (ValueError, ArithmeticError, OSError, ImportError, RuntimeError, MemoryError)

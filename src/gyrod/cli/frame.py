@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 #: Commands by purpose, in the order of the help.
 PURPOSES = {
     "Models": ("new", "check", "schema"),
-    "Compute": ("run", "rest", "modes", "compare", "study"),
+    "Compute": ("run", "rest", "route", "modes", "compare", "study"),
     "Results": ("info", "plot", "view", "animate", "export"),
     "Trust": ("reproduce", "bench"),
 }

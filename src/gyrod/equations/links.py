@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gyrod import _core
 from gyrod.equations.rods import node_at
 from gyrod.equations.signals import Signals
-from gyrod.model import Bushing, Cable, SpringDamper, System, Tendon
+from gyrod.model import Bushing, Cable, Clip, SpringDamper, System, Tendon
 from gyrod.model.errors import GROUND, not_negative
 from gyrod.model.forces import ForceLaw, Link
 
@@ -22,6 +22,8 @@ def link_ends(force: ForceLaw) -> list[tuple[str, Any]]:
     """What a link or a tendon touches: names, each with the place on it; nothing of another force."""
     if isinstance(force, Link):
         return [(name, at) for _, name, at in force.ends]
+    if isinstance(force, Clip):
+        return [(force.to, force.point), (force.rod, force.at)]
     return [(force.rod, at) for at in force.points] if isinstance(force, Tendon) else []
 
 
@@ -33,7 +35,7 @@ def links(system: System, index: dict[str, int], axes: Array, signals: Signals) 
         if name in rods:
             (s, offset), rod = at, system.rod(name)
             segment, xi = (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
-            return _core.LinkPoint(rod=rods[name], segment=segment, xi=xi, offset=np.array([*offset, 0.0]))
+            return _core.LinkPoint(rod=rods[name], segment=segment, xi=xi, offset=np.array([*offset, 0.0][:3]))
         x = np.zeros(3) if at is None else np.array(at)
         if name == GROUND:
             return _core.LinkPoint(offset=x)
@@ -42,6 +44,9 @@ def links(system: System, index: dict[str, int], axes: Array, signals: Signals) 
     found: list[_core.RodLink] = []
     for f in system.forces:
         if not f.rods or not (ends := link_ends(f)):
+            continue
+        if isinstance(f, Clip):
+            found += _clip(f, system, point, axes[index[f.to]] if f.to in index else np.eye(3))
             continue
         points = [point(name, at) for name, at in ends]
         if isinstance(f, Tendon):
@@ -62,4 +67,35 @@ def links(system: System, index: dict[str, int], axes: Array, signals: Signals) 
         elif isinstance(f, Bushing):
             A = axes[index[f.a]] if f.a in index else np.eye(3)
             found.append(_core.RodLink.bushing(a=a, b=b, stiffness=f.stiffness, damping=f.damping, axes=A))
+    return found
+
+
+def _clip(clip: Clip, system: System, point: Any, axes: Array) -> list[_core.RodLink]:
+    """A clip as bushings between points on the axes of its frame and on those of the section.
+
+    Two of stiffness k at a distance r on both sides along an axis d pull d to its place with k r² |d - D|², and the
+    point with 2 k; what the latter is too much or too little, a bushing at the point itself makes up for.
+    """
+    place, F = system.clip_place(clip)
+    rod = system.rod(clip.rod)
+    K, bend, twist = clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)
+    holds = np.array([0.5 * twist, 0.5 * twist, bend - 0.5 * twist])
+    if clip.kind == "fixed" and clip.rotational is None:  # as rigid by two axes as by three
+        holds = np.array([bend, bend, 0.0])
+    total = float(np.abs(holds).sum())
+    reach = np.sqrt(total / K.max()) if total and K.max() else 1.0
+    on_rod = isinstance(place, tuple)
+
+    def pair(offset: Array) -> dict[str, _core.LinkPoint]:
+        at = (place[0], place[1] + F @ offset) if on_rod else place + F @ offset
+        return {"a": point(clip.to, at), "b": point(clip.rod, (clip.at, offset))}
+
+    found = []
+    for axis, c in zip(reach * np.eye(3), holds.tolist(), strict=True):
+        each = np.full(3, 0.5 * c / reach**2)
+        for way in (axis, -axis) if c else ():
+            found.append(_core.RodLink.bushing(**pair(way), stiffness=each, damping=np.zeros(3), axes=np.eye(3)))
+    rest = K - holds.sum() / reach**2
+    if np.abs(rest).max() > 1e-12 * K.max(initial=0.0) or clip.damping.any():
+        found.append(_core.RodLink.bushing(**pair(np.zeros(3)), stiffness=rest, damping=clip.damping, axes=F.T @ axes))
     return found

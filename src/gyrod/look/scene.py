@@ -20,6 +20,7 @@ from gyrod.look.tracks import anchor_of, arrows, first_shown, series, tracks
 from gyrod.model import (
     Bushing,
     Cable,
+    Clip,
     Distance,
     Joint,
     Obstacle,
@@ -211,8 +212,13 @@ def _joint(system: System, joint: Joint) -> dict[str, Any]:
 
 
 def _supports(system: System) -> list[dict[str, Any]]:
-    """How ends of rods are held."""
+    """How ends of rods are held, and clips."""
     found = []
+    for clip in system.forces:
+        if isinstance(clip, Clip):
+            kind = "clamped" if clip.kind == "fixed" else "hinged"
+            anchor = anchor_of(system, clip.rod, clip.at)
+            found.append({"name": clip.name or f"{clip.kind} clip", "kind": kind, "anchor": anchor, "axis": None})
     for rod in system.rods:
         for s, side in ((0.0, "start"), (1.0, "end")):
             end = getattr(rod, side)

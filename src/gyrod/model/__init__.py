@@ -8,6 +8,7 @@ Along a rod s in [0, 1] is arc length over length; d3 is its tangent, d1 and d2 
 from gyrod.model.appearance import SOLIDS, Box, Cone, Cylinder, Mesh, Solid, Sphere
 from gyrod.model.attachments import Junction, RodEndPlace
 from gyrod.model.bodies import Body
+from gyrod.model.clips import CLIPS, Clip
 from gyrod.model.elements import (
     ELEMENTS,
     OBSTACLES,
@@ -76,11 +77,12 @@ from gyrod.model.sensors import (
     SectionSensor,
     Sensor,
 )
-from gyrod.model.shapes import SHAPES, Arc, Bent, Curve, Shape, Straight
+from gyrod.model.shapes import SHAPES, Arc, Bent, Curve, Laid, Shape, Straight
 from gyrod.model.system import System
 from gyrod.model.tree import Tree
 
 __all__ = [
+    "CLIPS",
     "CURVATURES",
     "DISCRETIZATIONS",
     "ELEMENTS",
@@ -108,6 +110,7 @@ __all__ = [
     "Cable",
     "Circle",
     "Clamped",
+    "Clip",
     "Cone",
     "CrossSection",
     "Curve",
@@ -134,6 +137,7 @@ __all__ = [
     "Joint",
     "JointSensor",
     "Junction",
+    "Laid",
     "Material",
     "Mesh",
     "ModelError",

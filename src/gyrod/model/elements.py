@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod.model.appearance import Box, Cylinder, Solid, Sphere
+from gyrod.model.clips import Clip
 from gyrod.model.errors import (
     called,
     frozen,
@@ -375,4 +376,4 @@ def _turn(direction: Array) -> Array:
 #: All obstacles.
 OBSTACLES: tuple[type[Obstacle], ...] = (PlaneObstacle, SphereObstacle, CylinderObstacle)
 #: All elements.
-ELEMENTS: tuple[type[ForceLaw], ...] = (PointMass, Foundation, Cable, Tendon, *OBSTACLES)
+ELEMENTS: tuple[type[ForceLaw], ...] = (PointMass, Foundation, Cable, Tendon, Clip, *OBSTACLES)

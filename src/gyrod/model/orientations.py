@@ -35,12 +35,16 @@ def rotation(field: str, value: Any) -> Array:
 
 
 def rotations_of(field: str, values: Any) -> Array:
-    """The same of many, (m, 4) or (m, 3, 3): matrices at once, unless one of them is at fault and must be named."""
+    """The same of many, (m, 4) or (m, 3, 3): at once, unless one of them is at fault and must be named."""
     x = np.asarray(values)
     if x.dtype == np.float64 and x.ndim == 3 and np.max(np.abs(x)) <= 2.0:
         with contextlib.suppress(ValueError):
             require_rotation(field, x, 10.0 * UNIT_SLACK)
             return frozen(spurrier_klumpp(x))
+    if x.dtype == np.float64 and x.ndim == 2 and x.shape[1] == 4:
+        norms = np.sqrt(np.sum(x * x, axis=1))
+        if np.all(np.abs(norms - 1.0) <= UNIT_SLACK):  # what is normalised already stays as it is, to the last bit
+            return frozen(np.where((np.abs(norms - 1.0) > 4.0 * np.finfo(float).eps)[:, None], x / norms[:, None], x))
     return frozen([rotation(f"{field}[{i}]", value) for i, value in enumerate(values)])
 
 

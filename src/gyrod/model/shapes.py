@@ -125,6 +125,24 @@ def _points(field: str, value: Any) -> Any:
     return constant_or_function(field, value, _samples)
 
 
+@holds(shapes=((-1,),))
+def _fractions(field: str, value: Any) -> Array:
+    """Fractions of the length of samples, from 0 to 1."""
+    s = numbers(field, value, (_count(field, value, (), "fractions of the length (m,)"),))
+    if s[0] != 0.0 or s[-1] != 1.0 or not np.all(np.diff(s) > 0.0):
+        raise ValueError(f"{field} must increase from 0 to 1, got {shown(s)}.")
+    return s
+
+
+@holds(form="orientation", shapes=((-1, 4), (-1, 3, 3)))
+def _sections(field: str, value: Any) -> Array:
+    """Rotations of samples, (m, 4)."""
+    found = None if callable(value) else _orientations(field, value)
+    if found is None or found.ndim != 2:
+        raise ValueError(f"{field} must be rotations (m, 4) or (m, 3, 3), got {shown(value)}.")
+    return np.asarray(found)
+
+
 @holds(shapes=((3,),), variable="s")
 def _vector_of_s(field: str, value: Any) -> Any:
     return constant_or_function(field, value, vector)
@@ -364,8 +382,54 @@ class Bent(Shape):
         return x[np.searchsorted(nodes, arc)], R(arc)
 
 
+@description
+class Laid(Shape):
+    """As a rod lies at given fractions of its length: one that was routed, or a state that was computed before.
+
+    ``fractions`` increase from 0 to 1; ``position`` (m, 3) in m and ``orientation`` (m, 4) are those of the sections
+    there, in between polynomials of degree three. The rod needs a ``length``, and is stretched, sheared and bent as it
+    lies: without ``precurvature`` and ``prestrain`` it is free of stress like that.
+    """
+
+    fractions: Kept[Array, ArrayLike] = field(_fractions)
+    position: Kept[Array, ArrayLike] = field(_samples, "m", shapes=((-1, 3),))
+    #: Unit quaternions, (m, 4).
+    orientation: Any = field(_sections)
+
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        given = {name: getattr(self, name) for name in ("fractions", "position", "orientation") if name not in bad}
+        if len({len(x) for x in given.values()}) > 1:
+            told = ", ".join(f"{len(x)} of {name}" for name, x in given.items())
+            problems.add(f"there are {told}; there must be one of each for every section.")
+
+    @property
+    def length(self) -> None:
+        """The rod's."""
+        return
+
+    def place(self, s: ArrayLike, length: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Points (n, 3) and unit quaternions (n, 4) at increasing fractions s."""
+        at, known = np.asarray(s, dtype=float), self.fractions
+        k = np.clip(np.searchsorted(known, at, side="right") - 2, 0, len(known) - 4)[:, None] + np.arange(4)
+        apart = at[:, None] - known[k]
+        weights = np.ones_like(apart)
+        for i in range(4):
+            for j in range(4):
+                if i != j:
+                    weights[:, i] *= apart[:, j] / (known[k[:, i]] - known[k[:, j]])
+        q = np.sum(weights[..., None] * self._aligned[k], axis=1)
+        return np.sum(weights[..., None] * self.position[k], axis=1), q / np.sqrt(np.sum(q * q, axis=1))[:, None]
+
+    @cached_property
+    def _aligned(self) -> Array:
+        """The quaternions, each on the side of the one before."""
+        q = self.orientation
+        flips = np.cumprod(np.where(np.sum(q[1:] * q[:-1], axis=1) < 0.0, -1.0, 1.0))
+        return np.concatenate([q[:1], flips[:, None] * q[1:]])
+
+
 #: All shapes.
-SHAPES: tuple[type[Shape], ...] = (Straight, Arc, Curve, Bent)
+SHAPES: tuple[type[Shape], ...] = (Straight, Arc, Curve, Bent, Laid)
 
 
 # --- frames ----------------------------------------------------------------------------------------------------------

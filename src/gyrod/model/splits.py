@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gyrod.model.clips import Clip
 from gyrod.model.elements import Obstacle
 from gyrod.model.errors import ModelError, Problems
 from gyrod.model.forces import ForceLaw
@@ -14,6 +16,8 @@ from gyrod.model.rods import Rod
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
+#: Distance of a clip from where its rod lies that a note tells, over the length.
+FAR = 1e-4
 #: Places of one cause that a note tells.
 MOST_TOLD = 4
 
@@ -44,7 +48,22 @@ def notes(system: System) -> tuple[str, ...]:
                 f"Rod {rod.name!r} meets {_listed(met)} with its {len(rod.fractions)} nodes only, which are up to "
                 f"{gap:.3g} m apart; more elements, or discretization = 'staggered', touch in more places."
             )
-    return tuple(told)
+    told += [_drawn(system, force) for force in system.forces if isinstance(force, Clip)]
+    return tuple(filter(None, told))
+
+
+def _drawn(system: System, clip: Clip) -> str:
+    """A sentence about a clip that holds its rod elsewhere than it lies at the start."""
+    rod = system.rod(clip.rod)
+    if clip.point is None or isinstance(clip.point, float):
+        return ""
+    gap = math.dist(system.point(clip.to, clip.point), rod.point(clip.at))
+    if gap <= FAR * rod.length:
+        return ""
+    return (
+        f"{clip.label} holds rod {rod.name!r} {gap:.3g} m away from where it lies at the start: an equilibrium draws "
+        "it there, a motion begins with a jerk."
+    )
 
 
 def _causes(rod: Rod, forces: Sequence[ForceLaw]) -> Iterator[tuple[float, str]]:

@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check
+from gyrod import _check, rotations
 from gyrod.model import changes as changes_
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, junction_parts, resolve
 from gyrod.model.bodies import Body
+from gyrod.model.clips import Clip
 from gyrod.model.elements import Cable
 from gyrod.model.ends import End
 from gyrod.model.errors import (
@@ -35,6 +36,8 @@ from gyrod.model.errors import (
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.forces import ForceLaw, Link, SpringDamper
 from gyrod.model.joints import Attachment, Joint, Spherical
+from gyrod.model.meshes import apply_frames
+from gyrod.model.paths import align_tangent
 from gyrod.model.places import Places, Start, attached_places, cross_of_two, places_of, start_of
 from gyrod.model.rods import Rod
 from gyrod.model.sensors import Sensor
@@ -144,7 +147,8 @@ class System(Description):
     def notes(self) -> tuple[str, ...]:
         """What was done to make the system what it is.
 
-        What a reader of files changed or left out, and rods of elements that have ends where something sets in.
+        What a reader of files changed or left out, rods of elements that have ends where something sets in, and clips
+        that draw a rod away from where it lies.
         """
         return (*self._read_notes, *notes(self))
 
@@ -426,8 +430,36 @@ class System(Description):
         )
         return a, b
 
+    def clip_place(self, clip: Clip) -> tuple[Any, Array]:
+        """Where and how a clip holds its rod, in the axes of what it is on: point and axes d1, d2, d3 as columns.
+
+        The point on another rod is a fraction of its length and an offset in its section, (3,).
+        """
+        x, q = _section(self.rod(clip.rod), clip.at)
+        on_rod = isinstance(clip.point, float)
+        origin, turn = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+        if on_rod:
+            origin, turn = _section(self.rod(clip.to), clip.point)
+        elif clip.to != GROUND:
+            origin, turn = self.body(clip.to).position, self.body(clip.to).orientation
+        back = rotations.conjugate(turn)
+        local, frame = rotations.rotate(back, x - origin), rotations.multiply(back, q)
+        if clip.frame is not None:
+            frame = clip.frame
+        elif clip.axis is not None:
+            frame = align_tangent(frame, clip.axis)
+        place = (clip.point, local) if on_rod else local if clip.point is None else clip.point
+        return place, rotations.matrix_from_quaternion(frame)
+
 
 # --- the start -------------------------------------------------------------------------------------------------------
+
+
+def _section(rod: Rod, s: float) -> tuple[Array, Array]:
+    """Point and frame of a rod at the start, at a fraction of its length; of a grid the frame of the segment."""
+    if rod.degree is None:
+        return rod.point(s), rod.quaternions[rod.segment_at(s)[0]]
+    return rod.point(s), apply_frames(*rod.mesh.frame_at([s]), rod.quaternions)[0]
 
 
 def _pin(system: System, joint: Spherical) -> Array:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.model.bodies import Body
+from gyrod.model.clips import Clip
 from gyrod.model.elements import Cable, Obstacle
 from gyrod.model.errors import GROUND, ModelError, Problems, called, positive, real, shown, unknown
 from gyrod.model.forces import ForceLaw, Link, SpringDamper, UserForce
 from gyrod.model.joints import Distance, Joint, Universal
+from gyrod.model.meshes import NEAREST_ENDS
 from gyrod.model.places import places_of
 from gyrod.model.rods import Rod
 from gyrod.model.sensors import Sensor
@@ -99,6 +101,9 @@ def check_names(problems: Problems, system: System) -> None:
             if isinstance(member, Link):
                 strange += _check_link_names(problems, system, member, owner, strange)
                 continue
+            if isinstance(member, Clip):
+                strange += _check_clip_names(problems, system, member, owner, strange)
+                continue
             if isinstance(member, Obstacle) and not system.rods:
                 problems.add("it is an obstacle for rods; the system has no rods.", owner)
                 continue
@@ -139,6 +144,52 @@ def _check_link_names(problems: Problems, system: System, link: Link, owner: str
             known = [GROUND, *system._index, *system._rod_index]
             problems.add(unknown(argument, name, known, hint=before + strange <= SUGGESTIONS), owner)
     return strange
+
+
+def _check_clip_names(problems: Problems, system: System, clip: Clip, owner: str, before: int) -> int:
+    """Rod and what holds it exist, and the point is that of the latter; returns the number of unknown names."""
+    strange, on_rod = 0, isinstance(clip.point, float)
+    if clip.rod not in system._rod_index:
+        strange += 1
+        problems.add(unknown("rod", clip.rod, system._rod_index, "rods", before + strange <= SUGGESTIONS), owner)
+    if clip.to in system._rod_index and not on_rod:
+        given = "is missing" if clip.point is None else f"= {shown(clip.point)} is a point"
+        problems.add(f"point {given}, but {clip.to!r} is a rod; give a fraction of its length, from 0 to 1.", owner)
+    elif clip.to in system._index and on_rod:
+        problems.add(
+            f"point = {shown(clip.point)} is a fraction of a rod, but {clip.to!r} is a body; give three numbers in its "
+            "axes, or leave point out.",
+            owner,
+        )
+    elif clip.to not in (GROUND, *system._index, *system._rod_index):
+        strange += 1
+        known = [GROUND, *system._index, *system._rod_index]
+        problems.add(unknown("to", clip.to, known, hint=before + strange <= SUGGESTIONS), owner)
+    return strange
+
+
+def _check_clips(problems: Problems, system: System) -> None:
+    """No two rigid clips, and no clip and an end, hold the same section."""
+    held: dict[str, list[tuple[float, str]]] = {}
+    for rod in system.rods:
+        ends = ((0.0, "start", rod.start), (1.0, "end", rod.end))
+        held[rod.name] = [(s, f"{side} = {type(end).__name__}") for s, side, end in ends if end.holds_position]
+    for i, clip in enumerate(system.forces):
+        if not isinstance(clip, Clip) or clip.rod not in held:
+            continue
+        owner = f"forces[{i}], {clip.label}"
+        if clip.to == clip.rod and isinstance(clip.point, float) and abs(clip.at - clip.point) < NEAREST_ENDS:
+            problems.add(f"it holds s = {clip.at:g} of {clip.rod!r} to itself, which does nothing.", owner)
+        if clip.stiffness is not None:  # elastic ones share what they bear
+            continue
+        other = next((what for s, what in held[clip.rod] if abs(s - clip.at) < NEAREST_ENDS), None)
+        if other is not None:
+            problems.add(
+                f"it holds {clip.rod!r} at s = {clip.at:g}, where {other} holds it already; leave one of them out, or "
+                "give the clip a stiffness.",
+                owner,
+            )
+        held[clip.rod].append((clip.at, clip.label))
 
 
 def check_joints(problems: Problems, system: System) -> None:
@@ -234,6 +285,8 @@ def check_forces(problems: Problems, system: System) -> None:
             _check_link(problems, system, force, owner)
         elif isinstance(force, Obstacle):
             _check_obstacle(problems, system, force, owner)
+    if any(isinstance(force, Clip) for force in system.forces):
+        _check_clips(problems, system)
 
 
 def _check_link(problems: Problems, system: System, link: Link, owner: str) -> None:

@@ -369,13 +369,13 @@ def equilibrium(
         history = np.concatenate([history, more])
     if status != "converged":
         raise failure(statics, status, y, t, history, method)
-    free = tuple(dict.fromkeys(statics.directions(_neutral(statics, y, t), y, t)))
+    free = tuple(dict.fromkeys(statics.directions(neutral(statics, y, t), y, t)))
     unstable, reader = statics.unstable(y, t), statics.reader
     del statics  # with its factors, before a large system is compiled again
     return Rest(_motion(reader(), y, t), unstable, method, history, free)
 
 
-def _neutral(statics: Statics, y: Array, t: float) -> Array:
+def neutral(statics: Statics, y: Array, t: float) -> Array:
     """Free motions, looked for only where the stiffness is nearly singular."""
     core, where = statics.compiled.core, statics.velocities
     if not len(where):

@@ -217,8 +217,9 @@ class Study:
 
     @cached_property
     def error(self) -> ErrorReport:
-        """Errors of the first run, which is simulated again beside a companion."""
-        return self.motion(0, error="total", dense=False).error
+        """Errors of the first run, which is solved again beside a companion."""
+        bare = {} if self.description.get("at_rest", False) else {"dense": False}
+        return self.motion(0, error="total", **bare).error
 
     def __str__(self) -> str:
         from gyrod.studies.summary import summary
