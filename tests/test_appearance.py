@@ -242,7 +242,7 @@ def test_polygons_and_negative_numbers_of_obj(tmp_path):
         ("a.obj", b"v 0 0 0\nf 1 2 3\n", ["line 2", "not a vertex"]),
         ("a.obj", b"v 0 0 0\nf 1 1\n", ["line 2", "three corners"]),
         ("a.obj", b"v 0 0 0\nf 1 1 1\n", ["three different corners"]),
-        ("a.ply", b"ply", ["ending", ".stl or .obj"]),
+        ("a.dae", b"ply", ["ending", ".stl, .ply or .obj"]),
     ],
 )  # fmt: skip
 def test_bad_mesh_files_get_a_sentence(tmp_path, name, content, words):
@@ -263,7 +263,7 @@ def test_files_that_are_not_there(tmp_path):
         gd.read_mesh(tmp_path / "none.stl", scale=0)
 
 
-@given(data=st.binary(max_size=300), text=st.booleans(), ending=st.sampled_from(["stl", "obj"]))
+@given(data=st.binary(max_size=300), text=st.booleans(), ending=st.sampled_from(["stl", "ply", "obj"]))
 def test_any_bytes_give_a_mesh_or_a_sentence(tmp_path_factory, data, text, ending):
     file = tmp_path_factory.mktemp("m") / f"m.{ending}"
     file.write_bytes(b"solid \nvertex " + data if text else data)

@@ -328,7 +328,7 @@ def test_meshes_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        ("arm.dae", "its ending must be .stl or .obj, got '.dae'"),
+        ("arm.dae", "its ending must be .stl, .ply or .obj, got '.dae'"),
         ("none.stl", "it cannot be read"),
         ("package://lost/arm.stl", "package 'lost' is not found; name its folder in packages = {'lost': ...}"),
         ("http://x/arm.stl", "http:// is not a place on this computer"),

@@ -1,6 +1,7 @@
 #include "bind.hpp"
 
 void bind_description(nb::module_& m);
+void bind_geometry(nb::module_& m);
 void bind_joint_set(nb::module_& m);
 void bind_limits(nb::module_& m);
 void bind_signal(nb::module_& m);
@@ -13,6 +14,7 @@ NB_MODULE(GYROD_MODULE, m) {
   bind_rotation(m);
   bind_attitude(m);
   bind_signal(m);
+  bind_geometry(m);
   bind_description(m);
   bind_system(m);
   bind_joint_set(m);

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import KW_ONLY
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import rotations
+from gyrod import geometry, rotations
 from gyrod.model.errors import Description, Problems, frozen, numbers, positive, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
@@ -89,8 +90,8 @@ class Solid(Description, ABC):
 
     Both are in body axes; ``orientation`` takes all forms that the orientation of a body takes.
 
-    Rules for a new solid: it is a frozen class here that knows its volume, its centre and its second moments in its
-    own axes, and it joins `SOLIDS`, over which the tests run; `look.scene` says how it is drawn.
+    Rules for a new solid: it is a frozen class here that knows its volume, its centre, its second moments and its
+    surface in its own axes, and it joins `SOLIDS`, over which the tests run; `look.scene` says how it is drawn.
     """
 
     _: KW_ONLY
@@ -102,6 +103,15 @@ class Solid(Description, ABC):
     @abstractmethod
     def _own(self) -> tuple[float, Array, Array]:
         """Volume, centre (3,) and second moments ∫ (x - c)(x - c)ᵀ dV (3, 3) in its own axes."""
+
+    @abstractmethod
+    def _surface(self) -> geometry.Surface:
+        """Its surface in its own axes."""
+
+    @cached_property
+    def surface(self) -> geometry.Surface:
+        """Its surface in its own axes: distances, normals, nearest points."""
+        return self._surface()
 
     @property
     def turn(self) -> Array:
@@ -127,6 +137,9 @@ class Box(Solid):
 
     size: Kept[Array, ArrayLike] = field(_size, "m")
 
+    def _surface(self) -> geometry.Surface:
+        return geometry.box(self.size)
+
     def _own(self) -> tuple[float, Array, Array]:
         volume = float(np.prod(self.size))
         return volume, np.zeros(3), volume * np.diag(self.size**2) / 12.0
@@ -137,6 +150,9 @@ class Sphere(Solid):
     """A ball of a ``radius`` in m."""
 
     radius: float = field(positive, "m")
+
+    def _surface(self) -> geometry.Surface:
+        return geometry.ball(self.radius)
 
     def _own(self) -> tuple[float, Array, Array]:
         volume = 4.0 / 3.0 * np.pi * self.radius**3
@@ -162,6 +178,9 @@ class _Round(Solid):
 class Cylinder(_Round):
     """A cylinder of ``radius`` and ``length`` in m along ``axis`` (by default d3), about its middle."""
 
+    def _surface(self) -> geometry.Surface:
+        return geometry.cylinder(self.radius, self.length)
+
     def _own(self) -> tuple[float, Array, Array]:
         r, h = self.radius**2, self.length**2
         volume = np.pi * r * self.length
@@ -170,6 +189,9 @@ class Cylinder(_Round):
 
 class Cone(_Round):
     """A cone whose tip points along ``axis`` (by default d3); ``offset`` is that of the middle between tip and base."""
+
+    def _surface(self) -> geometry.Surface:
+        return geometry.cone(self.radius, self.length)
 
     def _own(self) -> tuple[float, Array, Array]:
         r, h = self.radius**2, self.length**2
@@ -198,11 +220,16 @@ class Mesh(Solid):
 
     def open_edges(self) -> int:
         """Number of edges that do not have exactly one face on each side, turned the same way."""
-        f = self.faces.astype(np.int64)
-        edges = np.concatenate([f[:, [0, 1]], f[:, [1, 2]], f[:, [2, 0]]])
-        key, back = (edges[:, i] * len(self.vertices) + edges[:, 1 - i] for i in (0, 1))
-        _, counts = np.unique(key, return_counts=True)
-        return int(np.sum(counts > 1) + np.sum(~np.isin(key, back)))
+        return geometry.open_edges(self.faces, len(self.vertices))
+
+    def degenerate(self) -> int:
+        """Number of faces without area."""
+        a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
+        size = float(np.max(np.ptp(self.vertices, axis=0)))
+        return int(np.sum(np.linalg.norm(np.cross(b - a, c - a), axis=1) <= FLAT * size**2))
+
+    def _surface(self) -> geometry.Surface:
+        return geometry.mesh(self.vertices, self.faces)
 
     def _own(self) -> tuple[float, Array, Array]:
         """By the divergence theorem: every face makes a tetrahedron with the middle of the vertices."""

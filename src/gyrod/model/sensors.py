@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import quantities, rotations
+from gyrod.model.appearance import Solid, solids
 from gyrod.model.errors import (
     GROUND,
     Description,
@@ -18,6 +19,7 @@ from gyrod.model.errors import (
     name_of,
     new_name,
     numbers,
+    positive,
     rod_reference,
     shown,
     unknown,
@@ -235,9 +237,16 @@ class SectionSensor(Sensor):
 
 @description
 class DistanceSensor(Sensor):
-    """Distance of two points, or its rate; each is of "ground" (in space), of a body (in its axes) or of a rod.
+    """Distance of two points, or of the surface of a rod to what is near it; or its rate.
 
-    ``at_a`` and ``at_b`` are points, by default the centre of mass or the origin, or fractions of the length of rods.
+    Each is of "ground" (in space), of a body (in its axes) or of a rod. ``at_a`` and ``at_b`` are points, by default
+    the centre of mass or the origin, or fractions of the length of rods. A rod without one is taken with its surface,
+    all along: the smallest distance to a body by its shape, to another rod, to the solids ``shape`` (in space or in the
+    axes of the body), or to a point where one is given. ``radius`` is that of rods without a section, in m.
+
+    >>> from gyrod.model import Box
+    >>> DistanceSensor("gap", "hose", "ground", shape=Box((1, 1, 0.1))).unit(None)
+    'm'
     """
 
     name: str = field(new_name)
@@ -247,15 +256,51 @@ class DistanceSensor(Sensor):
     at_a: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
     at_b: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
     quantity: str = field(choice(quantities.DISTANCE), default="distance")
+    #: What stands for b, or for a where b is the rod.
+    shape: Kept[Solid | tuple[Solid, ...] | None, Solid | Iterable[Solid] | None] = field(solids, default=None)
+    radius: float | None = field(positive, "m", default=None)
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""
         return quantities.DISTANCE[self.quantity].unit
 
+    @property
+    def shapes(self) -> tuple[Solid, ...]:
+        """The solids, none or several."""
+        return () if self.shape is None else (self.shape,) if isinstance(self.shape, Solid) else self.shape
+
+    def ends(self, system: System) -> tuple[tuple[str, Any], tuple[str, Any]] | None:
+        """The rod whose surface is meant and what it is near to, name and place each; None between two points."""
+        pairs = ((self.a, self.at_a), (self.b, self.at_b))
+        for one, other in (pairs, pairs[::-1]):
+            if one[0] in system.rod_names and one[1] is None and self._has_surface(system, *other):
+                return one, other
+        return None
+
+    def _has_surface(self, system: System, name: str, at: Any) -> bool:
+        if name in system.rod_names:
+            return at is None and self.shape is None
+        if self.shape is not None or at is not None:
+            return at is None or not (isinstance(at, float) or self.shape is not None)
+        return name in system.names and bool(system.body(name).shapes)
+
     def problems(self, system: System) -> Iterator[str]:
         """Whether there are such things, and the places are of them."""
-        yield from _misplaced(system, "a", self.a, "at_a", self.at_a)
-        yield from _misplaced(system, "b", self.b, "at_b", self.at_b)
+        if (found := self.ends(system)) is None:
+            yield from _misplaced(system, "a", self.a, "at_a", self.at_a)
+            yield from _misplaced(system, "b", self.b, "at_b", self.at_b)
+            if self.shape is not None:
+                yield "shape goes with a rod without at_a or at_b, and 'ground' or a body; leave it out."
+            return
+        (rod, _), (name, _) = found
+        if name not in (GROUND, *system.names, *system.rod_names):
+            yield unknown("b", name, (GROUND, *system.names, *system.rod_names), "bodies and rods")
+        elif name == rod:
+            yield f"a and b are both {rod!r}; the distance of a rod to itself is not looked for."
+        elif self.radius is None:
+            for one in {rod, name} & {*system.rod_names}:
+                if system.rod(one).section is None:
+                    yield f"radius is missing: rod {one!r} has a stiffness and no section; give radius in m."
 
 
 #: All sensors.

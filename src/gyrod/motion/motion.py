@@ -24,6 +24,8 @@ from gyrod.motion.tracks import BodyTrack, Ends, RodTrack, with_ends
 
 if TYPE_CHECKING:
     from gyrod.look.viewer import View
+    from gyrod.motion.distances import Distances
+    from gyrod.motion.envelopes import Envelope
     from gyrod.motion.errors import ErrorReport
 
 Array = NDArray[np.float64]
@@ -452,6 +454,31 @@ class Motion:
         from gyrod.motion import errors
 
         return errors.of_motion(self)
+
+    def distance(self, rod: str, to: Any, *, on: str | None = None, radius: float | None = None) -> Distances:
+        """Smallest distance of a rod's surface over the motion: ``motion.distance("hose", "arm").smallest``.
+
+        Parameters
+        ----------
+        rod
+            Name of a rod.
+        to
+            Name of a body, which has a shape, of another rod or of an obstacle; a solid such as `Mesh` or `Box`; or a
+            list of them.
+        on
+            Body in whose axes a solid stands; by default it stands in space.
+        radius
+            Of rods without a section, or in place of it, m.
+        """
+        from gyrod.motion.distances import distances
+
+        return distances(self, rod, to, on=on, radius=radius)
+
+    def envelope(self, rods: str | Sequence[str], *, resolution: float, radius: float | None = None) -> Envelope:
+        """The volume that rods sweep, as a closed surface; see `gyrod.envelope`, which takes several motions."""
+        from gyrod.motion.envelopes import envelope
+
+        return envelope(self, rods, resolution=resolution, radius=radius)
 
     def save(self, file: str | PathLike[str], *, frames: int = 1000, dense: bool | None = None) -> None:
         """Write a result file (HDF5): `gyrod.open` reads it, and ParaView shows about ``frames`` of its times.

@@ -20,6 +20,7 @@ from gyrod.motion.sensors import Sensors
 
 if TYPE_CHECKING:
     from gyrod.look.viewer import View
+    from gyrod.motion.distances import Distances
 
 Array = NDArray[np.float64]
 
@@ -111,6 +112,10 @@ class Rest:
         """A matplotlib Figure, as of a motion; by default of the "shape" of rods, or the "path" of bodies."""
         what = what or ("shape" if self.system.rods else "path")
         return self.motion.plot(what, names=names, file=file, figure=figure, size=size)
+
+    def distance(self, rod: str, to: Any, *, on: str | None = None, radius: float | None = None) -> Distances:
+        """Smallest distance of a rod's surface, as `Motion.distance`."""
+        return self.motion.distance(rod, to, on=on, radius=radius)
 
     def save(self, file: str | PathLike[str]) -> None:
         """Write a result file with one time, which `gyrod.open` reads as a motion without a time axis."""

@@ -7,7 +7,7 @@ by their polynomials.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from gyrod.model import DistanceSensor, JointSensor, PointSensor, Rod, RotationS
 from gyrod.model.errors import GROUND
 from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Sensor
+from gyrod.motion import distances
 from gyrod.motion.joints import kinematics
 
 Array = NDArray[np.float64]
@@ -333,6 +334,8 @@ def _carried(rows: Rows, rod: Rod, sensor: SectionSensor) -> bool:
 
 
 def _distance(rows: Rows, sensor: DistanceSensor) -> Array:
+    if (surfaces := sensor.ends(rows.system)) is not None:
+        return _gap(rows, sensor, *surfaces)
     a, b = (rows.point(n, at, moved=1) for n, at in ((sensor.a, sensor.at_a), (sensor.b, sensor.at_b)))
     apart = b[0] - a[0]
     length = np.linalg.norm(apart, axis=-1)
@@ -342,6 +345,21 @@ def _distance(rows: Rows, sensor: DistanceSensor) -> Array:
     # Points that meet move apart as fast as they move against each other.
     against = np.linalg.norm(b[1] - a[1], axis=-1)
     return np.asarray(np.divide(speed, length, out=against, where=length > 0.0))
+
+
+def _gap(rows: Rows, sensor: DistanceSensor, one: tuple[str, Any], other: tuple[str, Any]) -> Array:
+    system, (name, at) = rows.system, other
+    rod = system.rod(one[0])
+    near: Sequence[distances.Target]
+    if name in system.rod_names:
+        near = [distances.OtherRod(name, distances.radii(system.rod(name), sensor.radius))]
+    elif at is not None:
+        near = distances.of_point(name, name, at)
+    else:
+        near = distances.of_solids(name, name, sensor.shapes or system.body(name).shapes)
+    rates = sensor.quantity == "rate"
+    found = distances.gaps(rows, rod, distances.radii(rod, sensor.radius), near, rates=rates)
+    return found.rate if rates else found.distance
 
 
 def _at(points: Points, s: float, value: Array) -> Array:

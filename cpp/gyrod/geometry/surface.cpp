@@ -1,0 +1,278 @@
+#include "gyrod/geometry/surface.hpp"
+
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace gyrod::space {
+
+namespace {
+Point of(double x, double y, double z) {
+  Point p;
+  p << x, y, z;
+  return p;
+}
+
+Near at(const Point& p, double distance, const Point& normal) {
+  return {distance, normal, Point(p - distance * normal)};
+}
+
+class HalfSpace final : public Surface {
+public:
+  HalfSpace(const Point& n, double d) : Surface(Form::convex), n_(n), d_(d) {}
+  Near near(const Point& p) const override { return at(p, n_.dot(p) - d_, n_); }
+
+private:
+  Point n_;
+  double d_;
+};
+
+// Points at a distance from a segment of the z axis: a ball, a capsule, an endless cylinder.
+class Round final : public Surface {
+public:
+  Round(double radius, double half, bool inside)
+      : Surface(inside ? Form::concave : Form::convex), radius_(radius), half_(half), inside_(inside) {}
+  Near near(const Point& p) const override {
+    Point away = p;
+    away[2] -= std::min(std::max(p[2], -half_), half_);
+    const double d = away.norm(), sign = inside_ ? -1.0 : 1.0;
+    return at(p, sign * (d - radius_), d > 0.0 ? Point(sign / d * away) : of(sign, 0.0, 0.0));
+  }
+
+private:
+  double radius_, half_;
+  bool inside_;
+};
+
+class Box final : public Surface {
+public:
+  explicit Box(const Point& half) : Surface(Form::convex), half_(half) {}
+  Near near(const Point& p) const override {
+    Point away;
+    const double square = outside(-half_, half_, p, away);
+    if (square > 0.0) {
+      const double d = std::sqrt(square);
+      return at(p, d, away / d);
+    }
+    int least = 0;
+    for (int i = 1; i < 3; ++i)
+      if (half_[i] - std::abs(p[i]) < half_[least] - std::abs(p[least])) least = i;
+    Point n = Point::Zero();
+    n[least] = p[least] < 0.0 ? -1.0 : 1.0;
+    return at(p, std::abs(p[least]) - half_[least], n);
+  }
+
+private:
+  Point half_;
+};
+
+// A profile in the plane of (distance from the axis, z): from the axis outwards, up and back to it.
+class Turned final : public Surface {
+public:
+  Turned(double below, double above, double half) : Surface(Form::convex) {
+    const double x[4] = {0.0, below, above, 0.0}, z[4] = {-half, -half, half, half};
+    for (int k = 0; k < 3; ++k) {
+      const double dx = x[k + 1] - x[k], dz = z[k + 1] - z[k], length = std::hypot(dx, dz);
+      if (length > 0.0) sides_.push_back({x[k], z[k], dx / length, dz / length, length});
+    }
+  }
+  Near near(const Point& p) const override {
+    const double rho = std::hypot(p[0], p[1]);
+    double inner = -std::numeric_limits<double>::infinity(), outer = -inner, nx = 0.0, nz = 0.0, mx = 1.0, mz = 0.0;
+    for (const Side& side : sides_) {
+      const double x = rho - side.x, z = p[2] - side.z;
+      const double along = std::min(std::max(x * side.tx + z * side.tz, 0.0), side.length);
+      const double ox = x - along * side.tx, oz = z - along * side.tz, d = std::hypot(ox, oz);
+      const double above = x * side.tz - z * side.tx;
+      if (above > inner) inner = above, mx = side.tz, mz = -side.tx;
+      if (d < outer) outer = d, nx = ox, nz = oz;
+    }
+    if (inner > 0.0 && outer > 0.0) mx = nx / outer, mz = nz / outer, inner = outer;
+    return at(p, inner, rho > 0.0 ? of(mx * p[0] / rho, mx * p[1] / rho, mz) : of(mx, 0.0, mz));
+  }
+
+private:
+  struct Side {
+    double x, z, tx, tz, length;
+  };
+  std::vector<Side> sides_;
+};
+} // namespace
+
+std::unique_ptr<Surface> half_space(const Point& normal, double offset) {
+  return std::make_unique<HalfSpace>(normal, offset);
+}
+std::unique_ptr<Surface> ball(double radius, bool inside) { return std::make_unique<Round>(radius, 0.0, inside); }
+std::unique_ptr<Surface> endless_cylinder(double radius, bool inside) {
+  return std::make_unique<Round>(radius, std::numeric_limits<double>::infinity(), inside);
+}
+std::unique_ptr<Surface> capsule(double radius, double half) { return std::make_unique<Round>(radius, half, false); }
+std::unique_ptr<Surface> box(const Point& half) { return std::make_unique<Box>(half); }
+std::unique_ptr<Surface> frustum(double below, double above, double half) {
+  return std::make_unique<Turned>(below, above, half);
+}
+
+// --- meshes ---
+
+namespace {
+constexpr int leaf = 2; // most triangles of a leaf
+
+Point row(const double* x, std::size_t i) { return of(x[3 * i], x[3 * i + 1], x[3 * i + 2]); }
+} // namespace
+
+Triangles::Triangles(const double* vertices, std::size_t n_vertices, const int* faces, std::size_t n_faces, bool closed)
+    : Surface(Form::mesh), order_(n_faces), closed_(closed) {
+  std::iota(order_.begin(), order_.end(), 0);
+  std::vector<Point> centres(n_faces);
+  triangles_.resize(n_faces);
+  for (std::size_t f = 0; f < n_faces; ++f) {
+    const Point a = row(vertices, std::size_t(faces[3 * f])), b = row(vertices, std::size_t(faces[3 * f + 1])),
+                c = row(vertices, std::size_t(faces[3 * f + 2]));
+    triangles_[f] = {a, b, c};
+    centres[f] = (a + b + c) / 3.0;
+  }
+  nodes_.reserve(n_faces);
+  nodes_.emplace_back();
+  build(centres, 0, int(n_faces), 0);
+  std::vector<Corners> sorted(n_faces);
+  for (std::size_t f = 0; f < n_faces; ++f) sorted[f] = triangles_[std::size_t(order_[f])];
+  triangles_.swap(sorted);
+  if (closed) sides(vertices, n_vertices, faces);
+}
+
+int Triangles::build(std::vector<Point>& centres, int first, int last, int at) {
+  Node node{triangles_[std::size_t(order_[std::size_t(first)])].a, {}, first, last - first};
+  node.high = node.low;
+  Point low = centres[std::size_t(order_[std::size_t(first)])], high = low;
+  for (int k = first; k < last; ++k) {
+    const auto f = std::size_t(order_[std::size_t(k)]);
+    for (const Point* x : {&triangles_[f].a, &triangles_[f].b, &triangles_[f].c})
+      for (int i = 0; i < 3; ++i)
+        node.low[i] = std::min(node.low[i], (*x)[i]), node.high[i] = std::max(node.high[i], (*x)[i]);
+    for (int i = 0; i < 3; ++i) low[i] = std::min(low[i], centres[f][i]), high[i] = std::max(high[i], centres[f][i]);
+  }
+  if (last - first > leaf) {
+    int axis = 0;
+    for (int i = 1; i < 3; ++i)
+      if (high[i] - low[i] > high[axis] - low[axis]) axis = i;
+    const int middle = first + (last - first) / 2;
+    std::nth_element(order_.begin() + first, order_.begin() + middle, order_.begin() + last, [&](int f, int g) {
+      const double x = centres[std::size_t(f)][axis], y = centres[std::size_t(g)][axis];
+      return x < y || (x == y && f < g);
+    });
+    node.first = int(nodes_.size());
+    node.count = 0;
+    nodes_.resize(nodes_.size() + 2);
+    build(centres, first, middle, node.first);
+    build(centres, middle, last, node.first + 1);
+  }
+  nodes_[std::size_t(at)] = node;
+  return at;
+}
+
+void Triangles::sides(const double* vertices, std::size_t n_vertices, const int* faces) {
+  const std::size_t n = order_.size();
+  std::vector<Point> face(n), corner(n_vertices, Point::Zero());
+  std::map<std::pair<int, int>, Point> edge;
+  double volume = 0.0;
+  for (std::size_t f = 0; f < n; ++f) {
+    Point x[3];
+    for (int k = 0; k < 3; ++k) x[k] = row(vertices, std::size_t(faces[3 * f + std::size_t(k)]));
+    const Point area = (x[1] - x[0]).cross(x[2] - x[0]);
+    volume += area.dot(x[0] - row(vertices, 0));
+    face[f] = area.normalized();
+    for (int k = 0; k < 3; ++k) {
+      const int a = faces[3 * f + std::size_t(k)], b = faces[3 * f + std::size_t((k + 1) % 3)];
+      auto [found, fresh] = edge.try_emplace(std::minmax(a, b), face[f]);
+      if (!fresh) found->second += face[f];
+      const Point u = (x[(k + 1) % 3] - x[k]).normalized(), v = (x[(k + 2) % 3] - x[k]).normalized();
+      corner[std::size_t(a)] += std::atan2(u.cross(v).norm(), u.dot(v)) * face[f];
+    }
+  }
+  const double sign = volume < 0.0 ? -1.0 : 1.0; // faces that look inwards
+  normals_.resize(7 * n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto f = std::size_t(order_[k]);
+    normals_[7 * k] = sign * face[f];
+    for (std::size_t e = 0; e < 3; ++e) {
+      const int a = faces[3 * f + e], b = faces[3 * f + (e + 1) % 3];
+      normals_[7 * k + 1 + e] = sign * edge[std::minmax(a, b)];
+      normals_[7 * k + 4 + e] = sign * corner[std::size_t(a)];
+    }
+  }
+}
+
+// Ericson, Real-Time Collision Detection, 5.1.5; `part` is 7 k + the feature.
+Near Triangles::to(int triangle, const Point& p) const {
+  const Corners& t = triangles_[std::size_t(triangle)];
+  const Point ab = t.b - t.a, ac = t.c - t.a, ap = p - t.a, bp = p - t.b, cp = p - t.c;
+  const double d1 = ab.dot(ap), d2 = ac.dot(ap), d3 = ab.dot(bp), d4 = ac.dot(bp), d5 = ab.dot(cp), d6 = ac.dot(cp);
+  const double vc = d1 * d4 - d3 * d2, vb = d5 * d2 - d1 * d6, va = d3 * d6 - d5 * d4;
+  Point q;
+  int feature = 0;
+  if (d1 <= 0.0 && d2 <= 0.0) {
+    q = t.a, feature = 4;
+  } else if (d3 >= 0.0 && d4 <= d3) {
+    q = t.b, feature = 5;
+  } else if (vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0) {
+    q = t.a + (d1 - d3 > 0.0 ? d1 / (d1 - d3) : 0.0) * ab, feature = 1;
+  } else if (d6 >= 0.0 && d5 <= d6) {
+    q = t.c, feature = 6;
+  } else if (vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0) {
+    q = t.a + (d2 - d6 > 0.0 ? d2 / (d2 - d6) : 0.0) * ac, feature = 3;
+  } else if (va <= 0.0 && d4 - d3 >= 0.0 && d5 - d6 >= 0.0) {
+    const double whole = d4 - d3 + d5 - d6;
+    q = t.b + (whole > 0.0 ? (d4 - d3) / whole : 0.0) * (t.c - t.b), feature = 2;
+  } else {
+    const double whole = va + vb + vc;
+    q = whole > 0.0 ? Point(t.a + vb / whole * ab + vc / whole * ac) : t.a; // of a triangle without area
+  }
+  const Point away = p - q;
+  const double d = away.norm();
+  return {d, d > 0.0 ? Point(away / d) : Point(Point::Zero()), q, 7 * triangle + feature};
+}
+
+Near Triangles::nearest(const Point& p) const {
+  Near best{std::numeric_limits<double>::infinity(), {}, {}, 0};
+  Point away;
+  std::pair<double, int> open[128]; // depth of a tree of 2^31 triangles, twice
+  int count = 0;
+  open[count++] = {outside(nodes_[0].low, nodes_[0].high, p, away), 0};
+  while (count) {
+    const auto [square, at] = open[--count];
+    if (square >= best.distance * best.distance) continue;
+    const Node& node = nodes_[std::size_t(at)];
+    if (node.count) {
+      for (int k = node.first; k < node.first + node.count; ++k) {
+        const Near found = to(k, p);
+        if (found.distance < best.distance) best = found;
+      }
+      continue;
+    }
+    double side[2];
+    for (int k = 0; k < 2; ++k) {
+      const Node& child = nodes_[std::size_t(node.first + k)];
+      side[k] = outside(child.low, child.high, p, away);
+    }
+    const int nearer = side[1] < side[0];
+    open[count++] = {side[1 - nearer], node.first + 1 - nearer};
+    open[count++] = {side[nearer], node.first + nearer};
+  }
+  return best;
+}
+
+Near Triangles::sided(const Near& found, const Point& p) const {
+  Near result = found;
+  result.part = number(found.part / 7);
+  if (!closed_) return result;
+  const Point& outward = normals_[std::size_t(found.part)];
+  if (found.distance == 0.0)
+    result.normal = outward.normalized();
+  else if ((p - found.point).dot(outward) < 0.0)
+    result.distance = -found.distance, result.normal = -found.normal;
+  return result;
+}
+
+Near Triangles::near(const Point& p) const { return sided(nearest(p), p); }
+
+} // namespace gyrod::space

@@ -1,0 +1,86 @@
+// Surfaces in axes of their own: signed distance phi(p), negative inside, its gradient n, and the nearest point p - phi
+// n.
+//
+// Rules for a new surface: `near` is exact, so that phi changes by no more than a point moves; `form` is what phi is as
+// a function of p, which the search along curves (`curve.hpp`) uses for its bounds; a name in the binding, a case in
+// `gyrod.geometry`.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gyrod/math/matrix.hpp"
+
+namespace gyrod::space {
+
+using Point = Matrix<double, 3, 1>;
+
+struct Near {
+  double distance;
+  Point normal; // gradient of the distance, of unit length
+  Point point;
+  int part = 0; // triangle of a mesh
+};
+
+class Surface {
+public:
+  enum class Form { convex, concave, mesh };
+
+  explicit Surface(Form form) : form(form) {}
+  virtual ~Surface() = default;
+  virtual Near near(const Point& p) const = 0;
+
+  const Form form;
+};
+
+std::unique_ptr<Surface> half_space(const Point& normal, double offset); // n.p - offset
+// About the origin and the z axis; `inside` turns the outside in: a bowl, a pipe.
+std::unique_ptr<Surface> ball(double radius, bool inside);
+std::unique_ptr<Surface> endless_cylinder(double radius, bool inside);
+std::unique_ptr<Surface> capsule(double radius, double half);
+std::unique_ptr<Surface> box(const Point& half);
+// Radii of the ends z = -half and z = half: a cylinder, a cone.
+std::unique_ptr<Surface> frustum(double below, double above, double half);
+
+// Triangles under a hierarchy of boxes. Sides are told apart where the mesh is closed; else all distances are positive.
+class Triangles final : public Surface {
+public:
+  struct Node {
+    Point low, high;
+    int first, count; // triangles, or of inner nodes the children first and first + 1, count 0
+  };
+
+  Triangles(const double* vertices, std::size_t n_vertices, const int* faces, std::size_t n_faces, bool closed);
+  Near near(const Point& p) const override;
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  // Unsigned, of all, and of one triangle in the order of the leaves.
+  Near nearest(const Point& p) const;
+  Near to(int triangle, const Point& p) const;
+  // The same with its side.
+  Near sided(const Near& found, const Point& p) const;
+  int number(int triangle) const { return order_[std::size_t(triangle)]; }
+  bool closed() const { return closed_; }
+
+private:
+  struct Corners {
+    Point a, b, c;
+  };
+  int build(std::vector<Point>& centres, int first, int last, int at);
+  void sides(const double* vertices, std::size_t n_vertices, const int* faces);
+
+  std::vector<Corners> triangles_;
+  std::vector<int> order_;
+  std::vector<Node> nodes_;
+  // Pseudonormals of face, edges ab, bc, ca and corners a, b, c of each triangle, 7 each (Baerentzen and Aanaes 2005).
+  std::vector<Point> normals_;
+  bool closed_;
+};
+
+// Squared distance of a point from a box, and the vector to it from there.
+inline double outside(const Point& low, const Point& high, const Point& p, Point& away) {
+  for (int i = 0; i < 3; ++i) away[i] = p[i] - std::min(std::max(p[i], low[i]), high[i]);
+  return away.dot(away);
+}
+
+} // namespace gyrod::space
