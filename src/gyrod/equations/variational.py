@@ -197,8 +197,8 @@ def _check_supported(system: System, method: str) -> None:
         found = [f.label for f in system.forces if isinstance(f, Cable) or (f.rods and link_ends(f))]
         if found:
             raise ValueError(
-                f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'variational', which keeps "
-                "momenta, or 'radau5'."
+                f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'variational', which "
+                "keeps momenta, or 'radau5'."
             )
 
 
@@ -222,8 +222,8 @@ def _conserving(system: System, reduce: bool, coordinates: str | None) -> str:
     if felt and coordinates == "quaternion":
         raise ValueError(
             "method = 'energy-momentum' in quaternions supports bodies that are free or turn about a fixed point, "
-            f"under gravity. This system has {', '.join(felt)}: the angular momentum would be lost, because points of a body "
-            "at the mean of two quaternions are not on it. Use coordinates = 'directors', which keeps both."
+            f"under gravity. This system has {', '.join(felt)}: the angular momentum would be lost, because points of a "
+            "body at the mean of two quaternions are not on it. Use coordinates = 'directors', which keeps both."
         )
     return coordinates or ("directors" if felt else "quaternion")
 
