@@ -116,7 +116,7 @@ class Input(Description):
 
 @description
 class Recorded(Description):
-    """An input as it was over time, constant between the times at which it was set, or where it leads a cubic.
+    """An input as it was over time, constant between the times at which it was set, or, where it leads, along cubics.
 
     Of ``Stepper.motion()``. Unlike a Python function it can be written to a file: the motion of a controlled run goes
     there with its inputs.
