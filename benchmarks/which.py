@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,11 @@ RTOLS = (1e-3, 1e-5, 1e-7)
 #: Errors for which the cheapest are told.
 WANTED = (1e-2, 1e-4, 1e-6)
 METHODS = ("dopri5", "dop853", "odex", "radau5", "rodas", "seulex", "variational", "energy-momentum")
-INDEX = ({"index": 1}, {"index": 2}, {"index": 2, "stabilised": True}, {"index": 3})
-FORMS = [*gd.FORMULATIONS, *(gd.Formulation("absolute-quaternion", **parts) for parts in INDEX)]
+INDEX: tuple[dict[str, Any], ...] = ({"index": 1}, {"index": 2}, {"index": 2, "stabilised": True}, {"index": 3})
+FORMS: list[str | gd.Formulation] = [
+    *gd.FORMULATIONS,
+    *(gd.Formulation("absolute-quaternion", **parts) for parts in INDEX),
+]
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 
 
@@ -51,7 +55,8 @@ def chain() -> gd.System:
 def loop() -> gd.System:
     """A four-bar linkage that falls."""
     corners = np.array([[0, 0, 0], [0.3, 0, 0.8], [1.3, 0, 1.0], [1.2, 0, 0]])
-    bodies, joints = [], []
+    bodies = []
+    joints: list[gd.model.Joint] = []
     for k in range(3):
         a, b = corners[k], corners[k + 1]
         size = float(np.sum((b - a) ** 2))
@@ -59,24 +64,21 @@ def loop() -> gd.System:
         inertia = (size / 100, size / 12, size / 12)
         bodies.append(gd.Body(f"bar{k}", 1.0, inertia, position=0.5 * (a + b), orientation=(0, turn, 0)))
     names = ["ground", "bar0", "bar1", "bar2", "ground"]
-    for k in range(4):
-        kind = gd.Revolute if k in (0, 3) else gd.Spherical if k == 1 else gd.Universal
-        extra = (
-            {}
-            if kind is gd.Spherical
-            else {"axis": (0, 1, 0)}
-            if kind is gd.Revolute
-            else {"axis_a": (0, 1, 0), "axis_b": (0, 0, 1)}
-        )
-        joints.append(kind(names[k], names[k + 1], at=corners[k], **extra))
+    for k, at in enumerate(corners):
+        if k == 1:
+            joints.append(gd.Spherical(names[k], names[k + 1], at=at))
+        elif k == 2:
+            joints.append(gd.Universal(names[k], names[k + 1], at=at, axis_a=(0, 1, 0), axis_b=(0, 0, 1)))
+        else:
+            joints.append(gd.Revolute(names[k], names[k + 1], at=at, axis=(0, 1, 0)))
     return gd.System(bodies, joints)
 
 
 def hose(
-    name: str = "hose", a: tuple[float, ...] = (0, 0, 0), b: tuple[float, ...] = (1, 0, 0), **given: object
+    name: str = "hose", a: tuple[float, ...] = (0, 0, 0), b: tuple[float, ...] = (1, 0, 0), **given: Any
 ) -> gd.Rod:
     length = float(np.linalg.norm(np.subtract(b, a)))
-    fields = {"start": gd.Hinged(), **given}
+    fields: dict[str, Any] = {"start": gd.Hinged(), **given}
     return gd.Rod(
         name,
         length,
@@ -136,7 +138,7 @@ def shown(trial: gd.Trial) -> str:
     form = trial.formulation.replace(", stabilised True", ", stabilised")
     return (
         f"`{form}` | `{trial.method}` | {how} | {trial.steps} | {rhs} | {trial.error:.0e} | {trial.drift:.0e} | "
-        f"{1e3 * trial.seconds:.1f}"
+        f"{1e3 * (trial.seconds or 0.0):.1f}"
     )
 
 
@@ -149,7 +151,7 @@ def table(found: gd.Comparison) -> str:
         good = [x for x in found.finished if all(getattr(x, key) == value for key, value in of.items())]
         good = [x for x in good if x.error is not None and x.error <= error]
         if good:
-            lines.append(f"| {what} | {shown(min(good, key=lambda x: x.seconds))} |")
+            lines.append(f"| {what} | {shown(min(good, key=lambda x: x.seconds or 0.0))} |")
         else:
             lines.append(
                 f"| {what} | {' | '.join([*(f'`{value}`' for value in of.values()), 'not reached'])} | | | | | | |"
