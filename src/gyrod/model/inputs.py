@@ -246,7 +246,7 @@ class Settings:
 class Live:
     """An input whose value is where its stepper keeps it."""
 
-    def __init__(self, source: Input, settings: Settings, leads: bool) -> None:
+    def __init__(self, source: Input, settings: Settings, leads: bool = False) -> None:
         self.source, self.array, self.settings = source, settings.array(source.name), settings
         #: Where it leads: the cubic of the step in hand.
         self.curve = settings.curves[source.name] if leads else None
