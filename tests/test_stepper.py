@@ -692,3 +692,17 @@ def test_what_leads_is_gone_back_to_bit_for_bit(options):
         assert np.array_equal(stepper.step(0.02, hand=GOALS[1]).y, first[1])
     sim.reset()
     assert_allclose(sim["hose"].positions[0], 0.0, atol=0)
+
+
+def test_a_driven_joint_that_passes_its_limit_is_told_as_it_was():
+    wheel = gd.Body("wheel", 1.0, (0.1, 0.1, 0.2))
+    hinge = gd.Revolute(
+        "ground", "wheel", at=(0, 0, 0), axis=(0, 0, 1), name="hinge", drive=gd.Input("angle"), limits=(-1.0, 0.15)
+    )
+    sim = gd.stepper(gd.System([wheel], [hinge], gravity=(0, 0, 0)), rtol=1e-9)
+    sim.step(0.1, angle=0.1).step(0.1, angle=0.2).step(0.1, angle=-0.3)
+    (event,) = (e for e in sim.events if "upper" in e.name)
+    assert 0.1 < event.t < 0.2
+    assert event.state["hinge"].coordinates[0] == pytest.approx(0.15, abs=1e-7)
+    assert event.state["hinge"].rates[0] == pytest.approx(1.0, abs=1e-6)  # values that advance evenly
+    assert abs(event.state["hinge"].torque[2]) < 1e-6

@@ -116,7 +116,7 @@ class Input(Description):
 
 @description
 class Recorded(Description):
-    """An input as it was over time, constant between the times at which it was set, or where it leads a cubic.
+    """An input as it was over time, constant between the times at which it was set, or, where it leads, along cubics.
 
     Of ``Stepper.motion()``. Unlike a Python function it can be written to a file: the motion of a controlled run goes
     there with its inputs.
@@ -246,7 +246,7 @@ class Settings:
 class Live:
     """An input whose value is where its stepper keeps it."""
 
-    def __init__(self, source: Input, settings: Settings, leads: bool) -> None:
+    def __init__(self, source: Input, settings: Settings, leads: bool = False) -> None:
         self.source, self.array, self.settings = source, settings.array(source.name), settings
         #: Where it leads: the cubic of the step in hand.
         self.curve = settings.curves[source.name] if leads else None

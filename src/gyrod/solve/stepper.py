@@ -179,12 +179,10 @@ class Stepper:
         def made(source: Input, leads: bool) -> Any:
             if not leads:
                 return Recorded.of(source, times, values[source.name])
-            # Where it leads: as it was at the ends of the steps, or the cubic of the step in hand.
-            return (
-                Live(source, self._live, True)
-                if led is None
-                else Recorded(source.name, along=source.along, **led[source.name])
-            )
+            # Where it leads: as it was at the ends of the steps, or along the cubic of the step in hand.
+            if led is None:
+                return Live(source, self._live, True).now
+            return Recorded(source.name, along=source.along, **led[source.name])
 
         held = bind(self._given, made)
         return compile_system(held, self._compiled.formulation, started=True, **self._compiled.options)
