@@ -218,8 +218,8 @@ def _conserving(system: System, reduce: bool, coordinates: str | None) -> str:
     if felt and coordinates == "quaternion":
         raise ValueError(
             "method = 'energy-momentum' in quaternions supports bodies that are free or turn about a fixed point, "
-            f"under gravity. This system has {', '.join(felt)}: the angular momentum would be lost, because points of a "
-            "body at the mean of two quaternions are not on it. Use coordinates = 'directors', which keeps both."
+            f"under gravity. This system has {', '.join(felt)}: the angular momentum would be lost, because points of "
+            "a body at the mean of two quaternions are not on it. Use coordinates = 'directors', which keeps both."
         )
     return coordinates or ("directors" if felt else "quaternion")
 
