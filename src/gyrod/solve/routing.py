@@ -278,10 +278,8 @@ class _Search:
         if not found and self.divides and self.rod.segments < MOST_ELEMENTS:
             self._divide(min(2 * self.rod.segments, MOST_ELEMENTS))
             return self.answers()
-        if not found and last is None:
-            raise ValueError(f"no stable rest of {self.rod.name!r} was found; try more starts.")
-        if last is not None and not found:
-            raise last
+        if not found:
+            raise last or ValueError(f"no stable rest of {self.rod.name!r} was found; try more starts.")
         return sorted(found, key=lambda answer: answer[0])
 
     def finished(self, y: Array, history: Array) -> Rest:
