@@ -23,8 +23,8 @@ NUMERIC = {
     "fit", "follow", "gyro", "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode",
     "overconstrained", "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong",
     "held_on_bodies", "rods_absolute", "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies",
-    "rods_reference", "rotations", "routing", "sensors", "stability", "statics", "statics_problems", "step_counts", "stepper",
-    "study_indices", "transposed", "variational", "variational_oracle",
+    "rods_reference", "rotations", "routing", "sensors", "stability", "statics", "statics_problems", "step_counts",
+    "stepper", "study_indices", "transposed", "variational", "variational_oracle",
 }  # fmt: skip
 
 
