@@ -300,7 +300,8 @@ class _Search:
             raise failure(statics, status, y, 0.0, history, "relaxation")
         loose = not all(end.holds_frame for end in self.ends)
         free = tuple(dict.fromkeys(statics.directions(neutral(statics, y, 0.0), y, 0.0))) if loose else ()
-        return Rest(statics.motion(y, 0.0), statics.unstable(y), "relaxation", history, free)
+        unstable = statics.unstable(y) if statics is not self.statics else 0  # which was asked for when it was found
+        return Rest(statics.motion(y, 0.0), unstable, "relaxation", history, free)
 
     def rest(self, y: Array, history: Array) -> Rest:
         """A stable answer as it was found."""
