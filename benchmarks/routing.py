@@ -26,7 +26,8 @@ STARTS = 20
 def measure(count: int, young: float) -> None:
     """Print a line about all pairs of one stiffness."""
     made = {"section": HOSE, "material": RUBBER.with_(young=young)}
-    gd.route(LENGTH, *next(poses(1)), **made)  # type: ignore[arg-type]
+    first = gd.route(LENGTH, *next(poses(1)), **made)  # type: ignore[arg-type]
+    bent = float(first.rod.stiffness_at(0.5)[0, 3, 3]) / LENGTH  # J
     seconds, sound, lowest, wrong = [], 0, 0, []
     for k, (start, end) in enumerate(poses(count)):
         begin = time.process_time()
@@ -42,9 +43,10 @@ def measure(count: int, young: float) -> None:
             except (gd.EquilibriumError, gd.ModelError):
                 continue
             least = min(least, float(other.energy.total))
-        lowest += float(route.energy.total) <= least + 1e-3 * abs(least)
-        if float(route.energy.total) > least + 1e-3 * abs(least):
-            print(f"  pair {k}: {float(route.energy.total):.6g} J, a random start {least:.6g} J")
+        energy, slack = float(route.energy.total), 1e-3 * abs(least) + 1e-2 * bent  # of meshes that differ
+        lowest += energy <= least + slack
+        if energy > least + slack:
+            print(f"  pair {k}: {energy:.6g} J, a random start {least:.6g} J")
     middle, most = 1e3 * np.median(seconds), 1e3 * max(seconds)
     print(
         f"{young:8.0e} Pa: {sound} of {count} stable and to 1 % (largest {100 * max(wrong):.2g} %), {lowest} with the "

@@ -447,8 +447,8 @@ def _check_place(rod: Rod, field: str) -> None:
     if at is not None and math.dist(at, x) > LENGTH_SLACK * rod.length:
         raise ValueError(
             f"{field} = {type(end).__name__} holds at = {shown(at)}, but initial has its {field} at {shown(x)}, "
-            f"{math.dist(at, x):.6g} m away; move one of them, or leave at out. What has to be bent to reach it can be "
-            "brought there by gd.follow, with an at that is a function of time."
+            f"{math.dist(at, x):.6g} m away; move one of them, or leave at out. gd.route finds how a rod lies between "
+            "its ends; it can also be brought there by gd.follow, with an at that is a function of time."
         )
 
 

@@ -278,10 +278,8 @@ class _Search:
         if not found and self.divides and self.rod.segments < MOST_ELEMENTS:
             self._divide(min(2 * self.rod.segments, MOST_ELEMENTS))
             return self.answers()
-        if not found and last is None:
-            raise ValueError(f"no stable rest of {self.rod.name!r} was found; try more starts.")
-        if last is not None and not found:
-            raise last
+        if not found:
+            raise last or ValueError(f"no stable rest of {self.rod.name!r} was found; try more starts.")
         return sorted(found, key=lambda answer: answer[0])
 
     def finished(self, y: Array, history: Array) -> Rest:
@@ -302,7 +300,8 @@ class _Search:
             raise failure(statics, status, y, 0.0, history, "relaxation")
         loose = not all(end.holds_frame for end in self.ends)
         free = tuple(dict.fromkeys(statics.directions(neutral(statics, y, 0.0), y, 0.0))) if loose else ()
-        return Rest(statics.motion(y, 0.0), statics.unstable(y), "relaxation", history, free)
+        unstable = statics.unstable(y) if statics is not self.statics else 0  # which was asked for when it was found
+        return Rest(statics.motion(y, 0.0), unstable, "relaxation", history, free)
 
     def rest(self, y: Array, history: Array) -> Rest:
         """A stable answer as it was found."""
