@@ -125,6 +125,7 @@ def test_driven(linkage, theta, rate):
                 np.testing.assert_allclose(motion[f"l{i}"].position[k], x, atol=1e-9)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @settings(max_examples=10)
 @given(st.one_of(

@@ -177,6 +177,7 @@ def test_counts_of_rubber():
         assert runs.counts("lla-rubber", "radau5", tolerance).steps == pytest.approx(printed[2], rel=0.3)
 
 
+@pytest.mark.slow
 def test_counts_of_steel():
     found = runs.counts("lla-steel", "dopri5", 1e-2)
     assert found.simulated == 0.1
