@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import programs
+import pytest
 
 
 def test_steps_do_not_allocate():
@@ -14,6 +15,7 @@ def test_steps_do_not_allocate():
         assert int(allocations) == 0, (what, formulation, method, allocations)
 
 
+@pytest.mark.slow
 def test_constant_steps_do_not_allocate():
     rows = programs.linked("tests/cpp/variational.cpp")
     assert len(rows) == 14

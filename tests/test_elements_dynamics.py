@@ -73,6 +73,7 @@ def errors(degree, counts, reference, *case):
     return np.array([[np.abs(a - b).max() for a, b in zip(row, exact, strict=True)] for row in found])
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("degree", DEGREES)
 def test_order_in_space_of_smooth_motions(degree):
     """Large motion in space: p + 1 everywhere, and 2 p at the ends of elements as at rest."""
@@ -82,6 +83,7 @@ def test_order_in_space_of_smooth_motions(degree):
     assert at_end[0] == pytest.approx(2 * degree, abs=0.35)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("degree", DEGREES)
 def test_order_after_a_load_that_sets_in_with_a_jump(degree):
     """Fronts run through the rod, and every degree falls to an order of one to two and a half."""
@@ -432,6 +434,7 @@ def end_of_discs(segments, degree=None):
     return gd.simulate(system, 1.0, rtol=1e-6, output=[0.5, 1.0])["rod"].positions[:, -1]
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("degree", DEGREES)
 def test_damped_pendulum_as_the_fine_grid_has_it(degree):
     """The performance example with discs, in the continuum."""

@@ -357,6 +357,7 @@ def test_a_tendon_bends_a_rod_to_an_arc(degree: int) -> None:
     np.testing.assert_allclose(rest["rod"].force[:, 2], -T, rtol=2e-3)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("degree", DEGREES)
 def test_energy_with_strings_and_obstacles(degree: int) -> None:
     system = tied(segments=2, degree=degree)
@@ -409,6 +410,7 @@ def test_methods_keep_held_strains_and_energy(strain: str, degree: int) -> None:
         np.testing.assert_allclose(end, ends["dop853"], atol=3e-6)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("strain", HELD)
 def test_limit_of_a_stiff_cosserat_rod(strain: str) -> None:
     """Held strains are the limit of stiff ones: the difference falls with the stiffness."""
@@ -432,7 +434,7 @@ def thin_end(strain: str, degree: int | None, segments: int) -> np.ndarray[Any, 
     return motion["r"].positions[-1, -1]
 
 
-@pytest.mark.spread
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("strain", HELD)
 def test_held_strains_as_on_the_fine_grid(strain: str, degree: int) -> None:

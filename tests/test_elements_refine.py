@@ -345,6 +345,7 @@ def swung_string():
     return shape(swung(string(5, 4), 0.5))
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("degree", DEGREES)
 def test_the_error_of_a_steel_string_is_below_the_tolerance(degree, swung_string):
     found = gd.refine(string(1, degree), 5e-4, 0.5)

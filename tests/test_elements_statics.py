@@ -368,6 +368,7 @@ def test_an_arch_snaps(degree):
     assert path.stable[-1]
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("degree", DEGREES)
 def test_a_path_with_moving_clamps(degree):
     """Test 2 of the paper in the continuum: clamps that come together and turn, against a fine grid."""

@@ -413,7 +413,7 @@ def filmed(factor=2e-2, sigma=None):
     return {"hose.positions[-1]": (FRAMES, tip) if sigma is None else (FRAMES, tip, sigma)}
 
 
-@pytest.mark.spread
+@pytest.mark.spread(0)
 @pytest.mark.parametrize(
     ("young", "damping"),
     [
@@ -457,6 +457,7 @@ def test_curves_that_do_not_fit_with_something_held_are_doubtful(damping, senten
     assert any("times as large as sigma says" in note for note in found.notes) is (sigma is not None)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("guess", [1e-6, 1e-2])
 def test_a_damping_that_is_too_small_to_be_seen(guess):
     # From 1e-2 the search leads to where damping has no effect any more; it is held there, not at the guess.

@@ -388,6 +388,7 @@ def eigenvalue(path, value, y):
     return statics.modes(y, t, 1)[0][0]
 
 
+@pytest.mark.slow
 def test_limit_points_do_not_depend_on_the_steps():
     rise, extension = 0.015, 4e4
     stop = 1.5 * shallow_arch_limits(rise, extension)[0]

@@ -141,6 +141,7 @@ def crank():
     ])  # fmt: skip
 
 
+@pytest.mark.spread(0)
 @slow
 @pytest.mark.parametrize(
     ("formulation", "method"), [("nullspace-quaternion", "dop853"), ("nullspace-directors", "radau5")]

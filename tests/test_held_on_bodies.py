@@ -167,7 +167,7 @@ def test_methods_agree_on_motions_and_forces(name, strain):
             np.testing.assert_allclose(a, b, atol=atol * max(1.0, np.abs(b).max()), err_msg=f"{method} {quantity}")
 
 
-@pytest.mark.spread
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("kind", [gd.Hinged, gd.Clamped])
 @pytest.mark.parametrize("mesh", [MESHES[0], MESHES[2]])
 @pytest.mark.parametrize("strain", HELD)

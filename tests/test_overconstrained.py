@@ -55,7 +55,7 @@ def test_bennett(formulation, method, linkage, theta, spin):
     assert np.ptp(motion.energy.total) < 300.0 * METHODS[method] * motion.energy.kinetic.max()
 
 
-@pytest.mark.spread
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("method", ["dop853", "rodas"])
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @few
@@ -74,7 +74,7 @@ def test_bricard(formulation, method, alpha, theta, spin):
     np.testing.assert_allclose(linkage.relation(angles[0], angles[1]), 0.0, atol=1e-9)
 
 
-@pytest.mark.spread
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("method", ["dop853", "radau5"])
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @few
@@ -91,7 +91,7 @@ def test_line_symmetric(formulation, method, seed):
         np.testing.assert_allclose(here, there, atol=1e-9 * max(1.0, np.abs(here).max()))
 
 
-@pytest.mark.spread
+@pytest.mark.spread(0)
 @pytest.mark.parametrize(("count", "redundant"), [(2, 1), (3, 4), (4, 7)])
 @pytest.mark.parametrize("method", ["dop853", "rodas"])
 @pytest.mark.parametrize("formulation", FORMULATIONS)
@@ -125,6 +125,7 @@ def test_driven(linkage, theta, rate):
                 np.testing.assert_allclose(motion[f"l{i}"].position[k], x, atol=1e-9)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @settings(max_examples=10)
 @given(st.one_of(
@@ -184,7 +185,7 @@ def nested():
     return gd.System([*outer.bodies, *bodies], [*outer.joints, *joints])
 
 
-@pytest.mark.spread
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize(("make", "expected"), [(doubled, (1, 8)), (nested, (2, 6))])
 def test_several_loops(make, expected, formulation):

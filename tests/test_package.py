@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import itertools
 import os
 import re
 import runpy
@@ -302,3 +303,18 @@ def test_documentation_builds_without_warnings(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "html" / "index.html").exists()
+
+
+@pytest.mark.parametrize("strength", [1, 2])
+def test_spread_keeps_each_value_or_each_pair(strength):
+    import conftest
+
+    values = {"method": "abcdef", "form": ("q", "d", ["unhashable"]), "rtol": (1e-4, 1e-8)}
+    grid = [dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]
+    tests = [types.SimpleNamespace(callspec=types.SimpleNamespace(params=params)) for params in grid]
+    left = conftest.left_over(tests, strength)
+    kept = [test.callspec.params for test in tests if test not in left]
+    for names in itertools.combinations(values, strength):
+        taken = [[params[name] for name in names] for params in kept]
+        assert all(list(row) in taken for row in itertools.product(*(values[name] for name in names)))
+    assert len(kept) == {1: 6, 2: 18}[strength]

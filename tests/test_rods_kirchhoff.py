@@ -76,6 +76,7 @@ def test_methods_agree_and_keep_constraints_and_energy(strain):
         np.testing.assert_allclose(end, ends["dop853"], atol=3e-6)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("strain", HELD)
 def test_limit_of_a_stiff_cosserat_rod(strain):
     """Held strains are the limit of stiff ones: the difference falls with the stiffness."""

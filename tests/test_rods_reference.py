@@ -143,6 +143,7 @@ def count(material, method, tolerance, t_end=10.0, **changes):
     return motion.stats
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("k", range(4))
 def test_steps_of_dopri5_on_rubber(k):
     stats = count("rubber", "dopri5", TOLERANCES[k])
@@ -168,6 +169,7 @@ def test_counts_of_rodas_on_rubber():
     assert stats.jacobians == pytest.approx(600, rel=0.2)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("k", range(5))
 def test_steps_of_radau5_on_rubber(k):
     """NSTEP of Hairer's codes, which the paper prints, counts computed steps, rejected ones too."""
@@ -175,6 +177,7 @@ def test_steps_of_radau5_on_rubber(k):
     assert stats.steps + stats.rejected == pytest.approx(TABLES["rubber"]["radau5"]["steps"][k], rel=0.3)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("k", range(5))
 def test_steps_of_seulex_on_rubber(k):
     """Within 30 % of the paper but at 1e-5, where it needs half as many again (473 in the paper)."""

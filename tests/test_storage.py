@@ -969,6 +969,7 @@ def test_every_state_that_a_kill_can_leave_is_readable(tmp_path, monkeypatch):
     assert [e.name for e in again.events] == ["half way", "ä" * 31 + "x"]
 
 
+@pytest.mark.spread(0)
 @forks
 @pytest.mark.parametrize("wait", [0.0, 0.011, 0.03, 0.07, 0.15])
 def test_a_killed_run_is_readable(wait, motions, tmp_path):

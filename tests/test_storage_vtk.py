@@ -14,7 +14,7 @@ from gyrod import rotations as ro
 from gyrod import storage
 from gyrod.storage.frames import MESH, Scene
 
-pytest.importorskip("vtk")
+pytest.importorskip("vtkmodules.vtkIOHDF")  # all of vtk takes a second
 
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkCommonExecutionModel import vtkStreamingDemandDrivenPipeline

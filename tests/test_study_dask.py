@@ -98,6 +98,7 @@ def test_workers_of_another_gyrod_are_refused(client, monkeypatch):
         gd.study(RING, **SMALL, engine=client, chunk=1000)
 
 
+@pytest.mark.slow
 def test_worker_processes_that_are_killed_cost_nothing(client, reference, tmp_path):
     """A worker is killed while chunks are under way; its nanny starts another."""
     killed = []

@@ -121,6 +121,7 @@ def test_a_driver_of_threads_killed_again_and_again(reference, tmp_path, times):
     check(tmp_path / "x", reference)
 
 
+@pytest.mark.slow
 def test_a_driver_of_processes_and_its_workers_killed_three_times(reference, tmp_path):
     drivers, workers = killed_again_and_again(tmp_path / "x", "processes", 3, seed=2)
     assert drivers + workers == 3

@@ -166,6 +166,7 @@ def double_pendulum(x=None) -> gd.System:
     return gd.System(bodies, joints)
 
 
+@pytest.mark.spread(0)
 @both
 def test_the_two_form_of_a_double_pendulum_is_preserved(coordinates):
     def after(steps):
@@ -192,6 +193,7 @@ def test_momenta_are_conserved(coordinates):
         assert np.ptp(flight.angular_momentum, axis=0).max() < 1e-11
 
 
+@pytest.mark.spread(0)
 @both
 def test_energy_of_the_fast_top_does_not_grow_over_a_million_steps(coordinates):
     motion = run(top(), 3500.0, 0.0035, coordinates=coordinates, output=97)
@@ -202,6 +204,7 @@ def test_energy_of_the_fast_top_does_not_grow_over_a_million_steps(coordinates):
     assert np.ptp(motion.angular_momentum[:, 2]) < 1e-10 * motion.angular_momentum[0, 2]
 
 
+@pytest.mark.spread(0)
 @both
 def test_energy_of_the_double_pendulum_and_of_lang_c_stays_bounded(coordinates):
     E = run(double_pendulum(), 60.0, 0.005, coordinates=coordinates, output=3).energy.total

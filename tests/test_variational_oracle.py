@@ -153,6 +153,7 @@ def test_trusted_values_of_the_fast_top(row):
     assert -0.1 < np.mean(run.newton) - row["newton_per_step"] < 1.1
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("coordinates", SIZE)
 def test_vertical_momentum_and_order(coordinates):
     errors = []
@@ -167,6 +168,7 @@ def test_vertical_momentum_and_order(coordinates):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize("coordinates", SIZE)
 def test_the_general_form_of_the_top(coordinates):
     """With translation and joint: another discretisation of the same motion, of order two as well."""
@@ -232,6 +234,7 @@ def test_it_is_symplectic(coordinates):
 # --- energy-momentum schemes -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.spread(0)
 @pytest.mark.parametrize(("coordinates", "form"), [("quaternion", "momenta"), ("directors", "momenta"),
                                                    ("directors", "velocities")])  # fmt: skip
 def test_conserving_schemes(coordinates, form):

@@ -191,6 +191,7 @@ def hose(name="hose", a=(0, 0, 0), b=(0, 1, 0), segments=6, degree=None, **field
     )  # fmt: skip
 
 
+@pytest.mark.spread(0)
 @meshes
 def test_a_hung_rod_keeps_its_momentum_about_the_vertical_and_its_energy(elements):
     rod = hose(

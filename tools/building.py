@@ -134,7 +134,7 @@ class Packages(Job):
     def __init__(self, *arguments: str, **environment: str) -> None:
         # pip would compile the tests of all packages, too, which takes twice the time. Not left to the first import:
         # that may be one that must not write, or a test for which a warning of the compiler is an error.
-        skip = "re.compile('/tests?/|/site-packages/(pip|setuptools)/')"
+        skip = "re.compile('/tests?/|/site-packages/(pip|setuptools|mypyc?)/')"
         code = f"import compileall, re; compileall.compile_dir({str(VENV / 'lib')!r}, 20, rx={skip}, quiet=2)"
         byte_code = [str(PYTHON), "-W", "ignore", "-c", code]
         if os.environ.get("PIP_RETRIES") == "0":
