@@ -120,9 +120,10 @@ class Series:
         return self.limit is not None and (value < self.limit if self.worst == "min" else value > self.limit)
 
 
-def _twist(variant: Variant, rod: Rod) -> Array:
+def _twist(variant: Variant, name: str) -> Array:
     """Angle by which the last section is twisted against the first, degrees."""
-    K3 = variant.motion[rod.name].curvature[..., 2].reshape(len(variant.t), -1)
+    rod = variant.whole.compiled.system.rod(name)
+    K3 = variant.motion[name].curvature[..., 2].reshape(len(variant.t), -1)
     weights = rod.mesh.point_weights if rod.mesh.degree else rod.mesh.weights
     return np.asarray(np.degrees(rod.length * K3 @ weights))
 
@@ -262,7 +263,7 @@ def _curves(rod: Rod, variants: Sequence[Variant]) -> list[Series]:
         return lambda v: v.error(text)
 
     made = [
-        Series("Twist from end to end", "°", lambda v: np.abs(_twist(v, rod)), "max", lambda _: None),
+        Series("Twist from end to end", "°", lambda v: np.abs(_twist(v, name)), "max", lambda _: None),
         *(
             Series(f"{what.capitalize()} at the {e}", unit, most(f"norm {text}"), "max", error(text))
             for e, what, unit, text in _held(name)
