@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gyrod import geometry
+
+Array = NDArray[np.float64]
 
 FRAMES, SEGMENTS, RADIUS = 1000, 20, 5e-3
 
 
-def torus(n=100, m=50, big=0.2, small=0.05):
+def torus(n: int = 100, m: int = 50, big: float = 0.2, small: float = 0.05) -> tuple[Array, NDArray[np.int64]]:
     """A mesh of 2 n m triangles."""
     u, v = np.meshgrid(2 * np.pi * np.arange(n) / n, 2 * np.pi * np.arange(m) / m, indexing="ij")
     rho = big + small * np.cos(v)
@@ -21,7 +26,7 @@ def torus(n=100, m=50, big=0.2, small=0.05):
     return points, np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)])
 
 
-def curves(swap=False):
+def curves(swap: bool = False) -> Array:
     """A cable of about 1 m that waves above the torus."""
     s, t = np.linspace(0, 1, SEGMENTS + 1), np.linspace(0, 1, FRAMES)[:, None]
     parts = [s - 0.5 + 0 * t, 0.2 * np.sin(3 * s + 2 * t) - 0.1 + 0.1 * t, 0.15 + 0.05 * np.cos(5 * s - 4 * t)]
@@ -30,7 +35,7 @@ def curves(swap=False):
     return geometry.with_radius(geometry.along_grid(s, np.stack(parts, axis=-1)), np.full(SEGMENTS + 1, RADIUS))
 
 
-def best(work, rounds=7):
+def best(work: Callable[[], object], rounds: int = 7) -> float:
     """CPU seconds."""
     found = []
     for _ in range(rounds):
@@ -48,7 +53,7 @@ def main() -> None:
     targets = {"mesh": mesh, "ball": geometry.ball(0.1), "cylinder": geometry.cylinder(0.05, 0.2)}
     targets["box"] = geometry.box((0.1, 0.2, 0.05))
     for name, surface in targets.items():
-        seconds = best(lambda surface=surface: geometry.closest(surface, cable))
+        seconds = best(partial(geometry.closest, surface, cable))
         print(f"distance to a {name}: {1e6 * seconds / FRAMES:.1f} us a frame")
     print(f"distance to a rod: {1e6 * best(lambda: geometry.between_curves(cable, other)) / FRAMES:.1f} us a frame")
     print(f"envelope of {FRAMES} frames at 5 mm: {best(lambda: geometry.sweep([cable], 5e-3), 3):.2f} s")
