@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         attitude,
         rl2_error,
     )
+    from gyrod.look.report import report
     from gyrod.model import (
         Arc,
         Bent,
@@ -100,6 +101,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         SimulationError,
         SimulationInterrupted,
     )
+    from gyrod.motion.distances import Approach, Distances
+    from gyrod.motion.envelopes import Envelope, envelope
     from gyrod.motion.errors import ErrorEstimate, ErrorReport, EstimateError
     from gyrod.runs.formulations import FORMULATIONS, Formulation
     from gyrod.runs.methods import METHODS
@@ -127,7 +130,10 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            "": "comparison equations files gyro look model motion problems rotations runs solve storage studies",
+            "": (
+                "comparison equations files geometry gyro look model motion problems rotations runs solve storage "
+                "studies"
+            ),
             "comparison": "Comparison Trial compare",
             "equations": "ForceError",
             "files": "ModelFileError load read_mesh read_samples read_urdf",
@@ -144,6 +150,9 @@ else:
                 "BodyTrack Drift Energy EventRecord JointTrack Motion MotionStats Rest RodTrack SimulationError "
                 "SimulationInterrupted"
             ),
+            "look.report": "report",
+            "motion.distances": "Approach Distances",
+            "motion.envelopes": "Envelope envelope",
             "motion.errors": "ErrorEstimate ErrorReport EstimateError",
             "runs.formulations": "FORMULATIONS Formulation",
             "runs.methods": "METHODS",
@@ -173,6 +182,7 @@ __all__ = [
     "FORMULATIONS",
     "METHODS",
     "AccuracyError",
+    "Approach",
     "Arc",
     "Attitude",
     "AttitudeStats",
@@ -199,9 +209,11 @@ __all__ = [
     "Damping",
     "Distance",
     "DistanceSensor",
+    "Distances",
     "Drag",
     "Drift",
     "Energy",
+    "Envelope",
     "EquilibriumError",
     "ErrorEstimate",
     "ErrorReport",
@@ -295,6 +307,7 @@ __all__ = [
     "assemble",
     "attitude",
     "compare",
+    "envelope",
     "equilibrium",
     "files",
     "fit",
@@ -313,6 +326,7 @@ __all__ = [
     "read_samples",
     "read_urdf",
     "refine",
+    "report",
     "rl2_error",
     "rotations",
     "route",

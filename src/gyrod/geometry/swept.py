@@ -33,6 +33,11 @@ def sweep(curves: Iterable[Array], spacing: float) -> Swept:
     """The union of curves, blocks of frames (n, cells, degree + 1, 4), on a grid with a spacing."""
     field = _core.DistanceField(spacing, MEMORY // (4 * BLOCK))
     for block in curves:
+        # What one frame alone fills; the core counts the rest.
+        chords = np.linalg.norm(block[:1, :, -1, :3] - block[:1, :, 0, :3], axis=-1)
+        least = float(np.sum(np.pi * block[:1, :, :, 3].min(axis=-1) ** 2 * chords)) / spacing**3
+        if 4.0 * least > MEMORY:
+            raise TooFine(f"the grid would take more than {MEMORY / 1e9:g} GB")
         if np.max(np.abs(block[..., :3]), initial=0.0) / spacing > 2**22:
             raise TooFine("the grid would have more than four million points along an axis")
         if len(block) and not field.add(np.ascontiguousarray(block)):

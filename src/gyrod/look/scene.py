@@ -35,6 +35,7 @@ from gyrod.model.appearance import COLORS, Box, Cone, Cylinder, Mesh, Sphere, eq
 from gyrod.model.errors import GROUND
 from gyrod.model.forces import Link
 from gyrod.motion import Motion
+from gyrod.motion.envelopes import Envelope
 from gyrod.quantities import COLOURS
 
 Array = NDArray[np.float64]
@@ -66,12 +67,14 @@ class Scene:
         return pack(self.tracks)
 
 
-def scene(motion: Motion, *, fps: float = FPS, title: str | None = None) -> Scene:
+def scene(motion: Motion, *, fps: float = FPS, title: str | None = None, envelope: Envelope | None = None) -> Scene:
     """The scene of a motion, resampled evenly in time: ``fps`` frames a second, 121 to 601 of them."""
     _check.positive("fps", fps)
     compiled = motion.compiled
     static = describe(compiled, title) | {"method": motion.stats.method, "errors": _errors(motion)}
-    found = tracks(_resampled(motion, fps), static)
+    if envelope is not None:
+        static["swept"] = _triangles(envelope.vertices, envelope.faces)
+    found = tracks(resampled(motion, fps), static)
     return Scene(static | {"first": first_shown(compiled.system, found)}, found)
 
 
@@ -80,7 +83,7 @@ def _errors(motion: Motion) -> str:
     return "" if motion.error.failure or not np.size(motion.t) else f"errors: {motion.error.line()}"
 
 
-def _resampled(motion: Motion, fps: float) -> Motion:
+def resampled(motion: Motion, fps: float) -> Motion:
     """The motion at even times; without dense output its own rows that lie nearest to them."""
     if motion.t.ndim == 0 or len(motion.t) < 2:
         return motion
@@ -164,9 +167,12 @@ def _part(solid: Solid) -> dict[str, Any]:
         return {"kind": kind, "size": [2.0 * solid.radius, 2.0 * solid.radius, solid.length], **at}
     if not isinstance(solid, Mesh):
         raise TypeError(f"{type(solid).__name__} cannot be drawn; look.scene must learn it.")
-    vertices, faces = solid.vertices.astype("<f4").tobytes(), solid.faces.astype("<u4").tobytes()
-    mesh = {"vertices": base64.b64encode(vertices).decode(), "faces": base64.b64encode(faces).decode()}
-    return {"kind": "mesh", "size": [1.0, 1.0, 1.0], **mesh, **at}
+    return {"kind": "mesh", "size": [1.0, 1.0, 1.0], **_triangles(solid.vertices, solid.faces), **at}
+
+
+def _triangles(vertices: Array, faces: NDArray[np.int32]) -> dict[str, str]:
+    parts = {"vertices": vertices.astype("<f4").tobytes(), "faces": faces.astype("<u4").tobytes()}
+    return {key: base64.b64encode(value).decode() for key, value in parts.items()}
 
 
 def _rod(rod: Rod, system: System, i: int) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from gyrod.look import scene as scenes
 from gyrod.look.scene import FPS, Scene, scene
 from gyrod.look.tracks import tracks
 from gyrod.motion import Motion, of_rows
+from gyrod.motion.envelopes import Envelope
 
 Array = NDArray[np.float64]
 #: What the server answers: content type, headers, content.
@@ -89,12 +90,19 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def html(motion: Motion, file: str | os.PathLike[str], *, title: str | None = None, fps: float = FPS) -> Path:
+def html(
+    motion: Motion,
+    file: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    fps: float = FPS,
+    envelope: Envelope | None = None,
+) -> Path:
     """Write the page of a motion, which opens without a network, and return its path."""
     path = Path(file)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"file = {str(file)!r} must end in .html.")
-    text = page(scene(motion, fps=fps, title=title))
+    text = page(scene(motion, fps=fps, title=title, envelope=envelope))
     try:
         path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:

@@ -480,6 +480,16 @@ class Motion:
 
         return envelope(self, rods, resolution=resolution, radius=radius)
 
+    def report(self, file: str | PathLike[str], **options: Any) -> Path:
+        """Write a page for a review: shape, bend radius, twist, forces, distances, limits, errors; return its path.
+
+        ``motion.report("hose.html", rods="hose", to=["arm", gd.Box(...)], clearance=5e-3)``; options are those of
+        `gyrod.report`, which takes several motions side by side.
+        """
+        from gyrod.look.report import report
+
+        return report(self, file, **options)
+
     def save(self, file: str | PathLike[str], *, frames: int = 1000, dense: bool | None = None) -> None:
         """Write a result file (HDF5): `gyrod.open` reads it, and ParaView shows about ``frames`` of its times.
 
@@ -597,14 +607,22 @@ class Motion:
             progress=progress, **old,
         )  # fmt: skip
 
-    def html(self, file: str | PathLike[str], *, title: str | None = None, fps: float = 30.0) -> Path:
+    def html(
+        self,
+        file: str | PathLike[str],
+        *,
+        title: str | None = None,
+        fps: float = 30.0,
+        envelope: Envelope | None = None,
+    ) -> Path:
         """Write a page that shows the motion in any browser, without a network; return its path.
 
-        The motion is resampled evenly, with ``fps`` frames a second, but 121 to 601 in all.
+        The motion is resampled evenly, with ``fps`` frames a second, but 121 to 601 in all. An ``envelope`` is drawn
+        around it.
         """
         from gyrod.look import viewer
 
-        return viewer.html(self, file, title=title, fps=fps)
+        return viewer.html(self, file, title=title, fps=fps, envelope=envelope)
 
     def view(self, *, port: int = 0, browser: bool = True, block: bool | None = None, title: str | None = None) -> View:
         """Show the motion in a browser, from a server that only this computer reaches, at any free ``port`` (0).

@@ -117,6 +117,10 @@ class Rest:
         """Smallest distance of a rod's surface, as `Motion.distance`."""
         return self.motion.distance(rod, to, on=on, radius=radius)
 
+    def report(self, file: str | PathLike[str], **options: Any) -> Path:
+        """Write a page for a review, as `Motion.report`."""
+        return self.motion.report(file, **options)
+
     def save(self, file: str | PathLike[str]) -> None:
         """Write a result file with one time, which `gyrod.open` reads as a motion without a time axis."""
         self.motion.save(file)

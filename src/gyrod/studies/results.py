@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -143,6 +144,34 @@ class Study:
             for i in np.flatnonzero(block.status >= STATUSES.index("failed")).tolist():
                 found[block.start + i] = block.errors[i]
         return found
+
+    def report(
+        self,
+        file: str | os.PathLike[str],
+        runs: Sequence[int] | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        model: Any = None,
+        **options: Any,
+    ) -> Path:
+        """Write a page of some runs side by side, by default the first eight, which are simulated again.
+
+        Options are those of `gyrod.report`; runs are called by their parameters unless ``names`` are given.
+        """
+        from gyrod.look.report import report
+
+        chosen = [*range(min(self.size, 8))] if runs is None else [int(run) for run in runs]
+        motions = [self.motion(run, model=model) for run in chosen]
+        called = [self._called(run) for run in chosen] if names is None else names
+        return report(motions, file, names=called, **options)
+
+    def _called(self, run: int) -> str:
+        """A run by its parameters, as "length = 0.52"."""
+        given = self.parameters(run).items()
+        parts = [
+            f"{name} = {x:.4g}" if isinstance(x, float) else f"{name} = {x}" for name, x in given if np.ndim(x) == 0
+        ]
+        return ", ".join(parts) or f"run {run}"
 
     def motion(self, run: int, *, model: Any = None, **options: Any) -> Motion | Rest:
         """Simulate one run again, with all its steps; options of `simulate` are added to those of the study.

@@ -186,6 +186,8 @@ class Painter {
       const points = new Float32Array(fromBase64(part.vertices).buffer), faces = new Uint32Array(fromBase64(part.faces).buffer);
       part.mesh = pencil.mesh(fileShape(points, faces));
     }
+    const { swept } = world.scene; // an envelope, in space
+    if (swept) swept.mesh = pencil.mesh(fileShape(new Float32Array(fromBase64(swept.vertices).buffer), new Uint32Array(fromBase64(swept.faces).buffer)));
     this.traces = null;
   }
 
@@ -279,6 +281,7 @@ class Painter {
         found.push({ kind: "cylinder", model: M.place(at, Q.towards(o.direction), [2 * o.radius, 2 * o.radius, length]), color, alpha: 0.5 });
       }
     }
+    if (world.scene.swept) found.push({ mesh: world.scene.swept.mesh, model: M.place([0, 0, 0], [1, 0, 0, 0], [1, 1, 1]), color, alpha: 0.3 });
     for (const o of world.planes) {
       const off = V.dot(V.sub(world.center, o.point), o.direction), at = V.sub(world.center, V.scale(o.direction, off));
       const s = 1.15 * world.size;
