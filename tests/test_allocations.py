@@ -15,7 +15,6 @@ def test_steps_do_not_allocate():
         assert int(allocations) == 0, (what, formulation, method, allocations)
 
 
-@pytest.mark.slow
 def test_constant_steps_do_not_allocate():
     rows = programs.linked("tests/cpp/variational.cpp")
     assert len(rows) == 14
