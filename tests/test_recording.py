@@ -101,6 +101,7 @@ CASES = {
     "limits": (pendulum(limits=(None, 1.0)), 2.0, {"rtol": 1e-9, "method": "dop853"}),
     "variational": (pendulum(), 1.0, {"method": "variational", "step": 1e-3}),
     "energy-momentum": (pendulum(), 1.0, {"method": "energy-momentum", "step": 2e-3}),
+    "energy-momentum, held": (hose(strain="inextensible"), 0.05, {"method": "energy-momentum", "step": 5e-4}),
     "variational, output": (pendulum(), 1.0, {"method": "variational", "step": 1e-3, "output": 7}),
 }
 

@@ -122,6 +122,7 @@ public:
   // Adds momenta at the end of the step; returns the potential of the discrete Lagrangian. Goes on to the next step.
   double finish(const Trial& s, BodyState* states);
   const std::vector<HeldMass>& masses() const { return masses_; }
+  std::vector<V3>& multipliers() { return nu_; } // which the next step begins with
 
   // The same of steps that keep energy and momenta (conserving.cpp), on the grid: the stresses of mean strains act
   // along discrete gradients. `finish` adds impulses, those of moments in body axes at the beginning of the step.

@@ -60,6 +60,7 @@ bool System::advance_by(double t_next) {
 void System::exchange(Archive& a) {
   a(t_, middle_, node_energy_, mu_, newton_.keep, step_.h);
   a.plain(states_), a.plain(frames_), a.plain(kicks_), a.plain(gradient_);
+  for (RodLinks& rod : links_) a.plain(rod.multipliers());
   a.finish();
   if (!a.reading()) return;
   driven_at_ = std::numeric_limits<double>::quiet_NaN();
