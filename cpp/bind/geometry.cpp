@@ -111,7 +111,7 @@ void bind_geometry(nb::module_& m) {
             }
             const std::vector<double> numbers(faces.begin(), faces.end());
             return std::make_tuple(copied<Out2>(vertices, {vertices.size() / 3, 3}),
-                                  copied<Out2>(numbers, {faces.size() / 3, 3}));
+                                   copied<Out2>(numbers, {faces.size() / 3, 3}));
           },
           "Vertices and faces, (n, 3) each.");
 }
