@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from test_rods_core import (
+    ROD_FORMULATIONS,
     BALANCED,
     DAMPING,
     GRAVITY,
@@ -22,7 +23,6 @@ from test_rods_core import (
 import gyrod as gd
 from gyrod import problems
 from gyrod import rotations as ro
-from gyrod.equations import ROD_FORMULATIONS
 from gyrod.model.meshes import apply
 
 DEGREES = (2, 3, 4)

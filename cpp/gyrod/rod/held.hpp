@@ -13,7 +13,7 @@ template <class S> Vec4<S> held_spin(const RodPart& r, int e, double t) {
 
 // Forces that hold strains against all others, added to the state; those of ties are left to the bodies (`eliminate`).
 template <class S>
-void hold_strains(const RodPart& r, RodState<S>& s, HeldStrains<S>& hold, double t, const FormulationOptions& options) {
+void hold_strains(const RodPart& r, RodState<S>& s, HeldStrains<S>& hold, double t) {
   const std::size_t N = std::size_t(r.N);
   static thread_local std::vector<Vec3<S>> a;
   static thread_local std::vector<Vec4<S>> spins;
@@ -21,7 +21,7 @@ void hold_strains(const RodPart& r, RodState<S>& s, HeldStrains<S>& hold, double
   for (std::size_t n = 0; n <= N; ++n)
     a[n] = r.x_at[n] >= 0 ? Vec3<S>(S(r.free_mass[n]) * s.f[n]) : Vec3<S>(r.ends[n ? 1 : 0].a.template cast<S>());
   for (std::size_t j = 0; j < spins.size(); ++j)
-    spins[j] = r.d.holds(int(j)) ? held_spin<S>(r, j ? 1 : 0, t) : r.template spin<S>(s, int(j), options);
+    spins[j] = r.d.holds(int(j)) ? held_spin<S>(r, j ? 1 : 0, t) : r.template spin<S>(s, int(j));
   hold.configure(s);
   hold.factor();
   hold.second_rates(a, spins);
@@ -43,21 +43,5 @@ void restore(RodPart& r, double* y);
 void constraint_rows(RodPart& r, bool still);
 // Of strain j, next to end e.
 HeldHost held_host(const RodPart& r, int e, int j, const HostMotion& m, bool still);
-
-// E'' of strain j when b_v is an acceleration.
-template <class S> Vec3<S> given_strain_rate(const RodPart& r, int j, const S* b) {
-  Vec3<S> rate = Vec3<S>::Zero();
-  for (int k = 0; k < r.hold->cells(); ++k) {
-    const int o = r.hold->first(j) + k;
-    const std::size_t n = std::size_t(o);
-    const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
-    if (r.moves(o)) rate += l.move.template cast<S>() * Vec3<S>(Part<3>::of(b + r.v_at[n]));
-    if (r.turns(o)) rate += l.turn.template cast<S>() * Vec3<S>(Part<3>::of(b + r.w_at[n]));
-  }
-  return rate;
-}
-
-// Its transposed: a weight of the rate of strain j, given on to those of b.
-void add_strain_rate(const RodPart& r, int j, const Vec3<double>& weight, double* b);
 
 } // namespace gyrod

@@ -13,15 +13,8 @@ from gyrod.equations.rods import HELD
 from gyrod.model import Body, ModelError, System
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
-from gyrod.runs.formulations import FORMULATIONS
 
 Array = NDArray[np.float64]
-
-#: Those that bodies with joints have.
-JOINT_FORMULATIONS = tuple(name for name in FORMULATIONS if name != "euler")
-
-#: Those that rods have.
-ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
 
 #: Sine of the second Euler angle below which a body starts at gimbal lock.
 LOCKED = 1e-4
@@ -40,7 +33,8 @@ def check_system(
     """Raise one `ModelError` with all objections; ``tree``: bodies are a mechanism."""
     whole = system.assembled()
     problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, hosted)]
-    problems += (_of_joints if tree else _of_pins)(whole, formulation, options)
+    problems += _of_joints(whole, formulation, options) if tree else _of_pins(whole, options)
+    problems += _of_angles(whole, tree) if formulation == "euler" else ()
     problems += _of_places(whole)
     try:
         system.check_consistent(velocities=velocities)
@@ -53,20 +47,12 @@ def check_system(
 def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
     if not system.rods:
         return
-    if formulation not in ROD_FORMULATIONS:
-        yield (
-            f"formulation = {formulation!r} does not support rods ({', '.join(map(repr, system.rod_names))}); "
-            f"use one of {', '.join(map(repr, ROD_FORMULATIONS))}."
-        )
     for option in ("spatial", "printed", "fictive_moment"):
         if options.get(option):
             yield f"the variant {option!r} of {formulation!r} is for bodies; {system.rod_names[0]!r} is a rod."
     for rod in system.rods:
-        if rod.strain in HELD and (formulation.startswith("absolute") or rod.mass != "lumped"):
-            yield (
-                f"rod {rod.name!r} with strain = {rod.strain!r} needs formulation = 'nullspace-quaternion' and "
-                f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
-            )
+        if rod.strain in HELD and rod.mass != "lumped":
+            yield f"rod {rod.name!r} with strain = {rod.strain!r} needs mass = 'lumped', got {rod.mass!r}."
 
 
 def _of_ends(system: System, hosted: Hosted) -> Iterator[str]:
@@ -96,18 +82,11 @@ def _of_places(system: System) -> Iterator[str]:
 
 def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
     """Bodies with joints."""
-    if formulation not in JOINT_FORMULATIONS:
-        if not system.rods:
-            yield (
-                f"formulation = {formulation!r} supports bodies without joints, or with one ball joint to ground each; "
-                f"use one of {', '.join(map(repr, JOINT_FORMULATIONS))}."
-            )
-        return
     for option in ("spatial", "printed"):
         if options.get(option) and not system.rods:
             yield f"the variant {option!r} of {formulation!r} is for bodies without joints."
     level = int(options.get("level", 0))
-    if formulation.startswith("nullspace"):
+    if not formulation.startswith("absolute"):
         if level or options.get("qr"):
             what = f"index = {level}" if level else "null_space = 'qr'"
             yield f"{what} works with the absolute formulations only, not with {formulation!r}."
@@ -121,7 +100,7 @@ def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Ite
             )
 
 
-def _of_pins(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
+def _of_pins(system: System, options: dict[str, Any]) -> Iterator[str]:
     """Free bodies, and bodies that turn about a fixed point."""
     for option, what in (("level", "index"), ("qr", "null_space = 'qr'")):
         if options.get(option):
@@ -129,14 +108,19 @@ def _of_pins(system: System, formulation: str, options: dict[str, Any]) -> Itera
             if system.rods:
                 has += f"; the equations of rods ({', '.join(map(repr, system.rod_names))}) have no such form"
             yield f"{what} is for bodies with joints; this system {has}. Leave it out."
-    if formulation != "euler":
-        return
-    for body in system.bodies:
-        _, _, A = about(body, system.fixed_points.get(body.name))
-        sine = abs(np.sin(rotations.euler_from_quaternion(turned(body, A), "313")[1]))
+
+
+def _of_angles(system: System, tree: bool) -> Iterator[str]:
+    """What starts at gimbal lock of the Euler angles 3-1-3."""
+    frames = [
+        (f"body {b.name!r}", turned(b, about(b, None if tree else system.fixed_points.get(b.name))[2]))
+        for b in system.bodies
+    ]
+    for what, p in [*frames, *((f"rod {rod.name!r}", rod.quaternions) for rod in system.rods)]:
+        sine = float(np.min(np.abs(np.sin(rotations.euler_from_quaternion(p, "313")[..., 1]))))
         if sine < LOCKED:
             yield (
-                f"body {body.name!r} starts at gimbal lock of the Euler angles 3-1-3 (|sin theta2| = {sine:.1g}); turn "
+                f"{what} starts at gimbal lock of the Euler angles 3-1-3 (|sin theta2| = {sine:.1g}); turn "
                 "its axes or use another formulation."
             )
 

@@ -111,11 +111,10 @@ def scipy_dense(solution: Any, times: Array) -> Array:
 
 
 def _second_angles(compiled: Compiled) -> list[int]:
-    """Where theta2 of each body is among the unknowns of the Euler angles."""
+    """Where theta2 of each body and each frame is among the unknowns of the Euler angles."""
     if compiled.formulation != "euler":
         return []
-    pinned = compiled.system.fixed_points
-    return [compiled.core.offset(i) + (1 if n in pinned else 4) for i, n in enumerate(compiled.system.names)]
+    return [i for i, kind in enumerate(compiled.kinds) if kind == "rotation"][1::3]
 
 
 def _watch_lock(compiled: Compiled) -> Any:

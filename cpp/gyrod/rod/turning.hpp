@@ -1,0 +1,74 @@
+// Which coordinates the frames of rods have: r and their velocities s. Forces are computed from a unit quaternion p and
+// the material angular velocity Omega, whatever the coordinates are; here they are translated into each other.
+//
+//   quaternion, null space  (p; Omega) themselves, which may leave the unit sphere: `plain`
+//   quaternion, absolute    (p; p')
+//   directors, null space   (d1, d2, d3; Omega), whose polar factor is the frame
+//   directors, absolute     the same with (d1', d2', d3')
+//   angles 3-1-3            (theta; Omega)
+#pragma once
+
+#include <string>
+
+#include "gyrod/math/rotation.hpp"
+#include "gyrod/math/scalar.hpp"
+#include "gyrod/rigid/options.hpp"
+
+namespace gyrod {
+
+// Derivatives of the rates of a frame, n coordinates. Null space: of r' by r and by Omega. Absolute: of s' by r, by s
+// and by Omega', and of Omega by r and by s.
+struct TurnBlocks {
+  double by_r[81], by_s[81]; // n x n, column by column
+  Matrix<double, 9, 3> F;
+  Matrix<double, 3, 9> turn; // of p, in its axes, by r
+  Matrix<double, 3, 9> spin_r, spin_s;
+};
+
+struct Turning {
+  enum Kind { quaternion, directors, angles } kind = quaternion;
+  bool absolute = false;
+
+  static Turning of(const std::string& formulation); // throws where there is none of that name
+  bool plain() const { return kind == quaternion && !absolute; }
+  int coordinates() const { return kind == quaternion ? 4 : kind == directors ? 9 : 3; }
+  int velocities() const { return absolute ? coordinates() : 3; }
+
+  template <class S> void read(const S* r, const S* s, Vec4<S>& p, Vec3<S>& Omega) const;
+  // (r', s') from Omega' = alpha.
+  template <class S>
+  void rates(const S* r, const S* s, const Vec3<S>& alpha, const FormulationOptions& options, S* dr, S* ds) const;
+  void blocks(const double* r, const double* s, const Vec3<double>& alpha, const FormulationOptions& options,
+              TurnBlocks& out) const;
+  // The coordinates of (p, Omega); angles next to those in r.
+  void put(const Vec4<double>& p, const Vec3<double>& Omega, double* r, double* s) const;
+  bool project(double* r, double* s, const FormulationOptions& options) const;
+  void residual(const double* r, const double* s, const FormulationOptions& options, double& position,
+                double& velocity) const;
+  const char* trouble(const double* r) const;
+};
+
+// A frame in a stage, in coordinates that are not plain: with the unknown dOmega its turn is theta + A dOmega, its
+// angular acceleration C dOmega - beta, where theta and beta follow from the right-hand side alone.
+template <class S> class TurnStage {
+public:
+  [[nodiscard]] bool factor(const Turning& form, const TurnBlocks& k, S shift);
+  void known(const Turning& form, const TurnBlocks& k, S shift, const S* br, const S* bs);
+  void recover(const Turning& form, S shift, const Vec3<S>& dOmega, S* br, S* bs) const;
+  // Both transposed: from weights of (r, s) to those of dOmega; from those of theta and beta on to those of b.
+  Vec3<S> recover_transposed(const Turning& form, S shift, const S* br, const S* bs);
+  void known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec3<S>& turn, const Vec3<S>& rate,
+                        S* br, S* bs);
+
+  Mat3<S> A, C;
+  Vec3<S> theta, beta;
+
+private:
+  S lu_[81];
+  int pivots_[9];
+  Matrix<S, 9, 3> G_; // r, or s in absolute form, by dOmega
+  Matrix<S, 9, 1> r_, s_;
+  Vec3<S> omega_; // what b alone makes of Omega
+};
+
+} // namespace gyrod
