@@ -541,7 +541,7 @@ CELLS = {name: run for column in COLUMNS for name, run in column.cells.items()}
 #: Ends of a call with a sentence.
 SENTENCES = (ValueError, gd.SimulationError, gd.EquilibriumError, gd.PathError, gd.AccuracyError)
 #: Words of refusals that name a reason of mechanics or of the method.
-PHYSICAL = re.compile("nothing holds|a mechanism that the loads move|goes a part of each step backwards")
+PHYSICAL = re.compile("nothing holds|a mechanism that the loads move|goes a part of each step backwards|gimbal lock")
 
 
 def cell(row: Row, name: str) -> Verdict:

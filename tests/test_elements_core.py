@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 import pytest
 from test_rods_core import (
-    ROD_FORMULATIONS,
     ABSOLUTE,
     BALANCED,
     DAMPING,
@@ -17,6 +16,7 @@ from test_rods_core import (
     MOMENT,
     NULLSPACE,
     PAIRS,
+    ROD_FORMULATIONS,
     RUBBER,
     SOME_PAIRS,
     TIME,

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 from test_rods_core import (
-    ROD_FORMULATIONS,
     BALANCED,
     DAMPING,
     GRAVITY,
+    ROD_FORMULATIONS,
     TOP,
     coupled_stiffness,
     driven,

@@ -66,6 +66,22 @@ SYSTEMS: dict[str, tuple[gd.System, str]] = {
         gd.System(bodies=bodies("a", "b"), rods=[rod(start=gd.Clamped("a"), end=gd.Clamped("b"))]),
         "nullspace-quaternion",
     ),
+    **{
+        f"{strain} in {form}": (
+            gd.System(
+                bodies=bodies("a", "b"),
+                rods=[
+                    rod(start=gd.Clamped("a"), end=gd.Clamped("b"), strain=strain),
+                    rod("other", (0, 0.3, 0), (1, 0.3, 0), start=gd.Hinged("ground"), strain=strain),
+                ],
+                forces=[gd.Cable("rod", "other", at_a=0.5, at_b=1.0, stiffness=8.0, damping=0.1, length=0.1)],
+            ),
+            form,
+        )
+        for form in gd.FORMULATIONS
+        for strain in ("cosserat", "kirchhoff")
+        if form != "nullspace-quaternion"
+    },
     "between bodies, absolute": (
         gd.System(bodies=bodies("a", "b"), rods=[rod(start=gd.Clamped("a"), end=gd.Clamped("b"))]),
         "absolute-quaternion",

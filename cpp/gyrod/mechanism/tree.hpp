@@ -13,9 +13,9 @@ namespace gyrod {
 
 class TreeMechanism : public MechanismEquations {
 public:
-  GYROD_COLD TreeMechanism(bool directors, MechanismModel model)
-      : directors_(directors), nq_(directors ? 9 : 4), np_(std::size_t(3 + nq_)), m_(std::move(model)),
-        links_(m_.links.size()), k_(links_.size()), art_(links_.size()), proj_(links_.size()),
+  GYROD_COLD TreeMechanism(Coordinates kind, MechanismModel model)
+      : kind_(kind), directors_(kind == Coordinates::directors), nq_(count_of(kind)), np_(std::size_t(3 + nq_)),
+        m_(std::move(model)), links_(m_.links.size()), k_(links_.size()), art_(links_.size()), proj_(links_.size()),
         motions_(m_.bodies.size()), wrenches_(m_.bodies.size()), link_of_(m_.bodies.size()), u_(m_.joints.size()) {
     for (RigidBody& b : m_.bodies) b.inverse_moments.setZero();
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -57,7 +57,7 @@ public:
       double* d = dy + at_[i];
       const LinkMotion<double>& m = k_[i];
       for (int j = 0; j < 3; ++j) d[j] = m.v[j];
-      rotation_rates(directors_, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
+      rotation_rates(kind_, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
       const Projected& p = proj_[i];
       for (int j = 0; j < links_[i].n; ++j) d[int(np_) + j] = p.nu_rate[j];
     }
@@ -89,7 +89,7 @@ public:
       double p = 0.0, v = 0.0;
       if (directors_)
         NullspaceDirectors::residual(y + at_[i] + 3, y, m_.options, p, v);
-      else
+      else if (kind_ == Coordinates::quaternion)
         NullspaceQuaternion::residual(y + at_[i] + 3, y, m_.options, p, v);
       position = std::max(position, p);
       k_[i].x = Part<3>::of(y + at_[i]); // the gaps of the state, which the kinematics has closed
@@ -99,6 +99,12 @@ public:
         position = std::max(position, std::abs(r.g));
         velocity = std::max(velocity, std::abs(rate_of(int(j), r.a, r.b) + r.rate_in_time));
       }
+  }
+
+  const char* trouble(double t, const double* y) const override {
+    for (std::size_t i = 0; kind_ == Coordinates::angles && i < links_.size(); ++i)
+      if (const char* lost = EulerAngles::trouble(y + at_[i] + 3)) return lost;
+    return MechanismEquations::trouble(t, y);
   }
 
   GYROD_COLD double potential(double t, const double* y) override {
@@ -261,7 +267,7 @@ protected:
       const double* s = y + at_[i];
       LinkMotion<double>& m = k_[i];
       m.x = V3(s[0], s[1], s[2]);
-      m.R = link_frame(directors_, s + 3);
+      m.R = link_frame(kind_, s + 3);
       const TreeLink& l = m_.links[i];
       link_kinematics(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + np_,
                       links_[i].driven ? u_[std::size_t(l.joint)] : still, m);
@@ -808,6 +814,7 @@ protected:
     return moved;
   }
   Vec4<double> quaternion_of(const double* q) const {
+    if (kind_ == Coordinates::angles) return spurrier_klumpp<double>(EulerAngles::frame<double>(q));
     if (!directors_) return Part<4>::of(q);
     double d[9];
     std::copy(q, q + 9, d);
@@ -818,6 +825,8 @@ protected:
     double q[9];
     if (directors_)
       put_frame<double>(q, matrix_from_quaternion<double>(p));
+    else if (kind_ == Coordinates::angles)
+      std::copy_n(s + 3, 3, q), EulerAngles::put(matrix_from_quaternion<double>(p), q);
     else
       Part<4>::put(q, p);
     double change = 0.0, size = 1.0;
@@ -899,7 +908,8 @@ protected:
     }
   }
 
-  const bool directors_;
+  const Coordinates kind_;
+  const bool directors_; // is it of that kind?
   const int nq_;         // rotation coordinates of a link
   const std::size_t np_; // coordinates
   MechanismModel m_;

@@ -41,8 +41,10 @@ template <class P> struct RodChain {
     factor_mass();
   }
 
-  // Whether frames are (p; Omega). Lanes have nothing else: the compiler need not see it there.
+  // Whether frames are (p; Omega), or (p; p') as they are, on the unit sphere or not. Lanes have nothing but the first:
+  // the compiler need not see others there.
   bool plain() const { return !std::is_same_v<P, double> || form.plain(); }
+  bool absolute() const { return std::is_same_v<P, double> && form.raw(d.held); }
   // Whether cell n has a frame, a position that is free.
   bool turns(int n) const { return p_at[std::size_t(n)] >= 0; }
   bool moves(int n) const { return x_at[std::size_t(n)] >= 0; }
@@ -62,6 +64,9 @@ template <class P> struct RodChain {
       if (plain()) {
         s.p[j] = Part<4>::of(y + p_at[i]);
         s.w[j] = Vec4<S>(S(0), y[w_at[i]], y[w_at[i] + 1], y[w_at[i] + 2]);
+      } else if (absolute()) {
+        s.p[j] = Part<4>::of(y + p_at[i]);
+        s.w[j] = (S(2) / s.p[j].dot(s.p[j])) * multiply<S>(conjugate<S>(s.p[j]), Part<4>::of(y + w_at[i]));
       } else {
         read<S>(y, i, j, s.p, &s.w);
       }
@@ -76,7 +81,7 @@ template <class P> struct RodChain {
     if constexpr (!is_lanes<S>) {
       Vec3<S> Omega;
       form.read<S>(y + p_at[i], y + w_at[i], p[j], Omega);
-      if (form.kind != Turning::quaternion && j > 0 && turns(int(i) - 1) && value_of(p[j].dot(p[j - 1])) < 0.0)
+      if (form.kind != Coordinates::quaternion && j > 0 && turns(int(i) - 1) && value_of(p[j].dot(p[j - 1])) < 0.0)
         p[j] = -p[j];
       if (w) (*w)[j] = Vec4<S>(S(0), Omega[0], Omega[1], Omega[2]);
     }
@@ -99,13 +104,28 @@ template <class P> struct RodChain {
     }
   }
 
-  // (0, Omega')
-  template <class S> Vec4<S> spin(const RodState<S>& s, int j) const {
+  // alpha with p'' = p alpha/2 (absolute), or (0, Omega').
+  template <class S> Vec4<S> spin(const RodState<S>& s, int j, const FormulationOptions& options) const {
     const Vec3<P>&J = d.J[std::size_t(j)], &I = d.inverse_J[std::size_t(j)];
     const Vec4<S>& w = s.w[std::size_t(j)];
     const Vec3<S>& mu = s.mu[std::size_t(j)];
-    return {S(0), (mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]), (mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]),
-            (mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2])};
+    Vec4<S> a;
+    if (absolute()) {
+      const S n = s.p[std::size_t(j)].dot(s.p[std::size_t(j)]), inverse = S(1) / n, square = inverse * inverse;
+      a[1] = (square * mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]) - w[0] * w[1];
+      a[2] = (square * mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]) - w[0] * w[2];
+      a[3] = (square * mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2]) - w[0] * w[3];
+      a[0] = S(-0.5) * w.dot(w);
+      if (options.baumgarte_omega > 0.0)
+        a[0] = a[0] - S(2.0 * options.baumgarte_r) * w[0] -
+               S(options.baumgarte_omega * options.baumgarte_omega) * (S(1) - inverse);
+    } else {
+      a[0] = S(0);
+      a[1] = (mu[0] - S(J[2] - J[1]) * w[2] * w[3]) * S(I[0]);
+      a[2] = (mu[1] - S(J[0] - J[2]) * w[3] * w[1]) * S(I[1]);
+      a[3] = (mu[2] - S(J[1] - J[0]) * w[1] * w[2]) * S(I[2]);
+    }
+    return a;
   }
 
   // y' from the forces of the state, which become accelerations.
@@ -117,9 +137,12 @@ template <class P> struct RodChain {
       if (x_at[i] >= 0) Part<3>::put(dy + x_at[i], s.v[i]), Part<3>::put(dy + v_at[i], s.f[i]);
       if (!turns(n)) continue;
       const std::size_t j = i - lead;
-      const Vec4<S> a = spin<S>(s, int(j));
+      const Vec4<S> a = spin<S>(s, int(j), options);
       const Vec4<S>& p = s.p[j];
-      if (!plain()) {
+      if (absolute()) {
+        for (int k = 0; k < 4; ++k) dy[p_at[i] + k] = y[w_at[i] + k];
+        Part<4>::put(dy + w_at[i], Vec4<S>(S(0.5) * multiply<S>(p, a)));
+      } else if (!plain()) {
         if constexpr (!is_lanes<S>)
           form.rates<S>(y + p_at[i], y + w_at[i], a.template tail<3>(), options, dy + p_at[i], dy + w_at[i]);
       } else {

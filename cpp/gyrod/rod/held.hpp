@@ -13,7 +13,7 @@ template <class S> Vec4<S> held_spin(const RodPart& r, int e, double t) {
 
 // Forces that hold strains against all others, added to the state; those of ties are left to the bodies (`eliminate`).
 template <class S>
-void hold_strains(const RodPart& r, RodState<S>& s, HeldStrains<S>& hold, double t) {
+void hold_strains(const RodPart& r, RodState<S>& s, HeldStrains<S>& hold, double t, const FormulationOptions& options) {
   const std::size_t N = std::size_t(r.N);
   static thread_local std::vector<Vec3<S>> a;
   static thread_local std::vector<Vec4<S>> spins;
@@ -21,7 +21,7 @@ void hold_strains(const RodPart& r, RodState<S>& s, HeldStrains<S>& hold, double
   for (std::size_t n = 0; n <= N; ++n)
     a[n] = r.x_at[n] >= 0 ? Vec3<S>(S(r.free_mass[n]) * s.f[n]) : Vec3<S>(r.ends[n ? 1 : 0].a.template cast<S>());
   for (std::size_t j = 0; j < spins.size(); ++j)
-    spins[j] = r.d.holds(int(j)) ? held_spin<S>(r, j ? 1 : 0, t) : r.template spin<S>(s, int(j));
+    spins[j] = r.d.holds(int(j)) ? held_spin<S>(r, j ? 1 : 0, t) : r.template spin<S>(s, int(j), options);
   hold.configure(s);
   hold.factor();
   hold.second_rates(a, spins);

@@ -94,7 +94,7 @@ struct RodPart : RodChain<double> {
   std::vector<Vec4<double>> alpha, p, w;     // at the last Jacobian
   std::vector<double> norm;
   std::vector<TurnBlocks> turnings; // of frames that are not plain
-  std::vector<double> free_mass; // inverse masses, 0 where held
+  std::vector<double> free_mass;    // inverse masses, 0 where held
   std::vector<Vec3<double>> acceleration;
   std::vector<Vec3<double>> turned;    // by held strains
   std::vector<HeldLink<double>> links; // at the last Jacobian

@@ -134,7 +134,7 @@ template <class S>
 GYROD_COLD void RodSet::derivative(const Rod& r, RodState<S>& s, HeldStrains<S>* held, double t, const S* y, S* dy) {
   r.gather<S>(s, y);
   r.grid->forces(t, s, r.ends);
-  if (held) hold_strains<S>(r, s, *held, t);
+  if (held) hold_strains<S>(r, s, *held, t, options_);
   r.finish<S>(s, y, dy, options_);
 }
 

@@ -7,8 +7,8 @@
 
 namespace gyrod {
 
-// One rod, whose frames are plain: from (q, dq) to `out`, whose velocities vanish. Ends without unknowns have moved from `before` to r.ends
-// already. `predicted` becomes R'x' of the end of the straight line.
+// One rod, whose frames are plain: from (q, dq) to `out`, whose velocities vanish. Ends without unknowns have moved
+// from `before` to r.ends already. `predicted` becomes R'x' of the end of the straight line.
 class RodRetraction {
   using V3 = Vec3<double>;
   using V4 = Vec4<double>;

@@ -43,8 +43,8 @@ GYROD_COLD RodPart::RodPart(RodDescription description, Turning form, States& st
 
 GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
                           Turning form, bool held, int block)
-    : form_(form), held_(held), options_(options), links_(std::move(between)), block_(block),
-      host_nodes_(held ? 3 : 2), states_{!held && links_.empty(), 0, {}} {
+    : form_(form), held_(held), options_(options), links_(std::move(between)), block_(block), host_nodes_(held ? 3 : 2),
+      states_{!held && links_.empty(), 0, {}} {
   std::vector<int> sizes;
   std::vector<std::pair<int, int>> edges;
   add_rods(std::move(rods), sizes, edges);
@@ -410,15 +410,22 @@ void RodSet::linearise(Rod& r, double t, const double* y) {
   if (predicted) r.s.F.swap(r.kept);
   for (std::size_t i = 0; i < r.p.size(); ++i) {
     r.p[i] = r.s.p[i], r.w[i] = r.s.w[i], r.norm[i] = r.s.p[i].squaredNorm();
-    r.alpha[i] = held_ && r.d.holds(int(i)) ? held_spin<double>(r, i ? 1 : 0, t) : r.spin<double>(r.s, int(i));
+    r.alpha[i] =
+        held_ && r.d.holds(int(i)) ? held_spin<double>(r, i ? 1 : 0, t) : r.spin<double>(r.s, int(i), options_);
     if (r.plain() || r.d.holds(int(i))) continue;
     const std::size_t n = std::size_t(r.d.cell_of(int(i)));
     const double* q = y + r.at;
-    form_.blocks(q + r.p_at[n], q + r.w_at[n], r.alpha[i].tail<3>(), options_, r.turnings[i]);
+    const Vec3<double> alpha = r.alpha[i].tail<3>() + r.w[i][0] * r.w[i].tail<3>();
+    form_.blocks(q + r.p_at[n], q + r.w_at[n], alpha, options_, r.absolute(), r.turnings[i]);
   }
   for (int e = 0; e < 2; ++e)
-    if (r.port[e] >= 0)
+    if (r.port[e] >= 0) {
       r.grid->hosted(t, r.s, e, r.ends[e], motions_[std::size_t(r.port[e])], r.blocks, r.hosted[e]);
+      if (r.absolute())
+        r.near(e, [&](int k, int c) {
+          for (auto* by : {&r.hosted[e][k].by_place, &r.hosted[e][k].by_speed}) by->topRows<3>() *= moment_scale(r, c);
+        });
+    }
   add_inertia(r);
   if (!r.d.held) return;
   constraint_rows(r, still_);
@@ -490,7 +497,8 @@ void RodSet::land_rows(FarBlock b) {
       far_.push_back(held_rows(b, r.port[e], end_map(r, e), r.d.degree && r.d.ends[e].clamped));
     if (!r.in_graph(c)) return;
     if (!r.moves(c)) b.q.bottomRows<3>().setZero(), b.v.bottomRows<3>().setZero();
-    if (!r.turns(c)) b.q.topRows<3>().setZero(), b.v.topRows<3>().setZero();
+    const double scale = r.turns(c) ? moment_scale(r, c) : 0.0;
+    b.q.topRows<3>() *= scale, b.v.topRows<3>() *= scale;
   }
   far_.push_back(b);
 }

@@ -86,6 +86,10 @@ protected:
   // Derivatives of all forces: `blocks` and `hosted` of the rods, `far_` of the links. The form then adds inertia.
   void linearise(double t, const double* y);
   virtual void add_inertia(Rod& r) = 0;
+  // Of moments in the rows of a cell.
+  static double moment_scale(const Rod& r, int c) {
+    return r.absolute() && r.turns(c) ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
+  }
 
   // --- the graph. Rods between which nothing but bodies is make a group: of one, or, where there are links, of all.
   // Their steps of the elimination follow each other.
@@ -187,7 +191,7 @@ private:
   void gather_forces(Rod& r, double t, const double* y) const;
   void conclude(Rod& r, double t, const double* y, double* dy) const;
   void hold(Rod& r, double t) const {
-    if (r.d.held) hold_strains<double>(r, r.s, *r.hold, t);
+    if (r.d.held) hold_strains<double>(r, r.s, *r.hold, t, options_);
   }
   void release(Rod& r) const {
     if (r.tied()) r.hold->finish(r.tie_force.data()), r.hold->apply(r.s);

@@ -130,6 +130,12 @@ private:
       }
       if (!r.turns(c)) continue;
       const std::size_t j = r.frame(c);
+      if (r.absolute()) {
+        const double factor = moment_scale(r, c);
+        for (int o = r.first(c); o <= r.behind(c); ++o)
+          r.blocks.q(c, o).topRows<3>() *= factor, r.blocks.v(c, o).topRows<3>() *= factor;
+        r.blocks.q(c, c).block<3, 1>(0, 0) -= 2.0 * factor * r.s.mu[j];
+      }
       const Vec3<double> J = r.d.J[j], Omega = r.w[j].template tail<3>(), L = J.cwiseProduct(Omega);
       r.blocks.v(c, c).block<3, 3>(0, 1) += cross_matrix<double>(L) - cross_matrix<double>(Omega) * J.asDiagonal();
     }
@@ -218,18 +224,21 @@ private:
     for (const FarBlock& b : far_)
       if (!b.column.body())
         k.x[std::size_t(node_of(b.row))].template head<6>() +=
-            b.q.template cast<S>() * known_of<S>(*rods_[std::size_t(b.column.rod)], b.column.index);
+            known_force<S>(*rods_[std::size_t(b.column.rod)], b.column.index, b.q, b.v);
   }
   template <class S> void host_side(std::size_t h) {
     auto wrench = work<S>().x[std::size_t(place_node(int(h)))].template head<6>();
     for (const auto& [r, e] : guests_[h])
       r->near(e, [&, rod = r, end = e](int i, int c) {
-        wrench += rod->hosted[end][i].wrench_q.template cast<S>() * known_of<S>(*rod, c);
+        wrench += known_force<S>(*rod, c, rod->hosted[end][i].wrench_q, rod->hosted[end][i].wrench_v);
       });
   }
-  // What b alone makes of the increments of cell c.
-  template <class S> const Increment<S>& known_of(const Rod& r, int c) {
-    return work<S>().known[std::size_t(r.at_node(c))];
+  // What follows from b alone: derivatives by increments and rates of cell c, times what is known of them.
+  template <class S>
+  Matrix<S, 6, 1> known_force(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v) {
+    Matrix<S, 6, 1> f = q.template cast<S>() * work<S>().known[std::size_t(r.at_node(c))];
+    if (r.absolute() && r.turns(c)) f += turned<S>(r, c).rate * v.col(0).template cast<S>();
+    return f;
   }
 
   // Where the rows and columns of a held strain are: a node and how many of its rows come before them.
@@ -287,8 +296,7 @@ private:
   // c = Tc nu + c_b for the unknown nu, the increment of Omega, of the frame of cell o.
   template <class S> GYROD_INLINE void maps(const Rod& r, int o, S shift, Local<S>& Tc) {
     if (!form_.plain()) {
-      Tc.row(0).setZero();
-      Tc.template bottomRows<3>() = turned<S>(r, o).A;
+      Tc = turned<S>(r, o).A;
       return;
     }
     const Vec4<double>& w = r.w[r.frame(o)];
@@ -341,8 +349,7 @@ private:
     for (int o = r.begin; o <= r.last; ++o) { // column by column: the maps belong to columns
       if (r.turns(o)) {
         if (form_.plain())
-          work<S>().scale[std::size_t(r.at_node(o))] =
-              S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
+          work<S>().scale[std::size_t(r.at_node(o))] = S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
         else if (!turned<S>(r, o).factor(form_, r.turnings[r.frame(o)], shift))
           return false;
         maps<S>(r, o, shift, Tc);
@@ -355,6 +362,8 @@ private:
         if (r.turns(o))
           a.template leftCols<3>() =
               -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
+        if (r.absolute() && r.turns(o))
+          a.template leftCols<3>() -= v.col(0).template cast<S>() * turned<S>(r, o).stretch.transpose();
         a.template middleCols<3>(3) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
         if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
           a.template block<3, 3>(3, 3).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
@@ -386,19 +395,21 @@ private:
       const int c = b.column.index;
       if (o.turns(c)) {
         maps<S>(o, c, shift, Tc);
-        a.template leftCols<3>() -= by_spin<S>(b.q, b.v, Tc);
+        a.template leftCols<3>() -= by_spin<S>(o, c, b.q, b.v, Tc);
       }
       a.template middleCols<3>(3) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
     }
   }
   // Derivatives by the unknown of a frame, from those by its increments and rates.
   template <class S>
-  static Matrix<S, 6, 3> by_spin(const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v, const Local<S>& Tc) {
-    return q.template leftCols<4>().template cast<S>() * Tc + v.template middleCols<3>(1).template cast<S>();
+  Matrix<S, 6, 3> by_spin(const Rod& r, int o, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v,
+                          const Local<S>& Tc) {
+    Matrix<S, 6, 3> by = q.template leftCols<4>().template cast<S>() * Tc;
+    if (r.absolute()) by += v.col(0).template cast<S>() * turned<S>(r, o).stretch.transpose();
+    return by + v.template middleCols<3>(1).template cast<S>();
   }
   // Blocks of a cell with the body that holds the end next to it.
-  template <class S>
-  void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, UniformLu<S, B>& lu) const {
+  template <class S> void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, UniformLu<S, B>& lu) {
     const int k = e ? r.N - o : o;
     if (k > r.blocks.reach()) return;
     const HostedEnd& h = r.hosted[e];
@@ -406,7 +417,7 @@ private:
     lu.block(place).template topLeftCorner<6, 6>() -= h[k].by_place.template cast<S>();
     lu.block(speed).template topLeftCorner<6, 6>() -= h[k].by_speed.template cast<S>();
     auto& w = lu.block(wrench);
-    if (r.turns(o)) w.template topLeftCorner<6, 3>() -= by_spin<S>(h[k].wrench_q, h[k].wrench_v, Tc);
+    if (r.turns(o)) w.template topLeftCorner<6, 3>() -= by_spin<S>(r, o, h[k].wrench_q, h[k].wrench_v, Tc);
     w.template block<6, 3>(0, 3) -= (S(1) / shift) * h[k].wrench_q.template rightCols<3>().template cast<S>() +
                                     h[k].wrench_v.template rightCols<3>().template cast<S>();
   }
@@ -514,7 +525,7 @@ private:
       if (!form_.plain()) {
         TurnStage<S>& mine = k.turned[cell];
         mine.known(form_, r.turnings[j], shift, b + r.p_at[i], b + r.w_at[i]);
-        q[0] = S(0), q.template segment<3>(1) = mine.theta;
+        q.template head<4>() = mine.theta;
         for (int n = 0; n < 3; ++n) f[n] = r.d.J[j][n] * mine.beta[n];
         continue;
       }
@@ -523,8 +534,11 @@ private:
     }
     for (int c = r.begin; c <= r.last; ++c) {
       auto f = k.x[node + std::size_t(c)].template head<R>();
-      for (int o = r.first(c); o <= r.behind(c); ++o)
+      for (int o = r.first(c); o <= r.behind(c); ++o) {
         f += r.blocks.q(c, o).template cast<S>() * k.known[node + std::size_t(o)];
+        if (r.absolute() && r.turns(o))
+          f += k.turned[node + std::size_t(o)].rate * r.blocks.v(c, o).col(0).template cast<S>();
+      }
     }
   }
 
@@ -546,8 +560,8 @@ private:
         continue;
       }
       const Vec4<S> p = r.p[j].template cast<S>();
-      const Vec4<S> turned = k.known[cell].template head<4>() +
-                             resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[j], shift, k.scale[cell]);
+      const Vec4<S> turned =
+          k.known[cell].template head<4>() + resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[j], shift, k.scale[cell]);
       Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
       for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] = d[n];
     }
@@ -574,8 +588,7 @@ private:
         if (!r.turns(c)) continue;
         const std::size_t j = r.frame(c);
         if (!form_.plain()) {
-          d.template head<3>() =
-              k.turned[cell].recover_transposed(form_, shift, mine + r.p_at[i], mine + r.w_at[i]);
+          d.template head<3>() = k.turned[cell].recover_transposed(form_, shift, mine + r.p_at[i], mine + r.w_at[i]);
           continue;
         }
         const Vec4<double> back = 0.5 * conjugate<double>(r.p[j]);
@@ -590,19 +603,25 @@ private:
       }
     });
   }
+  // `known_force` transposed.
+  void add(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v,
+           const Matrix<double, 6, 1>& weight) {
+    const std::size_t cell = std::size_t(r.at_node(c));
+    real_work_.known[cell] += q.transpose() * weight;
+    if (r.absolute() && r.turns(c)) real_work_.turned[cell].rate += v.col(0).dot(weight);
+  }
   void right_sides_transposed(const Group& g, double* b) {
     Work<double>& k = real_work_;
-    const auto weights = [&](const Rod& r, int c) -> auto& { return k.known[std::size_t(r.at_node(c))]; };
     for (const FarBlock& f : far_)
       if (!f.column.body())
-        weights(*rods_[std::size_t(f.column.rod)], f.column.index) +=
-            f.q.transpose() * k.x[std::size_t(node_of(f.row))].template head<6>();
+        add(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v,
+            k.x[std::size_t(node_of(f.row))].template head<6>());
     for_rods(g, [&](const Rod& r) {
       for (int e = 0; e < 2; ++e)
         if (r.port[e] >= 0)
           r.near(e, [&](int i, int c) {
-            weights(r, c) += r.hosted[e][i].wrench_q.transpose() *
-                             k.x[std::size_t(place_node(r.port[e]))].template head<6>();
+            add(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v,
+                k.x[std::size_t(place_node(r.port[e]))].template head<6>());
           });
       if constexpr (Constrained)
         if (r.d.held) held_sides_transposed(r, b + r.at);
@@ -629,7 +648,7 @@ private:
       const Matrix<double, B, 1>& f = k.x[cell];
       Increment<double>& q = k.known[cell];
       for (int c = r.first(o); c <= r.behind(o); ++c)
-        q += r.blocks.q(c, o).transpose() * k.x[std::size_t(r.at_node(c))].template head<R>();
+        add(r, o, r.blocks.q(c, o), r.blocks.v(c, o), k.x[std::size_t(r.at_node(c))].template head<R>());
       if (r.moves(o)) {
         const Vec3<double> push = f.template segment<3>(3);
         for (int n = 0; n < 3; ++n) b[r.x_at[i] + n] += inverse * q[4 + n], b[r.v_at[i] + n] += r.d.mass[i] * push[n];
@@ -644,13 +663,11 @@ private:
       if (!form_.plain()) {
         TurnStage<double>& mine = k.turned[cell];
         const Vec3<double> rate = r.d.J[j].cwiseProduct(f.template head<3>()) + mine.beta;
-        mine.known_transposed(form_, r.turnings[j], shift, q.template segment<3>(1), rate, b + r.p_at[i],
-                              b + r.w_at[i]);
+        mine.known_transposed(form_, r.turnings[j], shift, q.template head<4>(), rate, b + r.p_at[i], b + r.w_at[i]);
         continue;
       }
       const Vec4<double> back = (2.0 / r.norm[j]) * r.p[j];
-      const Vec4<double> beta =
-          resolved<double>(q.template head<4>(), conjugate<double>(r.w[j]), shift, k.scale[cell]);
+      const Vec4<double> beta = resolved<double>(q.template head<4>(), conjugate<double>(r.w[j]), shift, k.scale[cell]);
       for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] += r.d.J[j][n] * f[n];
       Part<4>::put(b + r.p_at[i], Vec4<double>(Part<4>::of(b + r.p_at[i]) + multiply<double>(back, beta)));
     }

@@ -6,27 +6,12 @@
 namespace gyrod {
 namespace {
 
-// The polar factor of directors, by Newton's iteration.
-template <class S> Mat3<S> polar(Mat3<S> U) {
-  for (int k = 0; k < 20; ++k) {
-    const Mat3<S> next = S(0.5) * (U + U.inverse().transpose());
-    double change = 0.0;
-    for (int i = 0; i < 9; ++i) change = std::max(change, std::abs(value_of(next(i % 3, i / 3) - U(i % 3, i / 3))));
-    U = next;
-    if (!(change > 1e-12)) break;
-  }
-  return U;
-}
-template <class S> Vec3<S> axial(const Mat3<S>& M) { // of twice the skew part
-  return {M(2, 1) - M(1, 2), M(0, 2) - M(2, 0), M(1, 0) - M(0, 1)};
-}
 // 2 conj(p) q/|p|²
 template <class S> Vec4<S> local(const Vec4<S>& p, const Vec4<S>& q) {
   return (S(2) / p.dot(p)) * multiply<S>(conjugate<S>(p), q);
 }
 // a with p'' = p a/2 for w = 2 conj(p) p'/|p|².
-template <class S>
-Vec4<S> bent(const Vec4<S>& p, const Vec4<S>& w, const Vec3<S>& alpha, const FormulationOptions& o) {
+template <class S> Vec4<S> bent(const Vec4<S>& p, const Vec4<S>& w, const Vec3<S>& alpha, const FormulationOptions& o) {
   Vec4<S> a(S(-0.5) * w.dot(w), alpha[0] - w[0] * w[1], alpha[1] - w[0] * w[2], alpha[2] - w[0] * w[3]);
   if (o.baumgarte_omega > 0.0)
     a[0] -= S(2.0 * o.baumgarte_r) * w[0] + S(o.baumgarte_omega * o.baumgarte_omega) * (S(1) - S(1) / p.dot(p));
@@ -42,11 +27,6 @@ Mat3<S> pulled(const Mat3<S>& D, const Mat3<S>& V, const Vec3<S>& alpha, const F
          S(0.5 * o.baumgarte_omega * o.baumgarte_omega) * (D.transpose() * D - Mat3<S>::Identity());
   }
   return N;
-}
-Mat3<double> unit(int k) {
-  Mat3<double> E = Mat3<double>::Zero();
-  E(k % 3, k / 3) = 1.0;
-  return E;
 }
 void put_column(double* A, int n, int k, const double* from) { std::copy_n(from, n, A + n * k); }
 
@@ -66,7 +46,8 @@ void quaternion_blocks(const double* r, const double* s, const Vec3<double>& alp
     const Vec4<double> e = Vec4<double>::Unit(k), turned = local<double>(p, e);
     const double dn = 2.0 * p[k];
     const Vec4<double> dw = (2.0 / n) * multiply<double>(conjugate<double>(e), v) - (dn / n) * w;
-    out.turn.col(k) = turned.tail<3>(), out.spin_r.col(k) = dw.tail<3>(), out.spin_s.col(k) = turned.tail<3>();
+    out.turn.col(k) = turned, out.spin_r.col(k) = dw.tail<3>(), out.spin_s.col(k) = turned.tail<3>();
+    out.stretch_r[k] = dw[0], out.stretch_s[k] = turned[0];
     column(out.by_r, k, e, dw, dn), column(out.by_s, k, Vec4<double>::Zero(), turned, 0.0);
   }
   out.F.topRows<4>() = quaternion_nullspace<double>(p);
@@ -74,11 +55,8 @@ void quaternion_blocks(const double* r, const double* s, const Vec3<double>& alp
 
 void director_blocks(bool absolute, const double* r, const double* s, const Vec3<double>& alpha,
                      const FormulationOptions& o, TurnBlocks& out) {
-  const Mat3<double> D = frame_of(r), R = polar<double>(D), S = R.transpose() * D;
-  Mat3<double> H = -0.5 * (S + S.transpose());
-  H.add_to_diagonal(S.diagonal().sum());
-  H = Mat3<double>(H.inverse());
-  for (int k = 0; k < 9; ++k) out.turn.col(k) = H * axial<double>(R.transpose() * unit(k));
+  const Mat3<double> D = frame_of(r);
+  out.turn.bottomRows<3>() = polar_turn(D, polar_factor<double>(D));
   if (!absolute) {
     const Vec3<double> Omega = Part<3>::of(s);
     const Mat3<double> E = cross_matrix<double>(Omega);
@@ -108,32 +86,20 @@ void angle_blocks(const double* r, const double* s, TurnBlocks& out) {
   K.col(1) = Vec3<double>(-c2 / s2 * rate[0], 0.0, rate[0] / s2);
   K.col(2) = Vec3<double>(rate[1] / s2, -s2 * rate[0], -c2 / s2 * rate[1]);
   std::copy_n(K.data(), 9, out.by_r);
-  out.F.topRows<3>() = T, out.turn.leftCols<3>() = T.inverse();
+  out.F.topRows<3>() = T, out.turn.block<3, 3>(1, 0) = T.inverse();
 }
-
-double nearest(double angle, double to) { return angle + 2.0 * M_PI * std::round((to - angle) / (2.0 * M_PI)); }
 
 } // namespace
 
-Turning Turning::of(const std::string& name) {
-  if (name == "euler") return {angles, false};
-  const bool absolute = name.starts_with("absolute-");
-  if (absolute || name.starts_with("nullspace-")) {
-    if (name.ends_with("-quaternion")) return {quaternion, absolute};
-    if (name.ends_with("-directors")) return {directors, absolute};
-  }
-  throw std::invalid_argument("rods have no formulation " + name);
-}
-
 template <class S> void Turning::read(const S* r, const S* s, Vec4<S>& p, Vec3<S>& Omega) const {
   if (!absolute) Omega = Part<3>::of(s);
-  if (kind == quaternion) {
+  if (kind == Coordinates::quaternion) {
     p = Part<4>::of(r);
     if (absolute) Omega = local<S>(p, Part<4>::of(s)).template tail<3>();
     p = normalize<S>(p);
-  } else if (kind == directors) {
+  } else if (kind == Coordinates::directors) {
     const Mat3<S> D = frame_of(r);
-    p = spurrier_klumpp<S>(polar<S>(D));
+    p = spurrier_klumpp<S>(polar_factor<S>(D));
     if (absolute) Omega = S(0.5) * axial<S>(D.transpose() * frame_of(s));
   } else {
     p = spurrier_klumpp<S>(EulerAngles::frame<S>(r));
@@ -144,7 +110,7 @@ template <class S>
 void Turning::rates(const S* r, const S* s, const Vec3<S>& alpha, const FormulationOptions& o, S* dr, S* ds) const {
   if (absolute) {
     for (int k = 0; k < coordinates(); ++k) dr[k] = s[k];
-    if (kind == quaternion) {
+    if (kind == Coordinates::quaternion) {
       const Vec4<S> p = Part<4>::of(r);
       Part<4>::put(ds, Vec4<S>(S(0.5) * multiply<S>(p, bent<S>(p, local<S>(p, Part<4>::of(s)), alpha, o))));
     } else {
@@ -154,57 +120,61 @@ void Turning::rates(const S* r, const S* s, const Vec3<S>& alpha, const Formulat
     return;
   }
   const Vec3<S> Omega = Part<3>::of(s);
-  if (kind == quaternion)
+  if (kind == Coordinates::quaternion)
     Part<4>::put(dr, Vec4<S>(quaternion_nullspace<S>(Part<4>::of(r)) * Omega));
-  else if (kind == directors)
+  else if (kind == Coordinates::directors)
     put_frame<S>(dr, Mat3<S>(frame_of(r) * cross_matrix<S>(Omega)));
   else
     Part<3>::put(dr, Vec3<S>(euler_tangent_inverse<S>(Part<3>::of(r)) * Omega));
   Part<3>::put(ds, alpha);
 }
 
-void Turning::blocks(const double* r, const double* s, const Vec3<double>& alpha, const FormulationOptions& o,
+void Turning::blocks(const double* r, const double* s, const Vec3<double>& alpha, const FormulationOptions& o, bool raw,
                      TurnBlocks& out) const {
   out.F.setZero(), out.turn.setZero(), out.spin_r.setZero(), out.spin_s.setZero();
-  if (kind == quaternion)
+  out.stretch_r.setZero(), out.stretch_s.setZero();
+  if (kind == Coordinates::quaternion)
     quaternion_blocks(r, s, alpha, o, out);
-  else if (kind == directors)
+  else if (kind == Coordinates::directors)
     director_blocks(absolute, r, s, alpha, o, out);
   else
     angle_blocks(r, s, out);
+  if (!raw) out.turn.row(0).setZero(), out.stretch_r.setZero(), out.stretch_s.setZero();
 }
 
 void Turning::put(const Vec4<double>& p, const Vec3<double>& Omega, double* r, double* s) const {
   const Mat3<double> R = matrix_from_quaternion<double>(p);
-  if (kind == quaternion) {
+  if (kind == Coordinates::quaternion) {
     Part<4>::put(r, p);
     if (absolute) Part<4>::put(s, Vec4<double>(quaternion_nullspace<double>(p) * Omega));
-  } else if (kind == directors) {
+  } else if (kind == Coordinates::directors) {
     put_frame<double>(r, R);
     if (absolute) put_frame<double>(s, Mat3<double>(R * cross_matrix<double>(Omega)));
   } else {
-    r[0] = nearest(std::atan2(R(0, 2), -R(1, 2)), r[0]);
-    r[1] = std::acos(std::clamp(R(2, 2), -1.0, 1.0));
-    r[2] = nearest(std::atan2(R(2, 0), R(2, 1)), r[2]);
+    EulerAngles::put(R, r);
   }
   if (!absolute) Part<3>::put(s, Omega);
 }
 
 bool Turning::project(double* r, double* s, const FormulationOptions& o) const {
-  if (kind == angles) return false;
-  if (kind == quaternion) return absolute ? AbsoluteQuaternion::project(r, s, o) : NullspaceQuaternion::normalise(r);
+  if (kind == Coordinates::angles) return false;
+  if (kind == Coordinates::quaternion)
+    return absolute ? AbsoluteQuaternion::project(r, s, o) : NullspaceQuaternion::normalise(r);
   return absolute ? AbsoluteDirectors::project(r, s, o) : NullspaceDirectors::orthonormalise(r, o);
 }
 
 void Turning::residual(const double* r, const double* s, const FormulationOptions& o, double& position,
                        double& velocity) const {
-  const auto of = kind == angles       ? EulerAngles::residual
-                  : kind == quaternion ? (absolute ? AbsoluteQuaternion::residual : NullspaceQuaternion::residual)
-                                       : (absolute ? AbsoluteDirectors::residual : NullspaceDirectors::residual);
+  const auto of = kind == Coordinates::angles ? EulerAngles::residual
+                  : kind == Coordinates::quaternion
+                      ? (absolute ? AbsoluteQuaternion::residual : NullspaceQuaternion::residual)
+                      : (absolute ? AbsoluteDirectors::residual : NullspaceDirectors::residual);
   of(r, s, o, position, velocity);
 }
 
-const char* Turning::trouble(const double* r) const { return kind == angles ? EulerAngles::trouble(r) : nullptr; }
+const char* Turning::trouble(const double* r) const {
+  return kind == Coordinates::angles ? EulerAngles::trouble(r) : nullptr;
+}
 
 template void Turning::read(const double*, const double*, Vec4<double>&, Vec3<double>&) const;
 template void Turning::read(const Dual<1>*, const Dual<1>*, Vec4<Dual<1>>&, Vec3<Dual<1>>&) const;
@@ -231,7 +201,8 @@ template <class S> bool TurnStage<S>::factor(const Turning& form, const TurnBloc
     G_ = Matrix<S, 9, 3>(G_ * C);
   }
   A = k.turn.template cast<S>() * G_;
-  if (form.absolute) A = Mat3<S>(inverse * A);
+  if (form.absolute) A = Matrix<S, 4, 3>(inverse * A);
+  stretch = G_.transpose() * Matrix<S, 9, 1>(inverse * k.stretch_r + k.stretch_s);
   return true;
 }
 
@@ -244,7 +215,7 @@ void TurnStage<S>::known(const Turning& form, const TurnBlocks& k, S shift, cons
   if (!form.absolute) {
     solve_dense(n, lu_, pivots_, r_.data());
     theta = k.turn.template cast<S>() * r_, beta = Part<3>::of(bs);
-    omega_.setZero();
+    omega_.setZero(), rate = S(0);
     return;
   }
   for (int i = 0; i < n; ++i) s_[i] = bs[i];
@@ -254,10 +225,10 @@ void TurnStage<S>::known(const Turning& form, const TurnBlocks& k, S shift, cons
   r_ = Matrix<S, 9, 1>(inverse * (r_ + s_));
   omega_ = k.spin_r.template cast<S>() * r_ + k.spin_s.template cast<S>() * s_;
   beta = C * omega_, theta = k.turn.template cast<S>() * r_ - A * omega_;
+  rate = r_.dot(k.stretch_r.template cast<S>()) + s_.dot(k.stretch_s.template cast<S>()) - stretch.dot(omega_);
 }
 
-template <class S>
-void TurnStage<S>::recover(const Turning& form, S shift, const Vec3<S>& dOmega, S* br, S* bs) const {
+template <class S> void TurnStage<S>::recover(const Turning& form, S shift, const Vec3<S>& dOmega, S* br, S* bs) const {
   const Matrix<S, 9, 1> d = G_ * Vec3<S>(dOmega - omega_);
   for (int i = 0; i < form.coordinates(); ++i) {
     br[i] = r_[i] + (form.absolute ? d[i] / shift : d[i]);
@@ -266,10 +237,9 @@ void TurnStage<S>::recover(const Turning& form, S shift, const Vec3<S>& dOmega, 
   if (!form.absolute) Part<3>::put(bs, dOmega);
 }
 
-template <class S>
-Vec3<S> TurnStage<S>::recover_transposed(const Turning& form, S shift, const S* br, const S* bs) {
+template <class S> Vec3<S> TurnStage<S>::recover_transposed(const Turning& form, S shift, const S* br, const S* bs) {
   const int n = form.coordinates();
-  r_.setZero(), s_.setZero(), beta.setZero(), omega_.setZero();
+  r_.setZero(), s_.setZero(), beta.setZero(), omega_.setZero(), rate = S(0);
   std::copy_n(br, n, r_.data());
   if (!form.absolute) return G_.transpose() * r_ + Part<3>::of(bs);
   std::copy_n(bs, n, s_.data());
@@ -278,19 +248,19 @@ Vec3<S> TurnStage<S>::recover_transposed(const Turning& form, S shift, const S* 
 }
 
 template <class S>
-void TurnStage<S>::known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec3<S>& turn,
-                                    const Vec3<S>& rate, S* br, S* bs) {
+void TurnStage<S>::known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec4<S>& turn,
+                                    const Vec3<S>& rolled, S* br, S* bs) {
   const int n = form.coordinates();
   r_ += k.turn.transpose().template cast<S>() * turn;
   if (!form.absolute) {
     solve_dense_transposed(n, lu_, pivots_, r_.data());
-    std::copy_n(r_.data(), n, br), Part<3>::put(bs, rate);
+    std::copy_n(r_.data(), n, br), Part<3>::put(bs, rolled);
     return;
   }
   const S inverse = S(1) / shift;
-  const Vec3<S> spin = omega_ + C.transpose() * rate - A.transpose() * turn;
-  r_ += k.spin_r.transpose().template cast<S>() * spin;
-  s_ += k.spin_s.transpose().template cast<S>() * spin + inverse * r_;
+  const Vec3<S> spin = omega_ + C.transpose() * rolled - A.transpose() * turn - rate * stretch;
+  r_ += k.spin_r.transpose().template cast<S>() * spin + rate * k.stretch_r.template cast<S>();
+  s_ += k.spin_s.transpose().template cast<S>() * spin + rate * k.stretch_s.template cast<S>() + inverse * r_;
   solve_dense_transposed(n, lu_, pivots_, s_.data());
   for (int j = 0; j < n; ++j) {
     bs[j] = s_[j], br[j] = inverse * r_[j];

@@ -2,16 +2,15 @@
 // the material angular velocity Omega, whatever the coordinates are; here they are translated into each other.
 //
 //   quaternion, null space  (p; Omega) themselves, which may leave the unit sphere: `plain`
-//   quaternion, absolute    (p; p')
+//   quaternion, absolute    (p; p'), without held strains as they are, as in the paper: `raw`
 //   directors, null space   (d1, d2, d3; Omega), whose polar factor is the frame
 //   directors, absolute     the same with (d1', d2', d3')
 //   angles 3-1-3            (theta; Omega)
 #pragma once
 
-#include <string>
-
 #include "gyrod/math/rotation.hpp"
 #include "gyrod/math/scalar.hpp"
+#include "gyrod/rigid/coordinates.hpp"
 #include "gyrod/rigid/options.hpp"
 
 namespace gyrod {
@@ -21,24 +20,25 @@ namespace gyrod {
 struct TurnBlocks {
   double by_r[81], by_s[81]; // n x n, column by column
   Matrix<double, 9, 3> F;
-  Matrix<double, 3, 9> turn; // of p, in its axes, by r
+  Matrix<double, 4, 9> turn; // 2 conj(p) dp/|p|² by r
   Matrix<double, 3, 9> spin_r, spin_s;
+  Vec9<double> stretch_r, stretch_s; // of the scalar part of 2 conj(p) p'/|p|²
 };
 
 struct Turning {
-  enum Kind { quaternion, directors, angles } kind = quaternion;
+  Coordinates kind = Coordinates::quaternion;
   bool absolute = false;
 
-  static Turning of(const std::string& formulation); // throws where there is none of that name
-  bool plain() const { return kind == quaternion && !absolute; }
-  int coordinates() const { return kind == quaternion ? 4 : kind == directors ? 9 : 3; }
+  bool plain() const { return kind == Coordinates::quaternion && !absolute; }
+  bool raw(bool held) const { return kind == Coordinates::quaternion && absolute && !held; }
+  int coordinates() const { return count_of(kind); }
   int velocities() const { return absolute ? coordinates() : 3; }
 
   template <class S> void read(const S* r, const S* s, Vec4<S>& p, Vec3<S>& Omega) const;
   // (r', s') from Omega' = alpha.
   template <class S>
   void rates(const S* r, const S* s, const Vec3<S>& alpha, const FormulationOptions& options, S* dr, S* ds) const;
-  void blocks(const double* r, const double* s, const Vec3<double>& alpha, const FormulationOptions& options,
+  void blocks(const double* r, const double* s, const Vec3<double>& alpha, const FormulationOptions& options, bool raw,
               TurnBlocks& out) const;
   // The coordinates of (p, Omega); angles next to those in r.
   void put(const Vec4<double>& p, const Vec3<double>& Omega, double* r, double* s) const;
@@ -48,8 +48,9 @@ struct Turning {
   const char* trouble(const double* r) const;
 };
 
-// A frame in a stage, in coordinates that are not plain: with the unknown dOmega its turn is theta + A dOmega, its
-// angular acceleration C dOmega - beta, where theta and beta follow from the right-hand side alone.
+// A frame in a stage, in coordinates that are not plain: with the unknown dOmega its increment is theta + A dOmega, the
+// scalar part of its rate rate + stretch dOmega, its angular acceleration C dOmega - beta, where theta, rate and beta
+// follow from the right-hand side alone.
 template <class S> class TurnStage {
 public:
   [[nodiscard]] bool factor(const Turning& form, const TurnBlocks& k, S shift);
@@ -57,11 +58,14 @@ public:
   void recover(const Turning& form, S shift, const Vec3<S>& dOmega, S* br, S* bs) const;
   // Both transposed: from weights of (r, s) to those of dOmega; from those of theta and beta on to those of b.
   Vec3<S> recover_transposed(const Turning& form, S shift, const S* br, const S* bs);
-  void known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec3<S>& turn, const Vec3<S>& rate,
+  void known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec4<S>& turn, const Vec3<S>& rolled,
                         S* br, S* bs);
 
-  Mat3<S> A, C;
-  Vec3<S> theta, beta;
+  Matrix<S, 4, 3> A;
+  Mat3<S> C;
+  Vec4<S> theta;
+  Vec3<S> beta, stretch;
+  S rate; // transposed, its weight
 
 private:
   S lu_[81];

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
-from gyrod.equations.checks import about, check_system, is_unit, principal, turned
+from gyrod.equations.checks import about, check_system, is_unit, principal, turned, unlocked
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.gaps import joint_set
 from gyrod.equations.links import links
@@ -374,6 +374,8 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
     core_bodies, axes = [], []
     for body in system.bodies:
         moments, A = principal(body.inertia)
+        if formulation == "euler":
+            moments, A = unlocked(body, moments, A)
         core_bodies.append(_core.Body(mass=body.mass, moments=moments))
         axes.append(A)
     frames = np.array(axes)

@@ -32,7 +32,7 @@ def check_system(
 ) -> None:
     """Raise one `ModelError` with all objections; ``tree``: bodies are a mechanism."""
     whole = system.assembled()
-    problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, hosted)]
+    problems = [*_of_rods(whole, formulation, options, hosted), *_of_ends(whole, hosted)]
     problems += _of_joints(whole, formulation, options) if tree else _of_pins(whole, options)
     problems += _of_angles(whole, tree) if formulation == "euler" else ()
     problems += _of_places(whole)
@@ -44,7 +44,7 @@ def check_system(
         raise ModelError(dict.fromkeys(problems))
 
 
-def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
+def _of_rods(system: System, formulation: str, options: dict[str, Any], hosted: Hosted) -> Iterator[str]:
     if not system.rods:
         return
     for option in ("spatial", "printed", "fictive_moment"):
@@ -53,6 +53,10 @@ def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Itera
     for rod in system.rods:
         if rod.strain in HELD and rod.mass != "lumped":
             yield f"rod {rod.name!r} with strain = {rod.strain!r} needs mass = 'lumped', got {rod.mass!r}."
+        variant = options.get("level") or options.get("qr")
+        if rod.strain in HELD and variant and {(rod.name, 0), (rod.name, 1)} & {*hosted}:
+            what = f"index = {options['level']}" if options.get("level") else "null_space = 'qr'"
+            yield f"rod {rod.name!r} on a body with strain = {rod.strain!r} has no form with {what}; leave it out."
 
 
 def _of_ends(system: System, hosted: Hosted) -> Iterator[str]:
@@ -112,9 +116,9 @@ def _of_pins(system: System, options: dict[str, Any]) -> Iterator[str]:
 
 def _of_angles(system: System, tree: bool) -> Iterator[str]:
     """What starts at gimbal lock of the Euler angles 3-1-3."""
+    # Of bodies with joints the axes are chosen: see `unlocked`.
     frames = [
-        (f"body {b.name!r}", turned(b, about(b, None if tree else system.fixed_points.get(b.name))[2]))
-        for b in system.bodies
+        (f"body {b.name!r}", turned(b, about(b, system.fixed_points.get(b.name))[2])) for b in system.bodies if not tree
     ]
     for what, p in [*frames, *((f"rod {rod.name!r}", rod.quaternions) for rod in system.rods)]:
         sine = float(np.min(np.abs(np.sin(rotations.euler_from_quaternion(p, "313")[..., 1]))))
@@ -138,6 +142,13 @@ def principal(inertia: Array) -> tuple[Array, Array]:
     if np.linalg.det(A) < 0.0:
         A = A * np.array([1.0, 1.0, -1.0])
     return moments, A
+
+
+def unlocked(body: Body, moments: Array, A: Array) -> tuple[Array, Array]:
+    """Principal axes in the order farthest from gimbal lock of the Euler angles 3-1-3, where the third is upright."""
+    third = int(np.argmin(np.abs((body.matrix @ A)[2])))
+    order = [(third + 1) % 3, (third + 2) % 3, third]
+    return moments[order], A[:, order]
 
 
 def about(body: Body, at: Array | None) -> tuple[Array, Array, Array]:
