@@ -108,7 +108,7 @@ def test_all_that_speaks_against_a_formulation_at_once():
     problems = told_at_once(lambda: gd.simulate(system, 0.1, formulation=form))
     for part in (
         "the variant 'fictive_moment' of 'absolute-quaternion' is for bodies",
-        "rod 'stiff' with strain = 'kirchhoff' needs mass = 'lumped', got 0.5",
+        "rod 'stiff' with strain = 'kirchhoff' needs mass = 'lumped', got ",
         "body 'bib' has a singular inertia",
         "Fixed('ground', 'bib'): position gap at the start of",
     ):

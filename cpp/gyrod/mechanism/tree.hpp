@@ -31,7 +31,10 @@ public:
       freedoms_ += links_[i].n;
     }
     for (const Joint& j : m_.joints) driven_ = driven_ || j.driven(), timed_ = timed_ || j.drive.timed();
-    for (const auto& f : m_.forces) timed_ = timed_ || f->explicit_time();
+    for (const auto& f : m_.forces) {
+      timed_ = timed_ || f->explicit_time();
+      if (directors_ && f->by_guests()) held_.resize(m_.bodies.size()), guests_.resize(m_.bodies.size());
+    }
     for (int i = 0; m_.ties && i < m_.ties->ties(); ++i) ties_.push_back(m_.ties->tie(i));
     prepare_loops();
   }
@@ -79,6 +82,15 @@ public:
     for (std::size_t i = 0; i < links_.size(); ++i) {
       const LinkMotion<double>& m = k_[i];
       out[m_.links[i].body] = {Part<3>::of(y + at_[i]), m.v, spin(i, y), m.R};
+    }
+  }
+
+  void host_motion(double t, const double* y, BodyMotion<double>* out) override {
+    motion(t, y, out);
+    for (std::size_t i = 0; directors_ && i < links_.size(); ++i) {
+      BodyMotion<double>& m = out[m_.links[i].body];
+      const V3 x = m.x;
+      m = unit(k_[i]), m.x = x;
     }
   }
 
@@ -272,14 +284,25 @@ protected:
       link_kinematics(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + np_,
                       links_[i].driven ? u_[std::size_t(l.joint)] : still, m);
       if (!m_.forces.empty()) motions_[std::size_t(l.body)] = {m.x, m.v, transposed_times(m.R, m.w), m.R};
+      if (!held_.empty()) held_[std::size_t(l.body)] = unit(m);
     }
+  }
+
+  // As guests see it: R is a rotation, also where directors have drifted.
+  static BodyMotion<double> unit(const LinkMotion<double>& m) {
+    const M3 R = polar_factor<double>(m.R);
+    return {m.x, m.v, transposed_times(R, m.w), R};
   }
 
   // Inertia and bias of every body alone.
   void loads(double t) {
     if (!m_.forces.empty()) {
       for (auto& w : wrenches_) w.clear();
-      for (auto& f : m_.forces) f->apply(t, motions_.data(), wrenches_.data());
+      for (auto& w : guests_) w.clear();
+      for (auto& f : m_.forces) {
+        const bool guests = !held_.empty() && f->by_guests();
+        f->apply(t, (guests ? held_ : motions_).data(), (guests ? guests_ : wrenches_).data());
+      }
     }
     for (std::size_t i = 0; i < links_.size(); ++i) body_inertia(i, art_[i], proj_[i].f, proj_[i].m);
   }
@@ -309,6 +332,9 @@ protected:
       V3 torque = load.torque;
       if (load.loaded) torque += moment_of_directors<double>(R, load.directors);
       m -= times(R, torque);
+      if (guests_.empty()) return;
+      const std::size_t host = std::size_t(m_.links[i].body);
+      f -= guests_[host].force, m -= times(held_[host].R, guests_[host].torque);
     }
   }
   // Force and torque about the centre of mass that a body needs from its joints.
@@ -843,7 +869,7 @@ protected:
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 12; ++k) {
       kinematics(t, y);
-      const double strained = ties() && !loose_ ? m_.ties->measure_ties(HostTies::gap, t, motions_.data()) : 0.0;
+      const double strained = ties() && !loose_ ? m_.ties->measure_ties(HostTies::gap, t, hosts()) : 0.0;
       loop_rows_now();
       tie_values(position_);
       double gap = strained;
@@ -861,7 +887,7 @@ protected:
     }
     double open = 0.0;
     for (double g : position_) open = std::max(open, std::abs(g));
-    if (ties() && !loose_) m_.ties->measure_ties(HostTies::rate, t, motions_.data());
+    if (ties() && !loose_) m_.ties->measure_ties(HostTies::rate, t, hosts());
     torn_ = !(open <= largest_gap_allowed * length_);
     loads_without_motion();
     factor_tree();
@@ -882,6 +908,7 @@ protected:
       for (int j = 0; j < links_[i].n; ++j) y[at_[i] + np_ + std::size_t(j)] += proj_[i].nu_rate[std::size_t(j)];
     return true;
   }
+  const BodyMotion<double>* hosts() const { return (held_.empty() ? motions_ : held_).data(); }
   void loads_without_motion() {
     length_ = 1.0;
     rate_.resize(gap_.size());
@@ -919,6 +946,8 @@ protected:
   std::vector<Projected> proj_;
   std::vector<BodyMotion<double>> motions_; // of bodies
   std::vector<Wrench<double>> wrenches_;
+  std::vector<BodyMotion<double>> held_; // of directors: as guests see them, and what these do
+  std::vector<Wrench<double>> guests_;
   std::vector<int> link_of_;
   std::vector<Driven> u_;
   std::vector<std::size_t> at_;

@@ -339,14 +339,13 @@ private:
     for (int n = 0; n < 3; ++n) o.d(a, n) = -R(b, n), o.d(b, n) = R(a, n);
     return o;
   }
-  // What the directions are as turns in space: sum d_n x dd_n / 2.
+  // What the directions are as turns in space.
   Directions<double, 3> in_space(const M3& R) const {
     Directions<double, 3> E = Directions<double, 3>::Zero();
-    if (directors_)
-      for (int n = 0; n < 3; ++n) E.middleCols<3>(3 * n) = 0.5 * cross_matrix<double>(V3(R.col(n)));
-    else
-      E.leftCols<3>().setIdentity();
-    return E;
+    E.leftCols<3>().setIdentity();
+    if (!directors_) return E;
+    const M3 P = polar_factor<double>(R);
+    return P * polar_turn(R, P);
   }
 
   void link_blocks(std::size_t i, const double* y) {

@@ -237,7 +237,7 @@ private:
   template <class S>
   Matrix<S, 6, 1> known_force(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v) {
     Matrix<S, 6, 1> f = q.template cast<S>() * work<S>().known[std::size_t(r.at_node(c))];
-    if (r.absolute() && r.turns(c)) f += turned<S>(r, c).rate * v.col(0).template cast<S>();
+    if (form_.absolute && r.turns(c)) f += v.template leftCols<4>().template cast<S>() * turned<S>(r, c).omega;
     return f;
   }
 
@@ -266,10 +266,7 @@ private:
         auto &mine = block(node, r.at_node(o)), &theirs = block(r.at_node(o), node);
         if (r.turns(o)) {
           maps<S>(r, o, shift, Tc);
-          Mat3<S> turn = by * l.turn.template cast<S>();
-          if (!form_.plain() && !still_) turn = l.turn.template cast<S>() * turned<S>(r, o).C;
-          mine.template block<3, 3>(from, 0) += turn - row.q.template leftCols<4>().template cast<S>() * Tc -
-                                                row.v.template middleCols<3>(1).template cast<S>();
+          mine.template block<3, 3>(from, 0) += by * l.turn.template cast<S>() - by_spin<S, 3>(r, o, row.q, row.v, Tc);
           theirs.template block<3, 3>(0, from) += (w * l.turn.transpose()).template cast<S>();
         }
         if (!r.moves(o)) continue;
@@ -359,11 +356,7 @@ private:
         auto& whole = lu.block(r.slot(c, o));
         auto a = whole.template topRows<R>();
         const auto &q = r.blocks.q(c, o), &v = r.blocks.v(c, o);
-        if (r.turns(o))
-          a.template leftCols<3>() =
-              -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
-        if (r.absolute() && r.turns(o))
-          a.template leftCols<3>() -= v.col(0).template cast<S>() * turned<S>(r, o).stretch.transpose();
+        if (r.turns(o)) a.template leftCols<3>() = -by_spin<S, 6>(r, o, q, v, Tc);
         a.template middleCols<3>(3) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
         if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
           a.template block<3, 3>(3, 3).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
@@ -371,10 +364,7 @@ private:
       for (int e = 0; e < 2; ++e)
         if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, lu);
       auto& a = lu.block(r.slot(o, o));
-      if (form_.plain() || !r.turns(o))
-        for (int k = 0; k < 3; ++k) a(k, k) += r.turns(o) ? shift * r.d.J[r.frame(o)][k] : S(1);
-      else
-        a.template topLeftCorner<3, 3>() += Mat3<double>(r.d.J[r.frame(o)].asDiagonal()) * turned<S>(r, o).C;
+      for (int k = 0; k < 3; ++k) a(k, k) += r.turns(o) ? shift * r.d.J[r.frame(o)][k] : S(1);
       a.template block<3, 3>(3, 3).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
     }
     if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
@@ -395,18 +385,19 @@ private:
       const int c = b.column.index;
       if (o.turns(c)) {
         maps<S>(o, c, shift, Tc);
-        a.template leftCols<3>() -= by_spin<S>(o, c, b.q, b.v, Tc);
+        a.template leftCols<3>() -= by_spin<S, 6>(o, c, b.q, b.v, Tc);
       }
       a.template middleCols<3>(3) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
     }
   }
   // Derivatives by the unknown of a frame, from those by its increments and rates.
-  template <class S>
-  Matrix<S, 6, 3> by_spin(const Rod& r, int o, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v,
-                          const Local<S>& Tc) {
-    Matrix<S, 6, 3> by = q.template leftCols<4>().template cast<S>() * Tc;
-    if (r.absolute()) by += v.col(0).template cast<S>() * turned<S>(r, o).stretch.transpose();
-    return by + v.template middleCols<3>(1).template cast<S>();
+  template <class S, int N>
+  GYROD_INLINE Matrix<S, N, 3> by_spin(const Rod& r, int o, const Matrix<double, N, 7>& q,
+                                       const Matrix<double, N, 7>& v, const Local<S>& Tc) {
+    if (form_.absolute)
+      return q.template leftCols<4>().template cast<S>() * Tc +
+             v.template leftCols<4>().template cast<S>() * turned<S>(r, o).W;
+    return q.template leftCols<4>().template cast<S>() * Tc + v.template middleCols<3>(1).template cast<S>();
   }
   // Blocks of a cell with the body that holds the end next to it.
   template <class S> void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, UniformLu<S, B>& lu) {
@@ -417,7 +408,7 @@ private:
     lu.block(place).template topLeftCorner<6, 6>() -= h[k].by_place.template cast<S>();
     lu.block(speed).template topLeftCorner<6, 6>() -= h[k].by_speed.template cast<S>();
     auto& w = lu.block(wrench);
-    if (r.turns(o)) w.template topLeftCorner<6, 3>() -= by_spin<S>(r, o, h[k].wrench_q, h[k].wrench_v, Tc);
+    if (r.turns(o)) w.template topLeftCorner<6, 3>() -= by_spin<S, 6>(r, o, h[k].wrench_q, h[k].wrench_v, Tc);
     w.template block<6, 3>(0, 3) -= (S(1) / shift) * h[k].wrench_q.template rightCols<3>().template cast<S>() +
                                     h[k].wrench_v.template rightCols<3>().template cast<S>();
   }
@@ -490,7 +481,9 @@ private:
       for (int k = 0; k < r.hold->cells(); ++k) {
         const int o = r.hold->first(j) + k;
         if (!r.in_graph(o)) continue;
-        f += r.rows[std::size_t(j * r.hold->cells() + k)].q.template cast<S>() * to.known[std::size_t(r.at_node(o))];
+        const HeldRow& row = r.rows[std::size_t(j * r.hold->cells() + k)];
+        f += row.q.template cast<S>() * to.known[std::size_t(r.at_node(o))];
+        if (form_.absolute && r.turns(o)) f += row.v.template leftCols<4>().template cast<S>() * turned<S>(r, o).omega;
       }
       if (r.d.held == 2) f[2] = S(0);
       const auto [node, from] = place_of(r, j);
@@ -536,8 +529,8 @@ private:
       auto f = k.x[node + std::size_t(c)].template head<R>();
       for (int o = r.first(c); o <= r.behind(c); ++o) {
         f += r.blocks.q(c, o).template cast<S>() * k.known[node + std::size_t(o)];
-        if (r.absolute() && r.turns(o))
-          f += k.turned[node + std::size_t(o)].rate * r.blocks.v(c, o).col(0).template cast<S>();
+        if (form_.absolute && r.turns(o))
+          f += r.blocks.v(c, o).template leftCols<4>().template cast<S>() * k.turned[node + std::size_t(o)].omega;
       }
     }
   }
@@ -604,24 +597,25 @@ private:
     });
   }
   // `known_force` transposed.
-  void add(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v,
-           const Matrix<double, 6, 1>& weight) {
+  template <int N>
+  void add(const Rod& r, int c, const Matrix<double, N, 7>& q, const Matrix<double, N, 7>& v,
+           const Matrix<double, N, 1>& weight) {
     const std::size_t cell = std::size_t(r.at_node(c));
     real_work_.known[cell] += q.transpose() * weight;
-    if (r.absolute() && r.turns(c)) real_work_.turned[cell].rate += v.col(0).dot(weight);
+    if (form_.absolute && r.turns(c)) real_work_.turned[cell].omega += v.template leftCols<4>().transpose() * weight;
   }
   void right_sides_transposed(const Group& g, double* b) {
     Work<double>& k = real_work_;
     for (const FarBlock& f : far_)
       if (!f.column.body())
-        add(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v,
-            k.x[std::size_t(node_of(f.row))].template head<6>());
+        add<6>(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v,
+               k.x[std::size_t(node_of(f.row))].template head<6>());
     for_rods(g, [&](const Rod& r) {
       for (int e = 0; e < 2; ++e)
         if (r.port[e] >= 0)
           r.near(e, [&](int i, int c) {
-            add(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v,
-                k.x[std::size_t(place_node(r.port[e]))].template head<6>());
+            add<6>(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v,
+                   k.x[std::size_t(place_node(r.port[e]))].template head<6>());
           });
       if constexpr (Constrained)
         if (r.d.held) held_sides_transposed(r, b + r.at);
@@ -635,9 +629,10 @@ private:
       if (r.d.held == 2) weight[2] = 0.0;
       if (!still_) add_strain_rate(r, j, weight, b);
       for (int k = 0; k < r.hold->cells(); ++k)
-        if (const int o = r.hold->first(j) + k; r.in_graph(o))
-          real_work_.known[std::size_t(r.at_node(o))] +=
-              r.rows[std::size_t(j * r.hold->cells() + k)].q.transpose() * weight;
+        if (const int o = r.hold->first(j) + k; r.in_graph(o)) {
+          const HeldRow& row = r.rows[std::size_t(j * r.hold->cells() + k)];
+          add<3>(r, o, row.q, row.v, weight);
+        }
     }
   }
   void right_side_transposed(const Rod& r, double* b) {
@@ -648,7 +643,7 @@ private:
       const Matrix<double, B, 1>& f = k.x[cell];
       Increment<double>& q = k.known[cell];
       for (int c = r.first(o); c <= r.behind(o); ++c)
-        add(r, o, r.blocks.q(c, o), r.blocks.v(c, o), k.x[std::size_t(r.at_node(c))].template head<R>());
+        add<6>(r, o, r.blocks.q(c, o), r.blocks.v(c, o), k.x[std::size_t(r.at_node(c))].template head<R>());
       if (r.moves(o)) {
         const Vec3<double> push = f.template segment<3>(3);
         for (int n = 0; n < 3; ++n) b[r.x_at[i] + n] += inverse * q[4 + n], b[r.v_at[i] + n] += r.d.mass[i] * push[n];
@@ -662,8 +657,8 @@ private:
       const std::size_t j = r.frame(o);
       if (!form_.plain()) {
         TurnStage<double>& mine = k.turned[cell];
-        const Vec3<double> rate = r.d.J[j].cwiseProduct(f.template head<3>()) + mine.beta;
-        mine.known_transposed(form_, r.turnings[j], shift, q.template head<4>(), rate, b + r.p_at[i], b + r.w_at[i]);
+        mine.beta += r.d.J[j].cwiseProduct(f.template head<3>());
+        mine.known_transposed(form_, r.turnings[j], shift, q.template head<4>(), b + r.p_at[i], b + r.w_at[i]);
         continue;
       }
       const Vec4<double> back = (2.0 / r.norm[j]) * r.p[j];

@@ -46,8 +46,7 @@ void quaternion_blocks(const double* r, const double* s, const Vec3<double>& alp
     const Vec4<double> e = Vec4<double>::Unit(k), turned = local<double>(p, e);
     const double dn = 2.0 * p[k];
     const Vec4<double> dw = (2.0 / n) * multiply<double>(conjugate<double>(e), v) - (dn / n) * w;
-    out.turn.col(k) = turned, out.spin_r.col(k) = dw.tail<3>(), out.spin_s.col(k) = turned.tail<3>();
-    out.stretch_r[k] = dw[0], out.stretch_s[k] = turned[0];
+    out.turn.col(k) = turned, out.spin_r.col(k) = dw, out.spin_s.col(k) = turned;
     column(out.by_r, k, e, dw, dn), column(out.by_s, k, Vec4<double>::Zero(), turned, 0.0);
   }
   out.F.topRows<4>() = quaternion_nullspace<double>(p);
@@ -72,7 +71,7 @@ void director_blocks(bool absolute, const double* r, const double* s, const Vec3
     const Mat3<double> place = -(E.transpose() * rate) - damp * (EV + VE) - 0.5 * spring * (DE + DE.transpose());
     put_column(out.by_r, 9, k, Mat3<double>(back * place).data());
     put_column(out.by_s, 9, k, Mat3<double>(-(back * Mat3<double>(EV + VE + damp * (DE + DE.transpose())))).data());
-    out.spin_r.col(k) = 0.5 * axial<double>(EV), out.spin_s.col(k) = 0.5 * axial<double>(DE);
+    out.spin_r.col(k).tail<3>() = 0.5 * axial<double>(EV), out.spin_s.col(k).tail<3>() = 0.5 * axial<double>(DE);
   }
   for (int k = 0; k < 3; ++k)
     put_column(out.F.data(), 9, k, Mat3<double>(back * cross_matrix<double>(Vec3<double>::Unit(k))).data());
@@ -132,14 +131,13 @@ void Turning::rates(const S* r, const S* s, const Vec3<S>& alpha, const Formulat
 void Turning::blocks(const double* r, const double* s, const Vec3<double>& alpha, const FormulationOptions& o, bool raw,
                      TurnBlocks& out) const {
   out.F.setZero(), out.turn.setZero(), out.spin_r.setZero(), out.spin_s.setZero();
-  out.stretch_r.setZero(), out.stretch_s.setZero();
   if (kind == Coordinates::quaternion)
     quaternion_blocks(r, s, alpha, o, out);
   else if (kind == Coordinates::directors)
     director_blocks(absolute, r, s, alpha, o, out);
   else
     angle_blocks(r, s, out);
-  if (!raw) out.turn.row(0).setZero(), out.stretch_r.setZero(), out.stretch_s.setZero();
+  if (!raw) out.turn.row(0).setZero(), out.spin_r.row(0).setZero(), out.spin_s.row(0).setZero();
 }
 
 void Turning::put(const Vec4<double>& p, const Vec3<double>& Omega, double* r, double* s) const {
@@ -193,16 +191,14 @@ template <class S> bool TurnStage<S>::factor(const Turning& form, const TurnBloc
   if (!factor_dense(n, lu_, pivots_)) return false;
   G_ = k.F.template cast<S>();
   for (int c = 0; c < 3; ++c) solve_dense(n, lu_, pivots_, G_.data() + 9 * c);
-  C = shift * Mat3<S>::Identity();
   if (form.absolute) {
-    const Matrix<S, 3, 9> spin = inverse * k.spin_r + k.spin_s;
-    const Mat3<S> by_alpha = spin * G_;
-    C = by_alpha.inverse();
-    G_ = Matrix<S, 9, 3>(G_ * C);
+    G_ = Matrix<S, 9, 3>(shift * G_);
+    A = inverse * Matrix<S, 4, 3>(k.turn * G_);
+    W = Matrix<S, 4, 9>(inverse * k.spin_r + k.spin_s) * G_;
+  } else {
+    A = k.turn * G_;
+    W.setZero(), W.template bottomRows<3>().setIdentity();
   }
-  A = k.turn.template cast<S>() * G_;
-  if (form.absolute) A = Matrix<S, 4, 3>(inverse * A);
-  stretch = G_.transpose() * Matrix<S, 9, 1>(inverse * k.stretch_r + k.stretch_s);
   return true;
 }
 
@@ -210,57 +206,53 @@ template <class S>
 void TurnStage<S>::known(const Turning& form, const TurnBlocks& k, S shift, const S* br, const S* bs) {
   const int n = form.coordinates();
   const S inverse = S(1) / shift;
-  r_.setZero(), s_.setZero();
+  r_.setZero(), s_.setZero(), omega.setZero(), beta.setZero();
   std::copy_n(br, n, r_.data());
-  if (!form.absolute) {
+  if (form.absolute) {
+    for (int i = 0; i < n; ++i) s_[i] = bs[i];
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < n; ++i) s_[i] += inverse * k.by_r[n * j + i] * r_[j];
+    solve_dense(n, lu_, pivots_, s_.data());
+    r_ = Matrix<S, 9, 1>(inverse * (r_ + s_));
+    omega = k.spin_r * r_ + k.spin_s * s_;
+  } else {
     solve_dense(n, lu_, pivots_, r_.data());
-    theta = k.turn.template cast<S>() * r_, beta = Part<3>::of(bs);
-    omega_.setZero(), rate = S(0);
-    return;
+    beta = Part<3>::of(bs);
   }
-  for (int i = 0; i < n; ++i) s_[i] = bs[i];
-  for (int j = 0; j < n; ++j)
-    for (int i = 0; i < n; ++i) s_[i] += inverse * k.by_r[n * j + i] * r_[j];
-  solve_dense(n, lu_, pivots_, s_.data());
-  r_ = Matrix<S, 9, 1>(inverse * (r_ + s_));
-  omega_ = k.spin_r.template cast<S>() * r_ + k.spin_s.template cast<S>() * s_;
-  beta = C * omega_, theta = k.turn.template cast<S>() * r_ - A * omega_;
-  rate = r_.dot(k.stretch_r.template cast<S>()) + s_.dot(k.stretch_s.template cast<S>()) - stretch.dot(omega_);
+  theta = k.turn * r_;
 }
 
-template <class S> void TurnStage<S>::recover(const Turning& form, S shift, const Vec3<S>& dOmega, S* br, S* bs) const {
-  const Matrix<S, 9, 1> d = G_ * Vec3<S>(dOmega - omega_);
+template <class S> void TurnStage<S>::recover(const Turning& form, S shift, const Vec3<S>& nu, S* br, S* bs) const {
+  const Matrix<S, 9, 1> d = G_ * nu;
   for (int i = 0; i < form.coordinates(); ++i) {
     br[i] = r_[i] + (form.absolute ? d[i] / shift : d[i]);
     if (form.absolute) bs[i] = s_[i] + d[i];
   }
-  if (!form.absolute) Part<3>::put(bs, dOmega);
+  if (!form.absolute) Part<3>::put(bs, nu);
 }
 
 template <class S> Vec3<S> TurnStage<S>::recover_transposed(const Turning& form, S shift, const S* br, const S* bs) {
   const int n = form.coordinates();
-  r_.setZero(), s_.setZero(), beta.setZero(), omega_.setZero(), rate = S(0);
+  r_.setZero(), s_.setZero(), beta.setZero(), omega.setZero();
   std::copy_n(br, n, r_.data());
   if (!form.absolute) return G_.transpose() * r_ + Part<3>::of(bs);
   std::copy_n(bs, n, s_.data());
-  omega_ = -(G_.transpose() * Matrix<S, 9, 1>(s_ + (S(1) / shift) * r_));
-  return -omega_;
+  return G_.transpose() * Matrix<S, 9, 1>(s_ + (S(1) / shift) * r_);
 }
 
 template <class S>
-void TurnStage<S>::known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec4<S>& turn,
-                                    const Vec3<S>& rolled, S* br, S* bs) {
+void TurnStage<S>::known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec4<S>& turn, S* br,
+                                    S* bs) {
   const int n = form.coordinates();
-  r_ += k.turn.transpose().template cast<S>() * turn;
+  r_ += k.turn.transpose() * turn;
   if (!form.absolute) {
     solve_dense_transposed(n, lu_, pivots_, r_.data());
-    std::copy_n(r_.data(), n, br), Part<3>::put(bs, rolled);
+    std::copy_n(r_.data(), n, br), Part<3>::put(bs, beta);
     return;
   }
   const S inverse = S(1) / shift;
-  const Vec3<S> spin = omega_ + C.transpose() * rolled - A.transpose() * turn - rate * stretch;
-  r_ += k.spin_r.transpose().template cast<S>() * spin + rate * k.stretch_r.template cast<S>();
-  s_ += k.spin_s.transpose().template cast<S>() * spin + rate * k.stretch_s.template cast<S>() + inverse * r_;
+  r_ += k.spin_r.transpose() * omega;
+  s_ += k.spin_s.transpose() * omega + inverse * r_;
   solve_dense_transposed(n, lu_, pivots_, s_.data());
   for (int j = 0; j < n; ++j) {
     bs[j] = s_[j], br[j] = inverse * r_[j];

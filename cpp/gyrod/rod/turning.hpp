@@ -20,9 +20,8 @@ namespace gyrod {
 struct TurnBlocks {
   double by_r[81], by_s[81]; // n x n, column by column
   Matrix<double, 9, 3> F;
-  Matrix<double, 4, 9> turn; // 2 conj(p) dp/|p|² by r
-  Matrix<double, 3, 9> spin_r, spin_s;
-  Vec9<double> stretch_r, stretch_s; // of the scalar part of 2 conj(p) p'/|p|²
+  Matrix<double, 4, 9> turn;           // 2 conj(p) dp/|p|² by r
+  Matrix<double, 4, 9> spin_r, spin_s; // of 2 conj(p) p'/|p|²
 };
 
 struct Turning {
@@ -48,31 +47,28 @@ struct Turning {
   const char* trouble(const double* r) const;
 };
 
-// A frame in a stage, in coordinates that are not plain: with the unknown dOmega its increment is theta + A dOmega, the
-// scalar part of its rate rate + stretch dOmega, its angular acceleration C dOmega - beta, where theta, rate and beta
-// follow from the right-hand side alone.
+// A frame in a stage, in coordinates that are not plain: with the unknown nu its angular acceleration is shift nu -
+// beta, its increment theta + A nu and its rate omega + W nu, where theta, omega and beta follow from the right-hand
+// side alone. In null-space forms nu is the increment of Omega.
 template <class S> class TurnStage {
 public:
   [[nodiscard]] bool factor(const Turning& form, const TurnBlocks& k, S shift);
   void known(const Turning& form, const TurnBlocks& k, S shift, const S* br, const S* bs);
-  void recover(const Turning& form, S shift, const Vec3<S>& dOmega, S* br, S* bs) const;
-  // Both transposed: from weights of (r, s) to those of dOmega; from those of theta and beta on to those of b.
+  void recover(const Turning& form, S shift, const Vec3<S>& nu, S* br, S* bs) const;
+  // Both transposed: from weights of (r, s) to those of nu; from those of theta, and in `omega` and `beta`, to those of
+  // b.
   Vec3<S> recover_transposed(const Turning& form, S shift, const S* br, const S* bs);
-  void known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec4<S>& turn, const Vec3<S>& rolled,
-                        S* br, S* bs);
+  void known_transposed(const Turning& form, const TurnBlocks& k, S shift, const Vec4<S>& turn, S* br, S* bs);
 
-  Matrix<S, 4, 3> A;
-  Mat3<S> C;
-  Vec4<S> theta;
-  Vec3<S> beta, stretch;
-  S rate; // transposed, its weight
+  Matrix<S, 4, 3> A, W;
+  Vec4<S> theta, omega;
+  Vec3<S> beta;
 
 private:
   S lu_[81];
   int pivots_[9];
-  Matrix<S, 9, 3> G_; // r, or s in absolute form, by dOmega
+  Matrix<S, 9, 3> G_; // r, or s in absolute form, by nu
   Matrix<S, 9, 1> r_, s_;
-  Vec3<S> omega_; // what b alone makes of Omega
 };
 
 } // namespace gyrod

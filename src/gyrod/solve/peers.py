@@ -232,8 +232,8 @@ def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
     for i, layout in enumerate(compiled.core.layout()):
         free = np.array(layout.p) >= 0
         if compiled.formulation == "absolute-directors":
-            at = (np.array(x)[free, None] + np.arange(9) for x in (layout.p, layout.w))
-            parts.append(_of_directors(compiled, t, y, *at, compiled.rods[i]["J"][free]).ravel())
+            q, v = (np.array(x)[free, None] + np.arange(9) for x in (layout.p, layout.w))
+            parts.append(_of_directors(compiled, t, y, q, v, compiled.rods[i]["J"][free]).ravel())
         else:
             parts.append(compiled.rod_states(i, when, y)["multipliers"].ravel()[free])
     return np.concatenate(parts)
