@@ -553,7 +553,7 @@ SENTENCES = (ValueError, gd.SimulationError, gd.EquilibriumError, gd.PathError, 
 #: Words of refusals that name a reason of mechanics or of the method.
 PHYSICAL = re.compile(
     "nothing holds|a mechanism that the loads move|goes a part of each step backwards|there is nothing to solve for"
-    "|angular momentum would be lost"
+    "|angular momentum would be lost|gimbal lock"
 )
 
 

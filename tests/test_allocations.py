@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import programs
-import pytest
 
 
 def test_steps_do_not_allocate():

@@ -290,7 +290,6 @@ def test_check_tells_what_is_there(here, tmp_path):
         ("hose", "method: rk4", "method = 'rk4' is unknown; it can be 'auto', "),
         ("hose", "method: radau", "Did you mean 'radau5'?"),
         ("hose", "method: scipy:rk4", "method = 'scipy:rk4' is unknown"),
-        ("hose", "formulation: euler", "formulation = 'euler' does not support rods"),
         ("hose", "formulation: {index: 2}", "index = 2 works with the absolute formulations only"),
         ("top", "formulation: {baumgarte: [1, 1]}", "works with the absolute formulations only"),
         ("top", "sigma: mean", "belongs to method = 'variational'"),
@@ -377,13 +376,11 @@ def test_check_finds_joints_that_do_not_meet(here, tmp_path):
 
 def test_check_tells_what_is_wrong_with_the_model_and_with_its_run_at_once(here, tmp_path):
     text = models.starters()["four-bar"].replace("[0.6, 0, 0.75]}", "[0.6, 0, 0.75], velocity: [0, 0, 1]}")
-    (tmp_path / "model.yaml").write_text(f"{text.rstrip()}\n  formulation: euler\n")
+    (tmp_path / "model.yaml").write_text(f"{text.rstrip()}\n  formulation: {{velocity: spatial}}\n")
     done = here("check", "model.yaml", "--json", "check.json")
     problems = json.loads((tmp_path / "check.json").read_text())["problems"]
     assert done.code == 1
-    assert [x.startswith("run: formulation = 'euler' supports bodies without joints") for x in problems].count(
-        True
-    ) == 1
+    assert [x.startswith("run: the variant 'spatial'") for x in problems].count(True) == 1
     gaps = [x for x in problems if "velocity gap at the start" in x]
     assert len(gaps) == len(problems) - 1 > 0
     assert all(x in done.err for x in problems)

@@ -26,9 +26,9 @@ def table(**changes):
         (lambda: _core.Rod(**table(strain="timoshenko")), "no strain 'timoshenko'"),
         (lambda: _core.Rod(**table(curvature="cosine")), "no curvature 'cosine'"),
         (lambda: _core.Joint(**JOINT | {"kind": "screw"}), "no joint 'screw'"),
-        (lambda: _core.System(formulation="euler", rods=[_core.Rod(**table())]), "rods have no formulation euler"),
+        (lambda: _core.System(formulation="angles", rods=[_core.Rod(**table())]), "there is no formulation angles"),
         (lambda: _core.System(formulation="polar", bodies=[MASS]), "no formulation polar"),
-        (lambda: _core.System(formulation="euler", bodies=[MASS], joints=TREE), "mechanisms have no formulation euler"),
+        (lambda: _core.System(formulation="angles", bodies=[MASS], joints=TREE), "there is no formulation angles"),
         (
             lambda: _core.System(formulation="nullspace-quaternion", bodies=[MASS]).nullspace(0.0, np.zeros(13)),
             "no mech",

@@ -16,6 +16,7 @@ from test_rods_core import (
     MOMENT,
     NULLSPACE,
     PAIRS,
+    ROD_FORMULATIONS,
     RUBBER,
     SOME_PAIRS,
     TIME,
@@ -37,7 +38,7 @@ from test_rods_core import (
 
 import gyrod as gd
 from gyrod import rotations as ro
-from gyrod.equations import ROD_FORMULATIONS, compile_system
+from gyrod.equations import compile_system
 
 DEGREES = (2, 3, 4)
 #: Ends of elements; more than the core takes at once, and of sizes that differ.

@@ -10,6 +10,7 @@ from test_rods_core import (
     BALANCED,
     DAMPING,
     GRAVITY,
+    ROD_FORMULATIONS,
     TOP,
     coupled_stiffness,
     driven,
@@ -22,7 +23,6 @@ from test_rods_core import (
 import gyrod as gd
 from gyrod import problems
 from gyrod import rotations as ro
-from gyrod.equations import ROD_FORMULATIONS
 from gyrod.model.meshes import apply
 
 DEGREES = (2, 3, 4)

@@ -172,7 +172,6 @@ def test_levels_hold_what_they_promise():
         ({"index": 1}, "index = 1 works with the absolute formulations only"),
         ({"null_space": "svd"}, "null_space = 'svd' is unknown"),
         ({"name": "absolute-quaternion", "null_space": "qr", "index": 1}, "leave one of them out"),
-        ({"name": "euler"}, "formulation = 'euler' supports bodies without joints"),
         ({"velocity": "spatial"}, "is for bodies without joints"),
     ],
 )

@@ -9,7 +9,6 @@ import pytest
 
 import gyrod as gd
 from gyrod import rotations as ro
-from gyrod.equations import ROD_FORMULATIONS
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100.0)
 FRAME = np.array([0.5, -0.5, -0.5, -0.5])  # of a rod along y
@@ -59,9 +58,9 @@ GROWING = gd.RodLoad("hose", moment=lambda t: (0.5 * t, 0, 0))
 @pytest.mark.parametrize(
     ("method", "formulation"),
     [
-        pytest.param(m, f, marks=[pytest.mark.slow] * (m in EXPLICIT and f != ROD_FORMULATIONS[0]))
+        pytest.param(m, f, marks=[pytest.mark.slow] * (m in EXPLICIT and f != "nullspace-quaternion"))
         for m in ("auto", *gd.METHODS)
-        for f in ROD_FORMULATIONS
+        for f in gd.FORMULATIONS
     ],
 )
 def test_a_coarse_rod_that_is_rolled_up_too_far(method, formulation):
@@ -201,12 +200,6 @@ def test_a_load_without_a_name_is_named_by_its_rod():
 
 
 # --- what does not serve rods ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("formulation", [f for f in gd.FORMULATIONS if f not in ROD_FORMULATIONS])
-def test_formulations_without_rods(formulation):
-    with pytest.raises(ValueError, match=rf"'{formulation}' does not support rods \('hose'\); use one of 'nullspace-"):
-        gd.simulate(system(), 1.0, formulation=formulation)
 
 
 def test_baumgarte_of_the_null_space_form():

@@ -11,11 +11,11 @@ import pytest
 
 import gyrod as gd
 from gyrod import rotations as ro
-from gyrod.equations import ROD_FORMULATIONS, compile_system
+from gyrod.equations import compile_system
 from gyrod.equations.rods import BLEND
 from gyrod.model import CURVATURES, ENDS, INERTIAS, LOADS, SECTIONS
 
-NULLSPACE, ABSOLUTE = ROD_FORMULATIONS
+NULLSPACE, ABSOLUTE = ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
 LAWS = (*CURVATURES, ("sine", 3), ("tangent", 6))
 PAIRS = [(a, b) for a in ENDS for b in ENDS]
 GRAVITY = np.array([0.3, -0.5, -9.81])

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_rods_core import ROD_FORMULATIONS
 
 import gyrod as gd
-from gyrod.equations import ROD_FORMULATIONS, compile_system
+from gyrod.equations import compile_system
 
 DATA = json.loads((Path(__file__).parent / "data" / "lang_linn_arnold_2011.json").read_text())
 TABLES = DATA["paper_tables"]

@@ -1,13 +1,14 @@
 #include "gyrod/assembly/limits.hpp"
 
 #include "gyrod/joints/coordinate.hpp"
+#include "gyrod/rigid/formulations.hpp"
 
 namespace gyrod {
 
 Limits::Limits(System& system, const std::string& formulation, std::vector<JointLimit> joints,
                std::vector<RodLimit> rods)
-    : system_(system), directors_(formulation.ends_with("-directors")), joints_(std::move(joints)),
-      rods_(std::move(rods)), state_(rods_.empty() ? 0 : system.size()) {
+    : system_(system), kind_(coordinates_of(formulation)), joints_(std::move(joints)), rods_(std::move(rods)),
+      state_(rods_.empty() ? 0 : system.size()) {
   for (std::size_t k = 0; k < joints_.size(); ++k) {
     const JointLimit& l = joints_[k];
     if (std::isfinite(l.lower)) edges_.push_back({k, l.lower, -1, l.ends});
@@ -28,8 +29,10 @@ Limits::Pose Limits::pose(const double* y, int body) const {
   if (body < 0) return {Vec3<double>::Zero(), Mat3<double>::Identity()};
   const double* s = y + system_.rigid()->offset(body);
   Pose p{Part<3>::of(s), Mat3<double>()};
-  if (directors_)
-    for (int n = 0; n < 3; ++n) p.R.col(n) = Part<3>::of(s + 3 + 3 * n);
+  if (kind_ == Coordinates::directors)
+    p.R = frame_of(s + 3);
+  else if (kind_ == Coordinates::angles)
+    p.R = EulerAngles::frame<double>(s + 3);
   else // an angle does not mind a quaternion whose length has drifted
     p.R = matrix_from_quaternion<double>(Part<4>::of(s + 3));
   return p;

@@ -3,6 +3,7 @@
 
 #include "gyrod/assembly/system.hpp"
 #include "gyrod/integrate/driver.hpp"
+#include "gyrod/rigid/coordinates.hpp"
 
 namespace gyrod {
 
@@ -47,7 +48,7 @@ private:
               Vec3<double>& M, Vec3<double>& K) const;
 
   System& system_;
-  bool directors_;
+  Coordinates kind_;
   std::vector<JointLimit> joints_;
   std::vector<RodLimit> rods_;
   std::vector<double> state_;

@@ -10,7 +10,7 @@
 // Levels 1 to 3 are differential-algebraic, q' = v, v' = a, 0 = psi - M a - G' lambda, 0 = g^(k). One elimination
 // serves all: bodies and multipliers are nodes of a graph, multipliers go after the bodies they hold.
 //
-// Guests, rods that bodies hold, see a unit quaternion, also where an integrator has left the sphere.
+// Guests, rods that bodies hold, see a rotation, also where an integrator has left the manifold.
 #pragma once
 
 #include "gyrod/mechanism/model.hpp"
@@ -28,7 +28,6 @@ template <class F> struct AbsoluteRotation;
 
 template <> struct AbsoluteRotation<AbsoluteQuaternion> {
   static constexpr int nq = 4, ni = 1;
-  static constexpr bool hosting = true; // has guests
   template <class S> static void directors(const S* q, const S* w, Mat3<S>& R, Mat3<S>& V) {
     const Vec4<S> p = Part<4>::of(q);
     R = matrix_from_quaternion<S>(p);
@@ -74,10 +73,15 @@ template <> struct AbsoluteRotation<AbsoluteQuaternion> {
     g[0] = S(0.5) * (p.dot(p) - S(1)), rate[0] = p.dot(v), second[0] = v.dot(v);
     for (int i = 0; i < 4; ++i) G[0][i] = p[i];
   }
-  // Of R/|p|² in space axes: by dp its turn 2 dp conj(p)/|p|², which by dp' is its spin, and its spin; the generalised
-  // force 2 T p of a torque T by that.
+  // As guests see it: R/|p|².
+  static void unit(const double* q, BodyMotion<double>& m) {
+    const double scale = 1.0 / Part<4>::of(q).squaredNorm();
+    m.R *= scale, m.Omega *= scale;
+  }
+  // Of that in space axes: by dp its turn 2 dp conj(p)/|p|² and its spin, which by dp' is like the turn; the
+  // generalised force 2 T p of a torque T by that.
   struct Turning {
-    Matrix<double, 3, 4> turn, spin;
+    Matrix<double, 3, 4> turn, spin, swing;
     Matrix<double, 4, 3> torque;
     Turning() = default;
     Turning(const double* q, const double* w) {
@@ -86,9 +90,10 @@ template <> struct AbsoluteRotation<AbsoluteQuaternion> {
       turn = scale * quaternion_matrix_right<double>(conjugate<double>(p)).bottomRows<3>();
       spin = -scale * quaternion_matrix_right<double>(conjugate<double>(v)).bottomRows<3>();
       spin -= scale * (turn * v) * p.transpose();
+      swing = turn;
       torque = 2.0 * quaternion_matrix_right<double>(p).rightCols<3>();
     }
-    static Mat4<double> torque_turned(const Vec3<double>& T) { // 2 T p by p
+    Mat4<double> torque_turned(const Vec3<double>& T) const { // 2 T p by p
       return 2.0 * quaternion_matrix<double>(Vec4<double>(0.0, T[0], T[1], T[2]));
     }
   };
@@ -96,8 +101,39 @@ template <> struct AbsoluteRotation<AbsoluteQuaternion> {
 
 template <> struct AbsoluteRotation<AbsoluteDirectors> {
   static constexpr int nq = 9, ni = 6;
-  static constexpr bool hosting = false;
-  struct Turning {};
+  // As guests see it: the polar factor R.
+  static void unit(const double* q, BodyMotion<double>& m) { m.R = polar_factor<double>(frame_of(q)); }
+  // Of that in space axes: by directors its turn and its spin R Omega, by their rates its spin; the generalised force
+  // D [R'T]x/2 of a torque T by that.
+  struct Turning {
+    Matrix<double, 3, 9> turn, spin, swing;
+    Matrix<double, 9, 3> torque;
+    Mat3<double> D, R;
+    Turning() = default;
+    Turning(const double* q, const double* w) : D(frame_of(q)), R(polar_factor<double>(D)) {
+      turn = R * polar_turn(D, R);
+      const Mat3<double> V = frame_of(w);
+      const Vec3<double> omega = R * AbsoluteDirectors::spin<double>(q, w, {});
+      for (int k = 0; k < 9; ++k) {
+        const Vec3<double> by_turn = turn.col(k);
+        spin.col(k) = by_turn.cross(omega) + 0.5 * (R * axial<double>(gyrod::unit(k).transpose() * V));
+        swing.col(k) = 0.5 * (R * axial<double>(D.transpose() * gyrod::unit(k)));
+      }
+      for (int k = 0; k < 3; ++k) torque.col(k) = pulled(D, R.row(k).transpose());
+    }
+    static Vec9<double> pulled(const Mat3<double>& D, const Vec3<double>& T) {
+      return pull<double>(0.5 * (D * cross_matrix<double>(T)), nullptr);
+    }
+    Matrix<double, 9, 9> torque_turned(const Vec3<double>& T) const {
+      const Vec3<double> inside = R.transpose() * T;
+      Matrix<double, 9, 9> K;
+      for (int k = 0; k < 9; ++k) {
+        const Vec3<double> by_turn = turn.col(k);
+        K.col(k) = pulled(gyrod::unit(k), inside) - pulled(D, R.transpose() * by_turn.cross(T));
+      }
+      return K;
+    }
+  };
   template <class S> static void directors(const S* q, const S* w, Mat3<S>& R, Mat3<S>& V) {
     R = frame_of(q), V = frame_of(w);
   }
@@ -159,6 +195,7 @@ public:
     stride_ = 2 * np + (level_ ? np + ni : 0) + (doubled_ ? ni : 0);
     std::vector<bool> cut(m_.joints.size(), false);
     rows_.resize(m_.joints.size());
+    for (int i = 0; m_.ties && i < m_.ties->ties(); ++i) ties_.push_back(m_.ties->tie(i));
     std::vector<std::vector<int>> after(bodies() + m_.joints.size());
     std::vector<int> sizes(bodies(), int(node)), link_of(bodies());
     std::vector<std::pair<int, int>> pairs;
@@ -212,6 +249,7 @@ public:
       const auto& on = m_.forces[f]->bodies();
       const bool guests = m_.forces[f]->by_guests();
       if (guests) guests_.resize(bodies()), held_.resize(bodies()), turning_.resize(bodies());
+      if (guests && !ties_.empty()) bent_.resize(bodies()), pulled_.resize(bodies());
       for (int a : on) {
         if (!guests) acting_[std::size_t(a)].push_back(f);
         for (int b : on)
@@ -221,11 +259,15 @@ public:
     }
     // Mass and constraints alone couple bodies through joints only.
     std::erase_if(plain, [&](const auto& p) { return p.first < int(bodies()) && p.second < int(bodies()); });
+    std::vector<int> stage_sizes = sizes;
+    std::vector<std::vector<int>> stage_after = after;
+    add_ties(sizes, plain, after);
+    add_stage_ties(stage_sizes, pairs, stage_after);
     kkt_pattern_ = BlockPattern(sizes, plain, after);
-    stage_pattern_ = BlockPattern(sizes, pairs, after);
+    stage_pattern_ = BlockPattern(stage_sizes, pairs, stage_after);
     if (doubled_) {
-      for (int& n : sizes) n *= 2;
-      doubled_pattern_ = BlockPattern(sizes, pairs, after);
+      for (int& n : stage_sizes) n *= 2;
+      doubled_pattern_ = BlockPattern(stage_sizes, pairs, stage_after);
     }
     kkt_ = std::make_unique<BlockLu<double>>(kkt_pattern_);
     for (int c : limited_) kkt_->limit(int(bodies()) + m_.cuts[std::size_t(c)], m_.rank(c));
@@ -305,13 +347,16 @@ public:
     for (std::size_t b = 0; b < bodies(); ++b) seed(y, int(b), false);
     for (std::size_t b = 0; b < bodies(); ++b) columns(t, y, int(b));
     linear_parts(y);
-    if constexpr (A::hosting)
-      for (std::size_t b = 0; b < turning_.size(); ++b) {
-        const double* s = y + b * std::size_t(stride_);
-        turning_[b] = typename A::Turning(s + 3, s + np + 3);
-        const Vec3<double> torque = held_[b].R * guests_[b].torque;
-        part(Bq_, int(b), int(b)).block(3, 3, nq, nq) -= A::Turning::torque_turned(torque);
+    for (std::size_t b = 0; b < turning_.size(); ++b) {
+      const double* s = y + b * std::size_t(stride_);
+      turning_[b] = typename A::Turning(s + 3, s + np + 3);
+      Vec3<double> torque = held_[b].R * guests_[b].torque;
+      if (!ties_.empty()) {
+        bent_[b] = typename A::Turning(s + 3, acceleration(int(b)) + 3).spin;
+        torque -= pulled_[b];
       }
+      part(Bq_, int(b), int(b)).block(3, 3, nq, nq) -= turning_[b].torque_turned(torque);
+    }
   }
   bool factor(double shift) override { return factor_with(*real_, shift); }
   bool factor(Complex shift) override { return factor_with(*complex_, shift); }
@@ -319,23 +364,24 @@ public:
   void solve(Complex* b) override { solve_with(*complex_, b); }
   void solve_transposed(double* b) override { solve_transposed_with(*real_, b); }
   void solve_transposed_with_guests(double* b, std::vector<HostVector<double>>& guests,
-                                    std::vector<Vec3<double>>&) override {
-    solve_transposed_with(*real_, b, &guests);
+                                    std::vector<Vec3<double>>& ties) override {
+    solve_transposed_with(*real_, b, &guests, &ties);
   }
 
   bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests,
-                          const TieBlocks<double>&) override {
-    return factor_with(*real_, shift, &guests);
+                          const TieBlocks<double>& ties) override {
+    return factor_with(*real_, shift, &guests, &ties);
   }
   bool factor_with_guests(Complex shift, const std::vector<HostBlock<Complex>>& guests,
-                          const TieBlocks<Complex>&) override {
-    return factor_with(*complex_, shift, &guests);
+                          const TieBlocks<Complex>& ties) override {
+    return factor_with(*complex_, shift, &guests, &ties);
   }
-  void solve_with_guests(double* b, std::vector<HostVector<double>>& guests, std::vector<Vec3<double>>&) override {
-    solve_with(*real_, b, &guests);
+  void solve_with_guests(double* b, std::vector<HostVector<double>>& guests, std::vector<Vec3<double>>& ties) override {
+    solve_with(*real_, b, &guests, &ties);
   }
-  void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests, std::vector<Vec3<Complex>>&) override {
-    solve_with(*complex_, b, &guests);
+  void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests,
+                         std::vector<Vec3<Complex>>& ties) override {
+    solve_with(*complex_, b, &guests, &ties);
   }
 
   void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
@@ -348,10 +394,10 @@ public:
     for (int k = 0; k < 10; ++k) {
       kinematics(t, y);
       if (k == 0) length = length_of();
-      const double gap = largest_gap(y, 0);
+      const double gap = std::max(largest_gap(y, 0), measure_ties(HostTies::gap, t, y));
       if (gap < 2e-15 * length || !(gap < 0.9 * before)) break;
       before = gap;
-      if (k == 0) {
+      if (k == 0 || tied()) {
         assemble(y);
         if (!factor_kkt()) return moved;
       }
@@ -359,17 +405,20 @@ public:
       solve_kkt();
       for (std::size_t b = 0; b < bodies(); ++b)
         for (int i = 0; i < np; ++i) y[b * std::size_t(stride_) + std::size_t(i)] += acceleration(int(b))[i];
+      release(HostTies::gap);
       moved = true;
     }
     torn_ = !(largest_gap(y, 0) <= largest_gap_allowed * length);
     double size = 0.0;
     for (std::size_t b = 0; b < bodies(); ++b)
       for (int i = 0; i < np; ++i) size = std::max(size, std::abs(y[b * std::size_t(stride_) + std::size_t(np + i)]));
-    if (largest_gap(y, 1) <= 1e-15 * size) return moved;
+    if (largest_gap(y, 1) <= 1e-15 * size && !tied()) return moved;
+    measure_ties(HostTies::rate, t, y);
     assemble(y);
     if (!factor_kkt()) return moved;
     constraint_rhs(y, 1);
     solve_kkt();
+    release(HostTies::rate);
     for (std::size_t b = 0; b < bodies(); ++b)
       for (int i = 0; i < np; ++i) y[b * std::size_t(stride_) + std::size_t(np + i)] += acceleration(int(b))[i];
     return true;
@@ -380,11 +429,7 @@ public:
   }
   void host_motion(double t, const double* y, BodyMotion<double>* out) override {
     motion(t, y, out);
-    if constexpr (A::hosting)
-      for (std::size_t b = 0; b < bodies(); ++b) {
-        const double scale = 1.0 / Part<nq>::of(y + b * std::size_t(stride_) + 3).squaredNorm();
-        out[b].R *= scale, out[b].Omega *= scale;
-      }
+    for (std::size_t b = 0; b < bodies(); ++b) A::unit(y + b * std::size_t(stride_) + 3, out[b]);
   }
   void residual(double t, const double* y, double& position, double& velocity) override {
     kinematics(t, y);
@@ -412,9 +457,10 @@ public:
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
       const double* a = acceleration(int(b));
-      const Vec3<double> spin =
-          F::template spin<double>(s + 3, a + 3, m_.options); // Omega' = 2 conj(p) p'', vector part
-      for (int i = 0; i < 3; ++i) out[6 * b + std::size_t(i)] = a[i], out[6 * b + 3 + std::size_t(i)] = spin[i];
+      BodyMotion<double> m; // Omega' = 2 conj(p) p'', vector part
+      m.R.setZero(), m.Omega = F::template spin<double>(s + 3, a + 3, m_.options);
+      A::unit(s + 3, m);
+      for (int i = 0; i < 3; ++i) out[6 * b + std::size_t(i)] = a[i], out[6 * b + 3 + std::size_t(i)] = m.Omega[i];
     }
   }
   void reactions(double t, const double* y, double* out) override {
@@ -538,6 +584,76 @@ private:
           kkt_->block(int(bodies() + j), body).block(int(k), 0, 1, np) = g.transpose();
           kkt_->block(body, int(bodies() + j)).block(0, int(k), np, 1) = g;
         });
+    for (std::size_t i = 0; i < ties_.size(); ++i) assemble_tie(y, int(i));
+  }
+
+  // --- ties: constraints with guests. In (6) each end of a guest has one, in stages each guest.
+  bool tied() const { return !ties_.empty() && !loose_; }
+  int tie_node(int i) const { return int(bodies() + m_.joints.size()) + i; }
+  void add_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& pairs,
+                std::vector<std::vector<int>>& after) const {
+    for (int i = 0; i < int(ties_.size()); ++i) {
+      const Tie& tie = ties_[std::size_t(i)];
+      sizes.push_back(tie.rows), after.push_back({tie.body});
+      pairs.emplace_back(tie.body, tie_node(i));
+      if (tie.partner > i) pairs.emplace_back(tie_node(i), tie_node(tie.partner));
+    }
+  }
+  void add_stage_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& pairs,
+                      std::vector<std::vector<int>>& after) const {
+    if (ties_.empty()) return;
+    const TieLinks links = m_.ties->tie_links();
+    for (int i = 0; i < int(ties_.size()); ++i)
+      if (ties_[std::size_t(i)].partner <= i) sizes.push_back(3), after.emplace_back();
+    for (const auto& [tie, body] : links.bodies) {
+      pairs.emplace_back(body, tie_node(tie));
+      after[std::size_t(tie_node(tie))].push_back(body);
+    }
+    for (const auto& [a, b] : links.ties)
+      if (a < b) pairs.emplace_back(tie_node(a), tie_node(b));
+  }
+  void assemble_tie(const double* y, int i) {
+    const Tie& tie = ties_[std::size_t(i)];
+    const int n = tie_node(i);
+    const double* s = y + std::size_t(tie.body * stride_);
+    const typename A::Turning turned(s + 3, s + np + 3);
+    for (int r = 0; r < tie.rows; ++r) {
+      Twist g = Twist::Zero();
+      if (!loose_) m_.ties->tie_row(i, r, g);
+      Matrix<double, np, 1> row, column;
+      row << g.head<3>(), turned.swing.transpose() * g.tail<3>();
+      column << g.head<3>(), turned.torque * g.tail<3>();
+      kkt_->block(n, tie.body).block(r, 0, 1, np) = row.transpose();
+      kkt_->block(tie.body, n).block(0, r, np, 1) = column;
+      for (int j : {i, tie.partner})
+        for (int c = 0; j >= 0 && c < ties_[std::size_t(j)].rows; ++c)
+          kkt_->block(n, tie_node(j))(r, c) = loose_ ? -double(i == j && r == c) : -m_.ties->tie_compliance(i, r, j, c);
+    }
+  }
+  double* tie_force(int i) { return kkt_rhs_.data() + kkt_pattern_.offset(tie_node(i)); }
+  double measure_ties(HostTies::Level level, double t, const double* y) {
+    if (!tied()) return 0.0;
+    host_motion(t, y, held_.data());
+    return m_.ties->measure_ties(level, t, held_.data());
+  }
+  void tie_rhs() {
+    for (int i = 0; i < int(ties_.size()); ++i)
+      for (int r = 0; r < ties_[std::size_t(i)].rows; ++r) tie_force(i)[r] = loose_ ? 0.0 : -m_.ties->tie_value(i, r);
+  }
+  // What the guests make of the multipliers, and the torques on bodies.
+  void release(HostTies::Level level) {
+    if (!tied()) return;
+    std::vector<double>& mu = tie_forces_;
+    mu.clear();
+    for (Vec3<double>& x : pulled_) x.setZero();
+    for (int i = 0; i < int(ties_.size()); ++i)
+      for (int r = 0; r < ties_[std::size_t(i)].rows; ++r) {
+        Twist g;
+        m_.ties->tie_row(i, r, g);
+        mu.push_back(tie_force(i)[r]);
+        pulled_[std::size_t(ties_[std::size_t(i)].body)] += mu.back() * g.tail<3>();
+      }
+    m_.ties->release_ties(level, mu.data());
   }
   // Mass matrix of a body and of what moves with it.
   void put_mass(std::size_t b, const double* s, Grid<double> M) const {
@@ -645,7 +761,9 @@ private:
       for (int i = 0; i < ni; ++i) r[np + i] = -stabilised(second[i], rate[i], g[i]);
     }
     for (std::size_t k = 0; k < multipliers_; ++k) lambda()[k] = -stabilised(second_[k], rates_[k], values_[k]);
+    tie_rhs();
     solve_kkt();
+    release(HostTies::second);
   }
   template <class S> S stabilised(const S& second, const S& rate, const S& g) const { // Baumgarte
     const double w = m_.options.baumgarte_omega;
@@ -723,6 +841,7 @@ private:
       for (int i = 0; i < ni; ++i) acceleration(int(b))[np + i] = -(order ? rate[i] : g[i]);
     }
     for (std::size_t k = 0; k < multipliers_; ++k) lambda()[k] = -(order ? rates_[k] : values_[k]);
+    tie_rhs();
   }
 
   // --- levels 1 to 3
@@ -910,50 +1029,65 @@ private:
       for (int a : stage_pattern_.later(v)) g(v, a), g(a, v);
     }
   }
-  // What guests make of the row of one host by positions of another.
+  // What guests make of the row of one host, or of a tie, by positions and accelerations of another.
   template <class S> struct Linked {
-    int row, column;
-    Matrix<S, np, np> by_place;
+    int row, column, rows;
+    Matrix<S, np, np> by_place, by_acceleration;
   };
   template <class S> struct Stage {
     explicit Stage(const BlockPattern& pattern) : lu(pattern), r(std::size_t(pattern.total())) {}
     BlockLu<S> lu;
-    std::vector<S> r;
+    std::vector<S> r, a;
     std::vector<Linked<S>> linked;
     S shift{};
   };
   // A wrench (torque, force) as a generalised force.
-  template <class S, int C>
-  Matrix<S, np, C> generalised([[maybe_unused]] int body, const Matrix<S, 6, C>& wrench) const {
+  template <class S, int C> Matrix<S, np, C> generalised(int body, const Matrix<S, 6, C>& wrench) const {
     Matrix<S, np, C> out;
     out.template topRows<3>() = wrench.template bottomRows<3>();
-    if constexpr (A::hosting)
-      out.template bottomRows<nq>() =
-          turning_[std::size_t(body)].torque.template cast<S>() * wrench.template topRows<3>();
-    else
-      throw unserved();
+    out.template bottomRows<nq>() =
+        turning_[std::size_t(body)].torque.template cast<S>() * wrench.template topRows<3>();
     return out;
   }
-  template <class S> void add_guest(Stage<S>& z, const HostBlock<S>& k, Linked<S>& linked) const {
-    if constexpr (A::hosting) {
-      const typename A::Turning& turned = turning_[std::size_t(k.column)];
-      const Matrix<S, 3, nq> turn = turned.turn.template cast<S>(), spin = turned.spin.template cast<S>();
-      const auto part = [&](int c) { return k.D.template middleCols<3>(c); };
-      Matrix<S, 6, np> by_place, by_speed;
-      by_place.template leftCols<3>() = part(3), by_speed.template leftCols<3>() = part(9);
-      by_place.template rightCols<nq>() = part(0) * turn + part(6) * spin;
-      by_speed.template rightCols<nq>() = part(6) * turn;
-      linked = {k.row, k.column, generalised<S>(k.row, by_place)};
-      if (doubled_) {
-        z.lu.block(k.row, k.column).block(0, 0, np, np) -= generalised<S>(k.row, by_speed);
-        z.lu.block(k.row, k.column).block(0, node, np, np) -= linked.by_place;
-        return;
-      }
-      z.lu.block(k.row, k.column).block(0, 0, np, np) -=
-          generalised<S>(k.row, by_speed) + (S(1) / z.shift) * linked.by_place;
-    }
+  // Rows by turn, place, spin and velocity of a body (D), and by its accelerations (A), as rows by its coordinates.
+  template <class S, int N> struct ByMotion {
+    Matrix<S, N, np> place, speed, acceleration;
+  };
+  template <class S, int N>
+  ByMotion<S, N> by_motion(int body, const Matrix<S, N, 12>& D, const Matrix<S, N, 6>& K) const {
+    const typename A::Turning& turned = turning_[std::size_t(body)];
+    const Matrix<S, N, 3> spin = D.template middleCols<3>(6), roll = K.template leftCols<3>();
+    ByMotion<S, N> by;
+    by.place << D.template middleCols<3>(3), D.template leftCols<3>() * turned.turn + spin * turned.spin;
+    by.speed << D.template rightCols<3>(), spin * turned.swing;
+    by.acceleration << K.template rightCols<3>(), roll * turned.swing;
+    if (!ties_.empty()) by.place.template rightCols<nq>() += roll * bent_[std::size_t(body)];
+    return by;
   }
-  template <class S> bool factor_with(Stage<S>& z, S shift, const std::vector<HostBlock<S>>* guests = nullptr) {
+  template <class S> void add_guest(Stage<S>& z, const HostBlock<S>& k, Linked<S>& linked) const {
+    const ByMotion<S, 6> by = by_motion<S, 6>(k.column, k.D, k.A);
+    linked = {k.row, k.column, np, generalised<S>(k.row, by.place), generalised<S>(k.row, by.acceleration)};
+    const auto to = z.lu.block(k.row, k.column);
+    if (doubled_) {
+      to.block(0, 0, np, np) -= generalised<S>(k.row, by.speed);
+      to.block(0, node, np, np) -= linked.by_place;
+      return;
+    }
+    to.block(0, 0, np, np) -=
+        generalised<S>(k.row, by.speed) + (S(1) / z.shift) * linked.by_place + z.shift * linked.by_acceleration;
+  }
+  template <class S> void add_tie(Stage<S>& z, const TieBlock<S>& k, Linked<S>& linked) const {
+    const ByMotion<S, 3> by = by_motion<S, 3>(k.body, k.D, k.A);
+    const int n = tie_node(k.tie);
+    linked.row = n, linked.column = k.body, linked.rows = 3;
+    linked.by_place.setZero(), linked.by_acceleration.setZero();
+    linked.by_place.template topRows<3>() = -by.place, linked.by_acceleration.template topRows<3>() = -by.acceleration;
+    z.lu.block(n, k.body).block(0, 0, 3, np) += by.speed + (S(1) / z.shift) * by.place + z.shift * by.acceleration;
+    z.lu.block(k.body, n).block(0, 0, np, 3) += generalised<S>(k.body, k.wrench);
+  }
+  template <class S>
+  bool factor_with(Stage<S>& z, S shift, const std::vector<HostBlock<S>>* guests = nullptr,
+                   const TieBlocks<S>* ties = nullptr) {
     z.shift = shift;
     const S inverse = S(1.0) / shift;
     if (doubled_) put_doubled(z);
@@ -964,8 +1098,12 @@ private:
       for (int c = 0; c < to.cols(); ++c)
         for (int r = 0; r < to.rows(); ++r) to(r, c) = shift * a(r, c) + v(r, c) + inverse * q(r, c) + m(r, c);
     });
-    z.linked.resize(guests ? guests->size() : 0);
-    for (std::size_t k = 0; k < z.linked.size(); ++k) add_guest(z, (*guests)[k], z.linked[k]);
+    const std::size_t count = guests ? guests->size() : 0, held = ties ? ties->on.size() : 0;
+    z.linked.resize(count + held);
+    for (std::size_t k = 0; k < count; ++k) add_guest(z, (*guests)[k], z.linked[k]);
+    for (std::size_t k = 0; k < held; ++k) add_tie(z, ties->on[k], z.linked[count + k]);
+    for (std::size_t k = 0; ties && k < ties->own.size(); ++k)
+      z.lu.block(tie_node(ties->own[k].row), tie_node(ties->own[k].column)).block(0, 0, 3, 3) += ties->own[k].D;
     return z.lu.factor();
   }
   // Stabilised: nodes have (v, mu, q, eta) and rows of forces, g', q' and g; only a = shift v - b_v is eliminated.
@@ -1034,22 +1172,29 @@ private:
       }
   }
   // With q = (v + b_q)/shift and a = shift v - b_v only v and the multipliers remain.
-  template <class S> void solve_with(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests = nullptr) {
+  template <class S>
+  void solve_with(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests = nullptr,
+                  std::vector<Vec3<S>>* ties = nullptr) {
     if (doubled_)
       solve_doubled(z, b, guests);
     else
-      solve_halved(z, b, guests);
-    if constexpr (A::hosting)
-      for (std::size_t i = 0; guests && i < guests->size(); ++i) {
-        HostVector<S>& k = (*guests)[i];
-        const S* mine = b + std::size_t(k.body * stride_);
-        const typename A::Turning& turned = turning_[std::size_t(k.body)];
-        const Rotation<S> q = Part<nq>::of(mine + 3), w = Part<nq>::of(mine + np + 3);
-        k.motion << turned.turn.template cast<S>() * q, Part<3>::of(mine),
-            turned.spin.template cast<S>() * q + turned.turn.template cast<S>() * w, Part<3>::of(mine + np);
-      }
+      solve_halved(z, b, guests, ties);
+    for (std::size_t i = 0; guests && i < guests->size(); ++i) {
+      HostVector<S>& k = (*guests)[i];
+      const S* mine = b + std::size_t(k.body * stride_);
+      const typename A::Turning& turned = turning_[std::size_t(k.body)];
+      const Rotation<S> q = Part<nq>::of(mine + 3), w = Part<nq>::of(mine + np + 3);
+      k.motion << turned.turn.template cast<S>() * q, Part<3>::of(mine),
+          turned.spin.template cast<S>() * q + turned.swing.template cast<S>() * w, Part<3>::of(mine + np);
+      if (ties_.empty()) continue;
+      const S* a = z.a.data() + std::size_t(k.body * np);
+      k.acceleration << turned.swing.template cast<S>() * Part<nq>::of(a + 3) +
+                            bent_[std::size_t(k.body)].template cast<S>() * q,
+          Part<3>::of(a);
+    }
   }
-  template <class S> void solve_halved(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests) {
+  template <class S>
+  void solve_halved(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests, std::vector<Vec3<S>>* ties) {
     std::vector<S>& r = z.r;
     const S shift = z.shift;
     std::fill(r.begin(), r.end(), S(0));
@@ -1069,19 +1214,28 @@ private:
         for (int k = 0; k < Ba.rows(); ++k) to[k] += Ba(k, c) * v - Bq(k, c) * q;
       }
     });
-    const auto add = [&](int body, const Matrix<S, np, 1>& f) {
-      for (int i = 0; i < np; ++i) r[std::size_t(stage_pattern_.offset(body) + i)] += f[i];
+    const auto add = [&](int body, const Matrix<S, np, 1>& f, int rows = np) {
+      for (int i = 0; i < rows; ++i) r[std::size_t(stage_pattern_.offset(body) + i)] += f[i];
     };
-    for (const Linked<S>& k : z.linked)
-      add(k.row, (S(1) / shift) * (k.by_place * Part<np>::of(b + std::size_t(k.column * stride_))));
+    for (const Linked<S>& k : z.linked) {
+      const S* mine = b + std::size_t(k.column * stride_);
+      add(k.row, (S(1) / shift) * (k.by_place * Part<np>::of(mine)) - k.by_acceleration * Part<np>::of(mine + np),
+          k.rows);
+    }
+    const auto tie = [&](std::size_t k) { return r.data() + stage_pattern_.offset(tie_node(int(k))); };
+    for (std::size_t k = 0; ties && k < ties->size(); ++k)
+      for (int i = 0; i < 3; ++i) tie(k)[i] += (*ties)[k][i];
     if (guests)
       for (const HostVector<S>& k : *guests) add(k.body, generalised<S>(k.body, k.wrench));
     z.lu.solve(r.data());
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) (*ties)[k] = Part<3>::of(tie(k));
+    z.a.resize(ties_.empty() ? 0 : bodies() * np);
     for (std::size_t k = 0; k < bodies(); ++k) {
       S* mine = b + k * std::size_t(stride_);
       const S* x = r.data() + stage_pattern_.offset(int(k));
       for (int i = 0; i < np; ++i) {
         const S v = x[i];
+        if (!ties_.empty()) z.a[k * np + std::size_t(i)] = shift * v - mine[np + i];
         if (level_) mine[2 * np + i] = shift * v - mine[np + i];
         mine[i] = (v + mine[i]) / shift, mine[np + i] = v;
       }
@@ -1093,21 +1247,28 @@ private:
   }
 
   // Its lines from the last to the first.
-  void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr) {
+  void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr,
+                             std::vector<Vec3<double>>* ties = nullptr) {
     if (doubled_) throw std::logic_error("the stabilised form has no transposed solutions");
     std::vector<double>& r = z.r;
     const double shift = z.shift;
-    if constexpr (A::hosting)
-      for (std::size_t i = 0; guests && i < guests->size(); ++i) {
-        const HostVector<double>& k = (*guests)[i];
-        double* mine = b + std::size_t(k.body * stride_);
-        const typename A::Turning& turned = turning_[std::size_t(k.body)];
-        const Vec3<double> turn = k.motion.template head<3>(), spin = k.motion.template segment<3>(6);
-        const Rotation<double> q = turned.turn.transpose() * turn + turned.spin.transpose() * spin,
-                               w = turned.turn.transpose() * spin;
-        for (int c = 0; c < 3; ++c) mine[c] += k.motion[3 + c], mine[np + c] += k.motion[9 + c];
-        for (int c = 0; c < nq; ++c) mine[3 + c] += q[c], mine[np + 3 + c] += w[c];
-      }
+    z.a.assign(ties_.empty() ? 0 : bodies() * np, 0.0); // weights of accelerations
+    for (std::size_t i = 0; guests && i < guests->size(); ++i) {
+      const HostVector<double>& k = (*guests)[i];
+      double* mine = b + std::size_t(k.body * stride_);
+      const typename A::Turning& turned = turning_[std::size_t(k.body)];
+      const Vec3<double> turn = k.motion.template head<3>(), spin = k.motion.template segment<3>(6);
+      const Rotation<double> q = turned.turn.transpose() * turn + turned.spin.transpose() * spin,
+                             w = turned.swing.transpose() * spin;
+      for (int c = 0; c < 3; ++c) mine[c] += k.motion[3 + c], mine[np + c] += k.motion[9 + c];
+      for (int c = 0; c < nq; ++c) mine[3 + c] += q[c], mine[np + 3 + c] += w[c];
+      if (ties_.empty()) continue;
+      const Vec3<double> roll = k.acceleration.template head<3>();
+      const Rotation<double> by = turned.swing.transpose() * roll, at = bent_[std::size_t(k.body)].transpose() * roll;
+      double* a = z.a.data() + std::size_t(k.body * np);
+      for (int c = 0; c < 3; ++c) a[c] += k.acceleration[3 + c];
+      for (int c = 0; c < nq; ++c) a[3 + c] += by[c], mine[3 + c] += at[c];
+    }
     std::fill(r.begin(), r.end(), 0.0);
     for (std::size_t k = 0; k < bodies(); ++k) {
       double* mine = b + k * std::size_t(stride_);
@@ -1116,24 +1277,31 @@ private:
         x[i] = mine[i] / shift + mine[np + i];
         mine[i] /= shift, mine[np + i] = 0.0;
         if (level_) x[i] += shift * mine[2 * np + i], mine[np + i] = -mine[2 * np + i];
+        if (!ties_.empty()) x[i] += shift * z.a[k * np + std::size_t(i)], mine[np + i] -= z.a[k * np + std::size_t(i)];
       }
       if (level_)
         for (int i = 0; i < ni; ++i) x[np + i] = mine[3 * np + i];
     }
     if (level_)
       for (std::size_t k = 0; k < multipliers_; ++k) r[bodies() * std::size_t(node) + k] = b[lambda_at_ + k];
+    const auto tie = [&](std::size_t k) { return r.data() + stage_pattern_.offset(tie_node(int(k))); };
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) Part<3>::put(tie(k), (*ties)[k]);
     z.lu.solve_transposed(r.data());
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) (*ties)[k] = Part<3>::of(tie(k));
     const auto at = [&](int body) { return Part<np>::of(r.data() + stage_pattern_.offset(body)); };
-    if constexpr (A::hosting)
-      for (std::size_t i = 0; guests && i < guests->size(); ++i) {
-        HostVector<double>& k = (*guests)[i];
-        const Matrix<double, np, 1> x = at(k.body);
-        k.wrench << turning_[std::size_t(k.body)].torque.transpose() * Rotation<double>(x.template tail<nq>()),
-            x.template head<3>();
-      }
+    for (std::size_t i = 0; guests && i < guests->size(); ++i) {
+      HostVector<double>& k = (*guests)[i];
+      const Matrix<double, np, 1> x = at(k.body);
+      k.wrench << turning_[std::size_t(k.body)].torque.transpose() * Rotation<double>(x.template tail<nq>()),
+          x.template head<3>();
+    }
     for (const Linked<double>& k : z.linked) {
-      const Matrix<double, np, 1> weight = (1.0 / shift) * (k.by_place.transpose() * at(k.row));
-      for (int c = 0; c < np; ++c) b[std::size_t(k.column * stride_ + c)] += weight[c];
+      Matrix<double, np, 1> row = Matrix<double, np, 1>::Zero();
+      std::copy_n(r.data() + stage_pattern_.offset(k.row), k.rows, row.data());
+      const Matrix<double, np, 1> weight = (1.0 / shift) * (k.by_place.transpose() * row);
+      const Matrix<double, np, 1> rate = k.by_acceleration.transpose() * row;
+      double* mine = b + std::size_t(k.column * stride_);
+      for (int c = 0; c < np; ++c) mine[c] += weight[c], mine[np + c] -= rate[c];
     }
     each_block([&](int i, int j) {
       if (j >= int(bodies())) return;
@@ -1187,6 +1355,11 @@ private:
   std::vector<Wrench<double>> guests_;
   std::vector<BodyMotion<double>> held_;
   std::vector<typename A::Turning> turning_;
+  // Of ties: how accelerations change with rotations at the last Jacobian, torques on bodies, multipliers.
+  std::vector<Tie> ties_;
+  std::vector<Matrix<double, 3, nq>> bent_;
+  std::vector<Vec3<double>> pulled_;
+  std::vector<double> tie_forces_;
 };
 
 } // namespace gyrod

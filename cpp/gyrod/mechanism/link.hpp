@@ -3,6 +3,7 @@
 
 #include "gyrod/mechanism/articulated.hpp"
 #include "gyrod/mechanism/model.hpp"
+#include "gyrod/rigid/coordinates.hpp"
 #include "gyrod/rigid/formulations.hpp"
 
 namespace gyrod {
@@ -118,9 +119,10 @@ GYROD_INLINE void link_kinematics(const LinkJoint& k, const LinkMotion<double>* 
 
 // Rates of the rotation coordinates, from Omega or from omega. Directors take omega x d_n: a point of the body then
 // moves by exactly omega x r even where they have drifted, and joints that are linear in (x, d) do not drift at all.
-GYROD_INLINE void rotation_rates(bool directors, const double* q, const M3& R, const V3& Omega, const V3& w,
+GYROD_INLINE void rotation_rates(Coordinates kind, const double* q, const M3& R, const V3& Omega, const V3& w,
                                  double* dq) {
-  if (directors) {
+  if (kind == Coordinates::angles) return Part<3>::put(dq, V3(EulerAngles::rates(q) * w));
+  if (kind == Coordinates::directors) {
     for (int n = 0; n < 3; ++n)
       for (int i = 0; i < 3; ++i) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
@@ -136,8 +138,9 @@ GYROD_INLINE void rotation_rates(bool directors, const double* q, const M3& R, c
 }
 
 // R from the rotation coordinates. Of a quaternion that has drifted the direction counts: joints then stay exact.
-GYROD_INLINE M3 link_frame(bool directors, const double* q) {
-  if (directors) return frame_of(q);
+GYROD_INLINE M3 link_frame(Coordinates kind, const double* q) {
+  if (kind == Coordinates::directors) return frame_of(q);
+  if (kind == Coordinates::angles) return EulerAngles::frame<double>(q);
   const double scale = 1.0 / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
   M3 R = NullspaceQuaternion::frame<double>(q);
   for (int n = 0; n < 9; ++n) R(n % 3, n / 3) = R(n % 3, n / 3) * scale;

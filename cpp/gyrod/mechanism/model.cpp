@@ -10,12 +10,9 @@ template JointGeometry<BodyDual> geometry(const JointPlace&, const Side<BodyDual
 template Row<BodyDual> evaluate_row(const RowKind&, const JointPlace&, const JointGeometry<BodyDual>&, const Driven&);
 
 std::unique_ptr<MechanismEquations> make_mechanism(const std::string& formulation, MechanismModel model) {
-  const bool directors = formulation.ends_with("-directors");
-  if (directors || formulation.ends_with("-quaternion")) {
-    if (formulation.starts_with("nullspace-")) return make_tree(directors, std::move(model));
-    if (formulation.starts_with("absolute-")) return make_absolute(directors, std::move(model));
-  }
-  throw std::invalid_argument("mechanisms have no formulation " + formulation);
+  const Coordinates kind = coordinates_of(formulation);
+  if (!is_absolute(formulation)) return make_tree(kind, std::move(model));
+  return make_absolute(kind == Coordinates::directors, std::move(model));
 }
 
 JointRows evaluate_rows(const Joint& joint, int number, bool loop, const Driven& u, const MovingSide& a,

@@ -13,9 +13,9 @@ namespace gyrod {
 
 class TreeMechanism : public MechanismEquations {
 public:
-  GYROD_COLD TreeMechanism(bool directors, MechanismModel model)
-      : directors_(directors), nq_(directors ? 9 : 4), np_(std::size_t(3 + nq_)), m_(std::move(model)),
-        links_(m_.links.size()), k_(links_.size()), art_(links_.size()), proj_(links_.size()),
+  GYROD_COLD TreeMechanism(Coordinates kind, MechanismModel model)
+      : kind_(kind), directors_(kind == Coordinates::directors), nq_(count_of(kind)), np_(std::size_t(3 + nq_)),
+        m_(std::move(model)), links_(m_.links.size()), k_(links_.size()), art_(links_.size()), proj_(links_.size()),
         motions_(m_.bodies.size()), wrenches_(m_.bodies.size()), link_of_(m_.bodies.size()), u_(m_.joints.size()) {
     for (RigidBody& b : m_.bodies) b.inverse_moments.setZero();
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -31,7 +31,10 @@ public:
       freedoms_ += links_[i].n;
     }
     for (const Joint& j : m_.joints) driven_ = driven_ || j.driven(), timed_ = timed_ || j.drive.timed();
-    for (const auto& f : m_.forces) timed_ = timed_ || f->explicit_time();
+    for (const auto& f : m_.forces) {
+      timed_ = timed_ || f->explicit_time();
+      if (directors_ && f->by_guests()) held_.resize(m_.bodies.size()), guests_.resize(m_.bodies.size());
+    }
     for (int i = 0; m_.ties && i < m_.ties->ties(); ++i) ties_.push_back(m_.ties->tie(i));
     prepare_loops();
   }
@@ -57,7 +60,7 @@ public:
       double* d = dy + at_[i];
       const LinkMotion<double>& m = k_[i];
       for (int j = 0; j < 3; ++j) d[j] = m.v[j];
-      rotation_rates(directors_, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
+      rotation_rates(kind_, y + at_[i] + 3, m.R, spin(i, y), m.w, d + 3);
       const Projected& p = proj_[i];
       for (int j = 0; j < links_[i].n; ++j) d[int(np_) + j] = p.nu_rate[j];
     }
@@ -82,6 +85,15 @@ public:
     }
   }
 
+  void host_motion(double t, const double* y, BodyMotion<double>* out) override {
+    motion(t, y, out);
+    for (std::size_t i = 0; directors_ && i < links_.size(); ++i) {
+      BodyMotion<double>& m = out[m_.links[i].body];
+      const V3 x = m.x;
+      m = unit(k_[i]), m.x = x;
+    }
+  }
+
   GYROD_COLD void residual(double t, const double* y, double& position, double& velocity) override {
     kinematics(t, y);
     position = velocity = 0.0;
@@ -89,7 +101,7 @@ public:
       double p = 0.0, v = 0.0;
       if (directors_)
         NullspaceDirectors::residual(y + at_[i] + 3, y, m_.options, p, v);
-      else
+      else if (kind_ == Coordinates::quaternion)
         NullspaceQuaternion::residual(y + at_[i] + 3, y, m_.options, p, v);
       position = std::max(position, p);
       k_[i].x = Part<3>::of(y + at_[i]); // the gaps of the state, which the kinematics has closed
@@ -99,6 +111,12 @@ public:
         position = std::max(position, std::abs(r.g));
         velocity = std::max(velocity, std::abs(rate_of(int(j), r.a, r.b) + r.rate_in_time));
       }
+  }
+
+  const char* trouble(double t, const double* y) const override {
+    for (std::size_t i = 0; kind_ == Coordinates::angles && i < links_.size(); ++i)
+      if (const char* lost = EulerAngles::trouble(y + at_[i] + 3)) return lost;
+    return MechanismEquations::trouble(t, y);
   }
 
   GYROD_COLD double potential(double t, const double* y) override {
@@ -261,19 +279,30 @@ protected:
       const double* s = y + at_[i];
       LinkMotion<double>& m = k_[i];
       m.x = V3(s[0], s[1], s[2]);
-      m.R = link_frame(directors_, s + 3);
+      m.R = link_frame(kind_, s + 3);
       const TreeLink& l = m_.links[i];
       link_kinematics(links_[i], l.parent < 0 ? nullptr : &k_[std::size_t(l.parent)], s + np_,
                       links_[i].driven ? u_[std::size_t(l.joint)] : still, m);
       if (!m_.forces.empty()) motions_[std::size_t(l.body)] = {m.x, m.v, transposed_times(m.R, m.w), m.R};
+      if (!held_.empty()) held_[std::size_t(l.body)] = unit(m);
     }
+  }
+
+  // As guests see it: R is a rotation, also where directors have drifted.
+  static BodyMotion<double> unit(const LinkMotion<double>& m) {
+    const M3 R = polar_factor<double>(m.R);
+    return {m.x, m.v, transposed_times(R, m.w), R};
   }
 
   // Inertia and bias of every body alone.
   void loads(double t) {
     if (!m_.forces.empty()) {
       for (auto& w : wrenches_) w.clear();
-      for (auto& f : m_.forces) f->apply(t, motions_.data(), wrenches_.data());
+      for (auto& w : guests_) w.clear();
+      for (auto& f : m_.forces) {
+        const bool guests = !held_.empty() && f->by_guests();
+        f->apply(t, (guests ? held_ : motions_).data(), (guests ? guests_ : wrenches_).data());
+      }
     }
     for (std::size_t i = 0; i < links_.size(); ++i) body_inertia(i, art_[i], proj_[i].f, proj_[i].m);
   }
@@ -303,6 +332,9 @@ protected:
       V3 torque = load.torque;
       if (load.loaded) torque += moment_of_directors<double>(R, load.directors);
       m -= times(R, torque);
+      if (guests_.empty()) return;
+      const std::size_t host = std::size_t(m_.links[i].body);
+      f -= guests_[host].force, m -= times(held_[host].R, guests_[host].torque);
     }
   }
   // Force and torque about the centre of mass that a body needs from its joints.
@@ -808,6 +840,7 @@ protected:
     return moved;
   }
   Vec4<double> quaternion_of(const double* q) const {
+    if (kind_ == Coordinates::angles) return spurrier_klumpp<double>(EulerAngles::frame<double>(q));
     if (!directors_) return Part<4>::of(q);
     double d[9];
     std::copy(q, q + 9, d);
@@ -818,6 +851,8 @@ protected:
     double q[9];
     if (directors_)
       put_frame<double>(q, matrix_from_quaternion<double>(p));
+    else if (kind_ == Coordinates::angles)
+      std::copy_n(s + 3, 3, q), EulerAngles::put(matrix_from_quaternion<double>(p), q);
     else
       Part<4>::put(q, p);
     double change = 0.0, size = 1.0;
@@ -834,7 +869,7 @@ protected:
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 12; ++k) {
       kinematics(t, y);
-      const double strained = ties() && !loose_ ? m_.ties->measure_ties(HostTies::gap, t, motions_.data()) : 0.0;
+      const double strained = ties() && !loose_ ? m_.ties->measure_ties(HostTies::gap, t, hosts()) : 0.0;
       loop_rows_now();
       tie_values(position_);
       double gap = strained;
@@ -852,7 +887,7 @@ protected:
     }
     double open = 0.0;
     for (double g : position_) open = std::max(open, std::abs(g));
-    if (ties() && !loose_) m_.ties->measure_ties(HostTies::rate, t, motions_.data());
+    if (ties() && !loose_) m_.ties->measure_ties(HostTies::rate, t, hosts());
     torn_ = !(open <= largest_gap_allowed * length_);
     loads_without_motion();
     factor_tree();
@@ -873,6 +908,7 @@ protected:
       for (int j = 0; j < links_[i].n; ++j) y[at_[i] + np_ + std::size_t(j)] += proj_[i].nu_rate[std::size_t(j)];
     return true;
   }
+  const BodyMotion<double>* hosts() const { return (held_.empty() ? motions_ : held_).data(); }
   void loads_without_motion() {
     length_ = 1.0;
     rate_.resize(gap_.size());
@@ -899,7 +935,8 @@ protected:
     }
   }
 
-  const bool directors_;
+  const Coordinates kind_;
+  const bool directors_; // is it of that kind?
   const int nq_;         // rotation coordinates of a link
   const std::size_t np_; // coordinates
   MechanismModel m_;
@@ -909,6 +946,8 @@ protected:
   std::vector<Projected> proj_;
   std::vector<BodyMotion<double>> motions_; // of bodies
   std::vector<Wrench<double>> wrenches_;
+  std::vector<BodyMotion<double>> held_; // of directors: as guests see them, and what these do
+  std::vector<Wrench<double>> guests_;
   std::vector<int> link_of_;
   std::vector<Driven> u_;
   std::vector<std::size_t> at_;

@@ -63,6 +63,33 @@ struct QuaternionStage {
     Part<4>::put(b, Vec4<double>(Part<4>::of(b) + resolved<double>(rest, -w, shift)));
   }
 };
+struct AngleStage {
+  // (shift - dq'/dq)^-1
+  template <class S> static Matrix<S, 3, 3> resolving(const double* q, const V3& w, S shift) {
+    Matrix<S, 3, 3> K = -EulerAngles::rates_turned(q, w).template cast<S>();
+    K.add_to_diagonal(shift);
+    return K.inverse();
+  }
+  static M3 turn(const double* q) { return EulerAngles::rates(q).inverse(); }
+  template <class S> static Matrix<S, 3, 3> by_spin(const double* q, const V3& w, S shift) {
+    return turn(q) * resolving<S>(q, w, shift) * EulerAngles::rates(q);
+  }
+  template <class S> static Vec3<S> known(const double* q, const V3& w, S shift, const S* b) {
+    return turn(q) * Vec3<S>(resolving<S>(q, w, shift) * Part<3>::of(b));
+  }
+  template <class S> static void recover(const double* q, const V3& w, S shift, const Vec3<S>& dw, S* b) {
+    Part<3>::put(b, Vec3<S>(resolving<S>(q, w, shift) * Vec3<S>(Part<3>::of(b) + EulerAngles::rates(q) * dw)));
+  }
+  static V3 recover_transposed(const double* q, const V3& w, double shift, double* b) {
+    const V3 rest = resolving<double>(q, w, shift).transpose() * Part<3>::of(b);
+    Part<3>::put(b, rest);
+    return EulerAngles::rates(q).transpose() * rest;
+  }
+  static void known_transposed(const double* q, const V3& w, double shift, const V3& weight, double* b) {
+    const V3 rest = resolving<double>(q, w, shift).transpose() * V3(turn(q).transpose() * weight);
+    Part<3>::put(b, V3(Part<3>::of(b) + rest));
+  }
+};
 struct DirectorStage {
   // (shift - [w]x)^-1
   template <class S> static Matrix<S, 3, 3> resolving(const V3& w, S shift) {
@@ -116,8 +143,8 @@ class StiffTree final : public TreeMechanism {
   template <class S, int R> using Directions = Matrix<S, R, 9>; // `turns_` columns are used
 
 public:
-  StiffTree(bool directors, MechanismModel model)
-      : TreeMechanism(directors, std::move(model)), turns_(directors ? 9 : 3), joint_force_(links_.size()),
+  StiffTree(Coordinates kind, MechanismModel model)
+      : TreeMechanism(kind, std::move(model)), turns_(directors_ ? 9 : 3), joint_force_(links_.size()),
         raw_(links_.size()) {}
 
   void jacobian(double t, const double* y) override {
@@ -169,7 +196,7 @@ private:
   struct Raw {
     M3 R;
     V3 w;
-    double q[4]; // of a quaternion
+    double q[4]; // of a quaternion, or angles
     Directions<double, 30> own;
     Directions<double, 24> up;
     Matrix<double, motion, 3> by_w, by_up_w;
@@ -254,6 +281,7 @@ private:
     dual_motions_.resize(m_.bodies.size()), dual_wrenches_.resize(m_.bodies.size());
   }
 
+  bool angles() const { return kind_ == Coordinates::angles; }
   bool freely(int i) const { return i < int(links_.size()) && links_[std::size_t(i)].kind == LinkJoint::free; }
   Pair& pair_of(int row, int column) {
     return *std::lower_bound(pairs_.begin(), pairs_.end(), std::pair(column, row),
@@ -311,14 +339,13 @@ private:
     for (int n = 0; n < 3; ++n) o.d(a, n) = -R(b, n), o.d(b, n) = R(a, n);
     return o;
   }
-  // What the directions are as turns in space: sum d_n x dd_n / 2.
+  // What the directions are as turns in space.
   Directions<double, 3> in_space(const M3& R) const {
     Directions<double, 3> E = Directions<double, 3>::Zero();
-    if (directors_)
-      for (int n = 0; n < 3; ++n) E.middleCols<3>(3 * n) = 0.5 * cross_matrix<double>(V3(R.col(n)));
-    else
-      E.leftCols<3>().setIdentity();
-    return E;
+    E.leftCols<3>().setIdentity();
+    if (!directors_) return E;
+    const M3 P = polar_factor<double>(R);
+    return P * polar_turn(R, P);
   }
 
   void link_blocks(std::size_t i, const double* y) {
@@ -326,7 +353,7 @@ private:
     const LinkJoint& k = links_[i];
     const double* nu = y + at_[i] + np_;
     o.R = k_[i].R, o.w = k_[i].w;
-    if (!directors_) std::copy_n(y + at_[i] + 3, 4, o.q);
+    if (!directors_) std::copy_n(y + at_[i] + 3, nq_, o.q);
     o.slides = k.kind == LinkJoint::free || k.slides != Slides::none;
     o.follows = k.kind == LinkJoint::relative;
     o.S.setZero();
@@ -686,6 +713,8 @@ private:
     auto& c = z.lu.carrier(int(i));
     if (directors_)
       l.by_spin = DirectorStage::by_spin<S>(o.R, o.w, shift);
+    else if (angles())
+      l.by_spin.template topRows<3>() = AngleStage::by_spin<S>(o.q, o.w, shift);
     else
       l.by_spin.template topRows<3>() = QuaternionStage::by_spin<S>(o.w, shift);
     l.by_w = over(o.own, l.by_spin);
@@ -860,6 +889,8 @@ private:
       Local<S>& l = z.local[i];
       if (directors_)
         l.known = DirectorStage::known<S>(raw_[i].w, z.shift, b + at_[i] + 3);
+      else if (angles())
+        l.known.template head<3>() = AngleStage::known<S>(raw_[i].q, raw_[i].w, z.shift, b + at_[i] + 3);
       else
         l.known.template head<3>() = QuaternionStage::known<S>(raw_[i].q, raw_[i].w, z.shift, b + at_[i] + 3);
       l.place = inverse * Part<3>::of(b + at_[i]);
@@ -897,6 +928,8 @@ private:
       for (int j = 0; j < 3; ++j) mine[j] = inverse * (mine[j] + motion[v_at + j]);
       if (directors_)
         DirectorStage::recover<S>(raw_[k].R, raw_[k].w, z.shift, w, mine + 3);
+      else if (angles())
+        AngleStage::recover<S>(raw_[k].q, raw_[k].w, z.shift, w, mine + 3);
       else
         QuaternionStage::recover<S>(raw_[k].q, raw_[k].w, z.shift, w, mine + 3);
       for (int j = 0; j < links_[k].n; ++j) mine[int(np_) + j] = z.lu[i].u[j];
@@ -914,8 +947,9 @@ private:
       auto& node = z.lu[int(i)];
       z.local[i].known.setZero(), z.local[i].place.setZero();
       for (int j = 0; j < 3; ++j) node.o[v_at + j] = mine[j] *= inverse;
-      node.o.segment<3>(w_at) = directors_
-                                    ? DirectorStage::recover_transposed(raw_[i].R, raw_[i].w, z.shift, mine + 3)
+      node.o.segment<3>(w_at) = directors_ ? DirectorStage::recover_transposed(raw_[i].R, raw_[i].w, z.shift, mine + 3)
+                                : angles()
+                                    ? AngleStage::recover_transposed(raw_[i].q, raw_[i].w, z.shift, mine + 3)
                                     : QuaternionStage::recover_transposed(raw_[i].q, raw_[i].w, z.shift, mine + 3);
       for (int j = 0; j < links_[i].n; ++j) node.u[j] = mine[int(np_) + j];
     }
@@ -953,6 +987,8 @@ private:
       const Local<double>& l = z.local[i];
       if (directors_)
         DirectorStage::known_transposed(raw_[i].w, z.shift, l.known, mine + 3);
+      else if (angles())
+        AngleStage::known_transposed(raw_[i].q, raw_[i].w, z.shift, l.known.head<3>(), mine + 3);
       else
         QuaternionStage::known_transposed(raw_[i].q, raw_[i].w, z.shift, l.known.head<3>(), mine + 3);
       for (int j = 0; j < 3; ++j) mine[j] += inverse * l.place[j];
@@ -1026,8 +1062,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<MechanismEquations> make_tree(bool directors, MechanismModel model) {
-  return std::make_unique<StiffTree>(directors, std::move(model));
+std::unique_ptr<MechanismEquations> make_tree(Coordinates kind, MechanismModel model) {
+  return std::make_unique<StiffTree>(kind, std::move(model));
 }
 
 } // namespace gyrod

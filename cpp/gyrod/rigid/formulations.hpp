@@ -35,6 +35,35 @@ template <class S> void put_frame(S* d, const Mat3<S>& R) {
   for (int n = 0; n < 9; ++n) d[n] = R(n % 3, n / 3);
 }
 
+// Twice the skew part of a matrix.
+template <class S> Vec3<S> axial(const Mat3<S>& M) { return {M(2, 1) - M(1, 2), M(0, 2) - M(2, 0), M(1, 0) - M(0, 1)}; }
+inline Mat3<double> unit(int k) { // of directors
+  Mat3<double> E = Mat3<double>::Zero();
+  E(k % 3, k / 3) = 1.0;
+  return E;
+}
+// The polar factor of directors, by Newton's iteration; quadratic from any drift a step can cause.
+template <class S> Mat3<S> polar_factor(Mat3<S> U) {
+  for (int k = 0; k < 20; ++k) {
+    const Mat3<S> next = S(0.5) * (U + U.inverse().transpose());
+    double change = 0.0;
+    for (int i = 0; i < 9; ++i) change = std::max(change, std::abs(value_of(next(i % 3, i / 3) - U(i % 3, i / 3))));
+    U = next;
+    if (!(change > 1e-12)) break;
+  }
+  return U;
+}
+// By which turn, in its axes, the polar factor R follows the directors D.
+inline Matrix<double, 3, 9> polar_turn(const Mat3<double>& D, const Mat3<double>& R) {
+  const Mat3<double> S = R.transpose() * D;
+  Mat3<double> H = -0.5 * (S + S.transpose());
+  H.add_to_diagonal(S.diagonal().sum());
+  const Mat3<double> inverse = H.inverse();
+  Matrix<double, 3, 9> turn;
+  for (int k = 0; k < 9; ++k) turn.col(k) = inverse * axial<double>(R.transpose() * unit(k));
+  return turn;
+}
+
 struct NullspaceQuaternion { // (42)
   static constexpr int nq = 4, nv = 3;
   static constexpr int multipliers = 0;
@@ -113,15 +142,8 @@ struct NullspaceDirectors { // (25)
   static bool orthonormalise(double* q, const FormulationOptions& o) {
     const Mat3<double> R = frame_of(q);
     if ((R.transpose() * R - Mat3<double>::Identity()).cwiseAbs().maxCoeff() < 1e-15) return false;
-    if (o.polar) { // Newton's iteration for the polar factor; quadratic from any drift a step can cause
-      Mat3<double> U = R;
-      for (int k = 0; k < 20; ++k) {
-        const Mat3<double> next = 0.5 * (U + U.inverse().transpose());
-        const double change = (next - U).cwiseAbs().maxCoeff();
-        U = next;
-        if (change < 1e-15) break;
-      }
-      put_frame<double>(q, U);
+    if (o.polar) {
+      put_frame<double>(q, polar_factor<double>(R));
     } else {
       put_frame<double>(q, matrix_from_quaternion<double>(spurrier_klumpp<double>(R)));
     }
@@ -361,6 +383,30 @@ struct EulerAngles { // (66), sequence 3-1-3
   static bool project(double*, double*, const FormulationOptions&) { return false; }
   static void residual(const double*, const double*, const FormulationOptions&, double& position, double& velocity) {
     position = velocity = 0.0;
+  }
+  // Angles of R next to those in q.
+  static void put(const Mat3<double>& R, double* q) {
+    const auto near = [](double angle, double to) {
+      return angle + 2.0 * M_PI * std::round(0.5 / M_PI * (to - angle));
+    };
+    q[0] = near(std::atan2(R(0, 2), -R(1, 2)), q[0]), q[2] = near(std::atan2(R(2, 0), R(2, 1)), q[2]);
+    q[1] = std::atan2(std::hypot(R(2, 0), R(2, 1)), R(2, 2));
+  }
+  // q' by the angular velocity in space.
+  static Mat3<double> rates(const double* q) {
+    const double c1 = std::cos(q[0]), s1 = std::sin(q[0]), c2 = std::cos(q[1]), s2 = std::sin(q[1]);
+    Mat3<double> Z;
+    Z << -c2 * s1 / s2, c2 * c1 / s2, 1.0, c1, s1, 0.0, s1 / s2, -c1 / s2, 0.0;
+    return Z;
+  }
+  // dq'/dq where that turns with w.
+  static Mat3<double> rates_turned(const double* q, const Vec3<double>& w) {
+    const Vec3<double> rate = rates(q) * w;
+    const double c2 = std::cos(q[1]), s2 = std::sin(q[1]);
+    Mat3<double> K = Mat3<double>::Zero();
+    K.col(0) = Vec3<double>(-c2 / s2 * rate[1], -s2 * rate[2], rate[1] / s2);
+    K.col(1) = Vec3<double>(rate[2] / s2, 0.0, -c2 / s2 * rate[2]);
+    return K;
   }
 };
 

@@ -2,22 +2,21 @@
 // of its grid and the rates of its state.
 //
 // State: q = p and x of one cell after the other, and then its velocities in the same order; what is held is left out.
-// On the staggered grid that is (x_0), p_1/2, x_1, p_3/2, x_2, ...
+// On the staggered grid that is (x_0), p_1/2, x_1, p_3/2, x_2, ... Frames may have other coordinates: see turning.hpp.
 #pragma once
 
-#include "gyrod/rigid/formulations.hpp"
 #include "gyrod/rod/state.hpp"
+#include "gyrod/rod/turning.hpp"
 
 namespace gyrod {
 
 template <class P> struct RodChain {
-  // Absolute: (x, p; x', p') instead of (x, p; x', Omega).
-  GYROD_COLD explicit RodChain(BasicRodDescription<P> description, bool is_absolute = false)
-      : d(std::move(description)), N(d.segments), whole(is_absolute) {
+  GYROD_COLD explicit RodChain(BasicRodDescription<P> description, Turning coordinates = {})
+      : d(std::move(description)), N(d.segments), form(coordinates) {
     for (int n = 0, at = 0; n <= N; ++n) {
       const int j = d.frame_of(n);
       p_at.push_back(j >= 0 && !d.holds(j) ? at : -1);
-      if (p_at.back() >= 0) at += 4;
+      if (p_at.back() >= 0) at += form.coordinates();
       const bool held = (n == 0 && d.ends[0].held) || (n == N && d.ends[1].held);
       x_at.push_back(held ? -1 : at);
       if (!held) at += 3;
@@ -25,7 +24,7 @@ template <class P> struct RodChain {
     }
     for (int n = 0, at = nq; n <= N; ++n) {
       w_at.push_back(turns(n) ? at : -1);
-      if (turns(n)) at += absolute() ? 4 : 3;
+      if (turns(n)) at += form.velocities();
       v_at.push_back(moves(n) ? at : -1);
       if (moves(n)) at += 3;
       size = at;
@@ -42,8 +41,10 @@ template <class P> struct RodChain {
     factor_mass();
   }
 
-  // Lanes have no absolute form: the compiler need not see it there.
-  bool absolute() const { return std::is_same_v<P, double> && whole; }
+  // Whether frames are (p; Omega), or (p; p') as they are, on the unit sphere or not. Lanes have nothing but the first:
+  // the compiler need not see others there.
+  bool plain() const { return !std::is_same_v<P, double> || form.plain(); }
+  bool absolute() const { return std::is_same_v<P, double> && form.raw(d.held); }
   // Whether cell n has a frame, a position that is free.
   bool turns(int n) const { return p_at[std::size_t(n)] >= 0; }
   bool moves(int n) const { return x_at[std::size_t(n)] >= 0; }
@@ -60,15 +61,30 @@ template <class P> struct RodChain {
       }
       if (!turns(n)) continue;
       const std::size_t j = i - lead;
-      Vec4<S>&p = s.p[j], &w = s.w[j];
-      p = Part<4>::of(y + p_at[i]);
-      if (absolute())
-        w = (S(2) / p.dot(p)) * multiply<S>(conjugate<S>(p), Part<4>::of(y + w_at[i]));
-      else
-        w = Vec4<S>(S(0), y[w_at[i]], y[w_at[i] + 1], y[w_at[i] + 2]);
+      if (plain()) {
+        s.p[j] = Part<4>::of(y + p_at[i]);
+        s.w[j] = Vec4<S>(S(0), y[w_at[i]], y[w_at[i] + 1], y[w_at[i] + 2]);
+      } else if (absolute()) {
+        s.p[j] = Part<4>::of(y + p_at[i]);
+        s.w[j] = (S(2) / s.p[j].dot(s.p[j])) * multiply<S>(conjugate<S>(s.p[j]), Part<4>::of(y + w_at[i]));
+      } else {
+        read<S>(y, i, j, s.p, &s.w);
+      }
     }
     for (int e = 0; e < 2 && d.degree; ++e)
       if (d.ends[e].clamped) hold(s, e);
+  }
+
+  // A frame that is free, whatever its coordinates are, on the side of the one before.
+  template <class S>
+  void read(const S* y, std::size_t i, std::size_t j, std::vector<Vec4<S>>& p, std::vector<Vec4<S>>* w) const {
+    if constexpr (!is_lanes<S>) {
+      Vec3<S> Omega;
+      form.read<S>(y + p_at[i], y + w_at[i], p[j], Omega);
+      if (form.kind != Coordinates::quaternion && j > 0 && turns(int(i) - 1) && value_of(p[j].dot(p[j - 1])) < 0.0)
+        p[j] = -p[j];
+      if (w) (*w)[j] = Vec4<S>(S(0), Omega[0], Omega[1], Omega[2]);
+    }
   }
 
   // A frame that is held, on the side of its neighbour: elements interpolate between quaternions.
@@ -88,7 +104,7 @@ template <class P> struct RodChain {
     }
   }
 
-  // alpha with p'' = p alpha/2 (absolute form), or (0, Omega').
+  // alpha with p'' = p alpha/2 (absolute), or (0, Omega').
   template <class S> Vec4<S> spin(const RodState<S>& s, int j, const FormulationOptions& options) const {
     const Vec3<P>&J = d.J[std::size_t(j)], &I = d.inverse_J[std::size_t(j)];
     const Vec4<S>& w = s.w[std::size_t(j)];
@@ -126,6 +142,9 @@ template <class P> struct RodChain {
       if (absolute()) {
         for (int k = 0; k < 4; ++k) dy[p_at[i] + k] = y[w_at[i] + k];
         Part<4>::put(dy + w_at[i], Vec4<S>(S(0.5) * multiply<S>(p, a)));
+      } else if (!plain()) {
+        if constexpr (!is_lanes<S>)
+          form.rates<S>(y + p_at[i], y + w_at[i], a.template tail<3>(), options, dy + p_at[i], dy + w_at[i]);
       } else {
         const S h0 = S(0.5) * s.w[j][1], h1 = S(0.5) * s.w[j][2], h2 = S(0.5) * s.w[j][3];
         S* dq = dy + p_at[i];
@@ -161,7 +180,7 @@ template <class P> struct RodChain {
 
   BasicRodDescription<P> d;
   int N;
-  bool whole;                                // is it in absolute form?
+  Turning form;                              // coordinates of frames
   int nq = 0, size = 0, begin = 0, last = 0; // begin, last: cells that have something free
   EndMotion ends[2];
   std::vector<int> x_at, p_at, v_at, w_at; // offsets of vertex and frame of cell n in the rod's state, or -1

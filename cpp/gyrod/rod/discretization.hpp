@@ -49,7 +49,7 @@ public:
   // The frame at a vertex, of unit length.
   virtual Vec4<double> vertex_frame(const RodState<double>& s, const EndMotion* ends, int n) const = 0;
   // Where frames turn further than can be represented, as a sentence; empty: nowhere. Frames lie at p_at in y.
-  virtual std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const = 0;
+  virtual std::string folds(const std::vector<Vec4<double>>& frames, const EndMotion* ends) const = 0;
 
   // Energy of the centrifugal forces in a frame that turns.
   double centrifugal_energy(const RodState<double>& s) const {

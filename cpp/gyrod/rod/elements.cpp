@@ -154,16 +154,15 @@ public:
 
   // Within an element |P| falls to zero where frames turn away from each other; but before that it may turn so far that
   // it could as well turn the other way.
-  std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const override {
+  std::string folds(const std::vector<V4>& frames, const EndMotion*) const override {
     const auto& table = Lobatto<p>::get();
     V4 q[nodes];
-    const auto frame = [&](int n) -> V4 { return p_at[i(n)] >= 0 ? Part<4>::of(y + p_at[i(n)]) : ends[n ? 1 : 0].p; };
-    q[p] = frame(0);
+    q[p] = frames[0];
     for (int e = 0; e < count_; ++e) {
       q[0] = q[p];
-      for (int a = 1; a <= p; ++a) q[a] = frame(p * e + a);
-      if (e == 0 && p_at[0] < 0 && q[0].dot(q[1]) < 0.0) q[0] = -q[0];
-      if (e + 1 == count_ && p_at[i(N_)] < 0 && q[p - 1].dot(q[p]) < 0.0) q[p] = -q[p];
+      for (int a = 1; a <= p; ++a) q[a] = frames[i(p * e + a)];
+      if (e == 0 && d_.holds(0) && q[0].dot(q[1]) < 0.0) q[0] = -q[0];
+      if (e + 1 == count_ && d_.holds(N_) && q[p - 1].dot(q[p]) < 0.0) q[p] = -q[p];
       bool near = true; // neighbours by an equal share of half a turn
       for (int a = 0; a < p; ++a) {
         const double c = q[a].dot(q[a + 1]);

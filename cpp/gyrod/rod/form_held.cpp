@@ -1,7 +1,8 @@
 #include "gyrod/rod/forms.hpp"
 #include "gyrod/rod/stage.hpp"
 
-std::unique_ptr<gyrod::RodEquations>
-gyrod::make_rods_held(std::vector<RodDescription> rods, const FormulationOptions& options, std::vector<RodLink> links) {
-  return std::make_unique<RodStage<false, true>>(std::move(rods), options, std::move(links));
+std::unique_ptr<gyrod::RodEquations> gyrod::make_rods_held(Turning form, std::vector<RodDescription> rods,
+                                                           const FormulationOptions& options,
+                                                           std::vector<RodLink> links) {
+  return std::make_unique<RodStage<true>>(form, std::move(rods), options, std::move(links));
 }

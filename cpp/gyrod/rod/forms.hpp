@@ -6,14 +6,14 @@
 #include "gyrod/rigid/options.hpp"
 #include "gyrod/rod/equations.hpp"
 #include "gyrod/rod/links.hpp"
+#include "gyrod/rod/turning.hpp"
 
 namespace gyrod {
 
-std::unique_ptr<RodEquations> make_rods_nullspace(std::vector<RodDescription>, const FormulationOptions&,
-                                                  std::vector<RodLink>);
-std::unique_ptr<RodEquations> make_rods_held(std::vector<RodDescription>, const FormulationOptions&,
+// Without and with held strains.
+std::unique_ptr<RodEquations> make_rods_free(Turning, std::vector<RodDescription>, const FormulationOptions&,
                                              std::vector<RodLink>);
-std::unique_ptr<RodEquations> make_rods_absolute(std::vector<RodDescription>, const FormulationOptions&,
-                                                 std::vector<RodLink>);
+std::unique_ptr<RodEquations> make_rods_held(Turning, std::vector<RodDescription>, const FormulationOptions&,
+                                             std::vector<RodLink>);
 
 } // namespace gyrod

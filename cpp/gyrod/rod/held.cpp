@@ -1,7 +1,5 @@
 #include "gyrod/rod/held.hpp"
 
-#include "gyrod/rigid/formulations.hpp"
-
 namespace gyrod {
 
 template class HeldStrains<double>;
@@ -20,10 +18,9 @@ void displace(RodPart& r, double* y, bool positions) {
     if (r.turns(c)) {
       const std::size_t j = r.frame(c);
       const Vec3<double> by = r.d.inverse_J[j].cwiseProduct(turned[j]);
-      if (positions)
-        Part<4>::put(y + r.p_at[n], multiply<double>(r.s.p[j], exp_quaternion<double>(by)));
-      else
-        Part<3>::put(y + r.w_at[n], Vec3<double>(r.s.w[j].tail<3>() + by));
+      const Vec4<double> p = positions ? multiply<double>(r.s.p[j], exp_quaternion<double>(by)) : r.s.p[j];
+      const Vec3<double> Omega = positions ? Vec3<double>(r.s.w[j].tail<3>()) : Vec3<double>(r.s.w[j].tail<3>() + by);
+      r.form.put(p, Omega, y + r.p_at[n], y + r.w_at[n]);
     }
     if (!r.moves(c)) continue;
     const Vec3<double> to = (positions ? r.s.x[n] : r.s.v[n]) + r.free_mass[n] * shift[n];
@@ -130,19 +127,6 @@ void constraint_rows(RodPart& r, bool still) {
     segment_rows(r);
   for (HeldRow& row : r.rows)
     if (r.d.held == 2) row.q.row(2).setZero(), row.v.row(2).setZero();
-}
-
-void add_strain_rate(const RodPart& r, int j, const Vec3<double>& weight, double* b) {
-  for (int k = 0; k < r.hold->cells(); ++k) {
-    const int o = r.hold->first(j) + k;
-    const std::size_t n = std::size_t(o);
-    const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
-    const Vec3<double> move = l.move.transpose() * weight, turn = l.turn.transpose() * weight;
-    for (int c = 0; c < 3; ++c) {
-      if (r.moves(o)) b[r.v_at[n] + c] += move[c];
-      if (r.turns(o)) b[r.w_at[n] + c] += turn[c];
-    }
-  }
 }
 
 HeldHost held_host(const RodPart& r, int e, int j, const HostMotion& m, bool still) {

@@ -44,20 +44,4 @@ void constraint_rows(RodPart& r, bool still);
 // Of strain j, next to end e.
 HeldHost held_host(const RodPart& r, int e, int j, const HostMotion& m, bool still);
 
-// E'' of strain j when b_v is an acceleration.
-template <class S> Vec3<S> given_strain_rate(const RodPart& r, int j, const S* b) {
-  Vec3<S> rate = Vec3<S>::Zero();
-  for (int k = 0; k < r.hold->cells(); ++k) {
-    const int o = r.hold->first(j) + k;
-    const std::size_t n = std::size_t(o);
-    const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
-    if (r.moves(o)) rate += l.move.template cast<S>() * Vec3<S>(Part<3>::of(b + r.v_at[n]));
-    if (r.turns(o)) rate += l.turn.template cast<S>() * Vec3<S>(Part<3>::of(b + r.w_at[n]));
-  }
-  return rate;
-}
-
-// Its transposed: a weight of the rate of strain j, given on to those of b.
-void add_strain_rate(const RodPart& r, int j, const Vec3<double>& weight, double* b);
-
 } // namespace gyrod

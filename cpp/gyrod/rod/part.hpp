@@ -32,7 +32,7 @@ struct RodPart : RodChain<double> {
     RodState<double>& of_rod(const RodDescription& d);
   };
 
-  RodPart(RodDescription description, bool absolute, States& states);
+  RodPart(RodDescription description, Turning form, States& states);
   bool tied() const { return tie_end >= 0; }
   // In the graph the strain next to the end of the tie stays to the last, when its body is there to be moved; all
   // others belong to a cell each, away from there.
@@ -93,7 +93,8 @@ struct RodPart : RodChain<double> {
   std::vector<Vec3<double>> force, falls;    // of vertices, for reactions: forces, accelerations
   std::vector<Vec4<double>> alpha, p, w;     // at the last Jacobian
   std::vector<double> norm;
-  std::vector<double> free_mass; // inverse masses, 0 where held
+  std::vector<TurnBlocks> turnings; // of frames that are not plain
+  std::vector<double> free_mass;    // inverse masses, 0 where held
   std::vector<Vec3<double>> acceleration;
   std::vector<Vec3<double>> turned;    // by held strains
   std::vector<HeldLink<double>> links; // at the last Jacobian

@@ -1,6 +1,5 @@
 #include <optional>
 
-#include "gyrod/rigid/formulations.hpp"
 #include "gyrod/rod/set.hpp"
 
 namespace gyrod {
@@ -114,10 +113,7 @@ void RodSet::residual(const double* y, double& position, double& velocity) const
       if (!r->turns(n)) continue;
       const double *q = y + r->at + r->p_at[std::size_t(n)], *v = y + r->at + r->w_at[std::size_t(n)];
       double g = 0.0, rate = 0.0;
-      if (absolute_)
-        AbsoluteQuaternion::residual(q, v, options_, g, rate);
-      else
-        NullspaceQuaternion::residual(q, v, options_, g, rate);
+      form_.residual(q, v, options_, g, rate);
       position = std::max(position, g), velocity = std::max(velocity, rate);
     }
   for (const auto& r : rods_) {

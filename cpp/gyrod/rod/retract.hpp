@@ -7,8 +7,8 @@
 
 namespace gyrod {
 
-// One rod: from (q, dq) to `out`, whose velocities vanish. Ends without unknowns have moved from `before` to r.ends
-// already. `predicted` becomes R'x' of the end of the straight line.
+// One rod, whose frames are plain: from (q, dq) to `out`, whose velocities vanish. Ends without unknowns have moved
+// from `before` to r.ends already. `predicted` becomes R'x' of the end of the straight line.
 class RodRetraction {
   using V3 = Vec3<double>;
   using V4 = Vec4<double>;
@@ -50,10 +50,7 @@ private:
     const V3 by = 2.0 * multiply<double>(conjugate<double>(p), Part<4>::of(dq_ + at(r_.p_at, n))).template tail<3>();
     const V4 next = multiply<double>(p, exp_quaternion<double>(by_ * by));
     Part<4>::put(out_ + at(r_.p_at, n), next);
-    if (r_.absolute())
-      Part<4>::put(out_ + at(r_.w_at, n), V4(V4::Zero()));
-    else
-      Part<3>::put(out_ + at(r_.w_at, n), V3(V3::Zero()));
+    Part<3>::put(out_ + at(r_.w_at, n), V3(V3::Zero()));
     return {p, next, by};
   }
 

@@ -13,10 +13,9 @@ std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vec
   for (RodLink& link : links)
     for (LinkPoint& p : link.ends) p.node = p.rod >= 0 && rods[std::size_t(p.rod)].degree > 0;
   const bool held = std::any_of(rods.begin(), rods.end(), [](const RodDescription& r) { return r.held > 0; });
-  if (formulation == "absolute-quaternion") return make_rods_absolute(std::move(rods), options, std::move(links));
-  if (formulation != "nullspace-quaternion") throw std::invalid_argument("rods have no formulation " + formulation);
-  if (held) return make_rods_held(std::move(rods), options, std::move(links));
-  return make_rods_nullspace(std::move(rods), options, std::move(links));
+  const Turning form{coordinates_of(formulation), is_absolute(formulation)};
+  if (held) return make_rods_held(form, std::move(rods), options, std::move(links));
+  return make_rods_free(form, std::move(rods), options, std::move(links));
 }
 
 std::unique_ptr<Discretization> make_staggered(const RodDescription& d); // staggered.cpp

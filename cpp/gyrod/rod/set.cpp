@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "gyrod/rigid/formulations.hpp"
 #include "gyrod/rod/retract.hpp"
 
 namespace gyrod {
@@ -22,10 +21,10 @@ RodState<double>& RodPart::States::of_rod(const RodDescription& d) {
   return *made.back();
 }
 
-GYROD_COLD RodPart::RodPart(RodDescription description, bool absolute, States& states)
-    : RodChain(std::move(description), absolute), grid(make_discretization(d)), s(states.of_rod(d)),
+GYROD_COLD RodPart::RodPart(RodDescription description, Turning form, States& states)
+    : RodChain(std::move(description), form), grid(make_discretization(d)), s(states.of_rod(d)),
       blocks(N + 1, d.coupled ? 2 : 1, d.degree), alpha(std::size_t(d.frames())), p(alpha.size()), w(alpha.size()),
-      norm(alpha.size()) {
+      norm(alpha.size()), turnings(form.plain() ? 0 : alpha.size()) {
   for (const RodEnd& end : d.ends) led = led || end.led(), timed = timed || end.timed();
   for (const RodLoad& l : d.loads) led = led || !l.constant(), timed = timed || l.timed();
   led = led || bool(d.stretch), timed = timed || d.stretch.timed();
@@ -43,9 +42,9 @@ GYROD_COLD RodPart::RodPart(RodDescription description, bool absolute, States& s
 }
 
 GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
-                          bool absolute, bool held, int block)
-    : absolute_(absolute), held_(held), options_(options), links_(std::move(between)), block_(block),
-      host_nodes_(held ? 3 : 2), states_{!held && links_.empty(), 0, {}} {
+                          Turning form, bool held, int block)
+    : form_(form), held_(held), options_(options), links_(std::move(between)), block_(block), host_nodes_(held ? 3 : 2),
+      states_{!held && links_.empty(), 0, {}} {
   std::vector<int> sizes;
   std::vector<std::pair<int, int>> edges;
   add_rods(std::move(rods), sizes, edges);
@@ -76,7 +75,7 @@ GYROD_COLD void RodSet::add_rods(std::vector<RodDescription> rods, std::vector<i
   for (const RodDescription& d : rods) segments += d.segments;
   for (RodDescription& d : rods) {
     states_.chunk = chunk_of(d, segments);
-    rods_.push_back(std::make_unique<Rod>(std::move(d), absolute_, states_));
+    rods_.push_back(std::make_unique<Rod>(std::move(d), form_, states_));
     Rod& r = *rods_.back();
     chunks_.back().rods_end = rods_.size(), chunks_.back().led = chunks_.back().led || r.led;
     r.index = int(rods_.size()) - 1;
@@ -168,7 +167,7 @@ void RodSet::revise(int r, const RodNumbers& numbers) {
 }
 
 const char* RodSet::apart() const {
-  if (absolute_ || held_) return "the rods are in absolute coordinates, or some of their strains are held";
+  if (!form_.plain() || held_) return "the rods are in other coordinates, or some of their strains are held";
   if (!hosts_.empty() || !links_.empty())
     return "bodies hold a rod, or a cable, tendon, spring or bushing pulls at one";
   if (led_) return "something is a function of time or an input";
@@ -258,7 +257,7 @@ bool RodSet::project(double t, double* y) {
     for (int n = r.begin; n <= r.last; ++n) {
       if (!r.turns(n)) continue;
       double *q = y + r.at + r.p_at[std::size_t(n)], *v = y + r.at + r.w_at[std::size_t(n)];
-      const bool here = absolute_ ? AbsoluteQuaternion::project(q, v, options_) : NullspaceQuaternion::normalise(q);
+      const bool here = form_.project(q, v, options_);
       moved = moved || here;
     }
     if (r.d.held && !r.tied()) {
@@ -333,6 +332,7 @@ void RodSet::release_ties(const double* mu) {
 }
 
 void RodSet::retract(double t, const double* y, const double* d, double by, double* out) {
+  if (!form_.plain()) return Equations::retract(t, y, d, by, out);
   each_rod([&](Rod& r) {
     move_ends(r, t);
     for (int e = 0; e < 2; ++e)
@@ -350,7 +350,19 @@ const char* RodSet::trouble(double t, const double* y) const {
       ends[e] = r->port[e] >= 0 ? r->ends[e] : r->d.ends[e].at;
       if (r->d.ends[e].clamped && r->d.ends[e].led()) r->d.ends[e].move(t, ends[e]);
     }
-    trouble_ = r->grid->folds(y + r->at, r->p_at, ends);
+    frames_.resize(r->p.size());
+    for (std::size_t j = 0; j < frames_.size(); ++j) {
+      const std::size_t n = std::size_t(r->d.cell_of(int(j)));
+      const double* q = y + r->at + (r->p_at[n] < 0 ? 0 : r->p_at[n]);
+      if (r->p_at[n] < 0)
+        frames_[j] = ends[j ? 1 : 0].p;
+      else if (r->plain())
+        frames_[j] = Part<4>::of(q);
+      else
+        r->read<double>(y + r->at, n, j, frames_, nullptr);
+      if (const char* lost = r->p_at[n] < 0 ? nullptr : form_.trouble(q)) return lost;
+    }
+    trouble_ = r->grid->folds(frames_, ends);
     if (!trouble_.empty()) return trouble_.c_str();
   }
   return nullptr;
@@ -400,11 +412,16 @@ void RodSet::linearise(Rod& r, double t, const double* y) {
     r.p[i] = r.s.p[i], r.w[i] = r.s.w[i], r.norm[i] = r.s.p[i].squaredNorm();
     r.alpha[i] =
         held_ && r.d.holds(int(i)) ? held_spin<double>(r, i ? 1 : 0, t) : r.spin<double>(r.s, int(i), options_);
+    if (r.plain() || r.d.holds(int(i))) continue;
+    const std::size_t n = std::size_t(r.d.cell_of(int(i)));
+    const double* q = y + r.at;
+    const Vec3<double> alpha = r.alpha[i].tail<3>() + r.w[i][0] * r.w[i].tail<3>();
+    form_.blocks(q + r.p_at[n], q + r.w_at[n], alpha, options_, r.absolute(), r.turnings[i]);
   }
   for (int e = 0; e < 2; ++e)
     if (r.port[e] >= 0) {
       r.grid->hosted(t, r.s, e, r.ends[e], motions_[std::size_t(r.port[e])], r.blocks, r.hosted[e]);
-      if (absolute_)
+      if (r.absolute())
         r.near(e, [&](int k, int c) {
           for (auto* by : {&r.hosted[e][k].by_place, &r.hosted[e][k].by_speed}) by->topRows<3>() *= moment_scale(r, c);
         });

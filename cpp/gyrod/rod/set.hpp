@@ -80,15 +80,15 @@ protected:
   using Rod = RodPart;
 
   // block: unknowns of a node of the graph.
-  RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between, bool absolute,
+  RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between, Turning form,
          bool held, int block);
 
   // Derivatives of all forces: `blocks` and `hosted` of the rods, `far_` of the links. The form then adds inertia.
   void linearise(double t, const double* y);
   virtual void add_inertia(Rod& r) = 0;
   // Of moments in the rows of a cell.
-  double moment_scale(const Rod& r, int c) const {
-    return absolute_ && r.turns(c) ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
+  static double moment_scale(const Rod& r, int c) {
+    return r.absolute() && r.turns(c) ? 1.0 / (r.norm[r.frame(c)] * r.norm[r.frame(c)]) : 1.0;
   }
 
   // --- the graph. Rods between which nothing but bodies is make a group: of one, or, where there are links, of all.
@@ -145,7 +145,8 @@ protected:
     for (std::size_t r = g.rods; r < g.rods_end; ++r) f(*rods_[r]);
   }
 
-  const bool absolute_, held_; // the form
+  const Turning form_; // coordinates of frames
+  const bool held_;    // there are held strains
   FormulationOptions options_;
   std::vector<RodLink> links_;
   std::vector<FarBlock> far_; // of the links
@@ -211,6 +212,7 @@ private:
   std::vector<Chunk> chunks_;
   std::vector<double> scratch_;
   mutable std::string trouble_;
+  mutable std::vector<Vec4<double>> frames_;
 };
 
 } // namespace gyrod

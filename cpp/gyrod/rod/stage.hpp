@@ -1,9 +1,10 @@
-// The linear system of a stage of rods in the null-space form (x, p; x', Omega) or the absolute form (x, p; x', p').
+// The linear system of a stage of rods in the null-space form (x, p; x', Omega), or in others, whose frames have other
+// coordinates that follow from (p, Omega) frame by frame: see turning.hpp.
 //
 // Implicit stages use the second-order structure: with dq = (shift - D)^-1 (b_q + T dv) the linear system
 //   (shift I - df/dy) (dq, dv) = (b_q, b_v)
-// becomes one for dv alone, of one 6 x 6 (7 x 7 in absolute form) block a cell, block tridiagonal along the rod. Cells
-// of all rods are the nodes of one graph with one elimination.
+// becomes one for dv alone, of one 6 x 6 block a cell, block tridiagonal along the rod. Cells of all rods are the nodes
+// of one graph with one elimination.
 #pragma once
 
 #include <atomic>
@@ -14,20 +15,17 @@
 namespace gyrod {
 
 // Constrained: rods whose strains may be held; three more unknowns in a cell, the increments of lambda.
-template <bool Absolute, bool Constrained = false> class RodStage final : public RodSet {
-  static_assert(!(Absolute && Constrained));
+template <bool Constrained> class RodStage final : public RodSet {
   // Rows of a cell: balance of moments and forces, held strains.
-  static constexpr int turn = Absolute ? 4 : 3, R = turn + 3, B = R + (Constrained ? 3 : 0);
-  static constexpr int forces = turn - 3; // its first row of (mu, f)
+  static constexpr int R = 6, B = R + (Constrained ? 3 : 0);
   static constexpr int host_nodes = Constrained ? 3 : 2;
-  template <class S> using Local = Matrix<S, 4, turn>;
+  template <class S> using Local = Matrix<S, 4, 3>;
+  template <class S> using Increment = Matrix<S, 7, 1>;
 
 public:
-  RodStage(std::vector<RodDescription> rods, const FormulationOptions& options, std::vector<RodLink> links)
-      : RodSet(std::move(rods), options, std::move(links), Absolute, Constrained, B) {
-    if constexpr (Absolute)
-      for (const auto& r : rods_) wide_.emplace_back(r->N + 1, r->d.coupled ? 2 : 1, r->d.degree);
-  }
+  RodStage(Turning form, std::vector<RodDescription> rods, const FormulationOptions& options,
+           std::vector<RodLink> links)
+      : RodSet(std::move(rods), options, std::move(links), form, Constrained, B) {}
 
   // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are; ties are
   // eliminated with the bodies, and counted there.
@@ -108,7 +106,7 @@ public:
   }
 
   void dense_jacobian(double t, const double* y, double* J) override {
-    if constexpr (Constrained) return dense_jacobian_dual(t, y, J); // held strains make it a full matrix
+    if (Constrained || !form_.plain()) return dense_jacobian_dual(t, y, J); // held strains make it a full matrix
     jacobian(t, y);
     std::fill(J, J + size_ * size_, 0.0);
     for (auto& r : rods_) dense_rod(*r, J);
@@ -119,61 +117,27 @@ private:
     return lu.part(g.steps, g.steps_end);
   }
   std::uint32_t at(int i, int j) const { return UniformLu<double, B>::at(pattern_, i, j); }
-  static int first_row(const Carrier& c) { return c.body() ? 0 : forces; } // of those that are forces
-
-  // Blocks with all rows of a cell; the null-space form has them where the grid has written its own.
-  auto& rows_of(Rod& r) {
-    if constexpr (Absolute)
-      return wide_[std::size_t(r.index)];
-    else
-      return r.blocks;
-  }
-  const auto& rows_of(const Rod& r) const {
-    if constexpr (Absolute)
-      return wide_[std::size_t(r.index)];
-    else
-      return r.blocks;
-  }
 
   // Rows of the balance of moments, with inertia; rows and columns of held positions become those of the identity.
   void add_inertia(Rod& r) override {
-    auto& rows = rows_of(r);
     for (int c = r.begin; c <= r.last; ++c) {
       for (int o = r.first(c); o <= r.behind(c); ++o) {
-        auto &q = rows.q(c, o), &v = rows.v(c, o);
-        if constexpr (Absolute) {
-          const double factor = moment_scale(r, c);
-          q.setZero(), v.setZero();
-          q.template middleRows<3>(turn - 3) = factor * r.blocks.q(c, o).template topRows<3>();
-          v.template middleRows<3>(turn - 3) = factor * r.blocks.v(c, o).template topRows<3>();
-          q.template middleRows<3>(turn) = r.blocks.q(c, o).template bottomRows<3>();
-          v.template middleRows<3>(turn) = r.blocks.v(c, o).template bottomRows<3>();
-        }
-        if (!r.moves(c)) q.template middleRows<3>(turn).setZero(), v.template middleRows<3>(turn).setZero();
-        if (!r.moves(o)) q.template rightCols<3>().setZero(), v.template rightCols<3>().setZero();
-        if (!r.turns(c)) q.template topRows<turn>().setZero(), v.template topRows<turn>().setZero();
-        if (!r.turns(o)) q.template leftCols<4>().setZero(), v.template leftCols<4>().setZero();
+        auto &q = r.blocks.q(c, o), &v = r.blocks.v(c, o);
+        if (!r.moves(c)) q.bottomRows<3>().setZero(), v.bottomRows<3>().setZero();
+        if (!r.moves(o)) q.rightCols<3>().setZero(), v.rightCols<3>().setZero();
+        if (!r.turns(c)) q.topRows<3>().setZero(), v.topRows<3>().setZero();
+        if (!r.turns(o)) q.leftCols<4>().setZero(), v.leftCols<4>().setZero();
       }
       if (!r.turns(c)) continue;
       const std::size_t j = r.frame(c);
-      const Vec3<double> J = r.d.J[j], Omega = r.w[j].template tail<3>(), L = J.cwiseProduct(Omega);
-      const Mat3<double> gyro = cross_matrix<double>(L) - cross_matrix<double>(Omega) * J.asDiagonal();
-      auto &q = rows.q(c, c), &v = rows.v(c, c);
-      if constexpr (Absolute) {
-        const double w0 = r.w[j][0], n = r.norm[j];
-        v.template block<3, 3>(1, 1) += gyro;
-        v.template block<3, 3>(1, 1) -= (w0 * J).asDiagonal();
-        v.template block<3, 1>(1, 0) -= L;
-        v(0, 0) -= w0 + 2.0 * (options_.baumgarte_omega > 0.0 ? options_.baumgarte_r : 0.0);
-        v.template block<1, 3>(0, 1) -= Omega.transpose();
-        Mat4<double> turn_of = 0.5 * quaternion_matrix_right<double>(r.alpha[j]);
-        turn_of.bottomRows<3>() = J.asDiagonal() * turn_of.bottomRows<3>().eval();
-        q.template topLeftCorner<4, 4>() += turn_of;
-        q(0, 0) -= options_.baumgarte_omega * options_.baumgarte_omega / n;
-        q.template block<3, 1>(1, 0) -= 2.0 / (n * n) * r.s.mu[j];
-      } else {
-        v.template block<3, 3>(0, 1) += gyro;
+      if (r.absolute()) {
+        const double factor = moment_scale(r, c);
+        for (int o = r.first(c); o <= r.behind(c); ++o)
+          r.blocks.q(c, o).topRows<3>() *= factor, r.blocks.v(c, o).topRows<3>() *= factor;
+        r.blocks.q(c, c).block<3, 1>(0, 0) -= 2.0 * factor * r.s.mu[j];
       }
+      const Vec3<double> J = r.d.J[j], Omega = r.w[j].template tail<3>(), L = J.cwiseProduct(Omega);
+      r.blocks.v(c, c).block<3, 3>(0, 1) += cross_matrix<double>(L) - cross_matrix<double>(Omega) * J.asDiagonal();
     }
   }
 
@@ -259,7 +223,7 @@ private:
     });
     for (const FarBlock& b : far_)
       if (!b.column.body())
-        k.x[std::size_t(node_of(b.row))].template segment<6>(first_row(b.row)) +=
+        k.x[std::size_t(node_of(b.row))].template head<6>() +=
             known_force<S>(*rods_[std::size_t(b.column.rod)], b.column.index, b.q, b.v);
   }
   template <class S> void host_side(std::size_t h) {
@@ -269,14 +233,11 @@ private:
         wrench += known_force<S>(*rod, c, rod->hosted[end][i].wrench_q, rod->hosted[end][i].wrench_v);
       });
   }
-  // What follows from b_q alone: derivatives by increments and rates of cell c, times what is known of them.
+  // What follows from b alone: derivatives by increments and rates of cell c, times what is known of them.
   template <class S>
   Matrix<S, 6, 1> known_force(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v) {
-    const auto& k = work<S>();
-    const std::size_t cell = std::size_t(r.at_node(c));
-    Matrix<S, 6, 1> f = q.template cast<S>() * k.known[cell];
-    if constexpr (Absolute)
-      if (r.turns(c)) f += v.template leftCols<4>().template cast<S>() * k.rates[cell].template head<4>();
+    Matrix<S, 6, 1> f = q.template cast<S>() * work<S>().known[std::size_t(r.at_node(c))];
+    if (form_.absolute && r.turns(c)) f += v.template leftCols<4>().template cast<S>() * turned<S>(r, c).omega;
     return f;
   }
 
@@ -291,7 +252,7 @@ private:
     const auto block = [&](int a, int b) -> auto& { return lu.block(at(a, b)); };
     for (int c = r.begin; c <= r.last; ++c)
       if (!r.has_strain(c)) block(r.at_node(c), r.at_node(c)).template bottomRightCorner<3, 3>().setIdentity();
-    Local<S> Tc, Tw;
+    Local<S> Tc;
     for (int j = 0; j < r.N && r.d.held; ++j) {
       const auto [node, from] = place_of(r, j);
       const double w = r.d.quadrature[std::size_t(j)];
@@ -304,10 +265,8 @@ private:
         const HeldRow& row = r.rows[n];
         auto &mine = block(node, r.at_node(o)), &theirs = block(r.at_node(o), node);
         if (r.turns(o)) {
-          maps<S>(r, r.frame(o), shift, work<S>().scale[std::size_t(r.at_node(o))], Tc, Tw);
-          mine.template block<3, 3>(from, 0) += by * l.turn.template cast<S>() -
-                                                row.q.template leftCols<4>().template cast<S>() * Tc -
-                                                row.v.template middleCols<3>(1).template cast<S>();
+          maps<S>(r, o, shift, Tc);
+          mine.template block<3, 3>(from, 0) += by * l.turn.template cast<S>() - by_spin<S, 3>(r, o, row.q, row.v, Tc);
           theirs.template block<3, 3>(0, from) += (w * l.turn.transpose()).template cast<S>();
         }
         if (!r.moves(o)) continue;
@@ -331,23 +290,22 @@ private:
         block(place, node).template block<6, 3>(0, from) += (w * G.transpose()).template cast<S>();
       }
   }
-  // c = Tc nu + c_b and w = Tw nu + w_b for the unknown nu (Omega, or 2 conj(p) p'/|p|²) of frame j.
-  template <class S>
-  GYROD_INLINE void maps(const Rod& r, std::size_t j, S shift, S scale, Local<S>& Tc, Local<S>& Tw) const {
-    const Vec4<double>& w = r.w[j];
-    const S inverse = S(1) / shift;
-    if constexpr (Absolute) {
-      Tc.setZero(), Tc.diagonal().setConstant(inverse);
-      Tw = (S(-0.5) * inverse) * quaternion_matrix_right<double>(w).template cast<S>();
-      Tw.add_to_diagonal(S(1));
-    } else {
-      const S h0 = S(0.5) * scale * w[1], h1 = S(0.5) * scale * w[2], h2 = S(0.5) * scale * w[3], d = shift * scale;
-      Tc(0, 0) = -h0, Tc(0, 1) = -h1, Tc(0, 2) = -h2; // (0, nu)(shift + Omega/2) scale
-      Tc(1, 0) = d, Tc(1, 1) = h2, Tc(1, 2) = -h1;
-      Tc(2, 0) = -h2, Tc(2, 1) = d, Tc(2, 2) = h0;
-      Tc(3, 0) = h1, Tc(3, 1) = -h0, Tc(3, 2) = d;
+  // c = Tc nu + c_b for the unknown nu, the increment of Omega, of the frame of cell o.
+  template <class S> GYROD_INLINE void maps(const Rod& r, int o, S shift, Local<S>& Tc) {
+    if (!form_.plain()) {
+      Tc = turned<S>(r, o).A;
+      return;
     }
+    const Vec4<double>& w = r.w[r.frame(o)];
+    const S scale = work<S>().scale[std::size_t(r.at_node(o))];
+    const S h0 = S(0.5) * scale * w[1], h1 = S(0.5) * scale * w[2], h2 = S(0.5) * scale * w[3], d = shift * scale;
+    Tc(0, 0) = -h0, Tc(0, 1) = -h1, Tc(0, 2) = -h2; // (0, nu)(shift + Omega/2) scale
+    Tc(1, 0) = d, Tc(1, 1) = h2, Tc(1, 2) = -h1;
+    Tc(2, 0) = -h2, Tc(2, 1) = d, Tc(2, 2) = h0;
+    Tc(3, 0) = h1, Tc(3, 1) = -h0, Tc(3, 2) = d;
   }
+  // A frame that is not plain.
+  template <class S> TurnStage<S>& turned(const Rod& r, int c) { return work<S>().turned[std::size_t(r.at_node(c))]; }
 
   template <class S> bool factor_with(UniformLu<S, B>& lu, S shift) {
     if constexpr (std::is_same_v<S, double>)
@@ -359,7 +317,9 @@ private:
     each_group([&](const Group& g) {
       if (!regular.load(std::memory_order_relaxed)) return;
       lu.clear(part(lu, g));
-      for_rods(g, [&](const Rod& r) { fill<S>(r, shift, lu); });
+      bool able = true;
+      for_rods(g, [&](const Rod& r) { able = able && fill<S>(r, shift, lu); });
+      if (!able) return regular.store(false, std::memory_order_relaxed);
       if (!links_.empty()) fill_far<S>(shift, lu);
       if (!lu.factor(part(lu, g))) regular.store(false, std::memory_order_relaxed);
     });
@@ -379,89 +339,78 @@ private:
       block(speed_node(h)) -= r->hosted[e].own_speed.template cast<S>();
     }
   }
-  template <class S> void fill(const Rod& r, S shift, UniformLu<S, B>& lu) {
-    const auto& rows = rows_of(r);
+  // false: the coordinates of a frame are singular
+  template <class S> bool fill(const Rod& r, S shift, UniformLu<S, B>& lu) {
     const S inverse = S(1) / shift;
-    Local<S> Tc, Tw;
+    Local<S> Tc;
     for (int o = r.begin; o <= r.last; ++o) { // column by column: the maps belong to columns
       if (r.turns(o)) {
-        const S scale = S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
-        work<S>().scale[std::size_t(r.at_node(o))] = scale;
-        maps<S>(r, r.frame(o), shift, scale, Tc, Tw);
+        if (form_.plain())
+          work<S>().scale[std::size_t(r.at_node(o))] = S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
+        else if (!turned<S>(r, o).factor(form_, r.turnings[r.frame(o)], shift))
+          return false;
+        maps<S>(r, o, shift, Tc);
       }
       const std::size_t i = std::size_t(o);
       for (int c = r.first(o); c <= r.behind(o); ++c) {
         auto& whole = lu.block(r.slot(c, o));
         auto a = whole.template topRows<R>();
-        const auto &q = rows.q(c, o), &v = rows.v(c, o);
-        if (r.turns(o)) {
-          if constexpr (Absolute)
-            a.template leftCols<4>() =
-                -inverse * q.template leftCols<4>() - v.template leftCols<4>().template cast<S>() * Tw;
-          else
-            a.template leftCols<3>() =
-                -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
-        }
-        a.template middleCols<3>(turn) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
+        const auto &q = r.blocks.q(c, o), &v = r.blocks.v(c, o);
+        if (r.turns(o)) a.template leftCols<3>() = -by_spin<S, 6>(r, o, q, v, Tc);
+        a.template middleCols<3>(3) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
         if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
-          a.template block<3, 3>(turn, turn).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
+          a.template block<3, 3>(3, 3).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
       }
       for (int e = 0; e < 2; ++e)
-        if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, Tw, lu);
+        if (r.port[e] >= 0) host_column<S>(r, e, o, shift, Tc, lu);
       auto& a = lu.block(r.slot(o, o));
-      for (int k = 0; k < turn; ++k) a(k, k) += r.turns(o) ? shift * weight(r, r.frame(o), k) : S(1);
-      a.template block<3, 3>(turn, turn).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
+      for (int k = 0; k < 3; ++k) a(k, k) += r.turns(o) ? shift * r.d.J[r.frame(o)][k] : S(1);
+      a.template block<3, 3>(3, 3).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
     }
     if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
+    return true;
   }
   template <class S> void fill_far(S shift, UniformLu<S, B>& lu) {
     const S inverse = S(1) / shift;
-    Local<S> Tc, Tw;
+    Local<S> Tc;
     for (const FarBlock& b : far_) {
-      const int row = node_of(b.row), column = node_of(b.column), from = first_row(b.row);
-      auto& a = lu.block(at(row, column));
+      const int row = node_of(b.row), column = node_of(b.column);
+      auto a = lu.block(at(row, column)).template topRows<6>();
       if (b.column.body()) {
-        a.template block<6, 6>(from, 0) -= b.q.template leftCols<6>().template cast<S>();
-        lu.block(at(row, column + 1)).template block<6, 6>(from, 0) -= b.v.template leftCols<6>().template cast<S>();
+        a.template leftCols<6>() -= b.q.template leftCols<6>().template cast<S>();
+        lu.block(at(row, column + 1)).template topLeftCorner<6, 6>() -= b.v.template leftCols<6>().template cast<S>();
         continue;
       }
       const Rod& o = *rods_[std::size_t(b.column.rod)];
       const int c = b.column.index;
       if (o.turns(c)) {
-        maps<S>(o, o.frame(c), shift, work<S>().scale[std::size_t(column)], Tc, Tw);
-        a.template block<6, turn>(from, 0) -= by_spin<S>(b.q, b.v, Tc, Tw);
+        maps<S>(o, c, shift, Tc);
+        a.template leftCols<3>() -= by_spin<S, 6>(o, c, b.q, b.v, Tc);
       }
-      a.template block<6, 3>(from, turn) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
+      a.template middleCols<3>(3) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
     }
   }
   // Derivatives by the unknown of a frame, from those by its increments and rates.
-  template <class S>
-  static Matrix<S, 6, turn> by_spin(const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v, const Local<S>& Tc,
-                                    const Local<S>& Tw) {
-    const Matrix<S, 6, turn> by_turn = q.template leftCols<4>().template cast<S>() * Tc;
-    if constexpr (Absolute)
-      return by_turn + v.template leftCols<4>().template cast<S>() * Tw;
-    else
-      return by_turn + v.template middleCols<3>(1).template cast<S>();
+  template <class S, int N>
+  GYROD_INLINE Matrix<S, N, 3> by_spin(const Rod& r, int o, const Matrix<double, N, 7>& q,
+                                       const Matrix<double, N, 7>& v, const Local<S>& Tc) {
+    if (form_.absolute)
+      return q.template leftCols<4>().template cast<S>() * Tc +
+             v.template leftCols<4>().template cast<S>() * turned<S>(r, o).W;
+    return q.template leftCols<4>().template cast<S>() * Tc + v.template middleCols<3>(1).template cast<S>();
   }
   // Blocks of a cell with the body that holds the end next to it.
-  template <class S>
-  void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, const Local<S>& Tw,
-                   UniformLu<S, B>& lu) const {
+  template <class S> void host_column(const Rod& r, int e, int o, S shift, const Local<S>& Tc, UniformLu<S, B>& lu) {
     const int k = e ? r.N - o : o;
     if (k > r.blocks.reach()) return;
     const HostedEnd& h = r.hosted[e];
     const auto& [place, speed, wrench] = r.host_slots[e][std::size_t(k)];
-    lu.block(place).template block<6, 6>(forces, 0) -= h[k].by_place.template cast<S>();
-    lu.block(speed).template block<6, 6>(forces, 0) -= h[k].by_speed.template cast<S>();
+    lu.block(place).template topLeftCorner<6, 6>() -= h[k].by_place.template cast<S>();
+    lu.block(speed).template topLeftCorner<6, 6>() -= h[k].by_speed.template cast<S>();
     auto& w = lu.block(wrench);
-    if (r.turns(o)) w.template topLeftCorner<6, turn>() -= by_spin<S>(h[k].wrench_q, h[k].wrench_v, Tc, Tw);
-    w.template block<6, 3>(0, turn) -= (S(1) / shift) * h[k].wrench_q.template rightCols<3>().template cast<S>() +
-                                       h[k].wrench_v.template rightCols<3>().template cast<S>();
-  }
-  static double weight(const Rod& r, std::size_t j, int k) { // of a row of rotation
-    if constexpr (Absolute) return k ? r.d.J[j][k - 1] : 1.0;
-    return r.d.J[j][k];
+    if (r.turns(o)) w.template topLeftCorner<6, 3>() -= by_spin<S, 6>(r, o, h[k].wrench_q, h[k].wrench_v, Tc);
+    w.template block<6, 3>(0, 3) -= (S(1) / shift) * h[k].wrench_q.template rightCols<3>().template cast<S>() +
+                                    h[k].wrench_v.template rightCols<3>().template cast<S>();
   }
 
   template <class S> void solve_with(const UniformLu<S, B>& lu, S* b) {
@@ -474,13 +423,17 @@ private:
     });
   }
 
-  template <class S> using Increment = Matrix<S, 7, 1>;
-  // For every cell: increments and rates that follow from b_q alone, the unknowns, and 1/(shift² + |Omega|²/4).
+  // For every cell: increments that follow from b alone, the unknowns, and 1/(shift² + |Omega|²/4) or what frames have
+  // instead that are not plain.
   template <class S> struct Work {
-    std::vector<Increment<S>> known, rates;
+    std::vector<Increment<S>> known;
     std::vector<Matrix<S, B, 1>> x;
     std::vector<S> scale;
-    void resize(std::size_t n) { known.resize(n), rates.resize(n), x.resize(n), scale.resize(n); }
+    std::vector<TurnStage<S>> turned;
+    void resize(std::size_t n, bool plain) {
+      known.resize(n), x.resize(n), scale.resize(n);
+      if (!plain) turned.resize(n);
+    }
   };
 
   // p c/2 with c = beta (shift + Omega/2) scale solves (shift - D) dp = p beta/2, where D dp = dp Omega/2.
@@ -493,14 +446,44 @@ private:
     return S(2.0 / r.norm[j]) * multiply<S>(conjugate<double>(r.p[j]).template cast<S>(), Part<4>::of(b));
   }
 
+  // E'' of strain j when b_v is an acceleration.
+  template <class S> Vec3<S> given_strain_rate(const Rod& r, int j, const S* b) {
+    Vec3<S> rate = Vec3<S>::Zero();
+    for (int k = 0; k < r.hold->cells(); ++k) {
+      const int o = r.hold->first(j) + k;
+      const std::size_t n = std::size_t(o);
+      const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
+      if (r.moves(o)) rate += l.move.template cast<S>() * Vec3<S>(Part<3>::of(b + r.v_at[n]));
+      if (!r.turns(o)) continue;
+      const Vec3<S> spin = form_.plain() ? Vec3<S>(Part<3>::of(b + r.w_at[n])) : turned<S>(r, o).beta;
+      rate += l.turn.template cast<S>() * spin;
+    }
+    return rate;
+  }
+  // Its transposed: a weight of the rate of strain j, given on to those of b.
+  void add_strain_rate(const Rod& r, int j, const Vec3<double>& weight, double* b) {
+    for (int k = 0; k < r.hold->cells(); ++k) {
+      const int o = r.hold->first(j) + k;
+      const std::size_t n = std::size_t(o);
+      const HeldLink<double>& l = r.links[std::size_t(j * r.hold->cells() + k)];
+      const Vec3<double> move = l.move.transpose() * weight, turn = l.turn.transpose() * weight;
+      for (int c = 0; c < 3; ++c) {
+        if (r.moves(o)) b[r.v_at[n] + c] += move[c];
+        if (r.turns(o)) (form_.plain() ? b[r.w_at[n] + c] : turned<double>(r, o).beta[c]) += turn[c];
+      }
+    }
+  }
+
   // Right-hand sides of the rows of held strains.
-  template <class S> void held_sides(const Rod& r, const S* b, Work<S>& to) const {
+  template <class S> void held_sides(const Rod& r, const S* b, Work<S>& to) {
     for (int j = 0; j < r.N; ++j) {
       Vec3<S> f = still_ ? Vec3<S>(Vec3<S>::Zero()) : given_strain_rate<S>(r, j, b);
       for (int k = 0; k < r.hold->cells(); ++k) {
         const int o = r.hold->first(j) + k;
         if (!r.in_graph(o)) continue;
-        f += r.rows[std::size_t(j * r.hold->cells() + k)].q.template cast<S>() * to.known[std::size_t(r.at_node(o))];
+        const HeldRow& row = r.rows[std::size_t(j * r.hold->cells() + k)];
+        f += row.q.template cast<S>() * to.known[std::size_t(r.at_node(o))];
+        if (form_.absolute && r.turns(o)) f += row.v.template leftCols<4>().template cast<S>() * turned<S>(r, o).omega;
       }
       if (r.d.held == 2) f[2] = S(0);
       const auto [node, from] = place_of(r, j);
@@ -508,8 +491,7 @@ private:
     }
   }
 
-  template <class S> void right_side(const Rod& r, S shift, const S* b, Work<S>& k) const {
-    const auto& rows = rows_of(r);
+  template <class S> void right_side(const Rod& r, S shift, const S* b, Work<S>& k) {
     const S inverse = S(1) / shift;
     const std::size_t node = std::size_t(r.node - r.begin);
     for (int c = r.begin; c <= r.last; ++c) {
@@ -518,40 +500,37 @@ private:
       Matrix<S, B, 1>& f = k.x[cell];
       if (r.moves(c)) {
         q.template tail<3>() = inverse * Part<3>::of(b + r.x_at[i]);
-        f.template segment<3>(turn) = r.d.mass[i] * Part<3>::of(b + r.v_at[i]);
+        f.template segment<3>(3) = r.d.mass[i] * Part<3>::of(b + r.v_at[i]);
         if (r.d.blended)
           for (int o : {c - 1, c + 1})
             if (o >= 0 && o <= r.N && r.moves(o))
-              f.template segment<3>(turn) +=
+              f.template segment<3>(3) +=
                   r.d.off[std::size_t(std::min(c, o))] * Part<3>::of(b + r.v_at[std::size_t(o)]);
       } else {
-        q.template tail<3>().setZero(), f.template segment<3>(turn).setZero();
+        q.template tail<3>().setZero(), f.template segment<3>(3).setZero();
       }
       if constexpr (Constrained) f.template tail<3>().setZero();
       if (!r.turns(c)) {
-        q.template head<4>().setZero(), f.template head<turn>().setZero();
+        q.template head<4>().setZero(), f.template head<3>().setZero();
         continue;
       }
       const std::size_t j = r.frame(c);
-      const Vec4<S> beta = local(r, j, b + r.p_at[i]);
-      if constexpr (Absolute) {
-        const Vec4<S> turned = inverse * beta, bv = local(r, j, b + r.w_at[i]);
-        q.template head<4>() = turned;
-        k.rates[cell].template head<4>() = S(-0.5) * multiply<S>(turned, r.w[j].template cast<S>());
-        for (int n = 0; n < 4; ++n) f[n] = weight(r, j, n) * bv[n];
-      } else {
-        q.template head<4>() = resolved<S>(beta, r.w[j], shift, k.scale[cell]);
-        for (int n = 0; n < 3; ++n) f[n] = weight(r, j, n) * b[r.w_at[i] + n];
+      if (!form_.plain()) {
+        TurnStage<S>& mine = k.turned[cell];
+        mine.known(form_, r.turnings[j], shift, b + r.p_at[i], b + r.w_at[i]);
+        q.template head<4>() = mine.theta;
+        for (int n = 0; n < 3; ++n) f[n] = r.d.J[j][n] * mine.beta[n];
+        continue;
       }
+      q.template head<4>() = resolved<S>(local(r, j, b + r.p_at[i]), r.w[j], shift, k.scale[cell]);
+      for (int n = 0; n < 3; ++n) f[n] = r.d.J[j][n] * b[r.w_at[i] + n];
     }
     for (int c = r.begin; c <= r.last; ++c) {
       auto f = k.x[node + std::size_t(c)].template head<R>();
       for (int o = r.first(c); o <= r.behind(c); ++o) {
-        const std::size_t other = node + std::size_t(o);
-        f += rows.q(c, o).template cast<S>() * k.known[other];
-        if constexpr (Absolute)
-          if (r.turns(o))
-            f += rows.v(c, o).template leftCols<4>().template cast<S>() * k.rates[other].template head<4>();
+        f += r.blocks.q(c, o).template cast<S>() * k.known[node + std::size_t(o)];
+        if (form_.absolute && r.turns(o))
+          f += r.blocks.v(c, o).template leftCols<4>().template cast<S>() * k.turned[node + std::size_t(o)].omega;
       }
     }
   }
@@ -564,29 +543,25 @@ private:
       const Matrix<S, B, 1>& d = k.x[cell];
       if (r.moves(c))
         for (int n = 0; n < 3; ++n) {
-          b[r.v_at[i] + n] = d[turn + n];
-          b[r.x_at[i] + n] = inverse * (b[r.x_at[i] + n] + d[turn + n]);
+          b[r.v_at[i] + n] = d[3 + n];
+          b[r.x_at[i] + n] = inverse * (b[r.x_at[i] + n] + d[3 + n]);
         }
       if (!r.turns(c)) continue;
       const std::size_t j = r.frame(c);
-      const Vec4<S> p = r.p[j].template cast<S>();
-      if constexpr (Absolute) {
-        const Vec4<S> rate = S(0.5) * multiply<S>(p, Vec4<S>(d[0], d[1], d[2], d[3]));
-        for (int n = 0; n < 4; ++n) {
-          b[r.w_at[i] + n] = rate[n];
-          b[r.p_at[i] + n] = inverse * (b[r.p_at[i] + n] + rate[n]);
-        }
-      } else {
-        const Vec4<S> turned = k.known[cell].template head<4>() +
-                               resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[j], shift, k.scale[cell]);
-        Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
-        for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] = d[n];
+      if (!form_.plain()) {
+        k.turned[cell].recover(form_, shift, d.template head<3>(), b + r.p_at[i], b + r.w_at[i]);
+        continue;
       }
+      const Vec4<S> p = r.p[j].template cast<S>();
+      const Vec4<S> turned =
+          k.known[cell].template head<4>() + resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[j], shift, k.scale[cell]);
+      Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
+      for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] = d[n];
     }
   }
 
   // `recover` and `right_sides` transposed: from weights of the solution in b to those of the unknowns, from these on
-  // to weights of b. Those of `known` and `rates` are kept there in between.
+  // to weights of b. Those of `known` are kept there in between.
   void recover_transposed(const Group& g, double* b) {
     const double shift = real_shift_, inverse = 1.0 / shift;
     Work<double>& k = real_work_;
@@ -596,53 +571,51 @@ private:
         const std::size_t i = std::size_t(c), cell = std::size_t(r.at_node(c));
         Matrix<double, B, 1>& d = k.x[cell];
         Increment<double>& q = k.known[cell];
-        d.setZero(), q.setZero(), k.rates[cell].setZero();
+        d.setZero(), q.setZero();
         if (r.moves(c))
           for (int n = 0; n < 3; ++n) {
             mine[r.x_at[i] + n] *= inverse;
-            d[turn + n] = mine[r.v_at[i] + n] + mine[r.x_at[i] + n];
+            d[3 + n] = mine[r.v_at[i] + n] + mine[r.x_at[i] + n];
             mine[r.v_at[i] + n] = 0.0;
           }
         if (!r.turns(c)) continue;
         const std::size_t j = r.frame(c);
-        const Vec4<double> back = 0.5 * conjugate<double>(r.p[j]);
-        if constexpr (Absolute) {
-          const Vec4<double> turned = inverse * Part<4>::of(mine + r.p_at[i]);
-          const Vec4<double> rate = multiply<double>(back, Vec4<double>(turned + Part<4>::of(mine + r.w_at[i])));
-          for (int n = 0; n < 4; ++n) d[n] = rate[n], mine[r.w_at[i] + n] = 0.0;
-          Part<4>::put(mine + r.p_at[i], turned);
-        } else {
-          const Vec4<double> turned = multiply<double>(back, Part<4>::of(mine + r.p_at[i]));
-          q.template head<4>() = turned;
-          const Vec4<double> spin = resolved<double>(turned, conjugate<double>(r.w[j]), shift, k.scale[cell]);
-          for (int n = 0; n < 3; ++n) {
-            d[n] = spin[n + 1] + mine[r.w_at[i] + n];
-            mine[r.w_at[i] + n] = 0.0;
-          }
-          for (int n = 0; n < 4; ++n) mine[r.p_at[i] + n] = 0.0;
+        if (!form_.plain()) {
+          d.template head<3>() = k.turned[cell].recover_transposed(form_, shift, mine + r.p_at[i], mine + r.w_at[i]);
+          continue;
         }
+        const Vec4<double> back = 0.5 * conjugate<double>(r.p[j]);
+        const Vec4<double> turned = multiply<double>(back, Part<4>::of(mine + r.p_at[i]));
+        q.template head<4>() = turned;
+        const Vec4<double> spin = resolved<double>(turned, conjugate<double>(r.w[j]), shift, k.scale[cell]);
+        for (int n = 0; n < 3; ++n) {
+          d[n] = spin[n + 1] + mine[r.w_at[i] + n];
+          mine[r.w_at[i] + n] = 0.0;
+        }
+        for (int n = 0; n < 4; ++n) mine[r.p_at[i] + n] = 0.0;
       }
     });
   }
-  void known_force_transposed(const Rod& r, int c, const Matrix<double, 6, 7>& q, const Matrix<double, 6, 7>& v,
-                              const Matrix<double, 6, 1>& weight) {
+  // `known_force` transposed.
+  template <int N>
+  void add(const Rod& r, int c, const Matrix<double, N, 7>& q, const Matrix<double, N, 7>& v,
+           const Matrix<double, N, 1>& weight) {
     const std::size_t cell = std::size_t(r.at_node(c));
     real_work_.known[cell] += q.transpose() * weight;
-    if constexpr (Absolute)
-      if (r.turns(c)) real_work_.rates[cell].template head<4>() += v.template leftCols<4>().transpose() * weight;
+    if (form_.absolute && r.turns(c)) real_work_.turned[cell].omega += v.template leftCols<4>().transpose() * weight;
   }
   void right_sides_transposed(const Group& g, double* b) {
     Work<double>& k = real_work_;
     for (const FarBlock& f : far_)
       if (!f.column.body())
-        known_force_transposed(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v,
-                               k.x[std::size_t(node_of(f.row))].template segment<6>(first_row(f.row)));
+        add<6>(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v,
+               k.x[std::size_t(node_of(f.row))].template head<6>());
     for_rods(g, [&](const Rod& r) {
       for (int e = 0; e < 2; ++e)
         if (r.port[e] >= 0)
           r.near(e, [&](int i, int c) {
-            known_force_transposed(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v,
-                                   k.x[std::size_t(place_node(r.port[e]))].template head<6>());
+            add<6>(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v,
+                   k.x[std::size_t(place_node(r.port[e]))].template head<6>());
           });
       if constexpr (Constrained)
         if (r.d.held) held_sides_transposed(r, b + r.at);
@@ -656,28 +629,23 @@ private:
       if (r.d.held == 2) weight[2] = 0.0;
       if (!still_) add_strain_rate(r, j, weight, b);
       for (int k = 0; k < r.hold->cells(); ++k)
-        if (const int o = r.hold->first(j) + k; r.in_graph(o))
-          real_work_.known[std::size_t(r.at_node(o))] +=
-              r.rows[std::size_t(j * r.hold->cells() + k)].q.transpose() * weight;
+        if (const int o = r.hold->first(j) + k; r.in_graph(o)) {
+          const HeldRow& row = r.rows[std::size_t(j * r.hold->cells() + k)];
+          add<3>(r, o, row.q, row.v, weight);
+        }
     }
   }
   void right_side_transposed(const Rod& r, double* b) {
-    const auto& rows = rows_of(r);
     const double shift = real_shift_, inverse = 1.0 / shift;
     Work<double>& k = real_work_;
     for (int o = r.begin; o <= r.last; ++o) {
       const std::size_t i = std::size_t(o), cell = std::size_t(r.at_node(o));
       const Matrix<double, B, 1>& f = k.x[cell];
       Increment<double>& q = k.known[cell];
-      Vec4<double> rates = k.rates[cell].template head<4>();
-      for (int c = r.first(o); c <= r.behind(o); ++c) {
-        const Matrix<double, R, 1> row = k.x[std::size_t(r.at_node(c))].template head<R>();
-        q += rows.q(c, o).transpose() * row;
-        if constexpr (Absolute)
-          if (r.turns(o)) rates += rows.v(c, o).template leftCols<4>().transpose() * row;
-      }
+      for (int c = r.first(o); c <= r.behind(o); ++c)
+        add<6>(r, o, r.blocks.q(c, o), r.blocks.v(c, o), k.x[std::size_t(r.at_node(c))].template head<R>());
       if (r.moves(o)) {
-        const Vec3<double> push = f.template segment<3>(turn);
+        const Vec3<double> push = f.template segment<3>(3);
         for (int n = 0; n < 3; ++n) b[r.x_at[i] + n] += inverse * q[4 + n], b[r.v_at[i] + n] += r.d.mass[i] * push[n];
         if (r.d.blended)
           for (int c : {o - 1, o + 1})
@@ -687,17 +655,15 @@ private:
       }
       if (!r.turns(o)) continue;
       const std::size_t j = r.frame(o);
-      const Vec4<double> back = (2.0 / r.norm[j]) * r.p[j];
-      Vec4<double> beta = q.template head<4>();
-      if constexpr (Absolute) {
-        Vec4<double> spin;
-        for (int n = 0; n < 4; ++n) spin[n] = weight(r, j, n) * f[n];
-        beta = inverse * Vec4<double>(beta - 0.5 * multiply<double>(rates, conjugate<double>(r.w[j])));
-        Part<4>::put(b + r.w_at[i], Vec4<double>(Part<4>::of(b + r.w_at[i]) + multiply<double>(back, spin)));
-      } else {
-        beta = resolved<double>(beta, conjugate<double>(r.w[j]), shift, k.scale[cell]);
-        for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] += weight(r, j, n) * f[n];
+      if (!form_.plain()) {
+        TurnStage<double>& mine = k.turned[cell];
+        mine.beta += r.d.J[j].cwiseProduct(f.template head<3>());
+        mine.known_transposed(form_, r.turnings[j], shift, q.template head<4>(), b + r.p_at[i], b + r.w_at[i]);
+        continue;
       }
+      const Vec4<double> back = (2.0 / r.norm[j]) * r.p[j];
+      const Vec4<double> beta = resolved<double>(q.template head<4>(), conjugate<double>(r.w[j]), shift, k.scale[cell]);
+      for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] += r.d.J[j][n] * f[n];
       Part<4>::put(b + r.p_at[i], Vec4<double>(Part<4>::of(b + r.p_at[i]) + multiply<double>(back, beta)));
     }
   }
@@ -711,7 +677,6 @@ private:
 
   // df/dy of a rod from its blocks, for tests and small problems.
   GYROD_COLD void dense_rod(const Rod& r, double* J) const {
-    const auto& rows = rows_of(r);
     const auto entry = [&](int row, int column) -> double& {
       return J[(r.at + std::size_t(row)) * size_ + r.at + std::size_t(column)];
     };
@@ -721,16 +686,12 @@ private:
         for (int k = 0; k < 3; ++k) entry(r.x_at[i] + k, r.v_at[i] + k) = 1.0;
       if (!r.turns(c)) continue;
       const std::size_t j = r.frame(c);
-      if constexpr (Absolute) {
-        for (int k = 0; k < 4; ++k) entry(r.p_at[i] + k, r.w_at[i] + k) = 1.0;
-      } else {
-        const Vec4<double> half = 0.5 * r.w[j];
-        const Mat4<double> D = quaternion_matrix_right<double>(half);
-        const auto T = quaternion_nullspace<double>(r.p[j]);
-        for (int a = 0; a < 4; ++a) {
-          for (int k = 0; k < 4; ++k) entry(r.p_at[i] + a, r.p_at[i] + k) = D(a, k);
-          for (int k = 0; k < 3; ++k) entry(r.p_at[i] + a, r.w_at[i] + k) = T(a, k);
-        }
+      const Vec4<double> half = 0.5 * r.w[j];
+      const Mat4<double> D = quaternion_matrix_right<double>(half);
+      const auto T = quaternion_nullspace<double>(r.p[j]);
+      for (int a = 0; a < 4; ++a) {
+        for (int k = 0; k < 4; ++k) entry(r.p_at[i] + a, r.p_at[i] + k) = D(a, k);
+        for (int k = 0; k < 3; ++k) entry(r.p_at[i] + a, r.w_at[i] + k) = T(a, k);
       }
     }
     // columns: a unit vector of the state as increments of its cell, times the column's blocks, through the inertia
@@ -740,47 +701,31 @@ private:
       const auto column = [&](int where, const Increment<double>& q, const Increment<double>& v) {
         for (auto& x : f) x.setZero();
         for (int c = r.first(o); c <= r.behind(o); ++c) {
-          const Matrix<double, R, 1> d = rows.q(c, o) * q + rows.v(c, o) * v;
-          f[std::size_t(c)] = d.template segment<3>(turn);
+          const Matrix<double, R, 1> d = r.blocks.q(c, o) * q + r.blocks.v(c, o) * v;
+          f[std::size_t(c)] = d.template tail<3>();
           if (!r.turns(c)) continue;
-          const std::size_t m = std::size_t(c);
-          Vec4<double> a = Vec4<double>::Zero();
-          for (int k = 0; k < turn; ++k) a[k + 4 - turn] = d[k] / weight(r, r.frame(c), k);
-          if constexpr (Absolute) {
-            const Vec4<double> b = 0.5 * multiply<double>(r.p[r.frame(c)], a);
-            for (int k = 0; k < 4; ++k) entry(r.w_at[m] + k, where) = b[k];
-          } else {
-            for (int k = 0; k < 3; ++k) entry(r.w_at[m] + k, where) = a[k + 1];
-          }
+          for (int k = 0; k < 3; ++k) entry(r.w_at[std::size_t(c)] + k, where) = d[k] / r.d.J[r.frame(c)][k];
         }
         r.accelerate(f);
         for (int c = r.begin; c <= r.last; ++c)
           if (r.moves(c))
             for (int k = 0; k < 3; ++k) entry(r.v_at[std::size_t(c)] + k, where) = f[std::size_t(c)][k];
       };
+      const Increment<double> none = Increment<double>::Zero();
       if (r.moves(o))
         for (int k = 0; k < 3; ++k) {
-          const Increment<double> unit = Increment<double>::Unit(4 + k), none = Increment<double>::Zero();
+          const Increment<double> unit = Increment<double>::Unit(4 + k);
           column(r.x_at[i] + k, unit, none), column(r.v_at[i] + k, none, unit);
         }
       if (!r.turns(o)) continue;
       const std::size_t j = r.frame(o);
-      const Vec4<double>& w = r.w[j];
       const Mat4<double> A = 2.0 / r.norm[j] * quaternion_matrix<double>(conjugate<double>(r.p[j]));
       for (int k = 0; k < 4; ++k) {
-        Increment<double> q = Increment<double>::Zero(), v = q;
+        Increment<double> q = none;
         q.head<4>() = A.col(k);
-        if constexpr (Absolute) v.template head<4>() = -0.5 * multiply<double>(Vec4<double>(A.col(k)), w);
-        column(r.p_at[i] + k, q, v);
+        column(r.p_at[i] + k, q, none);
       }
-      for (int k = 0; k < turn; ++k) {
-        Increment<double> v = Increment<double>::Zero();
-        if constexpr (Absolute)
-          v.template head<4>() = A.col(k);
-        else
-          v[1 + k] = 1.0;
-        column(r.w_at[i] + k, Increment<double>::Zero(), v);
-      }
+      for (int k = 0; k < 3; ++k) column(r.w_at[i] + k, none, Increment<double>::Unit(1 + k));
     }
   }
 
@@ -789,10 +734,9 @@ private:
     const int ties = cells_ + host_nodes * int(hosts_.size());
     lu = std::make_unique<UniformLu<S, B>>(
         pattern_, [&](int v) { return v >= cells_ && v < ties && (v - cells_) % host_nodes != 0; });
-    k.resize(std::size_t(pattern_.nodes()));
+    k.resize(std::size_t(pattern_.nodes()), form_.plain());
   }
 
-  std::vector<CellBlocks<7>> wide_; // of the absolute form
   std::unique_ptr<UniformLu<double, B>> real_;
   std::unique_ptr<UniformLu<Complex, B>> complex_;
   double real_shift_ = 0.0;

@@ -80,17 +80,16 @@ public:
     return ends[e].p.dot(near) < 0.0 ? Vec4<double>(-ends[e].p) : ends[e].p;
   }
 
-  std::string folds(const double* y, const std::vector<int>& p_at, const EndMotion* ends) const override {
+  std::string folds(const std::vector<Vec4<double>>& p, const EndMotion* ends) const override {
     const double limit = d_.law.limit();
-    const auto p = [&](int j) { return Part<4>::of(y + p_at[i(j + 1)]); };
     for (int n = 1; n < N_; ++n) {
-      const Vec4<double> a = p(n - 1), b = p(n);
+      const Vec4<double>&a = p[i(n - 1)], &b = p[i(n)];
       const double w = a.dot(b), norm = a.norm() * b.norm();
       if (!(w > limit * norm)) return fold(n, w, norm);
     }
     for (int e = 0; e < 2; ++e) {
       if (!d_.ends[e].clamped) continue;
-      const Vec4<double> b = p(e ? N_ - 1 : 0);
+      const Vec4<double>& b = p[i(e ? N_ - 1 : 0)];
       const double v = ends[e].p.dot(b), n2 = b.squaredNorm(), w = 2.0 * v * v - n2;
       if (!(w > limit * n2)) return fold(e ? N_ : 0, w, n2);
     }

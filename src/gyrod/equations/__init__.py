@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
-from gyrod.equations.checks import JOINT_FORMULATIONS as JOINT_FORMULATIONS
-from gyrod.equations.checks import ROD_FORMULATIONS as ROD_FORMULATIONS
-from gyrod.equations.checks import about, check_system, is_unit, principal, turned
+from gyrod.equations.checks import about, check_system, is_unit, principal, turned, unlocked
+from gyrod.equations.coordinates import unknowns
 from gyrod.equations.gaps import joint_set
 from gyrod.equations.links import links
 from gyrod.equations.mechanisms import Mechanism, Mobility
@@ -186,11 +185,8 @@ class Compiled:
         """
         x, R, v, Omega = motions
         nq, _ = FORMULATIONS[self.formulation]
-        frames = R @ self.axes
-        q = rotations.conversions.spurrier_klumpp(frames)
-        if nq == 9:
-            q = rotations.directors_from_matrix(frames)
         spins = np.einsum("bji,kbj->kbi", self.axes, Omega)
+        q, _ = unknowns(self.formulation, rotations.conversions.spurrier_klumpp(R @ self.axes), spins)
         rows = np.tile(np.zeros(self.size) if start is None else start, (len(x), 1))
         for i in range(x.shape[1]):
             at = self.core.offset(i)
@@ -220,15 +216,14 @@ class Compiled:
         """The start with rods as in y, unknowns in 'nullspace-quaternion': where they are there, and where here."""
         start = np.array(self.y0)
         for there, here in pairs:
-            for key, width in (("p", 4), ("x", 3), ("v", 3)):
+            for key in ("x", "v"):
                 for a, b in zip(getattr(there, key), getattr(here, key), strict=True):
                     if b >= 0:
-                        start[b : b + width] = y[a : a + width]
-            for p, a, b in zip(there.p, there.w, here.w, strict=True):
-                if b >= 0 and self.formulation.startswith("absolute"):
-                    start[b : b + 4] = rotations.rates("quaternion", y[p : p + 4], y[a : a + 3])
-                elif b >= 0:
-                    start[b : b + 3] = y[a : a + 3]
+                        start[b : b + 3] = y[a : a + 3]
+            for p, w, *at in zip(there.p, there.w, here.p, here.w, strict=True):
+                turned = unknowns(self.formulation, y[p : p + 4], y[w : w + 3]) if at[0] >= 0 else ()
+                for b, values in zip(at, turned, strict=False):
+                    start[b : b + len(values)] = values
         return start
 
     def nullspace(self, t: float, y: Array) -> Array:
@@ -313,7 +308,7 @@ def compile_system(
     core = bodies.make([_core.Rod(**table) for table in tables], links(system, index, bodies.axes, signals))
     start, kinds = bodies.start(core)
     for rod, layout in zip(system.rods, core.layout(), strict=True):
-        initial_state(rod, layout, start, kinds, absolute=formulation.startswith("absolute"))
+        initial_state(rod, formulation, layout, start, kinds)
     core.quasistatic(at_rest)
     y0 = np.array(start)
     if bodies.velocities is not None:  # with what the rods do, where accelerations and multipliers are unknowns
@@ -379,6 +374,8 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
     core_bodies, axes = [], []
     for body in system.bodies:
         moments, A = principal(body.inertia)
+        if formulation == "euler":
+            moments, A = unlocked(body, moments, A)
         core_bodies.append(_core.Body(mass=body.mass, moments=moments))
         axes.append(A)
     frames = np.array(axes)
@@ -449,11 +446,10 @@ def _poses(formulation: str, system: System, axes: list[Array], core: _core.Syst
     """State of a mechanism with its positions set, and the kinds of all unknowns."""
     y, kinds = [0.0] * core.size, ["force"] * core.size
     nq, nv = FORMULATIONS[formulation]
-    left = mechanisms.kinds(system) if formulation.startswith("nullspace") else {}
+    left = {} if formulation.startswith("absolute") else mechanisms.kinds(system)
     for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True)):
         at = core.offset(i)
-        p = turned(body, A)
-        q = p if nq == 4 else rotations.directors_from_matrix(body.matrix @ A)
+        q, _ = unknowns(formulation, turned(body, A), np.zeros(3))
         y[at : at + 3 + nq] = [*body.position, *q]
         rates = left.get(body.name, ("velocity",) * 3 + ("spin",) * nv)
         kinds[at : at + 3 + nq + len(rates)] = ["position"] * 3 + ["rotation"] * nq + list(rates)
@@ -512,21 +508,10 @@ def _largest(inertia: Array) -> float:
 def _initial(
     formulation: str, body: Any, pinned: bool, velocity: Array, A: Array, spatial: bool
 ) -> tuple[list[float], list[str]]:
-    p = turned(body, A)
-    R = body.matrix @ A
     Omega = A.T @ body.angular_velocity
-    q: Array
-    v: Array
-    if formulation == "euler":
-        q, v = rotations.euler_from_quaternion(p, "313"), Omega
-    elif formulation.endswith("quaternion"):
-        q = p
-        v = Omega if formulation.startswith("nullspace") else rotations.rates("quaternion", p, Omega)
-    else:
-        q = rotations.directors_from_matrix(R)
-        v = Omega if formulation.startswith("nullspace") else rotations.directors_from_matrix(R @ rotations.skew(Omega))
+    q, v = unknowns(formulation, turned(body, A), Omega)
     if spatial and formulation.startswith("nullspace"):
-        v = R @ Omega
+        v = body.matrix @ A @ Omega
     rates = ["spin"] * len(v)
     if pinned:
         return [*q, *v], ["rotation"] * len(q) + rates

@@ -13,15 +13,8 @@ from gyrod.equations.rods import HELD
 from gyrod.model import Body, ModelError, System
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
-from gyrod.runs.formulations import FORMULATIONS
 
 Array = NDArray[np.float64]
-
-#: Those that bodies with joints have.
-JOINT_FORMULATIONS = tuple(name for name in FORMULATIONS if name != "euler")
-
-#: Those that rods have.
-ROD_FORMULATIONS = ("nullspace-quaternion", "absolute-quaternion")
 
 #: Sine of the second Euler angle below which a body starts at gimbal lock.
 LOCKED = 1e-4
@@ -39,8 +32,9 @@ def check_system(
 ) -> None:
     """Raise one `ModelError` with all objections; ``tree``: bodies are a mechanism."""
     whole = system.assembled()
-    problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, hosted)]
-    problems += (_of_joints if tree else _of_pins)(whole, formulation, options)
+    problems = [*_of_rods(whole, formulation, options, hosted), *_of_ends(whole, hosted)]
+    problems += _of_joints(whole, formulation, options) if tree else _of_pins(whole, options)
+    problems += _of_angles(whole, tree) if formulation == "euler" else ()
     problems += _of_places(whole)
     try:
         system.check_consistent(velocities=velocities)
@@ -50,23 +44,19 @@ def check_system(
         raise ModelError(dict.fromkeys(problems))
 
 
-def _of_rods(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
+def _of_rods(system: System, formulation: str, options: dict[str, Any], hosted: Hosted) -> Iterator[str]:
     if not system.rods:
         return
-    if formulation not in ROD_FORMULATIONS:
-        yield (
-            f"formulation = {formulation!r} does not support rods ({', '.join(map(repr, system.rod_names))}); "
-            f"use one of {', '.join(map(repr, ROD_FORMULATIONS))}."
-        )
     for option in ("spatial", "printed", "fictive_moment"):
         if options.get(option):
             yield f"the variant {option!r} of {formulation!r} is for bodies; {system.rod_names[0]!r} is a rod."
     for rod in system.rods:
-        if rod.strain in HELD and (formulation.startswith("absolute") or rod.mass != "lumped"):
-            yield (
-                f"rod {rod.name!r} with strain = {rod.strain!r} needs formulation = 'nullspace-quaternion' and "
-                f"mass = 'lumped', got {formulation!r} and {rod.mass!r}."
-            )
+        if rod.strain in HELD and rod.mass != "lumped":
+            yield f"rod {rod.name!r} with strain = {rod.strain!r} needs mass = 'lumped', got {rod.mass!r}."
+        variant = options.get("level") or options.get("qr")
+        if rod.strain in HELD and variant and {(rod.name, 0), (rod.name, 1)} & {*hosted}:
+            what = f"index = {options['level']}" if options.get("level") else "null_space = 'qr'"
+            yield f"rod {rod.name!r} on a body with strain = {rod.strain!r} has no form with {what}; leave it out."
 
 
 def _of_ends(system: System, hosted: Hosted) -> Iterator[str]:
@@ -96,18 +86,11 @@ def _of_places(system: System) -> Iterator[str]:
 
 def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
     """Bodies with joints."""
-    if formulation not in JOINT_FORMULATIONS:
-        if not system.rods:
-            yield (
-                f"formulation = {formulation!r} supports bodies without joints, or with one ball joint to ground each; "
-                f"use one of {', '.join(map(repr, JOINT_FORMULATIONS))}."
-            )
-        return
     for option in ("spatial", "printed"):
         if options.get(option) and not system.rods:
             yield f"the variant {option!r} of {formulation!r} is for bodies without joints."
     level = int(options.get("level", 0))
-    if formulation.startswith("nullspace"):
+    if not formulation.startswith("absolute"):
         if level or options.get("qr"):
             what = f"index = {level}" if level else "null_space = 'qr'"
             yield f"{what} works with the absolute formulations only, not with {formulation!r}."
@@ -121,7 +104,7 @@ def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Ite
             )
 
 
-def _of_pins(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
+def _of_pins(system: System, options: dict[str, Any]) -> Iterator[str]:
     """Free bodies, and bodies that turn about a fixed point."""
     if options.get("level") or options.get("qr"):  # rods alone: bodies would be a mechanism
         what = f"index = {options['level']}" if options.get("level") else "null_space = 'qr'"
@@ -131,14 +114,19 @@ def _of_pins(system: System, formulation: str, options: dict[str, Any]) -> Itera
             "constraint of its own, the norm of its quaternion, whose multiplier is a known function of its velocity, "
             "so that there is nothing to solve for. Leave it out."
         )
-    if formulation != "euler":
-        return
-    for body in system.bodies:
-        _, _, A = about(body, system.fixed_points.get(body.name))
-        sine = abs(np.sin(rotations.euler_from_quaternion(turned(body, A), "313")[1]))
+
+
+def _of_angles(system: System, tree: bool) -> Iterator[str]:
+    """What starts at gimbal lock of the Euler angles 3-1-3."""
+    # Of bodies with joints the axes are chosen: see `unlocked`.
+    frames = [
+        (f"body {b.name!r}", turned(b, about(b, system.fixed_points.get(b.name))[2])) for b in system.bodies if not tree
+    ]
+    for what, p in [*frames, *((f"rod {rod.name!r}", rod.quaternions) for rod in system.rods)]:
+        sine = float(np.min(np.abs(np.sin(rotations.euler_from_quaternion(p, "313")[..., 1]))))
         if sine < LOCKED:
             yield (
-                f"body {body.name!r} starts at gimbal lock of the Euler angles 3-1-3 (|sin theta2| = {sine:.1g}); turn "
+                f"{what} starts at gimbal lock of the Euler angles 3-1-3 (|sin theta2| = {sine:.1g}); turn "
                 "its axes or use another formulation."
             )
 
@@ -156,6 +144,13 @@ def principal(inertia: Array) -> tuple[Array, Array]:
     if np.linalg.det(A) < 0.0:
         A = A * np.array([1.0, 1.0, -1.0])
     return moments, A
+
+
+def unlocked(body: Body, moments: Array, A: Array) -> tuple[Array, Array]:
+    """Principal axes in the order farthest from gimbal lock of the Euler angles 3-1-3, where the third is upright."""
+    third = int(np.argmin(np.abs((body.matrix @ A)[2])))
+    order = [(third + 1) % 3, (third + 2) % 3, third]
+    return moments[order], A[:, order]
 
 
 def about(body: Body, at: Array | None) -> tuple[Array, Array, Array]:

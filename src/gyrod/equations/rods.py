@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core, rotations
+from gyrod.equations.coordinates import unknowns
 from gyrod.equations.signals import INPUTS, Signals
 from gyrod.model import Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System
 from gyrod.model.attachments import end_inertia
@@ -56,14 +57,12 @@ def compile_rod(rod: Rod, system: System, signals: Signals) -> dict[str, Any]:
     return table | _surroundings(rod, system) | _stretch(rod, signals)
 
 
-def initial_state(rod: Rod, layout: _core.RodLayout, y: list[float], kinds: list[str], absolute: bool) -> None:
+def initial_state(rod: Rod, formulation: str, layout: _core.RodLayout, y: list[float], kinds: list[str]) -> None:
     """Write a rod's initial state into y, and the kinds of its unknowns."""
-    rates = rod.spins
-    if absolute:
-        rates = rotations.rates("quaternion", rod.quaternions, rod.spins)
+    turned, spins = unknowns(formulation, rod.quaternions, rod.spins)
     for where, rows, kind in (
-        (layout.p, rod.quaternions, "rotation"),
-        (layout.w, rates, "spin"),
+        (layout.p, turned, "rotation"),
+        (layout.w, spins, "spin"),
         (layout.x, rod.positions, "position"),
         (layout.v, rod.velocities, "velocity"),
     ):

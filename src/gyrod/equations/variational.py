@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled, body_weights, compile_force, compile_system, frame_forces, mechanisms
 from gyrod.equations.checks import about
+from gyrod.equations.coordinates import turns, unknowns
 from gyrod.equations.links import link_ends, links
 from gyrod.equations.rods import HELD
 from gyrod.model import Cable, System
 from gyrod.model.meshes import Elements
 from gyrod.model.system_checks import SINGULAR
+from gyrod.runs.formulations import FORMULATIONS
 
 Array = NDArray[np.float64]
 
@@ -52,16 +54,14 @@ class Stepped:
         """Unknowns of the formulation, (n, N), from nodes (n, b, 13)."""
         y = self._bodies(t, rows[:, : len(self.axes)])
         for cells, layout in zip(self.cells(), self.compiled.core.layout(), strict=True):
-            absolute = self.compiled.formulation.startswith("absolute")
             lead = len(layout.x) - len(layout.p)
             for n, (x, v, node) in enumerate(zip(layout.x, layout.v, cells, strict=True)):
                 if x >= 0:
                     y[:, x : x + 3], y[:, v : v + 3] = rows[:, node, :3], rows[:, node, 7:10]
                 if n >= lead and layout.p[n - lead] >= 0:
                     p, w = layout.p[n - lead], layout.w[n - lead]
-                    q, Omega = rows[:, node, 3:7], rows[:, node, 10:]
-                    rates = rotations.rates("quaternion", q, Omega) if absolute else Omega
-                    y[:, p : p + 4], y[:, w : w + rates.shape[1]] = q, rates
+                    q, rates = unknowns(self.compiled.formulation, rows[:, node, 3:7], rows[:, node, 10:])
+                    y[:, p : p + q.shape[1]], y[:, w : w + rates.shape[1]] = q, rates
         return y
 
     def cells(self) -> list[list[int]]:
@@ -81,19 +81,12 @@ class Stepped:
             if not np.array_equal(between, np.eye(3)) and not np.array_equal(self.axes[i], compiled.axes[i]):
                 p = rotations.multiply(p, rotations.quaternion_from_matrix(between))
                 Omega = Omega @ between
-            q, w = _coordinates(compiled.formulation, p, Omega)
+            q, w = unknowns(compiled.formulation, p, Omega)
             pinned = compiled.mechanism is None and name in compiled.system.fixed_points
             parts = (q, w) if pinned else (x, q, v, w)
             at = compiled.core.offset(i)
             y[:, at : at + sum(part.shape[1] for part in parts)] = np.concatenate(parts, axis=1)
         return y
-
-
-def _coordinates(formulation: str, p: Array, Omega: Array) -> tuple[Array, Array]:
-    if formulation.endswith("quaternion"):
-        return p, rotations.rates("quaternion", p, Omega)
-    R = rotations.matrix_from_quaternion(p)
-    return rotations.directors_from_matrix(R), rotations.directors_from_matrix(R @ rotations.skew(Omega))
 
 
 def compile_stepped(
@@ -165,7 +158,7 @@ def compile_stepped(
 def _cells(stepped: Stepped) -> list[list[float]]:
     """The cells of all rods at the start, as the compiled system has them."""
     compiled = stepped.compiled
-    y, absolute = compiled.y0, compiled.formulation.startswith("absolute")
+    y, (nq, nv) = compiled.y0, FORMULATIONS[compiled.formulation]
     rows = []
     for cells, layout in zip(stepped.cells(), compiled.core.layout(), strict=True):
         lead = len(layout.x) - len(layout.p)
@@ -177,9 +170,8 @@ def _cells(stepped: Stepped) -> list[list[float]]:
             if layout.x[n] >= 0:
                 row[:3], row[7:10] = y[layout.x[n] :][:3], y[layout.v[n] :][:3]
             if n >= lead and layout.p[n - lead] >= 0:
-                row[3:7], rate = y[layout.p[n - lead] :][:4], y[layout.w[n - lead] :][: 4 if absolute else 3]
-                turn = rotations.multiply(rotations.conjugate(row[3:7]), rate)[1:] if absolute else 0.5 * rate
-                row[10:] = 2.0 * turn
+                q, v = y[layout.p[n - lead] :][:nq], y[layout.w[n - lead] :][:nv]
+                row[3:7], row[10:] = turns(compiled.formulation, q, v)
             rows.append(row.tolist())
     return rows
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, _core, rotations
 from gyrod.equations import Compiled
+from gyrod.equations.coordinates import turns
 from gyrod.equations.rods import frame_spin, held_frames, held_positions
 from gyrod.model import DistanceSensor, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
 from gyrod.model.errors import GROUND
@@ -23,6 +24,7 @@ from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Sensor
 from gyrod.motion import distances
 from gyrod.motion.joints import kinematics
+from gyrod.runs.formulations import FORMULATIONS
 
 Array = NDArray[np.float64]
 #: Where a field of a rod lives: rows and weights of a mesh, as `Mesh.vertex_at`.
@@ -161,12 +163,9 @@ class Rows:
         p_at, w_at = np.array(layout.p, dtype=int), np.array(layout.w, dtype=int)
         free = w_at >= 0
         found = np.zeros((len(self.t), len(w_at), 3))
-        if self.compiled.formulation.startswith("absolute"):
-            # Omega = 2 p* p', so that its derivative is the vector part of 2 p* p''; |p'|² is the scalar part's.
-            p, rates = (rows[:, at[free, None] + np.arange(4)] for rows, at in ((self.y, p_at), (self.rates, w_at)))
-            found[:, free] = 2.0 * rotations.multiply(rotations.conjugate(p), rates)[..., 1:]
-        else:
-            found[:, free] = self.rates[:, w_at[free, None] + np.arange(3)]
+        nq, nv = FORMULATIONS[self.compiled.formulation]
+        q, rates = self.y[:, p_at[free, None] + np.arange(nq)], self.rates[:, w_at[free, None] + np.arange(nv)]
+        found[:, free] = turns(self.compiled.formulation, q, rates)[1]
         for e in (0, 1):
             if not free[-e]:
                 found[:, -e] = self._held_spin(name, number, e)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod.equations import Compiled, ForceError
+from gyrod.equations.coordinates import turns
 from gyrod.motion import Motion, MotionStats, SimulationError
 from gyrod.motion.between import hermite
 from gyrod.runs.formulations import FORMULATIONS
@@ -111,11 +112,10 @@ def scipy_dense(solution: Any, times: Array) -> Array:
 
 
 def _second_angles(compiled: Compiled) -> list[int]:
-    """Where theta2 of each body is among the unknowns of the Euler angles."""
+    """Where theta2 of each body and each frame is among the unknowns of the Euler angles."""
     if compiled.formulation != "euler":
         return []
-    pinned = compiled.system.fixed_points
-    return [compiled.core.offset(i) + (1 if n in pinned else 4) for i, n in enumerate(compiled.system.names)]
+    return [i for i, kind in enumerate(compiled.kinds) if kind == "rotation"][1::3]
 
 
 def _watch_lock(compiled: Compiled) -> Any:
@@ -230,8 +230,23 @@ def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
     if compiled.system.bodies and not compiled.options.get("level"):
         parts.append(compiled.core.multipliers(when, y[None]).ravel())
     for i, layout in enumerate(compiled.core.layout()):
-        parts.append(compiled.rod_states(i, when, y)["multipliers"].ravel()[np.array(layout.p) >= 0])
+        free = np.array(layout.p) >= 0
+        if compiled.formulation == "absolute-directors":
+            q, v = (np.array(x)[free, None] + np.arange(9) for x in (layout.p, layout.w))
+            parts.append(_of_directors(compiled, t, y, q, v, compiled.rods[i]["J"][free]).ravel())
+        else:
+            parts.append(compiled.rod_states(i, when, y)["multipliers"].ravel()[free])
     return np.concatenate(parts)
+
+
+def _of_directors(compiled: Compiled, t: float, y: Array, q: Any, v: Any, J: Array) -> Array:
+    """Those of the frames of a rod, (Q, 6), from M d'' = psi - G' lambda, where psi is what moments do to directors."""
+    D, rates = rotations.matrix_from_directors(y[q]), compiled.core.rhs(t, y)[v]
+    (_, Omega), (_, alpha) = (turns(compiled.formulation, y[q], w) for w in (y[v], rates))
+    moment = J * alpha + np.cross(Omega, J * Omega)
+    inertia = rotations.matrix_from_directors(rates) * (0.5 * J.sum(axis=1, keepdims=True) - J)[:, None]
+    L = (0.5 * D @ rotations.skew(moment) - inertia) @ np.linalg.inv(D)
+    return np.asarray(L[:, (0, 1, 2, 0, 2, 1), (0, 1, 2, 1, 0, 2)])
 
 
 def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:

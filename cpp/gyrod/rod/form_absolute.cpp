@@ -1,8 +1,0 @@
-#include "gyrod/rod/forms.hpp"
-#include "gyrod/rod/stage.hpp"
-
-std::unique_ptr<gyrod::RodEquations> gyrod::make_rods_absolute(std::vector<RodDescription> rods,
-                                                               const FormulationOptions& options,
-                                                               std::vector<RodLink> links) {
-  return std::make_unique<RodStage<true, false>>(std::move(rods), options, std::move(links));
-}
