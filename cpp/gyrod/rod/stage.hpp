@@ -356,7 +356,11 @@ private:
         auto& whole = lu.block(r.slot(c, o));
         auto a = whole.template topRows<R>();
         const auto &q = r.blocks.q(c, o), &v = r.blocks.v(c, o);
-        if (r.turns(o)) a.template leftCols<3>() = -by_spin<S, 6>(r, o, q, v, Tc);
+        if (r.turns(o) && !form_.absolute)
+          a.template leftCols<3>() =
+              -(q.template leftCols<4>().template cast<S>() * Tc) - v.template middleCols<3>(1).template cast<S>();
+        else if (r.turns(o))
+          a.template leftCols<3>() = -by_spin<S, 6>(r, o, q, v, Tc);
         a.template middleCols<3>(3) = -inverse * q.template rightCols<3>() - v.template rightCols<3>();
         if (r.d.blended && std::abs(c - o) == 1 && r.moves(c) && r.moves(o))
           a.template block<3, 3>(3, 3).add_to_diagonal(shift * r.d.off[std::size_t(std::min(c, o))]);
@@ -527,11 +531,11 @@ private:
     }
     for (int c = r.begin; c <= r.last; ++c) {
       auto f = k.x[node + std::size_t(c)].template head<R>();
-      for (int o = r.first(c); o <= r.behind(c); ++o) {
+      for (int o = r.first(c); o <= r.behind(c); ++o)
         f += r.blocks.q(c, o).template cast<S>() * k.known[node + std::size_t(o)];
-        if (form_.absolute && r.turns(o))
+      for (int o = r.first(c); form_.absolute && o <= r.behind(c); ++o)
+        if (r.turns(o))
           f += r.blocks.v(c, o).template leftCols<4>().template cast<S>() * k.turned[node + std::size_t(o)].omega;
-      }
     }
   }
 
