@@ -20,7 +20,8 @@ settings.load_profile("gyrod")
 NUMERIC = {
     "compare", "core_rotation", "distances", "docs", "eigen", "elements_core", "elements_dynamics", "elements_joined",
     "elements_kernel", "elements_readings", "elements_refine", "elements_statics", "errata_rotations", "examples",
-    "fit", "follow", "geometry", "gyro", "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode",
+    "fit", "follow", "geometry",
+    "gyro", "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode",
     "overconstrained", "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong",
     "held_on_bodies", "rods_absolute", "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies",
     "rods_reference", "rotations", "sensors", "stability", "statics", "statics_problems", "step_counts", "stepper",
