@@ -22,13 +22,14 @@ settings.load_profile("gyrod")
 
 #: Files whose results depend on rounding: on the instruction set, on BLAS, on the functions of NumPy.
 NUMERIC = {
-    "clips", "compare", "core_rotation", "docs", "eigen", "elements_core", "elements_dynamics", "elements_joined",
-    "elements_kernel", "elements_readings", "elements_refine", "elements_statics", "errata_rotations", "examples",
-    "fit", "follow", "gyro", "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode",
-    "overconstrained", "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong",
-    "held_on_bodies", "rods_absolute", "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies",
-    "rods_reference", "rotations", "routing", "sensors", "stability", "statics", "statics_problems", "step_counts",
-    "stepper", "study_indices", "transposed", "variational", "variational_oracle",
+    "clips", "compare", "core_rotation", "distances", "docs", "eigen", "elements_core", "elements_dynamics",
+    "elements_joined", "elements_kernel", "elements_readings", "elements_refine", "elements_statics",
+    "energy_momentum", "errata_rotations", "examples", "fit", "follow", "geometry", "gyro", "held_on_bodies",
+    "integrators", "joint_tracks", "mechanism_oracle", "mechanisms_core", "members", "ode", "overconstrained",
+    "problems_rigid", "removable", "reproduce_lang", "reproduce_lla", "reproduce_xu_zhong", "rods_absolute",
+    "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies", "rods_reference", "rotations", "routing",
+    "sensors", "stability", "statics", "statics_problems", "step_counts", "stepper", "study_indices", "transposed",
+    "variational", "variational_oracle",
 }  # fmt: skip
 
 
