@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,12 +19,16 @@ from gyrod.model.expressions import Expression, ExpressionVector
 from gyrod.model.inputs import Input, Live, Recorded
 from gyrod.model.samples import Samples
 
+if TYPE_CHECKING:
+    from gyrod._check import Keywords
+
+
 Array = NDArray[np.float64]
 Instruction = tuple[str, float, float, int]
 #: A function of time.
 Function = Callable[[float], Any]
 #: Checks what a user's function returns: field and value -> value.
-Check = Callable[[str, Any], Any]
+Check = Callable[[str, object], object]
 INPUTS = (Input, Live, Recorded)
 
 
@@ -41,7 +45,7 @@ class Signals:
     def __init__(self) -> None:
         #: Signals that call Python functions.
         self.functions: list[_core.Signal] = []
-        self._sources: dict[tuple[Any, ...], tuple[Any, Any, _core.Source]] = {}
+        self._sources: dict[tuple[object, ...], tuple[object, object, _core.Source]] = {}
 
     @property
     def python(self) -> bool:
@@ -83,7 +87,7 @@ class Signals:
         return made
 
 
-def _named(label: str, value: Any, size: int) -> _core.Source | None:
+def _named(label: str, value: object, size: int) -> _core.Source | None:
     """A source of which the core knows all; None for a Python function."""
     if (parts := _formulas(value)) is not None and len(parts) == size:
         code = [program(x._tree) if isinstance(x, Expression) else [_op("number", float(x))] for x in parts]
@@ -105,9 +109,9 @@ def _named(label: str, value: Any, size: int) -> _core.Source | None:
 
 def _function(
     label: str, value: Function, read: Function, size: int, least: tuple[str, Check] | None,
-    law: tuple[tuple[str, Function], ...], differences: dict[str, Any],
+    law: tuple[tuple[str, Function], ...], differences: Keywords,
 ) -> _core.Source:  # fmt: skip
-    def call(t: float) -> Any:
+    def call(t: float) -> object:
         return read(t) if least is None else least[1](least[0], read(t))
 
     def called(name: str, function: Function) -> Callable[[float], Array]:
@@ -117,13 +121,13 @@ def _function(
     return _core.Source.function(size, called(label, call), value, rate, second, **differences)
 
 
-def _formulas(value: Any) -> tuple[Any, ...] | None:
+def _formulas(value: object) -> tuple[float | Expression, ...] | None:
     if isinstance(value, Expression):
         return (value,)
     return value.components if isinstance(value, ExpressionVector) else None
 
 
-def _require(source: Any, given: int, taken: int) -> None:
+def _require(source: Input | Recorded, given: int, taken: int) -> None:
     if given == taken:
         return
     if given == 1:
@@ -134,7 +138,7 @@ def _require(source: Any, given: int, taken: int) -> None:
     raise ModelError(f"Input {source.name!r}: it gives {given} numbers where one is taken; give it one as value.")
 
 
-def checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ...]) -> Array:
+def checked(label: str, t: float, call: Callable[[], object], shape: tuple[int, ...]) -> Array:
     """What a user's function returns, as an array of that shape; raises a `ForceError` that names it and the time."""
     try:
         value = call()
@@ -143,8 +147,8 @@ def checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ...
     if shape == (1,) and isinstance(value, float) and math.isfinite(value):
         return np.array([value])
     try:
-        parts = [np.ravel(np.asarray(x, dtype=float)) for x in value] if isinstance(value, tuple) else [value]
-        result = np.concatenate(parts) if isinstance(value, tuple) else np.asarray(value, dtype=float)
+        parts = [np.ravel(np.asarray(x, dtype=float)) for x in value] if isinstance(value, tuple) else None
+        result = np.asarray(value, dtype=float) if parts is None else np.concatenate(parts)
         result = np.ascontiguousarray(result, dtype=float).reshape(shape)
     except (TypeError, ValueError, OverflowError):
         raise ForceError(

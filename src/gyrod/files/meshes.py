@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +123,7 @@ def _numbers(line: int, words: list[str], count: int) -> list[float]:
     return found
 
 
-def _corner(line: int, word: Any, known: int) -> int:
+def _corner(line: int, word: str, known: int) -> int:
     """Number of a vertex from 0 on; OBJ counts from 1, or back from the last one with negative numbers."""
     try:
         given = int(word.split("/")[0])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sized
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,21 +22,21 @@ T = TypeVar("T")
 MOST_NUMBERS = 1_000_000
 
 
-def _value(value: Any, shape: tuple[int, ...] | None, field: str) -> Any:
+def _value(value: object, shape: tuple[int, ...] | None, field: str) -> float | Array:
     found = numbers(field, value, *(((), (3,)) if shape is None else (shape,)))
     return float(found) if found.shape == () else found
 
 
 @holds(shapes=((), (3,)), units=None)
-def _start_value(field: str, value: Any, along: Any) -> Any:
+def _start_value(field: str, value: object, along: object) -> object:
     return _value(value, None if along is None else (), field)
 
 
-def _series(field: str, value: Any, *trailing: tuple[int, ...]) -> Array:
+def _series(field: str, value: object, *trailing: tuple[int, ...]) -> Array:
     """One number or more, or rows of them."""
     try:
-        count = len(value)
-    except TypeError:
+        count = len(value) if isinstance(value, Sized) else 0
+    except TypeError:  # of a number that is an array
         count = 0
     if not count:
         raise ValueError(f"{field} must be a list of one number or more, got {shown(value)}.")
@@ -44,12 +44,12 @@ def _series(field: str, value: Any, *trailing: tuple[int, ...]) -> Array:
 
 
 @holds(shapes=((-1,),))
-def _times(field: str, value: Any) -> Array:
+def _times(field: str, value: object) -> Array:
     return _check.times(field, _series(field, value))
 
 
 @holds(shapes=((-1,), (-1, 3)), units=None)
-def _values(field: str, value: Any, along: Any) -> Array:
+def _values(field: str, value: object, along: object) -> Array:
     return _series(field, value, *(() if along is not None else ((3,),)))
 
 
@@ -73,19 +73,19 @@ class Input(Description):
 
     name: str = field(new_name)
     #: (3,), or None.
-    along: Kept[Any, ArrayLike | None] = field(vector, default=None, units=None)
+    along: Kept[Array | None, ArrayLike | None] = field(vector, default=None, units=None)
     #: A number, or (3,).
-    value: Kept[Any, ArrayLike] = field(_start_value, default=0.0, of="along")
+    value: Kept[float | Array, ArrayLike] = field(_start_value, default=0.0, of="along")
 
-    def __call__(self, t: float) -> Any:  # noqa: ARG002
+    def __call__(self, t: float) -> float | Array:  # noqa: ARG002
         """The value at the start, whatever the time."""
         return self.of(self.value)
 
-    def of(self, value: Any) -> Any:
+    def of(self, value: float | Array) -> float | Array:
         """What a value of this input means where it is taken."""
         return value if self.along is None else value * self.along
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: object) -> float | Array:
         """A new value: of the same shape as the one at the start."""
         return _value(value, np.shape(self.value), f"input {self.name!r}")
 
@@ -117,18 +117,18 @@ class Recorded(Description):
     times: Kept[Array, ArrayLike] = field(_times, "s")
     values: Kept[Array, ArrayLike] = field(_values, of="along")
     #: (3,), or None.
-    along: Kept[Any, ArrayLike | None] = field(vector, default=None, units=None)
+    along: Kept[Array | None, ArrayLike | None] = field(vector, default=None, units=None)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
         if not bad and len(self.times) != len(self.values):
             problems.add(f"there are {len(self.times)} times and {len(self.values)} values; each value needs its time.")
 
-    def __call__(self, t: float) -> Any:
+    def __call__(self, t: float) -> float | Array:
         """The value that acted up to t."""
         value = self.values[max(int(np.searchsorted(self.times, t, side="left")) - 1, 0)]
         if self.along is not None:
-            return value * self.along
-        return value if value.ndim else float(value)
+            return np.asarray(value * self.along)
+        return np.asarray(value) if value.ndim else float(value)
 
     @classmethod
     def of(cls, source: Input, times: Array, values: Array) -> Recorded:
@@ -146,10 +146,10 @@ class Recorded(Description):
 class Settings:
     """Values of inputs by name, in arrays that the core reads while it goes on."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, object]) -> None:
         self._arrays = {name: np.array(value, dtype=float) for name, value in values.items()}
 
-    def update(self, values: Mapping[str, Any]) -> None:
+    def update(self, values: Mapping[str, object]) -> None:
         """Set some of them."""
         for name, value in values.items():
             self._arrays[name][...] = value
@@ -158,7 +158,7 @@ class Settings:
         """Where a value is kept."""
         return self._arrays[name]
 
-    def now(self) -> dict[str, Any]:
+    def now(self) -> dict[str, float | Array]:
         """All of them as they are now."""
         return {name: np.array(x) if x.ndim else float(x) for name, x in self._arrays.items()}
 
@@ -169,7 +169,7 @@ class Live:
     def __init__(self, source: Input, settings: Settings) -> None:
         self.source, self.array = source, settings.array(source.name)
 
-    def __call__(self, t: float) -> Any:  # noqa: ARG002
+    def __call__(self, t: float) -> float | Array:  # noqa: ARG002
         """The value now."""
         return self.source.of(np.array(self.array) if self.array.ndim else float(self.array))
 
@@ -196,7 +196,7 @@ def find_inputs(system: System) -> dict[str, Input]:
     return found
 
 
-def bind(system: System, make: Callable[[Input], Any]) -> System:
+def bind(system: System, make: Callable[[Input], object]) -> System:
     """The system with another function of time in place of each input."""
     places = {path: make(source) for path, source, _ in functions(system, Input)}
     return system.with_(places) if places else system
@@ -211,7 +211,7 @@ def functions(system: System, kind: type[T]) -> Iterator[tuple[str, T, str]]:
         yield "gravity", system.gravity_function, "m/s^2"
 
 
-def _inside(path: str, value: Any, kind: type[T]) -> Iterator[tuple[str, T, str]]:
+def _inside(path: str, value: object, kind: type[T]) -> Iterator[tuple[str, T, str]]:
     for name in field_names(type(value)):
         part = getattr(value, name)
         if isinstance(part, kind):
@@ -220,7 +220,7 @@ def _inside(path: str, value: Any, kind: type[T]) -> Iterator[tuple[str, T, str]
             yield from _inside(f"{path}.{name}", part, kind)
 
 
-def check_values(inputs: Mapping[str, Input], values: Mapping[str, Any]) -> dict[str, Any]:
+def check_values(inputs: Mapping[str, Input], values: Mapping[str, object]) -> dict[str, float | Array | None]:
     """Values by name, checked; all problems at once."""
     if not isinstance(values, Mapping):
         raise ValueError(f"inputs = {_check.shown(values)} must be values by name, as {{'motor': 0.3}}.")
