@@ -32,6 +32,9 @@ ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init
 # Methods that hand over to a room on the right import it themselves: (room, the one on its right).
 FACADES = {("model", "equations"), ("model", "files"), ("runs", "solve"), ("motion", "look"), ("motion", "storage")}
 FACADES |= {("storage", "studies")}
+# What type checkers alone import: the classes of what is drawn, estimated or checked, from a room on the right.
+TYPED = {("look", "comparison"), ("look", "solve"), ("look", "studies"), ("motion", "solve")}
+TYPED |= {("problems", "motion"), ("problems", "solve")}
 # Packages whose names are imported when they are first asked for.
 LAZY = ("gyrod", "gyrod.files", "gyrod.look")
 
@@ -111,7 +114,26 @@ def test_facades_are_these():
         for name, *_ in imports_of(path) if here in ROOMS else ():
             if ROOMS.index(room(name)) > ROOMS.index(here):
                 found.add((here, room(name)))
-    assert found == FACADES
+    assert found == FACADES | TYPED
+
+
+#: Annotations with `Any`, and with the aliases that hold it: attributes by name, arguments that go on to others,
+#: manifests, libraries without types.
+MOST_ANY = 508
+ANYTHING = {"Any", "AnyArray", "Data", "Keywords"}
+
+
+def any_names(tree: ast.AST) -> int:
+    """How often a name for anything stands in a module, its import apart."""
+    return sum(isinstance(node, ast.Name) and node.id in ANYTHING for node in ast.walk(tree))
+
+
+def test_what_is_typed_as_anything_does_not_grow():
+    assert any_names(ast.parse("from typing import Any\nx: dict[str, Any] = {}\ndef f(y: Any) -> Any: ...")) == 3
+    found = {path: any_names(ast.parse(path.read_text(encoding="utf-8"))) for path in SOURCE.rglob("*.py")}
+    most = sorted(found, key=found.get, reverse=True)[:5]
+    told = ", ".join(f"{path.relative_to(SOURCE)} {found[path]}" for path in most)
+    assert sum(found.values()) <= MOST_ANY, f"name the type, or object for what may be anything; most have {told}"
 
 
 @pytest.mark.parametrize("package", LAZY)

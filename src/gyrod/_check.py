@@ -15,6 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+#: An array of any kind: columns of numbers, words or flags, whose kind only their data say.
+AnyArray = NDArray[Any]
+#: Plain data, nested, of a file or for one: what reads it knows what it holds.
+Data = dict[str, Any]
+#: Keyword arguments on their way to a function that knows them.
+Keywords = Mapping[str, Any]
 T = TypeVar("T")
 
 #: Up to so many numbers are looked at one by one: that is faster than NumPy.
@@ -43,7 +49,7 @@ def renamed(old: str, new: str) -> None:
     warn(f"{old} will be removed in the next version; write {new}.", DeprecationWarning)
 
 
-def old_argument(call: str, given: Mapping[str, Any], old: str, new: str, value: Any) -> Any:
+def old_argument(call: str, given: Mapping[str, T], old: str, new: str, value: T) -> T:
     """The value of an argument that may be given by its old name; other names are refused."""
     for name in given:
         if name != old:
@@ -68,7 +74,7 @@ def meant(word: str, names: Sequence[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def array(argument: str, value: Any, trailing: tuple[int, ...]) -> Array:
+def array(argument: str, value: object, trailing: tuple[int, ...]) -> Array:
     """Return a finite float array whose last axes are ``trailing``; a view where no conversion is needed."""
     try:
         raw = np.asarray(value)
@@ -110,7 +116,7 @@ def _float(value: Any) -> float:
         raise TypeError from None
 
 
-def number(argument: str, value: Any) -> float:
+def number(argument: str, value: object) -> float:
     """A finite number."""
     try:
         x = _float(value)
@@ -121,7 +127,7 @@ def number(argument: str, value: Any) -> float:
     return x
 
 
-def positive(argument: str, value: Any) -> float:
+def positive(argument: str, value: object) -> float:
     """Return a finite positive number."""
     try:
         number = _float(value)
@@ -132,21 +138,21 @@ def positive(argument: str, value: Any) -> float:
     return number
 
 
-def whole(argument: str, value: Any, least: int, most: int) -> int:
+def whole(argument: str, value: object, least: int, most: int) -> int:
     """Return a whole number between bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise ValueError(f"{argument} = {shown(value)} must be a whole number from {least} to {most}.")
     return int(value)
 
 
-def flag(argument: str, value: Any) -> bool:
+def flag(argument: str, value: object) -> bool:
     """Return True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{argument} = {shown(value)} must be True or False.")
     return bool(value)
 
 
-def path(argument: str, value: Any) -> Path:
+def path(argument: str, value: object) -> Path:
     """Return the path of a file or folder."""
     if isinstance(value, str) or (hasattr(value, "__fspath__") and not isinstance(value, type)):
         try:
@@ -156,21 +162,22 @@ def path(argument: str, value: Any) -> Path:
     raise ValueError(f"{argument} must be the path of a file or folder, got {shown(value)}.")
 
 
-def kind(argument: str, value: Any, wanted: Callable[..., T]) -> T:
+def kind(argument: str, value: object, wanted: Callable[..., T]) -> T:
     """Return an object of a class."""
-    if not isinstance(value, wanted):  # type: ignore[arg-type]
+    if not isinstance(value, wanted):  # type: ignore[arg-type]  # a class, also an abstract one
         raise ValueError(f"{argument} must be a {wanted.__name__} of gyrod, got {shown(value)}.")
-    return value  # type: ignore[no-any-return]
+    return value  # type: ignore[return-value]
 
 
-def times(argument: str, value: Any) -> Array:
+def times(argument: str, value: object) -> Array:
     """Return a one-dimensional, finite, increasing array of times."""
     try:
         result = np.ascontiguousarray(value, dtype=float)
     except Exception:
         raise ValueError(f"{argument} must be a one-dimensional array of times, got {shown(value)}.") from None
-    if not result.size or np.ndim(value) != 1:
-        raise ValueError(f"{argument} must be a one-dimensional array of times, got the shape {np.shape(value)}.")
+    shape = np.asarray(value).shape  # ascontiguousarray makes a row of a number
+    if not result.size or len(shape) != 1:
+        raise ValueError(f"{argument} must be a one-dimensional array of times, got the shape {shape}.")
     finite(argument, result)
     bad = result[1:] <= result[:-1]
     if bad.any():

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 
-def lazy(package: str, where: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy(package: str, where: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package.
 
     ``where`` has names, with spaces, by the module inside the package that holds them; by "" the names of modules.
@@ -16,7 +15,7 @@ def lazy(package: str, where: Mapping[str, str]) -> tuple[Callable[[str], Any], 
     home = {name: module for module, names in where.items() for name in names.split()}
     space = vars(sys.modules[package])
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         if home[name]:

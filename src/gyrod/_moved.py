@@ -7,7 +7,6 @@ from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 #: Where modules went, and single names of modules that there still are.
 MODULES = {
@@ -32,7 +31,7 @@ NAMES = {
 def old_names(module: str) -> None:
     """Let a module know the names that went elsewhere."""
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in NAMES[module]:
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules[module])
         where, _, new = NAMES[module][name].rpartition(".")
@@ -44,7 +43,7 @@ def old_names(module: str) -> None:
 class _Finder:
     """Of modules under their old names: each has the names of the new one."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
         """Those of the table."""
         return ModuleSpec(name, self) if name in MODULES else None  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from gyrod import problems
 from gyrod.motion import SimulationError
 from gyrod.problems import MechanismProblem, StaticProblem
 from gyrod.solve import equilibrium, follow, modes, simulate
+
+if TYPE_CHECKING:
+    from gyrod.motion import Rest
+    from gyrod.solve.modal import Modes
+    from gyrod.solve.paths.result import Path as LoadPath
 
 #: How each problem is solved: formulation, method, relative tolerance.
 RUNS: tuple[tuple[str, str, float], ...] = (
@@ -157,7 +162,7 @@ def rods(progress: Callable[[str], None] = lambda _: None) -> list[StaticOutcome
     return outcomes
 
 
-def solve_static(problem: StaticProblem) -> Any:
+def solve_static(problem: StaticProblem) -> Rest | LoadPath | Modes:
     """A `Rest`, a `Path` or `Modes`, as the problem requires."""
     if problem.kind == "equilibrium":
         return equilibrium(problem.system)

@@ -68,7 +68,7 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _warn(message: Warning | str, category: type[Warning], *_: Any) -> None:
+def _warn(message: Warning | str, category: type[Warning], *_: object) -> None:
     """A warning as a paragraph."""
     complain(f"{'' if issubclass(category, RuntimeWarning) else f'{category.__name__}: '}{message}")
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from gyrod.runs.methods import GROUPS
 from gyrod.runs.options import OPTIONS, TRIED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gyrod._check import Data
     from gyrod.comparison import Comparison
 
 #: Options of runs that are passed on: what is on trial, what becomes of a run and what constant steps have is not.
@@ -74,7 +77,7 @@ def _compare(
     ] = "error",
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw work against error.")] = None,
     json: Json = None,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Formulations and methods side by side: cost, error, drift.
 
@@ -87,7 +90,7 @@ def _compare(
     choice("--sort", sort, ORDERS)
     drawable(plot)
     face, file = Face(json), load(model)
-    how: dict[str, Any] = {"discretizations": names(discretizations), "reference": reference}
+    how: Data = {"discretizations": names(discretizations), "reference": reference}
     moving = {"--formulations": formulations, "--methods": methods, "--step": step, "--until": until, "--limit": limit}
     passed = read(given)
     if at_rest:
@@ -117,7 +120,7 @@ def _write(found: Comparison, face: Face, plot: Path | None, json: str | None) -
         face.wrote(json)
 
 
-def _refuse_moving(moving: dict[str, Any], discretizations: str | None) -> None:
+def _refuse_moving(moving: Mapping[str, object], discretizations: str | None) -> None:
     """Refuse what equilibria do not have."""
     given = [option for option, value in moving.items() if value is not None]
     if given:

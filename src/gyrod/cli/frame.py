@@ -11,10 +11,13 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from gyrod.motion.errors import ErrorReport
 
 #: Commands by purpose, in the order of the help.
 PURPOSES = {
@@ -90,11 +93,11 @@ class Face:
             for line in aligned([list(row) for row in rows], left=2):
                 print(line)
 
-    def wrote(self, path: Any, what: str = "") -> None:
+    def wrote(self, path: object, what: str = "") -> None:
         """Say which file was written."""
         self.say(f"wrote {path}{what}")
 
-    def give(self, data: Any) -> None:
+    def give(self, data: object) -> None:
         """Hand out the result as JSON, if it is wanted."""
         if self.file is None:
             return
@@ -119,7 +122,7 @@ def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     ]
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Plain JSON: arrays as lists; what is not finite as null."""
     if isinstance(value, dict):
         return {str(key): plain(x) for key, x in value.items()}
@@ -148,14 +151,14 @@ def drawable(file: Path | None, folder: bool = False) -> None:
             require_folder(file)
 
 
-def vector(v: Any, digits: int = 5) -> str:
+def vector(v: Iterable[float], digits: int = 5) -> str:
     """A few numbers in parentheses; what is rounding against the largest is zero."""
     numbers = [float(x) for x in v]
     least = max(1e-12, 1e-12 * max(map(abs, numbers), default=0.0))
     return f"({', '.join(f'{x if abs(x) > least else 0.0:.{digits}g}' for x in numbers)})"
 
 
-def error_data(report: Any) -> dict[str, Any]:
+def error_data(report: ErrorReport) -> dict[str, object]:
     """Errors of a result, for JSON."""
     told = {
         row.name: {"value": row.value, "error": row.total, "peak": row.peak, "unit": row.unit} for row in report.rows

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, choice, plain, readable, seconds
 
 if TYPE_CHECKING:
+    from gyrod.equations import Compiled
     from gyrod.files import ModelFile
+    from gyrod.files.options import RunOptions
     from gyrod.model import System
 
 STARTERS = Path(__file__).parent / "starters"
@@ -116,7 +118,7 @@ def _sound(file: ModelFile) -> System:
     return system
 
 
-def _told(work: Callable[[], Any]) -> list[str]:
+def _told(work: Callable[[], object]) -> list[str]:
     """Sentences of what is wrong."""
     try:
         work()
@@ -125,7 +127,7 @@ def _told(work: Callable[[], Any]) -> list[str]:
     return []
 
 
-def _try_options(system: System, run: Any) -> None:
+def _try_options(system: System, run: RunOptions) -> None:
     """Let simulate check the options of a run, and stop it before its first step."""
     import numpy as np
 
@@ -135,7 +137,7 @@ def _try_options(system: System, run: Any) -> None:
     until = run.until or run.step or (float(run.output[-1]) if np.ndim(run.output) else 0.0) or 1.0
     begun = False
 
-    def stop(_: Any) -> None:
+    def stop(_: object) -> None:
         nonlocal begun
         begun = True
         raise KeyboardInterrupt
@@ -150,22 +152,22 @@ def _try_options(system: System, run: Any) -> None:
             raise ValueError(f"it fails at once: {error}") from None
 
 
-def _problems(error: ValueError) -> list[Any]:
+def _problems(error: ValueError) -> list[object]:
     """Problems of a model one by one, with their place in the file where it is known."""
     found = getattr(error, "problems", None) or [str(error)]
     keys = ("line", "column", "where", "message")
     return [{k: getattr(p, k) for k in keys if hasattr(p, k)} if hasattr(p, "line") else str(p) for p in found]
 
 
-def summary(system: System, run: Any = None) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+def summary(system: System, run: RunOptions | None = None) -> tuple[list[tuple[str, str]], dict[str, object]]:
     """What a model holds: rows to print, and the same as data."""
     from gyrod.equations import compile_system
 
     compiled = compile_system(system)
     rows: list[tuple[str, str]] = []
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
 
-    def tell(key: str, value: Any, text: str) -> None:
+    def tell(key: str, value: object, text: str) -> None:
         rows.append((key, text))
         data[key.replace(" ", "_")] = value
 
@@ -198,7 +200,7 @@ def _some(names: tuple[str, ...], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _tell_rods(tell: Any, data: dict[str, Any], system: System) -> None:
+def _tell_rods(tell: Callable[[str, object, str], None], data: dict[str, object], system: System) -> None:
     length = sum(rod.length for rod in system.rods)
     cells: dict[int | None, int] = {}
     for rod in system.rods:
@@ -209,12 +211,12 @@ def _tell_rods(tell: Any, data: dict[str, Any], system: System) -> None:
     data |= {"rod_length": length, "segments": segments, "elements": sum(cells.values())}
 
 
-def _tell_samples(tell: Any, system: System) -> None:
+def _tell_samples(tell: Callable[[str, object, str], None], system: System) -> None:
     """What was measured, and what it asks of the model."""
     from gyrod.model import Samples
     from gyrod.model.inputs import functions
 
-    listed: list[dict[str, Any]] = []
+    listed: list[dict[str, object]] = []
     for path, series, unit in functions(system, Samples):
         most, gaps = series.extremes(), series.gaps
         step = (series.end - series.start) / (len(series.times) - 1)
@@ -251,7 +253,7 @@ def _tell_samples(tell: Any, system: System) -> None:
         tell("samples", listed, "; ".join(parts))
 
 
-def _tell_freedoms(tell: Any, system: System, compiled: Any) -> None:
+def _tell_freedoms(tell: Callable[[str, object, str], None], system: System, compiled: Compiled) -> None:
     kinds = list(compiled.kinds)
     if system.rods:
         n = kinds.count("velocity") + kinds.count("spin")
@@ -266,7 +268,7 @@ def _tell_freedoms(tell: Any, system: System, compiled: Any) -> None:
         tell("redundant", mobility.redundant, line.removeprefix("redundant: "))
 
 
-def _tell_method(tell: Any, compiled: Any, run: Any) -> None:
+def _tell_method(tell: Callable[[str, object, str], None], compiled: Compiled, run: RunOptions | None) -> None:
     """How fast the fastest motion is against the slowest, and what that means."""
     from gyrod.solve import METHODS
     from gyrod.solve.choose import choose_method, spectrum

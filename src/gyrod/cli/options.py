@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from gyrod.runs.declared import Option
 from gyrod.runs.options import IN_FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gyrod._check import Data
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -47,7 +52,7 @@ def _parameter(name: str, option: Option) -> inspect.Parameter:
     return inspect.Parameter(name, place, default=None, annotation=Annotated[kind | None, about])
 
 
-def read(given: dict[str, Any]) -> dict[str, Any]:
+def read(given: Mapping[str, object]) -> Data:
     """What was given, texts as in a model file: words, numbers with units, a formulation as {name: ..., index: 2}."""
     from gyrod.cli.frame import Problem
     from gyrod.files.kinds import Faults

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,9 @@ from gyrod.cli.frame import (
     readable,
     seconds,
 )
+
+if TYPE_CHECKING:
+    from gyrod.model import Rod
 
 Names = Annotated[
     str | None, typer.Option("--names", metavar="NAMES", help="Bodies and rods, with commas; default all.")
@@ -105,7 +108,7 @@ def _verified(path: Path) -> int:
     return count
 
 
-def _cells(rod: Any) -> str:
+def _cells(rod: Rod) -> str:
     """How a rod is discretised, in words."""
     n = rod.mesh.cells
     return f"{n} segments" if rod.degree is None else f"{n} element{'s' if n > 1 else ''} of degree {rod.degree}"

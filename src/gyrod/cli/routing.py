@@ -10,6 +10,8 @@ import typer
 from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, readable, vector
 
 if TYPE_CHECKING:
+    from gyrod._check import Keywords
+    from gyrod.model import System
     from gyrod.solve.routing import Route
 
 
@@ -120,7 +122,7 @@ def _builder() -> Any:
                 self.open[rod.name] = path, made
             return rod
 
-        def system(self, parts: dict[str, Any]) -> Any:
+        def system(self, parts: Keywords) -> System | None:
             clips = [force for force in parts.get("forces", ()) if isinstance(force, Clip)]
             around = {"bodies": parts.get("bodies", ())}
             if "gravity" in parts:
@@ -137,6 +139,6 @@ def _builder() -> Any:
                     rods.append(self.routes[rod.name].rod)
                 except (ValueError, RuntimeError) as error:
                     self.tell(path, f"Rod {rod.name!r}: {error}")
-            return None if self.problems else super().system(parts | {"rods": rods})
+            return None if self.problems else super().system({**parts, "rods": rods})
 
     return Routing

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gyrod.files import RunOptions
     from gyrod.model import System
     from gyrod.motion import Motion
+    from gyrod.solve.progress import Progress as State
 
 #: Real seconds between two lines of progress where there is no terminal.
 EVERY = 10.0
@@ -40,7 +41,7 @@ def _run(
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE even if it is not a result of gyrod.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")] = False,
     json: Json = None,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Simulate a model file and write the result.
 
@@ -65,7 +66,7 @@ def _run(
     face.give({"model": model, **data})
 
 
-def merged(run: RunOptions, given: dict[str, Any]) -> RunOptions:
+def merged(run: RunOptions, given: dict[str, object]) -> RunOptions:
     """The options of a file with those of the command line before them."""
     from gyrod.files import RunOptions
 
@@ -152,9 +153,9 @@ def progress(until: float, *, quiet: bool = False) -> Iterator[Callable[..., Non
     with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bar:
         task = bar.add_task(f"t = 0 of {until:g} s", total=until)
 
-        begun: list[Any] = []
+        begun: list[State] = []
 
-        def tick(state: Any) -> None:
+        def tick(state: State) -> None:
             if not begun:
                 begun.append(state)
             bar.update(task, completed=state.t, description=told(state, begun[0]))
@@ -166,9 +167,10 @@ class _Lines:
     """Progress as lines on standard error."""
 
     def __init__(self) -> None:
-        self.last, self.begun = time.perf_counter(), None
+        self.last = time.perf_counter()
+        self.begun: State | None = None
 
-    def __call__(self, state: Any) -> None:
+    def __call__(self, state: State) -> None:
         self.begun = self.begun or state
         now = time.perf_counter()
         if now - self.last >= EVERY:
@@ -176,7 +178,7 @@ class _Lines:
             print(told(state, self.begun), file=sys.stderr, flush=True)
 
 
-def told(state: Any, begun: Any) -> str:
+def told(state: State, begun: State) -> str:
     """Simulated time, speed against real time, step, error of the energy; ``begun`` is the first state of this run."""
     spent = state.seconds - begun.seconds
     speed = (state.t - begun.t) / spent if spent > 0.0 else state.speed  # a resumed run does not begin at 0
@@ -185,7 +187,7 @@ def told(state: Any, begun: Any) -> str:
     return text if state.energy_error is None else f"{text}, energy error {state.energy_error:.0e}"
 
 
-def outcome(motion: Motion, until: float) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+def outcome(motion: Motion, until: float) -> tuple[list[tuple[str, str]], dict[str, object]]:
     """What a run cost and kept: rows to print, and the same as data."""
     stats = motion.stats
     t = float(motion.t[-1]) if len(motion.t) else 0.0

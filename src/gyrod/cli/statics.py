@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, error_data, vector
 from gyrod.cli.models import load
+
+if TYPE_CHECKING:
+    from gyrod._check import Data
+    from gyrod.model import System
+    from gyrod.motion import Rest
+    from gyrod.solve.modal import Modes
 
 #: Radians of a turn.
 TURN = 2.0 * math.pi
@@ -66,7 +72,7 @@ def _rest(
     face.give(data)
 
 
-def _rest_data(rest: Any) -> dict[str, Any]:
+def _rest_data(rest: Rest) -> Data:
     bodies, rods = {}, {}
     for name in rest.system.names:
         track = rest[name]
@@ -92,7 +98,7 @@ def _rest_data(rest: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _save(rest: Any, out: Path) -> None:
+def _save(rest: Rest, out: Path) -> None:
     """A motion of one row is a result like any other."""
     from dataclasses import replace
 
@@ -133,7 +139,7 @@ def _modes(
     face.give({"stable": rest.stable, "modes": data})
 
 
-def _found(system: Any, at: float, count: int) -> Any:
+def _found(system: System, at: float, count: int) -> Modes:
     """The modes; none where joints and drives leave no freedom."""
     from dataclasses import replace
 
@@ -145,13 +151,13 @@ def _found(system: Any, at: float, count: int) -> Any:
     return replace(modes, eigenvalues=modes.eigenvalues[:0], shapes=modes.shapes[:0])
 
 
-def _rounding(modes: Any) -> float:
+def _rounding(modes: Modes) -> float:
     """Rates in 1/s below this are rounding, against the fastest mode and against the swing of the system."""
     compiled = modes.rest.motion.compiled
     return 1e-8 * float(max(1.0 / compiled._time(compiled._length()), *(abs(x) for x in modes.eigenvalues), 0.0))
 
 
-def _mover(modes: Any, number: int) -> str:
+def _mover(modes: Modes, number: int) -> str:
     """Name of what moves most in a mode, the first one of several; of what turns most where nothing moves."""
     import numpy as np
 

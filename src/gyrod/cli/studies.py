@@ -16,7 +16,10 @@ from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, fi
 from gyrod.cli.results import PICTURES
 
 if TYPE_CHECKING:
+    from gyrod._check import Keywords
     from gyrod.studies import Study
+    from gyrod.studies.indices import SobolIndices
+    from gyrod.studies.progress import StudyProgress
 
 #: Real seconds between two lines of progress where there is no terminal.
 EVERY = 10.0
@@ -29,7 +32,7 @@ LISTED, ROWS = 40, 4096
 class WithDefault(TyperGroup):
     """A group of commands in which `run` need not be said."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put `run` before what is not a command."""
         if args and args[0] not in (*self.commands, "--help"):
             args = ["run", *args]
@@ -151,7 +154,7 @@ def _is_plan(path: Path) -> None:
     readable(path, "a plan of a study (.yaml), as gyrod new study prints it")
 
 
-def _study(plan: Path, arguments: dict[str, Any], place: Path, *, resume: bool, shard: str | None, quiet: bool) -> Any:
+def _study(plan: Path, arguments: Keywords, place: Path, *, resume: bool, shard: str | None, quiet: bool) -> Study:
     """The study itself; whatever ends it early says how to continue."""
     import gyrod as gd
 
@@ -170,7 +173,7 @@ def _study(plan: Path, arguments: dict[str, Any], place: Path, *, resume: bool, 
         raise Problem(text.replace("resume=True", "--resume").replace("folder=", "--folder ")) from error
 
 
-def _more(study: Any, place: Path, failed: int | None) -> str:
+def _more(study: Study, place: Path, failed: int | None) -> str:
     text = f", those that failed with gyrod study show {place} --failed" if failed else ""
     return text if study.done == study.size else f"{text}; {study.size - study.done} are left for other shards"
 
@@ -181,7 +184,7 @@ class _Lines:
     def __init__(self) -> None:
         self.last = time.perf_counter()
 
-    def __call__(self, state: Any) -> None:
+    def __call__(self, state: StudyProgress) -> None:
         now = time.perf_counter()
         if now - self.last >= EVERY:
             self.last = now
@@ -218,7 +221,7 @@ def _show(
 ) -> None:
     """Summarise a study, draw it, or write it as CSV."""
     study, face = _opened(folder), Face(json)
-    data: dict[str, Any] = {"folder": folder, "runs": study.size, "done": study.done}
+    data: dict[str, object] = {"folder": folder, "runs": study.size, "done": study.done}
     for path, allowed, what in ((file, PICTURES, "a picture"), (table, (".csv",), "a table")):
         if path is not None:
             ending(path, allowed, what)
@@ -256,7 +259,7 @@ def _opened(folder: Path) -> Study:
     return stored(folder)
 
 
-def _tell_failed(face: Face, study: Any) -> None:
+def _tell_failed(face: Face, study: Study) -> None:
     """Runs that failed, the same reason once."""
     reasons: dict[str, list[int]] = {}
     for run, text in study.failed.items():
@@ -270,7 +273,7 @@ def _tell_failed(face: Face, study: Any) -> None:
         face.say(f"and {len(reasons) - LISTED} more reasons; --csv FILE has them all.")
 
 
-def _indices(indices: Any) -> dict[str, Any]:
+def _indices(indices: SobolIndices) -> dict[str, object]:
     kinds = {"first": indices.first, **({} if indices.total is None else {"total": indices.total})}
     return {
         output: {kind: dict(zip(indices.parameters, values[k].tolist(), strict=True)) for kind, values in kinds.items()}
@@ -278,7 +281,7 @@ def _indices(indices: Any) -> dict[str, Any]:
     }
 
 
-def _draw(study: Any, kind: str, output: str | None, parameter: str | None, by: str | None, file: Path) -> Path:
+def _draw(study: Study, kind: str, output: str | None, parameter: str | None, by: str | None, file: Path) -> Path:
     from gyrod.look.plots.studies import KINDS
 
     choice("--plot", kind, [*KINDS, "sobol"])
@@ -290,7 +293,7 @@ def _draw(study: Any, kind: str, output: str | None, parameter: str | None, by: 
 STATISTICS = ("mean", "std", "min", "5 %", "50 %", "95 %", "max")
 
 
-def _numbers(study: Any, output: str | None) -> Iterator[tuple[Any, ...]]:
+def _numbers(study: Study, output: str | None) -> Iterator[tuple[Any, ...]]:
     """Label and statistics of every entry of the outputs."""
     import numpy as np
 
@@ -313,14 +316,14 @@ def _numbers(study: Any, output: str | None) -> Iterator[tuple[Any, ...]]:
         choice("--output", output, known)
 
 
-def _statistics(study: Any, output: str) -> list[Sequence[str]]:
+def _statistics(study: Study, output: str) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = [(output, *STATISTICS)]
     for label, *values in _numbers(study, output):
         rows.append((label, *("-" if v is None else f"{v:.6g}" for v in values)))
     return rows
 
 
-def _write(study: Any, file: Path) -> None:
+def _write(study: Study, file: Path) -> None:
     """All runs as CSV, a part at a time."""
     import numpy as np
 

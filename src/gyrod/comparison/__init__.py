@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from gyrod.motion import Motion
 from gyrod.runs.formulations import DEFAULT, FORMULATIONS, Formulation
 from gyrod.runs.methods import GROUPS, NAMES, STEPPED
 from gyrod.runs.options import APART, OPTIONS, TRIED, warn_old
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gyrod._check import Data
 
 __all__ = ["ORDERS", "Comparison", "Reference", "Trial", "compare"]
 
@@ -44,7 +49,7 @@ def compare(
     points: int = 101,
     reference: Motion | str | None = None,
     progress: Callable[[str], None] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Comparison:
     """Simulate a system in many formulations, by many methods, with many discretisations, and measure each.
 
@@ -138,7 +143,8 @@ def _common(t_end: float, steps: Sequence[float], parts: int) -> int:
 
 
 def _at_rest(
-    system: System, discretizations: Any, reference: Any, moving: dict[str, Any], options: dict[str, Any],
+    system: System, discretizations: str | Iterable[str] | None, reference: object, moving: Mapping[str, object],
+    options: Data,
     progress: Callable[[str], None],
 ) -> Comparison:  # fmt: skip
     """The comparison of equilibria, once its arguments are sound."""
@@ -154,7 +160,7 @@ def _at_rest(
     return compare_rests(system, spaces, fine, options, progress)
 
 
-def _discretizations(system: System, given: Any) -> list[Discretization]:
+def _discretizations(system: System, given: str | Iterable[str] | None) -> list[Discretization]:
     """Discretisations by their texts, each once; none where none were given."""
     if given is None:
         return []
@@ -166,7 +172,9 @@ def _discretizations(system: System, given: Any) -> list[Discretization]:
     return list(dict.fromkeys(found))
 
 
-def _names(argument: str, given: Any, groups: dict[str, tuple[str, ...]], known: Any) -> list[str]:
+def _names(
+    argument: str, given: str | Iterable[str], groups: dict[str, tuple[str, ...]], known: Iterable[str]
+) -> list[str]:
     """Names and groups as a list of names, each once."""
     found: list[str] = []
     for name in [given] if isinstance(given, str) else list(given):

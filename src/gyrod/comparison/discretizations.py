@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gyrod.model import System
 from gyrod.model.errors import shown
@@ -41,14 +40,14 @@ class Discretization:
         if self.number is None:
             return system
         kind = "staggered" if self.degree is None else "elements"
-        new: dict[str, Any] = {"discretization": kind, "degree": self.degree, "segments": self.number, "grid": None}
+        new: dict[str, object] = {"discretization": kind, "degree": self.degree, "segments": self.number, "grid": None}
         if self.degree is not None:
             new |= {"curvature": "angle", "inertia": "disc", "mass": "lumped"}
         count = len(system.original.rods)
         return system.with_({f"rods[{i}].{field}": value for i in range(count) for field, value in new.items()})
 
 
-def parse(argument: str, text: Any) -> Discretization:
+def parse(argument: str, text: object) -> Discretization:
     """What a text stands for; a `ValueError` says how to write it."""
     match = _TEXT.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +16,12 @@ from gyrod.model import ModelError, System
 from gyrod.motion import Motion, Rest
 from gyrod.solve import EquilibriumError, equilibrium
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
+
 
 def compare_rests(
-    system: System, spaces: Sequence[Discretization], fine: Discretization | None, options: dict[str, Any],
+    system: System, spaces: Sequence[Discretization], fine: Discretization | None, options: Data,
     progress: Callable[[str], None],
 ) -> Comparison:  # fmt: skip
     """Equilibria of a system with its rods discretised in these ways."""
@@ -42,7 +45,7 @@ def compare_rests(
     return Comparison(0.0, runner.length, 0.0, 0.0, replace(reference, formulation=formulation), tuple(trials))
 
 
-def _trial(runner: Runner, space: Discretization, options: dict[str, Any]) -> Trial:
+def _trial(runner: Runner, space: Discretization, options: Data) -> Trial:
     first = Trial("", "equilibrium", discretization=space.label)
     try:
         rest, seconds = _found(space.of(runner.system), options)
@@ -58,7 +61,7 @@ def _trial(runner: Runner, space: Discretization, options: dict[str, Any]) -> Tr
     )  # fmt: skip
 
 
-def _found(system: System, options: dict[str, Any]) -> tuple[Rest, float]:
+def _found(system: System, options: Data) -> tuple[Rest, float]:
     """The equilibrium, and its CPU seconds, the best of three if they are few."""
     best = np.inf
     for _ in range(3):

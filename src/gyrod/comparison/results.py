@@ -7,9 +7,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gyrod import _check
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: What to sort a comparison by.
 ORDERS = ("error", "cost", "energy", "drift", "method", "formulation", "discretization")
@@ -179,7 +182,7 @@ class Comparison:
 
         return table(self, by, width)
 
-    def plot(self, cost: str = "seconds", *, file: str | Path | None = None) -> Any:
+    def plot(self, cost: str = "seconds", *, file: str | Path | None = None) -> Figure:
         """Work against error, a matplotlib Figure; ``cost`` is "seconds", "rhs", "steps" or "unknowns".
 
         With discretisations one line goes through those of one sort. ``file`` saves it.
@@ -196,7 +199,7 @@ def _or_inf(value: float | None) -> float:
     return math.inf if value is None or math.isnan(value) else value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """JSON has no infinities and no NaN."""
     if isinstance(value, dict):
         return {key: _plain(x) for key, x in value.items()}

@@ -7,7 +7,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from gyrod.runs.formulations import Formulation
 from gyrod.runs.methods import ALL_METHODS, METHODS, STEPPED, automatic
 from gyrod.runs.options import folded
 from gyrod.solve import EquilibriumError, equilibrium, simulate
+
+if TYPE_CHECKING:
+    from gyrod._check import Data
 
 Array = NDArray[np.float64]
 
@@ -57,7 +60,7 @@ class _Watch:
         self.t, self.up, self.started = 0.0, False, time.process_time()
         self.past: list[tuple[float, float]] = []  # CPU time and simulated time
 
-    def __call__(self, t: Any, *_: Any) -> None:
+    def __call__(self, t: Any, *_: object) -> None:
         self.t = max(self.t, float(getattr(t, "t", t)))
         spent = self.spent
         self.past.append((spent, self.t))
@@ -119,7 +122,7 @@ class Runner:
     """Runs one trial after the other against one reference."""
 
     def __init__(
-        self, system: System, t_end: float, times: Array, limit: float, options: dict[str, Any],
+        self, system: System, t_end: float, times: Array, limit: float, options: Data,
         progress: Callable[[str], None], start: str = "model", forms: Mapping[str, Formulation] | None = None,
     ) -> None:  # fmt: skip
         self.start, self.forms = start, forms or {}
@@ -272,7 +275,7 @@ class Runner:
 
     def run(self, trial: Trial, system: System) -> Trial:
         """One run, three times if it is short, and what is reported about it."""
-        own: dict[str, Any] = {"step": trial.step, "coordinates": trial.formulation}
+        own: Data = {"step": trial.step, "coordinates": trial.formulation}
         if trial.step is None:
             own = {"formulation": self.forms[trial.formulation], "rtol": trial.rtol}
         how = folded(self.options | own)

@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
 from gyrod.equations import mechanisms
-from gyrod.equations.checks import about, check_system, is_unit, principal, turned, unlocked
+from gyrod.equations.checks import CoreOptions, about, check_system, is_unit, principal, turned, unlocked
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.gaps import joint_set
 from gyrod.equations.links import links
@@ -42,6 +42,14 @@ from gyrod.model.forces import BodyState, Link
 from gyrod.rotations.vectors import length
 from gyrod.runs.formulations import FORMULATIONS
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from gyrod._check import Data, Keywords
+    from gyrod.equations.mechanisms import Probe
+    from gyrod.equations.rods import RodTable
+    from gyrod.model import Body
+
 Array = NDArray[np.float64]
 
 
@@ -64,10 +72,10 @@ class Compiled:
     kinds: tuple[str, ...]
 
     #: Options of the formulation it was compiled with.
-    options: dict[str, Any]
+    options: CoreOptions
 
     #: For each rod: the core's arrays on its mesh.
-    rods: tuple[dict[str, Any], ...] = ()
+    rods: tuple[RodTable, ...] = ()
 
     #: Tree and loops of bodies with joints; None where bodies have none, or one ball joint to ground each.
     mechanism: Mechanism | None = None
@@ -76,7 +84,7 @@ class Compiled:
     #: Whether it was written for statics.
     at_rest: bool = False
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Compiled], tuple[object, ...]]:
         """The core's object is made anew where the system is unpickled."""
         return _again, (self.system, self.formulation, self.options, self.at_rest)
 
@@ -99,7 +107,7 @@ class Compiled:
         """The same for many times tau, (m, n)."""
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
         # Accelerations, where they are unknowns, and multipliers of constraints that are scaled by masses.
-        of: dict[str, Any] = {
+        of: Data = {
             "position": L,
             "rotation": 1.0,
             "velocity": L / tau,
@@ -277,7 +285,7 @@ def compile_system(
     at_rest: bool = False,
     started: bool = False,
     signals: Signals | None = None,
-    **options: Any,
+    **options: Unpack[CoreOptions],
 ) -> Compiled:
     """Write the equations of motion of a system in a formulation; options are those of the core.
 
@@ -314,12 +322,12 @@ def compile_system(
     if bodies.velocities is not None:  # with what the rods do, where accelerations and multipliers are unknowns
         y0 = np.asarray(core.complete(0.0, bodies.velocities, y0))
     return Compiled(
-        system, formulation, core, y0, signals, bodies.axes, bodies.moments, tuple(kinds), dict(options),
+        system, formulation, core, y0, signals, bodies.axes, bodies.moments, tuple(kinds), options.copy(),
         tuple(tables), bodies.mechanism, bodies.mobility, at_rest,
     )  # fmt: skip
 
 
-def _again(system: System, formulation: str, options: dict[str, Any], at_rest: bool) -> Compiled:
+def _again(system: System, formulation: str, options: CoreOptions, at_rest: bool) -> Compiled:
     return compile_system(system, formulation, at_rest=at_rest, started=True, **options)
 
 
@@ -338,7 +346,7 @@ class _Bodies:
     velocities: Array | None = None
 
 
-def _pins(system: System, formulation: str, options: dict[str, Any], signals: Signals) -> _Bodies:
+def _pins(system: System, formulation: str, options: CoreOptions, signals: Signals) -> _Bodies:
     """Free bodies, and bodies that turn about a fixed point."""
     index = {name: i for i, name in enumerate(system.names)}
     bodies, axes, y0, kinds = [], [], [], []
@@ -369,7 +377,7 @@ def _pins(system: System, formulation: str, options: dict[str, Any], signals: Si
     )  # fmt: skip
 
 
-def _join(system: System, formulation: str, options: dict[str, Any], signals: Signals) -> _Bodies:
+def _join(system: System, formulation: str, options: CoreOptions, signals: Signals) -> _Bodies:
     """Bodies with joints: the tree, its loops, and what is redundant in them."""
     core_bodies, axes = [], []
     for body in system.bodies:
@@ -404,7 +412,7 @@ def _join(system: System, formulation: str, options: dict[str, Any], signals: Si
             options=_options(given),
         )  # fmt: skip
 
-    def probe(m: Mechanism) -> tuple[Any, Array, NDArray[np.bool_]]:
+    def probe(m: Mechanism) -> Probe:
         core = make("nullspace-quaternion", m)
         y, kinds = _poses("nullspace-quaternion", system, axes, core)
         y0 = np.asarray(core.complete(0.0, velocities, np.array(y)))
@@ -425,7 +433,7 @@ def _overconstrained(system: System) -> bool:
     return mechanism is not None and mechanism.overconstrained
 
 
-def _check_determined(system: System, bodies: list[_core.Body], probe: Callable[[], tuple[Any, Array, Any]]) -> None:
+def _check_determined(system: System, bodies: list[_core.Body], probe: Callable[[], Probe]) -> None:
     """Refuse bodies without inertia where no joint and no other body makes up for it."""
     moments = [row.moments for row in bodies]
     weak = [b.name for b, J in zip(system.bodies, moments, strict=True) if J.min() <= 1e-13 * J.max()]
@@ -472,7 +480,7 @@ def drive_values(joint: Joint, t: Array) -> Array:
     return np.array([law.jets(float(time))[0] for time in t]).reshape(-1, 3)
 
 
-def unchecked_core(system: System) -> tuple[Any, Array, Array]:
+def unchecked_core(system: System) -> tuple[_core.System, Array, Array]:
     """A core for the constraints of a system whose joints need not meet, principal axes and moments of the bodies."""
     found = [principal(body.inertia) for body in system.bodies]
     axes, moments = np.array([A for _, A in found]), np.array([m for m, _ in found])
@@ -497,7 +505,7 @@ _OPTIONS = (
 )
 
 
-def _options(given: dict[str, Any]) -> _core.FormulationOptions:
+def _options(given: Keywords) -> _core.FormulationOptions:
     return _core.FormulationOptions(**{name: given[name] for name in _OPTIONS if name in given})
 
 
@@ -506,7 +514,7 @@ def _largest(inertia: Array) -> float:
 
 
 def _initial(
-    formulation: str, body: Any, pinned: bool, velocity: Array, A: Array, spatial: bool
+    formulation: str, body: Body, pinned: bool, velocity: Array, A: Array, spatial: bool
 ) -> tuple[list[float], list[str]]:
     Omega = A.T @ body.angular_velocity
     q, v = unknowns(formulation, turned(body, A), Omega)
@@ -565,8 +573,9 @@ def compile_force(
         signal = signals.signal(force.label, value, 3, turn=turn)
         return _core.AppliedForce(body=body, at=at, body_frame=force.frame == "body", torque=torque, value=signal)
     if isinstance(force, Link):
-        (a, at_a), (b, at_b) = at_of(force.a, force.at_a), at_of(force.b, force.at_b)
-        given: dict[str, Any] = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
+        # Links to rods are made elsewhere: these places are points.
+        (a, at_a), (b, at_b) = (at_of(n, None if isinstance(at, tuple) else at) for _, n, at in force.ends)
+        given: Data = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
         given |= {"stiffness": force.stiffness, "damping": force.damping}
         if isinstance(force, SpringDamper):
             return _core.SpringDamper(**given, length=system.spring_length(force))
@@ -584,7 +593,7 @@ def compile_force(
 
 
 def _state_function(
-    label: str, function: Callable[..., Any], shape: tuple[int, ...]
+    label: str, function: Callable[..., object], shape: tuple[int, ...]
 ) -> Callable[[float, Array], Array]:
     def call(t: float, x: Array) -> Array:
         state = BodyState(x[:3], x[3:12].reshape(3, 3), x[12:15], x[15:])

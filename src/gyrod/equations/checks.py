@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,23 @@ _UNIT = np.eye(3)
 Hosted = Mapping[tuple[str, int], RodEndPlace]
 
 
+class CoreOptions(TypedDict, total=False):
+    """Variants of a formulation as the core calls them, and whether bodies are reduced to joint coordinates."""
+
+    spatial: bool
+    printed: bool
+    polar: bool
+    fictive_moment: bool
+    baumgarte_omega: float
+    baumgarte_r: float
+    level: int
+    qr: bool
+    stabilised: bool
+    reduce: bool
+
+
 def check_system(
-    system: System, formulation: str, options: dict[str, Any], hosted: Hosted, *, tree: bool, velocities: bool
+    system: System, formulation: str, options: CoreOptions, hosted: Hosted, *, tree: bool, velocities: bool
 ) -> None:
     """Raise one `ModelError` with all objections; ``tree``: bodies are a mechanism."""
     whole = system.assembled()
@@ -44,7 +59,7 @@ def check_system(
         raise ModelError(dict.fromkeys(problems))
 
 
-def _of_rods(system: System, formulation: str, options: dict[str, Any], hosted: Hosted) -> Iterator[str]:
+def _of_rods(system: System, formulation: str, options: CoreOptions, hosted: Hosted) -> Iterator[str]:
     if not system.rods:
         return
     for option in ("spatial", "printed", "fictive_moment"):
@@ -84,7 +99,7 @@ def _of_places(system: System) -> Iterator[str]:
             )
 
 
-def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Iterator[str]:
+def _of_joints(system: System, formulation: str, options: CoreOptions) -> Iterator[str]:
     """Bodies with joints."""
     for option in ("spatial", "printed"):
         if options.get(option) and not system.rods:
@@ -104,7 +119,7 @@ def _of_joints(system: System, formulation: str, options: dict[str, Any]) -> Ite
             )
 
 
-def _of_pins(system: System, options: dict[str, Any]) -> Iterator[str]:
+def _of_pins(system: System, options: CoreOptions) -> Iterator[str]:
     """Free bodies, and bodies that turn about a fixed point."""
     if options.get("level") or options.get("qr"):  # rods alone: bodies would be a mechanism
         what = f"index = {options['level']}" if options.get("level") else "null_space = 'qr'"

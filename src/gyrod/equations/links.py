@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,13 @@ from gyrod.model import Bushing, Cable, Clip, SpringDamper, System, Tendon
 from gyrod.model.errors import GROUND, not_negative
 from gyrod.model.forces import ForceLaw, Link
 
+if TYPE_CHECKING:
+    from gyrod.model.force_checks import LinkPlace
+
 Array = NDArray[np.float64]
 
 
-def link_ends(force: ForceLaw) -> list[tuple[str, Any]]:
+def link_ends(force: ForceLaw) -> list[tuple[str, LinkPlace]]:
     """What a link or a tendon touches: names, each with the place on it; nothing of another force."""
     if isinstance(force, Link):
         return [(name, at) for _, name, at in force.ends]

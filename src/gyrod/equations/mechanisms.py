@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
 from gyrod.model.expressions import Expression
 from gyrod.model.samples import Samples
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 Array = NDArray[np.float64]
 
@@ -192,7 +196,7 @@ def drive(joint: Joint, signals: Signals) -> _core.Signal:
     label = f"{joint.label}: {joint.leading}"
     f, *rates = given if isinstance(given, tuple) else (given,)
 
-    def value(function: Callable[[float], Any], t: float) -> float:
+    def value(function: Callable[[float], object], t: float) -> float:
         return float(checked(label, t, lambda: function(t), (1,))[0])
 
     if rates and None not in rates:
@@ -252,7 +256,7 @@ def _difference_step(f: Callable[[float], float]) -> float:
 # --- redundancy ------------------------------------------------------------------------------------------------------
 
 #: A null-space core, the state at the start, and which of its entries are positions.
-Probe = tuple[Any, Array, NDArray[np.bool_]]
+Probe = tuple[_core.System, Array, NDArray[np.bool_]]
 
 
 def reduce_loops(
@@ -402,7 +406,7 @@ def _reached(bare: Probe, ends: NDArray[np.intp], y: Array) -> Array | None:
 def _opens(bare: Probe, rank: int, least: Array, rng: np.random.Generator) -> bool:
     """Whether more rows are independent where the loops are open: of overconstrained mechanisms."""
     core, y, _ = bare
-    n = core.loop_gradient(0.0, y, True).shape[1]
+    n: int = core.loop_gradient(0.0, y, True).shape[1]
     for _ in range(2):
         there = _moved(bare, y, 0.1 * rng.uniform(-1.0, 1.0, size=n))
         if len(_independent(core.loop_gradient(0.0, there, True), least)[0]) > rank:
@@ -420,7 +424,9 @@ def to_principal(x: Array, R: Array, v: Array, Omega: Array, axes: Array) -> Arr
     return np.ascontiguousarray(np.concatenate([x, frames.reshape(-1, 9), v, spins], axis=1))
 
 
-def gradient(core: Any, t: float, motions: Array, pairs: NDArray[np.intp]) -> tuple[Array, Array, Array, Any]:
+def gradient(
+    core: _core.System, t: float, motions: Array, pairs: NDArray[np.intp]
+) -> tuple[Array, Array, Array, csr_array]:
     """g, dg/dt at rest, g'' without accelerations of all rows, and their sparse gradient by twists in space axes."""
     import scipy.sparse
 
@@ -448,7 +454,7 @@ OPEN = 1e-9
 SINGULAR, OF_START = 1e-6, 2e-2
 
 
-def blocked(system: System, core: Any, t: float, motions: Array, start: Array, rank: int) -> str | None:
+def blocked(system: System, core: _core.System, t: float, motions: Array, start: Array, rank: int) -> str | None:
     """Which loop is open, or next to a singular position, at given motions (b, 18) of the bodies; None: none is.
 
     ``rank`` is the number of independent rows of all joints on the way.

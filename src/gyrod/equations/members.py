@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,12 @@ from gyrod.model.errors import Derived, given
 from gyrod.model.sections import CrossSection, SectionValues, diagonal
 from gyrod.rotations.vectors import length
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from gyrod._check import Data
+    from gyrod.equations.checks import CoreOptions
+
 Array = NDArray[np.float64]
 
 #: Fields of a material, and above which value they must lie.
@@ -31,6 +37,9 @@ _MATERIAL = {"young": 0.0, "shear_modulus": 0.0, "density": 0.0, "poisson": -1.0
 _DAMPING = {
     "shear": (0, 1), "extension": (2,), "bending": (3, 4), "torsion": (5,), "viscosities": (6, 7), "factor": (8,),
 }  # fmt: skip
+
+#: Where a value is in a system: fields and numbers, as `gyrod.model.changes.address` reads them from a path.
+Place = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -48,14 +57,14 @@ class Stack:
 class Template:
     """A compiled system of which stiffness, damping, masses or gravity vary."""
 
-    def __init__(self, compiled: Compiled, places: Mapping[str, tuple[Any, ...]]) -> None:
+    def __init__(self, compiled: Compiled, places: Mapping[str, Place]) -> None:
         self.compiled, self.places = compiled, places
 
     def stack(self, values: Mapping[str, Array]) -> Stack:
         """Members with these values, columns by path."""
         system, count = self.compiled.system, len(next(iter(values.values())))
         good = np.ones(count, dtype=bool)
-        columns: dict[tuple[Any, ...], Array] = {}
+        columns: dict[Place, Array] = {}
         for path, place in self.places.items():
             column = np.asarray(values[path], dtype=float)
             good &= np.isfinite(column).reshape(count, -1).all(axis=1)
@@ -72,7 +81,7 @@ class Template:
             slowest.append(frequency)
         return Stack(good, changes, self._scales(gravity, slowest, count))
 
-    def _gravity(self, columns: Mapping[tuple[Any, ...], Array], count: int) -> Array | None:
+    def _gravity(self, columns: Mapping[Place, Array], count: int) -> Array | None:
         own = {place[1:]: column for place, column in columns.items() if place[0] == "gravity"}
         if not own:
             return None
@@ -98,7 +107,7 @@ class _Rods:
     """One rod of all members."""
 
     def __init__(
-        self, rod: Rod, system: System, own: Mapping[tuple[Any, ...], Array], count: int, good: NDArray[np.bool_]
+        self, rod: Rod, system: System, own: Mapping[Place, Array], count: int, good: NDArray[np.bool_]
     ) -> None:
         self.rod, self.system, self.own, self.count, self.good = rod, system, own, count, good
 
@@ -143,7 +152,7 @@ class _Rods:
         if not any(place[0] == "section" for place in self.own):
             return nominal
         # Places along a rod whose dimensions vary are members here.
-        made: dict[str, Any] = {}
+        made: Data = {}
         for f in fields(section):  # type: ignore[arg-type]
             value = getattr(section, f.name)
             if ("section", f.name) in self.own:
@@ -214,7 +223,7 @@ def _diagonal(section: SectionValues, young: Array, shear: Array) -> Array:
 # --- what can be stacked ---------------------------------------------------------------------------------------------
 
 
-def template(system: System, paths: Sequence[str], formulation: str, **options: Any) -> Template | None:
+def template(system: System, paths: Sequence[str], formulation: str, **options: Unpack[CoreOptions]) -> Template | None:
     """A template for systems that differ in the values at these paths; None if they must be compiled one by one."""
     system = system.original
     if system.bodies or system.rod_ends or not system.rods or not paths:
@@ -226,7 +235,7 @@ def template(system: System, paths: Sequence[str], formulation: str, **options: 
     return None if compiled.python or compiled.signals.led else Template(compiled, places)
 
 
-def _stacks(system: System, place: tuple[Any, ...]) -> bool:
+def _stacks(system: System, place: Place) -> bool:
     if place[0] == "gravity":
         return len(place) <= 2 and system.gravity_function is None
     if place[0] != "rods" or len(place) < 4 or len(place) > 5:
@@ -243,8 +252,9 @@ def _stacks(system: System, place: tuple[Any, ...]) -> bool:
         value = getattr(rod.material, field, None)
         return len(place) == 4 and field in _MATERIAL and value is not None and not isinstance(value, Derived)
     if part == "section":
+        section: Any = rod.section  # a dataclass, which its base does not say
         touching = any(isinstance(f, Obstacle) and rod.name in f.rods for f in system.forces)
-        plain = field in [f.name for f in fields(rod.section) if f.name != "shear"]
+        plain = field in [f.name for f in fields(section) if f.name != "shear"]
         value = getattr(rod.section, field) if plain else None
         return len(place) == 4 and isinstance(value, float) and not isinstance(value, Derived) and not touching
     if part == "damping" and rod.damping is not None:

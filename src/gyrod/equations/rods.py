@@ -8,7 +8,7 @@ where masses, weights and shares of loads are computed.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,10 @@ from gyrod.model.expressions import ExpressionVector
 from gyrod.model.meshes import Elements, rule
 from gyrod.model.samples import Samples
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
 Array = NDArray[np.float64]
 
 #: Share of the consistent in the blended mass; docs/rods.md says why.
@@ -31,8 +35,11 @@ BLEND = 2.0 / 3.0
 #: Strains that Kirchhoff rods hold at rest: both shears, and the extension.
 HELD = {"kirchhoff": 2, "inextensible": 3}
 
+#: A rod as the core takes it: arrays, numbers, ends, loads, by the keywords of its `Rod`, which checks each of them.
+RodTable = dict[str, Any]
 
-def compile_rod(rod: Rod, system: System, signals: Signals) -> dict[str, Any]:
+
+def compile_rod(rod: Rod, system: System, signals: Signals) -> RodTable:
     """The core's dictionary of a rod."""
     held = held_frames(rod, system)
     table = _table(rod, system, held)
@@ -79,12 +86,12 @@ def fundamental(rod: Rod) -> float:
     return float(bending_frequency(rod, C[3, 3], C[4, 4], m))
 
 
-def bending_frequency(rod: Rod, EI1: Any, EI2: Any, m: Any) -> Any:
+def bending_frequency(rod: Rod, EI1: ArrayLike, EI2: ArrayLike, m: ArrayLike) -> Array:
     """The same from bending stiffnesses and mass per length, numbers or arrays."""
     return 3.516 * np.sqrt(np.minimum(EI1, EI2) / m) / rod.length**2
 
 
-def stiffest(table: dict[str, Any]) -> tuple[float, float]:
+def stiffest(table: RodTable) -> tuple[float, float]:
     """About the largest frequency and the largest damping rate of a rod, 1/s, from the entries of its matrices."""
     C, c, move, turn, bend = (_of_elements if table["degree"] else _of_segments)(table)
     squares, rates = (
@@ -97,7 +104,7 @@ def stiffest(table: dict[str, Any]) -> tuple[float, float]:
 _Entries = tuple[tuple[Array, Array], tuple[Array, Array], Array, Array, Array]
 
 
-def _of_segments(table: dict[str, Any]) -> _Entries:
+def _of_segments(table: RodTable) -> _Entries:
     """What a strain does to the vertices, a strain and a curvature to the frames."""
     ds, m, J = table["ds"], table["mass"].min(), table["J"]
     CG, CK = (np.abs(table[key]).max(axis=2) for key in ("CG", "CK"))
@@ -105,7 +112,7 @@ def _of_segments(table: dict[str, Any]) -> _Entries:
     return (CG, CK[1:]), damping, 4.0 / (m * ds[:, None]), ds[:, None] / J, 4.0 / (ds[:, None] * J)
 
 
-def _of_elements(table: dict[str, Any]) -> _Entries:
+def _of_elements(table: RodTable) -> _Entries:
     """The same by elements, whose largest frequency alone is a bound for that of all of them together."""
     p, reach = table["degree"], table["lengths"]
     h = table["ds"].reshape(-1, p).sum(axis=1)[:, None]
@@ -144,7 +151,7 @@ def held_positions(rod: Rod, system: System) -> tuple[bool, bool]:
     return start, end
 
 
-def _table(rod: Rod, system: System, holds: tuple[bool, bool]) -> dict[str, Any]:
+def _table(rod: Rod, system: System, holds: tuple[bool, bool]) -> RodTable:
     """What the rod is made of, where its mesh has strains, curvatures, frames and vertices."""
     mesh = rod.mesh
     stiffness = rod.stiffness_at(mesh.strains), rod.stiffness_at(mesh.curvatures)
@@ -258,7 +265,7 @@ def node_at(rod: Rod, s: float) -> int:
     return int(np.argmin(np.abs(rod.mesh.vertices - s)))
 
 
-def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
+def _reference(rod: Rod, table: RodTable, held: tuple[bool, bool]) -> dict[str, Array]:
     """Strain and curvature of the initial shape, by the core's own measures; once for all rods that lie the same."""
     key = ("reference", held, rod.strain, rod.curvature)
     if key not in rod._shape_notes:
@@ -266,7 +273,7 @@ def _reference(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict
     return rod._shape_notes[key]  # type: ignore[no-any-return]
 
 
-def _measured(rod: Rod, table: dict[str, Any], held: tuple[bool, bool]) -> dict[str, Array]:
+def _measured(rod: Rod, table: RodTable, held: tuple[bool, bool]) -> dict[str, Array]:
     mesh = rod.mesh
     still = [
         _core.RodEnd(held=False, clamped=clamped, place=np.zeros(3), frame=np.array(p))
@@ -432,7 +439,7 @@ def _weight(rod: Rod, tributary: Array, system: System, signals: Signals) -> _co
 # --- surroundings ----------------------------------------------------------------------------------------------------
 
 
-def _surroundings(rod: Rod, system: System) -> dict[str, Any]:
+def _surroundings(rod: Rod, system: System) -> RodTable:
     """What supports a rod and what is in its way, by vertices."""
     supports = [f for f in system.forces if isinstance(f, Foundation) and f.rod == rod.name]
     rows = [np.outer(_belongs(rod, *f.span), [*f.stiffness, *f.damping]) for f in supports]
@@ -475,7 +482,7 @@ def _obstacle(rod: Rod, obstacle: Obstacle) -> _core.RodObstacle:
     )  # fmt: skip
 
 
-def _stretch(rod: Rod, signals: Signals) -> dict[str, Any]:
+def _stretch(rod: Rod, signals: Signals) -> RodTable:
     """Factor of the length without tension: none, a number, or one over time."""
     stretch = rod.rest_stretch
     if not callable(stretch):

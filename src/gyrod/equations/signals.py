@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,10 @@ from gyrod.model.expression_rules import PIECEWISE, RAMPS, ZERO, Tree, closure, 
 from gyrod.model.expressions import Expression, ExpressionVector
 from gyrod.model.inputs import Input, Live, Recorded
 from gyrod.model.samples import Samples
+
+if TYPE_CHECKING:
+    from gyrod._check import Keywords
+
 
 Array = NDArray[np.float64]
 Instruction = tuple[str, float, float, int]
@@ -87,7 +91,7 @@ class Signals:
         return made
 
 
-def _named(label: str, value: Any, size: int) -> _core.Source | None:
+def _named(label: str, value: object, size: int) -> _core.Source | None:
     """A source of which the core knows all; None for a Python function."""
     if (parts := _formulas(value)) is not None and len(parts) == size:
         code = [program(x._tree) if isinstance(x, Expression) else [_op("number", float(x))] for x in parts]
@@ -113,9 +117,9 @@ def _named(label: str, value: Any, size: int) -> _core.Source | None:
 
 def _function(
     label: str, value: Function, read: Function, size: int, least: tuple[str, Check] | None,
-    law: tuple[tuple[str, Function], ...], differences: dict[str, Any],
+    law: tuple[tuple[str, Function], ...], differences: Keywords,
 ) -> _core.Source:  # fmt: skip
-    def call(t: float) -> Any:
+    def call(t: float) -> object:
         return read(t) if least is None else least[1](least[0], read(t))
 
     def called(name: str, function: Function) -> Callable[[float], Array]:
@@ -125,13 +129,13 @@ def _function(
     return _core.Source.function(size, called(label, call), value, rate, second, **differences)
 
 
-def _formulas(value: Any) -> tuple[Any, ...] | None:
+def _formulas(value: object) -> tuple[float | Expression, ...] | None:
     if isinstance(value, Expression):
         return (value,)
     return value.components if isinstance(value, ExpressionVector) else None
 
 
-def _require(source: Any, given: int, taken: int) -> None:
+def _require(source: Input | Recorded, given: int, taken: int) -> None:
     if given == taken:
         return
     if given == 1:
@@ -142,7 +146,7 @@ def _require(source: Any, given: int, taken: int) -> None:
     raise ModelError(f"Input {source.name!r}: it gives {given} numbers where one is taken; give it one as value.")
 
 
-def checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ...]) -> Array:
+def checked(label: str, t: float, call: Callable[[], object], shape: tuple[int, ...]) -> Array:
     """What a user's function returns, as an array of that shape; raises a `ForceError` that names it and the time."""
     try:
         value = call()
@@ -151,8 +155,8 @@ def checked(label: str, t: float, call: Callable[[], Any], shape: tuple[int, ...
     if shape == (1,) and isinstance(value, float) and math.isfinite(value):
         return np.array([value])
     try:
-        parts = [np.ravel(np.asarray(x, dtype=float)) for x in value] if isinstance(value, tuple) else [value]
-        result = np.concatenate(parts) if isinstance(value, tuple) else np.asarray(value, dtype=float)
+        parts = [np.ravel(np.asarray(x, dtype=float)) for x in value] if isinstance(value, tuple) else None
+        result = np.asarray(value, dtype=float) if parts is None else np.concatenate(parts)
         result = np.ascontiguousarray(result, dtype=float).reshape(shape)
     except (TypeError, ValueError, OverflowError):
         raise ForceError(

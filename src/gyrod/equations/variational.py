@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,10 @@ from gyrod.model import Cable, System
 from gyrod.model.meshes import Elements
 from gyrod.model.system_checks import SINGULAR
 from gyrod.runs.formulations import FORMULATIONS
+
+if TYPE_CHECKING:
+    from gyrod.equations.checks import CoreOptions
+    from gyrod.equations.rods import RodTable
 
 Array = NDArray[np.float64]
 
@@ -124,7 +128,7 @@ def compile_stepped(
     if (moments.min(axis=1, initial=1.0) <= SINGULAR * moments.max(axis=1, initial=0.0)).any():
         # What carries such a body makes up for it; absolute forms would have to invert its inertia.
         formulation = formulation.replace("absolute", "nullspace")
-    options: dict[str, Any] = {} if reduce else {"reduce": False}
+    options: CoreOptions = {} if reduce else {"reduce": False}
     compiled = begin(given, formulation, **options)
     frames = np.array(axes).reshape(-1, 3, 3)
     index = {name: i for i, name in enumerate(system.names)}
@@ -220,7 +224,7 @@ def _conserving(system: System, reduce: bool, coordinates: str | None) -> str:
     return coordinates or ("directors" if felt else "quaternion")
 
 
-def _sigmas(system: System, sigma: Any, moments: Array, tables: Sequence[dict[str, Any]]) -> tuple[Array, list[Array]]:
+def _sigmas(system: System, sigma: Any, moments: Array, tables: Sequence[RodTable]) -> tuple[Array, list[Array]]:
     """The scaling of each body, and of each frame of the rods.
 
     "mean" is the mean of the principal moments, about the point a body turns about; a number is that of each body in
@@ -231,7 +235,7 @@ def _sigmas(system: System, sigma: Any, moments: Array, tables: Sequence[dict[st
     frames = [table["J"].mean(axis=1) for table in tables]
     wanted = "'mean', a number >= 0, one for each body, or a dictionary from names to these"
 
-    def value(what: str, given: Any, default: Any, unit: Any = 1.0) -> Any:
+    def value(what: str, given: Any, default: float | Array, unit: float | Array = 1.0) -> Any:
         if isinstance(given, str) and given == "mean":
             return default
         try:

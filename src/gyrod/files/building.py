@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,11 @@ from gyrod.model.errors import GROUND
 from gyrod.model.rod_checks import MOST_SEGMENTS
 from gyrod.rotations.conversions import require_rotation
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gyrod._check import Data, Keywords
+
 #: Most bodies, joints, rods, forces and sensors together, and most problems that are told.
 MOST_OBJECTS, MOST_PROBLEMS = 100_000, 50
 
@@ -38,6 +43,10 @@ _PLACE = re.compile(r"(bodies|joints|rods|forces|sensors|attachments)\[(\d+)\]")
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 #: What a sentence of the model begins with: the place in a list, class and name, perhaps the end of a rod.
 _OWNER = re.compile(rf"(?:\w+\[\d+\], )?\w+(?:\.\w+)?(?: (?:{_QUOTED})|\([^:]*?\))?(?:, (?:start|end))?: ")
+
+
+#: Anything; a method hides the name of the class.
+Thing = object
 
 
 class ModelFileError(ModelError):
@@ -54,7 +63,7 @@ class ModelFileError(ModelError):
             told.append(f"and {len(self.details) - MOST_PROBLEMS} more.")
         super().__init__(told)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return ModelFileError, (self.details, self.source)
 
     def _text(self, problem: Problem) -> str:
@@ -72,7 +81,7 @@ class _Made:
 
 
 def build(
-    data: Any, root: Node | None, before: Sequence[Problem] = (), source: str = "", base: FilePath | None = None
+    data: object, root: Node | None, before: Sequence[Problem] = (), source: str = "", base: FilePath | None = None
 ) -> tuple[System, RunOptions]:
     """System and options of a run from plain data; one `ModelFileError` lists all problems.
 
@@ -105,7 +114,7 @@ class Builder:
             sentence = f"{sentence.removesuffix('.')}, given as {text!r}."
         self.problems.append(Problem(*locate(self.root, path, key), path, sentence))
 
-    def complain(self, path: Path, cls: type[Any], data: dict[str, Any], error: Exception) -> None:
+    def complain(self, path: Path, cls: type, data: Mapping[str, Thing], error: Exception) -> None:
         """Note what a constructor says, at the fields that it names."""
         for sentence in getattr(error, "problems", (str(error) or f"it ends in a {type(error).__name__}.",)):
             text = _OWNER.sub("", sentence, count=1)
@@ -130,7 +139,7 @@ class Builder:
         self.version()
         if not self.within_limits():
             return nothing
-        parts = {name: self.members(name) for name in LISTS if self.data.get(name) is not None}
+        parts: dict[str, Thing] = {name: self.members(name) for name in LISTS if self.data.get(name) is not None}
         run = RunOptions()
         if self.data.get("run") is not None:
             run = self.object("run", self.data["run"], ("run",)) or run
@@ -178,7 +187,7 @@ class Builder:
             self.tell(("rods",), f"the rods have {total:g} segments together; at most {MOST_SEGMENTS} are allowed.")
         return len(self.problems) == before
 
-    def members(self, name: str) -> list[Any]:
+    def members(self, name: str) -> list[Thing]:
         """Bodies, joints, ... of a list."""
         listed = self.data[name]
         if not isinstance(listed, list):
@@ -186,7 +195,7 @@ class Builder:
             return []
         return [self.object(name, x, (name, i)) for i, x in enumerate(listed)]
 
-    def gravity(self, value: Any) -> Any:
+    def gravity(self, value: Thing) -> Thing:
         """Three numbers or functions of time."""
         kind = fields_of(System)["gravity"].kind
         try:
@@ -196,7 +205,7 @@ class Builder:
                 self.tell(("gravity", *path), sentence)
             return None
 
-    def system(self, parts: dict[str, Any]) -> System | None:
+    def system(self, parts: Keywords) -> System | None:
         """The system of all parts; None where it says what is wrong."""
         try:
             return System(**parts)
@@ -243,7 +252,7 @@ class Builder:
 
     # --- objects ---
 
-    def object(self, group: str, data: Any, path: Path) -> Any:
+    def object(self, group: str, data: Thing, path: Path) -> Any:
         """An object of a group, None if it has problems."""
         chosen = self.choose(group, renewed(data) if group == "run" else data, path)
         if chosen is None:
@@ -267,7 +276,7 @@ class Builder:
             self.complain(path, cls, inside, error)
             return None
 
-    def series(self, value: Any, kind: Kind, path: Path) -> Any:
+    def series(self, value: Thing, kind: Kind, path: Path) -> Thing:
         """A value; samples of a file are read."""
         if not isinstance(value, SampleFile):
             return value
@@ -279,13 +288,13 @@ class Builder:
                 self.tell((*path, "sample_file"), sentence[owner.end() :] if owner else sentence)
             return None
 
-    def several(self, group: str, data: Any, path: Path) -> Any:
+    def several(self, group: str, data: Thing, path: Path) -> Thing:
         """One object or a list of them."""
         if isinstance(data, list):
             return [self.object(group, x, (*path, i)) for i, x in enumerate(data)]
         return self.object(group, data, path)
 
-    def choose(self, group: str, data: Any, path: Path) -> tuple[type[Any], dict[str, Any], Path] | None:
+    def choose(self, group: str, data: Thing, path: Path) -> tuple[type, Data, Path] | None:
         """The class that data are meant for, its fields, and their path."""
         known = classes(group)
         if group in PLAIN:
@@ -315,21 +324,21 @@ class Builder:
         return known[key], inside, (*path, key)
 
 
-def _attachment(length: float, **values: Any) -> Attachment:
+def _attachment(length: float, **values: object) -> Attachment:
     """An attachment, which is not checked here: the core makes many of them."""
     for field in ("frame_a", "frame_b"):
         require_rotation(field, np.array(values[field], dtype=float), FRAME_SLACK)
     return Attachment(**{field: np.array(x, dtype=float) for field, x in values.items()}, length=float(length))
 
 
-def _size(rod: Any) -> float:
+def _size(rod: object) -> float:
     """Segments of a rod, or stretches between nodes of elements, as far as the numbers say."""
     told = [rod.get(key) for key in ("segments", "degree")] if isinstance(rod, dict) else [None, None]
     segments, degree = (float(x) if isinstance(x, (int, float)) and x > 0 else None for x in told)
     return (segments or 0.0) * (degree or 1.0)
 
 
-def _references(group: str, member: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _references(group: str, member: object, path: Path) -> Iterator[tuple[Path, str, str]]:
     """Names that an object refers to: their paths, the fields, and the names."""
     if group in ("joints", "forces", "sensors") and isinstance(member, dict) and len(member) == 1:
         (tag,) = member
@@ -344,11 +353,11 @@ def _references(group: str, member: Any, path: Path) -> Iterator[tuple[Path, str
                     yield (*path, end, tag, "body"), "body", inside["body"]
 
 
-def _example(cls: type[Any]) -> str:
+def _example(cls: type) -> str:
     return next(iter(fields_of(cls)), "name")
 
 
-def _field(sentence: str, cls: type[Any], data: dict[str, Any]) -> Path:
+def _field(sentence: str, cls: type, data: Mapping[str, object]) -> Path:
     """Path to the field that a sentence begins with, as far as it is given."""
     match = re.match(r"(\w+)(?:\.(\w+))?((?:\[\d+\])*)", sentence)
     if match is None or match[1] not in data or match[1] not in fields_of(cls):

@@ -24,12 +24,12 @@ class Faults(Exception):
         super().__init__(problems)
 
 
-def read(kind: Kind, value: Any) -> Any:
+def read(kind: Kind, value: object) -> Any:
     """Return what the constructor takes, or raise `Faults`."""
     return FORMS[kind.form](kind, value)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Short text of a value, as in a file."""
     text = {True: "true", False: "false", None: "null"}.get(value) if value is None or isinstance(value, bool) else None
     text = text or (repr(value) if not isinstance(value, dict) else "{" + ", ".join(map(str, value)) + "}")
@@ -57,7 +57,7 @@ def wanted(kind: Kind) -> str:
     return f"{text} in {' or '.join(units)}" if units else text
 
 
-def number(kind: Kind, value: Any) -> float | int | Expression:
+def number(kind: Kind, value: object) -> float | int | Expression:
     """A number, a quantity, or an expression; one without the variable is a number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not abs(value) <= LARGEST:
@@ -97,11 +97,11 @@ def units_inside(kind: Kind, text: str) -> str | None:
     return f"units cannot stand inside of an expression, which is in SI: write {written!r} in place of {shown(text)}."
 
 
-def array(kind: Kind, value: Any) -> Any:
+def array(kind: Kind, value: object) -> Any:
     """Nested lists of numbers, or an `ExpressionVector`; shapes are checked."""
     problems: list[tuple[Path, str]] = []
 
-    def leaf(x: Any, path: Path) -> Any:
+    def leaf(x: object, path: Path) -> object:
         if isinstance(x, list):
             return [leaf(y, (*path, i)) for i, y in enumerate(x)]
         try:
@@ -124,16 +124,16 @@ def array(kind: Kind, value: Any) -> Any:
     return found
 
 
-def torn(value: Any) -> bool:
+def torn(value: object) -> bool:
     """Whether a text looks like part of an expression that commas have cut."""
     return isinstance(value, str) and value.count("(") != value.count(")")
 
 
-def _leaves(x: Any) -> list[Any]:
+def _leaves(x: object) -> list[object]:
     return [z for y in x for z in _leaves(y)] if isinstance(x, list) else [x]
 
 
-def _shape(value: Any) -> tuple[int, ...] | None:
+def _shape(value: object) -> tuple[int, ...] | None:
     """Shape of nested lists, None if they are ragged."""
     if not isinstance(value, list):
         return ()
@@ -150,7 +150,7 @@ def _allowed(shape: tuple[int, ...] | None, kind: Kind) -> bool:
     )
 
 
-def _numbers(kind: Kind, value: Any) -> Any:
+def _numbers(kind: Kind, value: object) -> object:
     if isinstance(value, str) and kind.words and (value in kind.words or not looks_like_quantity(value)):
         if () not in kind.shapes or value in kind.words:
             return _word(kind, value)
@@ -164,7 +164,7 @@ def _numbers(kind: Kind, value: Any) -> Any:
     return found
 
 
-def _law(kind: Kind, value: Any) -> Any:
+def _law(kind: Kind, value: object) -> object:
     """A number, an expression, or three expressions: a function and its derivatives."""
     if not isinstance(value, list):
         return number(kind, value)
@@ -181,7 +181,7 @@ def _law(kind: Kind, value: Any) -> Any:
     return tuple(found)
 
 
-def _function(value: Any, variable: str | None) -> Expression:
+def _function(value: object, variable: str | None) -> Expression:
     """An expression, constant or not."""
     try:
         return Expression(value if isinstance(value, str) else repr(number(Kind(), value)), variable)
@@ -189,7 +189,7 @@ def _function(value: Any, variable: str | None) -> Expression:
         raise Faults(((), f"the expression {shown(value)} fails: {error.problem}")) from None
 
 
-def _limits(kind: Kind, value: Any) -> Any:
+def _limits(kind: Kind, value: object) -> object:
     if not isinstance(value, list) or len(value) != 2:
         raise Faults(((), f"must be two numbers [lowest, highest], either may be null, got {shown(value)}."))
     problems, found = [], []
@@ -206,13 +206,13 @@ def _limits(kind: Kind, value: Any) -> Any:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def _word(kind: Kind, value: Any) -> str:
+def _word(kind: Kind, value: object) -> str:
     if isinstance(value, str) and value in kind.words:
         return value
     raise Faults(((), unknown(value, kind.words)))
 
 
-def unknown(value: Any, names: Sequence[str]) -> str:
+def unknown(value: object, names: Sequence[str]) -> str:
     """Sentence about a word that is not among some: what is, and the nearest."""
     near: list[str] = []
     if len(names) <= MOST_COMPARED:
@@ -225,13 +225,13 @@ def unknown(value: Any, names: Sequence[str]) -> str:
     return f"{shown(value)} is unknown; it can be {listed}{more}.{hint}"
 
 
-def _name(kind: Kind, value: Any) -> str:  # noqa: ARG001
+def _name(kind: Kind, value: object) -> str:  # noqa: ARG001
     if isinstance(value, str):
         return value
     raise Faults(((), f"must be a name, got {shown(value)}; write it in quotes if it is meant as text."))
 
 
-def _names(kind: Kind, value: Any) -> Any:
+def _names(kind: Kind, value: object) -> object:
     if not isinstance(value, list):
         return _name(kind, value)
     problems = [((i,), f"must be a name, got {shown(x)}.") for i, x in enumerate(value) if not isinstance(x, str)]
@@ -240,7 +240,7 @@ def _names(kind: Kind, value: Any) -> Any:
     return value
 
 
-def _flag(kind: Kind, value: Any) -> bool:  # noqa: ARG001
+def _flag(kind: Kind, value: object) -> bool:  # noqa: ARG001
     if isinstance(value, bool):
         return value
     raise Faults(((), f"must be true or false, got {shown(value)}."))
@@ -256,7 +256,7 @@ def _whole(kind: Kind, value: Any) -> int:  # noqa: ARG001
 # --- what has a form of its own --------------------------------------------------------------------------------------
 
 
-def _orientation(kind: Kind, value: Any) -> Any:
+def _orientation(kind: Kind, value: object) -> object:
     """Rotation vector, quaternion, matrix, or {euler: [sequence, angles]}."""
     if not isinstance(value, dict):
         return array(kind, value)
@@ -273,14 +273,14 @@ def _orientation(kind: Kind, value: Any) -> Any:
         raise Faults(*((("euler", 1, *path), sentence) for path, sentence in faults.problems)) from None
 
 
-def _place(kind: Kind, value: Any) -> Any:
+def _place(kind: Kind, value: object) -> object:
     """Point of a body or of ground, or place in a rod: a fraction, or [fraction, [a1, a2]]."""
     if isinstance(value, list) and len(value) == 2 and not isinstance(value[0], list):
         return _rod_point(value, ())
     return array(kind, value) if isinstance(value, list) else number(Kind(), value)
 
 
-def _rod_point(value: Any, path: Path) -> Any:
+def _rod_point(value: object, path: Path) -> object:
     try:
         if not isinstance(value, list):
             return number(Kind(), value)
@@ -292,7 +292,7 @@ def _rod_point(value: Any, path: Path) -> Any:
         raise Faults(*(((*path, *inner), sentence) for inner, sentence in faults.problems)) from None
 
 
-def _points(kind: Kind, value: Any) -> Any:  # noqa: ARG001
+def _points(kind: Kind, value: object) -> object:  # noqa: ARG001
     if not isinstance(value, list):
         raise Faults(((), f"must be a list of [fraction, [a1, a2]], got {shown(value)}."))
     problems: list[tuple[Path, str]] = []
@@ -307,7 +307,7 @@ def _points(kind: Kind, value: Any) -> Any:  # noqa: ARG001
     return found
 
 
-def _family(kind: Kind, value: Any) -> Any:
+def _family(kind: Kind, value: object) -> object:
     """A word, or a word with a number."""
     if not isinstance(value, list):
         return _word(kind, value)
@@ -316,7 +316,7 @@ def _family(kind: Kind, value: Any) -> Any:
     return value[0], number(Kind(), value[1])
 
 
-def _named(kind: Kind, value: Any) -> Any:
+def _named(kind: Kind, value: object) -> object:
     """A word, or fields one of which is its name."""
     if not isinstance(value, dict):
         return _word(kind, value)
@@ -334,7 +334,7 @@ def _named(kind: Kind, value: Any) -> Any:
     return found
 
 
-def _table(kind: Kind, value: Any) -> Any:
+def _table(kind: Kind, value: object) -> object:
     """Numbers by name."""
     if isinstance(value, dict):
         problems: list[tuple[Path, str]] = []
@@ -352,7 +352,7 @@ def _table(kind: Kind, value: Any) -> Any:
     raise Faults(((), f"must be numbers by name, got {shown(value)}."))
 
 
-def _anything(kind: Kind, value: Any) -> Any:
+def _anything(kind: Kind, value: object) -> object:
     """Whatever it is; quantities become numbers."""
     if isinstance(value, list):
         return [_anything(kind, x) for x in value]
@@ -364,16 +364,16 @@ def _anything(kind: Kind, value: Any) -> Any:
     return value
 
 
-def _color(kind: Kind, value: Any) -> Any:  # noqa: ARG001
+def _color(kind: Kind, value: object) -> object:  # noqa: ARG001
     return value if isinstance(value, str) else array(Kind(shapes=((3,),)), value)
 
 
-def _object(kind: Kind, value: Any) -> Any:  # noqa: ARG001
+def _object(kind: Kind, value: object) -> object:  # noqa: ARG001
     """Objects are read by who knows their classes."""
     return value
 
 
-FORMS: dict[str, Callable[[Kind, Any], Any]] = {
+FORMS: dict[str, Callable[[Kind, object], object]] = {
     "numbers": _numbers, "law": _law, "limits": _limits, "word": _word, "name": _name, "names": _names, "flag": _flag,
     "whole": _whole, "orientation": _orientation, "place": _place, "points": _points, "family": _family,
     "named": _named,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +54,7 @@ def read_mesh(path: str | os.PathLike[str], *, scale: float = 1.0) -> Mesh:
         raise ValueError(f"{file}: {error}") from error
 
 
-def write_mesh(path: str | os.PathLike[str], vertices: Array, faces: NDArray[Any]) -> Path:
+def write_mesh(path: str | os.PathLike[str], vertices: Array, faces: NDArray[np.integer]) -> Path:
     """Write triangles as a binary STL, a binary PLY or an OBJ file, coordinates as they are; return its path."""
     file = Path(path)
     ending = file.suffix.lower()
@@ -66,7 +65,8 @@ def write_mesh(path: str | os.PathLike[str], vertices: Array, faces: NDArray[Any
     if ending == ".stl":
         facets = np.zeros(len(faces), _FACET)
         facets["corners"] = vertices[faces]
-        across = np.cross(*(vertices[faces[:, k]] - vertices[faces[:, 0]] for k in (1, 2)))
+        a, b = (vertices[faces[:, k]] - vertices[faces[:, 0]] for k in (1, 2))
+        across = np.cross(a, b)
         size = np.linalg.norm(across, axis=1, keepdims=True)
         facets["normal"] = across / np.where(size > 0.0, size, 1.0)
         data = b"gyrod, lengths in m".ljust(80) + len(faces).to_bytes(4, "little") + facets.tobytes()
@@ -237,7 +237,7 @@ def _numbers(line: int, words: list[str], count: int) -> list[float]:
     return found
 
 
-def _corner(line: int, word: Any, known: int) -> int:
+def _corner(line: int, word: str, known: int) -> int:
     """Number of a vertex from 0 on; OBJ counts from 1, or back from the last one with negative numbers."""
     try:
         given = int(word.split("/")[0])

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -145,12 +144,12 @@ def loads(text: str, *, source: str = "", base: Path | None = None) -> ModelFile
     return ModelFile(system, run, None, text)
 
 
-def from_data(data: Mapping[str, Any]) -> System:
+def from_data(data: Mapping[str, object]) -> System:
     """The system of plain data such as `to_data` returns, checked as a file is."""
     return build(_plain(data), None)[0]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Data as a file would have them: lists for tuples and arrays, numbers for those of NumPy."""
     if isinstance(value, Mapping):
         return {str(key): _plain(x) for key, x in value.items()}

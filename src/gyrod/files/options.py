@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,11 @@ from gyrod.model.errors import Problems, not_negative, numbers, positive, shown
 from gyrod.runs.declared import Option, with_rows
 from gyrod.runs.formulations import FORMULATIONS, OLD, PARTS, Formulation
 from gyrod.runs.options import IN_FILES, folded, warn_old
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gyrod._check import Data
 
 Array = NDArray[np.float64]
 
@@ -32,7 +37,7 @@ class RunOptions:
     OPTIONS
     """
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **given: object) -> None:
         problems = Problems("run")
         found = {name: value for name, value in given.items() if value is not None}
         for name in found.keys() - {*IN_FILES, *OLD}:
@@ -54,7 +59,7 @@ class RunOptions:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"RunOptions is frozen: make another one in place of setting {name} = {shown(value)}.")
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, object]) -> None:
         self.__init__(**folded({k: x for k, x in state.items() if x is not None}))  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:
@@ -69,7 +74,7 @@ class RunOptions:
         given = (f"{name}={value!r}" for name, value in self.__dict__.items() if value is not None)
         return f"RunOptions({', '.join(given)})"
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Data:
         """Keyword arguments for `gyrod.simulate` but its time, without what is not given; ``output`` as times."""
         found = {name: value for name, value in self.__dict__.items() if value is not None}
         until = found.pop("until", None)
@@ -98,7 +103,7 @@ RunOptions.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 RunOptions.__doc__ = with_rows(RunOptions.__doc__, IN_FILES)
 
 
-def renewed(data: Any) -> Any:
+def renewed(data: object) -> Any:
     """The section of an older file: what belongs to the formulation stood beside it."""
     if not isinstance(data, dict) or not any(name in OLD for name in data):
         return data
@@ -121,26 +126,30 @@ def _kind(option: Option) -> Kind:
     return Kind(form, shapes, (option.unit,), words=option.words, positive=option.form == "positive")
 
 
-def _output(field: str, value: Any) -> Any:
-    if np.ndim(value) == 0:
+def _output(field: str, value: object) -> object:
+    if np.asarray(value).ndim == 0:
         return positive(field, value)
-    times = numbers(field, value, (len(value),))
+    times = numbers(field, value, np.asarray(value).shape[:1])
     if not len(times) or np.any(times < 0.0) or np.any(np.diff(times) <= 0.0):
         raise ValueError(f"{field} must be a time between rows, or increasing times from 0 on, got {shown(value)}.")
     return times
 
 
-def _tolerance(field: str, value: Any) -> Any:
+def _tolerance(field: str, value: object) -> object:
     if isinstance(value, Mapping):
         return {name: float(not_negative(f"{field}.{name}", x)) for name, x in value.items()}
-    return float(not_negative(field, value)) if np.ndim(value) == 0 else not_negative(field, value, (len(value),))
+    return (
+        float(not_negative(field, value))
+        if np.asarray(value).ndim == 0
+        else not_negative(field, value, np.asarray(value).shape[:1])
+    )
 
 
-def _accuracy(field: str, value: Any) -> Any:
+def _accuracy(field: str, value: object) -> object:
     if isinstance(value, Mapping):
         return {name: float(positive(f"{field}.{name}", x)) for name, x in value.items()}
     return float(positive(field, value))
 
 
 #: Checks of what a file writes in another way than Python does.
-_CHECKS: dict[str, Any] = {"output": _output, "atol": _tolerance, "accuracy": _accuracy}
+_CHECKS: dict[str, Callable[[str, object], object]] = {"output": _output, "atol": _tolerance, "accuracy": _accuracy}

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    import yaml
 
 #: Limits of a file: bytes, nodes (an alias counts as all that it stands for), levels, characters of one text.
 MOST_BYTES, MOST_NODES, DEEPEST, LONGEST = 10_000_000, 1_000_000, 32, 10_000
@@ -56,7 +59,7 @@ class Node:
 
     __slots__ = ("column", "count", "height", "keys", "line", "quoted", "value")
 
-    def __init__(self, value: Any, mark: Any, quoted: bool = False) -> None:
+    def __init__(self, value: Any, mark: yaml.Mark, quoted: bool = False) -> None:
         self.value = value
         self.line, self.column = mark.line + 1, mark.column + 1
         #: Nodes in it, itself included, and the levels that they make.
@@ -159,7 +162,7 @@ def _events(loader: Any) -> Iterator[Any]:
         yield loader.get_event()
 
 
-def _syntax(error: Any) -> ReadingError:
+def _syntax(error: yaml.MarkedYAMLError) -> ReadingError:
     mark = error.problem_mark or error.context_mark
     context = f"{error.context}: " if error.context else ""
     sentence = f"{context}{error.problem or 'it cannot be read'}."
@@ -176,8 +179,8 @@ class _Composer:
         self.problems: list[Problem] = []
         self.open: list[tuple[Node, str | None]] = []
         #: The key that waits for its value, and those that wait for what is open.
-        self.key: tuple[str, Any] | None = None
-        self.waiting: list[tuple[str, Any] | None] = []
+        self.key: tuple[str, yaml.Mark] | None = None
+        self.waiting: list[tuple[str, yaml.Mark] | None] = []
         self.anchors: dict[str, Node | None] = {}
         self.total = 0
 
@@ -207,7 +210,7 @@ class _Composer:
             self.key = self.waiting.pop()
             self.put(node, mark, anchor)
 
-    def scalar(self, event: Any, mark: Any) -> None:
+    def scalar(self, event: yaml.ScalarEvent, mark: yaml.Mark) -> None:
         if len(event.value) > LONGEST:
             self.fail(f"a text of {len(event.value)} characters is too long; at most {LONGEST} are allowed.", mark)
         if self.expects_key():
@@ -217,7 +220,7 @@ class _Composer:
         value = event.value if quoted else self.resolved(event.value, mark)
         self.put(Node(value, mark, quoted), mark, event.anchor)
 
-    def resolved(self, text: str, mark: Any) -> Any:
+    def resolved(self, text: str, mark: yaml.Mark) -> str | float | bool | None:
         if text in _WORDS:
             return _WORDS[text]
         if _INTEGER.fullmatch(text):
@@ -236,7 +239,7 @@ class _Composer:
     def expects_key(self) -> bool:
         return bool(self.open) and isinstance(self.open[-1][0].value, dict) and self.key is None
 
-    def repeated(self, event: Any, mark: Any) -> Node:
+    def repeated(self, event: yaml.AliasEvent, mark: yaml.Mark) -> Node:
         if self.expects_key():
             self.fail("a key must be a name.", mark)
         if event.anchor not in self.anchors:
@@ -246,7 +249,7 @@ class _Composer:
             self.fail(f"*{event.anchor} refers to what it is part of.", mark)
         return node
 
-    def put(self, node: Node, mark: Any, anchor: str | None) -> None:
+    def put(self, node: Node, mark: yaml.Mark, anchor: str | None) -> None:
         """Place a complete value where it belongs."""
         if anchor is not None:
             self.anchors[anchor] = node
@@ -275,5 +278,5 @@ class _Composer:
         parent.value[key] = node
         parent.keys[key] = (at.line + 1, at.column + 1)
 
-    def fail(self, sentence: str, mark: Any) -> NoReturn:
+    def fail(self, sentence: str, mark: yaml.Mark) -> NoReturn:
         raise ReadingError(sentence, mark.line + 1, mark.column + 1)

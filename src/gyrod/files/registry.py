@@ -9,7 +9,6 @@ import inspect
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from gyrod import model
 from gyrod.files.kinds import Kind
@@ -22,10 +21,10 @@ from gyrod.model.fields import kinds
 #: Version of the format.
 VERSION = 1
 
-_FORCES: tuple[type[Any], ...] = (*model.FORCES, *model.LOADS, *model.ELEMENTS, model.RotatingFrame)
+_FORCES: tuple[type, ...] = (*model.FORCES, *model.LOADS, *model.ELEMENTS, model.RotatingFrame)
 
 #: Classes that may stand in a place.
-GROUPS: dict[str, tuple[type[Any], ...]] = {
+GROUPS: dict[str, tuple[type, ...]] = {
     "bodies": (model.Body,),
     "joints": model.JOINTS,
     "rods": (model.Rod,),
@@ -55,14 +54,14 @@ class Field:
 
     name: str
     kind: Kind
-    default: Any
+    default: object
     required: bool
 
 
-_FIELDS: dict[type[Any], dict[str, Field]] = {}
+_FIELDS: dict[type, dict[str, Field]] = {}
 
 
-def fields_of(cls: type[Any]) -> dict[str, Field]:
+def fields_of(cls: type) -> dict[str, Field]:
     """Fields of a class as its constructor has them, by name."""
     if cls in _FIELDS:
         return _FIELDS[cls]
@@ -74,12 +73,12 @@ def fields_of(cls: type[Any]) -> dict[str, Field]:
     return found
 
 
-def key_of(cls: type[Any]) -> str:
+def key_of(cls: type) -> str:
     """Name of a class in a file: RodLoad is rod_load."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 @cache
-def classes(group: str) -> dict[str, type[Any]]:
+def classes(group: str) -> dict[str, type]:
     """Classes of a group by their names in a file."""
     return {key_of(cls): cls for cls in GROUPS[group]}

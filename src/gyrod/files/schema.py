@@ -15,33 +15,35 @@ from gyrod.model import ModelError, Samples, System
 from gyrod.model.inputs import MOST_NUMBERS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import BaseModel
 
+    from gyrod._check import Data
 
-_MODELS: dict[type[Any], type[BaseModel]] = {}
+
+_MODELS: dict[type, type[BaseModel]] = {}
 #: Forms that have no unit.
 PLAIN_FORMS = ("name", "word", "named", "flag", "whole")
 
 
-def model_of(cls: type[Any]) -> type[BaseModel]:
+def model_of(cls: type) -> type[BaseModel]:
     """The pydantic model of a class, made on first use."""
     from pydantic import ConfigDict, create_model
 
     if cls in _MODELS:
         return _MODELS[cls]
 
-    arguments: dict[str, Any] = {
-        name: (_annotation(cls, f), ... if f.required else None) for name, f in fields_of(cls).items()
-    }
+    arguments: Data = {name: (_annotation(cls, f), ... if f.required else None) for name, f in fields_of(cls).items()}
     _MODELS[cls] = create_model(cls.__name__, __config__=ConfigDict(extra="forbid", title=key_of(cls)), **arguments)
     return _MODELS[cls]
 
 
-def _annotation(cls: type[Any], field: Field) -> Any:
+def _annotation(cls: type, field: Field) -> object:
     from pydantic import PlainValidator, WithJsonSchema
     from pydantic_core import PydanticCustomError
 
-    def checked(value: Any) -> Any:
+    def checked(value: object) -> object:
         if value is None and not field.required:
             return None
         try:
@@ -52,7 +54,7 @@ def _annotation(cls: type[Any], field: Field) -> Any:
     return Annotated[Any, PlainValidator(checked), WithJsonSchema(_field_schema(cls, field))]
 
 
-def function_of_time(kind: Kind, value: Any) -> Any:
+def function_of_time(kind: Kind, value: object) -> object:
     """What a field holds; functions of time may be inputs, of now or recorded, or samples."""
     if isinstance(value, dict) and kind.variable == "t":
         for key, cls in classes("input").items():
@@ -61,7 +63,7 @@ def function_of_time(kind: Kind, value: Any) -> Any:
     return read(kind, value)
 
 
-def _input(key: str, cls: type[Any], value: dict[str, Any], kind: Kind) -> Any:
+def _input(key: str, cls: type, value: Mapping[str, object], kind: Kind) -> object:
     """An input, samples or a file of them in place of a function of time."""
     inside = value[key]
     if len(value) > 1 or not isinstance(inside, dict):
@@ -85,7 +87,7 @@ def units_of(kind: Kind) -> tuple[str, ...] | None:
     return ("rad",) if kind.form == "orientation" else kind.units
 
 
-def _measured(cls: type[Any], inside: dict[str, Any], units: tuple[str, ...] | None) -> list[tuple[Path, str]]:
+def _measured(cls: type, inside: Mapping[str, object], units: tuple[str, ...] | None) -> list[tuple[Path, str]]:
     """What is wrong with the units of samples: they are those of the place that takes them."""
     problems: list[tuple[Path, str]] = []
     for name in ("values", "noise") if cls in (Samples, SampleFile) else ():
@@ -97,7 +99,7 @@ def _measured(cls: type[Any], inside: dict[str, Any], units: tuple[str, ...] | N
     return problems
 
 
-def validate(cls: type[Any], data: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[Path, str]]]:
+def validate(cls: type, data: Mapping[str, object]) -> tuple[Data, list[tuple[Path, str]]]:
     """Values of the fields that are given and sound, and all problems with their paths."""
     from pydantic import ValidationError
 
@@ -113,7 +115,7 @@ def validate(cls: type[Any], data: dict[str, Any]) -> tuple[dict[str, Any], list
     return {name: getattr(made, name) for name in given}, []
 
 
-def _sentences(cls: type[Any], item: Any, cut: bool) -> list[tuple[Path, str]]:
+def _sentences(cls: type, item: Any, cut: bool) -> list[tuple[Path, str]]:
     path = tuple(item["loc"])
     if item["type"] == "missing":
         field = fields_of(cls)[str(path[0])]
@@ -133,9 +135,9 @@ def _expected(kind: Kind) -> str:
 # --- for editors -----------------------------------------------------------------------------------------------------
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Data:
     """JSON Schema of model files, for editors that complete and check YAML."""
-    definitions: dict[str, Any] = {
+    definitions: Data = {
         "quantity": {
             "description": "A number in SI units, a quantity such as '12 mm', or a constant expression such as 'pi/2'.",
             "anyOf": [{"type": "number"}, {"type": "string"}],
@@ -184,7 +186,7 @@ _LISTS = {
 }
 
 
-def _group_schema(group: str) -> dict[str, Any]:
+def _group_schema(group: str) -> Data:
     refs = {key: {"$ref": f"#/$defs/{cls.__name__}"} for key, cls in classes(group).items()}
     if group in PLAIN:
         return next(iter(refs.values()))
@@ -197,8 +199,8 @@ def _group_schema(group: str) -> dict[str, Any]:
     }
 
 
-def _class_schema(cls: type[Any]) -> dict[str, Any]:
-    schema: dict[str, Any] = _linked(model_of(cls).model_json_schema())
+def _class_schema(cls: type) -> Data:
+    schema: Data = _linked(model_of(cls).model_json_schema())
     schema["description"] = summary(cls)
     for name, field in fields_of(cls).items():
         part = schema["properties"][name]
@@ -210,7 +212,7 @@ def _class_schema(cls: type[Any]) -> dict[str, Any]:
     return schema
 
 
-def _linked(schema: Any) -> Any:
+def _linked(schema: object) -> Any:
     """The schema with its references: pydantic would look for what they lead to."""
     if isinstance(schema, list):
         return [_linked(x) for x in schema]
@@ -221,7 +223,7 @@ def _linked(schema: Any) -> Any:
     return {key: _linked(x) for key, x in schema.items() if key != "x-ref"}
 
 
-def plain_default(field: Field) -> Any:
+def plain_default(field: Field) -> object:
     """The default of a field as a file would have it; None if there is none."""
     default = field.default
     if isinstance(default, tuple):
@@ -229,9 +231,9 @@ def plain_default(field: Field) -> Any:
     return str(default) if isinstance(default, str) else default
 
 
-def _field_schema(cls: type[Any], field: Field) -> dict[str, Any]:
+def _field_schema(cls: type, field: Field) -> Data:
     kind = field.kind
-    schema: dict[str, Any]
+    schema: Data
     if kind.form in ("object", "objects"):
         schema = {"x-ref": f"{kind.group}_of_a_model"}
         if kind.form == "objects":
@@ -247,11 +249,11 @@ def _field_schema(cls: type[Any], field: Field) -> dict[str, Any]:
 _PAIR = {"type": "array", "minItems": 2, "maxItems": 2}
 
 
-def _form_schema(kind: Kind) -> dict[str, Any]:
+def _form_schema(kind: Kind) -> Data:
     text, number = {"type": "string"}, {"x-ref": "quantity"}
     euler = {"type": "object", "properties": {"euler": _PAIR}, "required": ["euler"], "additionalProperties": False}
     numbers = _numbers_schema(kind)
-    words: dict[str, Any] = {"enum": list(kind.words)}
+    words: Data = {"enum": list(kind.words)}
     return {
         "numbers": numbers,
         "law": {
@@ -276,16 +278,16 @@ def _form_schema(kind: Kind) -> dict[str, Any]:
     }[kind.form]  # fmt: skip
 
 
-def _parts_schema(kind: Kind) -> dict[str, Any]:
+def _parts_schema(kind: Kind) -> Data:
     parts = {name: _form_schema(part) for name, part in (kind.parts or {}).items()}
     return {"type": "object", "properties": parts, "additionalProperties": False}
 
 
-def _numbers_schema(kind: Kind) -> dict[str, Any]:
-    leaf: dict[str, Any] = {"x-ref": "quantity" if kind.variable is None else "function"}
+def _numbers_schema(kind: Kind) -> Data:
+    leaf: Data = {"x-ref": "quantity" if kind.variable is None else "function"}
     if kind.positive:
         leaf = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string"}]}
-    options: list[dict[str, Any]] = [{"enum": list(kind.words)}] if kind.words else []
+    options: list[Data] = [{"enum": list(kind.words)}] if kind.words else []
     for shape in kind.shapes:
         part = leaf
         for count in reversed(shape):
@@ -301,12 +303,12 @@ def _numbers_schema(kind: Kind) -> dict[str, Any]:
 # --- from docstrings -------------------------------------------------------------------------------------------------
 
 
-def summary(cls: type[Any]) -> str:
+def summary(cls: type) -> str:
     """The first paragraph of a docstring, without its markup."""
     return _clean((inspect.getdoc(cls) or "").split("\n\n")[0])
 
 
-def description(cls: type[Any], name: str) -> str:
+def description(cls: type, name: str) -> str:
     """What the section of parameters in a docstring says about a field; empty if it says nothing."""
     match = re.search(r"Parameters\n-+\n(.*?)(?:\n\n|\Z)", inspect.getdoc(cls) or "", re.DOTALL)
     if match is None:

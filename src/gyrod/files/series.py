@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.files.quantities import QuantityError, unit
 from gyrod.model.errors import Description, choice, name_of, positive, real, shown
-from gyrod.model.fields import description, field, holds
+from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.samples import Samples
 from gyrod.model.series import OUTSIDE
 
@@ -31,7 +30,7 @@ _TITLE = re.compile(r"\s*(.*?)\s*(?:[\[(]([^\])]*)[\])])?\s*")
 
 
 @holds(form="names")
-def _columns(field: str, value: Any) -> tuple[str, ...]:
+def _columns(field: str, value: object) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (tuple, list)) else ()
     if not names or not all(isinstance(x, str) and x.strip() for x in names):
         raise ValueError(f"{field} must be the name of a column, or a list of names, got {shown(value)}.")
@@ -44,7 +43,7 @@ def _columns(field: str, value: Any) -> tuple[str, ...]:
 
 
 @holds(form="names")
-def _units(field: str, value: Any) -> tuple[str, ...]:
+def _units(field: str, value: object) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (tuple, list)) else ()
     if not names or not all(isinstance(x, str) for x in names):
         raise ValueError(f"{field} must be a unit such as 'mm', or a list of one for each column, got {shown(value)}.")
@@ -57,7 +56,7 @@ def _units(field: str, value: Any) -> tuple[str, ...]:
 
 
 @holds(form="name")
-def _unit(field: str, value: Any) -> str:
+def _unit(field: str, value: object) -> str:
     return _units(field, value if isinstance(value, str) else ())[0]
 
 
@@ -85,10 +84,10 @@ class SampleFile(Description):
     """
 
     file: str = field(name_of("a CSV file"))
-    columns: Any = field(_columns)
+    columns: Kept[tuple[str, ...], object] = field(_columns)
     _: KW_ONLY
     time: str = field(name_of("a column"), default="t")
-    units: Any = field(_units, default=None)
+    units: Kept[tuple[str, ...] | None, object] = field(_units, default=None)
     time_units: str | None = field(_unit, default=None)
     origin: float = field(real, "s", default=0.0)
     noise: float | None = field(positive, default=None, units=None)

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,9 @@ from gyrod.files.urdf_reading import (
 from gyrod.files.urdf_shapes import Meshes, placed
 from gyrod.model import Fixed, Joint, ModelError, Planar, Prismatic, Revolute, Solid, System
 from gyrod.model.errors import GROUND, Problems, numbers, shown, vector
+
+if TYPE_CHECKING:
+    from gyrod._check import Data
 
 Array = NDArray[np.float64]
 
@@ -167,7 +170,7 @@ def _loop(robot: Robot, name: str) -> list[str]:
     return [*path[seen[name] :], name][::-1]
 
 
-def _positions(problems: Problems, robot: Robot, given: Any) -> dict[str, float]:
+def _positions(problems: Problems, robot: Robot, given: object) -> dict[str, float]:
     if not isinstance(given, Mapping):
         problems.add(f"positions must be a dict from names of joints to numbers, got {shown(given)}.")
         return {}
@@ -308,7 +311,7 @@ def _joint(edge: Edge, a: str, b: str, robot: Robot, frames: dict[str, Frame], q
     if edge.type == "prismatic":
         # The point of each side, so that the displacement counts from the zero of the file.
         at_a, at_b = (_local(robot, frames, name, p) for name, p in ((a, _joint_frame(edge, frames)[0]), (b, at)))
-        place: dict[str, Any] = {"at": at} if q == 0.0 else {"at_a": at_a, "at_b": at_b}
+        place: Data = {"at": at} if q == 0.0 else {"at_a": at_a, "at_b": at_b}
         return Prismatic(a, b, **place, axis=axis, limits=edge.limits, **losses, name=edge.name)
     limits = None
     if edge.limits is not None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -33,7 +32,7 @@ SINGLE = ("revolute", "continuous", "prismatic")
 # --- text and XML ----------------------------------------------------------------------------------------------------
 
 
-def source_and_text(given: Any) -> tuple[str, str | bytes]:
+def source_and_text(given: object) -> tuple[str, str | bytes]:
     """Name of the source, and its text."""
     if isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<"):
         text: str | bytes = given.lstrip("\ufeff \t\r\n")
@@ -194,7 +193,7 @@ def some(names: list[str]) -> str:
     return ", ".join(map(repr, names[:6])) + more
 
 
-def folders(packages: Any) -> dict[str, Path]:
+def folders(packages: object) -> dict[str, Path]:
     """Folders of packages by name."""
     if packages is None:
         return {}

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,20 @@ from gyrod.model.expressions import LONGEST, Expression, ExpressionVector
 from gyrod.model.inputs import MOST_NUMBERS, Input, Live, Recorded
 from gyrod.runs.formulations import Formulation
 
+if TYPE_CHECKING:
+    from gyrod._check import AnyArray, Data
+
 #: Widest line of a file.
 WIDTH = 100
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
-def to_data(system: System, run: RunOptions | None = None) -> dict[str, Any]:
+#: Anything; a method hides the name of the class.
+Thing = object
+
+
+def to_data(system: System, run: RunOptions | None = None) -> Data:
     """The system as plain data (dictionaries, lists, numbers, texts), of which `from_data` makes an equal one.
 
     Only what differs from the defaults is there. Python functions cannot be written: a `ModelError` names them all.
@@ -36,7 +43,7 @@ def to_data(system: System, run: RunOptions | None = None) -> dict[str, Any]:
         raise ValueError(f"system must be a System, got {type(system).__name__}.")
     system = system.original
     writer = _Writer()
-    data: dict[str, Any] = {"gyrod": VERSION}
+    data: Data = {"gyrod": VERSION}
     gravity = system.gravity if system.gravity_function is None else system.gravity_function
     if not _same(gravity, (0.0, 0.0, -9.81)):
         data["gravity"] = writer.value(gravity, fields_of(System)["gravity"].kind, ("gravity",))
@@ -55,7 +62,7 @@ class _Writer:
     def __init__(self) -> None:
         self.problems: list[str] = []
 
-    def object(self, thing: Any, group: str, path: Path) -> Any:
+    def object(self, thing: Thing, group: str, path: Path) -> Thing:
         cls = type(thing)
         if isinstance(thing, (UserForce, CForce)) or cls not in GROUPS[group]:
             label = getattr(thing, "label", cls.__name__)
@@ -71,7 +78,7 @@ class _Writer:
         }
         return fields if group in PLAIN else {key_of(cls): fields}
 
-    def value(self, value: Any, kind: Kind, path: Path) -> Any:
+    def value(self, value: Any, kind: Kind, path: Path) -> Thing:
         if kind.form in ("object", "objects") and value is not None:
             if isinstance(value, tuple):
                 return [self.object(x, kind.group, (*path, i)) for i, x in enumerate(value)]
@@ -101,7 +108,7 @@ class _Writer:
             return str(value) if isinstance(value, str) else value
         return float(value)
 
-    def input(self, value: Input | Live | Recorded, path: Path) -> Any:
+    def input(self, value: Input | Live | Recorded, path: Path) -> Thing:
         """An input, as it is, as it is now in a stepper, or as it was over time."""
         if isinstance(value, Recorded) and value.size > MOST_NUMBERS:
             self.problems.append(
@@ -111,7 +118,7 @@ class _Writer:
             return None
         return self.object(value.now if isinstance(value, Live) else value, "input", path)
 
-    def samples(self, value: Samples, path: Path) -> Any:
+    def samples(self, value: Samples, path: Path) -> Thing:
         """A series, number by number: the file needs no other one."""
         if value.count > MOST_NUMBERS:
             self.problems.append(
@@ -120,7 +127,7 @@ class _Writer:
             return None
         return self.object(value, "input", path)
 
-    def expression(self, value: Expression | ExpressionVector, kind: Kind, path: Path) -> Any:
+    def expression(self, value: Expression | ExpressionVector, kind: Kind, path: Path) -> Thing:
         if kind.variable is not None and value.variable != kind.variable and not _constant(value):
             self.problems.append(
                 f"{dotted(path)} = {value!r} is a function of {value.variable!r}; in a file it must be one of "
@@ -143,7 +150,7 @@ def _constant(value: Expression | ExpressionVector) -> bool:
     return not any(isinstance(x, Expression) for x in value.components)
 
 
-def _implied(thing: Any, field: Field) -> bool:
+def _implied(thing: object, field: Field) -> bool:
     """Whether a field is what it is without being given."""
     value = getattr(thing, field.name)
     if value is None or isinstance(value, Derived):
@@ -165,7 +172,7 @@ def _implied(thing: Any, field: Field) -> bool:
     return isinstance(value, tuple) and not value if field.default is None else _same(value, field.default)
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     """Whether a value is the default to the last bit."""
     if callable(value):
         return False
@@ -175,7 +182,7 @@ def _same(value: Any, default: Any) -> bool:
     return repr(value) == repr(default) if isinstance(value, float) else bool(value == default)
 
 
-def _compact(value: np.ndarray[Any, Any], kind: Kind) -> Any:
+def _compact(value: AnyArray, kind: Kind) -> object:
     """A diagonal in place of a diagonal matrix, one number in place of equal ones, where that means the same."""
     if kind.spread and len({x.tobytes() for x in value}) == 1:
         return value[0].item()
@@ -193,7 +200,7 @@ _PLAIN_TEXT = re.compile(r"[A-Za-z_](?:[\w .-]*[\w-])?", re.ASCII)
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
-def yaml_text(data: Mapping[str, Any]) -> str:
+def yaml_text(data: Data) -> str:
     """YAML: one line for each field, vectors and short objects in brackets."""
     lines: list[str] = []
     for key, value in data.items():
@@ -208,17 +215,19 @@ def yaml_text(data: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _item(value: Any, indent: int) -> list[str]:
+def _item(value: object, indent: int) -> list[str]:
     """A member of a list, behind a dash."""
     short = _flow(value)
-    tagged = isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict)
-    if not tagged and (indent + 2 + len(short) <= WIDTH or not isinstance(value, dict)):
+    if not isinstance(value, dict):
+        return [f"{' ' * indent}- {short}"]
+    tagged = len(value) == 1 and isinstance(next(iter(value.values())), dict)
+    if not tagged and indent + 2 + len(short) <= WIDTH:
         return [f"{' ' * indent}- {short}"]
     lines = [line for key, part in value.items() for line in _entry(key, part, indent + 2)]
     return [f"{' ' * indent}- {lines[0][indent + 2 :]}", *lines[1:]]
 
 
-def _entry(key: str, value: Any, indent: int) -> list[str]:
+def _entry(key: str, value: object, indent: int) -> list[str]:
     """A key with its value, in one line if it fits."""
     begin = f"{' ' * indent}{_scalar(key)}:"
     short = _flow(value)
@@ -229,7 +238,7 @@ def _entry(key: str, value: Any, indent: int) -> list[str]:
     return [begin, *(line for part in value for line in _item(part, indent + 2))]
 
 
-def _flow(value: Any) -> str:
+def _flow(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_scalar(k)}: {_flow(x)}" for k, x in value.items()) + "}"
     if isinstance(value, list):
@@ -237,16 +246,17 @@ def _flow(value: Any) -> str:
     return _scalar(value)
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
+        return "null" if value is None else str(value).lower()
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, int):
         return str(value)
-    if _PLAIN_TEXT.fullmatch(value) and value.lower() not in _WORDS:
-        return str(value)
-    return '"' + "".join(map(_escaped, value)) + '"'
+    text = str(value)
+    if _PLAIN_TEXT.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return '"' + "".join(map(_escaped, text)) + '"'
 
 
 def _number(value: float) -> str:
@@ -266,12 +276,12 @@ def _escaped(c: str) -> str:
     return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
 
 
-def json_text(data: Mapping[str, Any]) -> str:
+def json_text(data: Data) -> str:
     """JSON, with short values in one line."""
     return _json(data, 0) + "\n"
 
 
-def _json(value: Any, indent: int) -> str:
+def _json(value: object, indent: int) -> str:
     short = _short_json(value)
     if not isinstance(value, (dict, list)) or not value or (indent and indent + len(short) <= WIDTH):
         return short
@@ -282,7 +292,7 @@ def _json(value: Any, indent: int) -> str:
     return "[\n" + ",\n".join(pad + _json(x, indent + 2) for x in value) + "\n" + " " * indent + "]"
 
 
-def _short_json(value: Any) -> str:
+def _short_json(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_quoted(k)}: {_short_json(x)}" for k, x in value.items()) + "}"
     if isinstance(value, list):

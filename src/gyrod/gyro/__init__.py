@@ -26,6 +26,8 @@ from gyrod.gyro.methods import ADAPTIVE, NODES, ORDERS, PARAMETRIZATIONS
 from gyrod.gyro.stream import AttitudeStream
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
@@ -153,7 +155,7 @@ class Attitude:
 
     # --- names of the version before ---
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, object]) -> None:
         if "quaternions" in state:
             state = {**state, "quaternion": state["quaternions"]}
             del state["quaternions"]
@@ -168,13 +170,13 @@ class Attitude:
 
 def attitude(
     t: ArrayLike,
-    rates: ArrayLike | Callable[[Any], Any],
+    rates: ArrayLike | Callable[[Any], ArrayLike],
     *,
     frame: str = "body",
     method: str = "magnus6",
     parametrization: str = "quaternion",
     increments: bool = False,
-    initial: Any = None,
+    initial: object = None,
     step: float | None = None,
     rtol: float = 1e-10,
     atol: float = 1e-10,
@@ -270,7 +272,7 @@ def rl2_error(t: ArrayLike, exact: ArrayLike, approximate: ArrayLike, *, cumulat
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 
-def _values(t: Array, rates: Any, increments: bool) -> tuple[Array, bool]:
+def _values(t: Array, rates: object, increments: bool) -> tuple[Array, bool]:
     try:
         values = np.ascontiguousarray(rates, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -361,7 +363,7 @@ class _Samples(_Source):
 class _Function(_Source):
     """A function of time, called with arrays if it can, checked at every call."""
 
-    def __init__(self, t: Array, function: Callable[[Any], Any], frame: str, start: Array) -> None:
+    def __init__(self, t: Array, function: Callable[[Any], ArrayLike], frame: str, start: Array) -> None:
         self.t, self.frame, self.start = t, frame, start
         self._function = function
         self.evaluations = 0

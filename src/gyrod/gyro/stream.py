@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -32,7 +30,7 @@ class AttitudeStream:
     """
 
     def __init__(
-        self, *, frame: str = "body", method: str = "magnus6", increments: bool = False, initial: Any = None
+        self, *, frame: str = "body", method: str = "magnus6", increments: bool = False, initial: object = None
     ) -> None:
         _check.choice("frame", frame, rotations.FRAMES)
         _check.choice("method", method, NODES)

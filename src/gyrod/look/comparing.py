@@ -5,10 +5,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gyrod import _check
 from gyrod.look.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from gyrod.comparison.results import Comparison, Trial
 
 #: Title and field of the columns.
 COLUMNS = {
@@ -42,7 +48,7 @@ MOVING = ("stage", "rejected", "rhs", "jacobians", "energy", "drift", "drift_vel
 WORDS = ("discretization", "formulation", "method")
 
 
-def table(comparison: Any, by: str = "error", width: int = 120) -> str:
+def table(comparison: Comparison, by: str = "error", width: int = 120) -> str:
     """The trials as text; those on the front, cheapest for what they give, bear a star."""
     trials, front = comparison.sorted(by), comparison.front()
     spaces = any(trial.discretization for trial in comparison)
@@ -78,7 +84,7 @@ def _short(value: float) -> str:
     return f"{digits.rstrip('0').rstrip('.')}e{power}"
 
 
-def _cell(comparison: Any, trial: Any, name: str) -> str:
+def _cell(comparison: Comparison, trial: Trial, name: str) -> str:
     if name == "stage":
         return f"h={_short(trial.step)}" if trial.step is not None else _short(trial.rtol) if trial.rtol else "-"
     if name == "ms":
@@ -94,7 +100,7 @@ def _cell(comparison: Any, trial: Any, name: str) -> str:
     return str(value)
 
 
-def _told(comparison: Any, width: int) -> list[str]:
+def _told(comparison: Comparison, width: int) -> list[str]:
     """What the columns mean, what they are measured against, and what to choose."""
     r = comparison.reference
     lines = []
@@ -116,11 +122,11 @@ def _told(comparison: Any, width: int) -> list[str]:
     return [x for line in lines for x in _wrapped(line, width)]
 
 
-def _advice(comparison: Any) -> list[str]:
+def _advice(comparison: Comparison) -> list[str]:
     """The cheapest trial for every so many digits."""
     best = [comparison.best(error) for error in (1e-2, 1e-4, 1e-6, 1e-8)]
     found = [
-        f"{trial.label}: {_cell(comparison, trial, 'error')} in {_duration(trial.seconds)}"
+        f"{trial.label}: {_cell(comparison, trial, 'error')} in {_duration(trial.seconds or 0.0)}"
         for trial in dict.fromkeys(best)
         if trial is not None
     ]
@@ -133,7 +139,7 @@ def _duration(seconds: float) -> str:
     )
 
 
-def _others(comparison: Any, width: int) -> list[str]:
+def _others(comparison: Comparison, width: int) -> list[str]:
     """What did not reach the end, one entry for each reason."""
     slow = [t for t in comparison if t.status == "limit"]
     lines = []
@@ -141,7 +147,7 @@ def _others(comparison: Any, width: int) -> list[str]:
         told = "; ".join(f"{t.label}: {_estimate(t.seconds)}" for t in slow)
         left = " Their finer tolerances were left out." if any(t.status == "left out" for t in comparison) else ""
         lines.append(f"over the limit of {comparison.limit:g} s: {told}.{left}")
-    reasons: dict[tuple[str, str], list[Any]] = {}
+    reasons: dict[tuple[str, str], list[Trial]] = {}
     for trial in comparison:
         if trial.status in ("failed", "refused"):
             # The same reason for another formulation or another method reads the same but for their names.
@@ -159,7 +165,7 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _called(trials: Sequence[Any]) -> str:
+def _called(trials: Sequence[Trial]) -> str:
     """Several trials in few words."""
     if len(trials) == 1:
         return str(trials[0].label)
@@ -172,7 +178,7 @@ def _called(trials: Sequence[Any]) -> str:
 COSTS = {"seconds": "CPU time [s]", "rhs": "right-hand sides", "steps": "steps", "unknowns": "unknowns"}
 
 
-def plot(comparison: Any, cost: str = "seconds", file: str | Path | None = None) -> Any:
+def plot(comparison: Comparison, cost: str = "seconds", file: str | Path | None = None) -> Figure:
     """Error over cost, one line for each method and formulation, or sort of discretisation; the front as a band."""
     _check.choice("cost", cost, COSTS)
     if not any(trial.error is not None for trial in comparison.finished):
@@ -199,13 +205,13 @@ def plot(comparison: Any, cost: str = "seconds", file: str | Path | None = None)
     return figure
 
 
-def _series(comparison: Any, cost: str) -> dict[tuple[str, str], list[Any]]:
+def _series(comparison: Comparison, cost: str) -> dict[tuple[str, str], list[Trial]]:
     """Lines by what gives them colour and marker; points from coarse to fine.
 
     Over tolerances: method and formulation. Over discretisations of one sort: that sort, and how time was integrated.
     """
     trials = [t for t in comparison.finished if t.error is not None and getattr(t, cost)]
-    found: dict[tuple[str, str], list[Any]] = {}
+    found: dict[tuple[str, str], list[Trial]] = {}
     if not any(t.discretization for t in comparison):
         for t in trials:
             found.setdefault((t.method, t.formulation), []).append(t)
@@ -218,7 +224,7 @@ def _series(comparison: Any, cost: str) -> dict[tuple[str, str], list[Any]]:
     return {key: sorted(line, key=lambda t: t.unknowns or 0) for key, line in found.items()}
 
 
-def _draw(axes: Any, comparison: Any, series: dict[tuple[str, str], list[Any]], cost: str) -> None:
+def _draw(axes: Axes, comparison: Comparison, series: dict[tuple[str, str], list[Trial]], cost: str) -> None:
     # Colours for the methods, markers for the formulations; or for sorts of discretisations and for methods.
     colours = (*style.COLOURS, "#999933", "#44AA99", "#882255")
     methods, formulations = ([*dict.fromkeys(key[i] for key in series)] for i in (0, 1))
@@ -226,10 +232,10 @@ def _draw(axes: Any, comparison: Any, series: dict[tuple[str, str], list[Any]], 
     floor = comparison.floor
     front = comparison.front() if cost == "seconds" else ()
     if len(front) > 1:
-        points = [(getattr(t, cost), max(t.error, floor) or 1e-16) for t in front]
+        points = [(getattr(t, cost), max(t.error or 0.0, floor) or 1e-16) for t in front]
         axes.plot(*zip(*points, strict=True), lw=7.0, alpha=0.25, color="#999999", solid_capstyle="round", zorder=0)
     for (method, formulation), trials in series.items():
-        points = [(getattr(t, cost), max(t.error, floor) or 1e-16) for t in trials]  # coarse to fine
+        points = [(getattr(t, cost), max(t.error or 0.0, floor) or 1e-16) for t in trials]  # coarse to fine
         colour = colours[methods.index(method) % len(colours)]
         axes.plot(*zip(*points, strict=True), color=colour, marker=markers.get(formulation, "."), ms=5, lw=1.0)
     for i, method in enumerate(methods):

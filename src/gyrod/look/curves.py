@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from gyrod.model import Rod
 from gyrod.model.meshes import Elements, apply, apply_frames
 from gyrod.quantities import ROD
+
+if TYPE_CHECKING:
+    from gyrod.motion import RodTrack
 
 Array = NDArray[np.float64]
 #: Rows and weights of an interpolation.
@@ -54,7 +57,7 @@ class Curve:
         """What is known at the vertices, (..., V, c), as (..., D, c)."""
         return values if self._elements is None else apply(*self._nodes, values)
 
-    def frames(self, track: Any) -> Array:
+    def frames(self, track: RodTrack) -> Array:
         """Unit quaternions, (..., D, 4)."""
         known: Array = track.vertex_quaternions
         return known if self._elements is None else apply_frames(*self._nodes, known)
@@ -71,7 +74,7 @@ class Curve:
         middle = 0.5 * (values[..., 1:, :] + values[..., :-1, :])
         return np.concatenate([values[..., :1, :], middle, values[..., -1:, :]], axis=-2)
 
-    def held(self, track: Any, field: str) -> Array:
+    def held(self, track: RodTrack, field: str) -> Array:
         """A section quantity, (..., D, c); at held ends of elements that of what holds them."""
         values = self.sections(getattr(track, field))
         if self._elements is not None and ROD[field].ends:
@@ -79,11 +82,11 @@ class Curve:
         return values
 
     @staticmethod
-    def _known(track: Any) -> dict[str, Array]:
+    def _known(track: RodTrack) -> dict[str, Array]:
         """What is known at both ends of elements, (..., 2, 3), which no polynomial inside reaches."""
         return dict(zip(("force", "moment", "curvature"), track._end_sections, strict=True))
 
-    def stress(self, track: Any) -> Array:
+    def stress(self, track: RodTrack) -> Array:
         """Largest axial stress of the sections, Pa, (..., D)."""
         return self._stress(self.held(track, "force"), self.held(track, "moment"), self.s)
 
@@ -94,7 +97,7 @@ class Curve:
 
     # --- between the stations ---
 
-    def pieces(self, track: Any, field: str, reduce: Callable[[Array], Array]) -> Array:
+    def pieces(self, track: RodTrack, field: str, reduce: Callable[[Array], Array]) -> Array:
         """A number from the components of a field, for each piece between two stations, (..., D - 1)."""
         values: Array = getattr(track, field)
         if self._elements is not None:
@@ -107,11 +110,11 @@ class Curve:
 
     # --- at any place ---
 
-    def point(self, track: Any, s: float) -> Array:
+    def point(self, track: RodTrack, s: float) -> Array:
         """The point at a fraction s, (..., 3)."""
         return np.asarray(apply(*self.mesh.vertex_at([s]), track.positions)[..., 0, :])
 
-    def frame(self, track: Any, s: float) -> Array:
+    def frame(self, track: RodTrack, s: float) -> Array:
         """The frame at a fraction s, of a grid that of the segment, (..., 4)."""
         if self._elements is None:
             return np.asarray(track.quaternions[..., self.rod.segment_at(s)[0], :])
@@ -119,7 +122,7 @@ class Curve:
 
     # --- section quantities over the arc length ---
 
-    def profile(self, track: Any, field: str) -> tuple[Array, Array]:
+    def profile(self, track: RodTrack, field: str) -> tuple[Array, Array]:
         """Arc lengths in m, (m,), at which a section quantity or the "stress" is drawn, and it there, (..., m, c).
 
         On a grid where it is known. Of elements from the first to the last Gauss point of each, and at both ends.

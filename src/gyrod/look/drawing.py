@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,11 @@ from gyrod.look.faces import faces_of
 from gyrod.look.plots.style import COLOURS, SIGNED, SIZES, Unit, unit
 from gyrod.look.tracks import coloured_pieces, most
 from gyrod.motion import Motion
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, Normalize
+    from matplotlib.lines import Line2D
 
 Array = NDArray[np.float64]
 
@@ -57,7 +62,7 @@ class Stage:
         self,
         motion: Motion,
         size: tuple[int, int],
-        view: Any = None,
+        view: object = None,
         names: str | Sequence[str] | None = None,
         color: str | None = "moment",
         trail: bool = False,
@@ -164,7 +169,7 @@ class Stage:
                 return plane
         return None
 
-    def _paint(self, colour: str | None) -> tuple[Unit, Any, Any] | None:
+    def _paint(self, colour: str | None) -> tuple[Unit, Normalize, Colormap] | None:
         """Unit, norm and map of the colours of rods."""
         from matplotlib import colormaps
         from matplotlib.colors import Normalize
@@ -220,14 +225,14 @@ class Stage:
         fixed = self.eye.flat(self.held)
         ax.plot(*fixed.T, "s", ms=6.0, color="0.55", mec="none", clip_on=False, zorder=1.5)
         self.trails = self._trails(ax) if trail else []
-        self.clock: Any = self.figure.text(0.02, 0.98, "", ha="left", va="top", fontsize=10.0, animated=True)
+        self.clock = self.figure.text(0.02, 0.98, "", ha="left", va="top", fontsize=10.0, animated=True)
         self.hand = unit("s", self.motion.t[-1])
         shortest = self.hand.factor * max(float(np.diff(self.motion.t).min()), 1e-9)
         self.digits = int(np.clip(np.ceil(-np.log10(shortest)), 0, 4))
         self.canvas.draw()
         self.background = self.canvas.copy_from_bbox(self.figure.bbox)
 
-    def _limits(self, ax: Any) -> None:
+    def _limits(self, ax: Axes) -> None:
         """Fixed for all times, with equal scales."""
         points = [self.eye.flat(x).reshape(-1, 2) for x in (self.held, *self.lines)]
         points += [self.eye.flat(x).reshape(-1, 2) for x in self.rods.values()]
@@ -252,7 +257,7 @@ class Stage:
         points = [self.held, *(a.position for a in self.actors), *self.rods.values()]
         return np.concatenate([x.reshape(-1, 3) for x in points])
 
-    def _floor(self, ax: Any) -> None:
+    def _floor(self, ax: Axes) -> None:
         """A grid below everything, with lines at round numbers."""
         from matplotlib.collections import LineCollection
 
@@ -306,8 +311,8 @@ class Stage:
         bar.outline.set_linewidth(0.4)
         bar.ax.tick_params(labelsize=7.5)
 
-    def _trails(self, ax: Any) -> list[tuple[Any, Array]]:
-        curves: list[tuple[Array, Any]] = [(a.position, tuple(a.colour)) for a in self.actors]
+    def _trails(self, ax: Axes) -> list[tuple[Line2D, Array]]:
+        curves: list[tuple[Array, tuple[float, ...] | str]] = [(a.position, tuple(a.colour)) for a in self.actors]
         for rod in self.rods.values():
             curves += [(rod[:, k], ROD) for k in (0, -1)]
         found = []

@@ -10,10 +10,13 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from gyrod._check import AnyArray, Data
 
 #: How a track is kept: 8-byte and 4-byte floats as they are, or levels between its least and largest value.
 KINDS = {"f8": np.int64, "f4": np.int32, "fine": np.int16, "coarse": np.int16, "rough": np.int16}
@@ -38,11 +41,11 @@ def track(values: ArrayLike, kind: str = "f4") -> Track:
 
 def pack(tracks: Mapping[str, Track]) -> bytes:
     """All tracks in one piece: length of the header in 4 bytes, header in JSON, data; deflated."""
-    header: list[dict[str, Any]] = []
+    header: list[Data] = []
     parts: list[bytes] = []
     for name, item in tracks.items():
         bits, span = _bits(item)
-        entry: dict[str, Any] = {"name": name, "kind": item.kind, "shape": list(item.values.shape)}
+        entry: Data = {"name": name, "kind": item.kind, "shape": list(item.values.shape)}
         header.append(entry if span is None else {**entry, "from": span[0], "step": span[1]})
         steps = np.diff(bits, axis=0, prepend=bits[:1] * 0)
         size = 8 * bits.itemsize - 1
@@ -76,7 +79,7 @@ def unpack(data: bytes) -> dict[str, NDArray[np.float64]]:
     return found
 
 
-def _bits(item: Track) -> tuple[NDArray[Any], tuple[float, float] | None]:
+def _bits(item: Track) -> tuple[AnyArray, tuple[float, float] | None]:
     """The values as integers of their kind, and the first level and the step between levels."""
     if item.kind not in LEVELS:
         as_float = np.ascontiguousarray(item.values, dtype=f"<{item.kind}")

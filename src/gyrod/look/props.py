@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from gyrod.look.faces import faces_of_solid
 from gyrod.look.scene import describe
 from gyrod.model import Obstacle, System
 from gyrod.motion import Motion
+
+if TYPE_CHECKING:
+    from gyrod.look.tracks import Anchor
 
 Array = NDArray[np.float64]
 
@@ -25,7 +28,7 @@ def lines(motion: Motion) -> list[Array]:
     ]
 
 
-def _place(motion: Motion, anchor: dict[str, Any]) -> Array:
+def _place(motion: Motion, anchor: Anchor) -> Array:
     """A point over time, (n, 3): of ground, of a body, or at a fraction of a rod."""
     system, n = motion.compiled.system, len(motion.t)
     if "rod" in anchor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ from gyrod.motion import Motion
 from gyrod.motion.envelopes import Envelope
 from gyrod.quantities import COLOURS
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
+
 Array = NDArray[np.float64]
 
 #: Version of what the page reads.
@@ -54,7 +57,7 @@ LINKS: dict[type[Link], str] = {SpringDamper: "spring", Bushing: "bushing", Cabl
 class Scene:
     """What the page shows: ``static`` holds plain JSON values, ``tracks`` arrays over the frames."""
 
-    static: dict[str, Any]
+    static: Data
     tracks: dict[str, Track]
 
     @property
@@ -99,7 +102,7 @@ def resampled(motion: Motion, fps: float) -> Motion:
 # --- what stands there -----------------------------------------------------------------------------------------------
 
 
-def describe(compiled: Compiled, title: str | None = None) -> dict[str, Any]:
+def describe(compiled: Compiled, title: str | None = None) -> Data:
     """Everything about a system that does not change in time, as plain JSON values."""
     system = compiled.system
     names = [*(b.name for b in system.original.bodies), *system.rod_names]
@@ -124,8 +127,8 @@ def describe(compiled: Compiled, title: str | None = None) -> dict[str, Any]:
     }
 
 
-def _bodies(system: System) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+def _bodies(system: System) -> list[Data]:
+    found: list[Data] = []
     hung: dict[str, list[list[float]]] = {name: [] for name in system.names}
     for joint in system.joints:
         place = system.attachment(joint)
@@ -156,7 +159,7 @@ def _bodies(system: System) -> list[dict[str, Any]]:
     return found
 
 
-def _part(solid: Solid) -> dict[str, Any]:
+def _part(solid: Solid) -> Data:
     at = {"at": solid.offset.tolist(), "turn": rotations.quaternion_from_matrix(solid.turn).tolist()}
     if isinstance(solid, Box):
         return {"kind": "box", "size": solid.size.tolist(), **at}
@@ -175,7 +178,7 @@ def _triangles(vertices: Array, faces: NDArray[np.int32]) -> dict[str, str]:
     return {key: base64.b64encode(value).decode() for key, value in parts.items()}
 
 
-def _rod(rod: Rod, system: System, i: int) -> dict[str, Any]:
+def _rod(rod: Rod, system: System, i: int) -> Data:
     s = Curve(rod).s
     if rod.section is not None:
         half = rod.section.half_sizes(s)
@@ -196,13 +199,13 @@ def _rod(rod: Rod, system: System, i: int) -> dict[str, Any]:
     }
 
 
-def _joints(system: System) -> list[dict[str, Any]]:
+def _joints(system: System) -> list[Data]:
     made = len(system.joints) - len(system.original.joints)  # those of junctions come last
     shown = system.joints[: len(system.joints) - made]
     return [_joint(system, joint) for joint in shown if not isinstance(joint, Distance)]
 
 
-def _joint(system: System, joint: Joint) -> dict[str, Any]:
+def _joint(system: System, joint: Joint) -> Data:
     place = system.attachment(joint)
     moves = joint.b if joint.b != GROUND else joint.a
     at, frame = (place.at_b, place.frame_b) if moves == joint.b else (place.at_a, place.frame_a)
@@ -217,7 +220,7 @@ def _joint(system: System, joint: Joint) -> dict[str, Any]:
     }
 
 
-def _supports(system: System) -> list[dict[str, Any]]:
+def _supports(system: System) -> list[Data]:
     """How ends of rods are held, and clips."""
     found = []
     for clip in system.forces:
@@ -238,7 +241,7 @@ def _supports(system: System) -> list[dict[str, Any]]:
     return found
 
 
-def _lines(system: System) -> list[dict[str, Any]]:
+def _lines(system: System) -> list[Data]:
     """Springs, cables, tendons and rigid distances."""
     found = []
     for joint in system.joints:
@@ -257,7 +260,7 @@ def _lines(system: System) -> list[dict[str, Any]]:
     return found
 
 
-def _points(system: System) -> list[dict[str, Any]]:
+def _points(system: System) -> list[Data]:
     """Masses on rods, and sensors that sit at a point."""
     found = []
     for force in system.forces:
@@ -274,7 +277,7 @@ def _points(system: System) -> list[dict[str, Any]]:
     return found
 
 
-def _obstacle(obstacle: Obstacle) -> dict[str, Any]:
+def _obstacle(obstacle: Obstacle) -> Data:
     point, direction, radius = obstacle.parts()
     parts = {"point": point.tolist(), "direction": direction.tolist(), "radius": float(radius)}
     return {"name": obstacle.name or obstacle.kind, "kind": obstacle.kind, **parts}

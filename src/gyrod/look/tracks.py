@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod import rotations
+from gyrod import _check, rotations
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, track
@@ -19,8 +19,11 @@ from gyrod.model.errors import GROUND
 from gyrod.motion import Motion
 from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coordinate_unit
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
+
 Array = NDArray[np.float64]
-Anchor = dict[str, Any]
+Anchor = _check.Data
 
 #: Systems with more joints than this are shown without the forces of joints, which cost much to find.
 MOST_FORCES = 200
@@ -52,9 +55,9 @@ class Arrow:
     unit: str
     anchor: Anchor
     #: From a motion to (n, 3).
-    vectors: Callable[[Any], Array]
+    vectors: Callable[[Motion], Array]
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> Data:
         """What the page learns."""
         return {"name": self.name, "group": self.group, "unit": self.unit, "anchor": self.anchor}
 
@@ -93,7 +96,7 @@ def _held(system: System, name: str, e: int) -> bool:
     return (name, e) in system.rod_ends or (rod.end if e else rod.start).holds_position
 
 
-def _at_times(value: Any, t: Array) -> Array:
+def _at_times(value: object, t: Array) -> Array:
     """Vectors of a constant or a function of time, (n, 3)."""
     if callable(value):
         return np.array([np.asarray(value(float(x)), dtype=float) for x in t]).reshape(-1, 3)
@@ -118,7 +121,7 @@ def _load_arrows(system: System, load: RodLoad) -> list[Arrow]:
     stations = np.linspace(load.span[0], load.span[1], STATIONS) if spread else np.array([load.at])
     curve = Curve(system.rod(load.rod))
 
-    def vectors(value: Any, s: float, factor: Array, motion: Motion) -> Array:
+    def vectors(value: object, s: float, factor: Array, motion: Motion) -> Array:
         vector = _at_times(value, np.atleast_1d(motion.t)) * factor
         if not load.follow:
             return vector
@@ -138,7 +141,7 @@ def _load_arrows(system: System, load: RodLoad) -> list[Arrow]:
 # --- how it moves ----------------------------------------------------------------------------------------------------
 
 
-def tracks(motion: Motion, static: dict[str, Any]) -> dict[str, Track]:
+def tracks(motion: Motion, static: Data) -> dict[str, Track]:
     """Arrays over the frames of a motion whose system was described."""
     compiled, t = motion.compiled, np.atleast_1d(motion.t)
     n, system = len(t), compiled.system
@@ -163,7 +166,7 @@ def tracks(motion: Motion, static: dict[str, Any]) -> dict[str, Track]:
     return found
 
 
-def _colours(motion: Motion, static: dict[str, Any], n: int) -> dict[str, Track]:
+def _colours(motion: Motion, static: Data, n: int) -> dict[str, Track]:
     """All numbers by which rods are coloured."""
     found: dict[str, Track] = {}
     curves = [Curve(rod) for rod in motion.compiled.system.rods]
@@ -254,7 +257,7 @@ class Curves:
     unit: str
     labels: tuple[str, ...]
     #: From a motion to (n, k).
-    values: Callable[[Any], Array] | None = None
+    values: Callable[[Motion], Array] | None = None
     track: str = "series"
     column: int = 0
     #: "motion" (how something moves), "load" (what is carried), or "" for all else.
@@ -318,13 +321,13 @@ def first_shown(system: System, found: dict[str, Track]) -> list[int]:
     return list(dict.fromkeys([*order[:1], *loads[:1], 0, *order[1:]]))[:PLOTS] if order else []
 
 
-def _span(plot: dict[str, Any], found: dict[str, Track]) -> float:
+def _span(plot: Data, found: dict[str, Track]) -> float:
     """How far the lines of a plot go up and down, at most."""
     columns = (found[line["track"]].values[:, line["column"]] for line in plot["lines"])
     return max(float(np.ptp(column)) for column in columns)
 
 
-def series(system: System) -> list[dict[str, Any]]:
+def series(system: System) -> list[Data]:
     """What the page learns about the plots: titles, units, and the columns of the lines in their tracks."""
     found, at = [], 0
     for plot in curves(system):
@@ -340,7 +343,7 @@ def _energies(motion: Motion) -> Array:
     return np.stack([energy.kinetic, energy.potential, energy.total], axis=-1)
 
 
-def _end_forces(name: str, sides: tuple[str, ...]) -> Callable[[Any], Array]:
+def _end_forces(name: str, sides: tuple[str, ...]) -> Callable[[Motion], Array]:
     def values(motion: Motion) -> Array:
         ends = (getattr(motion[name], f"{side}_force") for side in sides)
         return np.stack([np.linalg.norm(end, axis=-1) for end in ends], axis=-1)
@@ -348,7 +351,7 @@ def _end_forces(name: str, sides: tuple[str, ...]) -> Callable[[Any], Array]:
     return values
 
 
-def _coordinate(i: int, k: int) -> Callable[[Any], Array]:
+def _coordinate(i: int, k: int) -> Callable[[Motion], Array]:
     return lambda motion: motion.joints[i].coordinates[..., k : k + 1]
 
 
@@ -372,7 +375,7 @@ def _readings(sensor: Sensor, system: System) -> list[Curves]:
     return [Curves(title, unit, (label,), partial(part, k)) for k, (title, unit, label) in pairs]
 
 
-def _reading(sensor: Sensor, system: System) -> tuple[tuple[str, ...], Callable[[Any], Array]]:
+def _reading(sensor: Sensor, system: System) -> tuple[tuple[str, ...], Callable[[Motion], Array]]:
     """Labels of what a sensor reads, and its values."""
     if sensor.quantity in ("coordinate", "rate", "effort", "distance"):
         chosen = getattr(sensor, "coordinate", None)

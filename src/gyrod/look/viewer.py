@@ -10,6 +10,7 @@ import json
 import math
 import os
 import secrets
+import socket
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -31,6 +32,9 @@ from gyrod.look.scene import FPS, Scene, scene
 from gyrod.look.tracks import tracks
 from gyrod.motion import Motion, of_rows
 from gyrod.motion.envelopes import Envelope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Array = NDArray[np.float64]
 #: What the server answers: content type, headers, content.
@@ -49,7 +53,7 @@ SILENCE, CONNECTIONS = 30.0, 64
 # --- the page --------------------------------------------------------------------------------------------------------
 
 
-def page(shown: Scene, live: dict[str, Any] | None = None) -> str:
+def page(shown: Scene, live: Mapping[str, object] | None = None) -> str:
     """The page of a scene as one text: nothing in it is loaded from elsewhere.
 
     Names of the model are in it as JSON data without "<" and reach the page as text only; a policy in its head
@@ -153,8 +157,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
+
+
+#: What a server of the standard library may be asked with.
+Request = socket.socket | tuple[bytes, socket.socket]
 
 
 class _Server(ThreadingHTTPServer):
@@ -167,7 +175,7 @@ class _Server(ThreadingHTTPServer):
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         super().__init__(*args)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Any, client_address: object) -> None:
         """Serve a connection in a thread of its own, or tell it to come again when too many are open."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
@@ -177,14 +185,14 @@ class _Server(ThreadingHTTPServer):
             request.send(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
         self.shutdown_request(request)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: Request, client_address: object) -> None:
         """The thread of a connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Request, client_address: object) -> None:
         """Pages come and go: what breaks off is ignored."""
 
 

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import KW_ONLY
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +38,7 @@ COLORS = {
 
 
 @holds(shapes=((3,),))
-def _size(field: str, value: Any) -> Array:
+def _size(field: str, value: object) -> Array:
     size = vector(field, value)
     if np.any(size <= 0.0):
         raise ValueError(f"{field} must be three numbers > 0, got {shown(value)}.")
@@ -47,7 +46,7 @@ def _size(field: str, value: Any) -> Array:
 
 
 @holds(shapes=((3,),))
-def _axis(field: str, value: Any) -> Array:
+def _axis(field: str, value: object) -> Array:
     x = vector(field, value)
     largest = float(np.max(np.abs(x)))
     if largest < 1e-100:
@@ -56,8 +55,14 @@ def _axis(field: str, value: Any) -> Array:
     return x if abs(length - 1.0) <= 4.0 * np.finfo(float).eps else frozen(x / length)
 
 
-def _rows(field: str, value: Any, least: int) -> Array:
-    shape = np.shape(value) if isinstance(value, np.ndarray) else (len(value), 3) if hasattr(value, "__len__") else ()
+def _rows(field: str, value: object, least: int) -> Array:
+    shape = (
+        np.asarray(value).shape
+        if isinstance(value, np.ndarray)
+        else (len(value), 3)
+        if hasattr(value, "__len__")
+        else ()
+    )
     if len(shape) != 2 or shape[1] != 3 or not least <= shape[0] <= LARGEST_MESH:
         raise ValueError(
             f"{field} must be {least} to {LARGEST_MESH} rows of three numbers, got {shown(value)}"
@@ -67,12 +72,12 @@ def _rows(field: str, value: Any, least: int) -> Array:
 
 
 @holds(shapes=((-1, 3),))
-def _vertices(field: str, value: Any) -> Array:
+def _vertices(field: str, value: object) -> Array:
     return _rows(field, value, 3)
 
 
 @holds(shapes=((-1, 3),))
-def _faces(field: str, value: Any) -> NDArray[np.int32]:
+def _faces(field: str, value: object) -> NDArray[np.int32]:
     found = _rows(field, value, 1)
     if np.any(found != np.rint(found)) or np.any(found < 0.0) or np.any(found >= 2**31):
         raise ValueError(f"{field} must hold numbers of vertices, counted from 0, got {shown(value)}.")
@@ -98,7 +103,7 @@ class Solid(Description, ABC):
     #: (3,).
     offset: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit quaternion (4,).
-    orientation: Kept[Array, Any] = field(rotation, default=None, always=True)
+    orientation: Kept[Array, object] = field(rotation, default=None, always=True)
 
     @abstractmethod
     def _own(self) -> tuple[float, Array, Array]:
@@ -258,13 +263,13 @@ SOLIDS: tuple[type[Solid], ...] = (Box, Sphere, Cylinder, Cone, Mesh)
 
 
 @holds(form="objects", group="shape")
-def solids(field: str, value: Any) -> Solid | tuple[Solid, ...]:
+def solids(field: str, value: object) -> Solid | tuple[Solid, ...]:
     """Return a solid, or a tuple of at least one."""
     if isinstance(value, Solid):
         return value
     try:
-        found = () if isinstance(value, (str, dict)) else tuple(value)
-    except TypeError:
+        found = tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, dict)) else ()
+    except TypeError:  # an array without axes
         found = ()
     if not found or not all(isinstance(x, Solid) for x in found):
         raise ValueError(
@@ -286,7 +291,7 @@ def merged(value: Solid | Iterable[Solid]) -> tuple[float, Array, Solid | tuple[
 
 
 @holds(form="color")
-def color_of(field: str, value: Any) -> str:
+def color_of(field: str, value: object) -> str:
     """Return a colour as "#rrggbb"."""
     if isinstance(value, str):
         text = COLORS.get(value.strip().lower(), value.strip().lower())

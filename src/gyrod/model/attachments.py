@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -353,7 +353,7 @@ class _Finder:
         """Sections of a weld in space, from that of its root: what is given counts, the rest is as at the start."""
         edges = [(k, self.targets[k], self.ends[k].frame) for k in weld if self.targets.get(k) in weld]
         edges.sort(key=lambda edge: edge[2] is None)
-        near: dict[Key, list[tuple[Key, Any, bool]]] = {key: [] for key in weld}
+        near: dict[Key, list[tuple[Key, Array, bool]]] = {key: [] for key in weld}
         rest, leaders = [], _Leaders(weld)
         for key, target, frame in edges:
             if leaders.join(key, target):
@@ -499,7 +499,7 @@ def _junction_name(keys: list[Key]) -> str:
     return f"joint of {', '.join(told[:-1])} and {told[-1]}"
 
 
-def _free_name(name: str, taken: set[Any]) -> str:
+def _free_name(name: str, taken: set[str | None]) -> str:
     number, free = 1, name
     while free in taken:
         number += 1

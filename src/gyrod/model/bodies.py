@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import KW_ONLY
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ _ORIGIN = (0.0, 0.0, 0.0)
 
 
 @holds(shapes=((3,), (3, 3)))
-def _inertia(field: str, value: ArrayLike) -> Array:
+def _inertia(field: str, value: object) -> Array:
     given = numbers(field, value, (3,), (3, 3))
     J = np.diag(given) if given.ndim == 1 else given
     scale = np.max(np.abs(J))
@@ -89,14 +89,14 @@ class Body(Description):
     inertia: Kept[Array, ArrayLike] = field(_inertia, "kg m^2")
     position: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit quaternion, scalar first, (4,).
-    orientation: Kept[Array, Any] = field(rotation, default=None, always=True)
+    orientation: Kept[Array, object] = field(rotation, default=None, always=True)
     velocity: Kept[Array, ArrayLike] = field(vector, "m/s", default=_ORIGIN)
     angular_velocity: Kept[Array, ArrayLike] = field(vector, "rad/s", default=_ORIGIN)
     _: KW_ONLY
     #: A solid, a tuple of them, or None.
     shape: Kept[Solid | tuple[Solid, ...] | None, Solid | Iterable[Solid] | None] = field(solids, default=None)
     #: "#rrggbb", or None.
-    color: Kept[str | None, Any] = field(color_of, default=None)
+    color: Kept[str | None, object] = field(color_of, default=None)
 
     _follows: ClassVar[dict[str, tuple[str, ...]]] = {"orientation": ("matrix",)}
 
@@ -109,10 +109,10 @@ class Body(Description):
         density: float | None = None,
         mass: float | None = None,
         position: ArrayLike = _ORIGIN,
-        orientation: Any = None,
+        orientation: object = None,
         velocity: ArrayLike = _ORIGIN,
         angular_velocity: ArrayLike = _ORIGIN,
-        color: Any = None,
+        color: object = None,
     ) -> Body:
         """A homogeneous body: mass and inertia follow from its shape and its ``density`` in kg/m³, or its ``mass``.
 

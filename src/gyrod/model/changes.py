@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from gyrod.model.errors import Derived, Description, Led, ModelError, field_names, shown
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from gyrod.model.system import System
 
 #: Lists of a system; their members are also found by name.
@@ -22,34 +24,39 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
 
 #: A field, a key or an index.
 Step = str | int
+D = TypeVar("D")
 
 
 class _Unknown(ValueError):
     """A path that leads nowhere."""
 
 
+#: Changes as a tree, by steps: what is at its ends is a `_Whole`.
+Branches = dict[Step, Any]
+
+
 # --- changed copies --------------------------------------------------------------------------------------------------
 
 
-def changed(part: Any, changes: Mapping[str, Any] | None, **values: Any) -> Any:
+def changed(part: D, changes: Mapping[str, object] | None, **values: object) -> D:
     """A copy of a description with other values, checked as if it were made anew; all problems at once."""
     wanted = _collected(part, changes, values, lambda path: _steps(path))
     return _apply(part, wanted)
 
 
-def changed_system(system: System, changes: Mapping[str, Any] | None, **values: Any) -> System:
+def changed_system(system: System, changes: Mapping[str, object] | None, **values: object) -> System:
     """The same for a system, whose members are found by name."""
     system = system.original
     wanted = _collected(system, changes, values, lambda path: address(system, path))
     if system.attachments is None or "attachments" in wanted:
-        return _apply(system, wanted)  # type: ignore[no-any-return]
+        return _apply(system, wanted)
     # Joints that stay keep their place in the bodies, which assembling has fixed; those that change sit anew.
     loose = _apply(system, {**wanted, "attachments": None})
     if len(loose.joints) != len(system.joints):
-        return loose  # type: ignore[no-any-return]
+        return loose
     pairs = zip(system.joints, loose.joints, system.attachments, strict=True)
     kept = [at if old == new else loose.attachment(new) for old, new, at in pairs]
-    return _apply(loose, {"attachments": kept})  # type: ignore[no-any-return]
+    return _apply(loose, {"attachments": kept})
 
 
 def value_at(system: System, path: str) -> Any:
@@ -63,9 +70,9 @@ def value_at(system: System, path: str) -> Any:
     return float(value) if isinstance(value, Derived) else value
 
 
-def numeric_paths(system: System) -> dict[str, Any]:
+def numeric_paths(system: System) -> dict[str, ArrayLike]:
     """All paths with numbers, and these: scalars and arrays; what follows from others is left out."""
-    found: dict[str, Any] = {}
+    found: dict[str, ArrayLike] = {}
     system = system.original
     for field in LISTS:
         for i, member in enumerate(getattr(system, field)):
@@ -75,7 +82,7 @@ def numeric_paths(system: System) -> dict[str, Any]:
     return found
 
 
-def _numbers(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _numbers(path: str, value: object) -> Iterator[tuple[str, ArrayLike]]:
     if isinstance(value, Description):
         for field in fields(value):  # type: ignore[arg-type]
             yield from _numbers(f"{path}.{field.name}", getattr(value, field.name))
@@ -163,17 +170,17 @@ def _child(value: Any, step: Step, path: str) -> Any:
 class _Whole:
     """A value that takes the place of what is there."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
 
 def _collected(
-    part: Any, changes: Mapping[str, Any] | None, values: dict[str, Any], read: Callable[[str], list[Step]]
-) -> dict[Step, Any]:
+    part: object, changes: Mapping[str, object] | None, values: Mapping[str, object], read: Callable[[str], list[Step]]
+) -> Branches:
     """All changes as a tree; every path must lead somewhere, and none may lie inside of another."""
     if changes is not None and not isinstance(changes, Mapping):
         raise ValueError(f"changes must be a dictionary from paths to values, got {shown(changes)}.")
-    tree: dict[Step, Any] = {}
+    tree: Branches = {}
     sentences = []
     for path, value in [*(changes or {}).items(), *values.items()]:
         try:
@@ -198,7 +205,7 @@ def _positive(part: Any, steps: list[Step]) -> list[Step]:
     return found
 
 
-def _plant(tree: dict[Step, Any], steps: list[Step], value: Any, path: str) -> None:
+def _plant(tree: Branches, steps: list[Step], value: object, path: str) -> None:
     for step in steps[:-1]:
         tree = tree.setdefault(step, {})
         if isinstance(tree, _Whole):
@@ -208,9 +215,11 @@ def _plant(tree: dict[Step, Any], steps: list[Step], value: Any, path: str) -> N
     tree[steps[-1]] = value
 
 
-def _apply(part: Any, tree: dict[Step, Any]) -> Any:
+def _apply(part: D, tree: Mapping[Step, object]) -> D:
     sentences: list[str] = []
-    result = _rebuilt(part, {k: v if isinstance(v, dict | _Whole) else _Whole(v) for k, v in tree.items()}, sentences)
+    result: D = _rebuilt(
+        part, {k: v if isinstance(v, dict | _Whole) else _Whole(v) for k, v in tree.items()}, sentences
+    )
     if sentences:
         raise ModelError(sentences)
     return result
@@ -247,7 +256,7 @@ def _rebuilt(part: Any, tree: Any, sentences: list[str]) -> Any:
     return tuple(members)
 
 
-def _made(part: Any, new: dict[str, Any], sentences: list[str]) -> Any:
+def _made(part: Description, new: Mapping[str, object], sentences: list[str]) -> Description:
     try:
         return part._remade(new)
     except ModelError as error:

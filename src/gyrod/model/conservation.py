@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def _has_potential(force: ForceLaw) -> bool:
     return force.has_potential and not led
 
 
-def acts(value: Any) -> bool:
+def acts(value: object) -> bool:
     """Whether a damping, a drive or the like is there and not zero; a function counts as if it was not."""
     if value is None or value is False:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gyrod.model.expressions import Expression, ExpressionError, ExpressionVector
@@ -9,7 +10,7 @@ from gyrod.model.inputs import Input, Live, Recorded
 from gyrod.model.samples import Samples
 
 
-def slope(function: Any, order: int = 1) -> Any:
+def slope(function: Any, order: int = 1) -> Callable[[float], Any] | None:
     """The derivative that a function brings with it, None if it brings none; of rotations the angular one."""
     if isinstance(function, Samples):
         return (function.velocity, function.acceleration)[order - 1]
@@ -22,4 +23,5 @@ def slope(function: Any, order: int = 1) -> Any:
             function = function.derivative()
         except ExpressionError:  # too long: differences do
             return None
-    return function
+    found: Callable[[float], Any] = function
+    return found

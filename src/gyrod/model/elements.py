@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,9 @@ from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.force_checks import RodPoint, fraction, link_place, per_axis, rod_point, scalar, span_of
 from gyrod.model.forces import ForceLaw, Link, RodForce
 
+if TYPE_CHECKING:
+    from gyrod.model.force_checks import LinkPlace
+
 Array = NDArray[np.float64]
 
 #: The shortest direction, relative to its largest component in other units.
@@ -34,11 +37,11 @@ SHORTEST = 1e-150
 
 
 @holds(form="points")
-def _points(field: str, value: Any) -> tuple[RodPoint, ...]:
-    listed = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim > 0)
-    if not listed or len(value) < 2:
+def _points(field: str, value: object) -> tuple[RodPoint, ...]:
+    listed = value if not isinstance(value, np.ndarray) or value.ndim > 0 else None
+    if not isinstance(listed, (tuple, list, np.ndarray)) or len(listed) < 2:
         raise ValueError(f"{field} must be a list of at least two (fraction, (a1, a2)), got {shown(value)}.")
-    found = tuple(rod_point(f"{field}[{i}]", point) for i, point in enumerate(value))
+    found = tuple(rod_point(f"{field}[{i}]", point) for i, point in enumerate(listed))
     for i in range(len(found) - 1):
         if found[i] == found[i + 1]:
             raise ValueError(f"{field}[{i}] and {field}[{i + 1}] are both {found[i]}; neighbours must differ.")
@@ -46,7 +49,7 @@ def _points(field: str, value: Any) -> tuple[RodPoint, ...]:
 
 
 @holds(variable="t")
-def _tension(field: str, value: Any) -> Any:
+def _tension(field: str, value: object) -> object:
     if not callable(value):
         return scalar(field, value)
     called(field, value, "t", 0.0, not_negative)
@@ -54,7 +57,7 @@ def _tension(field: str, value: Any) -> Any:
 
 
 @holds(shapes=((3,),))
-def _direction(field: str, value: Any) -> Array:
+def _direction(field: str, value: object) -> Array:
     x = vector(field, value)
     size = float(np.max(np.abs(x)))
     if size <= SHORTEST:
@@ -64,12 +67,11 @@ def _direction(field: str, value: Any) -> Array:
 
 
 @holds(form="names")
-def _rods(field: str, value: Any) -> tuple[str, ...]:
+def _rods(field: str, value: object) -> tuple[str, ...]:
     if value is None or (isinstance(value, tuple) and not value):
         return ()
-    names = [value] if isinstance(value, str) else value
-    sound = isinstance(names, (tuple, list)) and len(names) > 0
-    if not sound or not all(isinstance(name, str) and name for name in names):
+    names = [value] if isinstance(value, str) else value if isinstance(value, (tuple, list)) else []
+    if not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"{field} must be names of rods, or None for all of them, got {shown(value)}.")
     return tuple(map(str, names))
 
@@ -153,8 +155,8 @@ class Cable(Link):
     a: str = field(reference)
     b: str = field(reference)
     #: (3,), a fraction and its offset, or None.
-    at_a: Any = field(link_place, "m", default=None, of="a", always=True)
-    at_b: Any = field(link_place, "m", default=None, of="b", always=True)
+    at_a: Kept[LinkPlace, object] = field(link_place, "m", default=None, of="a", always=True)
+    at_b: Kept[LinkPlace, object] = field(link_place, "m", default=None, of="b", always=True)
     _: KW_ONLY
     stiffness: float = field(positive, "N/m")
     length: float | None = field(scalar, "m", default=None)
@@ -178,9 +180,9 @@ class Tendon(RodForce):
 
     rod: str = field(rod_reference)
     #: Fractions, each with its offset.
-    points: Kept[tuple[RodPoint, ...], Any] = field(_points)
+    points: Kept[tuple[RodPoint, ...], object] = field(_points)
     #: A number, or a function of time.
-    tension: Kept[Any, float | Callable[[float], float]] = field(_tension, "N")
+    tension: float | Callable[[float], float] = field(_tension, "N")
     name: str | None = field(new_name, default=None)
 
     @property

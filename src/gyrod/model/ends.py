@@ -41,12 +41,12 @@ def _ground(field: str, value: object) -> str:
     return name
 
 
-def _elsewhere(body: Any) -> bool:
+def _elsewhere(body: object) -> bool:
     return isinstance(body, str) and body not in ("", GROUND)
 
 
 @holds(shapes=((3,),), variable="t", words=SIDES)
-def _point(field: str, value: Any, body: Any) -> Any:
+def _point(field: str, value: object, body: object) -> object:
     if _elsewhere(body):
         if callable(value):
             _for_ground(field, value)
@@ -56,7 +56,7 @@ def _point(field: str, value: Any, body: Any) -> Any:
 
 
 @holds(form="orientation", shapes=((3,), (4,), (3, 3)), variable="t")
-def _frame(field: str, value: Any, body: Any) -> Any:
+def _frame(field: str, value: object, body: object) -> object:
     if _elsewhere(body) and callable(value):
         _for_ground(field, value)
     if isinstance(value, Samples) and value.kind == "vector":
@@ -64,14 +64,14 @@ def _frame(field: str, value: Any, body: Any) -> Any:
     return constant_or_function(field, fitting(field, value, "rotation"), rotation)
 
 
-def _one_rotation(field: str, value: Any) -> Array:
+def _one_rotation(field: str, value: object) -> Array:
     if value is None:
         raise ValueError(f"{field} must be a quaternion or a rotation matrix, got None.")
     return rotation(field, value)
 
 
 @holds(shapes=((3,),), variable="t", needs_function=True)
-def _rate_function(field: str, value: Any, body: Any) -> Any:
+def _rate_function(field: str, value: object, body: object) -> object:
     if _elsewhere(body):
         _for_ground(field, value)
     if not callable(value):
@@ -79,7 +79,7 @@ def _rate_function(field: str, value: Any, body: Any) -> Any:
     return fitting(field, value, "vector")
 
 
-def _for_ground(field: str, value: Any) -> None:
+def _for_ground(field: str, value: object) -> None:
     """Refuse what leads an end that moves with something already."""
     raise ValueError(
         f"{field} = {shown(value)} is for ends on 'ground'; on a body or a rod the end moves with it, and its place "
@@ -239,7 +239,7 @@ def _turning(frame: Any) -> Rate | None:
     return of_quaternion
 
 
-def _rate(field: str, place: Any, rate: Rate | None, t: float) -> Array | None:
+def _rate(field: str, place: object, rate: Rate | None, t: float) -> Array | None:
     if not callable(place):
         return np.zeros(3)
     return None if rate is None else called(field, rate, "t", t, vector)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,7 +71,7 @@ class Problems:
             self.owner = self.owner.label
         self.sentences.append(f"{self.owner if owner is None else owner}: {sentence}")
 
-    def check(self, function: Callable[..., T], *args: Any) -> T | None:
+    def check(self, function: Callable[..., T], *args: object) -> T | None:
         """Return what the check returns, or note its complaint and return None."""
         try:
             return function(*args)
@@ -79,7 +79,7 @@ class Problems:
             self.add(str(error))
             return None
 
-    def passes(self, function: Callable[..., object], *args: Any) -> bool:
+    def passes(self, function: Callable[..., object], *args: object) -> bool:
         """Whether the check has no complaint; if it has one, it is noted."""
         before = len(self.sentences)
         self.check(function, *args)
@@ -91,10 +91,10 @@ class Problems:
             raise ModelError(self.sentences)
 
 
-_FIELDS: dict[type[Any], tuple[str, ...]] = {}
+_FIELDS: dict[type, tuple[str, ...]] = {}
 
 
-def field_names(kind: type[Any]) -> tuple[str, ...]:
+def field_names(kind: type) -> tuple[str, ...]:
     """Fields of a class of descriptions, in the order of its constructor; found once, for copies ask often."""
     if kind not in _FIELDS:
         _FIELDS[kind] = tuple(f.name for f in sorted(fields(kind), key=lambda f: f.kw_only is True))
@@ -114,7 +114,7 @@ class Description:
     #: Fields that follow from others if they are not given, and these others.
     _derived: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
     #: Checks of what belongs together, each with the fields and the earlier stages that must be sound before.
-    _stages: ClassVar[Mapping[str, tuple[Callable[[Any], object], set[str]]]] = {}
+    _stages: ClassVar[Mapping[str, tuple[Callable[..., object], set[str]]]] = {}
     #: Cached properties that copies keep, by the field or the stage that they follow from; "" for none.
     _follows: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: Those of them that are found before a copy is made, so that not each copy finds them.
@@ -164,7 +164,7 @@ class Description:
         told = (f"{name}={getattr(self, name)!r}" for name in field_names(type(self)))
         return f"{type(self).__qualname__}({', '.join(told)})"
 
-    def _set(self, **values: Any) -> None:
+    def _set(self, **values: object) -> None:
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
@@ -176,23 +176,23 @@ class Description:
     def __hash__(self) -> int:
         return hash((type(self), getattr(self, "name", None)))
 
-    def with_(self, changes: Mapping[str, Any] | None = None, /, **values: Any) -> Self:
+    def with_(self, changes: Mapping[str, object] | None = None, /, **values: object) -> Self:
         """A copy with other values, checked anew: ``rod.with_(segments=40)``, ``rod.with_({"material.young": 2e6})``.
 
         What followed from changed values follows anew.
         """
         from gyrod.model.changes import changed  # it knows this class
 
-        return changed(self, changes, **values)  # type: ignore[no-any-return]
+        return changed(self, changes, **values)
 
-    def _remade(self, new: Mapping[str, Any]) -> Self:
+    def _remade(self, new: Mapping[str, object]) -> Self:
         """Make it anew with other values of some of its fields; what followed from others follows anew."""
         if "_checks" in type(self).__dict__:
             return self._again(new, set())
         kept = {name: given(getattr(self, name)) for name in field_names(type(self))}
         return type(self)(**{**kept, **new})  # which may have a constructor of its own
 
-    def _again(self, new: Mapping[str, Any], touched: set[str]) -> Self:
+    def _again(self, new: Mapping[str, object], touched: set[str]) -> Self:
         """A copy with other values, in which what they and what is ``touched`` matter for is checked and found anew."""
         values, touched = dict(new), touched.union(new)
         for name, sources in self._derived:
@@ -220,17 +220,17 @@ class Derived(float):
     """A number that followed from others: it gives way when a description is made anew with other values."""
 
 
-def given(value: Any) -> Any:
+def given(value: T) -> T | None:
     """Return what was given, None for what was derived."""
     return None if isinstance(value, Derived) else value
 
 
-class Led(np.ndarray[Any, np.dtype[np.float64]]):
+class Led(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
     """The value at t = 0 of a function of time: who hands it on to another description hands on the function."""
 
     function: Callable[[float], ArrayLike] | None = None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return led, (np.array(self), self.function)
 
 
@@ -242,16 +242,19 @@ def led(value: Array, function: Callable[[float], ArrayLike] | None) -> Array:
     return result
 
 
-def _same(x: Any, y: Any) -> bool:
+def _same(x: object, y: object) -> bool:
     if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
-        return bool(np.array_equal(x, y) and getattr(x, "function", None) == getattr(y, "function", None))
+        return bool(
+            np.array_equal(np.asarray(x), np.asarray(y))
+            and getattr(x, "function", None) == getattr(y, "function", None)
+        )
     return bool(x == y)
 
 
 # --- checks of single values -----------------------------------------------------------------------------------------
 
 
-def numbers(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
+def numbers(field: str, value: object, *shapes: tuple[int, ...]) -> Array:
     """Return a read-only copy that has exactly one of the shapes and holds finite numbers."""
     try:
         raw = np.asarray(value)
@@ -287,18 +290,18 @@ def _in_range(x: Array) -> bool:
 
 
 @holds(shapes=((3,),))
-def vector(field: str, value: ArrayLike) -> Array:
+def vector(field: str, value: object) -> Array:
     """Return three finite numbers."""
     return numbers(field, value, (3,))
 
 
-def real(field: str, value: ArrayLike) -> float:
+def real(field: str, value: object) -> float:
     """Return a number."""
     return float(numbers(field, value, ()))
 
 
 @holds(positive=True)
-def positive(field: str, value: ArrayLike) -> float:
+def positive(field: str, value: object) -> float:
     """Return a number > 0."""
     if type(value) is float and 0.0 < value <= LARGEST:
         return value
@@ -306,12 +309,12 @@ def positive(field: str, value: ArrayLike) -> float:
 
 
 @holds(positive=True)
-def positive_or_derived(field: str, value: Any) -> float | None:
+def positive_or_derived(field: str, value: object) -> float | None:
     """Return a number > 0, None for one that followed from others."""
     return None if isinstance(value, Derived) else positive(field, value)
 
 
-def not_negative(field: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Array:
+def not_negative(field: str, value: object, *shapes: tuple[int, ...]) -> Array:
     """Return numbers >= 0."""
     result = numbers(field, value, *(shapes or ((),)))
     if np.any(result < 0.0):
@@ -325,7 +328,7 @@ def choice(words: Iterable[str]) -> Check:
     return holds(form="word", words=known)(lambda field, value: _check.choice(field, value, known))
 
 
-def instance(field: str, value: Any, kind: Any, wanted: str) -> Any:
+def instance(field: str, value: object, kind: type[T], wanted: str) -> T:
     """Return a value that is of a kind; ``wanted`` says what that is."""
     if not isinstance(value, kind):
         raise ValueError(f"{field} must be {wanted}, got {shown(value)}.")
@@ -353,7 +356,7 @@ def raised(error: BaseException) -> str:
     return f"{text} ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
 
 
-def called(field: str, function: Callable[[float], Any], variable: str, x: float, check: Callable[..., T]) -> T:
+def called(field: str, function: Callable[[float], object], variable: str, x: float, check: Callable[..., T]) -> T:
     """Return the checked value of a function at x; what goes wrong is told with its name and the place."""
     place = f"{field}({variable} = {x:.6g})"
     try:
@@ -367,11 +370,11 @@ def called(field: str, function: Callable[[float], Any], variable: str, x: float
     return check(place, value)
 
 
-def sampled(field: str, value: Any, s: ArrayLike, check: Callable[..., Any]) -> Array:
+def sampled(field: str, value: object, s: ArrayLike, check: Callable[..., object]) -> Array:
     """Values at the fractions s, checked one by one: of a function of s, or of a constant that is checked already."""
     fractions = np.asarray(s, dtype=float)
     if not callable(value):
-        result = np.empty((len(fractions), *np.shape(value)))
+        result = np.empty((len(fractions), *np.asarray(value).shape))
         result[:] = value
         return result
     if check is vector and (bulk := _bulk(value, fractions)) is not None:
@@ -379,7 +382,7 @@ def sampled(field: str, value: Any, s: ArrayLike, check: Callable[..., Any]) -> 
     return np.array([called(field, value, "s", x, check) for x in fractions])
 
 
-def _bulk(function: Callable[[float], Any], s: Array) -> Array | None:
+def _bulk(function: Callable[[float], object], s: Array) -> Array | None:
     """Vectors of a function that gives no reason for complaint, checked all at once; None if it gives one."""
     try:
         values = np.asarray([function(x) for x in s.tolist()])
@@ -389,7 +392,7 @@ def _bulk(function: Callable[[float], Any], s: Array) -> Array | None:
     return values.astype(float) if sound else None
 
 
-def constant_or_function(field: str, value: Any, check: Callable[..., Any]) -> Any:
+def constant_or_function(field: str, value: object, check: Callable[..., object]) -> object:
     """Return a function as it is, anything else checked: functions are checked where they are used."""
     return value if callable(value) else check(field, value)
 

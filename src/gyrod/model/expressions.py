@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +147,7 @@ class Expression:
     def __hash__(self) -> int:
         return hash((self.text, self.variable))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _restored, (self.text, self.variable)
 
     def __repr__(self) -> str:
@@ -214,7 +214,7 @@ class ExpressionVector:
     def __hash__(self) -> int:
         return hash((self.components, self.variable))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return ExpressionVector, (self.components, self.variable)
 
     def __repr__(self) -> str:
@@ -222,7 +222,7 @@ class ExpressionVector:
         return f"ExpressionVector({shown!r})"
 
 
-def _component(i: int, value: Any, variable: str) -> float | Expression:
+def _component(i: int, value: object, variable: str) -> float | Expression:
     try:
         made = Expression(value, variable) if isinstance(value, str) else value
     except ValueError as error:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, replace
 from inspect import get_annotations
-from typing import Any, Generic, Never, TypeVar, dataclass_transform, overload
+from typing import Any, Generic, Never, Self, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
 K = TypeVar("K", covariant=True)
@@ -50,10 +50,10 @@ class Kept(Generic[K, G]):
     """
 
     @overload
-    def __get__(self, instance: None, owner: Any) -> Any: ...
+    def __get__(self, instance: None, owner: object) -> Self: ...
     @overload
-    def __get__(self, instance: object, owner: Any) -> K: ...
-    def __get__(self, instance: Any, owner: Any) -> Any: ...
+    def __get__(self, instance: object, owner: object) -> K: ...
+    def __get__(self, instance: object, owner: object) -> object: ...
 
     def __set__(self, instance: Never, value: G) -> None: ...
 
@@ -71,7 +71,7 @@ def holds(**facts: Any) -> Callable[[T], T]:
 def field(
     check: Check | None,
     *units: str,
-    default: Any = MISSING,
+    default: object = MISSING,
     always: bool = False,
     of: str = "",
     follows: tuple[str, ...] = (),
@@ -128,7 +128,7 @@ def _kept_and_given(annotation: str) -> tuple[str, str]:
     raise TypeError(f"{annotation} must have two parts: what is kept, what is given.")
 
 
-def kinds(cls: type[Any]) -> dict[str, Kind]:
+def kinds(cls: type) -> dict[str, Kind]:
     """What the fields of a class hold in a model file, by name; a class may have ``field_units`` of its own."""
     own: dict[str, str] = getattr(cls, "field_units", {})
     found = {f.name: f.metadata["kind"] for f in dataclasses.fields(cls)}

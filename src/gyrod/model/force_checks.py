@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import ctypes
 from _ctypes import CFuncPtr
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from gyrod.model.errors import GROUND, called, instance, not_negative, numbers, shown, vector
+from gyrod.model.errors import GROUND, called, not_negative, numbers, shown, vector
 from gyrod.model.fields import holds
 from gyrod.model.samples import fitting
 
 Array = NDArray[np.float64]
 #: Place in a rod: fraction of the length, and offset along d1 and d2 of the section in m.
 RodPoint = tuple[float, tuple[float, float]]
+#: Where a link holds: a point (3,), a fraction of a rod with its offset, or None for the centre of mass.
+LinkPlace = NDArray[np.float64] | RodPoint | None
 
 
 @holds(shapes=((3,),), variable="t")
-def vector_or_function(field: str, value: Any) -> Any:
+def vector_or_function(field: str, value: object) -> object:
     """Return a function as it is, or a vector."""
     return fitting(field, value, "vector") if callable(value) else vector(field, value)
 
 
 @holds(shapes=((3,),), variable="t")
-def load(field: str, value: Any) -> Any:
+def load(field: str, value: object) -> object:
     """Return a vector, or a function of time that returns one at t = 0."""
     if not callable(value):
         return vector(field, value)
@@ -33,7 +34,7 @@ def load(field: str, value: Any) -> Any:
     return value
 
 
-def fraction(field: str, value: ArrayLike) -> float:
+def fraction(field: str, value: object) -> float:
     """Return a fraction of the length."""
     s = float(numbers(field, value, ()))
     if not 0.0 <= s <= 1.0:
@@ -41,7 +42,7 @@ def fraction(field: str, value: ArrayLike) -> float:
     return s
 
 
-def rod_point(field: str, value: Any) -> RodPoint:
+def rod_point(field: str, value: object) -> RodPoint:
     """Return a fraction of the length, alone or with an offset, as both."""
     s, offset = value if isinstance(value, (tuple, list)) and len(value) == 2 else (value, (0.0, 0.0))
     a1, a2 = numbers(f"{field}[1]", offset, (2,)).tolist()
@@ -49,13 +50,13 @@ def rod_point(field: str, value: Any) -> RodPoint:
 
 
 @holds(form="place", shapes=((3,),))
-def link_place(field: str, value: Any, name: Any) -> Any:
+def link_place(field: str, value: object, name: object) -> object:
     """Return a point of ground or of a body, (3,), or a place in a rod; None is the centre of mass of a body."""
     if value is None and name == GROUND:
         raise ValueError(f"{field} is missing; 'ground' needs a point of space, three numbers.")
     if value is None:
         return None
-    if np.ndim(value) == 0 if not isinstance(value, (tuple, list)) else len(value) == 2:
+    if np.asarray(value).ndim == 0 if not isinstance(value, (tuple, list)) else len(value) == 2:
         place = rod_point(field, value)
         if name == GROUND:
             raise ValueError(f"{field} = {shown(value)} is a place in a rod; 'ground' needs a point, three numbers.")
@@ -63,13 +64,13 @@ def link_place(field: str, value: Any, name: Any) -> Any:
     return vector(field, value)
 
 
-def load_place(field: str, value: Any, span: Any) -> float | None:
+def load_place(field: str, value: object, span: object) -> float | None:
     """Return the fraction at which a load acts: the end, if there is no span either."""
     return fraction(field, value) if value is not None else 1.0 if span is None else None
 
 
 @holds(shapes=((2,),))
-def span_of(field: str, value: ArrayLike) -> Array:
+def span_of(field: str, value: object) -> Array:
     """Return two increasing fractions of the length."""
     s = numbers(field, value, (2,))
     if not 0.0 <= s[0] < s[1] <= 1.0:
@@ -78,7 +79,7 @@ def span_of(field: str, value: ArrayLike) -> Array:
 
 
 @holds(shapes=((), (3,)), variable="s", needs_function=True)
-def profile(field: str, value: Any) -> Any:
+def profile(field: str, value: object) -> object:
     """Return a function of s."""
     if not callable(value):
         raise ValueError(f"{field} must be a function of s, got {shown(value)}.")
@@ -86,26 +87,28 @@ def profile(field: str, value: Any) -> Any:
 
 
 @holds(form="flag")
-def flag(field: str, value: Any) -> Any:
+def flag(field: str, value: object) -> bool | np.bool_:
     """Return True or False."""
-    return instance(field, value, (bool, np.bool_), "True or False")
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{field} must be True or False, got {shown(value)}.")
+    return value
 
 
 @holds(form="anything")
-def function(field: str, value: Any) -> Any:
+def function(field: str, value: object) -> object:
     """Return a function of time and state."""
     if not callable(value):
         raise ValueError(f"{field} must be a function of time and state, got {shown(value)}.")
     return value
 
 
-def scalar(field: str, value: Any) -> float:
+def scalar(field: str, value: object) -> float:
     """Return a number >= 0."""
     return float(not_negative(field, value))
 
 
 @holds(shapes=((), (3,)), spread=True)
-def per_axis(field: str, value: Any) -> Array:
+def per_axis(field: str, value: object) -> Array:
     """Return three numbers >= 0, of one or of three."""
     result = np.full(3, not_negative(field, value, (), (3,)))
     result.flags.writeable = False
@@ -115,16 +118,16 @@ def per_axis(field: str, value: Any) -> Array:
 class _Address(int):
     """An address that keeps alive what lies there."""
 
-    owner: Any
+    owner: object
 
-    def __new__(cls, value: int, owner: Any) -> _Address:
+    def __new__(cls, value: int, owner: object) -> _Address:
         address = super().__new__(cls, value)
         address.owner = owner
         return address
 
 
 @holds(form="anything")
-def function_address(field: str, value: Any, smallest: int = 1) -> int:
+def function_address(field: str, value: object, smallest: int = 1) -> int:
     """Return the address of a C function."""
     if isinstance(value, _Address) and value >= smallest:
         return value
@@ -137,13 +140,13 @@ def function_address(field: str, value: Any, smallest: int = 1) -> int:
 
 
 @holds(form="anything")
-def derivative_address(field: str, value: Any) -> int:
+def derivative_address(field: str, value: object) -> int:
     """Return the address of a C function, 0 for None."""
     return function_address(field, value, 0)
 
 
 @holds(form="anything")
-def data_address(field: str, value: Any) -> int:
+def data_address(field: str, value: object) -> int:
     """Return the address of an array or a ctypes object, 0 for None."""
     if isinstance(value, _Address):
         return value
@@ -161,8 +164,8 @@ def data_address(field: str, value: Any) -> int:
     return _address(field, found, value, "an address, an array or a ctypes object", 0)
 
 
-def _address(field: str, found: Any, owner: Any, wanted: str, smallest: int) -> int:
-    whole = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
-    if not whole or not smallest <= found < 2 ** (8 * ctypes.sizeof(ctypes.c_void_p)):
+def _address(field: str, found: object, owner: object, wanted: str, smallest: int) -> int:
+    whole = found if isinstance(found, (int, np.integer)) and not isinstance(found, bool) else -1
+    if not smallest <= whole < 2 ** (8 * ctypes.sizeof(ctypes.c_void_p)):
         raise ValueError(f"{field} must be {wanted}, got {shown(owner)}.")
-    return _Address(int(found), owner)
+    return _Address(int(whole), owner)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,9 @@ from gyrod.model.errors import (
 from gyrod.model.fields import Kept, description, field
 from gyrod.model.jumps import jumps
 from gyrod.rotations.conversions import spurrier_klumpp
+
+if TYPE_CHECKING:
+    from gyrod.model.force_checks import LinkPlace
 
 Array = NDArray[np.float64]
 #: A vector of three numbers, or a function of time that returns one.
@@ -88,7 +91,7 @@ class ForceLaw(Description, ABC):
         """Rods, and the fractions at which it sets in on them: elements end there, or their order would be lost."""
         return ()
 
-    def times(self, scaled: Callable[[Any], Any]) -> Self:
+    def times(self, scaled: Callable[[object], object]) -> Self:
         """The same with its loads through a function."""
         if self.fixed:
             raise ValueError(f"{self.label} {self.fixed}")
@@ -116,7 +119,7 @@ class Force(ForceLaw):
 
     body: str = field(reference)
     #: (3,), or a function of time.
-    force: Kept[Any, Vector] = field(checks.vector_or_function, "N")
+    force: Kept[Array | Callable[[float], ArrayLike], Vector] = field(checks.vector_or_function, "N")
     at: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     frame: str = field(choice(rotations.FRAMES), default="space")
     name: str | None = field(new_name, default=None)
@@ -140,7 +143,7 @@ class Torque(ForceLaw):
 
     body: str = field(reference)
     #: (3,), or a function of time.
-    torque: Kept[Any, Vector] = field(checks.vector_or_function, "N m")
+    torque: Kept[Array | Callable[[float], ArrayLike], Vector] = field(checks.vector_or_function, "N m")
     frame: str = field(choice(rotations.FRAMES), default="body")
     name: str | None = field(new_name, default=None)
 
@@ -161,14 +164,14 @@ class Link(ForceLaw, ABC):
     a: str
     b: str
     #: (3,), a fraction and its offset, or None for the centre of mass.
-    at_a: Any
-    at_b: Any
+    at_a: LinkPlace
+    at_b: LinkPlace
     #: A number, or (3,).
-    stiffness: Any
-    damping: Any
+    stiffness: float | Array
+    damping: float | Array
 
     @property
-    def ends(self) -> tuple[tuple[str, str, Any], tuple[str, str, Any]]:
+    def ends(self) -> tuple[tuple[str, str, LinkPlace], tuple[str, str, LinkPlace]]:
         """Argument, name and place of both ends."""
         return ("a", self.a, self.at_a), ("b", self.b, self.at_b)
 
@@ -213,8 +216,8 @@ class SpringDamper(Link):
 
     a: str = field(reference)
     b: str = field(reference)
-    at_a: Any = field(checks.link_place, "m", default=_ORIGIN, of="a")
-    at_b: Any = field(checks.link_place, "m", default=_ORIGIN, of="b")
+    at_a: Kept[LinkPlace, object] = field(checks.link_place, "m", default=_ORIGIN, of="a")
+    at_b: Kept[LinkPlace, object] = field(checks.link_place, "m", default=_ORIGIN, of="b")
     _: KW_ONLY
     stiffness: float = field(checks.scalar, "N/m")
     damping: float = field(checks.scalar, "N s/m", default=0.0)
@@ -232,8 +235,8 @@ class Bushing(Link):
 
     a: str = field(reference)
     b: str = field(reference)
-    at_a: Any = field(checks.link_place, "m", default=_ORIGIN, of="a")
-    at_b: Any = field(checks.link_place, "m", default=_ORIGIN, of="b")
+    at_a: Kept[LinkPlace, object] = field(checks.link_place, "m", default=_ORIGIN, of="a")
+    at_b: Kept[LinkPlace, object] = field(checks.link_place, "m", default=_ORIGIN, of="b")
     _: KW_ONLY
     #: (3,).
     stiffness: Kept[Array, ArrayLike] = field(checks.per_axis, "N/m")
@@ -274,8 +277,8 @@ class UserForce(ForceLaw):
     loads: ClassVar[tuple[str, ...]] = ("function", "derivative")
 
     body: str = field(reference)
-    function: Callable[[float, BodyState], Any] = field(checks.function)
-    derivative: Callable[[float, BodyState], Any] | None = field(checks.function, default=None)
+    function: Callable[[float, BodyState], object] = field(checks.function)
+    derivative: Callable[[float, BodyState], object] | None = field(checks.function, default=None)
     name: str | None = field(new_name, default=None)
 
     @property
@@ -298,11 +301,11 @@ class CForce(ForceLaw):
     fixed: ClassVar[str] = "is a C function, which a load factor cannot scale; use a UserForce."
 
     body: str = field(reference)
-    address: Kept[int, Any] = field(checks.function_address)
+    address: Kept[int, object] = field(checks.function_address)
     #: Address, 0 for none.
-    context: Kept[int, Any] = field(checks.data_address, default=None, always=True)
+    context: Kept[int, object] = field(checks.data_address, default=None, always=True)
     #: Address, 0 for none.
-    derivative: Kept[int, Any] = field(checks.derivative_address, default=None, always=True)
+    derivative: Kept[int, object] = field(checks.derivative_address, default=None, always=True)
     name: str | None = field(new_name, default=None)
 
     @property
@@ -356,9 +359,13 @@ class RodLoad(RodForce):
     rod: str = field(rod_reference)
     at: float | None = field(checks.load_place, default=None, of="span", always=True)
     #: (3,), a function of time, or None.
-    force: Kept[Any, Vector | None] = field(checks.load, "N", "N/m", default=None)
+    force: Kept[Array | Callable[[float], ArrayLike] | None, Vector | None] = field(
+        checks.load, "N", "N/m", default=None
+    )
     #: (3,), a function of time, or None.
-    moment: Kept[Any, Vector | None] = field(checks.load, "N m", "N", default=None)
+    moment: Kept[Array | Callable[[float], ArrayLike] | None, Vector | None] = field(
+        checks.load, "N m", "N", default=None
+    )
     follow: bool = field(checks.flag, default=False)
     #: (2,), or None.
     span: Kept[Any, ArrayLike | None] = field(checks.span_of, default=None)

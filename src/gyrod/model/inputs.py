@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -22,21 +22,21 @@ T = TypeVar("T")
 MOST_NUMBERS = 1_000_000
 
 
-def _value(value: Any, shape: tuple[int, ...] | None, field: str) -> Any:
+def _value(value: object, shape: tuple[int, ...] | None, field: str) -> float | Array:
     found = numbers(field, value, *(((), (3,)) if shape is None else (shape,)))
     return float(found) if found.shape == () else found
 
 
 @holds(shapes=((), (3,)), units=None)
-def _start_value(field: str, value: Any, along: Any) -> Any:
+def _start_value(field: str, value: object, along: object) -> object:
     return _value(value, None if along is None else (), field)
 
 
-def _series(field: str, value: Any, *trailing: tuple[int, ...]) -> Array:
+def _series(field: str, value: object, *trailing: tuple[int, ...]) -> Array:
     """One number or more, or rows of them."""
     try:
-        count = len(value)
-    except TypeError:
+        count = len(value) if isinstance(value, Sized) else 0
+    except TypeError:  # of a number that is an array
         count = 0
     if not count:
         raise ValueError(f"{field} must be a list of one number or more, got {shown(value)}.")
@@ -44,12 +44,12 @@ def _series(field: str, value: Any, *trailing: tuple[int, ...]) -> Array:
 
 
 @holds(shapes=((-1,),))
-def _times(field: str, value: Any) -> Array:
+def _times(field: str, value: object) -> Array:
     return _check.times(field, _series(field, value))
 
 
 @holds(shapes=((-1,), (-1, 3)), units=None)
-def _values(field: str, value: Any, along: Any) -> Array:
+def _values(field: str, value: object, along: object) -> Array:
     return _series(field, value, *(() if along is not None else ((3,),)))
 
 
@@ -93,15 +93,15 @@ class Input(Description):
 
     name: str = field(new_name)
     #: (3,), or None.
-    along: Kept[Any, ArrayLike | None] = field(vector, default=None, units=None)
+    along: Kept[Array | None, ArrayLike | None] = field(vector, default=None, units=None)
     #: A number, or (3,).
-    value: Kept[Any, ArrayLike] = field(_start_value, default=0.0, of="along")
+    value: Kept[float | Array, ArrayLike] = field(_start_value, default=0.0, of="along")
 
-    def __call__(self, t: float) -> Any:  # noqa: ARG002
+    def __call__(self, t: float) -> float | Array:  # noqa: ARG002
         """The value at the start, whatever the time."""
         return self.of(self.value)
 
-    def of(self, value: Any) -> Any:
+    def of(self, value: float | Array) -> float | Array:
         """What a value of this input means where it is taken."""
         return value if self.along is None else value * self.along
 
@@ -165,25 +165,25 @@ class Recorded(Description):
         x, v = (np.reshape(rows, (len(self.times), -1)) for rows in (self.values, self.rates))
         return hermite(np.diff(self.times)[:, None], x[:-1], v[:-1], x[1:], v[1:])
 
-    def _along_cubic(self, t: float, order: int) -> Any:
+    def _along_cubic(self, t: float, order: int) -> float | Array:
         at = min(max(t, self.times[0]), self.times[-1])
         k = min(max(int(np.searchsorted(self.times, at, side="right")) - 1, 0), len(self.times) - 2)
         found = polynomials(self.coefficients[k], at - self.times[k], order if at == t else max(order, 4 * order))
         number = found if self.values.ndim > 1 else float(found[0])
-        return number if self.along is None else number * self.along
+        return number if self.along is None else np.asarray(number * self.along)
 
     def derivative(self, t: float, order: int) -> Any:
         """Of the first or second order."""
         return 0.0 * self(t) if self.rates is None else self._along_cubic(t, order)
 
-    def __call__(self, t: float) -> Any:
+    def __call__(self, t: float) -> float | Array:
         """The value that acted up to t."""
         if self.rates is not None:
             return self._along_cubic(t, 0)
         value = self.values[max(int(np.searchsorted(self.times, t, side="left")) - 1, 0)]
         if self.along is not None:
-            return value * self.along
-        return value if value.ndim else float(value)
+            return np.asarray(value * self.along)
+        return np.asarray(value) if value.ndim else float(value)
 
     @classmethod
     def of(cls, source: Input, times: Array, values: Array) -> Recorded:
@@ -229,7 +229,7 @@ class Settings:
         c, u = self.curves[name][1:].reshape(-1, 4), t - self.curves[name][0]
         return polynomials(c, u, 0), polynomials(c, u, 1)
 
-    def update(self, values: Mapping[str, Any]) -> None:
+    def update(self, values: Mapping[str, object]) -> None:
         """Set some of them."""
         for name, value in values.items():
             self._arrays[name][...] = value
@@ -238,7 +238,7 @@ class Settings:
         """Where a value is kept."""
         return self._arrays[name]
 
-    def now(self) -> dict[str, Any]:
+    def now(self) -> dict[str, float | Array]:
         """All of them as they are now."""
         return {name: np.array(x) if x.ndim else float(x) for name, x in self._arrays.items()}
 
@@ -320,7 +320,7 @@ def functions(system: System, kind: type[T]) -> Iterator[tuple[str, T, str]]:
         yield "gravity", system.gravity_function, "m/s^2"
 
 
-def _inside(path: str, value: Any, kind: type[T]) -> Iterator[tuple[str, T, str]]:
+def _inside(path: str, value: object, kind: type[T]) -> Iterator[tuple[str, T, str]]:
     for name in field_names(type(value)):
         part = getattr(value, name)
         if isinstance(part, kind):
@@ -329,7 +329,7 @@ def _inside(path: str, value: Any, kind: type[T]) -> Iterator[tuple[str, T, str]
             yield from _inside(f"{path}.{name}", part, kind)
 
 
-def check_values(inputs: Mapping[str, Input], values: Mapping[str, Any]) -> dict[str, Any]:
+def check_values(inputs: Mapping[str, Input], values: Mapping[str, object]) -> dict[str, float | Array | None]:
     """Values by name, checked; all problems at once."""
     if not isinstance(values, Mapping):
         raise ValueError(f"inputs = {_check.shown(values)} must be values by name, as {{'motor': 0.3}}.")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,7 +42,7 @@ _IDLE = ("stiffness", "damping", "rest", "friction")
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _law(value: Any) -> tuple[Function, Function | None, Function | None] | None:
+def _law(value: object) -> tuple[Function, Function | None, Function | None] | None:
     if value is None:
         return None
     if isinstance(value, float):
@@ -50,7 +50,7 @@ def _law(value: Any) -> tuple[Function, Function | None, Function | None] | None
     return value if isinstance(value, tuple) else (value, slope(value), slope(value, 2))
 
 
-def _one_way(way: tuple[str, ...], values: list[Any]) -> None:
+def _one_way(way: tuple[str, ...], values: list[object]) -> None:
     """One way to give a point or an axis is taken, and in space excludes in body axes."""
     space, *local = way
     given = [i for i, value in enumerate(values) if value is not None]
@@ -64,7 +64,7 @@ def _one_way(way: tuple[str, ...], values: list[Any]) -> None:
 
 
 @holds(shapes=((3,),))
-def _direction(field: str, value: Any) -> Array:
+def _direction(field: str, value: object) -> Array:
     n = vector(field, value)
     size = np.max(np.abs(n))
     if size == 0.0:
@@ -78,7 +78,7 @@ def _direction(field: str, value: Any) -> Array:
 
 
 @holds(form="law", variable="t")
-def _led(field: str, value: Any) -> Any:
+def _led(field: str, value: object) -> object:
     """A constant, a function of time, or three of them."""
     if callable(value):
         return fitting(field, value, "number")
@@ -92,12 +92,12 @@ def _led(field: str, value: Any) -> Any:
 
 
 @holds(form="law", variable="t")
-def _length(field: str, value: Any) -> Any:
+def _length(field: str, value: object) -> object:
     led = _led(field, value)
     return positive(field, led) if isinstance(led, float) else led
 
 
-def _pitch(field: str, value: Any) -> float:
+def _pitch(field: str, value: object) -> float:
     pitch = float(numbers(field, value, ()))
     if pitch == 0.0:
         raise ValueError(f"{field} = 0 is no screw; it must be metres per turn, > 0 or < 0 (or use Revolute).")
@@ -105,9 +105,9 @@ def _pitch(field: str, value: Any) -> float:
 
 
 @holds(form="limits")
-def _limits(field: str, value: Any) -> tuple[float | None, float | None] | None:
+def _limits(field: str, value: object) -> tuple[float | None, float | None] | None:
     try:
-        lo, hi = tuple(value) if not isinstance(value, (str, bytes)) else ()
+        lo, hi = value if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else ()
     except (TypeError, ValueError):
         raise ValueError(f"{field} must be two numbers (lowest, highest) or None, got {shown(value)}.") from None
     lo = None if lo is None else float(numbers(f"{field}[0]", lo, ()))
@@ -118,7 +118,7 @@ def _limits(field: str, value: Any) -> tuple[float | None, float | None] | None:
 
 
 @holds(shapes=((2,),), units=None)
-def _pair(field: str, value: Any) -> Array:
+def _pair(field: str, value: object) -> Array:
     x = numbers(field, value, (), (2,))
     if x.shape == () and x != 0.0:
         raise ValueError(f"{field} = {shown(value)} must be a pair (of the angle, of the displacement), or 0.")
@@ -128,20 +128,20 @@ def _pair(field: str, value: Any) -> Array:
 
 
 @holds(shapes=((2,),), units=None)
-def _moduli(field: str, value: Any) -> Array:
+def _moduli(field: str, value: object) -> Array:
     not_negative(field, value, (), (2,))
     return _pair(field, value)
 
 
-def _number(field: str, value: Any) -> float:
+def _number(field: str, value: object) -> float:
     return 0.0 if _is_zero(value) else float(numbers(field, value, ()))
 
 
-def _not_negative(field: str, value: Any) -> float:
+def _not_negative(field: str, value: object) -> float:
     return 0.0 if _is_zero(value) else float(not_negative(field, value))
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero(value: object) -> bool:
     """Whether a value is what almost all joints have; the full check would take a third of their time."""
     return isinstance(value, float) and value == 0.0
 

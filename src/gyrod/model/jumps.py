@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ _LEFT = 0.05
 _ROUNDING = 1e-9
 
 
-def jumps(function: Callable[[float], Any]) -> tuple[float, ...]:
+def jumps(function: Callable[[float], object]) -> tuple[float, ...]:
     """Fractions in (0, 1] at which a function of s in [0, 1] jumps, increasing; none of one that fails somewhere."""
     try:
         return _found(lambda s: np.asarray(function(s), dtype=float))

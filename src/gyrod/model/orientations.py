@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod.model.errors import frozen, numbers, shown, vector
@@ -24,7 +24,7 @@ LARGEST_ANGLE = 1e6
 
 
 @holds(form="orientation", shapes=((3,), (4,), (3, 3)))
-def rotation(field: str, value: Any) -> Array:
+def rotation(field: str, value: object) -> Array:
     """Return the unit quaternion of an orientation in any of its forms, read-only; None is the identity."""
     p = np.array(_quaternion(field, value))
     norm = length(p)
@@ -34,7 +34,7 @@ def rotation(field: str, value: Any) -> Array:
     return p
 
 
-def rotations_of(field: str, values: Any) -> Array:
+def rotations_of(field: str, values: object) -> Array:
     """The same of many, (m, 4) or (m, 3, 3): at once, unless one of them is at fault and must be named."""
     x = np.asarray(values)
     if x.dtype == np.float64 and x.ndim == 3 and np.max(np.abs(x)) <= 2.0:
@@ -45,10 +45,12 @@ def rotations_of(field: str, values: Any) -> Array:
         norms = np.sqrt(np.sum(x * x, axis=1))
         if np.all(np.abs(norms - 1.0) <= UNIT_SLACK):  # what is normalised already stays as it is, to the last bit
             return frozen(np.where((np.abs(norms - 1.0) > 4.0 * np.finfo(float).eps)[:, None], x / norms[:, None], x))
-    return frozen([rotation(f"{field}[{i}]", value) for i, value in enumerate(values)])
+    return frozen(
+        [rotation(f"{field}[{i}]", value) for i, value in enumerate(values if isinstance(values, Iterable) else ())]
+    )
 
 
-def _quaternion(field: str, value: Any) -> Array:
+def _quaternion(field: str, value: object) -> Array:
     """Quaternion, of norm 1 up to rounding, of all that an orientation may be given as."""
     if value is None:
         return np.array([1.0, 0.0, 0.0, 0.0])
@@ -78,7 +80,7 @@ def _quaternion(field: str, value: Any) -> Array:
     return x
 
 
-def _angles(field: str, value: ArrayLike) -> Array:
+def _angles(field: str, value: object) -> Array:
     angles = vector(field, value)
     if np.max(np.abs(angles)) > LARGEST_ANGLE:
         raise ValueError(f"{field} = {shown(angles)} must hold angles in rad of at most {LARGEST_ANGLE:g}.")

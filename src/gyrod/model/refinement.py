@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from gyrod.model.meshes import DEGREES, Elements, Mesh, apply, apply_frames, rul
 from gyrod.rotations.vectors import norms
 
 if TYPE_CHECKING:
+    from gyrod._check import AnyArray
     from gyrod.model.rods import Rod
 
 Array = NDArray[np.float64]
@@ -92,7 +93,7 @@ def parts(error: Array, tolerance: float | Array, order: float) -> Parts:
     return np.asarray(np.clip(found, 1, MOST_PARTS), dtype=np.intp)
 
 
-def divided(mesh: Mesh, pieces: Parts) -> dict[str, Any]:
+def divided(mesh: Mesh, pieces: Parts) -> dict[str, object]:
     """Fields of a rod whose elements are those of a mesh, each in equal pieces."""
     spans = zip(mesh.ends[:-1].tolist(), mesh.ends[1:].tolist(), pieces.tolist(), strict=True)
     ends = np.array([*(a + (b - a) * i / k for a, b, k in spans for i in range(k)), 1.0])
@@ -102,7 +103,7 @@ def divided(mesh: Mesh, pieces: Parts) -> dict[str, Any]:
     return {"segments": count if equal else None, "grid": None if equal else ends}
 
 
-def coarser(rod: Rod, share: float) -> dict[str, Any]:
+def coarser(rod: Rod, share: float) -> dict[str, object]:
     """Fields of a rod with about that share of its segments or elements; a single element gets a degree less.
 
     Ends of segments that were given are kept or left out, never moved.
@@ -117,12 +118,12 @@ def coarser(rod: Rod, share: float) -> dict[str, Any]:
     return lower(rod)
 
 
-def finer(rod: Rod, times: int) -> dict[str, Any]:
+def finer(rod: Rod, times: int) -> dict[str, object]:
     """Fields of a rod with that many pieces of each segment or element, those at which something sets in included."""
     return divided(rod.mesh, np.full(rod.mesh.cells, times))
 
 
-def lower(rod: Rod) -> dict[str, Any]:
+def lower(rod: Rod) -> dict[str, object]:
     """Fields of a rod with the same elements of a degree less."""
     if rod.degree is not None and rod.degree > min(DEGREES):
         return {"degree": rod.degree - 1}
@@ -131,7 +132,7 @@ def lower(rod: Rod) -> dict[str, Any]:
     raise ValueError(f"rod {rod.name!r} has {cells}, and nothing coarser to compare it with")
 
 
-def refined(rod: Rod, tolerance: float, state: Any) -> Rod:
+def refined(rod: Rod, tolerance: float, state: object) -> Rod:
     """What `Rod.refine` does."""
     limit = _check.positive("tolerance", tolerance)
     mesh = elements(f"Rod {rod.name!r}", rod.mesh)
@@ -144,7 +145,7 @@ def refined(rod: Rod, tolerance: float, state: Any) -> Rod:
     return rod if pieces.max() == 1 else rod.with_(**divided(mesh, pieces))
 
 
-def _of_state(rod: Rod, mesh: Elements, state: Any) -> tuple[Array, Array]:
+def _of_state(rod: Rod, mesh: Elements, state: object) -> tuple[Array, Array]:
     there, x, q = (getattr(state, name, None) for name in ("mesh", "positions", "quaternions"))
     if not isinstance(there, Mesh) or x is None or q is None:
         raise ValueError(
@@ -161,7 +162,7 @@ def _of_state(rod: Rod, mesh: Elements, state: Any) -> tuple[Array, Array]:
     return np.asarray(x), np.asarray(q)
 
 
-def _largest(values: Any) -> Any:
+def _largest(values: AnyArray) -> AnyArray:
     """Over time."""
     return values if values.ndim == 1 else values.max(axis=0)
 

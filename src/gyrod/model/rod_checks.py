@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sized
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gyrod import _check, rotations
 from gyrod.model.ends import End, Free
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gyrod.model.rods import Rod
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 #: Discrete curvatures: 2 sin(φ/2), 4 sin(φ/4), 2 tan(φ/2), 4 tan(φ/4), φ over the length, φ the angle between frames.
 CURVATURES = ("sine", "half-sine", "tangent", "half-tangent", "angle")
@@ -83,7 +84,7 @@ class Limits(Mapping[str, float]):
 # --- checks of single fields -----------------------------------------------------------------------------------------
 
 
-def within(owner: str, function: Callable[..., Any], *args: Any) -> Any:
+def within(owner: str, function: Callable[..., T], *args: object) -> T:
     """Call a part of the rod; its complaint, which begins with a field, gets the name of the part."""
     try:
         return function(*args)
@@ -92,24 +93,26 @@ def within(owner: str, function: Callable[..., Any], *args: Any) -> Any:
 
 
 @holds(form="whole")
-def degree(field: str, value: Any) -> int:
+def degree(field: str, value: object) -> int:
     """Return a degree of elements."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in DEGREES:
         return int(value)
     raise ValueError(f"{field} must be {', '.join(map(str, DEGREES[:-1]))} or {DEGREES[-1]}, got {shown(value)}.")
 
 
-def _segments(field: str, value: Any, least: int) -> int:
+def _segments(field: str, value: object, least: int) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and least <= value <= MOST_SEGMENTS:
         return int(value)
     raise ValueError(f"{field} must be an integer from {least} to {MOST_SEGMENTS}, got {shown(value)}.")
 
 
-def _grid(field: str, value: Any, fewest: int) -> Array:
+def _grid(field: str, value: object, fewest: int) -> Array:
     try:
-        count = len(value)
-    except TypeError:
-        raise ValueError(f"{field} must be increasing fractions from 0 to 1, got {shown(value)}.") from None
+        count = len(value) if isinstance(value, Sized) else None
+    except TypeError:  # an array without axes
+        count = None
+    if count is None:
+        raise ValueError(f"{field} must be increasing fractions from 0 to 1, got {shown(value)}.")
     if not fewest <= count <= MOST_SEGMENTS + 1:
         raise ValueError(f"{field} must have {fewest} to {MOST_SEGMENTS + 1} fractions, got {count}.")
     s = numbers(field, value, (count,))
@@ -125,7 +128,7 @@ def _grid(field: str, value: Any, fewest: int) -> Array:
 
 
 @holds(form="family", words=CURVATURES)
-def curvature(field: str, value: Any) -> str | tuple[str, float]:
+def curvature(field: str, value: object) -> str | tuple[str, float]:
     """Return the name of a discrete curvature, or of a family with its number."""
     if not isinstance(value, (tuple, list)):
         try:
@@ -141,7 +144,7 @@ def curvature(field: str, value: Any) -> str | tuple[str, float]:
 
 
 @holds(words=MASSES)
-def mass(field: str, value: Any) -> str | float:
+def mass(field: str, value: object) -> str | float:
     """Return a name, or the share of the consistent mass."""
     if isinstance(value, str):
         return _check.choice(field, value, MASSES)
@@ -155,7 +158,7 @@ def mass(field: str, value: Any) -> str | float:
 
 
 @holds(shapes=((3,),))
-def all_positive(field: str, value: ArrayLike) -> Array:
+def all_positive(field: str, value: object) -> Array:
     """Return three numbers > 0."""
     x = vector(field, value)
     if np.any(x <= 0.0):
@@ -164,7 +167,7 @@ def all_positive(field: str, value: ArrayLike) -> Array:
 
 
 @holds(variable="t", positive=True)
-def rest_stretch(field: str, value: Any) -> Any:
+def rest_stretch(field: str, value: object) -> object:
     """Return a number > 0, or a function of time that returns one at t = 0."""
     if not callable(value):
         return positive(field, value)
@@ -173,7 +176,7 @@ def rest_stretch(field: str, value: Any) -> Any:
 
 
 @holds(form="table", shapes=(), words=())
-def limits(field: str, value: Any) -> Limits | None:
+def limits(field: str, value: object) -> Limits | None:
     """Return limits by their names."""
     if not isinstance(value, Mapping) or not value:
         raise ValueError(f"{field} must be a dictionary with {' or '.join(map(repr, LIMITS))}, got {shown(value)}.")
@@ -182,7 +185,7 @@ def limits(field: str, value: Any) -> Limits | None:
 
 
 @holds(shapes=((6,), (6, 6)))
-def stiffness(field: str, value: ArrayLike) -> Array:
+def stiffness(field: str, value: object) -> Array:
     """Symmetric positive definite 6x6 of a matrix or its diagonal."""
     C = numbers(field, value, (6,), (6, 6))
     d = C if C.ndim == 1 else np.diag(C)
@@ -210,13 +213,13 @@ def stiffness(field: str, value: ArrayLike) -> Array:
     return frozen(0.5 * (C + C.T))
 
 
-def kind(wanted: type[Any], told: str, group: str) -> Check:
+def kind(wanted: type, told: str, group: str) -> Check:
     """Return a check for an object of a class."""
     return holds(form="object", group=group)(lambda field, value: instance(field, value, wanted, told))
 
 
 @holds(form="object", group="end")
-def end(field: str, value: Any) -> End:
+def end(field: str, value: object) -> End:
     """Return an end, a free one for None."""
     return Free() if value is None else instance(field, value, End, "an end: Free, Hinged, Clamped or Guided")
 

@@ -127,31 +127,43 @@ class Rod(Description):
     mass: str | float = field(checks.mass, default="lumped")
     damping: Damping | None = field(checks.kind(Damping, "a Damping", "damping"), default=None)
     initial: Shape | None = field(checks.kind(Shape, "a shape such as Straight", "initial"), default=None)
-    stiffness: Kept[Any, Field | None] = field(checks.or_function(checks.stiffness), default=None, units=None)
-    density_per_length: Kept[Any, float | Callable[[float], float] | None] = field(
+    stiffness: Kept[Array | Callable[[float], ArrayLike] | None, Field | None] = field(
+        checks.or_function(checks.stiffness), default=None, units=None
+    )
+    density_per_length: float | Callable[[float], float] | None = field(
         checks.or_function(positive), "kg/m", default=None
     )
-    rotary_inertia: Kept[Any, Field | None] = field(checks.or_function(checks.all_positive), "kg m", default=None)
-    precurvature: Kept[Any, Field | None] = field(checks.or_function(vector), "1/m", default=None)
-    prestrain: Kept[Any, Field | None] = field(checks.or_function(vector), default=None)
+    rotary_inertia: Kept[Array | Callable[[float], ArrayLike] | None, Field | None] = field(
+        checks.or_function(checks.all_positive), "kg m", default=None
+    )
+    precurvature: Kept[Array | Callable[[float], ArrayLike] | None, Field | None] = field(
+        checks.or_function(vector), "1/m", default=None
+    )
+    prestrain: Kept[Array | Callable[[float], ArrayLike] | None, Field | None] = field(
+        checks.or_function(vector), default=None
+    )
     strain: str = field(choice(STRAINS), default="cosserat")
-    velocity: Kept[Any, Field] = field(checks.or_function(vector), "m/s", default=_ORIGIN)
-    angular_velocity: Kept[Any, Field] = field(checks.or_function(vector), "rad/s", default=_ORIGIN)
-    grid: Kept[Any, ArrayLike | None] = field(None, default=None, shapes=((-1,),))
+    velocity: Kept[Array | Callable[[float], ArrayLike], Field] = field(
+        checks.or_function(vector), "m/s", default=_ORIGIN
+    )
+    angular_velocity: Kept[Array | Callable[[float], ArrayLike], Field] = field(
+        checks.or_function(vector), "rad/s", default=_ORIGIN
+    )
+    grid: Kept[Array | None, ArrayLike | None] = field(None, default=None, shapes=((-1,),))
     discretization: Kept[str, str | None] = field(choice(DISCRETIZATIONS), default=None)
     #: None of the staggered grid.
     degree: int | None = field(checks.degree, default=None)
     #: A number, a function of time, or None.
-    rest_stretch: Kept[Any, float | Callable[[float], float] | None] = field(checks.rest_stretch, default=None)
+    rest_stretch: float | Callable[[float], float] | None = field(checks.rest_stretch, default=None)
     limits: Kept[checks.Limits | None, Mapping[str, float] | None] = field(checks.limits, default=None)
 
-    _stages: ClassVar[Mapping[str, tuple[Callable[[Any], object], set[str]]]] = checks.STAGES
+    _stages: ClassVar[Mapping[str, tuple[Callable[..., object], set[str]]]] = checks.STAGES
     _follows: ClassVar[Mapping[str, tuple[str, ...]]] = checks.FOLLOWS
     _shared: ClassVar[tuple[str, ...]] = ("lengths", "_shape_notes", "_known_jumps")
     #: Ends of elements beside those of segments or grid: where something sets in, which the system knows.
     _extra: ClassVar[tuple[float, ...]] = ()
 
-    def _again(self, new: Mapping[str, Any], touched: set[str]) -> Self:
+    def _again(self, new: Mapping[str, object], touched: set[str]) -> Self:
         # Degree and discretization follow from each other.
         if new.get("discretization") is not None:
             new = {"degree": None, **new}
@@ -218,7 +230,7 @@ class Rod(Description):
     @property
     def jumps(self) -> dict[str, tuple[float, ...]]:
         """Fractions of the length at which functions of s jump that tell what the rod is made of, by their fields."""
-        told: dict[str, Any] = {field: getattr(self, field) for field in _JUMPING}
+        told: dict[str, object] = {field: getattr(self, field) for field in _JUMPING}
         if self.section is not None:
             told |= {f"section.{f}": getattr(self.section, f) for f in field_names(type(self.section))}
         if isinstance(self.initial, Bent):
@@ -226,7 +238,7 @@ class Rod(Description):
         found = {field: self._jumps_of(value) for field, value in told.items() if callable(value)}
         return {field: places for field, places in found.items() if places}
 
-    def _jumps_of(self, function: Any) -> tuple[float, ...]:
+    def _jumps_of(self, function: Callable[[float], object]) -> tuple[float, ...]:
         """Where a function of s jumps; searched once."""
         known, places = self._known_jumps.get(id(function), (None, ()))
         if known is not function:
@@ -235,11 +247,11 @@ class Rod(Description):
         return places
 
     @cached_property
-    def _known_jumps(self) -> dict[int, tuple[Any, tuple[float, ...]]]:
+    def _known_jumps(self) -> dict[int, tuple[object, tuple[float, ...]]]:
         """Functions that were searched, by their identity, and what was found; the copies of a rod share it."""
         return {}
 
-    def refine(self, tolerance: float, state: Any = None) -> Rod:
+    def refine(self, tolerance: float, state: object = None) -> Rod:
         """The same rod with more elements where positions are expected to be wrong by more than ``tolerance`` in m.
 
         ``state`` is the rod at rest or over time, such as ``motion["hose"]``, whose largest indicator counts; None: how
@@ -343,7 +355,7 @@ class Rod(Description):
         return frozen(x), frozen(q * np.cumprod(np.append(1.0, sides))[:, None])
 
     @cached_property
-    def _shape_notes(self) -> dict[Any, Any]:
+    def _shape_notes(self) -> dict[object, Any]:
         """What others find out about how the rod lies at the start, by what they ask for."""
         return {}
 

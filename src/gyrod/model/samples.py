@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +26,7 @@ SLACK = 1e-9
 _FORMS = "numbers (n,), vectors (n, 3), quaternions (n, 4), rotation matrices (n, 3, 3) or a Rotation of SciPy"
 
 
-def _array(field: str, value: Any, wanted: str) -> Array:
+def _array(field: str, value: object, wanted: str) -> Array:
     try:
         raw = np.asarray(value)
         if raw.dtype.kind == "O":
@@ -48,7 +47,7 @@ def _array(field: str, value: Any, wanted: str) -> Array:
 
 
 @holds(shapes=((-1,),))
-def _times(field: str, value: Any) -> Array:
+def _times(field: str, value: object) -> Array:
     t = _array(field, value, "increasing times (n,)")
     if t.ndim != 1 or len(t) < 2:
         raise ValueError(f"{field} must be two increasing times or more, (n,), got the shape {t.shape}.")
@@ -66,7 +65,7 @@ def _times(field: str, value: Any) -> Array:
 
 
 @holds(shapes=((-1,), (-1, 3), (-1, 4), (-1, 3, 3)), units=None)
-def _values(field: str, value: Any) -> Array:
+def _values(field: str, value: object) -> Array:
     if hasattr(value, "as_quat") and not isinstance(value, type):
         value = rotations.from_scipy(value)
     x = _array(field, value, _FORMS)
@@ -108,7 +107,7 @@ def _continued(field: str, p: Array) -> Array:
 
 
 @holds(positive=True, units=None)
-def _noise(field: str, value: Any) -> float:
+def _noise(field: str, value: object) -> float:
     return positive(field, value)
 
 
@@ -153,7 +152,7 @@ class Samples(Description):
     #: Increasing, (n,).
     times: Kept[Array, ArrayLike] = field(_times, "s")
     #: (n,), (n, 3), or quaternions (n, 4).
-    values: Kept[Array, Any] = field(_values)
+    values: Kept[Array, object] = field(_values)
     _: KW_ONLY
     noise: float | None = field(_noise, default=None)
     outside: str = field(choice(OUTSIDE), default="refused")
@@ -224,7 +223,7 @@ class Samples(Description):
         noise = "" if self.noise is None else f", noise={self.noise:g}"
         return f"Samples({told}{noise}, outside={self.outside!r})"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "curve"}
 
     # --- what it says ---
@@ -262,17 +261,17 @@ class Samples(Description):
         step = (self.end - self.start) / len(self.times)
         return float(self.noise * np.sqrt(step / (18.0 * self.window**5)))
 
-    def __call__(self, t: ArrayLike) -> Any:
+    def __call__(self, t: ArrayLike) -> float | Array:
         """Value at t: a number, (3,), or a unit quaternion (4,); of several times one each."""
         x = self._raw(t)[0]
         return self._given(t, x / np.linalg.norm(x, axis=1, keepdims=True) if self.turning else x)
 
-    def velocity(self, t: ArrayLike) -> Any:
+    def velocity(self, t: ArrayLike) -> float | Array:
         """First derivative; of rotations the spatial angular velocity, (3,)."""
         x, v = self._raw(t, 1)
         return self._given(t, _spin(x, v) if self.turning else v)
 
-    def acceleration(self, t: ArrayLike) -> Any:
+    def acceleration(self, t: ArrayLike) -> float | Array:
         """Second derivative; of rotations that of the angular velocity in space, (3,)."""
         x, v, a = self._raw(t, 2)
         if self.turning:
@@ -280,7 +279,7 @@ class Samples(Description):
             a = _spin(x, a) - 2.0 * growth * _spin(x, v)
         return self._given(t, a)
 
-    def _given(self, t: ArrayLike, rows: Array) -> Any:
+    def _given(self, t: ArrayLike, rows: Array) -> float | Array:
         found: Array = rows[:, 0] if self.size == 1 else rows
         if np.ndim(t):
             return found.reshape([*np.shape(t), *rows.shape[1 : found.ndim]])
@@ -348,7 +347,7 @@ class Samples(Description):
         return Extremes(*found)
 
 
-def fitting(field: str, value: Any, kind: str) -> Any:
+def fitting(field: str, value: object, kind: str) -> object:
     """Return a value; samples must give a "number", a "vector" or a "rotation" at a time."""
     if isinstance(value, Samples) and value.kind != kind:
         shape = {"number": "(n,)", "vector": "(n, 3)", "rotation": "(n, 4), quaternions"}[kind]

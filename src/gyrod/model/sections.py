@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,38 +42,38 @@ Dimension = float | Callable[[float], float]
 
 
 @holds(positive=True, variable="s")
-def _dimension(field: str, value: Any) -> Any:
+def _dimension(field: str, value: object) -> object:
     return constant_or_function(field, value, positive)
 
 
 @holds(positive=True, variable="s")
-def _inner(field: str, value: Any) -> Any:
+def _inner(field: str, value: object) -> object:
     return constant_or_function(field, value, not_negative)
 
 
-def _poisson(field: str, value: Any) -> float:
+def _poisson(field: str, value: object) -> float:
     nu = float(numbers(field, value, ()))
     if not -1.0 < nu <= 0.5:
         raise ValueError(f"{field} = {shown(value)} must lie in (-1, 0.5].")
     return nu
 
 
-def _scalar(field: str, value: Any) -> float:
+def _scalar(field: str, value: object) -> float:
     return float(not_negative(field, value))
 
 
 @holds(shapes=((2,),))
-def _two(field: str, value: Any) -> Array:
+def _two(field: str, value: object) -> Array:
     return not_negative(field, value, (2,))
 
 
 @holds(shapes=((), (2,)), spread=True)
-def _pair(field: str, value: Any) -> Array:
+def _pair(field: str, value: object) -> Array:
     return frozen(np.full(2, not_negative(field, value, (), (2,))))
 
 
 @holds(shapes=((), (2,)), spread=True)
-def _shear(field: str, value: Any) -> Array:
+def _shear(field: str, value: object) -> Array:
     k = frozen(np.full(2, numbers(field, value, (), (2,))))
     if np.any(k <= 0.0):
         raise ValueError(f"{field} must be positive, got {shown(value)}; the shear factor is 1 or a little less.")
@@ -193,7 +193,7 @@ class Circle(CrossSection):
 
     round: ClassVar[bool] = True
 
-    radius: Kept[Any, Dimension] = field(_dimension, "m")
+    radius: Dimension = field(_dimension, "m")
     #: (2,).
     shear: Kept[Array, ArrayLike] = field(_shear, default=1.0)
 
@@ -214,8 +214,8 @@ class Ring(CrossSection):
 
     round: ClassVar[bool] = True
 
-    radius: Kept[Any, Dimension] = field(_dimension, "m")
-    inner: Kept[Any, Dimension] = field(_inner, "m")
+    radius: Dimension = field(_dimension, "m")
+    inner: Dimension = field(_inner, "m")
     #: (2,).
     shear: Kept[Array, ArrayLike] = field(_shear, default=1.0)
 
@@ -246,8 +246,8 @@ class Rectangle(CrossSection):
     ([0.140577], [0.166667])
     """
 
-    width: Kept[Any, Dimension] = field(_dimension, "m")
-    height: Kept[Any, Dimension] = field(_dimension, "m")
+    width: Dimension = field(_dimension, "m")
+    height: Dimension = field(_dimension, "m")
     #: (2,).
     shear: Kept[Array, ArrayLike] = field(_shear, default=1.0)
 
@@ -269,11 +269,11 @@ class Section(CrossSection):
     ``polar`` (for the inertia) is I1 + I2 and ``torsion`` (Saint-Venant's constant) is ``polar`` if not given.
     """
 
-    area: Kept[Any, Dimension] = field(_dimension, "m^2")
-    I1: Kept[Any, Dimension] = field(_dimension, "m^4")
-    I2: Kept[Any, Dimension] = field(_dimension, "m^4")
-    polar: Kept[Any, Dimension | None] = field(_dimension, "m^4", default=None)
-    torsion: Kept[Any, Dimension | None] = field(_dimension, "m^4", default=None)
+    area: Dimension = field(_dimension, "m^2")
+    I1: Dimension = field(_dimension, "m^4")
+    I2: Dimension = field(_dimension, "m^4")
+    polar: Dimension | None = field(_dimension, "m^4", default=None)
+    torsion: Dimension | None = field(_dimension, "m^4", default=None)
     #: (2,).
     shear: Kept[Array, ArrayLike] = field(_shear, default=1.0)
 
@@ -362,13 +362,13 @@ def diagonal(section: SectionValues, young: float | Array, shear: float | Array)
     return out
 
 
-def _require_wall(s: Array, radius: Any, inner: Any, where: str) -> None:
+def _require_wall(s: Array, radius: object, inner: object, where: str) -> None:
     """Refuse an inner radius that leaves nothing; ``where`` is filled with the place."""
     thin = np.flatnonzero(np.atleast_1d(np.asarray(inner) >= np.asarray(radius)))
     if len(thin):
         k = int(thin[0])
         place = where.format(s[k])
-        i, r = np.atleast_1d(inner)[k], np.atleast_1d(radius)[k]
+        i, r = np.atleast_1d(np.asarray(inner))[k], np.atleast_1d(np.asarray(radius))[k]
         raise ValueError(f"inner{place} = {i:g} must be smaller than radius{place} = {r:g}.")
 
 

@@ -45,12 +45,12 @@ def _bearer(field: str, value: object) -> str:
 
 
 @holds(shapes=((), (3,)))
-def _place(field: str, value: Any) -> Any:
+def _place(field: str, value: object) -> object:
     """A fraction of a rod, or a point of a body."""
     return fraction(field, value) if numbers(field, value, (), (3,)).shape == () else vector(field, value)
 
 
-def _misplaced(system: System, argument: str, name: str, field: str, at: Any) -> Iterator[str]:
+def _misplaced(system: System, argument: str, name: str, field: str, at: object) -> Iterator[str]:
     """What is wrong with a place on something."""
     allowed = (GROUND, *system.names, *system.rod_names) if argument != "on" else (*system.names, *system.rod_names)
     if name not in allowed:
@@ -119,7 +119,7 @@ class PointSensor(Sensor):
     name: str = field(new_name)
     on: str = field(_bearer)
     #: (3,), a fraction of a rod, or None.
-    at: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
+    at: Kept[float | Array | None, float | ArrayLike | None] = field(_place, "m", "", default=None)
     quantity: str = field(choice(quantities.POINT), default="position")
     #: "space", "body", or None for that of the quantity.
     frame: str | None = field(choice(rotations.FRAMES), default=None)
@@ -253,8 +253,8 @@ class DistanceSensor(Sensor):
     a: str = field(name_of("a body or a rod, or 'ground'"))
     b: str = field(name_of("a body or a rod, or 'ground'"))
     #: (3,), a fraction of a rod, or None.
-    at_a: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
-    at_b: Kept[Any, float | ArrayLike | None] = field(_place, "m", "", default=None)
+    at_a: Kept[float | Array | None, float | ArrayLike | None] = field(_place, "m", "", default=None)
+    at_b: Kept[float | Array | None, float | ArrayLike | None] = field(_place, "m", "", default=None)
     quantity: str = field(choice(quantities.DISTANCE), default="distance")
     #: What stands for b, or for a where b is the rod.
     shape: Kept[Solid | tuple[Solid, ...] | None, Solid | Iterable[Solid] | None] = field(solids, default=None)

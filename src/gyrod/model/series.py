@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Array = NDArray[np.float64]
 
@@ -141,7 +144,7 @@ def _fitted(x: Array, values: Array, window: float, ends: Ends) -> tuple[Array, 
         one = np.maximum(one - 2, 0) if ends.rest[0] else one
         one = np.minimum(one, one[-3]) if ends.rest[1] else one
 
-    def rows(design: Any, width: int) -> tuple[Array, Any]:
+    def rows(design: csr_array, width: int) -> tuple[Array, NDArray[np.int32]]:
         return design.data.reshape(-1, width), design.indices.reshape(-1, width)
 
     value, at = rows(BSpline.design_matrix(x, knots, k), k + 1)

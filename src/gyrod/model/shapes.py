@@ -53,14 +53,14 @@ _SHARPEST, _TURN = 40, 0.25
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
-def _given_rotation(field: str, value: Any) -> Array:
+def _given_rotation(field: str, value: object) -> Array:
     if value is None:
         raise ValueError(f"{field} must be a quaternion or a rotation matrix, got None.")
     return rotation(field, value)
 
 
 @holds(shapes=((3,),))
-def _unit(field: str, value: ArrayLike) -> Array:
+def _unit(field: str, value: object) -> Array:
     x = vector(field, value)
     if not np.any(x):
         raise ValueError(f"{field} must not be zero, got {shown(x)}.")
@@ -78,7 +78,7 @@ def _perpendicular(normal: Array, tangent: Array) -> Array:
     return frozen(_direction(rest))
 
 
-def _samples(field: str, value: Any) -> Array:
+def _samples(field: str, value: object) -> Array:
     """Samples of a curve: enough, and no two neighbours the same."""
     x = numbers(field, value, (_count(field, value, (3,), "points (m, 3) or a function of s"), 3))
     same = np.flatnonzero(np.all(x[1:] == x[:-1], axis=1))
@@ -89,14 +89,14 @@ def _samples(field: str, value: Any) -> Array:
 
 
 @holds(form="orientation", shapes=((3,), (4,), (3, 3), (-1, 4), (-1, 3, 3)), variable="s")
-def _orientations(field: str, value: Any) -> Any:
+def _orientations(field: str, value: object) -> object:
     """Function, one rotation (4,) or samples of rotations, (m, 4)."""
     if callable(value):
         return value
     if hasattr(value, "as_quat") and not getattr(value, "single", True):  # a stack of SciPy's rotations
         value = rotations.from_scipy(value)
     try:
-        shape = np.shape(value)
+        shape = np.asarray(value).shape
     except ValueError:
         shape = ()
     if not (len(shape) == 3 or (len(shape) == 2 and shape != (3, 3))):
@@ -106,9 +106,9 @@ def _orientations(field: str, value: Any) -> Any:
     return rotations_of(field, value)
 
 
-def _count(field: str, value: Any, trailing: tuple[int, ...], wanted: str) -> int:
+def _count(field: str, value: object, trailing: tuple[int, ...], wanted: str) -> int:
     try:
-        shape = np.shape(value)
+        shape = np.asarray(value).shape
     except ValueError:
         shape = ()
     if len(shape) != 1 + len(trailing) or shape[1:] != trailing:
@@ -121,7 +121,7 @@ def _count(field: str, value: Any, trailing: tuple[int, ...], wanted: str) -> in
 
 
 @holds(shapes=((-1, 3), (3,)), variable="s")
-def _points(field: str, value: Any) -> Any:
+def _points(field: str, value: object) -> object:
     return constant_or_function(field, value, _samples)
 
 
@@ -138,18 +138,18 @@ def _fractions(field: str, value: Any) -> Array:
 def _sections(field: str, value: Any) -> Array:
     """Rotations of samples, (m, 4)."""
     found = None if callable(value) else _orientations(field, value)
-    if found is None or found.ndim != 2:
+    if not isinstance(found, np.ndarray) or found.ndim != 2:
         raise ValueError(f"{field} must be rotations (m, 4) or (m, 3, 3), got {shown(value)}.")
     return np.asarray(found)
 
 
 @holds(shapes=((3,),), variable="s")
-def _vector_of_s(field: str, value: Any) -> Any:
+def _vector_of_s(field: str, value: object) -> object:
     return constant_or_function(field, value, vector)
 
 
 @holds(form="orientation", shapes=((3,), (4,), (3, 3)))
-def _along_x(field: str, value: Any) -> Array:
+def _along_x(field: str, value: object) -> Array:
     return frozen(_start_frame(np.array([1.0, 0.0, 0.0]), None)) if value is None else rotation(field, value)
 
 
@@ -191,7 +191,7 @@ class Straight(Shape):
     start: Kept[Array, ArrayLike] = field(vector, "m")
     end: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit quaternion (4,), or None.
-    orientation: Any = field(rotation, default=None)
+    orientation: Kept[Array | None, object] = field(rotation, default=None)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
         if not bad.isdisjoint(("start", "end")):
@@ -233,7 +233,7 @@ class Arc(Shape):
     radius: float = field(positive, "m")
     angle: float = field(positive, "rad")
     #: Unit quaternion (4,), or None.
-    orientation: Any = field(rotation, default=None)
+    orientation: Kept[Array | None, object] = field(rotation, default=None)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
         if bad.isdisjoint(("tangent", "normal")):
@@ -277,7 +277,7 @@ class Curve(Shape):
     """
 
     #: Function of s, or (m, 3).
-    position: Kept[Any, ArrayLike | Callable[[float], ArrayLike]] = field(_points, "m")
+    position: Kept[Array | Callable[[float], ArrayLike], ArrayLike | Callable[[float], ArrayLike]] = field(_points, "m")
     #: Function of s, unit quaternion (4,) of the start, unit quaternions (m, 4), or None.
     orientation: Any = field(_orientations, default=None)
     _: KW_ONLY
@@ -337,10 +337,12 @@ class Bent(Shape):
     """
 
     #: (3,), or a function of s.
-    curvature: Kept[Any, ArrayLike | Callable[[float], ArrayLike]] = field(_vector_of_s, "1/m")
+    curvature: Kept[Array | Callable[[float], ArrayLike], ArrayLike | Callable[[float], ArrayLike]] = field(
+        _vector_of_s, "1/m"
+    )
     start: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit quaternion, (4,).
-    orientation: Kept[Array, Any] = field(_along_x, default=None, always=True)
+    orientation: Kept[Array, object] = field(_along_x, default=None, always=True)
 
     @property
     def length(self) -> None:

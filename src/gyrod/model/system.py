@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,11 +53,17 @@ from gyrod.model.system_checks import (
 )
 from gyrod.model.tree import Tree, spanning_forest
 
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from gyrod.equations.mechanisms import Mobility
+    from gyrod.files.options import RunOptions
+
 Array = NDArray[np.float64]
 
 
 @holds(shapes=((3,),), variable="t")
-def _gravity(field: str, value: Any) -> Array:
+def _gravity(field: str, value: object) -> Array:
     """Gravity, or its value at t = 0."""
     function = value.function if isinstance(value, Led) else value
     if not callable(function):
@@ -84,7 +90,7 @@ class System(Description):
     bodies: Kept[tuple[Body, ...], Iterable[Body]] = field(None, default=())
     joints: Kept[tuple[Joint, ...], Iterable[Joint]] = field(None, default=())
     rods: Kept[tuple[Rod, ...], Iterable[Rod]] = field(None, default=())
-    forces: Kept[tuple[ForceLaw, ...], Iterable[Any]] = field(None, default=())
+    forces: Kept[tuple[ForceLaw, ...], Iterable[ForceLaw | Callable[..., object]]] = field(None, default=())
     #: (3,); of a function of time the value at t = 0.
     gravity: Kept[Array, ArrayLike | Callable[[float], ArrayLike]] = field(_gravity, "m/s^2", default=(0.0, 0.0, -9.81))
     #: Where the joints sit, if that does not follow from the start: what `assemble` has moved keeps its joints.
@@ -97,7 +103,9 @@ class System(Description):
     def __post_init__(self) -> None:
         problems = Problems("System")
         attachments, gravity = self.attachments, problems.check(_gravity, "gravity", self.gravity)
-        lists = {name: members(problems, name, getattr(self, name), kind) for name, kind in MEMBERS.items()}
+        lists: dict[str, tuple[object, ...]] = {
+            name: members(problems, name, getattr(self, name), kind) for name, kind in MEMBERS.items()
+        }
         self._set(**lists, gravity=gravity, attachments=None)
         self._set(rods=split(self.rods, self.forces, problems))
         if attachments is not None:
@@ -116,7 +124,7 @@ class System(Description):
         self._set(_holds=resolve(self, problems))
         problems.finish()
 
-    def _remade(self, new: Mapping[str, Any]) -> Self:
+    def _remade(self, new: Mapping[str, object]) -> Self:
         """Everything is checked together; what tells how bodies stand and move is kept if none of them moves."""
         parts = {name: getattr(self, name) for name in field_names(type(self))}
         parts.update(new)
@@ -196,12 +204,12 @@ class System(Description):
     def _start(self) -> Start:
         return start_of(self.bodies)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The fields without what was derived from them: that is found by identity, which a copy does not share."""
         kept = {"_read_notes": self._read_notes} if self._read_notes else {}
         return {f.name: getattr(self, f.name) for f in fields(self)} | kept
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         """What was assembled is assembled anew from the system that it was made of."""
         return super().__reduce_ex__(protocol) if self._origin is None else (System.assembled, (self._origin,))
 
@@ -277,7 +285,7 @@ class System(Description):
         found = places_of(self, self.joints)
         return found if self.attachments is None else attached_places(self, found, self.attachments)
 
-    def mobility(self) -> Any:
+    def mobility(self) -> Mobility:
         """Return degrees of freedom, redundant constraints and the joints they belong to; print it."""
         from gyrod import equations
 
@@ -285,7 +293,7 @@ class System(Description):
 
     # --- files ---
 
-    def save(self, path: str | os.PathLike[str], run: Any = None) -> None:
+    def save(self, path: str | os.PathLike[str], run: RunOptions | None = None) -> None:
         """Write a model file, YAML or JSON by its extension, of which `gyrod.load` makes an equal system.
 
         ``run``, a `gyrod.files.RunOptions`, is written along. Python functions cannot be written: a `ModelError` names
@@ -297,7 +305,7 @@ class System(Description):
 
     # --- changed copies ---
 
-    def with_(self, changes: Mapping[str, Any] | None = None, /, **values: Any) -> System:
+    def with_(self, changes: Mapping[str, object] | None = None, /, **values: object) -> System:
         """A copy with other values, by paths or by fields of the system; checked anew, all problems at once.
 
         A path begins with the name of a body, rod, joint, force or sensor, with a list and an index, or with a field
@@ -315,7 +323,7 @@ class System(Description):
         """Return what stands at a path, as in `with_`."""
         return changes_.value_at(self, path)
 
-    def paths(self) -> dict[str, Any]:
+    def paths(self) -> dict[str, ArrayLike]:
         """Return all paths with numbers that can be changed, and these numbers; of arrays the whole."""
         return changes_.numeric_paths(self)
 
@@ -475,7 +483,7 @@ def _pin(system: System, joint: Spherical) -> Array:
     return frozen(system.point(other, local))
 
 
-def _stands(system: System, parts: Mapping[str, Any]) -> bool:
+def _stands(system: System, parts: Mapping[str, object]) -> bool:
     """Whether bodies stand, move and are joined at the start as those of a system: what stays is the same object."""
     bodies, joints = parts["bodies"], parts["joints"]
     if not isinstance(bodies, tuple) or not isinstance(joints, tuple) or parts["attachments"] is not system.attachments:

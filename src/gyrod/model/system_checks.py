@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -32,8 +33,8 @@ SINGULAR = 1e-13
 SUGGESTIONS = 20
 
 #: What the members of a list are.
-MEMBERS: dict[str, type[Any]] = {"bodies": Body, "joints": Joint, "rods": Rod, "forces": ForceLaw, "sensors": Sensor}
-_WANTED: dict[type[Any], str] = {
+MEMBERS: dict[str, type] = {"bodies": Body, "joints": Joint, "rods": Rod, "forces": ForceLaw, "sensors": Sensor}
+_WANTED: dict[type, str] = {
     Body: "a Body",
     Joint: "a joint such as Spherical",
     Rod: "a Rod",
@@ -42,11 +43,11 @@ _WANTED: dict[type[Any], str] = {
 }
 
 
-def members(problems: Problems, field: str, values: Any, kind: type[T]) -> tuple[T, ...]:
+def members(problems: Problems, field: str, values: object, kind: type[T]) -> tuple[T, ...]:
     """The members of a list that are what they should be; the others are problems."""
     wanted = _WANTED[kind]
     try:
-        if isinstance(values, str):
+        if isinstance(values, str) or not isinstance(values, Iterable):
             raise TypeError
         listed = list(values)
     except TypeError:
@@ -63,7 +64,7 @@ def members(problems: Problems, field: str, values: Any, kind: type[T]) -> tuple
     return tuple(members)
 
 
-def _user_force(problems: Problems, place: str, function: Any) -> list[Any]:
+def _user_force(problems: Problems, place: str, function: Callable[..., object]) -> list[Any]:
     """A function that carries the name of its body becomes a user force; others need one."""
     if not hasattr(function, "body"):
         problems.add(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ from gyrod.model import System
 from gyrod.model.meshes import Mesh
 from gyrod.motion import Beside, Motion
 from gyrod.motion.readings import Quantity, quantity
+
+if TYPE_CHECKING:
+    from gyrod.motion import RodTrack
+    from gyrod.solve.modal import Modes
+    from gyrod.solve.paths.result import Path, PathEvent
 
 Array = NDArray[np.float64]
 
@@ -226,7 +231,9 @@ class OfRows:
         total, peak = np.maximum(total, np.maximum(time, mesh)), np.maximum(peak, np.maximum(time_peak, mesh_peak))
         return ErrorEstimate(q.text, q.unit, total, peak, time, mesh)
 
-    def _error(self, q: Quantity, a: Any, b: Any) -> tuple[Array, Array]:
+    def _error(
+        self, q: Quantity, a: Motion | tuple[Motion, ...], b: Motion | tuple[Motion, ...]
+    ) -> tuple[Array, Array]:
         """Errors at any time and of extremes, by the difference of two."""
         total, peak = self._apart(q, a, b)
         what, sort = kind(self.motion.system), _sort(q, self.motion.system)
@@ -235,7 +242,9 @@ class OfRows:
         error = of_total * total
         return error, np.minimum(of_peak * peak, error)  # no extreme is further off
 
-    def _apart(self, q: Quantity, a: Any, b: Any) -> tuple[Array, Array]:
+    def _apart(
+        self, q: Quantity, a: Motion | tuple[Motion, ...], b: Motion | tuple[Motion, ...]
+    ) -> tuple[Array, Array]:
         """Largest difference over the common rows, and difference of extremes, at the places that the run has."""
         whole = replace(q, index=(), measure="")
         x, y = self._values(whole, a), self._values(whole, b)
@@ -246,7 +255,7 @@ class OfRows:
         largest = np.max(np.abs(change), axis=0)
         return largest, largest if q.dense else np.maximum(*ends)  # companions do not count turns
 
-    def _values(self, q: Quantity, rows: Any) -> Array:
+    def _values(self, q: Quantity, rows: Motion | tuple[Motion, ...]) -> Array:
         """A quantity at the common rows, (n, ...), and at the places of the run's own mesh."""
         common = self.beside.rows
         if rows is self.rows:
@@ -299,8 +308,8 @@ class OfRows:
             error = self.estimate(text if bent else f"norm {text}")
             values = _read(quantity(error.quantity, self.motion.system), self.rows)
             values = values.min(axis=0) if bent else values.max(axis=0)
-            worst: Any = np.unravel_index(np.argmin(values) if bent else np.argmax(error.total), values.shape)
-            at: Any = np.unravel_index(np.argmin(values) if bent else np.argmax(values), values.shape)
+            worst = np.unravel_index(np.argmin(values) if bent else np.argmax(error.total), values.shape)
+            at = np.unravel_index(np.argmin(values) if bent else np.argmax(values), values.shape)
             value, at = (self._size, worst) if name == "positions" else (float(values[at]), at)
             if not np.isfinite(value):
                 continue
@@ -339,9 +348,9 @@ class OfRows:
 class OfPath(OfRows):
     """Errors along a path, and of the values at which its limit points and bifurcations lie: "critical"."""
 
-    def __init__(self, path: Any, rows: tuple[Motion, ...], beside: Beside) -> None:
+    def __init__(self, path: Path, rows: tuple[Motion, ...], beside: Beside) -> None:
         super().__init__(rows, beside)
-        self.events: tuple[Any, ...] = path.events
+        self.events: tuple[PathEvent, ...] = path.events
 
     def estimate(self, text: str) -> ErrorEstimate:
         """The error of a quantity; of critical values one by one, infinite where the coarser mesh has none."""
@@ -385,7 +394,7 @@ class OfModes:
 
     UNITS: ClassVar = {"frequencies": "Hz", "omega": "rad/s", "damping": ""}
 
-    def __init__(self, modes: Any, beside: Beside) -> None:
+    def __init__(self, modes: Modes, beside: Beside) -> None:
         self.modes, self.beside = modes, beside
 
     @property
@@ -423,12 +432,12 @@ def of_motion(motion: Motion) -> ErrorReport:
     return ErrorReport(OfRows(motion, motion._beside), motion._beside)
 
 
-def of_modes(modes: Any) -> ErrorReport:
+def of_modes(modes: Modes) -> ErrorReport:
     """What `Modes.error` is."""
     return ErrorReport(OfModes(modes, modes._beside), modes._beside)
 
 
-def of_path(path: Any) -> ErrorReport:
+def of_path(path: Path) -> ErrorReport:
     """What `Path.error` is: of those points that were solved again, of all where none was looked at."""
     beside: Beside = path._beside
     motions = tuple(path.rests[k].motion for k in (beside.rows.tolist() or range(len(path))))
@@ -455,7 +464,7 @@ def kind(system: System) -> str:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _read(q: Quantity, rows: Any) -> Array:
+def _read(q: Quantity, rows: Motion | tuple[Motion, ...]) -> Array:
     """Values of a quantity, (n, ...), also of a single time or of several motions."""
     if isinstance(rows, tuple):
         return np.stack([q.read(one) for one in rows])
@@ -463,7 +472,7 @@ def _read(q: Quantity, rows: Any) -> Array:
     return values if rows.t.ndim else values[None]
 
 
-def _along(q: Quantity, rows: Any, s: Array) -> Array:
+def _along(q: Quantity, rows: Motion | tuple[Motion, ...], s: Array) -> Array:
     """A field along a rod at fractions of its length.
 
     A grid is read by cubic splines through its points: straight lines between them would add an error of their own.
@@ -532,7 +541,7 @@ def _radii(q: Quantity, x: Array, y: Array) -> tuple[Array, Array]:
     return _chosen(q, found[0][None])[0], _chosen(q, found[1][None])[0]
 
 
-def _turn(track: Any) -> float:
+def _turn(track: RodTrack) -> float:
     """Largest angle by which the frame turns in a cell; on a grid, with frames in the middle, also next to an end."""
     p, per = np.asarray(track.quaternions), track.mesh.degree
     if not per:
@@ -557,7 +566,7 @@ def _worse(a: Row, b: Row, smallest: bool) -> Row:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def _digits(x: Any) -> str:
+def _digits(x: float | np.floating) -> str:
     """Two digits: an error has no more."""
     return f"{float(x):.2g}"
 

@@ -23,6 +23,10 @@ from gyrod.motion.sensors import Sensors
 from gyrod.motion.tracks import BodyTrack, Ends, RodTrack, with_ends
 
 if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from gyrod._check import Data
     from gyrod.look.viewer import View
     from gyrod.motion.distances import Distances
     from gyrod.motion.envelopes import Envelope
@@ -144,7 +148,7 @@ class Motion:
     _flows: Callable[[], Flows] | None = field(default=None, repr=False)
     _beside: Beside = field(default=Beside(), repr=False)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Everything but what was derived; the dense output of the core as data, which serves as well."""
         state = {f.name: self.__dict__[f.name] for f in fields(self) if f.name in self.__dict__}
         if self._dense is not None and getattr(self._dense, "__name__", "") == "evaluate":  # of a run of the core
@@ -282,7 +286,7 @@ class Motion:
         if found and passes_over(self.stats.method, self.compiled):
             knots = self._knots or Knots(self.t, lambda some: self.y[some])
             accepted = knots.beside(np.array([t for _, t, _, _ in found])) if len(knots.t) > 1 else None
-        parts: dict[str, Any] = {"_compiled": self._compiled, "_accepted": accepted, "_projected": self._projected}
+        parts: Data = {"_compiled": self._compiled, "_accepted": accepted, "_projected": self._projected}
         return tuple(EventRecord(e, t, Motion(np.asarray(t), y, self.stats, **parts), name) for e, t, y, name in found)
 
     @cached_property
@@ -517,7 +521,7 @@ class Motion:
 
         storage.to_npz(self, file)
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self) -> xr.Dataset:
         """An xarray Dataset with units; needs the package xarray."""
         from gyrod import storage
 
@@ -552,9 +556,9 @@ class Motion:
         *,
         names: str | Sequence[str] | None = None,
         file: str | PathLike[str] | None = None,
-        figure: Any = None,
+        figure: Figure | None = None,
         size: tuple[float, float] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """A matplotlib Figure of energy, path, position, drift, steps, ...; ``file`` saves it as PNG, PDF, SVG, ...
 
         ``names`` chooses bodies, rods, joints or sensors; ``figure`` is a Figure or SubFigure to draw into; ``size`` is

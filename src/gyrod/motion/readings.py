@@ -44,7 +44,7 @@ class Quantity:
     kind: str
     name: str
     field: str
-    index: tuple[Any, ...] = ()
+    index: tuple[int | tuple[int | None, ...], ...] = ()
     #: "", "norm" or "abs".
     measure: str = ""
     #: SI unit, "" where there is none.
@@ -131,7 +131,7 @@ class Quantity:
         ends = [0.0, 1.0] if ROD[self.field].ends else []
         return np.unique(np.concatenate([fine.ravel(), known, ends]))
 
-    def describe(self) -> Any:
+    def describe(self) -> object:
         """What identifies it."""
         return self.text
 
@@ -172,7 +172,7 @@ def along(motion: Motion, name: str, field: str, s: ArrayLike) -> Array:
     return found
 
 
-def quantity(text: Any, system: System) -> Quantity:
+def quantity(text: object, system: System) -> Quantity:
     """The quantity of a system that a text names; a `ValueError` says what is there instead."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"{shown(text)} is not a quantity; write it as 'hose.positions[-1]' or 'energy.total'.")
@@ -227,14 +227,14 @@ def _field(text: str, head: str, kind: str, name: str, field: str | None, system
     return field
 
 
-def _indices(text: str, brackets: str) -> tuple[Any, ...]:
+def _indices(text: str, brackets: str) -> tuple[int | tuple[int | None, ...], ...]:
     """Integers, and slices as begin, end and step."""
     first, *more = brackets.strip().removeprefix("[").removesuffix("]").split("]")
     if not brackets:
         return ()
     if more and ":" in brackets.rpartition("[")[0]:
         raise ValueError(f"{text!r}: after a slice brackets cannot follow; write one pair, as [0:3, 2].")
-    found: list[Any] = []
+    found: list[int | tuple[int | None, ...]] = []
     for part in ",".join([first, *(x.strip().removeprefix("[") for x in more)]).split(","):
         match = _INDEX.fullmatch(part.strip())
         if match is None:

@@ -19,8 +19,11 @@ from gyrod.motion.motion import Motion
 from gyrod.motion.sensors import Sensors
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from gyrod.look.viewer import View
     from gyrod.motion.distances import Distances
+    from gyrod.motion.errors import ErrorReport
 
 Array = NDArray[np.float64]
 
@@ -96,7 +99,7 @@ class Rest:
         return self.motion.energy
 
     @property
-    def error(self) -> Any:
+    def error(self) -> ErrorReport:
         """Errors by quantity, as of a motion; rough ones, unless it was found with ``error``."""
         return self.motion.error
 
@@ -106,9 +109,9 @@ class Rest:
         *,
         names: str | Sequence[str] | None = None,
         file: str | PathLike[str] | None = None,
-        figure: Any = None,
+        figure: Figure | None = None,
         size: tuple[float, float] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """A matplotlib Figure, as of a motion; by default of the "shape" of rods, or the "path" of bodies."""
         what = what or ("shape" if self.system.rods else "path")
         return self.motion.plot(what, names=names, file=file, figure=figure, size=size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ from gyrod.motion import distances
 from gyrod.motion.joints import kinematics
 from gyrod.runs.formulations import FORMULATIONS
 
+if TYPE_CHECKING:
+    from gyrod.motion import Motion
+
 Array = NDArray[np.float64]
 #: Where a field of a rod lives: rows and weights of a mesh, as `Mesh.vertex_at`.
 Points = Callable[[ArrayLike], tuple[NDArray[np.intp], Array]]
@@ -34,7 +37,7 @@ Points = Callable[[ArrayLike], tuple[NDArray[np.intp], Array]]
 class Sensors(Mapping[str, Array]):
     """The sensors of a motion by name: ``motion.sensors["imu"]`` is (n, ...), without time axis for a single time."""
 
-    def __init__(self, motion: Any, turns: Mapping[int, Array] | None = None) -> None:
+    def __init__(self, motion: Motion, turns: Mapping[int, Array] | None = None) -> None:
         self._motion = motion
         #: What is added to coordinates of joints, by their number: turns that a single time does not know.
         self._added = turns or {}
@@ -81,7 +84,7 @@ class Sensors(Mapping[str, Array]):
 class Rows:
     """Rows of a motion, with a time axis always, and what sensors need of them; everything is made on access."""
 
-    def __init__(self, motion: Any) -> None:
+    def __init__(self, motion: Motion) -> None:
         self.motion = motion
         self.compiled: Compiled = motion.compiled
         self.system = self.compiled.system
@@ -207,7 +210,7 @@ class Rows:
         x, R, v, Omega = self.body(name)
         return (x, v) if at is None else (x + R @ at, v + _apply(R, np.cross(Omega, at)))
 
-    def matrix(self, name: str, at: float | None) -> Array:
+    def matrix(self, name: str, at: Any) -> Array:
         """Rotation of a body, or of the section of a rod, body to space, (n, 3, 3)."""
         if name in self.system.names:
             return self.body(name)[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from gyrod.model import (
 )
 from gyrod.problems.named import MOST, Named, X, Y, Z
 from gyrod.problems.rigid import bruls_top
+
+if TYPE_CHECKING:
+    pass
 
 Array = NDArray[np.float64]
 

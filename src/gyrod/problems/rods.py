@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
 from gyrod.model import (
@@ -23,6 +23,13 @@ from gyrod.model import (
     System,
 )
 from gyrod.problems.named import Named
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from gyrod._check import Data, Keywords
+    from gyrod.model import CrossSection, End, Shape
+    from gyrod.model.rods import Field
 
 Array = NDArray[np.float64]
 
@@ -55,9 +62,36 @@ _PENDULUM = "swinging rubber rod, hinged, horizontal at the start"
 _STRING = "clamped steel string, horizontal at the start"
 
 
-def lla_test1(segments: int = 10, **options: Any) -> RodProblem:
+class RodOptions(TypedDict, total=False):
+    """Fields of a `Rod` that a problem may be given in place of its own."""
+
+    section: CrossSection | None
+    material: Material | None
+    start: End | None
+    end: End | None
+    curvature: str | tuple[str, float]
+    inertia: str
+    mass: str | float
+    damping: Damping | None
+    initial: Shape | None
+    stiffness: Field | None
+    density_per_length: float | Callable[[float], float] | None
+    rotary_inertia: Field | None
+    precurvature: Field | None
+    prestrain: Field | None
+    strain: str
+    velocity: Field
+    angular_velocity: Field
+    grid: ArrayLike | None
+    discretization: str | None
+    degree: int | None
+    rest_stretch: float | Callable[[float], float] | None
+    limits: Mapping[str, float] | None
+
+
+def lla_test1(segments: int = 10, **options: Unpack[RodOptions]) -> RodProblem:
     """Lang, Linn, Arnold 2011, Test 1: the undamped rubber pendulum with curvature (ii); options are those of `Rod`."""
-    given: dict[str, Any] = {"curvature": "half-sine", **options}
+    given: Data = {"curvature": "half-sine", **options}
     reference: _References = {
         0.5: {
             "end": (0.0, -0.22663840884332206, -0.9169593203753669),
@@ -82,7 +116,7 @@ def lla_test1(segments: int = 10, **options: Any) -> RodProblem:
     return RodProblem("lla-test1", about, system, 1.0, GRID if usual else "", reference if usual else {})
 
 
-def lla_rubber(data: str = "as-computed", segments: int = 10, **options: Any) -> RodProblem:
+def lla_rubber(data: str = "as-computed", segments: int = 10, **options: Unpack[RodOptions]) -> RodProblem:
     """Lang, Linn, Arnold 2011, damped rubber pendulum with curvature (iii); options are those of `Rod`."""
     references: dict[str, _References] = {
         "as-computed": {
@@ -104,7 +138,7 @@ def lla_rubber(data: str = "as-computed", segments: int = 10, **options: Any) ->
     return RodProblem(name, about, system, 10.0, GRID if usual else "", references[data] if usual else {})
 
 
-def lla_steel(data: str = "as-computed", segments: int = 10, **options: Any) -> RodProblem:
+def lla_steel(data: str = "as-computed", segments: int = 10, **options: Unpack[RodOptions]) -> RodProblem:
     """Lang, Linn, Arnold 2011, damped steel string with curvature (iii); options are those of `Rod`."""
     reference: _References = {
         1.0: {"end": (0.0, 0.934302238325, -0.332195337944), "d1": (0.0, 0.44347424683, 0.896287114935)},
@@ -118,7 +152,7 @@ def lla_steel(data: str = "as-computed", segments: int = 10, **options: Any) -> 
     return RodProblem(name, about, system, 10.0, GRID if usual else "", reference if usual else {})
 
 
-def steel_string(segments: int = 20, **options: Any) -> RodProblem:
+def steel_string(segments: int = 20, **options: Unpack[RodOptions]) -> RodProblem:
     """The steel string without damping; options are those of `Rod`."""
     return RodProblem(
         "steel-string",
@@ -130,7 +164,7 @@ def steel_string(segments: int = 20, **options: Any) -> RodProblem:
     )
 
 
-def rubber_pendulum(segments: int = 40, **options: Any) -> RodProblem:
+def rubber_pendulum(segments: int = 40, **options: Unpack[RodOptions]) -> RodProblem:
     """The pendulum of Test 1 in the continuum; options are those of `Rod`."""
     return RodProblem(
         "rubber-pendulum",
@@ -142,8 +176,9 @@ def rubber_pendulum(segments: int = 40, **options: Any) -> RodProblem:
     )
 
 
-def spin_up(segments: int = 20, **options: Any) -> RodProblem:
+def spin_up(segments: int = 20, **options: Unpack[RodOptions]) -> RodProblem:
     """Simo and Vu-Quoc's beam, clamped to a shaft that comes up to 6 rad/s in 15 s; options are those of `Rod`."""
+    fields: Keywords = options  # the rod says which are given twice
 
     def angle(t: float) -> float:
         if t > 15.0:
@@ -166,7 +201,7 @@ def spin_up(segments: int = 20, **options: Any) -> RodProblem:
         stiffness=(1e7, 1e7, 2.8e7, 1.4e4, 1.4e4, 1.4e4),
         density_per_length=1.2,
         rotary_inertia=(6e-4, 6e-4, 1.2e-3),
-        **options,
+        **fields,
     )
     about = "beam on a shaft that is spun up to 6 rad/s; Simo and Vu-Quoc 1986"
     steady: _References = {20.0: {"extension": 5.143174550e-4}}
@@ -174,8 +209,9 @@ def spin_up(segments: int = 20, **options: Any) -> RodProblem:
     return RodProblem("spin-up", about, System(rods=[rod], gravity=(0.0, 0.0, 0.0)), 20.0, source, steady)
 
 
-def bend_45(force: float = 600.0, segments: int = 20, **options: Any) -> RodProblem:
+def bend_45(force: float = 600.0, segments: int = 20, **options: Unpack[RodOptions]) -> RodProblem:
     """Bathe and Bolourchi's cantilever, an arc of 45 deg under a dead force at its end; an equilibrium."""
+    fields: Keywords = options  # the rod says which are given twice
     force = _check.number("force", force)
     tips = {300.0: (58.77912249, 22.24478095, 40.19189167), 600.0: (47.15043857, 15.68480053, 53.47485879)}
     rod = Rod(
@@ -186,7 +222,7 @@ def bend_45(force: float = 600.0, segments: int = 20, **options: Any) -> RodProb
         stiffness=(5e6, 5e6, 1e7, 1e7 / 12.0, 1e7 / 12.0, 5e6 / 6.0),
         density_per_length=1.0,
         rotary_inertia=(1.0 / 12.0, 1.0 / 12.0, 1.0 / 6.0),
-        **options,
+        **fields,
     )
     load = RodLoad("rod", force=(0.0, 0.0, force))
     known: _References = {0.0: {"end": tips[force]}} if force in tips else {}
@@ -198,13 +234,13 @@ def bend_45(force: float = 600.0, segments: int = 20, **options: Any) -> RodProb
 GRID = "of this grid, by independent code; its methods agree to 1e-9 or better"
 
 
-def _rod(segments: int, section: Circle, material: Material, start: Any, options: Mapping[str, Any]) -> System:
+def _rod(segments: int, section: Circle, material: Material, start: End, options: Keywords) -> System:
     """A rod of 1 m from the origin along y, under gravity."""
     line = Straight((0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     return System(rods=[Rod("rod", 1.0, segments, section, material, start, initial=line, **options)])
 
 
-def _performance(data: str) -> dict[str, Any]:
+def _performance(data: str) -> Data:
     """What the two data sets of the performance examples differ in, and what they share."""
     printed = _check.choice("data", data, DATA_SETS) == "as-printed"
     return {

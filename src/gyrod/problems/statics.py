@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from gyrod.model import (
     Circle,
     Clamped,
     Cylindrical,
+    End,
     Free,
     Hinged,
     Rod,
@@ -31,7 +32,19 @@ from gyrod.model import (
 from gyrod.problems.named import Named, X, Y, Z
 from gyrod.problems.rods import GRID, RUBBER, bend_45
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from gyrod._check import Data, Keywords
+    from gyrod.motion import Rest
+    from gyrod.problems.rods import RodOptions
+    from gyrod.solve.modal import Modes
+    from gyrod.solve.paths.result import Path
+
 Array = NDArray[np.float64]
+
+#: Numbers of a solution by name.
+Values = _check.Data
 
 
 @dataclass(frozen=True)
@@ -45,11 +58,11 @@ class StaticProblem:
     #: What solves it: "equilibrium", "follow" or "modes".
     kind: str
     #: From what that returns to values under the names of ``reference``.
-    quantities: Callable[[Any], dict[str, Any]] = field(repr=False)
+    quantities: Callable[[Any], Values] = field(repr=False)
     #: Where the trusted values come from.
     source: str = ""
     #: Trusted values by name; numbers without dimension unless ``about`` says otherwise.
-    reference: Mapping[str, Any] = field(default_factory=dict)
+    reference: Keywords = field(default_factory=dict)
     #: What `follow` leads, and where it stops.
     parameter: str = "load"
     stops: tuple[float, ...] = ()
@@ -63,9 +76,9 @@ _STIFF = 1e7
 _FLAT = (_STIFF, _STIFF, _STIFF, 1.0, 4.0, 1.0)
 
 
-def _unit_rod(segments: int, options: Mapping[str, Any], **given: Any) -> Rod:
+def _unit_rod(segments: int, options: Keywords, **given: Any) -> Rod:
     """A rod of 1 m along x with EI = 1 N m² in every plane that hardly shears or stretches, clamped at its start."""
-    usual: dict[str, Any] = {
+    usual: Data = {
         "start": Clamped(),
         "initial": Straight((0.0, 0.0, 0.0), X),
         "stiffness": (_STIFF, _STIFF, _STIFF, 1.0, 1.0, 1.0),
@@ -75,7 +88,7 @@ def _unit_rod(segments: int, options: Mapping[str, Any], **given: Any) -> Rod:
     return Rod("rod", segments=segments, **{**usual, **given, **options})
 
 
-def elastica(load: float = 10.0, segments: int = 100, **options: Any) -> StaticProblem:
+def elastica(load: float = 10.0, segments: int = 100, **options: Unpack[RodOptions]) -> StaticProblem:
     """Cantilever under a dead force across its end, load = P L²/EI; options are those of `Rod`."""
     load = _check.number("load", load)
     known = {
@@ -86,7 +99,7 @@ def elastica(load: float = 10.0, segments: int = 100, **options: Any) -> StaticP
     }
     rod = _unit_rod(segments, options)
 
-    def quantities(rest: Any) -> dict[str, Any]:
+    def quantities(rest: Rest) -> Values:
         x = rest["rod"].positions[-1]
         return {"w/L": float(-x[2]), "u/L": float(1.0 - x[0])}
 
@@ -101,7 +114,7 @@ def elastica(load: float = 10.0, segments: int = 100, **options: Any) -> StaticP
     )
 
 
-def post_buckling(angle: float = 60.0, segments: int = 100, **options: Any) -> StaticProblem:
+def post_buckling(angle: float = 60.0, segments: int = 100, **options: Unpack[RodOptions]) -> StaticProblem:
     """Clamped column under the dead force that turns its free end by ``angle`` in degrees; it starts bent."""
     known = {
         20.0: (1.0153968655397, 0.96973090736352, 0.2194130423956),
@@ -116,7 +129,7 @@ def post_buckling(angle: float = 60.0, segments: int = 100, **options: Any) -> S
     bent = Arc((0.0, 0.0, 0.0), X, Y, 1.0 / turn, turn)
     rod = _unit_rod(segments, options, initial=bent, precurvature=(0.0, 0.0, 0.0), stiffness=_FLAT)
 
-    def quantities(rest: Any) -> dict[str, Any]:
+    def quantities(rest: Rest) -> Values:
         x = rest["rod"].positions[-1]
         tangent = rotations.matrix_from_quaternion(rest["rod"].vertex_quaternions[-1])[:, 2]
         return {"x/L": float(x[0]), "y/L": float(x[1]), "angle": float(np.rad2deg(np.arctan2(tangent[1], tangent[0])))}
@@ -132,13 +145,13 @@ def post_buckling(angle: float = 60.0, segments: int = 100, **options: Any) -> S
     )
 
 
-def roll_up(turns: float = 1.0, segments: int = 20, **options: Any) -> StaticProblem:
+def roll_up(turns: float = 1.0, segments: int = 20, **options: Unpack[RodOptions]) -> StaticProblem:
     """Cantilever that a moment at its end, ``turns`` 2π EI/L, rolls up into a circle; options are those of `Rod`."""
     turns = _check.number("turns", turns)
     phi = 2.0 * np.pi * turns
     rod = _unit_rod(segments, options)
 
-    def quantities(rest: Any) -> dict[str, Any]:
+    def quantities(rest: Rest) -> Values:
         x = rest["rod"].positions[-1]
         return {"x/L": float(x[0]), "z/L": float(x[2])}
 
@@ -153,11 +166,11 @@ def roll_up(turns: float = 1.0, segments: int = 20, **options: Any) -> StaticPro
     )
 
 
-def bend_45_at_rest(force: float = 600.0, segments: int = 100, **options: Any) -> StaticProblem:
+def bend_45_at_rest(force: float = 600.0, segments: int = 100, **options: Unpack[RodOptions]) -> StaticProblem:
     """The 45-degree bend of `bend_45` as a problem of statics; the end in m."""
     dynamic = bend_45(force, segments, **options)
 
-    def quantities(rest: Any) -> dict[str, Any]:
+    def quantities(rest: Rest) -> Values:
         return dict(zip(("x", "y", "z"), rest["rod"].positions[-1].tolist(), strict=True))
 
     known = dynamic.reference.get(0.0)
@@ -172,7 +185,7 @@ def bend_45_at_rest(force: float = 600.0, segments: int = 100, **options: Any) -
     )
 
 
-def euler_column(segments: int = 100, **options: Any) -> StaticProblem:
+def euler_column(segments: int = 100, **options: Unpack[RodOptions]) -> StaticProblem:
     """Clamped column; the critical load is that of P L²/EI."""
     rod = _unit_rod(segments, options, stiffness=_FLAT)
     return StaticProblem(
@@ -187,7 +200,7 @@ def euler_column(segments: int = 100, **options: Any) -> StaticProblem:
     )
 
 
-def self_weight_column(segments: int = 100, **options: Any) -> StaticProblem:
+def self_weight_column(segments: int = 100, **options: Unpack[RodOptions]) -> StaticProblem:
     """Clamped column under its own weight; the critical load is that of w L³/EI."""
     rod = _unit_rod(segments, options, initial=Straight((0.0, 0.0, 0.0), Z), stiffness=_FLAT)
     return StaticProblem(
@@ -202,7 +215,7 @@ def self_weight_column(segments: int = 100, **options: Any) -> StaticProblem:
     )
 
 
-def twist_buckling(segments: int = 100, **options: Any) -> StaticProblem:
+def twist_buckling(segments: int = 100, **options: Unpack[RodOptions]) -> StaticProblem:
     """Shaft on two hinges under couples about its line at both ends; the critical load is that of M L/EI."""
     rod = _unit_rod(segments, {"stiffness": _TWISTED, **options}, start=Clamped("hub"), end=Hinged())
     hub = Body("hub", mass=1e-2, inertia=(1e-4, 1e-4, 1e-4))
@@ -229,7 +242,7 @@ def twist_buckling(segments: int = 100, **options: Any) -> StaticProblem:
 _TWISTED = (_STIFF, _STIFF, _STIFF, 1.0, 1.0, 4.0)
 
 
-def cardan_shaft(segments: int = 60, **options: Any) -> StaticProblem:
+def cardan_shaft(segments: int = 60, **options: Unpack[RodOptions]) -> StaticProblem:
     """Shaft between two universal joints under a torque; the critical load is that of M L/EI.
 
     A universal joint turns the torque towards the shaft in one plane only: the shaft buckles before 2π. The first axes
@@ -260,7 +273,7 @@ def cardan_shaft(segments: int = 60, **options: Any) -> StaticProblem:
     )
 
 
-def _first_bifurcation(path: Any) -> dict[str, Any]:
+def _first_bifurcation(path: Path) -> Values:
     """Value of the parameter where the path first loses its stability."""
     return {"critical load": next((float(e.value) for e in path.events if e.kind == "bifurcation"), np.nan)}
 
@@ -272,7 +285,7 @@ _TIMOSHENKO: dict[str, tuple[float, tuple[float, float, float]]] = {
     "pinned-pinned": (0.02, (9.79053586029, 38.2667607342, 83.0865210446)),
     "clamped-clamped": (0.05, (18.8370827747, 44.329997783, 75.0768134207)),
 }
-_ENDS: dict[str, dict[str, Any]] = {
+_ENDS: dict[str, dict[str, End]] = {
     "cantilever": {"start": Clamped()},
     "free-free": {"start": Free()},
     "pinned-pinned": {"start": Hinged(), "end": Hinged()},
@@ -280,7 +293,7 @@ _ENDS: dict[str, dict[str, Any]] = {
 }
 
 
-def timoshenko(ends: str = "cantilever", segments: int = 100, **options: Any) -> StaticProblem:
+def timoshenko(ends: str = "cantilever", segments: int = 100, **options: Unpack[RodOptions]) -> StaticProblem:
     """Bending modes of a Timoshenko beam in one plane; options are those of `Rod`."""
     r, known = _TIMOSHENKO[_check.choice("ends", ends, _TIMOSHENKO)]
     return StaticProblem(
@@ -295,7 +308,7 @@ def timoshenko(ends: str = "cantilever", segments: int = 100, **options: Any) ->
     )
 
 
-def euler_bernoulli(segments: int = 100, **options: Any) -> StaticProblem:
+def euler_bernoulli(segments: int = 100, **options: Unpack[RodOptions]) -> StaticProblem:
     """Bending modes of a cantilever so slender that shear and rotary inertia do nothing, omega sqrt(rho A L^4/EI)."""
     roots = (1.8751040687119611, 4.694091132974175, 7.854757438237613)
     return StaticProblem(
@@ -313,7 +326,7 @@ def euler_bernoulli(segments: int = 100, **options: Any) -> StaticProblem:
 _NUMBERED = ("omega 1", "omega 2", "omega 3")
 
 
-def _planar_rod(segments: int, r: float, ends: Mapping[str, Any], options: Mapping[str, Any]) -> Rod:
+def _planar_rod(segments: int, r: float, ends: Mapping[str, object], options: Mapping[str, object]) -> Rod:
     """EI = rho A = L = 1, slenderness r; bending about d1 alone is soft, so that its modes come first."""
     GA, other = 5.0 / 6.0 / 2.6 / r**2, 1e4
     return _unit_rod(
@@ -325,15 +338,16 @@ def _planar_rod(segments: int, r: float, ends: Mapping[str, Any], options: Mappi
     )
 
 
-def _three_frequencies(modes: Any) -> dict[str, Any]:
+def _three_frequencies(modes: Modes) -> Values:
     """The first three natural frequencies that are not those of a rigid motion."""
     omega = np.sort(np.abs(np.asarray(modes.omega)))
     found = omega[omega > 0.1]
     return {name: float(w) for name, w in zip(_NUMBERED, found, strict=False)}
 
 
-def spinning_rod(segments: int = 40, **options: Any) -> StaticProblem:
+def spinning_rod(segments: int = 40, **options: Unpack[RodOptions]) -> StaticProblem:
     """The steady state of `spin_up`, at rest in a frame that turns at 6 rad/s; the extension in m."""
+    fields: Keywords = options  # the rod says which are given twice
     rod = Rod(
         "rod",
         10.0,
@@ -343,7 +357,7 @@ def spinning_rod(segments: int = 40, **options: Any) -> StaticProblem:
         stiffness=(1e7, 1e7, 2.8e7, 1.4e4, 1.4e4, 1.4e4),
         density_per_length=1.2,
         rotary_inertia=(6e-4, 6e-4, 1.2e-3),
-        **options,
+        **fields,
     )
     return StaticProblem(
         "spinning-rod",
@@ -385,9 +399,9 @@ _TEST_2: dict[float, tuple[tuple[float, float, float], ...]] = {
 }
 
 
-def lla_test2(segments: int = 10, **options: Any) -> StaticProblem:
+def lla_test2(segments: int = 10, **options: Unpack[RodOptions]) -> StaticProblem:
     """Lang, Linn, Arnold 2011, Test 2: both clamps pushed together and turned by half a turn; options as of `Rod`."""
-    given: dict[str, Any] = {"curvature": "half-sine", **options}
+    given: Data = {"curvature": "half-sine", **options}
     first, last = np.array([0.5, -0.5, -0.5, -0.5]), np.array([0.5, -0.5, 0.5, 0.5])
 
     def between(t: float, q: Array) -> Array:
@@ -406,7 +420,7 @@ def lla_test2(segments: int = 10, **options: Any) -> StaticProblem:
         **given,
     )
 
-    def quantities(path: Any) -> dict[str, Any]:
+    def quantities(path: Path) -> Values:
         return {f"x(t = {t:g})": path.at(t)["rod"].positions[:6] for t in _TEST_2}
 
     usual = segments == 10 and given == {"curvature": "half-sine"}

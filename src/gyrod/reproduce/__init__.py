@@ -11,9 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gyrod import _check
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Papers by the name the command line knows, and the module that reproduces each.
 PAPERS = {
@@ -50,7 +53,7 @@ class Report:
         """Append a row."""
         self.rows.append(Row(item, label, paper, here))
 
-    def figure(self, name: str, draw: Callable[[Any], None], size: tuple[float, float] = (10.0, 4.0)) -> None:
+    def figure(self, name: str, draw: Callable[[Figure], None], size: tuple[float, float] = (10.0, 4.0)) -> None:
         """Draw a figure with ``draw(figure)`` and save it as ``name``.png; nothing happens without ``out``."""
         if self.out is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,12 @@ from gyrod.problems import MechanismProblem, RigidProblem
 from gyrod.reproduce import Report
 from gyrod.runs.formulations import Formulation
 from gyrod.solve import Event, simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gyrod._check import Data
+
 
 TITLE = (
     "Lang: Comparison of quaternionic and rotation-free null space formalisms for multibody dynamics. "
@@ -197,7 +203,7 @@ def _drift(report: Report, problem: RigidProblem) -> None:
             if not np.isnan(slope):
                 report.add("Figure 6", f"{form} exponent of t in |{symbol}|", expected, round(slope, 2))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         for ax, level in zip(figure.subplots(1, 2), ("position", "velocity"), strict=True):
             for k, (form, motion) in enumerate(motions.items()):
                 residual = getattr(motion.drift, level)
@@ -222,7 +228,7 @@ def _step_sizes(report: Report, item: str, label: str, problem: RigidProblem) ->
             report.add(item, f"{form} {name} step (s)", None, _short(float(value)))
         report.add(item, f"{form} steps", None, motion.stats.steps)
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         ax = figure.subplots()
         for form, motion in motions.items():
             until = motion.steps[1:] <= 5.0
@@ -250,7 +256,7 @@ def _energy(report: Report, problem: RigidProblem) -> None:
                 report.add("Figure 10", f"{label}: largest relative change", None, _short(float(change.max())))
                 curves[tolerance, projection, form] = (motion.t, energy)
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         for ax, tolerance in zip(figure.subplots(1, 2), (1e-4, 1e-6), strict=True):
             for (of, projection, form), (t, energy) in curves.items():
                 if of == tolerance and projection == "none":
@@ -279,7 +285,7 @@ def _solution(report: Report, item: str, label: str, problem: RigidProblem) -> N
         for symbol, error in zip(("d", "Omega"), errors, strict=True):
             report.add(item, f"{form} error of {symbol} at T = {problem.t_end:g}, DOP853 at 1e-12", None, _short(error))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         motion = motions["(42)"]
         track = motion[name]
         axes = figure.subplots(2, 2)
@@ -307,7 +313,7 @@ def _accuracy(report: Report, item: str, cases: dict[str, RigidProblem], methods
                 points = [_point(report, item, panel, problem, form, method, tol, exact) for tol in TOLERANCES]
                 curves[panel, form] = np.array([p for p in points if p is not None]).reshape(-1, 3)
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         from matplotlib.ticker import NullFormatter
 
         panels = list(dict.fromkeys(panel for panel, _ in curves))
@@ -389,7 +395,7 @@ def table_2(report: Report) -> None:
 
 def _pair(kind: type[Joint]) -> System:
     bodies = [Body(n, mass=1.0, inertia=(1.0, 2.0, 2.5), position=(x, 0.0, 0.0)) for n, x in (("a", 0.0), ("b", 1.0))]
-    where: dict[str, Any] = {"at": (0.5, 0.1, 0.2)}
+    where: Data = {"at": (0.5, 0.1, 0.2)}
     if kind is not Spherical:
         where["axis"] = (1.0, 2.0, 3.0)
     return System(bodies, [kind("a", "b", **where)])
@@ -422,7 +428,7 @@ def figure_16(report: Report, problem: MechanismProblem) -> None:
                     report.add("Figure 16", f"{label}: internal constraints at T", None, _short(internal))
             curves[T, form] = np.array(points)
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         axes = figure.subplots(2, len(SHORT), sharex="col")
         for (T, form), points in curves.items():
             for row, symbol in enumerate(("d", "Omega")):
@@ -442,7 +448,7 @@ def solve_joined(
     problem: MechanismProblem, form: str, t_end: float, method: str, tolerance: float, **options: Any
 ) -> Motion:
     """Integrate example C as in the paper: AbsTol = RelTol, plain norm, no projection unless requested."""
-    own: dict[str, Any] = {"formulation": JOINT_FORMS[form], "norm": "plain", "projection": "none", "dense": False}
+    own: Data = {"formulation": JOINT_FORMS[form], "norm": "plain", "projection": "none", "dense": False}
     return simulate(problem.system, t_end, method=method, rtol=tolerance, atol=tolerance, **own | options)
 
 
@@ -503,7 +509,7 @@ def chaos(report: Report, problem: MechanismProblem) -> None:
         ]
         given = problem.system
         system = System(bodies, given.joints, forces=given.forces, gravity=given.gravity)
-        options: dict[str, Any] = {"projection": "step", "output": times}
+        options: Data = {"projection": "step", "output": times}
         motion = solve_joined(replace(problem, system=system), "(61)", float(times[-1]), "dop853", 1e-13, **options)
         tracks = [motion[body] for body in motion.names]
         solved.append(np.concatenate([np.hstack([t.position, t.velocity, t.Omega]) for t in tracks], axis=1))
@@ -523,7 +529,7 @@ def indices(report: Report, problem: MechanismProblem) -> None:
     """The family of section 2: index 3, 2, 1, 0, the numerical null space and the null-space form."""
     item, T, tolerance, absolute = "Section 2", SHORT[0], 1e-7, JOINT_FORMS["(59)"]
     exact = _states(problem, T)
-    cases: dict[str, tuple[str, dict[str, Any]]] = {
+    cases: dict[str, tuple[str, Data]] = {
         "(1), index 3": ("(59)", {"formulation": Formulation(absolute, index=3)}),
         "(3), index 2": ("(59)", {"formulation": Formulation(absolute, index=2)}),
         "(4), index 1": ("(59)", {"formulation": Formulation(absolute, index=1)}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,11 @@ from gyrod.motion import Motion, SimulationError
 from gyrod.problems import RigidProblem
 from gyrod.reproduce import Report
 from gyrod.solve import simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gyrod._check import Data, Keywords
 
 TITLE = "Xu, Zhong: On the numerical influences of inertia representation for rigid body dynamics. (2016)"
 
@@ -186,7 +191,12 @@ def regular_precession() -> Top:
 
 
 def solve(
-    top: Top, step: float, coordinates: str, sigma: float | str = "mean", method: str = "variational", **options: Any
+    top: Top,
+    step: float,
+    coordinates: str,
+    sigma: float | str = "mean",
+    method: str = "variational",
+    **options: Any,
 ) -> Motion:
     """The top with constant steps; ``sigma`` a number or "mean"."""
     if method == "variational":
@@ -286,7 +296,7 @@ def figure_3(report: Report, top: Top, best: dict[str, float]) -> None:
             label = f"{coordinates}, dt = {plain[0]:g}: energy error with sigma = 0 over that with sigma_m"
             report.add("Figure 3", label, None, _short(plain[1] / mean[1]))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         for ax, coordinates in zip(figure.subplots(1, 2, sharey=True), COORDINATES, strict=True):
             for style, name in zip(("C3o--", "C0x-", "C2.:"), _sigmas(top, 1.0), strict=True):
                 points = np.array(curves[coordinates, name])
@@ -309,7 +319,7 @@ def _sigmas(top: Top, best: float) -> dict[str, float | str]:
 def trajectories(report: Report, item: str, top: Top, coordinates: str, best: float) -> None:
     """Centre of mass over time with the figure's step."""
     step = SHOWN[coordinates]
-    cases: dict[str, dict[str, Any]] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, best).items()}
+    cases: dict[str, Data] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, best).items()}
     cases |= {"sigma = 0, potential at nodes": {"sigma": 0.0, "potential": "nodes"}, NODES: {"potential": "nodes"}}
     cases |= {"energy-momentum": {"method": "energy-momentum"}}  # not in the paper's figures
     motions = {}
@@ -336,7 +346,7 @@ def _draw_paths(
     if coordinates == "directors":
         del styles[NODES]  # their potential is linear: it makes no difference
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         t = np.linspace(0.0, until, 1500)
         exact = top.arm * top.exact.axis(t)
         axes = figure.subplots(1, 2)
@@ -388,7 +398,7 @@ def precession(report: Report, item: str, top: Top, coordinates: str) -> None:
     report.progress(f"{item}, best sigma")
     ratio, _ = best_sigma(top, coordinates, COARSE, lambda m: rms(top, m))
     report.add(item, f"dt = {COARSE:g}: sigma/sigma_m of the least RMS trajectory error", 1, _short(ratio))
-    cases: dict[str, dict[str, Any]] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, ratio).items()}
+    cases: dict[str, Data] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, ratio).items()}
     cases |= {NODES: {"potential": "nodes"}, "energy-momentum": {"method": "energy-momentum"}}
     motions = {}
     for step in (COARSE, 0.25 * COARSE):
@@ -410,7 +420,7 @@ def _precession_case(
     claim: str | None,
     step: float,
     coordinates: str,
-    options: dict[str, Any],
+    options: Keywords,
 ) -> Motion | None:
     """One curve: its rows, and the motion unless Newton's method fails."""
     try:
@@ -570,7 +580,7 @@ def run(report: Report) -> None:
         part(report)
 
 
-def _short(value: Any, digits: int = 4) -> float:
+def _short(value: float, digits: int = 4) -> float:
     return float(f"{float(value):.{digits}g}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from gyrod import problems, rotations
 from gyrod.gyro import Attitude, SingularRotationError, attitude, rl2_error
 from gyrod.problems import RotationProblem
 from gyrod.reproduce import Report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLE = "Zupan, Saje: Integrating rotation from angular velocity. Adv. Eng. Software 42 (2011) 723-733"
 
@@ -114,7 +117,7 @@ def _components(parametrization: str) -> range:
     return range(4) if parametrization == "quaternion" else range(1, 4)
 
 
-def _table(report: Report, item: str, problem: RotationProblem, printed: dict[str, Any], step: float) -> Curves:
+def _table(report: Report, item: str, problem: RotationProblem, printed: Any, step: float) -> Curves:
     curves: Curves = {}
     for column, (points, seconds, errors) in printed.items():
         name, symbol = column[:-1].split("(")
@@ -216,7 +219,7 @@ def _full_turns(report: Report) -> None:
     # Which of the vectors of a rotation is taken is a convention: the shortest one here.
     report.add("Figure 6", "MP-R(theta): theta_3 is restricted to", "(-pi/2, 3 pi/2)", "[-pi, pi]")
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         left.plot(ode.t, ode.parameters, label=["theta1", "theta2", "theta3"])
         left.set(title="ODE45(theta): continuous", xlabel="t")
@@ -231,7 +234,7 @@ def _full_turns(report: Report) -> None:
 def _exact_figure(report: Report, name: str, label: str, problem: RotationProblem, until: float) -> None:
     t = np.linspace(0.0, until, 4001)
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         axes = figure.subplots(1, 4)
         for ax, (parametrization, symbol) in zip(axes, SYMBOL.items(), strict=False):
             y = exact_parameters(problem, t, parametrization)
@@ -253,7 +256,7 @@ def _exact_figure(report: Report, name: str, label: str, problem: RotationProble
 def _growth_figure(report: Report, item: str, name: str, label: str, curves: Curves, component: int) -> None:
     report.progress(item)
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         for column, (t, growth) in curves.items():
             thin = max(1, len(t) // 2000)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,7 +110,7 @@ def slerp(p: ArrayLike, q: ArrayLike, s: ArrayLike) -> Array:
     return multiply(p, exp(s[..., None] * log(multiply(conjugate(p), q))))
 
 
-def distance(a: Any, b: Any) -> Array:
+def distance(a: object, b: object) -> Array:
     """Geodesic distance in [0, pi]: the angle of the rotation from a to b (quaternions, matrices or Rotations)."""
     d = multiply(conjugate(as_quaternion(a, "a")), as_quaternion(b, "b"))
     return np.asarray(2.0 * np.arctan2(norms(d[..., 1:]), np.abs(d[..., 0])))
@@ -317,14 +317,14 @@ def _wrap(angle: Array) -> Array:
 # --- from anything to anything -------------------------------------------------------------------------------------
 
 
-def convert(x: Any, source: str, target: str, *, sequence: str = "313") -> Array:
+def convert(x: object, source: str, target: str, *, sequence: str = "313") -> Array:
     """Convert between any two of `PARAMETRIZATIONS`; ``sequence`` is that of Euler angles on either side."""
     _check.choice("source", source, PARAMETRIZATIONS)
     _check.choice("target", target, PARAMETRIZATIONS)
     x = _check.array("x", x, TRAILING[source])
     if source == "matrix":
         require_rotation("x", x)
-    into: dict[str, Callable[[Any], Array]] = {
+    into: dict[str, Callable[[Array], Array]] = {
         "quaternion": normalize,
         "matrix": spurrier_klumpp,
         "rotation-vector": exp,
@@ -365,7 +365,7 @@ def to_scipy(p: ArrayLike) -> Rotation:
     return Rotation.from_quat(np.roll(normalize(p), -1, axis=-1))
 
 
-def as_quaternion(rotation: Any, argument: str = "rotation") -> Array:
+def as_quaternion(rotation: object, argument: str = "rotation") -> Array:
     """Unit quaternion of a quaternion, a rotation matrix or a SciPy Rotation: what arguments may be given as."""
     if hasattr(rotation, "as_quat"):
         return from_scipy(rotation)

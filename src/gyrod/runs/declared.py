@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from textwrap import fill, indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gyrod._check import Data
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class Option:
     ``shapes``; -1 is any number), "table" (the same, or numbers by name), "any" (what the code that uses it takes).
     """
 
-    default: Any
+    default: object
     #: Sentences; the first is the help of the command line.
     help: str
     form: str = "positive"
@@ -40,7 +43,7 @@ class Option:
         """The first sentence of the help."""
         return self.help.split(". ")[0].rstrip(".") + "."
 
-    def check(self, name: str, value: Any) -> Any:
+    def check(self, name: str, value: object) -> Any:
         """The value, or a ValueError with a sentence; of "numbers" and "table" whoever knows their number says more."""
         from gyrod import _check
 
@@ -68,19 +71,19 @@ class Option:
         return value
 
 
-def _pair(name: str, value: Any) -> tuple[float, float]:
+def _pair(name: str, value: object) -> tuple[float, float]:
     from gyrod import _check
 
     try:
-        a, b = value
+        a, b = value if isinstance(value, Iterable) else ()
     except (TypeError, ValueError):
         raise ValueError(f"{name} = {_check.shown(value)} must be two numbers.") from None
     return _check.positive(f"{name}[0]", a), _check.positive(f"{name}[1]", b)
 
 
-def checked(given: Mapping[str, Any], declared: Mapping[str, Option]) -> dict[str, Any]:
+def checked(given: Mapping[str, object], declared: Mapping[str, Option]) -> Data:
     """Values that were given, checked by their declarations, without those that are None; all problems at once."""
-    found: dict[str, Any] = {}
+    found: Data = {}
     problems: list[str] = []
     for name in (name for name in declared if name in given):
         try:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gyrod.runs.declared import Option, checked, refuse, with_rows
 from gyrod.runs.methods import for_index, quoted
+
+if TYPE_CHECKING:
+    pass
 
 #: Rotation coordinates and rotational velocities of each formulation, with the equation of Lang 2010.
 FORMULATIONS = {
@@ -25,7 +28,9 @@ _NULLSPACE, _ABSOLUTE = ("nullspace-", "the nullspace formulations"), ("absolute
 _QUATERNION, _DIRECTORS = ("absolute-quaternion", "'absolute-quaternion'"), ("-directors", "the director formulations")
 
 
-def _part(default: Any, help: str, form: str = "word", *words: str, of: tuple[str, str] = ("", ""), **more: Any) -> Any:
+def _part(
+    default: object, help: str, form: str = "word", *words: str, of: tuple[str, str] = ("", ""), **more: Any
+) -> Any:
     """A field of `Formulation`; ``of`` is a part of the names of the formulations that have it, and what they are."""
     option = Option(default, help, form, words, **more)
     return field(default=default, metadata={"option": option, "of": of})
@@ -98,14 +103,14 @@ class Formulation:
             object.__setattr__(self, name, found[name])
 
     @classmethod
-    def of(cls, value: str | Mapping[str, Any] | Formulation) -> Formulation:
+    def of(cls, value: object) -> Formulation:
         """The formulation of a name, of a name with parts as files have them, or itself."""
         if isinstance(value, Formulation):
             return value
         if isinstance(value, str):
             return _named(value)
         if not isinstance(value, Mapping):
-            return cls(value)
+            return cls(value)  # type: ignore[arg-type]  # which says what is wrong with it
         unknown = next((key for key in value if key not in PARTS), None)
         if unknown is not None:
             from gyrod import _check

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, ForwardRef, TypedDict, TypeVar, cast
 
 from gyrod.runs.declared import Option, checked, with_rows
 from gyrod.runs.formulations import DEFAULT, FORMULATIONS, OLD, PARTS, Formulation
@@ -19,10 +19,11 @@ from gyrod.runs.methods import STEPPED, described, quoted
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from gyrod._check import Data
     from gyrod.solve.progress import Watcher
     from gyrod.solve.simulate import Event
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 
 #: Steps of a run unless ``max_steps`` is given.
@@ -157,12 +158,12 @@ class Options(Stepping, total=False):
 # fmt: on
 
 
-def declared(of: Any) -> dict[str, Option]:
+def declared(of: type) -> dict[str, Option]:
     """The declarations of `Options` or `Stepping`, by name."""
     return {name: hint.__metadata__[0] for name, hint in of.__annotations__.items()}
 
 
-_TABLES: dict[Any, dict[str, Option]] = {of: declared(of) for of in (Writing, Stepping, Driving, Options)}
+_TABLES: dict[type, dict[str, Option]] = {of: declared(of) for of in (Writing, Stepping, Driving, Options)}
 STEPPING, OPTIONS = _TABLES[Stepping], _TABLES[Options]
 #: The time to simulate, which `simulate` takes by position; files call it ``until``.
 TIME = Option(..., "Time to simulate, s.", unit="s")
@@ -181,7 +182,7 @@ DEFAULTS = cast("Options", {name: option.default for name, option in OPTIONS.ite
 # --- what was given ---------------------------------------------------------------------------------------------------
 
 
-def read(function: str, given: Mapping[str, Any], of: type[T], **more: tuple[Option, object]) -> T:
+def read(function: str, given: Mapping[str, object], of: type[T], **more: tuple[Option, object]) -> T:
     """Options that were given to a function, checked with ``more``; what is not given, or None, is not there.
 
     Old spellings become parts of the formulation, with a warning; a name that is none is a TypeError.
@@ -210,7 +211,7 @@ def whole(given: Stepping) -> Options:
     return cast("Options", {**DEFAULTS, **given, "formulation": form})
 
 
-def folded(given: Mapping[str, Any]) -> dict[str, Any]:
+def folded(given: Mapping[str, object]) -> "Data":
     """Options with old spellings as parts of the formulation."""
     old = {name: value for name, value in given.items() if name in OLD}
     if not old:
@@ -221,7 +222,7 @@ def folded(given: Mapping[str, Any]) -> dict[str, Any]:
     return {k: x for k, x in given.items() if k not in OLD} | {"formulation": {**named, **old}}
 
 
-def warn_old(where: str, given: Mapping[str, Any], spelled: str = "formulation=gd.Formulation({})") -> None:
+def warn_old(where: str, given: Mapping[str, object], spelled: str = "formulation=gd.Formulation({})") -> None:
     """Say how old spellings are written now."""
     from gyrod import _check
 
@@ -234,7 +235,7 @@ def warn_old(where: str, given: Mapping[str, Any], spelled: str = "formulation=g
         )
 
 
-def flat(options: Mapping[str, Any]) -> dict[str, Any]:
+def flat(options: Mapping[str, object]) -> "Data":
     """Options with the parts of the formulation beside them, in plain types: what `folded` takes."""
     form = options.get("formulation")
     return {**options, "formulation": form.name, **form.parts} if isinstance(form, Formulation) else dict(options)
@@ -242,7 +243,7 @@ def flat(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def refuse_foreign(given: Stepping, method: str) -> None:
     """Refuse options that a method does not have."""
-    values: dict[str, Any] = {name: value for name, value in given.items() if name in OPTIONS}
+    values: dict[str, object] = {name: value for name, value in given.items() if name in OPTIONS}
     for name, value in values.items():
         if OPTIONS[name].only and method not in OPTIONS[name].only:
             where = OPTIONS[name].only[0]
@@ -259,7 +260,7 @@ def refuse_foreign(given: Stepping, method: str) -> None:
         )
 
 
-def _differs(name: str, value: Any) -> bool:
+def _differs(name: str, value: object) -> bool:
     """Whether constant steps would do without: a number, or what is not the default; but whether bodies are reduced."""
     if name == "formulation":
         form = Formulation.of(value)
@@ -270,7 +271,7 @@ def _differs(name: str, value: Any) -> bool:
 # --- signatures and docstrings ----------------------------------------------------------------------------------------
 
 
-def documented(of: Any) -> Callable[[F], F]:
+def documented(of: type) -> Callable[[F], F]:
     """Decorator of a function with ``**options`` of a declaration: they are in its signature and its docstring."""
 
     def decorate(function: F) -> F:
@@ -287,6 +288,6 @@ def documented(of: Any) -> Callable[[F], F]:
     return decorate
 
 
-def _type(of: Any, name: str) -> Any:
+def _type(of: type, name: str) -> object:
     kind = of.__annotations__[name].__origin__
     return kind.__forward_arg__ if isinstance(kind, ForwardRef) else kind

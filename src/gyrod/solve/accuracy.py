@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Goal:
     accuracy: float | Mapping[str, float]
 
     @classmethod
-    def read(cls, accuracy: Any, system: System) -> Goal:
+    def read(cls, accuracy: object, system: System) -> Goal:
         """Checked, with all that is wrong in it."""
         if not isinstance(accuracy, Mapping):
             number = _check.positive("accuracy", accuracy)
@@ -116,7 +116,12 @@ class _Search:
     """Run after run, each with companions that separate the error in time from that of the mesh."""
 
     def __init__(
-        self, run: Callable[..., Motion], start: System | Rest, t_end: float, accuracy: Any, options: dict[str, Any]
+        self,
+        run: Callable[..., Motion],
+        start: System | Rest,
+        t_end: float,
+        accuracy: object,
+        options: Mapping[str, object],
     ) -> None:
         self.run, self.t_end, self.options = run, t_end, options
         self.rest: Rest | None = start if isinstance(start, Rest) else None
@@ -162,7 +167,7 @@ class _Search:
             self._give_up(f"rtol = {self.rtol:.0e} is not enough, and less is lost in rounding")
         self.rtol = max(self.rtol * (0.1 if ratio < 30.0 else 0.01), LEAST_RTOL)
 
-    def _finer(self, motion: Motion | None, ratio: float, trouble: Any = None) -> None:
+    def _finer(self, motion: Motion | None, ratio: float, trouble: object = None) -> None:
         """Elements are divided where more error is expected; grids are halved."""
         if not self.system.rods:
             self._give_up(str(trouble))

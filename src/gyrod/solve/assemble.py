@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from gyrod import _check, rotations
 from gyrod.equations import mechanisms, unchecked_core
 from gyrod.model import ModelError, System
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Array = NDArray[np.float64]
 
@@ -98,7 +101,7 @@ class _Assembly:
             moved = True
         return moved
 
-    def _moving(self, R: Array, raw: Array, G: Any, in_time: Array, owner: NDArray[np.int_]) -> Array:
+    def _moving(self, R: Array, raw: Array, G: object, in_time: Array, owner: NDArray[np.int_]) -> Array:
         """Velocities and spatial angular velocities that joints and drives allow, (b, 6)."""
         V = np.concatenate([self.v, np.einsum("bij,bj->bi", R, self.Omega)], axis=1)
         rate = G @ V.ravel() + in_time
@@ -115,7 +118,7 @@ class _Assembly:
         R = rotations.matrix_from_quaternion(self.p)
         return mechanisms.to_principal(self.x, R, self.v, self.Omega, self.axes)
 
-    def _metric(self, raw: Array) -> Any:
+    def _metric(self, raw: Array) -> csr_array:
         """Masses and inertias as a sparse matrix; a point mass or a needle gets a little: it says how far a turn is."""
         import scipy.sparse  # not at import: it takes longer than all the rest
 
@@ -126,7 +129,7 @@ class _Assembly:
         return scipy.sparse.block_diag(blocks, format="csc")
 
 
-def _least(G: Any, M: Any, gap: Array) -> Array:
+def _least(G: csr_array, M: csr_array, gap: Array) -> Array:
     """Smallest change d with G d = -gap; rows may be redundant."""
     import scipy.sparse
     import scipy.sparse.linalg

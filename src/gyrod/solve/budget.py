@@ -6,10 +6,13 @@ import contextlib
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gyrod import _check
 from gyrod.solve.progress import Tick
+
+if TYPE_CHECKING:
+    from gyrod.solve.methods import RunValues
 
 #: Parts of the free memory for dense output and for rows; while they grow and are handed over they take thrice that.
 DENSE, ROWS = 1.0 / 8.0, 1.0 / 6.0
@@ -53,7 +56,7 @@ def _free_memory() -> int:
     return max(0, min(found, default=1 << 32))
 
 
-def memory_limits() -> dict[str, int]:
+def memory_limits() -> RunValues:
     """Bytes of dense output and rows that a run may keep in memory, as the core takes them."""
     free = free_memory()
     return {"dense_bytes": int(DENSE * free), "row_bytes": int(ROWS * free)}
@@ -68,7 +71,7 @@ class Forecast:
         self.first: tuple[float, float] | None = None
         self.last = (0.0, 0.0)
 
-    def __call__(self, t: float, h: float, **more: Any) -> object:
+    def __call__(self, t: float, h: float, **more: object) -> object:
         """Time and step size now."""
         now = time.perf_counter()
         if self.first is None:

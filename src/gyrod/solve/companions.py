@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,11 @@ from gyrod.motion import Beside, Motion, Rest, SimulationError, SimulationInterr
 from gyrod.motion.errors import NO_MESH
 from gyrod.runs.methods import METHODS, STEPPED
 from gyrod.runs.options import APART, OPTIONS, Options, whole
+
+if TYPE_CHECKING:
+    from gyrod._check import Data
+    from gyrod.solve.modal import Modes
+    from gyrod.solve.paths.result import Path
 
 Array = NDArray[np.float64]
 P = ParamSpec("P")
@@ -58,7 +63,7 @@ class NoCompanion(Exception):
 
 
 def with_errors(
-    beside: Callable[[Callable[..., Any], dict[str, Any], Any], Any],
+    beside: Callable[[Callable[..., Any], Data, Any], Any],
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorator of a solver with the option ``error``: ``beside`` solves the companions of its result and adds them."""
 
@@ -82,7 +87,9 @@ def with_errors(
     return decorate
 
 
-def _bound(solve: Callable[..., Any], signature: inspect.Signature, args: Any, kwargs: Any) -> None:
+def _bound(
+    solve: Callable[..., object], signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> None:
     """A sentence where the arguments are not those of a solver; it takes longer to find than some runs."""
     try:
         signature.bind(*args, **kwargs)
@@ -148,7 +155,7 @@ def _motions(solve: Solve, system: System | Rest, given: Options, motion: Motion
     return Beside(rtol, rows, coarse, half, cells, looser, _told(coarse.system, motion.system, loose))
 
 
-def _shares_for(given: Mapping[str, Any] | Options) -> tuple[float, ...]:
+def _shares_for(given: Mapping[str, object] | Options) -> tuple[float, ...]:
     return SHARES[-1:] if given["error"] == "finer" else SHARES
 
 
@@ -167,7 +174,7 @@ def _first(solve: Callable[[float], T], shares: tuple[float, ...]) -> tuple[floa
 
 def _run(
     solve: Solve, given: Options, start: System | Rest, motion: Motion, rows: NDArray[np.intp],
-    changes: Mapping[str, Any],
+    changes: Mapping[str, object],
 ) -> Motion:  # fmt: skip
     """The run from a coarser start, at rows of the run."""
     times, t_end = motion.t[rows], float(motion.t[-1])
@@ -197,7 +204,7 @@ def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool
     return found, np.abs(motion.t[found] - times) <= slack
 
 
-def _changed(given: Options, motion: Motion, bodies: bool) -> dict[str, Any]:
+def _changed(given: Options, motion: Motion, bodies: bool) -> Data:
     """Options of a run that is less exact in time; of bodies alone, without a finer mesh, more exact if requested."""
     tighter = bodies and given["error"] == "finer"
     longer = None if given["max_step"] is None else 2.0 * given["max_step"]
@@ -234,7 +241,7 @@ def resized(system: System, share: float) -> System:
     could be left out, all are kept with a degree less.
     """
 
-    def changed(system: System, changes: Mapping[int, dict[str, Any]]) -> System:
+    def changed(system: System, changes: Mapping[int, dict[str, object]]) -> System:
         new = {f"rods[{i}].{name}": value for i, fields in changes.items() for name, value in fields.items()}
         return system.with_(new) if new else system
 
@@ -260,7 +267,7 @@ def _shares(coarse: System, system: System) -> float:
     return max((_share(rod, own) for rod, own in same), default=SHARES[0])
 
 
-def _told(coarse: System, system: System, loose: Mapping[str, Any]) -> str:
+def _told(coarse: System, system: System, loose: Mapping[str, object]) -> str:
     """Mesh and tolerance of a companion in words."""
     told = [
         f"{rod.mesh.cells} {'of' if rod.mesh.cells <= own.mesh.cells else 'in place of'} {own.mesh.cells} "
@@ -275,7 +282,7 @@ def _told(coarse: System, system: System, loose: Mapping[str, Any]) -> str:
 # --- at rest ---------------------------------------------------------------------------------------------------------
 
 
-def of_rest(solve: Callable[..., Rest], given: dict[str, Any], rest: Rest) -> Rest:  # noqa: ARG001
+def of_rest(solve: Callable[..., Rest], given: Mapping[str, Any], rest: Rest) -> Rest:  # noqa: ARG001
     """An equilibrium with that on twice the mesh, next to it."""
     if given["error"] == "rough":
         return rest
@@ -293,7 +300,9 @@ def _rest_beside(rest: Rest) -> Beside:
     return _beside(_ONE, coarse, rest, coarse.system)
 
 
-def _beside(rows: NDArray[np.intp], companion: Any, rest: Rest, coarse: System) -> Beside:
+def _beside(
+    rows: NDArray[np.intp], companion: Motion | Modes | tuple[Motion, ...], rest: Rest, coarse: System
+) -> Beside:
     """A companion that has no time."""
     share, told = _shares(coarse, rest.motion.system), _told(coarse, rest.motion.system, {})
     return Beside(None, rows, companion, companion, share, told=told)
@@ -309,7 +318,7 @@ def _beside_rest(rest: Rest, then: Callable[[Rest], T]) -> T:
     return _first(lambda share: then(rest_on(resized(whole, share), rest, {"t": rest.t})), AT_REST)[1]
 
 
-def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> Any:
+def of_modes(solve: Callable[..., Modes], given: Mapping[str, Any], found: Modes) -> Modes:
     """Modes with those on twice the mesh."""
     if given["error"] == "rough":
         return found
@@ -322,7 +331,7 @@ def of_modes(solve: Callable[..., Any], given: dict[str, Any], found: Any) -> An
     return found
 
 
-def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
+def of_path(solve: Callable[..., Path], given: Data, path: Path) -> Path:
     """A path with equilibria on half the mesh at some of its points, each next to the path's own.
 
     Where it has limit points or bifurcations, the whole path is followed there: they are at other values.
@@ -339,7 +348,7 @@ def of_path(solve: Callable[..., Any], given: dict[str, Any], path: Any) -> Any:
     return path
 
 
-def _points(path: Any) -> NDArray[np.intp]:
+def _points(path: Path) -> NDArray[np.intp]:
     """Some points of a path, those among them where forces and curvatures are largest: errors are given with these."""
     found = np.linspace(0, len(path) - 1, min(len(path), MOST_POINTS)).astype(np.intp).tolist()
     for rod in path.rests[0].system.rods if len(path) > MOST_POINTS else ():
@@ -349,7 +358,7 @@ def _points(path: Any) -> NDArray[np.intp]:
     return np.unique(np.array(found, np.intp))
 
 
-def _path_beside(path: Any, every: NDArray[np.intp], shares: tuple[float, ...]) -> tuple[float, Beside]:
+def _path_beside(path: Path, every: NDArray[np.intp], shares: tuple[float, ...]) -> tuple[float, Beside]:
     if not path.rests[0].system.rods:
         raise NoCompanion(NO_MESH)
     share, first = _first(lambda share: _next_to(path.rests[0], share), shares)
@@ -371,7 +380,7 @@ def _path_beside(path: Any, every: NDArray[np.intp], shares: tuple[float, ...]) 
     return share, _beside(rows, motions, path.rests[0], first.system)
 
 
-def _criticals(solve: Callable[..., Any], given: dict[str, Any], share: float) -> tuple[tuple[str, float], ...]:
+def _criticals(solve: Callable[..., Path], given: Data, share: float) -> tuple[tuple[str, float], ...]:
     """Kind and value of the limit points and bifurcations on a share of the mesh, up to where its path ends."""
     from gyrod.solve.paths.result import PathError
 

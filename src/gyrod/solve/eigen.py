@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +25,21 @@ MOST = 500
 #: Relative distance of eigenvalues that count as one.
 ALIKE = 1e-6
 
+#: Eigenvalues or vectors, real or complex.
+Spectrum = NDArray[np.float64] | NDArray[np.complex128]
+
 
 def lowest(
     apply: Callable[[Array], Array],
     size: int,
     n: int,
-    select: Callable[[Any, Any], tuple[Any, Any]],
+    select: Callable[[Spectrum, Spectrum], tuple[Spectrum, Spectrum]],
     *,
     near: float,
     dense: int,
     tolerance: float = 1e-10,
     each: int = 1,
-) -> tuple[Any, Any, list[range]]:
+) -> tuple[Spectrum, Spectrum, list[range]]:
     """Eigenvalues, at least n where there are as many, vectors (rows) and groups of those that share an eigenvalue.
 
     ``select`` makes eigenvalues and rows in their order from those of the map; within ``near`` they are the same. The
@@ -59,7 +61,7 @@ def lowest(
 
 def largest(
     apply: Callable[[Array], Array], size: int, k: int, *, dense: int, tolerance: float = 1e-10
-) -> tuple[Any, Any]:
+) -> tuple[Spectrum, Spectrum]:
     """Eigenvalues of largest size and vectors (columns), at least k, of a linear map: all of a small one.
 
     Of a large one by Arnoldi's method. A chain x, A x, A A x, ... knows one copy of each eigenvalue, and others by its
@@ -71,7 +73,7 @@ def largest(
     Q, H = np.empty((most, size)), np.zeros((most, most))
     ends: dict[int, Array] = {}  # parts of A q that lie outside of the space, by the number of q
     x, length, best, idle, before = apply(rng.standard_normal(size)), 0, np.inf, 0, None
-    found: tuple[Any, Any] | None = None
+    found: tuple[Spectrum, Spectrum] | None = None
     due = max(2 * k, 20)
     for m in range(most):
         for _ in range(0 if length else 2):  # the start of a chain; twice, since little may be left
@@ -120,7 +122,7 @@ def largest(
     return values, Q[: len(S)].T @ S
 
 
-def real(rows: Any, groups: list[range]) -> Array:
+def real(rows: Spectrum, groups: list[range]) -> Array:
     """What each group of a real map with real eigenvalues spans: rounding makes conjugate pairs of equal ones."""
     found = np.array(rows.real)
     for group in groups:
@@ -130,12 +132,12 @@ def real(rows: Any, groups: list[range]) -> Array:
     return found
 
 
-def first_largest(sizes: Any) -> int:
+def first_largest(sizes: Array) -> int:
     """The first one of those that are largest up to rounding."""
     return int(np.argmax(sizes > 0.999 * sizes.max()))
 
 
-def canonical(rows: Any, first: Any) -> tuple[Any, NDArray[np.intp]]:
+def canonical(rows: Spectrum, first: Spectrum) -> tuple[Spectrum, NDArray[np.intp]]:
     """The combinations of rows that do not depend on the basis which the rows are, and the columns that tell them.
 
     Reduced echelon form: each combination has 1 in a column of its own, where the others have 0. Columns are chosen in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,12 @@ from gyrod.model import Clamped, Curve, Hinged, Material, Rod, Straight, System
 from gyrod.model.sections import CrossSection
 from gyrod.motion import Rest
 from gyrod.solve.statics import equilibrium
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gyrod.model.rods import Field
+    from gyrod.motion import RodTrack
 
 Array = NDArray[np.float64]
 
@@ -30,9 +36,10 @@ class Hanging(Rest):
     """A cable at rest between two points: a `Rest` with its sag and the forces that hold its ends."""
 
     @property
-    def cable(self) -> Any:
+    def cable(self) -> RodTrack:
         """The cable: positions, section forces, moments."""
-        return self["cable"]
+        found: RodTrack = self["cable"]
+        return found
 
     @cached_property
     def sag(self) -> float:
@@ -69,9 +76,9 @@ def hang(
     *,
     section: CrossSection | None = None,
     material: Material | None = None,
-    stiffness: Any = None,
-    density_per_length: Any = None,
-    rotary_inertia: Any = None,
+    stiffness: Field | None = None,
+    density_per_length: float | Callable[[float], float] | None = None,
+    rotary_inertia: Field | None = None,
     segments: int = 50,
     degree: int | None = None,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
@@ -109,10 +116,10 @@ def hang(
             f"length = {length!r} is not more than the distance {np.linalg.norm(B - A):.6g} of the points, and "
             "strain = 'inextensible': no tension holds it. Make it longer, or let it extend (strain = 'kirchhoff')."
         )
-    given = {"stiffness": stiffness, "density_per_length": density_per_length, "rotary_inertia": rotary_inertia}
     cable = Rod(
         "cable", L, segments, section, material, initial=Straight(A, A + L * (B - A) / np.linalg.norm(B - A)),
-        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0), degree=degree, strain=strain, **given,
+        precurvature=(0.0, 0.0, 0.0), prestrain=(0.0, 0.0, 0.0), degree=degree, strain=strain,
+        stiffness=stiffness, density_per_length=density_per_length, rotary_inertia=rotary_inertia,
     )  # fmt: skip
     weight, extension = (float(x[0]) for x in (cable.inertia_at(0.5)[:, 0], cable.stiffness_at(0.5)[:, 2, 2]))
     softness = 0.0 if strain == "inextensible" else weight / extension
@@ -142,7 +149,7 @@ def _slack(L: float, A: Array, B: Array, g: Array, softness: float) -> Curve:
     return _planar(_catenary(longer, d, h), A, across / d, up, longer)
 
 
-def _arc(L: float, chord: float) -> Any:
+def _arc(L: float, chord: float) -> Callable[[Array], Array]:
     """Angle of the tangent along an arc of length L over a chord, bulging down."""
     from scipy.optimize import brentq
 
@@ -158,7 +165,7 @@ def _parameter(L: float, d: float, h: float) -> float:
     return float(d / 2.0 / brentq(lambda x: np.sinh(x) / x - wanted, 1e-9, 700.0))
 
 
-def _catenary(L: float, d: float, h: float) -> Any:
+def _catenary(L: float, d: float, h: float) -> Callable[[Array], Array]:
     """Angle of the tangent of that catenary."""
     a = _parameter(L, d, h)
     low = a * np.arctanh(h / L) - 0.5 * d  # where it begins, from its lowest point
@@ -166,7 +173,7 @@ def _catenary(L: float, d: float, h: float) -> Any:
     return lambda s: np.arctan(first + s * L / a)
 
 
-def _planar(angle: Any, A: Array, along: Array, up: Array, L: float) -> Curve:
+def _planar(angle: Callable[[Array], Array], A: Array, along: Array, up: Array, L: float) -> Curve:
     """A plane curve from the angle of its tangent, by Gauss quadrature from the start.
 
     Samples, not functions: what hangs goes into files and pickles.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from gyrod import _core
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames
 from gyrod.model import ModelError, Rod, System
+
+if TYPE_CHECKING:
+    from gyrod.solve.methods import Watched
 
 Array = NDArray[np.float64]
 
@@ -31,7 +34,7 @@ class Limits:
     def __bool__(self) -> bool:
         return self.core is not None
 
-    def events(self) -> list[tuple[str, tuple[Any, bool, int]]]:
+    def events(self) -> list[tuple[str, Watched]]:
         """The same as event functions of time and unknowns, for runs outside of the core: (name, event)."""
         core = self.core
         if core is None:
@@ -41,6 +44,10 @@ class Limits:
             (name, ((lambda t, y, i=i: float(core.values(t, np.ascontiguousarray(y))[i])), *edge))
             for i, (name, edge) in enumerate(each)
         ]
+
+
+#: Name, side, joint or rod, and the coordinate there or the name of what is limited.
+Edge = tuple[str, int, Any, Any]
 
 
 def find_limits(compiled: Compiled, rods: bool = True) -> Limits:
@@ -54,7 +61,7 @@ def find_limits(compiled: Compiled, rods: bool = True) -> Limits:
         compiled.core, formulation=compiled.formulation, joints=[limit for limit, _ in joints],
         rods=[_rod(system, rod, i, what) for rod, i, what in strained],
     )  # fmt: skip
-    edges = [edge for _, found in joints for edge in found]
+    edges: list[Edge] = [edge for _, found in joints for edge in found]
     edges += [(f"{what.replace('_', ' ')} of rod {rod.name!r}", 1, rod, what) for rod, _, what in strained]
     problems: list[str] = []
     for passed, (_, side, owner, of) in zip(core.values(0.0, compiled.y0), edges, strict=True):
@@ -67,7 +74,7 @@ def find_limits(compiled: Compiled, rods: bool = True) -> Limits:
     return Limits(core, tuple(edge[0] for edge in edges), ends)
 
 
-def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[tuple[str, int, Any, Any]]]:
+def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[Edge]]:
     """A joint's limits for the core, and its edges: name, side, joint, place."""
     # A joint may start at its limit: what leaves by less than the slack has not left.
     places = [

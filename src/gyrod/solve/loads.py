@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gyrod.model import System
+
+if TYPE_CHECKING:
+    from gyrod._check import Array, Data
 
 
 def scaled(system: System, factor: float, *, forces: bool = True) -> System:
@@ -31,7 +34,7 @@ def undamped(system: System) -> System:
         idle = {name: 0.0 for name in ("damping", "friction") if np.any(getattr(part, name, 0.0))}
         return replace(part, **idle) if idle else part
 
-    parts: dict[str, Any] = {
+    parts: Data = {
         "rods": tuple(rod if rod.damping is None else replace(rod, damping=None) for rod in system.rods),
         "joints": tuple(map(still, system.joints)),
         "forces": tuple(still(force) for force in system.forces if not force.only_damps),
@@ -56,10 +59,10 @@ def frictionless(system: System) -> System:
 class Times:
     """A function times a factor; a class, so that it can be pickled."""
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     factor: float
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> object:
         """The product; of each part of a tuple."""
         value = self.function(*args)
         if isinstance(value, tuple):
@@ -71,8 +74,8 @@ class Times:
 class Growing:
     """A constant times t."""
 
-    constant: Any
+    constant: Array
 
-    def __call__(self, t: float) -> Any:
+    def __call__(self, t: float) -> Array:
         """The product."""
         return t * self.constant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ from gyrod.solve.methods import METHODS, handed, output_times, run_options
 from gyrod.solve.options import core_options, stepping
 from gyrod.solve.outcome import motion_of
 
+if TYPE_CHECKING:
+    from gyrod.equations.members import Template
+    from gyrod.solve.methods import RunValues, StepValues
+
 Array = NDArray[np.float64]
 
 #: Members that the core integrates together in the lanes of a processor's vectors.
@@ -34,7 +38,7 @@ class Members:
     """Systems that differ in the values at some paths, ready to run."""
 
     def __init__(
-        self, found: Any, t_end: float, method: str, steps: dict[str, Any], how: dict[str, Any], *, physical: bool
+        self, found: Template, t_end: float, method: str, steps: StepValues, how: RunValues, *, physical: bool
     ) -> None:
         self.template, self.t_end, self.method = found, t_end, method
         self._steps, self._how, self._physical = steps, how, physical
@@ -78,14 +82,14 @@ class Members:
             if part:
                 self.compiled.core.revise(rod, part, row)
 
-    def motion(self, run: Any, compiled: Compiled | None = None) -> Motion:
+    def motion(self, run: _core.Run, compiled: Compiled | None = None) -> Motion:
         """A run as a motion; raises as `simulate` does where it failed."""
         return motion_of(
             run, compiled or self.compiled, self.method, run.seconds, self._how["dense"], self._how["project"], []
         )
 
 
-def members(system: System, paths: Sequence[str], t_end: float, **options: Any) -> Members | None:
+def members(system: System, paths: Sequence[str], t_end: float, **options: object) -> Members | None:
     """Members with other values at these paths, run with options of `simulate`; None if that must do it."""
     if not set(options).issubset(_TAKEN) or any(rod.limits is not None for rod in system.rods):
         return None

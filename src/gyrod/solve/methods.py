@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,42 @@ from gyrod import _check, _core
 from gyrod.runs.methods import METHODS as METHODS
 from gyrod.runs.options import MOST_STEPS
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
 Array = NDArray[np.float64]
+
+
+#: An event: its function of time and state, whether it ends the run, and which crossings count.
+Watched = tuple[Callable[..., float], bool, int]
+
+
+class StepValues(TypedDict):
+    """What the core's `StepOptions` takes."""
+
+    rtol: float
+    atol: Array
+    scale: Array | None
+    step: float
+    first_step: float
+    max_step: float
+
+
+class RunValues(TypedDict, total=False):
+    """What the core's `RunOptions` takes; `run_options` gives it all of them."""
+
+    project: bool
+    dense: bool
+    knots: bool
+    output: Array | None
+    events: Sequence[Watched]
+    max_steps: int
+    dense_bytes: int
+    row_bytes: int
+    progress: Callable[..., object] | None
+    limits: _core.Limits | None
+    every: float
+    threads: int
 
 
 #: A number of bytes that is no bound.
@@ -30,7 +65,7 @@ def step_options(
     step: float | None,
     first_step: float | None,
     max_step: float | None,
-) -> dict[str, Any]:
+) -> StepValues:
     """Check the options of the step control and put them into the core's form."""
     rtol = _check.positive("rtol", rtol)
     if rtol < 1e-14:
@@ -64,9 +99,9 @@ def step_options(
     }
 
 
-def run_options(**given: Any) -> dict[str, Any]:
+def run_options(**given: Unpack[RunValues]) -> RunValues:
     """The core's options of a run, with their defaults."""
-    defaults: dict[str, Any] = {
+    defaults: RunValues = {
         "project": True,
         "dense": True,
         "knots": False,
@@ -83,7 +118,7 @@ def run_options(**given: Any) -> dict[str, Any]:
     return {**defaults, **given}
 
 
-def handed(steps: dict[str, Any], how: dict[str, Any]) -> tuple[_core.StepOptions, _core.RunOptions]:
+def handed(steps: StepValues, how: RunValues) -> tuple[_core.StepOptions, _core.RunOptions]:
     """The same as the core takes them."""
     return _core.StepOptions(**steps), _core.RunOptions(**how)
 
@@ -106,7 +141,7 @@ class Solution:
     status: str
     #: Zeros of the event functions: (event, t, y).
     events: tuple[tuple[int, float, Array], ...]
-    _run: Any
+    _run: _core.Run
 
     def __call__(self, t: ArrayLike) -> Array:
         """Dense output, (..., N)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,11 @@ from gyrod.motion import Beside, Motion, Rest, errors
 from gyrod.solve.companions import of_modes, with_errors
 from gyrod.solve.eigen import lowest
 from gyrod.solve.statics import Statics, equilibrium, prepare
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gyrod.solve.eigen import Spectrum
 
 Array = NDArray[np.float64]
 
@@ -92,9 +97,9 @@ class Modes:
         numbers: int | Sequence[int] | None = None,
         *,
         file: str | PathLike[str] | None = None,
-        figure: Any = None,
+        figure: Figure | None = None,
         size: tuple[float, float] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """A matplotlib Figure of mode shapes with their frequencies, by default of the first six."""
         return look.plot_modes(self, numbers, file=file, figure=figure, size=size)
 
@@ -153,10 +158,10 @@ def modes(
     y, t = rest.y, rest.t
     values, shapes = _damped_modes(statics, y, t, int(n)) if damped else _plain_modes(statics, y, t, int(n))
     shapes = shapes / np.abs(shapes).max(axis=1, initial=0.0, keepdims=True)
-    return Modes(rest, values, shapes)
+    return Modes(rest, values.astype(complex, copy=False), shapes)
 
 
-def _plain_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, Any]:
+def _plain_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Spectrum, Spectrum]:
     """Without damping: λ² = -ω² from a problem of half the size."""
     squares, vectors = statics.modes(y, t, n)
     # What has no stiffness has a frequency of zero, up to rounding.
@@ -178,7 +183,7 @@ def _positions(statics: Statics, y: Array, t: float, velocity: Array) -> Array:
     return rates
 
 
-def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, Any]:
+def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Spectrum, Spectrum]:
     """With damping: the state is (positions T a, velocities b), in which (shift - J)^-1 needs one solution."""
     core, where = statics.compiled.core, statics.velocities
     shift = 0.3 * statics.rate
@@ -196,7 +201,7 @@ def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, An
 
     small = max(1e-6 * statics.rate, statics.rounding**0.5)  # a free motion, up to rounding
 
-    def select(values: Any, vectors: Any) -> tuple[Any, Any]:
+    def select(values: Spectrum, vectors: Spectrum) -> tuple[Spectrum, Spectrum]:
         keep = np.abs(values) > 1e-12 * np.abs(values).max(initial=0.0)
         lam, rows = shift - 1.0 / values[keep], vectors[:size, keep].T
         upper = ((lam.imag >= -1e-9 * np.abs(lam)) | (np.abs(lam) < small)) & ~_repeated(lam, rows.T, small)
@@ -211,9 +216,9 @@ def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Any, An
     return lam[:n], np.array(shapes).reshape(len(shapes), -1)
 
 
-def _repeated(lam: Any, vectors: Any, small: float) -> Any:
+def _repeated(lam: Spectrum, vectors: Spectrum, small: float) -> NDArray[np.bool_]:
     """Which columns repeat a free motion: its zero is double, but it has one shape, and is one mode."""
-    basis: list[Any] = []
+    basis: list[Spectrum] = []
     repeated = np.zeros(len(lam), bool)
     for i in np.flatnonzero(np.abs(lam) < small):
         rest = vectors[:, i] / np.linalg.norm(vectors[:, i])

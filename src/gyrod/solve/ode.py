@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,10 @@ from gyrod.solve.options import core_options
 from gyrod.solve.peers import scipy_dense
 from gyrod.solve.starts import begin, from_rest
 
+if TYPE_CHECKING:
+    from gyrod.equations.checks import CoreOptions
+
+
 Array = NDArray[np.float64]
 
 
@@ -29,7 +33,7 @@ class Ode:
     It owns its equations. Threads that integrate at the same time take one each; ``copy.copy(ode)`` makes another.
     """
 
-    def __init__(self, compiled: Compiled, source: tuple[Any, str, dict[str, Any]]) -> None:
+    def __init__(self, compiled: Compiled, source: tuple[System | Rest, str, CoreOptions]) -> None:
         self._compiled, self._source = compiled, source
         #: Unknowns at t = 0, (N,).
         self.y0: Array = np.array(compiled.y0)
@@ -48,7 +52,7 @@ class Ode:
         """The nearest state that meets the constraints (unit quaternions, closed loops) and their rates, (N,)."""
         return np.asarray(self._compiled.core.project(self._row(y), _check.number("t", t)))
 
-    def motion(self, t: Any, y: ArrayLike | None = None) -> Motion:
+    def motion(self, t: object, y: ArrayLike | None = None) -> Motion:
         """A `Motion` of times (n,) and rows (n, N), or of what ``solve_ivp`` returns.
 
         Between the times ``motion(t)`` takes SciPy's dense output if there is one, and else cubic Hermite polynomials.
@@ -87,13 +91,13 @@ class Ode:
             raise ValueError(f"y must have the {len(self.y0)} unknowns of the system, got the shape {row.shape}.")
         return np.ascontiguousarray(row)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         yield from (self.fun, self.y0, self.jac)
 
     def __len__(self) -> int:
         return len(self.y0)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         system, formulation, options = self._source
         return _again, (system, formulation, options)
 
@@ -101,7 +105,7 @@ class Ode:
         return f"Ode({self._compiled.formulation!r}, {len(self.y0)} unknowns)"
 
 
-def ode(system: System | Rest, formulation: str | Formulation = DEFAULT, **old: Any) -> Ode:
+def ode(system: System | Rest, formulation: str | Formulation = DEFAULT, **old: object) -> Ode:
     """The ordinary differential equation of a system in a formulation: a name, or a `Formulation` with variants.
 
     >>> import gyrod as gd
@@ -118,13 +122,13 @@ def ode(system: System | Rest, formulation: str | Formulation = DEFAULT, **old: 
     return _again(system, form.name, core_options(form))
 
 
-def _again(system: System | Rest, formulation: str, options: dict[str, Any]) -> Ode:
+def _again(system: System | Rest, formulation: str, options: CoreOptions) -> Ode:
     first, whole = from_rest(system) if isinstance(system, Rest) else (None, system)
     return Ode(begin(whole, first, formulation, **options), (system, formulation, options))
 
 
 def _between(
-    compiled: Compiled, times: Array, rows: Array, result: Any
+    compiled: Compiled, times: Array, rows: Array, result: object
 ) -> tuple[Callable[[Array], Array] | None, Array]:
     """Dense output and ends of the steps."""
     solution = getattr(result, "sol", None)

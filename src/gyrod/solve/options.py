@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,15 @@ from gyrod.runs.methods import for_index
 from gyrod.runs.options import Stepping
 from gyrod.solve.methods import step_options
 
+if TYPE_CHECKING:
+    from gyrod.equations.checks import CoreOptions
+    from gyrod.solve.methods import StepValues
 
-def core_options(formulation: Formulation) -> dict[str, Any]:
+
+def core_options(formulation: Formulation) -> CoreOptions:
     """Variants of a formulation as the core calls them."""
     form = formulation
-    options: dict[str, Any] = {
+    options: CoreOptions = {
         "spatial": form.velocity == "spatial",
         "printed": form.equation == "printed",
         "fictive_moment": form.fictive_moment == "half-trace",
@@ -44,7 +48,7 @@ def check_index(formulation: Formulation, method: str) -> None:
         )
 
 
-def stepping(compiled: Compiled, run: Stepping) -> dict[str, Any]:
+def stepping(compiled: Compiled, run: Stepping) -> StepValues:
     """Options of the step control, in the core's form."""
     scale = compiled.scales() if run["norm"] == "physical" else None
     atol = atol_of(run["atol"], compiled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -12,13 +12,19 @@ from gyrod.motion import Motion, MotionStats, SimulationError, SimulationInterru
 from gyrod.motion.between import hermite
 from gyrod.solve.recording import raise_interrupted
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gyrod import _core
+    from gyrod._check import Array
+
 
 def motion_of(
-    run: Any, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str],
+    run: _core.Run, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str],
 ) -> Motion:  # fmt: skip
     """The motion of a run that has ended; where it had to, an error that holds it."""
     stats = MotionStats(method, compiled.formulation, **run.stats, seconds=seconds)
-    known: Any = run.evaluate if dense and len(run.step_ends) > 1 else None
+    known: Callable[[Array], Array] | None = run.evaluate if dense and len(run.step_ends) > 1 else None
     t, y, steps, knots = run.t, run.y, run.step_ends, (run.knots_t, run.knots_y)  # each of them a copy
     accepted = np.array_equal(t, steps)
     notes: tuple[str, ...] = ()
@@ -59,7 +65,7 @@ def fail_at_start(error: ForceError, compiled: Compiled, method: str, seconds: f
     raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
 
 
-def fail(run: Any, motion: Motion) -> None:
+def fail(run: _core.Run, motion: Motion) -> None:
     """Raise why a run has stopped, with the motion up to there."""
     t, method = run.t_stop, motion.stats.method
     where = f"t = {t:.10g}"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,25 @@ from gyrod.motion import Motion, MotionStats, SimulationError
 from gyrod.motion.between import hermite
 from gyrod.runs.formulations import FORMULATIONS
 from gyrod.runs.methods import ALL_METHODS
+from gyrod.solve.methods import StepValues
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from gyrod._check import Data
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
+
+
+class Limits(StepValues):
+    """What limits the steps of a peer, and who is told of them."""
+
+    tick: Callable[..., object] | None
 
 
 def solve(
-    compiled: Compiled, t_end: float, method: str, steps: dict[str, Any], output: Array | None, events: Sequence[Any],
+    compiled: Compiled, t_end: float, method: str, steps: StepValues, output: Array | None, events: Sequence[object],
     started: float, tick: Callable[..., object] | None = None,
 ) -> Motion:  # fmt: skip
     """Integrate with a peer; multistep and foreign methods cannot project after a step, the drift shows it."""
@@ -41,12 +54,12 @@ def solve(
 
 
 def _scipy(
-    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: dict[str, Any],
+    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: Limits,
     output: Array | None, started: float,
 ) -> Motion:  # fmt: skip
     from scipy.integrate import solve_ivp
 
-    options: dict[str, Any] = {"max_step": steps["max_step"]}
+    options: Data = {"max_step": steps["max_step"]}
     if steps["first_step"]:
         options["first_step"] = steps["first_step"]
     if ALL_METHODS[method].stiff:
@@ -106,7 +119,7 @@ def _refused(compiled: Compiled, stats: MotionStats, t: float, error: RuntimeErr
 LOCKED = "the Euler angles 3-1-3 are at gimbal lock (sin theta2 = 0); use a formulation without that singularity."
 
 
-def scipy_dense(solution: Any, times: Array) -> Array:
+def scipy_dense(solution: Callable[[Array], Array], times: Array) -> Array:
     """Rows at times, of what SciPy interpolates in columns."""
     return np.ascontiguousarray(solution(times).T)
 
@@ -118,7 +131,7 @@ def _second_angles(compiled: Compiled) -> list[int]:
     return [i for i, kind in enumerate(compiled.kinds) if kind == "rotation"][1::3]
 
 
-def _watch_lock(compiled: Compiled) -> Any:
+def _watch_lock(compiled: Compiled) -> Callable[[float, Array], float] | None:
     at = _second_angles(compiled)
     if not at:
         return None
@@ -131,7 +144,7 @@ def _watch_lock(compiled: Compiled) -> Any:
 
 
 def _bdf(
-    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: dict[str, Any],
+    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: Limits,
     output: Array | None, started: float,
 ) -> Motion:  # fmt: skip
     """CVODE on the ordinary differential equations."""
@@ -166,7 +179,7 @@ class _Clock:
             self.stuck = True
             raise ArithmeticError("time stands still")
 
-    def run(self, compiled: Compiled, started: float, solve: Callable[[], Any]) -> Any:
+    def run(self, compiled: Compiled, started: float, solve: Callable[[], T]) -> T:
         try:
             return solve()
         except (ArithmeticError, RuntimeError) as error:
@@ -181,7 +194,7 @@ class _Clock:
 
 
 def _ida(
-    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: dict[str, Any],
+    compiled: Compiled, t_end: float, method: str, rtol: float, atol: Array, steps: Limits,
     output: Array | None, started: float,
 ) -> Motion:  # fmt: skip
     """IDA on the index-1 form (4) of the absolute formulations, the multipliers kept as unknowns.
@@ -266,7 +279,7 @@ def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
     return rows
 
 
-def _mass(formulation: str, moments: Array) -> Any:
+def _mass(formulation: str, moments: Array) -> Callable[[Array], tuple[Array, Array]]:
     if formulation == "absolute-quaternion":
 
         def quaternion(p: Array) -> tuple[Array, Array]:
@@ -284,14 +297,14 @@ def require(method: str) -> None:
         _sundae(method)
 
 
-def _sundae(method: str) -> Any:
+def _sundae(method: str) -> ModuleType:
     try:
         return import_module(f"sksundae.{ALL_METHODS[method].solver}")
     except ImportError:
         raise ImportError(f"method = {method!r} needs scikit-sundae: pip install 'gyrod[bdf]'.") from None
 
 
-def _limits(steps: dict[str, Any]) -> dict[str, Any]:
+def _limits(steps: Limits) -> dict[str, float]:
     limit = 0.0 if np.isinf(steps["max_step"]) else steps["max_step"]
     return {"max_step": limit, "first_step": steps["first_step"], "max_num_steps": 10**6}
 

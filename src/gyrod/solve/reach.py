@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gyrod.model import ModelError, Samples, System
 from gyrod.model.inputs import functions
 from gyrod.model.samples import SLACK
+
+if TYPE_CHECKING:
+    pass
 
 
 def reach(system: System, t_end: float, output: Any) -> tuple[float, Any]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ from gyrod.motion import EventRecord, Motion, MotionStats, SimulationInterrupted
 from gyrod.motion.energy import exchanged
 from gyrod.solve.budget import Forecast
 from gyrod.solve.progress import Tick
+
+if TYPE_CHECKING:
+    from gyrod._check import Data, Keywords
+    from gyrod.look.viewer import LiveView
+    from gyrod.motion.energy import Energy
+    from gyrod.storage.locks import Lock
 
 Array = NDArray[np.float64]
 
@@ -53,7 +59,7 @@ class Source(Protocol):
     #: Bytes that a step may take until its block is written, about.
     width: int
 
-    def advance(self, steps: int) -> Block:
+    def advance(self, steps: int) -> _core.Run:
         """The next block; its status is "paused" unless it is the last."""
 
     def save(self) -> bytes:
@@ -67,10 +73,10 @@ class Source(Protocol):
 class Session:
     """A run of one of the core's own methods."""
 
-    core: Any
+    core: _core.Session
     width: int
 
-    def advance(self, steps: int) -> Any:
+    def advance(self, steps: int) -> _core.Run:
         """The next block."""
         return self.core.advance(steps, np.inf)
 
@@ -94,7 +100,7 @@ class _Flows:
     balance: float = 0.0
     first: float | None = None
 
-    def of(self, compiled: Compiled, run: Any, projected: bool) -> tuple[Array, Array, Array] | None:
+    def of(self, compiled: Compiled, run: _core.Run, projected: bool) -> tuple[Array, Array, Array] | None:
         """Dissipated energy, work and balance at the rows of a block."""
         if not compiled.rods or not hasattr(run, "evaluate") or len(run.step_ends) < 2:
             return None
@@ -110,7 +116,7 @@ class _Flows:
         self.balance, kept = float(balance[-1]), slice(len(run.t))
         return dissipated[kept], work[kept], balance[kept]
 
-    def _kept(self, compiled: Compiled, run: Any) -> tuple[Array, Array, Array]:
+    def _kept(self, compiled: Compiled, run: _core.Run) -> tuple[Array, Array, Array]:
         if self.first is None:
             self.first = float(compiled.rod_measures(np.zeros(1), compiled.y0)[0, :6].sum())
         times, rows = np.append(run.t, run.t_stop), np.concatenate([run.y, run.y_stop[None]])
@@ -141,7 +147,7 @@ class Recording:
     t_end: float
     method: str
     #: Plain values that say how the run is made; they must be the same where it goes on.
-    info: dict[str, Any]
+    info: Keywords
     #: Number of rows, where it is known.
     rows: int | None
     projected: bool
@@ -149,7 +155,7 @@ class Recording:
     names: Sequence[str]
     tick: Tick | None
     #: A live viewer.
-    live: Any
+    live: LiveView | None
     started: float
     #: Whether accepted states are kept beside the rows, which are none.
     knots: bool = False
@@ -163,7 +169,7 @@ class Recording:
                 return self._open(), None
             return self._run(source, self._earlier() if resume else None, lock)
 
-    def _run(self, source: Callable[[], Source], earlier: dict[str, Any] | None, lock: Any) -> tuple[Motion, Any]:
+    def _run(self, source: Callable[[], Source], earlier: Data | None, lock: Lock) -> tuple[Motion, Any]:
         made, so_far = source(), _SoFar(_Flows(flowing(self.compiled.system)))
         if earlier:
             made.load(earlier["state"])
@@ -223,7 +229,7 @@ class Recording:
             return block, isinstance(block.error, KeyboardInterrupt)
         return block, False
 
-    def _append(self, recorder: storage.Recorder, block: Any, flows: tuple[Array, Array, Array] | None) -> None:
+    def _append(self, recorder: storage.Recorder, block: _core.Run, flows: tuple[Array, Array, Array] | None) -> None:
         ends = block.step_ends if not recorder.counts["steps"] else block.step_ends[1:]
         extra = {name: getattr(block, name) for name in ("newton", "midpoints") if hasattr(block, name)}
         if self.knots:
@@ -284,7 +290,7 @@ class Recording:
             )
         return True
 
-    def _earlier(self) -> dict[str, Any] | None:
+    def _earlier(self) -> Data | None:
         """The checkpoint to continue from; None: there is none and the run begins anew."""
         path = storage.checkpoint_path(self.file)
         if not path.exists():
@@ -298,7 +304,7 @@ class Recording:
         self._same(found["info"], "the checkpoint")
         return found
 
-    def _same(self, other: Mapping[str, Any], what: str) -> None:
+    def _same(self, other: Mapping[str, object], what: str) -> None:
         names = sorted(set(self.info) | set(other))
         changed = [
             f"{n} = {_short(self.info.get(n), n)} (there: {_short(other.get(n), n)})"
@@ -345,7 +351,7 @@ class _Failed:
 
     error: BaseException | None = None
 
-    def __init__(self, block: Any) -> None:
+    def __init__(self, block: _core.Run) -> None:
         self.block = block
         try:
             block.raise_failure()
@@ -372,7 +378,7 @@ _TOLD = re.compile(r"(\d+) numbers, [0-9a-f]{16}")
 EVENTS = ("event numbers", "event times", "event states")
 
 
-def _short(value: Any, name: str = "") -> str:
+def _short(value: object, name: str = "") -> str:
     if isinstance(value, str) and (match := _TOLD.fullmatch(value)):
         return f"{match[1]} {'times' if name == 'output' else 'numbers'}"
     text = repr(value)
@@ -407,7 +413,7 @@ class Target:
             raise ValueError(f"{what} is not available with method = {method!r}; use one of gyrod's own methods.")
 
     @contextlib.contextmanager
-    def showing(self, compiled: Compiled, t_end: float) -> Iterator[Any]:
+    def showing(self, compiled: Compiled, t_end: float) -> Iterator[LiveView | None]:
         """The live viewer, or None."""
         if not self.view:
             yield None
@@ -434,11 +440,11 @@ class _Watch:
         self.of_rods = bool(compiled.rods) and not compiled.system.bodies
         self.conserved = conservative(compiled.system)
 
-    def _at(self, t: float, y: Array) -> Any:
+    def _at(self, t: float, y: Array) -> Energy:
         stats = MotionStats("", self.compiled.formulation)
         return Motion(np.asarray(t), y, stats, _compiled=self.compiled).energy
 
-    def energy(self, block: Any) -> dict[str, float | None]:
+    def energy(self, block: _core.Run) -> dict[str, float | None]:
         """Energy and its error at the end of a block, by the names that `Progress` has for them."""
         energy = self._at(block.t_stop, block.y_stop)
         self.kinetic = max(self.kinetic, float(energy.kinetic))

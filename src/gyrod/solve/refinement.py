@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import textwrap
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
 from gyrod.equations import compile_system
@@ -22,9 +22,12 @@ from gyrod.motion import Motion, Rest, RodTrack, SimulationError, of_rows
 from gyrod.solve.simulate import simulate
 from gyrod.solve.statics import EquilibriumError, equilibrium, prepare
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
+
 Array = NDArray[np.float64]
 #: What is compared of a solution on two meshes.
-Quantity = Callable[[Any], Any]
+Quantity = Callable[[Any], ArrayLike]
 
 #: Difference from the mesh of halves to error, 1/(1 - 2^-q): enough down to the order q = 1.6; after loads that set in
 #: with a jump it is about 2.
@@ -162,9 +165,7 @@ def refine(
 # --- solving ---------------------------------------------------------------------------------------------------------
 
 
-def _solver(
-    system: System | Rest, tolerance: float, t_end: float | None, options: dict[str, Any]
-) -> _Static | _Dynamic:
+def _solver(system: System | Rest, tolerance: float, t_end: float | None, options: Data) -> _Static | _Dynamic:
     if t_end is None:
         return _Static({"guess": system, **options} if isinstance(system, Rest) else options)
     t_end = _check.positive("t_end", t_end)
@@ -181,7 +182,7 @@ class _Static:
 
     rtol: float | None = None
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Data) -> None:
         foreign = sorted(options.keys() - _AT_REST)
         if foreign:
             raise ValueError(
@@ -206,7 +207,7 @@ class _Static:
 class _Dynamic:
     """Motions, from the start of the system or from an equilibrium."""
 
-    def __init__(self, t_end: float, rest: Rest | None, tolerance: float, options: dict[str, Any]) -> None:
+    def __init__(self, t_end: float, rest: Rest | None, tolerance: float, options: Data) -> None:
         times = options.pop("output", None)
         self.t_end, self.rest, self.options = t_end, rest, options
         self.times = np.linspace(0.0, t_end, TIMES + 1) if times is None else times
@@ -228,7 +229,7 @@ class _Dynamic:
             self.rtol = max(TIGHTER * self.rtol, LEAST_RTOL)
 
 
-def rest_on(system: System, guess: Rest | Motion | None, options: Mapping[str, Any]) -> Rest:
+def rest_on(system: System, guess: Rest | Motion | None, options: Data) -> Rest:
     """An equilibrium, from that on another mesh if there is one."""
     if guess is None:
         return equilibrium(system, **options)
@@ -302,7 +303,7 @@ def _count(system: System) -> int:
 
 def with_parts(system: System, pieces: list[Parts]) -> System:
     """The system with elements of its rods in pieces."""
-    new: dict[str, Any] = {}
+    new: dict[str, object] = {}
     for i, (rod, k) in enumerate(zip(system.rods, pieces, strict=True)):
         if k.max() > 1:
             new |= {f"rods[{i}].{name}": value for name, value in divided(rod.mesh, k).items()}

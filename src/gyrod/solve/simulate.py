@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,10 @@ from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.reach import reach
 from gyrod.solve.recording import Recording, Session, Target, told
 from gyrod.solve.starts import First, begin, from_rest
+
+if TYPE_CHECKING:
+    from gyrod._check import Keywords
+    from gyrod.solve.methods import RunValues, StepValues
 
 Array = NDArray[np.float64]
 
@@ -141,7 +145,7 @@ def _refuse_own(run: Options, method: str, *names: str) -> None:
 
 
 def _by_peer(
-    compiled: Compiled, t_end: float, method: str, run: Options, steps: dict[str, Any], wanted: Array | None,
+    compiled: Compiled, t_end: float, method: str, run: Options, steps: StepValues, wanted: Array | None,
     target: Target | None, started: float,
 ) -> Motion:  # fmt: skip
     """By an integrator of others, which writes when it is done."""
@@ -159,7 +163,7 @@ def _by_peer(
 
 
 def _by_core(
-    compiled: Compiled, t_end: float, method: str, run: Options, steps: dict[str, Any], wanted: Array | None,
+    compiled: Compiled, t_end: float, method: str, run: Options, steps: StepValues, wanted: Array | None,
     target: Target | None, started: float,
 ) -> Motion:  # fmt: skip
     """By an integrator of the core, into memory or into a file."""
@@ -180,7 +184,8 @@ def _by_core(
     knots = (wanted is not None or bool(names)) and passes_over(method, compiled)
     progress, dense = run["progress"], run["dense"]
     with ticking(progress, t_end) as tick:
-        how |= {"dense": dense, "knots": knots, "progress": Forecast(t_end, tick), **memory_limits()}
+        how |= {"dense": dense, "knots": knots, "progress": Forecast(t_end, tick)}
+        how |= memory_limits()
         how["every"] = 0.0 if progress else EVERY
         found = compiled.core.integrate(
             method, 0.0, compiled.y0, t_end, *handed(steps, how),
@@ -198,8 +203,8 @@ def _target(run: Options) -> Target | None:
 
 
 def _recorded(
-    target: Target, compiled: Compiled, t_end: float, method: str, steps: dict[str, Any], how: dict[str, Any],
-    info: dict[str, Any], progress: bool | Watcher, started: float,
+    target: Target, compiled: Compiled, t_end: float, method: str, steps: StepValues, how: RunValues,
+    info: Keywords, progress: bool | Watcher, started: float,
 ) -> Motion:  # fmt: skip
     """A run of one of the core's own methods into a file."""
     # Dense output, a block at a time, for the flows of energy and for the file where it is small enough.

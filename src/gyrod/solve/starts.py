@@ -6,7 +6,7 @@ An end that moves while the rod behind it stands has a strain rate, and so a dam
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,11 @@ from gyrod.model.errors import GROUND
 from gyrod.motion import Rest
 from gyrod.rotations.vectors import cross
 from gyrod.solve.statics import SHIFT, Statics, moves, prepare
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from gyrod.equations.checks import CoreOptions
 
 Array = NDArray[np.float64]
 #: The equations of a rest, and the unknowns with which its motion begins.
@@ -38,7 +43,7 @@ def from_rest(rest: Rest) -> tuple[First, System]:
     return (rest.motion.compiled, y), system
 
 
-def begin(system: System, first: First | None, formulation: str, **options: Any) -> Compiled:
+def begin(system: System, first: First | None, formulation: str, **options: Unpack[CoreOptions]) -> Compiled:
     """The equations of a system with the start of its motion: that of a rest, or the one that the system gives."""
     compiled = compile_system(system, formulation, started=first is not None, **options)
     if first is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ from gyrod.runs.options import OPTIONS
 from gyrod.solve.companions import of_rest, with_errors
 from gyrod.solve.eigen import MOST, canonical, first_largest, lowest, real
 from gyrod.solve.loads import frictionless, scaled, undamped
+
+if TYPE_CHECKING:
+    from gyrod._check import AnyArray
+    from gyrod.solve.eigen import Spectrum
 
 Array = NDArray[np.float64]
 
@@ -171,11 +175,11 @@ class Statics:
             b[where] = tangent(v)
             return tangent(np.asarray(core.solve(b))[where] / shift)
 
-        def moves_on(v: Any) -> bool:
+        def moves_on(v: Spectrum) -> bool:
             left = np.hypot(np.linalg.norm(tangent(v.real)), np.linalg.norm(tangent(v.imag)))
             return bool(left > 0.5 * np.linalg.norm(v))
 
-        def select(values: Any, vectors: Any) -> tuple[Any, Any]:
+        def select(values: Spectrum, vectors: Spectrum) -> tuple[Spectrum, Spectrum]:
             some = np.flatnonzero(values.real)
             if constrained:  # what constraints hold is no mode: its eigenvalue is zero up to rounding, anything here
                 some = some[[moves_on(vectors[:, i]) for i in some]] if len(some) else some
@@ -187,9 +191,9 @@ class Statics:
         n, near = min(n, len(where)), self._free_limit
         squares, shapes, groups = lowest(apply, len(where), n, select, near=near, dense=60, tolerance=tolerance)
         groups = [group for group in groups if group.start < n]
-        return squares[:n], self.canonical(real(shapes, groups), groups, y, t)[:n]
+        return np.asarray(squares[:n].real), np.asarray(self.canonical(real(shapes, groups), groups, y, t)[:n].real)
 
-    def canonical(self, shapes: Any, groups: list[range], y: Array, t: float) -> Any:
+    def canonical(self, shapes: Spectrum, groups: list[range], y: Array, t: float) -> Spectrum:
         """Shapes of velocities that depend on what each group spans only.
 
         What shares a frequency is any mixture of its shapes, which rounding would choose. Here mean turns and
@@ -205,7 +209,7 @@ class Statics:
                 found[group] = canonical(every, means)[0] @ rows
         return found
 
-    def _readings(self, shapes: Any, y: Array, t: float) -> tuple[Any, Any]:
+    def _readings(self, shapes: Spectrum, y: Array, t: float) -> tuple[AnyArray, AnyArray]:
         """What shapes of velocities move: mean turn and displacement of each member in metres, then all of them."""
         if np.iscomplexobj(shapes):
             (a, b), (c, d) = self._readings(shapes.real, y, t), self._readings(shapes.imag, y, t)
@@ -214,7 +218,7 @@ class Statics:
         means = np.concatenate([part.mean(axis=1) for part in moves], axis=1)
         return means, np.concatenate([part.reshape(len(shapes), -1) for part in moves], axis=1)
 
-    def _members(self, shapes: Array, y: Array, t: float) -> list[tuple[str, Array, Array]]:
+    def _members(self, shapes: Spectrum, y: Array, t: float) -> list[tuple[str, Array, Array]]:
         """Each body and rod with its turns, times the length of the system, and its velocities, (n, points, 3)."""
         states = np.tile(y, (len(shapes), 1))
         states[:, self.velocities] = shapes

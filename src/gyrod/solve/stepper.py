@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,11 @@ from gyrod.solve.outcome import fail_at_start, motion_of
 from gyrod.solve.starts import begin, from_rest
 from gyrod.solve.variational import Driven, compiled_for
 
+if TYPE_CHECKING:
+    from gyrod import _core
+    from gyrod._check import Data
+    from gyrod.model import Input
+
 Array = NDArray[np.float64]
 
 #: Begin of a snapshot.
@@ -40,14 +45,14 @@ MAGIC = b"gyrod stepper 2\n"
 _COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves", "newton")
 
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 def _alone(method: F) -> F:
     """A method during which the stepper refuses other threads: they would lose steps, or worse."""
 
     @wraps(method)
-    def inside(self: Stepper, *args: Any, **kwargs: Any) -> Any:
+    def inside(self: Stepper, *args: object, **kwargs: object) -> object:
         core = self._compiled.core
         core.enter()
         try:
@@ -70,7 +75,7 @@ class Stepper:
     #: Length of the next step of the method.
     _h: float
     #: The core's run, which goes on; None: the next step begins a new one.
-    _session: Any
+    _session: _core.Session | Driven | None
     _state: Motion | None
     #: Counters of the session, and of those before it.
     _counts: dict[str, int]
@@ -86,7 +91,7 @@ class Stepper:
 
     def __init__(
         self, given: System, compiled: Compiled, live: Settings, inputs: Mapping[str, Any], method: str,
-        steps: dict[str, Any], projection: str, record: bool, threads: int, driven: Driven | None = None,
+        steps: Any, projection: str, record: bool, threads: int, driven: Driven | None = None,
     ) -> None:  # fmt: skip
         self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
         self._method, self._steps, self._record, self._driven = method, steps, record, driven
@@ -107,7 +112,7 @@ class Stepper:
     # --- going on ---
 
     @_alone
-    def step(self, h: float, **inputs: Any) -> Stepper:
+    def step(self, h: float, **inputs: object) -> Stepper:
         """Go on by exactly h seconds, with inputs that hold during them (and until they are set again)."""
         length = _check.positive("h", h)
         if length != self._pace[0]:
@@ -141,7 +146,7 @@ class Stepper:
         if self._record:
             self._keep(before, run)
 
-    def _advance(self, t_end: float) -> Any:
+    def _advance(self, t_end: float) -> _core.Run:
         """The core's run to a time: that of the session, or of a new one from here."""
         self._live.aim(self._t, t_end)
         signals = self._compiled.signals
@@ -155,15 +160,16 @@ class Stepper:
         if self._driven is not None:
             self._driven.reset()
             self._session = self._driven
-            return self._session.go_on(t_end)
+            run: _core.Run = self._driven.go_on(t_end)
+            return run
         self._base = self._totals()
         self._counts, self._rejected = dict.fromkeys(_COUNTERS, 0), 0
-        steps = {**self._steps, "first_step": self._h or self._steps["first_step"]}
+        steps = self._steps | {"first_step": self._h or self._steps["first_step"]}
         given = handed(steps, self._options)
         self._session = self._compiled.core.start(self._method, self._t, self._y, t_end, *given, self._python)
         return self._session.advance(2**62, math.inf)
 
-    def _crossings(self, run: Any) -> tuple[EventRecord, ...]:
+    def _crossings(self, run: _core.Run) -> tuple[EventRecord, ...]:
         """Limits that were passed in a step, with the inputs as they were and forces between accepted states."""
         if not run.crossings:
             return ()
@@ -187,7 +193,7 @@ class Stepper:
         held = bind(self._given, made)
         return compile_system(held, self._compiled.formulation, started=True, **self._compiled.options)
 
-    def _fail(self, run: Any, started: float) -> None:
+    def _fail(self, run: _core.Run, started: float) -> None:
         if run.status == "event":
             last = self._crossings(run)[-1]
             raise SimulationError(
@@ -199,7 +205,7 @@ class Stepper:
         motion_of(run, self._compiled, self._method, started, False, self._projected, self._names)
 
     @_alone
-    def set(self, name: str | None = None, value: Any = None, /, **values: Any) -> None:
+    def set(self, name: str | None = None, value: object = None, /, **values: object) -> None:
         """Set inputs, ``sim.set("motor", 0.3)`` or ``sim.set(motor=0.3)``; they hold until they are set again."""
         if name is not None and not isinstance(name, str):
             raise ValueError(f"name = {_check.shown(name)} must be the name of an input.")
@@ -208,7 +214,7 @@ class Stepper:
         self._state = None
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, float | Array]:
         """Values of the inputs now."""
         return self._live.now()
 
@@ -295,12 +301,12 @@ class Stepper:
     def _forget(self) -> None:
         self._rows: list[tuple[Array, Array]] = [(np.array([self._t]), self._y[None].copy())]
         #: Begin and inputs of each step.
-        self._log: list[tuple[float, dict[str, Any]]] = []
+        self._log: list[tuple[float, dict[str, float | Array]]] = []
         self._ends: list[float] = [self._t]
         #: Values and rates of inputs that lead, at these times.
         self._led = {name: [self._live.at(name, self._t)] for name in self._live.curves}
 
-    def _keep(self, before: float, run: Any) -> None:
+    def _keep(self, before: float, run: _core.Run) -> None:
         t, y = run.t, run.y
         new = t > before
         self._rows.append((t[new], y[new]))
@@ -398,7 +404,7 @@ class Stepper:
         self._ends, self._log, self._rows = self._ends[: count + 1], self._log[:count], self._rows[: count + 1]
         self._led = {name: rows[: count + 1] for name, rows in self._led.items()}
 
-    def _read(self, snapshot: bytes) -> tuple[dict[str, Any], Array, bytes]:
+    def _read(self, snapshot: bytes) -> tuple[Data, Array, bytes]:
         sound = isinstance(snapshot, bytes | bytearray) and snapshot.startswith(MAGIC)
         body = bytes(snapshot[len(MAGIC) + 4 :]) if sound else b""
         if not sound or zlib.crc32(body) != int.from_bytes(snapshot[len(MAGIC) : len(MAGIC) + 4], "little"):
@@ -420,7 +426,7 @@ class Stepper:
         """What snapshots must agree in."""
         c = self._compiled
         text = repr((c.formulation, c.kinds, sorted(c.options), self._method, c.y0.tolist(), list(self._known)))
-        text += repr([(k, np.ravel(v).tolist()) for k, v in sorted(self._steps.items()) if v is not None])
+        text += repr([(k, np.asarray(v).ravel().tolist()) for k, v in sorted(self._steps.items()) if v is not None])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:

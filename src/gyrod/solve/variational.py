@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,12 @@ from gyrod.solve.progress import ticking
 from gyrod.solve.recording import Recording, Target, raise_interrupted, told
 from gyrod.solve.starts import First, begin
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
+    from gyrod.model import ForceLaw, Joint
+    from gyrod.solve.methods import Watched
+
+
 Array = NDArray[np.float64]
 
 #: Part of a step by which a time may miss a node.
@@ -39,7 +45,8 @@ NODE_SLACK = 1e-6
 
 
 def solve(
-    system: System, t_end: float, run: Options, events: Callable[[Compiled], Sequence[tuple[str, Any]]], started: float,
+    system: System, t_end: float, run: Options, events: Callable[[Compiled], Sequence[tuple[str, Watched]]],
+    started: float,
     record: Target | None = None,
     first: First | None = None,
 ) -> Motion:  # fmt: skip
@@ -109,7 +116,7 @@ def _recorded(
     return motion
 
 
-def _order(system: Any, order: int | None) -> int:
+def _order(system: object, order: int | None) -> int:
     """2, or 4, whose step back gains energy where the others lose it."""
     if order is None or order == 2:
         return 2
@@ -117,7 +124,7 @@ def _order(system: Any, order: int | None) -> int:
         raise ValueError(f"order = {order!r} must be 2 or 4.")
     if isinstance(system, System):
         found = [f"rod {rod.name!r}" for rod in system.rods if rod.damping is not None]
-        parts: list[Any] = [*system.joints, *system.forces]
+        parts: list[Joint | ForceLaw] = [*system.joints, *system.forces]
         for part in parts:
             rates = [getattr(part, name, None) for name in ("damping", "friction")]
             if getattr(part, "only_damps", False) or any(r is not None and np.any(r) for r in rates):
@@ -262,7 +269,7 @@ def steps_of(t_end: float, step: float) -> tuple[int, float]:
     return count, t_end / count
 
 
-def _nodes(output: Any, count: int, step: float) -> NDArray[np.int64] | None:
+def _nodes(output: object, count: int, step: float) -> NDArray[np.int64] | None:
     """Numbers of the nodes that are wanted: all, every so many steps (an integer), or those at given times."""
     if output is None:
         return None
@@ -284,7 +291,7 @@ def _nodes(output: Any, count: int, step: float) -> NDArray[np.int64] | None:
     return nodes
 
 
-def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, started: float) -> Motion:
+def _motion(stepped: Stepped, run: Data, method: str, dense: bool, started: float) -> Motion:
     compiled = stepped.compiled
     newton = run["newton"].astype(np.int32)
     t, y = run["t"], stepped.states(run["t"], run["rows"])
@@ -366,7 +373,7 @@ def _shown(residuals: list[float]) -> str:
     return ", ".join(parts if len(parts) <= 10 else [*parts[:8], "...", parts[-1]]) or "none"
 
 
-def _find_events(motion: Motion, watched: Sequence[tuple[str, Any]]) -> tuple[Motion, bool]:
+def _find_events(motion: Motion, watched: Sequence[tuple[str, Watched]]) -> tuple[Motion, bool]:
     """Zeros of the events between nodes, located on the projected dense output; the first terminal one ends it."""
     from dataclasses import replace
 
@@ -380,7 +387,7 @@ def _find_events(motion: Motion, watched: Sequence[tuple[str, Any]]) -> tuple[Mo
         falling = (values[:-1] > 0.0) & (values[1:] <= 0.0)
         crossed = rising if direction > 0 else falling if direction < 0 else rising | falling
 
-        def at(t: float, g: Any = g) -> float:
+        def at(t: float, g: Callable[[float, Array], float] = g) -> float:
             return float(g(t, motion(t).y))
 
         for k in np.flatnonzero(crossed):

@@ -7,13 +7,16 @@ force: forces are not those of the interpolated positions, but lie between those
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.equations import Compiled
 from gyrod.motion.between import Knots, cubic, integrals, parabola
+
+if TYPE_CHECKING:
+    from gyrod._check import AnyArray
 
 Array = NDArray[np.float64]
 
@@ -27,7 +30,7 @@ class Series(Protocol):
     def count(self, counter: str, /) -> int:
         """Valid items of the series with this counter."""
 
-    def series(self, name: str, /) -> NDArray[Any]:
+    def series(self, name: str, /) -> AnyArray:
         """All valid items of a series."""
 
     def items(self, name: str, index: NDArray[np.intp], /) -> Array:

@@ -10,9 +10,12 @@ import struct
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from gyrod._check import Data
 
 #: First bytes of a checkpoint; the digit is the version of its layout.
 MAGIC = b"gyrodCP1"
@@ -51,9 +54,9 @@ def checkpoint_path(path: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(path)}.checkpoint")
 
 
-def save_checkpoint(path: str | os.PathLike[str], checkpoint: Mapping[str, Any]) -> None:
+def save_checkpoint(path: str | os.PathLike[str], checkpoint: Mapping[str, object]) -> None:
     """Write a checkpoint atomically: plain values (numbers, strings, lists, dictionaries), bytes and arrays by name."""
-    plain: dict[str, Any] = {}
+    plain: dict[str, object] = {}
     blobs: list[bytes] = []
     for name, value in checkpoint.items():
         if isinstance(value, (bytes, bytearray, memoryview)):
@@ -74,7 +77,7 @@ def save_checkpoint(path: str | os.PathLike[str], checkpoint: Mapping[str, Any])
     write_atomic(path, HEADER.pack(MAGIC, len(head), len(body), check) + head + body)
 
 
-def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
+def load_checkpoint(path: str | os.PathLike[str]) -> Data:
     """What `save_checkpoint` wrote; a damaged or foreign file is an OSError that says so."""
     name = str(os.fspath(path))
     try:
@@ -90,7 +93,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
     lengths = struct.pack("<QQ", n, m)
     if len(head) != n or len(body) != m or zlib.crc32(body, zlib.crc32(head, zlib.crc32(lengths))) != check:
         raise OSError(f"the checkpoint {name!r} is damaged (its check sum is wrong); start the run anew.")
-    found: dict[str, Any] = {}
+    found: Data = {}
     at = 0
     for key, entry in json.loads(head).items():
         if "value" in entry:

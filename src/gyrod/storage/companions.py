@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from gyrod.model import System
 from gyrod.motion import Beside, Motion, MotionStats
 from gyrod.storage.checkpoint import beside as new_name
 from gyrod.storage.layout import fixed, text
+
+if TYPE_CHECKING:
+    import h5py
+
+    from gyrod._check import Array, Data
+    from gyrod.model import Rod
 
 #: Companions by the names of their fields.
 COMPANIONS = ("coarse", "half")
@@ -36,7 +42,7 @@ def keep_beside(file: str | os.PathLike[str], beside: Beside) -> None:
         copy.unlink(missing_ok=True)
 
 
-def write(group: Any, beside: Beside) -> None:
+def write(group: h5py.Group, beside: Beside) -> None:
     """Into the group ``/gyrod`` of an open file; in place of what was there."""
     if "beside" in group:
         del group["beside"]
@@ -55,17 +61,17 @@ def write(group: Any, beside: Beside) -> None:
             one.create_dataset("y", data=motion.y)
 
 
-def _mesh(rod: Any) -> dict[str, Any]:
+def _mesh(rod: Rod) -> Data:
     grid = None if rod.grid is None else np.asarray(rod.grid).tolist()
     return {"segments": rod.segments, "grid": grid, "degree": rod.degree}
 
 
-def read(group: Any) -> dict[str, Any]:
+def read(group: h5py.Group) -> Data:
     """What `write` wrote, as plain values; {} if there is nothing."""
     if "beside" not in group:
         return {}
     inner = group["beside"]
-    found: dict[str, Any] = {name: text(inner[name][()]) for name in WORDS}
+    found: Data = {name: text(inner[name][()]) for name in WORDS}
     rtol = float(inner.attrs["rtol"])
     found |= {"rtol": None if np.isnan(rtol) else rtol, "share": float(inner.attrs["share"])}
     found |= {"looser": float(inner.attrs["looser"]), "rows": np.asarray(inner["rows"][()], dtype=np.intp)}
@@ -76,7 +82,7 @@ def read(group: Any) -> dict[str, Any]:
     return found
 
 
-def made(kept: dict[str, Any], run: Motion) -> Beside:
+def made(kept: Data, run: Motion) -> Beside:
     """The same as objects, for the run that they stand beside."""
     found = dict(kept)
     for name in COMPANIONS:
@@ -86,7 +92,7 @@ def made(kept: dict[str, Any], run: Motion) -> Beside:
     return Beside(**found)
 
 
-def _motion(meshes: list[dict[str, Any]], t: Any, y: Any, run: Motion) -> Motion:
+def _motion(meshes: list[dict[str, object]], t: Array, y: Array, run: Motion) -> Motion:
     compiled = run.compiled
     system: System = compiled.system.original
     new = {f"rods[{i}].{name}": value for i, mesh in enumerate(meshes) for name, value in mesh.items()}

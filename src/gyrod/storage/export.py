@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,12 @@ from gyrod.model.meshes import apply
 from gyrod.motion import Motion, RodTrack
 from gyrod.quantities import BODY, DIRECTORS, PLACES, ROD, WXYZ, XYZ, Field, Table, coordinate_unit
 from gyrod.storage.checkpoint import beside
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from numpy.typing import ArrayLike
+
+    from gyrod._check import Data
 
 Array = NDArray[np.float64]
 
@@ -63,7 +69,7 @@ class _new:
     def __enter__(self) -> Path:
         return self.path
 
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         if kind is None:
             os.replace(self.path, self.target)
         self.path.unlink(missing_ok=True)
@@ -153,7 +159,7 @@ def _at(rod: Rod, where: str, values: Array, s: float) -> Array:
 def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
     """Write t, y, steps and all quantities by name, as "top.position" or "hose.force", into a NumPy archive."""
     system = motion.compiled.system
-    found: dict[str, Any] = {"t": motion.t, "y": motion.y, "steps": motion.steps}
+    found: Data = {"t": motion.t, "y": motion.y, "steps": motion.steps}
     for name in system.names:
         found |= {f"{name}.{quantity}": getattr(motion[name], quantity) for quantity in (x.name for x in _given(BODY))}
     for name in system.rod_names:
@@ -171,7 +177,7 @@ def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
         np.savez(out, **found)
 
 
-def to_xarray(motion: Motion) -> Any:
+def to_xarray(motion: Motion) -> xr.Dataset:
     """An xarray Dataset: bodies along the dimension "body", rods along vertices and segments or points of their own."""
     try:
         import xarray
@@ -179,8 +185,12 @@ def to_xarray(motion: Motion) -> Any:
         raise ImportError("to_xarray needs the package xarray: pip install xarray.") from None
     system = motion.compiled.system
     time = ("time",) if motion.t.ndim else ()
-    data: dict[str, Any] = {}
-    coords: dict[str, Any] = {"time": (time, motion.t, {"units": "s"}), "axis": list(XYZ), "director": list(DIRECTORS)}
+    data: dict[str, object] = {}
+    coords: dict[str, object] = {
+        "time": (time, motion.t, {"units": "s"}),
+        "axis": list(XYZ),
+        "director": list(DIRECTORS),
+    }
     coords["wxyz"] = list(WXYZ)
     last = {XYZ: "axis", DIRECTORS: "director", WXYZ: "wxyz"}
     if system.bodies:
@@ -230,7 +240,7 @@ def to_ode_result(motion: Motion) -> Any:
     count = 1 + max((e.event for e in motion.events), default=-1)
     events = [[e for e in motion.events if e.event == k] for k in range(count)]
 
-    def sol(t: Any) -> Array:
+    def sol(t: ArrayLike) -> Array:
         return np.asarray(motion(t).y.T)
 
     return OdeResult(

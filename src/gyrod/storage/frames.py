@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,11 @@ from gyrod.look.curves import Curve
 from gyrod.model import Body
 from gyrod.motion import Motion, MotionStats
 from gyrod.storage.layout import Series
+
+if TYPE_CHECKING:
+    import h5py
+
+    from gyrod._check import AnyArray
 
 Array = NDArray[np.float64]
 
@@ -145,11 +150,11 @@ def _whole(motion: Motion) -> dict[str, Array]:
 class Frames:
     """The group ``/VTKHDF`` of an open file, to which frames are added."""
 
-    def __init__(self, group: Any, scene: Scene, series: dict[str, Series]) -> None:
+    def __init__(self, group: h5py.Group, scene: Scene, series: dict[str, Series]) -> None:
         self.group, self.scene, self.series = group, scene, series
 
     @classmethod
-    def create(cls, file: Any, compiled: Compiled, expected: int | None = None) -> Frames:
+    def create(cls, file: h5py.File, compiled: Compiled, expected: int | None = None) -> Frames:
         """The group in a new file, without frames."""
         scene = Scene(compiled)
         group = _create(file, scene)
@@ -157,7 +162,7 @@ class Frames:
         return cls(group, scene, _series(group, scene, scene.arrays(first), expected))
 
     @classmethod
-    def found(cls, file: Any, compiled: Compiled) -> Frames:
+    def found(cls, file: h5py.File, compiled: Compiled) -> Frames:
         """The group of a file that is gone on with."""
         group, scene = file["VTKHDF"], Scene(compiled)
         growing = {name: data for name, data in _datasets(group) if data.maxshape[0] is None}
@@ -170,10 +175,10 @@ class Frames:
             series[name] = Series(data, "frames", unit, law=_law(name, scene.points, points, sizes))
         return cls(group, scene, series)
 
-    def items(self, t: Array, y: Array) -> dict[str, NDArray[Any]]:
+    def items(self, t: Array, y: Array) -> dict[str, AnyArray]:
         """Values of the series for more frames."""
         P, k = self.scene.points, len(t)
-        found: dict[str, NDArray[Any]] = {}
+        found: dict[str, AnyArray] = {}
         with np.errstate(over="ignore", invalid="ignore"):  # a run that blows up is told by the run
             points, whole = self.scene.arrays(self.scene.motion(t, y))
             for name, value in points.items():
@@ -181,7 +186,7 @@ class Frames:
                 found[place] = value.reshape(k * P, 3).astype(np.float32)
         return found | {f"FieldData/{name}": value for name, value in whole.items()} | {"Steps/Values": t}
 
-    def count(self, frames: int, times: NDArray[Any]) -> None:
+    def count(self, frames: int, times: AnyArray) -> None:
         """Tell readers how many frames there are and the times of the last; VTK wants exactly so many times."""
         values = self.series["Steps/Values"]
         if frames != values.capacity:
@@ -191,7 +196,7 @@ class Frames:
 
 
 def _series(
-    group: Any, scene: Scene, arrays: tuple[dict[str, Array], dict[str, Array]], expected: int | None
+    group: h5py.Group, scene: Scene, arrays: tuple[dict[str, Array], dict[str, Array]], expected: int | None
 ) -> dict[str, Series]:
     """Series for everything that frames have."""
     points, whole = arrays
@@ -223,7 +228,7 @@ def _series(
     return found
 
 
-def _law(name: str, P: int, points: list[str], sizes: dict[str, int]) -> Callable[[int, int], NDArray[Any]] | None:
+def _law(name: str, P: int, points: list[str], sizes: dict[str, int]) -> Callable[[int, int], AnyArray] | None:
     """Where a frame finds its points and values: what does not change is read from the same place in every frame."""
     if not name.startswith("Steps/") or name == "Steps/Values":
         return None
@@ -239,14 +244,14 @@ def _law(name: str, P: int, points: list[str], sizes: dict[str, int]) -> Callabl
     return lambda a, b: np.full(b - a, int(what == "NumberOfParts"))
 
 
-def _datasets(group: Any) -> list[tuple[str, Any]]:
+def _datasets(group: h5py.Group) -> list[tuple[str, h5py.Dataset]]:
     """All datasets below a group by their paths."""
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, h5py.Dataset]] = []
     group.visititems(lambda name, item: found.append((name, item)) if hasattr(item, "maxshape") else None)
     return found
 
 
-def _create(file: Any, scene: Scene) -> Any:
+def _create(file: h5py.File, scene: Scene) -> h5py.Group:
     """The group with everything that does not move."""
     group = file.create_group("VTKHDF")
     group.attrs["Version"] = np.array([2, 0], dtype=np.int64)

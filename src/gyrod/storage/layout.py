@@ -13,12 +13,20 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.storage.locks import same_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import h5py
+    from numpy.typing import DTypeLike
+
+    from gyrod._check import AnyArray
 
 #: Version of the layout of ``/gyrod``; a reader refuses newer ones.
 VERSION = 1
@@ -73,7 +81,7 @@ class Series:
     """
 
     def __init__(
-        self, dataset: Any, counter: str, unit: int = 1, *, law: Callable[[int, int], NDArray[Any]] | None = None,
+        self, dataset: h5py.Dataset, counter: str, unit: int = 1, *, law: Callable[[int, int], AnyArray] | None = None,
         expected: int | None = None,
     ) -> None:  # fmt: skip
         self.dataset, self.counter, self.unit, self.law, self.expected = dataset, counter, unit, law, expected
@@ -85,8 +93,8 @@ class Series:
 
     @classmethod
     def create(
-        cls, group: Any, name: str, counter: str, shape: tuple[int, ...] = (), dtype: Any = "f8", *, unit: int = 1,
-        expected: int | None = None, law: Callable[[int, int], NDArray[Any]] | None = None,
+        cls, group: h5py.Group, name: str, counter: str, shape: tuple[int, ...] = (), dtype: DTypeLike = "f8",
+        *, unit: int = 1, expected: int | None = None, law: Callable[[int, int], AnyArray] | None = None,
     ) -> Series:  # fmt: skip
         """An empty series of items (unit, *shape); ``expected``: how many there will be, if that is known."""
         from h5py import h5d, h5p, h5s, h5t
@@ -126,7 +134,7 @@ class Series:
         if self.law is not None and items > before:
             self.write(before, self.law(before, items))
 
-    def write(self, at: int, values: NDArray[Any]) -> None:
+    def write(self, at: int, values: AnyArray) -> None:
         """Put items behind the first ``at`` ones."""
         from h5py import h5s
 
@@ -138,14 +146,14 @@ class Series:
         self.dataset.id.write(h5s.create_simple(block.shape), place, block)
 
 
-def checks_of(name: str, at: int, values: NDArray[Any]) -> list[tuple[int, int, int, int]]:
+def checks_of(name: str, at: int, values: AnyArray) -> list[tuple[int, int, int, int]]:
     """Items of ``checks`` for those of a series from number ``at`` on."""
     step = max(1, CHECKED // max(1, values[:1].nbytes))
     parts = ((begin, values[begin : begin + step]) for begin in range(0, len(values), step))
     return [(NUMBERS[name], at + begin, at + begin + len(part), zlib.crc32(part.tobytes())) for begin, part in parts]
 
 
-def checks_within(group: Any, counts: Mapping[str, int], valid: int) -> int:
+def checks_within(group: h5py.Group, counts: Mapping[str, int], valid: int) -> int:
     """How many of the first items of ``checks`` are of items below these counts."""
     table = _table(group, valid)
     limits = np.array([counts[counter] for counter, _ in SERIES.values()])
@@ -156,9 +164,9 @@ def checks_within(group: Any, counts: Mapping[str, int], valid: int) -> int:
 class Checks:
     """The check sums of a file: which items have one, and what is wrong with those that were read."""
 
-    def __init__(self, table: NDArray[Any], counts: Mapping[str, int]) -> None:
+    def __init__(self, table: AnyArray, counts: Mapping[str, int]) -> None:
         #: First items, items behind the last, sums; by series, in the order of the items.
-        self._found: dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = {}
+        self._found: dict[str, tuple[AnyArray, AnyArray, AnyArray]] = {}
         for name, (counter, _) in SERIES.items():
             rows = table[table[:, 0] == NUMBERS[name]]
             rows = rows[(rows[:, 1] >= 0) & (rows[:, 1] < rows[:, 2]) & (rows[:, 2] <= counts[counter])]
@@ -168,7 +176,7 @@ class Checks:
                 self._found[name] = (begins, *rows[::-1][last, 2:].T)
 
     @classmethod
-    def of(cls, group: Any, counts: Mapping[str, int]) -> Checks:
+    def of(cls, group: h5py.Group, counts: Mapping[str, int]) -> Checks:
         """Those of ``/gyrod`` up to some counts; none in files that were written before there were any."""
         return cls(_table(group, counts["checks"]), counts)
 
@@ -183,7 +191,7 @@ class Checks:
         used = np.unique(np.searchsorted(begins, items, side="right") - 1)
         return [(int(begins[k]), int(ends[k])) for k in used if k >= 0]
 
-    def damaged(self, name: str, values: NDArray[Any], at: int = 0) -> list[str]:
+    def damaged(self, name: str, values: AnyArray, at: int = 0) -> list[str]:
         """Which of the items of a series from ``at`` on are not those that were written, in words."""
         wrong = []
         for begin, end, crc in zip(*self._found.get(name, ((), (), ())), strict=True):
@@ -192,7 +200,7 @@ class Checks:
                 wrong.append(f"items {begin} to {end - 1} of /gyrod/{name}")
         return wrong
 
-    def verify(self, group: Any) -> list[str]:
+    def verify(self, group: h5py.Group) -> list[str]:
         """The same for all of an open file."""
         found = []
         for name, (begins, ends, _) in self._found.items():
@@ -205,7 +213,7 @@ class Checks:
         return found
 
 
-def _table(group: Any, count: int) -> NDArray[Any]:
+def _table(group: h5py.Group, count: int) -> AnyArray:
     return np.asarray(group["checks"][:count]) if "checks" in group else np.zeros((0, 4), dtype=np.int64)
 
 
@@ -215,7 +223,7 @@ def damage(found: Sequence[str]) -> str:
     return f"{', '.join(found[:3])}{more} are not the numbers that were written (CRC-32)"
 
 
-def counted(attribute: Any) -> dict[str, int]:
+def counted(attribute: Iterable[bytes | str]) -> dict[str, int]:
     """The attribute ``counts`` by names; files that were written before there were check sums and knots have fewer."""
     counts = [int(c) for c in attribute]
     if len(counts) >= COUNTERS.index("checks"):
@@ -225,7 +233,7 @@ def counted(attribute: Any) -> dict[str, int]:
     return dict(zip(COUNTERS, counts, strict=True))
 
 
-def allocate(file: Any, needed: int) -> None:
+def allocate(file: h5py.File, needed: int) -> None:
     """Take ``needed`` bytes behind the end of an open file from the disk, or raise OSError before anything changes.
 
     The file is longer, too, before its structure says so: in no moment does it look cut off.
@@ -242,19 +250,19 @@ def allocate(file: Any, needed: int) -> None:
         raise
 
 
-def trim(file: Any) -> None:
+def trim(file: h5py.File) -> None:
     """Give back what was allocated and not taken, after a flush."""
     handle, size = file.id.get_vfd_handle(), file.id.get_filesize()
     if os.fstat(handle).st_size > size:
         os.ftruncate(handle, size)
 
 
-def gone(file: Any, path: Path) -> bool:
+def gone(file: h5py.File, path: Path) -> bool:
     """Whether an open file lost its name: it was removed or moved, or another one was put there."""
     return not same_file(path, file.id.get_vfd_handle())
 
 
-def run_of(file: Any) -> str:
+def run_of(file: h5py.File) -> str:
     """What tells the run in an open file from all others; a blank in files that were written before there was any."""
     return text(file["gyrod"].attrs.get("run", ""))
 
@@ -264,7 +272,7 @@ def fixed(value: str, length: int = 1) -> np.bytes_:
     return np.bytes_(value.encode().ljust(length))
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """What `fixed` made of a text."""
     return value.decode("utf-8").strip() if isinstance(value, bytes) else str(value)
 

@@ -8,8 +8,14 @@ import os
 import secrets
 import socket
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from typing import IO
+
+    from gyrod._check import Data
 
 try:
     import fcntl
@@ -91,7 +97,7 @@ def same_file(path: Path, handle: int) -> bool:
 def owner(path: Path) -> str:
     """Who signed a lock file, in words."""
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        data: Data = json.loads(path.read_text(encoding="utf-8"))
         return f"process {data['pid']} on {data['host']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
@@ -106,7 +112,7 @@ def locked(path: Path) -> bool:
         return False
 
 
-def _locks(file: Any, shared: bool) -> bool:
+def _locks(file: IO[bytes] | FileIO, shared: bool) -> bool:
     if fcntl is None:
         return True
     try:

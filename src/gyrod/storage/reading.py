@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,11 @@ from gyrod.storage.layout import (
     text,
 )
 
+if TYPE_CHECKING:
+    import h5py
+
+    from gyrod._check import AnyArray, Data
+
 Array = NDArray[np.float64]
 T = TypeVar("T")
 
@@ -50,13 +55,13 @@ class ResultFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _check.path("file", path)
-        self.kept: dict[str, NDArray[Any]] = {}
-        self.header: dict[str, Any] = {}
+        self.kept: dict[str, AnyArray] = {}
+        self.header: Data = {}
         #: Begins of blocks whose check sums are right, by series.
         self._sound: dict[str, set[int]] = {}
         self.header = self._with(_header)
 
-    def _with(self, read: Callable[[Any], T]) -> T:
+    def _with(self, read: Callable[[h5py.File], T]) -> T:
         """Open, read, close: no handle stays behind, and a run may keep writing; another one is not taken for it."""
         import h5py
 
@@ -84,7 +89,7 @@ class ResultFile:
         """Valid items of the series with this counter."""
         return int(self.header["counts"][counter])
 
-    def series(self, name: str) -> NDArray[Any]:
+    def series(self, name: str) -> AnyArray:
         """All valid items of a series."""
         if name not in self.kept:
             n = self.count(SERIES[name][0])
@@ -104,7 +109,7 @@ class ResultFile:
         """Which items are not those that were written, in words; all of the file is read."""
         return self._with(lambda file: self.checks.verify(file["gyrod"]))
 
-    def _part(self, name: str, which: slice) -> NDArray[Any]:
+    def _part(self, name: str, which: slice) -> AnyArray:
         return self._with(lambda file: np.asarray(file[f"gyrod/{name}"][which]))
 
     def _refuse(self, damaged: list[str]) -> None:
@@ -127,7 +132,7 @@ class ResultFile:
         lo, hi = int(used[0]), int(used[-1]) + 1
         self._check_blocks(name, used)
 
-        def read(file: Any) -> Array:
+        def read(file: h5py.File) -> Array:
             data = file[f"gyrod/{name}"]
             width = 8 * int(np.prod(data.shape[1:], dtype=np.int64))
             if (hi - lo) * width <= max(WINDOW, 2 * len(used) * width):
@@ -137,7 +142,7 @@ class ResultFile:
         return self._with(read)[back]
 
 
-def _header(file: Any) -> dict[str, Any]:
+def _header(file: h5py.File) -> Data:
     """Attributes, counts and shapes, checked against each other."""
     if "gyrod" not in file or "version" not in file["gyrod"].attrs:
         raise OSError("it is HDF5, but without the group /gyrod")
@@ -146,7 +151,7 @@ def _header(file: Any) -> dict[str, Any]:
     if int(attrs["version"]) > VERSION:
         raise OSError(f"it has version {int(attrs['version'])} of the layout, newer than {VERSION}; update gyrod")
     try:
-        found: dict[str, Any] = {n: text(attrs[n]) for n in ("software", "formulation", "status", "identity")}
+        found: Data = {n: text(attrs[n]) for n in ("software", "formulation", "status", "identity")}
         found |= {name: text(group[name][()]) for name in TEXTS}
         found |= {name: json.loads(text(attrs[name])) for name in ("options", "stats")}
         found |= {name: json.loads(found[name]) for name in ("info", "objects")}
@@ -172,7 +177,7 @@ def _header(file: Any) -> dict[str, Any]:
     return found
 
 
-def _events(group: Any, count: int) -> list[tuple[int, float, Array, str]]:
+def _events(group: h5py.Group, count: int) -> list[tuple[int, float, Array, str]]:
     inner, n = group["events"], count
     try:
         return [
@@ -199,7 +204,7 @@ class StoredMotion(Motion):
         self.__dict__[name] = value
         return value
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickled as data: where it is unpickled the file need not be."""
         for name in SERIES:
             self._file.series(name)
@@ -210,7 +215,7 @@ class StoredMotion(Motion):
         return f"<Motion of {what} in {str(self._file.path)!r}: {n} rows, {self.status}>"
 
 
-def _plain_motion(values: dict[str, Any]) -> Motion:
+def _plain_motion(values: Data) -> Motion:
     return Motion(**values)
 
 
@@ -320,12 +325,12 @@ def _stats(stored: ResultFile) -> MotionStats:
     return MotionStats(method, str(values.pop("formulation", header["formulation"])), **values)
 
 
-def _counted(stored: ResultFile) -> dict[str, Any]:
+def _counted(stored: ResultFile) -> Data:
     """What the run cost; of a run that was killed only its steps are known."""
     return stored.header["stats"] or {"steps": max(stored.count("steps") - 1, 0)}
 
 
-def info(file: str | os.PathLike[str]) -> dict[str, Any]:
+def info(file: str | os.PathLike[str]) -> Data:
     """What a result file holds, without its rows: plain values for a table or JSON."""
     stored = ResultFile(file)
     header = stored.header

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,6 +53,13 @@ from gyrod.storage.layout import (
 )
 from gyrod.storage.locks import Lock
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import h5py
+
+    from gyrod._check import AnyArray, Data
+
 Array = NDArray[np.float64]
 
 #: Bytes that are copied at once.
@@ -91,7 +98,7 @@ class Recorder:
         file: str | os.PathLike[str],
         compiled: Compiled,
         *,
-        info: Mapping[str, Any] | None = None,
+        info: Mapping[str, object] | None = None,
         t_end: float | None = None,
         frames: int = FRAMES,
         expected: int | None = None,
@@ -123,7 +130,7 @@ class Recorder:
                 self._go_on(header, resume, frames)
             self._lock = held.pop_all()  # for `close`
 
-    def _start(self, header: dict[str, Any], frames: int, fill: Callable[[], None] = lambda: None) -> None:
+    def _start(self, header: Data, frames: int, fill: Callable[[], None] = lambda: None) -> None:
         """Make the file under another name, with the rows of ``fill``: where its own name is, it can be read."""
         import h5py
 
@@ -191,7 +198,7 @@ class Recorder:
         rows = np.asarray(y, dtype=float).reshape(len(times), -1) if len(times) else np.zeros((0, self.compiled.size))
         if rows.shape[1] != self.compiled.size:
             raise ValueError(f"y has {rows.shape[1]} unknowns a row; the system has {self.compiled.size}.")
-        items: dict[str, NDArray[Any]] = {"t": times, "y": rows, "steps": np.atleast_1d(np.asarray(steps, dtype=float))}
+        items: dict[str, AnyArray] = {"t": times, "y": rows, "steps": np.atleast_1d(np.asarray(steps, dtype=float))}
         if flows is not None:
             items |= {name: np.asarray(value, dtype=float) for name, value in zip(FLOWS, flows, strict=True)}
         items["newton"] = np.atleast_1d(np.asarray(newton, dtype=np.int32))
@@ -288,8 +295,8 @@ class Recorder:
             at = max(at + 1, int(np.searchsorted(times, self._next)))
         return np.array(found, dtype=np.intp)
 
-    def _write(self, items: dict[str, NDArray[Any]], t: Array, y: Array) -> None:
-        named: dict[str, NDArray[Any]] = {name: value for name, value in items.items() if len(value)}
+    def _write(self, items: dict[str, AnyArray], t: Array, y: Array) -> None:
+        named: dict[str, AnyArray] = {name: value for name, value in items.items() if len(value)}
         if self._frames is not None and len(t):
             found = self._frames.items(t, y)
             named |= {f"VTKHDF/{name}": value for name, value in found.items()}
@@ -313,7 +320,7 @@ class Recorder:
         self._counts = counts
         self._kept = float(items["t"][-1]) if "t" in items and len(items["t"]) else self._kept
 
-    def _count(self, counts: dict[str, int], times: NDArray[Any] = np.zeros(0)) -> None:  # noqa: B008
+    def _count(self, counts: dict[str, int], times: AnyArray = np.zeros(0)) -> None:  # noqa: B008
         self._group.attrs.modify("counts", np.array([counts[name] for name in COUNTERS], dtype=np.int64))
         if self._frames is not None:
             values = self._frames.series["Steps/Values"]
@@ -336,7 +343,7 @@ class Recorder:
         trim(self._file)
 
     @contextlib.contextmanager
-    def _guard(self) -> Any:
+    def _guard(self) -> Iterator[None]:
         """After an error of the disk nothing more is written: the file keeps its blocks."""
         if self._broken or not self._file.id.valid:
             raise OSError(f"{str(self.path)!r} takes nothing more: it was closed, or could not be written before.")
@@ -367,7 +374,7 @@ class Recorder:
             "free some space and resume the run, or write elsewhere."
         )
 
-    def _go_on(self, header: dict[str, Any], resume: Mapping[str, int], frames: int) -> None:
+    def _go_on(self, header: Data, resume: Mapping[str, int], frames: int) -> None:
         """Go on with the file of an interrupted run, of the same model and options, from where its checkpoint is.
 
         A file that was closed is cut back. A kill may have left indices that can be read but not written any more: such
@@ -390,7 +397,7 @@ class Recorder:
                     self._file.close()
                 raise
 
-    def _wanted(self, group: Any, header: dict[str, Any], resume: Mapping[str, int]) -> dict[str, int]:
+    def _wanted(self, group: h5py.Group, header: Data, resume: Mapping[str, int]) -> dict[str, int]:
         """The counts to continue from, checked against what the file has."""
         there = counted(group.attrs["counts"])
         if text(group.attrs["identity"]) != header["identity"]:
@@ -411,7 +418,7 @@ class Recorder:
             )
         return wanted
 
-    def _copy(self, old: Any, wanted: dict[str, int]) -> None:
+    def _copy(self, old: h5py.File, wanted: dict[str, int]) -> None:
         """Write what is counted in another file into this one; frames are made anew from the rows."""
         for counter in ("rows", "flows", "steps", "newton", "midpoints", "dense", "knots"):
             names = [n for n, (c, _) in SERIES.items() if c == counter and n in old and n in self._series]
@@ -461,7 +468,7 @@ def save(
     *,
     frames: int = FRAMES,
     dense: bool | None = None,
-    info: Mapping[str, Any] | None = None,
+    info: Mapping[str, object] | None = None,
     lock: Lock | None = None,
 ) -> None:
     """Write a motion into a result file, which `open` reads and ParaView shows; an older file gives way at the end.
@@ -512,7 +519,7 @@ def identity(compiled: Compiled) -> str:
     return str(_header(compiled, {}, True)["identity"])
 
 
-def _header(compiled: Compiled, info: Mapping[str, Any], projected: bool) -> dict[str, Any]:
+def _header(compiled: Compiled, info: Mapping[str, object], projected: bool) -> Data:
     """What is known before the run."""
     model, reason = "", ""
     try:
@@ -533,7 +540,7 @@ def _header(compiled: Compiled, info: Mapping[str, Any], projected: bool) -> dic
     }  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Plain values for JSON; what is none is told by its repr."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
@@ -547,7 +554,7 @@ def _plain(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _writable(path: Path) -> Any:
+def _writable(path: Path) -> Iterator[None]:
     """A sentence for a file that cannot be made or is in use."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{str(path)!r} cannot be written: there is no folder {str(path.parent)!r}.")

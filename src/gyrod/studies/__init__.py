@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,20 +43,25 @@ from gyrod.studies.progress import StudyProgress, StudyWatcher, Tally, watching
 from gyrod.studies.results import Study
 from gyrod.studies.store import Folder, Layout, Memory, Store, default_chunk
 
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from gyrod.studies.clusters import Client
+
 __all__ = ["Fit", "Study", "StudyError", "StudyInterrupted", "StudyProgress", "fit", "open_study", "run_plan", "study"]
 
 
 def study(
-    model: Any,
-    vary: Mapping[str, Any],
-    outputs: Mapping[str, Any],
+    model: object,
+    vary: Mapping[str, object],
+    outputs: Mapping[str, object],
     t_end: float | None = None,
     *,
     samples: int | None = None,
     sampler: str = "sobol",
     seed: int = 0,
     design: str = "grid",
-    engine: Any = "local",
+    engine: object = "local",
     workers: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -67,7 +72,7 @@ def study(
     timeout: float = 10.0,
     at_rest: bool = False,
     start: str = "model",
-    **run: Any,
+    **run: object,
 ) -> Study:
     """Run a model many times with different parameters, and keep a few numbers of every run.
 
@@ -142,7 +147,7 @@ def stored(folder: str | os.PathLike[str]) -> Study:
 def run_plan(
     plan: Plan,
     *,
-    engine: Any = "local",
+    engine: object = "local",
     workers: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -178,7 +183,7 @@ def run_plan(
     return found
 
 
-def _run(job: Job, engine: Any, workers: int | None, client: Any, found: Study) -> None:
+def _run(job: Job, engine: Any, workers: int | None, client: Client | None, found: Study) -> None:
     """Run what is to be run; whatever ends it early says how to continue."""
     try:
         if client is not None:
@@ -233,7 +238,7 @@ def _hands(engine: str, workers: int | None, job: Job) -> list[Hand] | None:
     return [OwnHand(job.plan) for _ in range(count)]
 
 
-def _client(engine: Any, workers: int | None, timeout: float) -> Any:
+def _client(engine: object, workers: int | None, timeout: float) -> AbstractContextManager[Client]:
     if isinstance(engine, str):
         check_engine(engine)
     elif not hasattr(engine, "submit"):
@@ -246,7 +251,7 @@ def _client(engine: Any, workers: int | None, timeout: float) -> Any:
     return connected(engine, workers, timeout)
 
 
-def _parallel(client: Any, workers: int | None, engine: Any) -> int:
+def _parallel(client: Client | None, workers: int | None, engine: object) -> int:
     if client is not None:
         from gyrod.studies.clusters import threads_of
 
@@ -254,7 +259,14 @@ def _parallel(client: Any, workers: int | None, engine: Any) -> int:
     return 1 if engine == "serial" else workers or processors()
 
 
-def _store(plan: Plan, folder: Any, resume: bool, chunk: int | None, shard: Shard | None, parallel: int) -> Store:
+def _store(
+    plan: Plan,
+    folder: str | os.PathLike[str] | None,
+    resume: bool,
+    chunk: int | None,
+    shard: Shard | None,
+    parallel: int,
+) -> Store:
     # Shards must cut alike on different machines.
     default = default_chunk(Layout.of(plan), shard[1] if shard else parallel, plan.lanes)
     if folder is None:
@@ -275,7 +287,9 @@ def _shard(shard: str | None) -> Shard | None:
     return int(match[1]), int(match[2])
 
 
-def _check_arguments(plan: Plan, workers: Any, folder: Any, resume: Any, chunk: Any, shard: Shard | None) -> None:
+def _check_arguments(
+    plan: Plan, workers: object, folder: object, resume: object, chunk: int | None, shard: Shard | None
+) -> None:
     for name, value in (("workers", workers), ("chunk", chunk)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise ValueError(f"{name} = {value!r} must be an integer of at least 1.")

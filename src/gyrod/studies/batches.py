@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ LONG = 1.0
 
 
 @contextmanager
-def batches(engine: Any, workers: int | None, plan: Plan) -> Iterator[Runner]:
+def batches(engine: object, workers: int | None, plan: Plan) -> Iterator[Runner]:
     """A runner for plans like this one; a cluster stays for all of them."""
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise ValueError(f"workers = {workers!r} must be an integer of at least 1.")
@@ -78,7 +77,7 @@ def _threads(pool: ThreadPoolExecutor | None, workers: int) -> Runner:
     return run
 
 
-def _engine(engine: Any, workers: int | None) -> Runner:
+def _engine(engine: object, workers: int | None) -> Runner:
     """The engines of studies, a run a chunk. Processes are started anew for every batch."""
 
     def run(plan: Plan) -> tuple[dict[str, Array], Sequence[str]]:

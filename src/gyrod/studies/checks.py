@@ -34,7 +34,7 @@ TRIES = 10
 Shapes = dict[str, tuple[int, ...]]
 
 
-def called(function: Any) -> str:
+def called(function: object) -> str:
     """How a function is named in sentences."""
     return f"{getattr(function, '__qualname__', None) or type(function).__name__}()"
 
@@ -42,7 +42,7 @@ def called(function: Any) -> str:
 # --- options and names -----------------------------------------------------------------------------------------------
 
 
-def starts(at_rest: Any, start: Any, lanes: Any) -> list[str]:
+def starts(at_rest: object, start: object, lanes: object) -> list[str]:
     """What is wrong with where runs start."""
     problems = []
     if not isinstance(at_rest, (bool, np.bool_)):
@@ -58,12 +58,12 @@ def starts(at_rest: Any, start: Any, lanes: Any) -> list[str]:
     return problems
 
 
-def options(run: Mapping[str, Any], problems: list[str], *, at_rest: bool = False) -> dict[str, Any]:
+def options(run: Mapping[str, object], problems: list[str], *, at_rest: bool = False) -> dict[str, object]:
     """Options of `simulate`, or of `equilibrium`, known by name; their values are for these to judge."""
     chosen = ("guess",) if at_rest else APART
     own = [x.name for x in inspect.signature(equilibrium).parameters.values() if x.kind is x.KEYWORD_ONLY]
     known = [name for name in (own if at_rest else OPTIONS) if name not in chosen]
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if not at_rest:
         warn_old("a study", run)
     for name, value in (run if at_rest else folded(run)).items():
@@ -76,9 +76,10 @@ def options(run: Mapping[str, Any], problems: list[str], *, at_rest: bool = Fals
             hint = f" Did you mean {near[0]!r}?" if near else ""
             problems.append(f"{name} = {shown(value)} is unknown; it can be {', '.join(map(repr, known))}.{hint}")
         elif name == "events":
-            sound = isinstance(value, (tuple, list)) and all(isinstance(x, Event) for x in value)
-            found |= {name: tuple(value)} if sound else {}
-            problems += [] if sound else [f"events = {shown(value)} must be a list of Event."]
+            if isinstance(value, (tuple, list)) and all(isinstance(x, Event) for x in value):
+                found[name] = tuple(value)
+            else:
+                problems.append(f"events = {shown(value)} must be a list of Event.")
         elif name == "formulation" and not at_rest:
             try:
                 found[name] = Formulation.of(value).short
@@ -89,7 +90,7 @@ def options(run: Mapping[str, Any], problems: list[str], *, at_rest: bool = Fals
     return found
 
 
-def paths(system: System, vary: Any, runs: Design | None) -> list[str]:
+def paths(system: System, vary: object, runs: Design | None) -> list[str]:
     """What a system says to the paths that vary, and to the shapes of their values."""
     names, problems = _names(vary), []
     try:
@@ -99,7 +100,7 @@ def paths(system: System, vary: Any, runs: Design | None) -> list[str]:
     return problems if runs is None else problems + [x for name in names if (x := _unfit(system, name, runs))]
 
 
-def _names(vary: Any) -> list[str]:
+def _names(vary: object) -> list[str]:
     return [name for name in vary if isinstance(name, str) and name] if isinstance(vary, Mapping) else []
 
 
@@ -135,7 +136,7 @@ def _fractions(name: str, runs: Design) -> str | None:
     return f"{label}; take a list of them, or a discrete distribution such as scipy.stats.randint(6, 9)."
 
 
-def signature(function: Any, vary: Any) -> list[str]:
+def signature(function: Any, vary: object) -> list[str]:
     """Arguments that a function does not have, and those that it needs and does not get."""
     names = _names(vary)
     try:
@@ -158,7 +159,7 @@ def signature(function: Any, vary: Any) -> list[str]:
     return problems
 
 
-def outputs(given: Any, problems: list[str]) -> dict[str, Output]:
+def outputs(given: object, problems: list[str]) -> dict[str, Output]:
     """Outputs by name, as they may be given."""
     if not isinstance(given, Mapping) or not given:
         problems.append("outputs must be a dictionary from names to quantities, such as {'tip': 'hose.positions[-1]'}.")
@@ -204,7 +205,7 @@ def shapes(plan: Plan, wanted: Mapping[str, Output], problems: list[str]) -> tup
     return tuple(bound.values()), {name: found[name] for name in bound}
 
 
-def _runs(plan: Plan) -> Iterator[dict[str, Any]]:
+def _runs(plan: Plan) -> Iterator[dict[str, object]]:
     """Parameters of the first runs, one after the other."""
     count = min(TRIES, plan.size)
     columns = plan.parameters(0, count)

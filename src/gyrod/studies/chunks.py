@@ -13,11 +13,11 @@ import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod import _check
 from gyrod.storage.checkpoint import beside
 from gyrod.studies.blocks import COUNTERS, STATUSES, Block
 
@@ -30,7 +30,7 @@ PER_FOLDER = 1000
 #: Names in the table of all runs that parameters and outputs cannot have.
 RESERVED = ("run", "status", "error", "t", *COUNTERS, "seconds")
 
-Column = NDArray[Any]
+Column = _check.AnyArray
 
 
 class DamagedChunk(OSError):

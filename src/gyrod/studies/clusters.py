@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gyrod import _core
 from gyrod._version import __version__
@@ -23,6 +23,13 @@ from gyrod.studies.processes import packed
 from gyrod.studies.progress import PERIOD
 from gyrod.studies.store import Folder
 from gyrod.studies.worker import run_chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+
+    from gyrod.studies.chunks import ChunkFiles
+    from gyrod.studies.plan import Plan
 
 #: Chunks under way for each thread of a worker.
 AHEAD = 3
@@ -41,16 +48,48 @@ QUIET = {
 # --- on the workers --------------------------------------------------------------------------------------------------
 
 
+class Task(Protocol):
+    """What is taken of Dask's `Future`, whose methods have no types."""
+
+    status: str
+
+    def add_done_callback(self, call: Callable[[Task], object], /) -> None:
+        """Have a function called when it is done."""
+
+    def result(self, timeout: float) -> tuple[int, Chunk | None]:
+        """Runs that failed, and the chunk unless it was written."""
+
+
+class Client(Protocol):
+    """What is taken of Dask's `Client`, whose methods have no types."""
+
+    status: str
+    asynchronous: bool
+
+    def close(self) -> object:
+        """Leave the cluster."""
+
+    def nthreads(self) -> Mapping[str, int]:
+        """Threads by worker."""
+
+    def submit(self, function: Callable[..., object], /, *args: object, key: str, retries: int, pure: bool) -> Task:
+        """Have a function called by a worker."""
+
+    def cancel(self, tasks: list[Task], force: bool) -> object:
+        """Give tasks up."""
+
+
 def _hold(payload: bytes) -> bytes:
     """A task instead of data that is spread: Dask makes it again where all workers that had it died."""
     return payload
 
 
 @lru_cache(maxsize=4)
-def _unpacked(payload: bytes) -> Any:
+def _unpacked(payload: bytes) -> tuple[Plan, ChunkFiles | None]:
     import pickle
 
-    return pickle.loads(payload)
+    found: tuple[Plan, ChunkFiles | None] = pickle.loads(payload)
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -83,7 +122,7 @@ def _core_here() -> tuple[str, str]:
 
 
 @contextmanager
-def connected(engine: Any, workers: int | None, timeout: float) -> Iterator[Any]:
+def connected(engine: object, workers: int | None, timeout: float) -> Iterator[Client]:
     """A client of a cluster: the one given, at an address, the current one, or of a cluster of this machine."""
     try:
         distributed: Any = import_module("distributed")
@@ -110,7 +149,7 @@ def connected(engine: Any, workers: int | None, timeout: float) -> Iterator[Any]
         yield client
 
 
-def _close(client: Any) -> None:
+def _close(client: Client) -> None:
     """Close a client; one whose scheduler is gone would log the whole way to where it noticed."""
     log = logging.getLogger("distributed.client")
     before, log.disabled = log.disabled, True
@@ -120,15 +159,15 @@ def _close(client: Any) -> None:
         log.disabled = before
 
 
-def _current(distributed: Any) -> Any:
+def _current(distributed: ModuleType) -> Client | None:
     try:
-        client = distributed.default_client()
+        client: Client = distributed.default_client()
     except ValueError:
         return None
     return client if client.status == "running" and not client.asynchronous else None
 
 
-def _own(distributed: Any, stack: ExitStack, workers: int | None) -> Any:
+def _own(distributed: ModuleType, stack: ExitStack, workers: int | None) -> Client:
     """A cluster of this machine whose processes do not import the user's script, so that it needs no guard."""
     import dask
     from distributed.deploy.subprocess import SubprocessCluster
@@ -141,7 +180,8 @@ def _own(distributed: Any, stack: ExitStack, workers: int | None) -> Any:
             scheduler_kwargs={"dashboard": False},
         )  # fmt: skip
         cluster = stack.enter_context(own)
-    return stack.enter_context(distributed.Client(cluster, set_as_default=False))
+    client: Client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
+    return client
 
 
 @contextmanager
@@ -159,12 +199,12 @@ def _inherited(config: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def threads_of(client: Any) -> int:
+def threads_of(client: Client) -> int:
     """Threads of all workers of a cluster."""
     return sum(client.nthreads().values())
 
 
-def run_cluster(job: Job, client: Any) -> None:
+def run_cluster(job: Job, client: Client) -> None:
     """One task for each chunk; at most a few for each thread of the cluster are under way."""
     Driver(job, client).run()
 
@@ -172,15 +212,15 @@ def run_cluster(job: Job, client: Any) -> None:
 class Driver:
     """Hands chunks to a cluster and takes them back."""
 
-    def __init__(self, job: Job, client: Any) -> None:
+    def __init__(self, job: Job, client: Client) -> None:
         self.job, self.client = job, client
         store = job.store
         self.payload = packed(job.plan, store.files if isinstance(store, Folder) else None)
         self.lock: tuple[str, str] | None = None
         if isinstance(store, Folder) and store.lock is not None:
             self.lock = (str(store.lock.file.absolute()), store.lock.token)
-        self.flying: dict[Any, int] = {}
-        self.landed: SimpleQueue[Any] = SimpleQueue()
+        self.flying: dict[Task, int] = {}
+        self.landed: SimpleQueue[Task] = SimpleQueue()
         self.room, self.looked = AHEAD, 0.0
         self.mark = f"{job.plan.identity[:8]}-{id(self):x}-{time.time_ns():x}"
 
@@ -207,7 +247,7 @@ class Driver:
                 with suppress(Exception):
                     self.client.cancel(left, force=True)
 
-    def _submit(self, function: Any, *arguments: Any, key: str) -> Any:
+    def _submit(self, function: Callable[..., object], *arguments: object, key: str) -> Task:
         try:
             return self.client.submit(function, *arguments, key=key, retries=RETRIES, pure=False)
         except Exception as error:
@@ -228,7 +268,7 @@ class Driver:
         self.room = AHEAD * max(threads, 1)
         self.job.tally.note = "" if threads else "no workers yet"
 
-    def _land(self, task: Any) -> None:
+    def _land(self, task: Task) -> None:
         from distributed import CancelledError, KilledWorker
 
         k = self.flying.pop(task, None)

@@ -15,6 +15,7 @@ from gyrod.studies.chunks import RESERVED
 from gyrod.studies.store import Layout, Store
 
 if TYPE_CHECKING:
+    from gyrod._check import AnyArray
     from gyrod.studies.design import Design
 
 _ENTRY = re.compile(r"(.+?)\s*\[\s*(-?\d{1,9}(?:\s*,\s*-?\d{1,9})*)\s*\]", re.ASCII | re.DOTALL)
@@ -30,7 +31,7 @@ def axes(layout: Layout) -> dict[str, tuple[str, ...]]:
     return found | {name: (f"{name}_t", *found[name][:-1]) for name in layout.times}
 
 
-def parted(name: Any, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Any, tuple[int, ...]]:
+def parted(name: Any, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, tuple[int, ...]]:
     """From "tip[2]" to "tip" and (2,), where there is a column "tip"; other names stay as they are."""
     match = _ENTRY.fullmatch(name) if isinstance(name, str) and name not in shapes else None
     if match is None or match[1] not in shapes:
@@ -82,7 +83,7 @@ class Columns:
             for name in () if whole else layout.parameters:
                 self.kinds[name] = (np.dtype(float), self.kinds[name][1])
 
-    def take(self, name: str, rows: int | slice | NDArray[np.intp]) -> NDArray[Any]:
+    def take(self, name: str, rows: int | slice | NDArray[np.intp]) -> AnyArray:
         """Rows of a column: one, a slice of all, or those with these numbers."""
         kind, shape = self.kinds[name]
         if isinstance(rows, (int, np.integer)):
@@ -94,7 +95,9 @@ class Columns:
             found[places] = self._chunk(name, k)[inside]
         return found
 
-    def _parts(self, rows: slice | NDArray[np.intp]) -> Iterator[tuple[int, Any, Any]]:
+    def _parts(
+        self, rows: slice | NDArray[np.intp]
+    ) -> Iterator[tuple[int, slice | NDArray[np.intp], slice | NDArray[np.intp]]]:
         """Chunk after chunk: its number, places in the result, rows inside of the chunk."""
         n = self.store.chunk
         if not isinstance(rows, slice):
@@ -116,7 +119,7 @@ class Columns:
             yield k, slice(at, at + len(part)), slice(part.start - k * n, None if end < 0 else end, part.step)
             at += len(part)
 
-    def _chunk(self, name: str, k: int) -> NDArray[Any]:
+    def _chunk(self, name: str, k: int) -> AnyArray:
         """A column of a chunk; of one that is not there what is known of it."""
         kind, shape = self.kinds[name]
         if (chunk := self.store.sound(k)) is not None:
@@ -125,5 +128,5 @@ class Columns:
         a, b = self.store.span(k)
         if name in self.store.layout.parameters and self.design is not None:
             return self.design.parameters(a, b)[name]
-        blank: Any = {"status": NAMES[MISSING], "error": ""}.get(name, 0 if kind.kind == "i" else np.nan)
+        blank: str | float = {"status": NAMES[MISSING], "error": ""}.get(name, 0 if kind.kind == "i" else np.nan)
         return np.full((b - a, *shape), blank, kind)

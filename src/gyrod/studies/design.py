@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,11 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.model.errors import ModelError, shown
 from gyrod.studies.samplers import BITS, SAMPLERS
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from gyrod._check import Data
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -37,13 +42,20 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-Column = NDArray[Any]
+Column = _check.AnyArray
 
 LAYOUTS = ("grid", "together")
 #: Runs beyond so many are refused; floats are not all whole numbers beyond.
 MOST = 2**53
 #: Probabilities at which a distribution is looked at, the outermost of all samplers among them.
 PROBED = np.array([2.0**-BITS / 2.0, 0.25, 0.5, 0.75, 1.0 - 2.0**-BITS / 2.0])
+
+
+class Distribution(Protocol):
+    """One of those below, of `scipy.stats`, or of the user: values at probabilities."""
+
+    def ppf(self, u: Array, /) -> ArrayLike:
+        """Values at the probabilities u in (0, 1)."""
 
 
 # --- distributions ---------------------------------------------------------------------------------------------------
@@ -60,7 +72,7 @@ class Uniform:
         _settle(self)
         _rising(self, self.low, self.high)
 
-    def ppf(self, u: Any) -> Array:
+    def ppf(self, u: ArrayLike) -> Array:
         """Values at the probabilities u in (0, 1)."""
         return np.asarray(self.low + (self.high - self.low) * np.asarray(u, dtype=float))
 
@@ -81,7 +93,7 @@ class Normal:
         _settle(self)
         _check.positive("Normal: std", self.std)
 
-    def ppf(self, u: Any) -> Array:
+    def ppf(self, u: ArrayLike) -> Array:
         """Values at the probabilities u in (0, 1)."""
         return np.asarray(self.mean + self.std * _normal(u))
 
@@ -98,7 +110,7 @@ class LogUniform:
         _check.positive("LogUniform: low", self.low)
         _rising(self, self.low, self.high)
 
-    def ppf(self, u: Any) -> Array:
+    def ppf(self, u: ArrayLike) -> Array:
         """Values at the probabilities u in (0, 1)."""
         return np.asarray(self.low * np.exp(math.log(self.high / self.low) * np.asarray(u, dtype=float)))
 
@@ -121,7 +133,7 @@ class LogNormal:
         if not self.factor > 1.0:
             raise ValueError(f"LogNormal: factor = {self.factor:g} must be larger than 1; 1.1 is a spread of 10 %.")
 
-    def ppf(self, u: Any) -> Array:
+    def ppf(self, u: ArrayLike) -> Array:
         """Values at the probabilities u in (0, 1)."""
         return np.asarray(self.median * np.exp(math.log(self.factor) * _normal(u)))
 
@@ -134,21 +146,21 @@ class LogNormal:
 DISTRIBUTIONS = (Uniform, Normal, LogUniform, LogNormal)
 
 
-def _settle(distribution: Any) -> None:
+def _settle(distribution: Uniform | Normal | LogUniform | LogNormal) -> None:
     """Fields as finite floats."""
     kind = type(distribution).__name__
     for f in fields(distribution):
         object.__setattr__(distribution, f.name, _check.number(f"{kind}: {f.name}", getattr(distribution, f.name)))
 
 
-def _rising(distribution: Any, low: float, high: float) -> None:
+def _rising(distribution: Distribution, low: float, high: float) -> None:
     if not low < high:
         raise ValueError(f"{type(distribution).__name__}: low = {low:g} must be below high = {high:g}.")
     if not math.isfinite(high - low):
         raise ValueError(f"{type(distribution).__name__}: {low:g} and {high:g} are too far apart.")
 
 
-def _normal(u: Any) -> Array:
+def _normal(u: ArrayLike) -> Array:
     from scipy.special import ndtri
 
     return np.asarray(ndtri(np.asarray(u, dtype=float)))
@@ -166,7 +178,7 @@ class Design:
     #: Values by name, (k,) or (k, ...).
     lists: Mapping[str, Column]
     #: Distributions by name: they have ``ppf``.
-    distributions: Mapping[str, Any]
+    distributions: Mapping[str, Distribution]
     #: "grid": all combinations of the lists; "together": row by row.
     layout: str = "grid"
     #: For each combination; of "saltelli" the number of base samples. None without distributions.
@@ -239,19 +251,19 @@ class Design:
         found = {name: np.asarray(x.ppf(c)) for (name, x), c in zip(self.distributions.items(), columns, strict=True)}
         return {name: x.astype(np.int64) if self.whole(name) else x for name, x in found.items()}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Data:
         """All of it in plain types."""
-        vary: dict[str, Any] = {}
+        vary: Data = {}
         for name in self.names:
             values = self.lists.get(name)
             vary[name] = _distribution_data(self.distributions[name]) if values is None else values.tolist()
-        found: dict[str, Any] = {"vary": vary, "design": self.layout}
+        found: Data = {"vary": vary, "design": self.layout}
         if self.distributions:
             found |= {"samples": self.samples, "sampler": self.sampler, "seed": self.seed}
         return found
 
 
-def _distribution_data(distribution: Any) -> dict[str, Any]:
+def _distribution_data(distribution: Distribution) -> Data:
     if isinstance(distribution, DISTRIBUTIONS):
         values = {f.name: getattr(distribution, f.name) for f in fields(distribution)}
         return {"distribution": type(distribution).__name__, **values}
@@ -264,14 +276,19 @@ def _distribution_data(distribution: Any) -> dict[str, Any]:
 
 
 def make_design(
-    vary: Mapping[str, Any], *, layout: str = "grid", samples: int | None = None, sampler: str = "sobol", seed: int = 0
+    vary: Mapping[str, object],
+    *,
+    layout: str = "grid",
+    samples: int | None = None,
+    sampler: str = "sobol",
+    seed: int = 0,
 ) -> Design:
     """Check everything about the values and put them into order; all problems in one `ModelError`."""
     if not isinstance(vary, Mapping) or not vary:
         raise ModelError("vary must be a dictionary from names to values, such as {'bob.mass': [1, 2, 5]}.")
     problems: list[str] = []
     lists: dict[str, Column] = {}
-    distributions: dict[str, Any] = {}
+    distributions: dict[str, Distribution] = {}
     for name, given in vary.items():
         try:
             if not isinstance(name, str) or not name:
@@ -309,7 +326,7 @@ def make_design(
     return Design(names, lists, distributions, layout, sized.samples, sampler, seed, sample)
 
 
-def _values(name: str, given: Any) -> Column:
+def _values(name: str, given: object) -> Column:
     """A list of numbers or of arrays of one shape."""
     label = f"vary[{name!r}]"
     if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
@@ -354,12 +371,12 @@ def _distribution(name: str, given: Any) -> Any:
     return given
 
 
-def _discrete(distribution: Any) -> bool:
+def _discrete(distribution: Distribution) -> bool:
     kind = type(getattr(distribution, "dist", distribution))
     return any(x.__name__ == "rv_discrete" for x in kind.__mro__)
 
 
-def _whole(distribution: Any) -> bool:
+def _whole(distribution: Distribution) -> bool:
     """Whether a distribution has whole numbers only: it is discrete, and not shifted by a fraction."""
     if not _discrete(distribution):
         return False
@@ -376,7 +393,7 @@ def _check_lengths(lists: Mapping[str, Column]) -> None:
         raise ValueError(f"design = 'together' takes lists of one length, but {told}; design = 'grid' combines them.")
 
 
-def _check_samples(samples: Any, sampling: bool) -> None:
+def _check_samples(samples: object, sampling: bool) -> None:
     if not sampling:
         if samples is not None:
             raise ValueError(f"samples = {samples!r} needs a distribution to sample; vary has only lists of values.")
@@ -386,7 +403,7 @@ def _check_samples(samples: Any, sampling: bool) -> None:
         _check_whole("samples", samples, 1)
 
 
-def _check_whole(argument: str, value: Any, least: int) -> None:
+def _check_whole(argument: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{argument} = {value!r} must be an integer of at least {least}.")
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator
-from typing import Any
 
 #: Differences that are told.
 TOLD = 4
 
 
-def differences(there: Any, here: Any) -> str:
+def differences(there: object, here: object) -> str:
     """Where two descriptions differ: ``"samples 100 there, 200 here; t_end 1.0 there, 2.0 here"``; "" if nowhere."""
     found = list(_walk("", there, here))
     more = [f"and {len(found) - TOLD} more"] if len(found) > TOLD else []
     return "; ".join(found[:TOLD] + more)
 
 
-def _walk(path: str, there: Any, here: Any) -> Iterator[str]:
+def _walk(path: str, there: object, here: object) -> Iterator[str]:
     if isinstance(there, dict) and isinstance(here, dict):
         for key in [*there, *(k for k in here if k not in there)]:
             at = f"{path}.{key}" if path else str(key)
@@ -37,7 +36,7 @@ def _walk(path: str, there: Any, here: Any) -> Iterator[str]:
         yield f"{path} {_told(there)} there, {_told(here)} here"
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     short = reprlib.Repr()
     short.maxstring = short.maxother = 60
     return short.repr(value)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from gyrod.motion import Motion, Rest
 from gyrod.studies.measured import Curve, Parameter
 from gyrod.studies.plan import Plan
 from gyrod.studies.solving import solved
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -137,9 +140,9 @@ class Fit:
         *,
         names: str | Sequence[str] | None = None,
         file: str | os.PathLike[str] | None = None,
-        figure: Any = None,
+        figure: Figure | None = None,
         size: tuple[float, float] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """Draw measured points, fitted curves and residuals, of all quantities or of some; return the Figure."""
         from gyrod.look.plots import fits
 

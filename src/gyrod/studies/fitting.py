@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from gyrod.studies.outputs import Final, History, Output
 from gyrod.studies.plan import Plan, make_plan
 from gyrod.studies.searching import Outcome, Search, parts
 from gyrod.studies.sensitivity import STEPS, Sensitivity
+
+if TYPE_CHECKING:
+    from gyrod._check import Keywords
 
 Array = NDArray[np.float64]
 
@@ -48,12 +51,12 @@ class Resting(Final):
 
 
 def fit(
-    model: Any,
-    free: Mapping[str, Any],
-    measurements: Mapping[Any, Any],
+    model: object,
+    free: Mapping[str, object],
+    measurements: Mapping[object, object],
     t_end: float | None = None,
     *,
-    engine: Any = "local",
+    engine: object = "local",
     workers: int | None = None,
     loss: str = "linear",
     confidence: float = 0.95,
@@ -120,7 +123,12 @@ def fit(
 
 
 def _asked(
-    model: Any, free: Any, measurements: Any, t_end: Any, how: Mapping[str, Any], run: Mapping[str, Any]
+    model: object,
+    free: object,
+    measurements: object,
+    t_end: object,
+    how: Mapping[str, object],
+    run: Keywords,
 ) -> tuple[Plan, Sequence[Parameter], Sequence[Curve]]:
     """Check everything, and report all problems at once."""
     problems = _option_problems(**how)
@@ -177,7 +185,7 @@ def _in_words_of_fits(sentence: str) -> str:
     return sentence
 
 
-def _option_problems(loss: Any, jacobian: Any, confidence: Any, iterations: Any) -> list[str]:
+def _option_problems(loss: object, jacobian: object, confidence: object, iterations: object) -> list[str]:
     problems = []
     for check in (
         lambda: _check.choice("loss", loss, least_squares.LOSSES),
@@ -192,7 +200,7 @@ def _option_problems(loss: Any, jacobian: Any, confidence: Any, iterations: Any)
     return problems
 
 
-def _tight(plan: Plan, run: Mapping[str, Any]) -> Plan:
+def _tight(plan: Plan, run: Keywords) -> Plan:
     """Runs exact enough for differences, also where a model file has less; unless the user says otherwise."""
     if "rtol" in run or plan.at_rest or plan.options.get("method") in STEPPED:
         return plan
@@ -200,12 +208,12 @@ def _tight(plan: Plan, run: Mapping[str, Any]) -> Plan:
     return replace(plan, options=MappingProxyType({**plan.options, "rtol": rtol}))
 
 
-def _probability(confidence: Any) -> None:
+def _probability(confidence: object) -> None:
     if not 0.0 < _check.number("confidence", confidence) < 1.0:
         raise ValueError(f"confidence = {confidence!r} must lie between 0 and 1, as 0.95.")
 
 
-def _whole(iterations: Any) -> None:
+def _whole(iterations: object) -> None:
     if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
         raise ValueError(f"iterations = {iterations!r} must be an integer of at least 1.")
 

@@ -20,12 +20,14 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod.motion import Motion
+
+if TYPE_CHECKING:
+    from gyrod._check import AnyArray, Data
 
 #: Parts inside of parts beyond so many are named by their type.
 DEPTH = 12
@@ -33,12 +35,16 @@ DEPTH = 12
 LONG = 2000
 
 
-def plain(value: Any) -> Any:
+#: Anything; a method hides the name of the class.
+Thing = object
+
+
+def plain(value: object) -> Any:
     """Plain JSON types that tell a value from others; of what cannot be told only the type."""
     return _Walk().plain(value)
 
 
-def function_data(function: Any) -> dict[str, Any]:
+def function_data(function: object) -> Data:
     """A function by module, qualified name, source, and what it carries with it or reads of its module."""
     return _Walk().function(function)
 
@@ -48,9 +54,9 @@ class _Walk:
 
     def __init__(self) -> None:
         #: By id, with the things themselves: an id is free again once its thing is gone.
-        self.seen: dict[int, Any] = {}
+        self.seen: dict[int, Thing] = {}
 
-    def plain(self, value: Any, depth: int = 0) -> Any:
+    def plain(self, value: Thing, depth: int = 0) -> Any:
         if isinstance(value, np.generic) and value.dtype.kind in "biufcSU":
             value = value.item()
         if isinstance(value, enum.Enum):
@@ -71,10 +77,10 @@ class _Walk:
             return numbers if function is None else {"start": numbers, "function": self.plain(function, depth + 1)}
         return self._parts(value, depth + 1)
 
-    def _array(self, value: NDArray[Any], depth: int) -> Any:
+    def _array(self, value: AnyArray, depth: int) -> Thing:
         return value.tolist() if value.dtype.kind in "iufb" else self.plain(value.tolist(), depth + 1)
 
-    def _parts(self, value: Any, depth: int) -> Any:
+    def _parts(self, value: Any, depth: int) -> Thing:
         """What has parts: collections, descriptions, functions, objects of the user."""
         if isinstance(value, Mapping):
             return {_key(self.plain(key, depth)): self.plain(x, depth) for key, x in value.items()}
@@ -103,7 +109,7 @@ class _Walk:
             }
         return {"type": kind}
 
-    def function(self, function: Any, depth: int = 0) -> dict[str, Any]:
+    def function(self, function: Thing, depth: int = 0) -> Data:
         """A function, a class, or an object that can be called."""
         if isinstance(function, functools.partial):
             carried = {"args": function.args, "keywords": function.keywords}
@@ -121,7 +127,7 @@ class _Walk:
             return found | self.carried(function)
         return found if inner is None else found | {"wraps": self.function(inner)}
 
-    def carried(self, function: types.FunctionType) -> dict[str, Any]:
+    def carried(self, function: types.FunctionType) -> Data:
         """Defaults, variables around a function, and what it names of its module."""
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
         found = {
@@ -131,7 +137,7 @@ class _Walk:
         }
         return {key: told for key, told in found.items() if told}
 
-    def named(self, value: Any, depth: int = 0) -> Any:
+    def named(self, value: Thing, depth: int = 0) -> Thing:
         """What a function names: code of installed packages by its name, long data by a checksum."""
         if isinstance(value, type) or (callable(value) and not is_dataclass(value)):
             module = getattr(value, "__module__", None) or type(value).__module__
@@ -148,7 +154,7 @@ class _Walk:
         text = _key(found)
         return found if len(text) < LONG else {"type": _kind(type(value)), "sha256": _sha(text.encode())}
 
-    def object(self, value: Any, depth: int) -> dict[str, Any]:
+    def object(self, value: Thing, depth: int) -> Data:
         """A class, or an object by its class and what it holds."""
         found = self.cls(value if isinstance(value, type) else type(value))
         if isinstance(value, type) or self._met(value):
@@ -162,13 +168,13 @@ class _Walk:
             return found | ({"holds": self.plain(held, depth)} if held else {})
         return found | {"holds": {name: self.named(x, depth) for name, x in held.items()}}
 
-    def cls(self, cls: type) -> dict[str, Any]:
+    def cls(self, cls: type) -> Data:
         """A class; of the user's own with what its functions carry, its values and its bases."""
-        found: dict[str, Any] = {"type": _kind(cls)}
+        found: Data = {"type": _kind(cls)}
         if not _own(cls.__module__) or self._met(cls):
             return found
         found["source"] = source(cls)
-        parts: dict[str, Any] = {}
+        parts: Data = {}
         for name, value in cls.__dict__.items():
             inner = next((x for key in ("fget", "func", "__func__") if (x := getattr(value, key, None))), value)
             if isinstance(inner, types.FunctionType):
@@ -178,14 +184,14 @@ class _Walk:
         bases = [self.cls(x) for x in cls.__bases__ if _own(x.__module__)]
         return found | ({"parts": parts} if parts else {}) | ({"bases": bases} if bases else {})
 
-    def _met(self, thing: Any) -> bool:
+    def _met(self, thing: Thing) -> bool:
         """Whether it has been told before."""
         met = id(thing) in self.seen
         self.seen[id(thing)] = thing
         return met
 
 
-def _module(name: Any) -> str:
+def _module(name: object) -> str:
     return str(name).replace("__mp_main__", "__main__")  # so do spawned processes call the script
 
 
@@ -193,7 +199,7 @@ def _kind(cls: type) -> str:
     return f"{_module(cls.__module__)}.{cls.__qualname__}"
 
 
-def _key(data: Any) -> str:
+def _key(data: object) -> str:
     return data if isinstance(data, str) else json.dumps(data, sort_keys=True)
 
 
@@ -201,12 +207,12 @@ def _sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _checksum(array: NDArray[Any]) -> dict[str, Any]:
+def _checksum(array: AnyArray) -> Data:
     return {"array": list(array.shape), "dtype": array.dtype.str, "sha256": _sha(np.ascontiguousarray(array).tobytes())}
 
 
 @functools.lru_cache(maxsize=1024)
-def _own(name: Any) -> bool:
+def _own(name: object) -> bool:
     """Whether a module is the user's: not of Python, not of gyrod, not of an installed package."""
     top = str(name).partition(".")[0]
     if top in ("__main__", "__mp_main__"):
@@ -217,7 +223,7 @@ def _own(name: Any) -> bool:
     return file is None or not {"site-packages", "dist-packages"} & set(Path(file).parts)
 
 
-def _globals(function: types.FunctionType) -> dict[str, Any]:
+def _globals(function: types.FunctionType) -> Data:
     """What a function names of its module, and of modules of the user; not what it sets itself."""
     there, found = function.__globals__, {}
     read, written = _names(function.__code__)
@@ -251,7 +257,7 @@ def _names(code: types.CodeType) -> tuple[frozenset[tuple[str, str]], frozenset[
     return frozenset(read), frozenset(written)
 
 
-def _content(cell: Any) -> Any:
+def _content(cell: types.CellType) -> object:
     try:
         return cell.cell_contents
     except ValueError:  # not filled yet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,14 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.look.plots.study_panels import named
 from gyrod.studies.columns import parted
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from gyrod._check import AnyArray
 
 Array = NDArray[np.float64]
 
@@ -62,7 +70,13 @@ class SobolIndices:
     def __str__(self) -> str:
         return table(self)
 
-    def plot(self, *, file: Any = None, figure: Any = None, size: tuple[float, float] | None = None) -> Any:
+    def plot(
+        self,
+        *,
+        file: str | PathLike[str] | None = None,
+        figure: Figure | None = None,
+        size: tuple[float, float] | None = None,
+    ) -> Figure:
         """Bars with their intervals, over time for a curve; a matplotlib Figure, which ``file`` saves."""
         from gyrod.look.plots.studies import plot_indices
 
@@ -70,7 +84,7 @@ class SobolIndices:
 
 
 def sobol(
-    dataset: Any,
+    dataset: xr.Dataset,
     parameters: Sequence[str],
     sampler: str,
     output: str | Sequence[str] | None = None,
@@ -121,7 +135,7 @@ def sobol(
     )
 
 
-def entries(dataset: Any, output: str | Sequence[str] | None) -> tuple[list[str], Array, Array | None]:
+def entries(dataset: xr.Dataset, output: str | Sequence[str] | None) -> tuple[list[str], Array, Array | None]:
     """Labels and values of all entries of outputs, (runs, entries), and their times if they are one curve."""
     known = named(dataset, "outputs") or [
         str(name) for name, x in dataset.data_vars.items() if x.dims[:1] == ("run",) and x.dtype.kind == "f"
@@ -155,7 +169,7 @@ def entries(dataset: Any, output: str | Sequence[str] | None) -> tuple[list[str]
     return labels, np.concatenate(columns, axis=1), times
 
 
-def _is_curve(dataset: Any, name: str) -> bool:
+def _is_curve(dataset: xr.Dataset, name: str) -> bool:
     return dataset[name].ndim > 1 and dataset[name].dims[1] in dataset.coords
 
 
@@ -163,7 +177,7 @@ def _place(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
-def _scalar(dataset: Any, name: str) -> Array:
+def _scalar(dataset: xr.Dataset, name: str) -> Array:
     values = np.asarray(dataset[name], dtype=float)
     if values.ndim != 1:
         raise ValueError(f"{name} is a vector; Sobol indices are for numbers, so give each of its entries separately.")
@@ -176,7 +190,7 @@ _Found = tuple[Array, Array | None, dict[str, Array], list[int], int]
 
 
 def _saltelli(
-    runs: NDArray[Any], columns: Array, d: int, confidence: float, resamples: int, seed: int
+    runs: AnyArray, columns: Array, d: int, confidence: float, resamples: int, seed: int
 ) -> tuple[Array, Array, dict[str, Array], list[int], int]:
     """Runs come in groups of d + 2 for each base sample: A, B, and A with one parameter of B at a time."""
     if not isinstance(resamples, int) or resamples < 10:

@@ -101,7 +101,7 @@ def _longer(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for n in shape[1:] if n != 1)
 
 
-def read_parameters(free: Any, problems: list[str]) -> tuple[Parameter, ...]:
+def read_parameters(free: object, problems: list[str]) -> tuple[Parameter, ...]:
     """Parameters of a dictionary: path to a guess, or to (guess, low, high)."""
     if not isinstance(free, Mapping) or not free:
         problems.append("free must be a dictionary from paths to guesses, such as {'hose.material.young': 5e6}.")
@@ -109,7 +109,7 @@ def read_parameters(free: Any, problems: list[str]) -> tuple[Parameter, ...]:
     return tuple(_told(problems, partial(_parameter, path, given)) for path, given in free.items())
 
 
-def read_curves(measurements: Any, t_end: Any, problems: list[str], resting: bool = False) -> tuple[Curve, ...]:
+def read_curves(measurements: object, t_end: object, problems: list[str], resting: bool = False) -> tuple[Curve, ...]:
     """Curves of a dictionary: quantity to (times, values) or (times, values, sigma); at rest without times."""
     if not isinstance(measurements, Mapping) or not measurements:
         wanted = "values or (values, sigma)" if resting else "(times, values) or (times, values, sigma)"
@@ -129,7 +129,7 @@ def read_curves(measurements: Any, t_end: Any, problems: list[str], resting: boo
     return tuple(found)
 
 
-def _told(problems: list[str], read: Callable[[], Any]) -> Any:
+def _told(problems: list[str], read: Callable[[], object]) -> Any:
     try:
         return read()
     except ModelError as error:
@@ -139,7 +139,7 @@ def _told(problems: list[str], read: Callable[[], Any]) -> Any:
     return None
 
 
-def _parameter(path: Any, given: Any) -> Parameter:
+def _parameter(path: object, given: Any) -> Parameter:
     if not isinstance(path, str) or not path:
         raise ValueError(f"free: {shown(path)} must be text such as 'hose.material.young'.")
     label = f"free[{path!r}]"
@@ -169,7 +169,7 @@ def _bound(label: str, value: Any, default: float) -> float:
     return found
 
 
-def _curve(quantity: Any, name: str, given: Any, t_end: Any) -> Curve:
+def _curve(quantity: object, name: str, given: object, t_end: object) -> Curve:
     label = f"measurements[{name!r}]"
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
         raise ValueError(f"{label} must be (times, values) or (times, values, sigma), got {shown(given)}.")
@@ -186,7 +186,7 @@ def _curve(quantity: Any, name: str, given: Any, t_end: Any) -> Curve:
     return Curve(quantity, name, times, values, sigma)
 
 
-def _resting(quantity: Any, name: str, given: Any) -> Curve:
+def _resting(quantity: object, name: str, given: object) -> Curve:
     """Values at rest, as a curve of one point."""
     label = f"measurements[{name!r}]"
     values, sigma = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
@@ -200,7 +200,7 @@ def _resting(quantity: Any, name: str, given: Any) -> Curve:
     return Curve(quantity, name, np.zeros(1), read, None if sigma is None else _sigma(label, sigma, read))
 
 
-def _times(label: str, given: Any, t_end: Any) -> Array:
+def _times(label: str, given: object, t_end: object) -> Array:
     try:
         times = _check.times("times", given)
     except ValueError as error:
@@ -212,7 +212,7 @@ def _times(label: str, given: Any, t_end: Any) -> Array:
     return times
 
 
-def _values(label: str, given: Any) -> Array:
+def _values(label: str, given: object) -> Array:
     try:
         values = np.array(given, dtype=float)
     except (TypeError, ValueError):
@@ -226,7 +226,7 @@ def _values(label: str, given: Any) -> Array:
     return values
 
 
-def _sigma(label: str, given: Any, values: Array) -> Array:
+def _sigma(label: str, given: object, values: Array) -> Array:
     try:
         sigma = np.asarray(given, dtype=float)
         if sigma.ndim == 1 and values.ndim > 1 and len(sigma) == len(values) != values.shape[-1]:

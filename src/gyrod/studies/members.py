@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ from gyrod.solve.members import LANES, Members, members
 from gyrod.studies.blocks import COUNTERS, STATUSES, Block
 from gyrod.studies.outputs import Final
 from gyrod.studies.plan import Plan
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from gyrod import _core
+    from gyrod._check import AnyArray
 
 Tick = Callable[[int], object]
 
@@ -48,7 +54,7 @@ def run_block(plan: Plan, start: int, stop: int, *, tick: Tick | None = None, to
     return rows.block()
 
 
-def _run(plan: Plan, values: Mapping[str, Any], rows: _Rows, i: int) -> None:
+def _run(plan: Plan, values: Mapping[str, object], rows: _Rows, i: int) -> None:
     began = time.thread_time()
     run: Motion | Rest | None = None
     try:
@@ -82,7 +88,7 @@ class _Together:
         self.sectional = all(isinstance(q, Quantity) and (q.kinematic or _sectional(q)) for q in read)
         self.final = self.kinematic and all(type(o) is Final and o.needs == "end" for o in plan.outputs)
 
-    def run(self, values: Mapping[str, NDArray[Any]], start: int, rows: _Rows, tick: Tick | None) -> NDArray[np.intp]:
+    def run(self, values: Mapping[str, AnyArray], start: int, rows: _Rows, tick: Tick | None) -> NDArray[np.intp]:
         """Fill rows, a part after the other; returns the numbers of those that are left."""
         count = len(next(iter(values.values())))
         part = PART_DENSE if self.members.dense else PART
@@ -90,7 +96,7 @@ class _Together:
         return np.concatenate(left)
 
     def _part(
-        self, values: Mapping[str, NDArray[Any]], a: int, b: int, start: int, rows: _Rows, tick: Tick | None
+        self, values: Mapping[str, AnyArray], a: int, b: int, start: int, rows: _Rows, tick: Tick | None
     ) -> NDArray[np.intp]:
         values = {name: column[a:b] for name, column in values.items()}
         stack = self.members.stack(values)
@@ -107,13 +113,15 @@ class _Together:
                 self._single(run, stack, values, i, a + i, rows)
         return left
 
-    def _runs(self, stack: Stack, taken: NDArray[np.intp], tick: Tick | None, *, lanes: bool = False) -> list[Any]:
+    def _runs(
+        self, stack: Stack, taken: NDArray[np.intp], tick: Tick | None, *, lanes: bool = False
+    ) -> list[_core.Run]:
         runs = self.members.run(stack, taken, lanes=lanes, tick=tick)
         if len(runs) < len(taken):
             raise KeyboardInterrupt
         return runs
 
-    def _laned(self, start: int, count: int, tick: Tick | None) -> list[Any]:
+    def _laned(self, start: int, count: int, tick: Tick | None) -> list[_core.Run]:
         """Runs of the good rows in lanes: groups begin at multiples of their size, wherever blocks do."""
         first, size = start - start % LANES, self.plan.size
         last = min(size, -(-(start + count) // LANES) * LANES)
@@ -128,7 +136,7 @@ class _Together:
         runs = self._runs(stack, np.array(wanted), tick, lanes=True)
         return [run for run, mine in zip(runs, kept, strict=True) if mine]
 
-    def _final(self, runs: list[Any], at: NDArray[np.intp], rows: _Rows) -> None:
+    def _final(self, runs: list[_core.Run], at: NDArray[np.intp], rows: _Rows) -> None:
         """Last rows of all runs as one motion: what is read of them follows from each row alone."""
         if not runs:
             return
@@ -142,7 +150,9 @@ class _Together:
         for name, column in rows.counters.items():
             column[at] = [count[name] for count in counts]
 
-    def _single(self, run: Any, stack: Stack, values: Mapping[str, NDArray[Any]], i: int, at: int, rows: _Rows) -> None:
+    def _single(
+        self, run: _core.Run, stack: Stack, values: Mapping[str, AnyArray], i: int, at: int, rows: _Rows
+    ) -> None:
         plan, compiled = self.plan, self.members.compiled
         if not self.sectional:  # who reads it may ask for anything of the model
             system = plan.system({name: column[i] for name, column in values.items()})
@@ -222,7 +232,7 @@ class _Rows:
             for name, column in self.counters.items():
                 column[i] = getattr(run.stats, name)
 
-    def _put(self, i: int, name: str, value: Any) -> None:
+    def _put(self, i: int, name: str, value: ArrayLike) -> None:
         if np.shape(value) != self.shapes[name]:
             raise ValueError(f"it has the shape {np.shape(value)}, but must have {self.shapes[name]} in all runs.")
         self.outputs[name][i] = value

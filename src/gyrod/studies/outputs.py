@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cache
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from gyrod.motion.between import DEGREES
 from gyrod.motion.readings import Quantity, quantity
 from gyrod.quantities import MATRIX, ROD
 from gyrod.studies.identity import function_data, plain
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = [
     "OUTPUTS",
@@ -53,7 +56,7 @@ PARTS = 4
 class Measured:
     """A quantity that a function of the user reads."""
 
-    function: Callable[[Motion], Any]
+    function: Callable[[Motion], ArrayLike]
     unit: str = ""
     kinematic: bool = False
     dense: bool = True
@@ -66,7 +69,7 @@ class Measured:
             raise ValueError(f"the quantity must have one entry for each of {len(motion.t)} times, got {values.shape}.")
         return values
 
-    def describe(self) -> Any:
+    def describe(self) -> object:
         """What identifies it."""
         return function_data(self.function)
 
@@ -132,7 +135,7 @@ class Output:
         """Its shape, where ``entry`` is that of the quantity at one time."""
         return entry
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """What identifies it, in plain types."""
         more = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in ("quantity", "name")}
         more = {key: x for key, x in more.items() if x is not None}
@@ -399,7 +402,7 @@ class Custom(Output):
             raise ValueError(f"it returned {shown(found)}; it must return a number or an array of numbers.") from None
 
 
-def _placed(found: Quantity | Measured, given: Any) -> Quantity:
+def _placed(found: Quantity | Measured, given: object) -> Quantity:
     """A field along a rod at fractions of its length, or at one."""
     if not isinstance(found, Quantity) or not found.place:
         what = repr(found.text) if isinstance(found, Quantity) else "a function"
@@ -427,7 +430,7 @@ def _everywhere(found: Quantity | Measured) -> Quantity:
     return replace(found, everywhere=True)
 
 
-def output(given: Any) -> Output:
+def output(given: object) -> Output:
     """An output as it may be given: as such, as text, or as a function of a motion."""
     if isinstance(given, Output):
         return given
@@ -441,7 +444,7 @@ def output(given: Any) -> Output:
     )
 
 
-def _times(given: Any, t_end: float) -> Array:
+def _times(given: object, t_end: float) -> Array:
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         if given < 1:
             raise ValueError(f"times = {given} must be at least 1, the number of equal parts of the run.")

@@ -8,10 +8,9 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, files
 from gyrod.model import ModelError, System
@@ -26,6 +25,9 @@ from gyrod.studies.design import Design, make_design
 from gyrod.studies.identity import function_data, plain
 from gyrod.studies.outputs import History, Output
 from gyrod.studies.solving import solved
+
+if TYPE_CHECKING:
+    from gyrod._check import AnyArray, Data, Keywords
 
 __all__ = ["Model", "Plan", "make_plan"]
 
@@ -44,7 +46,7 @@ class Model:
     system: System | None = None
     function: Callable[..., System] | None = None
 
-    def build(self, values: Mapping[str, Any]) -> System:
+    def build(self, values: Mapping[str, object]) -> System:
         """The system with these values."""
         if self.system is not None:
             return self.system.with_(values)
@@ -54,12 +56,12 @@ class Model:
             raise ModelError(f"the model, {called(self.function)}, returned {shown(found)}; it must return a System.")
         return found
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Data:
         """What identifies it, in plain types: a function, the data of a model file, or fields with their functions."""
         return self._data
 
     @cached_property
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> Data:
         if self.system is None:
             return {"function": function_data(self.function)}
         try:
@@ -80,7 +82,7 @@ class Plan:
     outputs: tuple[Output, ...]
     t_end: float
     #: Options of `simulate`, but those that follow from the outputs.
-    options: Mapping[str, Any]
+    options: Keywords
     #: Runs that are integrated together in the lanes of a processor's vectors.
     lanes: int = 1
     #: Of each output without the axis of the runs.
@@ -100,19 +102,19 @@ class Plan:
         """Parameters, in the order in which they were given."""
         return self.design.names
 
-    def parameters(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
+    def parameters(self, start: int, stop: int) -> dict[str, AnyArray]:
         """Columns of the parameters of the runs start to stop, (n,) or (n, ...)."""
         return self.design.parameters(start, stop)
 
-    def system(self, values: Mapping[str, Any]) -> System:
+    def system(self, values: Mapping[str, object]) -> System:
         """The model with the values of one run."""
         return self.model.build({name: x.item() if isinstance(x, np.generic) else x for name, x in values.items()})
 
-    def solved(self, values: Mapping[str, Any]) -> Motion | Rest:
+    def solved(self, values: Mapping[str, object]) -> Motion | Rest:
         """One run."""
         return solved(self.system(values), self.t_end, self.run_options(), at_rest=self.at_rest, start=self.start)
 
-    def run_options(self) -> dict[str, Any]:
+    def run_options(self) -> Data:
         """Options of `simulate` for one run: what the outputs need of it, and no more; at rest of `equilibrium`."""
         if self.at_rest:
             return dict(self.options)
@@ -128,7 +130,7 @@ class Plan:
         ends = [np.array([self.t_end])] if "end" in needs or not times else []
         return found | {"output": np.unique(np.concatenate([*times, *ends])), "dense": False}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Data:
         """All that identifies the study, in plain JSON types."""
         return {
             "model": self.model.describe(),
@@ -147,7 +149,7 @@ class Plan:
         text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Data:
         """With its identity: another process may not find the sources of its functions."""
         return {**self.__dict__, "identity": self.identity}
 
@@ -159,9 +161,9 @@ class Plan:
 
 
 def make_plan(
-    model: Any,
-    vary: Mapping[str, Any],
-    outputs: Mapping[str, Any],
+    model: object,
+    vary: Mapping[str, object],
+    outputs: Mapping[str, object],
     t_end: float | None = None,
     *,
     samples: int | None = None,
@@ -171,7 +173,7 @@ def make_plan(
     lanes: int = 1,
     at_rest: bool = False,
     start: str = "model",
-    **run: Any,
+    **run: object,
 ) -> Plan:
     """Check everything about a study and put it into a `Plan`; one `ModelError` lists all problems.
 
@@ -209,7 +211,7 @@ def make_plan(
     return plan
 
 
-def model_of(model: Any) -> tuple[Model, dict[str, Any]]:
+def model_of(model: object) -> tuple[Model, Data]:
     """The model, and the options of a run that its file has."""
     if isinstance(model, System):
         return Model(system=model.original), {}
@@ -222,14 +224,14 @@ def model_of(model: Any) -> tuple[Model, dict[str, Any]]:
     raise ModelError(f"model = {shown(model)} must be a System, the path of a model file, or a function making one.")
 
 
-def _at_rest(t_end: Any, problems: list[str]) -> float:
+def _at_rest(t_end: object, problems: list[str]) -> float:
     """Equilibria have no end."""
     if t_end is not None:
         problems.append(f"t_end = {shown(t_end)} cannot be given with at_rest=True: nothing moves; leave it out.")
     return 0.0
 
 
-def _end(t_end: Any, problems: list[str]) -> float | None:
+def _end(t_end: object, problems: list[str]) -> float | None:
     if t_end is None:
         problems.append("t_end, the time to simulate, is missing; give it, or 'until' in the section run of the file.")
         return None

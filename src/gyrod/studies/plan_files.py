@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from gyrod.studies.solving import STARTS
 from gyrod.studies.store import Layout
 from gyrod.studies.units import kind_of
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
+
 #: Keys of a plan file.
 KEYS = (
     "gyrod", "model", "until", "run", "vary", "samples", "sampler", "seed", "design", "outputs", "chunk", "engine",
@@ -41,7 +44,7 @@ KEYS = (
 MOST_STEPS = 1_000_000
 
 #: Distributions by key: class, names of its two numbers, and whether the second is a plain number.
-DISTRIBUTIONS: dict[str, tuple[type[Any], tuple[str, str], bool]] = {
+DISTRIBUTIONS: dict[str, tuple[type, tuple[str, str], bool]] = {
     "uniform": (design.Uniform, ("low", "high"), False),
     "normal": (design.Normal, ("mean", "std"), False),
     "loguniform": (design.LogUniform, ("low", "high"), False),
@@ -64,7 +67,7 @@ class PlanFile:
     """What a plan file holds: the arguments of `gyrod.study`, where it was read from, and its text."""
 
     #: ``model``, ``vary``, ``outputs``, ``t_end`` and all else that the file gives, but the folder.
-    arguments: dict[str, Any]
+    arguments: Data
     #: Where results go, None if the file does not say.
     folder: Path | None
     #: Number of runs.
@@ -117,7 +120,7 @@ class _Reader(Builder):
 
     base: Path
 
-    def __init__(self, data: Any, root: Node, base: Path, overrides: dict[str, Any]) -> None:
+    def __init__(self, data: Data, root: Node, base: Path, overrides: Data) -> None:
         super().__init__(data, root, base)
         self.overrides = overrides
         self.run_of_model = RunOptions()
@@ -134,7 +137,7 @@ class _Reader(Builder):
             for sentence in getattr(error, "problems", (str(error),)):
                 self.tell(place, sentence.removeprefix(f"{place[-1]} = "))
 
-    def whole(self) -> tuple[dict[str, Any], int]:  # type: ignore[override]
+    def whole(self) -> tuple[Data, int]:  # type: ignore[override]
         """Arguments of `gyrod.study`, and the number of runs."""
         data = self.data
         if not isinstance(data, dict):
@@ -189,7 +192,7 @@ class _Reader(Builder):
             return loaded.system
         return None
 
-    def inline(self, given: dict[str, Any]) -> System | None:
+    def inline(self, given: Data) -> System | None:
         builder = Builder({"gyrod": 1, **given}, found(self.root, ("model",)), self.base)
         made = builder.whole()
         self.problems += [Problem(x.line, x.column, ("model", *x.path), x.sentence) for x in builder.problems]
@@ -198,7 +201,7 @@ class _Reader(Builder):
 
     # --- what varies ---
 
-    def members_of(self, key: str, read_one: Callable[[str, Any, Place], Any]) -> dict[str, Any]:
+    def members_of(self, key: str, read_one: Callable[[str, object, Place], object]) -> Data:
         """Values by name, those that are sound."""
         given = self.data.get(key)
         if not isinstance(given, dict) or not given:
@@ -211,7 +214,7 @@ class _Reader(Builder):
         read_ones = {name: read_one(name, x, (key, name)) for name, x in given.items()}
         return {name: x for name, x in read_ones.items() if x is not None}
 
-    def varied(self, system: System | None, name: str, given: Any, place: Place) -> Any:
+    def varied(self, system: System | None, name: str, given: Any, place: Place) -> object:
         """A list of values or a distribution; None if it is neither."""
         kind = None if system is None else kind_of(system, name)
         units = None if kind is None or kind.form == "anything" else kind.units
@@ -233,14 +236,14 @@ class _Reader(Builder):
                     self.tell(*self.placed(sentence))
         return None
 
-    def listed(self, given: dict[str, Any], units: Any) -> Any:
+    def listed(self, given: Data, units: tuple[str, ...] | None) -> object:
         known_name(given, ("values",))
         if not isinstance(given["values"], list):
             raise Faults((("values",), f"must be a list, got {shown(given['values'])}."))
         with inside_of("values"):
             return values_of(given["values"], units)
 
-    def range(self, given: dict[str, Any], units: Any) -> Any:
+    def range(self, given: Data, units: tuple[str, ...] | None) -> object:
         """Evenly spaced values, ends included."""
         known_name(given, RANGE)
         missing = [key for key in RANGE[:3] if given.get(key) is None]
@@ -262,7 +265,7 @@ class _Reader(Builder):
             raise Faults((("spacing",), f"log needs two positive ends, got {a:g} and {b:g}."))
         return np.geomspace(a, b, steps)
 
-    def distribution(self, given: dict[str, Any], units: Any) -> Any:
+    def distribution(self, given: Data, units: tuple[str, ...] | None) -> object:
         names = (*DISTRIBUTIONS, "values", "from")
         if len(given) != 1:
             raise Faults(((), f"{_VARY}, got the keys {', '.join(given)}."))
@@ -293,7 +296,7 @@ class _Reader(Builder):
 
     # --- what is kept ---
 
-    def output(self, system: System | None, name: str, given: Any, place: Place) -> Any:
+    def output(self, system: System | None, name: str, given: Any, place: Place) -> object:
         """An output; None if it is none."""
         if name in RESERVED:
             self.tell(place, f"every study has a column of that name ({', '.join(RESERVED)}); rename it.", key=True)
@@ -312,7 +315,7 @@ class _Reader(Builder):
 
     # --- all else ---
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Data:
         """Samples, sampler, engine and so on, those that are given."""
         given = {**self.data, **{k: x for k, x in self.overrides.items() if x is not None}}
         kinds = {
@@ -337,14 +340,14 @@ class _Reader(Builder):
         until = found_all.pop("until", None if found_all.get("at_rest") else self.run_of_model.until)
         return found_all if until is None else {**found_all, "t_end": until}
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Data:
         """Options of `simulate`: those of the model, and before them those of the plan."""
         given = self.data.get("run")
         if self.data.get("at_rest") is True:
             if given is not None:
                 self.tell(("run",), "holds options of motions, and the runs are at rest; leave it out.", key=True)
             return {}
-        found_run: dict[str, Any] = self.run_of_model.options()
+        found_run: Data = self.run_of_model.options()
         for key in APART:
             found_run.pop(key, None)
             if isinstance(given, dict) and key in given:
@@ -362,7 +365,7 @@ class _Reader(Builder):
         given = self.data.get("folder") if isinstance(self.data, dict) else None
         return self.base / given if isinstance(given, str) else None
 
-    def checked(self, arguments: dict[str, Any], whole: bool) -> int:
+    def checked(self, arguments: Data, whole: bool) -> int:
         """Number of runs; what the plan says is noted where it belongs."""
         known = {k: x for k, x in arguments.items() if k not in ("chunk", "engine", "workers")}
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gyrod import files
 from gyrod.studies import design
@@ -10,17 +10,20 @@ from gyrod.studies.plan_files import DISTRIBUTIONS, RANGE
 from gyrod.studies.plan_values import FIELDS
 from gyrod.studies.solving import STARTS
 
-NUMBER: dict[str, Any] = {"$ref": "#/$defs/quantity"}
-TEXT: dict[str, Any] = {"type": "string"}
-WHOLE: dict[str, Any] = {"type": "integer", "minimum": 1}
+if TYPE_CHECKING:
+    from gyrod._check import Data
+
+NUMBER: Data = {"$ref": "#/$defs/quantity"}
+TEXT: Data = {"type": "string"}
+WHOLE: Data = {"type": "integer", "minimum": 1}
 
 
-def _fields(names: tuple[str, ...], required: tuple[str, ...], **kinds: Any) -> dict[str, Any]:
+def _fields(names: tuple[str, ...], required: tuple[str, ...], **kinds: object) -> Data:
     properties = {name: kinds.get(name, NUMBER) for name in names}
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-def _outputs() -> list[dict[str, Any]]:
+def _outputs() -> list[Data]:
     """A quantity, or one of the outputs with its quantity and what may stand beside it."""
     times = {"anyOf": [WHOLE, {"type": "array", "items": NUMBER}]}
     places = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}, "minItems": 1}]}
@@ -35,11 +38,11 @@ def _outputs() -> list[dict[str, Any]]:
     return found
 
 
-def plan_schema() -> dict[str, Any]:
+def plan_schema() -> Data:
     """JSON Schema of plan files, for editors that complete and check YAML."""
     model = files.json_schema()
 
-    def pair(names: tuple[str, str]) -> dict[str, Any]:
+    def pair(names: tuple[str, str]) -> Data:
         items = {
             "type": "array",
             "items": NUMBER,

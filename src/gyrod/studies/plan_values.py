@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gyrod.files.kinds import Faults, Kind, number, read, shown, unknown
 from gyrod.files.reading import Path as Place
@@ -12,8 +12,12 @@ from gyrod.model import ModelError, System
 from gyrod.motion.readings import quantity
 from gyrod.studies import outputs
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
+    from gyrod.studies.outputs import Output
+
 #: Outputs of one quantity by key.
-REDUCED: dict[str, Callable[..., Any]] = {
+REDUCED: dict[str, Callable[..., Output]] = {
     "final": outputs.Final, "maximum": outputs.Maximum, "minimum": outputs.Minimum, "average": outputs.Average,
 }  # fmt: skip
 #: Fields of outputs by key: the quantity, and what may stand beside it.
@@ -37,25 +41,25 @@ def inside_of(*place: str | int) -> Iterator[None]:
         raise Faults((place, str(error))) from None
 
 
-def known_name(given: dict[str, Any], names: tuple[str, ...]) -> None:
+def known_name(given: Data, names: tuple[str, ...]) -> None:
     """Refuse keys that are not among the names."""
     wrong = [((key,), f"the key {unknown(key, names)}") for key in given if key not in names]
     if wrong:
         raise Faults(*wrong)
 
 
-def number_of(value: Any, units: tuple[str, ...] | None) -> float | int:
+def number_of(value: object, units: tuple[str, ...] | None) -> float | int:
     """A number with its unit."""
     found_number = number(Kind(units=units), value)
     assert isinstance(found_number, (int, float))  # without a variable there are no functions
     return found_number
 
 
-def values_of(given: list[Any], units: Any) -> list[Any]:
+def values_of(given: list[object], units: tuple[str, ...] | None) -> list[object]:
     """Numbers, or lists of numbers."""
     problems: list[tuple[Place, str]] = []
 
-    def value(x: Any, place: Place) -> Any:
+    def value(x: object, place: Place) -> object:
         if isinstance(x, list):
             return [value(y, (*place, i)) for i, y in enumerate(x)]
         try:
@@ -72,7 +76,7 @@ def values_of(given: list[Any], units: Any) -> list[Any]:
     return made
 
 
-def reduced(key: str, inside: Any, system: System | None) -> Any:
+def reduced(key: str, inside: object, system: System | None) -> Output:
     """An output of its key and what stands there: a quantity, or fields with the quantity under ``of``."""
     known = FIELDS[key]
     if key in REDUCED and not isinstance(inside, dict):
@@ -111,7 +115,7 @@ def _units(of: str, system: System | None) -> tuple[str, ...] | None:
     return (unit,) if unit else None
 
 
-def _quantity(given: Any) -> str:
+def _quantity(given: object) -> str:
     if not isinstance(given, str):
         raise Faults(((), f"must be a quantity such as 'bob.position[2]', got {shown(given)}."))
     return given

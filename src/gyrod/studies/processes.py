@@ -55,7 +55,7 @@ def packed(plan: Plan, files: ChunkFiles | None = None) -> bytes:
 class _Pickler(pickle.Pickler):
     """Refuses what lies in the script itself, which other processes do not import."""
 
-    def reducer_override(self, value: Any) -> Any:
+    def reducer_override(self, value: object) -> Any:
         if isinstance(value, (FunctionType, type)) and value.__module__ == "__main__":
             raise pickle.PicklingError(f"{value.__qualname__} is defined in the script")
         return NotImplemented
@@ -87,9 +87,10 @@ class Remote:
     # --- the process -------------------------------------------------------------------------------------------------
 
     def _start(self) -> subprocess.Popen[bytes]:
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        own: dict[str, Any] = {"process_group": 0} if sys.platform != "win32" else {}  # Ctrl-C does not reach it
-        process = subprocess.Popen([sys.executable, "-c", BOOT], **pipes, **own)
+        group = None if sys.platform == "win32" else 0  # its own: Ctrl-C does not reach it
+        process = subprocess.Popen(
+            [sys.executable, "-c", BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=group
+        )
         self._process = process
         if self._killed:  # meanwhile
             process.kill()
@@ -112,7 +113,7 @@ class Remote:
             how = self._after_death()
         raise StudyError(f"a worker process {how} before it could begin; engine='threads' needs none.")
 
-    def _send(self, words: Any) -> None:
+    def _send(self, words: object) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         try:

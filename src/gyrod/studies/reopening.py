@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gyrod import files
 from gyrod.model import ModelError, System
 from gyrod.runs.options import folded
 from gyrod.studies.design import DISTRIBUTIONS, Design, make_design
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
 
-def sampled(description: dict[str, Any]) -> list[str]:
+
+def sampled(description: Data) -> list[str]:
     """Parameters that have a distribution, in their order."""
     return [name for name, x in description.get("vary", {}).items() if isinstance(x, dict)]
 
 
-def design_of(description: dict[str, Any]) -> Design | None:
+def design_of(description: Data) -> Design | None:
     """The design of a study; None if it has distributions that cannot be made again."""
     try:
         vary = {name: _values(x) for name, x in description["vary"].items()}
@@ -27,7 +30,7 @@ def design_of(description: dict[str, Any]) -> Design | None:
     return found if same else None
 
 
-def _values(data: Any) -> Any:
+def _values(data: object) -> Any:
     if not isinstance(data, dict):
         return data
     name = data["distribution"]
@@ -39,7 +42,7 @@ def _values(data: Any) -> Any:
     return getattr(scipy.stats, name.removeprefix("scipy.stats."))(*data["args"], **data["kwds"])
 
 
-def system_of(description: dict[str, Any]) -> System | None:
+def system_of(description: Data) -> System | None:
     """The model of a study; None if it has functions."""
     data = description.get("model", {}).get("system")
     try:
@@ -48,13 +51,13 @@ def system_of(description: dict[str, Any]) -> System | None:
         return None
 
 
-def options_of(description: dict[str, Any]) -> dict[str, Any] | None:
+def options_of(description: Data) -> Data | None:
     """The options of its runs; None if there are functions among them."""
     options = folded(description.get("run", {}))
     return options if all(_plain(x) for x in options.values()) else None
 
 
-def _plain(value: Any) -> bool:
+def _plain(value: object) -> bool:
     if isinstance(value, dict):
         return "type" not in value and "module" not in value and all(map(_plain, value.values()))
     return all(map(_plain, value)) if isinstance(value, list) else True

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod.model import ModelError
@@ -23,6 +22,10 @@ from gyrod.studies.solving import solved
 from gyrod.studies.store import Folder, Store
 
 if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from gyrod._check import AnyArray, Data
     from gyrod.studies.design import Design
     from gyrod.studies.indices import SobolIndices
     from gyrod.studies.plan import Plan
@@ -53,7 +56,7 @@ class Study:
     # --- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Data:
         """All that identifies the study, in plain types: model, vary, outputs, t_end, run."""
         return self._store.description
 
@@ -88,7 +91,7 @@ class Study:
     # --- its runs ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def dataset(self) -> Any:
+    def dataset(self) -> xr.Dataset:
         """All runs as an xarray.Dataset along "run"; of a folder data are read on access.
 
         Parameters are coordinates; then the outputs (an entry's axes are called "tip_0", the times of a curve
@@ -108,7 +111,7 @@ class Study:
             found[name].attrs["units"] = unit
         return found
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
+    def __getitem__(self, name: str) -> AnyArray:
         """A column of the table, (size, ...): a parameter, an output, "status", "error", "t", a counter, "seconds".
 
         "tip[2]" is an entry of one that holds vectors.
@@ -127,7 +130,7 @@ class Study:
     def __contains__(self, name: object) -> bool:
         return name in self._columns.kinds
 
-    def parameters(self, run: int) -> dict[str, Any]:
+    def parameters(self, run: int) -> Data:
         """Values of one run by name."""
         i = self._run(run)
         found = {name: self._columns.take(name, i) for name in self.names}
@@ -185,7 +188,7 @@ class Study:
         how = {"at_rest": self.description.get("at_rest", False), "start": self.description.get("start", "model")}
         return solved(source.build(values), t_end, {**own, **options}, **how)
 
-    def _model(self, model: Any) -> tuple[Model, dict[str, Any], float]:
+    def _model(self, model: object) -> tuple[Model, Data, float]:
         if self.plan is not None and model is None:
             return self.plan.model, dict(self.plan.options), self.plan.t_end
         t_end = float(self.description["t_end"])
@@ -208,7 +211,7 @@ class Study:
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
-    def plot(self, what: str = "matrix", **options: Any) -> Any:
+    def plot(self, what: str = "matrix", **options: Any) -> Figure:
         """A matplotlib Figure: "matrix", "response", "histogram", "map", "curves" or "sobol".
 
         Parameters

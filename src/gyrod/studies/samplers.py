@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Array = NDArray[np.float64]
 
@@ -40,7 +43,7 @@ class Latin:
         self.key, self.seed, self.d, self.n = _key(seed, 1), seed, d, n
         self._parts: NDArray[np.uint32] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_parts": None}
 
     def __call__(self, start: int, stop: int) -> Array:
@@ -126,7 +129,7 @@ class Saltelli:
 
 
 #: By name: made of the number of columns, of samples and the seed, and called with the first sample and the end.
-SAMPLERS: dict[str, Any] = {
+SAMPLERS: dict[str, Callable[[int, int, int], Callable[[int, int], Array]]] = {
     "random": Random, "sobol": Sobol, "latin hypercube": Latin, "halton": Halton, "saltelli": Saltelli,
 }  # fmt: skip
 

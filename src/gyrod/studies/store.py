@@ -16,7 +16,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from gyrod.studies.locks import FolderLock, Shard
 from gyrod.studies.outputs import History
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gyrod._check import Data
     from gyrod.studies.plan import Plan
 
 #: Bytes of chunks that are kept in memory while a folder is read.
@@ -58,7 +61,7 @@ class Layout:
         )
 
     @classmethod
-    def read(cls, data: dict[str, Any]) -> Layout:
+    def read(cls, data: Data) -> Layout:
         """The columns that a manifest names."""
         parameters = {
             name: (str(np.dtype(kind).str), tuple(shape)) for name, (kind, shape) in data["parameters"].items()
@@ -66,7 +69,7 @@ class Layout:
         outputs = {name: tuple(shape) for name, shape in data["outputs"].items()}
         return cls(int(data["size"]), parameters, outputs, {name: tuple(t) for name, t in data["times"].items()})
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Data:
         """The same in plain types."""
         return {"size": self.size, "parameters": self.parameters, "outputs": self.outputs, "times": self.times}
 
@@ -82,7 +85,7 @@ class Store(ABC):
 
     layout: Layout
     #: `Plan.describe` of the study.
-    description: dict[str, Any]
+    description: Data
     identity: str
     #: Runs of a chunk.
     chunk: int
@@ -153,7 +156,7 @@ class Memory(Store):
 class Folder(Store):
     """Chunks in the files of a folder; `open` to read one, `begin` to run."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, manifest: Data) -> None:
         self.folder, self.manifest = folder, manifest
         self.layout, self.description = Layout.read(manifest["columns"]), manifest["study"]
         self.identity, self.chunk = str(manifest["identity"]), int(manifest["chunk"])
@@ -286,18 +289,18 @@ class Folder(Store):
         self._present = self.files.present()
         self._present[list(self._damaged)] = False
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Data:
         """Without what belongs to this process: locks, and what was read."""
         return {"folder": self.folder, "manifest": self.manifest}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, object]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
 
 # --- the manifest ----------------------------------------------------------------------------------------------------
 
 
-def _manifest(folder: Path) -> dict[str, Any] | None:
+def _manifest(folder: Path) -> Data | None:
     path = folder / MANIFEST
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -322,7 +325,7 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
     return dict(data)
 
 
-def _create(folder: Path, plan: Plan, chunk: int) -> dict[str, Any]:
+def _create(folder: Path, plan: Plan, chunk: int) -> Data:
     """Write the manifest of a new study; where another shard was first, take its."""
     foreign = [p.name for p in folder.iterdir() if not p.name.startswith((".", "lock")) and p.name != MANIFEST]
     if foreign and not (folder / MANIFEST).exists():
@@ -349,7 +352,7 @@ def _create(folder: Path, plan: Plan, chunk: int) -> dict[str, Any]:
     return json.loads(json.dumps(data))  # type: ignore[no-any-return] # tuples as they will be read
 
 
-def _check_same(folder: Path, manifest: dict[str, Any], plan: Plan, chunk: int | None) -> None:
+def _check_same(folder: Path, manifest: Data, plan: Plan, chunk: int | None) -> None:
     if manifest["identity"] != plan.identity:
         found = differences(manifest["study"], json.loads(json.dumps(plan.describe())))
         raise StudyError(
@@ -380,7 +383,7 @@ class _writing:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (FileExistsError, NotADirectoryError)) and not self.folder.is_dir():
             raise NotADirectoryError(
                 f"{str(self.folder)!r} is a file, or lies in one; a study needs a folder."

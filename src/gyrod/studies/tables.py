@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray
@@ -14,6 +14,11 @@ from gyrod.studies.blocks import COUNTERS
 from gyrod.studies.columns import Columns, axes
 from gyrod.studies.store import Memory
 
+if TYPE_CHECKING:
+    from xarray.core.indexing import ExplicitIndexer
+
+    from gyrod._check import AnyArray
+
 
 class LazyColumn(BackendArray):
     """A column that xarray indexes first and reads then."""
@@ -23,10 +28,12 @@ class LazyColumn(BackendArray):
         self.dtype, shape = columns.kinds[name]
         self.shape = (columns.size, *shape)
 
-    def __getitem__(self, key: Any) -> Any:
-        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+    def __getitem__(self, key: ExplicitIndexer) -> AnyArray:
+        outer = indexing.IndexingSupport.OUTER
+        found: AnyArray = indexing.explicit_indexing_adapter(key, self.shape, outer, self._read)
+        return found
 
-    def _read(self, key: tuple[Any, ...]) -> Any:
+    def _read(self, key: tuple[Any, ...]) -> AnyArray:
         first, *rest = key
         found = self.columns.take(self.name, first)
         lead = 0 if isinstance(first, (int, np.integer)) else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gyrod.files.kinds import Kind
 from gyrod.files.registry import fields_of
@@ -10,10 +10,13 @@ from gyrod.model import System, changes
 from gyrod.model.errors import Description, ModelError
 from gyrod.motion.readings import quantity
 
+if TYPE_CHECKING:
+    from gyrod._check import Data
+
 _RAISED = str.maketrans({"2": "²", "3": "³", "4": "⁴"})
 
 
-def units(description: dict[str, Any], system: System | None) -> dict[str, str]:
+def units(description: Data, system: System | None) -> dict[str, str]:
     """Units of the parameters and outputs of a study by name, as far as they are known."""
     if system is None:
         return {}
@@ -36,7 +39,7 @@ def kind_of(system: System, path: str) -> Kind | None:
     return kind
 
 
-def _field(value: Any, name: str) -> Kind | None:
+def _field(value: object, name: str) -> Kind | None:
     field = fields_of(type(value)).get(name) if isinstance(value, Description) else None
     return None if field is None else field.kind
 
@@ -48,7 +51,7 @@ def parameter_unit(system: System, path: str) -> str:
     return units[0].replace("^", "").translate(_RAISED) if len(units) == 1 else ""
 
 
-def output_unit(told: dict[str, Any], system: System) -> str:
+def output_unit(told: Data, system: System) -> str:
     """The unit of what an output keeps, from its description."""
     if told["output"] == "Crossing":
         return "s"

@@ -12,12 +12,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gyrod.studies import members
 from gyrod.studies.chunks import Chunk, ChunkFiles
 
 if TYPE_CHECKING:
+    from typing import IO
+
     from gyrod.studies.plan import Plan
 
 Tick = Callable[[int], object]
@@ -54,8 +56,8 @@ def main() -> None:
             os._exit(0)
 
 
-def _serve(tasks: Any, answers: Any, driver: int) -> None:
-    def say(*words: Any) -> None:
+def _serve(tasks: IO[bytes], answers: IO[bytes], driver: int) -> None:
+    def say(*words: object) -> None:
         pickle.dump(words, answers, protocol=5)
         answers.flush()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,12 @@ from gyrod import _check
 from gyrod.look.plots import paths, rods, series, space
 from gyrod.look.plots.style import STYLE, Picture, require_folder, require_matplotlib
 from gyrod.motion import Motion
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gyrod.solve.modal import Modes
+    from gyrod.solve.paths.result import Path as LoadPath
 
 #: Drawings by name; "force" and "moment" are short for "section forces" and "section moments".
 PLOTS: dict[str, Callable[[Picture], None]] = {
@@ -53,10 +59,10 @@ def plot(
     *,
     names: str | Sequence[str] | None = None,
     file: str | os.PathLike[str] | None = None,
-    figure: Any = None,
+    figure: Figure | None = None,
     size: tuple[float, float] | None = None,
     along: str | None = None,
-) -> Any:
+) -> Figure:
     """Draw one of `PLOTS` and return the matplotlib Figure.
 
     Parameters
@@ -77,14 +83,14 @@ def plot(
 
 
 def plot_path(
-    path: Any,
+    path: LoadPath,
     what: str = "response",
     *,
     names: str | Sequence[str] | None = None,
     file: str | os.PathLike[str] | None = None,
-    figure: Any = None,
+    figure: Figure | None = None,
     size: tuple[float, float] | None = None,
-) -> Any:
+) -> Figure:
     """Draw equilibria along a parameter: "response", or what `plot` draws with the parameter in place of the time."""
     _check.choice("what", what, ["response", *PLOTS])
     if what == "response":
@@ -94,13 +100,13 @@ def plot_path(
 
 
 def plot_modes(
-    modes: Any,
+    modes: Modes,
     numbers: int | Sequence[int] | None = None,
     *,
     file: str | os.PathLike[str] | None = None,
-    figure: Any = None,
+    figure: Figure | None = None,
     size: tuple[float, float] | None = None,
-) -> Any:
+) -> Figure:
     """Draw mode shapes, by default of the first six."""
     if not len(modes):
         raise ValueError("there are no modes to draw: everything is held.")
@@ -120,10 +126,10 @@ def drawn(
     what: str,
     names: str | Sequence[str] | None = None,
     file: str | os.PathLike[str] | None = None,
-    figure: Any = None,
+    figure: Figure | None = None,
     size: tuple[float, float] | None = None,
     along: str | None = None,
-) -> Any:
+) -> Figure:
     """A figure in the style of gyrod, drawn by a function and saved."""
     require_matplotlib()
     import matplotlib
@@ -135,7 +141,7 @@ def drawn(
         raise ValueError("names = [] chooses nothing; name bodies, rods or joints, or leave it out.")
     with matplotlib.rc_context(STYLE):
         own = figure is None
-        if own:
+        if figure is None:
             figure = Figure(figsize=(7.2, 3.4), layout="constrained")
         elif not hasattr(figure, "subplots"):
             raise ValueError(f"figure must be a matplotlib Figure or SubFigure, got {type(figure).__name__}.")
@@ -158,7 +164,7 @@ def _nameable(motion: Motion) -> list[str]:
     return list(dict.fromkeys([*motion.names, *joints, *sensors]))
 
 
-def save(figure: Any, file: Path) -> None:
+def save(figure: Figure, file: Path) -> None:
     """Write a figure; problems of the disk as a sentence."""
     try:
         figure.savefig(file)

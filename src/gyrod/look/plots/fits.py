@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,13 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.look import plots
 from gyrod.look.plots.style import FINE, GREY, Picture, cycle, legend, unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from gyrod.studies.fit_results import Fit
+    from gyrod.studies.measured import Curve
 
 Array = NDArray[np.float64]
 
@@ -22,13 +29,13 @@ STILL = 1e-9
 
 
 def plot(
-    fit: Any,
+    fit: Fit,
     *,
     names: str | Sequence[str] | None = None,
     file: str | os.PathLike[str] | None = None,
-    figure: Any = None,
+    figure: Figure | None = None,
     size: tuple[float, float] | None = None,
-) -> Any:
+) -> Figure:
     """Draw the quantities of a `gyrod.Fit`, or some of them by name."""
     known = [curve.name for curve in fit.curves]
     chosen = known if names is None else [names] if isinstance(names, str) else list(names)
@@ -40,7 +47,7 @@ def plot(
     return plots.drawn(lambda p: _draw(p, fit, curves), None, "fit", None, file, figure, size)
 
 
-def _draw(p: Picture, fit: Any, curves: Sequence[Any]) -> None:
+def _draw(p: Picture, fit: Fit, curves: Sequence[Curve]) -> None:
     columns = min(len(curves), ABREAST)
     rows = -(-len(curves) // columns)
     p.size(7.2 if columns == 1 else 9.6, 3.8 * rows)
@@ -67,7 +74,7 @@ def _draw(p: Picture, fit: Any, curves: Sequence[Any]) -> None:
             axes[2 * (i // columns) + k, i % columns].set_visible(False)
 
 
-def _entries(curve: Any) -> list[int]:
+def _entries(curve: Curve) -> list[int]:
     """Which entries of a quantity are drawn: those that were measured, and vary."""
     values = curve.values.reshape(len(curve.values), -1)
     measured = [k for k in range(values.shape[1]) if np.isfinite(values[:, k]).any()]
@@ -76,14 +83,14 @@ def _entries(curve: Any) -> list[int]:
     return [k for k in measured if spread[k] > STILL * largest][:ENTRIES] or measured[:ENTRIES]
 
 
-def _label(curve: Any, k: int) -> str:
+def _label(curve: Curve, k: int) -> str:
     shape = curve.values.shape[1:]
     if not shape:
         return "fit"
     return ("x", "y", "z")[k] if shape == (3,) else "[" + ", ".join(map(str, np.unravel_index(k, shape))) + "]"
 
 
-def _curve(ax: Any, fit: Any, curve: Any, clock: float) -> None:
+def _curve(ax: Axes, fit: Fit, curve: Curve, clock: float) -> None:
     times = np.union1d(curve.times, np.linspace(curve.times[0], curve.times[-1], FINE))
     fitted = fit.predict(times)[curve.name].reshape(len(times), -1)
     values = curve.values.reshape(len(curve.values), -1)
@@ -95,7 +102,7 @@ def _curve(ax: Any, fit: Any, curve: Any, clock: float) -> None:
     legend(ax)
 
 
-def _at_rest(upper: Any, lower: Any, fit: Any, curve: Any) -> None:
+def _at_rest(upper: Axes, lower: Axes, fit: Fit, curve: Curve) -> None:
     """Measured and fitted values side by side, entry by entry."""
     values, fitted, r = (x[curve.name].ravel() for x in ({curve.name: curve.values}, fit.predict(), fit.residuals))
     entries = np.arange(values.size)
@@ -107,7 +114,7 @@ def _at_rest(upper: Any, lower: Any, fit: Any, curve: Any) -> None:
     lower.set_xticks(entries if values.size <= ENTRIES else entries[:: -(-values.size // ENTRIES)])
 
 
-def _band(ax: Any, r: Array) -> None:
+def _band(ax: Axes, r: Array) -> None:
     """Where residuals of noise are, and limits that hold all of them."""
     ax.axhspan(-1.96, 1.96, color="0.92", lw=0.0, zorder=0)
     ax.axhline(0.0, color=GREY, lw=0.6)
@@ -115,7 +122,7 @@ def _band(ax: Any, r: Array) -> None:
     ax.set_ylim(-max(1.1 * largest, 2.5), max(1.1 * largest, 2.5))
 
 
-def _residuals(ax: Any, fit: Any, curve: Any, clock: float) -> None:
+def _residuals(ax: Axes, fit: Fit, curve: Curve, clock: float) -> None:
     r = fit.residuals[curve.name].reshape(len(curve.values), -1)
     _band(ax, r)
     for i, k in enumerate(_entries(curve)):

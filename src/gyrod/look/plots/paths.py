@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,21 @@ from gyrod.look.curves import FINE, Curve
 from gyrod.look.plots.space import equal, plane
 from gyrod.look.plots.style import COLOURS, GREY, Picture, cycle, legend, unit
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from gyrod.model import Rod
+    from gyrod.motion import RodTrack
+    from gyrod.solve.modal import Modes
+    from gyrod.solve.paths.result import Path
+
 Array = NDArray[np.float64]
 
 #: Modes that are drawn unless some are chosen.
 MODES = 6
 
 
-def response(p: Picture, path: Any) -> None:
+def response(p: Picture, path: Path) -> None:
     """Displacements of bodies and of ends of rods against the parameter; dashes are unstable, dots are events."""
     things: list[tuple[str, Array]] = []
     for name in p.choose("bodies and rods", [*p.bodies, *p.system.rod_names]):
@@ -56,14 +64,14 @@ def response(p: Picture, path: Any) -> None:
         p.note("; ".join(notes))
 
 
-def _middle(rod: Any, track: Any) -> Array:
+def _middle(rod: Rod, track: RodTrack) -> Array:
     """The vertex in the middle of a rod, of elements the point there, (n, 3)."""
     if rod.degree is not None:
         return Curve(rod).point(track, 0.5)
     return np.asarray(track.positions[:, len(rod.fractions) // 2])
 
 
-def _branch(ax: Any, path: Any, values: Array, label: str, color: str, linestyle: str) -> None:
+def _branch(ax: Axes, path: Path, values: Array, label: str, color: str, linestyle: str) -> None:
     """A line whose unstable parts are dashed."""
     stable = np.asarray(path.stable)
     cuts = np.flatnonzero(np.diff(stable)) + 1
@@ -75,7 +83,7 @@ def _branch(ax: Any, path: Any, values: Array, label: str, color: str, linestyle
         first = False
 
 
-def mode_shapes(p: Picture, modes: Any, numbers: list[int]) -> None:
+def mode_shapes(p: Picture, modes: Modes, numbers: list[int]) -> None:
     """Mode shapes in small pictures, each with its frequency; the equilibrium is grey."""
     system = p.system
     curves = {name: Curve(system.rod(name), FINE) for name in system.rod_names}
@@ -123,7 +131,7 @@ def mode_shapes(p: Picture, modes: Any, numbers: list[int]) -> None:
         ax.remove()
 
 
-def _frequency(modes: Any, k: int) -> str:
+def _frequency(modes: Modes, k: int) -> str:
     if k < modes.unstable:
         return f"{k}: grows with {modes.growth[k]:.4g} /s"
     damping = f", {100.0 * modes.damping[k]:.2g} %" if abs(modes.damping[k]) > 1e-6 else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +126,7 @@ def _blocks(
         yield starts[lo:hi] - begin, *_values(part, curve, field, np.asarray)
 
 
-def _values(motion: Motion, curve: Curve, field: str, rows: Callable[[Any], Array]) -> tuple[Array, Array]:
+def _values(motion: Motion, curve: Curve, field: str, rows: Callable[[Array], Array]) -> tuple[Array, Array]:
     s, values = curve.profile(motion[curve.rod.name], field)
     return s, rows(values)
 
@@ -219,7 +218,7 @@ def bend_radius(p: Picture) -> None:
     least = min(float(values.min()) for values in smallest.values())
     if not np.isfinite(least):
         raise ValueError("what = 'bend radius' is for rods that bend, and these are straight.")
-    limits = {name: (p.system.rod(name).limits or {}).get("bend_radius") for name in names}
+    limits = {name: known.get("bend_radius") if (known := p.system.rod(name).limits) else None for name in names}
     scale, ax = unit("m", least), p.figure.subplots()
     for i, (name, values) in enumerate(smallest.items()):
         p.line(ax, scale.factor * np.where(values < 10.0 * least, values, np.nan), label=name, **cycle(i))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from gyrod.look.plots.style import (
     thinned_path,
     unit,
 )
+
+if TYPE_CHECKING:
+    from gyrod.motion import BodyTrack
 
 Array = NDArray[np.float64]
 XYZ = ("x", "y", "z")
@@ -168,7 +171,9 @@ def _components(
         ax.set_xlabel("")
 
 
-def _of_bodies(label: str, si: str, parts: Sequence[str], values: Callable[[Any], Array]) -> Callable[[Picture], None]:
+def _of_bodies(
+    label: str, si: str, parts: Sequence[str], values: Callable[[BodyTrack], Array]
+) -> Callable[[Picture], None]:
     def draw(p: Picture) -> None:
         p = p.smooth
         things = [(name, p.rows(values(p.motion[name]))) for name in p.choose("bodies", p.bodies)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from gyrod.look.curves import FINE, Curve
 from gyrod.look.plots.series import points
 from gyrod.look.plots.style import COLOURS, SIZES, Picture, cycle, legend, thinned_path, unit
+
+if TYPE_CHECKING:
+    pass
 
 Array = NDArray[np.float64]
 

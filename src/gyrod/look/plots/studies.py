@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,15 @@ from gyrod import _check
 from gyrod.look.plots import study_panels as panels
 from gyrod.look.plots.study_runs import Column, Runs
 from gyrod.look.plots.style import COLOURS, GREY, MANY, STYLE, cycle, legend, require_matplotlib, unit
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from gyrod.studies.indices import SobolIndices
 
 #: Points in a panel, runs that quantiles of curves are taken from, single curves.
 POINTS, CURVES, SINGLE = 4000, 20_000, 40
@@ -27,9 +36,9 @@ PARAMETERS, OUTPUTS = 5, 4
 class Sheet:
     """What a drawing works on: the figure, the runs, and the options."""
 
-    figure: Any
+    figure: Figure
     runs: Runs
-    output: Any
+    output: str | Sequence[str] | None
     parameter: str | None
     by: str | None
     names: list[str] | None
@@ -44,7 +53,7 @@ class Sheet:
         """A small remark above the picture."""
         self.figure.suptitle(text, x=0.01, ha="left", fontsize=7.5, color=GREY)
 
-    def panels(self, count: int, width: float = 3.6, height: float = 2.7) -> list[Any]:
+    def panels(self, count: int, width: float = 3.6, height: float = 2.7) -> list[Axes]:
         """Axes side by side, at most three in a row; the figure gets a size that suits them."""
         across = min(count, 3) if count != 4 else 2
         down = -(-count // across)
@@ -54,7 +63,7 @@ class Sheet:
             ax.remove()
         return list(axes[:count])
 
-    def legend(self, axes: Sequence[Any]) -> None:
+    def legend(self, axes: Sequence[Axes]) -> None:
         """One for all panels, below them, where it takes no width from any."""
         found = {label: h for ax in axes for h, label in zip(*ax.get_legend_handles_labels(), strict=True) if label}
         if not found:
@@ -64,8 +73,9 @@ class Sheet:
             return
         across = self.figure.bbox.width / self.figure.get_figure(root=True).dpi
         columns = max(int(across / (0.068 * max(map(len, found)) + 0.45)), 1)
-        place = {"loc": "outside lower center", "ncols": min(columns, len(found))}
-        self.figure.legend(list(found.values()), list(found), **place)
+        self.figure.legend(
+            list(found.values()), list(found), loc="outside lower center", ncols=min(columns, len(found))
+        )
 
 
 # --- kinds -----------------------------------------------------------------------------------------------------------
@@ -200,7 +210,7 @@ KINDS: dict[str, Callable[[Sheet], None]] = {
 
 
 def plot(
-    dataset: Any,
+    dataset: xr.Dataset,
     what: str = "matrix",
     *,
     output: str | Sequence[str] | None = None,
@@ -209,9 +219,9 @@ def plot(
     names: Sequence[str] | None = None,
     sampled: Sequence[str] | None = None,
     file: str | os.PathLike[str] | None = None,
-    figure: Any = None,
+    figure: Figure | None = None,
     size: tuple[float, float] | None = None,
-) -> Any:
+) -> Figure:
     """Draw one of `KINDS` and return the matplotlib Figure.
 
     Parameters
@@ -233,29 +243,29 @@ def plot(
     runs = Runs(dataset, sampled)
     chosen = None if names is None else [names] if isinstance(names, str) else list(names)
 
-    def draw(figure: Any, own: bool) -> None:
+    def draw(figure: Figure, own: bool) -> None:
         KINDS[what](Sheet(figure, runs, output, parameter, by, chosen, own))
 
     return _drawn(draw, file, figure, size)
 
 
 def plot_indices(
-    indices: Any,
+    indices: SobolIndices,
     *,
     file: str | os.PathLike[str] | None = None,
-    figure: Any = None,
+    figure: Figure | None = None,
     size: tuple[float, float] | None = None,
-) -> Any:
+) -> Figure:
     """Draw Sobol indices: bars with their intervals; lines over time where they are those of a curve."""
 
-    def draw(figure: Any, own: bool) -> None:
+    def draw(figure: Figure, own: bool) -> None:
         sheet = Sheet(figure, None, None, None, None, None, own)  # type: ignore[arg-type]
         (_indices_over_time if indices.times is not None else _bars)(sheet, indices)
 
     return _drawn(draw, file, figure, size)
 
 
-def _bars(sheet: Sheet, indices: Any) -> None:
+def _bars(sheet: Sheet, indices: SobolIndices) -> None:
     # What does not vary has no shares; the note names it.
     chosen = np.flatnonzero(~np.isnan(indices.first).all(axis=1))
     if not len(chosen):
@@ -274,8 +284,9 @@ def _bars(sheet: Sheet, indices: Any) -> None:
     sheet.note("; ".join([*more, *(note.rstrip(".") for note in indices.notes)]))
 
 
-def _indices_over_time(sheet: Sheet, indices: Any) -> None:
-    clock = unit("s", indices.times)
+def _indices_over_time(sheet: Sheet, indices: SobolIndices) -> None:
+    times = np.asarray(indices.times)
+    clock = unit("s", times)
     kinds = [("first order", "first", indices.first)]
     kinds += [] if indices.total is None else [("total", "total", indices.total)]
     for ax, (title, name, values) in zip(
@@ -283,7 +294,7 @@ def _indices_over_time(sheet: Sheet, indices: Any) -> None:
     ):
         for i, parameter in enumerate(indices.parameters):
             low, high = np.moveaxis(indices.intervals[name][:, i], -1, 0)
-            x = clock.factor * indices.times
+            x = clock.factor * times
             ax.fill_between(x, low, high, color=COLOURS[i % len(COLOURS)], alpha=0.15, linewidth=0)
             ax.plot(x, values[:, i], label=parameter, **cycle(i))
         ax.set(xlabel=clock.label("time"), ylabel=f"share of the variance, {title}", ylim=(-0.05, 1.05))
@@ -291,7 +302,12 @@ def _indices_over_time(sheet: Sheet, indices: Any) -> None:
     sheet.note("; ".join(note.rstrip(".") for note in indices.notes))
 
 
-def _drawn(draw: Callable[[Any, bool], None], file: Any, figure: Any, size: Any) -> Any:
+def _drawn(
+    draw: Callable[[Figure, bool], None],
+    file: str | PathLike[str] | None,
+    figure: Figure | None,
+    size: tuple[float, float] | None,
+) -> Figure:
     """A figure in the style of gyrod, drawn by a function and saved."""
     from gyrod.look.plots import picture_path, save, size_of
 
@@ -302,7 +318,7 @@ def _drawn(draw: Callable[[Any, bool], None], file: Any, figure: Any, size: Any)
     target = None if file is None else picture_path(file)
     with matplotlib.rc_context(STYLE):
         own = figure is None
-        if own:
+        if figure is None:
             figure = Figure(figsize=(7.2, 3.4), layout="constrained")
         elif not hasattr(figure, "subplots"):
             raise ValueError(f"figure must be a matplotlib Figure or SubFigure, got {type(figure).__name__}.")

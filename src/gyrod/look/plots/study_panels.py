@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, cycle, legend
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from gyrod._check import Data
+    from gyrod.look.plots.study_runs import Column
+    from gyrod.studies.indices import SobolIndices
 
 Array = NDArray[np.float64]
 
@@ -26,7 +35,7 @@ def place(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
-def named(dataset: Any, key: str) -> list[str] | None:
+def named(dataset: xr.Dataset, key: str) -> list[str] | None:
     """Names that an attribute of a dataset lists, those that it has; None if there is no such attribute.
 
     They are in one text, with commas, which may stand in names as well: "ring.inertia[0, 1]".
@@ -75,7 +84,7 @@ def logarithmic(levels: Array) -> bool:
     return bool(np.median(levels) < 0.2 * levels[-1])
 
 
-def scales(ax: Any, x: bool, y: bool) -> None:
+def scales(ax: Axes, x: bool, y: bool) -> None:
     """Logarithmic axes where they are wanted, and not more numbers than fit elsewhere."""
     for name, log in (("x", x), ("y", y)):
         if log:
@@ -92,7 +101,7 @@ def _alpha(count: int) -> float:
 
 
 def matrix(
-    figure: Any, columns: Sequence[Any], parameters: set[str], failed: NDArray[np.bool_], keep: NDArray[np.intp]
+    figure: Figure, columns: Sequence[Column], parameters: set[str], failed: NDArray[np.bool_], keep: NDArray[np.intp]
 ) -> None:
     """Scatter below the diagonal, histograms on it, rank correlations above it."""
     n = len(columns)
@@ -128,7 +137,7 @@ def matrix(
     figure.align_labels()
 
 
-def _limits(column: Any) -> tuple[float, float]:
+def _limits(column: Column) -> tuple[float, float]:
     """Ends of an axis that leave a margin, also for the bins of a list."""
     levels = column.levels if len(column.levels) else np.array([0.0, 1.0])
     edges = _cell_edges(levels, column.log) if column.heaps else _edges(levels, column.log, 30)
@@ -137,7 +146,7 @@ def _limits(column: Any) -> tuple[float, float]:
     return (10.0 ** (low - margin), 10.0 ** (high + margin)) if column.log else (low - margin, high + margin)
 
 
-def _few(ax: Any, below: bool, left: bool) -> None:
+def _few(ax: Axes, below: bool, left: bool) -> None:
     """Few ticks, with numbers at the border of the matrix only."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
@@ -150,11 +159,11 @@ def _few(ax: Any, below: bool, left: bool) -> None:
         axis.set_tick_params(labelsize=7.0, labelleft=told, labelbottom=told)
 
 
-def _counts(ax: Any, column: Any, most: int = 30) -> None:
+def _counts(ax: Axes, column: Column, most: int = 30) -> None:
     """How often values occur: in bins, or one by one with gaps between the bars."""
     values = column.values[np.isfinite(column.values)]
     if not column.heaps:
-        ax.hist(values, bins=_edges(values, column.log, most), color=POINT, alpha=0.65)
+        ax.hist(values, bins=_edges(values, column.log, most).tolist(), color=POINT, alpha=0.65)
         return
     shown = np.log10(column.levels) if column.log else column.levels
     half = max(0.38 * float(np.diff(shown).min()), 0.004 * float(shown[-1] - shown[0]))
@@ -163,7 +172,7 @@ def _counts(ax: Any, column: Any, most: int = 30) -> None:
     ax.bar(low, counts, width=high - low, align="edge", color=POINT, alpha=0.65)
 
 
-def _correlation(ax: Any, x: Array, y: Array) -> None:
+def _correlation(ax: Axes, x: Array, y: Array) -> None:
     ax.axis("off")
     both = np.isfinite(x) & np.isfinite(y)
     rho = _rank_correlation(x[both], y[both])
@@ -207,7 +216,7 @@ def _edges(values: Array, log: bool, most: int) -> Array:
 # --- response --------------------------------------------------------------------------------------------------------
 
 
-def response(ax: Any, x: Any, y: Any, by: Any, keep: NDArray[np.intp]) -> str:
+def response(ax: Axes, x: Column, y: Column, by: Column | None, keep: NDArray[np.intp]) -> str:
     """One output against one parameter; says what there is to know."""
     if x.listed:
         return _lines(ax, x, y, by)
@@ -221,11 +230,11 @@ def response(ax: Any, x: Any, y: Any, by: Any, keep: NDArray[np.intp]) -> str:
     return ""
 
 
-def _points(ax: Any, x: Array, y: Array, colour: Any, count: int) -> None:
+def _points(ax: Axes, x: Array, y: Array, colour: object, count: int) -> None:
     ax.scatter(x, y, s=7.0, color=colour, alpha=0.6 * _alpha(count), linewidths=0, rasterized=True)
 
 
-def _coloured(ax: Any, x: Any, y: Any, by: Any, keep: NDArray[np.intp]) -> str:
+def _coloured(ax: Axes, x: Column, y: Column, by: Column, keep: NDArray[np.intp]) -> str:
     """Samples in a colour for each value of a list, with running means and bands."""
     groups, lines = _groups(by), False
     for k, (value, rows) in enumerate(groups):
@@ -254,12 +263,12 @@ def _running(x: Array, y: Array) -> tuple[Array, Array, Array]:
     return np.array([x[p].mean() for p in parts]), np.array([y[p].mean() for p in parts]), band
 
 
-def _groups(by: Any) -> list[tuple[float, NDArray[np.bool_]]]:
+def _groups(by: Column) -> list[tuple[float, NDArray[np.bool_]]]:
     levels = by.levels[np.unique(np.linspace(0, len(by.levels) - 1, LINES).astype(int))]
     return [(float(value), by.values == value) for value in levels]
 
 
-def _ordered(k: int, count: int) -> dict[str, Any]:
+def _ordered(k: int, count: int) -> Data:
     """Style of the k-th line: many are distinguished by shades in the order of their values."""
     if count <= 3:
         return cycle(k)
@@ -268,7 +277,7 @@ def _ordered(k: int, count: int) -> dict[str, Any]:
     return {"color": colormaps[SIZES](0.92 * k / (min(count, LINES) - 1))}
 
 
-def _lines(ax: Any, x: Any, y: Any, by: Any) -> str:
+def _lines(ax: Axes, x: Column, y: Column, by: Column | None) -> str:
     """Values of a list: means over all else, with bars from the least to the largest."""
     groups = [(None, np.ones(len(x.values), dtype=bool))] if by is None else _groups(by)
     spread = False
@@ -279,18 +288,19 @@ def _lines(ax: Any, x: Any, y: Any, by: Any) -> str:
             values = values[np.isfinite(values)]
             found.append((values.mean(), values.min(), values.max()) if len(values) else (np.nan,) * 3)
         mean, low, high = np.array(found).T
-        label = None if value is None else f"{by.name} = {value:.4g} {by.unit.name}".rstrip()
+        label = None if by is None or value is None else f"{by.name} = {value:.4g} {by.unit.name}".rstrip()
         style = {"color": POINT} if by is None else _ordered(k, len(groups))
         ax.plot(x.levels, mean, marker="o", markersize=3.0, label=label, **style)
         if np.any(high - low > 1e-9 * np.nanmax(np.abs([high, low, [1e-300] * len(low)]))):
             spread = True
             ax.fill_between(x.levels, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    some = by is not None and len(groups) < len(by.levels)
-    parts = [f"{len(groups)} of {len(by.levels)} values of {by.name}"] if some else []
+    parts = []
+    if by is not None and len(groups) < len(by.levels):
+        parts = [f"{len(groups)} of {len(by.levels)} values of {by.name}"]
     return "; ".join([*parts, "lines: means over the other parameters, shades: all values"] if spread else parts)
 
 
-def failures(ax: Any, x: Array) -> None:
+def failures(ax: Axes, x: Array) -> None:
     """Marks on the lower border where runs failed."""
     if len(x):
         ax.plot(
@@ -302,7 +312,7 @@ def failures(ax: Any, x: Array) -> None:
 # --- histogram -------------------------------------------------------------------------------------------------------
 
 
-def histogram(ax: Any, y: Any) -> str:
+def histogram(ax: Axes, y: Column) -> str:
     """How often values occur, with quantiles; says how many runs have none."""
     values = y.values[np.isfinite(y.values)]
     if not len(values):
@@ -316,7 +326,7 @@ def histogram(ax: Any, y: Any) -> str:
     return ""
 
 
-def _quantiles(ax: Any, values: Array) -> None:
+def _quantiles(ax: Axes, values: Array) -> None:
     for q, value in zip(QUANTILES, values, strict=True):
         ax.axvline(value, color=LINE, linewidth=0.9, linestyle="-" if q == 0.5 else "--")
     text = "5, 50, 95 %: " + ", ".join(f"{value:.4g}" for value in values)
@@ -326,7 +336,7 @@ def _quantiles(ax: Any, values: Array) -> None:
 # --- maps ------------------------------------------------------------------------------------------------------------
 
 
-def heat(figure: Any, ax: Any, x: Any, y: Any, z: Any, failed: NDArray[np.bool_]) -> str:
+def heat(figure: Figure, ax: Axes, x: Column, y: Column, z: Column, failed: NDArray[np.bool_]) -> str:
     """An output over two parameters: cells of a grid, or bins of samples; says which."""
     # Samples of which every combination of lists has the same are so many points, not more.
     binned = [c for c in (x, y) if not c.listed]
@@ -388,7 +398,7 @@ def _binned(x: Array, y: Array, z: Array, edges: Sequence[Array]) -> tuple[Array
 # --- curves and indices ----------------------------------------------------------------------------------------------
 
 
-def fan(ax: Any, t: Array, y: Array, single: int) -> None:
+def fan(ax: Axes, t: Array, y: Array, single: int) -> None:
     """Quantiles of curves, (runs, times), and a few of the curves themselves."""
     sound = y[np.isfinite(y).any(axis=1)]
     if not len(sound):
@@ -404,7 +414,9 @@ def fan(ax: Any, t: Array, y: Array, single: int) -> None:
     legend(ax)
 
 
-def bars(ax: Any, k: int, order: NDArray[np.intp], indices: Any, kinds: Sequence[tuple[str, str, Array]]) -> None:
+def bars(
+    ax: Axes, k: int, order: NDArray[np.intp], indices: SobolIndices, kinds: Sequence[tuple[str, str, Array]]
+) -> None:
     """Indices of one output, the parameters from below in the given order."""
     height = 0.8 / len(kinds)
     at = np.arange(len(order), dtype=float)

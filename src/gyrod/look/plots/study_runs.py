@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod.look.plots import study_panels as panels
 from gyrod.look.plots.style import MANY, Unit, unit
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -79,7 +82,7 @@ class Column:
 class Runs:
     """Columns of a dataset by name; those that failed; what a picture says about its size."""
 
-    def __init__(self, dataset: Any, sampled: Sequence[str] | None = None) -> None:
+    def __init__(self, dataset: xr.Dataset, sampled: Sequence[str] | None = None) -> None:
         self.sampled = sampled
         if "run" not in getattr(dataset, "dims", ()):
             raise ValueError("dataset must be an xarray.Dataset with the dimension 'run'.")

@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
 from gyrod.motion import Motion
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+    from gyrod._check import Data
+    from gyrod.model import System
 
 Array = NDArray[np.float64]
 
@@ -156,7 +164,7 @@ def require_folder(file: Path) -> None:
 class Picture:
     """What a drawing works on: the figure, the motion, the options."""
 
-    figure: Any
+    figure: Figure
     motion: Motion
     what: str
     #: None: all that there are.
@@ -167,7 +175,7 @@ class Picture:
     along: str | None = None
 
     @property
-    def system(self) -> Any:
+    def system(self) -> System:
         """The system that moves."""
         return self.motion.compiled.system
 
@@ -223,7 +231,7 @@ class Picture:
         return chosen
 
     @cached_property
-    def _few(self) -> Any:
+    def _few(self) -> Motion:
         """A few rows, which show what moves."""
         n = len(self.t)
         return self.motion if n <= LOOKED else self.motion.at_rows(np.linspace(0, n - 1, LOOKED).astype(int))
@@ -260,7 +268,7 @@ class Picture:
         # All steps, lest turns are missed.
         return replace(self, motion=m(np.union1d(times, steps) if len(steps) <= ROWS else times))
 
-    def line(self, ax: Any, values: Array, *, label: str | None = None, **style: Any) -> None:
+    def line(self, ax: Axes, values: Array, *, label: str | None = None, **style: Any) -> None:
         """Values over time as a line of as many points as can be seen, or as a bar for a single time."""
         if self.single:
             bar = ax.bar([(label or self.what).replace(", ", ",\n")], values, color=style.get("color"), width=0.5)
@@ -271,7 +279,7 @@ class Picture:
         keep = thinned(self.t, values)
         ax.plot(self.clock.factor * self.t[keep], values[keep], label=label, **style)
 
-    def time_axis(self, *axes: Any) -> None:
+    def time_axis(self, *axes: Axes) -> None:
         """Label the time below the axes; limits are those of the times."""
         if self.single:
             return
@@ -281,13 +289,13 @@ class Picture:
                 ax.set_xlim(self.clock.factor * self.t.min(), self.clock.factor * self.t.max())
 
 
-def hide_rounding(ax: Any, largest: float) -> None:
+def hide_rounding(ax: Axes, largest: float) -> None:
     """Limits of an axis that shows nothing but the rounding of quantities of this size."""
     if largest > 0.0 and max(map(abs, ax.dataLim.intervaly)) < 1e-9 * largest:
         ax.set_ylim(-largest, largest)
 
 
-def plain_log(axis: Any) -> None:
+def plain_log(axis: Axis) -> None:
     """A logarithmic axis with plain numbers, at least a decade long."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -301,12 +309,12 @@ def plain_log(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend(ax: Any, *, right: bool = False) -> None:
+def legend(ax: Axes, *, right: bool = False) -> None:
     """Outside the data: above the axes in a few lines where the labels are short, to the right otherwise."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    width = ax.get_position().width * ax.get_figure().bbox.width / ax.get_figure().dpi
+    width = ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi
     room = 16.0 * width  # letters
     longest = max(len(label) + 4 for label in labels)
     fits = sum(len(label) + 4 for label in labels) < room
@@ -317,6 +325,6 @@ def legend(ax: Any, *, right: bool = False) -> None:
         ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
 
 
-def cycle(k: int) -> dict[str, Any]:
+def cycle(k: int) -> Data:
     """Colour of the k-th line; dashes distinguish those that share one."""
     return {"color": COLOURS[k % len(COLOURS)], "linestyle": ("-", "--", ":", "-.")[k // len(COLOURS) % 4]}

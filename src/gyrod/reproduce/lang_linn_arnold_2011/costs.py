@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,11 @@ from gyrod.reproduce.lang_linn_arnold_2011.paper import (
     Printed,
 )
 from gyrod.reproduce.lang_linn_arnold_2011.runs import Counts, counts, short, solve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gyrod.equations.checks import CoreOptions
 
 Array = NDArray[np.float64]
 
@@ -54,7 +59,7 @@ def table_1(report: Report) -> None:
 
 def _operations(curvature: str, baumgarte: float | None = None, bend: float = 0.0) -> dict[str, int]:
     """Operations that a segment adds: the difference of 20 and 10 segments over 10."""
-    options: dict[str, Any] = {} if baumgarte is None else {"baumgarte_omega": baumgarte, "baumgarte_r": baumgarte}
+    options: CoreOptions = {} if baumgarte is None else {"baumgarte_omega": baumgarte, "baumgarte_r": baumgarte}
     found = []
     for segments in (10, 20):
         system = problems.lla_rubber(segments=segments, curvature=curvature).system
@@ -136,7 +141,7 @@ def figure_7(report: Report) -> None:
                 if np.isfinite(c.error):
                     report.add("Figure 7", f"{label}: error at T", None, short(c.error))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         from matplotlib.ticker import LogLocator, NullFormatter
 
         for ax, material in zip(figure.subplots(1, 2), ("rubber", "steel"), strict=True):
@@ -193,7 +198,7 @@ def figure_8(report: Report) -> None:
             label = f"{material}: {NAMES[method]}: mean step in the first {T:g} s"
             report.add("Figure 8", label, None, short(float(h.mean())))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         for ax, (material, lo, hi) in zip(
             figure.subplots(1, 2), (("rubber", 5.0, 6.0), ("steel", 0.0, 1.0)), strict=True
         ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from gyrod.model import Circle, Rod, Straight, System
 from gyrod.reproduce import Report
 from gyrod.reproduce.lang_linn_arnold_2011.paper import CURVATURES, FORMULAS, GENERATORS
 from gyrod.reproduce.lang_linn_arnold_2011.runs import digits, free_end, short, solve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -37,7 +40,7 @@ def figure_9(report: Report) -> None:
                     label = f"{material}, {data}: largest difference from trusted values at {time:g} s"
                     report.add("Figure 9", label, None, short(error))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         axes = figure.subplots(2, 3, sharex=True)
         for row, material in enumerate(("rubber", "steel")):
             for ax, (label, column) in zip(axes[row], (("x2 [m]", 1), ("x3 [m]", 2), ("d1_2", 4)), strict=True):
@@ -88,7 +91,7 @@ def _vertex_curvature(curvature: str, theta: float) -> Array:
     return np.asarray(2.0 * rotations.multiply(rotations.conjugate(p), dp)[1:])
 
 
-def _geometry(figure: Any, theta: float) -> None:
+def _geometry(figure: Figure, theta: float) -> None:
     for ax, curvature in zip(figure.subplots(1, 5), CURVATURES, strict=True):
         # Scalar part up, vector part to the left: the plane of the great circle.
         circle = np.linspace(-0.6 * theta, 0.6 * theta, 100)
@@ -124,7 +127,7 @@ def figure_11(report: Report) -> None:
         label = f"{curvature} core against {FORMULAS[curvature]}, largest relative difference up to φ = {largest:g}"
         report.add("Figure 11", label, None, short(float(error)))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         ax = figure.subplots()
         for curvature, formula in FORMULAS.items():
             phi = np.linspace(0.0, 2.0 * np.pi, 801)

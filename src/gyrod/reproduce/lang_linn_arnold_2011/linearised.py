@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from gyrod.reproduce import Report
 from gyrod.reproduce.lang_linn_arnold_2011.paper import CURVATURES
 from gyrod.reproduce.lang_linn_arnold_2011.runs import short
 from gyrod.solve import simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -49,7 +52,7 @@ def eigenvalues(report: Report) -> None:
                     )
                 report.add("eigenvalues", f"{label}: leftmost real part (1/s)", None, short(float(values.real.min())))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Figure) -> None:
         axes = figure.subplots(2, 2)
         for ax, ((material, data), found) in zip(axes.flat, spectra.items(), strict=True):
             for kind, marker in zip(found, ("o", "s", "^", "x"), strict=True):

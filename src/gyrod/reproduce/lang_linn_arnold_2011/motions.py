@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from gyrod.reproduce import Report
 from gyrod.reproduce.lang_linn_arnold_2011.paper import SNAPSHOTS
 from gyrod.reproduce.lang_linn_arnold_2011.runs import digits, short, solve
 from gyrod.solve import Path, PathError, follow, simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -47,7 +50,7 @@ def test_1(report: Report) -> None:
     report.figure("figure-4", lambda figure: _test_1_curves(figure, rod, t), size=(10.0, 6.0))
 
 
-def _snapshots(figure: Any, rod: RodTrack, t: Array) -> None:
+def _snapshots(figure: Figure, rod: RodTrack, t: Array) -> None:
     from matplotlib import colormaps
 
     ax = figure.subplots()
@@ -65,7 +68,7 @@ def _snapshots(figure: Any, rod: RodTrack, t: Array) -> None:
     ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-def _test_1_curves(figure: Any, rod: RodTrack, t: Array) -> None:
+def _test_1_curves(figure: Figure, rod: RodTrack, t: Array) -> None:
     curves = {
         "x2 of the free end [m]": rod.positions[:, -1, 1],
         "x3 of the free end [m]": rod.positions[:, -1, 2],
@@ -158,7 +161,7 @@ def mises_stress(rod: RodTrack, radius: float) -> Array:
     return np.asarray(np.sqrt((axial + bending) ** 2 + 3.0 * torsion**2))
 
 
-def _test_2_shapes(figure: Any, path: Path) -> None:
+def _test_2_shapes(figure: Figure, path: Path) -> None:
     """Snapshots from the side and from the front, coloured by the stress."""
     from matplotlib import cm, colors
 
@@ -184,7 +187,7 @@ def _test_2_shapes(figure: Any, path: Path) -> None:
     figure.suptitle("Test 2: clamps pushed together and turned by half a turn each")
 
 
-def _test_2_curves(figure: Any, path: Path) -> None:
+def _test_2_curves(figure: Figure, path: Path) -> None:
     positions = path["rod"].positions
     problem = problems.get("lla-test2")
     for k, ax in enumerate(figure.subplots(1, 3)):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gyrod.runs.formulations import Formulation
+
+if TYPE_CHECKING:
+    from gyrod._check import Data
 
 Array = NDArray[np.float64]
 
@@ -35,7 +38,7 @@ FORMULAS = {
 
 
 #: The paper's setting for counts; AbsTol = RelTol.
-SETTING: dict[str, Any] = {
+SETTING: Data = {
     "formulation": Formulation("absolute-quaternion", baumgarte=(100.0, 100.0)),
     "norm": "plain",
     "projection": "none",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from gyrod.motion import Motion, RodTrack, SimulationError
 from gyrod.problems import RodProblem
 from gyrod.reproduce.lang_linn_arnold_2011.paper import SETTING
 from gyrod.solve import simulate
+
+if TYPE_CHECKING:
+    pass
 
 Array = NDArray[np.float64]
 

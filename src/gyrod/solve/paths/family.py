@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from gyrod.model import System
 from gyrod.motion import Rest
 from gyrod.solve.loads import Growing, scaled
 from gyrod.solve.statics import Statics, prepare
+
+if TYPE_CHECKING:
+    from gyrod.equations import Compiled
 
 Array = NDArray[np.float64]
 
@@ -28,7 +31,7 @@ class Family(ABC):
     """Systems along a parameter: ``at`` gives the equations for a value and the time to ask them at."""
 
     #: The compiled system where one serves all values, with the value as time.
-    whole: Any = None
+    whole: Compiled | None = None
     #: Whether forces are linear in the parameter.
     linear: bool = False
 
@@ -67,7 +70,7 @@ class Timed(Family):
         self._statics = _prepared(system)
         self.whole, self.linear = self._statics.compiled, then is not None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Timed, (self._given, self._then)
 
     def portable(self, values: Array) -> Family:  # noqa: ARG002
@@ -86,13 +89,13 @@ class Timed(Family):
 class Made(Family):
     """A system for each value, compiled anew; ``kept`` are values that are used again and again."""
 
-    def __init__(self, name: str, make: Callable[[float], Any], kept: tuple[float, ...] = ()) -> None:
+    def __init__(self, name: str, make: Callable[[float], System], kept: tuple[float, ...] = ()) -> None:
         self._name, self._make, self._kept = name, make, kept
         self._recent: dict[float, Statics] = {}
         self._first: Statics | None = None
         self.linear = bool(kept)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Made, (self._name, self._make, self._kept)
 
     def portable(self, values: Array) -> Family:
@@ -169,9 +172,9 @@ def _growing(system: System, forces: bool) -> System | None:
     if timed or system.bodies or system.junctions:
         return None
 
-    def growing(value: Any) -> Callable[[float], Any]:
+    def growing(value: object) -> Growing:
         return Growing(np.array(value, dtype=float))
 
-    gravity: Any = growing(system.gravity)
+    gravity = growing(system.gravity)
     kept = tuple(force.times(growing) for force in system.forces) if forces else system.forces
     return replace(system, forces=kept, gravity=gravity)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from gyrod import _check, look
 from gyrod.motion import Beside, Motion, MotionStats, Rest, errors
 from gyrod.solve.paths.family import Family
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -72,7 +75,7 @@ class Path:
     def __len__(self) -> int:
         return len(self.value)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The fields; of a path over a function the systems at its points, since functions rarely go with a pickle."""
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         return state | {"_family": self._family.portable(self.value)}
@@ -115,9 +118,9 @@ class Path:
         *,
         names: str | Sequence[str] | None = None,
         file: str | PathLike[str] | None = None,
-        figure: Any = None,
+        figure: Figure | None = None,
         size: tuple[float, float] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """A matplotlib Figure: displacements against the parameter ("response"), or what a motion draws ("shape")."""
         return look.plot_path(self, what, names=names, file=file, figure=figure, size=size)
 
