@@ -82,7 +82,7 @@ def test_what_does_not_serve_says_why_once():
     assert "the angular momentum would be lost" in refused["energy-momentum", "quaternion"]
     assert {t.formulation for t in found.finished} == {*gd.FORMULATIONS, "directors"}
     text = found.table(width=80)
-    assert "refused: energy-momentum in quaternion: method" in " ".join(text.split())
+    assert "refused: energy-momentum, quaternion: method" in " ".join(text.split())
 
 
 def test_a_limit_of_time_stops_runs_and_tells_what_they_would_take():

@@ -141,7 +141,7 @@ def test_extras_are_named_before_the_work(monkeypatch, tmp_path):
 def test_a_form_that_rods_do_not_have_is_named():
     alone = gd.System(rods=[rod(start=gd.Clamped())])
     told = refused(lambda: gd.simulate(alone, 0.1, formulation=gd.Formulation("absolute-quaternion", index=1)))
-    assert "the equations of rods ('hose') have no such form" in told
+    assert "index = 1 is about multipliers of bodies, and there are only rods ('hose')" in told
 
 
 # --- constant steps and gimbal lock ----------------------------------------------------------------------------------
