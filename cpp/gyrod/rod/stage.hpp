@@ -342,13 +342,13 @@ private:
   // false: the coordinates of a frame are singular
   template <class S> bool fill(const Rod& r, S shift, UniformLu<S, B>& lu) {
     const S inverse = S(1) / shift;
+    const bool plain = form_.plain();
+    if (!plain && !factor_turned<S>(r, shift)) return false;
     Local<S> Tc;
     for (int o = r.begin; o <= r.last; ++o) { // column by column: the maps belong to columns
       if (r.turns(o)) {
-        if (form_.plain())
+        if (plain)
           work<S>().scale[std::size_t(r.at_node(o))] = S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
-        else if (!turned<S>(r, o).factor(form_, r.turnings[r.frame(o)], shift))
-          return false;
         maps<S>(r, o, shift, Tc);
       }
       const std::size_t i = std::size_t(o);
@@ -372,6 +372,11 @@ private:
       a.template block<3, 3>(3, 3).add_to_diagonal(r.moves(o) ? shift * r.d.mass[i] : S(1));
     }
     if constexpr (Constrained) constraint_blocks<S>(r, lu, shift);
+    return true;
+  }
+  template <class S> GYROD_OUTLINE bool factor_turned(const Rod& r, S shift) {
+    for (int o = r.begin; o <= r.last; ++o)
+      if (r.turns(o) && !turned<S>(r, o).factor(form_, r.turnings[r.frame(o)], shift)) return false;
     return true;
   }
   template <class S> void fill_far(S shift, UniformLu<S, B>& lu) {
@@ -497,6 +502,7 @@ private:
 
   template <class S> void right_side(const Rod& r, S shift, const S* b, Work<S>& k) {
     const S inverse = S(1) / shift;
+    const bool plain = form_.plain();
     const std::size_t node = std::size_t(r.node - r.begin);
     for (int c = r.begin; c <= r.last; ++c) {
       const std::size_t i = std::size_t(c), cell = node + i;
@@ -518,29 +524,41 @@ private:
         q.template head<4>().setZero(), f.template head<3>().setZero();
         continue;
       }
+      if (!plain) continue;
       const std::size_t j = r.frame(c);
-      if (!form_.plain()) {
-        TurnStage<S>& mine = k.turned[cell];
-        mine.known(form_, r.turnings[j], shift, b + r.p_at[i], b + r.w_at[i]);
-        q.template head<4>() = mine.theta;
-        for (int n = 0; n < 3; ++n) f[n] = r.d.J[j][n] * mine.beta[n];
-        continue;
-      }
       q.template head<4>() = resolved<S>(local(r, j, b + r.p_at[i]), r.w[j], shift, k.scale[cell]);
       for (int n = 0; n < 3; ++n) f[n] = r.d.J[j][n] * b[r.w_at[i] + n];
     }
+    if (!plain) turned_sides<S>(r, shift, b, k);
     for (int c = r.begin; c <= r.last; ++c) {
       auto f = k.x[node + std::size_t(c)].template head<R>();
       for (int o = r.first(c); o <= r.behind(c); ++o)
         f += r.blocks.q(c, o).template cast<S>() * k.known[node + std::size_t(o)];
-      for (int o = r.first(c); form_.absolute && o <= r.behind(c); ++o)
-        if (r.turns(o))
-          f += r.blocks.v(c, o).template leftCols<4>().template cast<S>() * k.turned[node + std::size_t(o)].omega;
     }
+  }
+  // Of frames that are not plain: out of the loops of those that are.
+  template <class S> GYROD_OUTLINE void turned_sides(const Rod& r, S shift, const S* b, Work<S>& k) {
+    const auto each = [&](auto&& f) {
+      for (int c = r.begin; c <= r.last; ++c)
+        if (r.turns(c)) f(c, std::size_t(c), std::size_t(r.at_node(c)));
+    };
+    each([&](int c, std::size_t i, std::size_t cell) {
+      TurnStage<S>& mine = k.turned[cell];
+      mine.known(form_, r.turnings[r.frame(c)], shift, b + r.p_at[i], b + r.w_at[i]);
+      k.known[cell].template head<4>() = mine.theta;
+      for (int n = 0; n < 3; ++n) k.x[cell][n] = r.d.J[r.frame(c)][n] * mine.beta[n];
+    });
+    if (!form_.absolute) return;
+    each([&](int o, std::size_t, std::size_t cell) { // which cells feel a rate
+      for (int c = r.first(o); c <= r.behind(o); ++c)
+        k.x[std::size_t(r.at_node(c))].template head<R>() +=
+            r.blocks.v(c, o).template leftCols<4>().template cast<S>() * k.turned[cell].omega;
+    });
   }
 
   template <class S> void recover(const Rod& r, S shift, S* b, const Work<S>& k) const {
     const S inverse = S(1) / shift;
+    const bool plain = form_.plain();
     const std::size_t node = std::size_t(r.node - r.begin);
     for (int c = r.begin; c <= r.last; ++c) {
       const std::size_t i = std::size_t(c), cell = node + i;
@@ -551,16 +569,20 @@ private:
           b[r.x_at[i] + n] = inverse * (b[r.x_at[i] + n] + d[3 + n]);
         }
       if (!r.turns(c)) continue;
+      if (!plain) continue;
       const std::size_t j = r.frame(c);
-      if (!form_.plain()) {
-        k.turned[cell].recover(form_, shift, d.template head<3>(), b + r.p_at[i], b + r.w_at[i]);
-        continue;
-      }
       const Vec4<S> p = r.p[j].template cast<S>();
       const Vec4<S> turned =
           k.known[cell].template head<4>() + resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[j], shift, k.scale[cell]);
       Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
       for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] = d[n];
+    }
+    if (!plain) recover_turned<S>(r, shift, b, k);
+  }
+  template <class S> GYROD_OUTLINE void recover_turned(const Rod& r, S shift, S* b, const Work<S>& k) const {
+    for (int c = r.begin; c <= r.last; ++c) {
+      const std::size_t i = std::size_t(c), cell = std::size_t(r.at_node(c));
+      if (r.turns(c)) k.turned[cell].recover(form_, shift, k.x[cell].template head<3>(), b + r.p_at[i], b + r.w_at[i]);
     }
   }
 
