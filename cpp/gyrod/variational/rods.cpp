@@ -105,6 +105,18 @@ template <class F> void RodLinks::each_held(F&& f) const {
     if (!stations_[at].bends) f(int(k++), at);
 }
 
+void RodLinks::put_held(const std::vector<Matrix<double, 3, 6>>& strains) {
+  each_held([&](int k, std::size_t at) {
+    const Station& o = stations_[at];
+    for (std::size_t a = o.first; a < o.last; ++a) {
+      const Grid<double> up = lu_->block(nodes_[a], first_ + k), down = lu_->block(first_ + k, nodes_[a]);
+      const int skip = pinned(nodes_[a]) ? 3 : 0;
+      for (int i = 0; i < d_.held; ++i)
+        for (int c = skip; c < 6; ++c) up(c - skip, i) += strains[a](i, c), down(i, c - skip) += turned_[a](i, c);
+    }
+  });
+}
+
 void RodLinks::pairs(int first, std::vector<std::pair<int, int>>& out, std::vector<std::vector<int>>& after) {
   first_ = first;
   each_held([&](int k, std::size_t at) {
@@ -406,15 +418,7 @@ void RodLinks::assemble(const Trial& s, const BlockPattern& pattern, double* r, 
       if (d_.damped) C.diagonal() += (2.0 * f * o.weight / s.h) * (o.bends ? d_.cK : d_.cG)[o.point];
       link(now_.B, o, C, o, o.target);
     }
-    each_held([&](int k, std::size_t at) {
-      const Station& o = stations_[at];
-      for (std::size_t a = o.first; a < o.last; ++a) {
-        const Grid<double> up = lu_->block(nodes_[a], first_ + k), down = lu_->block(first_ + k, nodes_[a]);
-        const int skip = pinned(nodes_[a]) ? 3 : 0;
-        for (int i = 0; i < d_.held; ++i)
-          for (int c = skip; c < 6; ++c) up(c - skip, i) += now_.B[a](i, c), down(i, c - skip) += turned_[a](i, c);
-      }
-    });
+    put_held(now_.B);
     for (const Cross& c : crosses_) {
       const M3 X = (s.nodes ? 0.0 : far_end * f * c.weight) * d_.CX[stations_[c.strain].point];
       link(now_.B, stations_[c.strain], X, stations_[c.bend], c.target[0]);
@@ -691,15 +695,7 @@ void RodLinks::assemble_conserving(const Trial& s, const BlockPattern& pattern, 
     if (d_.damped) C.diagonal() += (2.0 * f * o.weight / s.h) * (o.bends ? d_.cK : d_.cG)[o.point];
     link(middle_, o, C, o, o.target);
   }
-  each_held([&](int k, std::size_t at) {
-    const Station& o = stations_[at];
-    for (std::size_t a = o.first; a < o.last; ++a) {
-      const Grid<double> up = lu_->block(nodes_[a], first_ + k), down = lu_->block(first_ + k, nodes_[a]);
-      const int skip = pinned(nodes_[a]) ? 3 : 0;
-      for (int i = 0; i < d_.held; ++i)
-        for (int c = skip; c < 6; ++c) up(c - skip, i) += middle_[a](i, c), down(i, c - skip) += turned_[a](i, c);
-    }
-  });
+  put_held(middle_);
   for (const Cross& c : crosses_) {
     const M3 X = (0.5 * f * c.weight) * d_.CX[stations_[c.strain].point];
     link(middle_, stations_[c.strain], X, stations_[c.bend], c.target[0]);

@@ -192,7 +192,8 @@ private:
   void stress_conserving(double h);
   void bend_geometry(std::size_t at, const Trial& s, double f);
   void segment_geometry(std::size_t at, const Trial& s, double f);
-  template <class F> void each_held(F&& f) const; // f(number, its station)
+  template <class F> void each_held(F&& f) const;                  // f(number, its station)
+  void put_held(const std::vector<Matrix<double, 3, 6>>& strains); // forces of multipliers, and their rows
   void outside(const Trial& s);
   template <class F> void each_outside(const Trial& s, F&& f) const; // f(node, force, moment at the middle)
   void outside_blocks(const Trial& s);

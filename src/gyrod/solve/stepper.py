@@ -150,10 +150,8 @@ class Stepper:
         """The core's run to a time: that of the session, or of a new one from here."""
         self._live.aim(self._t, t_end)
         signals = self._compiled.signals
-        for signal in (
-            *signals.functions,
-            *signals.led_by_inputs,
-        ):  # what they say may have changed since the last step
+        # What they say may have changed since the last step.
+        for signal in (*signals.functions, *signals.led_by_inputs):
             signal.forget()
         if self._session is not None:
             return self._session.go_on(t_end)
