@@ -1,5 +1,6 @@
 """Names of the version before: each works, and its warning gives the new one, which does not warn."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -143,3 +144,64 @@ def test_result_classes_are_importable():
     for name in names.split():
         assert name in gd.__all__
         assert isinstance(getattr(gd, name), type)
+
+
+#: Classes of results: gyrod makes them, and nobody else.
+RESULTS = """
+Approach Attitude AttitudeStats BodyState BodyTrack Comparison Distances Drift Energy Envelope
+ErrorEstimate ErrorReport EventRecord Fit Hanging Jacobian JointTrack MassMatrix Modes Motion MotionStats Ode Path
+PathEvent Progress Refinement Rest RodTrack Route SobolIndices Stepper Study StudyProgress Trial
+"""
+#: Functions of which the arguments that are missing come first, and old names that will go.
+OTHERS = [
+    "compare",
+    "equilibrium",
+    "follow",
+    "modes",
+    "fit",
+    "ode",
+    "refine",
+    "simulate",
+    "stepper",
+    "study",
+    "open_study",
+    "read_urdf",
+]
+
+
+def arguments(call):
+    found = inspect.signature(call).parameters.values()
+    return [x.name for x in found if x.kind in (x.POSITIONAL_OR_KEYWORD, x.KEYWORD_ONLY) and len(x.name) > 3]
+
+
+def misspelt():
+    for name in gd.__all__:
+        call = getattr(gd, name)
+        error = isinstance(call, type) and issubclass(call, BaseException)
+        if callable(call) and not error and name not in (*RESULTS.split(), *OTHERS):
+            yield from (pytest.param(call, argument, id=f"{name}-{argument}") for argument in arguments(call)[-1:])
+
+
+@pytest.mark.parametrize(("call", "argument"), [*misspelt()])
+def test_misspelt_arguments_are_corrected(call, argument):
+    wrong = argument[:-2] + argument[-1]
+    with pytest.raises(TypeError, match=rf"unexpected keyword argument '{wrong}'\. Did you mean '{argument}'\?$"):
+        call(**{wrong: None})
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda top: gd.Formulation(indx=2), "'indx'. Did you mean 'index'?"),
+        (lambda top: gd.compare(top, 1.0, progres=True), "'progres'. Did you mean 'progress'?"),
+        (lambda top: gd.stepper(top, recod=True), "'recod'. Did you mean 'record'?"),
+        (lambda top: gd.simulate(top, 0.01, formulatin="euler"), "'formulatin'. Did you mean 'formulation'?"),
+        (lambda top: gd.simulate(top, 0.01).html("x.html", titel="x"), "'titel'. Did you mean 'title'?"),
+        (lambda top: gd.simulate(top, 0.01).animate("x.gif", sped=2.0), "'sped'. Did you mean 'speed'?"),
+        (lambda top: gd.modes(top, eror="none"), "'eror'. Did you mean 'error'?"),
+    ],
+)
+def test_misspelt_arguments_of_functions(call, sentence):
+    with pytest.raises(TypeError) as caught:
+        call(problems.get("lang-a").system)
+    assert str(caught.value).endswith(f"got an unexpected keyword argument {sentence}")

@@ -26,8 +26,8 @@ SOURCE = ROOT / "src" / "gyrod"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Folder order is data-flow order: a module may import only what stands before it.
-BEFORE = "_lazy _moved _version _command _cpu _core _check quantities rotations geometry gyro model runs files problems"
-BEFORE += " equations motion look storage solve comparison studies"
+BEFORE = "_lazy _words _moved _version _command _cpu _core _check quantities rotations geometry gyro model runs files"
+BEFORE += " problems equations motion look storage solve comparison studies"
 ROOMS = [*BEFORE.split(), "", "reproduce", "bench", "cli"]  # "" is gyrod/__init__.py
 # Methods that hand over to a room on the right import it themselves: (room, the one on its right).
 FACADES = {("model", "equations"), ("model", "files"), ("runs", "solve"), ("motion", "look"), ("motion", "storage")}

@@ -6,13 +6,14 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gyrod._words import meant
 
 Array = NDArray[np.float64]
 #: An array of any kind: columns of numbers, words or flags, whose kind only their data say.
@@ -66,12 +67,6 @@ def choice(argument: str, value: object, allowed: Iterable[str]) -> str:
     word = value if isinstance(value, str) else shown(value)
     listed = ", ".join(map(repr, names))
     raise ValueError(f"{argument} = {shown(value)} is unknown; it can be {listed}.{meant(word, names)}")
-
-
-def meant(word: str, names: Sequence[str]) -> str:
-    """The nearest of some names as a question with a space before it; empty if none is near."""
-    near = get_close_matches(word, names, n=1, cutoff=0.4) or get_close_matches(word.lower(), names, n=1, cutoff=0.4)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def array(argument: str, value: object, trailing: tuple[int, ...]) -> Array:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gyrod._words import listed
 from gyrod.cli.frame import Face, Json, ModelPath, Problem, app, choice, plain, readable, seconds
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def summary(system: System, run: RunOptions | None = None) -> tuple[list[tuple[s
 
     if system.bodies:
         mass = sum(b.mass for b in system.bodies)
-        tell("bodies", len(system.bodies), f"{len(system.bodies)}, {mass:.4g} kg: {_some(system.names)}")
+        tell("bodies", len(system.bodies), f"{len(system.bodies)}, {mass:.4g} kg: {listed(system.names, 6, str)}")
         data["body_mass"] = mass
     if system.rods:
         _tell_rods(tell, data, system)
@@ -196,17 +197,14 @@ def summary(system: System, run: RunOptions | None = None) -> tuple[list[tuple[s
     return rows, plain(data)
 
 
-def _some(names: tuple[str, ...], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def _tell_rods(tell: Callable[[str, object, str], None], data: dict[str, object], system: System) -> None:
     length = sum(rod.length for rod in system.rods)
     cells: dict[int | None, int] = {}
     for rod in system.rods:
         cells[rod.degree] = cells.get(rod.degree, 0) + rod.mesh.cells
     parts = [f"{n} segments" if p is None else f"{n} elements of degree {p}" for p, n in cells.items()]
-    tell("rods", len(system.rods), f"{len(system.rods)}, {length:.4g} m, {', '.join(parts)}: {_some(system.rod_names)}")
+    names = listed(system.rod_names, 6, str)
+    tell("rods", len(system.rods), f"{len(system.rods)}, {length:.4g} m, {', '.join(parts)}: {names}")
     segments = cells.pop(None, 0)
     data |= {"rod_length": length, "segments": segments, "elements": sum(cells.values())}
 

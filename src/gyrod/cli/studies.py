@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from gyrod._words import listed
 from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, file_argument, readable, seconds
 from gyrod.cli.results import PICTURES
 
@@ -267,8 +268,7 @@ def _tell_failed(face: Face, study: Study) -> None:
     if not reasons:
         face.say(f"None of {study.done} runs failed.")
     for text, runs in list(reasons.items())[:LISTED]:
-        listed = ", ".join(map(str, runs[:8])) + (f" and {len(runs) - 8} more" if len(runs) > 8 else "")
-        face.say(f"run{'s' if len(runs) > 1 else ''} {listed}: {text}")
+        face.say(f"run{'s' if len(runs) > 1 else ''} {listed(runs, 8)}: {text}")
     if len(reasons) > LISTED:
         face.say(f"and {len(reasons) - LISTED} more reasons; --csv FILE has them all.")
 

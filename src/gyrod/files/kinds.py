@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
+from gyrod._words import listed, meant
 from gyrod.files.quantities import QuantityError, looks_like_quantity, quantity, without_units
 from gyrod.files.reading import Path
 from gyrod.model.errors import LARGEST
@@ -214,15 +214,8 @@ def _word(kind: Kind, value: object) -> str:
 
 def unknown(value: object, names: Sequence[str]) -> str:
     """Sentence about a word that is not among some: what is, and the nearest."""
-    near: list[str] = []
-    if len(names) <= MOST_COMPARED:
-        near = get_close_matches(str(value), names, n=1, cutoff=0.4) or get_close_matches(
-            str(value).lower(), names, n=1
-        )
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(map(repr, names[:MOST_LISTED]))
-    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-    return f"{shown(value)} is unknown; it can be {listed}{more}.{hint}"
+    hint = meant(str(value), names) if len(names) <= MOST_COMPARED else ""
+    return f"{shown(value)} is unknown; it can be {listed(names, MOST_LISTED)}.{hint}"
 
 
 def _name(kind: Kind, value: object) -> str:  # noqa: ARG001

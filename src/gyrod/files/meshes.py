@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._words import suggests
 from gyrod.model import Mesh, ModelError
 from gyrod.model.appearance import LARGEST_MESH
 from gyrod.model.errors import shown
@@ -23,6 +24,7 @@ ENDINGS = (".stl", ".ply", ".obj")
 _FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
+@suggests
 def read_mesh(path: str | os.PathLike[str], *, scale: float = 1.0) -> Mesh:
     """Read a `Mesh` from an STL or PLY file (text or binary) or an OBJ file, all coordinates times ``scale``.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._words import suggests
 from gyrod.files.building import ModelFileError, build
 from gyrod.files.options import RunOptions
 from gyrod.files.reading import MOST_BYTES, ReadingError, compose, decode, plain
@@ -80,6 +81,7 @@ def bytes_of(path: Path) -> bytes:
         raise PermissionError(f"{str(path)!r} cannot be read: permission denied.") from None
 
 
+@suggests
 def load(
     path: str | os.PathLike[str],
     *,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._words import meant, suggests
 from gyrod.files.quantities import QuantityError, unit
 from gyrod.model.errors import Description, choice, name_of, positive, real, shown
 from gyrod.model.fields import Kept, description, field, holds
@@ -118,7 +119,7 @@ class SampleFile(Description):
             known = [name for name, _ in titles]
             raise ValueError(
                 f"{label} has no column {missing[0]!r}; it has {', '.join(map(repr, known[:20]))}."
-                f"{_check.meant(missing[0], known)}"
+                f"{meant(missing[0], known)}"
             )
         own = () if self.units is None else self.units
         if len(own) not in (0, 1, len(self.columns)):
@@ -140,6 +141,7 @@ class SampleFile(Description):
         return Samples(rows[:, 0] - self.origin, values, noise=self.noise, outside=self.outside)
 
 
+@suggests
 def read_samples(
     path: str | os.PathLike[str], columns: str | Sequence[str], *, time: str = "t",
     units: str | Sequence[str] | None = None, time_units: str | None = None, origin: float = 0.0,

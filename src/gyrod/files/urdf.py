@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
+from gyrod._words import listed
 from gyrod.files.urdf_reading import (
     SINGLE,
     SUGGESTIONS,
@@ -24,7 +25,6 @@ from gyrod.files.urdf_reading import (
     frame_of,
     parsed,
     robot_of,
-    some,
     source_and_text,
     unknown,
 )
@@ -216,7 +216,7 @@ def _tell_merged(robot: Robot, carrier: dict[str, str]) -> None:
             merged.setdefault(carrier[name], []).append(name)
     for body, names in merged.items():
         whole = "ground" if body == GROUND else f"body {body!r}"
-        robot.notes.append(f"links without mass and inertia are part of {whole}: {some(names)}.")
+        robot.notes.append(f"links without mass and inertia are part of {whole}: {listed(names, 6)}.")
     for edge in robot.edges.values():
         if edge.type == "floating":
             robot.notes.append(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._words import listed, meant
 from gyrod.files.urdf_shapes import Meshes, materials, visuals
 from gyrod.model import Body, ModelError, Solid
 from gyrod.model.errors import Problems, new_name, numbers, shown
@@ -170,10 +170,11 @@ def _ignored(root: ElementTree.Element) -> list[str]:
     found = []
     limited = [j.get("name", "") for j in root.findall("joint") if _has(j.find("limit"), "effort", "velocity")]
     if limited:
-        found.append(f"limits of effort and velocity are left out ({some(limited)}); compare motion['name'].effort.")
+        names = listed(limited, 6)
+        found.append(f"limits of effort and velocity are left out ({names}); compare motion['name'].effort.")
     hit = [x.get("name", "") for x in root.findall("link") if x.find("collision") is not None]
     if hit:
-        found.append(f"<collision> is left out ({some(hit)}): bodies do not touch each other.")
+        found.append(f"<collision> is left out ({listed(hit, 6)}): bodies do not touch each other.")
     tags = dict.fromkeys(str(x.tag) for x in root if isinstance(x.tag, str))
     others = [f"<{tag}>" for tag in tags if tag not in ("link", "joint", "material")]
     inner = ("calibration", "safety_controller")
@@ -185,12 +186,6 @@ def _ignored(root: ElementTree.Element) -> list[str]:
 
 def _has(element: ElementTree.Element | None, *keys: str) -> bool:
     return element is not None and bool({*keys} & {*element.keys()})
-
-
-def some(names: list[str]) -> str:
-    """The first of some names."""
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return ", ".join(map(repr, names[:6])) + more
 
 
 def folders(packages: object) -> dict[str, Path]:
@@ -325,10 +320,8 @@ def _numbers(place: str, text: str, count: int) -> Array:
 def unknown(what: str, name: object, known: Iterable[str], hint: bool = True) -> str:
     """Sentence about a name that does not exist."""
     names = list(known)
-    listed = ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-    near = get_close_matches(str(name), names, n=1, cutoff=0.4) if hint else []
-    suggestion = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{what} = {shown(name)} is unknown; it can be {listed or 'nothing'}.{suggestion}"
+    near = meant(str(name), names) if hint else ""
+    return f"{what} = {shown(name)} is unknown; it can be {listed(names) or 'nothing'}.{near}"
 
 
 def frame_of(link: Link, frame: Frame) -> Frame:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, _core, rotations
+from gyrod._words import suggests
 from gyrod.gyro.methods import ADAPTIVE, NODES, ORDERS, PARAMETRIZATIONS
 from gyrod.gyro.stream import AttitudeStream
 
@@ -168,6 +169,7 @@ class Attitude:
         return (lambda: self.rotation) if name == "as_rotation" else getattr(self, _OLD[name])
 
 
+@suggests
 def attitude(
     t: ArrayLike,
     rates: ArrayLike | Callable[[Any], ArrayLike],
@@ -248,6 +250,7 @@ def attitude(
     return result
 
 
+@suggests
 def rl2_error(t: ArrayLike, exact: ArrayLike, approximate: ArrayLike, *, cumulative: bool = False) -> Array:
     """The RL2 error of Zupan and Saje (section 5.1), one number for each component.
 

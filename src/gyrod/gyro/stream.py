@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, _core, rotations
+from gyrod._words import suggests
 from gyrod.gyro.methods import NODES
 
 Array = NDArray[np.float64]
 
 
+@suggests
 class AttitudeStream:
     """Attitude in real time: push samples as they come, get rotations that are final.
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod._version import __version__
+from gyrod._words import suggests
 from gyrod.look import svg
 from gyrod.look.curves import FINE, Curve
 from gyrod.look.faces import faces_of, faces_of_solid
@@ -128,6 +129,7 @@ def _twist(variant: Variant, name: str) -> Array:
     return np.asarray(np.degrees(rod.length * K3 @ weights))
 
 
+@suggests
 def report(
     motions: Motion | Rest | Iterable[Motion | Rest],
     file: str | os.PathLike[str],

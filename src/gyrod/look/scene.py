@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, rotations
+from gyrod._words import listed
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, pack
@@ -106,10 +107,9 @@ def describe(compiled: Compiled, title: str | None = None) -> Data:
     """Everything about a system that does not change in time, as plain JSON values."""
     system = compiled.system
     names = [*(b.name for b in system.original.bodies), *system.rod_names]
-    several = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return {
         "version": VERSION,
-        "title": title or several,
+        "title": title or listed(names, 3, str),
         "formulation": compiled.formulation,
         "gravity": system.gravity.tolist(),
         "bodies": _bodies(system),

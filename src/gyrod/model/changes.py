@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from gyrod._words import listed, meant
 from gyrod.model.errors import Derived, Description, Led, ModelError, field_names, shown
 
 if TYPE_CHECKING:
@@ -138,10 +138,7 @@ def address(system: System, path: str) -> list[Step]:
 
 
 def _unknown(name: str, known: Sequence[str], where: str) -> str:
-    listed = ", ".join(map(repr, known[:24])) + (f" and {len(known) - 24} more" if len(known) > 24 else "")
-    near = get_close_matches(name, known, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{name!r} is unknown; {where} it can be {listed}.{hint}"
+    return f"{name!r} is unknown; {where} it can be {listed(known, 24)}.{meant(name, known)}"
 
 
 def _child(value: Any, step: Step, path: str) -> Any:

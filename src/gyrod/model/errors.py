@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar, Self, TypeVar
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod._words import listed, meant
 from gyrod.model.expressions import ExpressionError
 from gyrod.model.fields import Check, holds
 
@@ -428,10 +428,8 @@ def unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodi
     known = list(names)
     if not known:
         return f"{argument} = {shown(name)} is unknown; the system has no {kind}."
-    listed = ", ".join(map(repr, known[:12])) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
-    near = get_close_matches(name, known, n=1, cutoff=0.4) if hint and isinstance(name, str) else []
-    suggestion = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{argument} = {shown(name)} is unknown; it can be {listed}.{suggestion}"
+    near = meant(name, known) if hint and isinstance(name, str) else ""
+    return f"{argument} = {shown(name)} is unknown; it can be {listed(known)}.{near}"
 
 
 def turned(angle: float) -> str:

@@ -14,6 +14,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod._words import suggests
 from gyrod.model import expression_rules as rules
 from gyrod.model.expression_rules import Function, Tree
 
@@ -44,6 +45,7 @@ class ExpressionError(ValueError):
         return f"{sentence}\n    {self.text}\n    {' ' * (self.column - 1)}^"
 
 
+@suggests
 class Expression:
     """A function of one variable as text, with exact derivatives: ``Expression("0.1*sin(2*pi*t)")``.
 
@@ -155,6 +157,7 @@ class Expression:
         return f"Expression({self.text!r}{'' if self.variable == usual else f', {self.variable!r}'})"
 
 
+@suggests
 class ExpressionVector:
     """Several expressions of the same variable as one function that returns an array, (n,).
 

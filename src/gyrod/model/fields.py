@@ -8,6 +8,8 @@ from dataclasses import MISSING, dataclass, replace
 from inspect import get_annotations
 from typing import Any, Generic, Never, Self, TypeVar, dataclass_transform, overload
 
+from gyrod._words import suggests
+
 T = TypeVar("T")
 K = TypeVar("K", covariant=True)
 G = TypeVar("G", contravariant=True)
@@ -113,7 +115,7 @@ def description(cls: type[T]) -> type[T]:
     )
     made._dependent = tuple((f.name, f.metadata["of"]) for f in found if f.metadata["of"])
     made._derived = tuple((f.name, f.metadata["follows"]) for f in found if f.metadata["follows"])
-    return cls
+    return suggests(cls)
 
 
 def _kept_and_given(annotation: str) -> tuple[str, str]:

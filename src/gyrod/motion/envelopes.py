@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, geometry
+from gyrod._words import suggests
 from gyrod.files.meshes import write_mesh
 from gyrod.model import Mesh
 from gyrod.model.errors import shown, unknown
@@ -63,6 +64,7 @@ class Envelope:
         return write_mesh(file, self.vertices, self.faces)
 
 
+@suggests
 def envelope(
     motions: Motion | Rest | Iterable[Motion | Rest],
     rods: str | Sequence[str],

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod._words import listed, suggests
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames, held_positions
 from gyrod.model import System
@@ -176,7 +177,7 @@ class Motion:
     def _members(self) -> str:
         """The first names, for a line about it."""
         names = self.names if self._compiled is not None else ()
-        return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") or "nothing"
+        return listed(names, 4, str) or "nothing"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -459,6 +460,7 @@ class Motion:
 
         return errors.of_motion(self)
 
+    @suggests
     def distance(self, rod: str, to: Any, *, on: str | None = None, radius: float | None = None) -> Distances:
         """Smallest distance of a rod's surface over the motion: ``motion.distance("hose", "arm").smallest``.
 
@@ -494,6 +496,7 @@ class Motion:
 
         return report(self, file, **options)
 
+    @suggests
     def save(self, file: str | PathLike[str], *, frames: int = 1000, dense: bool | None = None) -> None:
         """Write a result file (HDF5): `gyrod.open` reads it, and ParaView shows about ``frames`` of its times.
 
@@ -550,6 +553,7 @@ class Motion:
         found = {n: np.asarray(m[0, i] if self.t.ndim == 0 else m[:, i]) for i, n in enumerate(names)}
         return found | {n: track.multipliers for n, track in self._rod_tracks.items()}
 
+    @suggests
     def plot(
         self,
         what: str = "energy",
@@ -568,6 +572,7 @@ class Motion:
 
         return look.plot(self, what, names=names, file=file, figure=figure, size=size)
 
+    @suggests
     def animate(
         self,
         file: str | PathLike[str],
@@ -611,6 +616,7 @@ class Motion:
             progress=progress, **old,
         )  # fmt: skip
 
+    @suggests
     def html(
         self,
         file: str | PathLike[str],
@@ -628,6 +634,7 @@ class Motion:
 
         return viewer.html(self, file, title=title, fps=fps, envelope=envelope)
 
+    @suggests
     def view(self, *, port: int = 0, browser: bool = True, block: bool | None = None, title: str | None = None) -> View:
         """Show the motion in a browser, from a server that only this computer reaches, at any free ``port`` (0).
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, quantities, rotations
+from gyrod import quantities, rotations
+from gyrod._words import listed, meant
 from gyrod.model import JointSensor, RotationSensor, System
 from gyrod.model.errors import shown, unknown
 from gyrod.model.meshes import Elements, apply
@@ -216,13 +217,13 @@ def _field(text: str, head: str, kind: str, name: str, field: str | None, system
         return name if kind == "motion" else ""
     if field is None:
         first = f"{head}.{next(iter(fields))}"
-        raise ValueError(f"{text!r} needs a field, such as {first!r}; it can be {_listed(fields)}.")
+        raise ValueError(f"{text!r} needs a field, such as {first!r}; it can be {listed(fields, 24)}.")
     if field not in fields:
         raise ValueError(f"{text!r}: {_unknown(field, fields, f'of {head!r} it can be')}")
     if kind == "joint" and field in ("coordinate", "rate"):
         names = system.joint(name).coordinate_names
         if len(names) != 1:
-            has = f"has the coordinates {_listed(names)}" if names else "has no coordinates"
+            has = f"has the coordinates {listed(names, 24)}" if names else "has no coordinates"
             raise ValueError(f"{text!r}: joint {name!r} {has}; take {f'{name}.{field}s[0]'!r}, or its force or torque.")
     return field
 
@@ -285,10 +286,4 @@ def _linked(found: Quantity, system: System) -> bool:
 
 
 def _unknown(name: str, known: Iterable[str], where: str) -> str:
-    return f"{shown(name)} is unknown; {where} {_listed(known)}.{_check.meant(name, list(known))}"
-
-
-def _listed(given: Iterable[str]) -> str:
-    names = list(given)
-    more = f" and {len(names) - 24} more" if len(names) > 24 else ""
-    return ", ".join(map(repr, names[:24])) + more
+    return f"{shown(name)} is unknown; {where} {listed(known, 24)}.{meant(name, list(known))}"

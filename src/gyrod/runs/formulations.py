@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from gyrod._words import meant, suggests
 from gyrod.runs.declared import Option, checked, refuse, with_rows
 from gyrod.runs.methods import for_index, quoted
 
@@ -36,6 +37,7 @@ def _part(
     return field(default=default, metadata={"option": option, "of": of})
 
 
+@suggests
 @dataclass(frozen=True)
 class Formulation:
     """A formulation with its variants: ``gd.Formulation("absolute-directors", index=2)``, where names alone stand too.
@@ -115,7 +117,7 @@ class Formulation:
         if unknown is not None:
             from gyrod import _check
 
-            raise ValueError(f"formulation: {_check.shown(unknown)} is unknown.{_check.meant(str(unknown), [*PARTS])}")
+            raise ValueError(f"formulation: {_check.shown(unknown)} is unknown.{meant(str(unknown), [*PARTS])}")
         return cls(**value)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, ForwardRef, TypedDict, TypeVar, cast
 
+from gyrod._words import meant
 from gyrod.runs.declared import Option, checked, with_rows
 from gyrod.runs.formulations import DEFAULT, FORMULATIONS, OLD, PARTS, Formulation
 from gyrod.runs.methods import STEPPED, described, quoted
@@ -187,12 +188,11 @@ def read(function: str, given: Mapping[str, object], of: type[T], **more: tuple[
 
     Old spellings become parts of the formulation, with a warning; a name that is none is a TypeError.
     """
-    from gyrod import _check
 
     known = _TABLES[of]
     for name in given:
         if name not in known and name not in OLD:
-            hint = _check.meant(name, [*known])
+            hint = meant(name, [*known])
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint and '.' + hint}")
     warn_old(function, given)
     others = {name: option for name, (option, _) in more.items()}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, rotations
+from gyrod._words import suggests
 from gyrod.equations import mechanisms, unchecked_core
 from gyrod.model import ModelError, System
 
@@ -21,6 +22,7 @@ LARGEST = 0.5
 ITERATIONS = 200
 
 
+@suggests
 def assemble(system: System) -> System:
     """Return the system with positions and velocities that all joints allow, nearest to the given ones.
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod import _check, storage
+from gyrod import storage
+from gyrod._words import meant
 from gyrod.model import Rod, System
 from gyrod.model.refinement import coarser, finer, lower
 from gyrod.motion import Beside, Motion, Rest, SimulationError, SimulationInterrupted
@@ -95,7 +96,7 @@ def _bound(
         signature.bind(*args, **kwargs)
     except TypeError as error:
         unknown = next((name for name in kwargs if name not in signature.parameters), "")
-        hint = _check.meant(unknown, list(signature.parameters))
+        hint = meant(unknown, list(signature.parameters))
         raise TypeError(f"{solve.__name__}() {error}{hint and '.' + hint}") from None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod._words import suggests
 from gyrod.model import Clamped, Curve, Hinged, Material, Rod, Straight, System
 from gyrod.model.sections import CrossSection
 from gyrod.motion import Rest
@@ -70,6 +71,7 @@ class Hanging(Rest):
         return np.asarray(self.cable.end_force)
 
 
+@suggests
 def hang(
     length: float,
     between: tuple[ArrayLike, ArrayLike],

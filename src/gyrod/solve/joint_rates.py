@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod._words import listed
 from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.model import Joint, ModelError, Spherical, System
 from gyrod.model.errors import GROUND, Problems, shown, unknown
@@ -362,8 +363,3 @@ def _row(place: str, value: ArrayLike, k: int) -> tuple[Array, bool]:
         wanted = "a number or (n,)" if k == 1 else f"({k},) or (n, {k})"
         raise ValueError(f"{place} = {shown(value)} must be {wanted}, finite.")
     return x.reshape(-1, k), x.ndim > len(one)
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first of them, and how many more."""
-    return ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

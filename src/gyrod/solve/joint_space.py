@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
+from gyrod._words import listed, suggests
 from gyrod.equations import drive_values
 from gyrod.model import Spherical, System
 from gyrod.model.errors import shown, unknown, vector
 from gyrod.motion import Motion, Rest
-from gyrod.solve.joint_rates import Space, given_rows, listed
+from gyrod.solve.joint_rates import Space, given_rows
 
 Array = NDArray[np.float64]
 
@@ -57,6 +58,7 @@ class Jacobian:
         return np.concatenate([self.linear[..., i], self.angular[..., i]], axis=-1)
 
 
+@suggests
 def mass_matrix(
     system: System | Rest | Motion,
     coordinates: Sequence[str] | None = None,
@@ -87,6 +89,7 @@ def mass_matrix(
     return MassMatrix(names, M if space.rows else M[0])
 
 
+@suggests
 def jacobian(
     system: System | Rest | Motion,
     body: str,
@@ -108,6 +111,7 @@ def jacobian(
     return Jacobian(names, linear if space.rows else linear[0], angular if space.rows else angular[0])
 
 
+@suggests
 def inverse_dynamics(
     system: System,
     motion: Motion | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, rotations
+from gyrod._words import suggests
 from gyrod.model import (
     Body,
     Clamped,
@@ -141,6 +142,7 @@ def as_it_lies(rest: Rest, rod: Rod, segments: int | None = None, ends: Ends | N
     return rod.with_(initial=lies, start=start, end=end, **changes)
 
 
+@suggests
 def route(
     length: float,
     start: End | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, storage
+from gyrod._words import suggests
 from gyrod.equations import Compiled, ForceError, mechanisms
 from gyrod.model import System
 from gyrod.model.conservation import flowing
@@ -44,6 +45,7 @@ Array = NDArray[np.float64]
 UNRESOLVED = 0.05
 
 
+@suggests
 @dataclass(frozen=True)
 class Event:
     """A function of time and motion whose zeros are located: ``Event(lambda t, m: m["ball"].position[2])``.

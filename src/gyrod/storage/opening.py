@@ -6,10 +6,12 @@ import os
 from typing import Any
 
 from gyrod import _check
+from gyrod._words import suggests
 from gyrod.model import System
 from gyrod.storage.reading import open_motion
 
 
+@suggests
 def open(file: str | os.PathLike[str], system: System | None = None) -> Any:
     """What is in a result file, a `Motion`, or in the folder of a study, a `Study`; nothing is run.
 

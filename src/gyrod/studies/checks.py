@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gyrod import _check
+from gyrod._words import meant
 from gyrod.equations import compile_system
 from gyrod.model import ModelError, System, changes
 from gyrod.model.errors import shown
@@ -72,8 +72,7 @@ def options(run: Mapping[str, object], problems: list[str], *, at_rest: bool = F
         elif name in chosen:
             problems.append(f"{name} = {shown(value)} cannot be given: what a study keeps follows from its outputs.")
         elif name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.4)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = meant(name, known)
             problems.append(f"{name} = {shown(value)} is unknown; it can be {', '.join(map(repr, known))}.{hint}")
         elif name == "events":
             if isinstance(value, (tuple, list)) and all(isinstance(x, Event) for x in value):
@@ -148,10 +147,8 @@ def signature(function: Any, vary: object) -> list[str]:
     if not any(x.kind is x.VAR_KEYWORD for x in arguments):
         has = f"has the arguments {', '.join(map(repr, known))}" if known else "has no arguments"
         for name in names:
-            near = get_close_matches(name, known, n=1, cutoff=0.4)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             if name not in known:
-                problems.append(f"vary[{name!r}]: the model, {called(function)}, {has}.{hint}")
+                problems.append(f"vary[{name!r}]: the model, {called(function)}, {has}.{meant(name, known)}")
     for x in arguments:
         needed = x.default is x.empty and x.kind not in (x.VAR_KEYWORD, x.VAR_POSITIONAL)
         if needed and x.name not in names:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._words import suggests
 from gyrod.model.errors import ModelError, shown
 from gyrod.studies.samplers import BITS, SAMPLERS
 
@@ -61,6 +62,7 @@ class Distribution(Protocol):
 # --- distributions ---------------------------------------------------------------------------------------------------
 
 
+@suggests
 @dataclass(frozen=True)
 class Uniform:
     """Every value between ``low`` and ``high`` alike."""
@@ -82,6 +84,7 @@ class Uniform:
         return 0.5 * (self.low + self.high)
 
 
+@suggests
 @dataclass(frozen=True)
 class Normal:
     """Bell curve about ``mean`` with the standard deviation ``std``."""
@@ -98,6 +101,7 @@ class Normal:
         return np.asarray(self.mean + self.std * _normal(u))
 
 
+@suggests
 @dataclass(frozen=True)
 class LogUniform:
     """Every order of magnitude between ``low`` and ``high``, both positive, alike."""
@@ -120,6 +124,7 @@ class LogUniform:
         return (self.high - self.low) / math.log(self.high / self.low)
 
 
+@suggests
 @dataclass(frozen=True)
 class LogNormal:
     """The logarithm is normal: half of the values lie below ``median``, 68 % within a ``factor`` > 1 of it."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._words import listed
 from gyrod.look.plots.study_panels import named
 from gyrod.studies.columns import parted
 
@@ -333,8 +334,7 @@ def _notes(labels: Sequence[str], first: Array, used: Sequence[int], whole: int,
         notes.append(f"{which} of {whole} {what} left out: a run is missing, failed, or has no value.")
     still = [label for label, row in zip(labels, first, strict=True) if np.isnan(row).all()]
     if still:
-        more = f" and {len(still) - 6} more" if len(still) > 6 else ""
-        notes.append(f"No variance in {', '.join(still[:6])}{more}.")
+        notes.append(f"No variance in {listed(still, 6, str)}.")
     return notes
 
 

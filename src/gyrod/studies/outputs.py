@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._words import suggests
 from gyrod.model import System
 from gyrod.model.errors import shown
 from gyrod.motion import Motion, Rest
@@ -143,6 +144,7 @@ class Output:
         return {"output": type(self).__name__, "quantity": told, **more}
 
 
+@suggests
 @dataclass(frozen=True)
 class Final(Output):
     """The value of a quantity at the end of a run: ``gd.Final("hose.positions[-1]")``.
@@ -229,6 +231,7 @@ class _Extreme(Output):
         return np.asarray(self.sign * (self.sign * values).max(axis=0))
 
 
+@suggests
 @dataclass(frozen=True)
 class Maximum(_Extreme):
     """The largest value of a quantity in a run, entry by entry, found on the dense output.
@@ -240,6 +243,7 @@ class Maximum(_Extreme):
     sign: ClassVar[float] = 1.0
 
 
+@suggests
 @dataclass(frozen=True)
 class Minimum(_Extreme):
     """The smallest value of a quantity in a run, as `Maximum`: ``gd.Minimum("hose.bend_radius", over="rod")``."""
@@ -247,6 +251,7 @@ class Minimum(_Extreme):
     sign: ClassVar[float] = -1.0
 
 
+@suggests
 @dataclass(frozen=True)
 class Average(Output):
     """The mean over time of a quantity in a run, entry by entry, integrated over the dense output."""
@@ -266,6 +271,7 @@ class Average(Output):
         return np.asarray(np.trapezoid(values, t, axis=0) / (t[-1] - t[0]))
 
 
+@suggests
 @dataclass(frozen=True)
 class Crossing(Output):
     """The time at which a quantity, a single number, passes ``value``, in s; NaN if it does not.
@@ -329,6 +335,7 @@ class Crossing(Output):
         return float(brentq(gap, *ends, xtol=1e-15 * ends[1], rtol=1e-12))
 
 
+@suggests
 @dataclass(frozen=True, eq=False)
 class History(Output):
     """The whole curve of a quantity at ``times``, an array, or a number of equal parts of the run.
