@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 XYZ, DIRECTORS, WXYZ = ("x", "y", "z"), ("d1", "d2", "d3"), ("w", "x", "y", "z")
 MATRIX = tuple(f"R{i}{j}" for i in "123" for j in "123")

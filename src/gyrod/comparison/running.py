@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.comparison.discretizations import Discretization, coarser, finer
 from gyrod.comparison.results import Reference, Trial
 from gyrod.equations import compile_system
@@ -25,8 +25,6 @@ from gyrod.solve import EquilibriumError, equilibrium, simulate
 
 if TYPE_CHECKING:
     from gyrod._check import Data
-
-Array = NDArray[np.float64]
 
 #: Methods whose steps stability limits where a system is stiff.
 EXPLICIT = tuple(name for name, m in ALL_METHODS.items() if not m.stiff and m.family != "stepped")

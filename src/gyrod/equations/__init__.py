@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
+from gyrod._check import Array
 from gyrod.equations import mechanisms
 from gyrod.equations.checks import CoreOptions, about, check_system, is_unit, principal, turned, unlocked
 from gyrod.equations.coordinates import unknowns
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
     from gyrod.equations.mechanisms import Probe
     from gyrod.equations.rods import RodTable
     from gyrod.model import Body
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.equations.rods import HELD
 from gyrod.model import Body, ModelError, System
 from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
-
-Array = NDArray[np.float64]
 
 #: Sine of the second Euler angle below which a body starts at gimbal lock.
 LOCKED = 1e-4

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
-
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 
 def unknowns(formulation: str, p: Array, Omega: Array) -> tuple[Array, Array]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _core
+from gyrod._check import Array
 from gyrod.model import Joint, System
 from gyrod.model.attachments import check_velocities
 from gyrod.model.errors import GROUND, Problems, called, real
-
-Array = NDArray[np.float64]
 
 #: Relative error of the rate of a drive that is given with its derivative.
 GAP_SLACK = 1e-9

@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _core
+from gyrod._check import Array
 from gyrod.equations.rods import node_at
 from gyrod.equations.signals import Signals
 from gyrod.model import Bushing, Cable, Clip, SpringDamper, System, Tendon
@@ -17,8 +17,6 @@ from gyrod.model.forces import ForceLaw, Link
 
 if TYPE_CHECKING:
     from gyrod.model.force_checks import LinkPlace
-
-Array = NDArray[np.float64]
 
 
 def link_ends(force: ForceLaw) -> list[tuple[str, LinkPlace]]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core
+from gyrod._check import Array
 from gyrod.equations.signals import INPUTS, Signals, checked
 from gyrod.model import Distance, Joint, ModelError, System
 from gyrod.model.attachments import RodEndPlace
@@ -24,8 +25,6 @@ from gyrod.model.samples import Samples
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-
-Array = NDArray[np.float64]
 
 #: Singular values below this fraction of the largest count as zero.
 RANK = 1e-8

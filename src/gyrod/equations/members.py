@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system
 from gyrod.equations.rods import bending_frequency, fundamental, held_frames, masses, stresses
 from gyrod.model import Obstacle, Rod, System
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from gyrod._check import Data
     from gyrod.equations.checks import CoreOptions
-
-Array = NDArray[np.float64]
 
 #: Fields of a material, and above which value they must lie.
 _MATERIAL = {"young": 0.0, "shear_modulus": 0.0, "density": 0.0, "poisson": -1.0}

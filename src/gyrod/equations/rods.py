@@ -11,9 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _core, rotations
+from gyrod._check import Array
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.signals import INPUTS, Signals
 from gyrod.model import Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System
@@ -27,8 +27,6 @@ from gyrod.model.samples import Samples
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-
-Array = NDArray[np.float64]
 
 #: Share of the consistent in the blended mass; docs/rods.md says why.
 BLEND = 2.0 / 3.0

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, _core
+from gyrod._check import Array
 from gyrod.model.errors import ModelError
 from gyrod.model.expression_rules import PIECEWISE, RAMPS, ZERO, Tree, closure, depends
 from gyrod.model.expressions import Expression, ExpressionVector
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from gyrod._check import Keywords
 
 
-Array = NDArray[np.float64]
 Instruction = tuple[str, float, float, int]
 #: A function of time.
 Function = Callable[[float], Any]

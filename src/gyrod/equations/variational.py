@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, _core, rotations
+from gyrod._check import Array
 from gyrod.equations import Compiled, body_weights, compile_force, compile_system, frame_forces, mechanisms
 from gyrod.equations.checks import about
 from gyrod.equations.coordinates import turns, unknowns
@@ -28,8 +28,6 @@ from gyrod.runs.formulations import FORMULATIONS
 if TYPE_CHECKING:
     from gyrod.equations.checks import CoreOptions
     from gyrod.equations.rods import RodTable
-
-Array = NDArray[np.float64]
 
 #: The coordinates and the formulation whose unknowns they are.
 COORDINATES = {"quaternion": "absolute-quaternion", "directors": "absolute-directors"}

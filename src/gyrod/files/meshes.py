@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.model import Mesh, ModelError
 from gyrod.model.appearance import LARGEST_MESH
 from gyrod.model.errors import shown
-
-Array = NDArray[np.float64]
 
 #: Larger files are refused, in bytes.
 LARGEST_FILE = 100_000_000

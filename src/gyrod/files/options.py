@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.files.kinds import Kind
 from gyrod.model.errors import Problems, not_negative, numbers, positive, shown
 from gyrod.runs.declared import Option, with_rows
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gyrod._check import Data
-
-Array = NDArray[np.float64]
 
 #: Rows of output beyond so many are refused.
 MOST_ROWS = 10_000_000

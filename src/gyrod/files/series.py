@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod._words import meant, suggests
@@ -20,8 +19,6 @@ from gyrod.model.errors import Description, choice, name_of, positive, real, sho
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.samples import Samples
 from gyrod.model.series import OUTSIDE
-
-Array = NDArray[np.float64]
 
 #: Largest file that is read, in bytes, and most rows.
 MOST_BYTES, MOST_ROWS = 100_000_000, 1_000_000

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod._words import listed
 from gyrod.files.urdf_reading import (
     SINGLE,
@@ -34,8 +35,6 @@ from gyrod.model.errors import GROUND, Problems, numbers, shown, vector
 
 if TYPE_CHECKING:
     from gyrod._check import Data
-
-Array = NDArray[np.float64]
 
 #: What becomes of the root link.
 BASES = ("fixed", "free")

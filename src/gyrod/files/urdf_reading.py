@@ -9,15 +9,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod._words import listed, meant
 from gyrod.files.urdf_shapes import Meshes, materials, visuals
 from gyrod.model import Body, ModelError, Solid
 from gyrod.model.errors import Problems, new_name, numbers, shown
-
-Array = NDArray[np.float64]
 
 #: Larger files are refused.
 LARGEST_FILE = 50_000_000

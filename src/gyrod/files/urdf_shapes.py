@@ -11,14 +11,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.files.meshes import read_mesh
 from gyrod.model import Box, Cylinder, Mesh, Solid, Sphere
 from gyrod.model.appearance import color_of
 
-Array = NDArray[np.float64]
 Frame = tuple[Array, Array]
 
 #: Most solids of a link.

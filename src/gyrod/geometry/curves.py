@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _core
+from gyrod._check import Array
 from gyrod.geometry.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 #: Guaranteed: nothing is nearer than what was found by more than this part of the length of a curve.
 TOLERANCE = 1e-6

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _core
-
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 
 @dataclass(frozen=True)

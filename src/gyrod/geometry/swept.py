@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core
-
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 #: Points of the grid of a block, and the most memory of all, in bytes.
 BLOCK, MEMORY = 512, 1_000_000_000

@@ -19,9 +19,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, _core, rotations
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.gyro.methods import ADAPTIVE, NODES, ORDERS, PARAMETRIZATIONS
 from gyrod.gyro.stream import AttitudeStream
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from scipy.spatial.transform import Rotation
 
-Array = NDArray[np.float64]
 Rates = Callable[[Array], Array]
 
 __all__ = [

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, _core, rotations
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.gyro.methods import NODES
-
-Array = NDArray[np.float64]
 
 
 @suggests

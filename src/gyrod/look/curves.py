@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod._check import Array
 from gyrod.model import Rod
 from gyrod.model.meshes import Elements, apply, apply_frames
 from gyrod.quantities import ROD
@@ -22,7 +23,6 @@ from gyrod.quantities import ROD
 if TYPE_CHECKING:
     from gyrod.motion import RodTrack
 
-Array = NDArray[np.float64]
 #: Rows and weights of an interpolation.
 Mix = tuple[NDArray[np.intp], Array]
 

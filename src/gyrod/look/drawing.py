@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, quantities
+from gyrod._check import Array
 from gyrod.look import props
 from gyrod.look.curves import FINE, Curve
 from gyrod.look.eye import eye_of
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.lines import Line2D
-
-Array = NDArray[np.float64]
 
 #: Directions of light, and the least brightness.
 LIGHT, SHADE = np.array([0.3, 0.5, 0.8]), 0.6

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
-
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 PLANES = ("xy", "xz", "yz", "yx", "zx", "zy")
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.model.appearance import Box, Cone, Cylinder, Mesh, Solid, Sphere, equivalent_box
 from gyrod.model.bodies import Body
-
-Array = NDArray[np.float64]
 
 #: Corners of round faces, and faces of a mesh that are drawn at most.
 ROUND, MOST = 20, 20_000

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.look.drawing import Stage
 from gyrod.look.plots.style import STYLE, require_folder, require_matplotlib
 from gyrod.motion import Motion
 from gyrod.quantities import COLOURS
 
-Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 #: Frames of a film at most, and frames a second of a GIF, whose times are hundredths of a second.

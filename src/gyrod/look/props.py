@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.look.curves import Curve
 from gyrod.look.faces import faces_of_solid
 from gyrod.look.scene import describe
@@ -16,8 +16,6 @@ from gyrod.motion import Motion
 
 if TYPE_CHECKING:
     from gyrod.look.tracks import Anchor
-
-Array = NDArray[np.float64]
 
 
 def lines(motion: Motion) -> list[Array]:

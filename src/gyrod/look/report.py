@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._version import __version__
 from gyrod._words import suggests
 from gyrod.look import svg
@@ -27,8 +27,6 @@ from gyrod.motion import Motion, Rest
 from gyrod.motion.distances import Distances
 from gyrod.motion.errors import EstimateError
 from gyrod.motion.readings import quantity
-
-Array = NDArray[np.float64]
 
 #: Colours of variants, in turn.
 COLORS = ("#4477aa", "#ee7733", "#009988", "#cc3311", "#aa3377", "#228833", "#33bbee", "#ddaa33")

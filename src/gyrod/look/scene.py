@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod._words import listed
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
@@ -41,8 +42,6 @@ from gyrod.quantities import COLOURS
 
 if TYPE_CHECKING:
     from gyrod._check import Data
-
-Array = NDArray[np.float64]
 
 #: Version of what the page reads.
 VERSION = 1

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 #: Size of a chart and its margins: left, right, top, bottom.
 WIDTH, HEIGHT = 460.0, 220.0

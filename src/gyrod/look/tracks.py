@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, track
@@ -22,7 +22,6 @@ from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coord
 if TYPE_CHECKING:
     from gyrod._check import Data
 
-Array = NDArray[np.float64]
 Anchor = _check.Data
 
 #: Systems with more joints than this are shown without the forces of joints, which cost much to find.

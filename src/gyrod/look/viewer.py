@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.look import scene as scenes
 from gyrod.look.scene import FPS, Scene, scene
@@ -36,7 +37,6 @@ from gyrod.motion.envelopes import Envelope
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Array = NDArray[np.float64]
 #: What the server answers: content type, headers, content.
 Answer = tuple[str, dict[str, str], bytes]
 

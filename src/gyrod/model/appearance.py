@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import geometry, rotations
+from gyrod._check import Array
 from gyrod.model.errors import Description, Problems, frozen, numbers, positive, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
-
-Array = NDArray[np.float64]
 
 #: Most vertices and faces of a mesh.
 LARGEST_MESH = 1_000_000

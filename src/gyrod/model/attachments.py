@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.model.bodies import Body, massless
 from gyrod.model.ends import SIDES, Clamped, End, Hinged
 from gyrod.model.errors import GROUND, Description, Problems, frozen, shown, turned, unknown
@@ -29,7 +29,6 @@ from gyrod.rotations.vectors import cross, norms
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
-Array = NDArray[np.float64]
 #: A rod by its name, and 0 for its start or 1 for its end.
 Key = tuple[str, int]
 

@@ -8,15 +8,14 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.model.appearance import Solid, color_of, merged, solids
 from gyrod.model.errors import Description, ModelError, Problems, frozen, new_name, numbers, positive, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
-
-Array = NDArray[np.float64]
 
 #: Relative rounding that an inertia may show in symmetry, signs and triangle inequality.
 INERTIA_SLACK = 1e-9

@@ -6,8 +6,9 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gyrod._check import Array
 from gyrod.model.errors import (
     GROUND,
     Problems,
@@ -24,8 +25,6 @@ from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.force_checks import fraction, per_axis
 from gyrod.model.forces import RodForce
 from gyrod.model.orientations import rotation
-
-Array = NDArray[np.float64]
 
 #: What clips hold: point and section; point and direction; the point; the point, elastically.
 CLIPS = ("fixed", "swivel", "ball", "grommet")

@@ -8,8 +8,9 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gyrod._check import Array
 from gyrod.model.appearance import Box, Cylinder, Solid, Sphere
 from gyrod.model.clips import Clip
 from gyrod.model.errors import (
@@ -29,8 +30,6 @@ from gyrod.model.forces import ForceLaw, Link, RodForce
 
 if TYPE_CHECKING:
     from gyrod.model.force_checks import LinkPlace
-
-Array = NDArray[np.float64]
 
 #: The shortest direction, relative to its largest component in other units.
 SHORTEST = 1e-150

@@ -8,9 +8,10 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod.model.derivatives import slope
 from gyrod.model.errors import GROUND, Description, Problems, called, constant_or_function, reference, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
@@ -18,7 +19,6 @@ from gyrod.model.inputs import Input
 from gyrod.model.orientations import rotation
 from gyrod.model.samples import Samples, fitting
 
-Array = NDArray[np.float64]
 #: A point in space, or a function of time that returns one.
 Point = ArrayLike | Callable[[float], ArrayLike]
 #: A function of time that returns three numbers.

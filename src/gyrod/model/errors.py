@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._words import listed, meant
 from gyrod.model.expressions import ExpressionError
 from gyrod.model.fields import Check, holds
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 #: The name of what does not move.

@@ -12,13 +12,11 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.model import expression_rules as rules
 from gyrod.model.expression_rules import Function, Tree
-
-Array = NDArray[np.float64]
 
 #: Longest text, deepest nesting, deepest tree, and largest tree of a derivative.
 LONGEST, DEEPEST, TALLEST, LARGEST = 1000, 64, 200, 20_000

@@ -8,11 +8,11 @@ from _ctypes import CFuncPtr
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.model.errors import GROUND, called, not_negative, numbers, shown, vector
 from gyrod.model.fields import holds
 from gyrod.model.samples import fitting
 
-Array = NDArray[np.float64]
 #: Place in a rod: fraction of the length, and offset along d1 and d2 of the section in m.
 RodPoint = tuple[float, tuple[float, float]]
 #: Where a link holds: a point (3,), a fraction of a rod with its offset, or None for the centre of mass.

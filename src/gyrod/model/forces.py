@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.model import force_checks as checks
 from gyrod.model.errors import (
     Description,
@@ -32,7 +33,6 @@ from gyrod.rotations.conversions import spurrier_klumpp
 if TYPE_CHECKING:
     from gyrod.model.force_checks import LinkPlace
 
-Array = NDArray[np.float64]
 #: A vector of three numbers, or a function of time that returns one.
 Vector = ArrayLike | Callable[[float], ArrayLike]
 

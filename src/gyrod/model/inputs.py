@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model.errors import Description, ModelError, Problems, field_names, new_name, numbers, shown, vector
 from gyrod.model.fields import Kept, description, field, holds, kinds
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 #: Numbers of a recorded input that a file takes.

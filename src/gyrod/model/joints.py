@@ -9,8 +9,9 @@ from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gyrod._check import Array
 from gyrod.model.derivatives import slope
 from gyrod.model.errors import (
     Description,
@@ -27,7 +28,6 @@ from gyrod.model.errors import (
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.samples import fitting
 
-Array = NDArray[np.float64]
 #: A function of time.
 Function = Callable[[float], float]
 #: What leads a coordinate: a constant, a function of time, or a function with its first and second derivative.

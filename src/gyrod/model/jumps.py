@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 #: Intervals that are looked at; a pair of jumps in one of them may be overlooked.
 SAMPLES = 256

@@ -21,9 +21,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gyrod._check import Array
 from gyrod.model.errors import frozen
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 #: Degrees of elements.

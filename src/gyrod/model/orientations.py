@@ -7,15 +7,13 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.model.errors import frozen, numbers, shown, vector
 from gyrod.model.fields import holds
 from gyrod.rotations.conversions import require_rotation, spurrier_klumpp
 from gyrod.rotations.vectors import length
-
-Array = NDArray[np.float64]
 
 #: A quaternion is normalised if its norm is this close to 1; R'R of a matrix may differ from 1 by ten times as much.
 UNIT_SLACK = 1e-6

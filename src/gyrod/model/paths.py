@@ -13,9 +13,8 @@ from numpy.polynomial import chebyshev, legendre
 from numpy.typing import NDArray
 
 from gyrod import _core, rotations
+from gyrod._check import Array
 from gyrod.model.errors import shown
-
-Array = NDArray[np.float64]
 
 #: Degree of the panels, their number at first and at most, and how often one may be halved (kinks stop there).
 _DEGREE, _PANELS, _MOST_PANELS, _DEEPEST = 16, 16, 4096, 24

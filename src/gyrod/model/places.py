@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.model.bodies import Body
 from gyrod.model.errors import called, positive, unknown
 from gyrod.model.joints import Attachment, Distance, Joint, Universal
@@ -18,8 +19,6 @@ from gyrod.rotations.vectors import cross, norms, unit
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

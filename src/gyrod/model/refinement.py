@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model.meshes import DEGREES, Elements, Mesh, apply, apply_frames, rule
 from gyrod.rotations.vectors import norms
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from gyrod._check import AnyArray
     from gyrod.model.rods import Rod
 
-Array = NDArray[np.float64]
 Parts = NDArray[np.intp]
 
 #: Most pieces of an element in one go: what is expected of finer ones is not believed further.

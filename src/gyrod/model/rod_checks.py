@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod.model.ends import End, Free
 from gyrod.model.errors import (
     Derived,
@@ -32,7 +32,6 @@ from gyrod.rotations.vectors import norms
 if TYPE_CHECKING:
     from gyrod.model.rods import Rod
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 #: Discrete curvatures: 2 sin(φ/2), 4 sin(φ/4), 2 tan(φ/2), 4 tan(φ/4), φ over the length, φ the angle between frames.

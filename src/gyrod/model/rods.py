@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod.model import rod_checks as checks
 from gyrod.model.ends import End
 from gyrod.model.errors import (
@@ -33,7 +34,6 @@ from gyrod.model.sections import CrossSection, Damping, Material, SectionValues,
 from gyrod.model.shapes import Bent, Shape, Straight
 from gyrod.rotations.vectors import cross
 
-Array = NDArray[np.float64]
 #: Three numbers, or a function of s in [0, 1] that returns them.
 Field = ArrayLike | Callable[[float], ArrayLike]
 

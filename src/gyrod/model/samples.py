@@ -6,15 +6,14 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.model.errors import LARGEST, Description, OutsideError, Problems, choice, frozen, positive, shown
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.series import OUTSIDE, Ends, Pieces, smoothed, through
 from gyrod.rotations.conversions import require_rotation, spurrier_klumpp
-
-Array = NDArray[np.float64]
 
 #: A series has a gap where samples are so many times as far apart as in the middle of all.
 GAP = 3.0

@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model.errors import (
     Derived,
     Description,
@@ -33,7 +34,6 @@ from gyrod.model.errors import (
 )
 from gyrod.model.fields import Kept, description, field, holds
 
-Array = NDArray[np.float64]
 #: A number, or a function of s in [0, 1].
 Dimension = float | Callable[[float], float]
 

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import quantities, rotations
+from gyrod._check import Array
 from gyrod.model.appearance import Solid, solids
 from gyrod.model.errors import (
     GROUND,
@@ -30,8 +30,6 @@ from gyrod.model.force_checks import fraction
 
 if TYPE_CHECKING:
     from gyrod.model.system import System
-
-Array = NDArray[np.float64]
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod._check import Array
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-Array = NDArray[np.float64]
 
 DEGREE = 5
 #: What a curve does outside of its times.

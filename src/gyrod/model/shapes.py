@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.gyro import attitude
 from gyrod.model.errors import (
     Description,
@@ -32,8 +33,6 @@ from gyrod.model.orientations import rotation, rotations_of
 from gyrod.model.paths import Path, align_tangent, evaluate, panels, resolve, through
 from gyrod.rotations import removable
 from gyrod.rotations.vectors import cross
-
-Array = NDArray[np.float64]
 
 #: Largest distance of a given d3 from the tangent of a shape that carries its start frame along.
 TANGENT_SLACK = 1e-6

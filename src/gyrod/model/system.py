@@ -11,9 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod.model import changes as changes_
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, junction_parts, resolve
 from gyrod.model.bodies import Body
@@ -58,8 +59,6 @@ if TYPE_CHECKING:
 
     from gyrod.equations.mechanisms import Mobility
     from gyrod.files.options import RunOptions
-
-Array = NDArray[np.float64]
 
 
 @holds(shapes=((3,),), variable="t")

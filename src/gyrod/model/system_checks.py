@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.model.bodies import Body
 from gyrod.model.clips import Clip
 from gyrod.model.elements import Cable, Obstacle
@@ -24,7 +24,6 @@ from gyrod.rotations.vectors import norms
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 #: An inertia whose smallest principal moment is below this fraction of the largest is singular.

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.runs.methods import ALL_METHODS
-
-Array = NDArray[np.float64]
 
 #: Degrees of the dense output of the core's methods; those of the extrapolation methods at their highest order.
 DEGREES = {name: method.degree for name, method in ALL_METHODS.items() if method.degree is not None}

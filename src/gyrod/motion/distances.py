@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, geometry
+from gyrod._check import Array
 from gyrod.model import Obstacle, Rod, Solid, System
 from gyrod.model.errors import GROUND, shown, unknown
 from gyrod.model.meshes import Elements
@@ -23,8 +24,6 @@ from gyrod.model.meshes import Elements
 if TYPE_CHECKING:
     from gyrod.motion.motion import Motion
     from gyrod.motion.sensors import Rows
-
-Array = NDArray[np.float64]
 
 #: Frames that are looked at together.
 BLOCK = 4096

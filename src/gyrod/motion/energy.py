@@ -8,15 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.motion.between import along
 
 if TYPE_CHECKING:
     from gyrod.motion.motion import Motion
 
-Array = NDArray[np.float64]
 #: Dissipated energy, work and balance over time.
 Flows = tuple[Array, Array, Array]
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, geometry
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.files.meshes import write_mesh
 from gyrod.model import Mesh
@@ -20,8 +21,6 @@ from gyrod.model.errors import shown, unknown
 from gyrod.motion.distances import BLOCK, cells, radii
 from gyrod.motion.motion import Motion
 from gyrod.motion.rest import Rest
-
-Array = NDArray[np.float64]
 
 #: Depth in resolutions that is lost between the frames, at most; and the most frames.
 LOST, FRAMES = 0.05, 50_000

@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model import System
 from gyrod.model.meshes import Mesh
 from gyrod.motion import Beside, Motion
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from gyrod.motion import RodTrack
     from gyrod.solve.modal import Modes
     from gyrod.solve.paths.result import Path, PathEvent
-
-Array = NDArray[np.float64]
 
 #: Error over the difference to a companion on half the mesh, by what the system is made of, at any time and of
 #: extremes: of positions and what follows from them, of forces, moments and curvatures, of the smallest bend radius.

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.equations import Compiled, mechanisms
 from gyrod.rotations import vectors
-
-Array = NDArray[np.float64]
 
 #: A joint whose forces have a smaller part in the self-stress of the mechanism than this is unique.
 UNIQUE = 1e-7

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._words import listed, suggests
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames, held_positions
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from gyrod.motion.distances import Distances
     from gyrod.motion.envelopes import Envelope
     from gyrod.motion.errors import ErrorReport
-
-Array = NDArray[np.float64]
 
 #: What the core says of a rod that follows from places and velocities alone.
 KINEMATICS = ("positions", "velocities", "quaternions", "vertex_quaternions", "Omega")

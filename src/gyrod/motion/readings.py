@@ -14,17 +14,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import quantities, rotations
+from gyrod._check import Array
 from gyrod._words import listed, meant
 from gyrod.model import JointSensor, RotationSensor, System
 from gyrod.model.errors import shown, unknown
 from gyrod.model.meshes import Elements, apply
 from gyrod.motion import Motion, bend_radius
 from gyrod.quantities import FIELDS, ROD
-
-Array = NDArray[np.float64]
 
 #: Parts of an element, for each of its degrees, between which extremes are looked for.
 PIECES = 4

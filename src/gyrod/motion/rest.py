@@ -9,9 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gyrod._check import Array
 from gyrod.model import System
 from gyrod.motion.energy import Energy
 from gyrod.motion.joints import JointTrack
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from gyrod.look.viewer import View
     from gyrod.motion.distances import Distances
     from gyrod.motion.errors import ErrorReport
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

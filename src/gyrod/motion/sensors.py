@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check, _core, rotations
+from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.equations.coordinates import turns
 from gyrod.equations.rods import frame_spin, held_frames, held_positions
@@ -29,7 +30,6 @@ from gyrod.runs.formulations import FORMULATIONS
 if TYPE_CHECKING:
     from gyrod.motion import Motion
 
-Array = NDArray[np.float64]
 #: Where a field of a rod lives: rows and weights of a mesh, as `Mesh.vertex_at`.
 Points = Callable[[ArrayLike], tuple[NDArray[np.intp], Array]]
 

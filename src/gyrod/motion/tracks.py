@@ -7,16 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.model import Rod, refinement
 from gyrod.model.meshes import Mesh, apply, apply_frames
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod.model import (
     Body,
     Bushing,
@@ -30,8 +30,6 @@ from gyrod.problems.rigid import bruls_top
 
 if TYPE_CHECKING:
     pass
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
 from gyrod.model import (
@@ -16,8 +16,6 @@ from gyrod.model import (
 )
 from gyrod.problems.named import Named
 from gyrod.problems.rotations import free_symmetric_top
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
 from gyrod.model import (
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from gyrod._check import Data, Keywords
     from gyrod.model import CrossSection, End, Shape
     from gyrod.model.rods import Field
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

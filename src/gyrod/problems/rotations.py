@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
-
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod.model import Circle, Clamped, Laid, Material
 from gyrod.model.paths import smallest_rotation
-
-Array = NDArray[np.float64]
 
 #: A hose of 1 m and 10 mm.
 LENGTH, HOSE, RUBBER = 1.0, Circle(radius=5e-3), Material(young=5e7, poisson=0.4, density=1200)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod.model import (
     Arc,
     Body,
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from gyrod.problems.rods import RodOptions
     from gyrod.solve.modal import Modes
     from gyrod.solve.paths.result import Path
-
-Array = NDArray[np.float64]
 
 #: Numbers of a solution by name.
 Values = _check.Data

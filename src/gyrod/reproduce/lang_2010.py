@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import problems, rotations
+from gyrod._check import Array
 from gyrod.equations import compile_system
 from gyrod.model import Body, Cylindrical, Joint, Planar, Prismatic, Revolute, Spherical, System
 from gyrod.motion import Motion, SimulationError
@@ -28,8 +28,6 @@ TITLE = (
     "Lang: Comparison of quaternionic and rotation-free null space formalisms for multibody dynamics. "
     "Fraunhofer ITWM 180 (2010)"
 )
-
-Array = NDArray[np.float64]
 
 #: The paper's equations: formulation and variant. (40) is the exact index-0 form; what is printed holds on the sphere.
 FORMS: dict[str, tuple[str, str]] = {

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import problems, rotations
+from gyrod._check import Array
 from gyrod.model import System
 from gyrod.motion import Motion, SimulationError
 from gyrod.problems import RigidProblem
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from gyrod._check import Data, Keywords
 
 TITLE = "Xu, Zhong: On the numerical influences of inertia representation for rigid body dynamics. (2016)"
-
-Array = NDArray[np.float64]
 
 COORDINATES = ("quaternion", "directors")
 #: Omega'Omega = factor q''q': (50), (55).

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import problems, rotations
+from gyrod._check import Array
 from gyrod.gyro import Attitude, SingularRotationError, attitude, rl2_error
 from gyrod.problems import RotationProblem
 from gyrod.reproduce import Report
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "Zupan, Saje: Integrating rotation from angular velocity. Adv. Eng. Software 42 (2011) 723-733"
-
-Array = NDArray[np.float64]
 
 SYMBOL = {"rotation-vector": "theta", "tangential": "psi", "quaternion": "q"}
 #: Method and parametrisation of every column of the tables, with the paper's name of the method.

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.rotations import removable
 from gyrod.rotations.vectors import cross, norms, unit
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
-
-Array = NDArray[np.float64]
 
 #: Names of the descriptions that `convert` knows.
 PARAMETRIZATIONS = ("quaternion", "matrix", "rotation-vector", "tangential", "euler")

@@ -7,13 +7,12 @@ Zupan and Saje 2011 (Z), with their misprints corrected.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.rotations import removable
 from gyrod.rotations.conversions import PARAMETRIZATIONS, TRAILING, by_largest, multiply, parse_sequence
-
-Array = NDArray[np.float64]
 
 FRAMES = ("body", "space")
 

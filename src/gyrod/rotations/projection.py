@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.rotations.conversions import exp, matrix_from_quaternion, spurrier_klumpp
 from gyrod.rotations.kinematics import vee
-
-Array = NDArray[np.float64]
 
 
 def project(R: ArrayLike, method: str = "polar") -> Array:

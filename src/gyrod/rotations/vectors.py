@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 
 def cross(a: Array, b: Array) -> Array:

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.equations import mechanisms, unchecked_core
 from gyrod.model import ModelError, System
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-Array = NDArray[np.float64]
 
 #: Largest turn of a body in one iteration, rad, and largest displacement over the size of the system.
 LARGEST = 0.5

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import storage
+from gyrod._check import Array
 from gyrod._words import meant
 from gyrod.model import Rod, System
 from gyrod.model.refinement import coarser, finer, lower
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from gyrod.solve.modal import Modes
     from gyrod.solve.paths.result import Path
 
-Array = NDArray[np.float64]
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 #: Vectors of a Krylov space, of each wanted one, after which what is found has to do.
 WIDEST = 20

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._moved import old_names
 from gyrod.equations import ForceError
 from gyrod.model import System
@@ -21,7 +22,6 @@ from gyrod.solve.paths.result import Path, PathError, PathInterrupted
 from gyrod.solve.paths.tracer import LARGEST, Tracer
 from gyrod.solve.statics import reachable
 
-Array = NDArray[np.float64]
 old_names(__name__)
 
 

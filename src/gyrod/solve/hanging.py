@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.model import Clamped, Curve, Hinged, Material, Rod, Straight, System
 from gyrod.model.sections import CrossSection
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from gyrod.model.rods import Field
     from gyrod.motion import RodTrack
-
-Array = NDArray[np.float64]
 
 #: Pieces of a plane curve, and the quadrature on each.
 PIECES = 200

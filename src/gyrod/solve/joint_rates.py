@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gyrod._check import Array
 from gyrod._words import listed
 from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.model import Joint, ModelError, Spherical, System
@@ -18,7 +19,6 @@ from gyrod.motion import Motion, Rest
 from gyrod.motion.joints import kinematics
 from gyrod.solve.assemble import assemble
 
-Array = NDArray[np.float64]
 Bodies = tuple[Array, Array, Array, Array]
 """Positions (n, b, 3), matrices (n, b, 3, 3), velocities (n, b, 3) and Omega (n, b, 3)."""
 

@@ -13,17 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod._words import listed, suggests
 from gyrod.equations import drive_values
 from gyrod.model import Spherical, System
 from gyrod.model.errors import shown, unknown, vector
 from gyrod.motion import Motion, Rest
 from gyrod.solve.joint_rates import Space, given_rows
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _core
 from gyrod.equations import Compiled
@@ -15,8 +14,6 @@ from gyrod.model import ModelError, Rod, System
 
 if TYPE_CHECKING:
     from gyrod.solve.methods import Watched
-
-Array = NDArray[np.float64]
 
 #: Rad or m by which a coordinate passes its limit before the run ends.
 SLACK = 1e-9

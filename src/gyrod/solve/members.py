@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core
+from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.equations.members import Stack, template
 from gyrod.model import System
@@ -23,8 +24,6 @@ from gyrod.solve.outcome import motion_of
 if TYPE_CHECKING:
     from gyrod.equations.members import Template
     from gyrod.solve.methods import RunValues, StepValues
-
-Array = NDArray[np.float64]
 
 #: Members that the core integrates together in the lanes of a processor's vectors.
 LANES = 4

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, _core
+from gyrod._check import Array
 from gyrod.runs.methods import METHODS as METHODS
 from gyrod.runs.options import MOST_STEPS
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-Array = NDArray[np.float64]
 
 
 #: An event: its function of time and state, whether it ends the run, and which crossings count.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, look
+from gyrod._check import Array
 from gyrod.model import System
 from gyrod.model.conservation import acts
 from gyrod.motion import Beside, Motion, Rest, errors
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gyrod.solve.eigen import Spectrum
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

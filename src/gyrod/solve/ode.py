@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.model import System
 from gyrod.motion import Motion, MotionStats, Rest
@@ -22,9 +23,6 @@ from gyrod.solve.starts import begin, from_rest
 
 if TYPE_CHECKING:
     from gyrod.equations.checks import CoreOptions
-
-
-Array = NDArray[np.float64]
 
 
 class Ode:

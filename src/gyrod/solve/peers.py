@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.equations import Compiled, ForceError
 from gyrod.equations.coordinates import turns
 from gyrod.motion import Motion, MotionStats, SimulationError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from gyrod._check import Data
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, _core, storage
+from gyrod._check import Array
 from gyrod._version import __version__
 from gyrod.equations import Compiled
 from gyrod.model.conservation import conservative, flowing
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from gyrod.look.viewer import LiveView
     from gyrod.motion.energy import Energy
     from gyrod.storage.locks import Lock
-
-Array = NDArray[np.float64]
 
 #: Wall-clock seconds of a block, and how many bytes of dense output it may hold.
 AIM, MOST = 0.5, 1 << 25

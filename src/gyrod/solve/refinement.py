@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.equations import compile_system
 from gyrod.model import System
 from gyrod.model.errors import shown
@@ -25,7 +26,6 @@ from gyrod.solve.statics import EquilibriumError, equilibrium, prepare
 if TYPE_CHECKING:
     from gyrod._check import Data
 
-Array = NDArray[np.float64]
 #: What is compared of a solution on two meshes.
 Quantity = Callable[[Any], ArrayLike]
 

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _core, rotations
+from gyrod._check import Array
 from gyrod.model.paths import smallest_rotation
-
-Array = NDArray[np.float64]
 
 #: Pieces of a curve.
 PIECES = 48

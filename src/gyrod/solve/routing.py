@@ -9,9 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.model import (
     Body,
@@ -37,7 +38,6 @@ from gyrod.motion import Rest, bend_radius
 from gyrod.solve.route_curves import Start, Station, Weights, starts
 from gyrod.solve.statics import RELAXATIONS, EquilibriumError, Statics, failure, neutral, prepare
 
-Array = NDArray[np.float64]
 Ends = tuple[End, End]
 
 #: Newton's last step while answers are compared, and of the one that is returned.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, storage
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.equations import Compiled, ForceError, mechanisms
 from gyrod.model import System
@@ -38,8 +38,6 @@ from gyrod.solve.starts import First, begin, from_rest
 if TYPE_CHECKING:
     from gyrod._check import Keywords
     from gyrod.solve.methods import RunValues, StepValues
-
-Array = NDArray[np.float64]
 
 #: Tolerance from which on the steps of any method are as long as the motion itself.
 UNRESOLVED = 0.05

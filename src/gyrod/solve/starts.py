@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import Body, Clamped, Hinged, Rod, System
 from gyrod.model.ends import End
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from gyrod.equations.checks import CoreOptions
 
-Array = NDArray[np.float64]
 #: The equations of a rest, and the unknowns with which its motion begins.
 First = tuple[Compiled, Array]
 

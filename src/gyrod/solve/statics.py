@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.equations.rods import HELD
 from gyrod.model import Rod, System
@@ -23,8 +24,6 @@ from gyrod.solve.loads import frictionless, scaled, undamped
 if TYPE_CHECKING:
     from gyrod._check import AnyArray
     from gyrod.solve.eigen import Spectrum
-
-Array = NDArray[np.float64]
 
 #: Shift of Newton's matrix over the slowest rate: small enough to leave its convergence, large enough for free motions.
 SHIFT = 1e-3

@@ -13,9 +13,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check, storage
+from gyrod._check import Array
 from gyrod.equations import Compiled, ForceError, compile_system
 from gyrod.model import JointSensor, System
 from gyrod.model.inputs import Input, Live, Recorded, Settings, bind, check_values, find_inputs, leading
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from gyrod import _core
     from gyrod._check import Data
     from gyrod.model import Input
-
-Array = NDArray[np.float64]
 
 #: Begin of a snapshot.
 MAGIC = b"gyrod stepper 2\n"

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.equations import Compiled, ForceError
 from gyrod.equations.variational import Stepped, compile_stepped
 from gyrod.model import System
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from gyrod.model import ForceLaw, Joint
     from gyrod.solve.methods import Watched
 
-
-Array = NDArray[np.float64]
 
 #: Part of a step by which a time may miss a node.
 NODE_SLACK = 1e-6

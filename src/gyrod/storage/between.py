@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.motion.between import Knots, cubic, integrals, parabola
 
 if TYPE_CHECKING:
     from gyrod._check import AnyArray
-
-Array = NDArray[np.float64]
 
 #: An acceleration that is off the differences of the rows by so many times their change is not resolved by them.
 ROUGH = 6.0

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model import Rod
 from gyrod.model.meshes import apply
 from gyrod.motion import Motion, RodTrack
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from gyrod._check import Data
-
-Array = NDArray[np.float64]
 
 #: Of these a station of a rod tells.
 STATION = {"position": "positions", "velocity": "velocities", "force": "force", "moment": "moment"}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.model import Body
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     import h5py
 
     from gyrod._check import AnyArray
-
-Array = NDArray[np.float64]
 
 #: Kinds of cells in the order of the format.
 CELLS = ("Vertices", "Lines", "Polygons", "Strips")

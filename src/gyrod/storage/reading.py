@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, files
+from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import Midpoints, Motion, MotionStats
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from gyrod._check import AnyArray, Data
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 #: Fields of a motion that are read when they are asked for.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import files
+from gyrod._check import Array
 from gyrod._version import __version__
 from gyrod.equations import Compiled
 from gyrod.model import ModelError
@@ -59,8 +60,6 @@ if TYPE_CHECKING:
     import h5py
 
     from gyrod._check import AnyArray, Data
-
-Array = NDArray[np.float64]
 
 #: Bytes that are copied at once.
 COPIED = 1 << 25

@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.equations import compile_system
 from gyrod.studies.engines import LOCAL, processors
 from gyrod.studies.members import run_block
 from gyrod.studies.plan import Plan
-
-Array = NDArray[np.float64]
 
 #: Runs all members of a plan: outputs by name, (runs, ...), and a sentence for each run, "" unless it failed.
 Runner = Callable[[Plan], tuple[dict[str, Array], Sequence[str]]]

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.model.errors import ModelError, shown
 from gyrod.studies.samplers import BITS, SAMPLERS
@@ -42,7 +42,6 @@ __all__ = [
     "make_design",
 ]
 
-Array = NDArray[np.float64]
 Column = _check.AnyArray
 
 LAYOUTS = ("grid", "together")

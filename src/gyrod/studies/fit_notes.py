@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.studies import least_squares
 from gyrod.studies.measured import Curve, Parameter
 from gyrod.studies.reach import Reach, words
-
-Array = NDArray[np.float64]
 
 #: Distance from a bound, over the value or its scale, within which a parameter lies there.
 CLOSE = 1e-3

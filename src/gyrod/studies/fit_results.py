@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model import System
 from gyrod.motion import Motion, Rest
 from gyrod.studies.measured import Curve, Parameter
@@ -21,8 +22,6 @@ from gyrod.studies.solving import solved
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 #: Correlations beyond this are told.
 STRONG = 0.9

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model import ModelError
 from gyrod.motion import Rest
 from gyrod.runs.methods import STEPPED
@@ -29,8 +29,6 @@ from gyrod.studies.sensitivity import STEPS, Sensitivity
 
 if TYPE_CHECKING:
     from gyrod._check import Keywords
-
-Array = NDArray[np.float64]
 
 #: Accuracy of the runs, unless it is given.
 RTOL = 1e-6

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._words import listed
 from gyrod.look.plots.study_panels import named
 from gyrod.studies.columns import parted
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gyrod._check import AnyArray
-
-Array = NDArray[np.float64]
 
 #: Fewer runs (base samples of a Saltelli design) tell nothing.
 FEWEST = 16

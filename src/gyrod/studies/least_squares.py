@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gyrod._check import Array
 
 
 def _soft_l1(z: Array) -> tuple[Array, Array, Array]:

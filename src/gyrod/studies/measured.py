@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model import ModelError
 from gyrod.model.errors import shown
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

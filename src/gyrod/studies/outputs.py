@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.model import System
 from gyrod.model.errors import shown
@@ -45,7 +46,6 @@ __all__ = [
     "quantity",
 ]
 
-Array = NDArray[np.float64]
 Needs = Literal["end", "rows", "steps", "dense"]
 
 #: Parts of a step at whose ends a curve is looked at, at least: as many as the dense output has degrees, if these are

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod._check import Array
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-Array = NDArray[np.float64]
 
 #: Samples of a Latin hypercube beyond so many are refused: it keeps its permutations.
 MOST_PERMUTED = 2**27

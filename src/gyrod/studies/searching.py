@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.studies import least_squares
 from gyrod.studies.measured import Curve
 from gyrod.studies.reach import Reach, places, words
 from gyrod.studies.sensitivity import Point, Sensitivity
-
-Array = NDArray[np.float64]
 
 #: The search ends where the parameters are off by less than this part of their standard errors.
 SETTLED = 1e-3

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.studies import least_squares
 from gyrod.studies.batches import Runner
 from gyrod.studies.design import Design
 from gyrod.studies.measured import Curve, Parameter
 from gyrod.studies.plan import Plan
-
-Array = NDArray[np.float64]
 
 #: Relative steps of central and of one-sided differences: these err by step² and by step, and by the part of the runs'
 #: errors that changes from run to run over the step. docs/identification.md has the measurement behind the numbers.

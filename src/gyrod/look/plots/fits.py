@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.look import plots
 from gyrod.look.plots.style import FINE, GREY, Picture, cycle, legend, unit
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from gyrod.studies.fit_results import Fit
     from gyrod.studies.measured import Curve
-
-Array = NDArray[np.float64]
 
 #: Entries of a quantity that are drawn; quantities side by side.
 ENTRIES, ABREAST = 8, 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.look.curves import FINE, Curve
 from gyrod.look.plots.space import equal, plane
 from gyrod.look.plots.style import COLOURS, GREY, Picture, cycle, legend, unit
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from gyrod.motion import RodTrack
     from gyrod.solve.modal import Modes
     from gyrod.solve.paths.result import Path
-
-Array = NDArray[np.float64]
 
 #: Modes that are drawn unless some are chosen.
 MODES = 6

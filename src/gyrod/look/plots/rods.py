@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import quantities
+from gyrod._check import Array
 from gyrod.look.curves import Curve
 from gyrod.look.plots.series import sizes_or_components
 from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, Picture, Unit, cycle, legend, unit
 from gyrod.motion import Motion
 from gyrod.quantities import ROD, Colour, Field
-
-Array = NDArray[np.float64]
 
 #: Columns of a map, and times up to which curves are drawn instead.
 COLUMNS, CURVES = 600, 5

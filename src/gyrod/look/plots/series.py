@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import rotations
+from gyrod._check import Array
 from gyrod.look.plots.style import (
     COLOURS,
     Picture,
@@ -26,7 +26,6 @@ from gyrod.look.plots.style import (
 if TYPE_CHECKING:
     from gyrod.motion import BodyTrack
 
-Array = NDArray[np.float64]
 XYZ = ("x", "y", "z")
 #: Times at which joint forces of redundant mechanisms are computed for a picture.
 FEW = 400

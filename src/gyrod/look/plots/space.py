@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.look.curves import FINE, Curve
 from gyrod.look.plots.series import points
 from gyrod.look.plots.style import COLOURS, SIZES, Picture, cycle, legend, thinned_path, unit
 
 if TYPE_CHECKING:
     pass
-
-Array = NDArray[np.float64]
 
 #: Shapes of a rod that are drawn at most.
 SHAPES = 11

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, cycle, legend
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from gyrod._check import Data
     from gyrod.look.plots.study_runs import Column
     from gyrod.studies.indices import SobolIndices
-
-Array = NDArray[np.float64]
 
 POINT, FAILED, LINE = COLOURS[0], COLOURS[1], COLOURS[-1]
 #: Quantiles that are marked, and bands of them.

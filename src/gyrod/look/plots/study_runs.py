@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.look.plots import study_panels as panels
 from gyrod.look.plots.style import MANY, Unit, unit
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Array = NDArray[np.float64]
 
 #: Variables that tell how a run went, not what came out.
 COSTS = ("status", "error", "t", "seconds", "steps", "rejected", "rhs", "jacobians")

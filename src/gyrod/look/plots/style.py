@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.motion import Motion
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from gyrod._check import Data
     from gyrod.model import System
-
-Array = NDArray[np.float64]
 
 #: Okabe and Ito's colours without yellow, which is lost on white; black comes last.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F4F24", "#000000")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import problems, rotations
+from gyrod._check import Array
 from gyrod.equations import compile_system
 from gyrod.problems import RodProblem
 from gyrod.reproduce import Report
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gyrod.equations.checks import CoreOptions
-
-Array = NDArray[np.float64]
 
 # --- Table 1 ---------------------------------------------------------------------------------------------------------
 

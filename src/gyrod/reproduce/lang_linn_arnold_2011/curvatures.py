@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import problems, rotations
+from gyrod._check import Array
 from gyrod.equations import compile_system
 from gyrod.model import Circle, Rod, Straight, System
 from gyrod.reproduce import Report
@@ -16,8 +16,6 @@ from gyrod.reproduce.lang_linn_arnold_2011.runs import digits, free_end, short, 
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 def figure_9(report: Report) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import problems, rotations
+from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
 from gyrod.motion import Motion
@@ -19,8 +20,6 @@ from gyrod.solve import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 # --- eigenvalues -----------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import problems
+from gyrod._check import Array
 from gyrod.motion import RodTrack
 from gyrod.reproduce import Report
 from gyrod.reproduce.lang_linn_arnold_2011.paper import SNAPSHOTS
@@ -16,8 +16,6 @@ from gyrod.solve import Path, PathError, follow, simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 # --- Test 1 ----------------------------------------------------------------------------------------------------------
 

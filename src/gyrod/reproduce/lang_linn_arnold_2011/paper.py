@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.runs.formulations import Formulation
 
 if TYPE_CHECKING:
     from gyrod._check import Data
-
-Array = NDArray[np.float64]
 
 #: The paper's five curvatures by the names they have here, and their generators (34).
 CURVATURES = {"(i)": "sine", "(ii)": "half-sine", "(iii)": "tangent", "(iv)": "half-tangent", "(v)": "angle"}

@@ -7,9 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import problems
+from gyrod._check import Array
 from gyrod.motion import Motion, RodTrack, SimulationError
 from gyrod.problems import RodProblem
 from gyrod.reproduce.lang_linn_arnold_2011.paper import SETTING
@@ -17,8 +17,6 @@ from gyrod.solve import simulate
 
 if TYPE_CHECKING:
     pass
-
-Array = NDArray[np.float64]
 
 #: Runs that would take too long: the counts of 10 s are those of this many seconds, multiplied.
 SHORT = {

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.solve.eigen import first_largest
 from gyrod.solve.paths.family import Family
-
-Array = NDArray[np.float64]
 
 #: Iterations after which an increment counts as too large.
 ITERATIONS = 15

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gyrod import _check
+from gyrod._check import Array
 from gyrod.model import System
 from gyrod.motion import Rest
 from gyrod.solve.loads import Growing, scaled
@@ -19,8 +19,6 @@ from gyrod.solve.statics import Statics, prepare
 
 if TYPE_CHECKING:
     from gyrod.equations import Compiled
-
-Array = NDArray[np.float64]
 
 PARAMETERS = ("time", "load", "gravity")
 #: Factor of the shift: along motions without stiffness, as a buckled round column has one, rounding is amplified less.

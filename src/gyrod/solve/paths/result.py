@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, look
+from gyrod._check import Array
 from gyrod.motion import Beside, Motion, MotionStats, Rest, errors
 from gyrod.solve.paths.family import Family
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gyrod._check import Array
 from gyrod.motion import Motion, Rest
 from gyrod.solve.paths.corrector import FINER, ITERATIONS, Point, Solver, Stuck
 from gyrod.solve.paths.result import PathEvent
 from gyrod.solve.statics import RELAXATIONS, failure
-
-Array = NDArray[np.float64]
 
 LIMIT_POINT, BIFURCATION = "limit point", "bifurcation"
 #: Newton iterations that increments aim at. Their number says more than the first contraction, which stiff extension
