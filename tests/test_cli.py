@@ -608,6 +608,10 @@ def test_rest_and_modes(here, tmp_path):
     modes = json.loads(here("modes", "hose.yaml", "--count", "3", "--json", "-").out)["modes"]
     exact = gd.modes(gd.load("hose.yaml"), n=3)
     np.testing.assert_allclose([m["frequency"] for m in modes], exact.frequencies, atol=1e-9)
+    fine = gd.modes(gd.load("hose.yaml").with_({"hose.segments": 96}), n=3).frequencies
+    assert modes[0]["error"] is None  # it turns about its hinge
+    for mode, true in zip(modes[1:], fine[1:], strict=True):
+        assert abs(mode["frequency"] - true) < mode["error"] < 10.0 * abs(mode["frequency"] - true)
     assert "rad/s" in here("modes", "hose.yaml", "--count", "3").out
 
 
@@ -656,9 +660,13 @@ def test_route(here, tmp_path):
 def test_rounding_is_no_physics(here, tmp_path):
     (tmp_path / "hose.yaml").write_text(models.starters()["hose"])
     lines = here("modes", "hose.yaml", "--count", "3").out.splitlines()[2:]
-    assert lines[0].split() == ["1", "0", "0", "-", "free", "motion", "bob"]  # it turns about its hinge
+    assert lines[0].split() == ["1", "0", "-", "0", "-", "free", "motion", "bob"]  # it turns about its hinge
     assert not any("grows" in line for line in lines)
-    assert float(lines[1].split()[4]) == pytest.approx(gd.modes(gd.load("hose.yaml"), n=3).damping[1], rel=1e-2)
+    assert float(lines[1].split()[5]) == pytest.approx(gd.modes(gd.load("hose.yaml"), n=3).damping[1], rel=1e-2)
+    (tmp_path / "cable.yaml").write_text(models.starters()["cable"])  # whose spin the bending of steel drowns
+    lines = here("modes", "cable.yaml", "--count", "4").out.splitlines()[2:]
+    assert [line.split()[-3:-1] for line in lines[:2]] == [["free", "motion"]] * 2
+    assert gd.modes(gd.load("cable.yaml"), n=4).unstable == 0
     free = "gyrod: 1\ngravity: [0, 0, 0]\nbodies: [{name: stone, mass: 1, inertia: [1, 2, 2.5]}]\n"
     (tmp_path / "free.yaml").write_text(free)
     for mode in json.loads(here("modes", "free.yaml", "--count", "1", "--json", "-").out)["modes"]:

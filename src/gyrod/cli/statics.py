@@ -115,37 +115,51 @@ def _modes(
     at: Annotated[
         float, typer.Option("--at", metavar="T", help="Time at which functions of time are evaluated, s.")
     ] = 0.0,
+    error: Annotated[str, typer.Option("--error", metavar="HOW", help="Errors: rough, total or finer.")] = "finer",
     json: Json = None,
 ) -> None:
-    """List natural frequencies and damping about the equilibrium."""
+    """List natural frequencies, their errors and damping at rest."""
     face = Face(json)
-    modes = _found(load(model).system, at, count)
+    modes = _found(load(model).system, at, count, error)
     rest, data = modes.rest, []
     face.say(f"about the equilibrium next to the start, which is {'stable' if rest.stable else 'not stable'}")
-    rows = [["mode", "Hz", "rad/s", "period s", "damping", "moves most"]]
-    least = _rounding(modes)
+    rows = [["mode", "Hz", "error", "rad/s", "period s", "damping", "moves most"]]
+    least, errors = _rounding(modes), _errors(modes)
     for i in range(len(modes)):
         w, d, g = (float(x[i]) for x in (modes.omega, modes.damping, modes.growth))
         w, g = w if w > least else 0.0, g if g > least else 0.0
         d = d if w and abs(d) * w > least and abs(d) > 1e-9 else 0.0
         f, mover = w / TURN, _mover(modes, i)
         told = f"grows {g:.3g}/s" if g else f"{d:.3g}" if w else "free motion"
-        rows.append([f"{i + 1}", f"{f:.6g}", f"{w:.6g}", f"{1.0 / f:.5g}" if w else "-", told, mover])
-        data.append({"frequency": f, "omega": w, "damping": d, "growth": g, "moves": mover})
+        wrong = errors[i] if w else None
+        off = "-" if wrong is None else f"{wrong:.1g}"
+        rows.append([f"{i + 1}", f"{f:.6g}", off, f"{w:.6g}", f"{1.0 / f:.5g}" if w else "-", told, mover])
+        data.append({"frequency": f, "error": wrong, "omega": w, "damping": d, "growth": g, "moves": mover})
     if data:
         face.grid(rows, left=1)
+        if modes.error.failure and rest.system.rods:
+            face.say(f"errors {modes.error.line()}")
+        elif rest.system.rods and modes.error.rough:
+            face.say("errors are rough figures from experience")
     else:
         face.say("everything is held: there are no modes")
     face.give({"stable": rest.stable, "modes": data})
 
 
-def _found(system: System, at: float, count: int) -> Modes:
+def _errors(modes: Modes) -> list[float | None]:
+    """Of frequencies in Hz; None where they are not known, as of bodies alone, which have no mesh."""
+    if modes.error.failure or not len(modes):
+        return [None] * len(modes)
+    return [x if math.isfinite(x) else None for x in modes.error["frequencies"].total.tolist()]
+
+
+def _found(system: System, at: float, count: int, error: str) -> Modes:
     """The modes; none where joints and drives leave no freedom."""
     from dataclasses import replace
 
     import gyrod as gd
 
-    modes = gd.modes(system, at=at, n=count)
+    modes = gd.modes(system, at=at, n=count, error=error)
     if system.rods or system.mobility().freedoms:
         return modes
     return replace(modes, eigenvalues=modes.eigenvalues[:0], shapes=modes.shapes[:0])

@@ -210,6 +210,9 @@ def _damped_modes(statics: Statics, y: Array, t: float, n: int) -> tuple[Spectru
         return lam[order], rows[order]
 
     lam, rows, groups = lowest(apply, 2 * size, n, select, near=small, dense=80, each=2)
+    growing = (np.abs(lam) < small) & (lam.real > 0.0)
+    if growing.any() and not statics.unstable(y, t):  # the roots of a double zero that rounding has moved apart
+        lam = np.where(growing, 0.0, lam)
     rows = statics.canonical(rows, [group for group in groups if group.start < n], y, t)[:n]
     shapes = [_positions(statics, y, t, v.real) + 1j * _positions(statics, y, t, v.imag) for v in rows]
     return lam[:n], np.array(shapes).reshape(len(shapes), -1)
