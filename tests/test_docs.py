@@ -16,7 +16,9 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+import gyrod as gd
 from gyrod import cli
+from gyrod.solve.companions import resized
 
 DOCS = Path(__file__).parent.parent / "docs"
 #: A block, and what it prints if the page says so.
@@ -60,6 +62,43 @@ def test_blocks_of_a_page_run(page, tmp_path, monkeypatch):
             exec(compile(code, f"{page}, block {number}", "exec"), names)
         if expected:
             assert printed.getvalue().split() == expected.split(), f"{page}, block {number}"
+
+
+#: Lines that tell what a mesh, a method or a tolerance costs, or the error that it makes: these change with it.
+OF_THE_RUN = re.compile(r"elements of degree|evaluations|energy error|\(\d+, ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", "five-minutes.md", "examples.md"])
+def test_printed_numbers_are_converged(page, tmp_path, monkeypatch):
+    """Twice the mesh and a thirtieth of the tolerance print the same, line by line."""
+
+    def finer(solve, changes):
+        def solved(system, *args, **options):
+            rods = isinstance(system, gd.System) and system.rods
+            tighter = {name: change(options.get(name)) for name, change in changes.items() if "step" not in options}
+            return solve(resized(system, 2.0) if rods else system, *args, **options | tighter)
+
+        return solved
+
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gd, "simulate", finer(gd.simulate, {"rtol": lambda rtol: (rtol or 1e-6) / 30.0}))
+    for name in ("equilibrium", "modes"):
+        monkeypatch.setattr(gd, name, finer(getattr(gd, name), {}))
+    names, compared = {"__name__": page}, 0
+    for kind, code, expected in BLOCK.findall(TEXTS[page]):
+        if kind == "python":
+            names = {"__name__": page} if page == README.name else names
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, page, "exec"), names)
+            lines = zip(expected.splitlines(), printed.getvalue().splitlines(), strict=True) if expected else ()
+            for shown, converged in lines:
+                if not OF_THE_RUN.search(shown):
+                    assert shown.split() == converged.split()
+                    compared += bool(re.search(r"\d", shown))
+    assert compared >= 3
 
 
 def test_most_pages_run():
