@@ -98,7 +98,8 @@ def test_a_clip_on_a_body_holds_what_one_on_ground_does():
     np.testing.assert_allclose(rest["beam"].positions, ground["beam"].positions, atol=1e-9)
     (joint,) = rest.joints
     total = rest["beam"].start_force + rest["beam"].end_force + joint.force
-    np.testing.assert_allclose(total, (0, 0, LOAD + 2.0 * 9.81), atol=1e-5)
+    # Rounding of places, 1e-16 m, times the stiffness of a rigid clip, 1e4 EA/L.
+    np.testing.assert_allclose(total, (0, 0, LOAD + 2.0 * 9.81), atol=1e-15 * 1e4 * 2e11 * AREA)
 
 
 def test_two_rods_side_by_side():
@@ -110,6 +111,64 @@ def test_two_rods_side_by_side():
     np.testing.assert_allclose(up - low, (0, 0, 0.01), atol=1e-6)
     lone = at_rest(gd.RodLoad("beam", at=0.5, force=(0, 0, -1.0)))["beam"].positions[12]
     np.testing.assert_allclose(low, lone, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("mesh", MESHES, ids=["elements", "grid"])
+@pytest.mark.parametrize("to", ["ground", "frame"])
+def test_what_clips_hold(mesh, to, tmp_path):
+    """Force and moment balance the rest of the rod, about the origin too, on ground and on a body that is held."""
+    body = gd.Body("frame", 2.0, (1, 1, 1), position=(0.2, 0.3, 0.4), orientation=(0.3, -0.2, 0.5))
+    fixed = gd.Fixed("ground", "frame", at=(0.2, 0.3, 0.4))
+    clips = [gd.Clip("beam", 0.25, to, name="first"), gd.Clip("beam", 0.75, to, kind="swivel", name="second")]
+    sensors = [gd.ClipSensor("pull", "first"), gd.ClipSensor("slack", "second", "gap")]
+    load, at = np.array([0.0, 0.5, 0.0]), np.array([0.5, 0.0, 0.0])
+    forces = [*clips, gd.RodLoad("beam", at=0.5, force=load)]
+    rest = gd.equilibrium(gd.System([body], [fixed], [beam(**mesh)], forces, sensors=sensors))
+    track, (first, second) = rest["beam"], (rest["first"], rest["second"])
+    ends = [(track.start_force, track.start_moment, 0.0), (track.end_force, track.end_moment, 1.0)]
+    held = [(first.force, first.moment, 0.25), (second.force, second.moment, 0.75)]
+    total = load + sum(F for F, *_ in [*ends, *held])
+    # Newton's last step, times the stiffness of a rigid clip, 1e4 EA/L: 1e-14 m.
+    np.testing.assert_allclose(total, (0, 0, LOAD), atol=2e-14 * 1e4 * 2e11 * AREA)
+    turning = np.cross(at, load) + sum(M + np.cross((s, 0, 0), F) for F, M, s in [*ends, *held])
+    np.testing.assert_allclose(turning, np.cross(at, (0, 0, LOAD)), atol=2e-4)  # the rod sags, and its weight with it
+    assert abs(second.moment[0]) < 1e-9 < abs(first.moment[2])
+    assert max(first.gap, second.gap) < 1e-10
+    assert max(first.turn, second.turn) < 1e-7
+    assert np.array_equal(rest.sensors["pull"], first.force)
+    assert rest.sensors["slack"] == second.gap
+    assert list(rest.motion.clips) == ["first", "second"]
+    assert rest.motion.sensors.units == {"pull": "N", "slack": "m"}
+    page = rest.report(tmp_path / "page.html").read_text()
+    assert f"<td>Force of clip &#x27;first&#x27;, N</td><td></td><td><span>{np.linalg.norm(first.force):.4g}<" in page
+
+
+def test_clip_forces_over_a_motion():
+    """A rod that only a soft clip holds swings on it: the force is its mass times acceleration less gravity."""
+    clip = gd.Clip("beam", 0.5, kind="grommet", stiffness=300.0, damping=0.5, rotational=1.0, name="rubber")
+    ends = {"start": gd.Free(), "end": gd.Free()}
+    system = gd.System(rods=[beam(segments=4, **ends)], forces=[clip])
+    motion = gd.simulate(system, 0.3, method="radau5", rtol=1e-7, atol=1e-9)
+    track, force = motion["beam"], motion["rubber"].force
+    weights = system.rods[0].lumped_inertia()[:, 0]
+    mass, v = LOAD / 9.81, np.einsum("v,nvi->ni", weights, track.velocities)
+    assert weights.sum() == pytest.approx(mass, rel=1e-9)
+    change = np.sum(0.5 * (force[1:, 2] + force[:-1, 2] - 2.0 * LOAD) * np.diff(motion.t))
+    assert change == pytest.approx(v[-1, 2] - v[0, 2], rel=2e-3)
+    between = motion(np.linspace(0.05, 0.25, 41))
+    k, c = between["beam"].positions[:, 6, 2] * 300.0, between["beam"].velocities[:, 6, 2] * 0.5
+    np.testing.assert_allclose(between["rubber"].force[:, 2], -k - c, atol=2e-4 * LOAD)
+    from gyrod.motion.readings import quantity
+
+    read = quantity("norm rubber.force", motion.system)
+    assert (read.unit, read.shape(motion)) == ("N", ())
+    np.testing.assert_allclose(read.read(motion), np.linalg.norm(force, axis=1))
+    with pytest.raises(ValueError, match=r"'rubber.pull': 'pull' is unknown; of 'rubber' it can be 'force', 'moment'"):
+        quantity("rubber.pull", motion.system)
+    with pytest.raises(ValueError, match="clip = 'ruber' is unknown; it can be 'rubber'"):
+        system.with_(sensors=[gd.ClipSensor("pull", "ruber")])
+    with pytest.raises(ValueError, match="the system has no clips"):
+        gd.equilibrium(gd.System(rods=[beam()])).motion.clips["rubber"]
 
 
 def test_energy_with_a_clip_on_a_moving_body():

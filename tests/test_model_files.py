@@ -208,6 +208,7 @@ EXAMPLES = {
         gd.JointSensor("j", "hinge", quantity="torque"),
         gd.SectionSensor("s", "r", 0.25, "curvature", "space"),
         gd.DistanceSensor("d", "x", "r", at_b=1.0, quantity="rate"),
+        gd.ClipSensor("c", "p-clip", "moment"),
     ],
     "attachments": [Attachment(np.zeros(3), np.ones(3), np.eye(3), np.eye(3), 0.0)],
     "section": [
@@ -258,6 +259,8 @@ def around(group, thing):
         return gd.System(rods=[thing])
     if group in ("joints", "forces", "sensors"):
         lists = {"joints": joints, "forces": [], "sensors": []}
+        if isinstance(thing, gd.ClipSensor):
+            lists["forces"] = [gd.Clip("r", 0.5, name="p-clip")]
         return gd.System(bodies, rods=[rod], **{**lists, group: [*lists[group], thing]})
     if group == "attachments":
         return gd.System(bodies, [gd.Spherical("x", "y", at=(0, 0, 0))], attachments=[thing])

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import gyrod as gd
 from gyrod.model.sensors import SENSORS
-from gyrod.quantities import DISTANCE, JOINT_SENSOR, POINT, ROTATION, SECTION
+from gyrod.quantities import CLIP, DISTANCE, JOINT_SENSOR, POINT, ROTATION, SECTION
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 G = 9.81
@@ -285,7 +285,9 @@ def everything() -> gd.System:
     sensors += [gd.JointSensor("J slide", "cylinder", "coordinate", "displacement")]
     sensors += [gd.SectionSensor(f"S {q} {f}", "hose", 0.25, q, f) for q in SECTION for f in ("space", "body")]
     sensors += [gd.DistanceSensor(f"D {q}", "bob", "hose", None, 0.3, q) for q in DISTANCE]
-    return gd.System([bob, crank], [cylinder], [rod], sensors=sensors)
+    sensors += [gd.ClipSensor(f"C {q}", "p-clip", q) for q in CLIP]
+    clip = gd.Clip("hose", 0.5, kind="grommet", stiffness=10.0, name="p-clip")
+    return gd.System([bob, crank], [cylinder], [rod], [clip], sensors=sensors)
 
 
 def test_every_sensor_of_every_kind_reads_rows_and_single_times():

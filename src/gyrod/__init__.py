@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         Circle,
         Clamped,
         Clip,
+        ClipSensor,
         Cone,
         Curve,
         Cylinder,
@@ -139,7 +140,7 @@ else:
             "files": "ModelFileError load read_mesh read_samples read_urdf",
             "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
             "model": (
-                "Arc Bent Body BodyState Box Bushing Cable CForce Circle Clamped Clip Cone Curve Cylinder "
+                "Arc Bent Body BodyState Box Bushing Cable CForce Circle Clamped Clip ClipSensor Cone Curve Cylinder "
                 "CylinderObstacle Cylindrical Damping Distance DistanceSensor Drag Expression ExpressionError "
                 "ExpressionVector Fixed Force Foundation Free Guided Helical Hinged Input JointSensor Laid Material "
                 "Mesh ModelError Pinned Planar PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle "
@@ -199,6 +200,7 @@ __all__ = [
     "Circle",
     "Clamped",
     "Clip",
+    "ClipSensor",
     "Comparison",
     "Cone",
     "Crossing",

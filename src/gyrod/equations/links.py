@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -72,12 +72,35 @@ def links(system: System, index: dict[str, int], axes: Array, signals: Signals) 
 
 
 def _clip(clip: Clip, system: System, point: Any, axes: Array) -> list[_core.RodLink]:
-    """A clip as bushings between points on the axes of its frame and on those of the section.
+    """A clip as bushings between points on the axes of its frame and on those of the section."""
+    place, F = system.clip_place(clip)
+
+    def pair(offset: Array) -> dict[str, _core.LinkPoint]:
+        on_rod = isinstance(place, tuple)
+        at = (place[0], place[1] + F @ offset) if on_rod else place + F @ offset
+        return {"a": point(clip.to, at), "b": point(clip.rod, (clip.at, offset))}
+
+    return [
+        _core.RodLink.bushing(**pair(spring.offset), stiffness=spring.k, damping=spring.c, axes=F.T @ axes)
+        for spring in clip_springs(clip, system)
+    ]
+
+
+class ClipSpring(NamedTuple):
+    """A bushing of a clip between points at an offset along d1, d2, d3, in the clip and in the section."""
+
+    #: (3,) each: m, N/m, N s/m.
+    offset: Array
+    k: Array
+    c: Array
+
+
+def clip_springs(clip: Clip, system: System) -> list[ClipSpring]:
+    """What a clip is made of.
 
     Two of stiffness k at a distance r on both sides along an axis d pull d to its place with k r² |d - D|², and the
     point with 2 k; what the latter is too much or too little, a bushing at the point itself makes up for.
     """
-    place, F = system.clip_place(clip)
     rod = system.rod(clip.rod)
     K, bend, twist = clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)
     holds = np.array([0.5 * twist, 0.5 * twist, bend - 0.5 * twist])
@@ -85,18 +108,11 @@ def _clip(clip: Clip, system: System, point: Any, axes: Array) -> list[_core.Rod
         holds = np.array([bend, bend, 0.0])
     total = float(np.abs(holds).sum())
     reach = np.sqrt(total / K.max()) if total and K.max() else 1.0
-    on_rod = isinstance(place, tuple)
-
-    def pair(offset: Array) -> dict[str, _core.LinkPoint]:
-        at = (place[0], place[1] + F @ offset) if on_rod else place + F @ offset
-        return {"a": point(clip.to, at), "b": point(clip.rod, (clip.at, offset))}
-
-    found = []
+    none, found = np.zeros(3), []
     for axis, c in zip(reach * np.eye(3), holds.tolist(), strict=True):
         each = np.full(3, 0.5 * c / reach**2)
-        for way in (axis, -axis) if c else ():
-            found.append(_core.RodLink.bushing(**pair(way), stiffness=each, damping=np.zeros(3), axes=np.eye(3)))
+        found += [ClipSpring(way, each, none) for way in ((axis, -axis) if c else ())]
     rest = K - holds.sum() / reach**2
     if np.abs(rest).max() > 1e-12 * K.max(initial=0.0) or clip.damping.any():
-        found.append(_core.RodLink.bushing(**pair(np.zeros(3)), stiffness=rest, damping=clip.damping, axes=F.T @ axes))
+        found.append(ClipSpring(none, rest, clip.damping))
     return found

@@ -24,6 +24,7 @@ from gyrod.look.scene import FPS, resampled
 from gyrod.model import Obstacle, Rod, Solid
 from gyrod.model.errors import shown, unknown
 from gyrod.motion import Motion, Rest
+from gyrod.motion.clips import named
 from gyrod.motion.distances import Distances
 from gyrod.motion.errors import EstimateError
 from gyrod.motion.readings import quantity
@@ -268,6 +269,7 @@ def _curves(rod: Rod, variants: Sequence[Variant]) -> list[Series]:
             Series(f"{what.capitalize()} at the {e}", unit, most(f"norm {text}"), "max", error(text))
             for e, what, unit, text in _held(name)
         ),
+        *(_of_clip(clip) for clip in named(variants[0].whole.compiled.system) if clip in _on(name, variants)),
     ]
     bend = Series("Smallest bend radius", "m", least, "min", error(f"{name}.bend_radius"), limits.get("bend_radius"))
     first = [replace(bend, endless=True)]
@@ -275,6 +277,21 @@ def _curves(rod: Rod, variants: Sequence[Variant]) -> list[Series]:
         text = f"{name}.stress"
         first.append(Series("Largest stress", "Pa", most(text), "max", error(text), limits.get("stress")))
     return [*first, *(curve for curve in made if any(np.max(curve.values(v)) > NOTHING for v in variants))]
+
+
+def _on(rod: str, variants: Sequence[Variant]) -> set[str]:
+    """Clips that hold a rod in all variants."""
+    each = [{n for n, clip in named(v.whole.compiled.system).items() if clip.rod == rod} for v in variants]
+    return set.intersection(*each)
+
+
+def _of_clip(name: str) -> Series:
+    """Force of a clip, whose error is not known."""
+    what = f"clip {name!r}" if not name.isdigit() else f"clip {name}"
+    return Series(
+        f"Force of {what}", "N",
+        lambda v: np.asarray(np.linalg.norm(v.motion.clips[name].force.reshape(-1, 3), axis=1)), "max", lambda _: None,
+    )  # fmt: skip
 
 
 def _held(name: str) -> list[tuple[str, str, str, str]]:

@@ -70,6 +70,7 @@ from gyrod.model.sections import (
 )
 from gyrod.model.sensors import (
     SENSORS,
+    ClipSensor,
     DistanceSensor,
     JointSensor,
     PointSensor,
@@ -111,6 +112,7 @@ __all__ = [
     "Circle",
     "Clamped",
     "Clip",
+    "ClipSensor",
     "Cone",
     "CrossSection",
     "Curve",

@@ -29,7 +29,7 @@ from gyrod.model.orientations import rotation
 #: What clips hold: point and section; point and direction; the point; the point, elastically.
 CLIPS = ("fixed", "swivel", "ball", "grommet")
 #: A rigid clip is so many times as stiff as the whole rod in tension, EA/L, and in bending, EI/L.
-RIGID, RIGID_TURN = 1e3, 1e6
+RIGID, RIGID_TURN = 1e4, 1e7
 
 
 @holds(form="place", shapes=((), (3,)))
@@ -77,7 +77,7 @@ class Clip(RodForce):
         "fixed" holds the point and the section, "swivel" the point and the direction of the rod, which may turn in it,
         "ball" the point, "grommet" the point as a rubber does, with its ``stiffness``.
     stiffness
-        N/m, one number or three along d1, d2, d3 of the clip; rigid without: a thousand times that of the whole rod in
+        N/m, one number or three along d1, d2, d3 of the clip; rigid without: 1e4 times that of the whole rod in
         tension.
     rotational
         N m/rad against bending and against twist, one number or two; of fixed clips and swivels rigid without.

@@ -301,5 +301,34 @@ class DistanceSensor(Sensor):
                     yield f"radius is missing: rod {one!r} has a stiffness and no section; give radius in m."
 
 
+@description
+class ClipSensor(Sensor):
+    """Force or moment of a clip on its rod, in space axes, or how far the rod gives way: "gap" or "turn".
+
+    The clip needs a name.
+    """
+
+    name: str = field(new_name)
+    clip: str = field(name_of("a clip"))
+    quantity: str = field(choice(quantities.CLIP), default="force")
+
+    def unit(self, system: System) -> str:  # noqa: ARG002
+        """Of the quantity."""
+        return quantities.CLIP[self.quantity].unit
+
+    def problems(self, system: System) -> Iterator[str]:
+        """Whether there is such a clip."""
+        names = [clip.name for clip in system.clips if clip.name is not None]
+        if self.clip not in names:
+            yield unknown("clip", self.clip, names, "clips with a name")
+
+
 #: All sensors.
-SENSORS: tuple[type[Sensor], ...] = (PointSensor, RotationSensor, JointSensor, SectionSensor, DistanceSensor)
+SENSORS: tuple[type[Sensor], ...] = (
+    PointSensor,
+    RotationSensor,
+    JointSensor,
+    SectionSensor,
+    DistanceSensor,
+    ClipSensor,
+)

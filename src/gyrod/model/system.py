@@ -190,6 +190,11 @@ class System(Description):
             raise ValueError(unknown("name", name, self._joint_index, "joints with a name"))
         return self._joint_index[name]
 
+    @property
+    def clips(self) -> tuple[Clip, ...]:
+        """The clips among the forces."""
+        return tuple(force for force in self.forces if isinstance(force, Clip))
+
     @cached_property
     def _joint_index(self) -> dict[str, Joint]:
         return {joint.name: joint for joint in self.joints if joint.name is not None}

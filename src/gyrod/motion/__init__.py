@@ -1,6 +1,7 @@
 """What moves and rests, over time: rows of a run, tracks of bodies, rods and joints, sensors, energies, errors."""
 
 from gyrod._moved import old_names
+from gyrod.motion.clips import Clips, ClipTrack
 from gyrod.motion.energy import Energy
 from gyrod.motion.joints import JointTrack
 from gyrod.motion.motion import (
@@ -22,6 +23,8 @@ old_names(__name__)
 __all__ = [
     "Beside",
     "BodyTrack",
+    "ClipTrack",
+    "Clips",
     "Drift",
     "Energy",
     "EventRecord",

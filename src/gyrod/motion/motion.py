@@ -19,6 +19,7 @@ from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames, held_positions
 from gyrod.model import System
 from gyrod.motion.between import Knots, along, passes_over, sampled
+from gyrod.motion.clips import Clips
 from gyrod.motion.energy import Energy, Flows, energies, momenta
 from gyrod.motion.joints import JointTrack, kinematics, tracks
 from gyrod.motion.sensors import Sensors
@@ -231,6 +232,11 @@ class Motion:
         """What the sensors of the system read: ``motion.sensors["imu"]``, (n, ...)."""
         return Sensors(self)
 
+    @cached_property
+    def clips(self) -> Clips:
+        """What clips hold: ``motion.clips["p-clip"].force``, (n, 3)."""
+        return Clips(self)
+
     def _turns(self, times: Array, found: list[JointTrack]) -> list[JointTrack]:
         """Angles counted over all steps: output times may be turns apart."""
         turning = [i for i, track in enumerate(found) if any(name.startswith("angle") for name in track.names)]
@@ -358,9 +364,12 @@ class Motion:
         return np.asarray(rod.section.stress(F, M, s=s))
 
     def __getitem__(self, name: str) -> Any:
-        """A body (`BodyTrack`), a rod (`RodTrack`) or a joint (`JointTrack`) by its name."""
+        """A body (`BodyTrack`), a rod (`RodTrack`), a joint (`JointTrack`) or a clip (`ClipTrack`) by its name."""
         names = {j.name: i for i, j in enumerate(self.compiled.system.joints) if j.name is not None}
-        _check.choice("name", name, [*self.names, *names])
+        clips = [clip.name for clip in self.compiled.system.clips if clip.name is not None]
+        _check.choice("name", name, [*self.names, *names, *clips])
+        if name in clips:
+            return self.clips[name]
         if name in names:
             return self.joints[names[name]]
         return self._rod_tracks[name] if name in self.compiled.system.rod_names else self._tracks[name]

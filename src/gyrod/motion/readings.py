@@ -1,7 +1,7 @@
 """Values of quantities by text: ``quantity("hose.positions[-1]", system).read(motion)``.
 
-"hose.positions[-1]" is a field of a body, a rod or a joint by its name, of the tables in `gyrod.quantities`; indices
-count without the time axis, and are integers or slices such as 0:3 or ::2; [-1][2] is [-1, 2]. "energy.total",
+"hose.positions[-1]" is a field of a body, a rod, a joint or a clip by its name, of the tables in `gyrod.quantities`;
+indices count without the time axis, and are integers or slices such as 0:3 or ::2; [-1][2] is [-1, 2]. "energy.total",
 "drift.position", "momentum", "angular_momentum" and "t" are of the whole motion; "sensors.tip[2]", or "tip[2]", is a
 sensor. "norm " before it takes the Euclidean norm over the last axis, "abs " absolute values.
 """
@@ -40,7 +40,7 @@ class Quantity:
     """A named quantity of a motion, read by `read` as an array with time first."""
 
     text: str
-    #: "body", "rod", "joint", "sensor", "energy", "drift" or "motion".
+    #: "body", "rod", "joint", "clip", "sensor", "energy", "drift" or "motion".
     kind: str
     name: str
     field: str
@@ -102,6 +102,8 @@ class Quantity:
             return getattr(getattr(motion, kind), field)
         if kind == "sensor":
             return motion.sensors[name]
+        if kind == "clip":
+            return getattr(motion.clips[name], field)
         if self.at is not None:
             found = along(motion, name, field, self.at)
             return found if isinstance(self.at, tuple) else np.take(found, 0, axis=motion.t.ndim)
@@ -195,6 +197,7 @@ def _head(rest: str, system: System) -> tuple[str, str, int]:
     members |= {f"sensors.{name}": ("sensor", name) for name in members}
     members |= {name: ("body", name) for name in system.names} | {name: ("rod", name) for name in system.rod_names}
     members |= {joint.name: ("joint", joint.name) for joint in system.joints if joint.name is not None}
+    members |= {clip.name: ("clip", clip.name) for clip in system.clips if clip.name is not None}
     own = {"energy": ("energy", ""), "drift": ("drift", "")} | {name: ("motion", name) for name in quantities.MOTION}
     known = {**own, **members}
     fitting = [name for name in known if rest.startswith(name) and rest[len(name) : len(name) + 1] in ("", ".", "[")]

@@ -76,7 +76,7 @@ class Rest:
         return self.motion.names
 
     def __getitem__(self, name: str) -> Any:
-        """A body, a rod or a joint by its name, without a time axis."""
+        """A body, a rod, a joint or a clip by its name, without a time axis."""
         return self.motion[name]
 
     @property

@@ -19,11 +19,11 @@ from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.equations.coordinates import turns
 from gyrod.equations.rods import frame_spin, held_frames, held_positions
-from gyrod.model import DistanceSensor, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
+from gyrod.model import ClipSensor, DistanceSensor, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
 from gyrod.model.errors import GROUND
 from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Sensor
-from gyrod.motion import distances
+from gyrod.motion import clips, distances
 from gyrod.motion.joints import kinematics
 from gyrod.runs.formulations import FORMULATIONS
 
@@ -256,6 +256,8 @@ def _read(rows: Rows, sensor: Sensor, turns: Mapping[int, Array]) -> Array:
         return _joint(rows, sensor, turns)
     if isinstance(sensor, SectionSensor):
         return _section(rows, sensor)
+    if isinstance(sensor, ClipSensor):
+        return np.array(np.atleast_1d(getattr(clips.of_rows(rows, sensor.clip), sensor.quantity)))
     assert isinstance(sensor, DistanceSensor)
     return _distance(rows, sensor)
 

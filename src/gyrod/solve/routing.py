@@ -123,14 +123,7 @@ class Route(Rest):
     @property
     def clip_forces(self) -> Array:
         """Forces in space axes by which clips hold the cable, N, in their order along it, (clips, 3)."""
-        system, track = self.system, self._track
-        rod, found = system.rods[0], []
-        for clip in system.forces:
-            assert isinstance(clip, Clip)
-            rows, weights = rod.mesh.vertex_at([clip.at])
-            (place, F), K = system.clip_place(clip), clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)[0]
-            found.append(F @ (K * (F.T @ (place - apply(rows, weights, track.positions)[0]))))
-        return np.array(found).reshape(-1, 3)
+        return np.array([clip.force for clip in self.motion.clips.values()]).reshape(-1, 3)
 
 
 def as_it_lies(rest: Rest, rod: Rod, segments: int | None = None, ends: Ends | None = None) -> Rod:

@@ -1,0 +1,127 @@
+"""Clips over time: what they hold, and by how much a rod gives way in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gyrod import _check, rotations
+from gyrod._check import Array
+from gyrod.equations.links import clip_springs
+from gyrod.equations.rods import node_at
+from gyrod.model import Clip, System
+from gyrod.model.errors import GROUND
+
+if TYPE_CHECKING:
+    from gyrod.motion.motion import Motion
+    from gyrod.motion.sensors import Rows
+
+
+@dataclass(frozen=True)
+class ClipTrack:
+    """One clip over time; the time axis comes first and is missing for a single time."""
+
+    #: Force and moment of the clip on the rod at its centreline, space axes, (n, 3).
+    force: Array
+    moment: Array
+    #: How far the rod is from where the clip holds it, m, (n,): of a rigid one the error of holding it.
+    gap: Array
+    #: Angle by which what the clip holds is turned, the section or of a swivel its direction, rad, (n,); 0 of a ball.
+    turn: Array
+
+
+class Clips(Mapping[str, ClipTrack]):
+    """The clips of a motion: ``motion.clips["p-clip"].force``; those without a name by their number, "0", "1", ..."""
+
+    def __init__(self, motion: Motion) -> None:
+        self._motion = motion
+        self._known = named(motion.compiled.system)
+        self._found: dict[str, ClipTrack] = {}
+
+    def __getitem__(self, name: str) -> ClipTrack:
+        """One clip over time."""
+        if name not in self._found:
+            if not self._known:
+                raise ValueError(f"name = {name!r}: the system has no clips; give System(forces=[Clip(...)]).")
+            _check.choice("name", name, self._known)
+            values = of_rows(self._motion.sensors.rows, name)
+            single = self._motion.t.ndim == 0
+            self._found[name] = ClipTrack(*(x[0] if single else x for x in astuple(values)))
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __repr__(self) -> str:
+        return f"Clips({', '.join(map(repr, self._known))})"
+
+
+def of_rows(rows: Rows, name: str) -> ClipTrack:
+    """A clip at rows of a motion, with a time axis; forces between steps are found as those of rods are."""
+    own = _of_states(rows, named(rows.system)[name])
+    if rows._near is None:
+        return own
+    near = of_rows(rows._near, name)
+    force, moment = (np.asarray(rows.motion._along(getattr(near, x), getattr(own, x))) for x in ("force", "moment"))
+    return ClipTrack(force, moment, own.gap, own.turn)
+
+
+def named(system: System) -> dict[str, Clip]:
+    """The clips of a system by their names, or their numbers."""
+    return {clip.name or str(i): clip for i, clip in enumerate(system.clips)}
+
+
+def _of_states(rows: Rows, clip: Clip) -> ClipTrack:
+    system = rows.system
+    place, F = system.clip_place(clip)
+    x, v, R, Omega = _section(rows, clip.rod, clip.at)
+    n = len(rows.t)
+    if isinstance(place, tuple):
+        y, w, S, spin = _section(rows, clip.to, place[0])
+        at = place[1]
+    elif clip.to == GROUND:
+        y, w, S, spin = np.zeros((n, 3)), np.zeros((n, 3)), np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3))
+        at = place
+    else:
+        y, S, w, spin = rows.body(clip.to)
+        at = place
+    force, moment = np.zeros((n, 3)), np.zeros((n, 3))
+    for offset, k, c in clip_springs(clip, system):
+        there, arm = at + F @ offset, R @ offset
+        d = x + arm - y - S @ there
+        pull = np.einsum("nji,nj->ni", S @ F, d) * k
+        if c.any():
+            moves = v + _turned(R, np.cross(Omega, offset)) - w - _turned(S, np.cross(spin, there))
+            rate = np.einsum("nji,nj->ni", S, moves) - np.cross(spin, np.einsum("nji,nj->ni", S, d))
+            pull = pull + (rate @ F) * c
+        f = -_turned(S @ F, pull)
+        force += f
+        moment += np.cross(arm, f)
+    gap = np.linalg.norm(x - y - S @ at, axis=1)
+    turn = np.zeros(n)
+    held = S @ F
+    if clip.kind == "swivel":
+        turn = np.arctan2(np.linalg.norm(np.cross(R[:, :, 2], held[:, :, 2]), axis=1),
+                          np.sum(R[:, :, 2] * held[:, :, 2], axis=1))  # fmt: skip
+    elif clip.kind != "ball":
+        turn = np.linalg.norm(rotations.log(rotations.conversions.spurrier_klumpp(held.transpose(0, 2, 1) @ R)), axis=1)
+    return ClipTrack(force, moment, gap, turn)
+
+
+def _section(rows: Rows, name: str, s: float) -> tuple[Array, Array, Array, Array]:
+    """Place, velocity, axes and Omega of the section that a clip holds: of a node, or of a segment."""
+    rod, state = rows.system.rod(name), rows.rod(name)
+    j, xi = (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
+    rest = min(j + 1, len(rod.fractions) - 1)
+    x, v = ((1.0 - xi) * state[key][:, j] + xi * state[key][:, rest] for key in ("positions", "velocities"))
+    return x, v, rotations.matrix_from_quaternion(state["quaternions"][:, j]), state["Omega"][:, j]
+
+
+def _turned(R: Array, x: Array) -> Array:
+    return np.asarray((R @ np.broadcast_to(x, (len(R), 3))[..., None])[..., 0])
