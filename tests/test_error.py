@@ -482,6 +482,17 @@ def test_bodies_at_rest_have_no_mesh_and_say_so():
             assert "bodies alone have no mesh" in result.error.failure
 
 
+@pytest.mark.parametrize("rtol", [1e-4, 1e-8])
+def test_the_error_of_a_motion_that_is_lost_is_as_large_as_the_motion(rtol):
+    """A looser companion that has nothing to do with the run is no reason to take a part of the difference."""
+    times = np.linspace(0.0, 30.0, 301)
+    fine = gd.simulate(pendulum(), 30.0, rtol=1e-12, output=times)
+    motion = gd.simulate(pendulum(), 30.0, rtol=rtol, output=times, error="total")
+    for text, of in (("norm b.position", lambda m: m["b"].position), ("norm elbow.force", lambda m: m["elbow"].force)):
+        true = np.linalg.norm(of(motion) - of(fine), axis=1).max()
+        assert true < motion.error[text].total < 10.0 * true
+
+
 def test_chaos_is_reported_with_the_rate_of_growth():
     motion = gd.simulate(pendulum(), 20.0, rtol=1e-6, output=np.linspace(0.0, 20.0, 401), error="total")
     assert 0.3 < motion.error.growth < 10.0  # 1/s

@@ -74,6 +74,8 @@ STRAINED = frozenset(
 #: Difference over the reach of a motion from which on the two have nothing to do with each other; and by how many
 #: factors of ten it has grown until then in a chaotic one.
 LOST, DECADES = 0.3, 2.0
+#: The same from which on tolerances no longer tell how much nearer to the truth the run is than its companion.
+UNRELATED = 0.5
 
 
 class EstimateError(ValueError):
@@ -235,7 +237,9 @@ class OfRows:
         """Errors at any time and of extremes, by the difference of two."""
         total, peak = self._apart(q, a, b)
         what, sort = kind(self.motion.system), _sort(q, self.motion.system)
-        of_total, of_peak = (safety(what, sort, which, self.beside) for which in ("total", "peak"))
+        of_total, of_peak = (
+            safety(what, sort, which, self.beside, self._beyond(UNRELATED)) for which in ("total", "peak")
+        )
         peak = np.maximum(peak, LEAST_PEAK * total)
         error = of_total * total
         return error, np.minimum(of_peak * peak, error)  # no extreme is further off
@@ -319,11 +323,9 @@ class OfRows:
 
     def growth(self) -> tuple[float, float]:
         """Rate in 1/s at which the difference grows, 0 if it is not chaos, and when it has become as large as all."""
-        if isinstance(self.rows, tuple) or self.motion.t.ndim == 0:
+        if not self._beyond(LOST):
             return 0.0, np.inf
-        t, apart, reach = self._away()
-        if len(t) < 10 or not apart[-1] > LOST * reach:
-            return 0.0, np.inf
+        t, apart, reach = self._away
         first, lost = (int(np.argmax(apart > share * LOST * reach)) for share in (10.0**-DECADES, 1.0))
         if lost - first < 4:
             return 0.0, float(t[lost])
@@ -331,6 +333,14 @@ class OfRows:
         # As steep in the logarithm as t^6 would be: phases drift with t and t².
         return (slope if slope * t[lost] > 6.0 else 0.0), float(t[lost])
 
+    def _beyond(self, share: float) -> bool:
+        """Whether the two motions come further apart than a share of how far points get."""
+        if isinstance(self.rows, tuple) or self.motion.t.ndim == 0:
+            return False
+        t, apart, reach = self._away
+        return len(t) >= 10 and bool(apart[-1] > share * reach)
+
+    @cached_property
     def _away(self) -> tuple[Array, Array, float]:
         """Times, largest distance of a point in both motions until then, and how far points get from the start."""
         system, coarse = self.motion.system, self.beside.coarse
@@ -443,12 +453,15 @@ def of_path(path: Path) -> ErrorReport:
     return ErrorReport(OfPath(path, motions, beside), beside)
 
 
-def safety(what: str, sort: int, which: str, beside: Beside) -> float:
-    """What a difference to a companion is multiplied by; ``which`` is "total" or "peak"."""
+def safety(what: str, sort: int, which: str, beside: Beside, lost: bool = False) -> float:
+    """What a difference to a companion is multiplied by; ``which`` is "total" or "peak".
+
+    Where the two are unrelated, the run may be as far off as they are apart, whatever their tolerances.
+    """
     if beside.share > 1.0 or (what == "bodies" and beside.looser < 1.0):
         return FINER
     nearer = NEARER[what] if beside.share > NEAR else 1.0
-    looser = beside.looser**-TOLERANCE_POWER if what == "bodies" else 1.0
+    looser = beside.looser**-TOLERANCE_POWER if what == "bodies" and not lost else 1.0
     return SAFETY[what][which][sort] * nearer * looser
 
 
