@@ -538,6 +538,24 @@ def test_a_long_path_of_a_led_end_has_tangents_of_its_own(monkeypatch):
         gd.follow(shaken(), "time", (0.0, 4.0))
 
 
+def test_a_path_that_ends_in_a_bifurcation_says_that_the_stiffness_vanishes():
+    """A hose between two clamps bulges to the side, until its end is led so far up that it lies in a plane again."""
+    level = (0, np.pi / 2, 0)
+    at = gd.ExpressionVector((0.3, 0, "-0.1+0.05*ramp(t, 0, 1)"))
+    route = gd.route(
+        0.45, start=gd.Clamped(at=(0, 0, 0), frame=level), end=gd.Clamped(at=(0.3, 0, -0.1), frame=level),
+        section=gd.Ring(radius=5.25e-3, inner=1.6e-3), material=gd.Material(young=5e7, poisson=0.45, density=1400),
+    )  # fmt: skip
+    system = gd.System(rods=[route.rod.with_(name="hose", end=gd.Clamped(at=at, frame=level))])
+    with pytest.raises(gd.PathError, match="stiffness against one motion vanishes there, whose frequency") as error:
+        gd.follow(system, "time", (0.0, 1.0))
+    assert "arc_length" not in str(error.value)  # which turns around and goes back in time
+    reached = error.value.path.value[-1]
+    beyond = gd.follow(system, "time", (reached + 0.01, 1.0))  # as it advises
+    assert beyond.value[-1] == 1.0
+    assert np.abs(beyond["hose"].positions[-1, :, 1]).max() < 1e-6
+
+
 def test_a_path_that_starts_where_nothing_holds_says_what_is_free():
     bob = gd.Body("bob", mass=0.2, inertia=(2e-3, 3e-3, 4e-3), position=(0, 0.5, 0))
     system = gd.System([bob], [gd.Revolute("ground", "bob", at=(0, 0, 0), axis=(1, 0, 0))])

@@ -22,6 +22,9 @@ from gyrod.solve.paths.result import Path, PathError, PathInterrupted
 from gyrod.solve.paths.tracer import LARGEST, Tracer
 from gyrod.solve.statics import reachable
 
+#: Lowest frequency over that at the first point below which a path that does not come on has lost its stiffness.
+SOFT = 0.05
+
 old_names(__name__)
 
 
@@ -136,12 +139,15 @@ def _told(error: Stuck, tracer: Tracer, name: str, stop: float, arc: str) -> str
             f"backwards; {kept}"
         )
     sizes = ", ".join(f"{row[0]:.2g}" for row in tracer.last[-4:]) or "none"
+    soft = "" if tracer.marching else _soft(tracer)
     tries = ["a smaller largest increment", "more segments"]
+    if soft:
+        tries = [f"another equilibrium, with stops that begin beyond {tracer.here.value:.4g}", "gd.simulate"]
     if tracer.increments is not None:
         tries.insert(0, 'increments = "auto"')
-    elif arc == "never" and not tracer.marching:
+    elif arc == "never" and not tracer.marching and not (soft and name == "time"):  # it would turn back in time
         tries.insert(0, 'arc_length = "auto" (there may be a limit point)')
-    return f"{where}: {error}. The last Newton steps over the scales are {sizes}. Try {', '.join(tries)}; {kept}"
+    return f"{where}: {error}.{soft} The last Newton steps over the scales are {sizes}. Try {', '.join(tries)}; {kept}"
 
 
 def _loose(tracer: Tracer) -> str:
@@ -155,6 +161,25 @@ def _loose(tracer: Tracer) -> str:
     except (ValueError, RuntimeError, np.linalg.LinAlgError):
         return ""
     return " and ".join(dict.fromkeys(statics.directions(free, here.y, t)))
+
+
+def _soft(tracer: Tracer) -> str:
+    """A sentence if the lowest frequency has all but vanished since the first point."""
+    try:
+        slow = []
+        for point in (tracer.points[0], tracer.here):
+            statics, t = tracer.solver.family.at(point.value)
+            squares = np.abs(statics.modes(point.y, t, 1)[0])
+            slow.append(float(np.sqrt(squares.min(initial=np.inf))) / (2.0 * np.pi))
+    except (ValueError, RuntimeError, IndexError, np.linalg.LinAlgError):
+        return ""
+    before, now = slow
+    if not (np.isfinite(before) and now < SOFT * before):
+        return ""
+    return (
+        f" The stiffness against one motion vanishes there, whose frequency falls from {before:.2g} to {now:.2g} Hz: "
+        "equilibria meet or end, in a bifurcation or a limit point."
+    )
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
