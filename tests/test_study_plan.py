@@ -122,7 +122,10 @@ def test_fractions_of_a_whole_number_are_told(values, options, sentence):
 def test_an_output_of_another_shape_is_told():
     plan = make_plan(HOSE, {"hose.segments": [4, 5]}, {"all": "hose.positions"}, 0.01)
     block = run_block(plan, 0, 2)
-    assert block.errors == ("", "output 'all': it has the shape (6, 3), but must have (5, 3) in all runs.")
+    first, second = block.errors
+    assert not first
+    assert second.startswith("output 'all': it has the shape (6, 3), but must have (5, 3) in all runs. ")
+    assert "gd.Final(..., at=[0, 0.5, 1])" in second
 
 
 def test_values_that_make_a_bad_model_are_for_their_run():

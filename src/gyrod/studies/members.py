@@ -234,7 +234,10 @@ class _Rows:
 
     def _put(self, i: int, name: str, value: ArrayLike) -> None:
         if np.shape(value) != self.shapes[name]:
-            raise ValueError(f"it has the shape {np.shape(value)}, but must have {self.shapes[name]} in all runs.")
+            raise ValueError(
+                f"it has the shape {np.shape(value)}, but must have {self.shapes[name]} in all runs. Fields along a "
+                "rod change with its mesh; at= reads them at fractions of the length: gd.Final(..., at=[0, 0.5, 1])."
+            )
         self.outputs[name][i] = value
 
     def block(self) -> Block:
