@@ -17,11 +17,11 @@ from gyrod._words import meant
 
 Array = NDArray[np.float64]
 #: An array of any kind: columns of numbers, words or flags, whose kind only their data say.
-AnyArray = NDArray[Any]
+AnyArray = NDArray[np.generic]
 #: Plain data, nested, of a file or for one: what reads it knows what it holds.
-Data = dict[str, Any]
+Data = dict[str, object]
 #: Keyword arguments on their way to a function that knows them.
-Keywords = Mapping[str, Any]
+Keywords = Mapping[str, object]
 T = TypeVar("T")
 
 #: Up to so many numbers are looked at one by one: that is faster than NumPy.

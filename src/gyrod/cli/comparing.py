@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +21,6 @@ from gyrod.runs.options import OPTIONS, TRIED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gyrod._check import Data
     from gyrod.comparison import Comparison
 
 #: Options of runs that are passed on: what is on trial, what becomes of a run and what constant steps have is not.
@@ -90,7 +89,7 @@ def _compare(
     choice("--sort", sort, ORDERS)
     drawable(plot)
     face, file = Face(json), load(model)
-    how: Data = {"discretizations": names(discretizations), "reference": reference}
+    how: dict[str, Any] = {"discretizations": names(discretizations), "reference": reference}
     moving = {"--formulations": formulations, "--methods": methods, "--step": step, "--until": until, "--limit": limit}
     passed = read(given)
     if at_rest:

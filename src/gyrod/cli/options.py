@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,7 +14,6 @@ from gyrod.runs.options import IN_FILES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gyrod._check import Data
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -52,7 +51,7 @@ def _parameter(name: str, option: Option) -> inspect.Parameter:
     return inspect.Parameter(name, place, default=None, annotation=Annotated[kind | None, about])
 
 
-def read(given: Mapping[str, object]) -> Data:
+def read(given: Mapping[str, object]) -> dict[str, Any]:
     """What was given, texts as in a model file: words, numbers with units, a formulation as {name: ..., index: 2}."""
     from gyrod.cli.frame import Problem
     from gyrod.files.kinds import Faults

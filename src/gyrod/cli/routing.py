@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,6 @@ import typer
 from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, readable, vector
 
 if TYPE_CHECKING:
-    from gyrod._check import Keywords
     from gyrod.model import System
     from gyrod.solve.routing import Route
 
@@ -57,7 +57,7 @@ def _route(
     face.give({"model": model, "rods": data})
 
 
-def _data(route: Route) -> dict[str, Any]:
+def _data(route: Route) -> dict[str, object]:
     ends = ("start_force", "start_moment", "end_force", "end_moment")
     return {
         "stable": route.stable, "bend_radius": route.bend_radius, "turns": route.turns, "notes": list(route.notes),
@@ -122,7 +122,7 @@ def _builder() -> Any:
                 self.open[rod.name] = path, made
             return rod
 
-        def system(self, parts: Keywords) -> System | None:
+        def system(self, parts: Mapping[str, Any]) -> System | None:
             clips = [force for force in parts.get("forces", ()) if isinstance(force, Clip)]
             around = {"bodies": parts.get("bodies", ())}
             if "gravity" in parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,6 @@ from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, error_data, ve
 from gyrod.cli.models import load
 
 if TYPE_CHECKING:
-    from gyrod._check import Data
     from gyrod.model import System
     from gyrod.motion import Rest
     from gyrod.solve.modal import Modes
@@ -72,7 +71,7 @@ def _rest(
     face.give(data)
 
 
-def _rest_data(rest: Rest) -> Data:
+def _rest_data(rest: Rest) -> dict[str, Any]:
     bodies, rods = {}, {}
     for name in rest.system.names:
         track = rest[name]

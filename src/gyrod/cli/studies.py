@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,6 @@ from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, fi
 from gyrod.cli.results import PICTURES
 
 if TYPE_CHECKING:
-    from gyrod._check import Keywords
     from gyrod.studies import Study
     from gyrod.studies.indices import SobolIndices
     from gyrod.studies.progress import StudyProgress
@@ -155,7 +154,9 @@ def _is_plan(path: Path) -> None:
     readable(path, "a plan of a study (.yaml), as gyrod new study prints it")
 
 
-def _study(plan: Path, arguments: Keywords, place: Path, *, resume: bool, shard: str | None, quiet: bool) -> Study:
+def _study(
+    plan: Path, arguments: Mapping[str, Any], place: Path, *, resume: bool, shard: str | None, quiet: bool
+) -> Study:
     """The study itself; whatever ends it early says how to continue."""
     import gyrod as gd
 

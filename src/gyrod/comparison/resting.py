@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def _trial(runner: Runner, space: Discretization, options: Data) -> Trial:
     )  # fmt: skip
 
 
-def _found(system: System, options: Data) -> tuple[Rest, float]:
+def _found(system: System, options: dict[str, Any]) -> tuple[Rest, float]:
     """The equilibrium, and its CPU seconds, the best of three if they are few."""
     best = np.inf
     for _ in range(3):

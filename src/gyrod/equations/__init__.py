@@ -8,10 +8,10 @@ works in principal axes; `Compiled` turns the user's axes into them and back.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,6 @@ from gyrod.runs.formulations import FORMULATIONS
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from gyrod._check import Data, Keywords
     from gyrod.equations.mechanisms import Probe
     from gyrod.equations.rods import RodTable
     from gyrod.model import Body
@@ -106,13 +105,9 @@ class Compiled:
         """The same for many times tau, (m, n)."""
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
         # Accelerations, where they are unknowns, and multipliers of constraints that are scaled by masses.
-        of: Data = {
-            "position": L,
-            "rotation": 1.0,
-            "velocity": L / tau,
-            "spin": spin,
-            "force": L / tau / tau,
-        }
+        of: dict[str, float | Array] = {
+            "position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin, "force": L / tau / tau,
+        }  # fmt: skip
         rows = np.empty((len(tau), len(of)))
         for i, value in enumerate(of.values()):
             rows[:, i] = value
@@ -504,7 +499,7 @@ _OPTIONS = (
 )
 
 
-def _options(given: Keywords) -> _core.FormulationOptions:
+def _options(given: Mapping[str, Any]) -> _core.FormulationOptions:
     return _core.FormulationOptions(**{name: given[name] for name in _OPTIONS if name in given})
 
 
@@ -574,7 +569,7 @@ def compile_force(
     if isinstance(force, Link):
         # Links to rods are made elsewhere: these places are points.
         (a, at_a), (b, at_b) = (at_of(n, None if isinstance(at, tuple) else at) for _, n, at in force.ends)
-        given: Data = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
+        given: dict[str, Any] = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
         given |= {"stiffness": force.stiffness, "damping": force.damping}
         if isinstance(force, SpringDamper):
             return _core.SpringDamper(**given, length=system.spring_length(force))

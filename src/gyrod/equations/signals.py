@@ -6,7 +6,7 @@ The only place that knows the difference. Rules for a new source of numbers stan
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from gyrod.model.inputs import Input, Live, Recorded
 from gyrod.model.samples import Samples
 
 if TYPE_CHECKING:
-    from gyrod._check import Keywords
+    pass
 
 
 Instruction = tuple[str, float, float, int]
@@ -117,7 +117,7 @@ def _named(label: str, value: object, size: int) -> _core.Source | None:
 
 def _function(
     label: str, value: Function, read: Function, size: int, least: tuple[str, Check] | None,
-    law: tuple[tuple[str, Function], ...], differences: Keywords,
+    law: tuple[tuple[str, Function], ...], differences: Mapping[str, Any],
 ) -> _core.Source:  # fmt: skip
     def call(t: float) -> object:
         return read(t) if least is None else least[1](least[0], read(t))

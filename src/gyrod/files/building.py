@@ -31,7 +31,6 @@ from gyrod.rotations.conversions import require_rotation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gyrod._check import Data, Keywords
 
 #: Most bodies, joints, rods, forces and sensors together, and most problems that are told.
 MOST_OBJECTS, MOST_PROBLEMS = 100_000, 50
@@ -205,7 +204,7 @@ class Builder:
                 self.tell(("gravity", *path), sentence)
             return None
 
-    def system(self, parts: Keywords) -> System | None:
+    def system(self, parts: Mapping[str, Any]) -> System | None:
         """The system of all parts; None where it says what is wrong."""
         try:
             return System(**parts)
@@ -294,7 +293,7 @@ class Builder:
             return [self.object(group, x, (*path, i)) for i, x in enumerate(data)]
         return self.object(group, data, path)
 
-    def choose(self, group: str, data: Thing, path: Path) -> tuple[type, Data, Path] | None:
+    def choose(self, group: str, data: Thing, path: Path) -> tuple[type, dict[str, Any], Path] | None:
         """The class that data are meant for, its fields, and their path."""
         known = classes(group)
         if group in PLAIN:

@@ -18,7 +18,6 @@ from gyrod.runs.options import IN_FILES, folded, warn_old
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gyrod._check import Data
 
 #: Rows of output beyond so many are refused.
 MOST_ROWS = 10_000_000
@@ -72,7 +71,7 @@ class RunOptions:
         given = (f"{name}={value!r}" for name, value in self.__dict__.items() if value is not None)
         return f"RunOptions({', '.join(given)})"
 
-    def options(self) -> Data:
+    def options(self) -> dict[str, Any]:
         """Keyword arguments for `gyrod.simulate` but its time, without what is not given; ``output`` as times."""
         found = {name: value for name, value in self.__dict__.items() if value is not None}
         until = found.pop("until", None)

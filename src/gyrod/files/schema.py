@@ -34,7 +34,9 @@ def model_of(cls: type) -> type[BaseModel]:
     if cls in _MODELS:
         return _MODELS[cls]
 
-    arguments: Data = {name: (_annotation(cls, f), ... if f.required else None) for name, f in fields_of(cls).items()}
+    arguments: dict[str, Any] = {
+        name: (_annotation(cls, f), ... if f.required else None) for name, f in fields_of(cls).items()
+    }
     _MODELS[cls] = create_model(cls.__name__, __config__=ConfigDict(extra="forbid", title=key_of(cls)), **arguments)
     return _MODELS[cls]
 
@@ -51,7 +53,7 @@ def _annotation(cls: type, field: Field) -> object:
         except Faults as faults:
             raise PydanticCustomError("model_file", "{sentence}", {"sentence": "", "faults": faults.problems}) from None
 
-    return Annotated[Any, PlainValidator(checked), WithJsonSchema(_field_schema(cls, field))]
+    return Annotated[object, PlainValidator(checked), WithJsonSchema(_field_schema(cls, field))]
 
 
 def function_of_time(kind: Kind, value: object) -> object:
@@ -99,7 +101,7 @@ def _measured(cls: type, inside: Mapping[str, object], units: tuple[str, ...] | 
     return problems
 
 
-def validate(cls: type, data: Mapping[str, object]) -> tuple[Data, list[tuple[Path, str]]]:
+def validate(cls: type, data: Mapping[str, object]) -> tuple[dict[str, Any], list[tuple[Path, str]]]:
     """Values of the fields that are given and sound, and all problems with their paths."""
     from pydantic import ValidationError
 
@@ -187,7 +189,7 @@ _LISTS = {
 
 
 def _group_schema(group: str) -> Data:
-    refs = {key: {"$ref": f"#/$defs/{cls.__name__}"} for key, cls in classes(group).items()}
+    refs: dict[str, Data] = {key: {"$ref": f"#/$defs/{cls.__name__}"} for key, cls in classes(group).items()}
     if group in PLAIN:
         return next(iter(refs.values()))
     return {
@@ -200,7 +202,7 @@ def _group_schema(group: str) -> Data:
 
 
 def _class_schema(cls: type) -> Data:
-    schema: Data = _linked(model_of(cls).model_json_schema())
+    schema: dict[str, Any] = _linked(model_of(cls).model_json_schema())
     schema["description"] = summary(cls)
     for name, field in fields_of(cls).items():
         part = schema["properties"][name]
@@ -250,11 +252,12 @@ _PAIR = {"type": "array", "minItems": 2, "maxItems": 2}
 
 
 def _form_schema(kind: Kind) -> Data:
-    text, number = {"type": "string"}, {"x-ref": "quantity"}
+    text: Data = {"type": "string"}
+    number = {"x-ref": "quantity"}
     euler = {"type": "object", "properties": {"euler": _PAIR}, "required": ["euler"], "additionalProperties": False}
     numbers = _numbers_schema(kind)
     words: Data = {"enum": list(kind.words)}
-    return {
+    forms: dict[str, Data] = {
         "numbers": numbers,
         "law": {
             "anyOf": [{"x-ref": "function"}, {"type": "array", "items": text, "minItems": 3, "maxItems": 3},
@@ -275,7 +278,8 @@ def _form_schema(kind: Kind) -> Data:
         {"type": "object", "additionalProperties": number},
         "color": {"anyOf": [text, {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}]},
         "anything": {},
-    }[kind.form]  # fmt: skip
+    }  # fmt: skip
+    return forms[kind.form]
 
 
 def _parts_schema(kind: Kind) -> Data:

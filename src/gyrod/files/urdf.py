@@ -34,7 +34,7 @@ from gyrod.model import Fixed, Joint, ModelError, Planar, Prismatic, Revolute, S
 from gyrod.model.errors import GROUND, Problems, numbers, shown, vector
 
 if TYPE_CHECKING:
-    from gyrod._check import Data
+    pass
 
 #: What becomes of the root link.
 BASES = ("fixed", "free")
@@ -310,7 +310,7 @@ def _joint(edge: Edge, a: str, b: str, robot: Robot, frames: dict[str, Frame], q
     if edge.type == "prismatic":
         # The point of each side, so that the displacement counts from the zero of the file.
         at_a, at_b = (_local(robot, frames, name, p) for name, p in ((a, _joint_frame(edge, frames)[0]), (b, at)))
-        place: Data = {"at": at} if q == 0.0 else {"at_a": at_a, "at_b": at_b}
+        place: dict[str, Any] = {"at": at} if q == 0.0 else {"at_a": at_a, "at_b": at_b}
         return Prismatic(a, b, **place, axis=axis, limits=edge.limits, **losses, name=edge.name)
     limits = None
     if edge.limits is not None:

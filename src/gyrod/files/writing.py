@@ -200,7 +200,7 @@ _PLAIN_TEXT = re.compile(r"[A-Za-z_](?:[\w .-]*[\w-])?", re.ASCII)
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
-def yaml_text(data: Data) -> str:
+def yaml_text(data: dict[str, Any]) -> str:
     """YAML: one line for each field, vectors and short objects in brackets."""
     lines: list[str] = []
     for key, value in data.items():

@@ -366,7 +366,7 @@ class _Samples(_Source):
 class _Function(_Source):
     """A function of time, called with arrays if it can, checked at every call."""
 
-    def __init__(self, t: Array, function: Callable[[Any], ArrayLike], frame: str, start: Array) -> None:
+    def __init__(self, t: Array, function: Callable[[object], ArrayLike], frame: str, start: Array) -> None:
         self.t, self.frame, self.start = t, frame, start
         self._function = function
         self.evaluations = 0

@@ -232,7 +232,12 @@ def _head(title: str, variants: Sequence[Variant]) -> str:
 
 
 def _of_rod(
-    name: str, variants: Sequence[Variant], near: list[Any], required: float | None, radius: float | None, alone: bool
+    name: str,
+    variants: Sequence[Variant],
+    near: list[object],
+    required: float | None,
+    radius: float | None,
+    alone: bool,
 ) -> list[str]:
     rod = variants[0].whole.compiled.system.rod(name)
     others = [x for x in near if not (isinstance(x, str) and x == name)]
@@ -385,7 +390,7 @@ def _chart(curve: Series, variants: Sequence[Variant]) -> str:
     return svg.chart(lines, limit) or "<p class=quiet>straight all the time</p>"
 
 
-def _picture(variant: Variant, name: str, distances: Sequence[Distances], near: list[Any]) -> str:
+def _picture(variant: Variant, name: str, distances: Sequence[Distances], near: list[object]) -> str:
     """The rod at the time that matters most, at some others faintly, and what is near it."""
     rod, t = variant.whole.compiled.system.rod(name), variant.t
     close = min((d.smallest for d in distances), key=lambda a: a.distance, default=None)
@@ -421,7 +426,7 @@ def _picture(variant: Variant, name: str, distances: Sequence[Distances], near: 
     return svg.drawing(parts, svg.WIDTH, sight.height)
 
 
-def _solids(variant: Variant, when: int, near: list[Any], name: str) -> list[tuple[Array, str]]:
+def _solids(variant: Variant, when: int, near: list[object], name: str) -> list[tuple[Array, str]]:
     """Faces in space, with their colours, of bodies, of solids that distances were asked to, and of other rods."""
     motion, system = variant.motion, variant.whole.compiled.system
     found: list[tuple[Array, str]] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ LINKS: dict[type[Link], str] = {SpringDamper: "spring", Bushing: "bushing", Cabl
 class Scene:
     """What the page shows: ``static`` holds plain JSON values, ``tracks`` arrays over the frames."""
 
-    static: Data
+    static: dict[str, Any]
     tracks: dict[str, Track]
 
     @property
@@ -102,7 +102,7 @@ def resampled(motion: Motion, fps: float) -> Motion:
 # --- what stands there -----------------------------------------------------------------------------------------------
 
 
-def describe(compiled: Compiled, title: str | None = None) -> Data:
+def describe(compiled: Compiled, title: str | None = None) -> dict[str, Any]:
     """Everything about a system that does not change in time, as plain JSON values."""
     system = compiled.system
     names = [*(b.name for b in system.original.bodies), *system.rod_names]
@@ -221,7 +221,7 @@ def _joint(system: System, joint: Joint) -> Data:
 
 def _supports(system: System) -> list[Data]:
     """How ends of rods are held, and clips."""
-    found = []
+    found: list[Data] = []
     for clip in system.forces:
         if isinstance(clip, Clip):
             kind = "clamped" if clip.kind == "fixed" else "hinged"
@@ -242,7 +242,7 @@ def _supports(system: System) -> list[Data]:
 
 def _lines(system: System) -> list[Data]:
     """Springs, cables, tendons and rigid distances."""
-    found = []
+    found: list[Data] = []
     for joint in system.joints:
         if isinstance(joint, Distance):
             place = system.attachment(joint)
@@ -261,7 +261,7 @@ def _lines(system: System) -> list[Data]:
 
 def _points(system: System) -> list[Data]:
     """Masses on rods, and sensors that sit at a point."""
-    found = []
+    found: list[Data] = []
     for force in system.forces:
         if isinstance(force, PointMass):
             anchor = anchor_of(system, force.rod, force.at)

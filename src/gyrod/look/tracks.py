@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from gyrod import _check, rotations
+from gyrod import rotations
 from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
@@ -22,7 +22,16 @@ from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coord
 if TYPE_CHECKING:
     from gyrod._check import Data
 
-Anchor = _check.Data
+
+class Anchor(TypedDict, total=False):
+    """What a point moves with, by its number, and where it is there; of ground ``at`` alone."""
+
+    rod: int
+    s: float
+    offset: list[float]
+    body: int
+    at: list[float]
+
 
 #: Systems with more joints than this are shown without the forces of joints, which cost much to find.
 MOST_FORCES = 200
@@ -140,7 +149,7 @@ def _load_arrows(system: System, load: RodLoad) -> list[Arrow]:
 # --- how it moves ----------------------------------------------------------------------------------------------------
 
 
-def tracks(motion: Motion, static: Data) -> dict[str, Track]:
+def tracks(motion: Motion, static: dict[str, Any]) -> dict[str, Track]:
     """Arrays over the frames of a motion whose system was described."""
     compiled, t = motion.compiled, np.atleast_1d(motion.t)
     n, system = len(t), compiled.system
@@ -165,7 +174,7 @@ def tracks(motion: Motion, static: Data) -> dict[str, Track]:
     return found
 
 
-def _colours(motion: Motion, static: Data, n: int) -> dict[str, Track]:
+def _colours(motion: Motion, static: dict[str, Any], n: int) -> dict[str, Track]:
     """All numbers by which rods are coloured."""
     found: dict[str, Track] = {}
     curves = [Curve(rod) for rod in motion.compiled.system.rods]
@@ -320,13 +329,13 @@ def first_shown(system: System, found: dict[str, Track]) -> list[int]:
     return list(dict.fromkeys([*order[:1], *loads[:1], 0, *order[1:]]))[:PLOTS] if order else []
 
 
-def _span(plot: Data, found: dict[str, Track]) -> float:
+def _span(plot: dict[str, Any], found: dict[str, Track]) -> float:
     """How far the lines of a plot go up and down, at most."""
     columns = (found[line["track"]].values[:, line["column"]] for line in plot["lines"])
     return max(float(np.ptp(column)) for column in columns)
 
 
-def series(system: System) -> list[Data]:
+def series(system: System) -> list[dict[str, Any]]:
     """What the page learns about the plots: titles, units, and the columns of the lines in their tracks."""
     found, at = [], 0
     for plot in curves(system):

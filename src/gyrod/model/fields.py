@@ -15,7 +15,7 @@ K = TypeVar("K", covariant=True)
 G = TypeVar("G", contravariant=True)
 
 #: A check of one value: it takes name and value of a field, and returns what is kept or raises a ValueError.
-Check = Callable[..., Any]
+Check = Callable[..., object]
 
 
 @dataclass(frozen=True)

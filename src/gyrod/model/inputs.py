@@ -54,7 +54,7 @@ def _values(field: str, value: object, along: object) -> Array:
 
 
 @holds(shapes=((-1,), (-1, 3)), units=None)
-def _rates(field: str, value: Any, along: Any) -> Array | None:
+def _rates(field: str, value: object, along: object) -> Array | None:
     return None if value is None else _series(field, value, *(() if along is not None else ((3,),)))
 
 
@@ -109,7 +109,7 @@ class Input(Description):
         """None: it stands."""
         return 0.0 * self.of(self.value)
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: object) -> Any:
         """A new value: of the same shape as the one at the start."""
         return _value(value, np.shape(self.value), f"input {self.name!r}")
 
@@ -201,7 +201,7 @@ class Recorded(Description):
 class Settings:
     """Values of inputs by name, in arrays that the core reads while it goes on."""
 
-    def __init__(self, values: Mapping[str, Any], leading: Iterable[str] = ()) -> None:
+    def __init__(self, values: Mapping[str, object], leading: Iterable[str] = ()) -> None:
         self._arrays = {name: np.array(value, dtype=float) for name, value in values.items()}
         #: Of those that lead: the begin of the step in hand, and of each number a cubic of the time since.
         self.curves = {name: np.zeros(1 + 4 * self._arrays[name].size) for name in leading}
@@ -305,7 +305,7 @@ def leading(system: System) -> list[str]:
     return list(dict.fromkeys(source.name for path, source, _ in functions(system, Input) if leads(path)))
 
 
-def bind(system: System, make: Callable[[Input, bool], Any]) -> System:
+def bind(system: System, make: Callable[[Input, bool], object]) -> System:
     """The system with another function of time in place of each input, of which is said whether it leads."""
     places = {path: make(source, leads(path)) for path, source, _ in functions(system, Input)}
     return system.with_(places) if places else system

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ from gyrod.model.meshes import DEGREES, Elements, Mesh, apply, apply_frames, rul
 from gyrod.rotations.vectors import norms
 
 if TYPE_CHECKING:
-    from gyrod._check import AnyArray
     from gyrod.model.rods import Rod
+
+K = TypeVar("K", bound=np.generic)
 
 Parts = NDArray[np.intp]
 
@@ -162,7 +163,7 @@ def _of_state(rod: Rod, mesh: Elements, state: object) -> tuple[Array, Array]:
     return np.asarray(x), np.asarray(q)
 
 
-def _largest(values: AnyArray) -> AnyArray:
+def _largest(values: NDArray[K]) -> NDArray[K]:
     """Over time."""
     return values if values.ndim == 1 else values.max(axis=0)
 

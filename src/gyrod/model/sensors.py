@@ -275,7 +275,7 @@ class DistanceSensor(Sensor):
                 return one, other
         return None
 
-    def _has_surface(self, system: System, name: str, at: Any) -> bool:
+    def _has_surface(self, system: System, name: str, at: object) -> bool:
         if name in system.rod_names:
             return at is None and self.shape is None
         if self.shape is not None or at is not None:

@@ -125,7 +125,7 @@ def _points(field: str, value: object) -> object:
 
 
 @holds(shapes=((-1,),))
-def _fractions(field: str, value: Any) -> Array:
+def _fractions(field: str, value: object) -> Array:
     """Fractions of the length of samples, from 0 to 1."""
     s = numbers(field, value, (_count(field, value, (), "fractions of the length (m,)"),))
     if s[0] != 0.0 or s[-1] != 1.0 or not np.all(np.diff(s) > 0.0):
@@ -134,7 +134,7 @@ def _fractions(field: str, value: Any) -> Array:
 
 
 @holds(form="orientation", shapes=((-1, 4), (-1, 3, 3)))
-def _sections(field: str, value: Any) -> Array:
+def _sections(field: str, value: object) -> Array:
     """Rotations of samples, (m, 4)."""
     found = None if callable(value) else _orientations(field, value)
     if not isinstance(found, np.ndarray) or found.ndim != 2:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ def of_solids(name: str, body: str, solids: Sequence[Solid]) -> list[Target]:
     return [Fixture(name, solid.surface, solid.offset, solid.turn, body) for solid in solids]
 
 
-def of_point(name: str, body: str, at: Any) -> list[Target]:
+def of_point(name: str, body: str, at: object) -> list[Target]:
     """A point of a body, or in space."""
     place = np.zeros(3) if at is None else np.asarray(at, dtype=float)
     return [Fixture(name, geometry.ball(0.0), place, np.eye(3), body)]
@@ -102,7 +102,7 @@ def _of_obstacle(obstacle: Obstacle) -> Target:
     return Fixture(name, geometry.cylinder(radius), point, frame.T)
 
 
-def targets(system: System, rod: str, to: Any, on: str | None, radius: float | None) -> list[Target]:
+def targets(system: System, rod: str, to: object, on: str | None, radius: float | None) -> list[Target]:
     """What ``to`` names; a `ValueError` says what is there instead."""
     if isinstance(to, Solid):
         body = GROUND if on is None else on
@@ -346,7 +346,7 @@ def _refined(at: Callable[[Array], Gaps], times: Array, found: Gaps) -> tuple[Ar
     return times, found
 
 
-def distances(motion: Motion, rod: str, to: Any, *, on: str | None = None, radius: float | None = None) -> Distances:
+def distances(motion: Motion, rod: str, to: object, *, on: str | None = None, radius: float | None = None) -> Distances:
     """See `Motion.distance`."""
     system = motion.compiled.system
     if rod not in system.rod_names:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from gyrod._check import Data
     from gyrod.look.viewer import View
     from gyrod.motion.distances import Distances
     from gyrod.motion.envelopes import Envelope
@@ -292,8 +291,13 @@ class Motion:
         if found and passes_over(self.stats.method, self.compiled):
             knots = self._knots or Knots(self.t, lambda some: self.y[some])
             accepted = knots.beside(np.array([t for _, t, _, _ in found])) if len(knots.t) > 1 else None
-        parts: Data = {"_compiled": self._compiled, "_accepted": accepted, "_projected": self._projected}
-        return tuple(EventRecord(e, t, Motion(np.asarray(t), y, self.stats, **parts), name) for e, t, y, name in found)
+
+        def at(t: float, y: Array) -> Motion:
+            return Motion(
+                np.asarray(t), y, self.stats, _compiled=self._compiled, _accepted=accepted, _projected=self._projected
+            )
+
+        return tuple(EventRecord(e, t, at(t, y), name) for e, t, y, name in found)
 
     @cached_property
     def _near(self) -> Motion | None:

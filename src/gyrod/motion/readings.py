@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -94,7 +93,7 @@ class Quantity:
             raise ValueError(f"{self.text!r} selects nothing; its shape is {shape}.")
         return shape
 
-    def _whole(self, motion: Motion) -> Any:
+    def _whole(self, motion: Motion) -> object:
         kind, name, field = self.kind, self.name, self.field
         if kind == "motion":
             return getattr(motion, field)

@@ -116,7 +116,7 @@ class Rest:
         """Smallest distance of a rod's surface, as `Motion.distance`."""
         return self.motion.distance(rod, to, on=on, radius=radius)
 
-    def report(self, file: str | PathLike[str], **options: Any) -> Path:
+    def report(self, file: str | PathLike[str], **options: object) -> Path:
         """Write a page for a review, as `Motion.report`."""
         return self.motion.report(file, **options)
 

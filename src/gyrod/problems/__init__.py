@@ -21,7 +21,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from gyrod import _check
 from gyrod.problems.mechanisms import (
@@ -88,9 +88,6 @@ from gyrod.problems.statics import (
     timoshenko,
     twist_buckling,
 )
-
-if TYPE_CHECKING:
-    from gyrod._check import Data
 
 __all__ = [
     "DATA_SETS",
@@ -237,5 +234,5 @@ def get(
 def get(name: str) -> Any: ...
 def get(name: str) -> RotationProblem | RigidProblem | RodProblem | MechanismProblem | StaticProblem:
     """The problem of that name, of `ROTATIONS`, `RIGID`, `RODS`, `MECHANISMS` or `STATICS`, with its usual data."""
-    everything: Data = {**ROTATIONS, **RIGID, **RODS, **MECHANISMS, **STATICS}
+    everything: dict[str, Any] = {**ROTATIONS, **RIGID, **RODS, **MECHANISMS, **STATICS}
     return everything[_check.choice("name", name, everything)]  # type: ignore[no-any-return]

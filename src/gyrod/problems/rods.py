@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ from gyrod.problems.named import Named
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from gyrod._check import Data, Keywords
+    from gyrod._check import Data
     from gyrod.model import CrossSection, End, Shape
     from gyrod.model.rods import Field
 
@@ -176,7 +176,7 @@ def rubber_pendulum(segments: int = 40, **options: Unpack[RodOptions]) -> RodPro
 
 def spin_up(segments: int = 20, **options: Unpack[RodOptions]) -> RodProblem:
     """Simo and Vu-Quoc's beam, clamped to a shaft that comes up to 6 rad/s in 15 s; options are those of `Rod`."""
-    fields: Keywords = options  # the rod says which are given twice
+    fields: Mapping[str, Any] = options  # the rod says which are given twice
 
     def angle(t: float) -> float:
         if t > 15.0:
@@ -209,7 +209,7 @@ def spin_up(segments: int = 20, **options: Unpack[RodOptions]) -> RodProblem:
 
 def bend_45(force: float = 600.0, segments: int = 20, **options: Unpack[RodOptions]) -> RodProblem:
     """Bathe and Bolourchi's cantilever, an arc of 45 deg under a dead force at its end; an equilibrium."""
-    fields: Keywords = options  # the rod says which are given twice
+    fields: Mapping[str, Any] = options  # the rod says which are given twice
     force = _check.number("force", force)
     tips = {300.0: (58.77912249, 22.24478095, 40.19189167), 600.0: (47.15043857, 15.68480053, 53.47485879)}
     rod = Rod(
@@ -232,7 +232,7 @@ def bend_45(force: float = 600.0, segments: int = 20, **options: Unpack[RodOptio
 GRID = "of this grid, by independent code; its methods agree to 1e-9 or better"
 
 
-def _rod(segments: int, section: Circle, material: Material, start: End, options: Keywords) -> System:
+def _rod(segments: int, section: Circle, material: Material, start: End, options: Mapping[str, Any]) -> System:
     """A rod of 1 m from the origin along y, under gravity."""
     line = Straight((0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     return System(rods=[Rod("rod", 1.0, segments, section, material, start, initial=line, **options)])

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gyrod.solve.paths.result import Path
 
 #: Numbers of a solution by name.
-Values = _check.Data
+Values = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class StaticProblem:
     #: Where the trusted values come from.
     source: str = ""
     #: Trusted values by name; numbers without dimension unless ``about`` says otherwise.
-    reference: Keywords = field(default_factory=dict)
+    reference: Mapping[str, Any] = field(default_factory=dict)
     #: What `follow` leads, and where it stops.
     parameter: str = "load"
     stops: tuple[float, ...] = ()
@@ -345,7 +345,7 @@ def _three_frequencies(modes: Modes) -> Values:
 
 def spinning_rod(segments: int = 40, **options: Unpack[RodOptions]) -> StaticProblem:
     """The steady state of `spin_up`, at rest in a frame that turns at 6 rad/s; the extension in m."""
-    fields: Keywords = options  # the rod says which are given twice
+    fields: Mapping[str, Any] = options  # the rod says which are given twice
     rod = Rod(
         "rod",
         10.0,
@@ -399,7 +399,7 @@ _TEST_2: dict[float, tuple[tuple[float, float, float], ...]] = {
 
 def lla_test2(segments: int = 10, **options: Unpack[RodOptions]) -> StaticProblem:
     """Lang, Linn, Arnold 2011, Test 2: both clamps pushed together and turned by half a turn; options as of `Rod`."""
-    given: Data = {"curvature": "half-sine", **options}
+    given: dict[str, Any] = {"curvature": "half-sine", **options}
     first, last = np.array([0.5, -0.5, -0.5, -0.5]), np.array([0.5, -0.5, 0.5, 0.5])
 
     def between(t: float, q: Array) -> Array:

@@ -393,7 +393,7 @@ def table_2(report: Report) -> None:
 
 def _pair(kind: type[Joint]) -> System:
     bodies = [Body(n, mass=1.0, inertia=(1.0, 2.0, 2.5), position=(x, 0.0, 0.0)) for n, x in (("a", 0.0), ("b", 1.0))]
-    where: Data = {"at": (0.5, 0.1, 0.2)}
+    where: dict[str, Any] = {"at": (0.5, 0.1, 0.2)}
     if kind is not Spherical:
         where["axis"] = (1.0, 2.0, 3.0)
     return System(bodies, [kind("a", "b", **where)])
@@ -446,7 +446,7 @@ def solve_joined(
     problem: MechanismProblem, form: str, t_end: float, method: str, tolerance: float, **options: Any
 ) -> Motion:
     """Integrate example C as in the paper: AbsTol = RelTol, plain norm, no projection unless requested."""
-    own: Data = {"formulation": JOINT_FORMS[form], "norm": "plain", "projection": "none", "dense": False}
+    own: dict[str, Any] = {"formulation": JOINT_FORMS[form], "norm": "plain", "projection": "none", "dense": False}
     return simulate(problem.system, t_end, method=method, rtol=tolerance, atol=tolerance, **own | options)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from gyrod.solve import simulate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from gyrod._check import Data, Keywords
 
 TITLE = "Xu, Zhong: On the numerical influences of inertia representation for rigid body dynamics. (2016)"
 
@@ -318,7 +317,7 @@ def _sigmas(top: Top, best: float) -> dict[str, float | str]:
 def trajectories(report: Report, item: str, top: Top, coordinates: str, best: float) -> None:
     """Centre of mass over time with the figure's step."""
     step = SHOWN[coordinates]
-    cases: dict[str, Data] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, best).items()}
+    cases: dict[str, dict[str, Any]] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, best).items()}
     cases |= {"sigma = 0, potential at nodes": {"sigma": 0.0, "potential": "nodes"}, NODES: {"potential": "nodes"}}
     cases |= {"energy-momentum": {"method": "energy-momentum"}}  # not in the paper's figures
     motions = {}
@@ -397,7 +396,7 @@ def precession(report: Report, item: str, top: Top, coordinates: str) -> None:
     report.progress(f"{item}, best sigma")
     ratio, _ = best_sigma(top, coordinates, COARSE, lambda m: rms(top, m))
     report.add(item, f"dt = {COARSE:g}: sigma/sigma_m of the least RMS trajectory error", 1, _short(ratio))
-    cases: dict[str, Data] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, ratio).items()}
+    cases: dict[str, dict[str, Any]] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, ratio).items()}
     cases |= {NODES: {"potential": "nodes"}, "energy-momentum": {"method": "energy-momentum"}}
     motions = {}
     for step in (COARSE, 0.25 * COARSE):
@@ -419,7 +418,7 @@ def _precession_case(
     claim: str | None,
     step: float,
     coordinates: str,
-    options: Keywords,
+    options: Mapping[str, Any],
 ) -> Motion | None:
     """One curve: its rows, and the motion unless Newton's method fails."""
     try:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, ForwardRef, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, TypedDict, TypeVar, cast
 
 from gyrod._words import meant
 from gyrod.runs.declared import Option, checked, with_rows
@@ -211,7 +211,7 @@ def whole(given: Stepping) -> Options:
     return cast("Options", {**DEFAULTS, **given, "formulation": form})
 
 
-def folded(given: Mapping[str, object]) -> "Data":
+def folded(given: Mapping[str, object]) -> dict[str, Any]:
     """Options with old spellings as parts of the formulation."""
     old = {name: value for name, value in given.items() if name in OLD}
     if not old:

@@ -28,7 +28,6 @@ from gyrod.runs.methods import METHODS, STEPPED
 from gyrod.runs.options import APART, OPTIONS, Options, whole
 
 if TYPE_CHECKING:
-    from gyrod._check import Data
     from gyrod.solve.modal import Modes
     from gyrod.solve.paths.result import Path
 
@@ -64,7 +63,7 @@ class NoCompanion(Exception):
 
 
 def with_errors(
-    beside: Callable[[Callable[..., Any], Data, Any], Any],
+    beside: Callable[[Callable[..., Any], dict[str, Any], Any], Any],
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorator of a solver with the option ``error``: ``beside`` solves the companions of its result and adds them."""
 
@@ -205,7 +204,7 @@ def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool
     return found, np.abs(motion.t[found] - times) <= slack
 
 
-def _changed(given: Options, motion: Motion, bodies: bool) -> Data:
+def _changed(given: Options, motion: Motion, bodies: bool) -> dict[str, Any]:
     """Options of a run that is less exact in time; of bodies alone, without a finer mesh, more exact if requested."""
     tighter = bodies and given["error"] == "finer"
     longer = None if given["max_step"] is None else 2.0 * given["max_step"]
@@ -332,7 +331,7 @@ def of_modes(solve: Callable[..., Modes], given: Mapping[str, Any], found: Modes
     return found
 
 
-def of_path(solve: Callable[..., Path], given: Data, path: Path) -> Path:
+def of_path(solve: Callable[..., Path], given: dict[str, Any], path: Path) -> Path:
     """A path with equilibria on half the mesh at some of its points, each next to the path's own.
 
     Where it has limit points or bifurcations, the whole path is followed there: they are at other values.
@@ -381,7 +380,7 @@ def _path_beside(path: Path, every: NDArray[np.intp], shares: tuple[float, ...])
     return share, _beside(rows, motions, path.rests[0], first.system)
 
 
-def _criticals(solve: Callable[..., Path], given: Data, share: float) -> tuple[tuple[str, float], ...]:
+def _criticals(solve: Callable[..., Path], given: dict[str, Any], share: float) -> tuple[tuple[str, float], ...]:
     """Kind and value of the limit points and bifurcations on a share of the mesh, up to where its path ends."""
     from gyrod.solve.paths.result import PathError
 

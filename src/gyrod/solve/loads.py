@@ -12,7 +12,7 @@ import numpy as np
 from gyrod.model import System
 
 if TYPE_CHECKING:
-    from gyrod._check import Array, Data
+    from gyrod._check import Array
 
 
 def scaled(system: System, factor: float, *, forces: bool = True) -> System:
@@ -34,7 +34,7 @@ def undamped(system: System) -> System:
         idle = {name: 0.0 for name in ("damping", "friction") if np.any(getattr(part, name, 0.0))}
         return replace(part, **idle) if idle else part
 
-    parts: Data = {
+    parts: dict[str, tuple[Any, ...]] = {
         "rods": tuple(rod if rod.damping is None else replace(rod, damping=None) for rod in system.rods),
         "joints": tuple(map(still, system.joints)),
         "forces": tuple(still(force) for force in system.forces if not force.only_damps),

@@ -26,7 +26,7 @@ from gyrod.solve.budget import Forecast
 from gyrod.solve.progress import Tick
 
 if TYPE_CHECKING:
-    from gyrod._check import Data, Keywords
+    from gyrod._check import Keywords
     from gyrod.look.viewer import LiveView
     from gyrod.motion.energy import Energy
     from gyrod.storage.locks import Lock
@@ -167,7 +167,7 @@ class Recording:
                 return self._open(), None
             return self._run(source, self._earlier() if resume else None, lock)
 
-    def _run(self, source: Callable[[], Source], earlier: Data | None, lock: Lock) -> tuple[Motion, Any]:
+    def _run(self, source: Callable[[], Source], earlier: dict[str, Any] | None, lock: Lock) -> tuple[Motion, Any]:
         made, so_far = source(), _SoFar(_Flows(flowing(self.compiled.system)))
         if earlier:
             made.load(earlier["state"])
@@ -288,7 +288,7 @@ class Recording:
             )
         return True
 
-    def _earlier(self) -> Data | None:
+    def _earlier(self) -> dict[str, Any] | None:
         """The checkpoint to continue from; None: there is none and the run begins anew."""
         path = storage.checkpoint_path(self.file)
         if not path.exists():

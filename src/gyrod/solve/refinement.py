@@ -24,7 +24,7 @@ from gyrod.solve.simulate import simulate
 from gyrod.solve.statics import EquilibriumError, equilibrium, prepare
 
 if TYPE_CHECKING:
-    from gyrod._check import Data
+    pass
 
 #: What is compared of a solution on two meshes.
 Quantity = Callable[[Any], ArrayLike]
@@ -165,7 +165,9 @@ def refine(
 # --- solving ---------------------------------------------------------------------------------------------------------
 
 
-def _solver(system: System | Rest, tolerance: float, t_end: float | None, options: Data) -> _Static | _Dynamic:
+def _solver(
+    system: System | Rest, tolerance: float, t_end: float | None, options: dict[str, Any]
+) -> _Static | _Dynamic:
     if t_end is None:
         return _Static({"guess": system, **options} if isinstance(system, Rest) else options)
     t_end = _check.positive("t_end", t_end)
@@ -182,7 +184,7 @@ class _Static:
 
     rtol: float | None = None
 
-    def __init__(self, options: Data) -> None:
+    def __init__(self, options: dict[str, Any]) -> None:
         foreign = sorted(options.keys() - _AT_REST)
         if foreign:
             raise ValueError(
@@ -207,7 +209,7 @@ class _Static:
 class _Dynamic:
     """Motions, from the start of the system or from an equilibrium."""
 
-    def __init__(self, t_end: float, rest: Rest | None, tolerance: float, options: Data) -> None:
+    def __init__(self, t_end: float, rest: Rest | None, tolerance: float, options: dict[str, Any]) -> None:
         times = options.pop("output", None)
         self.t_end, self.rest, self.options = t_end, rest, options
         self.times = np.linspace(0.0, t_end, TIMES + 1) if times is None else times
@@ -229,7 +231,7 @@ class _Dynamic:
             self.rtol = max(TIGHTER * self.rtol, LEAST_RTOL)
 
 
-def rest_on(system: System, guess: Rest | Motion | None, options: Data) -> Rest:
+def rest_on(system: System, guess: Rest | Motion | None, options: dict[str, Any]) -> Rest:
     """An equilibrium, from that on another mesh if there is one."""
     if guess is None:
         return equilibrium(system, **options)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -36,7 +36,6 @@ from gyrod.solve.recording import Recording, Session, Target, told
 from gyrod.solve.starts import First, begin, from_rest
 
 if TYPE_CHECKING:
-    from gyrod._check import Keywords
     from gyrod.solve.methods import RunValues, StepValues
 
 #: Tolerance from which on the steps of any method are as long as the motion itself.
@@ -204,7 +203,7 @@ def _target(run: Options) -> Target | None:
 
 def _recorded(
     target: Target, compiled: Compiled, t_end: float, method: str, steps: StepValues, how: RunValues,
-    info: Keywords, progress: bool | Watcher, started: float,
+    info: Mapping[str, Any], progress: bool | Watcher, started: float,
 ) -> Motion:  # fmt: skip
     """A run of one of the core's own methods into a file."""
     # Dense output, a block at a time, for the flows of energy and for the file where it is small enough.

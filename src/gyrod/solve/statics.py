@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from gyrod.solve.eigen import MOST, canonical, first_largest, lowest, real
 from gyrod.solve.loads import frictionless, scaled, undamped
 
 if TYPE_CHECKING:
-    from gyrod._check import AnyArray
     from gyrod.solve.eigen import Spectrum
 
 #: Shift of Newton's matrix over the slowest rate: small enough to leave its convergence, large enough for free motions.
@@ -178,7 +177,7 @@ class Statics:
             left = np.hypot(np.linalg.norm(tangent(v.real)), np.linalg.norm(tangent(v.imag)))
             return bool(left > 0.5 * np.linalg.norm(v))
 
-        def select(values: Spectrum, vectors: Spectrum) -> tuple[Spectrum, Spectrum]:
+        def select(values: Spectrum, vectors: Spectrum) -> tuple[NDArray[Any], NDArray[Any]]:
             some = np.flatnonzero(values.real)
             if constrained:  # what constraints hold is no mode: its eigenvalue is zero up to rounding, anything here
                 some = some[[moves_on(vectors[:, i]) for i in some]] if len(some) else some
@@ -208,7 +207,7 @@ class Statics:
                 found[group] = canonical(every, means)[0] @ rows
         return found
 
-    def _readings(self, shapes: Spectrum, y: Array, t: float) -> tuple[AnyArray, AnyArray]:
+    def _readings(self, shapes: Spectrum, y: Array, t: float) -> tuple[NDArray[Any], NDArray[Any]]:
         """What shapes of velocities move: mean turn and displacement of each member in metres, then all of them."""
         if np.iscomplexobj(shapes):
             (a, b), (c, d) = self._readings(shapes.real, y, t), self._readings(shapes.imag, y, t)

@@ -35,7 +35,6 @@ from gyrod.solve.variational import Driven, compiled_for
 
 if TYPE_CHECKING:
     from gyrod import _core
-    from gyrod._check import Data
     from gyrod.model import Input
 
 #: Begin of a snapshot.
@@ -400,7 +399,7 @@ class Stepper:
         self._ends, self._log, self._rows = self._ends[: count + 1], self._log[:count], self._rows[: count + 1]
         self._led = {name: rows[: count + 1] for name, rows in self._led.items()}
 
-    def _read(self, snapshot: bytes) -> tuple[Data, Array, bytes]:
+    def _read(self, snapshot: bytes) -> tuple[dict[str, Any], Array, bytes]:
         sound = isinstance(snapshot, bytes | bytearray) and snapshot.startswith(MAGIC)
         body = bytes(snapshot[len(MAGIC) + 4 :]) if sound else b""
         if not sound or zlib.crc32(body) != int.from_bytes(snapshot[len(MAGIC) : len(MAGIC) + 4], "little"):

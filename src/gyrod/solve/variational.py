@@ -34,7 +34,6 @@ from gyrod.solve.recording import Recording, Target, raise_interrupted, told
 from gyrod.solve.starts import First, begin
 
 if TYPE_CHECKING:
-    from gyrod._check import Data
     from gyrod.model import ForceLaw, Joint
     from gyrod.solve.methods import Watched
 
@@ -290,7 +289,7 @@ def _nodes(output: object, count: int, step: float) -> NDArray[np.int64] | None:
     return nodes
 
 
-def _motion(stepped: Stepped, run: Data, method: str, dense: bool, started: float) -> Motion:
+def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, started: float) -> Motion:
     compiled = stepped.compiled
     newton = run["newton"].astype(np.int32)
     t, y = run["t"], stepped.states(run["t"], run["rows"])

@@ -17,7 +17,7 @@ from gyrod.equations import Compiled
 from gyrod.motion.between import Knots, cubic, integrals, parabola
 
 if TYPE_CHECKING:
-    from gyrod._check import AnyArray
+    pass
 
 #: An acceleration that is off the differences of the rows by so many times their change is not resolved by them.
 ROUGH = 6.0
@@ -29,7 +29,7 @@ class Series(Protocol):
     def count(self, counter: str, /) -> int:
         """Valid items of the series with this counter."""
 
-    def series(self, name: str, /) -> AnyArray:
+    def series(self, name: str, /) -> Array:
         """All valid items of a series."""
 
     def items(self, name: str, index: NDArray[np.intp], /) -> Array:

@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def save_checkpoint(path: str | os.PathLike[str], checkpoint: Mapping[str, objec
     write_atomic(path, HEADER.pack(MAGIC, len(head), len(body), check) + head + body)
 
 
-def load_checkpoint(path: str | os.PathLike[str]) -> Data:
+def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What `save_checkpoint` wrote; a damaged or foreign file is an OSError that says so."""
     name = str(os.fspath(path))
     try:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,12 +66,12 @@ def _mesh(rod: Rod) -> Data:
     return {"segments": rod.segments, "grid": grid, "degree": rod.degree}
 
 
-def read(group: h5py.Group) -> Data:
+def read(group: h5py.Group) -> dict[str, Any]:
     """What `write` wrote, as plain values; {} if there is nothing."""
     if "beside" not in group:
         return {}
     inner = group["beside"]
-    found: Data = {name: text(inner[name][()]) for name in WORDS}
+    found: dict[str, Any] = {name: text(inner[name][()]) for name in WORDS}
     rtol = float(inner.attrs["rtol"])
     found |= {"rtol": None if np.isnan(rtol) else rtol, "share": float(inner.attrs["share"])}
     found |= {"looser": float(inner.attrs["looser"]), "rows": np.asarray(inner["rows"][()], dtype=np.intp)}
@@ -82,7 +82,7 @@ def read(group: h5py.Group) -> Data:
     return found
 
 
-def made(kept: Data, run: Motion) -> Beside:
+def made(kept: dict[str, Any], run: Motion) -> Beside:
     """The same as objects, for the run that they stand beside."""
     found = dict(kept)
     for name in COMPANIONS:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import ArrayLike
 
-    from gyrod._check import Data
 
 #: Of these a station of a rod tells.
 STATION = {"position": "positions", "velocity": "velocities", "force": "force", "moment": "moment"}
@@ -157,7 +156,7 @@ def _at(rod: Rod, where: str, values: Array, s: float) -> Array:
 def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
     """Write t, y, steps and all quantities by name, as "top.position" or "hose.force", into a NumPy archive."""
     system = motion.compiled.system
-    found: Data = {"t": motion.t, "y": motion.y, "steps": motion.steps}
+    found: dict[str, Any] = {"t": motion.t, "y": motion.y, "steps": motion.steps}
     for name in system.names:
         found |= {f"{name}.{quantity}": getattr(motion[name], quantity) for quantity in (x.name for x in _given(BODY))}
     for name in system.rod_names:

@@ -38,7 +38,6 @@ from gyrod.storage.layout import (
 if TYPE_CHECKING:
     import h5py
 
-    from gyrod._check import AnyArray, Data
 
 T = TypeVar("T")
 
@@ -55,8 +54,8 @@ class ResultFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = _check.path("file", path)
-        self.kept: dict[str, AnyArray] = {}
-        self.header: Data = {}
+        self.kept: dict[str, Array] = {}
+        self.header: dict[str, Any] = {}
         #: Begins of blocks whose check sums are right, by series.
         self._sound: dict[str, set[int]] = {}
         self.header = self._with(_header)
@@ -89,7 +88,7 @@ class ResultFile:
         """Valid items of the series with this counter."""
         return int(self.header["counts"][counter])
 
-    def series(self, name: str) -> AnyArray:
+    def series(self, name: str) -> Array:
         """All valid items of a series."""
         if name not in self.kept:
             n = self.count(SERIES[name][0])
@@ -109,7 +108,7 @@ class ResultFile:
         """Which items are not those that were written, in words; all of the file is read."""
         return self._with(lambda file: self.checks.verify(file["gyrod"]))
 
-    def _part(self, name: str, which: slice) -> AnyArray:
+    def _part(self, name: str, which: slice) -> Array:
         return self._with(lambda file: np.asarray(file[f"gyrod/{name}"][which]))
 
     def _refuse(self, damaged: list[str]) -> None:
@@ -142,7 +141,7 @@ class ResultFile:
         return self._with(read)[back]
 
 
-def _header(file: h5py.File) -> Data:
+def _header(file: h5py.File) -> dict[str, Any]:
     """Attributes, counts and shapes, checked against each other."""
     if "gyrod" not in file or "version" not in file["gyrod"].attrs:
         raise OSError("it is HDF5, but without the group /gyrod")
@@ -151,7 +150,7 @@ def _header(file: h5py.File) -> Data:
     if int(attrs["version"]) > VERSION:
         raise OSError(f"it has version {int(attrs['version'])} of the layout, newer than {VERSION}; update gyrod")
     try:
-        found: Data = {n: text(attrs[n]) for n in ("software", "formulation", "status", "identity")}
+        found: dict[str, Any] = {n: text(attrs[n]) for n in ("software", "formulation", "status", "identity")}
         found |= {name: text(group[name][()]) for name in TEXTS}
         found |= {name: json.loads(text(attrs[name])) for name in ("options", "stats")}
         found |= {name: json.loads(found[name]) for name in ("info", "objects")}
@@ -215,11 +214,11 @@ class StoredMotion(Motion):
         return f"<Motion of {what} in {str(self._file.path)!r}: {n} rows, {self.status}>"
 
 
-def _plain_motion(values: Data) -> Motion:
+def _plain_motion(values: dict[str, Any]) -> Motion:
     return Motion(**values)
 
 
-def _read(file: ResultFile, name: str) -> Any:
+def _read(file: ResultFile, name: str) -> object:
     if name == "midpoints":
         return Midpoints(file.series("midpoints/t"), file.series("midpoints/energy"))
     value = file.series(name)
@@ -325,12 +324,12 @@ def _stats(stored: ResultFile) -> MotionStats:
     return MotionStats(method, str(values.pop("formulation", header["formulation"])), **values)
 
 
-def _counted(stored: ResultFile) -> Data:
+def _counted(stored: ResultFile) -> dict[str, Any]:
     """What the run cost; of a run that was killed only its steps are known."""
     return stored.header["stats"] or {"steps": max(stored.count("steps") - 1, 0)}
 
 
-def info(file: str | os.PathLike[str]) -> Data:
+def info(file: str | os.PathLike[str]) -> dict[str, Any]:
     """What a result file holds, without its rows: plain values for a table or JSON."""
     stored = ResultFile(file)
     header = stored.header

@@ -135,7 +135,7 @@ class Recorder:
 
         new = beside(self.path)
         #: Of this run alone, wherever its file goes; a run that is resumed keeps it.
-        self.run = header["run"]
+        self.run = str(header["run"])
         with _writable(self.path):
             try:
                 self._file = h5py.File(new, "w", **OPEN)

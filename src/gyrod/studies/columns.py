@@ -16,7 +16,7 @@ from gyrod.studies.store import Layout, Store
 
 if TYPE_CHECKING:
     from gyrod._check import AnyArray
-    from gyrod.studies.design import Design
+    from gyrod.studies.design import Column, Design
 
 _ENTRY = re.compile(r"(.+?)\s*\[\s*(-?\d{1,9}(?:\s*,\s*-?\d{1,9})*)\s*\]", re.ASCII | re.DOTALL)
 #: How a run ended, and of those that are not there.
@@ -69,7 +69,7 @@ class Columns:
         layout = store.layout
         self.size = layout.size
         #: Type and shape of each column.
-        self.kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
+        self.kinds: dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]] = {
             **{name: (np.dtype(kind), shape) for name, (kind, shape) in layout.parameters.items()},
             **{name: (np.dtype(float), shape) for name, shape in layout.outputs.items()},
             "status": (NAMES.dtype, ()),
@@ -83,7 +83,7 @@ class Columns:
             for name in () if whole else layout.parameters:
                 self.kinds[name] = (np.dtype(float), self.kinds[name][1])
 
-    def take(self, name: str, rows: int | slice | NDArray[np.intp]) -> AnyArray:
+    def take(self, name: str, rows: int | slice | NDArray[np.intp]) -> Column:
         """Rows of a column: one, a slice of all, or those with these numbers."""
         kind, shape = self.kinds[name]
         if isinstance(rows, (int, np.integer)):

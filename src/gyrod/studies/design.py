@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gyrod import _check
 from gyrod._check import Array
@@ -42,7 +43,7 @@ __all__ = [
     "make_design",
 ]
 
-Column = _check.AnyArray
+Column = NDArray[Any]
 
 LAYOUTS = ("grid", "together")
 #: Runs beyond so many are refused; floats are not all whole numbers beyond.

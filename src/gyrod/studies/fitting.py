@@ -126,7 +126,7 @@ def _asked(
     measurements: object,
     t_end: object,
     how: Mapping[str, object],
-    run: Keywords,
+    run: Mapping[str, Any],
 ) -> tuple[Plan, Sequence[Parameter], Sequence[Curve]]:
     """Check everything, and report all problems at once."""
     problems = _option_problems(**how)

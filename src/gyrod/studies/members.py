@@ -22,6 +22,7 @@ from gyrod.motion.readings import Quantity
 from gyrod.solve import EquilibriumError
 from gyrod.solve.members import LANES, Members, members
 from gyrod.studies.blocks import COUNTERS, STATUSES, Block
+from gyrod.studies.design import Column
 from gyrod.studies.outputs import Final
 from gyrod.studies.plan import Plan
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from gyrod import _core
-    from gyrod._check import AnyArray
 
 Tick = Callable[[int], object]
 
@@ -88,7 +88,7 @@ class _Together:
         self.sectional = all(isinstance(q, Quantity) and (q.kinematic or _sectional(q)) for q in read)
         self.final = self.kinematic and all(type(o) is Final and o.needs == "end" for o in plan.outputs)
 
-    def run(self, values: Mapping[str, AnyArray], start: int, rows: _Rows, tick: Tick | None) -> NDArray[np.intp]:
+    def run(self, values: Mapping[str, Column], start: int, rows: _Rows, tick: Tick | None) -> NDArray[np.intp]:
         """Fill rows, a part after the other; returns the numbers of those that are left."""
         count = len(next(iter(values.values())))
         part = PART_DENSE if self.members.dense else PART
@@ -96,7 +96,7 @@ class _Together:
         return np.concatenate(left)
 
     def _part(
-        self, values: Mapping[str, AnyArray], a: int, b: int, start: int, rows: _Rows, tick: Tick | None
+        self, values: Mapping[str, Column], a: int, b: int, start: int, rows: _Rows, tick: Tick | None
     ) -> NDArray[np.intp]:
         values = {name: column[a:b] for name, column in values.items()}
         stack = self.members.stack(values)
@@ -150,9 +150,7 @@ class _Together:
         for name, column in rows.counters.items():
             column[at] = [count[name] for count in counts]
 
-    def _single(
-        self, run: _core.Run, stack: Stack, values: Mapping[str, AnyArray], i: int, at: int, rows: _Rows
-    ) -> None:
+    def _single(self, run: _core.Run, stack: Stack, values: Mapping[str, Column], i: int, at: int, rows: _Rows) -> None:
         plan, compiled = self.plan, self.members.compiled
         if not self.sectional:  # who reads it may ask for anything of the model
             system = plan.system({name: column[i] for name, column in values.items()})

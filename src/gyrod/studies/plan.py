@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,13 +21,13 @@ from gyrod.runs.options import APART, flat
 from gyrod.solve.members import LANES
 from gyrod.studies import checks
 from gyrod.studies.checks import called
-from gyrod.studies.design import Design, make_design
+from gyrod.studies.design import Column, Design, make_design
 from gyrod.studies.identity import function_data, plain
 from gyrod.studies.outputs import History, Output
 from gyrod.studies.solving import solved
 
 if TYPE_CHECKING:
-    from gyrod._check import AnyArray, Data, Keywords
+    from gyrod._check import Data
 
 __all__ = ["Model", "Plan", "make_plan"]
 
@@ -82,7 +82,7 @@ class Plan:
     outputs: tuple[Output, ...]
     t_end: float
     #: Options of `simulate`, but those that follow from the outputs.
-    options: Keywords
+    options: Mapping[str, Any]
     #: Runs that are integrated together in the lanes of a processor's vectors.
     lanes: int = 1
     #: Of each output without the axis of the runs.
@@ -102,7 +102,7 @@ class Plan:
         """Parameters, in the order in which they were given."""
         return self.design.names
 
-    def parameters(self, start: int, stop: int) -> dict[str, AnyArray]:
+    def parameters(self, start: int, stop: int) -> dict[str, Column]:
         """Columns of the parameters of the runs start to stop, (n,) or (n, ...)."""
         return self.design.parameters(start, stop)
 

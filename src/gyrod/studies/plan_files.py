@@ -67,7 +67,7 @@ class PlanFile:
     """What a plan file holds: the arguments of `gyrod.study`, where it was read from, and its text."""
 
     #: ``model``, ``vary``, ``outputs``, ``t_end`` and all else that the file gives, but the folder.
-    arguments: Data
+    arguments: dict[str, Any]
     #: Where results go, None if the file does not say.
     folder: Path | None
     #: Number of runs.
@@ -137,7 +137,7 @@ class _Reader(Builder):
             for sentence in getattr(error, "problems", (str(error),)):
                 self.tell(place, sentence.removeprefix(f"{place[-1]} = "))
 
-    def whole(self) -> tuple[Data, int]:  # type: ignore[override]
+    def whole(self) -> tuple[dict[str, Any], int]:  # type: ignore[override]
         """Arguments of `gyrod.study`, and the number of runs."""
         data = self.data
         if not isinstance(data, dict):
@@ -365,7 +365,7 @@ class _Reader(Builder):
         given = self.data.get("folder") if isinstance(self.data, dict) else None
         return self.base / given if isinstance(given, str) else None
 
-    def checked(self, arguments: Data, whole: bool) -> int:
+    def checked(self, arguments: dict[str, Any], whole: bool) -> int:
         """Number of runs; what the plan says is noted where it belongs."""
         known = {k: x for k, x in arguments.items() if k not in ("chunk", "engine", "workers")}
         try:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from gyrod._check import Data
 
 
-def sampled(description: Data) -> list[str]:
+def sampled(description: dict[str, Any]) -> list[str]:
     """Parameters that have a distribution, in their order."""
     return [name for name, x in description.get("vary", {}).items() if isinstance(x, dict)]
 
 
-def design_of(description: Data) -> Design | None:
+def design_of(description: dict[str, Any]) -> Design | None:
     """The design of a study; None if it has distributions that cannot be made again."""
     try:
         vary = {name: _values(x) for name, x in description["vary"].items()}
@@ -42,7 +42,7 @@ def _values(data: object) -> Any:
     return getattr(scipy.stats, name.removeprefix("scipy.stats."))(*data["args"], **data["kwds"])
 
 
-def system_of(description: Data) -> System | None:
+def system_of(description: dict[str, Any]) -> System | None:
     """The model of a study; None if it has functions."""
     data = description.get("model", {}).get("system")
     try:
@@ -51,7 +51,7 @@ def system_of(description: Data) -> System | None:
         return None
 
 
-def options_of(description: Data) -> Data | None:
+def options_of(description: dict[str, Any]) -> Data | None:
     """The options of its runs; None if there are functions among them."""
     options = folded(description.get("run", {}))
     return options if all(_plain(x) for x in options.values()) else None

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from gyrod._check import AnyArray, Data
-    from gyrod.studies.design import Design
+    from gyrod._check import Data
+    from gyrod.studies.design import Column, Design
     from gyrod.studies.indices import SobolIndices
     from gyrod.studies.plan import Plan
 
@@ -56,7 +56,7 @@ class Study:
     # --- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def description(self) -> Data:
+    def description(self) -> dict[str, Any]:
         """All that identifies the study, in plain types: model, vary, outputs, t_end, run."""
         return self._store.description
 
@@ -111,7 +111,7 @@ class Study:
             found[name].attrs["units"] = unit
         return found
 
-    def __getitem__(self, name: str) -> AnyArray:
+    def __getitem__(self, name: str) -> Column:
         """A column of the table, (size, ...): a parameter, an output, "status", "error", "t", a counter, "seconds".
 
         "tip[2]" is an entry of one that holds vectors.
@@ -130,7 +130,7 @@ class Study:
     def __contains__(self, name: object) -> bool:
         return name in self._columns.kinds
 
-    def parameters(self, run: int) -> Data:
+    def parameters(self, run: int) -> dict[str, Any]:
         """Values of one run by name."""
         i = self._run(run)
         found = {name: self._columns.take(name, i) for name in self.names}

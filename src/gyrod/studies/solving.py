@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gyrod.model import System
 from gyrod.motion import Motion, Rest
 from gyrod.solve import equilibrium, simulate
 
 if TYPE_CHECKING:
-    from gyrod._check import Data
+    pass
 
 #: Where motions start: as the model says, or each from its equilibrium.
 STARTS = ("model", "rest")
 
 
-def solved(system: System, t_end: float, options: Data, *, at_rest: bool, start: str) -> Motion | Rest:
+def solved(system: System, t_end: float, options: dict[str, Any], *, at_rest: bool, start: str) -> Motion | Rest:
     """The run; ``options`` are those of `simulate`, at rest those of `equilibrium`."""
     if at_rest:
         return equilibrium(system, **options)

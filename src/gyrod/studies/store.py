@@ -16,7 +16,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class Layout:
         )
 
     @classmethod
-    def read(cls, data: Data) -> Layout:
+    def read(cls, data: dict[str, Any]) -> Layout:
         """The columns that a manifest names."""
         parameters = {
             name: (str(np.dtype(kind).str), tuple(shape)) for name, (kind, shape) in data["parameters"].items()
@@ -156,7 +156,7 @@ class Memory(Store):
 class Folder(Store):
     """Chunks in the files of a folder; `open` to read one, `begin` to run."""
 
-    def __init__(self, folder: Path, manifest: Data) -> None:
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder, self.manifest = folder, manifest
         self.layout, self.description = Layout.read(manifest["columns"]), manifest["study"]
         self.identity, self.chunk = str(manifest["identity"]), int(manifest["chunk"])

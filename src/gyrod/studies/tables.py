@@ -52,7 +52,7 @@ def dataset(columns: Columns) -> xarray.Dataset:
         values = columns.take(name, slice(None)) if at_once else lazy
         return xarray.Variable(("run", *axes(layout).get(name, ())), values)
 
-    coords: dict[str, Any] = {"run": import_module("pandas").RangeIndex(columns.size)}
+    coords: dict[str, object] = {"run": import_module("pandas").RangeIndex(columns.size)}
     coords |= {name: variable(name) for name in layout.parameters}
     for name, t in layout.times.items():
         time = axes(layout)[name][0]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _RAISED = str.maketrans({"2": "²", "3": "³", "4": "⁴"})
 
 
-def units(description: Data, system: System | None) -> dict[str, str]:
+def units(description: dict[str, Any], system: System | None) -> dict[str, str]:
     """Units of the parameters and outputs of a study by name, as far as they are known."""
     if system is None:
         return {}

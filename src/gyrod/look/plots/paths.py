@@ -69,7 +69,7 @@ def _middle(rod: Rod, track: RodTrack) -> Array:
     return np.asarray(track.positions[:, len(rod.fractions) // 2])
 
 
-def _branch(ax: Axes, path: Path, values: Array, label: str, color: str, linestyle: str) -> None:
+def _branch(ax: Axes, path: Path, values: Array, label: str, color: str | tuple[float, ...], linestyle: str) -> None:
     """A line whose unstable parts are dashed."""
     stable = np.asarray(path.stable)
     cuts = np.flatnonzero(np.diff(stable)) + 1

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod._check import Array
-from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, cycle, legend
+from gyrod.look.plots.style import COLOURS, GREY, SIGNED, SIZES, LineStyle, cycle, legend
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from gyrod._check import Data
     from gyrod.look.plots.study_runs import Column
     from gyrod.studies.indices import SobolIndices
 
@@ -237,13 +236,14 @@ def _coloured(ax: Axes, x: Column, y: Column, by: Column, keep: NDArray[np.intp]
     """Samples in a colour for each value of a list, with running means and bands."""
     groups, lines = _groups(by), False
     for k, (value, rows) in enumerate(groups):
-        style = _ordered(k, len(by.levels)) | {"marker": "o", "markersize": 3.0, "markevery": []}  # dots in the legend
+        style = _ordered(k, len(by.levels))
         chosen = keep[rows[keep]]
         _points(ax, x.values[chosen], y.values[chosen], style["color"], len(chosen))
         middle, mean, band = _running(x.values[rows], y.values[rows])
         lines = lines or len(middle) > 0
         ax.fill_between(middle, *band, color=style["color"], alpha=0.12, linewidth=0)
-        ax.plot(middle, mean, label=f"{by.name} = {value:.4g} {by.unit.name}".rstrip(), **style)
+        label = f"{by.name} = {value:.4g} {by.unit.name}".rstrip()
+        ax.plot(middle, mean, label=label, marker="o", markersize=3.0, markevery=[], **style)  # dots in the legend
     some = [f"{len(groups)} of {len(by.levels)} values of {by.name}"] if len(groups) < len(by.levels) else []
     return "; ".join([*some, *(["lines: running means, shades: 5 to 95 %"] if lines else [])])
 
@@ -267,7 +267,7 @@ def _groups(by: Column) -> list[tuple[float, NDArray[np.bool_]]]:
     return [(float(value), by.values == value) for value in levels]
 
 
-def _ordered(k: int, count: int) -> Data:
+def _ordered(k: int, count: int) -> LineStyle:
     """Style of the k-th line: many are distinguished by shades in the order of their values."""
     if count <= 3:
         return cycle(k)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-    from gyrod._check import Data
     from gyrod.model import System
 
 #: Okabe and Ito's colours without yellow, which is lost on white; black comes last.
@@ -324,6 +323,13 @@ def legend(ax: Axes, *, right: bool = False) -> None:
         ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
 
 
-def cycle(k: int) -> Data:
+class LineStyle(TypedDict, total=False):
+    """What distinguishes a line from others."""
+
+    color: str | tuple[float, ...]
+    linestyle: str
+
+
+def cycle(k: int) -> LineStyle:
     """Colour of the k-th line; dashes distinguish those that share one."""
     return {"color": COLOURS[k % len(COLOURS)], "linestyle": ("-", "--", ":", "-.")[k // len(COLOURS) % 4]}
