@@ -19,6 +19,10 @@ MODULES = {
 }
 NAMES = {
     "gyrod.motion": {"_Ends": "gyrod.motion.tracks.Ends"},
+    "gyrod.motion.motion": {
+        "SimulationError": "gyrod.motion.parts.SimulationError",
+        "SimulationInterrupted": "gyrod.motion.parts.SimulationInterrupted",
+    },
     "gyrod.solve.follow": {
         "PathEvent": "gyrod.solve.paths.result.PathEvent",
         "_Listed": "gyrod.solve.paths.family.Listed",

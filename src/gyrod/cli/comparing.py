@@ -29,6 +29,12 @@ PASSED = [
     for name, option in OPTIONS.items()
     if option.in_files and not (option.apart or option.only or name in (*TRIED, "error", "accuracy"))
 ]
+Discretizations = Annotated[
+    str | None,
+    typer.Option(
+        "--discretizations", metavar="TEXTS", help="Of rods: staggered:40,elements:8,elements:4x6 (degree 4), model."
+    ),
+]
 #: Tolerances of a comparison.
 RTOLS = "1e-3,1e-6"
 #: Real seconds between two lines of progress where there is no terminal.
@@ -46,14 +52,7 @@ def _compare(
         str | None,
         typer.Option("--methods", metavar="NAMES", help=f"{', '.join(GROUPS)}, auto, or names; with commas."),
     ] = None,
-    discretizations: Annotated[
-        str | None,
-        typer.Option(
-            "--discretizations",
-            metavar="TEXTS",
-            help="Of rods: staggered:40,elements:8,elements:4x6 (degree 4), model.",
-        ),
-    ] = None,
+    discretizations: Discretizations = None,
     reference: Annotated[
         str | None, typer.Option("--reference", metavar="TEXT", help="Discretisation of the reference, elements:4x30.")
     ] = None,

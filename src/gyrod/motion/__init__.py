@@ -4,16 +4,15 @@ from gyrod._moved import old_names
 from gyrod.motion.clips import Clips, ClipTrack
 from gyrod.motion.energy import Energy
 from gyrod.motion.joints import JointTrack
-from gyrod.motion.motion import (
+from gyrod.motion.motion import Motion, of_rows
+from gyrod.motion.parts import (
     Beside,
     Drift,
     EventRecord,
     Midpoints,
-    Motion,
     MotionStats,
     SimulationError,
     SimulationInterrupted,
-    of_rows,
 )
 from gyrod.motion.rest import Rest
 from gyrod.motion.tracks import BodyTrack, RodTrack, bend_radius
