@@ -74,7 +74,7 @@ def test_pickled_motions_keep_everything(motion):
 
 def test_pickles_of_the_version_before_open():
     """Made by the classes of that version, which had `gyrod.dense` and `gyrod.rest`, and no friction in joints."""
-    old = pickle.loads((Path(__file__).parent / "data" / "before.pkl").read_bytes())
+    old = pickle.loads((Path(__file__).parent / "data" / "before" / "results.pkl").read_bytes())
     motion, rest, path, track = (old[name] for name in ("motion", "rest", "path", "track"))
     now = gd.simulate(motion.system, 0.05, rtol=1e-3, method="rodas", output=[0.0, 0.017, 0.05])
     for name, field in (("hose", "positions"), ("arm", "velocity")):
