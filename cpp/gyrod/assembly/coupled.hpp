@@ -75,11 +75,14 @@ public:
 
   // The state that the mechanism is asked about next.
   void bind(const double* y, double* dy = nullptr) { state_ = {y + at_, dy ? dy + at_ : nullptr}; }
-  // Ends of the rods where the bodies are, with their accelerations.
-  void place(double t, const double* y) {
+  // Ends of the rods where the bodies are, with their accelerations: found for the state, or those that are stated.
+  void place(double t, const double* y, bool stated = false) {
     bind(y);
     accelerations_.resize(6 * motions_.size());
-    bodies_->accelerations(t, y, accelerations_.data());
+    if (stated)
+      bodies_->stated_accelerations(t, y, accelerations_.data());
+    else
+      bodies_->accelerations(t, y, accelerations_.data());
     bodies_->host_motion(t, y, motions_.data());
     for (std::size_t h = 0; h < rods_.hosts().size(); ++h) {
       const std::size_t b = std::size_t(rods_.hosts()[h]);
@@ -103,7 +106,7 @@ public:
   void jacobian(double t, const double* y) override {
     bind(y);
     bodies_->jacobian(t, y);
-    if (rods_.ties()) place(t, y); // held strains feel accelerations
+    if (rods_.ties()) place(t, y, true); // held strains feel accelerations
     rods_.jacobian(t, y + at_);
   }
   bool factor(double shift) override { return factor_with(shift, real_); }

@@ -10,7 +10,8 @@
 // Levels 1 to 3 are differential-algebraic, q' = v, v' = a, 0 = psi - M a - G' lambda, 0 = g^(k). One elimination
 // serves all: bodies and multipliers are nodes of a graph, multipliers go after the bodies they hold.
 //
-// Guests, rods that bodies hold, see a rotation, also where an integrator has left the manifold.
+// Guests, rods that bodies hold, see a rotation, also where an integrator has left the manifold. Their held strains
+// stay on the level of accelerations: where those of bodies are unknowns, so is of each guest one section force.
 #pragma once
 
 #include "gyrod/mechanism/model.hpp"
@@ -234,6 +235,9 @@ public:
       if (p.a >= 0 && p.b >= 0) pairs.emplace_back(p.a, p.b);
     }
     if (level_) size_ += multipliers_ * (doubled_ ? 2 : 1);
+    for (const Tie& tie : ties_) kkt_ties_ += tie.rows;
+    for (int i = 0; level_ && i < int(ties_.size()); ++i)
+      if (ties_[std::size_t(i)].partner <= i) add_held(i);
     // Where multipliers are unknowns, constraints are scaled so that G is of the size of M (remark 3.2 of the rod
     // paper).
     joint_scale_.assign(m_.joints.size(), 1.0), body_scale_.assign(bodies(), 1.0);
@@ -266,7 +270,7 @@ public:
     kkt_pattern_ = BlockPattern(sizes, plain, after);
     stage_pattern_ = BlockPattern(stage_sizes, pairs, stage_after);
     if (doubled_) {
-      for (int& n : stage_sizes) n *= 2;
+      for (std::size_t n = 0; n < bodies() + m_.joints.size(); ++n) stage_sizes[n] *= 2;
       doubled_pattern_ = BlockPattern(stage_sizes, pairs, stage_after);
     }
     kkt_ = std::make_unique<BlockLu<double>>(kkt_pattern_);
@@ -323,6 +327,9 @@ public:
     for (std::size_t b = 0; b < bodies(); ++b)
       std::copy_n(acceleration(int(b)), node, y + b * std::size_t(stride_) + 2 * np);
     std::copy_n(lambda(), multipliers_, y + lambda_at_);
+    for (const Held& k : held_strains_)
+      for (int r = 0; r < 3; ++r)
+        y[k.at + std::size_t(r)] = tie_force(k.tie(k.stays + r))[k.row(k.stays + r)] / k.scale;
     if (!doubled_) return;
     for (std::size_t b = 0; b < bodies(); ++b) std::fill_n(y + b * std::size_t(stride_) + 3 * np + ni, ni, 0.0);
     std::fill_n(y + lambda_at_ + multipliers_, multipliers_, 0.0);
@@ -342,6 +349,7 @@ public:
       for (std::size_t b = 0; b < bodies(); ++b)
         std::copy_n(y + b * std::size_t(stride_) + 2 * np, node, kkt_rhs_.data() + b * std::size_t(node));
       std::copy_n(y + lambda_at_, multipliers_, lambda());
+      pull_ties(y);
     } else
       solve_accelerations(t, y);
     for (std::size_t b = 0; b < bodies(); ++b) seed(y, int(b), false);
@@ -388,7 +396,7 @@ public:
 
   // (62): positions by Newton's method with the matrix kept, then velocities, both in the metric of the mass.
   bool project(double t, double* y) override {
-    if (level_) return false;
+    if (level_ && !tied()) return false;
     bool moved = false;
     double before = std::numeric_limits<double>::infinity(), length = 1.0;
     for (int k = 0; k < 10; ++k) {
@@ -454,14 +462,11 @@ public:
       solve_by_nullspace(t, y);
     else
       solve_accelerations(t, y);
-    for (std::size_t b = 0; b < bodies(); ++b) {
-      const double* s = y + b * std::size_t(stride_);
-      const double* a = acceleration(int(b));
-      BodyMotion<double> m; // Omega' = 2 conj(p) p'', vector part
-      m.R.setZero(), m.Omega = F::template spin<double>(s + 3, a + 3, m_.options);
-      A::unit(s + 3, m);
-      for (int i = 0; i < 3; ++i) out[6 * b + std::size_t(i)] = a[i], out[6 * b + 3 + std::size_t(i)] = m.Omega[i];
-    }
+    for (std::size_t b = 0; b < bodies(); ++b) put_acceleration(y, b, acceleration(int(b)), out);
+  }
+  void stated_accelerations(double t, const double* y, double* out) override {
+    if (!level_) return accelerations(t, y, out);
+    for (std::size_t b = 0; b < bodies(); ++b) put_acceleration(y, b, y + b * std::size_t(stride_) + 2 * np, out);
   }
   void reactions(double t, const double* y, double* out) override {
     solve_accelerations(t, y);
@@ -491,6 +496,14 @@ private:
   std::size_t bodies() const { return m_.bodies.size(); }
   double* lambda() { return kkt_rhs_.data() + bodies() * std::size_t(node); }
   double* acceleration(int b) { return kkt_rhs_.data() + std::size_t(b) * std::size_t(node); }
+
+  void put_acceleration(const double* y, std::size_t b, const double* a, double* out) const {
+    const double* s = y + b * std::size_t(stride_);
+    BodyMotion<double> m; // Omega' = 2 conj(p) p'', vector part
+    m.R.setZero(), m.Omega = F::template spin<double>(s + 3, a + 3, m_.options);
+    A::unit(s + 3, m);
+    for (int i = 0; i < 3; ++i) out[6 * b + std::size_t(i)] = a[i], out[6 * b + 3 + std::size_t(i)] = m.Omega[i];
+  }
 
   template <class S> BodyMotion<S> read(const S* s) const {
     return {Part<3>::of(s), Part<3>::of(s + np), F::template spin<S>(s + 3, s + np + 3, m_.options),
@@ -588,6 +601,19 @@ private:
   }
 
   // --- ties: constraints with guests. In (6) each end of a guest has one, in stages each guest.
+  void add_held(int i) {
+    const Tie& tie = ties_[std::size_t(i)];
+    Held k;
+    if (tie.partner >= 0) k.ties.push_back(tie.partner);
+    k.ties.push_back(i);
+    k.first = tie.partner < 0 ? 0 : ties_[std::size_t(tie.partner)].rows;
+    k.stays = k.first + tie.stays, k.all = k.first + tie.rows;
+    k.mass = mass_of(std::size_t(tie.body)), k.scale = k.mass * tie.weight, k.at = size_;
+    const std::size_t n = std::size_t(k.all);
+    k.C.resize(n * n), k.others.resize(n * n), k.rows.resize(n), k.mu.resize(n), k.acts.resize(n), k.pivots.resize(n);
+    size_ += 3;
+    held_strains_.push_back(std::move(k));
+  }
   bool tied() const { return !ties_.empty() && !loose_; }
   int tie_node(int i) const { return int(bodies() + m_.joints.size()) + i; }
   void add_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& pairs,
@@ -612,9 +638,9 @@ private:
     for (const auto& [a, b] : links.ties)
       if (a < b) pairs.emplace_back(tie_node(a), tie_node(b));
   }
-  void assemble_tie(const double* y, int i) {
+  // Its rows by accelerations of its body, and the generalised forces of its multipliers: f(number, row, column).
+  template <class G> void each_row(const double* y, int i, G&& f) const {
     const Tie& tie = ties_[std::size_t(i)];
-    const int n = tie_node(i);
     const double* s = y + std::size_t(tie.body * stride_);
     const typename A::Turning turned(s + 3, s + np + 3);
     for (int r = 0; r < tie.rows; ++r) {
@@ -623,12 +649,63 @@ private:
       Matrix<double, np, 1> row, column;
       row << g.head<3>(), turned.swing.transpose() * g.tail<3>();
       column << g.head<3>(), turned.torque * g.tail<3>();
+      f(r, row, column);
+    }
+  }
+  void assemble_tie(const double* y, int i) {
+    const Tie& tie = ties_[std::size_t(i)];
+    const int n = tie_node(i);
+    each_row(y, i, [&](int r, const Matrix<double, np, 1>& row, const Matrix<double, np, 1>& column) {
       kkt_->block(n, tie.body).block(r, 0, 1, np) = row.transpose();
       kkt_->block(tie.body, n).block(0, r, np, 1) = column;
       for (int j : {i, tie.partner})
         for (int c = 0; j >= 0 && c < ties_[std::size_t(j)].rows; ++c)
           kkt_->block(n, tie_node(j))(r, c) = loose_ ? -double(i == j && r == c) : -m_.ties->tie_compliance(i, r, j, c);
+    });
+  }
+  // Where accelerations are unknowns, so is of each guest the section force that stays in stages, by mass of the body;
+  // all others follow from compliance mu = rows a + values, and its own row of that is left over.
+  void pull_ties(const double* y) {
+    if (!tied()) return;
+    for (Held& k : held_strains_) {
+      const int n = k.size();
+      std::fill(k.rows.begin(), k.rows.end(), 0.0);
+      for (int r = 0; r < n; ++r)
+        for (int c = 0; c < n; ++c)
+          k.C[std::size_t(c * n + r)] = m_.ties->tie_compliance(k.tie(r), k.row(r), k.tie(c), k.row(c));
+      for (int i : k.ties) {
+        const int first = i == k.ties[0] ? 0 : k.first;
+        const double* a = y + std::size_t(ties_[std::size_t(i)].body * stride_) + 2 * np;
+        each_row(y, i, [&](int r, const Matrix<double, np, 1>& row, const Matrix<double, np, 1>&) {
+          k.rows[std::size_t(first + r)] = m_.ties->tie_value(i, r) + row.dot(Part<np>::of(a));
+          k.acts[std::size_t(first + r)] = row.squaredNorm() > 0.0;
+        });
+      }
+      const double* nu = y + k.at;
+      for (int c = 0; c < 3; ++c)
+        for (int r = 0; r < n; ++r)
+          k.rows[std::size_t(r)] -= k.C[std::size_t((k.stays + c) * n + r)] * (k.scale * nu[c]);
+      // The others, solved for beside it.
+      for (int r = 0; r < n; ++r)
+        for (int c = 0; c < n; ++c) {
+          const bool apart = k.own(r) || k.own(c);
+          k.others[std::size_t(c * n + r)] = apart ? double(r == c) : k.C[std::size_t(c * n + r)];
+        }
+      k.mu = k.rows;
+      for (int r = 0; r < 3; ++r) k.mu[std::size_t(k.stays + r)] = 0.0;
+      if (!factor_dense(n, k.others.data(), k.pivots.data())) return give_up(y, "held strains are singular here");
+      solve_dense(n, k.others.data(), k.pivots.data(), k.mu.data());
+      for (int r = 0; r < 3; ++r) {
+        const std::size_t row = std::size_t(k.stays + r);
+        k.left[std::size_t(r)] = k.rows[row];
+        for (int c = 0; c < n; ++c)
+          k.left[std::size_t(r)] -= k.C[std::size_t(c * n + k.stays + r)] * k.mu[std::size_t(c)];
+        k.mu[row] = k.scale * nu[r];
+        if (!k.acts[row]) k.left[std::size_t(r)] = nu[r] * k.mass; // of what is not held there is no force
+      }
+      for (int r = 0; r < n; ++r) tie_force(k.tie(r))[k.row(r)] = k.mu[std::size_t(r)];
     }
+    release(HostTies::second);
   }
   double* tie_force(int i) { return kkt_rhs_.data() + kkt_pattern_.offset(tie_node(i)); }
   double measure_ties(HostTies::Level level, double t, const double* y) {
@@ -775,7 +852,7 @@ private:
   // their rank. Dense; for comparison and for constraints of any kind.
   void solve_by_nullspace(double t, const double* y) {
     load(t, y);
-    const int N = int(bodies()) * np, rows = int(bodies()) * ni + int(multipliers_);
+    const int N = int(bodies()) * np + kkt_ties_, rows = int(bodies()) * ni + int(multipliers_);
     std::vector<double> gradient(std::size_t(N * rows)), mass(std::size_t(N * N));
     std::vector<double> second(static_cast<std::size_t>(rows)), psi(static_cast<std::size_t>(N)), a(psi.size());
     const Grid<double> Gt(gradient.data(), N, rows), M(mass.data(), N, N);
@@ -797,10 +874,27 @@ private:
         second[std::size_t(r)] = stabilised(second_[at_[j] + k], rates_[at_[j] + k], values_[at_[j] + k]);
         each_side(y, j, k, [&](int body, const Matrix<double, np, 1>& g) { Gt.block(body * np, r, np, 1) = g; });
       }
+    for (int i = 0, n = N - kkt_ties_; i < int(ties_.size()); n += ties_[std::size_t(i++)].rows) { // beside bodies
+      const Tie& tie = ties_[std::size_t(i)];
+      each_row(y, i, [&](int r, const Matrix<double, np, 1>& row, const Matrix<double, np, 1>& column) {
+        M.block(n + r, tie.body * np, 1, np) = row.transpose();
+        M.block(tie.body * np, n + r, np, 1) = column;
+        psi[std::size_t(n + r)] = -m_.ties->tie_value(i, r);
+        for (int j : {i, tie.partner})
+          for (int c = 0; j >= 0 && c < ties_[std::size_t(j)].rows; ++c)
+            M(n + r, n +
+                         (j == i  ? 0
+                          : j > i ? tie.rows
+                                  : -ties_[std::size_t(j)].rows) +
+                         c) = -m_.ties->tie_compliance(i, r, j, c);
+      });
+    }
     if (!accelerate_by_nullspace(N, rows, mass.data(), gradient.data(), second.data(), psi.data(), a.data()))
       return give_up(y, "the mass matrix is singular here");
     for (std::size_t b = 0; b < bodies(); ++b)
       for (int i = 0; i < np; ++i) acceleration(int(b))[i] = a[b * np + std::size_t(i)];
+    std::copy_n(a.data() + N - kkt_ties_, kkt_ties_, ties_.empty() ? nullptr : tie_force(0));
+    release(HostTies::second);
   }
 
   // No accelerations, which is an error unless a trial of a step was far too long: rotations are none any more.
@@ -851,6 +945,7 @@ private:
   }
   void residuals(double t, const double* y, double* f) {
     load(t, y);
+    pull_ties(y);
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = y + b * std::size_t(stride_);
       double* o = f + b * std::size_t(stride_);
@@ -883,6 +978,13 @@ private:
         if (doubled_) f[lambda_at_ + multipliers_ + at] = -values_[at];
         f[lambda_at_ + at] = -at_level<double>(values_[at], rates_[at], stabilised(second, rates_[at], values_[at]));
       }
+    for (const Held& k : held_strains_)
+      for (int r = 0; r < 3; ++r) f[k.at + std::size_t(r)] = -k.left[std::size_t(r)];
+    for (int i = 0; tied() && i < int(ties_.size()); ++i)
+      each_row(y, i, [&](int r, const Matrix<double, np, 1>&, const Matrix<double, np, 1>& column) {
+        double* o = f + std::size_t(ties_[std::size_t(i)].body * stride_) + 2 * np;
+        for (int k = 0; k < np; ++k) o[k] -= column[k] * tie_force(i)[r];
+      });
   }
   // r = M a + Gi' mu - psi of a body, and its internal constraints on the level asked for.
   template <class S>
@@ -1069,7 +1171,7 @@ private:
     linked = {k.row, k.column, np, generalised<S>(k.row, by.place), generalised<S>(k.row, by.acceleration)};
     const auto to = z.lu.block(k.row, k.column);
     if (doubled_) {
-      to.block(0, 0, np, np) -= generalised<S>(k.row, by.speed);
+      to.block(0, 0, np, np) -= generalised<S>(k.row, by.speed) + z.shift * linked.by_acceleration;
       to.block(0, node, np, np) -= linked.by_place;
       return;
     }
@@ -1082,7 +1184,12 @@ private:
     linked.row = n, linked.column = k.body, linked.rows = 3;
     linked.by_place.setZero(), linked.by_acceleration.setZero();
     linked.by_place.template topRows<3>() = -by.place, linked.by_acceleration.template topRows<3>() = -by.acceleration;
-    z.lu.block(n, k.body).block(0, 0, 3, np) += by.speed + (S(1) / z.shift) * by.place + z.shift * by.acceleration;
+    const auto to = z.lu.block(n, k.body);
+    to.block(0, 0, 3, np) += by.speed + z.shift * by.acceleration;
+    if (doubled_)
+      to.block(0, node, 3, np) += by.place;
+    else
+      to.block(0, 0, 3, np) += (S(1) / z.shift) * by.place;
     z.lu.block(k.body, n).block(0, 0, np, 3) += generalised<S>(k.body, k.wrench);
   }
   template <class S>
@@ -1114,6 +1221,7 @@ private:
       const int rows = a.rows(), columns = a.cols();
       for (int c = 0; c < to.cols(); ++c)
         for (int r = 0; r < to.rows(); ++r) to(r, c) = S(0);
+      if (std::max(i, j) >= tie_node(0)) return;
       const bool body = i < int(bodies()), by_body = j < int(bodies());
       for (int c = 0; c < columns; ++c)
         for (int r = 0; r < rows; ++r) {
@@ -1148,8 +1256,10 @@ private:
         f(at, lambda_at_ + at_[j] + k), f(at + rows_[j].size(), lambda_at_ + multipliers_ + at_[j] + k);
       }
   }
-  template <class S> void solve_doubled(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests) {
+  template <class S>
+  void solve_doubled(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests, std::vector<Vec3<S>>* ties) {
     std::vector<S>& r = z.r;
+    const auto tie = [&](std::size_t k) { return r.data() + doubled_pattern_.offset(tie_node(int(k))); };
     each_doubled([&](std::size_t i, std::size_t k) { r[i] = b[k]; });
     each_block([&](int i, int j) {
       if (j >= int(bodies())) return;
@@ -1162,13 +1272,22 @@ private:
       const Matrix<S, np, 1> f = generalised<S>((*guests)[k].body, (*guests)[k].wrench);
       for (int i = 0; i < np; ++i) r[std::size_t(doubled_pattern_.offset((*guests)[k].body) + i)] += f[i];
     }
+    for (std::size_t k = 0; ties && k < ties->size(); ++k)
+      Part<3>::put(tie(k), Vec3<S>((*ties)[k] + Part<3>::of(b + held_strains_[k].at)));
+    for (const Linked<S>& k : z.linked) {
+      const Matrix<S, np, 1> f = k.by_acceleration * Part<np>::of(b + std::size_t(k.column * stride_ + np));
+      for (int i = 0; i < k.rows; ++i) r[std::size_t(doubled_pattern_.offset(k.row) + i)] -= f[i];
+    }
     z.lu.solve(r.data());
+    take_solution(tie, ties, b);
+    z.a.resize(ties_.empty() ? 0 : bodies() * np);
     each_doubled([&](std::size_t i, std::size_t k) { b[k] = r[i]; });
     for (std::size_t k = 0; k < bodies(); ++k)
       for (int i = 0; i < np; ++i) { // v was put where a is
         S* mine = b + k * std::size_t(stride_) + std::size_t(i);
         const S v = mine[2 * np];
         mine[2 * np] = z.shift * v - mine[np], mine[np] = v;
+        if (!ties_.empty()) z.a[k * np + std::size_t(i)] = mine[2 * np];
       }
   }
   // With q = (v + b_q)/shift and a = shift v - b_v only v and the multipliers remain.
@@ -1176,7 +1295,7 @@ private:
   void solve_with(Stage<S>& z, S* b, std::vector<HostVector<S>>* guests = nullptr,
                   std::vector<Vec3<S>>* ties = nullptr) {
     if (doubled_)
-      solve_doubled(z, b, guests);
+      solve_doubled(z, b, guests, ties);
     else
       solve_halved(z, b, guests, ties);
     for (std::size_t i = 0; guests && i < guests->size(); ++i) {
@@ -1224,11 +1343,12 @@ private:
     }
     const auto tie = [&](std::size_t k) { return r.data() + stage_pattern_.offset(tie_node(int(k))); };
     for (std::size_t k = 0; ties && k < ties->size(); ++k)
-      for (int i = 0; i < 3; ++i) tie(k)[i] += (*ties)[k][i];
+      for (std::size_t i = 0; i < 3; ++i)
+        tie(k)[i] += (*ties)[k][int(i)] + (level_ ? b[held_strains_[k].at + i] : S(0));
     if (guests)
       for (const HostVector<S>& k : *guests) add(k.body, generalised<S>(k.body, k.wrench));
     z.lu.solve(r.data());
-    for (std::size_t k = 0; ties && k < ties->size(); ++k) (*ties)[k] = Part<3>::of(tie(k));
+    take_solution(tie, ties, b);
     z.a.resize(ties_.empty() ? 0 : bodies() * np);
     for (std::size_t k = 0; k < bodies(); ++k) {
       S* mine = b + k * std::size_t(stride_);
@@ -1244,6 +1364,14 @@ private:
     }
     if (level_)
       for (std::size_t k = 0; k < multipliers_; ++k) b[lambda_at_ + k] = r[bodies() * std::size_t(node) + k];
+  }
+
+  // Section forces of a solution, for the guests and where they are unknowns.
+  template <class T, class S> void take_solution(T&& tie, std::vector<Vec3<S>>* ties, S* b) const {
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) {
+      (*ties)[k] = Part<3>::of(tie(k));
+      if (level_) Part<3>::put(b + held_strains_[k].at, Vec3<S>((*ties)[k] * S(1.0 / held_strains_[k].mass)));
+    }
   }
 
   // Its lines from the last to the first.
@@ -1285,9 +1413,16 @@ private:
     if (level_)
       for (std::size_t k = 0; k < multipliers_; ++k) r[bodies() * std::size_t(node) + k] = b[lambda_at_ + k];
     const auto tie = [&](std::size_t k) { return r.data() + stage_pattern_.offset(tie_node(int(k))); };
-    for (std::size_t k = 0; ties && k < ties->size(); ++k) Part<3>::put(tie(k), (*ties)[k]);
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) {
+      Vec3<double> weight = (*ties)[k];
+      if (level_) weight += Part<3>::of(b + held_strains_[k].at) * (1.0 / held_strains_[k].mass);
+      Part<3>::put(tie(k), weight);
+    }
     z.lu.solve_transposed(r.data());
-    for (std::size_t k = 0; ties && k < ties->size(); ++k) (*ties)[k] = Part<3>::of(tie(k));
+    for (std::size_t k = 0; ties && k < ties->size(); ++k) {
+      (*ties)[k] = Part<3>::of(tie(k));
+      if (level_) Part<3>::put(b + held_strains_[k].at, (*ties)[k]);
+    }
     const auto at = [&](int body) { return Part<np>::of(r.data() + stage_pattern_.offset(body)); };
     for (std::size_t i = 0; guests && i < guests->size(); ++i) {
       HostVector<double>& k = (*guests)[i];
@@ -1360,6 +1495,23 @@ private:
   std::vector<Matrix<double, 3, nq>> bent_;
   std::vector<Vec3<double>> pulled_;
   std::vector<double> tie_forces_;
+  int kkt_ties_ = 0; // rows of all
+  // One guest, where accelerations are unknowns: its ties one after the other, and the section force that stays.
+  struct Held {
+    std::vector<int> ties;
+    int first, stays, all; // rows: of the last tie, of what stays, all of them
+    double mass, scale;    // of the unknown: to the section force, and to a multiplier
+    std::size_t at;        // in the state
+    std::vector<double> C, others, rows, mu;
+    std::array<double, 3> left{};
+    std::vector<char> acts;
+    std::vector<int> pivots;
+    int size() const { return all; }
+    int tie(int r) const { return r < first ? ties.front() : ties.back(); }
+    int row(int r) const { return r < first ? r : r - first; }
+    bool own(int r) const { return r >= stays && r < stays + 3; }
+  };
+  std::vector<Held> held_strains_;
 };
 
 } // namespace gyrod

@@ -53,6 +53,10 @@ struct Tie {
   int body, rows;
   int partner;     // of the same guest, -1: none
   double mobility; // about the largest entry of C
+  // Where it is the one that stages keep: the first of three rows, of the section force that its guest is cut at, and
+  // by what that is multiplied.
+  int stays;
+  double weight;
 };
 class HostTies {
 public:

@@ -281,7 +281,8 @@ Tie RodSet::tie(int i) const {
   const Rod& r = *o.rod;
   const std::size_t n = std::size_t(o.e ? r.N - 1 : 1), j = std::size_t(o.e ? r.N - 1 : 0);
   const double mobility = r.d.inverse_ds[j] * r.d.inverse_ds[j] * r.inverse[n];
-  return {r.d.ends[o.e].host, 3 * (r.hold->cells() - 1), o.partner, mobility};
+  const int rows = 3 * (r.hold->cells() - 1);
+  return {r.d.ends[o.e].host, rows, o.partner, mobility, o.e ? rows - 3 : 0, r.d.quadrature[j]};
 }
 
 void RodSet::tie_row(int i, int row, Matrix<double, 6, 1>& g) const {

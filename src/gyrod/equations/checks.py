@@ -45,7 +45,7 @@ def check_system(
 ) -> None:
     """Raise one `ModelError` with all objections; ``tree``: bodies are a mechanism."""
     whole = system.assembled()
-    problems = [*_of_rods(whole, formulation, options, hosted), *_of_ends(whole, hosted)]
+    problems = [*_of_rods(whole, formulation, options), *_of_ends(whole, hosted)]
     problems += _of_joints(whole, formulation, options) if tree else _of_pins(whole, options)
     problems += _of_angles(whole, tree) if formulation == "euler" else ()
     problems += _of_places(whole)
@@ -57,7 +57,7 @@ def check_system(
         raise ModelError(dict.fromkeys(problems))
 
 
-def _of_rods(system: System, formulation: str, options: CoreOptions, hosted: Hosted) -> Iterator[str]:
+def _of_rods(system: System, formulation: str, options: CoreOptions) -> Iterator[str]:
     if not system.rods:
         return
     for option in ("spatial", "printed", "fictive_moment"):
@@ -66,10 +66,6 @@ def _of_rods(system: System, formulation: str, options: CoreOptions, hosted: Hos
     for rod in system.rods:
         if rod.strain in HELD and rod.mass != "lumped":
             yield f"rod {rod.name!r} with strain = {rod.strain!r} needs mass = 'lumped', got {rod.mass!r}."
-        variant = options.get("level") or options.get("qr")
-        if rod.strain in HELD and variant and {(rod.name, 0), (rod.name, 1)} & {*hosted}:
-            what = f"index = {options['level']}" if options.get("level") else "null_space = 'qr'"
-            yield f"rod {rod.name!r} on a body with strain = {rod.strain!r} has no form with {what}; leave it out."
 
 
 def _of_ends(system: System, hosted: Hosted) -> Iterator[str]:
