@@ -81,6 +81,41 @@ def test_best_sigma_of_the_fast_top(coordinates, h, ratio):
     assert minimize_scalar(error, bounds=(0.9, 1.3), method="bounded").x == pytest.approx(ratio, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("coordinates", "h", "potential", "gain"),
+    [("directors", 0.0035, "midpoint", 10.0), ("quaternion", 0.007, "nodes", 4.0), ("quaternion", 0.007, None, 0.98)],
+)
+def test_the_best_sigma_is_found_by_a_trial(coordinates, h, potential, gain):
+    """Of the fast top; where the potential of midpoints is what is wrong, nothing is gained, and nothing lost."""
+    t = np.arange(round(1.4 / h) + 1) * h
+
+    def error(sigma):
+        motion = run(top(), 1.4, h, coordinates=coordinates, sigma=sigma, potential=potential)
+        return float(np.linalg.norm(motion["top"].position - 0.04 * EXACT.axis(t)))
+
+    assert error("mean") > gain * error("best")
+
+
+def test_what_has_no_best_sigma_takes_the_mean():
+    """Of a ball no turn is seen; too few steps, or none at all, do not mislead."""
+    ball = gd.System([gd.Body("ball", 1.0, (0.4, 0.4, 0.4), angular_velocity=(1, 2, 3))], gravity=(0, 0, 0))
+    best, mean = (run(ball, 1.0, 0.1, sigma=s)["ball"].quaternion for s in ("best", "mean"))
+    np.testing.assert_array_equal(best, mean)
+    run(double_pendulum(), 0.005, 0.005, sigma="best")
+    with pytest.raises(gd.SimulationError, match="Try a smaller step"):
+        run(top(), 1.4, 0.1, sigma="best")
+    with pytest.raises(ValueError, match="must be 'mean', 'best', a number"):
+        run(top(), 1.4, 0.007, sigma=["best"])
+
+
+def test_steppers_find_the_best_sigma_too():
+    sim = gd.stepper(top(), method="variational", step=0.0035, coordinates="directors", sigma="best", record=True)
+    for _ in range(4):
+        sim.step(0.035)
+    wanted = run(top(), 0.7, 0.0035, coordinates="directors", sigma="best")["top"].position[40]
+    np.testing.assert_allclose(sim.motion()["top"].position[-1], wanted, atol=1e-12)
+
+
 # --- what the schemes keep -------------------------------------------------------------------------------------------
 
 
@@ -483,7 +518,7 @@ def test_the_start_is_told_as_given():
         ({"step": 0.3},
          r"not a multiple of step = 0.3 \(4.66667 steps\); give t_end = 1.2 or 1.5, or step = t_end/5 = 0"),
         ({"step": 3.0}, r"not a multiple of step = 3 .*; give t_end = 3, or step = t_end/1 = 1.4"),
-        ({"sigma": -0.1}, "sigma = -0.1 must be 'mean', a number >= 0"),
+        ({"sigma": -0.1}, "sigma = -0.1 must be 'mean', 'best', a number >= 0"),
         ({"sigma": "median"}, "sigma = 'median' must be 'mean'"),
         ({"sigma": {"tip": 0.1}}, "sigma = 'tip' is unknown; it can be 'top'.* Did you mean 'top'"),
         ({"sigma": {"top": np.nan}}, r"sigma\['top'\] = nan must be"),

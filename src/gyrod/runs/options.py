@@ -82,7 +82,8 @@ class Stepping(Writing, total=False):
     )]
     sigma: Annotated["str | float | Sequence[float] | Mapping[str, float] | None", Option(
         None, 'Part of the inertia that is taken with a constant mass matrix: "mean" (of the principal moments, which '
-        "is taken unless given), a number, one for each body, or a dictionary by name.", "table", ("mean",),
+        'is taken unless given), "best" (what a short trial run likes best), a number, one for each body, or a '
+        "dictionary by name.", "table", ("mean", "best"),
         shapes=((), (-1,)), only=("variational",),
     )]
     potential: Annotated[str | None, Option(

@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 
 #: Part of a step by which a time may miss a node.
 NODE_SLACK = 1e-6
+#: Of the trial of sigma = "best": steps, parts of a step that the motion it is judged by has, and the split beside
+#: the mean of the moments, a larger one: with a smaller one there may be no step.
+TRIAL_STEPS, TRIAL_PARTS, TRIAL_SPLIT = 100, 8, 1.25
+#: Distance, over the size of the system, up to which errors are taken as linear in sigma.
+TRIAL_ERROR = 0.2
+#: Largest split that it chooses, in means of the moments.
+LARGEST_SPLIT = 3.0
 
 
 def solve(
@@ -51,7 +58,7 @@ def solve(
     """Run one of the methods with constant steps; ``events`` gives the events of a compiled system with their names."""
     method = run["method"]
     count, step = steps_of(t_end, _step(run))
-    stepped = compiled_for(system, first, run, step)
+    stepped = compiled_for(system, first, run, step, count)
     wanted = _nodes(run["output"], count, step)
     watched = events(stepped.compiled)
     if watched and wanted is not None:
@@ -83,15 +90,66 @@ def _step(run: Options) -> float:
     return run["step"]
 
 
-def compiled_for(system: System, first: First | None, run: Options, step: float | None = None) -> Stepped:
-    """A system with the start of its motion, ready for the constant steps of a run."""
-    return compile_stepped(
-        system, step or _step(run), coordinates=run["coordinates"],
-        sigma="mean" if run["sigma"] is None else run["sigma"], potential=run["potential"] or "midpoint",
-        order=_order(system, run["order"]),
-        conserving=run["method"] == "energy-momentum", reduce=Formulation.of(run["formulation"]).reduce,
-        rested=first is not None, begin=lambda system, form, **options: begin(system, first, form, **options),
-    )  # fmt: skip
+def compiled_for(
+    system: System, first: First | None, run: Options, step: float | None = None, count: int = TRIAL_STEPS
+) -> Stepped:
+    """A system with the start of its motion, ready for ``count`` or more constant steps of a run."""
+
+    def compiled(sigma: Any, parts: int = 1) -> Stepped:
+        return compile_stepped(
+            system, (step or _step(run)) / parts, coordinates=run["coordinates"], sigma=sigma,
+            potential=run["potential"] or "midpoint", order=_order(system, run["order"]),
+            conserving=run["method"] == "energy-momentum", reduce=Formulation.of(run["formulation"]).reduce,
+            rested=first is not None, begin=lambda system, form, **options: begin(system, first, form, **options),
+        )  # fmt: skip
+
+    sigma = "mean" if run["sigma"] is None else run["sigma"]
+    if not isinstance(sigma, str) or sigma != "best":
+        return compiled(sigma)
+    return _best_split(compiled, step or _step(run), min(count, TRIAL_STEPS))
+
+
+def _best_split(compiled: Callable[..., Stepped], step: float, count: int) -> Stepped:
+    """The system with that common factor of all sigmas whose trial run is nearest to one with finer steps.
+
+    Kinetic energies at midpoints are wrong by h² (a + b sigma), (60) to (62): so are places of a trial run as long as
+    the error is small, and two runs tell a and b at all nodes. A factor that is no better than 1 is not taken.
+    """
+    mean = compiled("mean")
+    if not mean.sigma.any():
+        return mean
+    bodies = mean.compiled.system.bodies
+    spread = np.array([0.5 * np.trace(b.inertia) * np.eye(3) - b.inertia for b in bodies])
+    size = np.trace(spread, axis1=1, axis2=2)
+    spread /= np.where(size > 0.0, size, np.inf)[:, None, None]
+
+    def places(stepped: Stepped, parts: int = 1) -> Array | None:
+        """Where the mass of each body is: its centre and its second moments, which no turn of a round one moves."""
+        nodes = [parts * k for k in range(1, count + 1)]
+        found = stepped.core.run(stepped.start, parts * count, count * step, nodes, None, stepped.python)
+        if found["status"] != "finished":
+            return None
+        x, R, *_ = stepped.compiled.motions(stepped.states(found["t"], found["rows"]))
+        moments = R @ spread @ np.swapaxes(R, -1, -2)
+        return np.concatenate([x.reshape(count, -1) / stepped.compiled._length(), moments.reshape(count, -1)], axis=1)
+
+    def scaled(factor: float) -> Stepped:
+        return compiled((factor * mean.sigma).tolist())
+
+    exact, plain, other = places(compiled("mean", TRIAL_PARTS), TRIAL_PARTS), places(mean), places(scaled(TRIAL_SPLIT))
+    if exact is None or plain is None or other is None:
+        return mean
+    error, by_factor = plain - exact, (other - plain) / (TRIAL_SPLIT - 1.0)
+    far = np.flatnonzero(np.linalg.norm(error, axis=1) > TRIAL_ERROR)
+    near = slice(0, max(int(far[0]), 4) if len(far) else count)
+    slope = float(np.vdot(by_factor[near], by_factor[near]))
+    if slope <= (1e-12 * count) ** 2:
+        return mean
+    best = scaled(min(max(1.0 - float(np.vdot(error[near], by_factor[near])) / slope, 0.0), LARGEST_SPLIT))
+    judged = places(best)
+    if judged is None or not np.linalg.norm((judged - exact)[near]) < np.linalg.norm(error[near]):
+        return mean
+    return best
 
 
 def _recorded(
