@@ -264,10 +264,10 @@ def hose(**given) -> gd.Rod:
     fields = {
         "section": gd.Circle(radius=2e-2), "material": gd.Material(young=5e6, poisson=0.5, density=1100),
         "initial": gd.Straight((0, 0, 0), (0, 1, 0)), "start": gd.Free(), "end": gd.Free(),
-        "angular_velocity": (0.3, 0.2, 2.0),
+        "angular_velocity": (0.3, 0.2, 2.0), "segments": 8,
         "velocity": lambda s: np.add(np.cross((0.3, 0.2, 2.0), (0, s, 0)), (0.1, 0.0, 0.3 * np.sin(5.0 * s))),
     }  # fmt: skip
-    return gd.Rod("hose", length=1.0, segments=8, **{**fields, **given})
+    return gd.Rod("hose", length=1.0, **{**fields, **given})
 
 
 def with_bob(end, **given) -> gd.System:
@@ -298,6 +298,14 @@ RODS = {
     "inextensible on a body": lambda: with_bob(gd.Hinged("bob"), strain="inextensible"),
     "blended": lambda: gd.System(rods=[hose(mass=0.5)], gravity=(0, 0, 0)),
     "half-tangent": lambda: gd.System(rods=[hose(curvature="half-tangent")], gravity=(0, 0, 0)),
+    "elements": lambda: gd.System(rods=[hose(segments=2, degree=3)], gravity=(0, 0, 0)),
+    "elements of degree 4": lambda: gd.System(rods=[hose(segments=2, degree=4)], gravity=(0, 0, 0)),
+    "elements hinged on a body": lambda: with_bob(gd.Hinged("bob"), segments=3, degree=2),
+    "elements clamped on a body": lambda: with_bob(gd.Clamped("bob"), segments=3, degree=2),
+    "kirchhoff elements": lambda: with_bob(gd.Clamped("bob"), segments=3, degree=2, strain="kirchhoff"),
+    "inextensible elements": lambda: gd.System(
+        rods=[hose(segments=2, degree=3, strain="inextensible", velocity=(0, 0.1, 0))], gravity=(0, 0, 0)
+    ),
 }
 
 
@@ -324,7 +332,7 @@ def test_a_clamped_rod_keeps_its_energy_and_damping_takes_some():
     assert np.ptp(motion.energy.total) > 1e-2 * motion.energy.kinetic.max()
 
 
-@pytest.mark.parametrize("name", ["free", "clamped on a body", "kirchhoff", "blended"])
+@pytest.mark.parametrize("name", ["free", "clamped on a body", "kirchhoff", "blended", "elements hinged on a body"])
 def test_rods_converge_with_order_two(name):
     system = RODS[name]()
     exact = gd.simulate(system, 0.01, method="radau5", rtol=1e-11, output=[0.01])
@@ -337,12 +345,97 @@ def test_rods_converge_with_order_two(name):
     np.testing.assert_allclose(np.log2(np.array(errors[0]) / errors[1]), 2.0, atol=0.2)
 
 
-def test_elements_are_refused():
-    rod = gd.Rod(
-        "pipe", length=1.0, section=gd.Circle(radius=2e-2), material=gd.Material(young=5e6, poisson=0.5, density=1100)
+# --- links on rods ---------------------------------------------------------------------------------------------------
+
+LINKS = {
+    "spring": lambda **k: gd.SpringDamper("hose", "bob", at_a=0.7, at_b=(0, 0, 0.02), stiffness=200, length=0.1, **k),
+    "bushing": lambda **k: gd.Bushing("hose", "bob", at_a=1.0, stiffness=(100, 200, 300), **k),
+    "bushing of a body": lambda **k: gd.Bushing(
+        "bob", "hose", at_a=(0, -0.1, 0), at_b=0.6, stiffness=(100, 200, 300), **k
+    ),
+    "cable": lambda **k: gd.Cable("hose", "bob", at_a=0.8, at_b=(0, 0, 0.02), stiffness=300, length=0.25, **k),
+}  # fmt: skip
+#: Corners of a tendon: segments of the grid, nodes of the elements, and offsets.
+CORNERS = {None: (0, 4, 7), 2: (1, 3, 5)}
+OFFSETS = ((0.02, 0.0), (0.0, 0.02), (0.02, 0.01))
+
+
+def tendon(degree=None) -> gd.Tendon:
+    at = [k / 6.0 if degree else (k + 0.5) / 8.0 for k in CORNERS[degree]]
+    return gd.Tendon("hose", list(zip(at, OFFSETS, strict=True)), tension=5.0)
+
+
+def linked(name, degree=None, damping=None) -> gd.System:
+    """The hose and the body, with a link between them or along the hose."""
+    system = with_bob(gd.Free(), **({"segments": 3, "degree": degree} if degree else {}))
+    if name == "tendon":
+        return system.with_(forces=[tendon(degree)])
+    return system.with_(forces=[LINKS[name]() if damping is None else LINKS[name](damping=damping)])
+
+
+def length_of_tendon(motion, degree) -> np.ndarray:
+    track, at = motion["hose"], []
+    for k, offset in zip(CORNERS[degree], OFFSETS, strict=True):
+        x = track.positions[:, k] if degree else 0.5 * (track.positions[:, k] + track.positions[:, k + 1])
+        at.append(x + track.directors[:, k] @ [*offset, 0.0])
+    return np.linalg.norm(np.diff(at, axis=0), axis=2).sum(axis=0)
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("degree", [None, 2])
+@pytest.mark.parametrize("name", [*LINKS, "tendon"])
+def test_links_keep_energy_and_all_momenta(name, degree):
+    motion = run(linked(name, degree), 0.5, 1e-3)
+    energy = motion.energy
+    total = energy.total + (5.0 * length_of_tendon(motion, degree) if name == "tendon" else 0.0)
+    assert np.ptp(energy.kinetic) > 1e-3 * energy.kinetic.max()
+    assert np.ptp(total) < 1e-12 * energy.kinetic.max()
+    assert swing(motion.momentum) < 1e-12
+    assert swing(motion.angular_momentum) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["spring", "bushing", "cable"])
+def test_dampers_of_links_take_energy_and_keep_momenta(name):
+    motion = run(linked(name, damping=0.5), 0.5, 1e-3)
+    total = motion.energy.total
+    assert np.diff(total).max() < 1e-13
+    assert np.ptp(total) > 1e-3 * motion.energy.kinetic.max()
+    assert swing(motion.angular_momentum) < 1e-12
+
+
+def test_a_cable_between_bodies_that_goes_slack_keeps_the_energy():
+    """Steps begin and end on both sides of where it sets in and has set in."""
+    bodies = [
+        gd.Body(n, 1.0, (0.02, 0.03, 0.04), (x, 0, 0), velocity=(x, 0.5 * x, 0)) for n, x in (("a", -0.4), ("b", 0.4))
+    ]
+    cable = gd.Cable("a", "b", at_a=(0, 0.05, 0), at_b=(0, 0, 0.05), stiffness=200.0, length=0.9, smoothing=0.05)
+    motion = run(gd.System(bodies, forces=[cable], gravity=(0, 0, 0)), 5.0, 0.02)
+    assert motion.energy.potential[motion.energy.potential < 1e-14].size > 50
+    assert motion.energy.potential.max() > 0.1
+    assert lost(motion) < 1e-13
+    assert swing(motion.angular_momentum) < 1e-12
+
+
+def matrix_error(system, h=5e-3) -> float:
+    """The largest difference of Newton's matrix from differences of the residual, over its largest entry."""
+    s = compile_stepped(
+        system, h, coordinates="directors", sigma="mean", potential="midpoint", conserving=True, reduce=True
     )
-    with pytest.raises(ValueError, match=r"elements \('pipe'\) interpolate quaternions.*discretization = 'staggered'"):
-        run(gd.System(rods=[rod]), 1.0, 0.01)
+    u = 0.02 * np.random.default_rng(4).normal(size=s.core.unknowns)
+    _, K = s.core.linearise(s.start, 0.0, h, u)
+    J = [
+        s.core.linearise(s.start, 0.0, h, u + d)[0] - s.core.linearise(s.start, 0.0, h, u - d)[0]
+        for d in 1e-6 * np.eye(len(u))
+    ]
+    return float(np.abs(K - np.array(J).T / 2e-6).max() / np.abs(K).max())
+
+
+@pytest.mark.parametrize("name", [2, 3, 4, *LINKS, "tendon"])
+def test_newton_matrix_of_elements_and_of_links(name):
+    if isinstance(name, int):
+        assert matrix_error(with_bob(gd.Clamped("bob"), segments=2, degree=name)) < 1e-9
+    else:
+        assert matrix_error(linked(name, 2)) < 1e-9
 
 
 # --- another program -------------------------------------------------------------------------------------------------
@@ -467,3 +560,114 @@ def test_the_oracle_bends_a_rod_as_the_core_does():
     np.testing.assert_allclose(track.positions, nodes[:, :, :3], atol=1e-10)
     np.testing.assert_allclose(track.directors, nodes[:, :2, 3:].reshape(-1, 2, 3, 3).swapaxes(2, 3), atol=1e-10)
     np.testing.assert_allclose(track.Omega, Omega[:, :2], atol=1e-9)
+
+
+class Secant:
+    """A number at both ends of a step with its discrete gradient: products by means, quotients and roots by secants."""
+
+    def __init__(self, a, b, slope):
+        self.a, self.b, self.slope = a, b, slope
+
+    @property
+    def mean(self):
+        return 0.5 * (self.a + self.b)
+
+    def __add__(self, o):
+        if not isinstance(o, Secant):
+            return Secant(self.a + o, self.b + o, self.slope)
+        return Secant(self.a + o.a, self.b + o.b, self.slope + o.slope)
+
+    def __mul__(self, o):
+        if not isinstance(o, Secant):
+            return Secant(o * self.a, o * self.b, o * self.slope)
+        return Secant(self.a * o.a, self.b * o.b, self.mean * o.slope + o.mean * self.slope)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self):
+        return -1.0 * self
+
+    def __sub__(self, o):
+        return self + -1.0 * o
+
+    def inverse(self):
+        return Secant(1.0 / self.a, 1.0 / self.b, -self.slope / (self.a * self.b))
+
+    def root(self):
+        a, b = np.sqrt(self.a), np.sqrt(self.b)
+        return Secant(a, b, self.slope / (a + b))
+
+
+def test_the_oracle_bends_an_element_as_the_core_does():
+    """One element of degree 2: strains from what its first node sees of the others, y = a'(x - x_0) and a'b."""
+    C, inertia, length = np.array([300.0, 280.0, 500.0, 0.5, 0.4, 0.3]), np.array([2e-3, 1.5e-3, 3e-3]), 0.8
+    rod = gd.Rod(
+        "rod", length=length, segments=1, degree=2, stiffness=C, density_per_length=0.8, rotary_inertia=inertia,
+        initial=gd.Straight((0, 0, 0), (0, 0, length)), start=gd.Free(), end=gd.Free(),
+        velocity=lambda s: (2.0 * s, s * s, 0.3 * s), angular_velocity=lambda s: (-1.0 + s, 3.0 * s, 4.0 * s * s),
+    )  # fmt: skip
+    h, steps, gravity = 5e-3, 3, (1.0, -2.0, -9.0)
+    motion = run(gd.System(rods=[rod], gravity=gravity), steps * h, h)
+    track, weight = motion["rod"], 0.5 * length * np.array([1.0, 4.0, 1.0]) / 3.0
+    members = [
+        vo.Member(
+            0.8 * w, w * inertia, rod.quaternions[i], track.Omega[0, i], position=rod.positions[i],
+            velocity=track.velocities[0, i],
+        )
+        for i, w in enumerate(weight)
+    ]  # fmt: skip
+
+    def products(q):
+        node = q.reshape(3, 12)
+        a, out = node[0, 3:].reshape(3, 3), []
+        for k in (1, 2):
+            Q = a @ node[k, 3:].reshape(3, 3).T
+            axial = [0.5 * (Q[(i + 2) % 3, (i + 1) % 3] - Q[(i + 1) % 3, (i + 2) % 3]) for i in range(3)]
+            out += [*(a @ (node[k, :3] - node[0, :3])), np.trace(Q), *axial]
+        return np.array(out)
+
+    def strains(a, b, xi):
+        """Of one Gauss point, six numbers."""
+        n = [Secant(a[i], b[i], np.eye(14)[i]) for i in range(14)]
+        shape, slope = (0.5 * xi * (xi - 1), 1 - xi * xi, 0.5 * xi * (xi + 1)), (xi - 0.5, -2.0 * xi, xi + 0.5)
+        slope = [2.0 / length * x for x in slope]
+        zero = 0.0 * n[0]
+        Y, Q, P = [zero] * 3, [zero + shape[0], zero, zero, zero], [zero + slope[0], zero, zero, zero]
+        for k in (1, 2):
+            part = n[7 * k - 7 : 7 * k]
+            twice = (part[3] + 1.0).root()
+            W = [0.5 * twice, *(x * twice.inverse() for x in part[4:])]
+            Y = [s + slope[k] * y for s, y in zip(Y, part[:3], strict=True)]
+            Q = [s + shape[k] * w for s, w in zip(Q, W, strict=True)]
+            P = [s + slope[k] * w for s, w in zip(P, W, strict=True)]
+        over = sum((x * x for x in Q), zero).inverse()
+        w, x, y, z = Q
+        R = [
+            [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+            [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]  # fmt: skip
+        G = [sum((R[i][j] * Y[i] for i in range(3)), zero) * over for j in range(3)]
+        p, e, f, g = P
+        K = [
+            2.0 * (w * e - x * p - y * g + z * f) * over,
+            2.0 * (w * f - y * p - z * e + x * g) * over,
+            2.0 * (w * g - z * p - x * f + y * e) * over,
+        ]
+        return [G[0], G[1], G[2] + -1.0, *K]
+
+    def bent(a, b):
+        energy, slope = 0.0, np.zeros(14)
+        for xi in (-(3**-0.5), 3**-0.5):
+            E = strains(a, b, xi)
+            energy += 0.25 * length * sum(c * e.a**2 for c, e in zip(C, E, strict=True))
+            slope = slope + 0.5 * length * sum(c * e.mean * e.slope for c, e in zip(C, E, strict=True))
+        return energy, slope
+
+    nodes, Omega, totals = vo.conserving_joined(
+        members, lambda q: np.zeros(0), [(products, bent, None)], h, steps, gravity
+    )
+    assert np.ptp(totals) < 1e-12 * np.abs(totals).max()
+    np.testing.assert_allclose(track.positions, nodes[:, :, :3], atol=1e-10)
+    np.testing.assert_allclose(track.directors, nodes[:, :, 3:].reshape(-1, 3, 3, 3).swapaxes(2, 3), atol=1e-10)
+    np.testing.assert_allclose(track.Omega, Omega, atol=1e-9)

@@ -227,9 +227,7 @@ public:
     pull<S>(F, w);
   }
   template <class S>
-  void across(double, const StepMotion<S>& m, Wrench<S>* w) const
-    requires(Law::conservative)
-  {
+  void across(double, const StepMotion<S>& m, Wrench<S>* w) const {
     pull<S>(law_.template secant<S>(line<S>(m.begin), line<S>(m.end), m.h), w);
   }
   template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {

@@ -86,6 +86,16 @@ struct CableLaw {
     if (value_of(T) <= 0.0) return Vec3<S>::Zero(); // it never pushes
     return d * (T / l);
   }
+  // Over a step from a to b: the force whose work is the change of the energy and what damping takes.
+  template <class S> Vec3<S> secant(const Vec3<S>& a, const Vec3<S>& b, double h) const {
+    using std::sqrt;
+    const S before = sqrt(a.dot(a)), after = sqrt(b.dot(b)), middle = (before + after) * S(0.5);
+    const double u = value_of(middle) - length;
+    const S slope = u <= 0.0 ? S(0) : u < onset ? S((middle - S(length)) * S(1.0 / onset)) : S(1);
+    const S T = mean<S>(before, after) + S(c / h) * slope * (after - before);
+    if (value_of(T) <= 0.0) return Vec3<S>::Zero();
+    return (a + b) * S(T / (before + after));
+  }
   PointForce slopes(const Vec3<double>& d, const Vec3<double>& v) const {
     const double u = d.norm() - length;
     if (u <= 0.0) return {};
@@ -108,6 +118,30 @@ struct CableLaw {
     const double rate = d.dot(v) / d.norm(), slope = u < onset ? u / onset : 1.0;
     const double spring = k * (u < onset ? 0.5 * u * slope : u - 0.5 * onset);
     return std::max(c * slope * rate, -spring) * rate;
+  }
+
+private:
+  template <class S> S tension(const S& l) const { // without damping
+    const S u = l - S(length);
+    if (value_of(u) <= 0.0) return S(0);
+    return S(k) * (value_of(u) < onset ? S(u * u * S(0.5 / onset)) : S(u - S(0.5 * onset)));
+  }
+  // Of the tension over the lengths from a to b, by Simpson's rule between where it sets in and where it has, which is
+  // exact; the rule divides by nothing where both are on one side.
+  template <class S> S mean(const S& a, const S& b) const {
+    const auto simpson = [this](const S& x, const S& y) {
+      return S((tension<S>(x) + S(4) * tension<S>(S((x + y) * S(0.5))) + tension<S>(y)) * S(1.0 / 6.0));
+    };
+    const S &low = value_of(a) < value_of(b) ? a : b, &high = value_of(a) < value_of(b) ? b : a;
+    S sum(0), from = low;
+    bool whole = true;
+    for (const double edge : {length, length + onset})
+      if (value_of(low) < edge && edge < value_of(high)) {
+        sum += simpson(from, S(edge)) * (S(edge) - from);
+        from = S(edge), whole = false;
+      }
+    if (whole) return simpson(low, high);
+    return (sum + simpson(from, high) * (high - from)) / (high - low);
   }
 };
 

@@ -242,6 +242,7 @@ void System::assemble_conserving() {
       for (const HeldMass& m : rod.masses()) hang(std::size_t(m.body), m.at, m.weight);
       rod.assemble_conserving(trial, pattern_, rhs_.data());
     }
+    if (!points_.empty()) points_.assemble_conserving(links_, trial, pattern_, rhs_.data());
   }
   for (const Acting& f : m_.forces) differentiate_conserving(*f.element);
   if (joined_) constrain_conserving();
@@ -398,6 +399,10 @@ void System::finish_conserving() {
   if (!links_.empty()) {
     const Trial trial = place(false);
     for (std::size_t b = 0; b < bodies(); ++b) poses_next_[b].r = next_[b].r;
+    if (!points_.empty()) {
+      for (RodLinks& rod : links_) rod.look(trial);
+      energy += points_.finish_conserving(links_, trial, next_.data());
+    }
     for (RodLinks& rod : links_) energy += rod.finish_conserving(trial, next_.data());
     poses_.swap(poses_next_);
   }

@@ -155,4 +155,148 @@ double PointLinks::finish(const std::vector<RodLinks>& rods, const Trial& s, Bod
   return V;
 }
 
+// --- steps that keep energy and momenta
+
+PointLinks::Drawn PointLinks::draw(std::size_t k, const std::vector<RodLinks>& rods, const Trial& s,
+                                   std::vector<Lever>& levers) const {
+  const RodLink& link = links_[k];
+  Drawn o;
+  levers.clear();
+  const auto entry = [&](int node) {
+    std::size_t at = first_[k];
+    while (nodes_[at] != node) ++at;
+    return at;
+  };
+  const auto none = [](int, const auto&) {};
+  V3 x[2][2];
+  M3 R[2][2];
+  for (int e = 0; e < 2; ++e) {
+    const LinkPoint& p = link.ends[e];
+    const double sign = e ? 1.0 : -1.0;
+    x[0][e] = visit(p, rods, bodies_, s.now, false, R[0][e], none, none);
+    x[1][e] = visit(p, rods, bodies_, s.next, true, R[1][e], none, none);
+    const auto lever = [&](int node, double share, const V3& arm) {
+      const V3 r0 = s.now[node].R * arm, r1 = s.next[node].R * arm;
+      levers.push_back({entry(node), sign, share, 0.5 * (r0 + r1), r1});
+    };
+    const auto turns = [&](int node) {
+      if (e == 0) o.frame = int(entry(node));
+    };
+    if (p.rod >= 0)
+      rods[std::size_t(p.rod)].levers(p, lever, turns);
+    else if (p.body >= 0) {
+      const RigidBody& b = bodies_[std::size_t(p.body)];
+      lever(p.body, 1.0, b.pinned ? V3(b.arm + p.offset) : p.offset), turns(p.body);
+    }
+  }
+  const V3 d0 = x[0][1] - x[0][0], d1 = x[1][1] - x[1][0];
+  o.d = 0.5 * (d0 + d1);
+  // Along the line with a mean tension T, which grows with the length at the end.
+  const double sum = d0.norm() + d1.norm();
+  const auto along = [&](double T, double growth) {
+    o.S = (2.0 * T / sum) * o.d;
+    o.K = ((2.0 / sum) * (growth - T / sum) / d1.norm()) * (o.d * d1.transpose());
+    o.K.add_to_diagonal(T / sum);
+  };
+  std::visit(
+      [&](const auto& law) {
+        using Law = std::decay_t<decltype(law)>;
+        if constexpr (std::is_same_v<Law, TendonLaw>)
+          along(law.tension.number(0.5 * (s.t + s.t_next)), 0.0);
+        else if constexpr (std::is_same_v<Law, BushingLaw>) {
+          const M3 mean = 0.5 * (R[0][0] + R[1][0]), C = 0.5 * law.k + law.c * (1.0 / s.h);
+          const V3 u0 = R[0][0].transpose() * d0, u1 = R[1][0].transpose() * d1,
+                   f = 0.5 * (law.k * (u0 + u1)) + law.c * ((u1 - u0) / s.h);
+          o.S = mean * f, o.K = mean * C * R[1][0].transpose();
+          o.turn = o.K * skew<double>(d1) - 0.5 * skew<double>(V3(R[1][0] * f));
+          o.energy = 0.25 * (u0.dot(law.k * u0) + u1.dot(law.k * u1));
+        } else {
+          const V3 S = law.template secant<double>(d0, d1, s.h);
+          const PointForce by = law.slopes(o.d, (d1 - d0) / s.h);
+          if (sum > 0.0 && o.d.norm() > 0.0) {
+            const V3 u = o.d / o.d.norm(); // Newton's matrix asks for its growth to first order only
+            along(S.dot(u) * sum / (2.0 * o.d.norm()), 0.5 * u.dot(by.K * u) + u.dot(by.C * u) / s.h);
+          } else
+            o.K = 0.5 * by.K;
+          o.S = S, o.energy = 0.5 * (law.energy(d0) + law.energy(d1));
+        }
+      },
+      link.law);
+  if (!std::holds_alternative<BushingLaw>(link.law)) o.frame = -1;
+  return o;
+}
+
+void PointLinks::assemble_conserving(const std::vector<RodLinks>& rods, const Trial& s, const BlockPattern& pattern,
+                                     double* r) {
+  const double f = 0.5 * s.h * s.h;
+  const auto node = [&](std::size_t entry) { return nodes_[entry]; };
+  const auto pinned = [&](std::size_t entry) { return bodies_[std::size_t(nodes_[entry])].pinned; };
+  for (std::size_t k = 0; k < links_.size(); ++k) {
+    const Drawn o = draw(k, rods, s, levers_);
+    const std::size_t count = first_[k + 1] - first_[k];
+    const auto block = [&](std::size_t a, std::size_t b) -> const Grid<double>& {
+      return targets_[target_[k] + (a - first_[k]) * count + (b - first_[k])];
+    };
+    // Adds a force and a moment on a node, space axes, with derivatives by displacement and turn of others.
+    const auto left = [&](std::size_t a) {
+      return M3((M3::Identity() - skew<double>(half_angle(s.w[node(a)]))) * s.now[node(a)].R.transpose());
+    };
+    const auto push = [&](std::size_t a, const V3& force, const V3& moment) {
+      double* to = r + pattern.offset(node(a));
+      const int skip = pinned(a) ? 0 : 3;
+      for (int i = 0; i < skip; ++i) to[i] += f * force[i];
+      const V3 M = left(a) * moment;
+      for (int i = 0; i < 3; ++i) to[skip + i] += f * M[i];
+      const M3 K = f * (skew<double>(V3(s.now[node(a)].R.transpose() * moment)) * half_angle_matrix(s.w[node(a)]));
+      block(a, a).block(skip, skip, 3, 3) += K;
+    };
+    const auto vary = [&](std::size_t a, std::size_t b, const M36& force, const M36& moment) {
+      const M3 right = s.next[node(b)].R * s.turn[node(b)];
+      const int row = pinned(a) ? 0 : 3, column = pinned(b) ? 0 : 3;
+      const Grid<double>& to = block(a, b);
+      const M36 turned = left(a) * moment;
+      if (row && column) to.block(0, 0, 3, 3) += f * M3(force.leftCols<3>());
+      if (row) to.block(0, column, 3, 3) += f * (M3(force.rightCols<3>()) * right);
+      if (column) to.block(row, 0, 3, 3) += f * M3(turned.leftCols<3>());
+      to.block(row, column, 3, 3) += f * (M3(turned.rightCols<3>()) * right);
+    };
+    for (const Lever& a : levers_) push(a.entry, (a.sign * a.share) * o.S, a.sign * a.mean.cross(o.S));
+    if (o.frame >= 0) push(std::size_t(o.frame), V3::Zero(), o.S.cross(o.d));
+    const auto by_column = [&](std::size_t b, const M36& dd, const M36& dS, const Lever* own) {
+      for (const Lever& a : levers_) {
+        const M36 force = (a.sign * a.share) * dS;
+        M36 moment = a.sign * (skew<double>(a.mean) * dS);
+        if (&a == own) moment.rightCols<3>() += (0.5 * a.sign) * (skew<double>(o.S) * skew<double>(a.end));
+        vary(a.entry, b, force, moment);
+      }
+      if (o.frame >= 0)
+        vary(std::size_t(o.frame), b, M36::Zero(), 0.5 * (skew<double>(o.S) * dd) - skew<double>(o.d) * dS);
+    };
+    for (const Lever& b : levers_) {
+      M36 dd;
+      dd.leftCols<3>() = (b.sign * b.share) * M3::Identity(), dd.rightCols<3>() = -b.sign * skew<double>(b.end);
+      by_column(b.entry, dd, o.K * dd, &b);
+    }
+    if (o.frame < 0) continue;
+    M36 dS = M36::Zero();
+    dS.rightCols<3>() = o.turn;
+    by_column(std::size_t(o.frame), M36::Zero(), dS, nullptr);
+  }
+}
+
+double PointLinks::finish_conserving(const std::vector<RodLinks>& rods, const Trial& s, BodyState* states) {
+  double V = 0.0;
+  for (std::size_t k = 0; k < links_.size(); ++k) {
+    const Drawn o = draw(k, rods, s, levers_);
+    const auto push = [&](std::size_t entry, const V3& force, const V3& moment) {
+      const int node = nodes_[entry];
+      states[node].P -= s.h * force, states[node].L -= s.h * (s.now[node].R.transpose() * moment);
+    };
+    for (const Lever& a : levers_) push(a.entry, (a.sign * a.share) * o.S, a.sign * a.mean.cross(o.S));
+    if (o.frame >= 0) push(std::size_t(o.frame), V3::Zero(), o.S.cross(o.d));
+    V += o.energy;
+  }
+  return V;
+}
+
 } // namespace gyrod::variational

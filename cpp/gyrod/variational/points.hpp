@@ -5,6 +5,9 @@
 //   -D1 = h/2 B(q_k)' S,  D2 = -h/2 B(q_k+1)' S
 // (discrete d'Alembert; of what has an energy, its gradient). S is along the mean of E, or E does not see rigid
 // motions: momenta are kept to rounding, with damping too.
+//
+// Steps that keep the energy as well have for S the force whose work over the step is the change of the law's energy,
+// at means of points and directors; damping takes its work along the change of E.
 #pragma once
 
 #include "gyrod/rod/links.hpp"
@@ -27,6 +30,9 @@ public:
   void assemble(const std::vector<RodLinks>& rods, const Trial& s, const BlockPattern& pattern, double* r, bool matrix);
   // Adds momenta at the end of the step; returns the energy at its middle. Goes on to the next step.
   double finish(const std::vector<RodLinks>& rods, const Trial& s, BodyState* states);
+  // The same of steps that keep energy and momenta.
+  void assemble_conserving(const std::vector<RodLinks>& rods, const Trial& s, const BlockPattern& pattern, double* r);
+  double finish_conserving(const std::vector<RodLinks>& rods, const Trial& s, BodyState* states);
 
 private:
   struct Level {
@@ -35,6 +41,19 @@ private:
   };
   void measure(const std::vector<RodLinks>& rods, const Pose* poses, bool next, Level& o) const;
   PointForce force(std::size_t link, const Trial& s) const;
+  // Over a step: what a link pulls at, and how. A node moves its difference d of points by sign (share x + R arm).
+  struct Lever {
+    std::size_t entry;
+    double sign, share;
+    V3 mean, end; // R arm
+  };
+  struct Drawn {
+    V3 d, S;                     // mean; force
+    M3 K = M3::Zero(), turn = K; // of the force by d at the end, and by the turn of the axes there
+    int frame = -1;              // entry of the node that carries these; its moment is S x d
+    double energy = 0.0;
+  };
+  Drawn draw(std::size_t link, const std::vector<RodLinks>& rods, const Trial& s, std::vector<Lever>& levers) const;
 
   std::vector<RodLink> links_;
   std::vector<RigidBody> bodies_;
@@ -43,6 +62,7 @@ private:
   std::vector<std::size_t> target_;
   std::vector<Grid<double>> targets_; // blocks of all pairs of entries of a link
   Level now_, next_;
+  std::vector<Lever> levers_;
 };
 
 } // namespace gyrod::variational

@@ -63,6 +63,8 @@ struct HeldMass {
   }
 };
 
+template <int p> struct ElementStep; // conserving_rods.cpp
+
 class RodLinks {
 public:
   GYROD_COLD RodLinks(const RodDescription& d, std::vector<int> cells, const std::vector<RigidBody>& bodies,
@@ -103,6 +105,18 @@ public:
     f(node, B), g(node, turn);
     return x + R * p.offset;
   }
+  // The same as sums over nodes, x = sum share x_node + R_node arm, but for what is led: f(node, share, arm), and g as
+  // above.
+  template <class F, class G> void levers(const LinkPoint& p, F&& f, G&& g) const {
+    for (int k = 0; k < p.cells(); ++k) {
+      const int n = p.cell(k), node = vertex_node(n);
+      if (node >= 0) f(node, p.share(k), moves(n) ? V3(V3::Zero()) : V3(p.share(k) * arm(n ? 1 : 0)));
+    }
+    const int j = p.segment, node = frame_node(j);
+    if (node < 0) return;
+    const M3 turn = d_.holds(j) ? matrix_from_quaternion<double>(d_.ends[j ? 1 : 0].turn) : M3(M3::Identity());
+    f(node, 0.0, V3(turn * p.offset)), g(node);
+  }
   // Measures the end of the step in hand.
   void look(const Trial& s) { measure(s.t_next, s.next, next_); }
 
@@ -124,8 +138,8 @@ public:
   const std::vector<HeldMass>& masses() const { return masses_; }
   std::vector<V3>& multipliers() { return nu_; } // which the next step begins with
 
-  // The same of steps that keep energy and momenta (conserving.cpp), on the grid: the stresses of mean strains act
-  // along discrete gradients. `finish` adds impulses, those of moments in body axes at the beginning of the step.
+  // The same of steps that keep energy and momenta (conserving_rods.cpp). `finish` adds impulses, those of moments in
+  // body axes at the beginning of the step.
   void assemble_conserving(const Trial& s, const BlockPattern& pattern, double* r);
   double finish_conserving(const Trial& s, BodyState* states);
 
@@ -189,9 +203,23 @@ private:
   };
   Bent bent(std::size_t at, const Trial& s) const;
   void middle(const Trial& s);
+  template <int p> void element(std::size_t at, ElementStep<p>& o) const;
+  template <int p>
+  void rows_of(const ElementStep<p>& o, const Station& of, bool end, const Trial& s,
+               Matrix<double, 7 * p, 6>* rows) const;
+  template <int p> void element_middle(const Trial& s);
+  template <int p> void element_geometry(const Trial& s, double f);
+  double slope_of(const Station& o) const; // of an element: ds by the parameter of its polynomials, inverse
   void stress_conserving(double h);
   void bend_geometry(std::size_t at, const Trial& s, double f);
   void segment_geometry(std::size_t at, const Trial& s, double f);
+  static void turned_pair(const M3& on_a, const M3& a, const M3& on_b, const M3& b, M3* by);
+  void put_pair(const Station& o, int first, int second, const M3* by, const Trial& s, double f);
+  struct Drawn { // what a frame pulls at a difference of vertices d: mean and at the end, c pull + along d/c in all
+    V3 pull, end, d;
+    double c, along;
+  };
+  void put_pull(const Station& o, int vertex, const Drawn& by_frame, const Trial& s, double f);
   template <class F> void each_held(F&& f) const;                  // f(number, its station)
   void put_held(const std::vector<Matrix<double, 3, 6>>& strains); // forces of multipliers, and their rows
   void outside(const Trial& s);
@@ -216,5 +244,32 @@ private:
   std::unique_ptr<RodState<double>> s_;
   std::unique_ptr<Discretization::Blocks> blocks_;
 };
+
+template <class F> void RodLinks::each_held(F&& f) const {
+  for (std::size_t at = 0, k = 0; at < stations_.size() && d_.held; ++at)
+    if (!stations_[at].bends) f(int(k++), at);
+}
+
+template <class F> void RodLinks::each_outside(const Trial& s, F&& f) const {
+  const V3 none = V3::Zero();
+  const auto held = [&](int e, const V3& force, const V3& moment) { // moment in the axes of the end
+    const RodEnd& end = d_.ends[e];
+    if (end.host < 0) return;
+    f(end.host, force, V3(arm(e).cross(s.half[end.host].transpose() * force) + rotate<double>(end.turn, moment)));
+  };
+  for (int n = 0; n <= d_.segments; ++n) {
+    if (moves(n))
+      f(cells_[std::size_t(n)], s_->f[std::size_t(n)], none);
+    else
+      held(n ? 1 : 0, s_->f[std::size_t(n)], none);
+  }
+  for (int j = 0; j < d_.frames(); ++j) {
+    if (d_.holds(j))
+      held(j ? 1 : 0, none, s_->mu[std::size_t(j)]);
+    else
+      f(frame_node(j), none, s_->mu[std::size_t(j)]);
+  }
+  for (int e = 0; e < 2 && !d_.degree; ++e) held(e, none, s_->end_moment[e]);
+}
 
 } // namespace gyrod::variational

@@ -168,13 +168,14 @@ private:
       for (std::size_t j = 0; j < rows_.size(); ++j)
         std::copy_n(rhs_.data() + pattern_.offset(node_[j]) + base_[j], rows_[j].size(), mu_.data() + first_[j]);
       for (RodLinks& rod : links_) rod.take(pattern_, rhs_.data());
-      double change = 0.0, size = 0.0;
+      double change = 0.0, size = 0.0, far = 0.0;
       for (std::size_t b = 0; b < bodies(); ++b) {
         const double* d = rhs_.data() + pattern_.offset(int(b));
         if (!m_.bodies[b].pinned) {
           const V3 dx(d[0], d[1], d[2]);
           dx_[b] += dx, d += 3;
           change = std::max(change, dx.norm() / m_.length), size = std::max(size, dx_[b].norm() / m_.length);
+          far = std::max(far, states_[b].x.norm() / m_.length);
         }
         const V3 dw(d[0], d[1], d[2]);
         w_[b] += dw;
@@ -182,7 +183,7 @@ private:
       }
       ++newton_.iterations;
       if (!links_.empty() && !m_.conserving) matrix = newton_.slow(change);
-      if (links_.empty() && !m_.conserving ? newton_.done(change, size) : newton_.settled(change, size)) {
+      if (links_.empty() && !m_.conserving ? newton_.done(change, size) : newton_.settled(change, size, far)) {
         for (std::size_t b = 0; b < bodies(); ++b) {
           newton_.accepts(w_[b]);
           if (massless_[b] || m_.conserving) continue;

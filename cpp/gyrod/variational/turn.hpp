@@ -54,9 +54,10 @@ struct Newton {
   // The same with a matrix that was made before: the error that is left follows from how fast changes fall. `slow`
   // asks for a new one, and goes before.
   bool slow(double change) const { return iterations > 1 && change > 0.1 * before && change > 1e-9; }
-  bool settled(double change, double size) {
+  // `far`: how far away nodes are, whose positions are rounded.
+  bool settled(double change, double size, double far) {
     const double rate = iterations > 1 ? std::min(change / before, 1.0) : 1.0;
-    const bool stuck = rate > 0.3 && change <= 1e-11 * size + 1e-14;
+    const bool stuck = rate > 0.3 && change <= 1e-11 * size + 1e-14 * (1.0 + far);
     before = change;
     return change * rate <= 1e-16 * size + 1e-32 || stuck;
   }

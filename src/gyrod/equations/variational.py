@@ -18,10 +18,9 @@ from gyrod._check import Array
 from gyrod.equations import Compiled, body_weights, compile_force, compile_system, frame_forces, mechanisms
 from gyrod.equations.checks import about
 from gyrod.equations.coordinates import turns, unknowns
-from gyrod.equations.links import link_ends, links
+from gyrod.equations.links import links
 from gyrod.equations.rods import HELD
-from gyrod.model import Cable, System
-from gyrod.model.meshes import Elements
+from gyrod.model import System
 from gyrod.model.system_checks import SINGULAR
 from gyrod.runs.formulations import FORMULATIONS
 
@@ -113,7 +112,6 @@ def compile_stepped(
     _check.choice("potential", potential, POTENTIALS)
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
-    _check_supported(system, "energy-momentum" if conserving else "variational")
     coordinates = _conserving(system, reduce, coordinates) if conserving else coordinates or "quaternion"
     formulation = COORDINATES[coordinates]
     given, system = system, system.assembled()
@@ -178,24 +176,6 @@ def _cells(stepped: Stepped) -> list[list[float]]:
     return rows
 
 
-def _check_supported(system: System, method: str) -> None:
-    """Refuse what these methods cannot do, and name what can."""
-    if method == "energy-momentum":
-        meshed = [repr(rod.name) for rod in system.rods if isinstance(rod.mesh, Elements)]
-        if meshed:
-            raise ValueError(
-                f"method = {method!r} supports rods on the staggered grid; elements ({', '.join(meshed)}) interpolate "
-                "quaternions, whose strains are no products of directors: energy would be lost. Use "
-                "discretization = 'staggered', or method = 'variational', which keeps momenta."
-            )
-        found = [f.label for f in system.forces if isinstance(f, Cable) or (f.rods and link_ends(f))]
-        if found:
-            raise ValueError(
-                f"method = {method!r} does not support {', '.join(dict.fromkeys(found))}; use 'variational', which "
-                "keeps momenta, or 'radau5'."
-            )
-
-
 def _bodies(system: System, pins: Mapping[str, Array]) -> tuple[list[_core.Body], list[Array]]:
     """Bodies as the core takes them, about the fixed points of those that have one, and their principal axes."""
     bodies, axes = [], []
@@ -231,7 +211,7 @@ def _sigmas(system: System, sigma: Any, moments: Array, tables: Sequence[RodTabl
     mean = moments.mean(axis=1)
     names, rods = system.names, system.rod_names
     frames = [table["J"].mean(axis=1) for table in tables]
-    wanted = "'mean', a number >= 0, one for each body, or a dictionary from names to these"
+    wanted = "'mean', 'best', a number >= 0, one for each body, or a dictionary from names to these"
 
     def value(what: str, given: Any, default: float | Array, unit: float | Array = 1.0) -> Any:
         if isinstance(given, str) and given == "mean":

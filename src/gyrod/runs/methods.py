@@ -62,7 +62,7 @@ ALL_METHODS = {
         "stepped", "symplectic, for rigid bodies", 2, alike=("verlet", "leapfrog", "symplectic")
     ),
     "energy-momentum": Method(
-        "stepped", "conserves energy and momenta, of bodies, mechanisms and rods on the grid", 2,
+        "stepped", "conserves energy and momenta, of bodies, mechanisms and rods", 2,
         alike=("newmark", "hht", "generalizedalpha", "midpoint"),
     ),
     "scipy:RK45": Method("scipy", "SciPy's Dormand and Prince pair", 5, solver="RK45"),
