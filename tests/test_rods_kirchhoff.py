@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 import gyrod as gd
+from gyrod import problems
 from gyrod.equations import compile_system
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100.0)
@@ -295,3 +296,27 @@ def test_stages_solve_with_the_derivative_of_held_strains(strain, start, mesh):
     J, b = np.asarray(compiled.core.jacobian_dual(0.0, y)), rng.standard_normal(compiled.size)
     exact = np.linalg.solve(50.0 * np.eye(compiled.size) - J, b)
     np.testing.assert_allclose(compiled.core.solve_shifted(0.0, y, 50.0, b), exact, atol=1e-9 * np.abs(exact).max())
+
+
+def test_modes_of_a_taut_string():
+    """Between two hinges under EA/1000: k² (T + EI k²)/(density of length), k = n pi/L; it hardly turns."""
+    radius, steel = 1e-4, gd.Material(young=2e11, poisson=0.3, density=7850.0)
+    string = gd.Rod(
+        "string", 1.0, 12, gd.Circle(radius=radius), steel, degree=4, strain="kirchhoff", rest_stretch=0.999,
+        start=gd.Hinged(), end=gd.Hinged(), initial=gd.Straight((0, 0, 0), (1, 0, 0)),
+    )  # fmt: skip
+    found = gd.modes(gd.System(rods=[string], gravity=(0, 0, 0)), n=7).omega
+    k = np.pi * np.arange(1, 4)
+    exact = k * np.sqrt((2e11 * 1e-3 + 2e11 * radius**2 / 4.0 * k**2) / 7850.0)
+    np.testing.assert_allclose(found[-6:], np.repeat(exact, 2), rtol=1e-6)
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("strain", HELD)
+@pytest.mark.parametrize(("table", "at"), [("elastica", 1.0), ("elastica", 10.0), ("post_buckling", 60.0)])
+def test_tables_of_the_elastica(table, at, strain):
+    """It neither shears nor stretches: with these strains held it meets the elliptic integrals."""
+    problem = getattr(problems, table)(at, 8, discretization="elements", degree=4, strain=strain)
+    found = problem.quantities(gd.equilibrium(problem.system))
+    for name, value in problem.reference.items():
+        assert found[name] == pytest.approx(value, abs=1e-6)

@@ -480,9 +480,6 @@ def test_links_with_dampers_take_no_momentum(degree, hold, coordinates):
 
 def test_what_is_not_supported():
     rod, body = hose(start=CLAMPED), bob()
-    cable = gd.Cable("ground", "hose", at_a=(0, 0, 1), at_b=1.0, stiffness=10.0)
-    with pytest.raises(ValueError, match=r"does not support Cable.*; use 'variational'"):
-        run(gd.System(rods=[rod], forces=[cable]), 1.0, 0.1, method="energy-momentum")
     with pytest.raises(ValueError, match=r"damping feeds energy in \(rod 'hose'\); use order = 2"):
         run(SYSTEMS["damped"], 1.0, 0.1, order=4)
     with pytest.raises(ValueError, match="order = 3 must be 2 or 4"):

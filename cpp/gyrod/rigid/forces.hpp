@@ -226,8 +226,7 @@ public:
     const Vec3<S> F = law_.template force<S>(q.x - p.x, q.v - p.v);
     pull<S>(F, w);
   }
-  template <class S>
-  void across(double, const StepMotion<S>& m, Wrench<S>* w) const {
+  template <class S> void across(double, const StepMotion<S>& m, Wrench<S>* w) const {
     pull<S>(law_.template secant<S>(line<S>(m.begin), line<S>(m.end), m.h), w);
   }
   template <class Turn> void linearise(double, const BodyMotion<double>* m, ForceBlocks<Turn>& out) const {

@@ -95,7 +95,7 @@ def compiled_for(
 ) -> Stepped:
     """A system with the start of its motion, ready for ``count`` or more constant steps of a run."""
 
-    def compiled(sigma: Any, parts: int = 1) -> Stepped:
+    def compiled(sigma: object, parts: int = 1) -> Stepped:
         return compile_stepped(
             system, (step or _step(run)) / parts, coordinates=run["coordinates"], sigma=sigma,
             potential=run["potential"] or "midpoint", order=_order(system, run["order"]),
