@@ -129,17 +129,19 @@ class Job:
 
 
 class Packages(Job):
-    """Packages from the index, and their byte code."""
+    """Packages from the index, and their byte code where many interpreters will start."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
-        # pip would compile the tests of all packages, too, which takes twice the time. Not left to the first import:
-        # that may be one that must not write, or a test for which a warning of the compiler is an error.
-        skip = "re.compile('/tests?/|/site-packages/(pip|setuptools|mypyc?)/')"
-        code = f"import compileall, re; compileall.compile_dir({str(VENV / 'lib')!r}, 20, rx={skip}, quiet=2)"
-        byte_code = [str(PYTHON), "-W", "ignore", "-c", code]
+    def __init__(self, *arguments: str, byte_code: bool = False, **environment: str) -> None:
         if os.environ.get("PIP_RETRIES") == "0":
             environment["PIP_RETRIES"] = "1"  # pip says that an index does not answer only where it tries again
-        super().__init__([*PIP, "install", "--no-compile", *arguments], byte_code, **environment)
+        commands = [[*PIP, "install", "--no-compile", *arguments]]
+        if byte_code:
+            # pip would compile the tests of all packages, too, which takes twice the time. Not left to the first
+            # import: that may be one that must not write, or a test for which a warning of the compiler is an error.
+            skip = "re.compile('/tests?/|/site-packages/(pip|setuptools|mypyc?)/')"
+            code = f"import compileall, re; compileall.compile_dir({str(VENV / 'lib')!r}, 20, rx={skip}, quiet=2)"
+            commands.append([str(PYTHON), "-W", "ignore", "-c", code])
+        super().__init__(*commands, **environment)
 
     def status(self) -> str:
         """The package it is at."""
@@ -376,7 +378,8 @@ def prepare(screen: Screen, extra: str = "") -> None:
     if todo:
         screen.say(" and ".join(todo))
     core = Core("install", "--editable") if stale else None
-    run(screen, *filter(None, [core, Packages(*packages) if packages else None]))
+    # A demo imports a tenth of the modules, and compiles these by itself.
+    run(screen, *filter(None, [core, Packages(*packages, byte_code=extra != "plot") if packages else None]))
     if core:
         # The type checker does not look into the installed half of an editable package.
         shutil.copy(next(VENV.glob("lib/*/site-packages/gyrod/_core.pyi")), stub)
