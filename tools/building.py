@@ -131,7 +131,7 @@ class Job:
 class Packages(Job):
     """Packages from the index, and their byte code where many interpreters will start."""
 
-    def __init__(self, *arguments: str, byte_code: bool = False, **environment: str) -> None:
+    def __init__(self, *arguments: str, byte_code: bool, **environment: str) -> None:
         if os.environ.get("PIP_RETRIES") == "0":
             environment["PIP_RETRIES"] = "1"  # pip says that an index does not answer only where it tries again
         commands = [[*PIP, "install", "--no-compile", *arguments]]
@@ -372,7 +372,7 @@ def prepare(screen: Screen, extra: str = "") -> None:
             screen.say(f"creating .venv with {HERE}")
         pip, env = ([], {}) if state else create()
         screen.say("installing build tools")
-        run(screen, Packages(*pip, *tools, **env))
+        run(screen, Packages(*pip, *tools, byte_code=False, **env))
         keep(packages=[*have, *tools])
     todo = ["compiling the core"] * stale + [f"installing {len(packages)} packages"] * bool(packages)
     if todo:
