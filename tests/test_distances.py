@@ -133,7 +133,33 @@ def test_a_mesh_and_the_box_it_is(motion):
     outside = b.distance > 0.0
     assert_allclose(a.distance[outside], b.distance[outside], atol=1e-6)
     half = gd.Mesh(corners, faces[1:], **place)
-    assert np.all(motion.distance("hose", half).distance >= -8e-3 - 1e-9)
+    found = motion.distance("hose", half)
+    assert np.all(found.distance >= -8e-3 - 1e-9)
+    assert found.notes[0].startswith("'mesh' is a mesh that is not closed: it has no inside")
+    assert not a.notes
+
+
+@pytest.mark.parametrize("method", ["rodas", "radau5"])
+def test_a_limit_of_a_distance_ends_a_run(method):
+    """Where an event of the same distance does; nothing happens where it is kept, and a start beyond is refused."""
+    block = gd.Box((0.1, 0.1, 0.1), offset=(0.15, 0, -0.6))
+    gap = gd.DistanceSensor("gap", "hose", "ground", shape=block)
+    free = gd.System(rods=[hose(segments=4)], gravity=(0, 0, -9.81), sensors=[gap])
+    options = {"method": method, "rtol": 1e-4}
+    least = gd.simulate(free, 0.5, **options).sensors["gap"].min()
+    edge = float(least + 0.02)
+    limited = free.with_({"sensors[0].limit": edge})
+    motion = gd.simulate(limited, 0.5, **options)
+    event = gd.Event(lambda _t, m: m.distance("hose", block).distance - edge, terminal=True, direction=-1)
+    other = gd.simulate(free, 0.5, events=[event], **options)
+    assert (motion.status, motion.events[-1].name) == ("event", "limit of DistanceSensor 'gap'")
+    assert motion.t[-1] == pytest.approx(other.t[-1], abs=1e-9)
+    assert motion.sensors["gap"][-1] == pytest.approx(edge, abs=1e-7)
+    assert gd.simulate(free.with_({"sensors[0].limit": float(least - 0.01)}), 0.5, **options).status == "finished"
+    with pytest.raises(gd.ModelError, match=r"DistanceSensor 'gap': limit = 1 does not hold at the start, where"):
+        gd.simulate(free.with_({"sensors[0].limit": 1.0}), 0.5, **options)
+    with pytest.raises(gd.ModelError, match="limit = 1 is of the distance, but quantity = 'rate'"):
+        gd.DistanceSensor("gap", "hose", "ground", shape=block, quantity="rate", limit=1.0)
 
 
 def test_at_rest_on_a_path_and_in_studies_and_events():

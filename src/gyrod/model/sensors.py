@@ -240,7 +240,8 @@ class DistanceSensor(Sensor):
     Each is of "ground" (in space), of a body (in its axes) or of a rod. ``at_a`` and ``at_b`` are points, by default
     the centre of mass or the origin, or fractions of the length of rods. A rod without one is taken with its surface,
     all along: the smallest distance to a body by its shape, to another rod, to the solids ``shape`` (in space or in the
-    axes of the body), or to a point where one is given. ``radius`` is that of rods without a section, in m.
+    axes of the body), or to a point where one is given. ``radius`` is that of rods without a section, in m. A run ends
+    where the distance falls below ``limit``, in m.
 
     >>> from gyrod.model import Box
     >>> DistanceSensor("gap", "hose", "ground", shape=Box((1, 1, 0.1))).unit(None)
@@ -257,6 +258,11 @@ class DistanceSensor(Sensor):
     #: What stands for b, or for a where b is the rod.
     shape: Kept[Solid | tuple[Solid, ...] | None, Solid | Iterable[Solid] | None] = field(solids, default=None)
     radius: float | None = field(positive, "m", default=None)
+    limit: float | None = field(positive, "m", default=None)
+
+    def _agree(self, problems: Problems, bad: set[str]) -> None:  # noqa: ARG002
+        if self.limit is not None and self.quantity != "distance":
+            problems.add(f"limit = {self.limit:g} is of the distance, but quantity = {self.quantity!r}; leave it out.")
 
     def unit(self, system: System) -> str:  # noqa: ARG002
         """Of the quantity."""

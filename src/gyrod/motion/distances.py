@@ -276,6 +276,8 @@ class Distances:
     other: Array
     #: Where along another rod, (n,); nan of others.
     other_s: Array
+    #: What is to be known about it, such as meshes that are not closed: sentences.
+    notes: tuple[str, ...]
     _names: tuple[str, ...] = field(repr=False)
     _motion: Motion = field(repr=False)
     _of: Callable[[Rows], Gaps] = field(repr=False)
@@ -363,4 +365,14 @@ def distances(motion: Motion, rod: str, to: object, *, on: str | None = None, ra
     if motion.t.ndim == 0:
         parts = {x: value[0] for x, value in parts.items()}
     told = " and ".join(dict.fromkeys(names))
-    return Distances(rod, told, motion.t, **parts, _names=names, _motion=motion, _of=of)
+    return Distances(rod, told, motion.t, **parts, notes=_open(near), _names=names, _motion=motion, _of=of)
+
+
+def _open(near: Sequence[Target]) -> tuple[str, ...]:
+    """A sentence about each surface without an inside."""
+    names = dict.fromkeys(x.name for x in near if isinstance(x, Fixture) and not x.surface.closed)
+    return tuple(
+        f"{name!r} is a mesh that is not closed: it has no inside, so that a rod that has passed through it is outside "
+        "again. Close it in a mesh editor."
+        for name in names
+    )

@@ -92,6 +92,8 @@ def members(system: System, paths: Sequence[str], t_end: float, **options: objec
     """Members with other values at these paths, run with options of `simulate`; None if that must do it."""
     if not set(options).issubset(_TAKEN) or any(rod.limits is not None for rod in system.rods):
         return None
+    if any(getattr(sensor, "limit", None) is not None for sensor in system.sensors):  # an event of Python
+        return None
     run = whole(read("simulate", options, Options))
     method, form = run["method"], Formulation.of(run["formulation"])
     if method not in ("auto", *METHODS) or (method == "auto" and run["rtol"] <= _CHOICE):

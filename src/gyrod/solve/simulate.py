@@ -14,7 +14,7 @@ from gyrod import _check, storage
 from gyrod._check import Array
 from gyrod._words import suggests
 from gyrod.equations import Compiled, ForceError, mechanisms
-from gyrod.model import System
+from gyrod.model import DistanceSensor, ModelError, System
 from gyrod.model.conservation import flowing
 from gyrod.motion import Motion, MotionStats, Rest
 from gyrod.motion.between import passes_over
@@ -91,6 +91,7 @@ def _solved(system: System | Rest, t_end: float, given: Options) -> Motion:
         moving = solve_assembly(moving)
     if isinstance(moving, System):
         t_end, run["output"] = reach(moving, t_end, run["output"])
+        run["events"] = (*run["events"], *map(_limit, limited(moving)))
     target = _target(run)
     refuse_foreign(given, method)
     if method in STEPPED:
@@ -99,6 +100,7 @@ def _solved(system: System | Rest, t_end: float, given: Options) -> Motion:
     if method in PEERS:
         peers.require(method)
     compiled = _equations(moving, first, run)
+    _check_limited(compiled)
     steps, wanted = stepping(compiled, run), output_times(run["output"], 0.0, t_end)
     if steps["rtol"] >= UNRESOLVED and run["step"] is None:
         _warn_unresolved(steps["rtol"])
@@ -109,6 +111,31 @@ def _solved(system: System | Rest, t_end: float, given: Options) -> Motion:
     except ForceError as error:  # outside of the core's own loop
         fail_at_start(error, compiled, method, time.process_time() - started)
     return _by_core(compiled, t_end, method, run, steps, wanted, target, started)
+
+
+def limited(system: System) -> list[DistanceSensor]:
+    """Sensors with a limit, which end a run."""
+    return [sensor for sensor in system.sensors if isinstance(sensor, DistanceSensor) and sensor.limit is not None]
+
+
+def _limit(sensor: DistanceSensor) -> Event:
+    def left(_t: float, motion: Motion) -> float:
+        return float(motion.sensors[sensor.name]) - float(sensor.limit or 0.0)
+
+    return Event(left, terminal=True, direction=-1, name=f"limit of {sensor.label}")
+
+
+def _check_limited(compiled: Compiled) -> None:
+    """A start beyond a limit is refused."""
+    start = Motion(np.asarray(0.0), compiled.y0, MotionStats("", compiled.formulation), _compiled=compiled)
+    problems = [
+        f"{sensor.label}: limit = {sensor.limit:g} does not hold at the start, where the distance is "
+        f"{float(start.sensors[sensor.name]):.6g} m."
+        for sensor in limited(compiled.system)
+        if float(start.sensors[sensor.name]) < float(sensor.limit or 0.0)
+    ]
+    if problems:
+        raise ModelError(problems)
 
 
 def _stepped(
