@@ -159,7 +159,19 @@ def test_names_that_come_when_asked_for_are_those_that_type_checkers_see(package
 
 
 #: The rooms of the core: each may include those before it, and its own.
-CORE_ROOMS = ("math", "geometry", "time", "linear", "integrate", "attitude", "joints", "rigid", "mechanism", "rod")
+CORE_ROOMS = (
+    "math",
+    "geometry",
+    "contact",
+    "time",
+    "linear",
+    "integrate",
+    "attitude",
+    "joints",
+    "rigid",
+    "mechanism",
+    "rod",
+)
 CORE_ROOMS += ("assembly",)
 CORE = sorted((ROOT / "cpp" / "gyrod").rglob("*.?pp"))
 

@@ -308,6 +308,56 @@ void bind_rod_parts(nb::module_& m) {
           nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "axes"_a);
 }
 
+void bind_contact(nb::module_& m) {
+  nb::class_<FrictionLaw>(m, "Friction", "See cpp/gyrod/contact/law.hpp.")
+      .def(
+          "__init__",
+          [](FrictionLaw* f, bool sticks, double coefficient, double kinetic, double stribeck, double presliding,
+             double damping, double slip_speed, double rolling, double spinning, double spin_speed) {
+            const auto kind =
+                coefficient > 0.0 ? sticks ? FrictionLaw::sticking : FrictionLaw::slipping : FrictionLaw::none;
+            new (f) FrictionLaw{kind,    coefficient, kinetic, stribeck, presliding,
+                                damping, slip_speed,  rolling, spinning, spin_speed};
+          },
+          nb::kw_only(), "sticks"_a, "coefficient"_a, "kinetic"_a, "stribeck"_a, "presliding"_a, "damping"_a,
+          "slip_speed"_a, "rolling"_a, "spinning"_a, "spin_speed"_a);
+  nb::class_<Contact>(m, "Contact", "Stations, points with a radius, against a surface.")
+      .def(
+          "__init__",
+          [](Contact* self, std::shared_ptr<space::Surface> surface, int body, const V3& at, const M3& turn,
+             double stiffness, double exponent, double damping, double smoothing, double impact, double slow,
+             double slack, const std::optional<FrictionLaw>& friction, double gravity, double reach, int rod, int on,
+             const Table& cells, const Table& shares, const Table& turns, const Rows3& offsets, const Times& radii,
+             const Times& weights) {
+            Contact c;
+            c.surface = std::move(surface), c.body = body, c.at = at, c.turn = turn;
+            c.law = {stiffness, exponent, damping, smoothing, impact, slow, slack, friction.value_or(FrictionLaw())};
+            c.gravity = gravity, c.reach = reach;
+            const std::size_t n = radii.shape(0), most = cells.shape(1);
+            if (most > std::size_t(Station::most) || shares.shape(1) != most || turns.shape(1) != most ||
+                (rod >= 0 && (cells.shape(0) != n || shares.shape(0) != n || turns.shape(0) != n)) ||
+                weights.shape(0) != n || (on >= 0 && offsets.shape(0) != n))
+              throw nb::value_error("stations have too many cells, or their tables are not of one size");
+            for (std::size_t i = 0; i < n; ++i) {
+              Station s;
+              s.rod = rod, s.body = on, s.radius = radii(i), s.weight = weights(i);
+              if (on >= 0) s.offset = Part<3>::of(&offsets(i, 0));
+              for (std::size_t k = 0; k < most && rod >= 0; ++k)
+                if (cells(i, k) >= 0.0) {
+                  s.cells[s.count] = int(cells(i, k));
+                  s.share[s.count] = shares(i, k), s.turn[s.count] = turns(i, k), ++s.count;
+                }
+              c.stations.push_back(s);
+            }
+            new (self) Contact(std::move(c));
+          },
+          nb::kw_only(), "surface"_a, "body"_a, "at"_a, "turn"_a, "stiffness"_a, "exponent"_a, "damping"_a,
+          "smoothing"_a, "impact"_a, "slow"_a, "slack"_a, "friction"_a.none(), "gravity"_a, "reach"_a, "rod"_a, "on"_a,
+          "cells"_a, "shares"_a, "turns"_a, "offsets"_a, "radii"_a, "weights"_a)
+      .def_prop_ro("stations", [](const Contact& c) { return c.stations.size(); })
+      .def_prop_ro("memory", [](const Contact& c) { return c.stations.size() * std::size_t(c.law.memory()); });
+}
+
 void bind_rod(nb::module_& m) {
   nb::class_<RodDescription>(m, "Rod", "A rod on its mesh, as arrays; see cpp/gyrod/rod/description.hpp.")
       .def(
@@ -357,4 +407,5 @@ void bind_description(nb::module_& m) {
   bind_forces(m);
   bind_rod_parts(m);
   bind_rod(m);
+  bind_contact(m);
 }

@@ -12,6 +12,7 @@ namespace space = gyrod::space;
 
 namespace {
 using Cells = nb::ndarray<const double, nb::shape<-1, -1, -1, 4>, nb::c_contig, nb::device::cpu>;
+using Heights = nb::ndarray<const double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
 using Faces = nb::ndarray<const int, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
 space::Curves curves(const Cells& a) {
@@ -38,8 +39,15 @@ void bind_geometry(nb::module_& m) {
       .def_static("ball", &space::ball, "radius"_a, "inside"_a = false)
       .def_static("endless_cylinder", &space::endless_cylinder, "radius"_a, "inside"_a = false)
       .def_static("capsule", &space::capsule, "radius"_a, "half"_a)
-      .def_static("box", &space::box, "half"_a)
-      .def_static("frustum", &space::frustum, "below"_a, "above"_a, "half"_a)
+      .def_static("box", &space::box, "half"_a, "rounding"_a = 0.0)
+      .def_static("frustum", &space::frustum, "below"_a, "above"_a, "half"_a, "rounding"_a = 0.0)
+      .def_static("ring", &space::ring, "radius"_a, "wire"_a)
+      .def_static(
+          "height_field",
+          [](double x, double y, double dx, double dy, const Heights& z) {
+            return space::height_field(x, y, dx, dy, z.shape(0), z.shape(1), z.data());
+          },
+          "x"_a, "y"_a, "dx"_a, "dy"_a, "heights"_a)
       .def_static(
           "triangles",
           [](const Rows3& vertices, const Faces& faces, bool closed) -> std::unique_ptr<space::Surface> {
@@ -64,6 +72,17 @@ void bind_geometry(nb::module_& m) {
             return out;
           },
           "points"_a, "Distance, normal, nearest point and triangle, (n, 8).")
+      .def(
+          "bend",
+          [](const space::Surface& surface, const Rows3& points) {
+            Out2 out = owned<Out2>({points.shape(0), 9});
+            for (std::size_t k = 0; k < points.shape(0); ++k) {
+              const space::Point p(points.data() + 3 * k);
+              std::copy_n(surface.bend(p, surface.near(p)).data(), 9, out.data() + 9 * k);
+            }
+            return out;
+          },
+          "points"_a, "Second derivatives of the distance, (n, 9).")
       .def(
           "closest",
           [](const space::Surface& surface, const Cells& cells, double tolerance) {

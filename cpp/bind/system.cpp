@@ -414,16 +414,46 @@ void bind_system(nb::module_& m) {
       [](System* self, const std::string& formulation, std::vector<RigidBody> bodies,
          const std::vector<std::shared_ptr<ForceElement>>& forces, const Vector& gravity,
          const std::optional<JointTree>& joints, std::vector<RodDescription> rods, std::vector<RodLink> links,
-         const FormulationOptions& options) {
+         std::vector<Contact> contacts, const FormulationOptions& options) {
         new (self) System({formulation, options, std::move(bodies), forces_of(forces), or_zero(gravity), joints,
-                           std::move(rods), std::move(links)});
+                           std::move(rods), std::move(links), std::move(contacts)});
       },
       nb::kw_only(), "formulation"_a, "bodies"_a = nb::list(), "forces"_a = nb::list(), "gravity"_a.none() = nb::none(),
-      "joints"_a.none() = nb::none(), "rods"_a = nb::list(), "links"_a = nb::list(),
+      "joints"_a.none() = nb::none(), "rods"_a = nb::list(), "links"_a = nb::list(), "contacts"_a = nb::list(),
       "options"_a = FormulationOptions());
   bind_equations(c);
   bind_bodies(c);
-  c.def("rod_states", &rod_states, "rod"_a, "t"_a, "y"_a, "project"_a)
+  c.def(
+       "contact_states",
+       [](System& s, int contact, Times t, Table y, bool project) {
+         const Turn turn = enter(s, y);
+         RodEquations& rods = *s.rods();
+         const std::size_t each = rods.stations(contact), columns = RodEquations::contact_columns;
+         Out3 rows = owned<Out3>({y.shape(0), each, columns});
+         Out2 sums = owned<Out2>({y.shape(0), 4});
+         std::vector<double> state(s.size());
+         for (std::size_t k = 0; k < y.shape(0); ++k) {
+           std::copy_n(y.data() + k * s.size(), s.size(), state.begin());
+           s.place(t.data()[k], state.data(), project);
+           const ContactBudget b =
+               rods.contact(contact, t.data()[k], state.data() + s.rods_at(), rows.data() + k * each * columns);
+           sums(k, 0) = b.energy, sums(k, 1) = b.friction, sums(k, 2) = b.impact, sums(k, 3) = b.work;
+         }
+         return std::make_tuple(rows, sums);
+       },
+       "contact"_a, "t"_a, "y"_a, "project"_a,
+       "Of stations: point, normal, force, slip, gap, normal force; energy, power of friction, of impacts and of "
+       "bodies.")
+      .def(
+          "rest",
+          [](System& s, double t, Times y) {
+            const Turn turn = enter(s, y);
+            std::vector<double> state = numbers(y);
+            s.equations().rest(t, state.data());
+            return copied<Out1>(state, {s.size()});
+          },
+          "t"_a, "y"_a, "y is at rest: with what contacts remember, which is counted from there on.")
+      .def("rod_states", &rod_states, "rod"_a, "t"_a, "y"_a, "project"_a)
       .def(
           "rod_measures",
           [](System& s, Times t, Table y, bool project) {

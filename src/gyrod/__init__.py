@@ -28,15 +28,18 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         Bent,
         Body,
         BodyState,
+        Bowl,
         Box,
         Bushing,
         Cable,
+        Capsule,
         CForce,
         Circle,
         Clamped,
         Clip,
         ClipSensor,
         Cone,
+        Contact,
         Curve,
         Cylinder,
         CylinderObstacle,
@@ -48,11 +51,14 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         Expression,
         ExpressionError,
         ExpressionVector,
+        Eyelet,
         Fixed,
         Force,
         Foundation,
         Free,
+        Friction,
         Guided,
+        HeightField,
         Helical,
         Hinged,
         Input,
@@ -62,7 +68,9 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         Mesh,
         ModelError,
         Pinned,
+        Pipe,
         Planar,
+        Plane,
         PlaneObstacle,
         PointMass,
         PointSensor,
@@ -78,6 +86,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         Samples,
         Section,
         SectionSensor,
+        Shaft,
         Sphere,
         SphereObstacle,
         Spherical,
@@ -102,6 +111,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         SimulationError,
         SimulationInterrupted,
     )
+    from gyrod.motion.contacts import Contacts, ContactTrack
     from gyrod.motion.distances import Approach, Distances
     from gyrod.motion.envelopes import Envelope, envelope
     from gyrod.motion.errors import ErrorEstimate, ErrorReport, EstimateError
@@ -140,18 +150,20 @@ else:
             "files": "ModelFileError load read_mesh read_samples read_urdf",
             "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
             "model": (
-                "Arc Bent Body BodyState Box Bushing Cable CForce Circle Clamped Clip ClipSensor Cone Curve Cylinder "
-                "CylinderObstacle Cylindrical Damping Distance DistanceSensor Drag Expression ExpressionError "
-                "ExpressionVector Fixed Force Foundation Free Guided Helical Hinged Input JointSensor Laid Material "
-                "Mesh ModelError Pinned Planar PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle "
-                "Revolute Ring Rod RodLoad RotatingFrame RotationSensor Samples Section SectionSensor Sphere "
-                "SphereObstacle Spherical SpringDamper Straight System Tendon Torque Universal UserForce"
+                "Arc Bent Body BodyState Bowl Box Bushing Cable Capsule CForce Circle Clamped Clip ClipSensor Cone "
+                "Contact Curve Cylinder CylinderObstacle Cylindrical Damping Distance DistanceSensor Drag Expression "
+                "ExpressionError ExpressionVector Eyelet Fixed Force Foundation Free Friction Guided HeightField "
+                "Helical Hinged Input JointSensor Laid Material Mesh ModelError Pinned Pipe Planar Plane "
+                "PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle Revolute Ring Rod RodLoad "
+                "RotatingFrame RotationSensor Samples Section SectionSensor Shaft Sphere SphereObstacle Spherical "
+                "SpringDamper Straight System Tendon Torque Universal UserForce"
             ),
             "motion": (
                 "BodyTrack Drift Energy EventRecord JointTrack Motion MotionStats Rest RodTrack SimulationError "
                 "SimulationInterrupted"
             ),
             "look.report": "report",
+            "motion.contacts": "ContactTrack Contacts",
             "motion.distances": "Approach Distances",
             "motion.envelopes": "Envelope envelope",
             "motion.errors": "ErrorEstimate ErrorReport EstimateError",
@@ -193,16 +205,21 @@ __all__ = [
     "Body",
     "BodyState",
     "BodyTrack",
+    "Bowl",
     "Box",
     "Bushing",
     "CForce",
     "Cable",
+    "Capsule",
     "Circle",
     "Clamped",
     "Clip",
     "ClipSensor",
     "Comparison",
     "Cone",
+    "Contact",
+    "ContactTrack",
+    "Contacts",
     "Crossing",
     "Curve",
     "Cylinder",
@@ -225,6 +242,7 @@ __all__ = [
     "Expression",
     "ExpressionError",
     "ExpressionVector",
+    "Eyelet",
     "Final",
     "Fit",
     "Fixed",
@@ -233,8 +251,10 @@ __all__ = [
     "Formulation",
     "Foundation",
     "Free",
+    "Friction",
     "Guided",
     "Hanging",
+    "HeightField",
     "Helical",
     "Hinged",
     "History",
@@ -262,7 +282,9 @@ __all__ = [
     "PathEvent",
     "PathInterrupted",
     "Pinned",
+    "Pipe",
     "Planar",
+    "Plane",
     "PlaneObstacle",
     "PointMass",
     "PointSensor",
@@ -284,6 +306,7 @@ __all__ = [
     "Samples",
     "Section",
     "SectionSensor",
+    "Shaft",
     "SimulationError",
     "SimulationInterrupted",
     "SingularRotationError",

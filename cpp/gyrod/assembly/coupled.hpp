@@ -141,7 +141,23 @@ public:
   }
   const double* mass() const override { return algebraic_.mass(); }
   const int* index() const override { return algebraic_.index(); }
+  bool accepted(double t, double* y) override {
+    if (!rods_.contacts()) return false;
+    host(t, y);
+    return rods_.accepted(t, y + at_);
+  }
+  double horizon() const override { return rods_.horizon(); }
+  double overshoot(double t, const double* y) override {
+    if (!rods_.contacts()) return std::numeric_limits<double>::infinity();
+    host(t, y);
+    return rods_.overshoot(t, y + at_);
+  }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
+  bool soften(double factor) override { return rods_.soften(factor); }
+  void rest(double t, double* y) override {
+    host(t, y);
+    rods_.rest(t, y + at_);
+  }
   void share(Threads* threads) override {
     Equations::share(threads);
     bodies_->share(threads), rods_.share(threads);

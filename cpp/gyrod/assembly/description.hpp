@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gyrod/mechanism/model.hpp"
+#include "gyrod/rod/contacts.hpp"
 #include "gyrod/rod/description.hpp"
 #include "gyrod/rod/links.hpp"
 
@@ -20,6 +21,7 @@ struct SystemDescription {
   std::optional<JointTree> joints; // none: bodies are free, or turn about points of space
   std::vector<RodDescription> rods;
   std::vector<RodLink> links;
+  std::vector<Contact> contacts;
 };
 
 } // namespace gyrod

@@ -21,10 +21,11 @@ JointTree unjoined(std::size_t bodies) {
 }
 } // namespace
 
-System::System(SystemDescription d) : count_(d.bodies.size()), linked_(!d.links.empty()) {
-  if (!d.rods.empty()) rods_ = make_rods(d.formulation, std::move(d.rods), d.options, std::move(d.links));
+System::System(SystemDescription d) : count_(d.bodies.size()), linked_(!d.links.empty() || !d.contacts.empty()) {
+  if (!d.rods.empty() || !d.contacts.empty())
+    rods_ = make_rods(d.formulation, std::move(d.rods), d.options, std::move(d.links), std::move(d.contacts));
   if (rods_ && !rods_->hosts().empty()) coupled_ = std::make_unique<Coupled>(*rods_);
-  if (count_ && !d.joints && together(d)) d.joints = unjoined(count_);
+  if (count_ && !d.joints && (coupled_ || together(d))) d.joints = unjoined(count_);
   if (count_ && d.joints) {
     MechanismModel model{std::move(*d.joints), std::move(d.bodies), {}, std::move(d.forces), d.gravity, d.options};
     if (coupled_) coupled_->prepare(model);

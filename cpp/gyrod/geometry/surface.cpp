@@ -17,10 +17,13 @@ Near at(const Point& p, double distance, const Point& normal) {
   return {distance, normal, Point(p - distance * normal)};
 }
 
+Bend times(const Point& a) { return a * a.transpose(); }
+
 class HalfSpace final : public Surface {
 public:
   HalfSpace(const Point& n, double d) : Surface(Form::convex), n_(n), d_(d) {}
   Near near(const Point& p) const override { return at(p, n_.dot(p) - d_, n_); }
+  Bend bend(const Point&, const Near&) const override { return Bend::Zero(); }
 
 private:
   Point n_;
@@ -38,6 +41,13 @@ public:
     const double d = away.norm(), sign = inside_ ? -1.0 : 1.0;
     return at(p, sign * (d - radius_), d > 0.0 ? Point(sign / d * away) : of(sign, 0.0, 0.0));
   }
+  Bend bend(const Point& p, const Near& near) const override {
+    const double sign = inside_ ? -1.0 : 1.0, d = sign * near.distance + radius_;
+    if (!(d > 0.0)) return Bend::Zero();
+    Bend H = Bend::Identity() - times(near.normal);
+    if (std::abs(p[2]) < half_) H(2, 2) -= 1.0;
+    return sign / d * H;
+  }
 
 private:
   double radius_, half_;
@@ -46,31 +56,46 @@ private:
 
 class Box final : public Surface {
 public:
-  explicit Box(const Point& half) : Surface(Form::convex), half_(half) {}
+  Box(const Point& half, double rounding) : Surface(Form::convex), half_(half), rounding_(rounding) {
+    for (int i = 0; i < 3; ++i) half_[i] -= rounding;
+  }
   Near near(const Point& p) const override {
     Point away;
     const double square = outside(-half_, half_, p, away);
     if (square > 0.0) {
       const double d = std::sqrt(square);
-      return at(p, d, away / d);
+      return at(p, d - rounding_, away / d);
     }
     int least = 0;
     for (int i = 1; i < 3; ++i)
       if (half_[i] - std::abs(p[i]) < half_[least] - std::abs(p[least])) least = i;
     Point n = Point::Zero();
     n[least] = p[least] < 0.0 ? -1.0 : 1.0;
-    return at(p, std::abs(p[least]) - half_[least], n);
+    return at(p, std::abs(p[least]) - half_[least] - rounding_, n);
+  }
+  Bend bend(const Point& p, const Near& near) const override {
+    const double d = near.distance + rounding_;
+    if (!(d > 0.0)) return Bend::Zero();
+    Bend H = -times(near.normal);
+    for (int i = 0; i < 3; ++i)
+      if (std::abs(p[i]) > half_[i]) H(i, i) += 1.0;
+    return H / d;
   }
 
 private:
   Point half_;
+  double rounding_;
 };
 
 // A profile in the plane of (distance from the axis, z): from the axis outwards, up and back to it.
 class Turned final : public Surface {
 public:
-  Turned(double below, double above, double half) : Surface(Form::convex) {
-    const double x[4] = {0.0, below, above, 0.0}, z[4] = {-half, -half, half, half};
+  Turned(double below, double above, double half, double rounding) : Surface(Form::convex), rounding_(rounding) {
+    // The profile is that of the solid without a skin of the thickness of the rounding.
+    const double slope = std::hypot(1.0, (above - below) / (2.0 * half)), in = rounding * slope;
+    const double tilt = (above - below) / (2.0 * half) * rounding;
+    const double x[4] = {0.0, std::max(below - in + tilt, 0.0), std::max(above - in - tilt, 0.0), 0.0};
+    const double h = half - rounding, z[4] = {-h, -h, h, h};
     for (int k = 0; k < 3; ++k) {
       const double dx = x[k + 1] - x[k], dz = z[k + 1] - z[k], length = std::hypot(dx, dz);
       if (length > 0.0) sides_.push_back({x[k], z[k], dx / length, dz / length, length});
@@ -88,7 +113,18 @@ public:
       if (d < outer) outer = d, nx = ox, nz = oz;
     }
     if (inner > 0.0 && outer > 0.0) mx = nx / outer, mz = nz / outer, inner = outer;
-    return at(p, inner, rho > 0.0 ? of(mx * p[0] / rho, mx * p[1] / rho, mz) : of(mx, 0.0, mz));
+    return at(p, inner - rounding_, rho > 0.0 ? of(mx * p[0] / rho, mx * p[1] / rho, mz) : of(mx, 0.0, mz));
+  }
+  // Around the axis everywhere, and around the circles where sides meet.
+  Bend bend(const Point& p, const Near& near) const override {
+    const double rho = std::hypot(p[0], p[1]), d = near.distance + rounding_;
+    if (!(rho > 0.0)) return Bend::Zero();
+    const double cx = p[0] / rho, cy = p[1] / rho, mx = near.normal[0] * cx + near.normal[1] * cy, mz = near.normal[2];
+    Bend H = mx / rho * times(of(-cy, cx, 0.0));
+    bool side = !(d > 0.0);
+    for (const Side& s : sides_) side = side || std::abs(mx * s.tz - mz * s.tx - 1.0) < 1e-12;
+    if (!side) H += times(of(-mz * cx, -mz * cy, mx)) / d;
+    return H;
   }
 
 private:
@@ -96,6 +132,94 @@ private:
     double x, z, tx, tz, length;
   };
   std::vector<Side> sides_;
+  double rounding_;
+};
+
+class Ring final : public Surface {
+public:
+  Ring(double radius, double wire) : Surface(Form::other), radius_(radius), wire_(wire) {}
+  Near near(const Point& p) const override {
+    const double rho = std::hypot(p[0], p[1]), x = rho - radius_, d = std::hypot(x, p[2]);
+    if (!(d > 0.0)) return at(p, -wire_, of(0.0, 0.0, 1.0));
+    const double mx = x / d, cx = rho > 0.0 ? p[0] / rho : 1.0, cy = rho > 0.0 ? p[1] / rho : 0.0;
+    return at(p, d - wire_, of(mx * cx, mx * cy, p[2] / d));
+  }
+  Bend bend(const Point& p, const Near& near) const override {
+    const double rho = std::hypot(p[0], p[1]), d = near.distance + wire_;
+    if (!(rho > 0.0) || !(d > 0.0)) return Bend::Zero();
+    const double cx = p[0] / rho, cy = p[1] / rho, mx = (rho - radius_) / d, mz = p[2] / d;
+    return mx / rho * times(of(-cy, cx, 0.0)) + times(of(-mz * cx, -mz * cy, mx)) / d;
+  }
+
+private:
+  double radius_, wire_;
+};
+
+class HeightField final : public Surface {
+public:
+  HeightField(double x, double y, double dx, double dy, std::size_t nx, std::size_t ny, const double* heights)
+      : Surface(Form::other, false), from_{x, y}, step_{dx, dy}, count_{int(nx), int(ny)},
+        z_(heights, heights + nx * ny) {}
+  Near near(const Point& p) const override {
+    double f[6];
+    height(p, f);
+    const double s = std::sqrt(1.0 + f[1] * f[1] + f[2] * f[2]);
+    return at(p, (p[2] - f[0]) / s, of(-f[1] / s, -f[2] / s, 1.0 / s));
+  }
+  Bend bend(const Point& p, const Near& near) const override {
+    double f[6];
+    height(p, f);
+    Bend H = Bend::Zero();
+    H(0, 0) = f[3], H(0, 1) = H(1, 0) = f[4], H(1, 1) = f[5];
+    const Bend across = Bend::Identity() - times(near.normal);
+    return across * (-near.normal[2] * H) * across;
+  }
+
+private:
+  // Cubic convolution (Catmull and Rom): weights of four heights, their slopes and bends, along one axis.
+  struct Along {
+    int first;
+    double w[4], d[4], dd[4];
+  };
+  Along along(int axis, double x) const {
+    const double place = (x - from_[axis]) / step_[axis], last = double(count_[axis] - 1);
+    const double inside = std::min(std::max(place, 0.0), last);
+    const int cell = std::min(int(inside), count_[axis] - 2);
+    const double u = inside - cell, h = 1.0 / step_[axis];
+    Along a{cell - 1, {}, {}, {}};
+    const double w[4] = {0.5 * u * (u * (2.0 - u) - 1.0), 0.5 * (u * u * (3.0 * u - 5.0) + 2.0),
+                         0.5 * u * ((4.0 - 3.0 * u) * u + 1.0), 0.5 * u * u * (u - 1.0)};
+    const double d[4] = {0.5 * (u * (4.0 - 3.0 * u) - 1.0), 0.5 * u * (9.0 * u - 10.0),
+                         0.5 * (u * (8.0 - 9.0 * u) + 1.0), 0.5 * u * (3.0 * u - 2.0)};
+    const double dd[4] = {2.0 - 3.0 * u, 9.0 * u - 5.0, 4.0 - 9.0 * u, 3.0 * u - 1.0};
+    const bool beyond = place < 0.0 || place > last; // flat there
+    for (int k = 0; k < 4; ++k) a.w[k] = w[k], a.d[k] = beyond ? 0.0 : h * d[k], a.dd[k] = beyond ? 0.0 : h * h * dd[k];
+    return a;
+  }
+  // f, its two slopes and three second derivatives.
+  void height(const Point& p, double f[6]) const {
+    const Along x = along(0, p[0]), y = along(1, p[1]);
+    std::fill(f, f + 6, 0.0);
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 4; ++j) {
+        const double z = value(x.first + i, y.first + j);
+        f[0] += x.w[i] * y.w[j] * z, f[1] += x.d[i] * y.w[j] * z, f[2] += x.w[i] * y.d[j] * z;
+        f[3] += x.dd[i] * y.w[j] * z, f[4] += x.d[i] * y.d[j] * z, f[5] += x.w[i] * y.dd[j] * z;
+      }
+  }
+  // Straight on beyond the edges.
+  double value(int i, int j) const {
+    const auto z = [&](int a, int b) { return z_[std::size_t(a * count_[1] + b)]; };
+    const int a = std::min(std::max(i, 0), count_[0] - 1), b = std::min(std::max(j, 0), count_[1] - 1);
+    double h = z(a, b);
+    if (i != a) h += z(a, b) - z(a + (i < 0 ? 1 : -1), b);
+    if (j != b) h += z(a, b) - z(a, b + (j < 0 ? 1 : -1));
+    return h;
+  }
+
+  double from_[2], step_[2];
+  int count_[2];
+  std::vector<double> z_;
 };
 } // namespace
 
@@ -107,9 +231,14 @@ std::unique_ptr<Surface> endless_cylinder(double radius, bool inside) {
   return std::make_unique<Round>(radius, std::numeric_limits<double>::infinity(), inside);
 }
 std::unique_ptr<Surface> capsule(double radius, double half) { return std::make_unique<Round>(radius, half, false); }
-std::unique_ptr<Surface> box(const Point& half) { return std::make_unique<Box>(half); }
-std::unique_ptr<Surface> frustum(double below, double above, double half) {
-  return std::make_unique<Turned>(below, above, half);
+std::unique_ptr<Surface> box(const Point& half, double rounding) { return std::make_unique<Box>(half, rounding); }
+std::unique_ptr<Surface> frustum(double below, double above, double half, double rounding) {
+  return std::make_unique<Turned>(below, above, half, rounding);
+}
+std::unique_ptr<Surface> ring(double radius, double wire) { return std::make_unique<Ring>(radius, wire); }
+std::unique_ptr<Surface> height_field(double x, double y, double dx, double dy, std::size_t nx, std::size_t ny,
+                                      const double* heights) {
+  return std::make_unique<HeightField>(x, y, dx, dy, nx, ny, heights);
 }
 
 // --- meshes ---
@@ -274,5 +403,18 @@ Near Triangles::sided(const Near& found, const Point& p) const {
 }
 
 Near Triangles::near(const Point& p) const { return sided(nearest(p), p); }
+
+// Faces are flat; around edges and corners the normal turns. Which of them it is follows from the nearest point.
+Bend Triangles::bend(const Point& p, const Near& at) const {
+  const Near found = nearest(p);
+  const int feature = found.part % 7;
+  if (feature == 0 || !(found.distance > 0.0)) return Bend::Zero();
+  Bend H = Bend::Identity() - times(at.normal);
+  if (feature < 4) {
+    const Corners& t = triangles_[std::size_t(found.part / 7)];
+    H -= times((feature == 1 ? t.b - t.a : feature == 2 ? t.c - t.b : t.a - t.c).normalized());
+  }
+  return H / at.distance;
+}
 
 } // namespace gyrod::space

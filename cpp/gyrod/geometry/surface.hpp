@@ -1,9 +1,9 @@
 // Surfaces in axes of their own: signed distance phi(p), negative inside, its gradient n, and the nearest point p - phi
 // n.
 //
-// Rules for a new surface: `near` is exact, so that phi changes by no more than a point moves; `form` is what phi is as
-// a function of p, which the search along curves (`curve.hpp`) uses for its bounds; a name in the binding, a case in
-// `gyrod.geometry`.
+// Rules for a new surface: `near` is exact, so that phi changes by no more than a point moves; `bend` is the second
+// derivative of phi where `near` has been asked, one-sided where it jumps; `form` is what phi is as a function of p,
+// which the search along curves (`curve.hpp`) uses for its bounds; a name in the binding, a case in `gyrod.geometry`.
 #pragma once
 
 #include <memory>
@@ -22,15 +22,20 @@ struct Near {
   int part = 0; // triangle of a mesh
 };
 
+using Bend = Matrix<double, 3, 3>;
+
 class Surface {
 public:
-  enum class Form { convex, concave, mesh };
+  // Of none of these nothing is known but that phi is a distance.
+  enum class Form { convex, concave, mesh, other };
 
-  explicit Surface(Form form) : form(form) {}
+  explicit Surface(Form form, bool exact = true) : form(form), exact(exact) {}
   virtual ~Surface() = default;
   virtual Near near(const Point& p) const = 0;
+  virtual Bend bend(const Point& p, const Near& at) const = 0;
 
   const Form form;
+  const bool exact; // phi changes by no more than a point moves
 };
 
 std::unique_ptr<Surface> half_space(const Point& normal, double offset); // n.p - offset
@@ -38,9 +43,16 @@ std::unique_ptr<Surface> half_space(const Point& normal, double offset); // n.p 
 std::unique_ptr<Surface> ball(double radius, bool inside);
 std::unique_ptr<Surface> endless_cylinder(double radius, bool inside);
 std::unique_ptr<Surface> capsule(double radius, double half);
-std::unique_ptr<Surface> box(const Point& half);
+// Edges of boxes, cylinders and cones may be rounded: by no more than the least of their half sizes.
+std::unique_ptr<Surface> box(const Point& half, double rounding = 0.0);
 // Radii of the ends z = -half and z = half: a cylinder, a cone.
-std::unique_ptr<Surface> frustum(double below, double above, double half);
+std::unique_ptr<Surface> frustum(double below, double above, double half, double rounding = 0.0);
+// A wire about a circle in the plane z = 0: an eyelet.
+std::unique_ptr<Surface> ring(double radius, double wire);
+// z = f(x, y), bicubic between heights on a grid from (x, y) on, row by row of x; flat beyond. Its distance is
+// (z - f)/sqrt(1 + |grad f|^2): exact on the surface, and so are its normal and its bend there.
+std::unique_ptr<Surface> height_field(double x, double y, double dx, double dy, std::size_t nx, std::size_t ny,
+                                      const double* heights);
 
 // Triangles under a hierarchy of boxes. Sides are told apart where the mesh is closed; else all distances are positive.
 class Triangles final : public Surface {
@@ -52,6 +64,7 @@ public:
 
   Triangles(const double* vertices, std::size_t n_vertices, const int* faces, std::size_t n_faces, bool closed);
   Near near(const Point& p) const override;
+  Bend bend(const Point& p, const Near& at) const override;
 
   const std::vector<Node>& nodes() const { return nodes_; }
   // Unsigned, of all, and of one triangle in the order of the leaves.

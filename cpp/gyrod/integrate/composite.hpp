@@ -74,8 +74,31 @@ public:
     return nullptr;
   }
 
+  bool accepted(double t, double* y) override {
+    bool changed = false;
+    for (Part& p : parts_) changed = p.equations->accepted(t, y + p.at) || changed;
+    return changed;
+  }
+  double horizon() const override {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Part& p : parts_) least = std::min(least, p.equations->horizon());
+    return least;
+  }
+  double overshoot(double t, const double* y) override {
+    double least = std::numeric_limits<double>::infinity();
+    for (Part& p : parts_) least = std::min(least, p.equations->overshoot(t, y + p.at));
+    return least;
+  }
   void quasistatic(bool on) override {
     for (Part& p : parts_) p.equations->quasistatic(on);
+  }
+  void rest(double t, double* y) override {
+    for (Part& p : parts_) p.equations->rest(t, y + p.at);
+  }
+  bool soften(double factor) override {
+    bool any = false;
+    for (Part& p : parts_) any = p.equations->soften(factor) || any;
+    return any;
   }
   void share(Threads* threads) override {
     Equations::share(threads);

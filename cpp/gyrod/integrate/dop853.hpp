@@ -21,7 +21,7 @@ public:
     bool rejected = false;
     take_over();
     for (;;) {
-      double h = fixed ? options_.step : std::min(h_, options_.max_step);
+      double h = fixed ? options_.step : std::min(h_, longest());
       if (too_small(h)) return false;
       const bool last = t_ + 1.01 * h >= t_end_;
       if (last) h = t_end_ - t_;

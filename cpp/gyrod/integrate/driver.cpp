@@ -1,6 +1,30 @@
 #include "gyrod/integrate/driver.hpp"
 
 namespace gyrod {
+namespace {
+// A zero between a and b by bracketed secants with bisection (Illinois), to rounding.
+template <class F> double root(F&& f, double a, double fa, double b, double fb) {
+  if (fb == 0.0) return b;
+  const double tolerance = 4.0 * 2.2e-16 * std::max(std::abs(a), std::abs(b));
+  int side = 0;
+  for (int k = 0; k < 200 && b - a > tolerance; ++k) {
+    double m = (fa * b - fb * a) / (fa - fb);
+    if (!(m > a && m < b) || k % 4 == 3) m = 0.5 * (a + b);
+    const double fm = f(m);
+    if (fm == 0.0) return m;
+    if ((fm < 0.0) == (fb < 0.0)) {
+      b = m, fb = fm;
+      if (side == -1) fa *= 0.5;
+      side = -1;
+    } else {
+      a = m, fa = fm;
+      if (side == 1) fb *= 0.5;
+      side = 1;
+    }
+  }
+  return b;
+}
+} // namespace
 
 Run Driver::run(double t0, const double* y0, double t_end) {
   begin(t0, y0, t_end);
@@ -16,13 +40,17 @@ void Driver::begin(double t0, const double* y0, double t_end) {
   integrator_.want_dense = options_.keep_dense || inside || !options_.events.empty() || options_.watch;
   open(t0);
   guarded([&] {
-    if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y0);
-    integrator_.begin(t0, y0, t_end);
+    std::copy_n(y0, n_, start_.begin());
+    equations_.accepted(t0, start_.data());
+    integrator_.look_ahead(equations_.horizon());
+    const double* y = start_.data();
+    if (options_.output.empty() || options_.output.front() <= t0) emit(t0, y);
+    integrator_.begin(t0, y, t_end);
     knot_ = past_t_[0] = -std::numeric_limits<double>::infinity(); // no such state yet
-    past_t_[1] = t0, std::copy_n(y0, past_[1].size(), past_[1].begin());
+    past_t_[1] = t0, std::copy_n(y, past_[1].size(), past_[1].begin());
     planned_ = integrator_.step_size();
-    for (std::size_t e = 0; e < options_.events.size(); ++e) before_[e] = options_.events[e].g(t0, y0);
-    if (options_.watch) options_.watch->values(t0, y0, last_.data());
+    for (std::size_t e = 0; e < options_.events.size(); ++e) before_[e] = options_.events[e].g(t0, y);
+    if (options_.watch) options_.watch->values(t0, y, last_.data());
     std::fill(speed_.begin(), speed_.end(), unknown);
   });
 }
@@ -58,7 +86,10 @@ void Driver::exchange(Archive& a) {
   integrator_.exchange(a);
   a(planned_, next_, before_, last_, speed_, past_[0], past_[1], past_t_, knot_, follows_);
   a.finish();
-  if (a.reading()) open(integrator_.t());
+  if (!a.reading()) return;
+  equations_.accepted(integrator_.t(), integrator_.y()); // as it was: for the horizon
+  integrator_.look_ahead(equations_.horizon());
+  open(integrator_.t());
 }
 
 void Driver::open(double t) {
@@ -95,11 +126,25 @@ void Driver::step() {
     }
     return stop(Status::refused);
   }
+  if (passed_ < most_passed && equations_.overshoot(t, integrator_.y()) < 0.0) {
+    integrator_.dense(rows_.data());
+    const auto ahead = [&](double time) { return equations_.overshoot(time, inside(time)); };
+    const double before = equations_.overshoot(start, start_.data()), after = ahead(t);
+    const double until = before > 0.0 && after < 0.0 ? root(ahead, start, before, t, after) : t;
+    if (until < t && integrator_.retry(start, start_.data(), until - start)) {
+      ++passed_;
+      return;
+    }
+  }
+  passed_ = 0;
   const bool near = options_.watch && near_edge(), kept = options_.keep_dense && !result_.dense_given_up;
   if (kept || near || !options_.events.empty() || output_inside()) integrator_.dense(rows_.data());
   if (kept) keep_dense(t);
   if (options_.project && equations_.project(t, integrator_.y())) integrator_.changed();
   if (integrator_.settle() && options_.project) equations_.project(t, integrator_.y());
+  const bool jumped = equations_.accepted(t, integrator_.y());
+  integrator_.look_ahead(equations_.horizon());
+  if (jumped) integrator_.go_on(t_end_, integrator_.step_size());
   // A step cut short by the end of the interval says nothing against the one that was planned.
   planned_ = t == t_end_ && integrator_.stats().rejected == rejected ? proposed : integrator_.step_size();
   double until = t;
@@ -218,7 +263,8 @@ double Driver::locate_events(bool near) {
     for (std::size_t e = 0; e < all; ++e) {
       const double ga = before_[e], gb = after_[e];
       const bool rising = ga < 0.0 && gb >= 0.0, falling = ga > 0.0 && gb <= 0.0;
-      if ((rising && direction(e) >= 0) || (falling && direction(e) <= 0)) found.emplace_back(root(e, a, ga, b, gb), e);
+      if ((rising && direction(e) >= 0) || (falling && direction(e) <= 0))
+        found.emplace_back(root([&](double m) { return event_value(e, m, inside(m), true); }, a, ga, b, gb), e);
     }
     std::swap(before_, after_);
   }
@@ -232,28 +278,6 @@ double Driver::locate_events(bool near) {
     }
   }
   return t1;
-}
-
-double Driver::root(std::size_t event, double a, double ga, double b, double gb) {
-  if (gb == 0.0) return b;
-  const double tolerance = 4.0 * 2.2e-16 * std::max(std::abs(a), std::abs(b));
-  int side = 0;
-  for (int k = 0; k < 200 && b - a > tolerance; ++k) {
-    double m = (ga * b - gb * a) / (ga - gb);
-    if (!(m > a && m < b) || k % 4 == 3) m = 0.5 * (a + b);
-    const double gm = event_value(event, m, inside(m), true);
-    if (gm == 0.0) return m;
-    if ((gm < 0.0) == (gb < 0.0)) {
-      b = m, gb = gm;
-      if (side == -1) ga *= 0.5;
-      side = -1;
-    } else {
-      a = m, ga = gm;
-      if (side == 1) gb *= 0.5;
-      side = 1;
-    }
-  }
-  return b;
 }
 
 } // namespace gyrod

@@ -180,9 +180,6 @@ private:
   // rows.
   double locate_events(bool near);
 
-  // Bracketed secant with bisection (Illinois) on the projected dense output, to rounding.
-  double root(std::size_t event, double a, double ga, double b, double gb);
-
   Equations& equations_;
   Integrator& integrator_;
   const RunOptions& options_;
@@ -198,6 +195,9 @@ private:
   bool follows_ = false;
   std::size_t next_ = 0;
   double t_end_ = 0.0, planned_ = 0.0;
+  // How often the step has been taken back because it went past a jump: each time it ends nearer to it.
+  static constexpr int most_passed = 20;
+  int passed_ = 0;
   Run result_;
 };
 

@@ -12,12 +12,17 @@
 //     are judged one by one, and the largest counts.
 //  8. No call may allocate after the first one of its kind.
 //  9. `share` lends threads (null: none any more), which may be used inside of each call; what comes out is the same.
+// 10. `accepted` is called at the start and after each accepted step. It may change what the state remembers (true: it
+//     did, and the right-hand side may have jumped); from then on `horizon` is the longest sensible step. `overshoot`
+//     is negative where a step has gone too far past a jump: it is taken back, and made to end where this was zero.
+// 11. `rest` says that y is at rest: what depends on the way to there is remembered in it, and counted from it.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -56,7 +61,14 @@ public:
   virtual bool project(double, double*) { return false; }
   virtual const char* trouble(double, const double*) const { return nullptr; }
 
+  virtual bool accepted(double, double*) { return false; }
+  virtual double horizon() const { return std::numeric_limits<double>::infinity(); }
+  virtual double overshoot(double, const double*) { return std::numeric_limits<double>::infinity(); }
+
   virtual void quasistatic(bool) {}
+  virtual void rest(double, double*) {}
+  // Stiffness of contacts times a factor, for statics on the way to 1; false: there are none.
+  virtual bool soften(double) { return false; }
   virtual void share(Threads* threads) { threads_ = threads; }
   Threads* threads() const { return threads_; }
   // out = y moved along a part of a tangent d, on the manifold: straight and projected, or along the curve that keeps

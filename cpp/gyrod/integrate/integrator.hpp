@@ -88,6 +88,9 @@ public:
   virtual void dense(double* rows) = 0;
   virtual DenseEvaluator evaluator() const = 0;
 
+  // No step may be longer than this, from now on.
+  void look_ahead(double horizon) { horizon_ = horizon; }
+
   // Set to false before `begin` if nobody will ask for dense output: methods that pay for it may then save that.
   bool want_dense = true;
 
@@ -158,7 +161,7 @@ protected:
   double first_step(int order, const double* f0, double* y1, double* f1) {
     if (options_.step > 0) return options_.step;
     if (options_.first_step > 0) return std::min(options_.first_step, t_end_ - t_);
-    const double h_max = std::min(options_.max_step, t_end_ - t_);
+    const double h_max = std::min(longest(), t_end_ - t_);
     weigh(y_.data(), y_.data());
     const double norm_f = std::sqrt(double(n_)) * norm(f0), norm_y = std::sqrt(double(n_)) * norm(y_.data());
     double h = norm_f * norm_f <= 1e-10 || norm_y * norm_y <= 1e-10 ? 1e-6 : 0.01 * norm_y / norm_f;
@@ -172,12 +175,13 @@ protected:
     return std::min({100.0 * h, h1, h_max});
   }
 
+  double longest() const { return std::min(options_.max_step, horizon_); }
   bool too_small(double h) const { return 0.1 * std::abs(h) <= std::abs(t_) * 2.3e-16 || !(h > 0.0); }
 
   Equations& equations_;
   StepOptions options_;
   std::size_t n_, lanes_;
-  double t_ = 0.0, t_old_ = 0.0, t_end_ = 0.0, h_ = 0.0;
+  double t_ = 0.0, t_old_ = 0.0, t_end_ = 0.0, h_ = 0.0, horizon_ = std::numeric_limits<double>::infinity();
   std::vector<double> y_, weights_;
   Stats stats_;
 };

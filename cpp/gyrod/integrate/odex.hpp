@@ -23,7 +23,7 @@ public:
   bool advance() override {
     const bool fixed = options_.step > 0;
     for (;;) {
-      double h = fixed ? options_.step : std::min(h_, options_.max_step);
+      double h = fixed ? options_.step : std::min(h_, longest());
       if (too_small(h)) return false;
       const bool last = t_ + 1.01 * h >= t_end_;
       if (last) h = t_end_ - t_;

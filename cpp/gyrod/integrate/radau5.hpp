@@ -94,7 +94,7 @@ private:
     rhs(t_, y_.data(), f0_.data());
     fresh_ = true;
     if (mass_) { // slopes are known of the differential components only
-      const double h = std::min(options_.max_step, t_end_ - t_);
+      const double h = std::min(longest(), t_end_ - t_);
       h_ = options_.step > 0 ? options_.step : std::min(h, options_.first_step > 0 ? options_.first_step : 1e-6 * h);
     } else
       h_ = first_step(4, f0_.data(), work_.data(), defect_.data());
@@ -121,7 +121,7 @@ private:
   // The proposed step, or the last one if it is only a little smaller and its factors can be used again.
   double planned_step() const {
     if (options_.step > 0) return options_.step;
-    const double h = std::min(h_, options_.max_step);
+    const double h = std::min(h_, longest());
     const bool last = t_ + 1.0001 * h >= t_end_;
     return !renew_ && !last && h >= h_factored_ && h <= 1.2 * h_factored_ ? h_factored_ : h;
   }

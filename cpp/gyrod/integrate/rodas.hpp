@@ -46,7 +46,7 @@ public:
     ++stats_.jacobians;
     bool rejected = false;
     for (;;) {
-      double h = fixed ? options_.step : std::min(h_, options_.max_step);
+      double h = fixed ? options_.step : std::min(h_, longest());
       if (too_small(h)) return false;
       const bool last = t_ + 1.0001 * h >= t_end_;
       if (last) h = t_end_ - t_;

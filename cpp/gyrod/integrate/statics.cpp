@@ -7,6 +7,10 @@ StaticStatus StaticSolver::newton(double t, std::vector<double>& y) {
   last_ = y;
   if (whole_steps(t, y) == StaticStatus::converged) return StaticStatus::converged;
   y = last_;
+  if (e_.soften(1.0)) {
+    if (hardened(t, y) == StaticStatus::converged) return StaticStatus::converged;
+    y = last_;
+  }
   double damping = 1.0, before = 0.0, bar = 0.0, taken = 1.0;
   for (int k = 0; k < o_.iterations; ++k) {
     e_.rhs(t, y.data(), b_.data());
@@ -94,6 +98,28 @@ StaticStatus StaticSolver::whole_steps(double t, std::vector<double>& y) {
     before = size;
   }
   return StaticStatus::failed;
+}
+
+StaticStatus StaticSolver::hardened(double t, std::vector<double>& y) {
+  std::vector<double> reached = y;
+  double factor = 0.1, step = std::sqrt(10.0);
+  StaticStatus status = StaticStatus::failed;
+  for (; factor > 1e-9; factor *= 0.1) { // from where contacts are so soft that it converges
+    e_.soften(factor);
+    y = reached;
+    if ((status = whole_steps(t, y)) == StaticStatus::converged) break;
+  }
+  for (reached = y; status == StaticStatus::converged && factor < 1.0;) {
+    const double next = std::min(factor * step, 1.0);
+    e_.soften(next);
+    y = reached;
+    if (whole_steps(t, y) == StaticStatus::converged)
+      reached = y, factor = next, step = std::min(step * step, 10.0);
+    else if ((step = std::sqrt(step)) < 1.05)
+      status = StaticStatus::failed;
+  }
+  e_.soften(1.0);
+  return status;
 }
 
 StaticStatus StaticSolver::relax(double t, std::vector<double>& y) {

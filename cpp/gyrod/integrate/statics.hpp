@@ -48,6 +48,9 @@ public:
   // Newton's method without damping. It must not lead to an equilibrium that is less stable than where it began.
   StaticStatus whole_steps(double t, std::vector<double>& y);
 
+  // The same with contacts that are soft at first, and end as stiff as they are.
+  StaticStatus hardened(double t, std::vector<double>& y);
+
   // Steps of a motion that is stopped after each of them, until Newton's method takes over.
   StaticStatus relax(double t, std::vector<double>& y);
 

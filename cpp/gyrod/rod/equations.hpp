@@ -9,6 +9,7 @@
 #include "gyrod/math/scalar.hpp"
 #include "gyrod/rigid/host.hpp"
 #include "gyrod/rigid/options.hpp"
+#include "gyrod/rod/contacts.hpp"
 #include "gyrod/rod/links.hpp"
 #include "gyrod/rod/state.hpp"
 
@@ -28,6 +29,11 @@ struct RodMeasures {
     dissipation += b.dissipation, load_power += b.load_power, end_power += b.end_power;
     return *this;
   }
+};
+
+// The energy of a contact, the power that friction and damping take, and that of the bodies which move it.
+struct ContactBudget {
+  double energy = 0.0, friction = 0.0, impact = 0.0, work = 0.0;
 };
 
 // Offsets in a rod's state of segment n - 1 (p, rate) and vertex n (x, x'), -1 where there is none.
@@ -83,6 +89,14 @@ public:
   virtual void move_ties(bool positions, const double* mu, double* y) = 0;
   virtual void release_ties(const double* mu) = 0;
 
+  // --- contacts, see touches.hpp: what can be read of one, for each of its stations a row
+  virtual int contacts() const = 0;
+  virtual std::size_t stations(int contact) const = 0;
+  // Where the state has what stations remember, and how many numbers that are in all: they come last.
+  virtual std::size_t memory() const = 0;
+  static constexpr std::size_t contact_columns = 14; // point, normal, force, slip; gap, normal force
+  virtual ContactBudget contact(int contact, double t, const double* y, double* rows) = 0;
+
   virtual int rods() const = 0;
   virtual const RodDescription& rod(int r) const = 0;
   virtual std::size_t offset(int r) const = 0;
@@ -105,9 +119,10 @@ public:
   virtual Counted::Tally operations(double t, const double* y) = 0;
 };
 
-// Rods in the formulation of that name, with links between their points.
+// Rods in the formulation of that name, with links between their points and contacts.
 std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vector<RodDescription> rods,
-                                        const FormulationOptions& options, std::vector<RodLink> links);
+                                        const FormulationOptions& options, std::vector<RodLink> links,
+                                        std::vector<Contact> contacts);
 
 // Strain and curvature of a rod that lies at x (vertices) with the frames p, against a straight one.
 struct RodShape {

@@ -6,7 +6,7 @@ namespace gyrod {
 
 const RodState<double>& RodSet::state(int index, double t, const double* y) {
   Rod& r = *rods_[std::size_t(index)];
-  if (!links_.empty()) { // which may pull on it from others
+  if (tangled_) { // others may pull on it
     act(t, y, nullptr);
   } else {
     move_ends(r, t);

@@ -42,9 +42,10 @@ GYROD_COLD RodPart::RodPart(RodDescription description, Turning form, States& st
 }
 
 GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
-                          Turning form, bool held, int block)
-    : form_(form), held_(held), options_(options), links_(std::move(between)), block_(block), host_nodes_(held ? 3 : 2),
-      states_{!held && links_.empty(), 0, {}} {
+                          std::vector<Contact> contacts, Turning form, bool held, int block)
+    : form_(form), held_(held), options_(options), links_(std::move(between)), contacts_(std::move(contacts)),
+      tangled_(!links_.empty() || !contacts_.empty()), block_(block), host_nodes_(held ? 3 : 2),
+      states_{!held && !tangled_, 0, {}} {
   std::vector<int> sizes;
   std::vector<std::pair<int, int>> edges;
   add_rods(std::move(rods), sizes, edges);
@@ -56,6 +57,14 @@ GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions o
         if (a < b) edges.emplace_back(a, b);
     timed_ = timed_ || link.timed();
   }
+  add_contacts();
+  for (const Contact& c : contacts_)
+    for (const Station& station : c.stations) {
+      const std::vector<int> nodes = nodes_of(c, station);
+      for (int a : nodes)
+        for (int b : nodes)
+          if (a < b) edges.emplace_back(a, b);
+    }
   add_ties(sizes, edges);
   pattern_ = BlockPattern(sizes, edges, {}, hosts_.empty() ? -1 : cells_);
   make_groups();
@@ -71,6 +80,13 @@ GYROD_COLD void RodSet::add_rods(std::vector<RodDescription> rods, std::vector<i
       if (p.rod >= 0) rods[std::size_t(p.rod)].pulled = true;
       if (p.body >= 0) hosts_.push_back(p.body);
     }
+  for (const Contact& c : contacts_) {
+    if (c.body >= 0) hosts_.push_back(c.body);
+    for (const Station& s : c.stations) {
+      if (s.rod >= 0 && c.turns()) rods[std::size_t(s.rod)].pulled = true;
+      if (s.body >= 0) hosts_.push_back(s.body);
+    }
+  }
   double segments = 0.0;
   for (const RodDescription& d : rods) segments += d.segments;
   for (RodDescription& d : rods) {
@@ -171,8 +187,7 @@ const char* RodSet::apart() const {
   if (!hosts_.empty() || !links_.empty())
     return "bodies hold a rod, or a cable, tendon, spring or bushing pulls at one";
   if (led_) return "something is a function of time or an input";
-  for (const auto& r : rods_)
-    if (!r->d.obstacles.empty()) return "a rod may touch an obstacle";
+  if (!contacts_.empty()) return "a rod may touch something";
   return nullptr;
 }
 
@@ -217,10 +232,12 @@ void RodSet::mark() {
 void RodSet::act(double t, const double* y, double* dy) {
   each_rod([&](Rod& r) {
     gather_forces(r, t, y);
-    if (links_.empty()) conclude(r, t, y, dy);
+    if (!tangled_) conclude(r, t, y, dy);
   });
-  if (links_.empty()) return;
+  if (!tangled_) return;
+  for (auto& w : felt_) w = {};
   pull_links(t);
+  press(y, dy);
   each_rod([&](Rod& r) { conclude(r, t, y, dy); });
 }
 
@@ -387,14 +404,15 @@ void RodSet::gather_forces(Rod& r, double t, const double* y) const {
 }
 
 void RodSet::linearise(double t, const double* y) {
-  if (!links_.empty()) act(t, y, nullptr);
+  if (tangled_) act(t, y, nullptr);
   each_rod([&](Rod& r) { linearise(r, t, y); });
   far_.clear();
   for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
+  if (!contacts_.empty()) touch_blocks(y);
 }
 
 void RodSet::linearise(Rod& r, double t, const double* y) {
-  if (links_.empty()) gather_forces(r, t, y), hold(r, t);
+  if (!tangled_) gather_forces(r, t, y), hold(r, t);
   release(r);
   const bool predicted =
       still_ && int(r.reached.size()) == r.nq && std::equal(r.reached.begin(), r.reached.end(), y + r.at);
@@ -461,7 +479,6 @@ std::vector<int> RodSet::nodes_of(RodLink& link) const {
 }
 
 void RodSet::pull_links(double t) {
-  for (auto& w : felt_) w = {};
   for (const RodLink& link : links_) {
     const PointMotion m[2] = {motion(link.ends[0]), motion(link.ends[1])};
     const LinkPush p = std::visit([&](const auto& law) { return force_of(law, t, m); }, link.law);
@@ -500,13 +517,19 @@ void RodSet::land_rows(FarBlock b) {
     if (!r.moves(c)) b.q.bottomRows<3>().setZero(), b.v.bottomRows<3>().setZero();
     const double scale = r.turns(c) ? moment_scale(r, c) : 0.0;
     b.q.topRows<3>() *= scale, b.v.topRows<3>() *= scale;
+    const int o = b.column.index;
+    if (b.column.rod == b.row.rod && o >= r.first(c) && o <= r.behind(c)) {
+      Rod& mine = *rods_[std::size_t(b.row.rod)];
+      mine.blocks.q(c, o) += b.q, mine.blocks.v(c, o) += b.v;
+      return;
+    }
   }
   far_.push_back(b);
 }
 
 void RodSet::make_groups() {
   const std::vector<int>& order = pattern_.order();
-  if (!links_.empty()) {
+  if (tangled_) {
     groups_.push_back({0, rods_.size(), 0, order.size()});
     return;
   }

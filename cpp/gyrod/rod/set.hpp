@@ -12,7 +12,7 @@
 #include "gyrod/linear/block_pattern.hpp"
 #include "gyrod/linear/threads.hpp"
 #include "gyrod/rod/held.hpp"
-#include "gyrod/rod/link_blocks.hpp"
+#include "gyrod/rod/touches.hpp"
 
 namespace gyrod {
 
@@ -59,6 +59,17 @@ public:
   void move_ties(bool positions, const double* mu, double* y) override;
   void release_ties(const double* mu) override;
 
+  // --- contacts (touches.cpp)
+  int contacts() const override { return int(contacts_.size()); }
+  std::size_t stations(int contact) const override { return contacts_[std::size_t(contact)].stations.size(); }
+  std::size_t memory() const override { return memory_; }
+  ContactBudget contact(int contact, double t, const double* y, double* rows) override;
+  bool accepted(double t, double* y) override;
+  double horizon() const override { return horizon_; }
+  double overshoot(double t, const double* y) override;
+  void rest(double t, double* y) override;
+  bool soften(double factor) override;
+
   // --- readings (readings.cpp)
   const RodState<double>& state(int index, double t, const double* y) override;
   RodMeasures measures(int index, double t, const double* y) override;
@@ -80,8 +91,8 @@ protected:
   using Rod = RodPart;
 
   // block: unknowns of a node of the graph.
-  RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between, Turning form,
-         bool held, int block);
+  RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
+         std::vector<Contact> contacts, Turning form, bool held, int block);
 
   // Derivatives of all forces: `blocks` and `hosted` of the rods, `far_` of the links. The form then adds inertia.
   void linearise(double t, const double* y);
@@ -132,7 +143,7 @@ protected:
     });
   }
   template <class F> void each_group(F&& f) const {
-    if (!links_.empty()) return f(groups_[0]);
+    if (tangled_) return f(groups_[0]);
     each_chunk([&](const Chunk& c) {
       for (std::size_t r = c.rods; r < c.rods_end; ++r) f(groups_[r]);
     });
@@ -149,7 +160,12 @@ protected:
   const bool held_;    // there are held strains
   FormulationOptions options_;
   std::vector<RodLink> links_;
-  std::vector<FarBlock> far_; // of the links
+  std::vector<Contact> contacts_;
+  const bool tangled_;        // something acts on rods that is not theirs alone
+  std::vector<FarBlock> far_; // of the links and contacts, beyond what a rod has itself
+  std::vector<Recall> recalls_;
+  std::vector<Lever> levers_;
+  std::vector<std::size_t> latches_; // numbers of the state that change between steps only
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
   bool led_ = false, timed_ = false, still_ = false;
@@ -198,17 +214,47 @@ private:
   }
   void linearise(Rod& r, double t, const double* y);
   void pull_links(double t);
+  void add_contacts();
+  std::vector<int> nodes_of(const Contact& c, const Station& s) const;
+  Vec3<double> place_of(const Station& s) const;
+  void locate(const Contact& c, const Vec3<double>& x, ContactPlace& o) const;
+  void follow(const Contact& c, const Station& s, std::size_t i, ContactPlace& o) const;
+  ContactState state_of(const Contact& c, const Station& s, const ContactPlace& o, const space::Near& near,
+                        const double* memory) const;
+  bool near(const Contact& c, const Station& s, std::size_t i, ContactPlace& o, space::Near& found) const;
+  void press(const double* y, double* dy);
+  void press(const Contact& c, const Station& s, const ContactPlace& o, const ContactForce& f);
+  void touch_blocks(const double* y);
+  int levers_of(const Contact& c, const Station& s, const ContactPlace& o, Lever* out) const;
+  void turn_blocks(const Contact& c, const Station& s, const ContactPlace& o, const Vec3<double>& F,
+                   const Vec3<double>& M);
+  void land(Lever l);
+  void gather_contacts(double t, const double* y);
   void feel(const LinkPoint& p, const PointMotion& m, const LinkPush& w);
   void land(FarBlock b);
   void land_rows(FarBlock b);
   EndMap end_map(const Rod& r, int e) const { return EndMap(r.d.ends[e], r.ends[e], host(r.port[e])); }
   template <class S> void derivative(const Rod& r, RodState<S>& s, HeldStrains<S>* held, double t, const S* y, S* dy);
 
+  // Of an impact without speed: what touches then stays there.
+  static constexpr double slow_impact = 20.0;
+
   const int block_, host_nodes_;
   RodPart::States states_;
   std::vector<Felt> felt_;               // by the hosts, of the links that end on them
   std::set<std::pair<int, int>> joined_; // hosts that feel each other
   std::vector<TieEnd> ties_;             // ends on bodies of rods with held strains
+  std::size_t memory_ = 0;               // where that of contacts begins
+  double softened_ = 1.0;
+  double horizon_ = std::numeric_limits<double>::infinity();
+  struct Away { // nothing is nearer to p than this: it only saves work
+    Vec3<double> p = Vec3<double>::Zero();
+    double by = 0.0;
+  };
+  mutable std::vector<Away> away_;       // of stations
+  std::vector<Vec3<double>> rest_place_; // of stations at the last rest, and frames and bodies there
+  std::vector<std::vector<Mat3<double>>> rest_frames_;
+  std::vector<Mat3<double>> rest_bodies_;
   std::vector<Chunk> chunks_;
   std::vector<double> scratch_;
   mutable std::string trouble_;

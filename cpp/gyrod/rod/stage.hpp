@@ -24,8 +24,8 @@ template <bool Constrained> class RodStage final : public RodSet {
 
 public:
   RodStage(Turning form, std::vector<RodDescription> rods, const FormulationOptions& options,
-           std::vector<RodLink> links)
-      : RodSet(std::move(rods), options, std::move(links), form, Constrained, B) {}
+           std::vector<RodLink> links, std::vector<Contact> contacts)
+      : RodSet(std::move(rods), options, std::move(links), std::move(contacts), form, Constrained, B) {}
 
   // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are; ties are
   // eliminated with the bodies, and counted there.
@@ -201,6 +201,7 @@ private:
     for (const Rod* r : tied_) k.x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
     each_group([&](const Group& g) {
       lu.backward(k.x.data(), part(lu, g));
+      if (!contacts_.empty()) recover_recalls<S>(shift_of<S>(), b);
       for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
     });
   }
@@ -221,10 +222,11 @@ private:
       if constexpr (Constrained)
         if (r.d.held) held_sides<S>(r, b + r.at, k);
     });
-    for (const FarBlock& b : far_)
-      if (!b.column.body())
-        k.x[std::size_t(node_of(b.row))].template head<6>() +=
-            known_force<S>(*rods_[std::size_t(b.column.rod)], b.column.index, b.q, b.v);
+    for (const FarBlock& f : far_)
+      if (!f.column.body())
+        k.x[std::size_t(node_of(f.row))].template head<6>() +=
+            known_force<S>(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v);
+    recall_sides<S>(b);
   }
   template <class S> void host_side(std::size_t h) {
     auto wrench = work<S>().x[std::size_t(place_node(int(h)))].template head<6>();
@@ -320,7 +322,7 @@ private:
       bool able = true;
       for_rods(g, [&](const Rod& r) { able = able && fill<S>(r, shift, lu); });
       if (!able) return regular.store(false, std::memory_order_relaxed);
-      if (!links_.empty()) fill_far<S>(shift, lu);
+      if (tangled_) fill_far<S>(shift, lu);
       if (!lu.factor(part(lu, g))) regular.store(false, std::memory_order_relaxed);
     });
     if (!regular) return false;
@@ -398,7 +400,145 @@ private:
       }
       a.template middleCols<3>(3) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
     }
+    for (std::size_t i = 0; i < recalls_.size(); ++i) fill_recall<S>(recalls_[i], shift, work<S>().own[i], lu);
   }
+
+  // --- what contacts remember: z is eliminated where it is, (shift - own) dz = b_z + rate (q dq + v dv).
+  template <class S> void fill_recall(const Recall& m, S shift, Matrix<S, 3, 3>& own, UniformLu<S, B>& lu) {
+    Matrix<S, 3, 3> A = -m.own.template cast<S>();
+    A.add_to_diagonal(shift);
+    own = A.inverse();
+    const Matrix<S, 6, 3> force = m.force.template cast<S>() * own;
+    Local<S> Tc;
+    for (std::size_t c = m.from; c < m.to; ++c) {
+      const Lever& by = levers_[c];
+      const Matrix<double, 3, 7> q = m.rate * by.q, v = m.rate * by.v;
+      Matrix<S, 3, 6> column, speed; // of the unknowns of a cell; of a body place and speed
+      if (by.on.body()) {
+        column = q.template leftCols<6>().template cast<S>(), speed = v.template leftCols<6>().template cast<S>();
+      } else {
+        const Rod& o = *rods_[std::size_t(by.on.rod)];
+        column.setZero();
+        if (o.turns(by.on.index)) {
+          maps<S>(o, by.on.index, shift, Tc);
+          column.template leftCols<3>() = by_spin<S, 3>(o, by.on.index, q, v, Tc);
+        }
+        column.template rightCols<3>() = (S(1) / shift) * q.template rightCols<3>().template cast<S>() +
+                                         v.template rightCols<3>().template cast<S>();
+      }
+      const int node = node_of(by.on);
+      for (std::size_t r = m.from; r < m.to; ++r) {
+        const Matrix<S, 6, 3> action = levers_[r].action.template cast<S>() * force;
+        const int row = node_of(levers_[r].on);
+        lu.block(at(row, node)).template topLeftCorner<6, 6>() -= action * column;
+        if (by.on.body()) lu.block(at(row, node + 1)).template topLeftCorner<6, 6>() -= action * speed;
+      }
+    }
+  }
+  // b_z and what is known of the levers.
+  template <class S> Vec3<S> recalled(const Recall& m, const S* b) {
+    Vec3<S> z = Part<3>::of(b + m.at);
+    for (std::size_t c = m.from; c < m.to; ++c) {
+      const Lever& by = levers_[c];
+      if (by.on.body()) continue;
+      const Rod& o = *rods_[std::size_t(by.on.rod)];
+      Matrix<S, 9, 1> known = by.q.template cast<S>() * work<S>().known[std::size_t(o.at_node(by.on.index))];
+      if (form_.absolute && o.turns(by.on.index))
+        known += by.v.template leftCols<4>().template cast<S>() * turned<S>(o, by.on.index).omega;
+      z += m.rate.template cast<S>() * known;
+    }
+    return z;
+  }
+  template <class S> void recall_sides(const S* b) {
+    auto& k = work<S>();
+    for (std::size_t i = 0; i < recalls_.size(); ++i) {
+      const Recall& m = recalls_[i];
+      if (m.from == m.to) continue;
+      const Matrix<S, 6, 1> force = m.force.template cast<S>() * (k.own[i] * recalled<S>(m, b));
+      for (std::size_t r = m.from; r < m.to; ++r)
+        k.x[std::size_t(node_of(levers_[r].on))].template head<6>() += levers_[r].action.template cast<S>() * force;
+    }
+  }
+  // Of the solution: before the cells are recovered, from what they do.
+  template <class S> void recover_recalls(S shift, S* b) {
+    auto& k = work<S>();
+    Local<S> Tc;
+    for (std::size_t at : latches_) b[at] = b[at] / shift;
+    if (still_)
+      for (const Contact& c : contacts_)
+        for (std::size_t n = 0; n < c.stations.size() * std::size_t(c.law.memory()); ++n) b[c.memory + n] = S(0);
+    for (std::size_t i = 0; i < recalls_.size(); ++i) {
+      const Recall& m = recalls_[i];
+      Vec3<S> z = recalled<S>(m, b);
+      for (std::size_t c = m.from; c < m.to; ++c) {
+        const Lever& by = levers_[c];
+        Matrix<S, 9, 1> moved;
+        if (by.on.body()) {
+          moved =
+              by.q.template leftCols<6>().template cast<S>() * k.x[std::size_t(node_of(by.on))].template head<6>() +
+              by.v.template leftCols<6>().template cast<S>() * k.x[std::size_t(node_of(by.on)) + 1].template head<6>();
+        } else {
+          const Rod& o = *rods_[std::size_t(by.on.rod)];
+          const Matrix<S, B, 1>& d = k.x[std::size_t(node_of(by.on))];
+          const Vec3<S> move = d.template segment<3>(3);
+          moved = by.q.template rightCols<3>().template cast<S>() * ((S(1) / shift) * move) +
+                  by.v.template rightCols<3>().template cast<S>() * move;
+          if (o.turns(by.on.index)) {
+            maps<S>(o, by.on.index, shift, Tc);
+            moved += by_spin<S, 9>(o, by.on.index, by.q, by.v, Tc) * d.template head<3>();
+          }
+        }
+        z += m.rate.template cast<S>() * moved;
+      }
+      Part<3>::put(b + m.at, Vec3<S>(k.own[i] * z));
+    }
+  }
+  // Both transposed: weights of dz to those of b_z, of the unknowns and of what is known.
+  void recover_recalls_transposed(double* b) {
+    Work<double>& k = real_work_;
+    for (std::size_t at : latches_) b[at] /= real_shift_;
+    for (std::size_t i = 0; i < recalls_.size(); ++i) {
+      const Recall& m = recalls_[i];
+      const Vec3<double> z = k.own[i].transpose() * Part<3>::of(b + m.at);
+      Part<3>::put(b + m.at, z);
+      for (std::size_t c = m.from; c < m.to; ++c) add_recall(levers_[c], m.rate.transpose() * z, true);
+    }
+  }
+  void recall_sides_transposed(double* b) {
+    Work<double>& k = real_work_;
+    for (std::size_t i = 0; i < recalls_.size(); ++i) {
+      const Recall& m = recalls_[i];
+      if (m.from == m.to) continue;
+      Matrix<double, 6, 1> felt = Matrix<double, 6, 1>::Zero();
+      for (std::size_t r = m.from; r < m.to; ++r)
+        felt += levers_[r].action.transpose() * k.x[std::size_t(node_of(levers_[r].on))].template head<6>();
+      const Vec3<double> z = k.own[i].transpose() * (m.force.transpose() * felt);
+      Part<3>::put(b + m.at, Vec3<double>(Part<3>::of(b + m.at) + z));
+      for (std::size_t c = m.from; c < m.to; ++c) add_recall(levers_[c], m.rate.transpose() * z, false);
+    }
+  }
+  // A weight of what a lever does, given on to what is known of it and, where they are asked for, to the unknowns.
+  void add_recall(const Lever& by, const Matrix<double, 9, 1>& weight, bool unknowns) {
+    Work<double>& k = real_work_;
+    const std::size_t node = std::size_t(node_of(by.on));
+    if (by.on.body()) {
+      if (!unknowns) return;
+      k.x[node].template head<6>() += by.q.template leftCols<6>().transpose() * weight;
+      k.x[node + 1].template head<6>() += by.v.template leftCols<6>().transpose() * weight;
+      return;
+    }
+    const Rod& o = *rods_[std::size_t(by.on.rod)];
+    add<9>(o, by.on.index, by.q, by.v, weight);
+    if (!unknowns) return;
+    const Vec3<double> move = (1.0 / real_shift_) * (by.q.template rightCols<3>().transpose() * weight) +
+                              by.v.template rightCols<3>().transpose() * weight;
+    k.x[node].template segment<3>(3) += move;
+    if (!o.turns(by.on.index)) return;
+    Local<double> Tc;
+    maps<double>(o, by.on.index, real_shift_, Tc);
+    k.x[node].template head<3>() += by_spin<double, 9>(o, by.on.index, by.q, by.v, Tc).transpose() * weight;
+  }
+
   // Derivatives by the unknown of a frame, from those by its increments and rates.
   template <class S, int N>
   GYROD_INLINE Matrix<S, N, 3> by_spin(const Rod& r, int o, const Matrix<double, N, 7>& q,
@@ -428,6 +568,7 @@ private:
       right_sides<S>(g, b);
       lu.forward(k.x.data(), part(lu, g));
       lu.backward(k.x.data(), part(lu, g));
+      if (!contacts_.empty()) recover_recalls<S>(shift_of<S>(), b);
       for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
     });
   }
@@ -439,6 +580,7 @@ private:
     std::vector<Matrix<S, B, 1>> x;
     std::vector<S> scale;
     std::vector<TurnStage<S>> turned;
+    std::vector<Matrix<S, 3, 3>> own; // of what contacts remember: 1/(shift - own)
     void resize(std::size_t n, bool plain) {
       known.resize(n), x.resize(n), scale.resize(n);
       if (!plain) turned.resize(n);
@@ -621,6 +763,7 @@ private:
         for (int n = 0; n < 4; ++n) mine[r.p_at[i] + n] = 0.0;
       }
     });
+    if (!contacts_.empty()) recover_recalls_transposed(b);
   }
   // `known_force` transposed.
   template <int N>
@@ -632,6 +775,7 @@ private:
   }
   void right_sides_transposed(const Group& g, double* b) {
     Work<double>& k = real_work_;
+    recall_sides_transposed(b);
     for (const FarBlock& f : far_)
       if (!f.column.body())
         add<6>(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v,
@@ -761,6 +905,7 @@ private:
     lu = std::make_unique<UniformLu<S, B>>(
         pattern_, [&](int v) { return v >= cells_ && v < ties && (v - cells_) % host_nodes != 0; });
     k.resize(std::size_t(pattern_.nodes()), form_.plain());
+    k.own.resize(recalls_.capacity());
   }
 
   std::unique_ptr<UniformLu<double, B>> real_;

@@ -20,6 +20,7 @@ from gyrod import _check, _core, rotations
 from gyrod._check import Array
 from gyrod.equations import mechanisms
 from gyrod.equations.checks import CoreOptions, about, check_system, is_unit, principal, turned, unlocked
+from gyrod.equations.contacts import Touching, contacts
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.gaps import joint_set
 from gyrod.equations.links import links
@@ -81,6 +82,8 @@ class Compiled:
     mobility: Mobility | None = None
     #: Whether it was written for statics.
     at_rest: bool = False
+    #: What may touch what, in the order of the core.
+    touching: tuple[Touching, ...] = ()
 
     def __reduce__(self) -> tuple[Callable[..., Compiled], tuple[object, ...]]:
         """The core's object is made anew where the system is unpickled."""
@@ -110,6 +113,7 @@ class Compiled:
         of: dict[str, float | Array] = {
             "position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin,
             "force": np.maximum(L / tau / tau, max(begun, default=0.0)),
+            "friction": 1.0,
         }  # fmt: skip
         rows = np.empty((len(tau), len(of)))
         for i, value in enumerate(of.values()):
@@ -118,15 +122,13 @@ class Compiled:
         return rows[:, [number[kind] for kind in self.kinds]]
 
     def _length(self) -> float:
-        s = self.system
-        candidates = [rod.length for rod in s.rods]
-        candidates += [math.sqrt(_largest(b.inertia) / b.mass) for b in s.bodies if b.mass > 0.0]
-        candidates += [length(s.body(n).position - at) for n, at in s.fixed_points.items()]
-        candidates += [s.spring_length(f) for f in s.forces if isinstance(f, SpringDamper)]
-        if s.bodies:
-            positions = np.array([b.position for b in s.bodies])
-            candidates.append(float(np.ptp(positions, axis=0).max()))
-        return max(candidates, default=1.0) or 1.0
+        return size_of(self.system)
+
+    def contact_states(self, pair: int, t: Array, y: Array, *, project: bool = False) -> tuple[Array, Array]:
+        """Of a pair at rows (t, y): numbers of its stations (k, n, 14), energy and powers of the pair (k, 4)."""
+        times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
+        found, sums = self.core.contact_states(pair, times, rows, project)
+        return np.asarray(found), np.asarray(sums)
 
     def _time(self, L: float) -> float:
         s = self.system
@@ -310,17 +312,21 @@ def compile_system(
         turn = np.array([1.0, 0.0, 0.0, 0.0]) if is_unit(A) else rotations.quaternion_from_matrix(A.T)
         frame = rotations.multiply(turn, place.frame)
         tables[rods[name]][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
-    core = bodies.make([_core.Rod(**table) for table in tables], links(system, index, bodies.axes, signals))
+    between = links(system, index, bodies.axes, signals)
+    touching, pairs = contacts(system, index, bodies.axes, size_of(system)) if system.contacts else ([], ())
+    core = bodies.make([_core.Rod(**table) for table in tables], between, touching)
     start, kinds = bodies.start(core)
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, formulation, layout, start, kinds)
+    memory = sum(contact.memory for contact in touching)
+    kinds[core.size - memory :] = ["friction"] * memory
     core.quasistatic(at_rest)
     y0 = np.array(start)
     if bodies.velocities is not None:  # with what the rods do, where accelerations and multipliers are unknowns
         y0 = np.asarray(core.complete(0.0, bodies.velocities, y0))
     return Compiled(
         system, formulation, core, y0, signals, bodies.axes, bodies.moments, tuple(kinds), options.copy(),
-        tuple(tables), bodies.mechanism, bodies.mobility, at_rest,
+        tuple(tables), bodies.mechanism, bodies.mobility, at_rest, pairs,
     )  # fmt: skip
 
 
@@ -332,7 +338,7 @@ def _again(system: System, formulation: str, options: CoreOptions, at_rest: bool
 class _Bodies:
     """The bodies of a system, ready for the core: ``make`` adds rods and links to their points."""
 
-    make: Callable[[list[_core.Rod], list[_core.RodLink]], _core.System]
+    make: Callable[[list[_core.Rod], list[_core.RodLink], list[_core.Contact]], _core.System]
     #: State of that core with the bodies set, but for velocities that joints leave, and kinds of all unknowns.
     start: Callable[[_core.System], tuple[list[float], list[str]]]
     axes: Array
@@ -366,9 +372,9 @@ def _pins(system: System, formulation: str, options: CoreOptions, signals: Signa
         return [*y0, *[0.0] * rest], [*kinds, *[""] * rest]
 
     return _Bodies(
-        lambda rods, between: _core.System(
+        lambda rods, between, touching: _core.System(
             formulation=formulation, bodies=bodies, forces=forces, gravity=gravity, rods=rods, links=between,
-            options=_options(options),
+            contacts=touching, options=_options(options),
         ),
         start, np.array(axes).reshape(-1, 3, 3), np.array([b.moments for b in bodies]).reshape(-1, 3),
     )  # fmt: skip
@@ -398,7 +404,8 @@ def _join(system: System, formulation: str, options: CoreOptions, signals: Signa
     )
 
     def make(
-        form: str, m: Mechanism, rods: Sequence[_core.Rod] = (), between: Sequence[_core.RodLink] = ()
+        form: str, m: Mechanism, rods: Sequence[_core.Rod] = (), between: Sequence[_core.RodLink] = (),
+        touching: Sequence[_core.Contact] = (),
     ) -> _core.System:  # fmt: skip
         # Without the rods that give junctions their mass, any mass will do to look at the joints.
         with_mass = core_bodies if rods else [_core.Body(mass=b.mass or 1.0, moments=b.moments) for b in core_bodies]
@@ -406,7 +413,7 @@ def _join(system: System, formulation: str, options: CoreOptions, signals: Signa
         return _core.System(
             formulation=form, bodies=with_mass, forces=forces, gravity=gravity,
             joints=m.tree(fixed=bool(given.get("level") or given.get("qr"))), rods=rods, links=between,
-            options=_options(given),
+            contacts=touching, options=_options(given),
         )  # fmt: skip
 
     def probe(m: Mechanism) -> Probe:
@@ -504,6 +511,19 @@ _OPTIONS = (
 
 def _options(given: Mapping[str, Any]) -> _core.FormulationOptions:
     return _core.FormulationOptions(**{name: given[name] for name in _OPTIONS if name in given})
+
+
+def size_of(system: System) -> float:
+    """About the size of a system, m."""
+    s = system
+    candidates = [rod.length for rod in s.rods]
+    candidates += [math.sqrt(_largest(b.inertia) / b.mass) for b in s.bodies if b.mass > 0.0]
+    candidates += [length(s.body(n).position - at) for n, at in s.fixed_points.items()]
+    candidates += [s.spring_length(f) for f in s.forces if isinstance(f, SpringDamper)]
+    if s.bodies:
+        positions = np.array([b.position for b in s.bodies])
+        candidates.append(float(np.ptp(positions, axis=0).max()))
+    return max(candidates, default=1.0) or 1.0
 
 
 def _largest(inertia: Array) -> float:

@@ -19,9 +19,11 @@ from gyrod.geometry.surfaces import (
     capsule,
     cone,
     cylinder,
+    height_field,
     mesh,
     open_edges,
     plane,
+    ring,
 )
 from gyrod.geometry.swept import Swept, TooFine, sweep, volume
 
@@ -39,12 +41,14 @@ __all__ = [
     "closest",
     "cone",
     "cylinder",
+    "height_field",
     "mesh",
     "of_elements",
     "open_edges",
     "placed",
     "plane",
     "point_at",
+    "ring",
     "slope_at",
     "sweep",
     "volume",

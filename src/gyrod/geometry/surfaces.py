@@ -54,6 +54,11 @@ class Surface:
         found = self.core.near(np.ascontiguousarray(x.reshape(-1, 3))).reshape(*x.shape[:-1], 8)
         return Nearest(found[..., 0], found[..., 1:4], found[..., 4:7], found[..., 7].astype(np.intp))
 
+    def bend(self, points: ArrayLike) -> Array:
+        """Second derivative of the distance at points (..., 3), (..., 3, 3); one-sided where it jumps."""
+        x = np.asarray(points, dtype=float)
+        return np.asarray(self.core.bend(np.ascontiguousarray(x.reshape(-1, 3)))).reshape(*x.shape[:-1], 3, 3)
+
     def inside(self, points: ArrayLike) -> NDArray[np.bool_]:
         """Whether points (..., 3) lie inside."""
         if not self.closed:
@@ -75,11 +80,13 @@ def ball(radius: float, *, hollow: bool = False) -> Surface:
     return Surface("ball", float(radius), hollow)
 
 
-def cylinder(radius: float, length: float | None = None, *, hollow: bool = False) -> Surface:
+def cylinder(
+    radius: float, length: float | None = None, *, hollow: bool = False, rounding: float = 0.0
+) -> Surface:  # fmt: skip
     """A cylinder about z, from -length / 2 to length / 2, or without end; ``hollow``, a pipe, only without end."""
     if length is None:
         return Surface("endless_cylinder", float(radius), hollow)
-    return Surface("frustum", float(radius), float(radius), 0.5 * float(length))
+    return Surface("frustum", float(radius), float(radius), 0.5 * float(length), float(rounding))
 
 
 def capsule(radius: float, length: float) -> Surface:
@@ -92,9 +99,23 @@ def cone(radius: float, length: float) -> Surface:
     return Surface("frustum", float(radius), 0.0, 0.5 * float(length))
 
 
-def box(size: ArrayLike) -> Surface:
-    """A box with edges of a size (3,) about the origin."""
-    return Surface("box", 0.5 * np.asarray(size, dtype=float))
+def box(size: ArrayLike, *, rounding: float = 0.0) -> Surface:
+    """A box with edges of a size (3,) about the origin; edges and corners may be rounded by a radius."""
+    return Surface("box", 0.5 * np.asarray(size, dtype=float), float(rounding))
+
+
+def ring(radius: float, wire: float) -> Surface:
+    """All points within ``wire`` of a circle about z: an eyelet."""
+    return Surface("ring", float(radius), float(wire))
+
+
+def height_field(heights: ArrayLike, spacing: ArrayLike) -> Surface:
+    """Ground z = f(x, y), bicubic between heights (nx, ny) from the origin on, flat beyond.
+
+    Its distance is exact on the surface alone; so are its normal and its second derivative.
+    """
+    dx, dy = np.broadcast_to(np.asarray(spacing, dtype=float), 2).tolist()
+    return Surface("height_field", 0.0, 0.0, dx, dy, np.ascontiguousarray(heights, dtype=float))
 
 
 def mesh(vertices: ArrayLike, faces: ArrayLike) -> Surface:

@@ -5,10 +5,11 @@ are placed in space at the initial configuration, or in body axes from the centr
 Along a rod s in [0, 1] is arc length over length; d3 is its tangent, d1 and d2 are the axes of its sections.
 """
 
-from gyrod.model.appearance import SOLIDS, Box, Cone, Cylinder, Mesh, Solid, Sphere
+from gyrod.model.appearance import SOLIDS, Box, Capsule, Cone, Cylinder, Mesh, Solid, Sphere
 from gyrod.model.attachments import Junction, RodEndPlace
 from gyrod.model.bodies import Body
 from gyrod.model.clips import CLIPS, Clip
+from gyrod.model.contacts import Contact, Friction
 from gyrod.model.elements import (
     ELEMENTS,
     OBSTACLES,
@@ -79,10 +80,12 @@ from gyrod.model.sensors import (
     Sensor,
 )
 from gyrod.model.shapes import SHAPES, Arc, Bent, Curve, Laid, Shape, Straight
+from gyrod.model.surfaces import BOUNDARIES, Boundary, Bowl, Eyelet, HeightField, Pipe, Plane, Shaft
 from gyrod.model.system import System
 from gyrod.model.tree import Tree
 
 __all__ = [
+    "BOUNDARIES",
     "CLIPS",
     "CURVATURES",
     "DISCRETIZATIONS",
@@ -105,15 +108,19 @@ __all__ = [
     "Bent",
     "Body",
     "BodyState",
+    "Boundary",
+    "Bowl",
     "Box",
     "Bushing",
     "CForce",
     "Cable",
+    "Capsule",
     "Circle",
     "Clamped",
     "Clip",
     "ClipSensor",
     "Cone",
+    "Contact",
     "CrossSection",
     "Curve",
     "Cylinder",
@@ -127,12 +134,15 @@ __all__ = [
     "Expression",
     "ExpressionError",
     "ExpressionVector",
+    "Eyelet",
     "Fixed",
     "Force",
     "ForceLaw",
     "Foundation",
     "Free",
+    "Friction",
     "Guided",
+    "HeightField",
     "Helical",
     "Hinged",
     "Input",
@@ -145,7 +155,9 @@ __all__ = [
     "ModelError",
     "Obstacle",
     "Pinned",
+    "Pipe",
     "Planar",
+    "Plane",
     "PlaneObstacle",
     "PointMass",
     "PointSensor",
@@ -164,6 +176,7 @@ __all__ = [
     "SectionSensor",
     "SectionValues",
     "Sensor",
+    "Shaft",
     "Shape",
     "Solid",
     "Sphere",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import KW_ONLY
@@ -20,6 +21,9 @@ from gyrod.model.orientations import rotation
 LARGEST_MESH = 1_000_000
 #: A closed mesh whose volume is below this fraction of its box is flat.
 FLAT = 1e-12
+
+#: Places of a rim at which it can touch a surface.
+RIM = 24
 
 _ORIGIN = (0.0, 0.0, 0.0)
 _UP = np.array([0.0, 0.0, 1.0])
@@ -45,7 +49,8 @@ def _size(field: str, value: object) -> Array:
 
 
 @holds(shapes=((3,),))
-def _axis(field: str, value: object) -> Array:
+def axis_of(field: str, value: object) -> Array:
+    """Return a unit vector."""
     x = vector(field, value)
     largest = float(np.max(np.abs(x)))
     if largest < 1e-100:
@@ -117,6 +122,19 @@ class Solid(Description, ABC):
         """Its surface in its own axes: distances, normals, nearest points."""
         return self._surface()
 
+    def rounded(self, by: float) -> geometry.Surface:  # noqa: ARG002
+        """The same with edges rounded by a radius in m, where it has edges that can be."""
+        return self.surface
+
+    def stations(self, rounding: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Points (n, 3) in its own axes and radii (n,) of what of it can touch a surface."""
+        raise ValueError(f"a {type(self).__name__} cannot touch a surface; it can be touched.")
+
+    @property
+    def least(self) -> float:
+        """The smallest of its sizes, m."""
+        raise NotImplementedError
+
     @property
     def turn(self) -> Array:
         """Rotation from its own axes to those of the body, (3, 3)."""
@@ -144,6 +162,20 @@ class Box(Solid):
     def _surface(self) -> geometry.Surface:
         return geometry.box(self.size)
 
+    def rounded(self, by: float) -> geometry.Surface:
+        """The same with rounded edges and corners."""
+        return geometry.box(self.size, rounding=by)
+
+    def stations(self, rounding: float) -> tuple[Array, Array]:
+        """Its eight corners, balls of the rounding."""
+        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+        return signs * (0.5 * self.size - rounding), np.full(8, rounding)
+
+    @property
+    def least(self) -> float:
+        """The shortest edge."""
+        return float(self.size.min())
+
     def _own(self) -> tuple[float, Array, Array]:
         volume = float(np.prod(self.size))
         return volume, np.zeros(3), volume * np.diag(self.size**2) / 12.0
@@ -158,6 +190,15 @@ class Sphere(Solid):
     def _surface(self) -> geometry.Surface:
         return geometry.ball(self.radius)
 
+    def stations(self, rounding: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Its centre, with its radius."""
+        return np.zeros((1, 3)), np.array([self.radius])
+
+    @property
+    def least(self) -> float:
+        """Its radius."""
+        return self.radius
+
     def _own(self) -> tuple[float, Array, Array]:
         volume = 4.0 / 3.0 * np.pi * self.radius**3
         return volume, np.zeros(3), volume * self.radius**2 / 5.0 * np.eye(3)
@@ -170,13 +211,18 @@ class _Round(Solid):
     radius: float = field(positive, "m")
     length: float = field(positive, "m")
     #: Unit vector (3,), or None.
-    axis: Kept[Array | None, ArrayLike | None] = field(_axis, default=None)
+    axis: Kept[Array | None, ArrayLike | None] = field(axis_of, default=None)
+
+    @property
+    def least(self) -> float:
+        """Radius or length."""
+        return min(self.radius, self.length)
 
     @property
     def turn(self) -> Array:
         """Rotation from its own axes to those of the body, (3, 3): first to ``axis``, then by ``orientation``."""
         R = rotations.matrix_from_quaternion(self.orientation)
-        return R if self.axis is None else R @ _towards(self.axis)
+        return R if self.axis is None else R @ towards(self.axis)
 
 
 class Cylinder(_Round):
@@ -185,10 +231,37 @@ class Cylinder(_Round):
     def _surface(self) -> geometry.Surface:
         return geometry.cylinder(self.radius, self.length)
 
+    def rounded(self, by: float) -> geometry.Surface:
+        """The same with rounded rims."""
+        return geometry.cylinder(self.radius, self.length, rounding=by)
+
+    def stations(self, rounding: float) -> tuple[Array, Array]:
+        """Both rims, balls of the rounding at `RIM` places each."""
+        return _rims(self.radius - rounding, 0.5 * self.length - rounding), np.full(2 * RIM, rounding)
+
     def _own(self) -> tuple[float, Array, Array]:
         r, h = self.radius**2, self.length**2
         volume = np.pi * r * self.length
         return volume, np.zeros(3), volume * np.diag([r / 4.0, r / 4.0, h / 12.0])
+
+
+class Capsule(_Round):
+    """All points within ``radius`` of a segment of ``length`` in m along ``axis`` (by default d3), about its middle."""
+
+    def _surface(self) -> geometry.Surface:
+        return geometry.capsule(self.radius, self.length)
+
+    def stations(self, rounding: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """The ends of its segment, with its radius."""
+        return 0.5 * self.length * np.array([-_UP, _UP]), np.full(2, self.radius)
+
+    def _own(self) -> tuple[float, Array, Array]:
+        r, h = self.radius, self.length
+        tube, ball = np.pi * r**2 * h, 4.0 / 3.0 * np.pi * r**3
+        # Half balls have their centres 3/8 r beyond the ends.
+        along = tube * h**2 / 12.0 + ball * (0.2 * r**2 + 0.25 * h**2 + 0.375 * r * h)
+        across = tube * r**2 / 4.0 + ball * 0.2 * r**2
+        return tube + ball, np.zeros(3), np.diag([across, across, along])
 
 
 class Cone(_Round):
@@ -196,6 +269,11 @@ class Cone(_Round):
 
     def _surface(self) -> geometry.Surface:
         return geometry.cone(self.radius, self.length)
+
+    def stations(self, rounding: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """The rim of its base and its tip."""
+        base = _rims(self.radius, 0.5 * self.length)[:RIM]
+        return np.concatenate([base, [0.5 * self.length * _UP]]), np.zeros(RIM + 1)
 
     def _own(self) -> tuple[float, Array, Array]:
         r, h = self.radius**2, self.length**2
@@ -235,6 +313,15 @@ class Mesh(Solid):
     def _surface(self) -> geometry.Surface:
         return geometry.mesh(self.vertices, self.faces)
 
+    def stations(self, rounding: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """Its vertices."""
+        return np.array(self.vertices), np.zeros(len(self.vertices))
+
+    @property
+    def least(self) -> float:
+        """The shortest edge of its box."""
+        return float(np.ptp(self.vertices, axis=0).min())
+
     def _own(self) -> tuple[float, Array, Array]:
         """By the divergence theorem: every face makes a tetrahedron with the middle of the vertices."""
         if (gaps := self.open_edges()) > 0:
@@ -258,7 +345,7 @@ class Mesh(Solid):
 
 
 #: All solids.
-SOLIDS: tuple[type[Solid], ...] = (Box, Sphere, Cylinder, Cone, Mesh)
+SOLIDS: tuple[type[Solid], ...] = (Box, Sphere, Cylinder, Capsule, Cone, Mesh)
 
 
 @holds(form="objects", group="shape")
@@ -318,8 +405,15 @@ def equivalent_box(mass: float, inertia: Array) -> tuple[Array, Array]:
     return size, axes
 
 
-def _towards(axis: Array) -> Array:
-    """The smallest rotation that takes d3 to an axis, (3, 3)."""
+def _rims(radius: float, half: float) -> Array:
+    """Places of two rims, (2 RIM, 3): that at -half first."""
+    angle = 2.0 * np.pi * np.arange(RIM) / RIM
+    ring = np.stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros(RIM)], axis=1)
+    return np.concatenate([ring - half * _UP, ring + half * _UP])
+
+
+def towards(axis: Array) -> Array:
+    """Return the smallest rotation that takes d3 to an axis, (3, 3)."""
     v, c = np.cross(_UP, axis), float(axis[2])
     if c < -1.0 + 1e-9:
         return np.diag([1.0, -1.0, -1.0])

@@ -19,6 +19,7 @@ from gyrod.model import changes as changes_
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, junction_parts, resolve
 from gyrod.model.bodies import Body
 from gyrod.model.clips import Clip
+from gyrod.model.contacts import Contact
 from gyrod.model.elements import Cable
 from gyrod.model.ends import End
 from gyrod.model.errors import (
@@ -96,6 +97,8 @@ class System(Description):
     attachments: Kept[tuple[Attachment, ...] | None, Sequence[Attachment] | None] = field(None, default=None)
     #: Named outputs, which act on nothing.
     sensors: Kept[tuple[Sensor, ...], Iterable[Sensor]] = field(None, default=())
+    #: What may touch what.
+    contacts: Kept[tuple[Contact, ...], Iterable[Contact]] = field(None, default=())
     #: What a reader of files changed or left out.
     _read_notes: ClassVar[tuple[str, ...]] = ()
 
@@ -120,6 +123,9 @@ class System(Description):
         for i, sensor in enumerate(self.sensors):
             for sentence in sensor.problems(self):
                 problems.add(sentence, f"sensors[{i}], {sensor.label}")
+        for i, contact in enumerate(self.contacts):
+            for sentence in contact.problems(self):
+                problems.add(sentence, f"contacts[{i}], {contact.label}")
         self._set(_holds=resolve(self, problems))
         problems.finish()
 
@@ -421,8 +427,19 @@ class System(Description):
 
     @property
     def linked(self) -> bool:
-        """Whether a cable, a spring or a bushing links a body with a rod."""
-        return any(force.rods and any(name != GROUND for name in force.bodies) for force in self.forces)
+        """Whether a cable, a spring or a bushing links a body with a rod, or a body may touch something."""
+        return self.touching or any(
+            force.rods and any(name != GROUND for name in force.bodies) for force in self.forces
+        )
+
+    @property
+    def touching(self) -> bool:
+        """Whether a body may touch something."""
+        return any(
+            name in self._index
+            for contact in self.contacts
+            for name in (*contact.members(self), *(contact.b if isinstance(contact.b, tuple) else ()))
+        )
 
     def spring_length(self, spring: SpringDamper) -> float:
         """Unstretched length of a spring: the given one, or its length at the start."""

@@ -11,6 +11,7 @@ import numpy as np
 from gyrod._check import Array
 from gyrod.model.bodies import Body
 from gyrod.model.clips import Clip
+from gyrod.model.contacts import Contact
 from gyrod.model.elements import Cable, Obstacle
 from gyrod.model.errors import GROUND, ModelError, Problems, called, positive, real, shown, unknown
 from gyrod.model.forces import ForceLaw, Link, SpringDamper, UserForce
@@ -32,13 +33,21 @@ SINGULAR = 1e-13
 SUGGESTIONS = 20
 
 #: What the members of a list are.
-MEMBERS: dict[str, type] = {"bodies": Body, "joints": Joint, "rods": Rod, "forces": ForceLaw, "sensors": Sensor}
+MEMBERS: dict[str, type] = {
+    "bodies": Body,
+    "joints": Joint,
+    "rods": Rod,
+    "forces": ForceLaw,
+    "sensors": Sensor,
+    "contacts": Contact,
+}
 _WANTED: dict[type, str] = {
     Body: "a Body",
     Joint: "a joint such as Spherical",
     Rod: "a Rod",
     ForceLaw: "a force such as Force",
     Sensor: "a sensor such as PointSensor",
+    Contact: "a Contact",
 }
 
 

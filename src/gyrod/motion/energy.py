@@ -12,6 +12,7 @@ import numpy as np
 from gyrod import rotations
 from gyrod._check import Array
 from gyrod.motion.between import along
+from gyrod.motion.contacts import budgets
 
 if TYPE_CHECKING:
     from gyrod.motion.motion import Motion
@@ -30,6 +31,8 @@ class Energy:
     #: Elastic energy of rods in extension and shear, and in bending and torsion; zero without rods.
     extension_shear: Array
     bending_torsion: Array
+    #: Elastic energy of contacts, which is part of the potential one; zero without.
+    contact: Array
     _exchange: Callable[[], Flows] = field(repr=False)
 
     @property
@@ -43,17 +46,17 @@ class Energy:
 
     @property
     def dissipated(self) -> Array:
-        """Energy that damping and drag of rods have taken since the start."""
+        """Energy that damping and drag of rods, friction and impacts have taken since the start."""
         return self._flows[0]
 
     @property
     def work(self) -> Array:
-        """Work on rods since the start, by loads that have no potential and by moving ends."""
+        """Work on rods and contacts since the start, by loads without potential, by moving ends and by bodies."""
         return self._flows[1]
 
     @property
     def balance(self) -> Array:
-        """Energy of the rods + dissipated - work, less its value at the start: zero but for the error in time."""
+        """Energy of rods and contacts + dissipated - work, less its value at the start: zero but for errors in time."""
         return self._flows[2]
 
 
@@ -62,22 +65,23 @@ def energies(motion: Motion) -> Energy:
     near, t, exchange = motion._near, motion.t, lambda: _exchange(motion)
     if near is not None and motion._cubic and motion.compiled.rods:
         e = near.energy
-        parts = np.stack([e.kinetic, e.potential, e.extension_shear, e.bending_torsion], axis=1)
-        kinetic, potential, stretched, bent = motion._along(parts, parts).T.reshape(4, *t.shape)
-        return Energy(kinetic, potential, stretched, bent, exchange)
+        parts = np.stack([e.kinetic, e.potential, e.extension_shear, e.bending_torsion, e.contact], axis=1)
+        kinetic, potential, stretched, bent, pressed = motion._along(parts, parts).T.reshape(5, *t.shape)
+        return Energy(kinetic, potential, stretched, bent, pressed, exchange)
     kinetic = np.zeros(t.shape)
     for body in motion.compiled.system.bodies:
         track = motion[body.name]
         spin = np.einsum("...i,ij,...j->...", track.Omega, body.inertia, track.Omega)
         kinetic = kinetic + 0.5 * (body.mass * np.sum(track.velocity**2, axis=-1) + spin)
     strain, curvature, moving, turning, gravity, loads = motion._rod_measures[..., :6].T.reshape(6, *t.shape)
-    potential = motion._measures[..., 2] + strain + curvature + gravity + loads
-    return Energy(kinetic + moving + turning, potential, strain, curvature, exchange)
+    contact = budgets(motion.compiled, t, motion.y)[..., 0].reshape(t.shape)
+    potential = motion._measures[..., 2] + strain + curvature + gravity + loads + contact
+    return Energy(kinetic + moving + turning, potential, strain, curvature, contact, exchange)
 
 
 def _exchange(motion: Motion) -> Flows:
     """Dissipated energy, work and energy balance of the rods: powers integrated over the dense output."""
-    if not motion.compiled.rods:
+    if not motion.compiled.rods and not motion.compiled.touching:
         return np.zeros(motion.t.shape), np.zeros(motion.t.shape), np.zeros(motion.t.shape)
     if motion._flows is not None:
         return motion._flows()
@@ -103,15 +107,20 @@ def exchanged(motion: Motion, before: Array | None = None) -> tuple[Flows, Array
     times = (0.5 * (ends[1:] + ends[:-1]))[:, None] + 0.5 * h[:, None] * points
     y = dense(np.ascontiguousarray(times.ravel()))
     powers = compiled.rod_measures(times.ravel(), y, project=motion._projected)
+    if compiled.touching:
+        touching = budgets(compiled, times.ravel(), y, project=motion._projected)
+        powers[:, 6] += touching[:, 1] + touching[:, 2]
+        powers[:, 7] += touching[:, 3]
     steps = 0.5 * h[:, None] * np.einsum("q,kqm->km", weights, powers.reshape(len(h), 4, 9))
     if before is None:
         before = np.zeros(4)
-        before[3] = compiled.rod_measures(ends[:1], dense(ends[:1]))[0, :6].sum()
+        first = dense(ends[:1])
+        before[3] = compiled.rod_measures(ends[:1], first)[0, :6].sum() + budgets(compiled, ends[:1], first)[0, 0]
     integral = np.cumsum(np.concatenate([before[None, :3], steps[:, 6:]]), axis=0)
     dissipated, loads, held = integral[np.searchsorted(ends, t)].T
     # The balance is that of the dense output, whose powers were integrated.
-    own = np.asarray(sum(rod["measures"] for rod in motion._own_rods))
-    work, energy = loads + held, own[:, :6].sum(axis=1)
+    own = sum((rod["measures"] for rod in motion._own_rods), np.zeros((len(t), 9)))
+    work, energy = loads + held, own[:, :6].sum(axis=1) + budgets(compiled, t, motion.y)[:, 0]
     return (dissipated, work, energy + dissipated - work - before[3]), np.append(integral[-1], before[3])
 
 

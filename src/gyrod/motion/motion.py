@@ -21,6 +21,7 @@ from gyrod.equations.rods import held_frames, held_positions
 from gyrod.model import System
 from gyrod.motion.between import Knots, along, passes_over, sampled
 from gyrod.motion.clips import Clips
+from gyrod.motion.contacts import Contacts
 from gyrod.motion.energy import Energy, Flows, energies, momenta
 from gyrod.motion.joints import JointTrack, kinematics, tracks
 from gyrod.motion.parts import Beside, Drift, EventRecord, Midpoints, MotionStats
@@ -112,6 +113,11 @@ class Motion:
     def names(self) -> tuple[str, ...]:
         """Names of the bodies and of the rods."""
         return (*self.compiled.system.names, *self.compiled.system.rod_names)
+
+    @cached_property
+    def contacts(self) -> Contacts:
+        """Contacts by name: ``motion.contacts["floor"].force``."""
+        return Contacts(self)
 
     @cached_property
     def _motions(self) -> tuple[Array, Array, Array, Array]:

@@ -14,6 +14,8 @@ def choose_method(method: str, compiled: Compiled, rtol: float, t_end: float) ->
         return method
     if level := compiled.options.get("level"):
         return for_index(level)[0]
+    if any(c.friction is not None or c.damping for c in compiled.system.contacts):
+        return automatic(stiff=True, tight=True)  # bristles are stiff, and nothing else when they bend
     if compiled.rods:
         # Measured: an implicit method wins unless the fast waves of the rod are to be resolved anyway.
         resolved = rtol <= 1e-7 and max(compiled.rod_spectrum()) * t_end <= 1e5

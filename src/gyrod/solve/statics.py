@@ -84,6 +84,10 @@ class Statics:
         )
         return found.status, np.asarray(found.y), np.asarray(found.history)
 
+    def remembered(self, y: Array, t: float) -> Array:
+        """An equilibrium with what its contacts remember of the way there, from which the next one counts."""
+        return np.asarray(self.compiled.core.rest(t, np.ascontiguousarray(y))) if self.compiled.touching else y
+
     def place(self, y: Array, t: float) -> Array:
         """The unknowns back on the constraints at this time, at rest."""
         rests = self.scale > 0.0
@@ -291,11 +295,13 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
     same = bare is system.original or damped
     reader = (lambda: compiled) if same else partial(compile_system, system, at_rest=True)
     kinds = np.array(compiled.kinds)
-    scale = np.where((kinds == "position") | (kinds == "rotation"), compiled.scales(), 0.0)
+    scale = np.where(np.isin(kinds, ("position", "rotation", "friction")), compiled.scales(), 0.0)
     y = np.array(compiled.y0) if start is None else np.array(start.y)
     if y.shape != compiled.y0.shape:
         raise ValueError(f"guess has {y.size} unknowns, the system {compiled.size}; take a Rest of the same system.")
     y[scale == 0.0] = 0.0
+    if compiled.touching:
+        y = np.asarray(compiled.core.rest(0.0, y))  # what sticks is counted from here
     rate = 1.0 / compiled._time(compiled._length())
     return Statics(compiled, reader, y, scale, SHIFT * rate, rate)
 
@@ -373,6 +379,7 @@ def equilibrium(
         raise failure(statics, status, y, t, history, method)
     free = tuple(dict.fromkeys(statics.directions(neutral(statics, y, t), y, t)))
     unstable, reader = statics.unstable(y, t), statics.reader
+    y = statics.remembered(y, t)
     del statics  # with its factors, before a large system is compiled again
     return Rest(_motion(reader(), y, t), unstable, method, history, free)
 

@@ -1,0 +1,514 @@
+#include "gyrod/rod/touches.hpp"
+
+#include "gyrod/rod/set.hpp"
+
+namespace gyrod {
+
+namespace {
+using V3 = Vec3<double>;
+using M3 = Mat3<double>;
+
+// The turn from one frame to another, by its sine.
+V3 turn_between(const M3& from, const M3& to) {
+  const M3 T = to * from.transpose();
+  return 0.5 * V3(T(2, 1) - T(1, 2), T(0, 2) - T(2, 0), T(1, 0) - T(0, 1));
+}
+} // namespace
+
+GYROD_COLD void RodSet::add_contacts() {
+  memory_ = size_;
+  std::size_t stations = 0, levers = 0, recalls = 0;
+  for (Contact& c : contacts_) {
+    c.memory = size_, c.first = stations;
+    if (c.body >= 0) c.host = host_of(c.body);
+    for (Station& s : c.stations) {
+      if (s.body >= 0) s.host = host_of(s.body);
+      if (c.law.sticks()) ++recalls, levers += std::size_t(s.rod >= 0 ? 2 * s.count : 1) + (c.body >= 0);
+      if (c.law.bounces()) latches_.push_back(size_ + std::size_t(c.law.memory()) - 1);
+      size_ += std::size_t(c.law.memory()), ++stations;
+    }
+  }
+  away_.resize(stations);
+  recalls_.reserve(recalls), levers_.reserve(levers);
+}
+
+// Nodes of the graph that a station and its surface have to do with.
+std::vector<int> RodSet::nodes_of(const Contact& c, const Station& s) const {
+  std::vector<int> nodes;
+  const auto add = [&](int host) {
+    for (int k = 0; k < host_nodes_; ++k) nodes.push_back(place_node(host) + k);
+  };
+  if (c.body >= 0) add(c.host);
+  if (s.body >= 0) add(s.host);
+  for (int k = 0; k < s.count; ++k) {
+    const Rod& r = *rods_[std::size_t(s.rod)];
+    if (r.in_graph(s.cells[k])) nodes.push_back(r.at_node(s.cells[k]));
+    if (const int e = r.held_end(s.cells[k]); e >= 0) add(r.port[e]);
+  }
+  return nodes;
+}
+
+V3 RodSet::place_of(const Station& s) const {
+  if (s.body >= 0) return host(s.host).x + host(s.host).R * s.offset;
+  const RodState<double>& rod = state(s.rod);
+  V3 x = V3::Zero();
+  for (int k = 0; k < s.count; ++k)
+    if (s.share[k] != 0.0) x += s.share[k] * rod.x[std::size_t(s.cells[k])];
+  return x;
+}
+
+void RodSet::locate(const Contact& c, const V3& x, ContactPlace& o) const {
+  o.x = x;
+  if (c.body < 0) {
+    o.Q = c.turn, o.r = x, o.p = c.turn.transpose() * (x - c.at);
+    return;
+  }
+  const HostMotion& b = host(c.host);
+  o.Q = b.R * c.turn, o.r = x - b.x, o.p = o.Q.transpose() * (o.r - b.R * c.at);
+}
+
+// Whether a station is so near to the surface that it may feel it.
+bool RodSet::near(const Contact& c, const Station& s, std::size_t i, ContactPlace& o, space::Near& found) const {
+  locate(c, place_of(s), o);
+  Away& away = away_[i];
+  if ((o.p - away.p).squaredNorm() < away.by * away.by) return false;
+  found = c.surface->near(o.p);
+  const double free = found.distance - s.radius - c.law.smoothing;
+  if (free < 0.0) return true;
+  away.p = o.p, away.by = c.surface->exact ? free : 0.0;
+  return false;
+}
+
+// Its velocity and spin; at rest how far it has come.
+void RodSet::follow(const Contact& c, const Station& s, std::size_t i, ContactPlace& o) const {
+  const bool turns = c.turns();
+  o.v.setZero(), o.w.setZero(), o.v_b.setZero(), o.w_b.setZero(), o.u.setZero(), o.W.setZero();
+  if (still_) {
+    if (rest_place_.empty()) return;
+    o.u = o.p - rest_place_[i];
+    if (!turns) return;
+    for (int k = 0; k < s.count; ++k)
+      if (s.turn[k] != 0.0) {
+        const std::size_t r = std::size_t(s.rod), j = std::size_t(rods_[r]->d.frame_of(s.cells[k]));
+        o.w += s.turn[k] * turn_between(rest_frames_[r][j], state(s.rod).R[j]);
+      }
+    if (s.body >= 0) o.w = turn_between(rest_bodies_[std::size_t(s.host)], host(s.host).R);
+    if (c.body >= 0) o.w_b = turn_between(rest_bodies_[std::size_t(c.host)], host(c.host).R);
+    o.W = o.Q.transpose() * (o.w - o.w_b);
+    return;
+  }
+  if (s.body >= 0) {
+    const HostMotion& a = host(s.host);
+    o.v = a.v + a.omega.cross(a.R * s.offset), o.w = a.omega;
+  } else {
+    const RodState<double>& rod = state(s.rod);
+    const RodDescription& d = rods_[std::size_t(s.rod)]->d;
+    for (int k = 0; k < s.count; ++k) {
+      if (s.share[k] != 0.0) o.v += s.share[k] * rod.v[std::size_t(s.cells[k])];
+      if (!turns || s.turn[k] == 0.0) continue;
+      const std::size_t j = std::size_t(d.frame_of(s.cells[k]));
+      o.w += s.turn[k] * (rod.R[j] * V3(rod.w[j].tail<3>()));
+    }
+  }
+  if (c.body >= 0) o.v_b = host(c.host).v, o.w_b = host(c.host).omega;
+  o.u = o.Q.transpose() * (o.v - o.v_b - o.w_b.cross(o.r));
+  if (turns) o.W = o.Q.transpose() * (o.w - o.w_b);
+}
+
+ContactState RodSet::state_of(const Contact& c, const Station& s, const ContactPlace& o, const space::Near& near,
+                              const double* memory) const {
+  const bool sticks = c.law.sticks();
+  const V3 z = sticks ? V3(memory) : V3(V3::Zero());
+  const double damping = c.law.bounces() ? memory[sticks ? 3 : 0] : c.law.damping;
+  return {near, s.radius, s.weight, o.u, o.W, z, damping, still_};
+}
+
+void RodSet::press(const double* y, double* dy) {
+  ContactPlace o;
+  space::Near found;
+  ContactForce f;
+  for (const Contact& c : contacts_) {
+    const std::size_t each = std::size_t(c.law.memory());
+    for (std::size_t k = 0; k < c.stations.size(); ++k) {
+      const Station& s = c.stations[k];
+      const double* memory = y + c.memory + k * each;
+      double* rate = dy && each ? dy + c.memory + k * each : nullptr;
+      if (!near(c, s, c.first + k, o, found)) {
+        if (rate && c.law.sticks() && !still_)
+          for (int n = 0; n < 3; ++n) rate[n] = -memory[n] / ContactLaw::release;
+        else if (rate)
+          std::fill(rate, rate + each, 0.0);
+      } else {
+        follow(c, s, c.first + k, o);
+        if (touch(c.law, state_of(c, s, o, found, memory), f)) press(c, s, o, f);
+        if (rate && c.law.sticks())
+          for (int n = 0; n < 3; ++n) rate[n] = still_ ? 0.0 : f.rate[n];
+      }
+      if (rate && c.law.bounces()) rate[each - 1] = 0.0;
+    }
+  }
+}
+
+void RodSet::press(const Contact& c, const Station& s, const ContactPlace& o, const ContactForce& f) {
+  const V3 F = o.Q * f.F;
+  const bool turns = c.turns();
+  const V3 M = turns ? V3(o.Q * f.M) : V3(V3::Zero());
+  for (int k = 0; k < s.count; ++k) {
+    Rod& r = *rods_[std::size_t(s.rod)];
+    const int cell = s.cells[k];
+    if (s.share[k] != 0.0) r.s.f[std::size_t(cell)] += s.share[k] * F;
+    if (!turns || s.turn[k] == 0.0) continue;
+    const int j = r.d.frame_of(cell);
+    r.s.mu[std::size_t(j)] += s.turn[k] * (r.s.R[std::size_t(j)].transpose() * M);
+    if (r.d.holds(j)) r.s.end_moment[j ? 1 : 0] = r.s.mu[std::size_t(j)];
+  }
+  if (s.body >= 0) {
+    Felt& to = felt_[std::size_t(s.host)];
+    to.force += F, to.torque += (host(s.host).R * s.offset).cross(F) + M;
+  }
+  if (c.body < 0) return;
+  Felt& to = felt_[std::size_t(c.host)];
+  to.force -= F, to.torque -= o.r.cross(F) + M;
+}
+
+// --- derivatives
+
+int RodSet::levers_of(const Contact& c, const Station& s, const ContactPlace& o, Lever* out) const {
+  const M3 &Q = o.Q, Qt = Q.transpose(), swing = cross_matrix<double>(o.w_b);
+  const bool turns = c.turns();
+  int count = 0;
+  for (int k = 0; k < s.count; ++k) {
+    const double share = s.share[k], turn = turns ? s.turn[k] : 0.0;
+    if (share == 0.0 && turn == 0.0) continue;
+    Lever& l = out[count++];
+    l.clear({s.rod, s.cells[k]});
+    if (share != 0.0) {
+      const M3 move = share * Qt;
+      l.action.bottomLeftCorner<3, 3>() = share * Q;
+      l.q.block<3, 3>(0, 4) = move;
+      if (still_)
+        l.q.block<3, 3>(3, 4) = move;
+      else
+        l.q.block<3, 3>(3, 4) = -(move * swing), l.v.block<3, 3>(3, 4) = move;
+    }
+    if (turn == 0.0) continue;
+    const std::size_t j = std::size_t(rods_[std::size_t(s.rod)]->d.frame_of(s.cells[k]));
+    const RodState<double>& rod = state(s.rod);
+    const M3 &R = rod.R[j], QtR = turn * (Qt * R);
+    l.action.topRightCorner<3, 3>() = QtR.transpose();
+    if (still_) {
+      l.q.block<3, 3>(6, 1) = QtR;
+      continue;
+    }
+    const V3 Omega = rod.w[j].tail<3>();
+    l.q.block<3, 1>(6, 0) = QtR * Omega, l.q.block<3, 3>(6, 1) = -(QtR * cross_matrix<double>(Omega));
+    l.v.block<3, 3>(6, 1) = QtR;
+  }
+  if (s.body >= 0) {
+    Lever& l = out[count++];
+    const HostMotion& a = host(s.host);
+    const M3 arm = cross_matrix<double>(a.R * s.offset), lift = Qt * arm;
+    l.clear({-1, s.host});
+    l.action << arm * Q, Q, Q, M3::Zero();
+    l.q.block<3, 3>(0, 0) = -lift, l.q.block<3, 3>(0, 3) = Qt;
+    if (still_) {
+      l.q.block<3, 3>(3, 0) = -lift, l.q.block<3, 3>(3, 3) = Qt, l.q.block<3, 3>(6, 0) = Qt;
+    } else {
+      l.q.block<3, 3>(3, 0) = Qt * (swing - cross_matrix<double>(a.omega)) * arm;
+      l.q.block<3, 3>(3, 3) = -(Qt * swing);
+      l.v.block<3, 3>(3, 0) = -lift, l.v.block<3, 3>(3, 3) = Qt, l.v.block<3, 3>(6, 0) = Qt;
+    }
+  }
+  if (c.body >= 0) {
+    Lever& l = out[count++];
+    const M3 arm = cross_matrix<double>(o.r), lift = Qt * arm;
+    l.clear({-1, c.host});
+    l.action << -(arm * Q), -Q, -Q, M3::Zero();
+    l.q.block<3, 3>(0, 0) = lift, l.q.block<3, 3>(0, 3) = -Qt;
+    if (still_) {
+      l.q.block<3, 3>(3, 0) = lift, l.q.block<3, 3>(3, 3) = -Qt, l.q.block<3, 3>(6, 0) = -Qt;
+    } else {
+      l.q.block<3, 3>(3, 0) = Qt * cross_matrix<double>(V3(o.v - o.v_b - o.w_b.cross(o.r)));
+      l.q.block<3, 3>(3, 3) = Qt * swing;
+      l.q.block<3, 3>(6, 0) = Qt * cross_matrix<double>(V3(o.w - o.w_b));
+      l.v.block<3, 3>(3, 0) = lift, l.v.block<3, 3>(3, 3) = -Qt, l.v.block<3, 3>(6, 0) = -Qt;
+    }
+  }
+  return count;
+}
+
+// What a given force and moment in the axes of the surface do otherwise when the carriers have moved.
+void RodSet::turn_blocks(const Contact& c, const Station& s, const ContactPlace& o, const V3& F, const V3& M) {
+  const M3 EF = cross_matrix<double>(F), EM = cross_matrix<double>(M);
+  const Carrier b{-1, c.host}, a{-1, s.host};
+  const bool turns = c.turns();
+  const auto block = [](Carrier row, Carrier column) {
+    FarBlock out{row, column, {}, {}};
+    out.q.setZero(), out.v.setZero();
+    return out;
+  };
+  for (int k = 0; k < s.count; ++k) {
+    const Carrier cell{s.rod, s.cells[k]};
+    const double share = s.share[k], turn = turns ? s.turn[k] : 0.0;
+    if (turn != 0.0) {
+      const M3& R = state(s.rod).R[std::size_t(rods_[std::size_t(s.rod)]->d.frame_of(s.cells[k]))];
+      const V3 m = turn * (R.transpose() * M);
+      FarBlock own = block(cell, cell);
+      own.q.block<3, 1>(0, 0) = m, own.q.block<3, 3>(0, 1) = cross_matrix<double>(m);
+      land(own);
+      if (c.body >= 0) {
+        FarBlock by = block(cell, b);
+        by.q.block<3, 3>(0, 0) = -turn * (R.transpose() * EM);
+        land(by);
+      }
+    }
+    if (share == 0.0 || c.body < 0) continue;
+    FarBlock by = block(cell, b), back = block(b, cell);
+    by.q.block<3, 3>(3, 0) = -share * EF;
+    back.q.block<3, 3>(0, 4) = share * EF;
+    land(by), land(back);
+  }
+  if (s.body >= 0) {
+    const M3 arm = cross_matrix<double>(host(s.host).R * s.offset);
+    FarBlock own = block(a, a);
+    own.q.block<3, 3>(0, 0) = EF * arm;
+    land(own);
+    if (c.body >= 0) {
+      FarBlock by = block(a, b), back = block(b, a);
+      by.q.block<3, 3>(0, 0) = -(arm * EF) - EM, by.q.block<3, 3>(3, 0) = -EF;
+      back.q.block<3, 3>(0, 0) = -(EF * arm), back.q.block<3, 3>(0, 3) = EF;
+      land(by), land(back);
+    }
+  }
+  if (c.body < 0) return;
+  FarBlock own = block(b, b);
+  own.q.block<3, 3>(0, 0) = cross_matrix<double>(o.r) * EF + EM, own.q.block<3, 3>(0, 3) = -EF;
+  own.q.block<3, 3>(3, 0) = EF;
+  land(own);
+}
+
+void RodSet::touch_blocks(const double* y) {
+  recalls_.clear(), levers_.clear();
+  ContactPlace o;
+  space::Near found;
+  ContactForce f;
+  ContactSlopes by;
+  Lever levers[Station::most + 2];
+  for (const Contact& c : contacts_) {
+    const std::size_t each = std::size_t(c.law.memory());
+    const bool recalls = c.law.sticks() && !still_;
+    for (std::size_t k = 0; k < c.stations.size(); ++k) {
+      const Station& s = c.stations[k];
+      const std::size_t at = c.memory + k * each;
+      const std::size_t from = levers_.size();
+      bool touches = near(c, s, c.first + k, o, found);
+      if (touches) {
+        follow(c, s, c.first + k, o);
+        const ContactState now = state_of(c, s, o, found, y + at);
+        touches = touch(c.law, now, c.surface->bend(o.p, found), f, by);
+      }
+      if (touches && !c.turns() && c.body < 0 && s.rod >= 0) { // a force in space on vertices, by their motion
+        const M3 Qt = o.Q.transpose(), K = o.Q * by.force.block<3, 3>(0, 0) * Qt;
+        const M3 C = o.Q * by.force.block<3, 3>(0, 3) * Qt;
+        for (int r = 0; r < s.count; ++r)
+          for (int l = 0; l < s.count; ++l) {
+            const double share = s.share[r] * s.share[l];
+            if (share == 0.0) continue;
+            FarBlock b{{s.rod, s.cells[r]}, {s.rod, s.cells[l]}, {}, {}};
+            b.q.setZero(), b.v.setZero();
+            b.q.bottomRightCorner<3, 3>() = share * K;
+            if (!still_) b.v.bottomRightCorner<3, 3>() = share * C;
+            land(b);
+          }
+      } else if (touches) {
+        const int count = levers_of(c, s, o, levers);
+        for (int r = 0; r < count; ++r) {
+          const Matrix<double, 6, 9> felt = levers[r].action * by.force;
+          for (int l = 0; l < count; ++l) {
+            FarBlock b{levers[r].on, levers[l].on, {}, {}};
+            b.q = felt * levers[l].q;
+            if (still_)
+              b.v.setZero();
+            else
+              b.v = felt * levers[l].v;
+            land(b);
+          }
+        }
+        if (c.turns() || c.body >= 0 || s.body >= 0) turn_blocks(c, s, o, o.Q * f.F, o.Q * f.M);
+        for (int l = 0; l < count && recalls; ++l) land(levers[l]);
+      }
+      if (!recalls) continue;
+      recalls_.push_back({at, from, levers_.size(), {}, {}, {}});
+      Recall& m = recalls_.back();
+      if (touches) {
+        m.force = by.force_z, m.rate = by.rate, m.own = by.rate_z;
+      } else {
+        m.force.setZero(), m.rate.setZero(), m.own.setZero();
+        m.own.add_to_diagonal(-1.0 / ContactLaw::release);
+      }
+    }
+  }
+}
+
+// As that of a block: what is held has no lever, but the body that holds it.
+void RodSet::land(Lever l) {
+  if (!l.on.body()) {
+    const Rod& r = *rods_[std::size_t(l.on.rod)];
+    const int c = l.on.index;
+    if (const int e = r.held_end(c); e >= 0) {
+      const EndMap map = end_map(r, e);
+      const bool turns = r.d.degree && r.d.ends[e].clamped;
+      Lever by;
+      by.clear({-1, r.port[e]});
+      by.action << map.arm * l.action.bottomRows<3>(), l.action.bottomRows<3>();
+      by.q.leftCols<6>() = l.q.rightCols<3>() * map.x_p + l.v.rightCols<3>() * map.v_p;
+      by.v.leftCols<6>() = l.v.rightCols<3>() * map.v_v;
+      if (turns) {
+        by.action.topRows<3>() += map.R * l.action.topRows<3>();
+        by.q.leftCols<6>() += l.q.middleCols<3>(1) * map.turn_p + l.v.middleCols<3>(1) * map.spin_p;
+        by.v.leftCols<6>() += l.v.middleCols<3>(1) * map.spin_v;
+      }
+      levers_.push_back(by);
+    }
+    if (!r.in_graph(c)) return;
+    if (!r.moves(c)) l.q.rightCols<3>().setZero(), l.v.rightCols<3>().setZero(), l.action.bottomRows<3>().setZero();
+    if (!r.turns(c)) l.q.leftCols<4>().setZero(), l.v.leftCols<4>().setZero();
+    l.action.topRows<3>() *= r.turns(c) ? moment_scale(r, c) : 0.0;
+  }
+  levers_.push_back(l);
+}
+
+// --- between steps, and readings
+
+void RodSet::gather_contacts(double t, const double* y) {
+  for (auto& r : rods_) {
+    move_ends(*r, t);
+    r->gather<double>(r->s, y + r->at);
+    for (std::size_t j = 0; j < r->s.p.size(); ++j) r->s.R[j] = matrix_from_quaternion<double>(r->s.p[j]);
+  }
+}
+
+bool RodSet::accepted(double t, double* y) {
+  horizon_ = std::numeric_limits<double>::infinity();
+  if (contacts_.empty()) return false;
+  gather_contacts(t, y);
+  bool changed = false;
+  ContactPlace o;
+  for (const Contact& c : contacts_) {
+    const std::size_t each = std::size_t(c.law.memory());
+    for (std::size_t k = 0; k < c.stations.size(); ++k) {
+      const Station& s = c.stations[k];
+      locate(c, place_of(s), o);
+      follow(c, s, c.first + k, o);
+      const double bound = (o.p - away_[c.first + k].p).norm(), speed = o.u.norm();
+      double gap = away_[c.first + k].by - bound, closing = speed; // no nearer, no faster
+      const bool free = gap > 0.0;
+      if (!free) {
+        const space::Near found = c.surface->near(o.p);
+        gap = found.distance - s.radius, closing = -found.normal.dot(o.u);
+      }
+      if (gap > 0.0) {
+        const double a = c.gravity, v = std::max(closing, 0.0), way = gap + c.reach;
+        const double time = a > 0.0 ? (std::sqrt(v * v + 2.0 * a * way) - v) / a : v > 0.0 ? way / v : 1e300;
+        horizon_ = std::min(horizon_, time);
+      }
+      if (!c.law.bounces()) continue;
+      double& damping = y[c.memory + (k + 1) * each - 1];
+      if (gap > 0.0 && damping != 0.0)
+        damping = 0.0, changed = true;
+      else if (gap <= 0.0 && damping == 0.0)
+        damping = closing > c.law.slow ? c.law.impact / closing : slow_impact / c.law.slow, changed = true;
+    }
+  }
+  return changed;
+}
+
+double RodSet::overshoot(double t, const double* y) {
+  double least = std::numeric_limits<double>::infinity();
+  if (latches_.empty()) return least;
+  gather_contacts(t, y);
+  ContactPlace o;
+  for (const Contact& c : contacts_) {
+    if (!c.law.bounces()) continue;
+    const std::size_t each = std::size_t(c.law.memory());
+    for (std::size_t k = 0; k < c.stations.size(); ++k) {
+      if (y[c.memory + (k + 1) * each - 1] != 0.0) continue;
+      locate(c, place_of(c.stations[k]), o);
+      least = std::min(least, c.surface->near(o.p).distance - c.stations[k].radius + c.law.slack);
+    }
+  }
+  return least;
+}
+
+void RodSet::rest(double t, double* y) {
+  if (contacts_.empty()) return;
+  gather_contacts(t, y);
+  ContactPlace o;
+  space::Near found;
+  ContactForce f;
+  const bool first = rest_place_.empty();
+  if (first) rest_place_.resize(away_.size());
+  std::vector<Vec3<double>> places(away_.size());
+  for (const Contact& c : contacts_) {
+    const std::size_t each = std::size_t(c.law.memory());
+    for (std::size_t k = 0; k < c.stations.size(); ++k) {
+      const Station& s = c.stations[k];
+      double* memory = y + c.memory + k * each;
+      const bool close = near(c, s, c.first + k, o, found);
+      places[c.first + k] = o.p;
+      if (first || !c.law.sticks()) continue;
+      if (close) follow(c, s, c.first + k, o);
+      const bool touches = close && touch(c.law, state_of(c, s, o, found, memory), f);
+      for (int n = 0; n < 3; ++n) memory[n] = touches ? f.rate[n] : 0.0;
+    }
+  }
+  rest_place_.swap(places);
+  rest_frames_.resize(rods_.size());
+  for (std::size_t r = 0; r < rods_.size(); ++r) rest_frames_[r] = rods_[r]->s.R;
+  rest_bodies_.clear();
+  for (const HostMotion& m : motions_) rest_bodies_.push_back(m.R);
+}
+
+bool RodSet::soften(double factor) {
+  for (Contact& c : contacts_) c.law.stiffness *= factor / softened_;
+  softened_ = factor;
+  return !contacts_.empty();
+}
+
+ContactBudget RodSet::contact(int index, double t, const double* y, double* rows) {
+  const Contact& c = contacts_[std::size_t(index)];
+  gather_contacts(t, y);
+  const std::size_t each = std::size_t(c.law.memory());
+  ContactBudget b;
+  ContactPlace o;
+  for (std::size_t k = 0; k < c.stations.size(); ++k, rows += contact_columns) {
+    const Station& s = c.stations[k];
+    locate(c, place_of(s), o);
+    follow(c, s, c.first + k, o);
+    const space::Near found = c.surface->near(o.p);
+    const ContactState now = state_of(c, s, o, found, y + c.memory + k * each);
+    ContactForce f;
+    std::fill(rows, rows + contact_columns, 0.0);
+    const double gap = now.gap();
+    if (touch(c.law, now, f)) {
+      const double closing = still_ ? 0.0 : -found.normal.dot(o.u);
+      const double power = still_ ? 0.0 : -(f.F.dot(o.u) + f.M.dot(o.W)); // taken from the motion
+      b.energy += c.law.energy(gap, s.weight);
+      b.impact += (f.normal - f.elastic) * closing;
+      b.friction += power - f.normal * closing;
+      const V3 F = o.Q * f.F, M = o.Q * f.M;
+      if (s.body >= 0) b.work -= F.dot(o.v) + M.dot(o.w);
+      if (c.body >= 0) b.work += F.dot(V3(o.v_b + o.w_b.cross(o.r))) + M.dot(o.w_b);
+      Part<3>::put(rows + 6, V3(o.Q * f.F)), Part<3>::put(rows + 9, V3(o.Q * f.slip));
+    } else {
+      b.energy += c.law.energy(gap, s.weight);
+      if (f.elastic > 0.0) b.impact += f.elastic * found.normal.dot(o.u); // let go of
+    }
+    const V3 normal = o.Q * found.normal;
+    Part<3>::put(rows, V3(o.x - (s.radius + 0.5 * gap) * normal)), Part<3>::put(rows + 3, normal);
+    rows[12] = gap, rows[13] = f.normal;
+  }
+  return b;
+}
+
+} // namespace gyrod

@@ -1,0 +1,239 @@
+"""Contacts for the core: stations of rods and bodies, points with a radius, against surfaces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+
+from gyrod import _core
+from gyrod._check import Array
+from gyrod.model import Body, Rod, System
+from gyrod.model.appearance import Solid
+from gyrod.model.contacts import Contact, Friction, impact_damping
+from gyrod.model.meshes import Elements, lagrange
+from gyrod.model.surfaces import Boundary
+
+#: Cells that a station of the core has at most.
+CELLS = 5
+#: Radius of edges over the least size of a solid.
+ROUNDING = 0.01
+#: Onset of the force over the radius of a rod; radius of one without section over its length.
+ONSET, THIN = 0.01, 1e-3
+#: Over the size of the system: how far a body may fall to count as at rest, and how deep a touch may be found.
+REST, SLACK = 1e-6, 1e-9
+#: Damping of bristles, over the time in which the weight slides their length.
+BRISTLES = 1.4
+#: Gravity where there is none, for what needs a scale.
+GRAVITY = 9.81
+
+
+@dataclass(frozen=True)
+class Touching:
+    """A pair of the core: what of a contact of the model touches what."""
+
+    #: Which of the contacts of the system.
+    contact: int
+    #: Name of the rod or body whose stations they are, and of the carrier of the surface; None: space.
+    of: str
+    on: str | None
+    #: Of rods the fractions of the length, of bodies places in body axes, (n,) or (n, 3).
+    places: Array
+
+
+class _Law(TypedDict):
+    stiffness: float
+    exponent: float
+    damping: float
+    smoothing: float
+    impact: float
+    slow: float
+    slack: float
+    gravity: float
+    friction: _core.Friction | None
+
+
+@dataclass(frozen=True)
+class _Stations:
+    places: Array
+    radii: Array
+    weights: Array
+    cells: Array
+    shares: Array
+    turns: Array
+    offsets: Array
+
+
+@dataclass(frozen=True)
+class _Surface:
+    core: _core.Surface
+    at: Array
+    turn: Array
+    least: float
+
+
+def contacts(
+    system: System, index: dict[str, int], axes: Array, length: float
+) -> tuple[list[_core.Contact], tuple[Touching, ...]]:
+    """The contacts of a system for the core, and what they are; ``length``: about the size of the system."""
+    rods = {name: i for i, name in enumerate(system.rod_names)}
+    made: list[_core.Contact] = []
+    found: list[Touching] = []
+    for k, contact in enumerate(system.contacts):
+        for of, on in _pairs(system, contact):
+            rod, body = rods.get(of, -1), index.get(of, -1)
+            law = _law(contact, system, of, length)
+            for surface in _surfaces(contact, system, on, index, axes):
+                for stations in _stations(system, of, body, axes):
+                    reach = max(0.5 * float(stations.radii.max(initial=0.0)), 0.05 * _least(system, of, surface))
+                    made.append(
+                        _core.Contact(
+                            surface=surface.core, body=-1 if on is None else index[on], at=surface.at,
+                            turn=surface.turn, **law, reach=reach, rod=rod, on=body, cells=stations.cells,
+                            shares=stations.shares, turns=stations.turns, offsets=stations.offsets,
+                            radii=stations.radii + contact.margin, weights=stations.weights,
+                        )
+                    )  # fmt: skip
+                    found.append(Touching(k, of, on, stations.places))
+    return made, tuple(found)
+
+
+def _pairs(system: System, contact: Contact) -> Iterator[tuple[str, str | None]]:
+    """Names whose stations touch surfaces of a body, or (None) of space. Bodies touch each other both ways."""
+    members = contact.members(system)
+    if isinstance(contact.b, Boundary | Solid):
+        yield from ((name, None) for name in members)
+        return
+    joined = {frozenset(joint.bodies) for joint in system.joints}
+    done: set[frozenset[str]] = set()
+    for of in members:
+        for on in contact.b:
+            pair = frozenset((of, on))
+            if of == on or pair in done or (contact.a == ("all",) and pair in joined):
+                continue
+            done.add(pair)
+            yield of, on
+            if of in system.names and not _is_round(system.body(of)):
+                yield on, of
+
+
+def _least(system: System, of: str, surface: _Surface) -> float:
+    """The smallest size of what may touch."""
+    sizes = [] if of in system.rod_names else [solid.least for solid in _solids(system.body(of))]
+    found = min([surface.least, *sizes])
+    return found if math.isfinite(found) else 0.0
+
+
+def _is_round(body: Body) -> bool:
+    """Whether all of its shape is touched where its stations are: what touches it need not have any."""
+    return all(type(solid).__name__ == "Sphere" for solid in _solids(body))
+
+
+def _solids(body: Body) -> tuple[Solid, ...]:
+    shape = body.shape
+    return (shape,) if isinstance(shape, Solid) else tuple(shape or ())
+
+
+def _surfaces(
+    contact: Contact, system: System, on: str | None, index: dict[str, int], axes: Array
+) -> Iterator[_Surface]:
+    """In the axes of their carrier, which are principal ones of a body."""
+    if on is None and isinstance(contact.b, Boundary):
+        yield _Surface(contact.b.surface.core, np.array(contact.b.offset), np.array(contact.b.turn), np.inf)
+        return
+    A = np.eye(3) if on is None else axes[index[on]]
+    solids = (contact.b,) if isinstance(contact.b, Solid) else _solids(system.body(on or ""))
+    for solid in solids:
+        rounded = solid.rounded(ROUNDING * solid.least)
+        yield _Surface(rounded.core, A.T @ solid.offset, A.T @ solid.turn, solid.least)
+
+
+def _stations(system: System, of: str, body: int, axes: Array) -> Iterator[_Stations]:
+    none = np.zeros((0, 3))
+    if body < 0:
+        yield _of_rod(system.rod(of))
+        return
+    for solid in _solids(system.body(of)):
+        points, radii = solid.stations(ROUNDING * solid.least)
+        at = solid.offset + points @ solid.turn.T
+        empty = np.full((len(points), CELLS), -1.0)
+        offsets = np.ascontiguousarray(at @ axes[body]) if len(at) else none
+        yield _Stations(at, radii, np.ones(len(at)), empty, np.zeros_like(empty), np.zeros_like(empty), offsets)
+
+
+def _of_rod(rod: Rod) -> _Stations:
+    """Vertices of a grid, which turn with the frames beside them; points of elements with all their nodes."""
+    mesh = rod.mesh
+    if isinstance(mesh, Elements):
+        s, weights, cells, shares, turns = _of_elements(mesh)
+    else:
+        n = len(mesh.vertices)
+        s, weights = np.array(mesh.vertices), np.zeros(n)
+        weights[:-1] += 0.5 * np.diff(s)
+        weights[1:] += 0.5 * np.diff(s)
+        cells = np.full((n, CELLS), -1.0)
+        shares, turns = np.zeros((n, CELLS)), np.zeros((n, CELLS))
+        cells[:, 0], shares[:, 0], turns[1:, 0] = np.arange(n), 1.0, 0.5
+        cells[:-1, 1], turns[:-1, 1] = np.arange(1, n), 0.5  # cell n + 1 has the frame behind vertex n
+        turns[0, 1], turns[-1, 0] = 1.0, 1.0
+    radii = np.zeros(len(s)) if rod.section is None else rod.section.half_sizes(s).max(axis=1)
+    return _Stations(s, np.ascontiguousarray(radii), rod.length * weights, cells, shares, turns, np.zeros((0, 3)))
+
+
+def _of_elements(mesh: Elements) -> tuple[Array, Array, Array, Array, Array]:
+    """Points of a Lobatto rule of twice the degree in each element; those at the ends belong to both."""
+    p = mesh.degree
+    inner = np.polynomial.legendre.Legendre.basis(2 * p).deriv().roots()
+    x = np.concatenate([[-1.0], inner, [1.0]])
+    w = 2.0 / (2 * p * (2 * p + 1) * np.polynomial.legendre.Legendre.basis(2 * p)(x) ** 2)
+    values = lagrange(mesh.rule.nodes, x)
+    n, each = len(mesh.ends) - 1, 2 * p
+    s, weights = np.zeros(n * each + 1), np.zeros(n * each + 1)
+    cells, shares = np.full((len(s), CELLS), -1.0), np.zeros((len(s), CELLS))
+    for e, (a, b) in enumerate(zip(mesh.ends[:-1], mesh.ends[1:], strict=True)):
+        at = slice(e * each, e * each + each + 1)
+        s[at] = a + 0.5 * (b - a) * (x + 1.0)
+        weights[at] += 0.5 * (b - a) * w
+        cells[at, : p + 1], shares[at, : p + 1] = e * p + np.arange(p + 1), values
+    shares[np.abs(shares) < 1e-14] = 0.0
+    cells[shares == 0.0] = -1.0
+    return s, weights, cells, shares, shares.copy()
+
+
+def _law(contact: Contact, system: System, of: str, length: float) -> _Law:
+    rod = system._rod_index.get(of)
+    radius = 0.0
+    stiffness, smoothing, damping = contact.stiffness, contact.smoothing, contact.damping or 0.0
+    if rod is not None and rod.section is not None:
+        radius = float(rod.section.half_sizes(np.array([0.5])).max())
+    if stiffness is None:
+        assert rod is not None
+        assert rod.material is not None
+        stiffness = 0.25 * math.pi * rod.material.young / (1.0 - (rod.material.poisson or 0.0) ** 2)
+    if smoothing is None:
+        smoothing = 0.0 if rod is None else ONSET * (radius or THIN * rod.length)
+    gravity = float(np.linalg.norm(system.gravity))
+    speed = math.sqrt(2.0 * (gravity or GRAVITY) * REST * length)
+    impact = 0.0 if contact.restitution is None else impact_damping(contact.restitution)
+    return {
+        "stiffness": float(stiffness), "exponent": contact.exponent, "damping": damping, "smoothing": float(smoothing),
+        "impact": impact, "slow": speed, "slack": SLACK * length, "gravity": gravity,
+        "friction": _friction(contact.friction, gravity or GRAVITY, length, radius),
+    }  # fmt: skip
+
+
+def _friction(friction: Friction | None, gravity: float, length: float, radius: float) -> _core.Friction | None:
+    if friction is None:
+        return None
+    static = friction.coefficient if friction.static is None else friction.static
+    z0 = friction.presliding or max(1e-6, 1e-5 * length)
+    slip = friction.slip_speed or 1e-6
+    return _core.Friction(
+        sticks=friction.sticking, coefficient=static, kinetic=friction.coefficient / static if static else 1.0,
+        stribeck=friction.stribeck or 1e-3, presliding=z0,
+        damping=BRISTLES * math.sqrt(z0 / (static * gravity)) if static else 0.0, slip_speed=slip,
+        rolling=friction.rolling, spinning=friction.spinning, spin_speed=slip / (radius or 0.1 * length),
+    )  # fmt: skip

@@ -1,0 +1,242 @@
+"""Contact: what of a system may touch what, how hard, and with how much friction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING
+
+from gyrod.model.appearance import Solid
+from gyrod.model.errors import Description, Problems, new_name, not_negative, positive, real, shown, unknown
+from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.surfaces import Boundary
+
+if TYPE_CHECKING:
+    from gyrod.model.system import System
+
+#: What is touched: a surface in space, or names of bodies.
+Touched = tuple[str, ...] | Boundary | Solid
+
+#: Everything that can touch.
+ALL = "all"
+#: Impacts softer than this keep nothing of their speed: at less the damping has no bound.
+LEAST_RESTITUTION = 0.05
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+@holds(form="names")
+def _who(field: str, value: object) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value if isinstance(value, (tuple, list)) else []
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"{field} must be the name of a rod or a body, a list of them, or 'all', got {shown(value)}.")
+    return tuple(map(str, names))
+
+
+@holds(form="touchable", group="surface")
+def _what(field: str, value: object) -> Touched:
+    if isinstance(value, Boundary | Solid):
+        return value
+    if isinstance(value, (str, tuple, list)):
+        return _who(field, value)
+    raise ValueError(
+        f"{field} must be a surface such as Plane or a solid such as Box, or the name of a body or a list of them, got "
+        f"{shown(value)}."
+    )
+
+
+def _from_0_to_1(field: str, value: object) -> float:
+    x = not_negative(field, value)
+    if x > 1.0:
+        raise ValueError(f"{field} must be between 0 and 1, got {shown(value)}.")
+    return float(x)
+
+
+def _exponent(field: str, value: object) -> float:
+    x = real(field, value)
+    if not 1.0 <= x <= 3.0:
+        raise ValueError(f"{field} must be between 1 and 3 (1: a linear spring, 1.5: Hertz), got {shown(value)}.")
+    return float(x)
+
+
+@holds(form="object", group="friction")
+def _friction(field: str, value: object) -> Friction | None:
+    if isinstance(value, Friction):
+        return value
+    coefficient = not_negative(field, value)
+    return Friction(float(coefficient)) if coefficient else None
+
+
+# --- descriptions ----------------------------------------------------------------------------------------------------
+
+
+@description
+class Friction(Description):
+    """Coulomb friction: a contact sticks until the force along it is ``static`` times the normal force, then slips.
+
+    Parameters
+    ----------
+    coefficient
+        While it slips.
+    static
+        While it sticks; by default the same.
+    sticking
+        True: bristles remember how far a contact is bent, and what sticks does not creep. False: the force knows the
+        slip alone, and what should stick creeps at about ``slip_speed``.
+    presliding
+        Length in m by which bristles bend before they slip; by default 1e-5 of the size of the system, 1e-6 at least.
+    slip_speed
+        m/s, over which friction without memory sets in, 1e-6 by default; and that of rolling and spinning, over the
+        radius.
+    stribeck
+        m/s, over which the coefficient falls from ``static``; by default 1e-3.
+    rolling, spinning
+        Lengths in m: the moments against rolling and against spinning about the normal, over the normal force.
+    """
+
+    coefficient: float = field(not_negative)
+    _: KW_ONLY
+    static: float | None = field(not_negative, default=None)
+    sticking: bool = field(None, default=True)
+    presliding: float | None = field(positive, "m", default=None)
+    slip_speed: float | None = field(positive, "m/s", default=None)
+    stribeck: float | None = field(positive, "m/s", default=None)
+    rolling: float = field(not_negative, "m", default=0.0)
+    spinning: float = field(not_negative, "m", default=0.0)
+
+    def _agree(self, problems: Problems, bad: set[str]) -> None:
+        if not isinstance(self.sticking, bool):
+            problems.add(f"sticking must be True or False, got {shown(self.sticking)}.")
+        if self.static is not None and not {"static", "coefficient"} & bad and self.static < self.coefficient:
+            problems.add(f"static = {self.static:g} is below coefficient = {self.coefficient:g}.")
+        if self.sticking is False and self.presliding is not None:
+            problems.add("presliding belongs to sticking friction; without it give slip_speed.")
+
+
+@description
+class Contact(Description):
+    """What may touch: stations of ``a``, points with a radius, against surfaces of ``b``; by a stiff, smooth law.
+
+    Rods touch with their sides: at the vertices of a grid, at more points than they have nodes in elements. Bodies
+    touch with their ``shape``: balls and capsules as they are, boxes with their corners, cylinders with their rims,
+    meshes with their vertices. ``b`` is a surface in space, or a body, whose shape it is then.
+
+    Parameters
+    ----------
+    a
+        Name of a rod or body, a list of names, or "all".
+    b
+        A surface (`Plane`, `Shaft`, `Pipe`, `Bowl`, `Eyelet`, `HeightField`) or a solid in space, or names of bodies.
+    stiffness
+        k of the normal force w k depth**exponent: N/m per m of rod (w is the length that a station stands for), N/m for
+        bodies (N/m**1.5 with Hertz's exponent). For rods of a material by default π E / (4 (1 - ν²)), as if the surface
+        were rigid. What rests there sinks in by its load over the stiffness.
+    exponent
+        1, or 1.5 for balls after Hertz.
+    damping
+        s/m: the normal force is multiplied by 1 + damping · closing speed (Hunt and Crossley).
+    restitution
+        Of bodies, in place of damping: speed after over speed before an impact, exact for every stiffness.
+    smoothing
+        m before the surface over which the force sets in; by default 1 % of a rod's radius, none for bodies.
+    friction
+        A coefficient, or `Friction`.
+    margin
+        m by which surfaces are thicker than they are drawn.
+
+    >>> floor = Contact("hose", Plane((0, 0, 0), (0, 0, 1)), stiffness=1e5, friction=0.4, name="floor")
+    >>> floor.friction.coefficient, floor.label
+    (0.4, "Contact 'floor'")
+    """
+
+    #: Names.
+    a: Kept[tuple[str, ...], str | Iterable[str]] = field(_who)
+    #: A surface or names.
+    b: Kept[Touched, object] = field(_what)
+    _: KW_ONLY
+    stiffness: float | None = field(positive, "N/m", "N/m^2", "N/m^1.5", default=None)
+    exponent: float = field(_exponent, default=1.0)
+    damping: float | None = field(not_negative, "s/m", default=None)
+    restitution: float | None = field(_from_0_to_1, default=None)
+    smoothing: float | None = field(not_negative, "m", default=None)
+    friction: Kept[Friction | None, Friction | float | None] = field(_friction, default=None)
+    margin: float = field(real, "m", default=0.0)
+    name: str | None = field(new_name, default=None)
+
+    def _agree(self, problems: Problems, bad: set[str]) -> None:  # noqa: ARG002
+        if self.damping is not None and self.restitution is not None:
+            problems.add("restitution and damping cannot both be given.")
+
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        return f"Contact {shown(self.name)}" if self.name is not None else f"Contact({self.key})"
+
+    @property
+    def key(self) -> str:
+        """Its name, or what touches what."""
+        if self.name is not None:
+            return self.name
+        b = type(self.b).__name__ if isinstance(self.b, Boundary | Solid) else "+".join(self.b)
+        return f"{'+'.join(self.a)}, {b}"
+
+    def members(self, system: System) -> tuple[str, ...]:
+        """Names of what touches."""
+        everything = (*system.rod_names, *(body.name for body in system.bodies if body.shape is not None))
+        return everything if self.a == (ALL,) else self.a
+
+    def problems(self, system: System) -> list[str]:
+        """Sentences on what is wrong with it in a system."""
+        found = [_named(system, "a", name) for name in self.members(system)]
+        if not isinstance(self.b, Boundary | Solid):
+            found += [_named(system, "b", name) for name in self.b]
+            for name in self.b:
+                if name in system.rod_names:
+                    found.append(f"b = {name!r} is a rod; rods touch surfaces and bodies: take the rod as a.")
+                if self.a != (ALL,) and name in self.a:
+                    found.append(f"{name!r} cannot touch itself.")
+        sentences = [sentence for sentence in found if sentence is not None]
+        return sentences or [*self._of_law(system)]
+
+    def _of_law(self, system: System) -> Iterable[str]:
+        for name in self.members(system):
+            rod = system._rod_index.get(name)
+            if rod is not None and self.restitution is not None:
+                yield "restitution belongs to bodies; rods take damping."
+            if self.stiffness is None and (rod is None or rod.material is None):
+                what = f"rod {name!r} has no material" if rod is not None else f"body {name!r} has none"
+                unit = "N/m per m" if rod is not None else "N/m"
+                yield f"stiffness is missing and {what} to take it from; give stiffness in {unit}."
+
+
+def _named(system: System, field: str, name: str) -> str | None:
+    if name in system.rod_names:
+        return None
+    if name not in system.names:
+        return unknown(field, name, [*system.rod_names, *system.names], "rods and bodies")
+    if system.body(name).shape is None:
+        return f"body {name!r} has no shape; give Body(..., shape=Box(...)) or a surface."
+    return None
+
+
+def impact_damping(restitution: float) -> float:
+    """χ of c = χ/v: of Hunt and Crossley's law the damping over the speed v of an impact, for a restitution e.
+
+    The root of χ (1 + e) = ln((1 + χ)/(1 - e χ)), whatever stiffness, exponent and masses are.
+
+    >>> round(impact_damping(0.5), 9)
+    1.432750533
+    """
+    e = max(restitution, LEAST_RESTITUTION)
+    if e >= 1.0:
+        return 0.0
+    low, high = 0.0, 1.0 / e
+    for _ in range(200):
+        x = 0.5 * (low + high)
+        over = (1.0 + x) / (1.0 - e * x) if e * x < 1.0 else math.inf
+        low, high = (low, x) if math.log(over) > x * (1.0 + e) and x > 1e-9 else (x, high)
+        if high - low < 1e-15 * high:
+            break
+    return 0.5 * (low + high)
