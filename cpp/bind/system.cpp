@@ -446,13 +446,13 @@ void bind_system(nb::module_& m) {
        "bodies.")
       .def(
           "rest",
-          [](System& s, double t, Times y) {
+          [](System& s, double t, Times y, bool remember) {
             const Turn turn = enter(s, y);
             std::vector<double> state = numbers(y);
-            s.equations().rest(t, state.data());
+            s.equations().rest(t, state.data(), remember);
             return copied<Out1>(state, {s.size()});
           },
-          "t"_a, "y"_a, "y is at rest: with what contacts remember, which is counted from there on.")
+          "t"_a, "y"_a, "remember"_a, "y is at rest: with what contacts remember, which is counted from there on.")
       .def("rod_states", &rod_states, "rod"_a, "t"_a, "y"_a, "project"_a)
       .def(
           "rod_measures",

@@ -154,9 +154,9 @@ public:
   }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
   bool soften(double factor) override { return rods_.soften(factor); }
-  void rest(double t, double* y) override {
+  void rest(double t, double* y, bool remember) override {
     host(t, y);
-    rods_.rest(t, y + at_);
+    rods_.rest(t, y + at_, remember);
   }
   void share(Threads* threads) override {
     Equations::share(threads);

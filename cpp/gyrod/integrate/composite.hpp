@@ -92,8 +92,8 @@ public:
   void quasistatic(bool on) override {
     for (Part& p : parts_) p.equations->quasistatic(on);
   }
-  void rest(double t, double* y) override {
-    for (Part& p : parts_) p.equations->rest(t, y + p.at);
+  void rest(double t, double* y, bool remember) override {
+    for (Part& p : parts_) p.equations->rest(t, y + p.at, remember);
   }
   bool soften(double factor) override {
     bool any = false;

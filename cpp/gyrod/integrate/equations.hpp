@@ -15,7 +15,8 @@
 // 10. `accepted` is called at the start and after each accepted step. It may change what the state remembers (true: it
 //     did, and the right-hand side may have jumped); from then on `horizon` is the longest sensible step. `overshoot`
 //     is negative where a step has gone too far past a jump: it is taken back, and made to end where this was zero.
-// 11. `rest` says that y is at rest: what depends on the way to there is remembered in it, and counted from it.
+// 11. `rest` says that y is at rest: what depends on the way to there is counted from it and, if wanted, remembered in
+//     it first.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +67,7 @@ public:
   virtual double overshoot(double, const double*) { return std::numeric_limits<double>::infinity(); }
 
   virtual void quasistatic(bool) {}
-  virtual void rest(double, double*) {}
+  virtual void rest(double, double*, bool) {}
   // Stiffness of contacts times a factor, for statics on the way to 1; false: there are none.
   virtual bool soften(double) { return false; }
   virtual void share(Threads* threads) { threads_ = threads; }

@@ -67,7 +67,7 @@ public:
   bool accepted(double t, double* y) override;
   double horizon() const override { return horizon_; }
   double overshoot(double t, const double* y) override;
-  void rest(double t, double* y) override;
+  void rest(double t, double* y, bool remember) override;
   bool soften(double factor) override;
 
   // --- readings (readings.cpp)
@@ -255,6 +255,7 @@ private:
   std::vector<Vec3<double>> rest_place_; // of stations at the last rest, and frames and bodies there
   std::vector<std::vector<Mat3<double>>> rest_frames_;
   std::vector<Mat3<double>> rest_bodies_;
+  std::vector<double> rest_memory_;
   std::vector<Chunk> chunks_;
   std::vector<double> scratch_;
   mutable std::string trouble_;

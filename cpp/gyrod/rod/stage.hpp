@@ -463,10 +463,10 @@ private:
   template <class S> void recover_recalls(S shift, S* b) {
     auto& k = work<S>();
     Local<S> Tc;
-    for (std::size_t at : latches_) b[at] = b[at] / shift;
-    if (still_)
-      for (const Contact& c : contacts_)
-        for (std::size_t n = 0; n < c.stations.size() * std::size_t(c.law.memory()); ++n) b[c.memory + n] = S(0);
+    if (still_) // nothing is forgotten, nothing learnt
+      for (std::size_t at = memory(); at < size_; ++at) b[at] = b[at] / shift;
+    else
+      for (std::size_t at : latches_) b[at] = b[at] / shift;
     for (std::size_t i = 0; i < recalls_.size(); ++i) {
       const Recall& m = recalls_[i];
       Vec3<S> z = recalled<S>(m, b);
@@ -496,7 +496,10 @@ private:
   // Both transposed: weights of dz to those of b_z, of the unknowns and of what is known.
   void recover_recalls_transposed(double* b) {
     Work<double>& k = real_work_;
-    for (std::size_t at : latches_) b[at] /= real_shift_;
+    if (still_)
+      for (std::size_t at = memory(); at < size_; ++at) b[at] /= real_shift_;
+    else
+      for (std::size_t at : latches_) b[at] /= real_shift_;
     for (std::size_t i = 0; i < recalls_.size(); ++i) {
       const Recall& m = recalls_[i];
       const Vec3<double> z = k.own[i].transpose() * Part<3>::of(b + m.at);

@@ -118,6 +118,9 @@ void RodSet::follow(const Contact& c, const Station& s, std::size_t i, ContactPl
 ContactState RodSet::state_of(const Contact& c, const Station& s, const ContactPlace& o, const space::Near& near,
                               const double* memory) const {
   const bool sticks = c.law.sticks();
+  if (still_ && !rest_memory_.empty()) // that of the last rest, whatever a search makes of the state
+    memory =
+        rest_memory_.data() + c.memory - memory_ + std::size_t(&s - c.stations.data()) * std::size_t(c.law.memory());
   const V3 z = sticks ? V3(memory) : V3(V3::Zero());
   const double damping = c.law.bounces() ? memory[sticks ? 3 : 0] : c.law.damping;
   return {near, s.radius, s.weight, o.u, o.W, z, damping, still_};
@@ -440,14 +443,13 @@ double RodSet::overshoot(double t, const double* y) {
   return least;
 }
 
-void RodSet::rest(double t, double* y) {
+void RodSet::rest(double t, double* y, bool remember) {
   if (contacts_.empty()) return;
   gather_contacts(t, y);
   ContactPlace o;
   space::Near found;
   ContactForce f;
-  const bool first = rest_place_.empty();
-  if (first) rest_place_.resize(away_.size());
+  remember = remember && !rest_place_.empty();
   std::vector<Vec3<double>> places(away_.size());
   for (const Contact& c : contacts_) {
     const std::size_t each = std::size_t(c.law.memory());
@@ -456,13 +458,14 @@ void RodSet::rest(double t, double* y) {
       double* memory = y + c.memory + k * each;
       const bool close = near(c, s, c.first + k, o, found);
       places[c.first + k] = o.p;
-      if (first || !c.law.sticks()) continue;
+      if (!remember || !c.law.sticks()) continue;
       if (close) follow(c, s, c.first + k, o);
       const bool touches = close && touch(c.law, state_of(c, s, o, found, memory), f);
       for (int n = 0; n < 3; ++n) memory[n] = touches ? f.rate[n] : 0.0;
     }
   }
   rest_place_.swap(places);
+  rest_memory_.assign(y + memory_, y + size_);
   rest_frames_.resize(rods_.size());
   for (std::size_t r = 0; r < rods_.size(); ++r) rest_frames_[r] = rods_[r]->s.R;
   rest_bodies_.clear();

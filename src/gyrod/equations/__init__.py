@@ -208,6 +208,8 @@ class Compiled:
             return replace(self, y0=y)
         motions = source.motions(y)
         start = self.with_rods(zip(source.core.layout(), self.core.layout(), strict=True), y)
+        if memory := self.kinds.count("friction"):
+            start[-memory:] = y[-memory:]
         if self.mechanism is not None:
             return replace(self, y0=self.states(np.zeros(1), motions, start)[0])
         x, R, v, Omega = (part[0] for part in motions)

@@ -86,7 +86,7 @@ class Statics:
 
     def remembered(self, y: Array, t: float) -> Array:
         """An equilibrium with what its contacts remember of the way there, from which the next one counts."""
-        return np.asarray(self.compiled.core.rest(t, np.ascontiguousarray(y))) if self.compiled.touching else y
+        return np.asarray(self.compiled.core.rest(t, np.ascontiguousarray(y), True)) if self.compiled.touching else y
 
     def place(self, y: Array, t: float) -> Array:
         """The unknowns back on the constraints at this time, at rest."""
@@ -301,7 +301,7 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
         raise ValueError(f"guess has {y.size} unknowns, the system {compiled.size}; take a Rest of the same system.")
     y[scale == 0.0] = 0.0
     if compiled.touching:
-        y = np.asarray(compiled.core.rest(0.0, y))  # what sticks is counted from here
+        compiled.core.rest(0.0, y, False)  # what sticks is counted from here
     rate = 1.0 / compiled._time(compiled._length())
     return Statics(compiled, reader, y, scale, SHIFT * rate, rate)
 

@@ -13,6 +13,7 @@ import numpy as np
 from gyrod._check import Array
 from gyrod.solve.eigen import first_largest
 from gyrod.solve.paths.family import Family
+from gyrod.solve.statics import Statics
 
 #: Iterations after which an increment counts as too large.
 ITERATIONS = 15
@@ -54,10 +55,31 @@ class Solver:
         self.span = high - low
         #: Step of the differences in the parameter.
         self.difference = DIFFERENCE * self.span
+        #: Time and unknowns of the last point, where contacts remember it, and which equations count from there.
+        self._held: tuple[float, Array] | None = None
+        self._counted: dict[int, tuple[float, Array]] = {}
         statics, _ = family.at(low)
         self.mask = statics.scale > 0.0
         self._weight = np.divide(1.0, statics.scale**2, out=np.zeros_like(statics.scale), where=self.mask)
         self._weight /= np.count_nonzero(self.mask)
+
+    def at(self, value: float) -> tuple[Statics, float]:
+        """The equations at a value and the time; what sticks there is counted from the last point of the path."""
+        statics, t = self.family.at(value)
+        if self._held is not None and self._counted.get(id(statics.compiled.core)) is not self._held:
+            statics.compiled.core.rest(self._held[0], self._held[1], False)
+            self._counted[id(statics.compiled.core)] = self._held
+        return statics, t
+
+    def hold(self, point: Point) -> Point:
+        """A point of the path, with what its contacts remember, from which the next one counts."""
+        statics, t = self.at(point.value)
+        if not statics.compiled.touching:
+            return point
+        y = statics.remembered(point.y, t)
+        self._held = t, np.ascontiguousarray(y)
+        self._counted[id(statics.compiled.core)] = self._held
+        return replace(point, y=y)
 
     def dot(self, a: Array, b: Array) -> float:
         """Mean product of increments over the scales."""
@@ -69,12 +91,12 @@ class Solver:
 
     def place(self, y: Array, value: float) -> Array:
         """The unknowns back on the constraints at this value, at rest."""
-        statics, t = self.family.at(value)
+        statics, t = self.at(value)
         return statics.place(y, t)
 
     def plain(self, y: Array, value: float, iterations: int, relaxations: int = 0) -> tuple[str, Array, Array]:
         """Equilibrium at a value of the parameter."""
-        statics, t = self.family.at(value)
+        statics, t = self.at(value)
         found = statics.newton(
             self.place(y, value), t, tolerance=self.tolerance, iterations=iterations, relaxations=relaxations
         )
@@ -82,7 +104,7 @@ class Solver:
 
     def linearise(self, y: Array, value: float) -> bool:
         """Factor the tangent stiffness at a point."""
-        statics, t = self.family.at(value)
+        statics, t = self.at(value)
         return bool(statics.compiled.core.linearise(t, y, statics.shift))
 
     def slope(self, y: Array, value: float) -> Array:
@@ -96,7 +118,7 @@ class Solver:
         else:
             d = -d if value > self.high - d else d
             points = [(0.0, -1.5 / d), (d, 2.0 / d), (2.0 * d, -0.5 / d)]
-        moved, by = self.family.at(value)[0].slope(y, [(w, *self.family.at(value + step)) for step, w in points])
+        moved, by = self.at(value)[0].slope(y, [(w, *self.at(value + step)) for step, w in points])
         return np.where(self.mask, moved + by, 0.0)
 
     def correct(
@@ -110,7 +132,7 @@ class Solver:
         y = y0 = self.place(y, value)
         value0, sizes = value, [np.inf]
         for _ in range(iterations):
-            statics, t = self.family.at(value)
+            statics, t = self.at(value)
             b = np.array(statics.compiled.core.rhs(t, y))
             if not self.linearise(y, value):
                 return "singular", y, value, _history(sizes)
@@ -134,7 +156,7 @@ class Solver:
 
     def finish(self, point: Point, towards: tuple[Array, float] | None = None) -> Point:
         """The point with its stability and its tangent, which looks along ``towards``, or as it did."""
-        statics, t = self.family.at(point.value)
+        statics, t = self.at(point.value)
         unstable = statics.unstable(point.y, t)
         folded = statics.compiled.core.trouble(t, np.ascontiguousarray(point.y))
         if folded:
@@ -175,7 +197,7 @@ class Solver:
 
         0 if it is not among those next to zero.
         """
-        statics, t = self.family.at(point.value)
+        statics, t = self.at(point.value)
         squares = np.sort(statics.modes(point.y, t, most + 3)[0])
         negative = int(np.count_nonzero(squares < -(statics.shift**2)))
         k = count - (0 if up else 1) - (point.unstable - negative)
@@ -183,7 +205,7 @@ class Solver:
 
     def _neutral(self, point: Point) -> list[Array]:
         """Motions without stiffness, orthonormal increments of the positions."""
-        statics, t = self.family.at(point.value)
+        statics, t = self.at(point.value)
         squares, shapes = statics.modes(point.y, t, 6)
         found: list[Array] = []
         for shape in shapes[np.abs(squares) <= statics.shift**2]:
@@ -199,7 +221,7 @@ class Solver:
 
         With ``negative`` it is the next one of that sign that is not a motion without stiffness.
         """
-        statics, t = self.family.at(point.value)
+        statics, t = self.at(point.value)
         squares, shapes = statics.modes(point.y, t, 1 if negative is None else 6)
         k = 0
         if negative is not None:

@@ -59,7 +59,7 @@ class Tracer:
 
     def begin(self, value: float, guess: Rest | Motion | None) -> None:
         """Find the equilibrium at the first stop."""
-        statics, t = self.solver.family.at(value)
+        statics, t = self.solver.at(value)
         y = statics.y if guess is None else np.array(guess.y)
         if y.shape != statics.y.shape:
             raise ValueError(f"guess has {y.size} unknowns, the system {statics.y.size}; take a Rest of the same one.")
@@ -70,7 +70,7 @@ class Tracer:
             status, found, history = self.solver.plain(y, value, 60, RELAXATIONS)
         if status != "converged":
             raise failure(statics, status, found, t, history, method)
-        self.points.append(self.solver.finish(Point(value, found, 0, history, method)))
+        self.points.append(self.solver.hold(self.solver.finish(Point(value, found, 0, history, method))))
 
     def go(self, stop: float) -> None:
         """From the last point to a stop."""
@@ -227,7 +227,7 @@ class Tracer:
                 self._search(a, point, skip=before)
         elif point.unstable != a.unstable and self.bifurcations and self._search(a, point):
             return True
-        self.points.append(point)
+        self.points.append(self.solver.hold(point))
         return False
 
     def _record(self, kind: str, at: Point, change: tuple[int, int], beyond: tuple[Point, bool] | None = None) -> Array:
