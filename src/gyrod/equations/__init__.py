@@ -326,10 +326,15 @@ def compile_system(
     y0 = np.array(start)
     if bodies.velocities is not None:  # with what the rods do, where accelerations and multipliers are unknowns
         y0 = np.asarray(core.complete(0.0, bodies.velocities, y0))
-    return Compiled(
+    found = Compiled(
         system, formulation, core, y0, signals, bodies.axes, bodies.moments, tuple(kinds), options.copy(),
         tuple(tables), bodies.mechanism, bodies.mobility, at_rest, pairs,
     )  # fmt: skip
+    if pairs and not (at_rest or started):
+        inside = [s for k, pair in enumerate(pairs) if (s := pair.inside(found.contact_states(k, np.zeros(1), y0)[0]))]
+        if inside:
+            raise ModelError(dict.fromkeys(f"{system.contacts[pair].label}: {s}" for pair, s in inside))
+    return found
 
 
 def _again(system: System, formulation: str, options: CoreOptions, at_rest: bool) -> Compiled:

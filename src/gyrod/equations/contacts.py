@@ -42,6 +42,20 @@ class Touching:
     on: str | None
     #: Of rods the fractions of the length, of bodies places in body axes, (n,) or (n, 3).
     places: Array
+    #: m, how deep a station may start inside.
+    allowed: Array
+
+    def inside(self, rows: Array) -> tuple[int, str] | None:
+        """The contact, and a sentence on what starts too deep inside the surface; None: nothing does."""
+        over = rows[0, :, 12] + self.allowed
+        k = int(np.argmin(over)) if len(over) else 0
+        if not len(over) or over[k] >= 0.0:
+            return None
+        at, on = self.places[k], "the surface" if self.on is None else f"body {self.on!r}"
+        place = f"s = {at:.3g}" if np.ndim(at) == 0 else f"({', '.join(f'{x:.3g}' for x in at)}) of it"
+        kind = "rod" if np.ndim(at) == 0 else "body"
+        depth = -1e3 * rows[0, k, 12]
+        return self.contact, f"{kind} {self.of!r} starts {depth:.3g} mm inside of {on} at {place}; move it."
 
 
 class _Law(TypedDict):
@@ -97,7 +111,8 @@ def contacts(
                             radii=stations.radii + contact.margin, weights=stations.weights,
                         )
                     )  # fmt: skip
-                    found.append(Touching(k, of, on, stations.places))
+                    allowed = np.maximum(0.5 * stations.radii, 0.1 * reach) + contact.margin
+                    found.append(Touching(k, of, on, stations.places, allowed))
     return made, tuple(found)
 
 

@@ -112,6 +112,9 @@ def compile_stepped(
     _check.choice("potential", potential, POTENTIALS)
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
+    if system.contacts:
+        method, first = "energy-momentum" if conserving else "variational", system.contacts[0].label
+        raise ValueError(f"method = {method!r} has no contact; take 'radau5'. In the way is {first}.")
     coordinates = _conserving(system, reduce, coordinates) if conserving else coordinates or "quaternion"
     formulation = COORDINATES[coordinates]
     given, system = system, system.assembled()

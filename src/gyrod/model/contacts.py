@@ -179,8 +179,9 @@ class Contact(Description):
         """Its name, or what touches what."""
         if self.name is not None:
             return self.name
-        b = type(self.b).__name__ if isinstance(self.b, Boundary | Solid) else "+".join(self.b)
-        return f"{'+'.join(self.a)}, {b}"
+        # As they were given they may be anything.
+        a, b = ("+".join(map(str, x)) if isinstance(x, tuple) else type(x).__name__ for x in (self.a, self.b))
+        return f"{a}, {b}"
 
     def members(self, system: System) -> tuple[str, ...]:
         """Names of what touches."""

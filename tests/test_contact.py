@@ -1,0 +1,484 @@
+"""Contact with surfaces: laws, friction, impacts, statics, against closed forms and trusted values.
+
+The numbers come from closed forms, from boundary value problems solved by collocation and checked by shooting, and from
+a discrete rod with return mapping (capstan).
+"""
+
+from math import cos, log, pi, radians, sin
+
+import numpy as np
+import pytest
+
+import gyrod as gd
+from gyrod.equations import compile_system
+from gyrod.model.contacts import impact_damping
+
+G = 9.81
+FLOOR = gd.Plane()
+RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
+
+
+def ball(name="ball", position=(0, 0, 0.1), radius=0.1, mass=1.0, **given):
+    inertia = np.full(3, 0.4 * mass * radius**2)
+    return gd.Body(name, mass=mass, inertia=inertia, position=position, shape=gd.Sphere(radius), **given)
+
+
+def incline(degrees):
+    a = radians(degrees)
+    return np.array([-sin(a), 0.0, cos(a)]), np.array([cos(a), 0.0, sin(a)])
+
+
+def block(normal, along, load, stiffness):
+    """A flat box that stands on a slope, at rest across it."""
+    turn = gd.rotations.quaternion_from_matrix(np.array([along, [0, 1, 0], normal]).T)
+    place = normal * (1e-3 - load / 4 / stiffness)
+    return gd.Body(
+        "block", mass=1.0, inertia=(1e-3,) * 3, position=place, orientation=turn, shape=gd.Box((0.1, 0.1, 2e-3))
+    )
+
+
+def rod(name="rod", points=((0, 0, 0), (1, 0, 0)), **given):
+    options = {"length": 1.0, "segments": 5, "discretization": "staggered", "section": gd.Circle(5e-3)}
+    options |= {"material": RUBBER, "initial": gd.Straight(*points)} | given
+    return gd.Rod(name, **options)
+
+
+# --- surfaces ---------------------------------------------------------------------------------------------------------
+
+SURFACES = {
+    "plane": gd.geometry.plane((0.3, 0.2, 1.0), 0.1),
+    "ball": gd.geometry.ball(0.5),
+    "bowl": gd.geometry.ball(1.5, hollow=True),
+    "shaft": gd.geometry.cylinder(0.4),
+    "pipe": gd.geometry.cylinder(1.4, hollow=True),
+    "capsule": gd.geometry.capsule(0.2, 0.6),
+    "box": gd.geometry.box((0.6, 0.5, 0.4), rounding=0.05),
+    "cylinder": gd.geometry.cylinder(0.4, 0.6, rounding=0.04),
+    "cone": gd.geometry.cone(0.4, 0.6),
+    "ring": gd.geometry.ring(0.5, 0.1),
+    "mesh": gd.geometry.mesh(
+        [(0, 0, 0), (0.5, 0, 0), (0, 0.5, 0), (0, 0, 0.5)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_second_derivatives_of_distances_are_those_of_normals(name):
+    surface, h = SURFACES[name], 1e-5
+    points = np.random.default_rng(3).uniform(-0.9, 0.9, (400, 3))
+    points = points[np.abs(surface.nearest(points).distance) < 0.4]
+    steps = h * np.eye(3)
+    moved = [(surface.nearest(points + d).normal - surface.nearest(points - d).normal) / (2 * h) for d in steps]
+    wide = [(surface.nearest(points + 2 * d).normal - surface.nearest(points - 2 * d).normal) / (4 * h) for d in steps]
+    slope, other = np.stack(moved, axis=-1), np.stack(wide, axis=-1)
+    smooth = np.abs(slope - other).max(axis=(1, 2)) < 1e-5  # both differences on one side of edges and creases
+    assert smooth.mean() > 0.8
+    assert np.abs(surface.bend(points) - slope)[smooth].max() < 1e-5
+
+
+def test_height_fields_are_what_they_interpolate():
+    x = np.linspace(-1.0, 1.0, 41)
+    heights = 0.2 * np.sin(2.0 * x)[:, None] + 0.1 * x[None, :] ** 2
+    surface = gd.geometry.height_field(heights, 0.05)
+    at = np.random.default_rng(1).uniform(0.3, 1.7, (100, 2))
+    f = 0.2 * np.sin(2.0 * (at[:, 0] - 1.0)) + 0.1 * (at[:, 1] - 1.0) ** 2
+    on = np.column_stack([at, f])
+    assert np.abs(surface.nearest(on).distance).max() < 2e-5
+    slope = np.column_stack([-0.4 * np.cos(2.0 * (at[:, 0] - 1.0)), -0.2 * (at[:, 1] - 1.0), np.ones(100)])
+    assert np.abs(surface.nearest(on).normal - slope / np.linalg.norm(slope, axis=1)[:, None]).max() < 1e-3
+
+
+# --- the law ----------------------------------------------------------------------------------------------------------
+
+FRICTIONS = {
+    "none": {},
+    "sticking": {"friction": gd.Friction(0.3, static=0.4, stribeck=0.1, presliding=1e-4)},
+    "slipping": {"friction": gd.Friction(0.3, sticking=False, slip_speed=0.05, rolling=1e-3, spinning=2e-3)},
+}
+
+
+def touching(kind, mesh):
+    """A rod that lies on a ball and on the ground, and a box on a ball."""
+    lies = rod(points=((0, 0, 0.0049), (1, 0, 0.0049)), **mesh)
+    under = ball("under", (0.5, 0, -0.0495), 0.05, 0.1)
+    box = gd.Body("box", mass=0.2, inertia=(1e-4, 2e-4, 3e-4), position=(0, 1, 0.0499), shape=gd.Box((0.1, 0.1, 0.1)))
+    low = ball("low", (0.04, 1.04, -0.0495), 0.05, 0.1)
+    law = {"stiffness": 1e4, "damping": 0.3, "smoothing": 1e-4, **FRICTIONS[kind]}
+    contacts = [gd.Contact("rod", "under", **law), gd.Contact("rod", FLOOR, **law), gd.Contact("low", "box", **law)]
+    return gd.System(rods=[lies], bodies=[under, box, low], contacts=contacts)
+
+
+def disturbed(compiled, seed, amount=1.0):
+    kinds = np.array(compiled.kinds)
+    sizes = {"position": 1e-5, "rotation": 1e-2, "friction": 0.4}
+    y = np.array(compiled.y0)
+    y += amount * np.random.default_rng(seed).standard_normal(len(y)) * [sizes.get(kind, 0.3) for kind in kinds]
+    return np.asarray(compiled.core.project(y, 0.0))
+
+
+MESHES = {"grid": {}, "elements": {"segments": 2, "discretization": "elements", "degree": 3}}
+
+
+@pytest.mark.parametrize("form", ["nullspace-quaternion", "absolute-quaternion", "nullspace-directors"])
+@pytest.mark.parametrize("kind", FRICTIONS)
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.spread
+def test_stages_have_the_derivatives_of_contacts(form, kind, mesh):
+    compiled = compile_system(touching(kind, MESHES[mesh]), form)
+    y = disturbed(compiled, 0)
+    J, kinds = np.asarray(compiled.core.jacobian(0.0, y)), compiled.kinds
+
+    def change(i, h):
+        z = np.array(y)
+        z[i] += h
+        up = np.asarray(compiled.core.rhs(0.0, z))
+        z[i] -= 2 * h
+        return up - np.asarray(compiled.core.rhs(0.0, z))
+
+    D = np.empty_like(J)
+    for i, kind_of in enumerate(kinds):
+        h = 1e-7 if kind_of == "position" else 1e-6
+        D[:, i] = (8 * change(i, h) - change(i, 2 * h)) / (12 * h)
+    rows = np.abs(D).max(axis=1, keepdims=True) + 1e-7 * np.abs(D).max()
+    assert (np.abs(J - D) / rows).max() < 2e-6
+
+
+@pytest.mark.parametrize("kind", FRICTIONS)
+def test_transposed_solutions_with_contacts(kind):
+    compiled = compile_system(touching(kind, {}))
+    y, n = disturbed(compiled, 1), compiled.size
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal(n), rng.standard_normal(n)
+    assert compiled.core.linearise(0.0, y, 300.0)
+    x, w = np.asarray(compiled.core.solve(a)), np.asarray(compiled.core.solve_transposed(b))
+    assert abs(b @ x - w @ a) < 1e-10 * np.linalg.norm(x) * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("kind", FRICTIONS)
+def test_contacts_make_neither_momentum_nor_spin(kind):
+    """Between bodies alone: all forces are inner ones."""
+    whole = touching(kind, {})
+    system = gd.System(bodies=whole.bodies[1:], contacts=whole.contacts[2:], gravity=(0, 0, 0))
+    compiled = compile_system(system)
+    y = disturbed(compiled, 4)
+    x, R, _, Omega = (part[0] for part in compiled.motions(y[None]))
+    a = compiled.accelerations(0.0, y)
+    force, torque = np.zeros(3), np.zeros(3)
+    for i, body in enumerate(system.bodies):
+        J, f = body.inertia, body.mass * a[i, :3]
+        force += f
+        torque += np.cross(x[i], f) + R[i] @ (J @ a[i, 3:] + np.cross(Omega[i], J @ Omega[i]))
+    size = max(np.abs(body.mass * a[i, :3]).max() for i, body in enumerate(system.bodies))
+    assert size > 1e-3  # something touches
+    assert np.abs(force).max() < 1e-12 * size
+    assert np.abs(torque).max() < 1e-11 * size
+
+
+def test_the_damping_of_impacts():
+    for e, chi in {0.3: 3.087081981129624, 0.5: 1.432750533271375, 0.8: 0.37314620336505366}.items():
+        assert impact_damping(e) == pytest.approx(chi, rel=1e-12)
+        assert chi * (1 + e) == pytest.approx(log((1 + chi) / (1 - e * chi)), rel=1e-12)
+    assert impact_damping(1.0) == 0.0
+
+
+# --- bodies -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("restitution", [0.3, 0.8, 0.95])
+@pytest.mark.spread
+def test_restitution_is_exact(restitution, exponent):
+    system = gd.System(
+        bodies=[ball(position=(0, 0, 0.2), velocity=(0, 0, -1))], gravity=(0, 0, 0),
+        contacts=[gd.Contact("ball", FLOOR, stiffness=1e6, exponent=exponent, restitution=restitution)],
+    )  # fmt: skip
+    motion = gd.simulate(system, 0.5, rtol=1e-8)
+    assert motion["ball"].velocity[-1, 2] == pytest.approx(restitution, abs=1e-5)
+    lost = motion.energy.total[0] - motion.energy.total[-1]
+    assert motion.energy.dissipated[-1] == pytest.approx(lost, rel=1e-4)
+
+
+def test_a_ball_that_bounces_comes_to_rest():
+    floor = gd.Contact("ball", FLOOR, stiffness=1e7, restitution=0.8, name="floor")
+    motion = gd.simulate(gd.System(bodies=[ball(position=(0, 0, 1.1))], contacts=[floor]), 4.5, rtol=1e-6)
+    z = motion["ball"].position[:, 2] - 0.1
+    top = [z[i] for i in range(1, len(z) - 1) if z[i] > z[i - 1] and z[i] >= z[i + 1]]
+    fine = motion(np.linspace(0.0, 3.0, 6001))["ball"].position[:, 2] - 0.1
+    peaks = [fine[i] for i in range(1, 6000) if fine[i] > fine[i - 1] and fine[i] >= fine[i + 1] and fine[i] > 0.09]
+    assert len(top) > 10
+    np.testing.assert_allclose(peaks[:5], [0.64, 0.4096, 0.262144, 0.16777216, 0.1073741824], rtol=1e-2)
+    assert abs(motion["ball"].velocity[-1, 2]) < 1e-6
+    assert motion.contacts["floor"].normal[-1] == pytest.approx(G, rel=1e-3)
+
+
+def test_hertz():
+    """A steel ball of 10 mm on a rigid half space at 1 m/s: closed form of Hertz 1882."""
+    mass, k = 0.03288200310757317, 15384615384.615385
+    steel = ball(position=(0, 0, 0.0101), radius=0.01, mass=mass, velocity=(0, 0, -1))
+    floor = gd.Contact("ball", FLOOR, stiffness=k, exponent=1.5, name="floor")
+    motion = gd.simulate(gd.System(bodies=[steel], contacts=[floor], gravity=(0, 0, 0)), 3e-4, rtol=1e-9)
+    track = motion(np.linspace(0.0, 3e-4, 30001)).contacts["floor"]
+    assert -track.gap.min() == pytest.approx(2.3480787e-5, rel=1e-4)
+    assert track.normal.max() == pytest.approx(1750.4738, rel=1e-4)
+    assert np.count_nonzero(track.normal) * 1e-8 == pytest.approx(6.9110419e-5, rel=1e-3)
+    assert motion["ball"].velocity[-1, 2] == pytest.approx(1.0, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "speeds"),
+    [(1.5, (-0.07095235, 0.07640304, 0.99454931)), (1.0, (-0.13026170, 0.15022957, 0.98003213))],
+)
+def test_cradle_of_three(exponent, speeds):
+    places = [-0.01, 0.1, 0.2]
+    balls = [ball(f"b{i}", (x, 0, 0), 0.05, velocity=(float(i == 0), 0, 0)) for i, x in enumerate(places)]
+    law = {"stiffness": 1e8, "exponent": exponent}
+    contacts = [gd.Contact("b0", "b1", **law), gd.Contact("b1", "b2", **law)]
+    motion = gd.simulate(gd.System(bodies=balls, contacts=contacts, gravity=(0, 0, 0)), 0.03, rtol=1e-9)
+    np.testing.assert_allclose([motion[f"b{i}"].velocity[-1, 0] for i in range(3)], speeds, atol=1e-5)
+
+
+def test_a_ball_slips_until_it_rolls():
+    # Half the depth shortens the lever of the friction: 5e-6 of it here.
+    floor = gd.Contact("ball", FLOOR, stiffness=1e7, friction=gd.Friction(0.2, presliding=1e-6), name="floor")
+    start = ball(position=(0, 0, 0.1 - G / 1e7), velocity=(3, 0, 0))
+    motion = gd.simulate(gd.System(bodies=[start], contacts=[floor]), 1.0, rtol=1e-8)
+    assert motion["ball"].velocity[-1, 0] == pytest.approx(15 / 7, rel=1e-5)
+    assert motion.energy.dissipated[-1] == pytest.approx(4.5 * 2 / 7, rel=1e-3)
+    lost = motion.energy.total[0] - motion.energy.total
+    assert np.abs(lost - motion.energy.dissipated).max() < 1e-6
+    slips = motion.contacts["floor"].slip > 1e-3
+    assert motion.t[np.argmin(slips)] == pytest.approx(0.436871997, rel=0.02)
+
+
+@pytest.mark.parametrize(("mu", "wanted"), [(0.3, 2.39658400), (0.05, 2.89429838)])
+def test_a_ball_on_a_slope_rolls_or_slips(mu, wanted):
+    normal, along = incline(20.0)
+    k = 1e6
+    start = ball(position=normal * (0.05 - G * cos(radians(20)) / k), radius=0.05)
+    floor = gd.Contact("ball", gd.Plane((0, 0, 0), normal), stiffness=k, friction=gd.Friction(mu, presliding=1e-6))
+    motion = gd.simulate(gd.System(bodies=[start], contacts=[floor]), 1.0, rtol=1e-7)
+    found = -2.0 * (motion["ball"].position[-1] - motion["ball"].position[0]) @ along
+    assert found == pytest.approx(wanted, rel=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("friction", "tolerance"),
+    [(gd.Friction(0.3, sticking=False, slip_speed=1e-6), 1e-4), (gd.Friction(0.3, presliding=1e-6), 2e-3)],
+)
+def test_a_block_slides_down(friction, tolerance):
+    normal, along = incline(20.0)
+    load, k = G * cos(radians(20.0)), 1e6
+    slope = gd.Contact("block", gd.Plane((0, 0, 0), normal), stiffness=k, damping=0.5, friction=friction)
+    motion = gd.simulate(gd.System(bodies=[block(normal, along, load, k)], contacts=[slope]), 2.0, rtol=1e-8)
+    moved = (motion["block"].position[0] - motion["block"].position[-1]) @ along
+    assert moved == pytest.approx(1.1794044461, rel=tolerance)
+
+
+def test_what_sticks_does_not_creep():
+    normal, along = incline(20.0)
+    load, k = G * cos(radians(20.0)), 1e6
+    body, plane = block(normal, along, load, k), gd.Plane((0, 0, 0), normal)
+
+    def creep(friction):
+        slope = gd.Contact("block", plane, stiffness=k, damping=0.5, friction=friction)
+        motion = gd.simulate(gd.System(bodies=[body], contacts=[slope]), 2.0, rtol=1e-6)
+        return abs((motion(1.0)["block"].position - motion["block"].position[-1]) @ along)
+
+    assert creep(gd.Friction(0.5, presliding=1e-6)) < 1e-12
+    angle = np.tan(radians(20.0))
+    wanted = 1e-6 * angle / np.sqrt(0.25 - angle**2)
+    assert creep(gd.Friction(0.5, sticking=False, slip_speed=1e-6)) == pytest.approx(wanted, rel=1e-2)
+
+
+def test_a_stuck_box_turns_with_its_tray():
+    """Friction is remembered in the axes of the surface: nothing slips when both turn."""
+    tray = gd.Body("tray", mass=1.0, inertia=(1, 1, 1), position=(0, 0, -0.05), shape=gd.Box((1, 1, 0.1)))
+    box = gd.Body("box", mass=0.1, inertia=(1e-4,) * 3, position=(0.05, 0, 0.05 - 2.5e-6), shape=gd.Box((0.1,) * 3))
+    turn = gd.Revolute("ground", "tray", at=(0, 0, 0), axis=(0, 0, 1), drive=gd.Expression("0.5*t^2"))
+    grip = gd.Contact("box", "tray", stiffness=1e5, damping=1.0, friction=gd.Friction(0.6, presliding=1e-6))
+    motion = gd.simulate(gd.System(bodies=[tray, box], joints=[turn], contacts=[grip]), 1.5, rtol=1e-6)
+    seen = np.einsum("tij,ti->tj", motion["tray"].matrix, motion["box"].position)
+    assert np.linalg.norm(seen[-1, :2] - seen[0, :2]) < 1e-5
+    assert motion["box"].position[-1, 1] > 0.04
+
+
+# --- rods -------------------------------------------------------------------------------------------------------------
+
+
+def on_floor(height, stiffness, segments=80, **given):
+    """A heavy cantilever above a floor; lengths in (EI/q)^(1/3)."""
+    line = {"stiffness": (1e5, 1e5, 1e5, 1.0, 1.0, 1.0), "density_per_length": 1 / G, "rotary_inertia": (1e-4,) * 3}
+    hangs = gd.Rod(
+        "rod", length=5.0, segments=segments, initial=gd.Straight((0, 0, height), (5, 0, height)),
+        start=gd.Clamped("ground"), **line, **{"discretization": "staggered", **given},
+    )  # fmt: skip
+    return gd.System(rods=[hangs], contacts=[gd.Contact("rod", FLOOR, stiffness=stiffness, name="floor")])
+
+
+@pytest.mark.parametrize("stiffness", [1e3, 1e5, 1e6, 1e8])
+@pytest.mark.parametrize(("height", "force"), [(0.1, 1.0937960051759523), (0.5, 1.6628052098292034)])
+@pytest.mark.spread
+def test_a_cantilever_lies_down(height, force, stiffness):
+    rest = gd.equilibrium(on_floor(height, stiffness))
+    assert np.abs(rest["rod"].start_moment).max() == pytest.approx(np.sqrt(2 * height), rel=5e-3)
+    assert np.linalg.norm(rest["rod"].start_force) == pytest.approx(force, rel=5e-3)
+    assert rest.motion.contacts["floor"].normal == pytest.approx(5.0 - force, rel=5e-3)
+    assert rest.stable
+
+
+def test_elements_lie_down_too():
+    rest = gd.equilibrium(on_floor(0.5, 1e5, segments=12, discretization="elements", degree=3))
+    assert np.abs(rest["rod"].start_moment).max() == pytest.approx(1.0, rel=5e-3)
+
+
+@pytest.mark.parametrize(("form", "method"), [("nullspace-quaternion", "rodas"), ("absolute-directors", "radau5")])
+def test_a_rod_that_falls_keeps_its_energy(form, method):
+    falls = rod(points=((0, 0, 0.03), (cos(0.1), 0, 0.03 + sin(0.1))), segments=8, damping=gd.Damping(bending=1e-4))
+    floor = gd.Contact("rod", FLOOR, stiffness=1e4, smoothing=1e-3, damping=0.5, friction=0.3, name="floor")
+    system = gd.System(rods=[falls], contacts=[floor])
+    motion = gd.simulate(system, 0.25, formulation=form, method=method, rtol=1e-6)
+    assert motion.contacts["floor"].gap.min() < 0.0
+    assert motion.energy.dissipated[-1] > 1e-4
+    assert np.abs(motion.energy.balance).max() < 1e-5
+
+
+def test_a_rod_rolls_down():
+    normal, along = incline(15.0)
+    across, stiffness = np.array([0, 0.25, 0]), 1e5
+    under = normal * (5e-3 - 1100 * pi * 25e-6 * G * cos(radians(15.0)) / stiffness)
+    lies = rod(
+        points=(under - across, under + across), length=0.5, segments=4,
+        material=gd.Material(young=5e7, poisson=0.3, density=1100),
+    )  # fmt: skip
+    slope = gd.Contact(
+        "rod", gd.Plane((0, 0, 0), normal), stiffness=stiffness, damping=1.0, smoothing=0.0,
+        friction=gd.Friction(0.4, presliding=1e-6),
+    )  # fmt: skip
+    motion = gd.simulate(gd.System(rods=[lies], contacts=[slope]), 0.3, rtol=1e-6)
+    x = motion["rod"].positions.mean(axis=1) @ along
+    assert -2 * (x[-1] - x[0]) / 0.3**2 == pytest.approx(1.69267655, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_a_rope_round_a_capstan():
+    """Half a turn, mu = 0.3, B = 1e-4: T2 = 25.630 N for T1 = 10 N, with the moments of bending where it lifts off."""
+    R, tail, N = 0.05, 0.05, 120
+    length = 2 * tail + pi * R
+
+    def place(s):
+        x = s * length
+        if x < tail:
+            return np.array([-R, 0, x - tail])
+        if x < tail + pi * R:
+            return R * np.array([-cos((x - tail) / R), 0, sin((x - tail) / R)])
+        return np.array([R, 0, tail + pi * R - x])
+
+    rope = gd.Rod(
+        "rope", length=length, segments=N, discretization="staggered", stiffness=(2e4,) * 3 + (1e-4,) * 3,
+        density_per_length=1e-3, rotary_inertia=(1e-9,) * 3, initial=gd.Curve(position=place), precurvature=(0, 0, 0),
+        end=gd.Hinged("ground", at=gd.ExpressionVector((f"{R}", "0", f"-{tail}-0.004*t"))),
+    )  # fmt: skip
+    drum = gd.Contact(
+        "rope", gd.Shaft(R, axis=(0, 1, 0)), stiffness=1e7, smoothing=1e-6, friction=gd.Friction(0.3, presliding=1e-5)
+    )
+    load = gd.RodLoad("rope", at=0.0, force=(0, 0, -10.0))
+    path = gd.follow(gd.System(rods=[rope], gravity=(0, 0, 0), forces=[load], contacts=[drum]), "time", largest=0.03)
+    assert np.linalg.norm(path.rests[-1]["rope"].end_force) == pytest.approx(25.6300537, rel=5e-3)
+
+
+def test_a_dragged_rod():
+    q = 0.85
+    drags = gd.Rod(
+        "rod", length=1.0, segments=10, discretization="staggered", stiffness=(1e3,) * 3 + (1e-3,) * 3,
+        density_per_length=q / G, rotary_inertia=(1e-6,) * 3, initial=gd.Straight((0, 0, 0), (1, 0, 0)),
+        end=gd.Hinged("ground", at=gd.ExpressionVector(("1+0.01*t", "0", "0"))),
+    )  # fmt: skip
+    floor = gd.Contact(
+        "rod", FLOOR, stiffness=1e4, damping=1.0, friction=gd.Friction(0.5, presliding=1e-4), name="floor"
+    )
+    path = gd.follow(gd.System(rods=[drags], contacts=[floor]), "time", (0.0, 3.0))
+    rest = path.rests[-1]
+    track = rest.motion.contacts["floor"]
+    assert rest["rod"].end_force[0] == pytest.approx(0.5 * float(track.normal), rel=1e-6)
+    tension = rest["rod"].force[:, 2]
+    wanted = 0.5 * np.cumsum(track.stations[0].normal)[:-1]
+    np.testing.assert_allclose(tension, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_what_rests_stays_there():
+    """The bristles of a rest carry over into the motion that starts from it."""
+    normal, along = incline(10.0)
+    lies = rod(points=(normal * 5e-3, normal * 5e-3 + along), segments=6)
+    slope = gd.Contact("rod", gd.Plane((0, 0, 0), normal), stiffness=1e5, friction=gd.Friction(0.5, presliding=1e-5))
+    rest = gd.equilibrium(gd.System(rods=[lies], contacts=[slope]))
+    motion = gd.simulate(rest, 0.5)
+    assert np.abs(motion["rod"].positions - motion["rod"].positions[0]).max() < 1e-9
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("until", [0.1, 0.155, 0.3, 0.5])
+def test_a_run_that_goes_on_from_a_snapshot_is_the_same_to_the_bit(until):
+    """In flight, in an impact, slipping and rolling."""
+    floor = gd.Contact("ball", FLOOR, stiffness=1e4, restitution=0.4, friction=0.3)
+    start = ball(position=(0, 0, 0.2), velocity=(1, 0, 0), angular_velocity=(0, 3, 0))
+    system = gd.System(bodies=[start], contacts=[floor])
+    first, second = (gd.stepper(system, method="radau5") for _ in range(2))
+    first.step(until)
+    second.restore(first.save())
+    for stepper in (first, second):
+        stepper.step(0.2)
+    assert np.array_equal(first.y, second.y)
+
+
+@pytest.mark.parametrize("method", ["variational", "energy-momentum"])
+def test_constant_steps_have_no_contact(method):
+    floor = gd.Contact("ball", FLOOR, stiffness=1e5)
+    with pytest.raises(ValueError, match=rf"method = '{method}' has no contact; take 'radau5'"):
+        gd.simulate(gd.System(bodies=[ball()], contacts=[floor]), 0.1, method=method, step=1e-3)
+
+
+def test_without_contact_nothing_changes():
+    """A floor that nothing reaches: the same motion."""
+    falls = ball(position=(0, 0, 5.0), angular_velocity=(1, 2, 3))
+    free = gd.simulate(gd.System(bodies=[falls]), 0.1, method="dop853")
+    floor = gd.Contact("ball", FLOOR, stiffness=1e5)
+    above = gd.simulate(gd.System(bodies=[falls], contacts=[floor]), 0.1, method="dop853")
+    np.testing.assert_allclose(above["ball"].position[-1], free["ball"].position[-1], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: gd.Contact("ball", FLOOR, stiffness=1.0, restitution=1.2), "restitution must be between 0 and 1"),
+        (lambda: gd.Contact("ball", FLOOR, restitution=0.5, damping=1.0), "cannot both be given"),
+        (lambda: gd.Contact("ball", FLOOR, friction=-0.1), "friction"),
+        (lambda: gd.Friction(0.3, static=0.2), r"static = 0.2 is below coefficient = 0.3"),
+        (lambda: gd.Friction(0.3, presliding=0.0), "presliding"),
+        (lambda: gd.Contact("ball", 3.0), "must be a surface such as Plane"),
+        (lambda: gd.System(bodies=[ball()], contacts=[gd.Contact("ball", FLOOR)]), "stiffness is missing"),
+        (lambda: gd.System(bodies=[ball()], contacts=[gd.Contact("bal", FLOOR, stiffness=1.0)]), "Did you mean 'ball'"),
+        (
+            lambda: gd.System(
+                bodies=[ball(), gd.Body("tray", mass=1.0, inertia=(1, 1, 1))],
+                contacts=[gd.Contact("ball", "tray", stiffness=1.0)],
+            ),
+            "body 'tray' has no shape",
+        ),
+        (
+            lambda: gd.System(rods=[rod()], contacts=[gd.Contact("rod", FLOOR, restitution=0.5)]),
+            "restitution belongs to bodies",
+        ),
+        (lambda: gd.Eyelet(0.01, 0.02), "leaves no opening"),
+    ],
+)
+def test_bad_input(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+def test_a_body_inside_of_the_ground_is_refused():
+    system = gd.System(bodies=[ball(position=(0, 0, 0.02))], contacts=[gd.Contact("ball", FLOOR, stiffness=1e5)])
+    with pytest.raises(gd.ModelError, match=r"starts 80 mm inside"):
+        gd.simulate(system, 0.1)
