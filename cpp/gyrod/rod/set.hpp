@@ -164,7 +164,7 @@ protected:
   const bool tangled_;        // something acts on rods that is not theirs alone
   std::vector<FarBlock> far_; // of the links and contacts, beyond what a rod has itself
   std::vector<Recall> recalls_;
-  std::vector<Lever> levers_;
+  std::vector<Grip> grips_;
   std::vector<std::size_t> latches_; // numbers of the state that change between steps only
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
@@ -228,7 +228,7 @@ private:
   int levers_of(const Contact& c, const Station& s, const ContactPlace& o, Lever* out) const;
   void turn_blocks(const Contact& c, const Station& s, const ContactPlace& o, const Vec3<double>& F,
                    const Vec3<double>& M);
-  void land(Lever l);
+  void land(Lever l, const ContactSlopes& by);
   void gather_contacts(double t, const double* y);
   void feel(const LinkPoint& p, const PointMotion& m, const LinkPush& w);
   void land(FarBlock b);

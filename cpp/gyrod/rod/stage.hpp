@@ -405,47 +405,47 @@ private:
 
   // --- what contacts remember: z is eliminated where it is, (shift - own) dz = b_z + rate (q dq + v dv).
   template <class S> void fill_recall(const Recall& m, S shift, Matrix<S, 3, 3>& own, UniformLu<S, B>& lu) {
-    Matrix<S, 3, 3> A = -m.own.template cast<S>();
-    A.add_to_diagonal(shift);
-    own = A.inverse();
-    const Matrix<S, 6, 3> force = m.force.template cast<S>() * own;
+    own = -m.own.template cast<S>();
+    own.add_to_diagonal(shift);
+    if (m.from == m.to) {
+      const S straight = S(1) / own(0, 0);
+      own = Matrix<S, 3, 3>::Zero(), own.add_to_diagonal(straight);
+      return;
+    }
+    own = own.inverse();
     Local<S> Tc;
     for (std::size_t c = m.from; c < m.to; ++c) {
-      const Lever& by = levers_[c];
-      const Matrix<double, 3, 7> q = m.rate * by.q, v = m.rate * by.v;
+      const Grip& by = grips_[c];
       Matrix<S, 3, 6> column, speed; // of the unknowns of a cell; of a body place and speed
       if (by.on.body()) {
-        column = q.template leftCols<6>().template cast<S>(), speed = v.template leftCols<6>().template cast<S>();
+        column = own * by.q.template leftCols<6>(), speed = own * by.v.template leftCols<6>();
       } else {
         const Rod& o = *rods_[std::size_t(by.on.rod)];
         column.setZero();
         if (o.turns(by.on.index)) {
           maps<S>(o, by.on.index, shift, Tc);
-          column.template leftCols<3>() = by_spin<S, 3>(o, by.on.index, q, v, Tc);
+          column.template leftCols<3>() = by_spin<S, 3>(o, by.on.index, by.q, by.v, Tc);
         }
-        column.template rightCols<3>() = (S(1) / shift) * q.template rightCols<3>().template cast<S>() +
-                                         v.template rightCols<3>().template cast<S>();
+        column.template rightCols<3>() = (S(1) / shift) * by.q.template rightCols<3>() + by.v.template rightCols<3>();
+        column = own * column;
       }
       const int node = node_of(by.on);
       for (std::size_t r = m.from; r < m.to; ++r) {
-        const Matrix<S, 6, 3> action = levers_[r].action.template cast<S>() * force;
-        const int row = node_of(levers_[r].on);
-        lu.block(at(row, node)).template topLeftCorner<6, 6>() -= action * column;
-        if (by.on.body()) lu.block(at(row, node + 1)).template topLeftCorner<6, 6>() -= action * speed;
+        const int row = node_of(grips_[r].on);
+        lu.block(at(row, node)).template topLeftCorner<6, 6>() -= grips_[r].push * column;
+        if (by.on.body()) lu.block(at(row, node + 1)).template topLeftCorner<6, 6>() -= grips_[r].push * speed;
       }
     }
   }
-  // b_z and what is known of the levers.
+  // b_z and what is known of the grips.
   template <class S> Vec3<S> recalled(const Recall& m, const S* b) {
     Vec3<S> z = Part<3>::of(b + m.at);
     for (std::size_t c = m.from; c < m.to; ++c) {
-      const Lever& by = levers_[c];
+      const Grip& by = grips_[c];
       if (by.on.body()) continue;
       const Rod& o = *rods_[std::size_t(by.on.rod)];
-      Matrix<S, 9, 1> known = by.q.template cast<S>() * work<S>().known[std::size_t(o.at_node(by.on.index))];
-      if (form_.absolute && o.turns(by.on.index))
-        known += by.v.template leftCols<4>().template cast<S>() * turned<S>(o, by.on.index).omega;
-      z += m.rate.template cast<S>() * known;
+      z += by.q * work<S>().known[std::size_t(o.at_node(by.on.index))];
+      if (form_.absolute && o.turns(by.on.index)) z += by.v.template leftCols<4>() * turned<S>(o, by.on.index).omega;
     }
     return z;
   }
@@ -454,9 +454,9 @@ private:
     for (std::size_t i = 0; i < recalls_.size(); ++i) {
       const Recall& m = recalls_[i];
       if (m.from == m.to) continue;
-      const Matrix<S, 6, 1> force = m.force.template cast<S>() * (k.own[i] * recalled<S>(m, b));
+      const Vec3<S> z = k.own[i] * recalled<S>(m, b);
       for (std::size_t r = m.from; r < m.to; ++r)
-        k.x[std::size_t(node_of(levers_[r].on))].template head<6>() += levers_[r].action.template cast<S>() * force;
+        k.x[std::size_t(node_of(grips_[r].on))].template head<6>() += grips_[r].push * z;
     }
   }
   // Of the solution: before the cells are recovered, from what they do.
@@ -471,24 +471,19 @@ private:
       const Recall& m = recalls_[i];
       Vec3<S> z = recalled<S>(m, b);
       for (std::size_t c = m.from; c < m.to; ++c) {
-        const Lever& by = levers_[c];
-        Matrix<S, 9, 1> moved;
+        const Grip& by = grips_[c];
+        const std::size_t node = std::size_t(node_of(by.on));
         if (by.on.body()) {
-          moved =
-              by.q.template leftCols<6>().template cast<S>() * k.x[std::size_t(node_of(by.on))].template head<6>() +
-              by.v.template leftCols<6>().template cast<S>() * k.x[std::size_t(node_of(by.on)) + 1].template head<6>();
-        } else {
-          const Rod& o = *rods_[std::size_t(by.on.rod)];
-          const Matrix<S, B, 1>& d = k.x[std::size_t(node_of(by.on))];
-          const Vec3<S> move = d.template segment<3>(3);
-          moved = by.q.template rightCols<3>().template cast<S>() * ((S(1) / shift) * move) +
-                  by.v.template rightCols<3>().template cast<S>() * move;
-          if (o.turns(by.on.index)) {
-            maps<S>(o, by.on.index, shift, Tc);
-            moved += by_spin<S, 9>(o, by.on.index, by.q, by.v, Tc) * d.template head<3>();
-          }
+          z += by.q.template leftCols<6>() * k.x[node].template head<6>();
+          z += by.v.template leftCols<6>() * k.x[node + 1].template head<6>();
+          continue;
         }
-        z += m.rate.template cast<S>() * moved;
+        const Rod& o = *rods_[std::size_t(by.on.rod)];
+        const Vec3<S> move = k.x[node].template segment<3>(3);
+        z += by.q.template rightCols<3>() * ((S(1) / shift) * move) + by.v.template rightCols<3>() * move;
+        if (!o.turns(by.on.index)) continue;
+        maps<S>(o, by.on.index, shift, Tc);
+        z += by_spin<S, 3>(o, by.on.index, by.q, by.v, Tc) * k.x[node].template head<3>();
       }
       Part<3>::put(b + m.at, Vec3<S>(k.own[i] * z));
     }
@@ -504,7 +499,7 @@ private:
       const Recall& m = recalls_[i];
       const Vec3<double> z = k.own[i].transpose() * Part<3>::of(b + m.at);
       Part<3>::put(b + m.at, z);
-      for (std::size_t c = m.from; c < m.to; ++c) add_recall(levers_[c], m.rate.transpose() * z, true);
+      for (std::size_t c = m.from; c < m.to; ++c) add_recall(grips_[c], z, true);
     }
   }
   void recall_sides_transposed(double* b) {
@@ -512,16 +507,16 @@ private:
     for (std::size_t i = 0; i < recalls_.size(); ++i) {
       const Recall& m = recalls_[i];
       if (m.from == m.to) continue;
-      Matrix<double, 6, 1> felt = Matrix<double, 6, 1>::Zero();
+      Vec3<double> z = Vec3<double>::Zero();
       for (std::size_t r = m.from; r < m.to; ++r)
-        felt += levers_[r].action.transpose() * k.x[std::size_t(node_of(levers_[r].on))].template head<6>();
-      const Vec3<double> z = k.own[i].transpose() * (m.force.transpose() * felt);
+        z += grips_[r].push.transpose() * k.x[std::size_t(node_of(grips_[r].on))].template head<6>();
+      z = k.own[i].transpose() * z;
       Part<3>::put(b + m.at, Vec3<double>(Part<3>::of(b + m.at) + z));
-      for (std::size_t c = m.from; c < m.to; ++c) add_recall(levers_[c], m.rate.transpose() * z, false);
+      for (std::size_t c = m.from; c < m.to; ++c) add_recall(grips_[c], z, false);
     }
   }
-  // A weight of what a lever does, given on to what is known of it and, where they are asked for, to the unknowns.
-  void add_recall(const Lever& by, const Matrix<double, 9, 1>& weight, bool unknowns) {
+  // A weight of what a grip does, given on to what is known of it and, where they are asked for, to the unknowns.
+  void add_recall(const Grip& by, const Vec3<double>& weight, bool unknowns) {
     Work<double>& k = real_work_;
     const std::size_t node = std::size_t(node_of(by.on));
     if (by.on.body()) {
@@ -531,15 +526,14 @@ private:
       return;
     }
     const Rod& o = *rods_[std::size_t(by.on.rod)];
-    add<9>(o, by.on.index, by.q, by.v, weight);
+    add<3>(o, by.on.index, by.q, by.v, weight);
     if (!unknowns) return;
-    const Vec3<double> move = (1.0 / real_shift_) * (by.q.template rightCols<3>().transpose() * weight) +
-                              by.v.template rightCols<3>().transpose() * weight;
-    k.x[node].template segment<3>(3) += move;
+    k.x[node].template segment<3>(3) += (1.0 / real_shift_) * (by.q.template rightCols<3>().transpose() * weight) +
+                                        by.v.template rightCols<3>().transpose() * weight;
     if (!o.turns(by.on.index)) return;
     Local<double> Tc;
     maps<double>(o, by.on.index, real_shift_, Tc);
-    k.x[node].template head<3>() += by_spin<double, 9>(o, by.on.index, by.q, by.v, Tc).transpose() * weight;
+    k.x[node].template head<3>() += by_spin<double, 3>(o, by.on.index, by.q, by.v, Tc).transpose() * weight;
   }
 
   // Derivatives by the unknown of a frame, from those by its increments and rates.

@@ -29,7 +29,7 @@ GYROD_COLD void RodSet::add_contacts() {
     }
   }
   away_.resize(stations);
-  recalls_.reserve(recalls), levers_.reserve(levers);
+  recalls_.reserve(recalls), grips_.reserve(levers);
 }
 
 // Nodes of the graph that a station and its surface have to do with.
@@ -291,7 +291,7 @@ void RodSet::turn_blocks(const Contact& c, const Station& s, const ContactPlace&
 }
 
 void RodSet::touch_blocks(const double* y) {
-  recalls_.clear(), levers_.clear();
+  recalls_.clear(), grips_.clear();
   ContactPlace o;
   space::Near found;
   ContactForce f;
@@ -303,7 +303,7 @@ void RodSet::touch_blocks(const double* y) {
     for (std::size_t k = 0; k < c.stations.size(); ++k) {
       const Station& s = c.stations[k];
       const std::size_t at = c.memory + k * each;
-      const std::size_t from = levers_.size();
+      const std::size_t from = grips_.size();
       bool touches = near(c, s, c.first + k, o, found);
       if (touches) {
         follow(c, s, c.first + k, o);
@@ -338,23 +338,20 @@ void RodSet::touch_blocks(const double* y) {
           }
         }
         if (c.turns() || c.body >= 0 || s.body >= 0) turn_blocks(c, s, o, o.Q * f.F, o.Q * f.M);
-        for (int l = 0; l < count && recalls; ++l) land(levers[l]);
+        for (int l = 0; l < count && recalls; ++l) land(levers[l], by);
       }
       if (!recalls) continue;
-      recalls_.push_back({at, from, levers_.size(), {}, {}, {}});
-      Recall& m = recalls_.back();
-      if (touches) {
-        m.force = by.force_z, m.rate = by.rate, m.own = by.rate_z;
-      } else {
-        m.force.setZero(), m.rate.setZero(), m.own.setZero();
-        m.own.add_to_diagonal(-1.0 / ContactLaw::release);
-      }
+      recalls_.push_back({at, from, grips_.size(), touches ? by.rate_z : M3(M3::Zero())});
+      if (!touches) recalls_.back().own.add_to_diagonal(-1.0 / ContactLaw::release);
     }
   }
 }
 
 // As that of a block: what is held has no lever, but the body that holds it.
-void RodSet::land(Lever l) {
+void RodSet::land(Lever l, const ContactSlopes& slopes) {
+  const auto keep = [&](const Lever& o) {
+    grips_.push_back({o.on, o.action * slopes.force_z, slopes.rate * o.q, slopes.rate * o.v});
+  };
   if (!l.on.body()) {
     const Rod& r = *rods_[std::size_t(l.on.rod)];
     const int c = l.on.index;
@@ -371,14 +368,14 @@ void RodSet::land(Lever l) {
         by.q.leftCols<6>() += l.q.middleCols<3>(1) * map.turn_p + l.v.middleCols<3>(1) * map.spin_p;
         by.v.leftCols<6>() += l.v.middleCols<3>(1) * map.spin_v;
       }
-      levers_.push_back(by);
+      keep(by);
     }
     if (!r.in_graph(c)) return;
     if (!r.moves(c)) l.q.rightCols<3>().setZero(), l.v.rightCols<3>().setZero(), l.action.bottomRows<3>().setZero();
     if (!r.turns(c)) l.q.leftCols<4>().setZero(), l.v.leftCols<4>().setZero();
     l.action.topRows<3>() *= r.turns(c) ? moment_scale(r, c) : 0.0;
   }
-  levers_.push_back(l);
+  keep(l);
 }
 
 // --- between steps, and readings

@@ -28,13 +28,17 @@ struct Lever {
   void clear(Carrier of) { on = of, action.setZero(), q.setZero(), v.setZero(); }
 };
 
-// What a station remembers in a stage: z' by what its levers do and by z, (F, M) by z.
+// What a station remembers in a stage: z' by what its grips do and by z.
 struct Recall {
   std::size_t at;       // of z in the state
-  std::size_t from, to; // its levers
-  Matrix<double, 6, 3> force;
-  Matrix<double, 3, 9> rate;
+  std::size_t from, to; // its grips; none: it is in the air
   Matrix<double, 3, 3> own;
+};
+// Of a carrier: what z does to it, and z' by its increments and rates.
+struct Grip {
+  Carrier on;
+  Matrix<double, 6, 3> push;
+  Matrix<double, 3, 7> q, v;
 };
 
 } // namespace gyrod

@@ -1,0 +1,128 @@
+"""What contact costs: a floor that nothing touches, one on which a rod lies, falls, rests and rolling balls.
+
+CPU time, best of several, ratios within one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from math import cos, pi, sin
+
+import numpy as np
+
+import gyrod as gd
+from gyrod.equations import compile_system
+
+RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
+CIRCLE = gd.Circle(5e-3)
+DAMPING = gd.Damping(bending=5e-3 * pi * 5e-3**4 / 4 * 5e6, torsion=1e-7, shear=1.0, extension=1.0)
+
+
+def best(work: Callable[[], object], times: int) -> float:
+    """Least CPU seconds."""
+    found = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def rod(height: float, segments: int = 50, tilt: float = 0.0, damping: gd.Damping | None = None) -> gd.Rod:
+    """A rubber rod of 1 m above the floor."""
+    return gd.Rod(
+        "rod", length=1.0, segments=segments, discretization="staggered", section=CIRCLE, material=RUBBER,
+        initial=gd.Straight((0, 0, height), (cos(tilt), 0, height + sin(tilt))), damping=damping,
+    )  # fmt: skip
+
+
+def floor(**given: object) -> gd.Contact:
+    """A floor for the rod."""
+    return gd.Contact("rod", gd.Plane(), **{"stiffness": 1e5, "name": "floor", **given})  # type: ignore[arg-type]
+
+
+def kernels(times: int) -> None:
+    """Right-hand sides and steps with and without a floor."""
+    cases = {
+        "no floor": (1.0, ()),
+        "a floor far below": (1.0, (floor(friction=0.4),)),
+        "on it, without friction": (4.99e-3, (floor(),)),
+        "on it, with friction": (4.99e-3, (floor(friction=0.4),)),
+    }
+    base: dict[str, float] = {}
+    print(f"{'50 segments':28}{'f, us':>10}{'':>8}{'RODAS step, us':>16}")
+    for name, (height, contacts) in cases.items():
+        system = gd.System(rods=[rod(height)], contacts=contacts)
+        core = compile_system(system)
+        f = min(core.core.time_rhs(core.y0, 2000) for _ in range(3 * times))
+        h = 1e-5
+
+        def run(system: gd.System = system, h: float = h) -> object:
+            return gd.simulate(system, 400 * h, method="rodas", step=h, dense=False)
+
+        def short(system: gd.System = system, h: float = h) -> object:
+            return gd.simulate(system, 200 * h, method="rodas", step=h, dense=False)
+
+        step = (best(run, times) - best(short, times)) / 200
+        base.setdefault("f", f), base.setdefault("step", step)
+        print(f"{name:28}{1e6 * f:10.2f}{f / base['f']:8.2f}{1e6 * step:16.1f}{step / base['step']:8.2f}")
+
+
+def falls(times: int) -> None:
+    """A rod that falls on a floor, 1 s."""
+    print(f"\n{'a rod falls, 1 s, 1e-3':36}{'CPU s':>8}{'steps':>8}{'depth, mm':>11}")
+    for stiffness in (1e5, 1e6):
+        for friction in (None, 0.4):
+            contact = floor(stiffness=stiffness, friction=friction, smoothing=10.0 / stiffness)
+            system = gd.System(rods=[rod(0.1, tilt=0.2, damping=DAMPING)], contacts=[contact])
+            motion = gd.simulate(system, 1.0, rtol=1e-3)
+
+            def work(system: gd.System = system) -> object:
+                return gd.simulate(system, 1.0, rtol=1e-3)
+
+            depth = -1e3 * float(motion.contacts["floor"].gap.min())
+            told = f"k = {stiffness:.0e}, " + ("no friction" if friction is None else "friction 0.4")
+            print(f"{told:36}{best(work, times):8.3f}{motion.stats.steps:8d}{depth:11.3f}")
+
+
+def bodies(times: int) -> None:
+    """A ball that slips and rolls."""
+    ball = gd.Body(
+        "ball", mass=1.0, inertia=(4e-3,) * 3, position=(0, 0, 0.1 - 9.81e-7), velocity=(3, 0, 0), shape=gd.Sphere(0.1)
+    )
+    contact = gd.Contact("ball", gd.Plane(), stiffness=1e7, friction=gd.Friction(0.2, presliding=1e-6))
+    system = gd.System(bodies=[ball], contacts=[contact])
+    motion = gd.simulate(system, 1.0, rtol=1e-6)
+    off = motion["ball"].velocity[-1, 0] / (15 / 7) - 1
+    cost = best(lambda: gd.simulate(system, 1.0, rtol=1e-6), times)
+    print(
+        f"\na ball slips until it rolls, 1 s: {1e3 * cost:.1f} ms CPU, {motion.stats.steps} steps, speed off by {off:.1e}"
+    )
+
+
+def rests(times: int) -> None:
+    """A heavy cantilever that lies on a floor: closed form of its moment."""
+    print(f"\n{'a cantilever lies down, 80 segments':36}{'CPU ms':>8}{'iterations':>12}{'moment off by':>15}")
+    for stiffness in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8):
+        hangs = gd.Rod(
+            "rod", length=5.0, segments=80, discretization="staggered", stiffness=(1e5,) * 3 + (1.0,) * 3,
+            density_per_length=1 / 9.81, rotary_inertia=(1e-4,) * 3, initial=gd.Straight((0, 0, 0.5), (5, 0, 0.5)),
+            start=gd.Clamped("ground"),
+        )  # fmt: skip
+        system = gd.System(rods=[hangs], contacts=[floor(stiffness=stiffness)])
+        rest = gd.equilibrium(system)
+        off = float(np.abs(rest["rod"].start_moment).max()) - 1.0
+        cost = best(lambda system=system: gd.equilibrium(system), times)  # type: ignore[misc]
+        print(f"{f'k = {stiffness:.0e}':36}{1e3 * cost:8.1f}{len(rest.history):12d}{off:15.1e}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=5)
+    n = parser.parse_args().times
+    kernels(n)
+    falls(n)
+    bodies(n)
+    rests(n)
