@@ -209,6 +209,12 @@ EXAMPLES = {
         gd.SectionSensor("s", "r", 0.25, "curvature", "space"),
         gd.DistanceSensor("d", "x", "r", at_b=1.0, quantity="rate"),
         gd.ClipSensor("c", "p-clip", "moment"),
+        gd.ContactSensor("t", "floor", "gap"),
+    ],
+    "contacts": [
+        gd.Contact("r", gd.Plane(), damping=0.5, friction=0.4, smoothing=1e-5, margin=1e-3, name="floor"),
+        gd.Contact(["x", "y"], "z", stiffness=1e9, exponent=1.5, restitution=0.8, friction=gd.Friction(0.3)),
+        gd.Contact("all", ["y", "z"], stiffness=1e5),
     ],
     "attachments": [Attachment(np.zeros(3), np.ones(3), np.eye(3), np.eye(3), 0.0)],
     "section": [
@@ -234,7 +240,18 @@ EXAMPLES = {
     ],
     "shape": [
         gd.Box((1, 2, 3), offset=(1, 0, 0), orientation=(0.1, 0, 0)), gd.Sphere(0.5), gd.Cylinder(0.1, 0.2, (1, 1, 0)),
-        gd.Cone(0.1, 0.2), gd.Mesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)]),
+        gd.Cone(0.1, 0.2), gd.Capsule(0.1, 0.2, (1, 1, 0)), gd.Mesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)]),
+    ],
+    "surface": [
+        gd.Plane((0, 0, 1), (1, 1, 0)), gd.Shaft(0.1, (0, 0, 1), (0, 1, 0)), gd.Pipe(0.2, axis=(1, 1, 0)),
+        gd.Bowl(2.0, (0, 1, 0)), gd.Eyelet(0.1, 0.01, (1, 0, 0), (1, 0, 0)),
+        gd.HeightField([[0, 0.1, 0.2], [0.1, 0, 0]], (0.5, 0.25), corner=(0, 0, -1)),
+        gd.HeightField(np.eye(3), 0.5), gd.Box((1, 2, 3), offset=(5, 5, 0)), gd.Sphere(0.5), gd.Cylinder(0.1, 0.2),
+        gd.Cone(0.1, 0.2), gd.Capsule(0.1, 0.2), gd.Mesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)]),
+    ],
+    "friction": [
+        gd.Friction(0.2), gd.Friction(0.2, static=0.3, presliding=1e-5, stribeck=1e-2, rolling=1e-3, spinning=1e-4),
+        gd.Friction(0.2, sticking=False, slip_speed=1e-5),
     ],
     "input": [
         Input("i", along=(0, 0, 1), value=0.5),
@@ -261,7 +278,14 @@ def around(group, thing):
         lists = {"joints": joints, "forces": [], "sensors": []}
         if isinstance(thing, gd.ClipSensor):
             lists["forces"] = [gd.Clip("r", 0.5, name="p-clip")]
+        if isinstance(thing, gd.ContactSensor):
+            lists["contacts"] = [gd.Contact("r", gd.Plane(), name="floor")]
         return gd.System(bodies, rods=[rod], **{**lists, group: [*lists[group], thing]})
+    if group in ("contacts", "surface", "friction"):
+        bodies = [body.with_({"shape": gd.Sphere(0.1)}) for body in bodies]
+        if group != "contacts":
+            thing = gd.Contact("r", thing) if group == "surface" else gd.Contact("r", gd.Plane(), friction=thing)
+        return gd.System(bodies, rods=[rod], contacts=[thing])
     if group == "attachments":
         return gd.System(bodies, [gd.Spherical("x", "y", at=(0, 0, 0))], attachments=[thing])
     if group == "shape":

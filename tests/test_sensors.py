@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import gyrod as gd
 from gyrod.model.sensors import SENSORS
-from gyrod.quantities import CLIP, DISTANCE, JOINT_SENSOR, POINT, ROTATION, SECTION
+from gyrod.quantities import CLIP, CONTACT, DISTANCE, JOINT_SENSOR, POINT, ROTATION, SECTION
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 G = 9.81
@@ -286,8 +286,10 @@ def everything() -> gd.System:
     sensors += [gd.SectionSensor(f"S {q} {f}", "hose", 0.25, q, f) for q in SECTION for f in ("space", "body")]
     sensors += [gd.DistanceSensor(f"D {q}", "bob", "hose", None, 0.3, q) for q in DISTANCE]
     sensors += [gd.ClipSensor(f"C {q}", "p-clip", q) for q in CLIP]
+    sensors += [gd.ContactSensor(f"T {q}", "floor", q) for q in CONTACT]
+    floor = gd.Contact("hose", gd.Plane((0, 0, -0.4)), stiffness=1e3, friction=0.2, name="floor")
     clip = gd.Clip("hose", 0.5, kind="grommet", stiffness=10.0, name="p-clip")
-    return gd.System([bob, crank], [cylinder], [rod], [clip], sensors=sensors)
+    return gd.System([bob, crank], [cylinder], [rod], [clip], sensors=sensors, contacts=[floor])
 
 
 def test_every_sensor_of_every_kind_reads_rows_and_single_times():

@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         ClipSensor,
         Cone,
         Contact,
+        ContactSensor,
         Curve,
         Cylinder,
         CylinderObstacle,
@@ -151,9 +152,9 @@ else:
             "gyro": "Attitude AttitudeStats AttitudeStream SingularRotationError attitude rl2_error",
             "model": (
                 "Arc Bent Body BodyState Bowl Box Bushing Cable Capsule CForce Circle Clamped Clip ClipSensor Cone "
-                "Contact Curve Cylinder CylinderObstacle Cylindrical Damping Distance DistanceSensor Drag Expression "
-                "ExpressionError ExpressionVector Eyelet Fixed Force Foundation Free Friction Guided HeightField "
-                "Helical Hinged Input JointSensor Laid Material Mesh ModelError Pinned Pipe Planar Plane "
+                "Contact ContactSensor Curve Cylinder CylinderObstacle Cylindrical Damping Distance DistanceSensor "
+                "Drag Expression ExpressionError ExpressionVector Eyelet Fixed Force Foundation Free Friction Guided "
+                "HeightField Helical Hinged Input JointSensor Laid Material Mesh ModelError Pinned Pipe Planar Plane "
                 "PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle Revolute Ring Rod RodLoad "
                 "RotatingFrame RotationSensor Samples Section SectionSensor Shaft Sphere SphereObstacle Spherical "
                 "SpringDamper Straight System Tendon Torque Universal UserForce"
@@ -218,6 +219,7 @@ __all__ = [
     "Comparison",
     "Cone",
     "Contact",
+    "ContactSensor",
     "ContactTrack",
     "Contacts",
     "Crossing",

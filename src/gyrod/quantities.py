@@ -1,10 +1,9 @@
 """The quantities of bodies, rods, joints and sensors: name, unit, components, place on the mesh, rule at the ends.
 
-One table for each kind of thing (`BODY`, `ROD`, `JOINT`, `CLIP`, `ENERGY`, `DRIFT`, `MOTION`, `POINT`, `ROTATION`,
-`SECTION`, `JOINT_SENSOR`, `DISTANCE`) and one of the numbers by which rods are coloured (`COLOURS`). Exports, studies,
-plots, films, the viewer and sensors read them and have no tables of their own. These are data; values are read by text
-with
-`gyrod.motion.readings`::
+One table for each kind of thing (`BODY`, `ROD`, `JOINT`, `CLIP`, `CONTACT`, `ENERGY`, `DRIFT`, `MOTION`, `POINT`,
+`ROTATION`, `SECTION`, `JOINT_SENSOR`, `DISTANCE`) and one of the numbers by which rods are coloured (`COLOURS`).
+Exports, studies, plots, films, the viewer and sensors read them and have no tables of their own. These are data; values
+are read by text with `gyrod.motion.readings`::
 
     q = gyrod.motion.readings.quantity("norm hose.end_force", motion.system)
     q.read(motion)        # (n, ...), or (...) for a single time, as of a Rest's motion
@@ -138,8 +137,17 @@ CLIP = _table(
     Field("turn", "rad"),
 )
 
+CONTACT = _table(
+    Field("force", "N", XYZ),
+    Field("normal", "N"),
+    Field("friction", "N"),
+    Field("gap", "m"),
+    Field("slip", "m/s"),
+    Field("count", "1"),
+)
+
 ENERGY = _table(
-    *(Field(name, "J") for name in ("total", "kinetic", "potential", "extension_shear", "bending_torsion")),
+    *(Field(name, "J") for name in ("total", "kinetic", "potential", "extension_shear", "bending_torsion", "contact")),
     *(Field(name, "J", summed=True) for name in ("dissipated", "work", "balance")),
 )
 DRIFT = _table(Field("position", ""), Field("velocity", ""))
@@ -147,7 +155,7 @@ MOTION = _table(Field("momentum", "kg m/s", XYZ), Field("angular_momentum", "kg 
 
 #: Fields that are written as ``name.field``, by kind.
 FIELDS: Mapping[str, Table] = MappingProxyType(
-    {"body": BODY, "rod": ROD, "joint": JOINT, "clip": CLIP, "energy": ENERGY, "drift": DRIFT}
+    {"body": BODY, "rod": ROD, "joint": JOINT, "clip": CLIP, "contact": CONTACT, "energy": ENERGY, "drift": DRIFT}
 )
 
 # What sensors measure; components of a point and of a section are those of the axes that the sensor chooses.

@@ -42,6 +42,8 @@ class Touching:
     on: str | None
     #: Of rods the fractions of the length, of bodies places in body axes, (n,) or (n, 3).
     places: Array
+    #: Lengths of a rod that they stand for, m, or 1 for each of a body, (n,).
+    weights: Array
     #: m, how deep a station may start inside.
     allowed: Array
 
@@ -112,7 +114,7 @@ def contacts(
                         )
                     )  # fmt: skip
                     allowed = np.maximum(0.5 * stations.radii, 0.1 * reach) + contact.margin
-                    found.append(Touching(k, of, on, stations.places, allowed))
+                    found.append(Touching(k, of, on, stations.places, stations.weights, allowed))
     return made, tuple(found)
 
 

@@ -24,6 +24,7 @@ from gyrod.files.registry import (
 )
 from gyrod.files.series import SampleFile
 from gyrod.model import Attachment, ModelError, System
+from gyrod.model.contacts import ALL
 from gyrod.model.errors import GROUND
 from gyrod.model.rod_checks import MOST_SEGMENTS
 from gyrod.rotations.conversions import require_rotation
@@ -38,7 +39,7 @@ MOST_OBJECTS, MOST_PROBLEMS = 100_000, 50
 #: How far R'R of a joint's frame may be from 1.
 FRAME_SLACK = 1e-9
 
-_PLACE = re.compile(r"(bodies|joints|rods|forces|sensors|attachments)\[(\d+)\]")
+_PLACE = re.compile(r"(bodies|joints|rods|forces|sensors|attachments|contacts)\[(\d+)\]")
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 #: What a sentence of the model begins with: the place in a list, class and name, perhaps the end of a rod.
 _OWNER = re.compile(rf"(?:\w+\[\d+\], )?\w+(?:\.\w+)?(?: (?:{_QUOTED})|\([^:]*?\))?(?:, (?:start|end))?: ")
@@ -263,6 +264,8 @@ class Builder:
         before = len(self.problems)
         values = {name: self.series(x, fields_of(cls)[name].kind, (*path, name)) for name, x in values.items()}
         for name, field in fields_of(cls).items():
+            if field.kind.instead is not None and not isinstance(inside.get(name), dict):
+                continue
             if field.kind.form == "object" and name in inside and inside[name] is not None:
                 values[name] = self.object(field.kind.group, inside[name], (*path, name))
             elif field.kind.form == "objects" and name in inside and inside[name] is not None:
@@ -345,6 +348,14 @@ def _references(group: str, member: object, path: Path) -> Iterator[tuple[Path, 
         for key in ("a", "b", "body", "rod", "on") if isinstance(inside, dict) else ():
             if isinstance(inside.get(key), str):
                 yield (*path, tag, key), key, inside[key]
+    elif group == "contacts" and isinstance(member, dict):
+        for key in ("a", "b"):
+            given = member.get(key)
+            for i, name in enumerate(given) if isinstance(given, list) else ():
+                if isinstance(name, str):
+                    yield (*path, key, i), key, name
+            if isinstance(given, str) and (key, given) != ("a", ALL):
+                yield (*path, key), key, given
     elif group == "rods" and isinstance(member, dict):
         for end in ("start", "end"):
             for tag, inside in member[end].items() if isinstance(member.get(end), dict) else ():

@@ -41,7 +41,7 @@ def shown(value: object) -> str:
 _SHAPES = {
     (): "a number", (2,): "two numbers", (3,): "three numbers", (4,): "four numbers", (6,): "six numbers",
     (-1,): "a list of numbers", (3, 3): "a 3x3 matrix", (6, 6): "a 6x6 matrix", (-1, 3): "a list of points",
-    (-1, 4): "a list of quaternions", (-1, 3, 3): "a list of matrices",
+    (-1, -1): "a table of numbers", (-1, 4): "a list of quaternions", (-1, 3, 3): "a list of matrices",
 }  # fmt: skip
 
 
@@ -361,9 +361,9 @@ def _color(kind: Kind, value: object) -> object:  # noqa: ARG001
     return value if isinstance(value, str) else array(Kind(shapes=((3,),)), value)
 
 
-def _object(kind: Kind, value: object) -> object:  # noqa: ARG001
-    """Objects are read by who knows their classes."""
-    return value
+def _object(kind: Kind, value: object) -> object:
+    """Objects are read by who knows their classes; what may stand in their place is read here."""
+    return value if kind.instead is None or isinstance(value, dict) else read(kind.instead, value)
 
 
 FORMS: dict[str, Callable[[Kind, object], object]] = {

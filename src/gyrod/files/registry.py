@@ -31,19 +31,22 @@ GROUPS: dict[str, tuple[type, ...]] = {
     "forces": tuple(c for c in _FORCES if c not in (model.UserForce, model.CForce)),
     "sensors": model.SENSORS,
     "attachments": (model.Attachment,),
+    "contacts": (model.Contact,),
     "section": model.SECTIONS,
     "material": (model.Material,),
     "damping": (model.Damping,),
     "end": model.ENDS,
     "initial": model.SHAPES,
     "shape": model.SOLIDS,
+    "surface": (*model.BOUNDARIES, *model.SOLIDS),
+    "friction": (model.Friction,),
     "input": (inputs.Input, inputs.Recorded, model.Samples, SampleFile),
     "run": (RunOptions,),
 }
 #: Places where one class only can stand, so that its name is not written.
-PLAIN = ("bodies", "rods", "attachments", "material", "damping", "run")
+PLAIN = ("bodies", "rods", "attachments", "contacts", "material", "damping", "friction", "run")
 #: Lists of the system.
-LISTS = ("bodies", "joints", "rods", "forces", "sensors", "attachments")
+LISTS = ("bodies", "joints", "rods", "forces", "sensors", "attachments", "contacts")
 #: What exists in Python only.
 PYTHON_ONLY = ("user_force", "c_force")
 

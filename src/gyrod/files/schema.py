@@ -185,6 +185,7 @@ _LISTS = {
     "forces": "What acts on bodies and rods.",
     "sensors": "Named outputs.",
     "attachments": "Where joints sit in their bodies, if that does not follow from the start.",
+    "contacts": "What may touch what.",
 }
 
 
@@ -240,6 +241,8 @@ def _field_schema(cls: type, field: Field) -> Data:
         schema = {"x-ref": f"{kind.group}_of_a_model"}
         if kind.form == "objects":
             schema = {"anyOf": [schema, {"type": "array", "items": dict(schema)}]}
+        if kind.instead is not None:
+            schema = {"anyOf": [schema, _form_schema(kind.instead)]}
     else:
         schema = _form_schema(kind)
     about = description(cls, field.name)
@@ -331,16 +334,22 @@ _TITLES = {
     "bodies": "Bodies", "rods": "Rods", "section": "Sections: `section`", "material": "Materials: `material`",
     "initial": "Initial shapes: `initial`", "end": "Ends: `start` and `end`", "damping": "Damping: `damping`",
     "joints": "Joints", "forces": "Forces", "sensors": "Sensors", "shape": "What bodies look like: `shape`",
+    "contacts": "Contacts", "friction": "Friction of contacts: `friction`",
+    "surface": "What contacts touch: `b`, one of these or of `shape`",
     "input": "Inputs and samples", "attachments": "Attachments", "run": "The run: `run`",
 }  # fmt: skip
 
 
 def reference() -> str:
     """All keys of the format as tables of Markdown."""
-    parts = []
+    parts: list[str] = []
+    told: set[type] = set()
     for group, title in _TITLES.items():
         parts += [f"### {title}", "", "| key | fields | |", "|---|---|---|"]
         for key, cls in classes(group).items():
+            if cls in told:
+                continue
+            told.add(cls)
             fields = ", ".join(map(_told, fields_of(cls).values())) or "none"
             about = (inspect.getdoc(cls) or "").split("\n\n")[0]
             about = " ".join(about.split()).replace("``", "`").replace("|", r"\|")

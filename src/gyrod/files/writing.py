@@ -15,7 +15,7 @@ from gyrod.files.options import RunOptions
 from gyrod.files.reading import Path, dotted
 from gyrod.files.registry import GROUPS, LISTS, PLAIN, VERSION, Field, fields_of, key_of
 from gyrod.model import SOLIDS, Bent, Body, CForce, Free, ModelError, Rod, RodLoad, Samples, System, UserForce
-from gyrod.model.errors import Derived
+from gyrod.model.errors import Derived, Description
 from gyrod.model.expressions import LONGEST, Expression, ExpressionVector
 from gyrod.model.inputs import MOST_NUMBERS, Input, Live, Recorded
 from gyrod.runs.formulations import Formulation
@@ -47,7 +47,7 @@ def to_data(system: System, run: RunOptions | None = None) -> Data:
     gravity = system.gravity if system.gravity_function is None else system.gravity_function
     if not _same(gravity, (0.0, 0.0, -9.81)):
         data["gravity"] = writer.value(gravity, fields_of(System)["gravity"].kind, ("gravity",))
-    for name in ("bodies", "rods", "joints", "forces", "sensors", "attachments"):
+    for name in ("bodies", "rods", "joints", "forces", "contacts", "sensors", "attachments"):
         members = getattr(system, name)
         if members:
             data[name] = [writer.object(x, name, (name, i)) for i, x in enumerate(members)]
@@ -79,6 +79,8 @@ class _Writer:
         return fields if group in PLAIN else {key_of(cls): fields}
 
     def value(self, value: Any, kind: Kind, path: Path) -> Thing:
+        if kind.instead is not None and not isinstance(value, Description):
+            return self.value(value, kind.instead, path)
         if kind.form in ("object", "objects") and value is not None:
             if isinstance(value, tuple):
                 return [self.object(x, kind.group, (*path, i)) for i, x in enumerate(value)]
@@ -102,6 +104,8 @@ class _Writer:
             value = {"name": value.name, **value.parts}
         if isinstance(value, Mapping):
             return {str(key): self.value(x, Kind(), (*path, key)) for key, x in value.items()}
+        if kind.form == "names" and isinstance(value, tuple) and len(value) == 1:
+            return str(value[0])
         if isinstance(value, (tuple, list)):
             return [self.value(x, kind, (*path, i)) for i, x in enumerate(value)]
         if isinstance(value, (bool, int, str)) or value is None:

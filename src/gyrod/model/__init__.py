@@ -72,6 +72,7 @@ from gyrod.model.sections import (
 from gyrod.model.sensors import (
     SENSORS,
     ClipSensor,
+    ContactSensor,
     DistanceSensor,
     JointSensor,
     PointSensor,
@@ -121,6 +122,7 @@ __all__ = [
     "ClipSensor",
     "Cone",
     "Contact",
+    "ContactSensor",
     "CrossSection",
     "Curve",
     "Cylinder",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gyrod.model.system import System
 
 #: Lists of a system; their members are also found by name.
-LISTS = ("bodies", "joints", "rods", "forces", "sensors")
+LISTS = ("bodies", "joints", "rods", "forces", "sensors", "contacts")
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
 

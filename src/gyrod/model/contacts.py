@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from gyrod.model.appearance import Solid
 from gyrod.model.errors import Description, Problems, new_name, not_negative, positive, real, shown, unknown
-from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.fields import Kept, Kind, description, field, holds
+from gyrod.model.force_checks import flag
 from gyrod.model.surfaces import Boundary
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _who(field: str, value: object) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
-@holds(form="touchable", group="surface")
+@holds(form="object", group="surface", instead=Kind(form="names"))
 def _what(field: str, value: object) -> Touched:
     if isinstance(value, Boundary | Solid):
         return value
@@ -61,7 +62,7 @@ def _exponent(field: str, value: object) -> float:
     return float(x)
 
 
-@holds(form="object", group="friction")
+@holds(form="object", group="friction", instead=Kind())
 def _friction(field: str, value: object) -> Friction | None:
     if isinstance(value, Friction):
         return value
@@ -99,7 +100,7 @@ class Friction(Description):
     coefficient: float = field(not_negative)
     _: KW_ONLY
     static: float | None = field(not_negative, default=None)
-    sticking: bool = field(None, default=True)
+    sticking: bool = field(flag, default=True)
     presliding: float | None = field(positive, "m", default=None)
     slip_speed: float | None = field(positive, "m/s", default=None)
     stribeck: float | None = field(positive, "m/s", default=None)
@@ -107,8 +108,6 @@ class Friction(Description):
     spinning: float = field(not_negative, "m", default=0.0)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
-        if not isinstance(self.sticking, bool):
-            problems.add(f"sticking must be True or False, got {shown(self.sticking)}.")
         if self.static is not None and not {"static", "coefficient"} & bad and self.static < self.coefficient:
             problems.add(f"static = {self.static:g} is below coefficient = {self.coefficient:g}.")
         if self.sticking is False and self.presliding is not None:
@@ -156,7 +155,7 @@ class Contact(Description):
     #: A surface or names.
     b: Kept[Touched, object] = field(_what)
     _: KW_ONLY
-    stiffness: float | None = field(positive, "N/m", "N/m^2", "N/m^1.5", default=None)
+    stiffness: float | None = field(positive, "N/m", "N/m^2", default=None)
     exponent: float = field(_exponent, default=1.0)
     damping: float | None = field(not_negative, "s/m", default=None)
     restitution: float | None = field(_from_0_to_1, default=None)

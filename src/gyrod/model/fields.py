@@ -40,6 +40,8 @@ class Kind:
     needs_function: bool = False
     #: Whether one number stands for all components.
     spread: bool = False
+    #: What may stand in place of the object.
+    instead: Kind | None = None
     #: Fields that may stand beside a word, which is then the first of them.
     parts: Mapping[str, Kind] | None = None
 

@@ -329,6 +329,29 @@ class ClipSensor(Sensor):
             yield unknown("clip", self.clip, names, "clips with a name")
 
 
+@description
+class ContactSensor(Sensor):
+    """What a contact, which needs a name, does to all that is its a: force in space axes, normal force or friction.
+
+    Or "gap", the least one, negative where something presses; "slip", the largest speed along the surface; "count", the
+    number of stations that press.
+    """
+
+    name: str = field(new_name)
+    contact: str = field(name_of("a contact"))
+    quantity: str = field(choice(quantities.CONTACT), default="force")
+
+    def unit(self, system: System) -> str:  # noqa: ARG002
+        """Of the quantity."""
+        return quantities.CONTACT[self.quantity].unit
+
+    def problems(self, system: System) -> Iterator[str]:
+        """Whether there is such a contact."""
+        names = [contact.name for contact in system.contacts if contact.name is not None]
+        if self.contact not in names:
+            yield unknown("contact", self.contact, names, "contacts with a name")
+
+
 #: All sensors.
 SENSORS: tuple[type[Sensor], ...] = (
     PointSensor,
@@ -337,4 +360,5 @@ SENSORS: tuple[type[Sensor], ...] = (
     SectionSensor,
     DistanceSensor,
     ClipSensor,
+    ContactSensor,
 )

@@ -17,7 +17,12 @@ from gyrod.model.contacts import Contact
 from gyrod.model.errors import unknown
 
 if TYPE_CHECKING:
+    from gyrod.model import System
     from gyrod.motion.motion import Motion
+
+
+#: Columns of what the core says about stations that hold forces: a vector, and its part along the normal.
+LOADS = [6, 7, 8, 13]
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Stations:
     on: str | None
     #: Fractions of the length of a rod, (n,), or places in body axes, (n, 3).
     places: Array
+    #: Lengths of a rod that they stand for, m, or 1 for each of a body, (n,).
+    weights: Array
     #: Where they touch, or would, in space (..., n, 3).
     point: Array
     #: From the surface, space axes (..., n, 3).
@@ -41,6 +48,11 @@ class Stations:
     gap: Array
     #: Normal force, N, (..., n).
     normal: Array
+
+    @property
+    def pressure(self) -> Array:
+        """Normal force per length of a rod, N/m, (..., n); of a body that of each station, N."""
+        return self.normal / self.weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +112,7 @@ class Contacts(Mapping[str, ContactTrack]):
 
     def __init__(self, motion: Motion) -> None:
         self._motion, self._made = motion, {}  # type: ignore[var-annotated]
-        self._index = {contact.key: i for i, contact in enumerate(motion.compiled.system.contacts)}
+        self._index = {name: i for i, name in enumerate(keys(motion.compiled.system))}
 
     def __getitem__(self, name: str) -> ContactTrack:
         if name not in self._index:
@@ -116,14 +128,31 @@ class Contacts(Mapping[str, ContactTrack]):
         return len(self._index)
 
 
+def keys(system: System) -> list[str]:
+    """Names of the contacts of a system; of those without one what touches what, and a number where that is told."""
+    found: list[str] = []
+    for contact in system.contacts:
+        key, n = contact.key, 1
+        while key in found:
+            n += 1
+            key = f"{contact.key} {n}"
+        found.append(key)
+    return found
+
+
 def track(motion: Motion, index: int) -> ContactTrack:
-    """A contact of a motion, read off the states."""
-    compiled, shape = motion.compiled, motion.t.shape
+    """A contact of a motion, read off the states; forces between steps are found as those of rods are."""
+    compiled, shape, near = motion.compiled, motion.t.shape, motion._near
     parts, sums = [], np.zeros((*shape, 4))
     for k, pair in enumerate(compiled.touching):
         if pair.contact != index:
             continue
         rows, budget = compiled.contact_states(k, motion.t, motion.y, project=False)
+        if near is not None:
+            beside, around = compiled.contact_states(k, near.t, near.y, project=False)
+            rows[..., LOADS] = motion._along(beside[..., LOADS], rows[..., LOADS])
+            rows[..., 13] = np.maximum(rows[..., 13], 0.0)
+            budget = motion._along(around, budget)
         parts.append(_stations(pair, rows.reshape(*shape, *rows.shape[1:])))
         sums = sums + budget.reshape(*shape, 4)
     energy, friction, impact, _ = np.moveaxis(sums, -1, 0)
@@ -132,7 +161,9 @@ def track(motion: Motion, index: int) -> ContactTrack:
 
 def _stations(pair: Touching, rows: Array) -> Stations:
     point, direction, force, slip = (rows[..., 3 * i : 3 * i + 3] for i in range(4))
-    return Stations(pair.of, pair.on, pair.places, point, direction, force, slip, rows[..., 12], rows[..., 13])
+    return Stations(
+        pair.of, pair.on, pair.places, pair.weights, point, direction, force, slip, rows[..., 12], rows[..., 13]
+    )
 
 
 def budgets(compiled: Compiled, t: Array, y: Array, *, project: bool = False) -> Array:

@@ -304,10 +304,13 @@ class Motion:
         return np.asarray(rod.section.stress(F, M, s=s))
 
     def __getitem__(self, name: str) -> Any:
-        """A body (`BodyTrack`), a rod (`RodTrack`), a joint (`JointTrack`) or a clip (`ClipTrack`) by its name."""
+        """A body (`BodyTrack`), a rod (`RodTrack`), a joint, a clip or a contact by its name, each as its track."""
         names = {j.name: i for i, j in enumerate(self.compiled.system.joints) if j.name is not None}
         clips = [clip.name for clip in self.compiled.system.clips if clip.name is not None]
-        _check.choice("name", name, [*self.names, *names, *clips])
+        contacts = [contact.name for contact in self.compiled.system.contacts if contact.name is not None]
+        _check.choice("name", name, [*self.names, *names, *clips, *contacts])
+        if name in contacts:
+            return self.contacts[name]
         if name in clips:
             return self.clips[name]
         if name in names:

@@ -1,9 +1,10 @@
 """Values of quantities by text: ``quantity("hose.positions[-1]", system).read(motion)``.
 
-"hose.positions[-1]" is a field of a body, a rod, a joint or a clip by its name, of the tables in `gyrod.quantities`;
-indices count without the time axis, and are integers or slices such as 0:3 or ::2; [-1][2] is [-1, 2]. "energy.total",
-"drift.position", "momentum", "angular_momentum" and "t" are of the whole motion; "sensors.tip[2]", or "tip[2]", is a
-sensor. "norm " before it takes the Euclidean norm over the last axis, "abs " absolute values.
+"hose.positions[-1]" is a field of a body, a rod, a joint, a clip or a contact by its name, of the tables in
+`gyrod.quantities`; indices count without the time axis, and are integers or slices such as 0:3 or ::2; [-1][2] is
+[-1, 2]. "energy.total", "drift.position", "momentum", "angular_momentum" and "t" are of the whole motion;
+"sensors.tip[2]", or "tip[2]", is a sensor. "norm " before it takes the Euclidean norm over the last axis, "abs "
+absolute values.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Quantity:
     """A named quantity of a motion, read by `read` as an array with time first."""
 
     text: str
-    #: "body", "rod", "joint", "clip", "sensor", "energy", "drift" or "motion".
+    #: "body", "rod", "joint", "clip", "contact", "sensor", "energy", "drift" or "motion".
     kind: str
     name: str
     field: str
@@ -103,6 +104,8 @@ class Quantity:
             return motion.sensors[name]
         if kind == "clip":
             return getattr(motion.clips[name], field)
+        if kind == "contact":
+            return getattr(motion.contacts[name], field)
         if self.at is not None:
             found = along(motion, name, field, self.at)
             return found if isinstance(self.at, tuple) else np.take(found, 0, axis=motion.t.ndim)
@@ -197,6 +200,7 @@ def _head(rest: str, system: System) -> tuple[str, str, int]:
     members |= {name: ("body", name) for name in system.names} | {name: ("rod", name) for name in system.rod_names}
     members |= {joint.name: ("joint", joint.name) for joint in system.joints if joint.name is not None}
     members |= {clip.name: ("clip", clip.name) for clip in system.clips if clip.name is not None}
+    members |= {contact.name: ("contact", contact.name) for contact in system.contacts if contact.name is not None}
     own = {"energy": ("energy", ""), "drift": ("drift", "")} | {name: ("motion", name) for name in quantities.MOTION}
     known = {**own, **members}
     fitting = [name for name in known if rest.startswith(name) and rest[len(name) : len(name) + 1] in ("", ".", "[")]

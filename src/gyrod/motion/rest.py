@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gyrod._check import Array
 from gyrod.model import System
+from gyrod.motion.contacts import Contacts
 from gyrod.motion.energy import Energy
 from gyrod.motion.joints import JointTrack
 from gyrod.motion.motion import Motion
@@ -76,7 +77,7 @@ class Rest:
         return self.motion.names
 
     def __getitem__(self, name: str) -> Any:
-        """A body, a rod, a joint or a clip by its name, without a time axis."""
+        """A body, a rod, a joint, a clip or a contact by its name, without a time axis."""
         return self.motion[name]
 
     @property
@@ -88,6 +89,11 @@ class Rest:
     def sensors(self) -> Sensors:
         """What the sensors of the system read."""
         return self.motion.sensors
+
+    @property
+    def contacts(self) -> Contacts:
+        """Contacts by name, as of a motion."""
+        return self.motion.contacts
 
     @cached_property
     def energy(self) -> Energy:

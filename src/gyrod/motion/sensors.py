@@ -19,7 +19,16 @@ from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.equations.coordinates import turns
 from gyrod.equations.rods import frame_spin, held_frames, held_positions
-from gyrod.model import ClipSensor, DistanceSensor, JointSensor, PointSensor, Rod, RotationSensor, SectionSensor
+from gyrod.model import (
+    ClipSensor,
+    ContactSensor,
+    DistanceSensor,
+    JointSensor,
+    PointSensor,
+    Rod,
+    RotationSensor,
+    SectionSensor,
+)
 from gyrod.model.errors import GROUND
 from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Sensor
@@ -258,6 +267,9 @@ def _read(rows: Rows, sensor: Sensor, turns: Mapping[int, Array]) -> Array:
         return _section(rows, sensor)
     if isinstance(sensor, ClipSensor):
         return np.array(np.atleast_1d(getattr(clips.of_rows(rows, sensor.clip), sensor.quantity)))
+    if isinstance(sensor, ContactSensor):
+        found = np.asarray(getattr(rows.motion.contacts[sensor.contact], sensor.quantity), dtype=float)
+        return found if rows.motion.t.ndim else found[None]
     assert isinstance(sensor, DistanceSensor)
     return _distance(rows, sensor)
 
