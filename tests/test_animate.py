@@ -145,6 +145,7 @@ EXAMPLES = {
     gd.Sphere: gd.Sphere(radius=0.7, offset=(1.0, 0.0, 0.0)),
     gd.Cylinder: gd.Cylinder(radius=0.5, length=2.0, axis=(1, 1, 0)),
     gd.Cone: gd.Cone(radius=0.5, length=2.0, axis=(0, 1, 0), offset=(0, 0, 1)),
+    gd.Capsule: gd.Capsule(radius=0.5, length=1.0, axis=(0, 1, 1), offset=(0, 0, 1)),
     gd.Mesh: CORNER,
 }
 

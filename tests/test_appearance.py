@@ -47,6 +47,7 @@ CLOSED = {
     "sphere": (gd.Sphere(2.0), 32 * np.pi / 3, (1.6, 1.6, 1.6)),
     "cylinder": (gd.Cylinder(1.0, 2.0), 2 * np.pi, (7 / 12, 7 / 12, 0.5)),
     "cone": (gd.Cone(1.0, 2.0), 2 * np.pi / 3, (0.15 + 0.15, 0.3, 0.3)),
+    "capsule": (gd.Capsule(1.0, 2.0), 10 * np.pi / 3, None),
     "mesh": (CORNER, 1 / 6, None),
 }
 
@@ -81,6 +82,11 @@ def test_a_corner_by_integrals():
         (gd.Box((1.0, 2.0, 3.0)), box_mesh((1.0, 2.0, 3.0)), 1e-13),
         (gd.Cylinder(1.0, 2.0), lathe([(0, -1), (1, -1), (1, 1), (0, 1)]), 2e-4),
         (gd.Cone(1.0, 2.0), lathe([(0, -1), (1, -1), (1e-9, 1), (0, 1)]), 2e-4),
+        (
+            gd.Capsule(1.0, 2.0),
+            lathe([(np.sin(a), -np.cos(a) - np.sign(np.cos(a))) for a in np.linspace(0, np.pi, 102)]),
+            1e-3,
+        ),
         (gd.Sphere(1.0), lathe([(np.sin(a), -np.cos(a)) for a in np.linspace(0, np.pi, 101)]), 1e-3),
     ],
 )

@@ -43,7 +43,7 @@ SYSTEMS = {
 BODIES = {"orientation", "quaternion", "euler", "Omega", "omega"}
 RODS = {
     "shape", "section forces", "section moments", "force", "moment", "curvature", "strain", "stress", "bend radius",
-    "reactions",
+    "reactions", "contact",
 }  # fmt: skip
 JOINTS = {"joints", "joint forces", "effort", "phase"}
 REFUSED = {

@@ -1,4 +1,4 @@
-"""What else a drawing shows: springs, cables and tendons as lines, obstacles as solids."""
+"""What else a drawing shows: springs, cables and tendons as lines, obstacles and what contacts touch as faces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from gyrod import rotations
 from gyrod._check import Array
 from gyrod.look.curves import Curve
-from gyrod.look.faces import faces_of_solid
+from gyrod.look.faces import faces_of_solid, faces_of_surface
 from gyrod.look.scene import describe
 from gyrod.model import Obstacle, System
 from gyrod.motion import Motion
@@ -42,6 +42,7 @@ def _place(motion: Motion, anchor: Anchor) -> Array:
 
 
 def obstacles(system: System, middle: Array, length: float) -> list[list[Array]]:
-    """Faces of obstacles; planes and cylinders, which have no end, about ``middle`` and as long as the system."""
+    """Faces of obstacles and of what contacts touch in space; what has no end is as long as the system."""
     found = (force.solid(middle, length) for force in system.forces if isinstance(force, Obstacle))
-    return [faces_of_solid(solid) for solid in found]
+    touched = (faces_of_surface(surface, middle, length) for surface in system.touched)
+    return [*map(faces_of_solid, found), *touched]

@@ -17,17 +17,23 @@ from gyrod._check import Array
 from gyrod._words import listed
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
+from gyrod.look.faces import faces_of_solid, faces_of_surface, triangles
 from gyrod.look.packing import Track, pack
 from gyrod.look.tracks import anchor_of, arrows, first_shown, series, tracks
 from gyrod.model import (
+    Boundary,
+    Bowl,
     Bushing,
     Cable,
     Clip,
     Distance,
     Joint,
     Obstacle,
+    Pipe,
+    Plane,
     PointMass,
     Rod,
+    Shaft,
     Solid,
     SpringDamper,
     System,
@@ -116,8 +122,11 @@ def describe(compiled: Compiled, title: str | None = None) -> dict[str, Any]:
         "joints": [*_joints(system), *_supports(system)],
         "lines": _lines(system),
         "points": _points(system),
-        "obstacles": [_obstacle(x) for x in system.forces if isinstance(x, Obstacle)],
-        "arrows": [arrow.told() for arrow in arrows(system)],
+        "obstacles": [
+            *(_obstacle(x) for x in system.forces if isinstance(x, Obstacle)),
+            *(_touched(x) for x in system.touched),
+        ],
+        "arrows": [arrow.told() for arrow in arrows(compiled)],
         "fields": {
             key: {"title": c.title, "unit": c.unit, "signed": c.signed, "inverse": c.inverse}
             for key, c in COLOURS.items()
@@ -167,9 +176,11 @@ def _part(solid: Solid) -> Data:
     if isinstance(solid, (Cylinder, Cone)):
         kind = "cylinder" if isinstance(solid, Cylinder) else "cone"
         return {"kind": kind, "size": [2.0 * solid.radius, 2.0 * solid.radius, solid.length], **at}
-    if not isinstance(solid, Mesh):
-        raise TypeError(f"{type(solid).__name__} cannot be drawn; look.scene must learn it.")
-    return {"kind": "mesh", "size": [1.0, 1.0, 1.0], **_triangles(solid.vertices, solid.faces), **at}
+    if isinstance(solid, Mesh):
+        return {"kind": "mesh", "size": [1.0, 1.0, 1.0], **_triangles(solid.vertices, solid.faces), **at}
+    corners, faces = triangles(faces_of_solid(solid))
+    still = {"at": [0.0, 0.0, 0.0], "turn": [1.0, 0.0, 0.0, 0.0]}
+    return {"kind": "mesh", "size": [1.0, 1.0, 1.0], **_triangles(corners, faces), **still}
 
 
 def _triangles(vertices: Array, faces: NDArray[np.int32]) -> dict[str, str]:
@@ -274,6 +285,19 @@ def _points(system: System) -> list[Data]:
         at = (0.5 if at is None else at) if name in system.rod_names else at
         found.append({"name": sensor.name, "kind": "sensor", "anchor": anchor_of(system, name, at)})
     return found
+
+
+def _touched(surface: Boundary | Solid) -> Data:
+    """A surface that a contact touches: without end as an obstacle, else its faces."""
+    name = type(surface).__name__.lower()
+    if isinstance(surface, Plane):
+        parts = {"point": surface.point.tolist(), "direction": surface.normal.tolist(), "radius": 0.0}
+        return {"name": name, "kind": "plane", **parts}
+    if isinstance(surface, Shaft | Pipe):
+        parts = {"point": surface.point.tolist(), "direction": surface.axis.tolist(), "radius": surface.radius}
+        return {"name": name, "kind": "cylinder", **parts, "hollow": isinstance(surface, Pipe)}
+    found = faces_of_surface(surface, np.zeros(3), 1.0)
+    return {"name": name, "kind": "mesh", **_triangles(*triangles(found)), "hollow": isinstance(surface, Bowl)}
 
 
 def _obstacle(obstacle: Obstacle) -> Data:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod._check import Array
@@ -17,6 +19,7 @@ from gyrod.look.packing import Track, track
 from gyrod.model import Force, RodLoad, RotationSensor, Sensor, System, Torque
 from gyrod.model.errors import GROUND
 from gyrod.motion import Motion
+from gyrod.motion.contacts import keys
 from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coordinate_unit
 
 if TYPE_CHECKING:
@@ -35,8 +38,8 @@ class Anchor(TypedDict, total=False):
 
 #: Systems with more joints than this are shown without the forces of joints, which cost much to find.
 MOST_FORCES = 200
-#: Arrows of a distributed load.
-STATIONS = 7
+#: Arrows of a distributed load, and of a contact of a rod or body at most.
+STATIONS, TOUCHES = 7, 41
 #: Plots that are shown first, and what counts as no change.
 PLOTS, STILL = 3, 1e-9
 
@@ -58,7 +61,7 @@ class Arrow:
     """An arrow: what it stands for, what it moves with, and what finds its vectors in space."""
 
     name: str
-    #: "force", "torque", "reaction", or "force per length", "torque per length".
+    #: "force", "torque", "reaction", "contact", or "force per length", "torque per length".
     group: str
     unit: str
     anchor: Anchor
@@ -70,8 +73,9 @@ class Arrow:
         return {"name": self.name, "group": self.group, "unit": self.unit, "anchor": self.anchor}
 
 
-def arrows(system: System) -> list[Arrow]:
-    """Forces and torques on bodies and rods, and what joints and ends of rods carry."""
+def arrows(compiled: Compiled) -> list[Arrow]:
+    """Forces and torques on bodies and rods, and what joints, ends of rods and contacts carry."""
+    system = compiled.system
     found = []
     for force in system.forces:
         if isinstance(force, (Force, Torque)):
@@ -87,7 +91,28 @@ def arrows(system: System) -> list[Arrow]:
             if _held(system, rod.name, e):
                 anchor, force_of = anchor_of(system, rod.name, e), partial(_end_force, rod.name, side)
                 found.append(Arrow(f"{side} of {rod.name}", "reaction", "N", anchor, force_of))
+    return found + _contact_arrows(compiled)
+
+
+def _contact_arrows(compiled: Compiled) -> list[Arrow]:
+    """Forces of contacts where stations are; those of neighbours are added where they are many."""
+    system, found, seen = compiled.system, [], Counter[int]()
+    names = keys(system)
+    for pair in compiled.touching:
+        part, n = seen[pair.contact], len(pair.places)
+        seen[pair.contact] += 1
+        on_rod = pair.of in system.rod_names
+        groups = np.array_split(np.arange(n), min(n, TOUCHES)) if on_rod or n <= TOUCHES else [np.arange(n)]
+        for group in groups if n else ():
+            middle = pair.places[group].mean(axis=0)
+            anchor = anchor_of(system, pair.of, float(middle) if on_rod else middle)
+            force = partial(_contact_force, names[pair.contact], part, group)
+            found.append(Arrow(names[pair.contact], "contact", "N", anchor, force))
     return found
+
+
+def _contact_force(name: str, part: int, group: NDArray[np.intp], motion: Motion) -> Array:
+    return np.asarray(motion.contacts[name].stations[part].force[..., group, :].sum(axis=-2))
 
 
 def _joint_force(i: int, motion: Motion) -> Array:
@@ -166,7 +191,7 @@ def tracks(motion: Motion, static: dict[str, Any]) -> dict[str, Track]:
         kind = "rough" if static["rods"][i]["round"] else "coarse"
         found[f"rod{i}.p"] = track(_continuous(curve.frames(one).reshape(n, -1, 4)), kind)
     found |= _colours(motion, static, n)
-    pointed = arrows(system)
+    pointed = arrows(compiled)
     if pointed:
         found["arrows"] = track(np.stack([arrow.vectors(motion).reshape(n, 3) for arrow in pointed], axis=1))
     columns = [c.values(motion).reshape(n, len(c.labels)) for c in curves(system) if c.values is not None]
@@ -288,6 +313,8 @@ def curves(system: System) -> list[Curves]:
         if joints:
             labels = tuple(joint.name or joint.label for joint in joints)
             found.append(Curves("joint forces", "N", labels, _joint_forces, kind="load"))
+    if system.contacts:
+        found.append(Curves("contacts: normal force", "N", tuple(keys(system)), _normal_forces, kind="load"))
     for sensor in system.sensors:
         found += _readings(sensor, system)
     for i, body in enumerate(system.bodies):
@@ -366,6 +393,10 @@ def _coordinate(i: int, k: int) -> Callable[[Motion], Array]:
 def _joint_forces(motion: Motion) -> Array:
     shown = motion.joints[: len(motion.compiled.system.original.joints)]
     return np.stack([np.linalg.norm(joint.force, axis=-1) for joint in shown], axis=-1)
+
+
+def _normal_forces(motion: Motion) -> Array:
+    return np.stack([contact.normal for contact in motion.contacts.values()], axis=-1)
 
 
 def _readings(sensor: Sensor, system: System) -> list[Curves]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gyrod._check import Array
-from gyrod.model.appearance import Box, Cylinder, Solid, Sphere
+from gyrod.model.appearance import Solid, Sphere
 from gyrod.model.clips import Clip
 from gyrod.model.errors import (
     called,
@@ -27,6 +27,7 @@ from gyrod.model.errors import (
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.force_checks import RodPoint, fraction, link_place, per_axis, rod_point, scalar, span_of
 from gyrod.model.forces import ForceLaw, Link, RodForce
+from gyrod.model.surfaces import Plane, Shaft
 
 if TYPE_CHECKING:
     from gyrod.model.force_checks import LinkPlace
@@ -310,9 +311,7 @@ class PlaneObstacle(Obstacle):
 
     def solid(self, middle: Array, length: float) -> Solid:
         """A thin plate."""
-        n, thin = self.normal, 0.004 * length
-        at = middle - ((middle - self.point) @ n) * n
-        return Box((length, length, thin), offset=at - 0.5 * thin * n, orientation=_turn(n))
+        return Plane(self.point, self.normal).solid(middle, length)
 
 
 @description
@@ -362,16 +361,7 @@ class CylinderObstacle(Obstacle):
 
     def solid(self, middle: Array, length: float) -> Solid:
         """A piece of it."""
-        at = self.point + ((middle - self.point) @ self.axis) * self.axis
-        return Cylinder(self.radius, 0.6 * length, axis=self.axis, offset=at)
-
-
-def _turn(direction: Array) -> Array:
-    """The smallest rotation vector that takes z to a direction, (3,)."""
-    axis = np.cross((0.0, 0.0, 1.0), direction)
-    size = float(np.linalg.norm(axis))
-    angle = float(np.arctan2(size, direction[2]))
-    return np.asarray(angle * axis / size if size > 1e-12 else np.array([angle, 0.0, 0.0]))
+        return Shaft(self.radius, self.point, self.axis).solid(middle, length)
 
 
 #: All obstacles.

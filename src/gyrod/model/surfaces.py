@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gyrod import geometry
+from gyrod import geometry, rotations
 from gyrod._check import Array
-from gyrod.model.appearance import Solid, axis_of, towards
+from gyrod.model.appearance import Box, Cylinder, Solid, axis_of, towards
 from gyrod.model.errors import Description, Problems, frozen, numbers, positive, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
 
@@ -47,7 +47,7 @@ class Boundary(Description, ABC):
     """Base of the surfaces that stand in space; solids such as `Box` stand there too, at their ``offset``.
 
     Rules for a new one: it is a class here with a ``surface`` in its own axes, the ``offset`` of their origin and their
-    ``turn``, and joins `BOUNDARIES`; `look.scene` says how it is drawn.
+    ``turn``, and joins `BOUNDARIES`; `look.faces` says how it is drawn.
     """
 
     @abstractmethod
@@ -68,10 +68,6 @@ class Boundary(Description, ABC):
     def turn(self) -> Array:
         """Rotation from its own axes to those of space, (3, 3)."""
         return np.eye(3)
-
-    def solid(self, middle: Array, length: float) -> Solid | None:  # noqa: ARG002
-        """As films draw it; what has no end about ``middle`` and as long as the system."""
-        return None
 
 
 @description
@@ -99,6 +95,13 @@ class Plane(Boundary):
         """Takes z to the normal."""
         return towards(self.normal)
 
+    def solid(self, middle: Array, length: float) -> Solid:
+        """A thin plate about ``middle``, as long as the system."""
+        thin = 0.004 * length
+        at = middle - ((middle - self.point) @ self.normal) * self.normal
+        turn = rotations.log(rotations.quaternion_from_matrix(self.turn))
+        return Box((length, length, thin), offset=at - 0.5 * thin * self.normal, orientation=turn)
+
 
 @description
 class _Axial(Boundary):
@@ -124,6 +127,11 @@ class Shaft(_Axial):
 
     def _surface(self) -> geometry.Surface:
         return geometry.cylinder(self.radius)
+
+    def solid(self, middle: Array, length: float) -> Solid:
+        """A piece of it about ``middle``, for a system of a length."""
+        at = self.point + ((middle - self.point) @ self.axis) * self.axis
+        return Cylinder(self.radius, 0.6 * length, axis=self.axis, offset=at)
 
 
 class Pipe(_Axial):

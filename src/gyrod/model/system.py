@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from gyrod import _check, rotations
 from gyrod._check import Array
 from gyrod.model import changes as changes_
+from gyrod.model.appearance import Solid
 from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, junction_parts, resolve
 from gyrod.model.bodies import Body
 from gyrod.model.clips import Clip
@@ -44,6 +45,7 @@ from gyrod.model.places import Places, Start, attached_places, cross_of_two, pla
 from gyrod.model.rods import Rod
 from gyrod.model.sensors import Sensor
 from gyrod.model.splits import notes, split
+from gyrod.model.surfaces import Boundary
 from gyrod.model.system_checks import (
     MEMBERS,
     check_forces,
@@ -431,6 +433,12 @@ class System(Description):
         return self.touching or any(
             force.rods and any(name != GROUND for name in force.bodies) for force in self.forces
         )
+
+    @property
+    def touched(self) -> tuple[Boundary | Solid, ...]:
+        """Surfaces and solids in space that something may touch, each once."""
+        found = {x.b: None for x in self.contacts if not isinstance(x.b, tuple)}
+        return tuple(found)
 
     @property
     def touching(self) -> bool:

@@ -60,7 +60,7 @@ class Viewer {
     this.camera = new Camera(this.world);
     this.time = frames.start;
     this.playing = false;
-    this.show = { joints: true, forces: false, traces: false, frames: false, names: false, floor: true, selected: -1 };
+    this.show = { joints: true, forces: false, contacts: false, traces: false, frames: false, names: false, floor: true, selected: -1 };
     this.until = scene.live ? scene.live.until : 0;
     by("title").textContent = scene.title;
     by("about").title = by("about").textContent = [scene.method, scene.formulation, told(frames.end - frames.start, "s"), scene.errors].filter((x) => x && x !== "0 s").join(" · ");
@@ -106,10 +106,11 @@ class Viewer {
     by("pick").hidden = !known.length;
     this.setColor(known.length ? "curvature" : "");
     select.addEventListener("change", () => { this.setColor(select.value); this.dirty(); });
-    for (const key of ["joints", "forces", "traces", "frames", "names", "floor"]) {
+    for (const key of ["joints", "forces", "contacts", "traces", "frames", "names", "floor"]) {
       by(key).checked = this.show[key];
       by(key).addEventListener("change", () => { this.show[key] = by(key).checked; this.tellScales(); this.dirty(); });
     }
+    by("contacts").parentElement.hidden = !this.scene.arrows.some((arrow) => arrow.group === "contact");
     by("options").addEventListener("toggle", () => { this.resized = true; this.dirty(); });
     by("reset").addEventListener("click", () => { this.camera.reset(); this.dirty(); });
     by("play").addEventListener("click", () => this.setPlaying(!this.playing));
@@ -157,11 +158,10 @@ class Viewer {
   tellScales() {
     const lines = [];
     if (this.world.thick > 1.01) lines.push(`Rods drawn ${plain(this.world.thick, 2)} times as thick.`);
-    if (this.show.forces) {
-      for (const [key, { most, cut }] of Object.entries(this.world.arrowScale)) {
-        const [group, unit] = key.split("|");
-        if (most > 0) lines.push(`${group}: longest arrow ${cut ? "≥ " : ""}${told(most, unit)}`);
-      }
+    for (const [key, { most, cut }] of Object.entries(this.world.arrowScale)) {
+      const [group, unit] = key.split("|");
+      if (!(group === "contact" ? this.show.contacts : this.show.forces)) continue;
+      if (most > 0) lines.push(`${group}: longest arrow ${cut ? "≥ " : ""}${told(most, unit)}`);
     }
     by("scales").textContent = lines.join("\n");
   }
@@ -180,7 +180,7 @@ class Viewer {
     const asked = new URLSearchParams(location.hash.slice(1)), t = parseFloat(asked.get("t"));
     if (asked.has("show")) {
       const shown = asked.get("show").split(",");
-      for (const key of ["joints", "forces", "traces", "frames", "names", "floor"]) { this.show[key] = shown.includes(key); by(key).checked = this.show[key]; }
+      for (const key of ["joints", "forces", "contacts", "traces", "frames", "names", "floor"]) { this.show[key] = shown.includes(key); by(key).checked = this.show[key]; }
       this.tellScales();
     }
     if (asked.has("color") && [...by("color").options].some((o) => o.value === asked.get("color"))) this.setColor(asked.get("color"));

@@ -1,7 +1,7 @@
 // What stands in the scene at a moment, as a list of things to draw.
 const RAMP = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"];
 const SIGNED = ["#1f5aa8", "#5a9bd0", "#b5cfe4", "#dcdcdc", "#f0bfa3", "#e07a52", "#a81f2b"];
-const ARROWS = { force: "#d1352b", torque: "#8e44ad", reaction: "#0f9d7a", "force per length": "#e0655b", "torque per length": "#a86cc4" };
+const ARROWS = { force: "#d1352b", torque: "#8e44ad", reaction: "#0f9d7a", contact: "#e08a1e", "force per length": "#e0655b", "torque per length": "#a86cc4" };
 const STEEL = [0.42, 0.46, 0.51], BRASS = [0.79, 0.66, 0.30], STONE = [0.55, 0.58, 0.62];
 
 function rgb(text) { return [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16) / 255); }
@@ -46,7 +46,12 @@ class World {
     });
     for (const joint of scene.joints) if (!("body" in joint.anchor) && !("rod" in joint.anchor)) take(joint.anchor.at);
     for (const line of scene.lines) for (const p of line.points) if (!("body" in p) && !("rod" in p)) take(p.at);
-    for (const o of scene.obstacles) if (o.kind === "sphere") take(o.point, o.radius);
+    for (const o of scene.obstacles) {
+      if (o.kind === "sphere") take(o.point, o.radius);
+      if (o.kind !== "mesh") continue;
+      o.corners = new Float32Array(fromBase64(o.vertices).buffer);
+      for (let k = 0; k < o.corners.length; k += 3) take(o.corners.subarray(k, k + 3));
+    }
     const center = V.scale(V.add(lo, hi), 0.5), span = V.sub(hi, lo);
     this.size = Math.max(...span, 1e-9);
     for (const o of scene.obstacles) {
@@ -186,6 +191,7 @@ class Painter {
       const points = new Float32Array(fromBase64(part.vertices).buffer), faces = new Uint32Array(fromBase64(part.faces).buffer);
       part.mesh = pencil.mesh(fileShape(points, faces));
     }
+    for (const o of world.scene.obstacles) if (o.kind === "mesh") o.mesh = pencil.mesh(fileShape(o.corners, new Uint32Array(fromBase64(o.faces).buffer)));
     const { swept } = world.scene; // an envelope, in space
     if (swept) swept.mesh = pencil.mesh(fileShape(new Float32Array(fromBase64(swept.vertices).buffer), new Uint32Array(fromBase64(swept.faces).buffer)));
     this.traces = null;
@@ -200,7 +206,7 @@ class Painter {
     this.drawPoints(found, show);
     if (show.joints) this.drawJoints(found);
     if (show.frames) this.drawFrames(found);
-    if (show.forces) this.drawArrows(found);
+    if (show.forces || show.contacts) this.drawArrows(found, show);
     return found;
   }
 
@@ -278,7 +284,9 @@ class Painter {
         const along = V.dot(V.sub(world.center, o.point), o.direction), across = V.sub(world.hi, world.lo);
         const length = Math.max(0.35 * world.size, 1.15 * Math.abs(V.dot(across.map(Math.abs), o.direction.map(Math.abs))));
         const at = V.add(o.point, V.scale(o.direction, along));
-        found.push({ kind: "cylinder", model: M.place(at, Q.towards(o.direction), [2 * o.radius, 2 * o.radius, length]), color, alpha: 0.5 });
+        found.push({ kind: "cylinder", model: M.place(at, Q.towards(o.direction), [2 * o.radius, 2 * o.radius, length]), color, alpha: o.hollow ? 0.25 : 0.5 });
+      } else if (o.kind === "mesh") {
+        found.push({ mesh: o.mesh, model: M.place([0, 0, 0], [1, 0, 0, 0], [1, 1, 1]), color, alpha: o.hollow ? 0.25 : 0.6 });
       }
     }
     if (world.scene.swept) found.push({ mesh: world.scene.swept.mesh, model: M.place([0, 0, 0], [1, 0, 0, 0], [1, 1, 1]), color, alpha: 0.3 });
@@ -343,9 +351,10 @@ class Painter {
     frame([0, 0, 0], [1, 0, 0, 0], 0.1 * world.size);
   }
 
-  drawArrows(found) {
+  drawArrows(found, show) {
     const { world } = this, longest = 0.24 * world.size, thick = 0.0055 * world.size;
     world.scene.arrows.forEach((arrow, i) => {
+      if (!(arrow.group === "contact" ? show.contacts : show.forces)) return;
       const { most } = world.arrowScale[`${arrow.group}|${arrow.unit}`];
       const v = [0, 1, 2].map((c) => world.vectors[3 * i + c]), size = V.norm(v);
       if (!most || size < 1e-4 * most) return;

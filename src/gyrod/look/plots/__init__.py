@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gyrod import _check
-from gyrod.look.plots import paths, rods, series, space
+from gyrod.look.plots import contacts, paths, rods, series, space
 from gyrod.look.plots.style import STYLE, Picture, require_folder, require_matplotlib
 from gyrod.motion import Motion
+from gyrod.motion.contacts import keys
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +49,7 @@ PLOTS: dict[str, Callable[[Picture], None]] = {
     "stress": rods.STRESS,
     "bend radius": rods.bend_radius,
     "reactions": rods.reactions,
+    "contact": contacts.contact,
     "drift": series.drift,
     "steps": series.steps,
 }
@@ -161,7 +163,7 @@ def _nameable(motion: Motion) -> list[str]:
     system = motion.compiled.system
     joints = [joint.name or joint.label for joint in system.joints]
     sensors = [sensor.name for sensor in getattr(system, "sensors", ())]
-    return list(dict.fromkeys([*motion.names, *joints, *sensors]))
+    return list(dict.fromkeys([*motion.names, *joints, *sensors, *keys(system)]))
 
 
 def save(figure: Figure, file: Path) -> None:
