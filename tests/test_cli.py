@@ -219,7 +219,7 @@ def test_starters_are_listed(here):
     done = here("new", "--list")
     assert done.code == 0
     listed = [line.split()[0] for line in done.out.splitlines()]
-    assert listed == ["hose", "cable", "four-bar", "pendulum", "top", "study"]
+    assert listed == ["hose", "cable", "contact", "four-bar", "pendulum", "top", "study"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -255,6 +255,17 @@ def test_the_hose_is_that_of_the_readme():
     system = gd.files.loads(models.starters()["hose"]).system
     rest = gd.equilibrium(system)
     np.testing.assert_allclose(rest["bob"].position, (0.0, 0.042, -1.039), atol=5e-4)
+
+
+def test_the_ball_of_the_starter_slides_until_it_rolls():
+    """5/7 of its speed for every friction, after 2 v/(7 μ g)."""
+    model = gd.files.loads(models.starters()["contact"])
+    motion = gd.simulate(model.system, 1.0, rtol=1e-6, output=[0.3, 0.43, 0.45, 1.0])
+    assert motion["ball"].velocity[-1, 0] == pytest.approx(15.0 / 7.0, rel=1e-4)
+    assert motion["ball"].Omega[-1, 1] * 0.108 == pytest.approx(15.0 / 7.0, rel=1e-3)
+    rolls = motion.sensors["slip"] < 1e-3
+    assert rolls.tolist() == [False, False, True, True]
+    np.testing.assert_allclose(motion.sensors["friction"][:2], 0.2 * 6.8 * 9.81, rtol=1e-3)
 
 
 def test_check_tells_all_problems_with_their_places(here, tmp_path):
