@@ -1,0 +1,232 @@
+"""Contacts as they are written, read, changed, measured, saved and drawn."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import gyrod as gd
+from gyrod import files
+from gyrod.look import faces
+from gyrod.look.scene import describe, scene
+from gyrod.model import BOUNDARIES
+
+RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
+LYING = 0.01 - 0.01 * 1e-3
+
+
+def hose(**more):
+    start, end = (-0.5, 0.0, LYING), (0.5, 0.0, LYING)
+    return gd.Rod("hose", None, 8, gd.Circle(0.01), RUBBER, initial=gd.Straight(start, end), **more)
+
+
+def ball(height=0.05):
+    return gd.Body.solid("ball", gd.Sphere(0.05), mass=1.0, position=(0, 0.3, height))
+
+
+def laid(**more):
+    floor = gd.Contact(["hose", "ball"], gd.Plane(), stiffness=1e5, damping=0.5, friction=0.3, name="floor")
+    return gd.System([ball()], rods=[hose()], contacts=[floor], **more)
+
+
+@pytest.fixture(scope="module")
+def motion():
+    sensors = [gd.ContactSensor(quantity, "floor", quantity) for quantity in gd.quantities.CONTACT]
+    return gd.simulate(laid(sensors=sensors), 0.05, rtol=1e-5, output=np.linspace(0.0, 0.05, 6))
+
+
+# --- files and changes -----------------------------------------------------------------------------------------------
+
+TEXT = """
+gyrod: 1
+bodies:
+  - {name: ball, mass: 1, inertia: [1, 1, 1], shape: {sphere: {radius: 50 mm}}, position: [0, 0, 1]}
+  - {name: tray, mass: 1, inertia: [1, 1, 1], shape: {box: {size: [1, 1, 0.1]}}}
+rods:
+  - {name: hose, segments: 4, length: 1, section: {circle: {radius: 5 mm}}, material: {young: 5 MPa, density: 1100}}
+contacts:
+  - {a: hose, b: {plane: {point: [0, 0, -10 mm], normal: [0, 0, 2]}}, stiffness: 100 kPa, friction: {coefficient: 0.4}}
+  - {a: ball, b: tray, stiffness: 5 N/mm, restitution: 0.8, friction: 0.2, name: bounce}
+  - {a: [hose, ball], b: {box: {size: [1, 1, 1], offset: [5, 0, 0]}}, stiffness: 1e5}
+"""
+
+
+def test_contacts_of_a_file():
+    system = files.loads(TEXT).system
+    plane, bounce, box = system.contacts
+    assert (plane.a, plane.b.point.tolist(), plane.b.normal.tolist()) == (("hose",), [0, 0, -0.01], [0, 0, 1])
+    assert (plane.stiffness, plane.friction) == (1e5, gd.Friction(0.4))
+    assert (bounce.b, bounce.stiffness, bounce.friction) == (("tray",), 5000.0, gd.Friction(0.2))
+    assert (box.a, box.b) == (("hose", "ball"), gd.Box((1, 1, 1), offset=(5, 0, 0)))
+    written = files.to_data(system)["contacts"]
+    assert (written[1]["a"], written[1]["b"]) == ("ball", "tray")
+    assert files.from_data(files.to_data(system)) == system
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("b: tray", "b: tay", 11, "Did you mean 'tray'?"),
+        ("a: ball", "a: bal", 11, "Did you mean 'ball'?"),
+        ("b: tray", "b: {plan: {}}", 11, "the key 'plan' is unknown"),
+        ("b: tray", "b: 5", 11, "must be a name"),
+        ("friction: 0.2", "friction: -0.2", 11, "must be >= 0|must not be negative|not negative"),
+        ("friction: 0.2", "friction: {coefficient: 0.3, static: 0.2}", 11, "static = 0.2 is below coefficient = 0.3."),
+        ("friction: 0.2", "friction: rough", 11, "must be a number"),
+        ("restitution: 0.8", "restitution: 1.2", 11, "must be between 0 and 1"),
+        ("restitution: 0.8", "restitution: 0.8, damping: 1", 11, "cannot both be given"),
+        ("5 N/mm", "5 kg", 11, "has the wrong unit"),
+        ("a: hose", "a: hose, restitution: 0.5", 10, "restitution belongs to bodies; rods take damping."),
+        ("shape: {box: {size: [1, 1, 0.1]}}", "color: red", 11, "has no shape"),
+    ],
+)
+def test_bad_contacts_of_a_file_are_told_with_their_places(old, new, line, says):
+    with pytest.raises(gd.ModelError, match=says) as caught:
+        files.loads(TEXT.replace(old, new, 1))
+    assert [detail.line for detail in caught.value.details] == [line]
+
+
+def test_changes_reach_contacts():
+    system = laid()
+    changed = system.with_({"floor.stiffness": 2e5, "floor.friction.coefficient": 0.5, "floor.b.point[2]": -1.0})
+    assert (changed.contacts[0].stiffness, changed.contacts[0].friction.coefficient) == (2e5, 0.5)
+    assert changed.contacts[0].b.point.tolist() == [0, 0, -1]
+    assert {"floor.stiffness", "floor.b.normal", "floor.friction.coefficient"} <= set(system.paths())
+    with pytest.raises(gd.ModelError, match=r"stiffness must be a positive"):
+        system.with_({"floor.stiffness": -1.0})
+
+
+# --- sentences -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("contact", "says"),
+    [
+        (lambda: gd.Contact("hose", "bob"), "body 'bob' has no shape; give Body(..., shape=Box(...)) or a surface."),
+        (lambda: gd.Contact("bare", gd.Plane()), "stiffness is missing and rod 'bare' has no material to take it from;"),
+        (lambda: gd.Contact("hose", gd.Plane(), restitution=0.5), "restitution belongs to bodies; rods take damping."),
+        (lambda: gd.Contact("hose", "hose"), "'hose' is a rod"),
+        (lambda: gd.Contact("hos", gd.Plane()), "a = 'hos' is unknown"),
+        (lambda: gd.Contact("ball", gd.Plane(), stiffness=1, restitution=1.2), "restitution must be between 0 and 1"),
+        (lambda: gd.Contact("ball", gd.Plane(), restitution=1, damping=1), "restitution and damping cannot both be given"),
+        (lambda: gd.Contact("ball", gd.Plane(), friction=-0.1), "friction must be"),
+        (lambda: gd.Friction(0.3, static=0.2), "static = 0.2 is below coefficient = 0.3."),
+        (lambda: gd.Friction(0.3, presliding=0), "presliding must be a positive"),
+        (lambda: gd.Friction(0.3, sticking=1), "sticking must be True or False, got 1."),
+        (lambda: gd.ContactSensor("s", "flor"), "contact = 'flor' is unknown"),
+        (lambda: gd.ContactSensor("s", "floor", "weight"), "quantity = 'weight' is unknown"),
+    ],
+)
+def test_what_cannot_be_is_told(contact, says):
+    bare = gd.Rod("bare", 1.0, 4, stiffness=(1, 1, 1, 1, 1, 1), mass_per_length=1.0)
+    bodies = [ball(), gd.Body("bob", 1.0, (1, 1, 1), position=(9, 0, 0))]
+    floor = gd.Contact("ball", gd.Plane(), stiffness=1e5, name="floor")
+    with pytest.raises(ValueError, match=re.escape(says)):
+        made = contact()
+        lists = {"sensors": [made], "contacts": [floor]} if isinstance(made, gd.ContactSensor) else {"contacts": [made]}
+        gd.System(bodies, rods=[hose(), bare], **lists)
+
+
+# --- what is measured ------------------------------------------------------------------------------------------------
+
+
+def test_sensors_and_quantities_read_the_same(motion):
+    floor = motion.contacts["floor"]
+    assert motion["floor"] is floor
+    for name in gd.quantities.CONTACT:
+        np.testing.assert_array_equal(motion.sensors[name], getattr(floor, name))
+        found = gd.motion.readings.quantity(f"floor.{name}", motion.system)
+        np.testing.assert_array_equal(found.read(motion), getattr(floor, name))
+    assert motion.sensors.units["slip"] == "m/s"
+    weight = 9.81 * (1.0 + np.pi * 1e-4 * 1100)
+    assert gd.equilibrium(laid()).contacts["floor"].normal == pytest.approx(weight, rel=1e-6)
+
+
+def test_forces_between_steps_lie_between_those_of_the_steps(motion):
+    whole = gd.simulate(laid(), 0.05, rtol=1e-5)
+    ends = whole.contacts["floor"].normal
+    times = 0.5 * (whole.t[1:] + whole.t[:-1])
+    between = whole(times).contacts["floor"].normal
+    low, high = np.minimum(ends[1:], ends[:-1]), np.maximum(ends[1:], ends[:-1])
+    slack = 0.5 * np.ptp(ends)
+    assert np.all(between > low - slack)
+    assert np.all(between < high + slack)
+
+
+def test_contacts_without_a_name_are_told_apart():
+    contacts = [gd.Contact("ball", gd.Plane((0, 0, z)), stiffness=1e5) for z in (0, -1)]
+    found = gd.simulate(gd.System([ball()], contacts=contacts), 0.01, rtol=1e-3).contacts
+    assert list(found) == ["ball, Plane", "ball, Plane 2"]
+    assert found["ball, Plane 2"].gap[-1] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_saved_results_give_contacts_back(motion, tmp_path):
+    motion.save(tmp_path / "run.h5")
+    opened = gd.open(tmp_path / "run.h5")
+    for name in gd.quantities.CONTACT:
+        np.testing.assert_array_equal(opened.sensors[name], motion.sensors[name])
+        np.testing.assert_array_equal(getattr(opened["floor"], name), getattr(motion["floor"], name))
+    motion.to_csv(tmp_path / "run.csv")
+    assert "normal" in (tmp_path / "run.csv").read_text().splitlines()[0]
+
+
+def test_studies_read_contacts():
+    study = gd.study(
+        laid(), {"floor.stiffness": [1e5, 2e5]}, until=0.02, outputs={"deep": gd.Minimum("floor.gap")}, rtol=1e-4
+    )
+    deep = np.asarray(study["deep"]).ravel()
+    assert deep[0] < deep[1] < 0.0
+
+
+# --- what is drawn ---------------------------------------------------------------------------------------------------
+
+SURFACES = {
+    gd.Plane: gd.Plane((0, 0, 1), (0, 1, 1)),
+    gd.Shaft: gd.Shaft(0.2, (1, 0, 0), (0, 1, 1)),
+    gd.Pipe: gd.Pipe(0.2, (1, 0, 0), (0, 1, 1)),
+    gd.Bowl: gd.Bowl(0.5, (0, 1, 0)),
+    gd.Eyelet: gd.Eyelet(0.5, 0.1, (0, 1, 0), (1, 1, 0)),
+    gd.HeightField: gd.HeightField(0.1 * np.eye(5), (0.5, 0.25), corner=(0, 0, -1)),
+}
+
+
+@pytest.mark.parametrize("kind", BOUNDARIES, ids=lambda c: c.__name__)
+def test_faces_lie_on_their_surface_and_look_away_from_it(kind):
+    surface = SURFACES[kind]
+    found = faces.faces_of_surface(surface, np.zeros(3), 2.0)
+    if kind in (gd.Plane, gd.Shaft):  # a plate has a lower side, a piece of a shaft has ends
+        found = found[4:5] if kind is gd.Plane else found[: faces.ROUND]
+    for face in found:
+        at = (face - surface.offset) @ surface.turn
+        np.testing.assert_allclose(surface.surface.distance(at), 0.0, atol=1e-9)
+        normal = np.cross(face[1] - face[0], face[2] - face[0]) + np.cross(face[2] - face[0], face[3] - face[0])
+        outside = (face.mean(axis=0) + 0.05 * normal / np.linalg.norm(normal) - surface.offset) @ surface.turn
+        assert surface.surface.distance(outside[None])[0] > 0.0
+
+
+def test_scenes_hold_what_is_touched_once_and_its_forces(motion):
+    contacts = [gd.Contact("hose", x, stiffness=1e4) for x in (*SURFACES.values(), gd.Capsule(0.1, 0.2), gd.Bowl(0.5, (0, 1, 0)))]
+    system = gd.System(rods=[hose()], contacts=contacts)
+    kinds = [o["kind"] for o in describe(gd.equations.Compiled(system))["obstacles"]]
+    assert kinds == ["plane", "cylinder", "cylinder", "mesh", "mesh", "mesh", "mesh"]
+    made = scene(motion)
+    arrows = [i for i, arrow in enumerate(made.static["arrows"]) if arrow["group"] == "contact"]
+    assert len(arrows) == 9 + 1
+    drawn = made.tracks["arrows"].values.reshape(made.frames, -1, 3)[-1, arrows].sum(axis=0)
+    np.testing.assert_allclose(drawn, motion["floor"].force[-1], rtol=1e-2, atol=0.05)
+    assert "contacts: normal force" in [plot["title"] for plot in made.static["series"]]
+
+
+def test_plots_of_contacts(motion):
+    forces, pressure, bar = motion.plot("contact").axes
+    assert forces.get_ylabel().startswith("normal force [")
+    assert [line.get_label() for line in forces.lines] == ["floor"] or len(forces.lines) == 1
+    assert pressure.get_ylabel().startswith("s [")
+    assert bar.get_ylabel().startswith("pressure on hose [")
+    rest = gd.equilibrium(laid()).plot("contact")
+    line = rest.axes[1].lines[0]
+    np.testing.assert_allclose(line.get_ydata(), np.pi * 1e-4 * 1100 * 9.81, rtol=1e-3)
+    with pytest.raises(ValueError, match="what = 'contact' is for contacts"):
+        gd.simulate(gd.System([ball()]), 0.01).plot("contact")
