@@ -70,6 +70,7 @@ bench:
 	$(BIN)/python benchmarks/statics.py
 	$(BIN)/python benchmarks/variational.py
 	$(BIN)/python benchmarks/studies.py
+	$(BIN)/python benchmarks/contact.py
 
 # What building and starting cost, in a clean clone of HEAD, against tools/budgets.json
 budgets:

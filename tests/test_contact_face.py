@@ -105,12 +105,18 @@ def test_changes_reach_contacts():
     ("contact", "says"),
     [
         (lambda: gd.Contact("hose", "bob"), "body 'bob' has no shape; give Body(..., shape=Box(...)) or a surface."),
-        (lambda: gd.Contact("bare", gd.Plane()), "stiffness is missing and rod 'bare' has no material to take it from;"),
+        (
+            lambda: gd.Contact("bare", gd.Plane()),
+            "stiffness is missing and rod 'bare' has no material to take it from;",
+        ),
         (lambda: gd.Contact("hose", gd.Plane(), restitution=0.5), "restitution belongs to bodies; rods take damping."),
         (lambda: gd.Contact("hose", "hose"), "'hose' is a rod"),
         (lambda: gd.Contact("hos", gd.Plane()), "a = 'hos' is unknown"),
         (lambda: gd.Contact("ball", gd.Plane(), stiffness=1, restitution=1.2), "restitution must be between 0 and 1"),
-        (lambda: gd.Contact("ball", gd.Plane(), restitution=1, damping=1), "restitution and damping cannot both be given"),
+        (
+            lambda: gd.Contact("ball", gd.Plane(), restitution=1, damping=1),
+            "restitution and damping cannot both be given",
+        ),
         (lambda: gd.Contact("ball", gd.Plane(), friction=-0.1), "friction must be"),
         (lambda: gd.Friction(0.3, static=0.2), "static = 0.2 is below coefficient = 0.3."),
         (lambda: gd.Friction(0.3, presliding=0), "presliding must be a positive"),
@@ -207,7 +213,10 @@ def test_faces_lie_on_their_surface_and_look_away_from_it(kind):
 
 
 def test_scenes_hold_what_is_touched_once_and_its_forces(motion):
-    contacts = [gd.Contact("hose", x, stiffness=1e4) for x in (*SURFACES.values(), gd.Capsule(0.1, 0.2), gd.Bowl(0.5, (0, 1, 0)))]
+    contacts = [
+        gd.Contact("hose", x, stiffness=1e4)
+        for x in (*SURFACES.values(), gd.Capsule(0.1, 0.2), gd.Bowl(0.5, (0, 1, 0)))
+    ]
     system = gd.System(rods=[hose()], contacts=contacts)
     kinds = [o["kind"] for o in describe(gd.equations.Compiled(system))["obstacles"]]
     assert kinds == ["plane", "cylinder", "cylinder", "mesh", "mesh", "mesh", "mesh"]
