@@ -16,11 +16,11 @@ from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.look.packing import Track, track
-from gyrod.model import Force, RodLoad, RotationSensor, Sensor, System, Torque
+from gyrod.model import ClipSensor, ContactSensor, Force, RodLoad, RotationSensor, Sensor, System, Torque
 from gyrod.model.errors import GROUND
 from gyrod.motion import Motion
 from gyrod.motion.contacts import keys
-from gyrod.quantities import COLOURS, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coordinate_unit
+from gyrod.quantities import CLIP, COLOURS, CONTACT, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coordinate_unit
 
 if TYPE_CHECKING:
     from gyrod._check import Data
@@ -423,6 +423,9 @@ def _reading(sensor: Sensor, system: System) -> tuple[tuple[str, ...], Callable[
         labels = tuple(names)
     elif isinstance(sensor, RotationSensor):
         labels = ROTATION[sensor.quantity].components
+    elif isinstance(sensor, ClipSensor | ContactSensor):
+        table = CLIP if isinstance(sensor, ClipSensor) else CONTACT
+        labels = table[sensor.quantity].components or ("",)
     else:
         own = getattr(sensor, "axes", getattr(sensor, "frame", "space")) == "body"
         labels = DIRECTORS if own else XYZ
