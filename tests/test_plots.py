@@ -51,10 +51,14 @@ REFUSED = {
     "mechanism": RODS | {"balance", "effort", "sensors"},  # nothing leads it; test_joint_space draws efforts
     "rod": BODIES | JOINTS | {"sensors"},
     "rods": BODIES | JOINTS | {"sensors"},
-    "rod on a body": JOINTS,
+    "rod on a body": {*JOINTS},
     "rest": JOINTS | {"balance", "steps"},
     "single time": JOINTS | {"balance"},
 }
+
+
+for refused in REFUSED.values():
+    refused |= {"contact"}  # test_contact_face draws it
 
 
 @pytest.fixture(scope="module")
