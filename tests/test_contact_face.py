@@ -122,7 +122,7 @@ def test_changes_reach_contacts():
             lambda: gd.Contact("ball", gd.Plane(), restitution=1, damping=1),
             "restitution and damping cannot both be given",
         ),
-        (lambda: gd.Contact("ball", gd.Plane(), friction=-0.1), "friction must not be negative"),
+        (lambda: gd.Contact("ball", gd.Plane(), friction=-0.1), "Contact(ball, Plane): friction must not be negative"),
         (lambda: gd.Friction(0.3, static=0.2), "static = 0.2 is below coefficient = 0.3."),
         (lambda: gd.Friction(0.3, presliding=0), "presliding must be a positive"),
         (lambda: gd.Friction(0.3, sticking=1), "sticking must be True or False, got 1."),

@@ -287,7 +287,7 @@ def _points(system: System) -> list[Data]:
     return found
 
 
-def _touched(surface: Boundary | Solid) -> Data:
+def _touched(surface: Boundary | Solid) -> dict[str, object]:
     """A surface that a contact touches: without end as an obstacle, else its faces."""
     name = type(surface).__name__.lower()
     if isinstance(surface, Plane):

@@ -179,8 +179,8 @@ class Contact(Description):
         if self.name is not None:
             return self.name
         # As they were given they may be anything.
-        a, b = ("+".join(map(str, x)) if isinstance(x, tuple) else type(x).__name__ for x in (self.a, self.b))
-        return f"{a}, {b}"
+        names = ([x] if isinstance(x, str) else x for x in (self.a, self.b))
+        return ", ".join("+".join(map(str, x)) if isinstance(x, (tuple, list)) else type(x).__name__ for x in names)
 
     def members(self, system: System) -> tuple[str, ...]:
         """Names of what touches."""
