@@ -148,7 +148,7 @@ def test_result_classes_are_importable():
 
 #: Classes of results: gyrod makes them, and nobody else.
 RESULTS = """
-Approach Attitude AttitudeStats BodyState BodyTrack Comparison Distances Drift Energy Envelope
+Approach Attitude AttitudeStats BodyState BodyTrack Comparison ContactTrack Contacts Distances Drift Energy Envelope
 ErrorEstimate ErrorReport EventRecord Fit Hanging Jacobian JointTrack MassMatrix Modes Motion MotionStats Ode Path
 PathEvent Progress Refinement Rest RodTrack Route SobolIndices Stepper Study StudyProgress Trial
 """

@@ -30,7 +30,8 @@ HINGE = gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 1, 0), name="hinge")
 SLIDER = gd.Cylindrical("ground", "top.1", at=(0, 0, 0.3), axis=(0, 0, 1), name="slider")
 SENSORS = [gd.PointSensor("tip", "hose", at=1.0), gd.JointSensor("angle", "hinge"), gd.RotationSensor("att", "arm")]
 CLIP = gd.Clip("hose", 0.5, kind="ball", name="clip")
-EVERYTHING = gd.System([BODY, ARM], [HINGE], [ROD], forces=[CLIP], sensors=SENSORS)
+FLOOR = gd.Contact("hose", gd.Plane((0, 0, -5)), stiffness=1e4, name="floor")
+EVERYTHING = gd.System([BODY, ARM], [HINGE], [ROD], forces=[CLIP], sensors=SENSORS, contacts=[FLOOR])
 FLIP = gd.System([BODY], gravity=(0, 0, 0))
 PENDULUM = gd.System([ARM.with_(angular_velocity=(0, 0, 0))], [HINGE])
 
@@ -102,7 +103,8 @@ def test_quantities_are_fields_of_the_motion(motion, text, wanted):
     assert again.describe() == text.strip()
 
 
-NAMES = {"body": "arm", "rod": "hose", "joint": "hinge", "clip": "clip", "energy": "energy", "drift": "drift"}
+NAMES = {"body": "arm", "rod": "hose", "joint": "hinge", "clip": "clip", "contact": "floor"}
+NAMES |= {"energy": "energy", "drift": "drift"}
 
 
 @pytest.mark.parametrize("text", [f"{NAMES[kind]}.{field}" for kind in FIELDS for field in FIELDS[kind]] + list(WHOLE))

@@ -126,15 +126,17 @@ protected:
     double segments;
     bool led;
   };
+  // Compiled once, whoever calls it: with and without threads the same instructions give the same bits.
+  template <class F, class X> GYROD_OUTLINE static void once(F& f, const X& x) { f(x); }
   template <class F> void each_chunk(F&& f) const {
     if (!threads() || chunks_.size() == 1) {
-      for (const Chunk& c : chunks_) f(c);
+      for (const Chunk& c : chunks_) once(f, c);
       return;
     }
     for (const Chunk& c : chunks_)
-      if (c.led) f(c);
+      if (c.led) once(f, c);
     gyrod::share(threads(), chunks_.size(), [&](std::size_t k) {
-      if (!chunks_[k].led) f(chunks_[k]);
+      if (!chunks_[k].led) once(f, chunks_[k]);
     });
   }
   template <class F> void each_rod(F&& f) const {
@@ -150,7 +152,7 @@ protected:
   }
   // Hosts, behind them ties: nodes that stay and have rows.
   template <class F> void each_rest(F&& f) const {
-    share_all(threads(), hosts_.size() + tied_.size(), 32, [&](std::size_t k) { f(k); });
+    share_all(threads(), hosts_.size() + tied_.size(), 32, [&](std::size_t k) { once(f, k); });
   }
   template <class F> void for_rods(const Group& g, F&& f) {
     for (std::size_t r = g.rods; r < g.rods_end; ++r) f(*rods_[r]);

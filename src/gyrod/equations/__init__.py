@@ -109,7 +109,8 @@ class Compiled:
         spin = (0.5 if self.formulation == "absolute-quaternion" else 1.0) / tau
         # Accelerations, where they are unknowns, and multipliers of constraints that are scaled by masses. Where forces
         # are stiff they are larger than the motion says, and rounded: to ask for more keeps extrapolation from ending.
-        begun = [abs(float(y)) for y, kind in zip(self.y0, self.kinds, strict=True) if kind == "force"]
+        first = self.options.get("level") == 1
+        begun = [abs(float(y)) for y, kind in zip(self.y0, self.kinds, strict=True) if first and kind == "force"]
         of: dict[str, float | Array] = {
             "position": L, "rotation": 1.0, "velocity": L / tau, "spin": spin,
             "force": np.maximum(L / tau / tau, max(begun, default=0.0)),

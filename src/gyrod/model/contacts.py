@@ -8,9 +8,9 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
 from gyrod.model.appearance import Solid
-from gyrod.model.errors import Description, Problems, new_name, not_negative, positive, real, shown, unknown
+from gyrod.model.errors import Description, Problems, new_name, positive, real, shown, unknown
 from gyrod.model.fields import Kept, Kind, description, field, holds
-from gyrod.model.force_checks import flag
+from gyrod.model.force_checks import flag, scalar
 from gyrod.model.surfaces import Boundary
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _what(field: str, value: object) -> Touched:
 
 
 def _from_0_to_1(field: str, value: object) -> float:
-    x = not_negative(field, value)
+    x = scalar(field, value)
     if x > 1.0:
         raise ValueError(f"{field} must be between 0 and 1, got {shown(value)}.")
     return float(x)
@@ -66,7 +66,7 @@ def _exponent(field: str, value: object) -> float:
 def _friction(field: str, value: object) -> Friction | None:
     if isinstance(value, Friction):
         return value
-    coefficient = not_negative(field, value)
+    coefficient = scalar(field, value)
     return Friction(float(coefficient)) if coefficient else None
 
 
@@ -97,15 +97,15 @@ class Friction(Description):
         Lengths in m: the moments against rolling and against spinning about the normal, over the normal force.
     """
 
-    coefficient: float = field(not_negative)
+    coefficient: float = field(scalar)
     _: KW_ONLY
-    static: float | None = field(not_negative, default=None)
+    static: float | None = field(scalar, default=None)
     sticking: bool = field(flag, default=True)
     presliding: float | None = field(positive, "m", default=None)
     slip_speed: float | None = field(positive, "m/s", default=None)
     stribeck: float | None = field(positive, "m/s", default=None)
-    rolling: float = field(not_negative, "m", default=0.0)
-    spinning: float = field(not_negative, "m", default=0.0)
+    rolling: float = field(scalar, "m", default=0.0)
+    spinning: float = field(scalar, "m", default=0.0)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
         if self.static is not None and not {"static", "coefficient"} & bad and self.static < self.coefficient:
@@ -145,6 +145,7 @@ class Contact(Description):
     margin
         m by which surfaces are thicker than they are drawn.
 
+    >>> from gyrod.model import Plane
     >>> floor = Contact("hose", Plane((0, 0, 0), (0, 0, 1)), stiffness=1e5, friction=0.4, name="floor")
     >>> floor.friction.coefficient, floor.label
     (0.4, "Contact 'floor'")
@@ -157,9 +158,9 @@ class Contact(Description):
     _: KW_ONLY
     stiffness: float | None = field(positive, "N/m", "N/m^2", default=None)
     exponent: float = field(_exponent, default=1.0)
-    damping: float | None = field(not_negative, "s/m", default=None)
+    damping: float | None = field(scalar, "s/m", default=None)
     restitution: float | None = field(_from_0_to_1, default=None)
-    smoothing: float | None = field(not_negative, "m", default=None)
+    smoothing: float | None = field(scalar, "m", default=None)
     friction: Kept[Friction | None, Friction | float | None] = field(_friction, default=None)
     margin: float = field(real, "m", default=0.0)
     name: str | None = field(new_name, default=None)
