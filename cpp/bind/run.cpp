@@ -172,11 +172,12 @@ void bind_run(nb::module_& m) {
       .def(
           "__init__",
           [](StepOptions* o, double rtol, Times atol, std::optional<Times> scale, double first_step, double max_step,
-             double step) {
-            new (o) StepOptions{rtol,       numbers(atol), scale ? numbers(*scale) : std::vector<double>(),
-                                first_step, max_step,      step};
+             double step, bool classical) {
+            new (o)
+                StepOptions{rtol, numbers(atol), scale ? numbers(*scale) : std::vector<double>(), first_step, max_step,
+                            step, classical};
           },
-          nb::kw_only(), "rtol"_a, "atol"_a, "scale"_a.none(), "first_step"_a, "max_step"_a, "step"_a);
+          nb::kw_only(), "rtol"_a, "atol"_a, "scale"_a.none(), "first_step"_a, "max_step"_a, "step"_a, "classical"_a);
   nb::class_<PyRunOptions>(m, "RunOptions")
       .def(
           "__init__",

@@ -36,7 +36,8 @@ struct StepOptions {
   std::vector<double> scale; // empty: the "plain" norm of the published codes; else physical scales, one for each
   double first_step = 0.0;   // 0: chosen
   double max_step = std::numeric_limits<double>::infinity();
-  double step = 0.0; // > 0: constant
+  double step = 0.0;      // > 0: constant
+  bool classical = false; // step control by the error of one step, where the method would look at two
 };
 
 // y(t_old + theta h) from the rows that a method wrote; n components, `rows` vectors of length n one after the other.

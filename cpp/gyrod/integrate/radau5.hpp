@@ -258,7 +258,7 @@ private:
   double next_step(double h, double err) {
     if (options_.step > 0) return options_.step;
     double q = quotient(err);
-    if (h_accepted_ > 0.0) {
+    if (h_accepted_ > 0.0 && !options_.classical) {
       const double trend = h_accepted_ / h * std::pow(err * err / err_accepted_, 0.25) / 0.9;
       q = std::max(q, std::clamp(trend, 0.125, 5.0));
     }

@@ -150,7 +150,7 @@ private:
 
   void accept(double h, double err, bool last, bool rejected) {
     double fac = std::clamp(std::pow(err, 0.25) / safety, grow, shrink);
-    if (accepted_) { // Gustafsson's predictive controller
+    if (accepted_ && !options_.classical) { // Gustafsson's predictive controller
       const double predicted = (h_accepted_ / h) * std::pow(err * err / err_accepted_, 0.25) / safety;
       fac = std::max(fac, std::clamp(predicted, grow, shrink));
     }

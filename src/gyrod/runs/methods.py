@@ -27,6 +27,8 @@ class Method:
     auto: str = ""
     #: What the package whose it is calls it.
     solver: str = ""
+    #: Whether its steps follow the errors of two steps, so that there is a classical control beside it.
+    predictive: bool = False
     #: What similar methods are called elsewhere, in small letters without hyphens.
     alike: tuple[str, ...] = ()
 
@@ -43,11 +45,12 @@ ALL_METHODS = {
     ),
     "odex": Method("core", "extrapolated midpoint rule, any order", 8, False, 7, 20),
     "radau5": Method(
-        "core", "Radau IIA, implicit", 5, True, 3, 3, (0, 1, 2, 3), auto="tight",
+        "core", "Radau IIA, implicit", 5, True, 3, 3, (0, 1, 2, 3), auto="tight", predictive=True,
         alike=("radau", "radauiia", "ode15s", "ode23s", "implicit"),
     ),
     "rodas": Method(
-        "core", "Rosenbrock method, no iteration", 4, True, 3, 3, (0, 1), auto="coarse", alike=("rosenbrock",),
+        "core", "Rosenbrock method, no iteration", 4, True, 3, 3, (0, 1), auto="coarse", predictive=True,
+        alike=("rosenbrock",),
     ),
     "seulex": Method("core", "extrapolated linearly implicit Euler, any order", 4, True, 4, 14, (0, 1)),
     "bdf": Method(
@@ -59,7 +62,7 @@ ALL_METHODS = {
         alike=("ida",),
     ),
     "variational": Method(
-        "stepped", "symplectic, for rigid bodies", 2, alike=("verlet", "leapfrog", "symplectic")
+        "stepped", "symplectic, for bodies, mechanisms and rods", 2, alike=("verlet", "leapfrog", "symplectic")
     ),
     "energy-momentum": Method(
         "stepped", "conserves energy and momenta, of bodies, mechanisms and rods", 2,
@@ -81,7 +84,8 @@ def of_family(*families: str) -> tuple[str, ...]:
 
 #: The integrators of the core.
 METHODS = {name: ALL_METHODS[name] for name in of_family("core")}
-#: Constant steps, others' integrators, and all that ``method`` may be.
+#: Predictive steps, constant ones, others' integrators, and all that ``method`` may be.
+PREDICTIVE = tuple(name for name, method in ALL_METHODS.items() if method.predictive)
 STEPPED, PEERS = of_family("stepped"), of_family("sundials", "scipy")
 NAMES = ("auto", *ALL_METHODS)
 #: Names that stand for several methods in a comparison.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, TypedDict, TypeVar
 from gyrod._words import meant
 from gyrod.runs.declared import Option, checked, with_rows
 from gyrod.runs.formulations import DEFAULT, FORMULATIONS, OLD, PARTS, Formulation
-from gyrod.runs.methods import STEPPED, described, quoted
+from gyrod.runs.methods import PREDICTIVE, STEPPED, described, quoted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -70,6 +70,10 @@ class Stepping(Writing, total=False):
     )]
     first_step: Annotated[float | None, Option(None, "First step, s.", unit="s", adaptive=True)]
     max_step: Annotated[float | None, Option(None, "Longest step, s.", unit="s", adaptive=True)]
+    step_control: Annotated[str | None, Option(
+        None, 'How the next step is chosen: "predictive" (unless given) from the errors of two steps (Gustafsson), '
+        '"classical" from that of the last one.', "word", ("predictive", "classical"), only=PREDICTIVE,
+    )]
     threads: Annotated[int, Option(
         1, "Threads that share a step. They pay where there are many rods, as in a net; the motion is the same, bit "
         "for bit, whatever their number. Functions of time and forces that are Python's are called by one.", "whole",

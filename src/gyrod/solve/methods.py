@@ -31,6 +31,7 @@ class StepValues(TypedDict):
     step: float
     first_step: float
     max_step: float
+    classical: bool
 
 
 class RunValues(TypedDict, total=False):
@@ -64,6 +65,7 @@ def step_options(
     step: float | None,
     first_step: float | None,
     max_step: float | None,
+    step_control: str | None = None,
 ) -> StepValues:
     """Check the options of the step control and put them into the core's form."""
     rtol = _check.positive("rtol", rtol)
@@ -95,6 +97,7 @@ def step_options(
         "step": 0.0 if step is None else _check.positive("step", step),
         "first_step": 0.0 if first_step is None else _check.positive("first_step", first_step),
         "max_step": np.inf if max_step is None else _check.positive("max_step", max_step),
+        "classical": step_control == "classical",
     }
 
 

@@ -52,7 +52,9 @@ def stepping(compiled: Compiled, run: Stepping) -> StepValues:
     """Options of the step control, in the core's form."""
     scale = compiled.scales() if run["norm"] == "physical" else None
     atol = atol_of(run["atol"], compiled)
-    return step_options(compiled.size, run["rtol"], atol, scale, run["step"], run["first_step"], run["max_step"])
+    return step_options(
+        compiled.size, run["rtol"], atol, scale, run["step"], run["first_step"], run["max_step"], run["step_control"]
+    )
 
 
 def atol_of(atol: float | ArrayLike | Mapping[str, float] | None, compiled: Compiled) -> ArrayLike | None:

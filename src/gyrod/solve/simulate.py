@@ -204,7 +204,7 @@ def _by_core(
         info = {
             "method": method, "rtol": run["rtol"], "atol": told(steps["atol"]), "norm": run["norm"], "t_end": t_end,
             "projection": form.projection, "step": run["step"], "first_step": run["first_step"],
-            "max_step": run["max_step"], "output": told(wanted), "events": names,
+            "max_step": run["max_step"], "step_control": run["step_control"], "output": told(wanted), "events": names,
         }  # fmt: skip
         return _recorded(target, compiled, t_end, method, steps, how, info, run["progress"], started)
     knots = (wanted is not None or bool(names)) and passes_over(method, compiled)
