@@ -415,6 +415,23 @@ def test_what_rests_stays_there():
     assert np.abs(motion["rod"].positions - motion["rod"].positions[0]).max() < 1e-9
 
 
+def test_modes_of_a_ball_that_lies():
+    """Up and down λ² + c g λ + k/m = 0; along the bristles with the mass that is felt at the point of contact."""
+    mass, k, c, mu, z0, r = 0.2, 2e3, 0.3, 0.3, 5e-4, 0.05
+    lying = ball(position=(0, 0, r), radius=r, mass=mass)
+    floor = gd.Contact("ball", FLOOR, stiffness=k, damping=c, friction=gd.Friction(mu, presliding=z0))
+    found = gd.modes(gd.System([lying], contacts=[floor]), n=8).eigenvalues
+    depth = mass * G / k
+    lever = r - depth / 2
+    along = mu * mass * G / z0 * (1 / mass + lever**2 / (0.4 * mass * r**2))
+    wanted = [*np.roots([1, c * G, k / mass]), *np.roots([1, along * 1.4 * np.sqrt(z0 / (mu * G)), along])]
+    for value in wanted:
+        if value.imag >= 0.0:
+            assert np.abs(found - value).min() < 1e-3 * abs(value), value
+    # What rolls and spins freely is no motion that decays.
+    assert np.sum(np.abs(found) < 1e-5) == 3
+
+
 # --- runs -------------------------------------------------------------------------------------------------------------
 
 
@@ -430,6 +447,36 @@ def test_a_run_that_goes_on_from_a_snapshot_is_the_same_to_the_bit(until):
     for stepper in (first, second):
         stepper.step(0.2)
     assert np.array_equal(first.y, second.y)
+
+
+def test_a_touch_after_a_free_flight_is_not_passed_over():
+    """Newton's iteration converges at once in free flight, and believed it of the step into the floor too."""
+    box = gd.Body("box", 0.2, (2e-4, 3e-4, 4e-4), (0, 0, 0.06), ("313", (0.3, 0.6, 0.2)), (0.3, 0, -0.5),
+                  shape=gd.Box((0.1, 0.08, 0.06)))  # fmt: skip
+    floor = gd.Contact(
+        "box", FLOOR, stiffness=2e3, damping=0.3, smoothing=2e-3, friction=gd.Friction(0.3, presliding=5e-4)
+    )
+    system = gd.System([box], contacts=[floor])
+    exact = gd.simulate(system, 0.02, method="dop853", rtol=1e-11)["box"].position[-1]
+    for until in (4e-3, 1e-2, 1.04e-2):
+        sim = gd.stepper(system, method="radau5", rtol=1e-8)
+        sim.step(until)
+        sim.step(0.02 - until)
+        np.testing.assert_allclose(sim["box"].position, exact, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["radau5", "dopri5"])
+def test_a_line_falls_on_a_plane(method):
+    """A rod of stiffnesses has no radius, and a plane no size: steps became shorter and shorter towards the touch."""
+    line = gd.Rod(
+        "line", segments=4, stiffness=(390.0, 390.0, 390.0, 0.25, 0.25, 0.17), density_per_length=0.086,
+        rotary_inertia=(5.4e-5, 5.4e-5, 1.1e-4), initial=gd.Straight((0, 0, 5e-3), (0.6, 0, 5e-3)),
+    )  # fmt: skip
+    floor = gd.Contact("line", FLOOR, stiffness=2e3, smoothing=1e-3)
+    motion = gd.simulate(gd.System(rods=[line], contacts=[floor]), 0.1, method=method, rtol=1e-8)
+    height = motion["line"].positions[..., 2]
+    assert -2e-3 < height.min() < 1e-3
+    np.testing.assert_allclose(motion.energy.total, motion.energy.total[0], atol=1e-7)
 
 
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])

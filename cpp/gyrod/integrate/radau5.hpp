@@ -196,8 +196,9 @@ private:
       for (std::size_t i = 0; i < 3 * n_; ++i) w_[i] += f_[i];
       transform(R::T, w_.data(), z_.data());
       iterations_ = k;
-      // What an optimistic guess of the contraction leaves of a constraint, no shorter step takes away again.
-      const bool known = k > 1 || !mass_ || size <= 1.0;
+      // What an optimistic guess of the contraction leaves of a constraint, no shorter step takes away again; and the
+      // guess of a free flight says nothing of the touch that ends it.
+      const bool known = k > 1 || (!mass_ && !(horizon_ < 1e300)) || size <= 1.0;
       if (known && contraction_ * size <= newton_tolerance_) return true;
     }
     return false;

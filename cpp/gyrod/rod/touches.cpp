@@ -400,13 +400,10 @@ bool RodSet::accepted(double t, double* y) {
       const Station& s = c.stations[k];
       locate(c, place_of(s), o);
       follow(c, s, c.first + k, o);
-      const double bound = (o.p - away_[c.first + k].p).norm(), speed = o.u.norm();
-      double gap = away_[c.first + k].by - bound, closing = speed; // no nearer, no faster
-      const bool free = gap > 0.0;
-      if (!free) {
-        const space::Near found = c.surface->near(o.p);
-        gap = found.distance - s.radius, closing = -found.normal.dot(o.u);
-      }
+      // Not by `away_`, which knows what was looked at before: the same state must have the same horizon.
+      const space::Near found = c.surface->near(o.p);
+      const double gap = found.distance - s.radius, towards = -found.normal.dot(o.u);
+      const double closing = gap > c.reach ? o.u.norm() : towards; // from far away it may turn to the surface
       if (gap > 0.0) {
         const double a = c.gravity, v = std::max(closing, 0.0), way = gap + c.reach;
         const double time = a > 0.0 ? (std::sqrt(v * v + 2.0 * a * way) - v) / a : v > 0.0 ? way / v : 1e300;

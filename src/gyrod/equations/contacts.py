@@ -105,6 +105,7 @@ def contacts(
             for surface in _surfaces(contact, system, on, index, axes):
                 for stations in _stations(system, of, body, axes):
                     reach = max(0.5 * float(stations.radii.max(initial=0.0)), 0.05 * _least(system, of, surface))
+                    reach = reach or 0.05 * float(stations.weights.max())  # a line on a plane has no other size
                     made.append(
                         _core.Contact(
                             surface=surface.core, body=-1 if on is None else index[on], at=surface.at,

@@ -155,6 +155,8 @@ def modes(
     if not len(statics.velocities):  # everything is held
         return Modes(rest, np.zeros(0, complex), np.zeros((0, len(rest.y)), complex))
     y, t = rest.y, rest.t
+    # At rest friction is counted from point to point; about it, what sticks moves with the positions and is damped.
+    statics.compiled.core.quasistatic(not (damped and statics.compiled.touching))
     values, shapes = _damped_modes(statics, y, t, int(n)) if damped else _plain_modes(statics, y, t, int(n))
     shapes = shapes / np.abs(shapes).max(axis=1, initial=0.0, keepdims=True)
     return Modes(rest, values.astype(complex, copy=False), shapes)
@@ -238,5 +240,7 @@ def _damped(system: System) -> bool:
     if any(rod.damping is not None for rod in system.rods):
         return True
     if any(acts(getattr(thing, "damping", None)) for thing in (*system.joints, *system.forces)):
+        return True
+    if any(contact.friction is not None or acts(contact.damping) for contact in system.contacts):
         return True
     return not all(force.symmetric for force in system.forces)

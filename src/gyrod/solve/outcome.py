@@ -73,7 +73,12 @@ def fail(run: _core.Run, motion: Motion) -> None:
         raise_interrupted(run.raise_failure, where, motion)
     cause: BaseException | None = None
     blocked = motion.compiled.blocked(t, run.y_stop) if run.status in ("underflow", "refused") else None
-    if run.status == "underflow":
+    if run.status == "underflow" and not blocked and run.h_stop > 3e-15 * t:  # above rounding: a constant step
+        message = (
+            f"{method} finds no solution of its stages at {where} with the constant step of {run.h_stop:.3g} s; give a "
+            "smaller step, or leave step out."
+        )
+    elif run.status == "underflow":
         message = f"{method} cannot meet the tolerance at {where}: the step falls below rounding (h = {run.h_stop:.2g})"
         message += (
             f", since {blocked}. {mechanisms.BLOCKED}."
