@@ -888,6 +888,43 @@ def test_polar_does_not_prefer_a_direction():
     close(rot.project(B @ A @ C), B @ rot.project(A) @ C, 5e-15)
 
 
+def test_a_rotation_has_drift_alone():
+    R, _ = drifted(0.0)
+    turns = rng_of("drift alone").normal(size=(len(R), 3))
+    errors = rot.drift_skew_scale(R, R @ rot.matrix_from_rotation_vector(turns))
+    close(errors[..., 0, :], turns, 1e-14)
+    close(errors[..., 1:, :], np.zeros((len(R), 2, 3)), 3e-15)
+    other = rot.matrix_from_quaternion(random_quaternions(rng_of("other"), len(R)))
+    close(np.linalg.norm(rot.drift_skew_scale(R, other)[..., 0, :], axis=-1), rot.distance(R, other), 1e-13)
+
+
+def test_drift_skew_and_scale_make_the_matrix():
+    R, A = drifted(0.2)
+    drift, skew, scale = np.moveaxis(rot.drift_skew_scale(R, A), -2, 0)
+    S = np.zeros((len(R), 3, 3))
+    for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
+        S[:, i, j] = S[:, j, i] = skew[:, k]
+        S[:, k, k] = scale[:, k]
+    close(R @ rot.matrix_from_rotation_vector(drift) @ (np.eye(3) + S), A, 1e-14)
+    # Stretched along the body's axes, and sheared by a small angle.
+    close(
+        rot.drift_skew_scale(R, R * (1.1, 0.9, 1.0))[..., 2, :], np.broadcast_to((0.1, -0.1, 0.0), (len(R), 3)), 1e-14
+    )
+
+
+def test_drift_skew_and_scale_are_mortensens_to_first_order():
+    gaps = []
+    for defect in (1e-3, 1e-4):
+        R, A = drifted(defect)
+        E = transpose(R) @ A - np.eye(3)
+        symmetric = 0.5 * (E + transpose(E))
+        linear = np.stack(
+            [rot.vee(E - symmetric), symmetric[:, (1, 2, 0), (2, 0, 1)], symmetric[:, (0, 1, 2), (0, 1, 2)]], axis=-2
+        )
+        gaps.append(np.abs(rot.drift_skew_scale(R, A) - linear).max())
+    assert np.log10(gaps[0] / gaps[1]) == pytest.approx(2.0, abs=0.05)
+
+
 @pytest.mark.parametrize(("method", "order"), [("spurrier", 1), ("gram-schmidt", 1), ("logarithm", 2)])
 def test_order_of_the_distance_to_the_nearest_rotation(method, order):
     """Spurrier and Gram-Schmidt differ from the polar factor at first order of the defect, Lemma 6.2 errs."""
@@ -964,6 +1001,7 @@ ARRAY_FUNCTIONS = {
     "director_nullspace": ([DIRECTORS], (9, 3)),
     "directors_from_matrix": ([MATRIX_SHAPE], DIRECTORS),
     "distance": ([QUATERNION, QUATERNION], NUMBER),
+    "drift_skew_scale": ([MATRIX_SHAPE, MATRIX_SHAPE], MATRIX_SHAPE),
     "euler_differential": ([QUATERNION], (9, 4)),
     "euler_differential_pinv": ([QUATERNION], (4, 9)),
     "euler_from_quaternion": ([QUATERNION], VECTOR),

@@ -27,6 +27,7 @@ VALID = {
     "director_nullspace": {"d": D},
     "directors_from_matrix": {"R": R},
     "distance": {"a": P, "b": Q},
+    "drift_skew_scale": {"exact": R, "approximate": R},
     "euler_differential": {"p": P},
     "euler_differential_pinv": {"p": P},
     "euler_from_quaternion": {"p": P},
@@ -286,6 +287,10 @@ def test_rounding_defects_are_welcome():
 def test_projection_of_what_has_no_neighbour(method, wrong):
     message = refused(rot.project, {"R": wrong, "method": method}, "R")
     assert "determinant" in message
+
+
+def test_errors_of_what_is_near_no_rotation():
+    assert "determinant" in refused(rot.drift_skew_scale, {"exact": R, "approximate": -R}, "approximate")
 
 
 # --- names --------------------------------------------------------------------------------------------------

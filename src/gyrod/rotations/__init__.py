@@ -56,7 +56,7 @@ from gyrod.rotations.kinematics import (
     vee,
 )
 from gyrod.rotations.projection import METHODS as PROJECTIONS
-from gyrod.rotations.projection import project
+from gyrod.rotations.projection import drift_skew_scale, project
 
 __all__ = [
     "FRAMES",
@@ -72,6 +72,7 @@ __all__ = [
     "director_nullspace",
     "directors_from_matrix",
     "distance",
+    "drift_skew_scale",
     "euler_differential",
     "euler_differential_pinv",
     "euler_from_quaternion",

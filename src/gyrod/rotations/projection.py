@@ -1,4 +1,4 @@
-"""Back to SO(3): four ways to make a drifted matrix a rotation again (Lang 2010, section 6 and remark 6.3)."""
+"""Back to SO(3): four ways to make a drifted matrix a rotation again (Lang 2010, section 6); errors of matrices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from gyrod import _check
 from gyrod._check import Array
-from gyrod.rotations.conversions import exp, matrix_from_quaternion, spurrier_klumpp
+from gyrod.rotations.conversions import exp, log, matrix_from_quaternion, quaternion_from_matrix, spurrier_klumpp
 from gyrod.rotations.kinematics import vee
 
 
@@ -25,6 +25,23 @@ def project(R: ArrayLike, method: str = "polar") -> Array:
     if np.any(np.linalg.det(R) <= 0.0):
         raise ValueError("R has a determinant that is not positive: it has no neighbourhood to a rotation.")
     return METHODS[method](R)
+
+
+def drift_skew_scale(exact: ArrayLike, approximate: ArrayLike) -> Array:
+    """Errors of a rotation matrix in body axes, (..., 3, 3) with the rows drift, skew and scale.
+
+    By the polar decomposition R' R~ = exp(drift) (1 + S), S symmetric: the skew errors are S_23, S_31, S_12, the
+    scale errors S_11, S_22, S_33. To first order these are the parts of R' R~ - 1 (Mortensen 1974). Where R~ is a
+    rotation there is drift alone, as long as the geodesic distance.
+    """
+    R, A = _check.array("exact", exact, (3, 3)), _check.array("approximate", approximate, (3, 3))
+    if np.any(np.linalg.det(A) <= 0.0):
+        raise ValueError("approximate has a determinant that is not positive: it is near no rotation.")
+    B = np.swapaxes(R, -1, -2) @ A
+    turn = _polar(B)
+    S = np.swapaxes(turn, -1, -2) @ B - np.eye(3)
+    drift = log(quaternion_from_matrix(turn))
+    return np.stack([drift, S[..., (1, 2, 0), (2, 0, 1)], S[..., (0, 1, 2), (0, 1, 2)]], axis=-2)
 
 
 def _polar(R: Array) -> Array:
