@@ -192,17 +192,29 @@ def test_printed_data_do_not_give_the_printed_counts():
     assert runs.counts("lla-rubber-as-printed", "rodas", 1e-2).steps > 5 * 688
 
 
-def test_a_method_that_is_missing_is_a_row(monkeypatch):
-    def missing(*_, **__):
-        raise ImportError("method = 'bdf' needs scikit-sundae")
-
-    monkeypatch.setattr(runs, "solve", missing)
-    assert runs.counts.__wrapped__("lla-rubber", "bdf", 1e-3) == "method = 'bdf' needs scikit-sundae"
-    monkeypatch.setattr(costs, "counts", lambda *_: "method = 'bdf' needs scikit-sundae")
+def test_the_step_control_makes_no_difference(monkeypatch):
+    """ "For RADAU5, we did not discover any significant difference": rubber, two tolerances of the part."""
+    monkeypatch.setattr(costs, "TOLERANCES", (1e-2, 1e-3))
+    for table in ("TABLE_2", "TABLE_3"):
+        rows = {method: counts[:2] for method, counts in getattr(paper, table).items()}
+        monkeypatch.setattr(costs, table, rows)
+    monkeypatch.setattr(costs, "counts", lambda name, *given: runs.counts(name.replace("steel", "rubber"), *given))
     report = reproduce.Report()
-    costs.table_2(report)
-    assert len(report.rows) == 5 * 7
-    assert report.rows[0].here == "method = 'bdf' needs scikit-sundae"
+    costs.step_control(report)
+    assert len({(row.item, row.label) for row in report.rows}) == len(report.rows) == 2 * 2 * (2 * 4 + 1)
+    steps = {row.label: row.here for row in report.rows}
+    one, other = (steps[f"rubber: RADAU5 at 0.01, {control}: steps"] for control in ("predictive", "classical"))
+    assert one == runs.counts("lla-rubber", "radau5", 1e-2).steps
+    assert one != other == pytest.approx(one, rel=0.05)
+
+
+def test_scipy_stands_in_for_sundials(monkeypatch):
+    for name in ("sksundae", "sksundae.cvode", "sksundae.ida"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert runs.name_of("bdf") == "BDF (SciPy: no scikit-sundae)"
+    found = runs.counts.__wrapped__("lla-rubber", "bdf", 1e-3)
+    assert found.steps == pytest.approx(1508, rel=0.5)  # DASPK, in the paper
+    assert found.error < 0.1
 
 
 def test_geometry_and_generators():

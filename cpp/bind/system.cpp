@@ -112,9 +112,9 @@ nb::dict rod_states(System& system, int rod, Times t, Table y, bool project) {
   return out;
 }
 
-nb::dict operations(System& s, Times y) {
+nb::dict operations(System& s, Times y, bool alone) {
   const Turn turn = enter(s, y);
-  const Counted::Tally c = s.operations(y.data());
+  const Counted::Tally c = s.operations(y.data(), alone);
   nb::dict d;
   d["+"] = c.add, d["-"] = c.subtract, d["*"] = c.multiply, d["/"] = c.divide, d["square"] = c.square;
   d["sqrt"] = c.root, d["sin"] = c.sine, d["cos"] = c.cosine, d["atan2"] = c.arctangent;
@@ -253,7 +253,7 @@ void bind_equations(nb::class_<System>& c) {
           "t"_a, "y"_a)
       .def("equilibrium", &equilibrium, "t"_a, "y"_a, "scale"_a, "shift"_a, "rate"_a, "tolerance"_a, "iterations"_a,
            "relaxations"_a, "threads"_a = 1)
-      .def("operations", &operations, "y"_a)
+      .def("operations", &operations, "y"_a, "alone"_a = false)
       .def(
           "time_rhs",
           [](System& s, Times y, long repeat) {

@@ -67,9 +67,9 @@ void System::dense_jacobian(double t, const double* y, double* J, bool dual) {
     });
 }
 
-Counted::Tally System::operations(const double* y) {
+Counted::Tally System::operations(const double* y, bool alone) {
   Counted::Tally sum;
-  if (rigid_) sum += rigid_->operations(y);
+  if (rigid_) sum += rigid_->operations(y, alone);
   if (rods_) sum += rods_->operations(0.0, y + rods_at_);
   return sum;
 }

@@ -28,7 +28,7 @@ public:
 
   // df/dy, row by row; dual: by dual numbers of the right-hand side, where there are such.
   void dense_jacobian(double t, const double* y, double* J, bool dual);
-  Counted::Tally operations(const double* y);
+  Counted::Tally operations(const double* y, bool alone = false);
   std::vector<RodLayout> layout() const; // of each rod, in the state of the system
 
   // Completes a state of which the bodies' positions and the rods are set; see MechanismEquations.

@@ -455,7 +455,7 @@ public:
     solve_accelerations(t, y);
     for (std::size_t b = 0; b < bodies(); ++b) std::copy_n(acceleration(int(b)) + np, ni, out + b * ni);
   }
-  Counted::Tally operations(const double*) override { return {}; }
+  Counted::Tally operations(const double*, bool) override { return {}; }
 
   void accelerations(double t, const double* y, double* out) override {
     if (qr_)

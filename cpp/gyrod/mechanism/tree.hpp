@@ -129,7 +129,7 @@ public:
 
   int multiplier_count() const override { return 0; }
   void multipliers(double, const double*, double*) override {}
-  Counted::Tally operations(const double*) override { return {}; }
+  Counted::Tally operations(const double*, bool) override { return {}; }
 
   GYROD_COLD void accelerations(double t, const double* y, double* out) override {
     full(t, y);

@@ -18,7 +18,7 @@ public:
   virtual void residual(double t, const double* y, double& position, double& velocity) = 0;
   virtual double potential(double t, const double* y) = 0;
   virtual void dense_jacobian(double t, const double* y, double* J) = 0; // row-major, for tests
-  virtual Counted::Tally operations(const double* y) = 0;
+  virtual Counted::Tally operations(const double* y, bool alone) = 0;
   virtual int multiplier_count() const = 0; // of each body
   virtual void multipliers(double t, const double* y, double* lambda) = 0;
 };

@@ -5,6 +5,7 @@
 //   spin            material angular velocity from (q, v)
 //   wants_directors whether `derivative` takes director forces P and torque tau, or the moment mu in body axes
 //   derivative      (q', v') from (q, v) and these
+//   alone           the same with the moment, or the generalised forces, given: what Table 1 of the paper counts
 //   project         back to the manifold; true if anything changed
 //   multipliers     how many internal constraints have a multiplier in this form, and their values
 //   trouble         reason why the coordinates cannot go on, or null
@@ -92,6 +93,12 @@ struct NullspaceQuaternion { // (42)
       Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(b, Omega, mu)));
     }
   }
+  template <class S>
+  static void alone(const RigidBody& b, const S* q, const S* v, const S& given, const FormulationOptions& o, S* dq,
+                    S* dv) {
+    const Mat3<S> R = o.spatial ? frame<S>(q) : Mat3<S>::Identity();
+    derivative<S>(b, q, v, R, {given, given, given}, o, dq, dv);
+  }
   static const char* trouble(const double*) { return nullptr; }
   static bool project(double* q, double*, const FormulationOptions&) { return normalise(q); }
   static void residual(const double* q, const double*, const FormulationOptions&, double& position, double& velocity) {
@@ -129,6 +136,11 @@ struct NullspaceDirectors { // (25)
       Part<3>::put(dv, euler_equations<S>(b, w, mu));
     else
       Part<3>::put(dv, Vec3<S>(R * euler_equations<S>(b, Vec3<S>(R.transpose() * w), mu)));
+  }
+  template <class S>
+  static void alone(const RigidBody& b, const S* q, const S* v, const S& given, const FormulationOptions& o, S* dq,
+                    S* dv) {
+    derivative<S>(b, q, v, frame<S>(q), {given, given, given}, o, dq, dv);
   }
   static const char* trouble(const double*) { return nullptr; }
   static bool project(double* q, double*, const FormulationOptions& o) { return orthonormalise(q, o); }
@@ -175,10 +187,21 @@ struct AbsoluteQuaternion { // (40)
   template <class S>
   static void derivative(const RigidBody& body, const S* q, const S* v, const Mat3<S>&, const Mat3<S>& P,
                          const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
-    const Vec3<double>& I = body.moments;
     const Vec4<S> p = Part<4>::of(q), w = Part<4>::of(v);
     Part<4>::put(dq, w);
-    const Vec4<S> psi = generalised_force<S>(I, p, w, P, tau);
+    accelerate<S>(body, p, w, generalised_force<S>(body.moments, p, w, P, tau), o, dv);
+  }
+  template <class S>
+  static void alone(const RigidBody& b, const S* q, const S* v, const S& given, const FormulationOptions& o, S* dq,
+                    S* dv) {
+    Part<4>::put(dq, Part<4>::of(v));
+    accelerate<S>(b, Part<4>::of(q), Part<4>::of(v), {given, given, given, given}, o, dv);
+  }
+  // v' of (40) from psi of (33).
+  template <class S>
+  static void accelerate(const RigidBody& body, const Vec4<S>& p, const Vec4<S>& w, const Vec4<S>& psi,
+                         const FormulationOptions& o, S* dv) {
+    const Vec3<double>& I = body.moments;
     const S n = p.dot(p), ww = w.dot(w);
     S radial = -ww; // <p, v'>
     if (o.baumgarte_omega > 0.0)
@@ -248,6 +271,13 @@ struct AbsoluteDirectors { // (23)
                          const Vec3<S>& tau, const FormulationOptions& o, S* dq, S* dv) {
     for (int n = 0; n < 9; ++n) dq[n] = v[n];
     accelerate<S>(body, v, R, P, tau, o, dv, nullptr);
+  }
+  template <class S>
+  static void alone(const RigidBody& b, const S* q, const S* v, const S& given, const FormulationOptions& o, S* dq,
+                    S* dv) {
+    Mat3<S> P;
+    for (int n = 0; n < 9; ++n) P(n % 3, n / 3) = given;
+    derivative<S>(b, q, v, frame<S>(q), P, Vec3<S>::Zero(), o, dq, dv);
   }
   static void multiplier(const RigidBody& body, const double*, const double* v, const Mat3<double>& R,
                          const Mat3<double>& P, const Vec3<double>& tau, const FormulationOptions& o, double* lambda) {
@@ -360,6 +390,11 @@ struct EulerAngles { // (66), sequence 3-1-3
         s2 * s3, s2 * c3, c2;
     return R;
   }
+  template <class S> static Vec3<S> last_row(const S* q) {
+    using std::cos, std::sin;
+    const S s2 = sin(q[1]);
+    return {s2 * sin(q[2]), s2 * cos(q[2]), cos(q[1])};
+  }
   template <class S> static Vec3<S> spin(const S*, const S* v, const FormulationOptions&) { return Part<3>::of(v); }
   template <class S>
   static void derivative(const RigidBody& b, const S* q, const S* v, const Mat3<S>& R, const Vec3<S>& mu,
@@ -372,6 +407,14 @@ struct EulerAngles { // (66), sequence 3-1-3
     dq[1] = (R(2, 1) * w[0] - R(2, 0) * w[1]) / s2;
     dq[2] = w[2] - R(2, 2) * first;
     Part<3>::put(dv, euler_equations<S>(b, w, mu));
+  }
+  template <class S>
+  static void alone(const RigidBody& b, const S* q, const S* v, const S& given, const FormulationOptions& o, S* dq,
+                    S* dv) {
+    Mat3<S> R = Mat3<S>::Zero();
+    const Vec3<S> row = last_row<S>(q);
+    for (int i = 0; i < 3; ++i) R(2, i) = row[i];
+    derivative<S>(b, q, v, R, {given, given, given}, o, dq, dv);
   }
   static const char* trouble(const double* q) {
     // theta2 starts between 0 and pi: outside, a step has jumped over the lock.

@@ -178,14 +178,19 @@ public:
     });
   }
 
-  // Operations of one right-hand side, counted by evaluating it.
-  GYROD_COLD Counted::Tally operations(const double* y) override {
+  // Operations of one right-hand side, counted by evaluating it; of the rotation alone, moments or forces given.
+  GYROD_COLD Counted::Tally operations(const double* y, bool alone) override {
     std::vector<Counted> s(size_), ds(size_);
     for (std::size_t i = 0; i < size_; ++i) s[i] = Counted::variable(y[i]);
     Counted::tally() = {};
     BodyMotion<Counted> m;
     Wrench<Counted> w;
     for (std::size_t b = 0; b < bodies_.size(); ++b) {
+      if (alone) {
+        const std::size_t q = offsets_[b] + (bodies_[b].pinned ? 0 : 3), v = q + F::nq + (bodies_[b].pinned ? 0 : 3);
+        F::template alone<Counted>(bodies_[b], &s[q], &s[v], Counted::variable(1.0), options_, &ds[q], &ds[v]);
+        continue;
+      }
       read(bodies_[b], s.data() + offsets_[b], m);
       start_wrench(bodies_[b], w);
       derivative(bodies_[b], s.data() + offsets_[b], m, w, ds.data() + offsets_[b]);

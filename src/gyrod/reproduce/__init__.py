@@ -77,6 +77,17 @@ class Report:
             Path(file).write_text(text + "\n", encoding="utf-8")
 
 
+def multistep() -> tuple[str, str]:
+    """The method that stands for DASSL, DASPK and ODE15s, and its name: CVODE, or SciPy's where that is missing."""
+    from gyrod.solve.peers import require
+
+    try:
+        require("bdf")
+    except ImportError:
+        return "scipy:BDF", "BDF (SciPy: no scikit-sundae)"
+    return "bdf", "BDF (CVODE)"
+
+
 def title(paper: str) -> str:
     """The paper's title."""
     return str(import_module(PAPERS[paper]).TITLE)

@@ -111,6 +111,22 @@ def _cumulative(problem: RotationProblem, t: Array, y: Array, parametrization: s
     return rl2_error(t, exact, y, cumulative=True)
 
 
+def _matrix_errors(report: Report, item: str, column: str, problem: RotationProblem, t: Array, q: Array) -> None:
+    """Drift, skew and scale, which the paper names beside its norm: the largest of each over the time."""
+    exact = rotations.matrix_from_quaternion(problem.quaternion(t))
+    # A quaternion as it was integrated: one that is not of unit norm stretches.
+    here = rotations.matrix_from_directors(rotations.euler_map(q))
+    errors = np.abs(rotations.drift_skew_scale(exact, here)).max(axis=(0, 2))
+    for name, unit, error in zip(("drift", "skew", "scale"), (" (rad)", "", ""), errors, strict=True):
+        # What rounding leaves is not a number to print.
+        report.add(item, f"{column} {name}{unit}", None, float(f"{error:.3g}") if error > 1e-13 else 0.0)
+
+
+def _integrated(a: Attitude) -> Array:
+    """Quaternions as integrated, of any norm."""
+    return a.parameters if a.parametrization == "quaternion" else a.quaternion
+
+
 def _components(parametrization: str) -> range:
     return range(4) if parametrization == "quaternion" else range(1, 4)
 
@@ -138,6 +154,7 @@ def _table(report: Report, item: str, problem: RotationProblem, printed: Any, st
         growth = _cumulative(problem, a.t, y, parametrization, wrapped=False)
         for component, value, ours in zip(_components(parametrization), errors, growth[-1], strict=True):
             report.add(item, f"{column} RL2[{component}]", value, float(f"{ours:.4g}"))
+        _matrix_errors(report, item, column, problem, a.t, _integrated(a))
         curves[column] = (a.t, growth[:, -3:])
     return _with_magnus(report, item, problem, curves, step)
 
@@ -152,6 +169,7 @@ def _with_magnus(report: Report, item: str, problem: RotationProblem, curves: Cu
             None,
             float(f"{growth[-1, component - 1]:.4g}"),
         )
+    _matrix_errors(report, item, "magnus6", problem, a.t, _integrated(a))
     report.add(item, "magnus6 CPU seconds", None, round(a.stats.seconds, 4))
     return {**curves, "magnus6": (a.t, growth)}
 
@@ -176,6 +194,7 @@ def _runs(report: Report, item: str, problem: RotationProblem, printed: dict[str
             report.add(item, f"{column} steps", points // 4 if points else None, a.stats.steps)
         growth = _cumulative(problem, a.t, a.parameters, parametrization, wrapped=False)
         report.add(item, f"{column} RL2[3] at t = {a.t[-1]:.4g}", None, float(f"{growth[-1, -1]:.4g}"))
+        _matrix_errors(report, item, column, problem, a.t, _integrated(a))
         curves[column] = (a.t, growth[:, -3:])
     step = problem.t_end / steps
     for name, method, parametrization in MIDPOINTS:
@@ -185,6 +204,7 @@ def _runs(report: Report, item: str, problem: RotationProblem, printed: dict[str
         growth = _cumulative(problem, a.t, _parameters(a, parametrization), parametrization, wrapped=True)
         report.add(item, f"{column} steps", steps, a.stats.steps)
         report.add(item, f"{column} RL2[3]", None, float(f"{growth[-1, -1]:.4g}"))
+        _matrix_errors(report, item, column, problem, a.t, _integrated(a))
         curves[column] = (a.t, growth[:, -3:])
     return _with_magnus(report, item, problem, curves, step)
 

@@ -11,6 +11,7 @@ from gyrod.reproduce import Report
 from gyrod.reproduce.lang_linn_arnold_2011.costs import (
     figure_7,
     figure_8,
+    step_control,
     table_1,
     table_2,
     table_2_as_printed,
@@ -46,6 +47,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "figure9": figure_9,
     "figure10": figure_10,
     "figure11": figure_11,
+    "step-control": step_control,
     "eigenvalues": eigenvalues,
     "multipliers": multipliers,
 }

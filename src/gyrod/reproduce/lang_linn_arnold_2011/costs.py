@@ -14,7 +14,6 @@ from gyrod.reproduce import Report
 from gyrod.reproduce.lang_linn_arnold_2011.paper import (
     CURVATURES,
     METHODS,
-    NAMES,
     OPERATORS,
     SECONDS,
     SHARES,
@@ -25,7 +24,8 @@ from gyrod.reproduce.lang_linn_arnold_2011.paper import (
     TOLERANCES,
     Printed,
 )
-from gyrod.reproduce.lang_linn_arnold_2011.runs import Counts, counts, short, solve
+from gyrod.reproduce.lang_linn_arnold_2011.runs import Counts, counts, name_of, short, solve
+from gyrod.runs.methods import PREDICTIVE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,12 +92,38 @@ def table_3_as_printed(report: Report) -> None:
     _table(report, "Table 3, data as printed", "lla-steel-as-printed", TABLE_3)
 
 
+def step_control(report: Report) -> None:
+    """The predictive control of RADAU5 and RODAS, which the counts are of, beside the classical one."""
+    item = "step control"
+    for material, printed in (("rubber", TABLE_2), ("steel", TABLE_3)):
+        for method in PREDICTIVE:
+            ratios = []
+            for tolerance, (_, _, paper) in zip(TOLERANCES, printed[method], strict=True):
+                report.progress(f"{item}, {material}, {method} at {tolerance:g}")
+                steps = []
+                for control, told in (("predictive", paper), ("classical", None)):
+                    found = counts(f"lla-{material}", method, tolerance, control)
+                    label = f"{material}: {method.upper()} at {tolerance:g}, {control}"
+                    if isinstance(found, str):
+                        report.add(item, label, None, found)
+                        continue
+                    steps.append(found.steps)
+                    report.add(item, f"{label}: steps", told, found.steps)
+                    report.add(item, f"{label}: error at T", None, short(found.error))
+                if len(steps) == 2:
+                    ratios.append(steps[1] / steps[0])
+            # The text, of RADAU5: "we did not discover any significant difference".
+            text = "no significant difference" if method == "radau5" else None
+            label = f"{material}: {method.upper()}: steps of the classical control over those of the predictive one"
+            report.add(item, label, text, f"{min(ratios):.2f} to {max(ratios):.2f}")
+
+
 def _table(report: Report, item: str, name: str, printed: Printed) -> None:
     for method in METHODS:
         for tolerance, paper in zip(TOLERANCES, printed[method], strict=True):
             report.progress(f"{item}, {method} at {tolerance:g}")
             found = counts(name, method, tolerance)
-            label = f"{NAMES[method]} at {tolerance:g}"
+            label = f"{name_of(method)} at {tolerance:g}"
             if isinstance(found, str):
                 report.add(item, label, None, found)
                 continue
@@ -134,7 +160,7 @@ def figure_7(report: Report) -> None:
         report.add("Figure 7", label, SPEED[material], round(10.0 / coarse.seconds))
         for method in METHODS:
             for tolerance, c in runs[material, method].items():
-                label = f"{material}: {NAMES[method]} at {tolerance:g}"
+                label = f"{material}: {name_of(method)} at {tolerance:g}"
                 report.add("Figure 7", f"{label}: CPU s", None, short(c.seconds))
                 if np.isfinite(c.error):
                     report.add("Figure 7", f"{label}: error at T", None, short(c.error))
@@ -145,14 +171,10 @@ def figure_7(report: Report) -> None:
         for ax, material in zip(figure.subplots(1, 2), ("rubber", "steel"), strict=True):
             for k, method in enumerate(METHODS):
                 c = list(runs[material, method].values())
-                extrapolated = bool(c) and not np.isfinite(c[0].error)
-                if not c:
-                    ax.plot([], [], color=f"C{k}", lw=0.9, label=f"{NAMES[method].split(' (')[0]}: not installed")
-                elif extrapolated:
-                    label = f"{NAMES[method].split(' (')[0]}, at any tolerance"
-                    ax.axvline(c[0].seconds, color=f"C{k}", ls="--", lw=0.9, label=label)
+                label = name_of(method)
+                if c and not np.isfinite(c[0].error):  # extrapolated
+                    ax.axvline(c[0].seconds, color=f"C{k}", ls="--", lw=0.9, label=f"{label}, at any tolerance")
                 else:
-                    label = NAMES[method].split(" (")[0]
                     ax.loglog(
                         [x.seconds for x in c], [x.error for x in c], "o-", color=f"C{k}", ms=4, lw=0.9, label=label
                     )
@@ -186,14 +208,10 @@ def figure_8(report: Report) -> None:
         for method in METHODS:
             report.progress(f"Figure 8, {material}, {method}")
             T = 0.1 if (material, method) == ("steel", "dopri5") else until
-            try:
-                motion = solve(problems.get(f"lla-{material}"), method, 1e-3, T)
-            except ImportError as error:
-                report.add("Figure 8", f"{material}: {NAMES[method]}", None, str(error))
-                continue
+            motion = solve(problems.get(f"lla-{material}"), method, 1e-3, T)
             steps[material, method] = motion.steps
             h = np.diff(motion.steps)
-            label = f"{material}: {NAMES[method]}: mean step in the first {T:g} s"
+            label = f"{material}: {name_of(method)}: mean step in the first {T:g} s"
             report.add("Figure 8", label, None, short(float(h.mean())))
 
     def draw(figure: Figure) -> None:
@@ -201,13 +219,9 @@ def figure_8(report: Report) -> None:
             figure.subplots(1, 2), (("rubber", 5.0, 6.0), ("steel", 0.0, 1.0)), strict=True
         ):
             for k, method in enumerate(METHODS):
-                if (material, method) in steps:
-                    t = steps[material, method][:-1]  # not the last step, which ends at T
-                    shown = (t[1:] >= lo) & (t[1:] <= hi)
-                    name = NAMES[method].split(" (")[0]
-                    ax.semilogy(t[1:][shown], np.diff(t)[shown], f"C{k}", lw=0.9, label=name)
-                else:
-                    ax.plot([], [], f"C{k}", lw=0.9, label=f"{NAMES[method].split(' (')[0]}: not installed")
+                t = steps[material, method][:-1]  # not the last step, which ends at T
+                shown = (t[1:] >= lo) & (t[1:] <= hi)
+                ax.semilogy(t[1:][shown], np.diff(t)[shown], f"C{k}", lw=0.9, label=name_of(method))
             ax.set(title=material, xlabel="t [s]", ylabel="step [s]")
             ax.grid(alpha=0.3)
             ax.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.55, 0.08))

@@ -59,11 +59,8 @@ TABLE_1 = {
 }
 
 
-#: "bdf" (CVODE) stands for DASPK.
+#: "bdf" stands for DASPK, see `multistep`.
 METHODS = ("radau5", "seulex", "rodas", "bdf", "dopri5")
-
-
-NAMES = {"bdf": "BDF (CVODE, paper: DASPK)"} | {m: m.upper() for m in METHODS if m != "bdf"}
 
 
 TOLERANCES = tuple(10.0**-k for k in range(2, 9))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from gyrod import problems
 from gyrod._check import Array
 from gyrod.motion import Motion, RodTrack, SimulationError
 from gyrod.problems import RodProblem
+from gyrod.reproduce import multistep
 from gyrod.reproduce.lang_linn_arnold_2011.paper import SETTING
 from gyrod.solve import simulate
-
-if TYPE_CHECKING:
-    pass
 
 #: Runs that would take too long: the counts of 10 s are those of this many seconds, multiplied.
 SHORT = {
@@ -46,8 +44,13 @@ class Counts:
 
 def solve(problem: RodProblem, method: str, tolerance: float, t_end: float | None = None, **options: Any) -> Motion:
     """Integrate in the paper's setting."""
-    given = {**SETTING, **options}
-    return simulate(problem.system, t_end or problem.t_end, method=method, rtol=tolerance, atol=tolerance, **given)
+    given = {"method": multistep()[0] if method == "bdf" else method, **SETTING, **options}
+    return simulate(problem.system, t_end or problem.t_end, rtol=tolerance, atol=tolerance, **given)
+
+
+def name_of(method: str) -> str:
+    """A method in labels and legends."""
+    return multistep()[1] if method == "bdf" else method.upper()
 
 
 def free_end(track: RodTrack) -> Array:
@@ -68,7 +71,7 @@ def end_state(name: str) -> Array:
 
 
 @cache
-def counts(name: str, method: str, tolerance: float) -> Counts | str:
+def counts(name: str, method: str, tolerance: float, step_control: str | None = None) -> Counts | str:
     """A run of Tables 2 and 3, or a sentence on why there is none."""
     problem = problems.get(name)
     T = SHORT.get((name, method), problem.t_end)
@@ -79,11 +82,9 @@ def counts(name: str, method: str, tolerance: float) -> Counts | str:
         across = ACROSS * np.linalg.norm(problem.system.gravity)
         problem = replace(problem, system=problem.system.with_({"gravity[0]": across}))
     try:
-        motion = solve(problem, method, tolerance, T, output=[T])
+        motion = solve(problem, method, tolerance, T, output=[T], step_control=step_control)
     except SimulationError as stop:
         return f"stops at t = {stop.time:.4g}"
-    except ImportError as missing:  # BDF is an optional extra
-        return str(missing)
     s = motion.stats
     scale = problem.t_end / T
     error = float(np.abs(free_end(motion["rod"])[-1] - end_state(name)).max()) if scale == 1.0 else np.nan
