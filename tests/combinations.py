@@ -200,6 +200,32 @@ def _net() -> gd.System:
     return gd.System(bodies, rods=rods, forces=[load])
 
 
+#: Smooth enough for the tight run: the force sets in over 2 mm, and what sticks gives by half a millimetre.
+_TOUCHING = {"stiffness": 2e3, "damping": 0.3, "smoothing": 2e-3, "friction": gd.Friction(0.3, presliding=5e-4)}
+
+
+def _ball_on_plane() -> gd.System:
+    """It slips, and begins to roll."""
+    made = {"orientation": ("313", (0.3, 0.9, 0.2)), "velocity": (0.5, 0.2, 0), "shape": gd.Sphere(0.05)}
+    ball = gd.Body("ball", 0.2, (2e-4, 2e-4, 2e-4), (0, 0, 0.049), angular_velocity=(1.0, -2.0, 3.0), **made)
+    return gd.System([ball], contacts=[gd.Contact("ball", gd.Plane(), **_TOUCHING)])
+
+
+def _rod_on_floor() -> gd.System:
+    """It falls on the floor and slips across, clamped above it."""
+    rod = _rod(damping=gd.Damping(factor=2e-3), velocity=lambda s: (0, 0.5 * s * s, -0.2 * s * s))
+    return gd.System(rods=[rod], contacts=[gd.Contact("hose", gd.Plane((0, 0, -5e-3)), **_TOUCHING)])
+
+
+def _box_on_floor() -> gd.System:
+    """It lands on a corner while it slips; a spring pulls it back. Let down without a turn, it lies still."""
+    made = {"orientation": ("313", (0.3, 0.5 * np.pi, 0.0)), "shape": gd.Box((0.1, 0.08, 0.06))}
+    made |= {"velocity": (0.3, 0, -0.2), "angular_velocity": (4.0, 1.0, 3.0)}
+    box = gd.Body("box", 0.2, (2e-4, 3e-4, 4e-4), (0, 0, 0.041), **made)
+    held = gd.Bushing("ground", "box", at_a=(0, 0, 0.04), stiffness=(5.0, 5.0, 5.0))
+    return gd.System([box], forces=[held], contacts=[gd.Contact("box", gd.Plane(), **_TOUCHING)])
+
+
 @dataclass(frozen=True)
 class Row:
     """A system and how long it runs."""
@@ -209,6 +235,8 @@ class Row:
     t_end: float = 0.04
     #: Gravity at which a load path starts.
     load: tuple[float, float] = (0.0, 1.0)
+    #: Whether constant steps keep their order: not over the moment at which something touches.
+    smooth: bool = True
 
     @cached_property
     def system(self) -> gd.System:
@@ -262,6 +290,9 @@ SYSTEMS = {
         Row("rod beside a free body", _beside_body),
         Row("rod and body on cables", _on_cables, load=_HALF),
         Row("net of bodies and rods", _net),
+        Row("ball on a plane", _ball_on_plane, smooth=False),
+        Row("rod on a floor", _rod_on_floor, smooth=False),
+        Row("box on a floor", _box_on_floor, smooth=False),
     )
 }
 
@@ -363,7 +394,7 @@ def _constant(falls: float, steps: int, **options: Any) -> Callable[[Row], Found
         coarse, fine = (
             _run(row.system, row, step=row.t_end / n, **options).error(row.exact) for n in (steps, 2 * steps)
         )
-        if fine[0] > max(coarse[0] / 2.0 ** (falls - 0.5), 1e-8):
+        if row.smooth and fine[0] > max(coarse[0] / 2.0 ** (falls - 0.5), 1e-8):
             raise Wrong(f"half the step, {fine[0]:.1e} after {coarse[0]:.1e}, is not of order {falls:g}")
         return _agree(fine, 1e-2, 0.1)
 
@@ -553,7 +584,7 @@ SENTENCES = (ValueError, gd.SimulationError, gd.EquilibriumError, gd.PathError, 
 #: Words of refusals that name a reason of mechanics or of the method.
 PHYSICAL = re.compile(
     "nothing holds|a mechanism that the loads move|goes a part of each step backwards|there is nothing to solve for"
-    "|angular momentum would be lost|gimbal lock"
+    "|angular momentum would be lost|gimbal lock|finds no solution of its stages"
 )
 
 
