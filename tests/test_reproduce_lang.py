@@ -191,7 +191,7 @@ def test_reproduce_lang(tmp_path):
     kinds = ("explicit", "implicit")
     more = {f"Example B, disturbance {e:g}, {kind}" for e in (0.1, 1e-5) for kind in kinds}
     more |= {f"Example C, T = {T:g} s, {kind}" for T in (0.25, 0.5) for kind in kinds}
-    drawn = {path.stem for path in tmp_path.glob("*.png")}
+    drawn = {path.stem for path in tmp_path.rglob("*.png")}
     assert {name for name in drawn if name.startswith("figure")} == {f"figure-{n}" for n in (6, *range(8, 17))}
     assert len(drawn) == 10 + len(more)
     tables = {"Table 1", "Table 2", "Example C, chaos", "Section 2"}

@@ -282,7 +282,7 @@ def test_reproduce_lla(tmp_path):
     listed = json.loads((tmp_path / "rows.json").read_text())
     assert len({(r["item"], r["label"]) for r in listed}) == len(listed)
     figures = {"eigenvalues.png", *(f"figure-{n}.png" for n in (3, 4, 5, 6, 8, 9, 10, 11))}
-    assert {p.name for p in tmp_path.glob("*.png")} == figures
+    assert {p.name for p in tmp_path.rglob("*.png")} == figures
     for row in listed:
         if row["item"] == "Figure 9" and "difference" in row["label"]:
             assert row["here"] < 1e-7
@@ -302,7 +302,7 @@ def test_reproduce_lla_by_name(tmp_path):
     listed = json.loads((tmp_path / "rows.json").read_text())
     rows = {(r["item"], r["label"]): r for r in listed}
     assert len(rows) == len(listed)
-    assert (tmp_path / "figure-7.png").exists()
+    assert (tmp_path / PAPER / "figure-7.png").exists()
     for tolerance in paper.TOLERANCES:
         row = rows["Table 3", f"DOPRI5 at {tolerance:g} (extrapolated from 0.1 s) steps"]
         assert row["here"] == pytest.approx(row["paper"], rel=0.01)

@@ -258,5 +258,5 @@ def test_reproduce_on_the_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     listed = json.loads((tmp_path / "rows.json").read_text())
     assert len({(r["item"], r["label"]) for r in listed}) == len(listed)
-    assert {p.name for p in tmp_path.glob("*.png")} == {f"figure-{n}.png" for n in range(3, 8)}
+    assert {p.name for p in tmp_path.rglob("*.png")} == {f"figure-{n}.png" for n in range(3, 8)}
     assert {f"Figure {n}" for n in range(3, 8)} < {r["item"] for r in listed}
