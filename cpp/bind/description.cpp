@@ -288,22 +288,32 @@ void bind_rod_parts(nb::module_& m) {
       .def_static(
           "cable",
           [](End a, End b, double stiffness, double damping, double length, double smoothing) {
-            return RodLink{{a, b}, CableLaw{stiffness, damping, length, smoothing}};
+            return RodLink{{a, b}, CableLaw{stiffness, damping, length, smoothing}, {}};
           },
           nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a, "smoothing"_a)
       .def_static(
-          "tendon", [](End a, End b, const Signal& tension) { return RodLink{{a, b}, TendonLaw{tension}}; },
+          "tendon", [](End a, End b, const Signal& tension) { return RodLink{{a, b}, TendonLaw{tension}, {}}; },
           nb::kw_only(), "a"_a, "b"_a, "tension"_a)
       .def_static(
           "spring",
           [](End a, End b, double stiffness, double damping, double length) {
-            return RodLink{{a, b}, SpringLaw{stiffness, damping, length}};
+            return RodLink{{a, b}, SpringLaw{stiffness, damping, length}, {}};
           },
           nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a)
       .def_static(
+          "ring",
+          [](End a, int rod, double at, std::vector<double> mesh, double stiffness, const std::string& name) {
+            RodLink link{{a, {}}, SpringLaw{stiffness, 0.0, 0.0}, name};
+            link.ends[1].rod = rod, link.ends[1].at = at;
+            link.ends[1].mesh = std::make_shared<const std::vector<double>>(std::move(mesh));
+            return link;
+          },
+          nb::kw_only(), "a"_a, "rod"_a, "at"_a, "mesh"_a, "stiffness"_a, "name"_a,
+          "At a, through which a rod slides, from a fraction of its length on.")
+      .def_static(
           "bushing",
           [](End a, End b, const V3& stiffness, const V3& damping, const M3& axes) {
-            return RodLink{{a, b}, BushingLaw(stiffness, damping, axes)};
+            return RodLink{{a, b}, BushingLaw(stiffness, damping, axes), {}};
           },
           nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "axes"_a);
 }

@@ -445,6 +445,22 @@ void bind_system(nb::module_& m) {
        "Of stations: point, normal, force, slip, gap, normal force; energy, power of friction, of impacts and of "
        "bodies.")
       .def(
+          "slide_states",
+          [](System& s, Times t, Table y, bool project) {
+            const Turn turn = enter(s, y);
+            RodEquations& rods = *s.rods();
+            const std::size_t each = std::size_t(rods.slides()), columns = RodEquations::slide_columns;
+            Out3 rows = owned<Out3>({y.shape(0), each, columns});
+            std::vector<double> state(s.size());
+            for (std::size_t k = 0; k < y.shape(0); ++k) {
+              std::copy_n(y.data() + k * s.size(), s.size(), state.begin());
+              s.place(t.data()[k], state.data(), project);
+              rods.slide_rows(t.data()[k], state.data() + s.rods_at(), rows.data() + k * each * columns);
+            }
+            return rows;
+          },
+          "t"_a, "y"_a, "project"_a, "Of links that slide: fraction of the length, point, force on the rod.")
+      .def(
           "rest",
           [](System& s, double t, Times y, bool remember) {
             const Turn turn = enter(s, y);

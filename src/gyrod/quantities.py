@@ -135,6 +135,7 @@ CLIP = _table(
     Field("moment", "N m", XYZ),
     Field("gap", "m"),
     Field("turn", "rad"),
+    Field("at", "1"),
 )
 
 CONTACT = _table(

@@ -97,6 +97,12 @@ public:
   static constexpr std::size_t contact_columns = 14; // point, normal, force, slip; gap, normal force
   virtual ContactBudget contact(int contact, double t, const double* y, double* rows) = 0;
 
+  // --- links whose end slides along a rod, in their order: the fraction of the length that is there, the point, and
+  // the force on it. They remember one number each, before contacts.
+  virtual int slides() const = 0;
+  static constexpr std::size_t slide_columns = 7;
+  virtual void slide_rows(double t, const double* y, double* rows) = 0;
+
   virtual int rods() const = 0;
   virtual const RodDescription& rod(int r) const = 0;
   virtual std::size_t offset(int r) const = 0;

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "gyrod/rod/hosted.hpp"
-#include "gyrod/rod/links.hpp"
+#include "gyrod/rod/slide.hpp"
 
 namespace gyrod {
 
@@ -115,12 +115,13 @@ struct Handle {
   Matrix<double, 4, 7> frame_q;        // (e, Theta) of its frame
   M37 spin_q, spin_v;                  // Omega of its frame
   Matrix<double, 6, 3> action, couple; // of a force, of a moment
+  double slope;                        // of its share in a point that slides
   M37 turning;                         // of mu or the torque, at a fixed force and moment
 
   void clear(Carrier of, int e) {
     on = of, end = e;
     for (M37* m : {&place_q, &speed_q, &speed_v, &spin_q, &spin_v, &turning}) m->setZero();
-    frame_q.setZero(), action.setZero(), couple.setZero();
+    frame_q.setZero(), action.setZero(), couple.setZero(), slope = 0.0;
   }
   // Cell k of a point of a rod.
   void of_cell(const LinkPoint& p, const RodState<double>& s, int k, int e, const Vec3<double>& F,
@@ -130,7 +131,8 @@ struct Handle {
     place_q.rightCols<3>().diagonal().setConstant(share);
     speed_v.rightCols<3>().diagonal().setConstant(share);
     action.bottomRows<3>().diagonal().setConstant(share);
-    if (k + 1 < p.cells()) return;
+    if (p.slides()) slope = p.shares[1][k];
+    if (k + 1 < p.cells() || p.slides()) return;
     const std::size_t j = std::size_t(p.segment);
     const Mat3<double>&R = s.R[j], Rt = R.transpose();
     frame_q.leftCols<4>().setIdentity(), spin_v.middleCols<3>(1).setIdentity();
@@ -191,13 +193,23 @@ template <class At, class Out> void link_blocks(const RodLink& link, double t, c
   const PointMotion m[2] = {at.motion(link.ends[0]), at.motion(link.ends[1])};
   const LinkForce f = std::visit([&](const auto& law) { return slopes_of(law, t, m); }, link.law);
   const Vec3<double>&F = f.by.F, d = m[1].x - m[0].x, none = Vec3<double>::Zero();
-  std::array<Handle, 4> handles;
+  std::array<Handle, LinkPoint::most + 2> handles;
   std::size_t count = 0;
   for (int e = 0; e < 2; ++e) {
     const LinkPoint& p = link.ends[e];
     const Vec3<double> push = e ? Vec3<double>(-F) : F, moment = f.turns && !e ? Vec3<double>(d.cross(F)) : none;
     for (int k = 0; k < p.cells(); ++k) handles[count++].of_cell(p, at.state(p.rod), k, e, push, moment);
     if (p.body >= 0) handles[count++].of_body(p, at.host(p.host), e, push);
+  }
+  // A point that slides moves on by ds = -(its pull on who moves)/stiffness.
+  const LinkPoint& way = link.ends[1];
+  Vec3<double> pull = none;
+  double stiffness = 0.0;
+  if (link.slides()) {
+    const std::vector<Vec3<double>>& x = at.state(way.rod).x;
+    const Vec3<double> tangent = along(way, x, 1);
+    pull = f.by.K * tangent;
+    stiffness = pull.dot(tangent) * nearness(d, tangent, along(way, x, 2)) / tangent.squaredNorm();
   }
   const Mat3<double> arm = cross_matrix<double>(d), back = cross_matrix<double>(F);
   for (std::size_t i = 0; i < count; ++i) {
@@ -206,6 +218,8 @@ template <class At, class Out> void link_blocks(const RodLink& link, double t, c
     const bool feels = f.turns && !r.end;
     if (feels) action += r.couple * arm;
     const Matrix<double, 6, 3> K = action * f.by.K, C = action * f.by.C;
+    Matrix<double, 6, 1> by_way = action * pull;
+    if (r.slope != 0.0) by_way.tail<3>() -= r.slope * F;
     for (std::size_t j = 0; j < count; ++j) {
       const Handle& c = handles[j];
       const double sign = c.end ? 1.0 : -1.0;
@@ -218,6 +232,11 @@ template <class At, class Out> void link_blocks(const RodLink& link, double t, c
         b.v += action * (f.spin * c.spin_v);
       }
       if (i == j) b.q.topRows<3>() += r.turning;
+      if (stiffness > 0.0) {
+        Matrix<double, 7, 1> way_by = sign * (c.place_q.transpose() * pull);
+        if (c.slope != 0.0) way_by.tail<3>() += c.slope * F;
+        b.q -= by_way * (way_by.transpose() * (1.0 / stiffness));
+      }
       out(b);
     }
   }

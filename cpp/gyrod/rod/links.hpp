@@ -2,7 +2,10 @@
 // end is on a rod. Those between bodies alone are forces (rigid/forces.hpp).
 #pragma once
 
+#include <memory>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "gyrod/rigid/laws.hpp"
 #include "gyrod/time/signal.hpp"
@@ -19,10 +22,20 @@ struct LinkPoint {
   bool node = false; // set by `make_rods`
   int host = -1;     // the body among those that rods have to do with, set by them
 
-  // The cells that it belongs to; the last of them carries its frame.
-  int cells() const { return rod < 0 ? 0 : node ? 1 : 2; }
+  // Of a point that slides along a rod, see slide.hpp: the fractions of the length at which the vertices are, the one
+  // at which it is, and the shares of the vertices from `segment` on in it and in its derivatives by that.
+  static constexpr int most = 6;
+  std::shared_ptr<const std::vector<double>> mesh;
+  double at = 0.0;
+  int count = 0, woven[2] = {-1, 0}; // the vertices that the graph knows of: the first one, how many
+  double shares[3][most] = {};
+  std::size_t memory = 0; // where the state has what `at` was after the last step
+  bool slides() const { return bool(mesh); }
+
+  // The cells that it belongs to; the last of them carries its frame, unless it slides.
+  int cells() const { return rod < 0 ? 0 : slides() ? count : node ? 1 : 2; }
   int cell(int k) const { return segment + k; }
-  double share(int k) const { return node ? 1.0 : k ? xi : 1.0 - xi; }
+  double share(int k) const { return slides() ? shares[0][k] : node ? 1.0 : k ? xi : 1.0 - xi; }
 };
 
 // A straight piece of a string of a given tension.
@@ -33,7 +46,9 @@ struct TendonLaw {
 struct RodLink {
   LinkPoint ends[2];
   std::variant<CableLaw, TendonLaw, SpringLaw, BushingLaw> law;
+  std::string name; // of one whose second end slides, for sentences
 
+  bool slides() const { return ends[1].slides(); }
   bool timed() const {
     const TendonLaw* tendon = std::get_if<TendonLaw>(&law);
     return tendon && tendon->tension.timed();

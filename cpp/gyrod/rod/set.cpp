@@ -46,16 +46,21 @@ GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions o
     : form_(form), held_(held), options_(options), links_(std::move(between)), contacts_(std::move(contacts)),
       tangled_(!links_.empty() || !contacts_.empty()), block_(block), host_nodes_(held ? 3 : 2),
       states_{!held && !tangled_, 0, {}} {
-  std::vector<int> sizes;
-  std::vector<std::pair<int, int>> edges;
-  add_rods(std::move(rods), sizes, edges);
-  add_hosts(sizes, edges);
+  add_rods(std::move(rods), sizes_, edges_);
+  add_hosts(sizes_, edges_);
+  memory_ = size_;
   for (RodLink& link : links_) {
+    timed_ = timed_ || link.timed();
+    if (link.slides()) {
+      LinkPoint& p = link.ends[1];
+      p.memory = size_++, latches_.push_back(p.memory), ++slides_;
+      place_at(p, p.at);
+    }
     const std::vector<int> nodes = nodes_of(link);
+    if (link.slides()) continue;
     for (int a : nodes)
       for (int b : nodes)
-        if (a < b) edges.emplace_back(a, b);
-    timed_ = timed_ || link.timed();
+        if (a < b) edges_.emplace_back(a, b);
   }
   add_contacts();
   for (const Contact& c : contacts_)
@@ -63,13 +68,36 @@ GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions o
       const std::vector<int> nodes = nodes_of(c, station);
       for (int a : nodes)
         for (int b : nodes)
-          if (a < b) edges.emplace_back(a, b);
+          if (a < b) edges_.emplace_back(a, b);
     }
-  add_ties(sizes, edges);
-  pattern_ = BlockPattern(sizes, edges, {}, hosts_.empty() ? -1 : cells_);
+  add_ties(sizes_, edges_);
+  make_pattern();
+}
+
+GYROD_COLD void RodSet::make_pattern() {
+  std::vector<std::pair<int, int>> edges = edges_;
+  for (RodLink& link : links_) {
+    if (!link.slides()) continue;
+    LinkPoint& p = link.ends[1];
+    p.woven[0] = p.segment, p.woven[1] = p.count;
+    const std::vector<int> nodes = nodes_of(link);
+    for (int a : nodes)
+      for (int b : nodes)
+        if (a < b) edges.emplace_back(a, b);
+  }
+  pattern_ = BlockPattern(sizes_, edges, {}, hosts_.empty() ? -1 : cells_);
   make_groups();
   for (auto& r : rods_) find_slots(*r);
   find_left();
+}
+
+bool RodSet::weave() {
+  const bool known = std::all_of(links_.begin(), links_.end(), [](const RodLink& l) {
+    const LinkPoint& p = l.ends[1];
+    return !p.slides() || (p.woven[0] == p.segment && p.woven[1] == p.count);
+  });
+  if (!known) make_pattern();
+  return !known;
 }
 
 // Cells, and which of them see each other.
@@ -150,6 +178,7 @@ GYROD_COLD void RodSet::add_ties(std::vector<int>& sizes, std::vector<std::pair<
 
 // Who of those that stay feels whom: through rods, and through the links between them.
 GYROD_COLD void RodSet::find_left() {
+  joined_.clear(), left_.clear(), tie_links_ = {};
   for (int h = 0; h < int(hosts_.size()); ++h) {
     joined_.emplace(h, h);
     for (int v : pattern_.later(place_node(h)))
@@ -236,7 +265,7 @@ void RodSet::act(double t, const double* y, double* dy) {
   });
   if (!tangled_) return;
   for (auto& w : felt_) w = {};
-  pull_links(t);
+  pull_links(t, y, dy);
   press(y, dy);
   each_rod([&](Rod& r) { conclude(r, t, y, dy); });
 }
@@ -350,7 +379,12 @@ void RodSet::release_ties(const double* mu) {
 }
 
 void RodSet::retract(double t, const double* y, const double* d, double by, double* out) {
-  if (!form_.plain()) return Equations::retract(t, y, d, by, out);
+  for (const RodLink& link : links_)
+    if (link.slides()) out[link.ends[1].memory] = y[link.ends[1].memory];
+  if (!form_.plain()) {
+    Equations::retract(t, y, d, by, out);
+    return keep_slides(t, out);
+  }
   each_rod([&](Rod& r) {
     move_ends(r, t);
     for (int e = 0; e < 2; ++e)
@@ -359,6 +393,7 @@ void RodSet::retract(double t, const double* y, const double* d, double by, doub
     if (r.d.held && !r.tied()) restore(r, out + r.at); // what was spread between two ends
     r.reached.assign(out + r.at, out + r.at + r.nq);
   });
+  keep_slides(t, out);
 }
 
 const char* RodSet::trouble(double t, const double* y) const {
@@ -382,6 +417,17 @@ const char* RodSet::trouble(double t, const double* y) const {
     }
     trouble_ = r->grid->folds(frames_, ends);
     if (!trouble_.empty()) return trouble_.c_str();
+  }
+  for (const RodLink& link : links_) {
+    if (!link.slides()) continue;
+    for (const LinkPoint& p : link.ends)
+      if (p.rod >= 0) rods_[std::size_t(p.rod)]->gather<double>(rods_[std::size_t(p.rod)]->s, y + offset(p.rod));
+    LinkPoint p = link.ends[1];
+    gyrod::slide(p, state(p.rod).x, motion(link.ends[0]).x, y[p.memory]);
+    if (p.at >= 0.0 && p.at <= 1.0) continue;
+    trouble_ = "the rod has run out of " + link.name + " by its " + (p.at < 0.0 ? "start" : "end") +
+               "; give a longer rod, end the run before, or hold the rod with a clip that does not slide";
+    return trouble_.c_str();
   }
   return nullptr;
 }
@@ -478,8 +524,10 @@ std::vector<int> RodSet::nodes_of(RodLink& link) const {
   return nodes;
 }
 
-void RodSet::pull_links(double t) {
-  for (const RodLink& link : links_) {
+void RodSet::pull_links(double t, const double* y, double* dy) {
+  for (RodLink& link : links_) {
+    if (link.slides()) slide(link, y);
+    if (link.slides() && dy) dy[link.ends[1].memory] = 0.0;
     const PointMotion m[2] = {motion(link.ends[0]), motion(link.ends[1])};
     const LinkPush p = std::visit([&](const auto& law) { return force_of(law, t, m); }, link.law);
     feel(link.ends[0], m[0], p), feel(link.ends[1], m[1], {-p.F});
@@ -530,6 +578,7 @@ void RodSet::land_rows(FarBlock b) {
 void RodSet::make_groups() {
   const std::vector<int>& order = pattern_.order();
   if (tangled_) {
+    groups_.clear();
     groups_.push_back({0, rods_.size(), 0, order.size()});
     return;
   }

@@ -70,6 +70,10 @@ public:
   void rest(double t, double* y, bool remember) override;
   bool soften(double factor) override;
 
+  // --- points that slide
+  int slides() const override { return slides_; }
+  void slide_rows(double t, const double* y, double* rows) override;
+
   // --- readings (readings.cpp)
   const RodState<double>& state(int index, double t, const double* y) override;
   RodMeasures measures(int index, double t, const double* y) override;
@@ -93,6 +97,9 @@ protected:
   // block: unknowns of a node of the graph.
   RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
          std::vector<Contact> contacts, Turning form, bool held, int block);
+
+  // The graph anew where points have slid to other vertices than it knows of.
+  bool weave();
 
   // Derivatives of all forces: `blocks` and `hosted` of the rods, `far_` of the links. The form then adds inertia.
   void linearise(double t, const double* y);
@@ -198,6 +205,7 @@ private:
   void add_hosts(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges);
   void add_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges);
   void find_left();
+  void make_pattern();
   std::size_t chunk_of(const RodDescription& d, double all);
   void make_groups();
   void find_slots(Rod& r) const;
@@ -215,7 +223,11 @@ private:
     if (r.tied()) r.hold->finish(r.tie_force.data()), r.hold->apply(r.s);
   }
   void linearise(Rod& r, double t, const double* y);
-  void pull_links(double t);
+  void pull_links(double t, const double* y, double* dy);
+  void slide(RodLink& link, const double* y) const {
+    gyrod::slide(link.ends[1], state(link.ends[1].rod).x, motion(link.ends[0]).x, y[link.ends[1].memory]);
+  }
+  void keep_slides(double t, double* y);
   void add_contacts();
   std::vector<int> nodes_of(const Contact& c, const Station& s) const;
   Vec3<double> place_of(const Station& s) const;
@@ -242,6 +254,9 @@ private:
   static constexpr double slow_impact = 20.0;
 
   const int block_, host_nodes_;
+  int slides_ = 0;
+  std::vector<int> sizes_;                 // of nodes
+  std::vector<std::pair<int, int>> edges_; // of the graph without points that slide
   RodPart::States states_;
   std::vector<Felt> felt_;               // by the hosts, of the links that end on them
   std::set<std::pair<int, int>> joined_; // hosts that feel each other

@@ -36,8 +36,9 @@ public:
   }
 
   void jacobian(double t, const double* y) override {
-    if (!real_) prepare(real_, real_work_);
     linearise(t, y);
+    if (slides() && weave()) real_.reset(), complex_.reset();
+    if (!real_) prepare(real_, real_work_);
   }
 
   void host_blocks(std::vector<HostBlock<double>>& out) const override { left_over<double>(*real_, out); }
@@ -201,7 +202,7 @@ private:
     for (const Rod* r : tied_) k.x[std::size_t(tie_node(*r))].template head<3>() = ties[std::size_t(r->tie)];
     each_group([&](const Group& g) {
       lu.backward(k.x.data(), part(lu, g));
-      if (!contacts_.empty()) recover_recalls<S>(shift_of<S>(), b);
+      if (memory() < size_) recover_recalls<S>(shift_of<S>(), b);
       for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
     });
   }
@@ -565,7 +566,7 @@ private:
       right_sides<S>(g, b);
       lu.forward(k.x.data(), part(lu, g));
       lu.backward(k.x.data(), part(lu, g));
-      if (!contacts_.empty()) recover_recalls<S>(shift_of<S>(), b);
+      if (memory() < size_) recover_recalls<S>(shift_of<S>(), b);
       for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
     });
   }
@@ -760,7 +761,7 @@ private:
         for (int n = 0; n < 4; ++n) mine[r.p_at[i] + n] = 0.0;
       }
     });
-    if (!contacts_.empty()) recover_recalls_transposed(b);
+    if (memory() < size_) recover_recalls_transposed(b);
   }
   // `known_force` transposed.
   template <int N>

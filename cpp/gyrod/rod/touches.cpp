@@ -16,7 +16,6 @@ V3 turn_between(const M3& from, const M3& to) {
 } // namespace
 
 GYROD_COLD void RodSet::add_contacts() {
-  memory_ = size_;
   std::size_t stations = 0, levers = 0, recalls = 0;
   for (Contact& c : contacts_) {
     c.memory = size_, c.first = stations;
@@ -388,8 +387,32 @@ void RodSet::gather_contacts(double t, const double* y) {
   }
 }
 
+// What is remembered of points that slide: from there their search begins.
+void RodSet::keep_slides(double t, double* y) {
+  if (!slides_) return;
+  gather_contacts(t, y);
+  for (RodLink& link : links_) {
+    if (!link.slides()) continue;
+    slide(link, y);
+    double& kept = y[link.ends[1].memory];
+    if (std::abs(link.ends[1].at - kept) > 1e-9) kept = link.ends[1].at; // rounding would not stay as it is
+  }
+}
+
+void RodSet::slide_rows(double t, const double* y, double* rows) {
+  act(t, y, nullptr);
+  for (const RodLink& link : links_) {
+    if (!link.slides()) continue;
+    const LinkPoint& p = link.ends[1];
+    const PointMotion m[2] = {motion(link.ends[0]), motion(p)};
+    *rows++ = p.at, Part<3>::put(rows, m[1].x), rows += 3;
+    Part<3>::put(rows, V3(-std::visit([&](const auto& law) { return force_of(law, t, m).F; }, link.law))), rows += 3;
+  }
+}
+
 bool RodSet::accepted(double t, double* y) {
   horizon_ = std::numeric_limits<double>::infinity();
+  keep_slides(t, y);
   if (contacts_.empty()) return false;
   gather_contacts(t, y);
   bool changed = false;
@@ -422,7 +445,7 @@ bool RodSet::accepted(double t, double* y) {
 
 double RodSet::overshoot(double t, const double* y) {
   double least = std::numeric_limits<double>::infinity();
-  if (latches_.empty()) return least;
+  if (int(latches_.size()) == slides_) return least;
   gather_contacts(t, y);
   ContactPlace o;
   for (const Contact& c : contacts_) {

@@ -23,7 +23,7 @@ from gyrod.equations.checks import CoreOptions, about, check_system, is_unit, pr
 from gyrod.equations.contacts import Touching, contacts
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.gaps import joint_set
-from gyrod.equations.links import links
+from gyrod.equations.links import links, sliding
 from gyrod.equations.mechanisms import Mechanism, Mobility
 from gyrod.equations.rods import compile_rod, frame_spin, fundamental, initial_state, stiffest
 from gyrod.equations.signals import ForceError as ForceError
@@ -130,6 +130,10 @@ class Compiled:
         times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
         found, sums = self.core.contact_states(pair, times, rows, project)
         return np.asarray(found), np.asarray(sums)
+
+    def slide_states(self, t: Array, y: Array, *, project: bool = False) -> Array:
+        """Of rods in rings at rows (t, y): fraction of the length, point, force on the rod, (k, rings, 7)."""
+        return np.asarray(self.core.slide_states(np.ascontiguousarray(t), np.ascontiguousarray(y), project))
 
     def _time(self, L: float) -> float:
         s = self.system
@@ -321,8 +325,10 @@ def compile_system(
     start, kinds = bodies.start(core)
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, formulation, layout, start, kinds)
-    memory = sum(contact.memory for contact in touching)
+    slides = [clip.at for clip in sliding(system)]
+    memory = len(slides) + sum(contact.memory for contact in touching)
     kinds[core.size - memory :] = ["friction"] * memory
+    start[core.size - memory :] = [*slides, *[0.0] * (memory - len(slides))]
     core.quasistatic(at_rest)
     y0 = np.array(start)
     if bodies.velocities is not None:  # with what the rods do, where accelerations and multipliers are unknowns

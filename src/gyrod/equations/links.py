@@ -71,9 +71,24 @@ def links(system: System, index: dict[str, int], axes: Array, signals: Signals) 
     return found
 
 
+def sliding(system: System) -> list[Clip]:
+    """Clips through which a rod slides, in the order of the core."""
+    return [clip for clip in system.clips if clip.slides]
+
+
+def ring_stiffness(clip: Clip, system: System) -> float:
+    """N/m."""
+    rod = system.rod(clip.rod)
+    return float(clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)[0][0])
+
+
 def _clip(clip: Clip, system: System, point: Any, axes: Array) -> list[_core.RodLink]:
-    """A clip as bushings between points on the axes of its frame and on those of the section."""
+    """A clip as bushings between points on the axes of its frame and on those of the section, or a ring."""
     place, F = system.clip_place(clip)
+    if clip.slides:
+        s, k = system.rod(clip.rod).mesh.vertices.tolist(), ring_stiffness(clip, system)
+        rod, a = system.rod_names.index(clip.rod), point(clip.to, place)
+        return [_core.RodLink.ring(a=a, rod=rod, at=clip.at, mesh=s, stiffness=k, name=clip.label)]
 
     def pair(offset: Array) -> dict[str, _core.LinkPoint]:
         on_rod = isinstance(place, tuple)

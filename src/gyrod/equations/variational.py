@@ -18,7 +18,7 @@ from gyrod._check import Array
 from gyrod.equations import Compiled, body_weights, compile_force, compile_system, frame_forces, mechanisms
 from gyrod.equations.checks import about
 from gyrod.equations.coordinates import turns, unknowns
-from gyrod.equations.links import links
+from gyrod.equations.links import links, sliding
 from gyrod.equations.rods import HELD
 from gyrod.model import System
 from gyrod.model.system_checks import SINGULAR
@@ -115,6 +115,9 @@ def compile_stepped(
     if system.contacts:
         method, first = "energy-momentum" if conserving else "variational", system.contacts[0].label
         raise ValueError(f"method = {method!r} has no contact; take 'radau5'. In the way is {first}.")
+    if rings := sliding(system):
+        method = "energy-momentum" if conserving else "variational"
+        raise ValueError(f"method = {method!r} has no clips that slide; take 'radau5'. In the way is {rings[0].label}.")
     coordinates = _conserving(system, reduce, coordinates) if conserving else coordinates or "quaternion"
     formulation = COORDINATES[coordinates]
     given, system = system, system.assembled()

@@ -237,6 +237,9 @@ def _supports(system: System) -> list[Data]:
         if isinstance(clip, Clip):
             kind = "clamped" if clip.kind == "fixed" else "hinged"
             anchor = anchor_of(system, clip.rod, clip.at)
+            if clip.slides:  # it is where the ring is, not where the rod was in it
+                place, _ = system.clip_place(clip)
+                anchor = anchor_of(system, clip.to, (place[0], place[1][:2]) if isinstance(place, tuple) else place)
             found.append({"name": clip.name or f"{clip.kind} clip", "kind": kind, "anchor": anchor, "axis": None})
     for rod in system.rods:
         for s, side in ((0.0, "start"), (1.0, "end")):

@@ -26,8 +26,9 @@ from gyrod.model.force_checks import fraction, per_axis
 from gyrod.model.forces import RodForce
 from gyrod.model.orientations import rotation
 
-#: What clips hold: point and section; point and direction; the point; the point, elastically.
-CLIPS = ("fixed", "swivel", "ball", "grommet")
+#: What clips hold: point and section; point and direction; the point; the point, elastically; the point, through which
+#: the rod slides.
+CLIPS = ("fixed", "swivel", "ball", "grommet", "ring")
 #: A rigid clip is so many times as stiff as the whole rod in tension, EA/L, and in bending, EI/L.
 RIGID, RIGID_TURN = 1e4, 1e7
 
@@ -64,7 +65,7 @@ class Clip(RodForce):
     Parameters
     ----------
     rod, at
-        Name of the rod, and the fraction of its length.
+        Name of the rod, and the fraction of its length; of a ring that which is in it at the start.
     to
         "ground", or the name of a body or of another rod.
     point
@@ -75,14 +76,15 @@ class Clip(RodForce):
         rod's section. Without them the rod is held as it lies at the start.
     kind
         "fixed" holds the point and the section, "swivel" the point and the direction of the rod, which may turn in it,
-        "ball" the point, "grommet" the point as a rubber does, with its ``stiffness``.
+        "ball" the point, "grommet" the point as a rubber does, with its ``stiffness``. A "ring" is a point
+        through which the rod slides without friction, in any direction.
     stiffness
-        N/m, one number or three along d1, d2, d3 of the clip; rigid without: 1e4 times that of the whole rod in
-        tension.
+        N/m, one number or three along d1, d2, d3 of the clip, of a ring one; rigid without: 1e4 times that of the whole
+        rod in tension.
     rotational
         N m/rad against bending and against twist, one number or two; of fixed clips and swivels rigid without.
     damping
-        N s/m, of the point.
+        N s/m, of the point; not of a ring.
 
     >>> Clip("hose", 0.4, point=(0, 0, 1), axis=(1, 0, 0), kind="swivel").label
     "Clip('hose', 0.4)"
@@ -116,9 +118,22 @@ class Clip(RodForce):
             problems.add("stiffness is missing; a grommet is as stiff as it is, a 'ball' is rigid.")
         if self.kind == "ball" and self.rotational is not None:
             problems.add("rotational is for clips that hold a direction; a 'ball' turns freely, a 'swivel' does not.")
+        if self.slides:
+            held = {"frame": self.frame, "axis": self.axis, "rotational": self.rotational}
+            for name in (name for name, value in held.items() if value is not None):
+                problems.add(f"{name} is for clips that hold a direction; the rod goes through a ring as it likes.")
+            if self.stiffness is not None and np.ptp(self.stiffness):
+                problems.add(f"stiffness = {shown(self.stiffness)}, but a ring has one for all directions; give one.")
+            if "damping" not in bad and self.damping.any():
+                problems.add("damping is for clips that do not slide; leave it out, or damp the rod.")
         if self.kind == "swivel" and self.rotational is not None and self.rotational[1]:
             told = f"give ({self.rotational[0]:g}, 0), or kind = 'fixed'"
             problems.add(f"rotational = {shown(self.rotational)}, but a swivel turns about the rod; {told}.")
+
+    @property
+    def slides(self) -> bool:
+        """Whether the rod slides through it."""
+        return self.kind == "ring"
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -137,8 +152,9 @@ class Clip(RodForce):
 
     @property
     def places(self) -> tuple[tuple[str, float], ...]:
-        """Its point, on both rods."""
-        return ((self.rod, self.at), *([(self.to, self.point)] if isinstance(self.point, float) else []))
+        """Its point, on both rods; not on one that slides."""
+        own = () if self.slides else ((self.rod, self.at),)
+        return (*own, *([(self.to, self.point)] if isinstance(self.point, float) else []))
 
     @property
     def label(self) -> str:
@@ -153,5 +169,5 @@ class Clip(RodForce):
             bend, twist = self.rotational
         elif self.kind == "grommet":
             bend = twist = 0.0
-        held = {"fixed": (1, 1), "swivel": (1, 0), "ball": (0, 0), "grommet": (1, 1)}[self.kind]
+        held = {"fixed": (1, 1), "swivel": (1, 0), "ball": (0, 0), "grommet": (1, 1), "ring": (0, 0)}[self.kind]
         return K, float(held[0] * bend), float(held[1] * twist)

@@ -57,7 +57,11 @@ def _drawn(system: System, clip: Clip) -> str:
     rod = system.rod(clip.rod)
     if clip.point is None or isinstance(clip.point, float):
         return ""
-    gap = math.dist(system.point(clip.to, clip.point), rod.point(clip.at))
+    at = system.point(clip.to, clip.point)
+    if clip.slides:  # between vertices it may be nearer
+        gap = min(math.dist(at, x) for x in rod.positions) - 0.5 * float(rod.lengths.max())
+    else:
+        gap = math.dist(at, rod.point(clip.at))
     if gap <= FAR * rod.length:
         return ""
     return (

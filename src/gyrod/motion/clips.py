@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gyrod import _check, rotations
 from gyrod._check import Array
-from gyrod.equations.links import clip_springs
+from gyrod.equations.links import clip_springs, ring_stiffness, sliding
 from gyrod.equations.rods import node_at
 from gyrod.model import Clip, System
 from gyrod.model.errors import GROUND
@@ -31,6 +31,8 @@ class ClipTrack:
     gap: Array
     #: Angle by which what the clip holds is turned, the section or of a swivel its direction, rad, (n,); 0 of a ball.
     turn: Array
+    #: The fraction of the length that it holds, (n,): of a ring that which is in it now.
+    at: Array
 
 
 class Clips(Mapping[str, ClipTrack]):
@@ -69,7 +71,7 @@ def of_rows(rows: Rows, name: str) -> ClipTrack:
         return own
     near = of_rows(rows._near, name)
     force, moment = (np.asarray(rows.motion._along(getattr(near, x), getattr(own, x))) for x in ("force", "moment"))
-    return ClipTrack(force, moment, own.gap, own.turn)
+    return replace(own, force=force, moment=moment)
 
 
 def named(system: System) -> dict[str, Clip]:
@@ -80,8 +82,12 @@ def named(system: System) -> dict[str, Clip]:
 def _of_states(rows: Rows, clip: Clip) -> ClipTrack:
     system = rows.system
     place, F = system.clip_place(clip)
-    x, v, R, Omega = _section(rows, clip.rod, clip.at)
     n = len(rows.t)
+    if clip.slides:
+        own = rows.compiled.slide_states(rows.t, rows.y)[:, sliding(system).index(clip)]
+        gap = np.linalg.norm(own[:, 4:], axis=1) / ring_stiffness(clip, system)
+        return ClipTrack(own[:, 4:], np.zeros((n, 3)), gap, np.zeros(n), own[:, 0])
+    x, v, R, Omega = _section(rows, clip.rod, clip.at)
     if isinstance(place, tuple):
         y, w, S, spin = _section(rows, clip.to, place[0])
         at = place[1]
@@ -111,7 +117,7 @@ def _of_states(rows: Rows, clip: Clip) -> ClipTrack:
                           np.sum(R[:, :, 2] * held[:, :, 2], axis=1))  # fmt: skip
     elif clip.kind != "ball":
         turn = np.linalg.norm(rotations.log(rotations.conversions.spurrier_klumpp(held.transpose(0, 2, 1) @ R)), axis=1)
-    return ClipTrack(force, moment, gap, turn)
+    return ClipTrack(force, moment, gap, turn, np.full(n, clip.at))
 
 
 def _section(rows: Rows, name: str, s: float) -> tuple[Array, Array, Array, Array]:

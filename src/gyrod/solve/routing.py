@@ -206,12 +206,13 @@ def route(
     held = sorted((_clip_on_ground(clip, name, hosts) for clip in clips), key=lambda clip: clip.at)
     if wanted is not None and any(clip.kind == "fixed" and clip.frame is not None for clip in held):
         raise ValueError(f"turns = {wanted:g} is for cables whose frame only the ends hold; this one has fixed clips.")
+    held = _placed(L, ends, held)
     _check_ends(L, ends, held)
     rod = Rod(
         name, L, segments or DEFAULT_ELEMENTS, section, material, stiffness=stiffness, degree=degree,
         density_per_length=density_per_length, rotary_inertia=rotary_inertia, precurvature=precurvature,
         prestrain=(0.0, 0.0, 0.0), damping=damping, limits=limits, strain=strain,
-    )._split(clip.at for clip in held)  # fmt: skip
+    )._split(clip.at for clip in held if not clip.slides)  # fmt: skip
     search = _Search(rod, ends, held, g, wanted, count, segments is None)
     notes = [] if guess is None else search.begin(_check.kind("guess", guess, Shape))
     first, *others = search.answers()
@@ -244,7 +245,7 @@ class _Search:
         found = starts(stations, rod.length, weights, turns)
         self.starts: Sequence[Start | Shape] = found
         self.statics: Statics | None = None
-        cells, inner = rod.segments, [clip.at for clip in clips]
+        cells, inner = rod.segments, [clip.at for clip in clips if not clip.slides]
         while divides and cells < MOST_ELEMENTS and found[0].turned(divided(inner, cells)) > STEEP:
             cells += DEFAULT_ELEMENTS // 2
         if cells > rod.segments:
@@ -304,7 +305,8 @@ class _Search:
         return Rest(self.statics.motion(y, 0.0), 0, "relaxation", history)
 
     def _divide(self, cells: int) -> None:
-        self.rod, self.statics = self.rod.with_(segments=cells)._split(clip.at for clip in self.clips), None
+        held = (clip.at for clip in self.clips if not clip.slides)
+        self.rod, self.statics = self.rod.with_(segments=cells)._split(held), None
 
     def _prepared(self, rod: Rod) -> Statics:
         return prepare(System(rods=[rod], forces=self.clips, gravity=self.gravity))
@@ -403,6 +405,20 @@ def _at_clip(clip: Clip) -> Station:
     directed, framed = clip.kind in ("fixed", "swivel"), clip.kind == "fixed"
     axis = clip.axis if clip.frame is None else rotations.matrix_from_quaternion(clip.frame)[:, 2]
     return Station(clip.at, clip.point, axis if directed else None, clip.frame if framed else None)
+
+
+def _placed(length: float, ends: Ends, clips: Sequence[Clip]) -> list[Clip]:
+    """Clips, of which rings begin where the cable can reach them: by the distances between what holds it."""
+    s = np.array([0.0, *(clip.at for clip in clips), 1.0])
+    places = [ends[0].at, *(clip.point for clip in clips), ends[1].at]
+    known = [at is not None for at in places]
+    apart = [float(np.linalg.norm(b - a)) if a is not None and b is not None else 0.0 for a, b in pairwise(places)]
+    way = np.array([0.0, *np.cumsum(apart)])
+    held = [i for i, at in enumerate(known) if at and (i in (0, len(s) - 1) or not clips[i - 1].slides)]
+    for i, j in pairwise(held):
+        if np.any(np.diff(way[i : j + 1]) > length * np.diff(s[i : j + 1])) and way[j] > way[i]:
+            s[i : j + 1] = s[i] + (s[j] - s[i]) * (way[i : j + 1] - way[i]) / (way[j] - way[i])
+    return [clip.with_(at=float(at)) if clip.slides else clip for clip, at in zip(clips, s[1:-1], strict=True)]
 
 
 def _check_ends(length: float, ends: Ends, clips: Sequence[Clip]) -> None:
