@@ -309,7 +309,7 @@ class DistanceSensor(Sensor):
 
 @description
 class ClipSensor(Sensor):
-    """Force or moment of a clip on its rod, in space axes, or how far the rod gives way: "gap" or "turn".
+    """Force or moment of a clip on its rod, in space axes, how far it gives way ("gap", "turn"), what it holds ("at").
 
     The clip needs a name.
     """

@@ -1,0 +1,295 @@
+"""Clips through which a rod slides: against catenaries of one tension, ropes in closed form, and fixed clips."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import gyrod as gd
+
+GRID, ELEMENTS = {"discretization": "staggered", "segments": 60}, {"degree": 3, "segments": 20}
+MESHES = pytest.mark.parametrize("mesh", [GRID, ELEMENTS], ids=["grid", "elements"])
+
+
+#: Of length 1.2 between points 1 m apart.
+ANGLE = brentq(lambda a: np.sin(a) / a - 1 / 1.2, 0.1, 3.0)
+BOW = gd.Curve(
+    lambda s: (
+        (np.sin(ANGLE * (2 * s - 1)) / np.sin(ANGLE) + 1) / 2,
+        0,
+        (np.cos(ANGLE) - np.cos(ANGLE * (2 * s - 1))) / np.sin(ANGLE) / 2,
+    )
+)
+
+
+def cable(length=1.0, bending=1e-3, extension=1e4, **changes):
+    given = {"stiffness": (extension, extension, extension, bending, bending, bending), "density_per_length": 0.1}
+    given |= {"rotary_inertia": (1e-5, 1e-5, 2e-5), "precurvature": (0, 0, 0), "start": gd.Free(), "end": gd.Free()}
+    return gd.Rod("cable", length, **{**given, "initial": gd.Straight((0, 0, 0), (length, 0, 0)), **changes})
+
+
+def ring(at=0.5, point=None, **changes):
+    return gd.Clip("cable", at, point=point, kind="ring", name="eye", **changes)
+
+
+# --- at rest ---------------------------------------------------------------------------------------------------------
+
+PLACES, LENGTH, WEIGHT = (-1.0, -0.3, 0.35, 1.0), 2.05, 1.0
+
+
+def level():
+    """Tension at the level of supports, and fractions in the rings, of a limp cable: each span a catenary of it."""
+    halves = [(b - a) / 2 for a, b in pairwise(PLACES)]
+
+    def spans(tension):
+        a = [brentq(lambda a, x=x: a * np.cosh(x / a) - tension / WEIGHT, x / 1.1996, 50.0) for x in halves]
+        return np.array([2 * a * np.sinh(x / a) for a, x in zip(a, halves, strict=True)])
+
+    tension = brentq(lambda T: spans(T).sum() - LENGTH, 0.56, 5.0)
+    return tension, np.cumsum(spans(tension))[:2] / LENGTH
+
+
+def over_two_rings(bending, segments):
+    clips = [
+        gd.Clip("cable", at, point=(x, 0, 0), kind="ring", name=name)
+        for name, at, x in zip("ab", (0.36, 0.66), PLACES[1:3], strict=True)
+    ]
+    start, end = gd.Hinged(at=(PLACES[0], 0, 0)), gd.Hinged(at=(PLACES[-1], 0, 0))
+    return gd.route(
+        LENGTH, start, end, clips=clips, name="cable", stiffness=(1e5, 1e5, 1e5, bending, bending, bending),
+        density_per_length=WEIGHT / 9.81, rotary_inertia=(1e-4, 1e-4, 2e-4), segments=segments, starts=1,
+    )  # fmt: skip
+
+
+def test_a_heavy_cable_over_two_rings_finds_the_level_of_equal_tension():
+    """What bending makes of it falls with its length, sqrt(EI/T): of a limp cable by extrapolation, to 1e-4."""
+    tension, fractions = level()
+    found = []
+    for bending, segments in ((4e-4, 100), (1e-4, 200), (2.5e-5, 400)):
+        route = over_two_rings(bending, segments)
+        track = route.motion["cable"]
+        ends = [np.linalg.norm(force) for force in (track.start_force, track.end_force)]
+        assert ends[0] == pytest.approx(ends[1], rel=2e-3)
+        found.append(
+            [*(np.array(ends) / tension - 1), *(route.motion[c].at - s for c, s in zip("ab", fractions, strict=True))]
+        )
+    first, second, third = np.abs(found)
+    assert np.all(second < 0.55 * first)
+    assert np.all(third < 0.55 * second)
+    assert np.all(np.abs(third[2:]) < 1.5e-4)
+    first, second, third = np.array(found)
+    limp = (4 * (2 * third - second) - (2 * second - first)) / 3
+    assert np.all(np.abs(limp) < (1.2e-3, 1.2e-3, 1e-4, 1e-4))
+
+
+def test_the_place_in_a_ring_converges_with_the_mesh():
+    """Of second order on a grid, where the bend at the ring is resolved."""
+
+    def place(n):
+        ends = {"start": gd.Clamped(), "end": gd.Hinged(), "discretization": "staggered", "segments": n}
+        clip = ring(0.35, (0.37, 0.0, -0.15), stiffness=1e6)
+        rest = gd.equilibrium(gd.System(rods=[cable(1.2, 0.02, initial=BOW, **ends)], forces=[clip]))
+        return np.array([rest["eye"].at, np.linalg.norm(rest["eye"].force)])
+
+    coarse, middle, fine, finest = (place(n) for n in (20, 40, 80, 160))
+    first, second, third = np.abs(coarse - middle), np.abs(middle - fine), np.abs(fine - finest)
+    assert np.all(second < 0.35 * first)
+    assert np.all(third < 0.3 * second)
+
+
+@MESHES
+def test_a_ring_gives_way_across_the_rod_alone(mesh):
+    """A cable between hinges, drawn aside by a ring: the force is that of both halves, the gap is force over k."""
+    hinged = {"start": gd.Hinged(), "end": gd.Hinged()}
+    clip = ring(0.3, (0.5, 0.0, -0.1), stiffness=2e3)
+    rest = gd.equilibrium(
+        gd.System(rods=[cable(bending=0.05, extension=300.0, **hinged, **mesh)], forces=[clip], gravity=(0, 0, 0))
+    )
+    eye, track = rest["eye"], rest["cable"]
+    assert eye.at == pytest.approx(0.5, abs=1e-9)
+    np.testing.assert_allclose(eye.force + track.start_force + track.end_force, 0, atol=1e-8)
+    assert eye.gap == pytest.approx(np.linalg.norm(eye.force) / 2e3, rel=1e-12)
+    assert not eye.moment.any()
+    assert eye.turn == 0.0
+    fixed = gd.Clip("cable", 0.5, point=(0.5, 0.0, -0.1), kind="ball", stiffness=2e3, name="eye")
+    other = gd.equilibrium(
+        gd.System(rods=[cable(bending=0.05, extension=300.0, **hinged, **mesh)], forces=[fixed], gravity=(0, 0, 0))
+    )
+    np.testing.assert_allclose(eye.force, other["eye"].force, rtol=1e-3, atol=1e-6)
+    assert other["eye"].at == 0.5
+    assert rest["eye"].force[2] < -1.0
+
+
+def test_a_cable_is_drawn_through_a_ring_by_follow():
+    """Its end is led away: another part is in the ring, and the cable is as tight on both sides of it."""
+    ends = {"start": gd.Hinged(), "end": gd.Hinged(at=lambda t: (1 + 0.3 * t, 0, 0))}
+    system = gd.System(
+        rods=[cable(bending=1e-3, extension=30.0, **ends, **ELEMENTS)],
+        forces=[ring(0.5, (0.4, 0, 0.05), stiffness=1e5)],
+    )
+    last = gd.follow(system, "time", (0.0, 1.0)).at(1.0)
+    left, right = np.hypot(0.4, 0.05), np.hypot(0.9, 0.05)
+    assert last["eye"].at == pytest.approx(left / (left + right), abs=2e-3)
+    forces = [np.linalg.norm(force) for force in (last["cable"].start_force, last["cable"].end_force)]
+    assert forces == pytest.approx([30.0 * (left + right - 1.0)] * 2, rel=2e-3)
+
+
+def test_modes_across_a_ring_are_those_across_a_ball():
+    """Of a taut cable with the ring in the middle, which nothing draws along it."""
+    ends = {"start": gd.Clamped(), "end": gd.Clamped(), "extension": 100.0, "prestrain": (0, 0, -0.02)}
+    clips = ring(0.5, (0.5, 0, 0)), gd.Clip("cable", 0.5, point=(0.5, 0, 0), kind="ball")
+    systems = [gd.System(rods=[cable(**ends, **ELEMENTS)], forces=[clip], gravity=(0, 0, 0)) for clip in clips]
+    omegas = [gd.modes(system, 4).omega for system in systems]
+    np.testing.assert_allclose(*omegas, rtol=1e-3)
+
+
+# --- in motion -------------------------------------------------------------------------------------------------------
+
+
+def over_an_edge(segments, hanging=0.2, bend=0.03, young=1e8, radius=1e-3):
+    """A rope along a level guide whose end hangs through a ring at the edge."""
+    s, arc = np.linspace(0, 1, 4001), bend * np.pi / 2
+    angle = np.clip((s - (1 - hanging - arc / 2)) / bend, 0, np.pi / 2)
+    d = np.stack([np.cos(angle), 0 * s, -np.sin(angle)], axis=1)
+    x = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (d[1:] + d[:-1]) * np.diff(s)[:, None], axis=0)])
+    x -= [np.interp(1 - hanging, s, column) for column in x.T]
+    half = 0.5 * (angle + np.pi / 2)
+    frames = np.stack([np.cos(half), 0 * s, np.sin(half), 0 * s], axis=1)
+    rod = gd.Rod(
+        "cable", 1.0, segments, gd.Circle(radius=radius),
+        gd.Material(young=young, poisson=0.3, density=0.1 / (np.pi * radius**2)), precurvature=(0, 0, 0),
+        initial=gd.Laid(s, x, frames), damping=gd.Damping(factor=1e-4), discretization="staggered",
+        start=gd.Free(), end=gd.Free(),
+    )  # fmt: skip
+    offset = (-0.5 - bend * np.sin(np.pi / 4), 0, x[0, 2] - radius - 0.05)
+    guide = gd.Contact("cable", gd.Box((1.0, 0.2, 0.1), offset=offset), stiffness=1e5)
+    return gd.System(rods=[rod], forces=[ring(1 - hanging, (0, 0, 0), stiffness=1e4)], contacts=[guide])
+
+
+def test_a_rope_runs_through_a_ring_at_an_edge():
+    """What hangs of a rope of length L draws the rest along: x'' = g x/L."""
+    t = np.array([0.0, 0.1, 0.2, 0.3])
+    motion = gd.simulate(over_an_edge(100), 0.3, method="radau5", rtol=1e-3, atol=1e-6, output=t)
+    exact = 0.2 * np.cosh(np.sqrt(9.81) * t)
+    np.testing.assert_allclose(1.0 - motion["eye"].at, exact, rtol=0.01)
+
+
+@MESHES
+@pytest.mark.parametrize("method", ["radau5", "rodas", "seulex"])
+def test_a_rod_that_runs_out(mesh, method):
+    system = gd.System(rods=[cable(velocity=(1, 0, 0), **mesh)], forces=[ring(0.5, (0.5, 0, 0))], gravity=(0, 0, 0))
+    words = r"the rod has run out of Clip 'eye' by its start; give a longer rod, end the run before, or hold the rod"
+    with pytest.raises(gd.SimulationError, match=words) as caught:
+        gd.simulate(system, 1.0, method=method)
+    assert caught.value.time == pytest.approx(0.5, abs=1e-6)
+    motion = caught.value.motion
+    np.testing.assert_allclose(motion["eye"].at, 0.5 - motion.t, atol=1e-6)
+    between = motion(np.linspace(0.0, 0.45, 7))
+    np.testing.assert_allclose(between["eye"].at, 0.5 - between.t, atol=1e-6)
+
+
+def flying(**mesh):
+    """A rod through rings on a free body and on another rod, without gravity."""
+    body = gd.Body("frame", 0.2, (1e-2, 1e-2, 2e-2), position=(0.3, 0.1, 0.0), angular_velocity=(0, 1.0, 2.0))
+    other = cable(bending=0.05, extension=100.0, initial=gd.Straight((0.6, -0.5, 0), (0.6, 0.5, 0)), **mesh)
+    rods = [cable(bending=0.05, extension=100.0, velocity=(0.5, 0, 0.2), **mesh), other.with_(name="other")]
+    forces = [
+        ring(0.3, (0.0, -0.1, 0.01), to="frame", stiffness=20.0),
+        gd.Clip("cable", 0.6, "other", 0.5, kind="ring", stiffness=30.0, name="hook"),
+    ]
+    return gd.System([body], rods=rods, forces=forces, gravity=(0, 0, 0))
+
+
+@MESHES
+def test_nothing_is_lost_in_rings_that_fly(mesh):
+    """Energy, momentum and angular momentum, while a rod slides over several cells."""
+    system = flying(**{**mesh, "segments": 6 if "degree" in mesh else 20})
+    motion = gd.simulate(system, 0.3, method="radau5", rtol=1e-8, atol=1e-10)
+    assert np.ptp(motion["eye"].at) > 0.08
+    assert np.ptp(motion["hook"].at) > 0.08
+    assert np.ptp(motion.energy.potential) > 1e-4
+    for quantity in (motion.energy.total, *motion.momentum.T, *motion.angular_momentum.T):
+        np.testing.assert_allclose(quantity, quantity[0], rtol=0, atol=3e-7)
+
+
+@pytest.mark.parametrize("method", ["radau5", "rodas", "seulex", "dop853"])
+@pytest.mark.parametrize("until", [0.05, 0.1])
+def test_a_run_that_goes_on_from_a_snapshot_is_the_same_to_the_bit(until, method):
+    system = flying(**{**GRID, "segments": 20})
+    first, second = (gd.stepper(system, method=method, rtol=1e-4) for _ in range(2))
+    first.step(until)
+    second.restore(first.save())
+    for stepper in (first, second):
+        stepper.step(0.1)
+    assert np.array_equal(first.y, second.y)
+
+
+def test_a_rest_stays_at_rest_and_methods_agree():
+    rest = over_two_rings(1e-3, 20)
+    still = gd.simulate(rest, 0.05, method="radau5")
+    assert np.ptp(still["a"].at) < 1e-6
+    system = flying(**{**ELEMENTS, "segments": 6})
+    ends = [
+        gd.simulate(system, 0.1, method=m, rtol=1e-6, atol=1e-8)["hook"].at[-1] for m in ("radau5", "dop853", "seulex")
+    ]
+    np.testing.assert_allclose(ends, ends[0], atol=1e-5)
+
+
+# --- around it -------------------------------------------------------------------------------------------------------
+
+
+def test_rings_are_read_drawn_and_written(tmp_path):
+    system = flying(**{**ELEMENTS, "segments": 6}).with_(sensors=[gd.ClipSensor("where", "eye", "at")])
+    assert len(system.rod("cable").fractions) == 19  # elements do not end where a rod slides
+    motion = gd.simulate(system, 0.02)
+    assert np.array_equal(motion.sensors["where"], motion["eye"].at)
+    assert motion.sensors.units == {"where": "1"}
+    from gyrod.look.scene import describe
+    from gyrod.motion.readings import quantity
+
+    assert np.array_equal(quantity("eye.at", system).read(motion), motion["eye"].at)
+    eye, hook = describe(motion.compiled)["joints"][:2]
+    assert eye["anchor"] == {"body": 0, "at": [0.0, -0.1, 0.01]}
+    assert (hook["anchor"]["rod"], hook["anchor"]["s"]) == (1, 0.5)
+    system.save(tmp_path / "rings.yaml")
+    assert "kind: ring" in (tmp_path / "rings.yaml").read_text()
+    again = gd.simulate(gd.load(tmp_path / "rings.yaml"), 0.02)
+    assert np.array_equal(again.y, motion.y)
+    saved = gd.simulate(system, 0.02, save=tmp_path / "rings.h5")
+    assert np.array_equal(gd.open(tmp_path / "rings.h5")["hook"].at, saved["hook"].at)
+
+
+def test_a_study_over_places_of_a_ring():
+    def drawn(x):
+        ends = {"start": gd.Hinged(), "end": gd.Hinged(), "extension": 300.0}
+        return gd.System(rods=[cable(**ends, **ELEMENTS)], forces=[ring(0.5, (x, 0, 0.05))])
+
+    study = gd.study(drawn, {"x": [0.3, 0.5, 0.6]}, {"at": "eye.at"}, at_rest=True, engine="serial")
+    assert study.failed == {}
+    x = np.array([0.3, 0.5, 0.6])
+    left, right = np.hypot(x, 0.05), np.hypot(1 - x, 0.05)
+    np.testing.assert_allclose(study["at"], left / (left + right), atol=2e-3)
+
+
+@pytest.mark.parametrize("method", ["variational", "energy-momentum"])
+def test_constant_steps_have_no_rings(method):
+    system = gd.System(rods=[cable(**GRID)], forces=[ring(0.5, (0.5, 0, 0))])
+    with pytest.raises(ValueError, match=rf"method = '{method}' has no clips that slide; take 'radau5'. .* Clip 'eye'"):
+        gd.simulate(system, 0.1, method=method, step=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"axis": (1, 0, 0)}, "axis is for clips that hold a direction; the rod goes through a ring as it likes"),
+        ({"frame": (1, 0, 0, 0)}, "frame is for clips that hold a direction"),
+        ({"rotational": 1.0}, "rotational is for clips that hold a direction"),
+        ({"stiffness": (1.0, 2.0, 3.0)}, "but a ring has one for all directions; give one"),
+        ({"damping": 1.0}, "damping is for clips that do not slide"),
+    ],
+)
+def test_fields_of_rings(given, sentence):
+    with pytest.raises(gd.ModelError) as caught:
+        ring(**given)
+    assert sentence in str(caught.value)
