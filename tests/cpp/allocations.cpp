@@ -205,7 +205,8 @@ void held() {
   count("held", d.formulation, system.equations(), y, 0.2);
 }
 
-// Two rods that hang on ground and carry one body, a cable between them, a spring and a bushing to the body.
+// Two rods that hang on ground and carry one body, a cable between them, a spring and a bushing to the body, and a
+// ring.
 void coupled(const std::string& formulation) {
   SystemDescription d;
   d.formulation = formulation;
@@ -218,9 +219,14 @@ void coupled(const std::string& formulation) {
   }
   const LinkPoint on_a{0, 1, 0.3, {0.01, 0, 0}}, on_b{1, 3, 0.0, {0, 0.01, 0}},
       on_body{.offset = {0.1, 0, 0}, .body = 0};
+  LinkPoint in_ring{.rod = 1};
+  std::vector<double> mesh;
+  for (int n = 0; n <= d.rods[1].segments; ++n) mesh.push_back(n / double(d.rods[1].segments));
+  in_ring.at = 0.37, in_ring.mesh = std::make_shared<const std::vector<double>>(mesh);
   d.links = {{{on_a, on_b}, CableLaw{5.0, 0.1, 0.1, 0.02}},
              {{on_a, on_body}, SpringLaw{5.0, 0.1, 0.1}},
-             {{on_b, on_body}, BushingLaw({1, 2, 3}, {0.1, 0, 0}, Mat3<double>::Identity())}};
+             {{on_b, on_body}, BushingLaw({1, 2, 3}, {0.1, 0, 0}, Mat3<double>::Identity())},
+             {{LinkPoint{.offset = {0.05, 0, 0.37}}, in_ring}, SpringLaw{5.0, 0.0, 0.0}}};
   RigidBody body;
   body.moments = {0.3, 0.25, 0.2};
   d.bodies = {body};
@@ -230,6 +236,7 @@ void coupled(const std::string& formulation) {
   std::vector<double> y(system.size(), 0.0);
   y[2] = 1.1, y[3] = 1.0;
   straighten(system, y);
+  y.back() = in_ring.at;
   count("coupled", d.formulation, system.equations(), y, 0.5);
 }
 

@@ -218,7 +218,8 @@ template <class At, class Out> void link_blocks(const RodLink& link, double t, c
     const bool feels = f.turns && !r.end;
     if (feels) action += r.couple * arm;
     const Matrix<double, 6, 3> K = action * f.by.K, C = action * f.by.C;
-    Matrix<double, 6, 1> by_way = action * pull;
+    Matrix<double, 6, 1> by_way;
+    if (link.slides()) by_way = action * pull;
     if (r.slope != 0.0) by_way.tail<3>() -= r.slope * F;
     for (std::size_t j = 0; j < count; ++j) {
       const Handle& c = handles[j];
@@ -232,7 +233,7 @@ template <class At, class Out> void link_blocks(const RodLink& link, double t, c
         b.v += action * (f.spin * c.spin_v);
       }
       if (i == j) b.q.topRows<3>() += r.turning;
-      if (stiffness > 0.0) {
+      if (link.slides()) {
         Matrix<double, 7, 1> way_by = sign * (c.place_q.transpose() * pull);
         if (c.slope != 0.0) way_by.tail<3>() += c.slope * F;
         b.q -= by_way * (way_by.transpose() * (1.0 / stiffness));
