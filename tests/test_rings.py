@@ -272,6 +272,25 @@ def test_a_study_over_places_of_a_ring():
     np.testing.assert_allclose(study["at"], left / (left + right), atol=2e-3)
 
 
+def test_threads_and_studies_change_nothing():
+    system = flying(**{**ELEMENTS, "segments": 40})
+    alone, shared = (gd.simulate(system, 0.02, method="radau5", threads=n) for n in (1, 2))
+    assert np.array_equal(alone.y, shared.y)
+    system = flying(**{**ELEMENTS, "segments": 6})
+    vary = {"eye.point[2]": [0.01, 0.03]}
+    study = gd.study(system, vary, {"at": gd.Final("hook.at")}, t_end=0.05, engine="serial")
+    runs = [gd.simulate(system.with_({"eye.point[2]": z}), 0.05)["hook"].at[-1] for z in (0.01, 0.03)]
+    np.testing.assert_allclose(study["at"], runs, rtol=1e-7)
+
+
+def test_a_ring_that_a_rod_misses_is_told():
+    told = gd.System(rods=[cable(**GRID)], forces=[ring(0.5, (0.3, 0.0, 0.1))]).notes
+    assert "Clip 'eye' holds rod 'cable' 0.0917 m away from where it lies at the start" in told[-1]
+    assert not gd.System(rods=[cable(**GRID)], forces=[ring(0.5, (0.3, 0.0, 0.0))]).notes
+    one = cable(segments=1, degree=2, start=gd.Clamped(), end=gd.Clamped())
+    assert gd.equilibrium(gd.System(rods=[one], forces=[ring(0.5, (0.3, 0, 0))]))["eye"].at == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
 def test_constant_steps_have_no_rings(method):
     system = gd.System(rods=[cable(**GRID)], forces=[ring(0.5, (0.5, 0, 0))])
