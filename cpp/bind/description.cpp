@@ -366,6 +366,32 @@ void bind_contact(nb::module_& m) {
           "cells"_a, "shares"_a, "turns"_a, "offsets"_a, "radii"_a, "weights"_a)
       .def_prop_ro("stations", [](const Contact& c) { return c.stations.size(); })
       .def_prop_ro("memory", [](const Contact& c) { return c.stations.size() * std::size_t(c.law.memory()); });
+  nb::class_<RodPair>(m, "RodPair", "Two rods that may touch each other, or one that may touch itself.")
+      .def(
+          "__init__",
+          [](RodPair* self, int a, int b, double radius_a, double radius_b, std::vector<double> mesh_a,
+             std::vector<double> mesh_b, double length_a, double length_b, double stiffness, double damping,
+             double smoothing, double gravity, double apart, const std::optional<FrictionLaw>& friction) {
+            ContactLaw law;
+            law.friction = friction.value_or(FrictionLaw());
+            law.stiffness = stiffness, law.damping = damping, law.smoothing = smoothing;
+            new (self) RodPair{{a, b}, {radius_a, radius_b}, law, gravity, apart,
+                                {std::move(mesh_a), std::move(mesh_b)}, {length_a, length_b}, {}};
+          },
+          nb::kw_only(), "a"_a, "b"_a, "radius_a"_a, "radius_b"_a, "mesh_a"_a, "mesh_b"_a, "length_a"_a, "length_b"_a,
+          "stiffness"_a, "damping"_a, "smoothing"_a, "gravity"_a, "apart"_a, "friction"_a.none());
+  nb::class_<ContactSet>(m, "ContactSet", "All contacts of a system.")
+      .def(
+          "__init__",
+          [](ContactSet* self, std::vector<Contact> with_surfaces, std::vector<RodPair> among_rods) {
+            new (self) ContactSet{std::move(with_surfaces), std::move(among_rods)};
+          },
+          nb::kw_only(), "with_surfaces"_a = nb::list(), "among_rods"_a = nb::list())
+      .def_prop_ro("memory", [](const ContactSet& c) {
+        std::size_t n = 0;
+        for (const Contact& x : c.with_surfaces) n += x.stations.size() * std::size_t(x.law.memory());
+        return n;
+      });
 }
 
 void bind_rod(nb::module_& m) {

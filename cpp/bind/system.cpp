@@ -414,12 +414,12 @@ void bind_system(nb::module_& m) {
       [](System* self, const std::string& formulation, std::vector<RigidBody> bodies,
          const std::vector<std::shared_ptr<ForceElement>>& forces, const Vector& gravity,
          const std::optional<JointTree>& joints, std::vector<RodDescription> rods, std::vector<RodLink> links,
-         std::vector<Contact> contacts, const FormulationOptions& options) {
+         ContactSet contacts, const FormulationOptions& options) {
         new (self) System({formulation, options, std::move(bodies), forces_of(forces), or_zero(gravity), joints,
                            std::move(rods), std::move(links), std::move(contacts)});
       },
       nb::kw_only(), "formulation"_a, "bodies"_a = nb::list(), "forces"_a = nb::list(), "gravity"_a.none() = nb::none(),
-      "joints"_a.none() = nb::none(), "rods"_a = nb::list(), "links"_a = nb::list(), "contacts"_a = nb::list(),
+      "joints"_a.none() = nb::none(), "rods"_a = nb::list(), "links"_a = nb::list(), "contacts"_a = ContactSet(),
       "options"_a = FormulationOptions());
   bind_equations(c);
   bind_bodies(c);
@@ -444,6 +444,32 @@ void bind_system(nb::module_& m) {
        "contact"_a, "t"_a, "y"_a, "project"_a,
        "Of stations: point, normal, force, slip, gap, normal force; energy, power of friction, of impacts and of "
        "bodies.")
+      .def(
+          "crossing_states",
+          [](System& s, int crossing, Times t, Table y, bool project) {
+            const Turn turn = enter(s, y);
+            std::vector<Out2> rows;
+            Out2 sums = owned<Out2>({y.shape(0), 4});
+            std::vector<double> state(s.size());
+            std::vector<Crossings::Reading> found;
+            for (std::size_t k = 0; k < y.shape(0); ++k) {
+              std::copy_n(y.data() + k * s.size(), s.size(), state.begin());
+              s.place(t.data()[k], state.data(), project);
+              const ContactBudget b = s.rods()->crossing(crossing, t.data()[k], state.data() + s.rods_at(), found);
+              sums(k, 0) = b.energy, sums(k, 1) = b.friction, sums(k, 2) = b.impact, sums(k, 3) = b.work;
+              Out2& out = rows.emplace_back(owned<Out2>({found.size(), 16}));
+              for (std::size_t i = 0; i < found.size(); ++i) {
+                const Crossings::Reading& r = found[i];
+                double* to = out.data() + 16 * i;
+                to[0] = r.at[0], to[1] = r.at[1];
+                Part<3>::put(to + 2, r.point), Part<3>::put(to + 5, r.normal), Part<3>::put(to + 8, r.force);
+                to[11] = r.gap, to[12] = r.pressed, Part<3>::put(to + 13, r.slip);
+              }
+            }
+            return std::make_tuple(rows, sums);
+          },
+          "crossing"_a, "t"_a, "y"_a, "project"_a,
+          "Of what touches: fractions of both lengths, point, normal, force, gap, normal force, slip; as of contacts.")
       .def(
           "slide_states",
           [](System& s, Times t, Table y, bool project) {

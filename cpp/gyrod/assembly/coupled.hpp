@@ -142,7 +142,7 @@ public:
   const double* mass() const override { return algebraic_.mass(); }
   const int* index() const override { return algebraic_.index(); }
   bool accepted(double t, double* y) override {
-    if (!rods_.contacts() && !rods_.slides()) return false;
+    if (!rods_.contacts() && !rods_.crossings() && !rods_.slides()) return false;
     host(t, y);
     return rods_.accepted(t, y + at_);
   }

@@ -21,7 +21,7 @@ struct SystemDescription {
   std::optional<JointTree> joints; // none: bodies are free, or turn about points of space
   std::vector<RodDescription> rods;
   std::vector<RodLink> links;
-  std::vector<Contact> contacts;
+  ContactSet contacts;
 };
 
 } // namespace gyrod

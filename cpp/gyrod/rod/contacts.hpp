@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "gyrod/contact/law.hpp"
+#include "gyrod/contact/crossings.hpp"
 
 namespace gyrod {
 
@@ -38,6 +38,13 @@ struct Contact {
   bool turns() const {
     return law.friction.kind != FrictionLaw::none || law.friction.rolling > 0.0 || law.friction.spinning > 0.0;
   }
+};
+
+// All contacts of a system.
+struct ContactSet {
+  std::vector<Contact> with_surfaces;
+  std::vector<RodPair> among_rods;
+  bool empty() const { return with_surfaces.empty() && among_rods.empty(); }
 };
 
 } // namespace gyrod

@@ -97,6 +97,10 @@ public:
   static constexpr std::size_t contact_columns = 14; // point, normal, force, slip; gap, normal force
   virtual ContactBudget contact(int contact, double t, const double* y, double* rows) = 0;
 
+  // --- contacts of rods among themselves, in their order: what touches
+  virtual int crossings() const = 0;
+  virtual ContactBudget crossing(int crossing, double t, const double* y, std::vector<Crossings::Reading>& out) = 0;
+
   // --- links whose end slides along a rod, in their order: the fraction of the length that is there, the point, and
   // the force on it. They remember one number each, before contacts.
   virtual int slides() const = 0;
@@ -128,7 +132,7 @@ public:
 // Rods in the formulation of that name, with links between their points and contacts.
 std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vector<RodDescription> rods,
                                         const FormulationOptions& options, std::vector<RodLink> links,
-                                        std::vector<Contact> contacts);
+                                        ContactSet contacts);
 
 // Strain and curvature of a rod that lies at x (vertices) with the frames p, against a straight one.
 struct RodShape {

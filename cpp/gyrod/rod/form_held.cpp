@@ -3,6 +3,6 @@
 
 std::unique_ptr<gyrod::RodEquations> gyrod::make_rods_held(Turning form, std::vector<RodDescription> rods,
                                                            const FormulationOptions& options,
-                                                           std::vector<RodLink> links, std::vector<Contact> contacts) {
+                                                           std::vector<RodLink> links, ContactSet contacts) {
   return std::make_unique<RodStage<true>>(form, std::move(rods), options, std::move(links), std::move(contacts));
 }

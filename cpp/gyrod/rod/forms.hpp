@@ -12,8 +12,8 @@ namespace gyrod {
 
 // Without and with held strains.
 std::unique_ptr<RodEquations> make_rods_free(Turning, std::vector<RodDescription>, const FormulationOptions&,
-                                             std::vector<RodLink>, std::vector<Contact>);
+                                             std::vector<RodLink>, ContactSet);
 std::unique_ptr<RodEquations> make_rods_held(Turning, std::vector<RodDescription>, const FormulationOptions&,
-                                             std::vector<RodLink>, std::vector<Contact>);
+                                             std::vector<RodLink>, ContactSet);
 
 } // namespace gyrod

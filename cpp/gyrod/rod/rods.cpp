@@ -10,9 +10,11 @@ template RodState<Dual<1>>::RodState(const RodDescription&);
 
 std::unique_ptr<RodEquations> make_rods(const std::string& formulation, std::vector<RodDescription> rods,
                                         const FormulationOptions& options, std::vector<RodLink> links,
-                                        std::vector<Contact> contacts) {
+                                        ContactSet contacts) {
   for (RodLink& link : links)
     for (LinkPoint& p : link.ends) p.node = p.rod >= 0 && rods[std::size_t(p.rod)].degree > 0;
+  for (RodPair& c : contacts.among_rods)
+    for (int e = 0; e < 2; ++e) c.nodal[e] = rods[std::size_t(c.rods[e])].degree > 0;
   const bool held = std::any_of(rods.begin(), rods.end(), [](const RodDescription& r) { return r.held > 0; });
   const Turning form{coordinates_of(formulation), is_absolute(formulation)};
   if (held) return make_rods_held(form, std::move(rods), options, std::move(links), std::move(contacts));

@@ -42,9 +42,10 @@ GYROD_COLD RodPart::RodPart(RodDescription description, Turning form, States& st
 }
 
 GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
-                          std::vector<Contact> contacts, Turning form, bool held, int block)
-    : form_(form), held_(held), options_(options), links_(std::move(between)), contacts_(std::move(contacts)),
-      tangled_(!links_.empty() || !contacts_.empty()), block_(block), host_nodes_(held ? 3 : 2),
+                          ContactSet contacts, Turning form, bool held, int block)
+    : form_(form), held_(held), options_(options), links_(std::move(between)),
+      contacts_(std::move(contacts.with_surfaces)), crossings_(std::move(contacts.among_rods)),
+      tangled_(!links_.empty() || !contacts_.empty() || !crossings_.empty()), block_(block), host_nodes_(held ? 3 : 2),
       states_{!held && !tangled_, 0, {}} {
   add_rods(std::move(rods), sizes_, edges_);
   add_hosts(sizes_, edges_);
@@ -62,6 +63,7 @@ GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions o
       for (int b : nodes)
         if (a < b) edges_.emplace_back(a, b);
   }
+  for (const auto& r : rods_) curves_.push_back({r->s.x.data(), r->s.v.data(), r->s.R.data(), r->s.w.data()});
   add_contacts();
   for (const Contact& c : contacts_)
     for (const Station& station : c.stations) {
@@ -85,6 +87,7 @@ GYROD_COLD void RodSet::make_pattern() {
       for (int b : nodes)
         if (a < b) edges.emplace_back(a, b);
   }
+  edges.insert(edges.end(), crossing_edges_.begin(), crossing_edges_.end());
   pattern_ = BlockPattern(sizes_, edges, {}, hosts_.empty() ? -1 : cells_);
   make_groups();
   for (auto& r : rods_) find_slots(*r);
@@ -96,8 +99,45 @@ bool RodSet::weave() {
     const LinkPoint& p = l.ends[1];
     return !p.slides() || (p.woven[0] == p.segment && p.woven[1] == p.count);
   });
-  if (!known) make_pattern();
-  return !known;
+  bool same = true;
+  if (!crossings_.empty()) {
+    std::vector<std::pair<int, int>> edges = edges_of_crossings();
+    same = edges == crossing_edges_;
+    crossing_edges_.swap(edges);
+  }
+  if (!known || !same) make_pattern();
+  return !known || !same;
+}
+
+// Of all nodes that see each other through what touches.
+std::vector<std::pair<int, int>> RodSet::edges_of_crossings() const {
+  std::vector<std::array<int, 6>> windows;
+  for (const Crossings::Touch& o : crossings_.found()) {
+    const int* rods = crossings_.pairs()[std::size_t(o.crossing)].rods;
+    windows.push_back({rods[0], o.on[0].first, o.on[0].count, rods[1], o.on[1].first, o.on[1].count});
+  }
+  std::sort(windows.begin(), windows.end());
+  windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
+  std::vector<std::pair<int, int>> edges;
+  std::vector<int> nodes;
+  for (const auto& w : windows) {
+    nodes.clear();
+    for (int e = 0; e < 2; ++e) {
+      const Rod& r = *rods_[std::size_t(w[std::size_t(3 * e)])];
+      for (int k = 0; k < w[std::size_t(3 * e + 2)]; ++k) {
+        const int c = w[std::size_t(3 * e + 1)] + k;
+        if (r.in_graph(c)) nodes.push_back(r.at_node(c));
+        if (const int end = r.held_end(c); end >= 0)
+          for (int h = 0; h < host_nodes_; ++h) nodes.push_back(place_node(r.port[end]) + h);
+      }
+    }
+    for (int a : nodes)
+      for (int b : nodes)
+        if (a < b) edges.emplace_back(a, b);
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  return edges;
 }
 
 // Cells, and which of them see each other.
@@ -115,6 +155,8 @@ GYROD_COLD void RodSet::add_rods(std::vector<RodDescription> rods, std::vector<i
       if (s.body >= 0) hosts_.push_back(s.body);
     }
   }
+  for (const RodPair& c : crossings_.pairs())
+    for (int r : c.rods) rods[std::size_t(r)].pulled = rods[std::size_t(r)].pulled || c.rubs();
   double segments = 0.0;
   for (const RodDescription& d : rods) segments += d.segments;
   for (RodDescription& d : rods) {
@@ -216,7 +258,7 @@ const char* RodSet::apart() const {
   if (!hosts_.empty() || !links_.empty())
     return "bodies hold a rod, or a cable, tendon, spring or bushing pulls at one";
   if (led_) return "something is a function of time or an input";
-  if (!contacts_.empty()) return "a rod may touch something";
+  if (!contacts_.empty() || !crossings_.empty()) return "a rod may touch something";
   return nullptr;
 }
 
@@ -235,6 +277,13 @@ GYROD_COLD std::vector<std::vector<int>> RodSet::parties() const {
       out.push_back({hosts_[std::size_t(a)]});
     else if (a < b)
       out.push_back({hosts_[std::size_t(a)], hosts_[std::size_t(b)]});
+  // Those whose rods may touch: whatever holds them feels what touches.
+  std::set<std::pair<int, int>> meet;
+  for (const RodPair& c : crossings_.pairs())
+    for (int a : rods_[std::size_t(c.rods[0])]->port)
+      for (int b : rods_[std::size_t(c.rods[1])]->port)
+        if (a >= 0 && b >= 0 && a != b && !joined_.count(std::minmax(a, b))) meet.insert(std::minmax(a, b));
+  for (const auto& [a, b] : meet) out.push_back({hosts_[std::size_t(a)], hosts_[std::size_t(b)]});
   return out;
 }
 
@@ -267,6 +316,19 @@ void RodSet::act(double t, const double* y, double* dy) {
   for (auto& w : felt_) w = {};
   pull_links(t, y, dy);
   press(y, dy);
+  if (!crossings_.empty()) {
+    crossings_.still = still_;
+    crossings_.find(curves_);
+    crossings_.press(
+        curves_,
+        [&](int rod, int vertex, const Vec3<double>& F) { rods_[std::size_t(rod)]->s.f[std::size_t(vertex)] += F; },
+        [&](int rod, int frame, const Vec3<double>& M) {
+          const std::size_t j = std::size_t(frame);
+          Rod& r = *rods_[std::size_t(rod)];
+          r.s.mu[j] += r.s.R[j].transpose() * M;
+          if (r.d.holds(frame)) r.s.end_moment[frame ? 1 : 0] = r.s.mu[j];
+        });
+  }
   each_rod([&](Rod& r) { conclude(r, t, y, dy); });
 }
 
@@ -455,6 +517,9 @@ void RodSet::linearise(double t, const double* y) {
   far_.clear();
   for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
   if (!contacts_.empty()) touch_blocks(y);
+  crossings_.blocks(curves_, [&](int rod, int cell, int by, int of, const auto& q, const auto& v) {
+    land(FarBlock{{rod, cell}, {by, of}, q, v});
+  });
 }
 
 void RodSet::linearise(Rod& r, double t, const double* y) {

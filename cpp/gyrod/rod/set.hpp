@@ -64,6 +64,8 @@ public:
   std::size_t stations(int contact) const override { return contacts_[std::size_t(contact)].stations.size(); }
   std::size_t memory() const override { return memory_; }
   ContactBudget contact(int contact, double t, const double* y, double* rows) override;
+  int crossings() const override { return int(crossings_.pairs().size()); }
+  ContactBudget crossing(int crossing, double t, const double* y, std::vector<Crossings::Reading>& out) override;
   bool accepted(double t, double* y) override;
   double horizon() const override { return horizon_; }
   double overshoot(double t, const double* y) override;
@@ -96,10 +98,11 @@ protected:
 
   // block: unknowns of a node of the graph.
   RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
-         std::vector<Contact> contacts, Turning form, bool held, int block);
+         ContactSet contacts, Turning form, bool held, int block);
 
-  // The graph anew where points have slid to other vertices than it knows of.
+  // The graph anew where points have slid to other vertices, or rods touch elsewhere, than it knows of.
   bool weave();
+  bool weaves() const { return slides_ > 0 || !crossings_.empty(); }
 
   // Derivatives of all forces: `blocks` and `hosted` of the rods, `far_` of the links. The form then adds inertia.
   void linearise(double t, const double* y);
@@ -170,6 +173,7 @@ protected:
   FormulationOptions options_;
   std::vector<RodLink> links_;
   std::vector<Contact> contacts_;
+  Crossings crossings_;
   const bool tangled_;        // something acts on rods that is not theirs alone
   std::vector<FarBlock> far_; // of the links and contacts, beyond what a rod has itself
   std::vector<Recall> recalls_;
@@ -206,6 +210,7 @@ private:
   void add_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges);
   void find_left();
   void make_pattern();
+  std::vector<std::pair<int, int>> edges_of_crossings() const;
   std::size_t chunk_of(const RodDescription& d, double all);
   void make_groups();
   void find_slots(Rod& r) const;
@@ -255,6 +260,8 @@ private:
 
   const int block_, host_nodes_;
   int slides_ = 0;
+  std::vector<Crossings::Curve> curves_;           // of rods
+  std::vector<std::pair<int, int>> crossing_edges_; // of the graph as it is
   std::vector<int> sizes_;                 // of nodes
   std::vector<std::pair<int, int>> edges_; // of the graph without points that slide
   RodPart::States states_;

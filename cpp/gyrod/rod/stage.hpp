@@ -24,7 +24,7 @@ template <bool Constrained> class RodStage final : public RodSet {
 
 public:
   RodStage(Turning form, std::vector<RodDescription> rods, const FormulationOptions& options,
-           std::vector<RodLink> links, std::vector<Contact> contacts)
+           std::vector<RodLink> links, ContactSet contacts)
       : RodSet(std::move(rods), options, std::move(links), std::move(contacts), form, Constrained, B) {}
 
   // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are; ties are
@@ -37,7 +37,7 @@ public:
 
   void jacobian(double t, const double* y) override {
     linearise(t, y);
-    if (slides() && weave()) real_.reset(), complex_.reset();
+    if (weaves() && weave()) real_.reset(), complex_.reset();
     if (!real_) prepare(real_, real_work_);
   }
 

@@ -413,8 +413,9 @@ void RodSet::slide_rows(double t, const double* y, double* rows) {
 bool RodSet::accepted(double t, double* y) {
   horizon_ = std::numeric_limits<double>::infinity();
   keep_slides(t, y);
-  if (contacts_.empty()) return false;
+  if (contacts_.empty() && crossings_.empty()) return false;
   gather_contacts(t, y);
+  if (!crossings_.empty()) horizon_ = crossings_.horizon(curves_);
   bool changed = false;
   ContactPlace o;
   for (const Contact& c : contacts_) {
@@ -491,8 +492,22 @@ void RodSet::rest(double t, double* y, bool remember) {
 
 bool RodSet::soften(double factor) {
   for (Contact& c : contacts_) c.law.stiffness *= factor / softened_;
+  crossings_.soften(factor / softened_);
   softened_ = factor;
-  return !contacts_.empty();
+  return !contacts_.empty() || !crossings_.empty();
+}
+
+ContactBudget RodSet::crossing(int index, double t, const double* y, std::vector<Crossings::Reading>& out) {
+  gather_contacts(t, y);
+  crossings_.still = still_;
+  out.clear();
+  ContactBudget b;
+  for (const Crossings::Touch& o : crossings_.find(curves_)) {
+    if (o.crossing != index) continue;
+    const Crossings::Budget here = crossings_.read(o, curves_, out.emplace_back());
+    b.energy += here.energy, b.friction += here.friction, b.impact += here.impact;
+  }
+  return b;
 }
 
 ContactBudget RodSet::contact(int index, double t, const double* y, double* rows) {

@@ -20,7 +20,7 @@ from gyrod import _check, _core, rotations
 from gyrod._check import Array
 from gyrod.equations import mechanisms
 from gyrod.equations.checks import CoreOptions, about, check_system, is_unit, principal, turned, unlocked
-from gyrod.equations.contacts import Touching, contacts
+from gyrod.equations.contacts import Crossed, Touching, contacts
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.gaps import joint_set
 from gyrod.equations.links import links, sliding
@@ -84,6 +84,8 @@ class Compiled:
     at_rest: bool = False
     #: What may touch what, in the order of the core.
     touching: tuple[Touching, ...] = ()
+    #: Rods that may touch each other, in the order of the core.
+    crossed: tuple[Crossed, ...] = ()
 
     def __reduce__(self) -> tuple[Callable[..., Compiled], tuple[object, ...]]:
         """The core's object is made anew where the system is unpickled."""
@@ -130,6 +132,12 @@ class Compiled:
         times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
         found, sums = self.core.contact_states(pair, times, rows, project)
         return np.asarray(found), np.asarray(sums)
+
+    def crossing_states(self, crossing: int, t: Array, y: Array, *, project: bool = False) -> tuple[list[Array], Array]:
+        """Of two rods at rows (t, y): numbers of each touch, k times (n, 16), energy and powers (k, 4)."""
+        times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
+        found, sums = self.core.crossing_states(crossing, times, rows, project)
+        return [np.asarray(x) for x in found], np.asarray(sums)
 
     def slide_states(self, t: Array, y: Array, *, project: bool = False) -> Array:
         """Of rods in rings at rows (t, y): fraction of the length, point, force on the rod, (k, rings, 7)."""
@@ -320,13 +328,14 @@ def compile_system(
         frame = rotations.multiply(turn, place.frame)
         tables[rods[name]][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
     between = links(system, index, bodies.axes, signals)
-    touching, pairs = contacts(system, index, bodies.axes, size_of(system)) if system.contacts else ([], ())
+    none: tuple[_core.ContactSet, tuple[Touching, ...], tuple[Crossed, ...]] = _core.ContactSet(), (), ()
+    touching, pairs, crossed = contacts(system, index, bodies.axes, size_of(system)) if system.contacts else none
     core = bodies.make([_core.Rod(**table) for table in tables], between, touching)
     start, kinds = bodies.start(core)
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, formulation, layout, start, kinds)
     slides = [clip.at for clip in sliding(system)]
-    memory = len(slides) + sum(contact.memory for contact in touching)
+    memory = len(slides) + touching.memory
     kinds[core.size - memory :] = ["friction"] * memory
     start[core.size - memory :] = [*slides, *[0.0] * (memory - len(slides))]
     core.quasistatic(at_rest)
@@ -335,10 +344,12 @@ def compile_system(
         y0 = np.asarray(core.complete(0.0, bodies.velocities, y0))
     found = Compiled(
         system, formulation, core, y0, signals, bodies.axes, bodies.moments, tuple(kinds), options.copy(),
-        tuple(tables), bodies.mechanism, bodies.mobility, at_rest, pairs,
+        tuple(tables), bodies.mechanism, bodies.mobility, at_rest, pairs, crossed,
     )  # fmt: skip
-    if pairs and not (at_rest or started):
-        inside = [s for k, pair in enumerate(pairs) if (s := pair.inside(found.contact_states(k, np.zeros(1), y0)[0]))]
+    if (pairs or crossed) and not (at_rest or started):
+        zero = np.zeros(1)
+        inside = [s for k, pair in enumerate(pairs) if (s := pair.inside(found.contact_states(k, zero, y0)[0]))]
+        inside += [s for k, pair in enumerate(crossed) if (s := pair.inside(found.crossing_states(k, zero, y0)[0][0]))]
         if inside:
             raise ModelError(dict.fromkeys(f"{system.contacts[pair].label}: {s}" for pair, s in inside))
     return found
@@ -352,7 +363,7 @@ def _again(system: System, formulation: str, options: CoreOptions, at_rest: bool
 class _Bodies:
     """The bodies of a system, ready for the core: ``make`` adds rods and links to their points."""
 
-    make: Callable[[list[_core.Rod], list[_core.RodLink], list[_core.Contact]], _core.System]
+    make: Callable[[list[_core.Rod], list[_core.RodLink], _core.ContactSet], _core.System]
     #: State of that core with the bodies set, but for velocities that joints leave, and kinds of all unknowns.
     start: Callable[[_core.System], tuple[list[float], list[str]]]
     axes: Array
@@ -419,7 +430,7 @@ def _join(system: System, formulation: str, options: CoreOptions, signals: Signa
 
     def make(
         form: str, m: Mechanism, rods: Sequence[_core.Rod] = (), between: Sequence[_core.RodLink] = (),
-        touching: Sequence[_core.Contact] = (),
+        touching: _core.ContactSet | None = None,
     ) -> _core.System:  # fmt: skip
         # Without the rods that give junctions their mass, any mass will do to look at the joints.
         with_mass = core_bodies if rods else [_core.Body(mass=b.mass or 1.0, moments=b.moments) for b in core_bodies]
@@ -427,7 +438,7 @@ def _join(system: System, formulation: str, options: CoreOptions, signals: Signa
         return _core.System(
             formulation=form, bodies=with_mass, forces=forces, gravity=gravity,
             joints=m.tree(fixed=bool(given.get("level") or given.get("qr"))), rods=rods, links=between,
-            contacts=touching, options=_options(given),
+            contacts=touching or _core.ContactSet(), options=_options(given),
         )  # fmt: skip
 
     def probe(m: Mechanism) -> Probe:

@@ -60,6 +60,29 @@ class Touching:
         return self.contact, f"{kind} {self.of!r} starts {depth:.3g} mm inside of {on} at {place}; move it."
 
 
+@dataclass(frozen=True)
+class Crossed:
+    """Two rods of the core that may touch each other, or one that may touch itself."""
+
+    #: Which of the contacts of the model.
+    contact: int
+    of: str
+    on: str
+    #: m, how deep they may start inside each other.
+    allowed: float
+
+    def inside(self, rows: Array) -> tuple[int, str] | None:
+        """The contact, and a sentence on what starts too deep inside; None: nothing does."""
+        k = int(np.argmin(rows[:, 11])) if len(rows) else 0
+        if not len(rows) or rows[k, 11] >= -self.allowed:
+            return None
+        at, on, gap = rows[k, 0], rows[k, 1], rows[k, 11]
+        other = "itself" if self.of == self.on else f"rod {self.on!r}"
+        return self.contact, (
+            f"rod {self.of!r} starts {-1e3 * gap:.3g} mm inside of {other}, s = {at:.3g} at s = {on:.3g}; move it."
+        )
+
+
 class _Law(TypedDict):
     stiffness: float
     exponent: float
@@ -93,12 +116,17 @@ class _Surface:
 
 def contacts(
     system: System, index: dict[str, int], axes: Array, length: float
-) -> tuple[list[_core.Contact], tuple[Touching, ...]]:
+) -> tuple[_core.ContactSet, tuple[Touching, ...], tuple[Crossed, ...]]:
     """The contacts of a system for the core, and what they are; ``length``: about the size of the system."""
     rods = {name: i for i, name in enumerate(system.rod_names)}
     made: list[_core.Contact] = []
     found: list[Touching] = []
+    crossings: list[_core.RodPair] = []
+    crossed: list[Crossed] = []
     for k, contact in enumerate(system.contacts):
+        for of, on in contact.crossings(system):
+            crossings.append(_crossing(contact, system, of, on, rods))
+            crossed.append(Crossed(k, of, on, 0.5 * min(_radius(system.rod(of)), _radius(system.rod(on)))))
         for of, on in _pairs(system, contact):
             rod, body = rods.get(of, -1), index.get(of, -1)
             law = _law(contact, system, of, length)
@@ -116,7 +144,37 @@ def contacts(
                     )  # fmt: skip
                     allowed = np.maximum(0.5 * stations.radii, 0.1 * reach) + contact.margin
                     found.append(Touching(k, of, on, stations.places, stations.weights, allowed))
-    return made, tuple(found)
+    return _core.ContactSet(with_surfaces=made, among_rods=crossings), tuple(found), tuple(crossed)
+
+
+def _radius(rod: Rod) -> float:
+    """Of the tube that touches other rods."""
+    found = 0.0 if rod.section is None else float(rod.section.half_sizes(np.linspace(0.0, 1.0, 17)).max())
+    return found or THIN * rod.length
+
+
+def _crossing(contact: Contact, system: System, of: str, on: str, rods: dict[str, int]) -> _core.RodPair:
+    a, b = system.rod(of), system.rod(on)
+    ra, rb = (_radius(rod) + 0.5 * contact.margin for rod in (a, b))
+    stiffness = contact.stiffness
+    if stiffness is None:
+        stiffness = 1.0 / (1.0 / (_flat_stiffness(a) or math.inf) + 1.0 / (_flat_stiffness(b) or math.inf))
+    segments = min(len(rod.mesh.vertices) - 1 for rod in (a, b))
+    return _core.RodPair(
+        a=rods[of], b=rods[on], radius_a=ra, radius_b=rb, mesh_a=a.mesh.vertices.tolist(),
+        mesh_b=b.mesh.vertices.tolist(), length_a=a.length, length_b=b.length, stiffness=stiffness,
+        damping=contact.damping or 0.0,
+        smoothing=ONSET * min(ra, rb) if contact.smoothing is None else contact.smoothing,
+        gravity=float(np.linalg.norm(system.gravity)), apart=max(4.0 * ra / a.length, 3.0 / segments),
+        friction=_friction(contact.friction, float(np.linalg.norm(system.gravity)) or GRAVITY, a.length, ra),
+    )  # fmt: skip
+
+
+def _flat_stiffness(rod: Rod) -> float:
+    """Of a rod of a material pressed against a rigid plane, N/m per m."""
+    if rod.material is None:
+        return 0.0
+    return 0.25 * math.pi * rod.material.young / (1.0 - (rod.material.poisson or 0.0) ** 2)
 
 
 def _pairs(system: System, contact: Contact) -> Iterator[tuple[str, str | None]]:
@@ -129,6 +187,8 @@ def _pairs(system: System, contact: Contact) -> Iterator[tuple[str, str | None]]
     done: set[frozenset[str]] = set()
     for of in members:
         for on in contact.b:
+            if on in system.rod_names:
+                continue  # rods among themselves: `Contact.crossings`
             pair = frozenset((of, on))
             if of == on or pair in done or (contact.a == ("all",) and pair in joined):
                 continue
@@ -229,8 +289,7 @@ def _law(contact: Contact, system: System, of: str, length: float) -> _Law:
         radius = float(rod.section.half_sizes(np.array([0.5])).max())
     if stiffness is None:
         assert rod is not None
-        assert rod.material is not None
-        stiffness = 0.25 * math.pi * rod.material.young / (1.0 - (rod.material.poisson or 0.0) ** 2)
+        stiffness = _flat_stiffness(rod)
     if smoothing is None:
         smoothing = 0.0 if rod is None else ONSET * (radius or THIN * rod.length)
     gravity = float(np.linalg.norm(system.gravity))

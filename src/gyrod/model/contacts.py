@@ -113,6 +113,16 @@ class Friction(Description):
         if self.sticking is False and self.presliding is not None:
             problems.add("presliding belongs to sticking friction; without it give slip_speed.")
 
+    def between_rods(self) -> Iterable[str]:
+        """Sentences on what of it rods do not have among themselves: no memory."""
+        if self.sticking:
+            yield (
+                f"friction between rods has no memory: give friction = Friction({self.coefficient:g}, sticking=False)."
+            )
+        for name in ("static", "rolling", "spinning"):
+            if getattr(self, name):
+                yield f"friction, {name} = {getattr(self, name):g} is for surfaces and bodies; rods have none."
+
 
 @description
 class Contact(Description):
@@ -120,14 +130,16 @@ class Contact(Description):
 
     Rods touch with their sides: at the vertices of a grid, at more points than they have nodes in elements. Bodies
     touch with their ``shape``: balls and capsules as they are, boxes with their corners, cylinders with their rims,
-    meshes with their vertices. ``b`` is a surface in space, or a body, whose shape it is then.
+    meshes with their vertices. ``b`` is a surface in space, or a body, whose shape it is then, or a rod: rods touch
+    each other and themselves as tubes about their centre lines, at any angle, with friction that does not stick.
 
     Parameters
     ----------
     a
         Name of a rod or body, a list of names, or "all".
     b
-        A surface (`Plane`, `Shaft`, `Pipe`, `Bowl`, `Eyelet`, `HeightField`) or a solid in space, or names of bodies.
+        A surface (`Plane`, `Shaft`, `Pipe`, `Bowl`, `Eyelet`, `HeightField`) or a solid in space, or names of bodies or
+        rods, for rods also their own.
     stiffness
         k of the normal force w k depth**exponent: N/m per m of rod (w is the length that a station stands for), N/m for
         bodies (N/m**1.5 with Hertz's exponent). For rods of a material by default π E / (4 (1 - ν²)), as if the surface
@@ -193,15 +205,39 @@ class Contact(Description):
         found = [_named(system, "a", name) for name in self.members(system)]
         if not isinstance(self.b, Boundary | Solid):
             found += [_named(system, "b", name) for name in self.b]
+            rods = set(system.rod_names)
             for name in self.b:
-                if name in system.rod_names:
-                    found.append(f"b = {name!r} is a rod; rods touch surfaces and bodies: take the rod as a.")
-                if self.a != (ALL,) and name in self.a:
+                if name in rods and self.a != (ALL,) and (others := [x for x in self.a if x not in rods]):
+                    found.append(f"b = {name!r} is a rod and {others[0]!r} a body: take the rod as a.")
+                if self.a != (ALL,) and name in self.a and name not in rods:
                     found.append(f"{name!r} cannot touch itself.")
+            found += [
+                f"rods {of!r} and {on!r} are joined and overlap where they are; they cannot touch each other."
+                for of, on in self.crossings(system)
+                if of != on and self.a != (ALL,) and system.are_joined(of, on)
+            ]
         sentences = [sentence for sentence in found if sentence is not None]
         return sentences or [*self._of_law(system)]
 
+    def crossings(self, system: System) -> list[tuple[str, str]]:
+        """Pairs of rods that may touch each other, each once; of "all" those that are not joined."""
+        if isinstance(self.b, Boundary | Solid):
+            return []
+        rods = {name: i for i, name in enumerate(system.rod_names)}
+        pairs = {
+            (min(of, on, key=rods.__getitem__), max(of, on, key=rods.__getitem__))
+            for of in self.members(system)
+            for on in self.b
+            if of in rods and on in rods and not (self.a == (ALL,) and of != on and system.are_joined(of, on))
+        }
+        return sorted(pairs, key=lambda pair: (rods[pair[0]], rods[pair[1]]))
+
     def _of_law(self, system: System) -> Iterable[str]:
+        if self.crossings(system):
+            if self.friction is not None:
+                yield from self.friction.between_rods()
+            if self.exponent != 1.0:
+                yield f"exponent = {self.exponent:g} is for bodies and surfaces; between rods it is 1."
         for name in self.members(system):
             rod = system._rod_index.get(name)
             if rod is not None and self.restitution is not None:

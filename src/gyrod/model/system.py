@@ -449,6 +449,11 @@ class System(Description):
             for name in (*contact.members(self), *(contact.b if isinstance(contact.b, tuple) else ()))
         )
 
+    def are_joined(self, a: str, b: str) -> bool:
+        """Whether ends of two rods meet in a junction."""
+        meet = [{name for name, _, _ in junction.members} for junction in (self._origin or self).junctions]
+        return a != b and any({a, b} <= names for names in meet)
+
     def spring_length(self, spring: SpringDamper) -> float:
         """Unstretched length of a spring: the given one, or its length at the start."""
         length = _check.kind("spring", spring, SpringDamper).length

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gyrod._check import Array
 from gyrod.equations import Compiled
-from gyrod.equations.contacts import Touching
+from gyrod.equations.contacts import Crossed, Touching
 from gyrod.model.contacts import Contact
 from gyrod.model.errors import unknown
 
@@ -55,6 +55,44 @@ class Stations:
         return self.normal / self.weights
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Where a rod touches another one, or itself, at one time."""
+
+    of: str
+    on: str
+    #: Fractions of the lengths.
+    at: tuple[float, float]
+    #: Between them in space, the direction from b to a, and the force on a, (3,).
+    point: Array
+    direction: Array
+    force: Array
+    #: m, negative where they press; N.
+    gap: float
+    normal: float
+    #: Velocity of a against b along their sides, (3,).
+    slip: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Crossings:
+    """Two rods that may touch each other, over time; (...,) sums over where they do."""
+
+    of: str
+    on: str
+    #: On the first one, space axes, N (..., 3); nothing where a rod touches itself. And what of it is friction.
+    force: Array
+    friction: Array
+    #: Sum of the normal forces, N; the least gap, m: infinite where nothing is about to touch.
+    normal: Array
+    gap: Array
+    count: NDArray[np.intp]
+    #: The largest speed along their sides, m/s.
+    slip: Array
+    #: Of each time what touches there.
+    pairs: tuple[tuple[Pair, ...], ...] = field(repr=False)
+
+
 @dataclass(frozen=True, eq=False)
 class ContactTrack:
     """A contact over time; sums over its stations. A single time has the same fields without the time axis."""
@@ -66,6 +104,15 @@ class ContactTrack:
     energy: Array
     friction_power: Array
     impact_power: Array
+    #: Rods among themselves, one entry for each two of them.
+    crossings: tuple[Crossings, ...] = field(repr=False, default=())
+
+    @property
+    def pairs(self) -> tuple[tuple[Pair, ...], ...] | tuple[Pair, ...]:
+        """Where rods touch each other: for each time, or at the single one."""
+        rows = range(max((len(part.pairs) for part in self.crossings), default=0))
+        found = tuple(tuple(pair for part in self.crossings for pair in part.pairs[k]) for k in rows)
+        return found if self.energy.shape or not found else found[0]
 
     @property
     def force(self) -> Array:
@@ -73,37 +120,48 @@ class ContactTrack:
         first = [p for p in self.stations if p.of in self._members]
         back = [p for p in self.stations if p.of not in self._members]
         found = sum((p.force.sum(axis=-2) for p in first), np.zeros((*self.energy.shape, 3)))
+        found = sum((self._sign(p) * p.force for p in self.crossings), found)
         return np.asarray(found - sum((p.force.sum(axis=-2) for p in back), np.zeros(3)))
 
     @cached_property
     def _members(self) -> frozenset[str]:
-        return frozenset(p.of for p in self.stations) if self.contact.a == ("all",) else frozenset(self.contact.a)
+        of = (p.of for p in (*self.stations, *self.crossings))
+        return frozenset(of) if self.contact.a == ("all",) else frozenset(self.contact.a)
+
+    def _sign(self, two: Crossings) -> int:
+        """Of two rods: which one is a of the contact, or 0, both."""
+        return (two.of in self._members) - (two.on in self._members)
 
     @property
     def normal(self) -> Array:
         """Sum of the normal forces, (...), N."""
-        return np.asarray(sum(part.normal.sum(axis=-1) for part in self.stations))
+        pressed = sum((part.normal for part in self.crossings), np.zeros(self.energy.shape))
+        return np.asarray(sum((part.normal.sum(axis=-1) for part in self.stations), pressed))
 
     @property
     def friction(self) -> Array:
         """Size of the sum of the forces along the surfaces, (...), N."""
-        along = sum((part.force - part.direction * part.normal[..., None]).sum(axis=-2) for part in self.stations)
+        none = sum((self._sign(p) * p.friction for p in self.crossings), np.zeros((*self.energy.shape, 3)))
+        along = sum(((p.force - p.direction * p.normal[..., None]).sum(axis=-2) for p in self.stations), none)
         return np.asarray(np.linalg.norm(along, axis=-1))
 
     @property
     def gap(self) -> Array:
-        """The least gap, (...), m; negative where something presses."""
-        return np.asarray(np.min(np.concatenate([part.gap for part in self.stations], axis=-1), axis=-1))
+        """The least gap, (...), m; negative where something presses; between rods infinite far from each other."""
+        gaps = [*(part.gap for part in self.stations), *(part.gap[..., None] for part in self.crossings)]
+        return np.asarray(np.min(np.concatenate(gaps, axis=-1), axis=-1))
 
     @property
     def count(self) -> NDArray[np.intp]:
-        """How many stations press, (...)."""
-        return np.asarray(sum(np.count_nonzero(part.normal > 0.0, axis=-1) for part in self.stations))
+        """How many stations and pairs of rods' places press, (...)."""
+        count = sum((part.count for part in self.crossings), np.zeros(self.energy.shape, dtype=np.intp))
+        return np.asarray(sum((np.count_nonzero(p.normal > 0.0, axis=-1) for p in self.stations), count))
 
     @property
     def slip(self) -> Array:
         """The largest slip speed, (...), m/s."""
         speeds = [np.linalg.norm(part.slip, axis=-1) for part in self.stations]
+        speeds += [part.slip[..., None] for part in self.crossings]
         return np.asarray(np.max(np.concatenate(speeds, axis=-1), axis=-1))
 
 
@@ -155,8 +213,43 @@ def track(motion: Motion, index: int) -> ContactTrack:
             budget = motion._along(around, budget)
         parts.append(_stations(pair, rows.reshape(*shape, *rows.shape[1:])))
         sums = sums + budget.reshape(*shape, 4)
+    crossings = []
+    for k, two in enumerate(compiled.crossed):
+        if two.contact != index:
+            continue
+        found, budget = compiled.crossing_states(k, motion.t, motion.y)
+        loads = np.array([_loads(rows) for rows in found])
+        if near is not None:
+            beside, around = compiled.crossing_states(k, near.t, near.y)
+            loads = motion._along(np.array([_loads(rows) for rows in beside]), loads)
+            loads[..., 3], budget = np.maximum(loads[..., 3], 0.0), motion._along(around, budget)
+        crossings.append(_crossings(two, found, loads.reshape(*shape, 7), shape))
+        sums = sums + budget.reshape(*shape, 4)
     energy, friction, impact, _ = np.moveaxis(sums, -1, 0)
-    return ContactTrack(compiled.system.contacts[index], tuple(parts), energy, friction, impact)
+    return ContactTrack(compiled.system.contacts[index], tuple(parts), energy, friction, impact, tuple(crossings))
+
+
+def _loads(rows: Array) -> Array:
+    """Sum of the forces, of the normal ones, and of friction."""
+    along = rows[:, 8:11] - rows[:, 12, None] * rows[:, 5:8]
+    return np.array([*rows[:, 8:11].sum(axis=0), rows[:, 12].sum(), *along.sum(axis=0)])
+
+
+def _crossings(two: Crossed, found: list[Array], loads: Array, shape: tuple[int, ...]) -> Crossings:
+    pairs = tuple(
+        tuple(
+            Pair(two.of, two.on, (r[0], r[1]), r[2:5], r[5:8], r[8:11], float(r[11]), float(r[12]), r[13:])
+            for r in rows
+        )
+        for rows in found
+    )
+    gap = np.array([rows[:, 11].min(initial=np.inf) for rows in found]).reshape(shape)
+    count = np.array([np.count_nonzero(rows[:, 12] > 0.0) for rows in found], dtype=np.intp).reshape(shape)
+    slip = np.array([np.linalg.norm(rows[:, 13:], axis=1).max(initial=0.0) for rows in found]).reshape(shape)
+    other = two.of != two.on
+    return Crossings(
+        two.of, two.on, loads[..., :3] * other, loads[..., 4:] * other, loads[..., 3], gap, count, slip, pairs
+    )
 
 
 def _stations(pair: Touching, rows: Array) -> Stations:
@@ -171,4 +264,6 @@ def budgets(compiled: Compiled, t: Array, y: Array, *, project: bool = False) ->
     total = np.zeros((np.size(t), 4))
     for k in range(len(compiled.touching)):
         total += compiled.contact_states(k, t, y, project=project)[1]
+    for k in range(len(compiled.crossed)):
+        total += compiled.crossing_states(k, t, y, project=project)[1]
     return total

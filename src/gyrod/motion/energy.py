@@ -107,7 +107,7 @@ def exchanged(motion: Motion, before: Array | None = None) -> tuple[Flows, Array
     times = (0.5 * (ends[1:] + ends[:-1]))[:, None] + 0.5 * h[:, None] * points
     y = dense(np.ascontiguousarray(times.ravel()))
     powers = compiled.rod_measures(times.ravel(), y, project=motion._projected)
-    if compiled.touching:
+    if compiled.touching or compiled.crossed:
         touching = budgets(compiled, times.ravel(), y, project=motion._projected)
         powers[:, 6] += touching[:, 1] + touching[:, 2]
         powers[:, 7] += touching[:, 3]

@@ -1,0 +1,536 @@
+#include "gyrod/contact/crossings.hpp"
+
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "gyrod/math/scalar.hpp"
+
+namespace gyrod {
+
+namespace {
+
+using V3 = Vec3<double>;
+using Touch = Crossings::Touch;
+constexpr int most = SplineShares::most;
+// cos 20 and 10 degrees: between them a crossing becomes a pair of strands side by side.
+constexpr double steep = 0.93969262078590838, flat = 0.98480775301220806;
+// What counts as the same place on a rod, as a fraction.
+constexpr double same = 1e-9;
+
+double value(double x) { return x; }
+template <int N> double value(const Dual<N>& x) { return x.v; }
+
+// Derivatives of a line at shares: of places or of velocities.
+template <class S, class X> Vec3<S> sum(const S* shares, const X* x, int count) {
+  Vec3<S> o = Vec3<S>::Zero();
+  for (int k = 0; k < count; ++k)
+    for (int i = 0; i < 3; ++i) o[i] += shares[k] * x[k][i];
+  return o;
+}
+
+// Two lines at two places: d from b to a, tangents and their derivatives; and of what both places minimise the
+// derivatives by them, H, of those that are held the identity.
+template <class S> struct Pose {
+  Vec3<S> d, tangent[2], bend[2];
+  S H[2][2], inverse[2][2];
+
+  Pose(const S (*a)[most], const S (*b)[most], const SplineShares* on, const Vec3<S>* xa, const Vec3<S>* xb,
+       const bool* free) {
+    d = sum(a[0], xa, on[0].count) - sum(b[0], xb, on[1].count);
+    tangent[0] = sum(a[1], xa, on[0].count), tangent[1] = sum(b[1], xb, on[1].count);
+    bend[0] = sum(a[2], xa, on[0].count), bend[1] = sum(b[2], xb, on[1].count);
+    H[0][0] = tangent[0].dot(tangent[0]) + bend[0].dot(d), H[1][1] = tangent[1].dot(tangent[1]) - bend[1].dot(d);
+    H[0][1] = H[1][0] = -tangent[0].dot(tangent[1]);
+    for (int e = 0; e < 2; ++e)
+      if (!free[e]) H[0][1] = H[1][0] = S(0), H[e][e] = S(1);
+    const S det = H[0][0] * H[1][1] - H[0][1] * H[0][1];
+    inverse[0][0] = H[1][1] / det, inverse[1][1] = H[0][0] / det;
+    inverse[0][1] = inverse[1][0] = -H[0][1] / det;
+  }
+  // Of half the square of the distance by both places.
+  S slope(int e) const { return e ? -tangent[1].dot(d) : tangent[0].dot(d); }
+};
+
+// W and its derivative by the cosine.
+template <class S> S side_by_side(const S& cosine, S& by) {
+  by = S(0);
+  if (value(cosine) <= steep) return S(0);
+  if (value(cosine) >= flat) return S(1);
+  const S x = (cosine - S(steep)) / S(flat - steep);
+  by = S(6) * x * (S(1) - x) / S(flat - steep);
+  return x * x * (S(3) - S(2) * x);
+}
+
+// Normal force and energy over the stiffness.
+template <class S> S press(const ContactLaw& law, const S& gap, S& energy) {
+  const double s = law.smoothing;
+  const S u = S(s) - gap;
+  energy = S(0);
+  if (!(value(u) > 0.0)) return S(0);
+  if (value(u) < s) return energy = u * u * u / S(6.0 * s), u * u / S(2.0 * s);
+  const S depth = u - S(0.5 * s);
+  return energy = S(0.5) * depth * depth + S(s * s / 24.0), depth;
+}
+
+// What both lines feel at places that are given; whatever S is, x are vertices. Rates are doubles with what is added to
+// them: to the velocity of a against b, and to both spins.
+template <class S> struct Felt {
+  Vec3<S> F[2 * most], M[2], n, T, slip;
+  S energy, normal, elastic, shares[2][2];
+
+  Felt(const RodPair& c, double each, const Touch& o, const Crossings::Curve* on, const Vec3<S>* xa, const Vec3<S>* xb,
+       const Vec3<S>* added, bool still) {
+    S at_shares[2][4][most];
+    for (int e = 0; e < 2; ++e)
+      for (int d = 0; d < 4; ++d)
+        for (int k = 0; k < most; ++k) at_shares[e][d][k] = S(o.on[e].by[d][k]);
+    auto &a = at_shares[0], &b = at_shares[1];
+    S by[2] = {S(0), S(0)};
+    if constexpr (!std::is_same_v<S, double>) { // places follow the vertices
+      const Pose<S> at(a, b, o.on, xa, xb, o.free);
+      const S r[2] = {o.free[0] ? at.slope(0) : S(0), o.free[1] ? at.slope(1) : S(0)};
+      for (int e = 0; e < 2; ++e) {
+        by[e] = -(at.inverse[e][0].v * r[0] + at.inverse[e][1].v * r[1]);
+        by[e].v = 0.0;
+        for (int d = 0; d < 3; ++d)
+          for (int k = 0; k < most; ++k) at_shares[e][d][k] += by[e] * S(o.on[e].by[d + 1][k]);
+      }
+    }
+    const Pose<S> at(a, b, o.on, xa, xb, o.free);
+    const S distance = at.d.norm();
+    n = at.d / distance;
+    const S sizes[2] = {at.tangent[0].norm(), at.tangent[1].norm()};
+    S cosine = at.tangent[0].dot(at.tangent[1]) / (sizes[0] * sizes[1]), turning;
+    const S sign(value(cosine) < 0.0 ? -1.0 : 1.0);
+    cosine = cosine * sign;
+    const S W = side_by_side(cosine, turning);
+    const double k = c.law.stiffness * (o.station < 0 ? c.radius[0] + c.radius[1] : 0.5 * each);
+    const S weight = S(k) * (o.station < 0 ? S(1) - W : W);
+    S stored;
+    const S gap = distance - S(c.radius[0] + c.radius[1]), pressed = press(c.law, gap, stored);
+    energy = weight * stored, elastic = weight * pressed, normal = elastic;
+    const V3* v[2] = {on[0].v + o.on[0].first, on[1].v + o.on[1].first};
+    const Vec3<S> V = sum(a[0], v[0], o.on[0].count) - sum(b[0], v[1], o.on[1].count) + added[0];
+    if (!still && c.law.damping > 0.0) {
+      const S bracket = S(1) - S(c.law.damping) * n.dot(V);
+      normal = value(bracket) > 0.0 ? elastic * bracket : S(0);
+    }
+    Vec3<S> force = normal * n;
+    for (int e = 0; e < 2; ++e) {
+      M[e].setZero();
+      shares[e][0] = S(o.frames[e].share[0]) - by[e] * S(o.frames[e].slope);
+      shares[e][1] = S(o.frames[e].share[1]) + by[e] * S(o.frames[e].slope);
+    }
+    T.setZero(), slip.setZero();
+    if (c.rubs() && !still) {
+      slip = V;
+      for (int e = 0; e < 2; ++e) {
+        Vec3<S> spin = added[1 + e];
+        for (int f = 0; f < 2; ++f) {
+          if (f && o.frames[e].share[1] == 0.0 && o.frames[e].slope == 0.0) break;
+          const std::size_t j = std::size_t(o.frames[e].first + f);
+          spin += shares[e][f] * V3(on[e].R[j] * V3(on[e].w[j].tail<3>()));
+        }
+        slip -= (S(c.radius[e]) + S(0.5) * gap) * spin.cross(n);
+      }
+      slip -= n * n.dot(slip);
+      using std::sqrt;
+      const double eps = c.law.friction.slip_speed;
+      T = -(S(c.law.friction.coefficient) * normal / sqrt(slip.squaredNorm() + S(eps * eps))) * slip;
+      force += T;
+      for (int e = 0; e < 2; ++e) M[e] = -((S(c.radius[e]) + S(0.5) * gap) * n.cross(T));
+    }
+    for (int i = 0; i < o.on[0].count; ++i) F[i] = a[0][i] * force;
+    for (int i = 0; i < o.on[1].count; ++i) F[most + i] = -(b[0][i] * force);
+    if (value(turning) == 0.0) return;
+    // The share of both mechanisms depends on the angle: what an angle does to the energy turns the lines.
+    const S turn = S(o.station < 0 ? -k : k) * stored * turning; // dE/dcos
+    Vec3<S> to[2];
+    for (int e = 0; e < 2; ++e)
+      to[e] = (sign * at.tangent[1 - e] / sizes[1 - e] - cosine * at.tangent[e] / sizes[e]) / sizes[e];
+    S p[2] = {S(0), S(0)}; // cos by places, times H^-1
+    for (int e = 0; e < 2; ++e)
+      for (int f = 0; f < 2; ++f)
+        if (o.free[f] && o.free[e]) p[e] += at.inverse[e][f] * to[f].dot(at.bend[f]);
+    for (int e = 0; e < 2; ++e) {
+      const auto& N = at_shares[e];
+      const S own(e ? -1.0 : 1.0);
+      for (int i = 0; i < o.on[e].count; ++i) {
+        // slopes by this vertex: of its own line N' d + N tangent, of the other -N tangent there, with the sign of d
+        const Vec3<S> mine = own * (N[1][i] * at.d) + N[0][i] * at.tangent[e];
+        const Vec3<S> other = -(N[0][i] * at.tangent[1 - e]);
+        F[e * most + i] -= turn * (N[1][i] * to[e] - p[e] * mine - p[1 - e] * other);
+      }
+    }
+  }
+};
+
+// Closest points of two chords, as shares of them.
+void closest(const V3& x1, const V3& e1, const V3& x2, const V3& e2, double& s, double& t) {
+  constexpr double eps = 1e-6;
+  const V3 d = x1 - x2;
+  const double a = e1.dot(e1), b = e1.dot(e2), c = e2.dot(e2), p = -e1.dot(d) + 0.5 * a * eps,
+               q = e2.dot(d) + 0.5 * c * eps;
+  const double A = a * (1.0 + eps), C = c * (1.0 + eps);
+  s = std::clamp((p * C + b * q) / (A * C - b * b), 0.0, 1.0);
+  t = std::clamp((q + b * s) / C, 0.0, 1.0);
+  s = std::clamp((p + b * t) / A, 0.0, 1.0);
+}
+
+// Around a span.
+struct Ball {
+  V3 at;
+  double radius;
+  int line, span;
+};
+
+} // namespace
+
+GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(pairs)) {
+  skin_ = std::numeric_limits<double>::infinity();
+  for (const RodPair& c : pairs_) {
+    skin_ = std::min(skin_, c.radius[0] + c.radius[1]);
+    for (int e = 0; e < 2; ++e) {
+      if (strands_.size() <= std::size_t(c.rods[e])) strands_.resize(std::size_t(c.rods[e]) + 1);
+      Strand& s = strands_[std::size_t(c.rods[e])];
+      if (!s.mesh.empty()) continue;
+      s.mesh = c.mesh[e];
+      // Side by side what lies between two stations is seen by none: as close as two diameters.
+      s.frames = s.mesh;
+      if (!c.nodal[e]) {
+        for (std::size_t k = 0; k + 1 < s.mesh.size(); ++k) s.frames[k] = 0.5 * (s.mesh[k] + s.mesh[k + 1]);
+        s.frames.pop_back();
+      }
+      const int n = std::max(int(s.mesh.size()) - 1, int(std::ceil(c.length[e] / (4.0 * c.radius[e]))));
+      s.each = c.length[e] / n;
+      for (int k = 0; k < n; ++k) {
+        s.places.push_back((k + 0.5) / n);
+        s.stations.push_back(spline_at(s.mesh, s.places.back()));
+      }
+    }
+  }
+}
+
+Crossings::Frames Crossings::frames_at(const RodPair& c, int e, double at) const {
+  const std::vector<double>& f = of(c, e).frames;
+  const int i = int(std::upper_bound(f.begin(), f.end(), at) - f.begin()) - 1, last = int(f.size()) - 1;
+  if (i < 0 || i >= last) return {std::clamp(i, 0, last), {1.0, 0.0}, 0.0};
+  const double step = f[std::size_t(i) + 1] - f[std::size_t(i)], x = (at - f[std::size_t(i)]) / step;
+  return {i, {1.0 - x, x}, 1.0 / step};
+}
+
+// Moves the free places to a minimum of the distance; false: there is none near by.
+bool Crossings::settle(Touch& o, const Curve* on) const {
+  const RodPair& c = pairs_[std::size_t(o.crossing)];
+  const bool may[2] = {o.free[0], o.free[1]};
+  const double span[2] = {1.0 / double(of(c, 0).mesh.size() - 1), 1.0 / double(of(c, 1).mesh.size() - 1)};
+  V3 x[2][most];
+  double before = 1.0;
+  for (int k = 0; k < 50; ++k) {
+    for (int e = 0; e < 2; ++e) {
+      if (may[e] || k == 0) o.on[e] = spline_at(of(c, e).mesh, o.at[e]);
+      for (int i = 0; i < o.on[e].count; ++i) x[e][i] = on[e].x[o.on[e].first + i];
+    }
+    bool free[2] = {may[0], may[1]};
+    Pose<double> at(o.on[0].by, o.on[1].by, o.on, x[0], x[1], free);
+    for (int e = 0; e < 2; ++e) {
+      const double slope = at.slope(e);
+      if ((o.at[e] <= 0.0 && slope > 0.0) || (o.at[e] >= 1.0 && slope < 0.0)) free[e] = false;
+    }
+    if (free[0] != may[0] || free[1] != may[1]) at = Pose<double>(o.on[0].by, o.on[1].by, o.on, x[0], x[1], free);
+    const double r[2] = {free[0] ? at.slope(0) : 0.0, free[1] ? at.slope(1) : 0.0};
+    o.free[0] = free[0], o.free[1] = free[1];
+    const double det = at.H[0][0] * at.H[1][1] - at.H[0][1] * at.H[0][1];
+    const bool valley = at.H[0][0] > 0.0 && at.H[1][1] > 0.0 && det > 1e-12 * at.H[0][0] * at.H[1][1];
+    double step[2], size = 0.0;
+    for (int e = 0; e < 2; ++e) {
+      const double square = at.tangent[e].squaredNorm();
+      step[e] = valley ? -(at.inverse[e][0] * r[0] + at.inverse[e][1] * r[1]) : -r[e] / square;
+      if (!free[e]) step[e] = 0.0;
+      step[e] = std::clamp(step[e], -0.5 * span[e], 0.5 * span[e]);
+      const double to = std::clamp(o.at[e] + step[e], 0.0, 1.0);
+      size = std::max(size, std::abs(to - o.at[e]));
+    }
+    if (!(size > 1e-15) || (size < 1e-10 && size > 0.5 * before)) return valley;
+    before = size;
+    for (int e = 0; e < 2; ++e) o.at[e] = std::clamp(o.at[e] + step[e], 0.0, 1.0);
+  }
+  return false;
+}
+
+// How far the lines lie beside the chords of spans, at most.
+void Crossings::sags(const std::vector<Curve>& curves) {
+  sag_.resize(strands_.size());
+  for (std::size_t r = 0; r < strands_.size(); ++r) {
+    const std::size_t n = strands_[r].mesh.size();
+    const V3* x = curves[r].x;
+    sag_[r].assign(n ? n - 1 : 0, 0.0);
+    for (std::size_t k = 1; k + 1 < n; ++k) {
+      const double bend = 0.5 * (x[k - 1] - 2.0 * x[k] + x[k + 1]).norm();
+      for (std::size_t j = k - 1; j <= k; ++j) sag_[r][j] = std::max(sag_[r][j], bend);
+    }
+  }
+}
+
+// Pairs of spans that come within the skin, and where all vertices are now.
+void Crossings::renew(const std::vector<Curve>& curves) {
+  seen_.resize(strands_.size());
+  for (std::size_t r = 0; r < strands_.size(); ++r) seen_[r].assign(curves[r].x, curves[r].x + strands_[r].mesh.size());
+  near_.clear();
+  std::vector<Ball> balls;
+  std::vector<std::pair<std::tuple<long, long, long>, int>> cells;
+  for (std::size_t p = 0; p < pairs_.size(); ++p) {
+    const RodPair& c = pairs_[p];
+    const bool self = c.rods[0] == c.rods[1];
+    balls.clear(), cells.clear();
+    double largest = 0.0;
+    for (int e = 0; e < (self ? 1 : 2); ++e) {
+      const auto& x = seen_[std::size_t(c.rods[e])];
+      for (std::size_t k = 0; k + 1 < x.size(); ++k) {
+        const double r = 0.5 * (x[k + 1] - x[k]).norm() + sag_[std::size_t(c.rods[e])][k] + c.radius[e];
+        balls.push_back({0.5 * (x[k] + x[k + 1]), r + 0.5 * (skin_ + c.law.smoothing), e, int(k)});
+        largest = std::max(largest, balls.back().radius);
+      }
+    }
+    const double size = 2.0 * largest;
+    const auto cell = [&](const V3& x) {
+      return std::make_tuple(long(std::floor(x[0] / size)), long(std::floor(x[1] / size)),
+                             long(std::floor(x[2] / size)));
+    };
+    for (std::size_t k = 0; k < balls.size(); ++k) cells.emplace_back(cell(balls[k].at), int(k));
+    std::sort(cells.begin(), cells.end());
+    const std::size_t first = near_.size();
+    for (std::size_t k = 0; k < balls.size(); ++k) {
+      const Ball& a = balls[k];
+      if (a.line) continue;
+      const auto [i, j, l] = cell(a.at);
+      for (long u = i - 1; u <= i + 1; ++u)
+        for (long v = j - 1; v <= j + 1; ++v) {
+          auto at = std::lower_bound(cells.begin(), cells.end(), std::make_pair(std::make_tuple(u, v, l - 1), -1));
+          for (; at != cells.end() && at->first <= std::make_tuple(u, v, l + 1); ++at) {
+            const Ball& b = balls[std::size_t(at->second)];
+            if (self ? b.span <= a.span : !b.line) continue;
+            const double reach = a.radius + b.radius;
+            if ((a.at - b.at).squaredNorm() > reach * reach) continue;
+            const auto& mesh = strands_[std::size_t(c.rods[0])].mesh;
+            if (self && mesh[std::size_t(b.span) + 1] - mesh[std::size_t(a.span)] < c.apart) continue;
+            near_.push_back({int(p), {a.span, b.span}});
+          }
+        }
+    }
+    std::sort(near_.begin() + std::ptrdiff_t(first), near_.end(), [](const Near& a, const Near& b) {
+      return std::make_tuple(a.spans[0], a.spans[1]) < std::make_tuple(b.spans[0], b.spans[1]);
+    });
+  }
+}
+
+const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
+  sags(curves);
+  bool moved = seen_.empty();
+  for (std::size_t r = 0; r < strands_.size() && !moved; ++r)
+    for (std::size_t k = 0; k < seen_[r].size() && !moved; ++k)
+      moved = !((curves[r].x[k] - seen_[r][k]).squaredNorm() < 0.01 * skin_ * skin_);
+  if (moved) renew(curves);
+
+  touches_.clear();
+  for (const Near& pair : near_) {
+    const RodPair& c = pairs_[std::size_t(pair.crossing)];
+    const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
+    V3 x[2], e[2];
+    double reach = c.radius[0] + c.radius[1] + c.law.smoothing;
+    const double close = reach;
+    for (int k = 0; k < 2; ++k) {
+      const V3* from = on[k].x + pair.spans[k];
+      x[k] = from[0], e[k] = from[1] - from[0];
+      reach += sag_[std::size_t(c.rods[k])][std::size_t(pair.spans[k])];
+    }
+    double s, t;
+    closest(x[0], e[0], x[1], e[1], s, t);
+    if ((x[0] + s * e[0] - x[1] - t * e[1]).squaredNorm() > reach * reach) continue;
+    const auto fraction = [&](int k, double share) {
+      const double* mesh = of(c, k).mesh.data() + pair.spans[k];
+      return mesh[0] + share * (mesh[1] - mesh[0]);
+    };
+    const auto keep = [&](Touch& o) {
+      if (!settle(o, on)) return;
+      if (c.rods[0] == c.rods[1] && std::abs(o.at[0] - o.at[1]) < c.apart) return;
+      V3 d = V3::Zero(), tangents[2];
+      for (int k = 0; k < 2; ++k) {
+        tangents[k] = V3::Zero();
+        for (int i = 0; i < o.on[k].count; ++i) {
+          const V3& v = on[k].x[o.on[k].first + i];
+          d += (k ? -1.0 : 1.0) * o.on[k].by[0][i] * v, tangents[k] += o.on[k].by[1][i] * v;
+        }
+      }
+      if (d.squaredNorm() >= close * close) return;
+      const double cosine = std::abs(tangents[0].dot(tangents[1])) / (tangents[0].norm() * tangents[1].norm());
+      if (o.station < 0 ? cosine >= flat : cosine <= steep) return;
+      for (int k = 0; k < 2 && c.rubs(); ++k) o.frames[k] = frames_at(c, k, o.at[k]);
+      touches_.push_back(o);
+    };
+    Touch o{pair.crossing, -1, 0, {fraction(0, s), fraction(1, t)}, {true, true}, {}, {}};
+    keep(o);
+    // Stations of either line within this span, and one beside it, whose nearest point may be here.
+    for (int side = 0; side < 2; ++side) {
+      const Strand& from = of(c, side);
+      const double low = fraction(side, 0.0), high = fraction(side, 1.0);
+      const auto begin = std::lower_bound(from.places.begin(), from.places.end(), low);
+      for (auto at = begin; at != from.places.end() && *at <= high; ++at) {
+        const std::size_t k = std::size_t(at - from.places.begin());
+        V3 place = V3::Zero();
+        for (int i = 0; i < from.stations[k].count; ++i)
+          place += from.stations[k].by[0][i] * on[side].x[from.stations[k].first + i];
+        const int to = 1 - side;
+        const double share = std::clamp(e[to].dot(place - x[to]) / e[to].squaredNorm(), 0.0, 1.0);
+        if ((x[to] + share * e[to] - place).squaredNorm() > reach * reach) continue;
+        Touch line{pair.crossing, int(k), side, {}, {}, {}, {}};
+        line.at[side] = *at, line.at[to] = fraction(to, share);
+        line.free[side] = false, line.free[to] = true;
+        keep(line);
+      }
+    }
+  }
+  std::sort(touches_.begin(), touches_.end(), [](const Touch& a, const Touch& b) { return a.key() < b.key(); });
+  const auto twice = [](const Touch& a, const Touch& b) {
+    return a.crossing == b.crossing && a.side == b.side && a.station == b.station &&
+           std::abs(a.at[0] - b.at[0]) < same && std::abs(a.at[1] - b.at[1]) < same;
+  };
+  touches_.erase(std::unique(touches_.begin(), touches_.end(), twice), touches_.end());
+  return touches_;
+}
+
+void Crossings::forces(const Touch& o, const std::vector<Curve>& curves, V3* out) const {
+  const RodPair& c = pairs_[std::size_t(o.crossing)];
+  const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
+  const V3 none[3] = {V3::Zero(), V3::Zero(), V3::Zero()};
+  const Felt<double> felt(c, of(c, o.side).each, o, on, on[0].x + o.on[0].first, on[1].x + o.on[1].first, none, still);
+  each(o, [&](int k, int, int) {
+    const int e = (k - most) / 2;
+    out[k] = k < most ? felt.F[k] : V3(felt.shares[e][(k - most) % 2] * felt.M[e]);
+  });
+}
+
+Crossings::Slopes::Slopes(const Crossings& all, const Touch& o, const std::vector<Curve>& curves)
+    : all(all), o(o), curves(curves) {
+  using D = Dual<13>; // twelve vertices, or nine rates
+  constexpr int half = most / 2;
+  const RodPair& c = all.pairs_[std::size_t(o.crossing)];
+  const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
+  const double each = all.of(c, o.side).each;
+  Vec3<D> x[2][half], added[3] = {Vec3<D>::Zero(), Vec3<D>::Zero(), Vec3<D>::Zero()};
+  const auto member = [&](const Felt<D>& felt, int k) {
+    return k < most ? felt.F[k] : Vec3<D>(felt.shares[(k - most) / 2][(k - most) % 2] * felt.M[(k - most) / 2]);
+  };
+  for (int axis = 0; axis < 4; ++axis) {
+    for (int e = 0; e < 2; ++e)
+      for (int k = 0; k < o.on[e].count; ++k)
+        for (int i = 0; i < 3; ++i) {
+          const double at = on[e].x[o.on[e].first + k][i];
+          x[e][k][i] = i == axis ? D::seed(at, e * half + k) : D(at);
+        }
+    if (axis == 3) {
+      if (all.still || (c.law.damping == 0.0 && !c.rubs())) {
+        for (auto& to : by_rates) to.setZero();
+        break;
+      }
+      for (int i = 0; i < 9; ++i) added[i / 3][i % 3] = D::seed(0.0, i);
+    }
+    const Felt<D> felt(c, each, o, on, x[0], x[1], added, all.still);
+    all.each(o, [&](int k, int, int) {
+      const Vec3<D> here = member(felt, k);
+      for (int i = 0; i < 3; ++i) {
+        this->felt[k][i] = here[i].v;
+        if (axis == 3)
+          for (int l = 0; l < 9; ++l) by_rates[k](i, l) = here[i].d[std::size_t(l)];
+        else
+          for (int l = 0; l < most; ++l) by_place[k][l](i, axis) = here[i].d[std::size_t(l)];
+      }
+    });
+  }
+}
+
+void Crossings::Slopes::row(int k, Block* q, Block* v) const {
+  const RodPair& c = all.pairs_[std::size_t(o.crossing)];
+  const auto frame = [&](int m) { return std::size_t(o.frames[(m - most) / 2].first + (m - most) % 2); };
+  const auto of = [&](int m) -> const Curve& { return curves[std::size_t(c.rods[(m - most) / 2])]; };
+  Mat3<double> turned = Mat3<double>::Identity(); // moments in the axes of their frames
+  if (k >= most) turned = of(k).R[frame(k)].transpose();
+  all.each(o, [&](int l, int, int) {
+    q[l].setZero(), v[l].setZero();
+    Mat3<double> x, rate;
+    if (l < most) {
+      x = turned * by_place[k][l];
+      rate = share(l) * (turned * by_rates[k].leftCols<3>());
+      auto to_q = k < most ? q[l].block<3, 3>(3, 4) : q[l].block<3, 3>(0, 4);
+      auto to_v = k < most ? v[l].block<3, 3>(3, 4) : v[l].block<3, 3>(0, 4);
+      to_q = x, to_v = rate;
+      return;
+    }
+    const Mat3<double>& R = of(l).R[frame(l)];
+    const V3 Omega = of(l).w[frame(l)].tail<3>();
+    rate = share(l) * (turned * (by_rates[k].middleCols<3>(3 + 3 * ((l - most) / 2)) * R));
+    auto by_e = k < most ? q[l].block<3, 1>(3, 0) : q[l].block<3, 1>(0, 0);
+    auto by_turn = k < most ? q[l].block<3, 3>(3, 1) : q[l].block<3, 3>(0, 1);
+    auto by_spin = k < most ? v[l].block<3, 3>(3, 1) : v[l].block<3, 3>(0, 1);
+    by_e = rate * Omega, by_turn = -(rate * cross_matrix<double>(Omega)), by_spin = rate;
+    if (l != k) return;
+    const V3 m = turned * felt[k];
+    by_e += m, by_turn += cross_matrix<double>(m);
+  });
+}
+
+Crossings::Budget Crossings::read(const Touch& o, const std::vector<Curve>& curves, Reading& out) const {
+  const RodPair& c = pairs_[std::size_t(o.crossing)];
+  const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
+  const V3 none[3] = {V3::Zero(), V3::Zero(), V3::Zero()};
+  const Felt<double> felt(c, of(c, o.side).each, o, on, on[0].x + o.on[0].first, on[1].x + o.on[1].first, none, still);
+  V3 x[2], v = V3::Zero();
+  for (int e = 0; e < 2; ++e) {
+    x[e] = sum<double>(o.on[e].by[0], on[e].x + o.on[e].first, o.on[e].count);
+    v += (e ? -1.0 : 1.0) * sum<double>(o.on[e].by[0], on[e].v + o.on[e].first, o.on[e].count);
+  }
+  out.crossing = o.crossing, out.at[0] = o.at[0], out.at[1] = o.at[1];
+  out.gap = (x[0] - x[1]).norm() - c.radius[0] - c.radius[1], out.pressed = felt.normal, out.normal = felt.n;
+  out.force = felt.normal * felt.n + felt.T, out.slip = felt.slip;
+  out.point = x[0] - (c.radius[0] + 0.5 * out.gap) * felt.n;
+  return {felt.energy, -felt.T.dot(felt.slip), still ? 0.0 : (felt.elastic - felt.normal) * felt.n.dot(v)};
+}
+
+double Crossings::horizon(const std::vector<Curve>& curves) {
+  find(curves);
+  double least = std::numeric_limits<double>::infinity();
+  const auto in = [](double way, double speed, double a) {
+    if (a > 0.0) return (std::sqrt(speed * speed + 2.0 * a * way) - speed) / a;
+    return speed > 0.0 ? way / speed : std::numeric_limits<double>::infinity();
+  };
+  for (const Near& pair : near_) {
+    const RodPair& c = pairs_[std::size_t(pair.crossing)];
+    V3 x[2], e[2];
+    double fast = 0.0, gap = -c.radius[0] - c.radius[1];
+    for (int k = 0; k < 2; ++k) {
+      const Curve& on = curves[std::size_t(c.rods[k])];
+      x[k] = on.x[pair.spans[k]], e[k] = on.x[pair.spans[k] + 1] - x[k];
+      gap -= sag_[std::size_t(c.rods[k])][std::size_t(pair.spans[k])];
+      for (int l = 0; l < 2; ++l)
+        fast = std::max(fast, (on.v[pair.spans[k] + l] - curves[std::size_t(c.rods[1 - k])].v[pair.spans[1 - k]]).norm());
+    }
+    double s, t;
+    closest(x[0], e[0], x[1], e[1], s, t);
+    gap += (x[0] + s * e[0] - x[1] - t * e[1]).norm();
+    if (gap > 0.0) least = std::min(least, in(gap + 0.5 * std::min(c.radius[0], c.radius[1]), fast, c.gravity));
+  }
+  for (const RodPair& c : pairs_) { // what is further away than the skin
+    V3 low = V3::Constant(std::numeric_limits<double>::infinity()), high = -low;
+    for (int r : c.rods)
+      for (std::size_t k = 0; k < strands_[std::size_t(r)].mesh.size(); ++k)
+        for (int i = 0; i < 3; ++i) {
+          low[i] = std::min(low[i], curves[std::size_t(r)].v[k][i]);
+          high[i] = std::max(high[i], curves[std::size_t(r)].v[k][i]);
+        }
+    least = std::min(least, in(skin_, (high - low).norm(), 0.0));
+  }
+  return least;
+}
+
+} // namespace gyrod

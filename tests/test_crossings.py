@@ -1,0 +1,329 @@
+"""Contact of rods among themselves: forces, derivatives, momenta, crossed beams, strands side by side, loops, knots."""
+
+from math import cos, pi, radians, sin
+
+import numpy as np
+import pytest
+
+import gyrod as gd
+from gyrod.equations import compile_system
+
+RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
+R = 5e-3
+LAW = {"stiffness": 1e5, "damping": 0.3}
+ROUGH = {**LAW, "friction": gd.Friction(0.3, sticking=False, slip_speed=0.05)}
+GRID = {"segments": 8, "discretization": "staggered"}
+MESHES = {"grid": GRID, "elements": {"segments": 3, "discretization": "elements", "degree": 3}}
+
+
+def rod(name, points, **given):
+    length = float(np.linalg.norm(np.subtract(*points)))
+    options = {"length": length, "section": gd.Circle(R), "material": RUBBER, "initial": gd.Straight(*points)}
+    return gd.Rod(name, **{**GRID, **options, **given})
+
+
+def at_an_angle(degrees, height, law=LAW, **given):
+    """Two free rods of 0.3 m whose centre lines are a height apart; the upper one begins beyond the middle."""
+    a = radians(degrees)
+    along = 0.15 * np.array([cos(a), sin(a), 0.0])
+    shift = np.array([0.013, 0.004, height])
+    lower = rod("lower", ((-0.15, 0, 0), (0.15, 0, 0)), **given)
+    upper = rod("upper", (tuple(shift - along), tuple(shift + along)), **given)
+    return gd.System(rods=[lower, upper], contacts=[gd.Contact("lower", "upper", **law)], gravity=(0, 0, 0))
+
+
+def loop(law=LAW, **given):
+    """A rod whose ends cross: it touches itself."""
+
+    def place(s):
+        u = 2 * pi * 1.1 * (s - 0.5)
+        return 0.08 * sin(u), -0.08 * cos(u), (s - 0.5) * 0.0105
+
+    options = {"segments": 24, "section": gd.Circle(R), "material": RUBBER} | given
+    tied = gd.Rod("loop", initial=gd.Curve(position=place), **{"discretization": "staggered", **options})
+    return gd.System(rods=[tied], contacts=[gd.Contact("loop", "loop", **law)], gravity=(0, 0, 0))
+
+
+def held(law=None):
+    """Rods on bodies that cross, and one that presses with its end."""
+    law = law or ROUGH
+    body = gd.Body("body", mass=0.1, inertia=(1e-4,) * 3, position=(0.2, 0, 0))
+    lower = rod("lower", ((-0.15, 0, 0), (0.15, 0, 0)), end=gd.Clamped("body"))
+    other = gd.Body("other", mass=0.1, inertia=(1e-4,) * 3, position=(0.13, 0.2, 0.0098))
+    upper = rod("upper", ((0.13, -0.15, 0.0098), (0.13, 0.15, 0.0098)), end=gd.Hinged("other"))
+    blunt = rod("blunt", ((-0.05, 0.0, -0.2), (-0.05, 0.0, -0.0098)))
+    contacts = [gd.Contact("lower", ["upper", "blunt"], **law)]
+    return gd.System(bodies=[body, other], rods=[lower, upper, blunt], contacts=contacts, gravity=(0, 0, 0))
+
+
+SYSTEMS = {
+    "across": lambda mesh, law=LAW: at_an_angle(70.0, 0.0098, law, **mesh),
+    "in between": lambda mesh, law=LAW: at_an_angle(14.0, 0.0097, law, **mesh),
+    "side by side": lambda mesh, law=LAW: at_an_angle(3.0, 0.0098, law, **mesh),
+    "loop": lambda mesh, law=LAW: loop(law, **({} if mesh is GRID else {**mesh, "segments": 8})),
+}
+
+
+def disturbed(compiled, seed, sizes=None):
+    sizes = {"position": 2e-5, "rotation": 1e-2} | (sizes or {})
+    kinds = np.array(compiled.kinds)
+    y = np.array(compiled.y0)
+    y += np.random.default_rng(seed).standard_normal(len(y)) * [sizes.get(kind, 0.3) for kind in kinds]
+    return np.asarray(compiled.core.project(y, 0.0))
+
+
+def differences(compiled, y, h=1e-7):
+    def change(i, d):
+        z = np.array(y)
+        z[i] += d
+        up = np.asarray(compiled.core.rhs(0.0, z))
+        z[i] -= 2 * d
+        return up - np.asarray(compiled.core.rhs(0.0, z))
+
+    return np.stack([(8 * change(i, h) - change(i, 2 * h)) / (12 * h) for i in range(len(y))], axis=-1)
+
+
+def contact_energy(compiled, y):
+    return sum(compiled.crossing_states(k, np.zeros(1), y[None])[1][0, 0] for k in range(len(compiled.crossed)))
+
+
+def forces_of_contact(system, y, compiled):
+    """Of vertices: masses times what contact adds to their accelerations."""
+    bare = compile_system(system.with_(contacts=()))
+    change = np.asarray(compiled.core.rhs(0.0, y)) - np.asarray(bare.core.rhs(0.0, y))
+    return change, bare
+
+
+@pytest.mark.parametrize("form", ["nullspace-quaternion", "absolute-quaternion", "nullspace-directors"])
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("kind", SYSTEMS)
+@pytest.mark.parametrize("law", [LAW, ROUGH], ids=["smooth", "rough"])
+@pytest.mark.spread(2)
+def test_stages_have_the_derivatives_of_contacts(law, kind, mesh, form):
+    compiled = compile_system(SYSTEMS[kind](MESHES[mesh], law), form)
+    y = disturbed(compiled, 1)
+    assert contact_energy(compiled, y) > 1e-9  # something touches
+    J, D = np.asarray(compiled.core.jacobian(0.0, y)), differences(compiled, y)
+    rows = np.abs(D).max(axis=1, keepdims=True) + 1e-7 * np.abs(D).max()
+    assert (np.abs(J - D) / rows).max() < 2e-6
+
+
+@pytest.mark.parametrize("form", ["nullspace-quaternion", "absolute-quaternion"])
+def test_stages_of_rods_on_bodies(form):
+    """Solutions of stages against differences: what bodies hold feels what touches."""
+    compiled = compile_system(held(), form)
+    y = disturbed(compiled, 1)
+    assert contact_energy(compiled, y) > 1e-9
+    D, b = differences(compiled, y), np.random.default_rng(4).standard_normal(compiled.size)
+    for shift in (3e3, 3e4, 3e3 + 2e3j, 2e4 - 3e4j):
+        if isinstance(shift, complex):
+            x = np.array([1.0, 1.0j]) @ compiled.core.solve_shifted_complex(0.0, y, shift.real, shift.imag, b)
+        else:
+            x = np.asarray(compiled.core.solve_shifted(0.0, y, shift, b))
+        A = shift * np.eye(compiled.size) - D
+        assert (np.abs(A @ x - b) / (np.abs(A) @ np.abs(x) + np.abs(b))).max() < 2e-6
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_transposed_solutions(kind):
+    compiled = compile_system(SYSTEMS[kind](GRID, ROUGH))
+    y, n = disturbed(compiled, 1), compiled.size
+    a, b = np.random.default_rng(2).standard_normal((2, n))
+    assert compiled.core.linearise(0.0, y, 300.0)
+    x, w = np.asarray(compiled.core.solve(a)), np.asarray(compiled.core.solve_transposed(b))
+    assert abs(b @ x - w @ a) < 1e-10 * np.linalg.norm(x) * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("mesh", MESHES)
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_forces_are_the_gradient_of_the_energy(kind, mesh):
+    """Power of the forces along any motion: what the energy of contact loses, without damping."""
+    system = SYSTEMS[kind](MESHES[mesh])
+    system = system.with_(contacts=[contact.with_(damping=None) for contact in system.contacts])
+    compiled = compile_system(system)
+    y = disturbed(compiled, 1)
+    change, _ = forces_of_contact(system, y, compiled)
+    kinds = np.array(compiled.kinds)
+    places = np.flatnonzero(kinds == "position")
+    speeds = np.flatnonzero(kinds == "velocity")
+    # E along the motion and along it turned around in time: dE/dt = gradient . v
+    h, slope = 1e-7, []
+    for i in places:
+        z = np.array(y)
+        values = []
+        for d in (h, -h, 2 * h, -2 * h):
+            z[i] = y[i] + d
+            values.append(contact_energy(compiled, z))
+        slope.append((8 * (values[0] - values[1]) - (values[2] - values[3])) / (12 * h))
+    mass = np.concatenate([np.repeat(np.asarray(table["mass"]), 3) for table in compiled.rods])
+    force = mass * change[speeds]
+    assert np.abs(force + np.array(slope)).max() < 1e-6 * np.abs(force).max()
+    assert np.abs(force).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+@pytest.mark.parametrize("law", [LAW, ROUGH], ids=["smooth", "rough"])
+def test_contacts_make_neither_momentum_nor_spin(law, kind):
+    system = SYSTEMS[kind](GRID, law)
+    compiled = compile_system(system)
+    y = disturbed(compiled, 3)
+    change, _ = forces_of_contact(system, y, compiled)
+    kinds = np.array(compiled.kinds)
+    mass = np.concatenate([np.repeat(np.asarray(table["mass"]), 3) for table in compiled.rods])
+    force = (mass * change[kinds == "velocity"]).reshape(-1, 3)
+    x = y[kinds == "position"].reshape(-1, 3)
+    inertia = np.concatenate([np.asarray(table["J"]).reshape(-1, 3) for table in compiled.rods])
+    frames = gd.rotations.matrix_from_quaternion(y[kinds == "rotation"].reshape(-1, 4))
+    moment = np.einsum("nij,nj->ni", frames, inertia * change[kinds == "spin"].reshape(-1, 3))
+    size = np.abs(force).max()
+    assert size > 1e-3
+    assert (np.abs(moment).max() > 1e-7 * size) == (law is ROUGH)
+    assert np.abs(force.sum(axis=0)).max() < 1e-11 * size
+    assert np.abs(np.cross(x, force).sum(axis=0) + moment.sum(axis=0)).max() < 1e-11 * size
+
+
+def test_no_matter_how_they_lie_in_space_or_who_comes_first():
+    forward, backward = at_an_angle(14.0, 0.0097), at_an_angle(14.0, 0.0097)
+    backward = backward.with_(contacts=[gd.Contact("upper", "lower", **LAW)])
+    first, second = (compile_system(system) for system in (forward, backward))
+    y = disturbed(first, 1)
+    assert np.allclose(first.core.rhs(0.0, y), second.core.rhs(0.0, y), rtol=0, atol=1e-9)
+    # what is seen of a state does not depend on what was seen before
+    far = np.array(y)
+    far[np.array(first.kinds) == "position"] += np.random.default_rng(0).standard_normal((first.size,))[
+        np.array(first.kinds) == "position"
+    ]
+    once = np.array(first.core.rhs(0.0, y))
+    first.core.rhs(0.0, far)
+    assert np.array_equal(once, first.core.rhs(0.0, y))
+    assert np.array_equal(once, compile_system(forward).core.rhs(0.0, y))
+
+
+@pytest.mark.parametrize(("bend", "spread"), [(5.0, 2e-3), (10.0, 8e-3)])
+def test_a_rod_that_slides_across_a_bend_feels_no_vertices(bend, spread):
+    """At a constant depth below the arc through the vertices; on the polygon it would feel 0 to 3 times the mean."""
+    ds, depth = 0.02, 2e-4
+    radius = ds / radians(bend)
+    n = 12
+    angles = (np.arange(n + 1) - n / 2) * radians(bend)
+
+    def arc(s):
+        u = (s - 0.5) * n * radians(bend)
+        return radius * sin(u), 0.0, radius * (cos(u) - 1.0)
+
+    bent = rod("bent", ((0, 0, 0), (n * ds, 0, 0)), segments=n, initial=gd.Curve(position=arc))
+    forces = []
+    for u in np.linspace(angles[4], angles[8], 41):
+        out = np.array([sin(u), 0.0, cos(u)])
+        middle = radius * out - [0, 0, radius] + (2 * R - depth) * out
+        half = np.array([0, 0.1, 0])
+        across = rod("across", (tuple(middle - half), tuple(middle + half)), segments=6)
+        contact = gd.Contact("bent", "across", stiffness=1e5, smoothing=0.0)
+        compiled = compile_system(gd.System(rods=[bent, across], contacts=[contact]))
+        forces.append(compiled.crossing_states(0, np.zeros(1), compiled.y0[None])[0][0][:, 12].sum())
+    forces = np.array(forces)
+    assert forces.mean() == pytest.approx(1e5 * 2 * R * depth, rel=0.02)
+    assert np.ptp(forces) / forces.mean() < spread
+
+
+@pytest.mark.parametrize(("mesh", "d", "force"), [("grid", 0.002, 0.09507780), ("elements", 0.05, 14.92513001)])
+def test_crossed_beams(mesh, d, force):
+    """C17: the clamps of the upper one go down by d. By shooting; the depth of the contact is part of d."""
+    material = gd.Material(young=1e9, poisson=0.3, density=1000)
+    given = {"grid": {"segments": 80}, "elements": {"segments": 12, "discretization": "elements", "degree": 3}}[mesh]
+    ends = {"start": gd.Clamped("ground"), "end": gd.Clamped("ground"), "material": material}
+    k = 1e9
+    depth = force / (k * 2 * R)
+    down = d + depth
+    lower = rod("lower", ((-0.5, 0, 0), (0.5, 0, 0)), **given, **ends)
+    upper = rod("upper", ((0, -0.5, 2 * R), (0, 0.5, 2 * R)), **given, **ends)
+    contact = gd.Contact("upper", "lower", stiffness=k, smoothing=0.0, name="x")
+
+    def lowered(y):
+        return gd.Clamped("ground", at=lambda t: np.array([0.0, y, 2 * R - down * t]))
+
+    upper = upper.with_(start=lowered(-0.5), end=lowered(0.5))
+    system = gd.System(rods=[lower, upper], contacts=[contact], gravity=(0, 0, 0))
+    rest = gd.follow(system, "time", (0, 1)).rests[-1]
+    assert rest.contacts["x"].normal == pytest.approx(force, rel=5e-3)
+    assert rest.contacts["x"].force[2] == pytest.approx(force, rel=5e-3)
+    assert len(rest.contacts["x"].pairs) == 1
+
+
+def test_rods_that_fall_across_each_other_keep_their_energy():
+    lower = rod("lower", ((-0.5, 0, 0), (0.5, 0, 0)), segments=20, start=gd.Clamped("ground"), end=gd.Clamped("ground"))
+    upper = rod("upper", ((0, -0.25, 0.03), (0, 0.25, 0.03)), segments=10)
+    contact = gd.Contact("upper", "lower", stiffness=1e7, name="cross")
+    motion = gd.simulate(
+        gd.System(rods=[lower, upper], contacts=[contact]), 0.15, rtol=1e-7, output=np.linspace(0, 0.15, 61)
+    )
+    track = motion.contacts["cross"]
+    assert track.normal.max() > 0.1
+    assert track.gap.min() > -0.1 * R
+    total = motion.energy.total
+    assert np.ptp(total) < 2e-6 * np.ptp(motion.energy.kinetic)
+    assert np.abs(motion.energy.balance).max() < 5e-6 * np.ptp(motion.energy.kinetic)
+
+
+def test_strands_lie_on_each_other():
+    """Side by side, as many newtons as one of them weighs."""
+    hold = {"start": gd.Clamped("ground"), "end": gd.Clamped("ground"), "segments": 16}
+    lower = rod(
+        "lower", ((-0.2, 0, 0), (0.2, 0, 0)), **hold, material=gd.Material(young=5e9, poisson=0.3, density=1100)
+    )
+    upper = rod("upper", ((-0.15, 0, 2 * R), (0.15, 0, 2 * R)), segments=12)
+    law = {"stiffness": 1e4, "name": "strands"}
+    # what would roll off is held in a gutter of two more contacts
+    wall = gd.Contact("upper", gd.Plane((0, -R, 0), (0, 1, 0)), stiffness=1e4)
+    other = gd.Contact("upper", gd.Plane((0, R, 0), (0, -1, 0)), stiffness=1e4)
+    stop = gd.Foundation("upper", stiffness=(1e-3, 1e-3, 0))
+    rest = gd.equilibrium(
+        gd.System(rods=[lower, upper], contacts=[gd.Contact("upper", "lower", **law), wall, other], forces=[stop])
+    )
+    weight = 9.81 * 1100 * pi * R**2 * 0.3
+    assert rest.contacts["strands"].normal == pytest.approx(weight, rel=1e-3)
+    assert rest.contacts["strands"].count >= 20
+
+
+@pytest.mark.parametrize("until", [0.031, 0.052])
+def test_a_run_that_goes_on_from_a_snapshot_is_the_same_to_the_bit(until):
+    system = at_an_angle(75.0, 0.014)
+    upper = system.rods[1].with_(velocity=lambda s: (0.0, 0.0, -0.3))
+    system = system.with_(rods=[system.rods[0], upper])
+    whole = gd.stepper(system, method="radau5", rtol=1e-5)
+    whole.step(until)
+    kept = whole.save()
+    whole.step(0.09)
+    again = gd.stepper(system, method="radau5", rtol=1e-5)
+    again.restore(kept)
+    again.step(0.09)
+    assert np.array_equal(whole.y, again.y)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: gd.Contact("lower", "upper", friction=0.2, **LAW),
+            "friction between rods has no memory: give friction = Fri",
+        ),
+        (lambda: gd.Contact("lower", "upper", exponent=1.5, **LAW), "exponent = 1.5 is for bodies and surfaces"),
+        (lambda: gd.Contact("lower", "upper", restitution=0.5, stiffness=1e5), "restitution belongs to bodies"),
+        (lambda: gd.Contact("lower", "oppper", **LAW), "oppper"),
+    ],
+)
+def test_bad_input(make, sentence):
+    system = at_an_angle(70.0, 0.02)
+    with pytest.raises(gd.ModelError, match=sentence):
+        system.with_(contacts=[make()])
+
+
+def test_rods_that_begin_inside_each_other_are_refused():
+    with pytest.raises(gd.ModelError, match="rod 'lower' starts 7 mm inside of rod 'upper'"):
+        gd.simulate(at_an_angle(70.0, 0.003), 0.01)
+
+
+@pytest.mark.parametrize("method", ["variational", "energy-momentum"])
+def test_constant_steps_have_no_contact(method):
+    with pytest.raises(ValueError, match="has no contact"):
+        gd.simulate(at_an_angle(70.0, 0.02), 0.01, method=method, step=1e-3)
