@@ -375,8 +375,14 @@ void bind_contact(nb::module_& m) {
             ContactLaw law;
             law.friction = friction.value_or(FrictionLaw());
             law.stiffness = stiffness, law.damping = damping, law.smoothing = smoothing;
-            new (self) RodPair{{a, b}, {radius_a, radius_b}, law, gravity, apart,
-                                {std::move(mesh_a), std::move(mesh_b)}, {length_a, length_b}, {}};
+            new (self) RodPair{{a, b},
+                               {radius_a, radius_b},
+                               law,
+                               gravity,
+                               apart,
+                               {std::move(mesh_a), std::move(mesh_b)},
+                               {length_a, length_b},
+                               {}};
           },
           nb::kw_only(), "a"_a, "b"_a, "radius_a"_a, "radius_b"_a, "mesh_a"_a, "mesh_b"_a, "length_a"_a, "length_b"_a,
           "stiffness"_a, "damping"_a, "smoothing"_a, "gravity"_a, "apart"_a, "friction"_a.none());

@@ -513,7 +513,8 @@ double Crossings::horizon(const std::vector<Curve>& curves) {
       x[k] = on.x[pair.spans[k]], e[k] = on.x[pair.spans[k] + 1] - x[k];
       gap -= sag_[std::size_t(c.rods[k])][std::size_t(pair.spans[k])];
       for (int l = 0; l < 2; ++l)
-        fast = std::max(fast, (on.v[pair.spans[k] + l] - curves[std::size_t(c.rods[1 - k])].v[pair.spans[1 - k]]).norm());
+        fast =
+            std::max(fast, (on.v[pair.spans[k] + l] - curves[std::size_t(c.rods[1 - k])].v[pair.spans[1 - k]]).norm());
     }
     double s, t;
     closest(x[0], e[0], x[1], e[1], s, t);

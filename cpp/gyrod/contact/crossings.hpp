@@ -1,10 +1,12 @@
-// Contact of rods among themselves, and of a rod with itself: tubes about centre lines, the splines of spline.hpp. Of the angle alpha between their tangents at the closest points two mechanisms are blended:
-//   E = sum over crossings (1 - W) k r E(g) + sum over stations W k w E(g),  W = smoothstep of cos alpha from 20 to 10 deg
+// Contact of rods among themselves, and of a rod with itself: tubes about centre lines, the splines of spline.hpp. Of
+// the angle alpha between their tangents at the closest points two mechanisms are blended:
+//   E = sum over crossings (1 - W) k r E(g) + sum over stations W k w E(g),  W = smoothstep of cos alpha from 20 to 10
+//   deg
 // A crossing is a minimum of the distance over both lines: one contact. A station is a point of one line, and its
-// nearest points of the other: strands side by side, half of it from each of them. r: the sum of the radii; w: the length
-// that a station stands for, halved; g: the distance of the lines less r; E(g), damping and friction without memory as in
-// law.hpp: friction acts half way between the centre lines' sides and twists both rods, whose spins lie between those of
-// the two frames about the place.
+// nearest points of the other: strands side by side, half of it from each of them. r: the sum of the radii; w: the
+// length that a station stands for, halved; g: the distance of the lines less r; E(g), damping and friction without
+// memory as in law.hpp: friction acts half way between the centre lines' sides and twists both rods, whose spins lie
+// between those of the two frames about the place.
 //
 // What touches follows from the state alone, not from what touched before: pairs of spans that come near are kept only
 // to save work, and all that matter are among them until a vertex has moved a tenth of the skin.
@@ -20,9 +22,9 @@ namespace gyrod {
 struct RodPair {
   int rods[2]; // twice the same: with itself
   double radius[2];
-  ContactLaw law;       // stiffness: N/m per m; exponent 1; friction without memory
-  double gravity = 0.0; // m/s^2, about: how fast what is away may come
-  double apart = 0.0;   // with itself: the least distance along the rod, a fraction of its length
+  ContactLaw law;              // stiffness: N/m per m; exponent 1; friction without memory
+  double gravity = 0.0;        // m/s^2, about: how fast what is away may come
+  double apart = 0.0;          // with itself: the least distance along the rod, a fraction of its length
   std::vector<double> mesh[2]; // where vertices are, fractions of the length
   double length[2] = {0.0, 0.0};
   bool nodal[2] = {false, false}; // frames are at vertices, or between them; set by `make_rods`
@@ -55,7 +57,7 @@ public:
     int crossing;
     double at[2];
     V3 point, normal, force, slip; // of b on a
-    double gap, pressed;     // normal force
+    double gap, pressed;           // normal force
   };
   struct Budget {
     double energy = 0.0, friction = 0.0, impact = 0.0;
@@ -133,10 +135,10 @@ private:
     const Crossings& all;
     const Touch& o;
     const std::vector<Curve>& curves;
-    V3 felt[members];                         // force or moment
-    Mat3<double> by_place[members][most];     // by vertices
-    Matrix<double, 3, 9> by_rates[members];   // by the velocity of one side against the other, both spins
-    double share(int k) const { // of a member in the velocity, or in a spin
+    V3 felt[members];                       // force or moment
+    Mat3<double> by_place[members][most];   // by vertices
+    Matrix<double, 3, 9> by_rates[members]; // by the velocity of one side against the other, both spins
+    double share(int k) const {             // of a member in the velocity, or in a spin
       if (k >= most) return o.frames[(k - most) / 2].share[(k - most) % 2];
       return k < most / 2 ? o.on[0].by[0][k] : -o.on[1].by[0][k - most / 2];
     }
@@ -147,8 +149,8 @@ private:
   const Strand& of(const RodPair& c, int e) const { return strands_[std::size_t(c.rods[e])]; }
 
   std::vector<RodPair> pairs_;
-  std::vector<Strand> strands_; // by rods
-  std::vector<std::vector<V3>> seen_; // where vertices were when spans were looked at
+  std::vector<Strand> strands_;          // by rods
+  std::vector<std::vector<V3>> seen_;    // where vertices were when spans were looked at
   std::vector<std::vector<double>> sag_; // of spans
   std::vector<Near> near_;
   std::vector<Touch> touches_;

@@ -1,7 +1,7 @@
 // The centre line of a rod between its vertices x_n at fractions s_n: the cubic spline in s whose coefficient at n is
 // that of the parabola through three vertices there, on even meshes x_n - (x_(n-1) - 2 x_n + x_(n+1))/6. It is of third
-// order, on even meshes of fourth, and twice differentiable: what slides or presses along it moves smoothly from cell to
-// cell, where a polygon would have favourite places. Beyond the ends vertices are mirrored.
+// order, on even meshes of fourth, and twice differentiable: what slides or presses along it moves smoothly from cell
+// to cell, where a polygon would have favourite places. Beyond the ends vertices are mirrored.
 #pragma once
 
 #include <algorithm>

@@ -260,10 +260,10 @@ private:
 
   const int block_, host_nodes_;
   int slides_ = 0;
-  std::vector<Crossings::Curve> curves_;           // of rods
+  std::vector<Crossings::Curve> curves_;            // of rods
   std::vector<std::pair<int, int>> crossing_edges_; // of the graph as it is
-  std::vector<int> sizes_;                 // of nodes
-  std::vector<std::pair<int, int>> edges_; // of the graph without points that slide
+  std::vector<int> sizes_;                          // of nodes
+  std::vector<std::pair<int, int>> edges_;          // of the graph without points that slide
   RodPart::States states_;
   std::vector<Felt> felt_;               // by the hosts, of the links that end on them
   std::set<std::pair<int, int>> joined_; // hosts that feel each other
