@@ -71,6 +71,8 @@ bench:
 	$(BIN)/python benchmarks/variational.py
 	$(BIN)/python benchmarks/studies.py
 	$(BIN)/python benchmarks/contact.py
+	$(BIN)/python benchmarks/geometry.py
+	$(BIN)/python benchmarks/cables.py
 
 # What building and starting cost, in a clean clone of HEAD, against tools/budgets.json
 budgets:

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gyrod as gd
 from gyrod import rotations
 from gyrod.cli import main
+from gyrod.equations import compile_system
 from gyrod.equations.signals import Signals
 from gyrod.files import dumps, load_model, loads
 from gyrod.model.errors import ModelError
@@ -303,6 +304,50 @@ def test_energy_account_of_an_end_that_samples_lead(method):
     assert np.abs(energy.balance).max() < (1e-3 if method == "variational" else 1e-5) * np.abs(energy.work).max()
     assert energy.work[-1] != 0.0
     assert energy.dissipated[-1] > 0.0
+
+
+LED_RODS = {
+    "grid": {"segments": 8},
+    "grid with coupling": {"segments": 8, "coupled": True},
+    "two segments": {"segments": 2},
+    "elements": {"segments": 4, "degree": 3},
+    "one element": {"segments": 1, "degree": 2},
+}
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("ends", ["clamped", "hinged", "one"])
+@pytest.mark.parametrize("name", LED_RODS)
+@pytest.mark.parametrize("formulation", ["nullspace-quaternion", "absolute-quaternion", "nullspace-directors"])
+def test_rates_by_the_motion_of_led_ends_are_exact(formulation, name, ends):
+    """df/dt at states off equilibrium and off the unit sphere, against differences of the right-hand side."""
+    given = dict(LED_RODS[name])
+    stiffness = np.diag([40.0, 50.0, 300.0, 0.02, 0.03, 0.02])
+    if given.pop("coupled", False):
+        stiffness[2, 4] = stiffness[4, 2] = 0.5
+    t = np.linspace(0.0, 1.0, 41)
+    path = 0.03 * np.stack([np.sin(3 * t), np.cos(2 * t) - 1.0, t * t], axis=-1)
+    turn = gd.Samples(t, rotations.exp(np.stack([0.4 * np.sin(2 * t), 0.3 * t * t, 0.2 * t], axis=-1)))
+
+    def end(z):
+        at = gd.Samples(t, path + np.array([0, 0, z]))
+        return gd.Hinged(at=at) if ends == "hinged" else gd.Clamped(at=at, frame=turn)
+
+    rod = gd.Rod(
+        "r", **given, stiffness=stiffness, density_per_length=0.3, rotary_inertia=(2e-5, 2e-5, 4e-5),
+        damping=gd.Damping(bending=1e-3, shear=1e-2, extension=1e-2, torsion=1e-3),
+        initial=gd.Straight((0, 0, 0), (0, 0, 0.4)), start=end(0.0), end=gd.Free() if ends == "one" else end(0.4),
+    )  # fmt: skip
+    compiled = compile_system(gd.System(rods=[rod], gravity=(0, 0, -9.81)), formulation)
+    core, now = compiled.core, 0.4321
+    y = compiled.y0 + 0.02 * np.random.default_rng(2).normal(size=compiled.y0.shape)
+    found, h = core.time_derivative(now, y), 2e-4
+    wanted = sum(
+        c * (core.rhs(now + k * h, y) - core.rhs(now - k * h, y)) for k, c in ((1, 0.75), (2, -0.15), (3, 1.0 / 60.0))
+    )
+    exact = "directors" not in formulation  # whose coordinates take differences
+    assert_allclose(found, wanted / h, rtol=0, atol=(1e-9 if exact else 1e-6) * np.abs(found).max())
+    assert np.abs(found).max() > 0.0
 
 
 def test_results_and_studies_with_samples(tmp_path):

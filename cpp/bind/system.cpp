@@ -171,6 +171,7 @@ void bind_equations(nb::class_<System>& c) {
           [](System& s, double t, Times y) {
             const Turn turn = enter(s, y);
             Out1 ft = owned<Out1>({s.size()});
+            s.equations().jacobian(t, y.data());
             s.equations().time_derivative(t, y.data(), ft.data());
             return ft;
           },

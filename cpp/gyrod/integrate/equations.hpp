@@ -4,7 +4,8 @@
 //  1. `size` and `rhs` are required. Everything else has a default.
 //  2. Stiff methods need `jacobian` (evaluate and keep df/dy), `factor` (shift I - df/dy, real and complex kept apart)
 //     and `solve` (in place). They may be called in any order after `jacobian`.
-//  3. `time_derivative` is df/dt; the default says that time does not appear explicitly.
+//  3. `time_derivative` is df/dt where `jacobian` was evaluated last; the default says that time does not appear
+//     explicitly.
 //  4. `project` moves y back to the manifold on which the exact solution stays and says whether it changed anything.
 //  5. `trouble` names a reason why the solution cannot be continued from here (a coordinate singularity), or null.
 //  6. `quasistatic` asks for the balance of forces at rest: what is led as a function of time stands still.

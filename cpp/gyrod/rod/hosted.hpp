@@ -12,6 +12,7 @@ struct HostedEnd {
   struct Cell {
     Matrix<double, 6, 6> by_place, by_speed;
     Matrix<double, 6, 7> wrench_q, wrench_v;
+    Matrix<double, 6, 1> drift; // of the forces in time, at an end that is led
   };
   Matrix<double, 6, 6> own_place, own_speed;
   std::vector<Cell> cells;

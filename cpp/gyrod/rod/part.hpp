@@ -33,6 +33,10 @@ struct RodPart : RodChain<double> {
   };
 
   RodPart(RodDescription description, Turning form, States& states);
+  // Of the forces in the cells next to an end that is led, how fast they change by its motion; after `blocks`.
+  void drift(int e, double t);
+  // df/dt from these, added to that of the whole state.
+  void add_drift(double* ft) const;
   bool tied() const { return tie_end >= 0; }
   // In the graph the strain next to the end of the tie stays to the last, when its body is there to be moved; all
   // others belong to a cell each, away from there.
@@ -90,6 +94,7 @@ struct RodPart : RodChain<double> {
   std::vector<Vec3<double>> predicted, kept; // R'x' as `retract` has predicted it; forces meanwhile
   std::vector<double> reached;               // positions where that was
   bool led = false, timed = false;           // something is no constant, or a function of time
+  bool drifts = false;                       // nothing but the motion of ends is, and f knows no acceleration of them
   std::vector<Vec3<double>> force, falls;    // of vertices, for reactions: forces, accelerations
   std::vector<Vec4<double>> alpha, p, w;     // at the last Jacobian
   std::vector<double> norm;

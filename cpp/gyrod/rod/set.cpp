@@ -28,6 +28,11 @@ GYROD_COLD RodPart::RodPart(RodDescription description, Turning form, States& st
   for (const RodEnd& end : d.ends) led = led || end.led(), timed = timed || end.timed();
   for (const RodLoad& l : d.loads) led = led || !l.constant(), timed = timed || l.timed();
   led = led || bool(d.stretch), timed = timed || d.stretch.timed();
+  drifts = timed && !d.stretch.timed() && !d.blended && !d.held && (form.plain() || absolute());
+  for (const RodLoad& l : d.loads) drifts = drifts && !l.timed();
+  for (const RodEnd& end : d.ends) drifts = drifts && (end.held || !end.timed());
+  for (int e = 0; e < 2; ++e)
+    if (drifts && d.ends[e].timed()) hosted[e].cells.resize(std::size_t(blocks.reach()) + 1);
   rest = d.G0;
   predicted.resize(std::size_t(N)), kept.resize(std::size_t(N));
   if (!d.held) return;
@@ -39,6 +44,38 @@ GYROD_COLD RodPart::RodPart(RodDescription description, Turning form, States& st
   tie_force.resize(std::size_t(3 * hold->ties()));
   rows.resize(std::size_t(N * hold->cells()));
   if (tie_end < 0) last = N; // strain j belongs to cell j + 1, whatever else that has
+}
+
+void RodPart::drift(int e, double t) {
+  // The end is that of a body which moves as it does.
+  const EndMotion& end = ends[e];
+  const Mat3<double> R = matrix_from_quaternion<double>(end.p);
+  const HostMotion m{end.x, end.v, R * end.Omega, R, end.a, R * end_spin_rate(e, t)};
+  grid->hosted(t, s, e, end, m, blocks, hosted[e]);
+  Matrix<double, 6, 1> speed, acceleration;
+  speed << m.omega, m.v;
+  acceleration << m.alpha, m.a;
+  for (HostedEnd::Cell& k : hosted[e].cells) k.drift = k.by_place * speed + k.by_speed * acceleration;
+}
+
+void RodPart::add_drift(double* ft) const {
+  for (int e = 0; e < 2; ++e)
+    if (d.ends[e].timed())
+      near(e, [&](int k, int c) {
+        const std::size_t n = std::size_t(c);
+        const Matrix<double, 6, 1>& by = hosted[e][k].drift;
+        for (int i = 0; i < 3 && moves(c); ++i) ft[at + v_at[n] + i] += inverse[n] * by[3 + i];
+        if (!turns(c)) return;
+        const Vec3<double> alpha = d.inverse_J[frame(c)].cwiseProduct(by.head<3>());
+        double* to = ft + at + w_at[n];
+        if (absolute()) {
+          const double scale = 0.5 / (norm[frame(c)] * norm[frame(c)]);
+          const Vec4<double> turn = multiply<double>(p[frame(c)], Vec4<double>(0.0, alpha[0], alpha[1], alpha[2]));
+          for (int i = 0; i < 4; ++i) to[i] += scale * turn[i];
+        } else {
+          for (int i = 0; i < 3; ++i) to[i] += alpha[i];
+        }
+      });
 }
 
 GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
@@ -72,6 +109,8 @@ GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions o
         for (int b : nodes)
           if (a < b) edges_.emplace_back(a, b);
     }
+  drifts_ = timed_ && !tangled_ && hosts_.empty();
+  for (const auto& r : rods_) drifts_ = drifts_ && (r->drifts || !r->timed);
   add_ties(sizes_, edges_);
   make_pattern();
 }
@@ -354,8 +393,10 @@ void RodSet::quasistatic(bool on) {
 }
 
 void RodSet::time_derivative(double t, const double* y, double* ft) {
-  if (!timed_) return Equations::time_derivative(t, y, ft);
-  this->difference_in_time(t, y, ft, scratch_);
+  if (timed_ && !drifts_) return difference_in_time(t, y, ft, scratch_);
+  std::fill_n(ft, size_, 0.0);
+  for (const auto& r : rods_)
+    if (r->drifts) r->add_drift(ft);
 }
 
 bool RodSet::project(double t, double* y) {
@@ -556,6 +597,8 @@ void RodSet::linearise(Rod& r, double t, const double* y) {
           for (auto* by : {&r.hosted[e][k].by_place, &r.hosted[e][k].by_speed}) by->topRows<3>() *= moment_scale(r, c);
         });
     }
+  for (int e = 0; e < 2; ++e)
+    if (drifts_ && r.drifts && r.d.ends[e].timed() && !still_) r.drift(e, t);
   add_inertia(r);
   if (!r.d.held) return;
   constraint_rows(r, still_);

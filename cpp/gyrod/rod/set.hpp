@@ -182,6 +182,7 @@ protected:
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
   bool led_ = false, timed_ = false, still_ = false;
+  bool drifts_ = false;    // time enters by the motion of ends alone
   int cells_ = 0;          // nodes of the graph before those of the hosts
   std::vector<int> hosts_; // bodies
   std::vector<HostMotion> motions_;
