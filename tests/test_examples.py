@@ -260,6 +260,33 @@ def test_brake_hose(tmp_path):
     assert (tmp_path / "brake_hose.png").stat().st_size > 10_000
 
 
+def test_dress_pack():
+    example = load("dress_pack")
+    kept = np.loadtxt(example["SERIES"], delimiter=",", skiprows=1)
+    np.testing.assert_allclose(kept, example["series"](), atol=1e-3)
+    runs = example["solve"]()
+    short, near, best = runs.values()
+    assert example["chosen"](runs) == example["LOOPS"][2]
+    pulls = [np.linalg.norm(one.motion["forearm clip"].force, axis=1).max() for one in (short, best)]
+    gallery(
+        "A piece of 460 mm keeps # mm from the links and a bend radius of # mm; with 430 mm the hose comes as "
+        "near as # mm",
+        *(1e3 * x for x in (best.gaps.minimum, best.radius.min(), near.gaps.minimum)),
+    )
+    gallery("A piece of 400 mm is drawn through the wrist, and the last clip holds # N in place of # N.", *pulls)
+    assert short.gaps.minimum < 0.0
+    motion = best.motion
+    angles = np.column_stack([motion[name].coordinates[:, 0] for name in example["JOINTS"]])
+    poses = [np.interp(motion.t, kept[:, 0], column) for column in kept[:, 1:].T]
+    np.testing.assert_allclose(np.rad2deg(angles), np.column_stack(poses), atol=0.05)
+    # At the start it hangs: ends and clips hold its weight.
+    hose = motion["hose"]
+    held = hose.start_force[0] + hose.end_force[0] + sum(clip.force[0] for clip in motion.clips.values())
+    section = example["HOSE"]["section"]
+    weight = np.pi * (section.radius**2 - section.inner**2) * 1150.0 * motion.system.rods[0].length * 9.81
+    np.testing.assert_allclose(held, (0.0, 0.0, weight), atol=0.02 * weight)
+
+
 def test_cable_on_a_crane():
     example = load("cable_on_a_crane")
     omega, bessel = example["swing_rate"]()
