@@ -195,3 +195,95 @@ def test_what_cannot_be_routed(change, sentence):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         gd.route(**given)
     assert sentence in str(caught.value)
+
+
+# --- branches, and several cables at once ----------------------------------------------------------------------------
+
+PLAN = """\
+gyrod: 1
+rods:
+- name: lamp
+  length: 0.5 m
+  section: {circle: {radius: 5 mm}}
+  material: {young: 50 MPa, poisson: 0.4, density: 1200}
+  start: {clamped: {body: trunk, at: end}}
+  end: {clamped: {at: [0.75, 0.2, 0.1], frame: [-90 deg, 0, 0]}}
+- name: trunk
+  length: 0.5 m
+  section: {circle: {radius: 5 mm}}
+  material: {young: 50 MPa, poisson: 0.4, density: 1200}
+  start: {clamped: {at: [0, 0, 0], frame: [0, 90 deg, 0]}}
+forces:
+- clip: {rod: trunk, at: 0.8, point: [0.39, 0.05, 0], axis: [1, 0, 0]}
+"""
+
+
+def branched():
+    """The cables of the plan, one after the other."""
+    made = {"section": gd.Circle(5e-3), "material": gd.Material(young=5e7, poisson=0.4, density=1200)}
+    clip = gd.Clip("trunk", 0.8, point=(0.39, 0.05, 0), axis=(1, 0, 0))
+    trunk = gd.route(0.5, gd.Clamped(at=(0, 0, 0), frame=ALONG_X), clips=[clip], name="trunk", **made)
+    end = gd.Clamped(at=(0.75, 0.2, 0.1), frame=(-0.5 * np.pi, 0, 0))
+    lamp = gd.route(0.5, gd.Clamped("trunk", at="end"), end, name="lamp", bodies=[trunk.rod], **made)
+    return trunk, lamp
+
+
+def test_a_branch_begins_on_the_end_of_another_cable():
+    trunk, lamp = branched()
+    np.testing.assert_allclose(lamp["lamp"].positions[0], trunk["trunk"].positions[-1], atol=1e-12)
+    tangents = [rot.matrix_from_quaternion(q)[:, 2] for q in (trunk.rod.end_frames[1], lamp.rod.end_frames[0])]
+    np.testing.assert_allclose(*tangents, atol=1e-9)
+    assert lamp.rod.start == gd.Clamped("trunk", at="end")
+    system = gd.System(rods=[trunk.rod, lamp.rod], forces=trunk.clips)
+    again = gd.route(0.5, lamp.rod.start, lamp.rod.end, name="other", bodies=system, section=gd.Circle(5e-3),
+                     material=lamp.rod.material)  # fmt: skip
+    np.testing.assert_allclose(again["other"].positions, lamp["lamp"].positions, atol=1e-9)
+    rest = gd.equilibrium(system)
+    assert rest.stable
+    # What holds the whole holds its weight.
+    held = rest["trunk"].start_force + rest["lamp"].end_force + next(iter(rest.motion.clips.values())).force
+    np.testing.assert_allclose(held, (0, 0, 1200 * np.pi * 25e-6 * 1.0 * 9.81), atol=1e-5)
+    turned = gd.route(0.5, gd.Clamped("trunk", at="end", frame=(0, 0.5, 0)), name="side", bodies=[trunk.rod],
+                      section=gd.Circle(5e-3), material=lamp.rod.material)  # fmt: skip
+    own = rot.multiply(trunk.rod.end_frames[1], rot.exp((0, 0.5, 0)))
+    assert abs(turned.rod.end_frames[0] @ own) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_file_of_cables_is_routed_as_one_after_the_other(tmp_path):
+    """Whatever their order; and what cannot be laid is told with its place, once."""
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    plan = gd.route_file(tmp_path / "plan.yaml")
+    assert list(plan.routes) == ["trunk", "lamp"]
+    assert [rod.name for rod in plan.system.rods] == ["lamp", "trunk"]
+    for route in branched():
+        name = route.system.rods[0].name
+        np.testing.assert_allclose(plan[name][name].positions, route[name].positions, atol=1e-9)
+    assert gd.equilibrium(plan.system).stable
+    (tmp_path / "short.yaml").write_text(PLAN.replace("[0.39, 0.05, 0]", "[0.9, 0.05, 0]"))
+    with pytest.raises(gd.ModelError) as caught:
+        gd.route_file(tmp_path / "short.yaml")
+    assert len(caught.value.problems) == 1
+    assert "Rod 'trunk': length = 0.5 is too short" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("end", "sentence"),
+    [
+        (gd.Clamped("other", at="end"), "end = Clamped('other', at='end') has no frame, and both cables point away"),
+        (gd.Clamped("other"), "end = Clamped has no at"),
+        (gd.Clamped("othr", at="end"), "end.body = 'othr' is unknown"),
+        (gd.Clamped("other", at=(0, 0, 0)), "end.at = (0, 0, 0) must be 'start' or 'end' of the rod 'other'"),
+    ],
+)
+def test_ends_on_cables_that_cannot_be(end, sentence):
+    other = gd.Rod("other", initial=gd.Straight((1, 0, 0), (2, 0, 0)), segments=4, **MADE)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        gd.route(1.2, ENDS[0], end, bodies=[other], **MADE)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("point", [0.5, (1.5, 0, 0)])
+def test_clips_on_cables_have_no_place_yet(point):
+    other = gd.Rod("other", initial=gd.Straight((1, 0, 0), (2, 0, 0)), segments=4, **MADE)
+    with pytest.raises(ValueError, match="has no point in space: routing begins with places"):
+        gd.route(1.2, *ENDS, clips=[gd.Clip("cable", 0.5, "other", point)], bodies=[other], **MADE)

@@ -128,6 +128,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
     from gyrod.solve.paths.result import Path, PathError, PathEvent, PathInterrupted
     from gyrod.solve.progress import Progress
     from gyrod.solve.refinement import Refinement, RefinementError, refine
+    from gyrod.solve.route_files import RoutedFile, route_file
     from gyrod.solve.routing import Route, route
     from gyrod.solve.simulate import Event, simulate
     from gyrod.solve.statics import EquilibriumError, equilibrium
@@ -180,6 +181,7 @@ else:
             "solve.ode": "Ode ode",
             "solve.progress": "Progress",
             "solve.refinement": "Refinement RefinementError refine",
+            "solve.route_files": "RoutedFile route_file",
             "solve.routing": "Route route",
             "solve.simulate": "Event simulate",
             "solve.statics": "EquilibriumError equilibrium",
@@ -305,6 +307,7 @@ __all__ = [
     "RotatingFrame",
     "RotationSensor",
     "Route",
+    "RoutedFile",
     "Samples",
     "Section",
     "SectionSensor",
@@ -357,6 +360,7 @@ __all__ = [
     "rl2_error",
     "rotations",
     "route",
+    "route_file",
     "simulate",
     "solve",
     "stepper",

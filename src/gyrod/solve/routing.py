@@ -39,6 +39,7 @@ from gyrod.solve.route_curves import Start, Station, Weights, starts
 from gyrod.solve.statics import RELAXATIONS, EquilibriumError, Statics, failure, neutral, prepare
 
 Ends = tuple[End, End]
+Hosts = dict[str, Body | Rod]
 
 #: Newton's last step while answers are compared, and of the one that is returned.
 ROUGH, TOLERANCE = 1e-8, 1e-11
@@ -155,7 +156,7 @@ def route(
     degree: int = DEFAULT_DEGREE,
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     clips: Sequence[Clip] = (),
-    bodies: Sequence[Body] | System = (),
+    bodies: Sequence[Body | Rod] | System = (),
     guess: Shape | None = None,
     turns: float | None = None,
     starts: int = 2,
@@ -168,7 +169,8 @@ def route(
         Unstretched, m.
     start, end
         `Clamped` with ``at`` and ``frame`` (d3 along the cable, from start to end), `Hinged` with ``at``, or `Free`;
-        on ground, or on one of the ``bodies``. Functions of time are taken at t = 0.
+        on ground, on one of the ``bodies``, or on the end of a rod among them (``Clamped("trunk", at="end")``).
+        Functions of time are taken at t = 0.
     section, material, stiffness, density_per_length, rotary_inertia, precurvature, damping, limits, strain
         As of a `Rod`; the cable is straight without load unless it has a ``precurvature``.
     segments, degree
@@ -176,7 +178,7 @@ def route(
     clips
         What holds it on the way, in space or on bodies: `Clip` with ``point``, and ``frame`` or ``axis``.
     bodies
-        Bodies, or the system of them, which ends and clips may name; they stand as they stand at the start.
+        Bodies and rods, or the system of them, which ends and clips may name; they stand and lie as at the start.
     guess
         A shape to begin with in place of curves that are looked for, such as a `Curve` through measured points; small
         gaps at its ends are closed, and ``notes`` tells it.
@@ -201,7 +203,8 @@ def route(
     count = _check.whole("starts", starts, 1, 1000)
     wanted = None if turns is None else _check.number("turns", turns)
     given = (start or Free(), end or Free())
-    hosts = {body.name: body for body in (bodies.bodies if isinstance(bodies, System) else bodies)}
+    around: Sequence[Body | Rod] = (*bodies.bodies, *bodies.rods) if isinstance(bodies, System) else bodies
+    hosts = {x.name: x for x in around}
     ends = _on_ground("start", given[0], hosts), _on_ground("end", given[1], hosts)
     held = sorted((_clip_on_ground(clip, name, hosts) for clip in clips), key=lambda clip: clip.at)
     if wanted is not None and any(clip.kind == "fixed" and clip.frame is not None for clip in held):
@@ -354,13 +357,18 @@ def _sharpest(statics: Statics, y: Array) -> float:
 # --- what it passes --------------------------------------------------------------------------------------------------
 
 
-def _on_ground(side: str, end: End, hosts: dict[str, Body]) -> End:
+def _on_ground(side: str, end: End, hosts: Hosts) -> End:
     """An end as ground would hold it at t = 0."""
     _check.kind(side, end, End)
     if isinstance(end, Guided):
         raise ValueError(f"{side} = Guided leaves the place open, which routing needs; take Clamped, Hinged or Free.")
     if not end.holds_position:
         return Free()
+    host = hosts.get(end.body)
+    if end.attached and host is None:
+        raise ValueError(unknown(f"{side}.body", end.body, hosts) + " Give it by bodies = [...].")
+    if isinstance(host, Rod) and end.at is not None:
+        return _on_rod(side, end, host)
     missing = [f for f in ("at", "frame")[: 2 if end.holds_frame else 1] if getattr(end, f) is None]
     if missing:
         raise ValueError(
@@ -369,27 +377,42 @@ def _on_ground(side: str, end: End, hosts: dict[str, Body]) -> End:
         )
     at, frame = end.position_at(0.0), end.frame_at(0.0) if end.holds_frame else None
     if end.attached:
-        if end.body not in hosts:
-            raise ValueError(unknown(f"{side}.body", end.body, hosts) + " Give it by bodies = [...].")
-        body = hosts[end.body]
-        at = body.position + body.matrix @ end.at
-        frame = None if frame is None and end.frame is None else rotations.multiply(body.orientation, end.frame)
+        assert isinstance(host, Body)
+        at = host.position + host.matrix @ end.at
+        frame = None if frame is None and end.frame is None else rotations.multiply(host.orientation, end.frame)
     return Clamped(at=at, frame=frame) if end.holds_frame else Hinged(at=at)
 
 
-def _clip_on_ground(clip: Clip, name: str, hosts: dict[str, Body]) -> Clip:
+def _on_rod(side: str, end: End, rod: Rod) -> End:
+    """An end on the end of a rod as it lies; without a frame the cable goes on as the rod does."""
+    if not isinstance(end.at, str):
+        raise ValueError(f"{side}.at = {shown(end.at)} must be 'start' or 'end' of the rod {rod.name!r}.")
+    e = SIDES.index(end.at)
+    at, own = rod.positions[-e], rod.end_frames[e]
+    if not end.holds_frame:
+        return Hinged(at=at)
+    if end.frame is None and side == SIDES[e]:
+        raise ValueError(
+            f"{side} = Clamped({rod.name!r}, at={end.at!r}) has no frame, and both cables point away from there "
+            "or towards it; give frame, the section in the axes of the other one."
+        )
+    return Clamped(at=at, frame=own if end.frame is None else rotations.multiply(own, end.frame))
+
+
+def _clip_on_ground(clip: Clip, name: str, hosts: Hosts) -> Clip:
     """A clip as ground would hold it."""
     if clip.rod != name:
         raise ValueError(f"{clip.label} holds {clip.rod!r}, but the cable is {name!r}; give name = {clip.rod!r}.")
     if not 0.0 < clip.at < 1.0:
         raise ValueError(f"{clip.label}: at = {clip.at:g} is an end of the cable; hold it by start or end.")
-    if clip.point is None or isinstance(clip.point, float):
+    if clip.point is None or isinstance(clip.point, float) or isinstance(hosts.get(clip.to), Rod):
         raise ValueError(f"{clip.label} has no point in space: routing begins with places; give point.")
     if clip.to == GROUND:
         return clip
     if clip.to not in hosts:
         raise ValueError(unknown(f"{clip.label}: to", clip.to, hosts) + " Give it by bodies = [...].")
     body = hosts[clip.to]
+    assert isinstance(body, Body)
     frame = None if clip.frame is None else rotations.multiply(body.orientation, clip.frame)
     axis = None if clip.axis is None else body.matrix @ clip.axis
     return clip.with_(to=GROUND, point=body.position + body.matrix @ clip.point, frame=frame, axis=axis)
