@@ -287,6 +287,34 @@ def test_dress_pack():
     np.testing.assert_allclose(held, (0.0, 0.0, weight), atol=0.02 * weight)
 
 
+def test_harness():
+    example = load("harness")
+    drawn, rest = example["run"](False), example["run"]()
+    assert drawn.stable
+    assert rest.stable
+    before, after = example["sharpness"](drawn), example["sharpness"](rest)
+    _, made = example["solve"]()
+    assert [name for name in before if before[name] < 1.0] == ["lamp", "horn"]
+    assert min(after.values()) > 1.1
+    gallery(
+        "As it is drawn, the branch of the lamp has # and that of the horn # of the least bend radius.",
+        *(before[name] for name in ("lamp", "horn")),
+    )
+    clips = rest.motion.clips
+    assert len(clips) == 12
+    largest = max(np.linalg.norm(clip.force) for clip in clips.values())
+    assert made["lamp"] == made["horn"] == example["CHANGES"][0]
+    gallery(
+        "Cut by 20 mm each they have # and #; the largest force of a clip is # N.",
+        *(after["lamp"], after["horn"], largest),
+    )
+    # All that holds the harness holds its weight.
+    plugs = sum(rest[name].end_force for name in example["BRANCHES"])
+    held = rest["trunk"].start_force + plugs + sum(clip.force for clip in clips.values())
+    weight = sum(rod.length * rod.inertia_at([0.5])[0, 0] for rod in rest.system.rods) * 9.81
+    np.testing.assert_allclose(held, (0.0, 0.0, weight), atol=1e-4 * weight)
+
+
 def test_cable_on_a_crane():
     example = load("cable_on_a_crane")
     omega, bessel = example["swing_rate"]()
