@@ -142,7 +142,10 @@ def main(folder: str = ".") -> None:
         x = 1e3 * track.positions[:, [0, 2]]
         bent = np.interp(np.linspace(0, 1, len(x) - 1), np.linspace(0, 1, len(track.bend_radius)), track.bend_radius)
         lines = LineCollection(
-            [*np.stack([x[:-1], x[1:]], axis=1)], cmap="plasma", lw=450.0 * cable.radius, capstyle="round"
+            [*np.stack([x[:-1], x[1:]], axis=1)],
+            cmap=plt.get_cmap("plasma", 10),
+            lw=450.0 * cable.radius,
+            capstyle="round",
         )
         lines.set_array(SHARPEST * cable.radius / bent)
         lines.set_clim(0.0, 1.0)
@@ -159,9 +162,9 @@ def main(folder: str = ".") -> None:
     a.set_aspect("equal")
     assert lines is not None
     figure.colorbar(lines, ax=a, label="least bend radius / bend radius", location="bottom", shrink=0.6, aspect=30)
-    for name, values in radii.items():
-        (line,) = b.plot(1e3 * CHANGES, values, "-", label=name)
-        b.plot(1e3 * made[name], np.interp(made[name], CHANGES, values), "o", color=line.get_color())
+    for (name, values), mark in zip(radii.items(), "osv^D", strict=True):
+        (line,) = b.plot(1e3 * CHANGES, values, mark + "-", ms=3, label=name)
+        b.plot(1e3 * made[name], np.interp(made[name], CHANGES, values), mark, ms=8, color=line.get_color())
     b.axhline(1.0, color="0.4", lw=0.8, ls="--")
     b.set(xlabel="longer by, in mm", ylabel="bend radius / least bend radius", title="lengths of the branches")
     b.legend(fontsize=8)
