@@ -9,6 +9,7 @@ from gyrod.problems.routes import HOSE, LENGTH, RUBBER, laid, poses
 
 MADE = {"section": HOSE, "material": RUBBER}
 ALONG_X = (0, 0.5 * np.pi, 0)
+OPPOSED = ((0.5, 1.0), (0.51, -1.0))
 ENDS = gd.Clamped(at=(0, 0, 0), frame=ALONG_X), gd.Clamped(at=(1, 0, 0), frame=ALONG_X)
 
 
@@ -188,6 +189,13 @@ def test_what_is_told_of_an_answer():
         ({"clips": 2 * [gd.Clip("cable", 0.5, point=(0.5, 0, 0))]}, "hold the cable at the same place, s = 0.5"),
         ({"clips": [gd.Clip("cable", 0.5, "arm", (0, 0, 0))]}, "to = 'arm' is unknown"),
         ({"section": None}, "section is missing"),
+        (
+            {"clips": [gd.Clip("cable", x, point=(x, 0, 0), axis=(d, 0, 0), kind="swivel") for x, d in OPPOSED]},
+            "Clip('cable', 0.5) and Clip('cable', 0.51), 0.012 m apart along the cable, turn it further than its 48",
+        ),
+        ({"clips": [3]}, "clips[0] must be a Clip, got 3."),
+        ({"bodies": ["arm"]}, "bodies[0] must be a Body or Rod, got 'arm'."),
+        ({"bodies": 3}, "bodies[0] must be a Body or Rod, got 3."),
     ],
 )
 def test_what_cannot_be_routed(change, sentence):

@@ -398,6 +398,8 @@ def series(**more):
         ({"values": np.where(np.arange(9) == 4, np.nan, 0.0)}, r"values\[4\] = nan .* leave out the rows without one"),
         ({"times": [0, 1, 2, 3, 3, 4, 5, 6, 7]}, r"stands still from times\[3\] = 3 .* leave out one of the rows"),
         ({"times": [0, 1, 2, 3, 2, 4, 5, 6, 7]}, r"goes back from times\[3\] = 3 .* sort the rows by time"),
+        ({"times": [0, 1, 2, 3, 3 + 1e-12, 4, 5, 6, 7]}, r"stands still from times\[3\] = 3 to times\[4\] = 3;"),
+        ({"times": [0, 1e-300, 2e-300, 3, 4, 5, 6, 7, 8]}, r"stands still from times\[0\] = 0 to times\[1\] = 1e-300"),
         ({"values": np.zeros(8)}, "9 times and 8 values"),
         ({"values": np.zeros((9, 2))}, r"got the shape \(9, 2\)"),
         ({"values": np.tile([1.1, 0, 0, 0], (9, 1))}, r"values\[0\] = .* norm 1.1; .*gyrod.rotations.normalize"),
@@ -535,6 +537,9 @@ def test_bad_series_in_files(folder, old, new, sentence):
     [
         (1, HEADER.replace("x [mm]", "x"), "'x' has no unit; write it in the first line as 'x"),
         (1, HEADER.replace("x [mm]", "x [miles]"), "'x': .*miles"),
+        (1, HEADER.replace("y [mm]", "y [kg]"), "'y' is in 'kg'; m is expected"),
+        (1, HEADER + ",x [mm]", "'ends.csv' has several columns 'x'; call them differently"),
+        (1, HEADER.replace("qw", "qw [mm]"), "'qw' is in 'mm'; a plain number is expected"),
         (4, "100,abc,0,0,1,0,0,0", "line 4: 'abc' is no number in column 'x'"),
         (4, "100", "line 4: nothing stands in column 'x'"),
         (4, "100,nan,0,0,1,0,0,0", r"values\[2, 0\] = nan"),
@@ -548,6 +553,15 @@ def test_bad_csv(folder, line, new, sentence):
     (folder / "ends.csv").write_text("\n".join(lines))
     with pytest.raises(gd.ModelFileError, match=sentence):
         load_model(folder / "model.yaml")
+
+
+def test_columns_of_a_series_are_of_one_kind(folder):
+    file = folder / "ends.csv"
+    file.write_text("t [ms],x [mm],y [m],z [mm]\n0,1,0.002,3\n1,0,0,0\n")
+    assert_allclose(gd.read_samples(file, ["x", "y", "z"]).values[0], [1e-3, 2e-3, 3e-3])
+    file.write_text("t [ms],x [mm],y [kg],z [mm]\n0,0,0,0\n1,0,0,0\n")
+    with pytest.raises(ValueError, match="the column 'y' is in 'kg'; mm is expected"):
+        gd.read_samples(file, ["x", "y", "z"])
 
 
 def test_a_text_names_no_files():

@@ -118,16 +118,22 @@ class SampleFile(Description):
                 f"{label} has no column {missing[0]!r}; it has {', '.join(map(repr, known[:20]))}."
                 f"{meant(missing[0], known)}"
             )
+        twice = [name for name in names if [title for title, _ in titles].count(name) > 1]
+        if twice:
+            raise ValueError(f"{label} has several columns {twice[0]!r}; call them differently.")
         own = () if self.units is None else self.units
         if len(own) not in (0, 1, len(self.columns)):
             raise ValueError(f"units must be one, or one for each of {len(self.columns)} columns, got {len(own)}.")
         given = own * len(self.columns) if len(own) == 1 else own or (None,) * len(self.columns)
         times = named[self.time][1]
         factors = [_factor(label, self.time, times, self.time_units or (times or "s"), ("s",))]
-        plain = len(self.columns) in (4, 9) or (wanted is not None and "" in wanted)
+        wanted = ("",) if len(self.columns) in (4, 9) else wanted  # rotations
+        plain = wanted is not None and "" in wanted
         for name, told in zip(self.columns, given, strict=True):
-            head = named[name][1]
-            factors.append(_factor(label, name, "" if plain and head is None else head, told, wanted))
+            head = "" if plain and named[name][1] is None else named[name][1]
+            factors.append(_factor(label, name, head, told, wanted))
+            if wanted is None:  # all as the first one
+                wanted = (head or told or "",)
         rows = np.array(list(_rows(lines, [named[name][0] for name in names], names, label)))
         if len(rows) < 2:
             raise ValueError(f"{label} has {len(rows)} rows of numbers; two or more are needed.")

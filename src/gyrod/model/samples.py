@@ -17,6 +17,8 @@ from gyrod.rotations.conversions import require_rotation, spurrier_klumpp
 
 #: A series has a gap where samples are so many times as far apart as in the middle of all.
 GAP = 3.0
+#: Times are one where they differ by this part of the mean distance: no rate is known between them.
+NEAR = 1e-9
 #: Lengths of quaternions may differ so much from 1, and matrices from rotations: files hold few digits.
 ROUNDED = 1e-3
 #: How far a run may reach over the end of samples, which rounding does, relative to that time.
@@ -50,11 +52,13 @@ def _times(field: str, value: object) -> Array:
     t = _array(field, value, "increasing times (n,)")
     if t.ndim != 1 or len(t) < 2:
         raise ValueError(f"{field} must be two increasing times or more, (n,), got the shape {t.shape}.")
-    bad = np.flatnonzero(np.diff(t) <= 0.0)
+    steps = np.diff(t)
+    least = NEAR * float(np.ptp(t)) / len(steps)
+    bad = np.flatnonzero(steps <= least)
     if len(bad):
         i = int(bad[0])
         what, remedy = "goes back", "sort the rows by time"
-        if t[i + 1] == t[i]:
+        if abs(steps[i]) <= least:
             what, remedy = "stands still", "leave out one of the rows, or take their mean"
         raise ValueError(
             f"{field} must increase, but it {what} from {field}[{i}] = {t[i]:.9g} to {field}[{i + 1}] = "

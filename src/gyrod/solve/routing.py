@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,7 @@ from gyrod.solve.statics import RELAXATIONS, EquilibriumError, Statics, failure,
 
 Ends = tuple[End, End]
 Hosts = dict[str, Body | Rod]
+X = TypeVar("X")
 
 #: Newton's last step while answers are compared, and of the one that is returned.
 ROUGH, TOLERANCE = 1e-8, 1e-11
@@ -203,7 +204,10 @@ def route(
     count = _check.whole("starts", starts, 1, 1000)
     wanted = None if turns is None else _check.number("turns", turns)
     given = (start or Free(), end or Free())
-    around: Sequence[Body | Rod] = (*bodies.bodies, *bodies.rods) if isinstance(bodies, System) else bodies
+    around: tuple[Body | Rod, ...] = (
+        (*bodies.bodies, *bodies.rods) if isinstance(bodies, System) else _several("bodies", bodies, (Body, Rod))
+    )
+    clips = _several("clips", clips, (Clip,))
     hosts = {x.name: x for x in around}
     ends = _on_ground("start", given[0], hosts), _on_ground("end", given[1], hosts)
     held = sorted((_clip_on_ground(clip, name, hosts) for clip in clips), key=lambda clip: clip.at)
@@ -277,9 +281,21 @@ class _Search:
         if not found and self.divides and self.rod.segments < MOST_ELEMENTS:
             self._divide(min(2 * self.rod.segments, MOST_ELEMENTS))
             return self.answers()
+        if not found and isinstance(last, ModelError) and self.clips:
+            raise ValueError(self._sharp()) from last
         if not found:
             raise last or ValueError(f"no stable rest of {self.rod.name!r} was found; try more starts.")
         return sorted(found, key=lambda answer: answer[0])
+
+    def _sharp(self) -> str:
+        """The sentence about clips between which it cannot turn as they demand."""
+        places = [(0.0, "start"), *((clip.at, clip.label) for clip in self.clips), (1.0, "end")]
+        (s, one), (z, other) = min(pairwise(places), key=lambda pair: pair[1][0] - pair[0][0])
+        return (
+            f"{one} and {other}, {(z - s) * self.rod.length:.3g} m apart along the cable, turn it further than its "
+            f"{self.rod.segments} elements can tell; hold it further apart or in directions that differ less, or give "
+            "more segments."
+        )
 
     def finished(self, y: Array, history: Array) -> Rest:
         """The rest to all digits, with more elements where it is bent sharply."""
@@ -355,6 +371,16 @@ def _sharpest(statics: Statics, y: Array) -> float:
 
 
 # --- what it passes --------------------------------------------------------------------------------------------------
+
+
+def _several(argument: str, given: object, kinds: tuple[type[X], ...]) -> tuple[X, ...]:
+    """Objects of these kinds in a list."""
+    found = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    for i, x in enumerate(found):
+        if not isinstance(x, kinds):
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise ValueError(f"{argument}[{i}] must be a {names}, got {shown(x)}.")
+    return found
 
 
 def _on_ground(side: str, end: End, hosts: Hosts) -> End:
