@@ -302,6 +302,54 @@ def test_a_stuck_box_turns_with_its_tray():
     assert motion["box"].position[-1, 1] > 0.04
 
 
+def test_a_block_topples():
+    """At 14.04 degrees for a foot of 0.1 and a height of 0.4 m: corners of a mesh are not rounded."""
+    corners = np.array([(x, y, z) for x in (-0.05, 0.05) for y in (-0.05, 0.05) for z in (-0.2, 0.2)])
+    faces = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1)]
+    faces += [(2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]
+
+    def lean(degrees, stiffness=1e6):
+        normal, along = incline(degrees)
+        down = G * np.array([cos(radians(degrees)), 2.0 * 0.2 / 0.1 * sin(radians(degrees))])  # on corners, and apart
+        tilt = 0.5 * down[1] / stiffness / 0.1
+        axes = np.array([along + tilt * normal, [0, 1, 0], normal - tilt * along]).T
+        block = gd.Body(
+            "block", mass=1.0, inertia=(0.17 / 12, 0.17 / 12, 0.02 / 12), shape=gd.Mesh(corners, faces),
+            position=0.2 * axes[:, 2] - down[0] / 4 / stiffness * normal,
+            orientation=gd.rotations.quaternion_from_matrix(axes),
+        )  # fmt: skip
+        slope = gd.Plane((0, 0, 0), normal)
+        contact = gd.Contact("block", slope, stiffness=stiffness, damping=1.0, friction=gd.Friction(0.5))
+        motion = gd.simulate(gd.System(bodies=[block], contacts=[contact]), 1.5, rtol=1e-6)
+        return motion["block"].matrix[-1, :, 2] @ normal
+
+    assert lean(13.9) > cos(radians(0.1))
+    assert lean(14.2) < 0.1
+
+
+def test_a_block_on_a_belt_sticks_and_slips():
+    """Between a belt at 0.1 m/s and a spring: 0.669357 s a period, pieces of oscillations."""
+    belt = gd.Body("belt", 1.0, (1, 1, 1), position=(0, 0, -0.05), velocity=(0.1, 0, 0), shape=gd.Box((4, 1, 0.1)))
+    carried = gd.Body(
+        "block", 1.0, (1e-2,) * 3, position=(0, 0, 1e-3 - G / 4e6), velocity=(0.1, 0, 0), shape=gd.Box((0.1, 0.1, 2e-3))
+    )
+    motor = gd.Prismatic("ground", "belt", at=(0, 0, 0), axis=(1, 0, 0), drive=gd.Expression("0.1*t"))
+    spring = gd.SpringDamper("ground", "block", at_a=(-1, 0, 1e-3), stiffness=100.0, length=1.0)
+    grip = gd.Contact(
+        "block", "belt", stiffness=1e6, damping=0.5,
+        friction=gd.Friction(0.3, static=0.4, stribeck=1e-4, presliding=1e-6), name="grip",
+    )  # fmt: skip
+    system = gd.System(bodies=[belt, carried], joints=[motor], forces=[spring], contacts=[grip])
+    motion = gd.simulate(system, 2.2, rtol=1e-6)
+    t = np.linspace(0.0, 2.2, 22001)
+    v = motion(t)["block"].velocity[:, 0]
+    times = t[1:][(v[:-1] < 0.0) & (v[1:] >= 0.0)]
+    assert len(times) == 3
+    np.testing.assert_allclose(np.diff(times), 0.6693570623, rtol=5e-3)
+    sticks = motion.contacts["grip"].slip < 1e-4
+    assert np.diff(motion.t)[sticks[1:]].sum() > 3 * 0.1962
+
+
 # --- rods -------------------------------------------------------------------------------------------------------------
 
 
@@ -310,7 +358,7 @@ def on_floor(height, stiffness, segments=80, **given):
     line = {"stiffness": (1e5, 1e5, 1e5, 1.0, 1.0, 1.0), "density_per_length": 1 / G, "rotary_inertia": (1e-4,) * 3}
     hangs = gd.Rod(
         "rod", length=5.0, segments=segments, initial=gd.Straight((0, 0, height), (5, 0, height)),
-        start=gd.Clamped("ground"), **line, **{"discretization": "staggered", **given},
+        **line, **{"start": gd.Clamped("ground"), "discretization": "staggered", **given},
     )  # fmt: skip
     return gd.System(rods=[hangs], contacts=[gd.Contact("rod", FLOOR, stiffness=stiffness, name="floor")])
 
@@ -357,6 +405,35 @@ def test_a_rod_rolls_down():
     motion = gd.simulate(gd.System(rods=[lies], contacts=[slope]), 0.3, rtol=1e-6)
     x = motion["rod"].positions.mean(axis=1) @ along
     assert -2 * (x[-1] - x[0]) / 0.3**2 == pytest.approx(1.69267655, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("height", "lift", "moment"), [(0.1, 0.62511958659, 0.19331904373), (1.0, 1.28661712661, 0.57475519820)]
+)
+def test_a_rod_is_lifted_off_the_floor(height, lift, moment):
+    """By one end; lengths in (EI/q)^(1/3). From a boundary value problem, by collocation."""
+    led = gd.Hinged("ground", at=gd.ExpressionVector(("5", "0", f"{height}*t")))
+    system = on_floor(0.0, 1e6, start=None, end=led)
+    rest = gd.follow(system, "time").rests[-1]
+    assert np.linalg.norm(rest["rod"].end_force) == pytest.approx(lift, rel=1e-3)
+    assert np.abs(rest["rod"].moment).max() == pytest.approx(moment, rel=2e-3)
+
+
+@pytest.mark.parametrize(("depth", "force"), [(0.002, 0.09507780072574173), (0.05, 14.92513001246578)])
+@pytest.mark.parametrize("mesh", [{"segments": 80}, {"segments": 10, "discretization": "elements", "degree": 3}])
+def test_crossed_beams(depth, force, mesh):
+    """Two equal beams press each other by half of the way each: one of them against a shaft. By shooting."""
+
+    def led(x):
+        return gd.Clamped("ground", at=gd.ExpressionVector((f"{x}", "0", f"0.01-{depth / 2}*t")))
+
+    beam = rod(
+        points=((-0.5, 0, 0.01), (0.5, 0, 0.01)), start=led(-0.5), end=led(0.5),
+        material=gd.Material(young=1e9, poisson=0.3, density=1000), **mesh,
+    )  # fmt: skip
+    shaft = gd.Contact("rod", gd.Shaft(5e-3, axis=(0, 1, 0)), stiffness=1e9, smoothing=0.0, name="shaft")
+    rest = gd.follow(gd.System(rods=[beam], gravity=(0, 0, 0), contacts=[shaft]), "time").rests[-1]
+    assert rest.motion.contacts["shaft"].normal == pytest.approx(force, rel=5e-3)
 
 
 @pytest.mark.slow
