@@ -38,6 +38,7 @@ def _moving(make: str, t_end: float, *arguments: Any) -> Callable[[Names], Shown
 
 #: What the page of an example shows, from the names of its script.
 SHOWN: dict[str, Callable[[Names], Shown]] = {
+    "box_on_a_conveyor": lambda found: found["run"](),
     "brake_hose": lambda found: found["run"](0.33),
     "cable_on_a_crane": lambda found: found["run"](10.0)[0],
     "cable_tolerances": _moving("machine", 2.0),
@@ -52,17 +53,21 @@ SHOWN: dict[str, Callable[[Names], Shown]] = {
     "harness": lambda found: found["run"](),
     "heavy_top": lambda _: gd.simulate(gd.problems.heavy_top().system, 10.0, rtol=1e-8),
     "identify_a_hose": _moving("hose", 1.5),
+    "newtons_cradle": lambda found: found["run"]()(np.linspace(0.0, 2.0, 501)),
     "post_buckling": lambda found: found["run"]().motion,
     "pulled_spring": lambda found: gd.equilibrium(found["spring"](segments=16, degree=3)),
+    "rope_round_a_capstan": lambda found: found["run"]().motion,
     "slider_crank": lambda found: found["run"](),
     "soft_finger": lambda found: found["run"]().motion,
     "spin_up": lambda found: found["run"]()[0],
     "swinging_hose": lambda found: gd.simulate(found["hose"](40, "blended"), 3.0, rtol=1e-4),
     "tennis_racket": lambda found: found["simulate"](found["MOMENTS"]["medial"][1]),
+    "tippe_top": lambda found: found["run"]()(np.linspace(0.0, 3.0, 1501)),
     "top_for_an_hour": _moving("top", 2.0),
 }
 #: How a card looks at it: what follows the # in the address of a page.
 VIEWS = {
+    "box_on_a_conveyor": "t=0.4&show=floor&view=-65,25,2.2",
     "brake_hose": "t=1.5&color=curvature&view=-50,20,1.1",
     "cable_on_a_crane": "t=9&color=force&view=-80,10,1",
     "cable_tolerances": "t=0.5&color=curvature&view=-60,12,1.1",
@@ -77,13 +82,16 @@ VIEWS = {
     "harness": "color=curvature&view=-80,8,1",
     "heavy_top": "t=2&show=joints,traces,floor&view=-60,25,1.5",
     "identify_a_hose": "t=0.35&color=curvature&view=-30,15,1.2",
+    "newtons_cradle": "t=0.35&view=-70,12,2.0",
     "post_buckling": "t=99&color=moment&view=-75,10,0.9",
     "pulled_spring": "color=torque&view=-60,10,1",
+    "rope_round_a_capstan": "t=1&color=force&view=-60,15,0.85",
     "slider_crank": "t=0.25&view=-25,25,1.6",
     "soft_finger": "t=99&color=curvature&view=-75,10,0.9",
     "spin_up": "t=5&color=moment&view=-75,35,1.7",
     "swinging_hose": "t=0.62&color=curvature&view=-20,12,1.2",
     "tennis_racket": "t=0.33&show=traces,frames,floor&view=-50,25,1",
+    "tippe_top": "t=1.9&show=traces,floor&view=-60,20,1.6",
     "top_for_an_hour": "t=0.9&show=joints,traces,floor&view=-60,20,1.7",
 }
 

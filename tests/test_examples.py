@@ -332,6 +332,51 @@ def test_cable_on_a_crane():
             assert left < 1e-4
 
 
+def test_newtons_cradle(tmp_path, capsys):
+    example = load("newtons_cradle")
+    found = example["impact"](example["run"]())
+    assert found == pytest.approx(example["chain"](), abs=5e-6)
+    assert found[2:] == pytest.approx([-0.014464, 0.127045, 0.988777], abs=1e-5)
+    gallery("the balls have #, #, #, # and # of the speed of the first", *found)
+    example["main"](str(tmp_path))
+    assert "newtons_cradle.png" in capsys.readouterr().out
+
+
+def test_tippe_top():
+    example = load("tippe_top")
+    motion = example["run"]()
+    kept = example["jellett"](motion)
+    assert kept == pytest.approx(np.full_like(kept, kept[0]), rel=1e-3)
+    assert example["inclination"](motion)[-1] > 165.0
+    assert motion["ball"].omega[-1, 2] == pytest.approx(example["final_spin"](), rel=0.01)
+    energy = motion.energy
+    assert energy.total + energy.dissipated == pytest.approx(np.full_like(energy.total, energy.total[0]), rel=1e-4)
+    gallery("about the vertical, # rad/s by that number", example["final_spin"]())
+
+
+def test_box_on_a_conveyor(tmp_path, capsys):
+    example = load("box_on_a_conveyor")
+    motion = example["run"]()
+    lags = example["lags"](motion)[:, -1]
+    assert lags == pytest.approx(example["expected"](), rel=2e-4)
+    assert motion.energy.dissipated[-1] == pytest.approx(3.0, rel=1e-4)
+    gallery("They lag by #, # and # mm", *(1e3 * lags))
+    example["main"](str(tmp_path))
+    assert "box_on_a_conveyor.png" in capsys.readouterr().out
+
+
+def test_rope_round_a_capstan():
+    example = load("rope_round_a_capstan")
+    path = example["run"]()
+    pulls = example["pulls"](path)
+    there, back = example["held"]()
+    assert pulls.max() == pytest.approx(there, rel=1e-3)
+    assert pulls[-1] == pytest.approx(back, rel=2.5e-3)
+    assert pulls[0] == pytest.approx(pulls[-1], rel=0.02)  # the loop closes
+    pulled = pulls[np.abs(np.asarray(path.value) - 1.0).argmin()]
+    gallery("half a turn holds # N when it is pulled, and # N when it is let go", pulled, pulls[-1])
+
+
 def test_flying_spaghetti():
     example = load("flying_spaghetti")
     motion = example["run"]()
