@@ -1,7 +1,8 @@
 """Damaged models and wrong calls, by seed: shared by the tests and by tools/campaign.py.
 
-A case is a seed. `model_text` makes a model file from a valid one by changing its structure; `call` makes a call of the
-public interface with one argument replaced. `judge` runs a case and says how it ended: "result", "sentence" (an error
+A case is a seed. `model_text` makes a model file from a valid one by changing its structure; `contact_data` puts bodies
+and rods on, in and beside surfaces with laws of all sizes; `call` makes a call of the public interface with one
+argument replaced. `judge` runs a case and says how it ended: "result", "sentence" (an error
 that gyrod raised on purpose) or "defect" with the reason. `campaign` runs many in child processes: what crashes one, or
 takes too long, is a defect of that case, and the others go on.
 """
@@ -119,6 +120,103 @@ def _use_model(seed: int) -> None:
         raise AssertionError("energy is not finite")
 
 
+# --- contacts --------------------------------------------------------------------------------------------------------
+
+_SHAPES: tuple[dict[str, Any], ...] = (
+    {"sphere": {"radius": 0.05}}, {"capsule": {"radius": 0.02, "length": 0.06}}, {"box": {"size": [0.1, 0.08, 0.1]}},
+    {"cylinder": {"radius": 0.04, "length": 0.06}}, {"cone": {"radius": 0.04, "length": 0.08}},
+)  # fmt: skip
+_SURFACES: tuple[dict[str, Any], ...] = (
+    {"plane": {}},
+    {"plane": {"normal": [0.5, 0, 1], "point": [0, 0, -0.12]}},
+    {"shaft": {"radius": 0.1, "point": [0, 0, -0.1], "axis": [0, 1, 0]}},
+    {"pipe": {"radius": 0.3, "point": [0, 0, 0.3], "axis": [1, 0, 0]}},
+    {"bowl": {"radius": 5, "center": [0, 0, 4.98]}},
+    {"eyelet": {"radius": 0.2, "wire": 0.02, "center": [0, 0, 0.22], "axis": [1, 0, 0]}},
+    {"box": {"size": [1, 1, 0.1], "offset": [0, 0, -0.05]}},
+    {
+        "height_field": {
+            "heights": [[0, -0.02, 0], [-0.03, 0, -0.01]] * 2,
+            "spacing": 0.4,
+            "corner": [-0.4, -0.4, -0.01],
+        }
+    },
+    {"sphere": {"radius": 0.2, "offset": [0, 0, -0.2]}},
+    {"cone": {"radius": 0.3, "length": 0.3, "offset": [0, 0, -0.2]}},
+)
+
+
+def contact_data(seed: int) -> dict[str, Any]:
+    """A model of things that touch: stiffness, friction and impacts of all sizes; a third is damaged as well."""
+    r = random.Random(seed)
+
+    def size(low: float, high: float) -> float:
+        return math.exp(r.uniform(math.log(low), math.log(high)))
+
+    def law() -> dict[str, Any]:
+        found: dict[str, Any] = {"stiffness": size(1e1, 1e12)}
+        found |= r.choice(({}, {"damping": size(1e-3, 1e3)}, {"restitution": r.choice((0, 0.5, 0.99, 1))}))
+        found |= r.choice(({}, {"exponent": 1.5}, {"smoothing": size(1e-9, 1e-1)}, {"margin": r.uniform(-0.02, 0.02)}))
+        slides: dict[str, Any] = {"coefficient": r.choice((0, 0.3, 1, 10))}
+        if r.random() < 0.5:
+            slides |= {"presliding": size(1e-9, 1e-2)}
+        else:
+            slides |= {"sticking": False, "slip_speed": size(1e-9, 1), "rolling": size(1e-6, 1), "spinning": 1e-3}
+        return found | r.choice(({}, {"friction": r.choice((0.2, 10.0))}, {"friction": slides}))
+
+    bodies = [
+        {
+            "name": f"b{i}", "mass": size(1e-3, 1e2), "inertia": [1e-3] * 3, "shape": r.choice(_SHAPES),
+            "position": [0.1 * i, 0, r.choice((0.05, 0.06, 0.2))],
+            "velocity": [r.choice((0, 0, 3, -100)) for _ in "xyz"],
+            "angular_velocity": [r.choice((0, 0, 50)) for _ in "xyz"],
+        }
+        for i in range(r.randrange(3))
+    ]  # fmt: skip
+    high, mesh = r.choice((0.005, 0.0049, 0.1)), r.choice(("staggered", "elements"))
+    rods = [
+        {
+            "name": "rod", "segments": 6, "discretization": mesh, "section": {"circle": {"radius": 0.005}},
+            "initial": {"straight": {"start": [-0.2, 0, high], "end": [0.2, 0, high + r.choice((0, 0.05))]}},
+            "material": {"young": size(1e4, 1e11), "poisson": 0.3, "density": 1000},
+        }
+    ] * (not bodies or r.random() < 0.4)  # fmt: skip
+    names = [thing["name"] for thing in (*bodies, *rods)]
+    contacts = []
+    for _ in range(r.choice((1, 1, 2, 3))):
+        touches = r.choice((*names, "all"))
+        others = [body["name"] for body in bodies if body["name"] != touches]
+        contact = {"a": touches, "b": r.choice((*_SURFACES, *others)), **law()}
+        if rods:  # which take damping
+            contact.pop("restitution", None)
+        contacts.append(contact)
+    down = r.choice((0, -9.81))
+    data = {"gyrod": 1, "bodies": bodies, "rods": rods, "contacts": contacts, "gravity": [0, 0, down]}
+    data = json.loads(json.dumps(data))
+    if r.random() < 1 / 3:
+        _change(r, data)
+    return data
+
+
+def _use_contact(seed: int) -> None:
+    """A model of contacts: at rest, or in motion; then all that is said about them."""
+    system = files.from_data(contact_data(seed))
+    r = random.Random(-seed)
+    if r.random() < 0.2:
+        tracks = gd.equilibrium(system).motion.contacts
+    else:
+        method = r.choice(("auto", "auto", "radau5", "rodas", "dop853", "seulex"))
+        motion = gd.simulate(system, r.choice((0.01, 0.1)), method=method, max_steps=20 * STEPS)
+        if not np.isfinite(motion.energy.total).all():
+            raise AssertionError("energy is not finite")
+        tracks = motion.contacts
+    for track in tracks.values():
+        if not all(np.isfinite(x).all() for x in (track.force, track.gap, track.slip, track.normal)):
+            raise AssertionError("what a contact says is not finite")
+        if np.any(track.normal < 0.0):
+            raise AssertionError("a contact pulls")
+
+
 # --- calls -----------------------------------------------------------------------------------------------------------
 
 
@@ -228,7 +326,7 @@ def _use_call(seed: int) -> None:
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
 
-USES = {"model": _use_model, "call": _use_call}
+USES = {"model": _use_model, "contact": _use_contact, "call": _use_call}
 #: What must be found out: a process that dies, an error of Python's own, a number that is none, a word without meaning.
 PROBES: dict[str, Callable[[int], object]] = {
     "crash": lambda _: os.kill(os.getpid(), signal.SIGSEGV),

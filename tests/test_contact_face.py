@@ -144,6 +144,16 @@ def test_what_cannot_be_is_told(contact, says):
         system(contact())
 
 
+@pytest.mark.parametrize(
+    ("joints", "b"), [((), "ball"), ((gd.Spherical("ball", "bob", at=(0, 0, 0)),), "ball"), ((), gd.Plane())]
+)
+def test_what_finds_nothing_to_touch_is_told(joints, b):
+    bob = gd.Body("bob", 1.0, (1, 1, 1), position=(9, 0, 0), shape=gd.Sphere(0.1) if joints else None)
+    bodies = [ball(), bob] if b == "ball" else [bob]
+    with pytest.raises(gd.ModelError, match="a = 'all' finds nothing that could touch b; give a rod, or a body with"):
+        gd.System(bodies, joints, contacts=[gd.Contact("all", b, stiffness=1.0)])
+
+
 # --- what is measured ------------------------------------------------------------------------------------------------
 
 

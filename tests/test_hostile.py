@@ -6,7 +6,7 @@ pytest.importorskip("resource", reason="limits of a process are those of POSIX")
 import hostile
 
 
-@pytest.mark.parametrize("kind", ["model", "call"])
+@pytest.mark.parametrize("kind", ["model", "contact", "call"])
 def test_damaged_models_and_wrong_calls_end_in_a_result_or_a_sentence(kind):
     found = hostile.campaign([(kind, seed) for seed in range(25)])
     assert len(found) == 25

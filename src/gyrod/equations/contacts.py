@@ -127,7 +127,7 @@ def contacts(
         for of, on in contact.crossings(system):
             crossings.append(_crossing(contact, system, of, on, rods))
             crossed.append(Crossed(k, of, on, 0.5 * min(_radius(system.rod(of)), _radius(system.rod(on)))))
-        for of, on in _pairs(system, contact):
+        for of, on in contact.pairs(system):
             rod, body = rods.get(of, -1), index.get(of, -1)
             law = _law(contact, system, of, length)
             for surface in _surfaces(contact, system, on, index, axes):
@@ -175,27 +175,6 @@ def _flat_stiffness(rod: Rod) -> float:
     if rod.material is None:
         return 0.0
     return 0.25 * math.pi * rod.material.young / (1.0 - (rod.material.poisson or 0.0) ** 2)
-
-
-def _pairs(system: System, contact: Contact) -> Iterator[tuple[str, str | None]]:
-    """Names whose stations touch surfaces of a body, or (None) of space. Bodies touch each other both ways."""
-    members = contact.members(system)
-    if isinstance(contact.b, Boundary | Solid):
-        yield from ((name, None) for name in members)
-        return
-    joined = {frozenset(joint.bodies) for joint in system.joints}
-    done: set[frozenset[str]] = set()
-    for of in members:
-        for on in contact.b:
-            if on in system.rod_names:
-                continue  # rods among themselves: `Contact.crossings`
-            pair = frozenset((of, on))
-            if of == on or pair in done or (contact.a == ("all",) and pair in joined):
-                continue
-            done.add(pair)
-            yield of, on
-            if of in system.names and not _is_round(system.body(of)):
-                yield on, of
 
 
 def _least(system: System, of: str, surface: _Surface) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
@@ -200,6 +200,24 @@ class Contact(Description):
         everything = (*system.rod_names, *(body.name for body in system.bodies if body.shape is not None))
         return everything if self.a == (ALL,) else self.a
 
+    def pairs(self, system: System) -> Iterator[tuple[str, str | None]]:
+        """Names whose stations touch surfaces of a body, or (None) of space. Bodies touch each other both ways."""
+        members = self.members(system)
+        if isinstance(self.b, Boundary | Solid):
+            yield from ((name, None) for name in members)
+            return
+        joined = {frozenset(joint.bodies) for joint in system.joints}
+        done: set[frozenset[str]] = set()
+        for of in members:
+            for on in self.b:
+                if on in system.rod_names:
+                    continue  # rods among themselves: `crossings`
+                pair = frozenset((of, on))
+                if of == on or pair in done or (self.a == (ALL,) and pair in joined):
+                    continue
+                done.add(pair)
+                yield of, on
+
     def problems(self, system: System) -> list[str]:
         """Sentences on what is wrong with it in a system."""
         found = [_named(system, "a", name) for name in self.members(system)]
@@ -217,6 +235,8 @@ class Contact(Description):
                 if of != on and self.a != (ALL,) and system.are_joined(of, on)
             ]
         sentences = [sentence for sentence in found if sentence is not None]
+        if not sentences and next(self.pairs(system), None) is None and not self.crossings(system):
+            sentences.append("a = 'all' finds nothing that could touch b; give a rod, or a body with a shape.")
         return sentences or [*self._of_law(system)]
 
     def crossings(self, system: System) -> list[tuple[str, str]]:
