@@ -184,7 +184,7 @@ def run_static(problem: StaticProblem, mass: str = "lumped") -> list[StaticOutco
     outcomes = []
     for name, trusted in (problem.reference or dict.fromkeys(values)).items():
         value = values.get(name, np.nan)
-        if np.ndim(value):  # points: their largest distance
+        if not isinstance(value, float):  # points: their largest distance
             gap = None if trusted is None else float(np.linalg.norm(value - trusted, axis=-1).max())
             outcomes.append(StaticOutcome(problem.name, name, segments, mass, error=gap, seconds=seconds))
             continue

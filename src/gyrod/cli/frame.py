@@ -11,12 +11,14 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from gyrod.motion.errors import ErrorReport
 
 #: Commands by purpose, in the order of the help.
@@ -33,7 +35,7 @@ Json = Annotated[
 ]
 
 
-def file_argument(metavar: str, help: str) -> Any:
+def file_argument(metavar: str, help: str) -> object:
     """A path on the line. Whether it can be read is for `readable` to say, in a sentence that says what to do."""
     return typer.Argument(metavar=metavar, help=help, show_default=False, readable=False)
 
@@ -42,10 +44,25 @@ ModelPath = Annotated[Path, file_argument("MODEL", "Model file, YAML or JSON.")]
 ResultPath = Annotated[Path, file_argument("RESULT", "Result file (.h5).")]
 
 
+class Formatter(Protocol):
+    """Writes a help; typer keeps the class in different places from release to release."""
+
+    width: int
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """How a command is called."""
+
+    def write_dl(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Names and what they are."""
+
+    def section(self, name: str) -> AbstractContextManager[None]:
+        """What follows, below a title."""
+
+
 class Purposes(TyperGroup):
     """The command `gyrod`, whose help lists commands by purpose."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Formatter) -> None:
         """Write one section for each purpose."""
         longest = max(len(name) for name in self.list_commands(ctx))
         for purpose, names in PURPOSES.items():

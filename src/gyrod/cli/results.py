@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,7 @@ from gyrod.cli.frame import (
 
 if TYPE_CHECKING:
     from gyrod.model import Rod
+    from gyrod.motion import Motion
 
 Names = Annotated[
     str | None, typer.Option("--names", metavar="NAMES", help="Bodies and rods, with commas; default all.")
@@ -33,14 +34,15 @@ Names = Annotated[
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".eps")
 
 
-def opened(path: Path) -> Any:
+def opened(path: Path) -> Motion:
     """The motion of a result file, or a sentence."""
     import gyrod as gd
 
     readable(path, "a result file (.h5)")
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         raise Problem(f"{path} is a model, not a result; simulate it first with gyrod run {path}.")
-    return gd.open(path)
+    found: Motion = gd.open(path)
+    return found
 
 
 @app.command("info")
@@ -73,7 +75,7 @@ def _info(
         "rhs": stats.rhs, "jacobians": stats.jacobians, "seconds": stats.seconds or None, "bodies": list(system.names),
         "rods": {rod.name: rod.mesh.cells for rod in system.rods}, "joints": [j.label for j in system.joints],
         "degrees": {rod.name: rod.degree for rod in system.rods},
-        "sensors": [s.name for s in getattr(system, "sensors", ())],
+        "sensors": [sensor.name for sensor in system.sensors],
         "events": [{"t": e.t, "name": e.name} for e in motion.events],
     }  # fmt: skip
     # A run that was killed did not say what it cost.
@@ -86,8 +88,8 @@ def _info(
     ]
     rows += [("bodies", ", ".join(system.names))] if system.bodies else []
     rows += [("rods", ", ".join(f"{rod.name} ({_cells(rod)})" for rod in system.rods))] if system.rods else []
-    rows += [("joints", ", ".join(data["joints"]))] if system.joints else []
-    rows += [("sensors", ", ".join(data["sensors"]))] if data["sensors"] else []
+    rows += [("joints", ", ".join(joint.label for joint in system.joints))] if system.joints else []
+    rows += [("sensors", ", ".join(sensor.name for sensor in system.sensors))] if system.sensors else []
     rows += [("event", f"{e.name or e.event} at t = {e.t:.6g} s") for e in motion.events]
     if verify:
         data["checked"] = _verified(result)

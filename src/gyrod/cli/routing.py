@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,12 +27,13 @@ def _route(
     """Lay rods without initial shape between their ends and clips."""
     import gyrod as gd
     from gyrod import files
+    from gyrod.cli.routed import routed
 
     face = Face(json)
     drawable(plot)
     readable(model, "a model file (.yaml or .json)")
     found = gd.route_file(model, turns=turns, starts=starts)
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
     rows = []
     for name, route in found.routes.items():
         data[name] = _data(route)
@@ -41,8 +42,8 @@ def _route(
             (f"rod {name}", "equilibrium", held),
             ("", "smallest bend radius", f"{route.bend_radius:.6g} m"),
             ("", "twist", f"{route.turns:.6g} turns"),
-            ("", "force that holds the start", f"{vector(data[name]['start_force'])} N"),
-            ("", "force that holds the end", f"{vector(data[name]['end_force'])} N"),
+            ("", "force that holds the start", f"{vector(route.start_force.tolist())} N"),
+            ("", "force that holds the end", f"{vector(route.end_force.tolist())} N"),
             *(("", "note", note) for note in route.notes),
         ]
     face.grid(rows, left=3)

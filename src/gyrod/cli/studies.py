@@ -13,7 +13,19 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from gyrod._words import listed
-from gyrod.cli.frame import Face, Json, Problem, amount, app, choice, ending, file_argument, readable, seconds
+from gyrod.cli.frame import (
+    Face,
+    Formatter,
+    Json,
+    Problem,
+    amount,
+    app,
+    choice,
+    ending,
+    file_argument,
+    readable,
+    seconds,
+)
 from gyrod.cli.results import PICTURES
 
 if TYPE_CHECKING:
@@ -38,7 +50,7 @@ class WithDefault(TyperGroup):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
-    def format_usage(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+    def format_usage(self, ctx: object, formatter: Formatter) -> None:  # noqa: ARG002
         """Both ways to call it."""
         formatter.write_usage("gyrod study", "PLAN [OPTIONS]")
         formatter.write_usage("gyrod study show", "FOLDER [OPTIONS]", prefix="       ")
@@ -70,7 +82,7 @@ class Unsaid(TyperCommand):
 
     context_class = UnsaidContext
 
-    def format_usage(self, ctx: Any, formatter: Any) -> None:
+    def format_usage(self, ctx: Any, formatter: Formatter) -> None:
         """Without its name."""
         formatter.write_usage(ctx.command_path, "PLAN [OPTIONS]")
 
@@ -294,7 +306,7 @@ def _draw(study: Study, kind: str, output: str | None, parameter: str | None, by
 STATISTICS = ("mean", "std", "min", "5 %", "50 %", "95 %", "max")
 
 
-def _numbers(study: Study, output: str | None) -> Iterator[tuple[Any, ...]]:
+def _numbers(study: Study, output: str | None) -> Iterator[tuple[str, *tuple[float | None, ...]]]:
     """Label and statistics of every entry of the outputs."""
     import numpy as np
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gyrod import _check
 
@@ -129,7 +129,7 @@ class Comparison:
         _check.choice("by", by, ORDERS)
         if by == "error":
             return tuple(sorted(self.finished, key=lambda x: (self._seen(x), x.seconds or 0.0)))
-        keys: dict[str, Callable[[Trial], Any]] = {
+        keys: dict[str, Callable[[Trial], float | tuple[str | float, ...]]] = {
             "cost": lambda x: x.seconds or 0.0,
             "energy": lambda x: _or_inf(x.energy),
             "drift": lambda x: _or_inf(x.drift),

@@ -7,7 +7,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from gyrod.solve import EquilibriumError, equilibrium, simulate
 
 if TYPE_CHECKING:
     from gyrod._check import Data
+    from gyrod.solve.progress import Progress
 
 #: Methods whose steps stability limits where a system is stiff.
 EXPLICIT = tuple(name for name, m in ALL_METHODS.items() if not m.stiff and m.family != "stepped")
@@ -58,8 +59,8 @@ class _Watch:
         self.t, self.up, self.started = 0.0, False, time.process_time()
         self.past: list[tuple[float, float]] = []  # CPU time and simulated time
 
-    def __call__(self, t: Any, *_: object) -> None:
-        self.t = max(self.t, float(getattr(t, "t", t)))
+    def __call__(self, t: Progress | float, *_: object) -> None:
+        self.t = max(self.t, float(t) if isinstance(t, (int, float)) else t.t)
         spent = self.spent
         self.past.append((spent, self.t))
         late = spent > self.patience * self.limit and (self.whole or 0.0) > self.hopeless * self.limit

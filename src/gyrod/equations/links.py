@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,7 +83,7 @@ def ring_stiffness(clip: Clip, system: System) -> float:
     return float(clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)[0][0])
 
 
-def _clip(clip: Clip, system: System, point: Any, axes: Array) -> list[_core.RodLink]:
+def _clip(clip: Clip, system: System, point: Callable[[str, Any], _core.LinkPoint], axes: Array) -> list[_core.RodLink]:
     """A clip as bushings between points on the axes of its frame and on those of the section, or a ring."""
     place, F = system.clip_place(clip)
     if clip.slides:

@@ -135,7 +135,7 @@ class _Rods:
             self.good &= np.isfinite(value).reshape(self.count, -1).all(axis=1)
         return out, frequency
 
-    def _column(self, part: str, field: str) -> Any:
+    def _column(self, part: str, field: str) -> Array:
         """Values of a field, (members,), or the one of the template; those out of bounds are marked."""
         column = self.own.get((part, field))
         if column is None:

@@ -268,7 +268,7 @@ def _reference(rod: Rod, table: RodTable, held: tuple[bool, bool]) -> dict[str, 
     key = ("reference", held, rod.strain, rod.curvature)
     if key not in rod._shape_notes:
         rod._shape_notes[key] = _measured(rod, table, held)
-    return rod._shape_notes[key]  # type: ignore[no-any-return]
+    return rod._shape_notes[key]
 
 
 def _measured(rod: Rod, table: RodTable, held: tuple[bool, bool]) -> dict[str, Array]:

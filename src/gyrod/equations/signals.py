@@ -6,8 +6,8 @@ The only place that knows the difference. Rules for a new source of numbers stan
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,16 +20,20 @@ from gyrod.model.expressions import Expression, ExpressionVector
 from gyrod.model.inputs import Input, Live, Recorded
 from gyrod.model.samples import Samples
 
-if TYPE_CHECKING:
-    pass
-
-
 Instruction = tuple[str, float, float, int]
 #: A function of time.
-Function = Callable[[float], Any]
+Function = Callable[[float], object]
 #: Checks what a user's function returns: field and value -> value.
-Check = Callable[[str, Any], Any]
+Check = Callable[..., object]
 INPUTS = Input | Live | Recorded
+
+
+class Differences(TypedDict, total=False):
+    """How derivatives that are not given are found: by so many points, a step apart, of numbers or unit vectors."""
+
+    points: int
+    step: float
+    unit: bool
 
 
 class ForceError(RuntimeError):
@@ -47,7 +51,7 @@ class Signals:
         self.functions: list[_core.Signal] = []
         #: Signals of inputs that lead, which change from step to step.
         self.led_by_inputs: list[_core.Signal] = []
-        self._sources: dict[tuple[Any, ...], tuple[Any, Any, _core.Source]] = {}
+        self._sources: dict[tuple[object, ...], tuple[object, object, _core.Source]] = {}
 
     @property
     def python(self) -> bool:
@@ -61,7 +65,8 @@ class Signals:
 
     def signal(
         self, label: str, value: Any, size: int, *, turn: ArrayLike | None = None, read: Function | None = None,
-        least: tuple[str, Check] | None = None, law: tuple[tuple[str, Function], ...] = (), **differences: Any,
+        least: tuple[str, Check] | None = None, law: tuple[tuple[str, Function], ...] = (),
+        **differences: Unpack[Differences],
     ) -> _core.Signal:  # fmt: skip
         """Numbers, or what gives ``size`` of them at a time, times the matrix ``turn``.
 
@@ -117,7 +122,7 @@ def _named(label: str, value: object, size: int) -> _core.Source | None:
 
 def _function(
     label: str, value: Function, read: Function, size: int, least: tuple[str, Check] | None,
-    law: tuple[tuple[str, Function], ...], differences: Mapping[str, Any],
+    law: tuple[tuple[str, Function], ...], differences: Differences,
 ) -> _core.Source:  # fmt: skip
     def call(t: float) -> object:
         return read(t) if least is None else least[1](least[0], read(t))

@@ -239,9 +239,8 @@ def _flag(kind: Kind, value: object) -> bool:  # noqa: ARG001
     raise Faults(((), f"must be true or false, got {shown(value)}."))
 
 
-def _whole(kind: Kind, value: Any) -> int:  # noqa: ARG001
-    whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
-    if whole and abs(value) <= 1e15:
+def _whole(kind: Kind, value: object) -> int:  # noqa: ARG001
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1 and abs(value) <= 1e15:
         return int(value)
     raise Faults(((), f"must be an integer, got {shown(value)}."))
 

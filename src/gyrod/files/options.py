@@ -100,7 +100,7 @@ RunOptions.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 RunOptions.__doc__ = with_rows(RunOptions.__doc__, IN_FILES)
 
 
-def renewed(data: object) -> Any:
+def renewed(data: object) -> object:
     """The section of an older file: what belongs to the formulation stood beside it."""
     if not isinstance(data, dict) or not any(name in OLD for name in data):
         return data

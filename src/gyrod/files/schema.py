@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
 
     from gyrod._check import Data
 
@@ -117,7 +118,7 @@ def validate(cls: type, data: Mapping[str, object]) -> tuple[dict[str, Any], lis
     return {name: getattr(made, name) for name in given}, []
 
 
-def _sentences(cls: type, item: Any, cut: bool) -> list[tuple[Path, str]]:
+def _sentences(cls: type, item: ErrorDetails, cut: bool) -> list[tuple[Path, str]]:
     path = tuple(item["loc"])
     if item["type"] == "missing":
         field = fields_of(cls)[str(path[0])]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gyrod import _core
-from gyrod._check import Array
+from gyrod._check import Array, Data
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Surface:
         #: Whether it has an inside.
         self.closed = closed
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Data:
         return {key: value for key, value in self.__dict__.items() if key != "core"}
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ class Stage:
         self,
         motion: Motion,
         size: tuple[int, int],
-        view: object = None,
+        view: str | Iterable[float] | None = None,
         names: str | Sequence[str] | None = None,
         color: str | None = "moment",
         trail: bool = False,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Eye:
         return np.asarray(x @ self.back)
 
 
-def eye_of(view: Any, planar: str | None) -> Eye:
+def eye_of(view: str | Iterable[float] | None, planar: str | None) -> Eye:
     """The eye of a view: a plane, azimuth and elevation in degrees, or what suits the motion."""
     if view is None:
         view = planar or (-60.0, 20.0)

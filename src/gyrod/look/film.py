@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +108,7 @@ def _target(file: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _pixels(size: Any) -> tuple[int, int]:
+def _pixels(size: Iterable[float]) -> tuple[int, int]:
     try:
         width, height = (int(x) for x in size)
         whole = (width, height) == tuple(size)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from gyrod.model import Obstacle, Rod, Solid
 from gyrod.model.errors import shown, unknown
 from gyrod.motion import Motion, Rest
 from gyrod.motion.clips import named
-from gyrod.motion.distances import Distances
+from gyrod.motion.distances import Distances, To
 from gyrod.motion.errors import EstimateError
 from gyrod.motion.readings import quantity
 
@@ -134,7 +133,7 @@ def report(
     file: str | os.PathLike[str],
     *,
     rods: str | Sequence[str] | None = None,
-    to: Any = (),
+    to: To = (),
     names: Sequence[str] | None = None,
     clearance: float | None = None,
     radius: float | None = None,
@@ -196,7 +195,7 @@ def report(
     return path
 
 
-def _variants(motions: Any, names: Sequence[str] | None) -> list[Variant]:
+def _variants(motions: Motion | Rest | Iterable[Motion | Rest], names: Sequence[str] | None) -> list[Variant]:
     several = [motions] if isinstance(motions, (Motion, Rest)) else list(motions)
     if not several or not all(isinstance(x, (Motion, Rest)) for x in several):
         raise ValueError(f"motions must be a Motion, a Rest or several of them, got {shown(motions)}.")
@@ -234,7 +233,7 @@ def _head(title: str, variants: Sequence[Variant]) -> str:
 def _of_rod(
     name: str,
     variants: Sequence[Variant],
-    near: list[object],
+    near: list[str | Solid],
     required: float | None,
     radius: float | None,
     alone: bool,
@@ -390,7 +389,7 @@ def _chart(curve: Series, variants: Sequence[Variant]) -> str:
     return svg.chart(lines, limit) or "<p class=quiet>straight all the time</p>"
 
 
-def _picture(variant: Variant, name: str, distances: Sequence[Distances], near: list[object]) -> str:
+def _picture(variant: Variant, name: str, distances: Sequence[Distances], near: list[str | Solid]) -> str:
     """The rod at the time that matters most, at some others faintly, and what is near it."""
     rod, t = variant.whole.compiled.system.rod(name), variant.t
     close = min((d.smallest for d in distances), key=lambda a: a.distance, default=None)
@@ -426,7 +425,7 @@ def _picture(variant: Variant, name: str, distances: Sequence[Distances], near: 
     return svg.drawing(parts, svg.WIDTH, sight.height)
 
 
-def _solids(variant: Variant, when: int, near: list[object], name: str) -> list[tuple[Array, str]]:
+def _solids(variant: Variant, when: int, near: list[str | Solid], name: str) -> list[tuple[Array, str]]:
     """Faces in space, with their colours, of bodies, of solids that distances were asked to, and of other rods."""
     motion, system = variant.motion, variant.whole.compiled.system
     found: list[tuple[Array, str]] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.look.faces import faces_of_solid, faces_of_surface, triangles
 from gyrod.look.packing import Track, pack
-from gyrod.look.tracks import anchor_of, arrows, first_shown, series, tracks
+from gyrod.look.tracks import DrawnLine, DrawnRod, Static, anchor_of, arrows, first_shown, series, tracks
 from gyrod.model import (
     Boundary,
     Bowl,
@@ -63,7 +63,7 @@ LINKS: dict[type[Link], str] = {SpringDamper: "spring", Bushing: "bushing", Cabl
 class Scene:
     """What the page shows: ``static`` holds plain JSON values, ``tracks`` arrays over the frames."""
 
-    static: dict[str, Any]
+    static: Static
     tracks: dict[str, Track]
 
     @property
@@ -80,11 +80,13 @@ def scene(motion: Motion, *, fps: float = FPS, title: str | None = None, envelop
     """The scene of a motion, resampled evenly in time: ``fps`` frames a second, 121 to 601 of them."""
     _check.positive("fps", fps)
     compiled = motion.compiled
-    static = describe(compiled, title) | {"method": motion.stats.method, "errors": _errors(motion)}
+    static = describe(compiled, title)
+    static |= {"method": motion.stats.method, "errors": _errors(motion)}
     if envelope is not None:
         static["swept"] = _triangles(envelope.vertices, envelope.faces)
     found = tracks(resampled(motion, fps), static)
-    return Scene(static | {"first": first_shown(compiled.system, found)}, found)
+    static["first"] = first_shown(compiled.system, found)
+    return Scene(static, found)
 
 
 def _errors(motion: Motion) -> str:
@@ -108,7 +110,7 @@ def resampled(motion: Motion, fps: float) -> Motion:
 # --- what stands there -----------------------------------------------------------------------------------------------
 
 
-def describe(compiled: Compiled, title: str | None = None) -> dict[str, Any]:
+def describe(compiled: Compiled, title: str | None = None) -> Static:
     """Everything about a system that does not change in time, as plain JSON values."""
     system = compiled.system
     names = [*(b.name for b in system.original.bodies), *system.rod_names]
@@ -188,7 +190,7 @@ def _triangles(vertices: Array, faces: NDArray[np.int32]) -> dict[str, str]:
     return {key: base64.b64encode(value).decode() for key, value in parts.items()}
 
 
-def _rod(rod: Rod, system: System, i: int) -> Data:
+def _rod(rod: Rod, system: System, i: int) -> DrawnRod:
     s = Curve(rod).s
     if rod.section is not None:
         half = rod.section.half_sizes(s)
@@ -254,9 +256,9 @@ def _supports(system: System) -> list[Data]:
     return found
 
 
-def _lines(system: System) -> list[Data]:
+def _lines(system: System) -> list[DrawnLine]:
     """Springs, cables, tendons and rigid distances."""
-    found: list[Data] = []
+    found: list[DrawnLine] = []
     for joint in system.joints:
         if isinstance(joint, Distance):
             place = system.attachment(joint)
@@ -290,7 +292,7 @@ def _points(system: System) -> list[Data]:
     return found
 
 
-def _touched(surface: Boundary | Solid) -> dict[str, object]:
+def _touched(surface: Boundary | Solid) -> Data:
     """A surface that a contact touches: without end as an obstacle, else its faces."""
     name = type(surface).__name__.lower()
     if isinstance(surface, Plane):

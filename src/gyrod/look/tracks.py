@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,65 @@ from gyrod.quantities import CLIP, COLOURS, CONTACT, DIRECTORS, ROD, ROTATION, S
 
 if TYPE_CHECKING:
     from gyrod._check import Data
+
+
+class Line(TypedDict):
+    """A line of a plot: its label, and the column of a track."""
+
+    label: str
+    track: str
+    column: int
+
+
+class Plot(TypedDict):
+    """What the page learns about a plot."""
+
+    title: str
+    unit: str
+    lines: list[Line]
+
+
+class Static(TypedDict):
+    """All that does not change in time, as plain JSON values."""
+
+    version: int
+    title: str
+    formulation: str
+    gravity: list[float]
+    bodies: list[Data]
+    rods: list[DrawnRod]
+    joints: list[Data]
+    lines: list[DrawnLine]
+    points: list[Data]
+    obstacles: list[Data]
+    arrows: list[Data]
+    fields: dict[str, Data]
+    series: list[Plot]
+    #: Of a motion: its method, its errors in a line, what it sweeps, the plots that are shown first.
+    method: NotRequired[str]
+    errors: NotRequired[str]
+    swept: NotRequired[dict[str, str]]
+    first: NotRequired[list[int]]
+
+
+class DrawnLine(TypedDict):
+    """A spring, a cable, a tendon or a bar."""
+
+    name: str
+    kind: str
+    points: list[Anchor]
+
+
+class DrawnRod(TypedDict):
+    """A rod as the page draws it."""
+
+    name: str
+    color: str
+    vertices: int
+    fractions: list[float] | None
+    round: bool
+    half: list[list[float]]
+    fields: list[str]
 
 
 class Anchor(TypedDict, total=False):
@@ -174,7 +233,7 @@ def _load_arrows(system: System, load: RodLoad) -> list[Arrow]:
 # --- how it moves ----------------------------------------------------------------------------------------------------
 
 
-def tracks(motion: Motion, static: dict[str, Any]) -> dict[str, Track]:
+def tracks(motion: Motion, static: Static) -> dict[str, Track]:
     """Arrays over the frames of a motion whose system was described."""
     compiled, t = motion.compiled, np.atleast_1d(motion.t)
     n, system = len(t), compiled.system
@@ -199,7 +258,7 @@ def tracks(motion: Motion, static: dict[str, Any]) -> dict[str, Track]:
     return found
 
 
-def _colours(motion: Motion, static: dict[str, Any], n: int) -> dict[str, Track]:
+def _colours(motion: Motion, static: Static, n: int) -> dict[str, Track]:
     """All numbers by which rods are coloured."""
     found: dict[str, Track] = {}
     curves = [Curve(rod) for rod in motion.compiled.system.rods]
@@ -356,18 +415,19 @@ def first_shown(system: System, found: dict[str, Track]) -> list[int]:
     return list(dict.fromkeys([*order[:1], *loads[:1], 0, *order[1:]]))[:PLOTS] if order else []
 
 
-def _span(plot: dict[str, Any], found: dict[str, Track]) -> float:
+def _span(plot: Plot, found: dict[str, Track]) -> float:
     """How far the lines of a plot go up and down, at most."""
     columns = (found[line["track"]].values[:, line["column"]] for line in plot["lines"])
     return max(float(np.ptp(column)) for column in columns)
 
 
-def series(system: System) -> list[dict[str, Any]]:
+def series(system: System) -> list[Plot]:
     """What the page learns about the plots: titles, units, and the columns of the lines in their tracks."""
-    found, at = [], 0
+    found: list[Plot] = []
+    at = 0
     for plot in curves(system):
         first = plot.column if plot.values is None else at
-        lines = [{"label": x, "track": plot.track, "column": first + k} for k, x in enumerate(plot.labels)]
+        lines: list[Line] = [{"label": x, "track": plot.track, "column": first + k} for k, x in enumerate(plot.labels)]
         found.append({"title": plot.title, "unit": plot.unit, "lines": lines})
         at += 0 if plot.values is None else len(plot.labels)
     return found

@@ -169,11 +169,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     answers: dict[str, Callable[[dict[str, list[str]]], Answer]]
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         #: Who does not know it may not read the page, as other users of this computer.
         self.token = secrets.token_urlsafe(16)
         self._free = threading.BoundedSemaphore(CONNECTIONS)
-        super().__init__(*args)
+        super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: object) -> None:
         """Serve a connection in a thread of its own, or tell it to come again when too many are open."""

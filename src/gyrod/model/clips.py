@@ -34,13 +34,13 @@ RIGID, RIGID_TURN = 1e4, 1e7
 
 
 @holds(form="place", shapes=((), (3,)))
-def _point(field: str, value: Any) -> Any:
+def _point(field: str, value: ArrayLike) -> float | Array:
     """A point, (3,), or a fraction of a rod."""
     return fraction(field, value) if np.ndim(value) == 0 else three(field, value)
 
 
 @holds(shapes=((3,),))
-def _axis(field: str, value: Any) -> Array:
+def _axis(field: str, value: object) -> Array:
     x = three(field, value)
     size = float(np.linalg.norm(x))
     if size == 0.0:
@@ -51,7 +51,7 @@ def _axis(field: str, value: Any) -> Array:
 
 
 @holds(shapes=((), (2,)), spread=True)
-def _turning(field: str, value: Any) -> Array:
+def _turning(field: str, value: object) -> Array:
     """Stiffness against bending and against twist, of one number or of two."""
     result = np.full(2, not_negative(field, numbers(field, value, (), (2,)), (), (2,)))
     result.flags.writeable = False
@@ -96,15 +96,15 @@ class Clip(RodForce):
     #: (3,), a fraction of a rod, or None.
     point: Kept[Any, ArrayLike | None] = field(_point, "m", default=None)
     #: Unit quaternion (4,), or None.
-    frame: Any = field(rotation, default=None)
+    frame: Kept[Array | None, object] = field(rotation, default=None)
     #: Unit vector (3,), or None.
-    axis: Kept[Any, ArrayLike | None] = field(_axis, default=None)
+    axis: Kept[Array | None, ArrayLike | None] = field(_axis, default=None)
     _: KW_ONLY
     kind: str = field(choice(CLIPS), default="fixed")
     #: (3,), or None.
-    stiffness: Kept[Any, ArrayLike | None] = field(per_axis, "N/m", default=None)
+    stiffness: Kept[Array | None, ArrayLike | None] = field(per_axis, "N/m", default=None)
     #: (2,), or None.
-    rotational: Kept[Any, ArrayLike | None] = field(_turning, "N m/rad", default=None)
+    rotational: Kept[Array | None, ArrayLike | None] = field(_turning, "N m/rad", default=None)
     #: (3,).
     damping: Kept[Array, ArrayLike] = field(per_axis, "N s/m", default=0.0)
     name: str | None = field(new_name, default=None)

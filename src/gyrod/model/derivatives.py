@@ -23,5 +23,4 @@ def slope(function: Any, order: int = 1) -> Callable[[float], Any] | None:
             function = function.derivative()
         except ExpressionError:  # too long: differences do
             return None
-    found: Callable[[float], Any] = function
-    return found
+    return function if isinstance(function, (Expression, ExpressionVector)) else None

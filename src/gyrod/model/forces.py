@@ -96,8 +96,7 @@ class ForceLaw(Description, ABC):
         if self.fixed:
             raise ValueError(f"{self.label} {self.fixed}")
         changes = {field: scaled(value) for field in self.loads if (value := getattr(self, field)) is not None}
-        whole: Any = self
-        return replace(whole, **changes) if changes else self
+        return replace(self, **changes) if changes else self  # type: ignore[type-var]
 
     @property
     def label(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,11 +105,11 @@ class Input(Description):
         """What a value of this input means where it is taken."""
         return value if self.along is None else value * self.along
 
-    def derivative(self, t: float, order: int) -> Any:  # noqa: ARG002
+    def derivative(self, t: float, order: int) -> float | Array:  # noqa: ARG002
         """None: it stands."""
         return 0.0 * self.of(self.value)
 
-    def checked(self, value: object) -> Any:
+    def checked(self, value: object) -> float | Array:
         """A new value: of the same shape as the one at the start."""
         return _value(value, np.shape(self.value), f"input {self.name!r}")
 
@@ -145,7 +145,7 @@ class Recorded(Description):
     times: Kept[Array, ArrayLike] = field(_times, "s")
     values: Kept[Array, ArrayLike] = field(_values, of="along")
     #: (3,), or None.
-    along: Kept[Any, ArrayLike | None] = field(vector, default=None, units=None)
+    along: Kept[Array | None, ArrayLike | None] = field(vector, default=None, units=None)
     rates: Kept[Array | None, ArrayLike | None] = field(_rates, default=None, of="along")
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
@@ -172,7 +172,7 @@ class Recorded(Description):
         number = found if self.values.ndim > 1 else float(found[0])
         return number if self.along is None else np.asarray(number * self.along)
 
-    def derivative(self, t: float, order: int) -> Any:
+    def derivative(self, t: float, order: int) -> float | Array:
         """Of the first or second order."""
         return 0.0 * self(t) if self.rates is None else self._along_cubic(t, order)
 
@@ -251,13 +251,13 @@ class Live:
         #: Where it leads: the cubic of the step in hand.
         self.curve = settings.curves[source.name] if leads else None
 
-    def __call__(self, t: float) -> Any:
+    def __call__(self, t: float) -> float | Array:
         """The value now."""
         if self.curve is not None:
             return self.derivative(t, 0)
         return self.source.of(np.array(self.array) if self.array.ndim else float(self.array))
 
-    def derivative(self, t: float, order: int) -> Any:
+    def derivative(self, t: float, order: int) -> float | Array:
         """Of an order: of what leads that of the step in hand, of what acts none."""
         if self.curve is None:
             return 0.0 * self(t)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -282,7 +282,7 @@ class Rod(Description):
         return self._stiffness_of(self._section_at(s))
 
     @cached_property
-    def _known_stiffness(self) -> Any:
+    def _known_stiffness(self) -> Array | Callable[[float], ArrayLike] | None:
         """The stiffness that was given, or that of a section that is the same everywhere, (6, 6); None if it tapers."""
         if self.stiffness is not None:
             return self.stiffness
@@ -355,8 +355,8 @@ class Rod(Description):
         return frozen(x), frozen(q * np.cumprod(np.append(1.0, sides))[:, None])
 
     @cached_property
-    def _shape_notes(self) -> dict[object, Any]:
-        """What others find out about how the rod lies at the start, by what they ask for."""
+    def _shape_notes(self) -> dict[object, dict[str, Array]]:
+        """Arrays by name that others find out about how the rod lies at the start, by what they ask for."""
         return {}
 
     @cached_property

@@ -395,7 +395,7 @@ class Laid(Shape):
     fractions: Kept[Array, ArrayLike] = field(_fractions)
     position: Kept[Array, ArrayLike] = field(_samples, "m", shapes=((-1, 3),))
     #: Unit quaternions, (m, 4).
-    orientation: Any = field(_sections)
+    orientation: Kept[Array, object] = field(_sections)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
         given = {name: getattr(self, name) for name in ("fractions", "position", "orientation") if name not in bad}

@@ -78,6 +78,8 @@ class OtherRod:
 
 
 Target = Fixture | OtherRod
+#: What a user gives for it: the name of a body, a rod or an obstacle, a solid, or several of them.
+To = str | Solid | Sequence[str | Solid]
 
 
 def of_solids(name: str, body: str, solids: Sequence[Solid]) -> list[Target]:
@@ -348,7 +350,7 @@ def _refined(at: Callable[[Array], Gaps], times: Array, found: Gaps) -> tuple[Ar
     return times, found
 
 
-def distances(motion: Motion, rod: str, to: object, *, on: str | None = None, radius: float | None = None) -> Distances:
+def distances(motion: Motion, rod: str, to: To, *, on: str | None = None, radius: float | None = None) -> Distances:
     """See `Motion.distance`."""
     system = motion.compiled.system
     if rod not in system.rod_names:

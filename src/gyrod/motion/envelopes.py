@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,5 +138,5 @@ def _frames(motion: Motion, name: str, radius: float | None, h: float) -> Iterat
         yield cells(rod, positions[k : k + BLOCK], own)
 
 
-def _pairs(t: Array, parts: NDArray[Any]) -> Iterator[tuple[float, float, int]]:
+def _pairs(t: Array, parts: NDArray[np.intp]) -> Iterator[tuple[float, float, int]]:
     return zip(t[:-1].tolist(), t[1:].tolist(), np.maximum(parts, 1).tolist(), strict=True)

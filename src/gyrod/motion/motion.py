@@ -31,9 +31,10 @@ from gyrod.motion.tracks import BodyTrack, Ends, RodTrack, with_ends
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
+    from scipy.integrate._ivp.ivp import OdeResult
 
     from gyrod.look.viewer import View
-    from gyrod.motion.distances import Distances
+    from gyrod.motion.distances import Distances, To
     from gyrod.motion.envelopes import Envelope
     from gyrod.motion.errors import ErrorReport
 
@@ -412,7 +413,7 @@ class Motion:
         return errors.of_motion(self)
 
     @suggests
-    def distance(self, rod: str, to: Any, *, on: str | None = None, radius: float | None = None) -> Distances:
+    def distance(self, rod: str, to: To, *, on: str | None = None, radius: float | None = None) -> Distances:
         """Smallest distance of a rod's surface over the motion: ``motion.distance("hose", "arm").smallest``.
 
         Parameters
@@ -481,7 +482,7 @@ class Motion:
 
         return storage.to_xarray(self)
 
-    def to_ode_result(self) -> Any:
+    def to_ode_result(self) -> OdeResult:
         """What SciPy's ``solve_ivp`` would return: t, y (N, n), sol, t_events, counters."""
         from gyrod import storage
 

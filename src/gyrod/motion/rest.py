@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gyrod.look.viewer import View
-    from gyrod.motion.distances import Distances
+    from gyrod.motion.distances import Distances, To
     from gyrod.motion.errors import ErrorReport
 
 
@@ -118,7 +118,7 @@ class Rest:
         what = what or ("shape" if self.system.rods else "path")
         return self.motion.plot(what, names=names, file=file, figure=figure, size=size)
 
-    def distance(self, rod: str, to: Any, *, on: str | None = None, radius: float | None = None) -> Distances:
+    def distance(self, rod: str, to: To, *, on: str | None = None, radius: float | None = None) -> Distances:
         """Smallest distance of a rod's surface, as `Motion.distance`."""
         return self.motion.distance(rod, to, on=on, radius=radius)
 

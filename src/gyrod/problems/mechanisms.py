@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -136,7 +136,11 @@ def driven_four_bar(amplitude: float = 1.0) -> MechanismProblem:
     )
 
 
-def _parallelograms(loops: int, speed: float = 1.0, drive: Any = None) -> System:
+#: An angle over time with its first and second derivative.
+Drive = tuple[Callable[[float], float], Callable[[float], float], Callable[[float], float]]
+
+
+def _parallelograms(loops: int, speed: float = 1.0, drive: Drive | None = None) -> System:
     """Uprights on ground at x = 0, 1, ..., couplers over them; the upper ends have the speed in x."""
     tall = {"mass": 1.0, "inertia": (1.0 / 12.0, 1e-4, 1.0 / 12.0)}
     flat = {"mass": 1.0, "inertia": (1e-4, 1.0 / 12.0, 1.0 / 12.0)}

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gyrod.solve.paths.result import Path
 
 #: Numbers of a solution by name.
-Values = dict[str, Any]
+Values = dict[str, float | Array]
 
 
 @dataclass(frozen=True)

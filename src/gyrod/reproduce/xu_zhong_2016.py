@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 TITLE = "Xu, Zhong: On the numerical influences of inertia representation for rigid body dynamics. (2016)"
 
 COORDINATES = ("quaternion", "directors")
+
+
+class Variant(TypedDict, total=False):
+    """What distinguishes a curve from the method of the paper."""
+
+    sigma: float | str
+    potential: str
+    method: str
+
+
 #: Omega'Omega = factor q''q': (50), (55).
 FACTOR = {"quaternion": 4.0, "directors": 0.5}
 GRAVITY = 9.81
@@ -317,7 +327,7 @@ def _sigmas(top: Top, best: float) -> dict[str, float | str]:
 def trajectories(report: Report, item: str, top: Top, coordinates: str, best: float) -> None:
     """Centre of mass over time with the figure's step."""
     step = SHOWN[coordinates]
-    cases: dict[str, dict[str, Any]] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, best).items()}
+    cases: dict[str, Variant] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, best).items()}
     cases |= {"sigma = 0, potential at nodes": {"sigma": 0.0, "potential": "nodes"}, NODES: {"potential": "nodes"}}
     cases |= {"energy-momentum": {"method": "energy-momentum"}}  # not in the paper's figures
     motions = {}
@@ -396,7 +406,7 @@ def precession(report: Report, item: str, top: Top, coordinates: str) -> None:
     report.progress(f"{item}, best sigma")
     ratio, _ = best_sigma(top, coordinates, COARSE, lambda m: rms(top, m))
     report.add(item, f"dt = {COARSE:g}: sigma/sigma_m of the least RMS trajectory error", 1, _short(ratio))
-    cases: dict[str, dict[str, Any]] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, ratio).items()}
+    cases: dict[str, Variant] = {name: {"sigma": sigma} for name, sigma in _sigmas(top, ratio).items()}
     cases |= {NODES: {"potential": "nodes"}, "energy-momentum": {"method": "energy-momentum"}}
     motions = {}
     for step in (COARSE, 0.25 * COARSE):
@@ -418,7 +428,7 @@ def _precession_case(
     claim: str | None,
     step: float,
     coordinates: str,
-    options: Mapping[str, Any],
+    options: Variant,
 ) -> Motion | None:
     """One curve: its rows, and the motion unless Newton's method fails."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +27,10 @@ MIDPOINTS = [
     ("MP-q", "midpoint-quaternion", "quaternion"),
 ]
 
+#: A column as it is printed.
+Printed = tuple[int, float, tuple[float, ...]]
 # Columns as printed: "time steps" (output points, four a step, for ODE45), seconds, RL2 of components 0 to 3.
-TABLE_2 = {
+TABLE_2: dict[str, Printed] = {
     "ODE45(theta)": (3061, 0.86, (0.004, 0.003, 0.0002)),
     "ODE45(psi)": (2805, 0.63, (0.007, 0.003, 0.005)),
     "ODE45(q)": (2869, 0.67, (0.003, 0.006, 0.001, 0.002)),
@@ -39,7 +42,7 @@ TABLE_2 = {
     "MP-R(q)": (3031, 0.87, (0.05, 0.4, 0.8, 0.2)),
     "MP-q(q)": (3031, 0.90, (0.03, 0.2, 0.5, 0.07)),
 }
-TABLE_3 = {
+TABLE_3: dict[str, Printed] = {
     "ODE45(theta)": (4585, 1.64, (0.00005, 0.0001, 0.009)),
     "ODE45(psi)": (4145, 0.91, (0.0015, 0.00004, 0.014)),
     "ODE45(q)": (3825, 0.90, (0.0029, 0.0008, 0.00006, 0.020)),
@@ -131,7 +134,7 @@ def _components(parametrization: str) -> range:
     return range(4) if parametrization == "quaternion" else range(1, 4)
 
 
-def _table(report: Report, item: str, problem: RotationProblem, printed: Any, step: float) -> Curves:
+def _table(report: Report, item: str, problem: RotationProblem, printed: Mapping[str, Printed], step: float) -> Curves:
     curves: Curves = {}
     for column, (points, seconds, errors) in printed.items():
         name, symbol = column[:-1].split("(")

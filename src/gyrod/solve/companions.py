@@ -28,6 +28,7 @@ from gyrod.runs.methods import METHODS, STEPPED
 from gyrod.runs.options import APART, OPTIONS, Options, whole
 
 if TYPE_CHECKING:
+    from gyrod._check import Keywords
     from gyrod.solve.modal import Modes
     from gyrod.solve.paths.result import Path
 
@@ -149,7 +150,7 @@ def _motions(solve: Solve, system: System | Rest, given: Options, motion: Motion
         return coarse, motion if bodies else _run(solve, given, start, motion, rows, {})
 
     coarse, half = _first(companions, SHARES[:1] if bodies else _shares_for(run))[1]
-    rows, (coarse, half) = _common(motion, rows, coarse, half)
+    rows, coarse, half = _common(motion, rows, coarse, half)
     looser = loose["rtol"] / rtol if rtol else min(loose["step"] / run["step"], 1.0)
     cells = _shares(coarse.system, motion.system)
     return Beside(rtol, rows, coarse, half, cells, looser, _told(coarse.system, motion.system, loose))
@@ -189,12 +190,18 @@ def _run(
     return found
 
 
-def _common(motion: Motion, rows: NDArray[np.intp], *companions: Motion | None) -> tuple[NDArray[np.intp], Any]:
+def _common(
+    motion: Motion, rows: NDArray[np.intp], coarse: Motion, half: Motion | None
+) -> tuple[NDArray[np.intp], Motion, Motion | None]:
     """The rows that all have, and the companions at these."""
-    for other in companions:
+    for other in (coarse, half):
         if other is not None:
             rows = rows[_at(other, motion.t[rows])[1]]
-    return rows, tuple(other and other.at_rows(_at(other, motion.t[rows])[0]) for other in companions)
+
+    def common(other: Motion) -> Motion:
+        return other.at_rows(_at(other, motion.t[rows])[0])
+
+    return rows, common(coarse), None if half is None else common(half)
 
 
 def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -282,7 +289,7 @@ def _told(coarse: System, system: System, loose: Mapping[str, object]) -> str:
 # --- at rest ---------------------------------------------------------------------------------------------------------
 
 
-def of_rest(solve: Callable[..., Rest], given: Mapping[str, Any], rest: Rest) -> Rest:  # noqa: ARG001
+def of_rest(solve: Callable[..., Rest], given: Keywords, rest: Rest) -> Rest:  # noqa: ARG001
     """An equilibrium with that on twice the mesh, next to it."""
     if given["error"] == "rough":
         return rest
@@ -318,7 +325,7 @@ def _beside_rest(rest: Rest, then: Callable[[Rest], T]) -> T:
     return _first(lambda share: then(rest_on(resized(whole, share), rest, {"t": rest.t})), AT_REST)[1]
 
 
-def of_modes(solve: Callable[..., Modes], given: Mapping[str, Any], found: Modes) -> Modes:
+def of_modes(solve: Callable[..., Modes], given: Keywords, found: Modes) -> Modes:
     """Modes with those on twice the mesh."""
     if given["error"] == "rough":
         return found

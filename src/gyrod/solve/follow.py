@@ -43,7 +43,7 @@ def follow(
     guess: Rest | Motion | None = None,
     max_points: int = 1000,
     progress: bool = False,
-    error: str = "rough",
+    error: str = "rough",  # noqa: ARG001
 ) -> Path:
     """Follow an equilibrium along a parameter, from stop to stop.
 
@@ -104,12 +104,12 @@ def follow(
             tracer.begin(stop, guess)
             for stop in values[1:].tolist():
                 tracer.go(stop)
-        except Stuck as error:
-            raise PathError(_told(error, tracer, name_of(parameter), stop, arc), so_far(), tracer.last) from None
-        except ForceError as error:
+        except Stuck as stuck:
+            raise PathError(_told(stuck, tracer, name_of(parameter), stop, arc), so_far(), tracer.last) from None
+        except ForceError as failed:
             if not tracer.points:
                 raise
-            raise PathError(str(error), so_far(), tracer.last) from error
+            raise PathError(str(failed), so_far(), tracer.last) from failed
         except KeyboardInterrupt:
             if not tracer.points:
                 raise

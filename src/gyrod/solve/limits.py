@@ -77,7 +77,7 @@ def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[Edge]]:
     places = [
         side * np.inf if x is None else float(x) + side * SLACK for side, x in zip((-1, 1), joint.limits, strict=True)
     ]
-    edges = [
+    edges: list[Edge] = [
         (f"{word} limit of {joint.label}", side, joint, place)
         for word, side, place in zip(("lower", "upper"), (-1, 1), places, strict=True)
         if np.isfinite(place)

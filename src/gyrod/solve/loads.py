@@ -50,8 +50,8 @@ def frictionless(system: System) -> System:
     """The system without dry friction, which has no slope at rest; itself if it has none."""
     if not any(getattr(joint, "friction", 0.0) for joint in system.joints):
         return system
-    whole: Any = system.original
-    smooth = [replace(joint, friction=0.0) if getattr(joint, "friction", 0.0) else joint for joint in whole.joints]
+    joints: tuple[Any, ...] = system.original.joints
+    smooth = [replace(joint, friction=0.0) if getattr(joint, "friction", 0.0) else joint for joint in joints]
     return replace(system.original, joints=tuple(smooth))
 
 

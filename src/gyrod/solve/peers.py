@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gyrod import rotations
 from gyrod._check import Array
@@ -19,6 +20,11 @@ from gyrod.motion.between import hermite
 from gyrod.runs.formulations import FORMULATIONS
 from gyrod.runs.methods import ALL_METHODS
 from gyrod.solve.methods import StepValues
+
+#: Where numbers are among the unknowns.
+Places = NDArray[np.int64]
+#: Mass matrix and constraint gradient of a rotation as functions of its coordinates.
+Mass = Callable[[Array], tuple[Array, Array]]
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -251,7 +257,7 @@ def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
     return np.concatenate(parts)
 
 
-def _of_directors(compiled: Compiled, t: float, y: Array, q: Any, v: Any, J: Array) -> Array:
+def _of_directors(compiled: Compiled, t: float, y: Array, q: Places, v: Places, J: Array) -> Array:
     """Those of the frames of a rod, (Q, 6), from M d'' = psi - G' lambda, where psi is what moments do to directors."""
     D, rates = rotations.matrix_from_directors(y[q]), compiled.core.rhs(t, y)[v]
     (_, Omega), (_, alpha) = (turns(compiled.formulation, y[q], w) for w in (y[v], rates))
@@ -261,7 +267,7 @@ def _of_directors(compiled: Compiled, t: float, y: Array, q: Any, v: Any, J: Arr
     return np.asarray(L[:, (0, 1, 2, 0, 2, 1), (0, 1, 2, 1, 0, 2)])
 
 
-def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
+def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Mass]]:
     """For each of them that has such: where q and v of the rotation are, and (M, G) as a function of q."""
     nq, nv = FORMULATIONS[compiled.formulation]
     rows = []
@@ -278,7 +284,7 @@ def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Any]]:
     return rows
 
 
-def _mass(formulation: str, moments: Array) -> Callable[[Array], tuple[Array, Array]]:
+def _mass(formulation: str, moments: Array) -> Mass:
     if formulation == "absolute-quaternion":
 
         def quaternion(p: Array) -> tuple[Array, Array]:

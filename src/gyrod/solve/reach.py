@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gyrod.model import ModelError, Samples, System
 from gyrod.model.inputs import functions
 from gyrod.model.samples import SLACK
 
-if TYPE_CHECKING:
-    pass
 
-
-def reach(system: System, t_end: float, output: Any) -> tuple[float, Any]:
+def reach(system: System, t_end: float, output: ArrayLike | int | None) -> tuple[float, ArrayLike | int | None]:
     """End and output times of a run; it ends with samples that say so, and is refused beyond others.
 
     Output times after the end are left out; the last row is then the end.
@@ -34,4 +30,4 @@ def reach(system: System, t_end: float, output: Any) -> tuple[float, Any]:
         raise ModelError(problems)
     if end == t_end or output is None or np.ndim(output) != 1:
         return end, output
-    return end, np.asarray([*(x for x in output if x < end), end])
+    return end, np.asarray([*(x for x in np.asarray(output) if x < end), end])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -33,8 +33,9 @@ from gyrod.model.ends import SIDES, End
 from gyrod.model.errors import GROUND, shown, unknown
 from gyrod.model.meshes import apply, divided
 from gyrod.model.rod_checks import DEFAULT_DEGREE, DEFAULT_ELEMENTS
+from gyrod.model.rods import Field
 from gyrod.model.sections import CrossSection
-from gyrod.motion import Rest, bend_radius
+from gyrod.motion import Rest, RodTrack, bend_radius
 from gyrod.solve.route_curves import Start, Station, Weights, starts
 from gyrod.solve.statics import RELAXATIONS, EquilibriumError, Statics, failure, neutral, prepare
 
@@ -78,8 +79,8 @@ class Route(Rest):
         return self
 
     @property
-    def _track(self) -> Any:
-        return self[self.system.rods[0].name]
+    def _track(self) -> RodTrack:
+        return self.motion[self.system.rods[0].name]  # type: ignore[no-any-return]
 
     @cached_property
     def rod(self) -> Rod:
@@ -146,12 +147,12 @@ def route(
     section: CrossSection | None = None,
     material: Material | None = None,
     name: str = "cable",
-    stiffness: Any = None,
-    density_per_length: Any = None,
-    rotary_inertia: Any = None,
-    precurvature: Any = (0.0, 0.0, 0.0),
+    stiffness: Field | None = None,
+    density_per_length: float | Callable[[float], float] | None = None,
+    rotary_inertia: Field | None = None,
+    precurvature: Field | None = (0.0, 0.0, 0.0),
     damping: Damping | None = None,
-    limits: Any = None,
+    limits: Mapping[str, float] | None = None,
     strain: str = "cosserat",
     segments: int | None = None,
     degree: int = DEFAULT_DEGREE,

@@ -181,7 +181,7 @@ class Statics:
             left = np.hypot(np.linalg.norm(tangent(v.real)), np.linalg.norm(tangent(v.imag)))
             return bool(left > 0.5 * np.linalg.norm(v))
 
-        def select(values: Spectrum, vectors: Spectrum) -> tuple[NDArray[Any], NDArray[Any]]:
+        def select(values: Spectrum, vectors: Spectrum) -> tuple[Spectrum, Spectrum]:
             some = np.flatnonzero(values.real)
             if constrained:  # what constraints hold is no mode: its eigenvalue is zero up to rounding, anything here
                 some = some[[moves_on(vectors[:, i]) for i in some]] if len(some) else some

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from gyrod.solve.variational import Driven, compiled_for
 
 if TYPE_CHECKING:
     from gyrod import _core
-    from gyrod.model import Input
+    from gyrod.solve.methods import StepValues
 
 #: Begin of a snapshot.
 MAGIC = b"gyrod stepper 2\n"
@@ -43,6 +43,14 @@ _COUNTERS = ("steps", "rejected", "rhs", "jacobians", "factorizations", "solves"
 
 
 F = TypeVar("F", bound=Callable[..., object])
+
+
+class Led(TypedDict):
+    """An input that leads, over the steps."""
+
+    times: Array
+    values: Array
+    rates: Array
 
 
 def _alone(method: F) -> F:
@@ -87,8 +95,8 @@ class Stepper:
     _turns: dict[int, Array]
 
     def __init__(
-        self, given: System, compiled: Compiled, live: Settings, inputs: Mapping[str, Any], method: str,
-        steps: Any, projection: str, record: bool, threads: int, driven: Driven | None = None,
+        self, given: System, compiled: Compiled, live: Settings, inputs: Mapping[str, Input], method: str,
+        steps: StepValues, projection: str, record: bool, threads: int, driven: Driven | None = None,
     ) -> None:  # fmt: skip
         self._given, self._compiled, self._live, self._known = given, compiled, live, dict(inputs)
         self._method, self._steps, self._record, self._driven = method, steps, record, driven
@@ -176,8 +184,8 @@ class Stepper:
         at = Motion(np.asarray(run.t_stop), run.y_stop, self.stats, _compiled=compiled, _accepted=rows)
         return at._recorded([(int(e), t, np.asarray(y), self._names[int(e)]) for e, t, y in run.crossings])
 
-    def _with_inputs(self, times: Array, values: dict[str, Array], led: Mapping[str, Any] | None = None) -> Compiled:
-        def made(source: Input, leads: bool) -> Any:
+    def _with_inputs(self, times: Array, values: dict[str, Array], led: Mapping[str, Led] | None = None) -> Compiled:
+        def made(source: Input, leads: bool) -> Input | Recorded:
             if not leads:
                 return Recorded.of(source, times, values[source.name])
             # Where it leads: as it was at the ends of the steps, or along the cubic of the step in hand.
@@ -330,9 +338,9 @@ class Stepper:
         object.__setattr__(motion, "events", motion._recorded(found))
         return motion
 
-    def _recorded_leads(self) -> dict[str, dict[str, Any]]:
+    def _recorded_leads(self) -> dict[str, Led]:
         """Times, values and rates of the inputs that lead."""
-        found = {}
+        found: dict[str, Led] = {}
         for name, rows in self._led.items():
             shape, times = np.shape(self._known[name].value), np.array(self._ends)
             values, rates = (np.array(part).reshape(-1, *shape) for part in zip(*rows, strict=True))
@@ -469,7 +477,8 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
         assert run["step"] is not None
         how = {k: v for k, v in asked.items() if k in ("step", "coordinates", "sigma", "potential", "order")}
         driven = Driven(stepped, method, run["step"], ())
-        return Stepper(given, stepped.compiled, live, known, method, how, "step", record, 1, driven)
+        steps = cast("StepValues", how)  # which the driven steps know themselves: these distinguish snapshots
+        return Stepper(given, stepped.compiled, live, known, method, steps, "step", record, 1, driven)
     compiled = begin(bound, first, form.name, **(core_options(form) if form.parts.keys() - {"projection"} else {}))
     steps = stepping(compiled, run)
     try:

@@ -200,7 +200,7 @@ ENDLESS = 2**40
 class Driven:
     """Constant steps for a `Stepper`: goes on to the times that it is given, which must be nodes."""
 
-    def __init__(self, stepped: Stepped, method: str, step: float, watched: Sequence[tuple[str, Any]]) -> None:
+    def __init__(self, stepped: Stepped, method: str, step: float, watched: Sequence[tuple[str, Watched]]) -> None:
         self.stepped, self.method, self.step, self.watched = stepped, method, step, watched
         self.reset()
 

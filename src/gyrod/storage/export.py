@@ -23,6 +23,7 @@ from gyrod.storage.checkpoint import beside
 if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import ArrayLike
+    from scipy.integrate._ivp.ivp import OdeResult
 
 
 #: Of these a station of a rod tells.
@@ -229,7 +230,7 @@ STATUS = {
 }
 
 
-def to_ode_result(motion: Motion) -> Any:
+def to_ode_result(motion: Motion) -> OdeResult:
     """The result that ``scipy.integrate.solve_ivp`` would return for the unknowns of the formulation."""
     from scipy.integrate._ivp.ivp import OdeResult
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ def axes(layout: Layout) -> dict[str, tuple[str, ...]]:
     return found | {name: (f"{name}_t", *found[name][:-1]) for name in layout.times}
 
 
-def parted(name: Any, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, tuple[int, ...]]:
+def parted(name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, tuple[int, ...]]:
     """From "tip[2]" to "tip" and (2,), where there is a column "tip"; other names stay as they are."""
     match = _ENTRY.fullmatch(name) if isinstance(name, str) and name not in shapes else None
     if match is None or match[1] not in shapes:

@@ -13,7 +13,7 @@ j (d + 2) + k takes for k = 0 row j of A, for k = 1 row j of B, and for k = 1 + 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -190,7 +190,8 @@ class Design:
     samples: int | None = None
     sampler: str | None = None
     seed: int = 0
-    _sample: Any = field(default=None, repr=False)
+    #: Draws rows of it; there with distributions only.
+    _sample: Callable[[int, int], Array] = field(default=None, repr=False)  # type: ignore[assignment]
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -351,7 +352,7 @@ def _values(name: str, given: object) -> Column:
     return values
 
 
-def _distribution(name: str, given: Any) -> Any:
+def _distribution(name: str, given: Any) -> Distribution:
     """Something with finite values at probabilities inside of (0, 1)."""
     label = f"vary[{name!r}]"
     kind = type(given)
@@ -373,7 +374,8 @@ def _distribution(name: str, given: Any) -> Any:
         )
     if not np.isfinite(values).all():
         raise ValueError(f"{label} = {shown(given)} has values that are not finite; bound or mend it.")
-    return given
+    found: Distribution = given
+    return found
 
 
 def _discrete(distribution: Distribution) -> bool:

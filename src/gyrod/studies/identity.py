@@ -39,7 +39,7 @@ LONG = 2000
 Thing = object
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> object:
     """Plain JSON types that tell a value from others; of what cannot be told only the type."""
     return _Walk().plain(value)
 

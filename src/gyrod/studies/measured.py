@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +156,7 @@ def _parameter(path: object, given: Any) -> Parameter:
     return Parameter(path, guess, low, high)
 
 
-def _bound(label: str, value: Any, default: float) -> float:
+def _bound(label: str, value: SupportsFloat | None, default: float) -> float:
     if value is None:
         return default
     try:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from importlib import import_module
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class _Died(Exception):
 
 def packed(plan: Plan, files: ChunkFiles | None = None) -> bytes:
     """A plan as bytes that another process can read; functions of a script travel as code if cloudpickle is there."""
-    cloudpickle: Any = None
+    cloudpickle: ModuleType | None = None
     with contextlib.suppress(ImportError):
         cloudpickle = import_module("cloudpickle")
     try:

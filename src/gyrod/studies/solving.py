@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gyrod.model import System
 from gyrod.motion import Motion, Rest
 from gyrod.solve import equilibrium, simulate
-
-if TYPE_CHECKING:
-    pass
 
 #: Where motions start: as the model says, or each from its equilibrium.
 STARTS = ("model", "rest")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray
@@ -15,6 +15,7 @@ from gyrod.studies.columns import Columns, axes
 from gyrod.studies.store import Memory
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from xarray.core.indexing import ExplicitIndexer
 
     from gyrod._check import AnyArray
@@ -33,7 +34,7 @@ class LazyColumn(BackendArray):
         found: AnyArray = indexing.explicit_indexing_adapter(key, self.shape, outer, self._read)
         return found
 
-    def _read(self, key: tuple[Any, ...]) -> AnyArray:
+    def _read(self, key: tuple[int | slice | NDArray[np.intp], ...]) -> AnyArray:
         first, *rest = key
         found = self.columns.take(self.name, first)
         lead = 0 if isinstance(first, (int, np.integer)) else 1

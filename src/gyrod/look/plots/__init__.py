@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +188,7 @@ def picture_path(file: str | os.PathLike[str]) -> Path:
     return path
 
 
-def size_of(size: Any) -> tuple[float, float]:
+def size_of(size: Iterable[float]) -> tuple[float, float]:
     """Width and height in inches."""
     try:
         width, height = (float(x) for x in size)

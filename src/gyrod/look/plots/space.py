@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from gyrod._check import Array
 from gyrod.look.curves import FINE, Curve
 from gyrod.look.plots.series import points
 from gyrod.look.plots.style import COLOURS, SIZES, Picture, cycle, legend, thinned_path, unit
-
-if TYPE_CHECKING:
-    pass
 
 #: Shapes of a rod that are drawn at most.
 SHAPES = 11
