@@ -82,11 +82,11 @@ def rows(source: str, *options: str, parts: tuple[Path, ...] = ()) -> list[list[
     return [line.split() for line in done.stdout.splitlines()]
 
 
-def linked(source: str, optimized: str = "-O1") -> list[list[str]]:
+def linked(source: str, optimized: str = "-O1", *options: str) -> list[list[str]]:
     """The same of a program that links the core's library in the instruction set that runs."""
     from gyrod import _core
 
     isa = {"baseline": "baseline", "x86-64-v3": "v3"}[_core.isa()]
     # Headers must see the same set as the library: inline functions are merged by the linker.
     flags = ["-march=x86-64-v3"] if isa == "v3" else []
-    return rows(source, optimized, "-DNDEBUG", "-fcx-limited-range", *flags, parts=(library(isa),))
+    return rows(source, optimized, "-DNDEBUG", "-fcx-limited-range", *flags, *options, parts=(library(isa),))

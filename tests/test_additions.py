@@ -13,6 +13,7 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
+from programs import linked
 
 SOURCE = Path(__file__).parent.parent / "src" / "gyrod"
 
@@ -108,8 +109,57 @@ class Thrust(RodForce):
     ),
     ("equations/rods.py", "from gyrod.model import", "from gyrod.model.forces import Thrust\n"),
 ]
+JOINT = [
+    (
+        "cpp/gyrod/joints/crossslide.hpp",
+        "",
+        """\
+// Cross slide: displacement in the plane of axes 1 and 2, no rotation.
+#pragma once
+
+#include "gyrod/joints/type.hpp"
+
+namespace gyrod::joints {
+
+inline constexpr JointType cross_slide{
+    .name = "crossslide",
+    .rows = {{RowKind::plane, 2}, {RowKind::dot, 0, 1}, {RowKind::dot, 1, 2}, {RowKind::dot, 2, 0}},
+    .motion = {{MotionAxis::slide, 0}, {MotionAxis::slide, 1}},
+    .turns = Turns::none,
+    .slides = Slides::plane,
+};
+
+} // namespace gyrod::joints
+""",
+    ),
+    (
+        "cpp/gyrod/joints/kinds.hpp",
+        '#include "gyrod/joints/cylindrical.hpp"',
+        '#include "gyrod/joints/crossslide.hpp"\n',
+    ),
+    ("cpp/gyrod/joints/kinds.hpp", "&joints::fixed,", "&joints::cross_slide, "),
+    (
+        "model/joints.py",
+        "@description\nclass Cylindrical(_Axial):",
+        """\
+@description
+class CrossSlide(_Axial):
+    \"\"\"b slides in the plane through ``at`` with the normal ``axis`` and does not turn, as the table of a mill.\"\"\"
+
+    free: ClassVar[int] = 2
+    slides = True
+    coordinate_names = ("x", "y")
+
+
+""",
+    ),
+    ("model/joints.py", "    Cylindrical,\n    Planar,", "    CrossSlide,\n"),
+]
 #: Files that a recipe touches, at most; public names are also entered in `model/__init__.py` and `gyrod/__init__.py`.
-FILES = {"run option": (RUN_OPTION, 1), "quantity": (QUANTITY, 2), "sensor": (SENSOR, 2), "rod load": (ROD_LOAD, 2)}
+FILES = {
+    "run option": (RUN_OPTION, 1), "quantity": (QUANTITY, 2), "sensor": (SENSOR, 2), "rod load": (ROD_LOAD, 2),
+    "joint": (JOINT, 3),
+}  # fmt: skip
 
 SCRIPT = """
 import inspect, io, sys
@@ -118,6 +168,7 @@ import gyrod as gd
 from gyrod.cli import app
 from gyrod.files.options import RunOptions
 from gyrod.model.forces import Thrust
+from gyrod.model.joints import CrossSlide
 from gyrod.model.sensors import HeightSensor
 from gyrod.motion.readings import quantity
 from typer.testing import CliRunner
@@ -153,12 +204,75 @@ rests = [gd.equilibrium(one, load=0.5) for one in alone]
 assert np.array_equal(rests[0].y, rests[1].y), "a load factor scales it"
 system.save("model.yaml")
 assert gd.load("model.yaml") == system
+
+table = gd.System([bob], [CrossSlide("ground", "bob", at=(0, 0, 0), axis=(1, 0, 2))])
+table.save("table.yaml")
+assert gd.load("table.yaml") == table and table.joints[0].effort_units == ("N", "N")
+"""
+
+#: A body on a plane that leans by 0.4 rad, as a link of the tree, and one whose joint closes a loop: where they are
+#: after a second. The library itself does not have the joint.
+PROGRAM = """
+#include <cmath>
+#include <cstdio>
+
+#include "gyrod/assembly/system.hpp"
+#include "gyrod/integrate/methods.hpp"
+#include "gyrod/joints/kinds.hpp"
+
+using namespace gyrod;
+
+void slide(const std::string& formulation, int rotation) {
+  const double c = std::cos(0.4), s = std::sin(0.4);
+  Mat3<double> leaning;
+  leaning.col(0) = Vec3<double>(c, 0, -s);
+  leaning.col(1) = Vec3<double>(0, 1, 0);
+  leaning.col(2) = Vec3<double>(s, 0, c);
+  SystemDescription d;
+  d.formulation = formulation, d.gravity = {0, 0, -9.81};
+  d.bodies.assign(2, RigidBody{.moments = {0.3, 0.25, 0.2}});
+  JointTree& tree = d.joints.emplace();
+  tree.joints.resize(3);
+  for (Joint& j : tree.joints) {
+    j.type = find_joint("crossslide");
+    j.place.frame_a = j.place.frame_b = leaning, j.place.b = 1;
+  }
+  tree.joints[0].place.b = 0;
+  tree.joints[1].type = find_joint("translational");
+  tree.links = {{0, -1, 0}, {1, -1, 1}}, tree.cuts = {2}, tree.kept = {{0}};
+  System system(d);
+  std::vector<double> y(system.size(), 0.0);
+  for (int b = 0; b < 2; ++b)
+    for (int i = 0; i < rotation; i += 4) y[std::size_t(system.rigid()->offset(b) + 3 + i)] = 1.0;
+  const double velocities[12] = {0, 0.5, 0, 0, 0, 0, 0, 0.5, 0, 0, 0, 0};
+  system.complete(0.0, velocities, y.data());
+  StepOptions options;
+  options.rtol = 1e-9, options.atol.assign(system.size(), 1e-9);
+  auto integrator = make_integrator("dopri5", system.equations(), options);
+  integrator->begin(0.0, y.data(), 1.0);
+  while (integrator->t() < 1.0 && integrator->advance()) {}
+  for (int b = 0; b < 2; ++b) {
+    const double* x = integrator->y() + system.rigid()->offset(b);
+    std::printf("%.16g %.16g %.16g %.16g\\n", integrator->t(), x[0], x[1], x[2]);
+  }
+}
+
+int main() {
+  for (const char* formulation : {"nullspace-quaternion", "absolute-quaternion"}) slide(formulation, 4);
+  for (const char* formulation : {"nullspace-directors", "absolute-directors"}) slide(formulation, 9);
+}
 """
 
 
-def added(text: str, before: str, new: str) -> str:
-    assert before in text
-    return text.replace(before, new + before, 1)
+def add(recipe, folder: Path, *, core: bool = False):
+    """Follow the part of a recipe that is for Python or for the core, in the files of a folder."""
+    for file, before, new in recipe:
+        if file.startswith("cpp/") is not core:
+            continue
+        path = folder / file
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        assert before in text
+        path.write_text(text.replace(before, new + before, 1), encoding="utf-8")
 
 
 @pytest.mark.parametrize("what", FILES)
@@ -166,8 +280,8 @@ def test_recipes_touch_as_few_files_as_promised(what):
     recipe, most = FILES[what]
     assert len({file for file, *_ in recipe}) == most
     recipes = (SOURCE.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    names = {"rod load": "A load on rods", "run option": "A run option", "sensor": "A sensor", "quantity": "A quantity"}
-    assert f"**{names[what]}** ({most} file" in recipes
+    name = "load on rods" if what == "rod load" else what
+    assert f"**A {name}** ({most} file" in recipes
 
 
 def test_what_the_recipes_add_works(tmp_path):
@@ -177,9 +291,7 @@ def test_what_the_recipes_add_works(tmp_path):
         if (found := find_spec(name)) is not None:
             shutil.copy(found.origin, copy)
     for recipe, _ in FILES.values():
-        for file, before, new in recipe:
-            path = copy / file
-            path.write_text(added(path.read_text(encoding="utf-8"), before, new), encoding="utf-8")
+        add(recipe, copy)
     packages = Path(np.__file__).parent.parent
     run = subprocess.run(
         [sys.executable, "-S", "-c", dedent(SCRIPT), str(tmp_path)],  # -S: an editable install would come first
@@ -189,3 +301,17 @@ def test_what_the_recipes_add_works(tmp_path):
         text=True,
     )
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.slow
+def test_a_joint_of_the_recipe_moves_in_every_form(tmp_path):
+    """Its files of the core, seen by a program that links the library as it is: 0.5 g sin(0.4) down the slope."""
+    (tmp_path / "cpp/gyrod/joints").mkdir(parents=True)
+    shutil.copy(SOURCE.parent.parent / "cpp/gyrod/joints/kinds.hpp", tmp_path / "cpp/gyrod/joints")
+    add(JOINT, tmp_path, core=True)
+    source = tmp_path / "slide.cpp"
+    source.write_text(PROGRAM, encoding="utf-8")
+    found = np.array(linked(str(source), "-O1", "-iquote", str(tmp_path / "cpp")), dtype=float)
+    way = 0.5 * 9.81 * np.sin(0.4)
+    expected = [1.0, way * np.cos(0.4), 0.5, -way * np.sin(0.4)]
+    np.testing.assert_allclose(found, np.tile(expected, (8, 1)), rtol=0, atol=1e-13)

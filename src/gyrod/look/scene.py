@@ -221,14 +221,13 @@ def _joint(system: System, joint: Joint) -> Data:
     place = system.attachment(joint)
     moves = joint.b if joint.b != GROUND else joint.a
     at, frame = (place.at_b, place.frame_b) if moves == joint.b else (place.at_a, place.frame_a)
-    if joint.kind in ("prismatic", "cylindrical", "planar", "helical"):  # drawn where the guide is
+    if joint.slides:  # drawn where the guide is
         moves, at, frame = joint.a, place.at_a, place.frame_a
-    turns = joint.kind not in ("spherical", "fixed")
     return {
         "name": joint.name or f"{joint.kind} {joint.a} - {joint.b}",
         "kind": joint.kind,
         "anchor": anchor_of(system, moves, at),
-        "axis": frame[:, 2].tolist() if turns else None,
+        "axis": frame[:, 2].tolist() if hasattr(joint, "axis") else None,
     }
 
 

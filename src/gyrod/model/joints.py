@@ -182,10 +182,11 @@ class Joint(Description, ABC):
 
     Rules for a new joint:
 
-    1. Its description is a frozen class here: what it takes, how many velocities are ``free``, and
-       ``coordinate_names``, in the order of the motion subspace. It computes nothing.
+    1. Its description is a frozen class here: what it takes, how many velocities are ``free``, whether it ``slides``,
+       and ``coordinate_names``, in the order of the motion subspace. It computes nothing.
     2. Its mechanics is one file of the core, in director form: constraint g(x, d), gradient G, and motion subspace T
-       with G T = 0 and ``freedoms`` columns. Quaternions, minimal velocities, coordinates and gaps follow from these.
+       with G T = 0 and ``free`` columns. Its name there is that of the class in lower case. Quaternions, minimal
+       velocities, coordinates and gaps follow from these.
     3. It joins `JOINTS`, over which the property tests run.
     """
 
@@ -193,6 +194,8 @@ class Joint(Description, ABC):
     free: ClassVar[int]
     #: Whether it may carry a body in the tree; otherwise it always closes a loop.
     carries: ClassVar[bool] = True
+    #: Whether b moves along a: it is then drawn on a, where the guide is.
+    slides: ClassVar[bool] = False
     #: The field that may lead its coordinate.
     leading: ClassVar[str] = "drive"
     #: Ways to give each point and axis: the first is in space and excludes the others, one is needed.
@@ -335,6 +338,7 @@ class Planar(_Axial):
     """
 
     free: ClassVar[int] = 3
+    slides = True
     coordinate_names = ("x", "y", "angle")
 
 
@@ -347,6 +351,7 @@ class Cylindrical(_Axial):
     """
 
     free: ClassVar[int] = 2
+    slides = True
     coordinate_names = ("angle", "displacement")
 
     _: KW_ONLY
@@ -419,6 +424,7 @@ class Revolute(_Single):
 class Prismatic(_Single):
     """Slider: b slides along the axis; ``drive``, ``limits`` and the spring act on the displacement (m)."""
 
+    slides = True
     coordinate_names = ("displacement",)
     field_units: ClassVar[dict[str, str]] = {
         "drive": "m", "stiffness": "N/m", "damping": "N s/m", "friction": "N", "slip": "m/s", "rest": "m", "limits": "m"
@@ -432,6 +438,7 @@ class Helical(_Single):
     ``drive``, ``limits`` and the spring act on the angle, as for `Revolute`. A negative pitch is a left-handed screw.
     """
 
+    slides = True
     coordinate_names = ("angle",)
     wraps = False  # the displacement tells the turns
 
