@@ -8,6 +8,7 @@ import pytest
 
 import gyrod as gd
 from gyrod import look, problems
+from gyrod.motion.readings import quantity
 
 ROBOT = """<robot name="pendulum"><link name="world"/><link name="bob">
 <inertial><origin xyz="0 0 -1"/><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial></link>
@@ -116,6 +117,22 @@ def test_the_same_words_of_bodies_rods_and_attitudes(attitude):
     np.testing.assert_allclose(gd.rotations.exp(rod.rotation_vectors), rod.quaternions, atol=1e-14)
 
 
+def test_the_rotation_of_a_joint(tmp_path):
+    motion = gd.simulate(problems.get("slider-crank").system, 0.05)
+    joint = motion.joints[0]
+    np.testing.assert_array_equal(
+        warned("JointTrack.rotation", "JointTrack.quaternion", lambda: joint.rotation), joint.quaternion
+    )
+    state = {"rotation" if name == "quaternion" else name: x for name, x in vars(joint).items()}
+    again = object.__new__(gd.JointTrack)
+    again.__setstate__(state)
+    np.testing.assert_array_equal(again.quaternion, joint.quaternion)
+    named = motion.system.with_({"joints[0].name": "pin"})
+    with pytest.warns(DeprecationWarning, match=r"^pin\.rotation will be .* write pin\.quaternion\.$"):
+        old = quantity("pin.rotation", named)
+    assert (old.kind, old.name, old.field) == ("joint", "pin", "quaternion")
+
+
 def test_colour_of_films(tmp_path):
     motion = gd.simulate(problems.get("lang-a").system, 0.01)
     for call, name in ((motion.animate, "animate"), (lambda *a, **k: look.animate(motion, *a, **k), "animate")):
@@ -148,7 +165,7 @@ def test_result_classes_are_importable():
 
 #: Classes of results: gyrod makes them, and nobody else.
 RESULTS = """
-Approach Attitude AttitudeStats BodyState BodyTrack Comparison ContactTrack Contacts Distances Drift Energy Envelope
+Approach Attitude AttitudeStats BodyState BodyTrack Comparison ClipTrack Clips ContactTrack Contacts Distances Drift Energy Envelope
 ErrorEstimate ErrorReport EventRecord Fit Hanging Jacobian JointTrack MassMatrix Modes Motion MotionStats Ode Path
 PathEvent Progress Refinement Rest RodTrack Route SobolIndices Stepper Study StudyProgress Trial
 """

@@ -112,6 +112,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         SimulationError,
         SimulationInterrupted,
     )
+    from gyrod.motion.clips import Clips, ClipTrack
     from gyrod.motion.contacts import Contacts, ContactTrack
     from gyrod.motion.distances import Approach, Distances
     from gyrod.motion.envelopes import Envelope, envelope
@@ -165,6 +166,7 @@ else:
                 "SimulationInterrupted"
             ),
             "look.report": "report",
+            "motion.clips": "ClipTrack Clips",
             "motion.contacts": "ContactTrack Contacts",
             "motion.distances": "Approach Distances",
             "motion.envelopes": "Envelope envelope",
@@ -218,6 +220,8 @@ __all__ = [
     "Clamped",
     "Clip",
     "ClipSensor",
+    "ClipTrack",
+    "Clips",
     "Comparison",
     "Cone",
     "Contact",

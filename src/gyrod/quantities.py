@@ -124,7 +124,7 @@ JOINT = _table(
     Field("coordinates", ""),
     Field("rate", "", derived=True),
     Field("rates", ""),
-    Field("rotation", "1", WXYZ),
+    Field("quaternion", "1", WXYZ),
     Field("force", "N", XYZ, carried=True),
     Field("torque", "N m", XYZ, carried=True),
     Field("effort", "", carried=True),

@@ -532,7 +532,7 @@ def _chosen(q: Quantity, values: Array) -> Array:
 
 def _difference(q: Quantity, x: Array, y: Array, system: System) -> Array:
     """Difference; of quaternions on one side, of angles less whole turns, which companions do not count."""
-    if q.field in ("quaternion", "quaternions", "vertex_quaternions", "rotation") or q.linked:
+    if q.field in ("quaternion", "quaternions", "vertex_quaternions") or q.linked:
         return x - np.where(np.sum(x * y, axis=-1, keepdims=True) < 0.0, -y, y)
     if not q.dense:
         return x - y

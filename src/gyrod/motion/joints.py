@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod import rotations
+from gyrod import _check, rotations
 from gyrod._check import Array
 from gyrod.equations import Compiled, mechanisms
 from gyrod.rotations import vectors
@@ -30,7 +30,7 @@ class JointTrack:
     #: Their rates, (n, k).
     rates: Array
     #: Rotation of b against a in the axes of the joint, unit quaternions, (n, 4).
-    rotation: Array
+    quaternion: Array
     #: Force of a on b at the joint point of b, space axes, (n, 3).
     force: Array
     #: Torque of a on b, space axes, (n, 3).
@@ -40,6 +40,17 @@ class JointTrack:
     effort: Array
     #: False where constraints are redundant: force and torque are then those of least norm.
     unique: bool
+
+    # --- names of the version before ---
+
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        self.__dict__.update({"quaternion" if name == "rotation" else name: x for name, x in state.items()})
+
+    @property
+    def rotation(self) -> Array:
+        """The old name of ``quaternion``."""
+        _check.renamed("JointTrack.rotation", "JointTrack.quaternion")
+        return self.quaternion
 
 
 Sides = tuple[Array, Array, Array, Array]

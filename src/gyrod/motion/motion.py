@@ -150,7 +150,7 @@ class Motion:
                 for track, row in zip(found, near.joints, strict=True)
             ]
         if self.t.ndim == 0:
-            parts = ("coordinates", "rates", "rotation", "force", "torque", "effort")
+            parts = ("coordinates", "rates", "quaternion", "force", "torque", "effort")
             found = [replace(track, **{k: getattr(track, k)[0] for k in parts}) for track in found]
         return tuple(found)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gyrod import quantities, rotations
-from gyrod._check import Array
+from gyrod._check import Array, renamed
 from gyrod._words import listed, meant
 from gyrod.model import JointSensor, RotationSensor, System
 from gyrod.model.errors import shown, unknown
@@ -223,6 +223,9 @@ def _field(text: str, head: str, kind: str, name: str, field: str | None, system
     if field is None:
         first = f"{head}.{next(iter(fields))}"
         raise ValueError(f"{text!r} needs a field, such as {first!r}; it can be {listed(fields, 24)}.")
+    if kind == "joint" and field == "rotation":  # its name in the version before
+        renamed(f"{name}.rotation", f"{name}.quaternion")
+        return "quaternion"
     if field not in fields:
         raise ValueError(f"{text!r}: {_unknown(field, fields, f'of {head!r} it can be')}")
     if kind == "joint" and field in ("coordinate", "rate"):

@@ -165,7 +165,7 @@ def to_npz(motion: Motion, file: str | os.PathLike[str]) -> None:
             f"{name}.{f.name}": getattr(motion[name], f.name) for f in fields(RodTrack) if not f.name.startswith("_")
         }
     for name, track in zip(_joint_names(motion), motion.joints, strict=True):
-        parts = ("coordinates", "rates", "rotation", "force", "torque", "effort")
+        parts = ("coordinates", "rates", "quaternion", "force", "torque", "effort")
         found |= {f"{name}.{part}": getattr(track, part) for part in parts}
     found |= {f"sensors.{name}": motion.sensors[name] for name in motion.sensors.names}
     found |= {f"energy.{part}": getattr(motion.energy, part) for part in ENERGIES}
