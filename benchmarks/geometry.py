@@ -49,7 +49,7 @@ def main() -> None:
     """Print a table."""
     cable, other = curves(), curves(swap=True)
     mesh = geometry.mesh(*torus())
-    print(f"hierarchy of {len(mesh.values[1])} triangles: {1e3 * best(lambda: geometry.mesh(*torus()).core, 3):.1f} ms")
+    print(f"hierarchy of {len(torus()[1])} triangles: {1e3 * best(lambda: geometry.mesh(*torus()).core, 3):.1f} ms")
     targets = {"mesh": mesh, "ball": geometry.ball(0.1), "cylinder": geometry.cylinder(0.05, 0.2)}
     targets["box"] = geometry.box((0.1, 0.2, 0.05))
     for name, surface in targets.items():

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from gyrod.equations.rods import compile_rod, frame_spin, fundamental, initial_s
 from gyrod.equations.signals import ForceError as ForceError
 from gyrod.equations.signals import Signals, checked
 from gyrod.model import (
+    Bushing,
     Cable,
     CForce,
     Force,
@@ -596,6 +597,15 @@ def frame_forces(system: System, axes: Array) -> list[_core.ForceElement]:
     ]
 
 
+class _Ends(TypedDict):
+    """Points of two bodies, -1 for ground."""
+
+    a: int
+    b: int
+    at_a: Array
+    at_b: Array
+
+
 def compile_force(
     force: ForceLaw, system: System, index: dict[str, int], axes: Array, signals: Signals
 ) -> _core.ForceElement:
@@ -617,13 +627,16 @@ def compile_force(
     if isinstance(force, Link):
         # Links to rods are made elsewhere: these places are points.
         (a, at_a), (b, at_b) = (at_of(n, None if isinstance(at, tuple) else at) for _, n, at in force.ends)
-        given: dict[str, Any] = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
-        given |= {"stiffness": force.stiffness, "damping": force.damping}
+        given: _Ends = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
         if isinstance(force, SpringDamper):
-            return _core.SpringDamper(**given, length=system.spring_length(force))
+            own = system.spring_length(force)
+            return _core.SpringDamper(**given, stiffness=force.stiffness, damping=force.damping, length=own)
         if isinstance(force, Cable):
-            return _core.Cable(**given, length=system.cable_length(force), smoothing=force.smoothing)
-        return _core.Bushing(**given, axes=np.eye(3) if a < 0 else axes[a])
+            pull = {"stiffness": force.stiffness, "damping": force.damping, "smoothing": force.smoothing}
+            return _core.Cable(**given, **pull, length=system.cable_length(force))
+        assert isinstance(force, Bushing)
+        turn = np.eye(3) if a < 0 else axes[a]
+        return _core.Bushing(**given, stiffness=force.stiffness, damping=force.damping, axes=turn)
     body = index[force.bodies[0]]
     if isinstance(force, UserForce):
         derivative = None if force.derivative is None else _state_function(force.label, force.derivative, (6, 18))

@@ -90,12 +90,16 @@ class Stepped:
         return y
 
 
+#: As the option of a run: a word, a number for all bodies, one for each, or numbers by name.
+Sigma = str | float | Sequence[float] | Mapping[str, float]
+
+
 def compile_stepped(
     system: System,
     step: float,
     *,
     coordinates: str | None,
-    sigma: Any,
+    sigma: Sigma,
     potential: str,
     conserving: bool,
     reduce: bool,

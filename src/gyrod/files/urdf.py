@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,9 +32,6 @@ from gyrod.files.urdf_reading import (
 from gyrod.files.urdf_shapes import Meshes, placed
 from gyrod.model import Fixed, Joint, ModelError, Planar, Prismatic, Revolute, Solid, System
 from gyrod.model.errors import GROUND, Problems, numbers, shown, vector
-
-if TYPE_CHECKING:
-    pass
 
 #: What becomes of the root link.
 BASES = ("fixed", "free")
@@ -310,8 +307,10 @@ def _joint(edge: Edge, a: str, b: str, robot: Robot, frames: dict[str, Frame], q
     if edge.type == "prismatic":
         # The point of each side, so that the displacement counts from the zero of the file.
         at_a, at_b = (_local(robot, frames, name, p) for name, p in ((a, _joint_frame(edge, frames)[0]), (b, at)))
-        place: dict[str, Any] = {"at": at} if q == 0.0 else {"at_a": at_a, "at_b": at_b}
-        return Prismatic(a, b, **place, axis=axis, limits=edge.limits, **losses, name=edge.name)
+        place = (at, None, None) if q == 0.0 else (None, at_a, at_b)
+        return Prismatic(
+            a, b, at=place[0], at_a=place[1], at_b=place[2], axis=axis, limits=edge.limits, **losses, name=edge.name
+        )
     limits = None
     if edge.limits is not None:
         lower, upper = (x - q if abs(x - q) < math.pi else None for x in edge.limits)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +33,7 @@ class Nearest:
 class Surface:
     """A surface by what makes it, which pickles; the core's object is made on first use."""
 
-    def __init__(self, kind: str, *values: Any, closed: bool = True) -> None:
+    def __init__(self, kind: str, *values: float | Array | NDArray[np.int32], closed: bool = True) -> None:
         self.kind, self.values = kind, values
         #: Whether it has an inside.
         self.closed = closed

@@ -81,7 +81,7 @@ class Stage:
         self.eye = eye_of(view, self._plane())
         self.actors += self._obstacles() if names is None else []
         dots = float(np.clip(DPI * size[0] / WIDTH, FINEST, COARSEST))
-        self.figure: Any = Figure(figsize=(size[0] / dots, size[1] / dots), dpi=dots)
+        self.figure = Figure(figsize=(size[0] / dots, size[1] / dots), dpi=dots)
         self.canvas: Any = FigureCanvasAgg(self.figure)
         self.paint = self._paint(color)
         self._set_up(color, trail)
@@ -293,7 +293,7 @@ class Stage:
             colour = COLOURS[(1, 2, 0)[k]]
             self.figure.add_artist(Line2D([at[0], end[0]], [at[1], end[1]], color=colour, linewidth=1.4))
             place = at + 1.35 * reach * tip / (width, height)
-            self.figure.text(*place, name, ha="center", va="center", fontsize=8.0, color=colour)
+            self.figure.text(place[0], place[1], name, ha="center", va="center", fontsize=8.0, color=colour)
 
     def _bar(self, colour: str) -> None:
         from matplotlib.cm import ScalarMappable

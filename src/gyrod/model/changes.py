@@ -32,7 +32,7 @@ class _Unknown(ValueError):
 
 
 #: Changes as a tree, by steps: what is at its ends is a `_Whole`.
-Branches = dict[Step, Any]
+Branches = dict[Step, "Branches | _Whole"]
 
 
 # --- changed copies --------------------------------------------------------------------------------------------------
@@ -62,8 +62,8 @@ def changed_system(system: System, changes: Mapping[str, object] | None, **value
 def value_at(system: System, path: str) -> Any:
     """What stands at a path."""
     try:
-        value: Any = system.original
-        for step in address(value, path):
+        value: object = system.original
+        for step in address(system.original, path):
             value = _child(value, step, path)
     except _Unknown as error:
         raise ModelError(str(error)) from None
@@ -141,7 +141,7 @@ def _unknown(name: str, known: Sequence[str], where: str) -> str:
     return f"{name!r} is unknown; {where} it can be {listed(known, 24)}.{meant(name, known)}"
 
 
-def _child(value: Any, step: Step, path: str) -> Any:
+def _child(value: Any, step: Step, path: str) -> object:
     """One step down."""
     if isinstance(value, Description):
         names = field_names(type(value))
@@ -202,11 +202,12 @@ def _positive(part: Any, steps: list[Step]) -> list[Step]:
     return found
 
 
-def _plant(tree: Branches, steps: list[Step], value: object, path: str) -> None:
+def _plant(tree: Branches, steps: list[Step], value: _Whole, path: str) -> None:
     for step in steps[:-1]:
-        tree = tree.setdefault(step, {})
-        if isinstance(tree, _Whole):
+        inner = tree.setdefault(step, {})
+        if isinstance(inner, _Whole):
             raise _Unknown(f"path = {path!r} lies inside of another one that is changed as a whole; give one of them.")
+        tree = inner
     if steps[-1] in tree:
         raise _Unknown(f"path = {path!r} is changed twice, or a part of it is; give one of them.")
     tree[steps[-1]] = value

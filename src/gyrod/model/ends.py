@@ -180,7 +180,7 @@ class Hinged(End):
 
     body: str = field(reference, default=GROUND)
     #: (3,), a function of time, "start" or "end", or None.
-    at: Kept[Any, Point | str | None] = field(_point, "m", default=None, of="body")
+    at: Kept[Array | Rate | str | None, Point | str | None] = field(_point, "m", default=None, of="body")
     _: KW_ONLY
     velocity: Rate | None = field(_rate_function, "m/s", default=None, of="body")
 
@@ -212,7 +212,7 @@ class Guided(End):
     holds_frame: ClassVar[bool] = True
 
     #: Unit quaternion (4,), a function of time, or None.
-    frame: Any = field(_frame, default=None, of="body")
+    frame: Kept[Array | Rate | None, object] = field(_frame, default=None, of="body")
     body: str = field(_ground, default=GROUND)
     _: KW_ONLY
     angular_velocity: Rate | None = field(_rate_function, "rad/s", default=None, of="body")

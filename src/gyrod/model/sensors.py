@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
@@ -40,6 +40,10 @@ def _bearer(field: str, value: object) -> str:
     if value == GROUND:
         raise ValueError(f"{field} must be the name of a body or a rod, got {shown(value)}.")
     return name_of("a body or a rod")(field, value)
+
+
+#: A point of space or of a body, a fraction of a rod, or None: where that is by default.
+Place = float | Array | None
 
 
 @holds(shapes=((), (3,)))
@@ -273,7 +277,7 @@ class DistanceSensor(Sensor):
         """The solids, none or several."""
         return () if self.shape is None else (self.shape,) if isinstance(self.shape, Solid) else self.shape
 
-    def ends(self, system: System) -> tuple[tuple[str, Any], tuple[str, Any]] | None:
+    def ends(self, system: System) -> tuple[tuple[str, Place], tuple[str, Place]] | None:
         """The rod whose surface is meant and what it is near to, name and place each; None between two points."""
         pairs = ((self.a, self.at_a), (self.b, self.at_b))
         for one, other in (pairs, pairs[::-1]):

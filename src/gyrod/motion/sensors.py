@@ -31,7 +31,7 @@ from gyrod.model import (
 )
 from gyrod.model.errors import GROUND
 from gyrod.model.meshes import apply_frames
-from gyrod.model.sensors import Sensor
+from gyrod.model.sensors import Place, Sensor
 from gyrod.motion import clips, distances
 from gyrod.motion.joints import kinematics
 from gyrod.runs.formulations import FORMULATIONS
@@ -363,7 +363,7 @@ def _distance(rows: Rows, sensor: DistanceSensor) -> Array:
     return np.asarray(np.divide(speed, length, out=against, where=length > 0.0))
 
 
-def _gap(rows: Rows, sensor: DistanceSensor, one: tuple[str, Any], other: tuple[str, Any]) -> Array:
+def _gap(rows: Rows, sensor: DistanceSensor, one: tuple[str, Place], other: tuple[str, Place]) -> Array:
     system, (name, at) = rows.system, other
     rod = system.rod(one[0])
     near: Sequence[distances.Target]

@@ -89,6 +89,9 @@ from gyrod.problems.statics import (
     twist_buckling,
 )
 
+#: A problem of any sort.
+AnyProblem = RotationProblem | RigidProblem | RodProblem | MechanismProblem | StaticProblem
+
 __all__ = [
     "DATA_SETS",
     "MECHANISMS",
@@ -232,7 +235,7 @@ def get(
 ) -> StaticProblem: ...
 @overload
 def get(name: str) -> Any: ...
-def get(name: str) -> RotationProblem | RigidProblem | RodProblem | MechanismProblem | StaticProblem:
+def get(name: str) -> AnyProblem:
     """The problem of that name, of `ROTATIONS`, `RIGID`, `RODS`, `MECHANISMS` or `STATICS`, with its usual data."""
-    everything: dict[str, Any] = {**ROTATIONS, **RIGID, **RODS, **MECHANISMS, **STATICS}
-    return everything[_check.choice("name", name, everything)]  # type: ignore[no-any-return]
+    everything: dict[str, AnyProblem] = {**ROTATIONS, **RIGID, **RODS, **MECHANISMS, **STATICS}
+    return everything[_check.choice("name", name, everything)]

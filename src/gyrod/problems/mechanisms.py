@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +26,6 @@ from gyrod.model import (
 )
 from gyrod.problems.named import MOST, Named, X, Y, Z
 from gyrod.problems.rigid import bruls_top
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gyrod._words import meant, suggests
 from gyrod.runs.declared import Option, checked, refuse, with_rows
 from gyrod.runs.methods import for_index, quoted
-
-if TYPE_CHECKING:
-    pass
 
 #: Rotation coordinates and rotational velocities of each formulation, with the equation of Lang 2010.
 FORMULATIONS = {

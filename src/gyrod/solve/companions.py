@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from gyrod.runs.methods import METHODS, STEPPED
 from gyrod.runs.options import APART, OPTIONS, Options, whole
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from gyrod._check import Keywords
     from gyrod.solve.modal import Modes
     from gyrod.solve.paths.result import Path
@@ -57,6 +59,15 @@ _WITHOUT = (*APART, "events", "error", "accuracy")
 
 #: The row of what has one.
 _ONE = np.zeros(1, np.intp)
+
+
+class Changes(TypedDict, total=False):
+    """Options in which a companion differs."""
+
+    step: float
+    rtol: float
+    atol: ArrayLike | Mapping[str, float] | None
+    max_step: float | None
 
 
 class NoCompanion(Exception):
@@ -151,7 +162,7 @@ def _motions(solve: Solve, system: System | Rest, given: Options, motion: Motion
 
     coarse, half = _first(companions, SHARES[:1] if bodies else _shares_for(run))[1]
     rows, coarse, half = _common(motion, rows, coarse, half)
-    looser = loose["rtol"] / rtol if rtol else min(loose["step"] / run["step"], 1.0)
+    looser = loose["rtol"] / rtol if rtol else min(loose["step"] / cast("float", run["step"]), 1.0)
     cells = _shares(coarse.system, motion.system)
     return Beside(rtol, rows, coarse, half, cells, looser, _told(coarse.system, motion.system, loose))
 
@@ -175,14 +186,14 @@ def _first(solve: Callable[[float], T], shares: tuple[float, ...]) -> tuple[floa
 
 def _run(
     solve: Solve, given: Options, start: System | Rest, motion: Motion, rows: NDArray[np.intp],
-    changes: Mapping[str, object],
+    changes: Changes,
 ) -> Motion:  # fmt: skip
     """The run from a coarser start, at rows of the run."""
     times, t_end = motion.t[rows], float(motion.t[-1])
-    options: Any = {name: value for name, value in given.items() if name not in _WITHOUT}
-    options |= {"method": motion.stats.method, "output": times, "dense": False, **changes}
+    options = cast("Options", {name: value for name, value in given.items() if name not in _WITHOUT})
+    options |= cast("Options", {"method": motion.stats.method, "output": times, "dense": False, **changes})
     if motion.stats.method in STEPPED:  # rows are nodes of the longer steps
-        step = options["step"]
+        step = cast("float", options["step"])
         t_end, options["output"] = step * np.floor(t_end / step * (1.0 + 1e-9)), None
     found = solve(start, t_end, options)
     if found.t[-1] < REACHED * t_end:
@@ -211,7 +222,7 @@ def _at(motion: Motion, times: Array) -> tuple[NDArray[np.intp], NDArray[np.bool
     return found, np.abs(motion.t[found] - times) <= slack
 
 
-def _changed(given: Options, motion: Motion, bodies: bool) -> dict[str, Any]:
+def _changed(given: Options, motion: Motion, bodies: bool) -> Changes:
     """Options of a run that is less exact in time; of bodies alone, without a finer mesh, more exact if requested."""
     tighter = bodies and given["error"] == "finer"
     longer = None if given["max_step"] is None else 2.0 * given["max_step"]

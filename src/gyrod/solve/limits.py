@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gyrod import _core
 from gyrod.equations import Compiled
 from gyrod.equations.rods import held_frames
-from gyrod.model import ModelError, Rod, System
+from gyrod.model import Helical, ModelError, Prismatic, Revolute, Rod, System
 
 if TYPE_CHECKING:
     from gyrod.solve.methods import Watched
@@ -43,14 +45,26 @@ class Limits:
         ]
 
 
-#: Name, side, joint or rod, and the coordinate there or the name of what is limited.
-Edge = tuple[str, int, Any, Any]
+#: Joints that may have limits.
+Limited = Revolute | Prismatic | Helical
+
+
+class Edge(NamedTuple):
+    """One side of a limit."""
+
+    name: str
+    #: +1 where it is passed upwards, -1 downwards.
+    side: int
+    #: Whether the run ends there: nothing stops a joint that is led, and the run goes on.
+    ends: bool
+    #: What is said of a start that is so far beyond.
+    outside: Callable[[float], str]
 
 
 def find_limits(compiled: Compiled, rods: bool = True) -> Limits:
     """Limits of the joints and, unless they are left out, of the rods; a start beyond one is refused."""
     system = compiled.system
-    joints = [_joint(i, joint) for i, joint in enumerate(system.joints) if getattr(joint, "limits", None)]
+    joints = [_joint(i, x) for i, x in enumerate(system.joints) if isinstance(x, Limited) and x.limits]
     strained = [(rod, i, what) for i, rod in enumerate(system.rods) if rods for what in rod.limits or ()]
     if not joints and not strained:
         return Limits(None, ())
@@ -58,27 +72,32 @@ def find_limits(compiled: Compiled, rods: bool = True) -> Limits:
         compiled.core, formulation=compiled.formulation, joints=[limit for limit, _ in joints],
         rods=[_rod(system, rod, i, what) for rod, i, what in strained],
     )  # fmt: skip
-    edges: list[Edge] = [edge for _, found in joints for edge in found]
-    edges += [(f"{what.replace('_', ' ')} of rod {rod.name!r}", 1, rod, what) for rod, _, what in strained]
-    problems: list[str] = []
-    for passed, (_, side, owner, of) in zip(core.values(0.0, compiled.y0), edges, strict=True):
-        if passed * side > 0.0:
-            problems.append(_outside(owner, of, float(passed)))
+    edges = [edge for _, found in joints for edge in found]
+    edges += [_strained(rod, what) for rod, _, what in strained]
+    values = core.values(0.0, compiled.y0)
+    problems = [e.outside(float(x)) for x, e in zip(values, edges, strict=True) if x * e.side > 0.0]
     if problems:
         raise ModelError(problems)
-    # Nothing stops a joint that is led: that it passes is reported, and the run goes on.
-    ends = tuple((not getattr(owner, "driven", False), side) for _, side, owner, _ in edges)
-    return Limits(core, tuple(edge[0] for edge in edges), ends)
+    return Limits(core, tuple(edge.name for edge in edges), tuple((edge.ends, edge.side) for edge in edges))
 
 
-def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[Edge]]:
-    """A joint's limits for the core, and its edges: name, side, joint, place."""
+def _joint(number: int, joint: Limited) -> tuple[_core.JointLimit, list[Edge]]:
+    """A joint's limits for the core, and its edges."""
+    assert joint.limits is not None
+
+    def outside(place: float, passed: float) -> str:
+        return (
+            f"{joint.label}: limits = {joint.limits} do not hold its {joint.coordinate_names[0]} at the start, "
+            f"{place + passed:.6g}; coordinates count from the start unless both at_a, at_b or axis_a, axis_b are "
+            "given."
+        )
+
     # A joint may start at its limit: what leaves by less than the slack has not left.
     places = [
         side * np.inf if x is None else float(x) + side * SLACK for side, x in zip((-1, 1), joint.limits, strict=True)
     ]
-    edges: list[Edge] = [
-        (f"{word} limit of {joint.label}", side, joint, place)
+    edges = [
+        Edge(f"{word} limit of {joint.label}", side, not joint.driven, partial(outside, place))
         for word, side, place in zip(("lower", "upper"), (-1, 1), places, strict=True)
         if np.isfinite(place)
     ]
@@ -86,14 +105,10 @@ def _joint(number: int, joint: Any) -> tuple[_core.JointLimit, list[Edge]]:
     return limit, edges
 
 
-def _outside(owner: Any, of: Any, passed: float) -> str:
-    if isinstance(owner, Rod):
-        assert owner.limits is not None
-        return f"Rod {owner.name!r}: limits[{of!r}] = {owner.limits[of]:g} does not hold at the start."
-    return (
-        f"{owner.label}: limits = {owner.limits} do not hold its {owner.coordinate_names[0]} at the start, "
-        f"{of + passed:.6g}; coordinates count from the start unless both at_a, at_b or axis_a, axis_b are given."
-    )
+def _strained(rod: Rod, what: str) -> Edge:
+    assert rod.limits is not None
+    said = f"Rod {rod.name!r}: limits[{what!r}] = {rod.limits[what]:g} does not hold at the start."
+    return Edge(f"{what.replace('_', ' ')} of rod {rod.name!r}", 1, True, lambda _: said)
 
 
 def _rod(system: System, rod: Rod, number: int, what: str) -> _core.RodLimit:

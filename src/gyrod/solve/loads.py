@@ -20,7 +20,7 @@ def scaled(system: System, factor: float, *, forces: bool = True) -> System:
     if factor == 1.0:
         return system
 
-    def times(value: Any) -> Any:
+    def times(value: object) -> Any:
         return Times(value, factor) if callable(value) else factor * np.asarray(value, dtype=float)
 
     kept = tuple(force.times(times) for force in system.forces) if forces else system.forces

@@ -7,7 +7,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,10 +21,7 @@ from gyrod.model.meshes import Elements, apply, apply_frames
 from gyrod.model.refinement import Parts, divided, elements, expected, folded, parts
 from gyrod.motion import Motion, Rest, RodTrack, SimulationError, of_rows
 from gyrod.solve.simulate import simulate
-from gyrod.solve.statics import EquilibriumError, equilibrium, prepare
-
-if TYPE_CHECKING:
-    pass
+from gyrod.solve.statics import EquilibriumError, RestOptions, equilibrium, prepare
 
 #: What is compared of a solution on two meshes.
 Quantity = Callable[[Any], ArrayLike]
@@ -191,7 +188,7 @@ class _Static:
                 f"{', '.join(foreign)} cannot be given at rest, only {', '.join(sorted(_AT_REST))}; give t_end if a "
                 "motion is wanted."
             )
-        self.options = {name: value for name, value in options.items() if name != "guess"}
+        self.options = cast("RestOptions", {name: value for name, value in options.items() if name != "guess"})
         self.guess: Rest | Motion | None = options.get("guess")
         guess = self.guess.motion if isinstance(self.guess, Rest) else self.guess
         if guess is not None and (not isinstance(guess, Motion) or guess.t.ndim):
@@ -231,7 +228,7 @@ class _Dynamic:
             self.rtol = max(TIGHTER * self.rtol, LEAST_RTOL)
 
 
-def rest_on(system: System, guess: Rest | Motion | None, options: dict[str, Any]) -> Rest:
+def rest_on(system: System, guess: Rest | Motion | None, options: RestOptions) -> Rest:
     """An equilibrium, from that on another mesh if there is one."""
     if guess is None:
         return equilibrium(system, **options)

@@ -6,14 +6,14 @@ An end that moves while the rod behind it stands has a strain rate, and so a dam
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gyrod import rotations
 from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system
-from gyrod.model import Body, Clamped, Hinged, Rod, System
+from gyrod.model import Clamped, Hinged, Rod, System
 from gyrod.model.ends import End
 from gyrod.model.errors import GROUND
 from gyrod.motion import Rest
@@ -79,9 +79,10 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
     positive, however far they are from rest.
     """
     whole = compiled.system
-    if not _led(whole) and not (whole.rod_ends and any(v.any() for b in whole.bodies for v in _given(b))):
+    moving = any(v.any() for body in whole.bodies for v in (body.velocity, body.angular_velocity))
+    if not _led(whole) and not (whole.rod_ends and moving):
         return compiled
-    idle = {rod.name: rod for rod in whole.rods if not any(callable(v) or v.any() for v in _given(rod))}
+    idle = {rod.name: rod for rod in whole.rods if _idle(rod)}
     # What joins rods that were given no velocity, and nothing else, moves with them.
     loose = {x.name for x in whole.original.junctions if x.held_by is None and all(m[0] in idle for m in x.members)}
     ends = {name: [_end(whole, rod, e, loose) for e in (0, 1)] for name, rod in idle.items()}
@@ -120,8 +121,9 @@ def _led(system: System) -> bool:
     return any(callable(x) for rod in system.rods for end in (rod.start, rod.end) for x in (end.at, end.frame))
 
 
-def _given(part: Rod | Body) -> tuple[Any, Any]:
-    return part.velocity, part.angular_velocity
+def _idle(rod: Rod) -> bool:
+    """Whether a rod was given no velocity."""
+    return not any(callable(v) or v.any() for v in (rod.velocity, rod.angular_velocity))
 
 
 def _stands(end: End) -> bool:

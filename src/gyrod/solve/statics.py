@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -322,6 +322,17 @@ def reachable(argument: str, value: float) -> float:
     if _check.positive(argument, value) < LEAST:
         raise ValueError(f"{argument} = {value!r} is below the rounding of positions; take {LEAST:g} or more.")
     return float(value)
+
+
+class RestOptions(TypedDict, total=False):
+    """Options of `equilibrium` but its guess."""
+
+    load: float
+    t: float
+    tolerance: float
+    relax: bool
+    error: str
+    threads: int
 
 
 @with_errors(of_rest)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gyrod import _check
 from gyrod._check import Array
 from gyrod.equations import Compiled, ForceError
-from gyrod.equations.variational import Stepped, compile_stepped
+from gyrod.equations.variational import Sigma, Stepped, compile_stepped
 from gyrod.model import System
 from gyrod.motion import (
     EventRecord,
@@ -72,7 +72,7 @@ def solve(
     _check_memory(count + 1 if wanted is None else len(wanted), len(stepped.start))
     nodes = [] if wanted is None else wanted.tolist()
     with ticking(run["progress"], t_end) as tick:
-        found = stepped.core.run(stepped.start, count, float(t_end), nodes, tick, stepped.python)
+        found = cast("Ran", stepped.core.run(stepped.start, count, float(t_end), nodes, tick, stepped.python))
     motion = _motion(stepped, found, method, run["dense"] and wanted is None, started)
     if watched:
         motion, ended = _find_events(motion, watched)
@@ -95,7 +95,7 @@ def compiled_for(
 ) -> Stepped:
     """A system with the start of its motion, ready for ``count`` or more constant steps of a run."""
 
-    def compiled(sigma: object, parts: int = 1) -> Stepped:
+    def compiled(sigma: Sigma, parts: int = 1) -> Stepped:
         return compile_stepped(
             system, (step or _step(run)) / parts, coordinates=run["coordinates"], sigma=sigma,
             potential=run["potential"] or "midpoint", order=_order(system, run["order"]),
@@ -193,6 +193,19 @@ def _order(system: object, order: int | None) -> int:
     return 4
 
 
+class Ran(TypedDict):
+    """What the core returns of constant steps."""
+
+    status: str
+    t: Array
+    rows: Array
+    newton: Array
+    middle_t: Array
+    middle: Array
+    t_stop: float
+    history: Array
+
+
 #: Steps of a run without an end: a power of two, so that nodes are at multiples of the step to the last bit.
 ENDLESS = 2**40
 
@@ -233,7 +246,7 @@ class Driven:
         stats = {"steps": self.done, "rejected": 0, "newton": self.newton}
         return SimpleNamespace(**{"t_stop": t_end, "y_stop": self.y} | ran, h_stop=self.step, stats=stats)
 
-    def _watch(self, t: Array, y: Array) -> dict[str, Any]:
+    def _watch(self, t: Array, y: Array) -> dict[str, object]:
         """Limits that are passed on the way; one that ends the step."""
         compiled = self.stepped.compiled
         if self.done:
@@ -347,7 +360,7 @@ def _nodes(output: object, count: int, step: float) -> NDArray[np.int64] | None:
     return nodes
 
 
-def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, started: float) -> Motion:
+def _motion(stepped: Stepped, run: Ran, method: str, dense: bool, started: float) -> Motion:
     compiled = stepped.compiled
     newton = run["newton"].astype(np.int32)
     t, y = run["t"], stepped.states(run["t"], run["rows"])
@@ -369,7 +382,7 @@ def _motion(stepped: Stepped, run: dict[str, Any], method: str, dense: bool, sta
     )
 
 
-def _raise(stepped: Stepped, run: dict[str, Any], motion: Motion, step: float) -> NoReturn:
+def _raise(stepped: Stepped, run: Ran, motion: Motion, step: float) -> NoReturn:
     t, method = float(run["t_stop"]), motion.stats.method
     where = f"t = {t:.10g}"
     if run["status"] == "interrupted":

@@ -7,7 +7,7 @@ force: forces are not those of the interpolated positions, but lie between those
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.motion.between import Knots, cubic, integrals, parabola
-
-if TYPE_CHECKING:
-    pass
 
 #: An acceleration that is off the differences of the rows by so many times their change is not resolved by them.
 ROUGH = 6.0

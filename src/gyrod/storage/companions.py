@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -66,33 +67,38 @@ def _mesh(rod: Rod) -> Data:
     return {"segments": rod.segments, "grid": grid, "degree": rod.degree}
 
 
-def read(group: h5py.Group) -> dict[str, Any]:
-    """What `write` wrote, as plain values; {} if there is nothing."""
+@dataclass(frozen=True)
+class Kept:
+    """What a file holds of a `Beside`: what is plain of it, and of each companion its meshes, times and rows."""
+
+    plain: Beside
+    companions: dict[str, tuple[list[Data], Array, Array]] = field(default_factory=dict)
+
+
+def read(group: h5py.Group) -> Kept | None:
+    """What `write` wrote; None if there is nothing."""
     if "beside" not in group:
-        return {}
+        return None
     inner = group["beside"]
-    found: dict[str, Any] = {name: text(inner[name][()]) for name in WORDS}
-    rtol = float(inner.attrs["rtol"])
-    found |= {"rtol": None if np.isnan(rtol) else rtol, "share": float(inner.attrs["share"])}
-    found |= {"looser": float(inner.attrs["looser"]), "rows": np.asarray(inner["rows"][()], dtype=np.intp)}
-    for name in COMPANIONS:
-        if name in inner:
-            one = inner[name]
-            found[name] = json.loads(text(one["mesh"][()])), np.asarray(one["t"][()]), np.asarray(one["y"][()])
-    return found
+    told, failure, chosen = (text(inner[name][()]) for name in WORDS)
+    rtol, share, looser = (float(inner.attrs[name]) for name in ("rtol", "share", "looser"))
+    rows = np.asarray(inner["rows"][()], dtype=np.intp)
+    found = Beside(
+        None if np.isnan(rtol) else rtol, rows, share=share, looser=looser, told=told, failure=failure, chosen=chosen
+    )
+    there = [(name, inner[name]) for name in COMPANIONS if name in inner]
+    return Kept(
+        found, {k: (json.loads(text(x["mesh"][()])), np.asarray(x["t"][()]), np.asarray(x["y"][()])) for k, x in there}
+    )
 
 
-def made(kept: dict[str, Any], run: Motion) -> Beside:
-    """The same as objects, for the run that they stand beside."""
-    found = dict(kept)
-    for name in COMPANIONS:
-        if name in kept:
-            meshes, t, y = kept[name]
-            found[name] = _motion(meshes, t, y, run)
-    return Beside(**found)
+def made(kept: Kept, run: Motion) -> Beside:
+    """The same with its companions, for the run that they stand beside."""
+    motions = {name: _motion(*one, run) for name, one in kept.companions.items()}
+    return replace(kept.plain, coarse=motions.get("coarse"), half=motions.get("half"))
 
 
-def _motion(meshes: list[dict[str, object]], t: Array, y: Array, run: Motion) -> Motion:
+def _motion(meshes: list[Data], t: Array, y: Array, run: Motion) -> Motion:
     compiled = run.compiled
     system: System = compiled.system.original
     new = {f"rods[{i}].{name}": value for i, mesh in enumerate(meshes) for name, value in mesh.items()}

@@ -17,7 +17,7 @@ from gyrod import _check, files
 from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system
 from gyrod.model import System
-from gyrod.motion import Midpoints, Motion, MotionStats
+from gyrod.motion import Beside, Midpoints, Motion, MotionStats
 from gyrod.motion.between import within
 from gyrod.storage import companions
 from gyrod.storage.between import Between, Flows
@@ -275,7 +275,7 @@ def stored_motion(stored: ResultFile, compiled: Compiled) -> Motion:
         _file=stored,
     )
     motion.__dict__["events"] = motion._recorded(header["events"])
-    kept = header["beside"] or {"rtol": header["info"].get("rtol")}
+    kept = header["beside"] or companions.Kept(Beside(header["info"].get("rtol")))
     motion.__dict__["_beside"] = companions.made(kept, motion)
     return motion
 

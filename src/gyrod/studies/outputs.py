@@ -96,7 +96,7 @@ class Output:
     quantity: Any
     _: KW_ONLY
     #: Of a field along a rod: a fraction of the length, or several, at which it is taken, whatever the mesh.
-    at: Any = None
+    at: ArrayLike | None = None
     #: In a plan the name that it was given there.
     name: str = ""
 

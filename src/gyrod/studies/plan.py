@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -68,6 +68,23 @@ class Model:
             return {"system": files.to_data(self.system)}
         except ModelError:  # Python functions, which have no place in a file
             return {"fields": plain(self.system.original)}
+
+
+class Described(TypedDict):
+    """All that identifies a study, in plain JSON types."""
+
+    model: Data
+    vary: Data
+    design: str
+    samples: NotRequired[int]
+    sampler: NotRequired[str]
+    seed: NotRequired[int]
+    outputs: dict[str, Data]
+    t_end: float
+    run: Data
+    lanes: int
+    at_rest: NotRequired[bool]
+    start: NotRequired[str]
 
 
 # --- the plan --------------------------------------------------------------------------------------------------------
@@ -130,9 +147,9 @@ class Plan:
         ends = [np.array([self.t_end])] if "end" in needs or not times else []
         return found | {"output": np.unique(np.concatenate([*times, *ends])), "dense": False}
 
-    def describe(self) -> Data:
+    def describe(self) -> Described:
         """All that identifies the study, in plain JSON types."""
-        return {
+        found: Data = {
             "model": self.model.describe(),
             **self.design.describe(),
             "outputs": {x.name: x.describe() for x in self.outputs},
@@ -142,6 +159,7 @@ class Plan:
             **({"at_rest": True} if self.at_rest else {}),
             **({"start": self.start} if self.start != "model" else {}),
         }
+        return cast("Described", found)
 
     @cached_property
     def identity(self) -> str:

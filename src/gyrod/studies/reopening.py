@@ -11,20 +11,22 @@ from gyrod.studies.design import DISTRIBUTIONS, Design, make_design
 
 if TYPE_CHECKING:
     from gyrod._check import Data
+    from gyrod.studies.plan import Described
 
 
-def sampled(description: dict[str, Any]) -> list[str]:
+def sampled(description: Described) -> list[str]:
     """Parameters that have a distribution, in their order."""
     return [name for name, x in description.get("vary", {}).items() if isinstance(x, dict)]
 
 
-def design_of(description: dict[str, Any]) -> Design | None:
+def design_of(description: Described) -> Design | None:
     """The design of a study; None if it has distributions that cannot be made again."""
     try:
         vary = {name: _values(x) for name, x in description["vary"].items()}
-        options = {key: description[key] for key in ("samples", "sampler", "seed") if key in description}
-        found = make_design(vary, layout=description["design"], **options)
-        same = found.describe() == {key: description[key] for key in ("vary", "design", *options)}
+        plain: dict[str, Any] = {**description}
+        options = {key: plain[key] for key in ("samples", "sampler", "seed") if key in plain}
+        found = make_design(vary, layout=plain["design"], **options)
+        same = found.describe() == {key: plain[key] for key in ("vary", "design", *options)}
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return found if same else None
@@ -42,7 +44,7 @@ def _values(data: object) -> Any:
     return getattr(scipy.stats, name.removeprefix("scipy.stats."))(*data["args"], **data["kwds"])
 
 
-def system_of(description: dict[str, Any]) -> System | None:
+def system_of(description: Described) -> System | None:
     """The model of a study; None if it has functions."""
     data = description.get("model", {}).get("system")
     try:
@@ -51,7 +53,7 @@ def system_of(description: dict[str, Any]) -> System | None:
         return None
 
 
-def options_of(description: dict[str, Any]) -> Data | None:
+def options_of(description: Described) -> Data | None:
     """The options of its runs; None if there are functions among them."""
     options = folded(description.get("run", {}))
     return options if all(_plain(x) for x in options.values()) else None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gyrod._check import Data
     from gyrod.studies.design import Column, Design
     from gyrod.studies.indices import SobolIndices
-    from gyrod.studies.plan import Plan
+    from gyrod.studies.plan import Described, Plan
 
 #: CPU seconds of a run that is simulated again for the sake of its errors.
 SMALL = 1.0
@@ -56,7 +56,7 @@ class Study:
     # --- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Described:
         """All that identifies the study, in plain types: model, vary, outputs, t_end, run."""
         return self._store.description
 
@@ -154,7 +154,7 @@ class Study:
         runs: Sequence[int] | None = None,
         *,
         names: Sequence[str] | None = None,
-        model: Any = None,
+        model: object = None,
         **options: Any,
     ) -> Path:
         """Write a page of some runs side by side, by default the first eight, which are simulated again.
@@ -176,7 +176,7 @@ class Study:
         ]
         return ", ".join(parts) or f"run {run}"
 
-    def motion(self, run: int, *, model: Any = None, **options: Any) -> Motion | Rest:
+    def motion(self, run: int, *, model: object = None, **options: Any) -> Motion | Rest:
         """Simulate one run again, with all its steps; options of `simulate` are added to those of the study.
 
         Of a study at rest it is the `Rest`, and options are those of `equilibrium`.
@@ -185,8 +185,8 @@ class Study:
         """
         values = self.parameters(run)
         source, own, t_end = self._model(model)
-        how = {"at_rest": self.description.get("at_rest", False), "start": self.description.get("start", "model")}
-        return solved(source.build(values), t_end, {**own, **options}, **how)
+        at_rest, start = self.description.get("at_rest", False), self.description.get("start", "model")
+        return solved(source.build(values), t_end, {**own, **options}, at_rest=at_rest, start=start)
 
     def _model(self, model: object) -> tuple[Model, Data, float]:
         if self.plan is not None and model is None:

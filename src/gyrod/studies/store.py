@@ -16,7 +16,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 
@@ -33,10 +33,33 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gyrod._check import Data
-    from gyrod.studies.plan import Plan
+    from gyrod.studies.plan import Described, Plan
 
 #: Bytes of chunks that are kept in memory while a folder is read.
 CACHE = 1 << 26
+
+
+class Listed(TypedDict):
+    """A `Layout` in plain types."""
+
+    size: int
+    parameters: dict[str, tuple[str, tuple[int, ...]]]
+    outputs: dict[str, tuple[int, ...]]
+    times: dict[str, tuple[float, ...]]
+
+
+class Manifest(TypedDict):
+    """What the folder of a study says about it."""
+
+    format: str
+    version: int
+    gyrod: str
+    isa: str
+    created: str
+    identity: str
+    chunk: int
+    columns: Listed
+    study: Described
 
 
 @dataclass(frozen=True)
@@ -61,7 +84,7 @@ class Layout:
         )
 
     @classmethod
-    def read(cls, data: dict[str, Any]) -> Layout:
+    def read(cls, data: Listed) -> Layout:
         """The columns that a manifest names."""
         parameters = {
             name: (str(np.dtype(kind).str), tuple(shape)) for name, (kind, shape) in data["parameters"].items()
@@ -69,7 +92,7 @@ class Layout:
         outputs = {name: tuple(shape) for name, shape in data["outputs"].items()}
         return cls(int(data["size"]), parameters, outputs, {name: tuple(t) for name, t in data["times"].items()})
 
-    def data(self) -> Data:
+    def data(self) -> Listed:
         """The same in plain types."""
         return {"size": self.size, "parameters": self.parameters, "outputs": self.outputs, "times": self.times}
 
@@ -85,7 +108,7 @@ class Store(ABC):
 
     layout: Layout
     #: `Plan.describe` of the study.
-    description: Data
+    description: Described
     identity: str
     #: Runs of a chunk.
     chunk: int
@@ -156,7 +179,7 @@ class Memory(Store):
 class Folder(Store):
     """Chunks in the files of a folder; `open` to read one, `begin` to run."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
         self.layout, self.description = Layout.read(manifest["columns"]), manifest["study"]
         self.identity, self.chunk = str(manifest["identity"]), int(manifest["chunk"])
@@ -300,7 +323,7 @@ class Folder(Store):
 # --- the manifest ----------------------------------------------------------------------------------------------------
 
 
-def _manifest(folder: Path) -> Data | None:
+def _manifest(folder: Path) -> Manifest | None:
     path = folder / MANIFEST
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -322,10 +345,10 @@ def _manifest(folder: Path) -> Data | None:
         )
     if data["version"] != VERSION:
         raise StudyError(f"{str(path)!r} is of version {data['version']}, this gyrod reads {VERSION}.")
-    return dict(data)
+    return cast("Manifest", data)
 
 
-def _create(folder: Path, plan: Plan, chunk: int) -> Data:
+def _create(folder: Path, plan: Plan, chunk: int) -> Manifest:
     """Write the manifest of a new study; where another shard was first, take its."""
     foreign = [p.name for p in folder.iterdir() if not p.name.startswith((".", "lock")) and p.name != MANIFEST]
     if foreign and not (folder / MANIFEST).exists():
@@ -333,7 +356,7 @@ def _create(folder: Path, plan: Plan, chunk: int) -> Data:
             f"the folder {str(folder)!r} holds other things, such as {sorted(foreign)[0]!r}, and no study; choose "
             "another folder."
         )
-    data = {
+    data: Manifest = {
         "format": "gyrod study", "version": VERSION, "gyrod": __version__, "isa": _core.isa(),
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "identity": plan.identity, "chunk": chunk, "columns": Layout.of(plan).data(), "study": plan.describe(),
@@ -352,7 +375,7 @@ def _create(folder: Path, plan: Plan, chunk: int) -> Data:
     return json.loads(json.dumps(data))  # type: ignore[no-any-return] # tuples as they will be read
 
 
-def _check_same(folder: Path, manifest: Data, plan: Plan, chunk: int | None) -> None:
+def _check_same(folder: Path, manifest: Manifest, plan: Plan, chunk: int | None) -> None:
     if manifest["identity"] != plan.identity:
         found = differences(manifest["study"], json.loads(json.dumps(plan.describe())))
         raise StudyError(
@@ -363,11 +386,11 @@ def _check_same(folder: Path, manifest: Data, plan: Plan, chunk: int | None) -> 
             f"chunk = {chunk} is not the {manifest['chunk']} with which the study in {str(folder)!r} was begun; "
             "leave it out."
         )
-    for what, here in (("gyrod", __version__), ("isa", _core.isa())):
-        if manifest[what] != here:
-            told = "another version of gyrod" if what == "gyrod" else "another instruction set"
+    versions = ("another version of gyrod", manifest["gyrod"], __version__)
+    for told, there, here in (versions, ("another instruction set", manifest["isa"], _core.isa())):
+        if there != here:
             warnings.warn(
-                f"the study in {str(folder)!r} was begun with {told} ({manifest[what]}, here {here}): runs may differ "
+                f"the study in {str(folder)!r} was begun with {told} ({there}, here {here}): runs may differ "
                 "in their last digits from those that are there.",
                 RuntimeWarning,
                 stacklevel=2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gyrod.files.kinds import Kind
 from gyrod.files.registry import fields_of
@@ -12,11 +12,12 @@ from gyrod.motion.readings import quantity
 
 if TYPE_CHECKING:
     from gyrod._check import Data
+    from gyrod.studies.plan import Described
 
 _RAISED = str.maketrans({"2": "²", "3": "³", "4": "⁴"})
 
 
-def units(description: dict[str, Any], system: System | None) -> dict[str, str]:
+def units(description: Described, system: System | None) -> dict[str, str]:
     """Units of the parameters and outputs of a study by name, as far as they are known."""
     if system is None:
         return {}
@@ -28,9 +29,9 @@ def units(description: dict[str, Any], system: System | None) -> dict[str, str]:
 def kind_of(system: System, path: str) -> Kind | None:
     """What a field of a system holds in a file; None where a path leads to nothing that a file has."""
     kind: Kind | None = None
-    value: Any = system.original
+    value: object = system.original
     try:
-        for step in changes.address(value, path):
+        for step in changes.address(system.original, path):
             if isinstance(step, str):
                 kind = _field(value, step)
             value = changes._child(value, step, path)
