@@ -165,7 +165,8 @@ def test_result_classes_are_importable():
 
 #: Classes of results: gyrod makes them, and nobody else.
 RESULTS = """
-Approach Attitude AttitudeStats BodyState BodyTrack Comparison ClipTrack Clips ContactTrack Contacts Distances Drift Energy Envelope
+Approach Attitude AttitudeStats BodyState BodyTrack ClipTrack Clips Comparison ContactTrack Contacts Distances Drift
+Energy Envelope
 ErrorEstimate ErrorReport EventRecord Fit Hanging Jacobian JointTrack MassMatrix Modes Motion MotionStats Ode Path
 PathEvent Progress Refinement Rest RodTrack Route SobolIndices Stepper Study StudyProgress Trial
 """

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gyrod import _check, rotations
+from gyrod import rotations
 from gyrod._check import Array
 from gyrod.equations.links import clip_springs, ring_stiffness, sliding
 from gyrod.equations.rods import node_at
 from gyrod.model import Clip, System
 from gyrod.model.errors import GROUND
+from gyrod.motion.by_name import ByName
 
 if TYPE_CHECKING:
     from gyrod.motion.motion import Motion
@@ -35,33 +35,18 @@ class ClipTrack:
     at: Array
 
 
-class Clips(Mapping[str, ClipTrack]):
+class Clips(ByName[ClipTrack]):
     """The clips of a motion: ``motion.clips["p-clip"].force``; those without a name by their number, "0", "1", ..."""
 
+    what, remedy = "clips", "System(forces=[Clip(...)])"
+
     def __init__(self, motion: Motion) -> None:
-        self._motion = motion
-        self._known = named(motion.compiled.system)
-        self._found: dict[str, ClipTrack] = {}
+        super().__init__(motion, named(motion.compiled.system))
 
-    def __getitem__(self, name: str) -> ClipTrack:
-        """One clip over time."""
-        if name not in self._found:
-            if not self._known:
-                raise ValueError(f"name = {name!r}: the system has no clips; give System(forces=[Clip(...)]).")
-            _check.choice("name", name, self._known)
-            values = of_rows(self._motion.sensors.rows, name)
-            single = self._motion.t.ndim == 0
-            self._found[name] = ClipTrack(*(x[0] if single else x for x in astuple(values)))
-        return self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def __repr__(self) -> str:
-        return f"Clips({', '.join(map(repr, self._known))})"
+    def _find(self, name: str) -> ClipTrack:
+        values = of_rows(self._motion.sensors.rows, name)
+        single = self._motion.t.ndim == 0
+        return ClipTrack(*(x[0] if single else x for x in astuple(values)))
 
 
 def of_rows(rows: Rows, name: str) -> ClipTrack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.equations.contacts import Crossed, Touching
 from gyrod.model.contacts import Contact
-from gyrod.model.errors import unknown
+from gyrod.motion.by_name import ByName
 
 if TYPE_CHECKING:
     from gyrod.model import System
@@ -165,25 +164,16 @@ class ContactTrack:
         return np.asarray(np.max(np.concatenate(speeds, axis=-1), axis=-1))
 
 
-class Contacts(Mapping[str, ContactTrack]):
+class Contacts(ByName[ContactTrack]):
     """The contacts of a motion by name; those without one by what touches what."""
 
+    what, remedy = "contacts", "System(contacts=[Contact(...)])"
+
     def __init__(self, motion: Motion) -> None:
-        self._motion, self._made = motion, {}  # type: ignore[var-annotated]
-        self._index = {name: i for i, name in enumerate(keys(motion.compiled.system))}
+        super().__init__(motion, keys(motion.compiled.system))
 
-    def __getitem__(self, name: str) -> ContactTrack:
-        if name not in self._index:
-            raise KeyError(unknown("name", name, self._index, "contacts"))
-        if name not in self._made:
-            self._made[name] = track(self._motion, self._index[name])
-        return self._made[name]  # type: ignore[no-any-return]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._index)
-
-    def __len__(self) -> int:
-        return len(self._index)
+    def _find(self, name: str) -> ContactTrack:
+        return track(self._motion, self.names.index(name))
 
 
 def keys(system: System) -> list[str]:

@@ -7,14 +7,14 @@ by their polynomials.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gyrod import _check, _core, rotations
+from gyrod import _core, rotations
 from gyrod._check import Array
 from gyrod.equations import Compiled
 from gyrod.equations.coordinates import turns
@@ -33,6 +33,7 @@ from gyrod.model.errors import GROUND
 from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Place, Sensor
 from gyrod.motion import clips, distances
+from gyrod.motion.by_name import ByName
 from gyrod.motion.joints import kinematics
 from gyrod.runs.formulations import FORMULATIONS
 
@@ -43,43 +44,26 @@ if TYPE_CHECKING:
 Points = Callable[[ArrayLike], tuple[NDArray[np.intp], Array]]
 
 
-class Sensors(Mapping[str, Array]):
+class Sensors(ByName[Array]):
     """The sensors of a motion by name: ``motion.sensors["imu"]`` is (n, ...), without time axis for a single time."""
 
+    what, remedy = "sensors", "System(sensors=[...])"
+
     def __init__(self, motion: Motion, turns: Mapping[int, Array] | None = None) -> None:
-        self._motion = motion
         #: What is added to coordinates of joints, by their number: turns that a single time does not know.
         self._added = turns or {}
-        self._known = {sensor.name: sensor for sensor in motion.compiled.system.sensors}
-        self._found: dict[str, Array] = {}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the sensors, in the order of the system."""
-        return tuple(self._known)
+        self._sensors = {sensor.name: sensor for sensor in motion.compiled.system.sensors}
+        super().__init__(motion, self._sensors)
 
     @property
     def units(self) -> dict[str, str]:
         """SI units by name, "1" for none."""
         system = self._motion.compiled.system
-        return {name: sensor.unit(system) for name, sensor in self._known.items()}
+        return {name: sensor.unit(system) for name, sensor in self._sensors.items()}
 
-    def __getitem__(self, name: str) -> Array:
-        """What the sensor reads."""
-        if name not in self._found:
-            if name not in self._known:
-                if not self._known:
-                    raise ValueError(f"name = {name!r}: the system has no sensors; give System(sensors=[...]).")
-                _check.choice("name", name, self._known)
-            value = _read(self.rows, self._known[name], self._added)
-            self._found[name] = value[0] if self._motion.t.ndim == 0 else value
-        return self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
+    def _find(self, name: str) -> Array:
+        value = _read(self.rows, self._sensors[name], self._added)
+        return value[0] if self._motion.t.ndim == 0 else value  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"Sensors({', '.join(f'{name!r} [{unit}]' for name, unit in self.units.items())})"
