@@ -107,8 +107,19 @@ class ForceLaw(Description, ABC):
         return f"{kind}({', '.join(map(shown, (*self.bodies, *self.rods)))})"
 
 
+class BodyForce(ForceLaw, ABC):
+    """Base of what acts on one body."""
+
+    body: str
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The body."""
+        return (self.body,)
+
+
 @description
-class Force(ForceLaw):
+class Force(BodyForce):
     """A force, constant or a function of time, at the point ``at`` of a body (body axes, from the centre of mass).
 
     ``frame`` says in which axes the force is given: "space", or "body", in which case it turns with the body.
@@ -124,18 +135,13 @@ class Force(ForceLaw):
     name: str | None = field(new_name, default=None)
 
     @property
-    def bodies(self) -> tuple[str, ...]:
-        """The body."""
-        return (self.body,)
-
-    @property
     def has_potential(self) -> bool:
         """Whether it keeps its direction in space."""
         return self.frame == "space"
 
 
 @description
-class Torque(ForceLaw):
+class Torque(BodyForce):
     """A torque on a body, constant or a function of time, in body or in space axes."""
 
     loads: ClassVar[tuple[str, ...]] = ("torque",)
@@ -145,11 +151,6 @@ class Torque(ForceLaw):
     torque: Kept[Array | Callable[[float], ArrayLike], Vector] = field(checks.vector_or_function, "N m")
     frame: str = field(choice(rotations.FRAMES), default="body")
     name: str | None = field(new_name, default=None)
-
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        """The body."""
-        return (self.body,)
 
 
 class Link(ForceLaw, ABC):
@@ -264,7 +265,7 @@ class BodyState:
 
 
 @description
-class UserForce(ForceLaw):
+class UserForce(BodyForce):
     """A Python function as force.
 
     ``function(t, state)`` gets a `BodyState` and returns the force at the centre of mass in space axes and the torque
@@ -280,14 +281,9 @@ class UserForce(ForceLaw):
     derivative: Callable[[float, BodyState], object] | None = field(checks.function, default=None)
     name: str | None = field(new_name, default=None)
 
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        """The body."""
-        return (self.body,)
-
 
 @description
-class CForce(ForceLaw):
+class CForce(BodyForce):
     """A C function as force: ``void f(double t, const double* state, double* wrench, void* context)``.
 
     ``state`` is position (3, space), rotation matrix (9, row by row), velocity (3, space), Omega (3, body); ``wrench``
@@ -306,11 +302,6 @@ class CForce(ForceLaw):
     #: Address, 0 for none.
     derivative: Kept[int, object] = field(checks.derivative_address, default=None, always=True)
     name: str | None = field(new_name, default=None)
-
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        """The body."""
-        return (self.body,)
 
 
 class RodForce(ForceLaw, ABC):
