@@ -156,8 +156,8 @@ def test_a_system_with_junctions_changes_its_original():
 WRONG = {
     "hose.materal.young": "'materal' is unknown; of Rod 'hose' it can be",
     "bop.mass": "'bop' is unknown; in a system it can be 'bob', 'a.b[0]',",
-    "forces[7].stiffness": "7 is no index; there are 3, counted from 0.",
-    "forces.stiffness": "'stiffness' is no index",
+    "forces[7].stiffness": "7 is not an index; there are 3, counted from 0.",
+    "forces.stiffness": "'stiffness' is not an index",
     "bob.mass.x": "0.2 has no 'x'; end the path there",
     "hose.stiffness[2]": "None has no 2; end the path there",
     "hose.limits.stres": "'stres' is unknown",

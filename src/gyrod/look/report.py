@@ -172,9 +172,7 @@ def report(
             if name not in known:
                 raise ValueError(unknown("rods", name, known, "rods"))
     if not chosen:
-        raise ValueError(
-            "the system has no rods, of which a report could tell; write motion.html for a page of bodies."
-        )
+        raise ValueError("the system has no rods, and a report is about rods; write motion.html for a page of bodies.")
     near = [to] if isinstance(to, (str, Solid)) else list(to)
     required = None if clearance is None else _check.positive("clearance", clearance)
     told = title or f"{', '.join(chosen[:3])}{' and more' if len(chosen) > 3 else ''}"

@@ -157,7 +157,7 @@ def _child(value: Any, step: Step, path: str) -> object:
     if indexed and getattr(value, "shape", None) != ():
         if isinstance(step, int) and -len(value) <= step < len(value):
             return value[step]
-        raise _Unknown(f"path = {path!r}: {step!r} is no index; there are {len(value)}, counted from 0.")
+        raise _Unknown(f"path = {path!r}: {step!r} is not an index; there are {len(value)}, counted from 0.")
     raise _Unknown(f"path = {path!r}: {shown(value)} has no {step!r}; end the path there, and set it as a whole.")
 
 
@@ -224,7 +224,7 @@ def _apply(part: D, tree: Mapping[Step, object]) -> D:
 
 
 def _rebuilt(part: Any, tree: Any, sentences: list[str]) -> Any:
-    """A part with its changes; what cannot be is told, and the part stays as it is."""
+    """A part with its changes; what cannot be is reported, and the part stays as it is."""
     if isinstance(tree, _Whole):
         return tree.value
     if isinstance(part, Description):

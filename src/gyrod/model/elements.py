@@ -198,11 +198,11 @@ class Tendon(RodForce):
 
 @description
 class RotatingFrame(ForceLaw):
-    """Everything is told in a frame that turns with a constant angular velocity (rad/s) about the origin.
+    """Everything is described in a frame that turns with a constant angular velocity (rad/s) about the origin.
 
     Centrifugal and Coriolis forces act on all bodies and rods; "ground" turns with the frame, and so does ``gravity``:
     one that keeps its direction in space is a function of time here. A blade that turns steadily is at rest in it, and
-    `equilibrium` and `modes` serve it. Several frames add their angular velocities.
+    `equilibrium` and `modes` support it. Several frames add their angular velocities.
 
     >>> frame = RotatingFrame((0, 0, 6.0))
     """

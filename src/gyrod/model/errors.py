@@ -126,7 +126,7 @@ class Description:
     def _check(self, touched: set[str] | None = None) -> None:
         """Put what checks return in place of what was given; of a copy those of ``touched`` fields and stages.
 
-        All problems are told at once.
+        All problems are reported at once.
         """
         given, kept, problems, bad = self.__dict__, {}, Problems(self), set[str]()
         for name, check, of, always in self._checks:
@@ -357,7 +357,7 @@ def raised(error: BaseException) -> str:
 
 
 def called(field: str, function: Callable[[float], object], variable: str, x: float, check: Callable[..., T]) -> T:
-    """Return the checked value of a function at x; what goes wrong is told with its name and the place."""
+    """Return the checked value of a function at x; what goes wrong is reported with its name and the place."""
     place = f"{field}({variable} = {x:.6g})"
     try:
         value = function(float(x))

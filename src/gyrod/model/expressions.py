@@ -47,7 +47,7 @@ class ExpressionError(ValueError):
 class Expression:
     """A function of one variable as text, with exact derivatives: ``Expression("0.1*sin(2*pi*t)")``.
 
-    It serves wherever the model takes a function of time t, or of the fraction s of a rod's length, and unlike a
+    It can stand wherever the model takes a function of time t, or of the fraction s of a rod's length, and unlike a
     Python function it can be written to a file. A drive or a moving end that is given as one brings its derivatives.
 
     The grammar knows numbers, the variable, ``+ - * / ^`` (also ``**``), parentheses, ``pi``, ``tau`` = 2 pi, ``e``,

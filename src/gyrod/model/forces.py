@@ -229,8 +229,8 @@ class SpringDamper(Link):
 class Bushing(Link):
     """Translational bushing: pulls a point of b to a point of a, with stiffness and damping along the axes of a.
 
-    One number serves all three axes: those of the body a, d1, d2, d3 of the section if a is a rod, those of space if it
-    is "ground". The force is zero where the points coincide. Points are those of a `SpringDamper`.
+    One number holds for all three axes: those of the body a, d1, d2, d3 of the section if a is a rod, those of space
+    if it is "ground". The force is zero where the points coincide. Points are those of a `SpringDamper`.
     """
 
     a: str = field(reference)
@@ -247,7 +247,7 @@ class Bushing(Link):
 
 @dataclass(frozen=True, eq=False)
 class BodyState:
-    """What a user force is told about its body."""
+    """The state of a body, as a user force gets it."""
 
     #: Centre of mass in space, (3,).
     position: Array

@@ -178,7 +178,7 @@ class Joint(Description, ABC):
     other is the same point of space. If both are given, they must meet at the start. Axes, of any length > 0, are
     given in the same three ways.
 
-    A coordinate tells how b stands against a; it is zero where the axes of the joint in a and in b coincide.
+    A coordinate says how b stands against a; it is zero where the axes of the joint in a and in b coincide.
 
     Rules for a new joint:
 
@@ -290,7 +290,7 @@ class Joint(Description, ABC):
 
 @description
 class Fixed(Joint):
-    """Holds b to a: no motion is left. ``at`` is the point whose force and moment are told."""
+    """Holds b to a: no motion is left. Force and moment are those at ``at``."""
 
     free: ClassVar[int] = 0
     coordinate_names = ()

@@ -99,7 +99,7 @@ class Rod(Description):
         "staggered", the grid of second order, or "elements" of ``degree`` 2, 3 or 4, whose order is one more. A rod
         with ``segments`` or ``grid`` and neither of these has the grid; one that says nothing has elements of degree 3.
         ``curvature``, ``inertia`` and ``mass`` choose among variants of the grid. In a `System`, elements are split
-        where a load, a mass or a string sets in and where the rod's properties jump; ``system.notes`` tells it.
+        where a load, a mass or a string sets in and where the rod's properties jump; ``system.notes`` says so.
     rest_stretch
         A positive number or a function of time: the factor of the length at which the rod is free of tension (winch,
         pre-tension, heat). Its mass stays.
@@ -266,7 +266,7 @@ class Rod(Description):
         """Mass in kg and rotary inertia in kg m² of each node of elements, (V, 4); those of a jump have both sides."""
         if not isinstance(self.mesh, Elements):
             raise ValueError(
-                f"Rod {self.name!r}: lumped_inertia is that of elements, and this rod has segments; inertia_at tells "
+                f"Rod {self.name!r}: lumped_inertia is that of elements, and this rod has segments; inertia_at gives "
                 "what it has along its length."
             )
         places = [s for found in self.jumps.values() for s in found]

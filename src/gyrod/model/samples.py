@@ -102,7 +102,7 @@ def _continued(field: str, p: Array) -> Array:
         i = int(far[0])
         raise ValueError(
             f"{field}[{i}] and {field}[{i + 1}] are {2.0 * np.rad2deg(np.arccos(min(abs(turns[i]), 1.0))):.4g} degrees "
-            "apart; which way the rotation goes cannot be told beyond 120, give samples in between."
+            "apart; the sense of rotation is ambiguous beyond 120, give samples in between."
         )
     signs = np.cumprod(np.where(turns < 0.0, -1.0, 1.0))
     p[1:] *= signs[:, None]
@@ -168,7 +168,7 @@ class Samples(Description):
             problems.add(f"there are {n} times and {len(self.values)} values; each value needs its time.")
             return
         if self.noise is not None and n < 8:
-            problems.add(f"noise = {self.noise:g} needs 8 samples or more to tell it from motion, there are {n}.")
+            problems.add(f"noise = {self.noise:g} needs 8 samples or more to be distinguished, there are {n}.")
         if self.outside != "periodic":
             return
         first, last = self.values[0], self.values[-1]

@@ -74,7 +74,7 @@ class Sensor(Description, ABC):
     Rules for a new sensor:
 
     1. It is a frozen class here with a ``name``, a ``quantity``, a ``unit`` and plain fields; it computes nothing.
-    2. ``problems`` tells what it refers to and the system does not have.
+    2. ``problems`` reports what it refers to and the system does not have.
     3. Its value is one function of `gyrod.motion.sensors`, and it joins `SENSORS`, over which the tests run.
     """
 

@@ -79,8 +79,8 @@ class System(Description):
 
     Joints connect any two bodies, or a body and "ground"; a body may have any number of them, and loops are allowed.
     Ends of rods hang on bodies and on one another. ``gravity`` is constant or a function of time.
-    Everything is checked when it is made, and one `ModelError` tells all problems. Whether the partners of joints meet
-    at the start is told by `residuals` and `check_consistent`.
+    Everything is checked when it is made, and one `ModelError` lists all problems. Whether the partners of joints meet
+    at the start is what `residuals` and `check_consistent` report.
 
     >>> from gyrod.model import Body, Spherical, System
     >>> top = Body("top", mass=1.0, inertia=(1.0, 1.0, 0.5), position=(0, 0, 1), angular_velocity=(0.2, 0, 50))
@@ -384,7 +384,7 @@ class System(Description):
     def residuals(self) -> dict[str, tuple[float, float]]:
         """For each joint, by its label, the largest gap at the start: of position (m or rad), of velocity (m/s, rad/s).
 
-        Driven joints are taken at t = 0. Unnamed joints of the same label are told apart by their place in the list.
+        Driven joints are taken at t = 0. Unnamed joints of the same label are distinguished by their place in the list.
         """
         from gyrod.equations import gaps
 
@@ -398,7 +398,7 @@ class System(Description):
         return tuple(x if count[x] == 1 else f"joints[{i}], {x}" for i, x in enumerate(labels))
 
     def check_consistent(self, *, velocities: bool = True) -> None:
-        """Raise a `ModelError` that tells all joints, and ends of rods, whose partners do not meet at the start."""
+        """Raise a `ModelError` that lists all joints, and ends of rods, whose partners do not meet at the start."""
         from gyrod.equations import gaps
 
         gaps.check_consistent(self, velocities=velocities)

@@ -116,9 +116,9 @@ def refine(
     """Find elements of rods with which positions are exact to ``tolerance`` in m, at rest or up to the time ``t_end``.
 
     Every mesh is solved twice, as it is and with all elements halved; the largest difference of positions, of rods
-    at nine places of each element and of bodies, at rest or at all compared times, tells the error. Elements in which
-    more error is expected than in others are divided, until it is below the tolerance. It begins with the elements that
-    the rods have, and takes none away: one or two of them make the smallest mesh.
+    at nine places of each element and of bodies, at rest or at all compared times, estimates the error. Elements in
+    which more error is expected than in others are divided, until it is below the tolerance. It begins with the
+    elements that the rods have, and takes none away: one or two of them make the smallest mesh.
 
     Parameters
     ----------

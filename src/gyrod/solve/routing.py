@@ -183,7 +183,7 @@ def route(
         Bodies and rods, or the system of them, which ends and clips may name; they stand and lie as at the start.
     guess
         A shape to begin with in place of curves that are looked for, such as a `Curve` through measured points; small
-        gaps at its ends are closed, and ``notes`` tells it.
+        gaps at its ends are closed, and ``notes`` says so.
     turns
         Twist of the cable in turns that is wanted: the frames fix it up to whole turns, and the one that is nearest
         is taken. None: the answer of the least energy.

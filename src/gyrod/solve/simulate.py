@@ -66,8 +66,8 @@ def simulate(system: System | Rest, t_end: float, **options: Unpack[Options]) ->
         A `System`, from its initial configuration, or a `Rest`, from there.
     OPTIONS
 
-    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` tells which. A joint
-    that is led goes on, and ``motion.events`` tells where it passed.
+    Joints with ``limits`` end the run where one is reached (status "event"); ``motion.events[-1]`` says which. A joint
+    that is led goes on, and ``motion.events`` says where it passed.
     """
     given = read("simulate", options, Options, t_end=(TIME, t_end))
     if "accuracy" in given:

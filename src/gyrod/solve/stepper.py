@@ -69,7 +69,7 @@ def _alone(method: F) -> F:
 
 
 class Stepper:
-    """A simulation that stands at a time and goes on when it is told: ``sim.step(0.01)``; made by `stepper`.
+    """A simulation that stands at a time and goes on by request: ``sim.step(0.01)``; made by `stepper`.
 
     ``sim["bob"].position``, ``sim.sensors["imu"]``, ``sim.energy.total`` tell about now. A step that fails raises a
     `SimulationError`, and the simulation stays where it was.
@@ -438,7 +438,7 @@ class Stepper:
 
 @documented(Driving)
 def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
-    """A simulation that goes on when it is told.
+    """A simulation that goes on step by step, as its user asks.
 
     Parameters
     ----------
