@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -124,7 +124,7 @@ def plot_modes(
 
 def drawn(
     draw: Callable[[Picture], None],
-    motion: Any,
+    motion: Motion,
     what: str,
     names: str | Sequence[str] | None = None,
     file: str | os.PathLike[str] | None = None,
@@ -132,15 +132,31 @@ def drawn(
     size: tuple[float, float] | None = None,
     along: str | None = None,
 ) -> Figure:
-    """A figure in the style of gyrod, drawn by a function and saved."""
+    """A figure of a motion, drawn by a function and saved."""
+    chosen = [names] if isinstance(names, str) else None if names is None else list(names)
+    if chosen is not None and not chosen:
+        raise ValueError("names = [] chooses nothing; name bodies, rods or joints, or leave it out.")
+
+    def paint(figure: Figure, own: bool) -> None:
+        draw(Picture(figure, motion, what, chosen, own, along))
+        for name in chosen or ():  # of those that draw the whole system: the others have looked at them
+            _check.choice("names", name, _nameable(motion))
+
+    return figured(paint, file, figure, size)
+
+
+def figured(
+    draw: Callable[[Figure, bool], None],
+    file: str | os.PathLike[str] | None,
+    figure: Figure | None,
+    size: tuple[float, float] | None,
+) -> Figure:
+    """A figure in the style of gyrod, saved; ``draw`` gets it, and whether it may choose the size."""
     require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 
     target = None if file is None else picture_path(file)
-    chosen = [names] if isinstance(names, str) else None if names is None else list(names)
-    if chosen is not None and not chosen:
-        raise ValueError("names = [] chooses nothing; name bodies, rods or joints, or leave it out.")
     with matplotlib.rc_context(STYLE):
         own = figure is None
         if figure is None:
@@ -149,12 +165,9 @@ def drawn(
             raise ValueError(f"figure must be a matplotlib Figure or SubFigure, got {type(figure).__name__}.")
         if own and size is not None:
             figure.set_size_inches(*size_of(size))
-        draw(Picture(figure, motion, what, chosen, own and size is None, along))
-        for name in chosen or ():  # of those that draw the whole system: the others have looked at them
-            _check.choice("names", name, _nameable(motion))
+        draw(figure, own and size is None)
         if target is not None:
-            whole = figure.get_figure(root=True) if hasattr(figure, "get_figure") else figure
-            save(whole, target)
+            save(figure.get_figure(root=True) if hasattr(figure, "get_figure") else figure, target)
     return figure
 
 

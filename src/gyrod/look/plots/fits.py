@@ -11,7 +11,7 @@ import numpy as np
 from gyrod import _check
 from gyrod._check import Array
 from gyrod.look import plots
-from gyrod.look.plots.style import FINE, GREY, Picture, cycle, legend, unit
+from gyrod.look.plots.style import FINE, GREY, cycle, legend, unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,17 +42,18 @@ def plot(
     for name in chosen:
         _check.choice("names", name, known)
     curves = [curve for curve in fit.curves if curve.name in chosen]
-    return plots.drawn(lambda p: _draw(p, fit, curves), None, "fit", None, file, figure, size)
+    return plots.figured(lambda figure, own: _draw(figure, own, fit, curves), file, figure, size)
 
 
-def _draw(p: Picture, fit: Fit, curves: Sequence[Curve]) -> None:
+def _draw(figure: Figure, own: bool, fit: Fit, curves: Sequence[Curve]) -> None:
     columns = min(len(curves), ABREAST)
     rows = -(-len(curves) // columns)
-    p.size(7.2 if columns == 1 else 9.6, 3.8 * rows)
+    if own:
+        figure.set_size_inches(7.2 if columns == 1 else 9.6, 3.8 * rows)
     ends = [t for curve in curves for t in (curve.times[0], curve.times[-1])]
     clock = unit("s", np.ptp(ends) or ends)
     heights = [3.0, 1.2] * rows
-    axes = p.figure.subplots(2 * rows, columns, squeeze=False, sharex=True, height_ratios=heights)
+    axes = figure.subplots(2 * rows, columns, squeeze=False, sharex=True, height_ratios=heights)
     for i, curve in enumerate(curves):
         row, column = divmod(i, columns)
         upper, lower = axes[2 * row, column], axes[2 * row + 1, column]

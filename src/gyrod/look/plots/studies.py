@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gyrod import _check
+from gyrod.look.plots import figured
 from gyrod.look.plots import study_panels as panels
 from gyrod.look.plots.study_runs import Column, Runs
-from gyrod.look.plots.style import COLOURS, GREY, MANY, STYLE, cycle, legend, require_matplotlib, unit
+from gyrod.look.plots.style import COLOURS, GREY, MANY, cycle, legend, unit
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -246,7 +245,7 @@ def plot(
     def draw(figure: Figure, own: bool) -> None:
         KINDS[what](Sheet(figure, runs, output, parameter, by, chosen, own))
 
-    return _drawn(draw, file, figure, size)
+    return figured(draw, file, figure, size)
 
 
 def plot_indices(
@@ -262,7 +261,7 @@ def plot_indices(
         sheet = Sheet(figure, None, None, None, None, None, own)  # type: ignore[arg-type]
         (_indices_over_time if indices.times is not None else _bars)(sheet, indices)
 
-    return _drawn(draw, file, figure, size)
+    return figured(draw, file, figure, size)
 
 
 def _bars(sheet: Sheet, indices: SobolIndices) -> None:
@@ -300,31 +299,3 @@ def _indices_over_time(sheet: Sheet, indices: SobolIndices) -> None:
         ax.set(xlabel=clock.label("time"), ylabel=f"share of the variance, {title}", ylim=(-0.05, 1.05))
     sheet.figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
     sheet.note("; ".join(note.rstrip(".") for note in indices.notes))
-
-
-def _drawn(
-    draw: Callable[[Figure, bool], None],
-    file: str | PathLike[str] | None,
-    figure: Figure | None,
-    size: tuple[float, float] | None,
-) -> Figure:
-    """A figure in the style of gyrod, drawn by a function and saved."""
-    from gyrod.look.plots import picture_path, save, size_of
-
-    require_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    target = None if file is None else picture_path(file)
-    with matplotlib.rc_context(STYLE):
-        own = figure is None
-        if figure is None:
-            figure = Figure(figsize=(7.2, 3.4), layout="constrained")
-        elif not hasattr(figure, "subplots"):
-            raise ValueError(f"figure must be a matplotlib Figure or SubFigure, got {type(figure).__name__}.")
-        if own and size is not None:
-            figure.set_size_inches(*size_of(size))
-        draw(figure, own and size is None)
-        if target is not None:
-            save(figure.get_figure(root=True) if hasattr(figure, "get_figure") else figure, target)
-    return figure
