@@ -20,6 +20,7 @@
 #include "gyrod/linear/block_lu.hpp"
 #include "gyrod/linear/dense.hpp"
 #include "gyrod/mechanism/loops.hpp"
+#include "gyrod/mechanism/staged.hpp"
 
 namespace gyrod {
 
@@ -183,7 +184,10 @@ template <> struct AbsoluteRotation<AbsoluteDirectors> {
   }
 };
 
-template <class F> class AbsoluteMechanism final : public MechanismEquations {
+template <class F> class AbsoluteMechanism final : public Staged<AbsoluteMechanism<F>, MechanismEquations> {
+  friend class Staged<AbsoluteMechanism<F>, MechanismEquations>;
+  using MechanismEquations::difference_in_time, MechanismEquations::largest_gap_allowed;
+  using MechanismEquations::loose_, MechanismEquations::torn_;
   using A = AbsoluteRotation<F>;
   static constexpr int nq = A::nq, ni = A::ni, np = 3 + nq, node = np + ni;
   template <class S> using Rotation = Matrix<S, nq, 1>;
@@ -366,33 +370,6 @@ public:
       part(Bq_, int(b), int(b)).block(3, 3, nq, nq) -= turning_[b].torque_turned(torque);
     }
   }
-  bool factor(double shift) override { return factor_with(*real_, shift); }
-  bool factor(Complex shift) override { return factor_with(*complex_, shift); }
-  void solve(double* b) override { solve_with(*real_, b); }
-  void solve(Complex* b) override { solve_with(*complex_, b); }
-  void solve_transposed(double* b) override { solve_transposed_with(*real_, b); }
-  void solve_transposed_with_guests(double* b, std::vector<HostVector<double>>& guests,
-                                    std::vector<Vec3<double>>& ties) override {
-    solve_transposed_with(*real_, b, &guests, &ties);
-  }
-
-  bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests,
-                          const TieBlocks<double>& ties) override {
-    return factor_with(*real_, shift, &guests, &ties);
-  }
-  bool factor_with_guests(Complex shift, const std::vector<HostBlock<Complex>>& guests,
-                          const TieBlocks<Complex>& ties) override {
-    return factor_with(*complex_, shift, &guests, &ties);
-  }
-  void solve_with_guests(double* b, std::vector<HostVector<double>>& guests, std::vector<Vec3<double>>& ties) override {
-    solve_with(*real_, b, &guests, &ties);
-  }
-  void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests,
-                         std::vector<Vec3<Complex>>& ties) override {
-    solve_with(*complex_, b, &guests, &ties);
-  }
-
-  void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
   // (62): positions by Newton's method with the matrix kept, then velocities, both in the metric of the mass.
   bool project(double t, double* y) override {
@@ -1193,8 +1170,9 @@ private:
     z.lu.block(k.body, n).block(0, 0, np, 3) += generalised<S>(k.body, k.wrench);
   }
   template <class S>
-  bool factor_with(Stage<S>& z, S shift, const std::vector<HostBlock<S>>* guests = nullptr,
+  bool factor_with(std::unique_ptr<Stage<S>>& kept, S shift, const std::vector<HostBlock<S>>* guests = nullptr,
                    const TieBlocks<S>* ties = nullptr) {
+    Stage<S>& z = *kept;
     z.shift = shift;
     const S inverse = S(1.0) / shift;
     if (doubled_) put_doubled(z);
@@ -1480,6 +1458,8 @@ private:
   std::unique_ptr<BlockLu<double>> kkt_;
   std::unique_ptr<Stage<double>> real_;
   std::unique_ptr<Stage<Complex>> complex_;
+  std::unique_ptr<Stage<double>>& stage(double) { return real_; }
+  std::unique_ptr<Stage<Complex>>& stage(Complex) { return complex_; }
   std::vector<double> kkt_rhs_; // for each body accelerations and internal multipliers, then those of the joints
   std::vector<Gradients> gradient_;
   std::vector<double> values_, in_time_, second_, rates_, scratch_, mass_, kkt_copy_, rest_, step_;

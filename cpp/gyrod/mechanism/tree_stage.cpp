@@ -23,6 +23,7 @@
 #include "gyrod/linear/carried_lu.hpp"
 #include "gyrod/linear/dense.hpp"
 #include "gyrod/mechanism/forms.hpp"
+#include "gyrod/mechanism/staged.hpp"
 #include "gyrod/mechanism/tree.hpp"
 
 namespace gyrod {
@@ -133,7 +134,8 @@ struct DirectorStage {
   }
 };
 
-class StiffTree final : public TreeMechanism {
+class StiffTree final : public Staged<StiffTree, TreeMechanism> {
+  friend class Staged<StiffTree, TreeMechanism>;
   using V3d = Vec3<BodyDual>;
   using M63 = Matrix<double, 6, 3>;
   using M66 = Matrix<double, 6, 6>;
@@ -144,8 +146,7 @@ class StiffTree final : public TreeMechanism {
 
 public:
   StiffTree(Coordinates kind, MechanismModel model)
-      : TreeMechanism(kind, std::move(model)), turns_(directors_ ? 9 : 3), joint_force_(links_.size()),
-        raw_(links_.size()) {}
+      : Staged(kind, std::move(model)), turns_(directors_ ? 9 : 3), joint_force_(links_.size()), raw_(links_.size()) {}
 
   void jacobian(double t, const double* y) override {
     prepare();
@@ -160,35 +161,7 @@ public:
       if (!f->by_guests()) place = force_blocks(t, *f, place);
   }
 
-  bool factor(double shift) override { return factor_with(real_, shift); }
-  bool factor(Complex shift) override { return factor_with(complex_, shift); }
-  void solve(double* b) override { solve_with(*real_, b); }
-  void solve(Complex* b) override { solve_with(*complex_, b); }
-  void solve_transposed(double* b) override { solve_transposed_with(*real_, b); }
-  void solve_transposed_with_guests(double* b, std::vector<HostVector<double>>& guests,
-                                    std::vector<Vec3<double>>& ties) override {
-    solve_transposed_with(*real_, b, &guests, &ties);
-  }
-
-  bool factor_with_guests(double shift, const std::vector<HostBlock<double>>& guests,
-                          const TieBlocks<double>& ties) override {
-    return factor_with(real_, shift, &guests, &ties);
-  }
-  bool factor_with_guests(Complex shift, const std::vector<HostBlock<Complex>>& guests,
-                          const TieBlocks<Complex>& ties) override {
-    return factor_with(complex_, shift, &guests, &ties);
-  }
-  void solve_with_guests(double* b, std::vector<HostVector<double>>& guests, std::vector<Vec3<double>>& ties) override {
-    solve_with(*real_, b, &guests, &ties);
-  }
-  void solve_with_guests(Complex* b, std::vector<HostVector<Complex>>& guests,
-                         std::vector<Vec3<Complex>>& ties) override {
-    solve_with(*complex_, b, &guests, &ties);
-  }
-
   int negative_pivots() const override { return real_->lu.negative_pivots(); }
-
-  void dense_jacobian(double t, const double* y, double* J) override { jacobian_by_solutions(*this, t, y, J); }
 
 private:
   // Of a link at the last Jacobian: where it was, and derivatives of what its joint makes of the motions of both: by
@@ -1051,6 +1024,8 @@ private:
   std::unique_ptr<CarriedPattern> pattern_;
   Handle<double> real_;
   Handle<Complex> complex_;
+  Handle<double>& stage(double) { return real_; }
+  Handle<Complex>& stage(Complex) { return complex_; }
   std::vector<Twist> joint_force_;
   std::vector<Raw> raw_;
   std::vector<Pair> pairs_;                     // by column, then row
