@@ -27,7 +27,6 @@ def _route(
     """Lay rods without initial shape between their ends and clips."""
     import gyrod as gd
     from gyrod import files
-    from gyrod.cli.routed import routed
 
     face = Face(json)
     drawable(plot)

@@ -184,11 +184,6 @@ def _least(system: System, of: str, surface: _Surface) -> float:
     return found if math.isfinite(found) else 0.0
 
 
-def _is_round(body: Body) -> bool:
-    """Whether all of its shape is touched where its stations are: what touches it need not have any."""
-    return all(type(solid).__name__ == "Sphere" for solid in _solids(body))
-
-
 def _solids(body: Body) -> tuple[Solid, ...]:
     shape = body.shape
     return (shape,) if isinstance(shape, Solid) else tuple(shape or ())

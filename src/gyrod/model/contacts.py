@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
-from gyrod.model.appearance import Solid
+from gyrod.model.appearance import Solid, Sphere
+from gyrod.model.bodies import Body
 from gyrod.model.errors import Description, Problems, new_name, positive, real, shown, unknown
 from gyrod.model.fields import Kept, Kind, description, field, holds
 from gyrod.model.force_checks import flag, scalar
@@ -217,6 +218,8 @@ class Contact(Description):
                     continue
                 done.add(pair)
                 yield of, on
+                if of in system.names and not _is_round(system.body(of)):
+                    yield on, of
 
     def problems(self, system: System) -> list[str]:
         """Sentences on what is wrong with it in a system."""
@@ -266,6 +269,12 @@ class Contact(Description):
                 what = f"rod {name!r} has no material" if rod is not None else f"body {name!r} has none"
                 unit = "N/m per m" if rod is not None else "N/m"
                 yield f"stiffness is missing and {what} to take it from; give stiffness in {unit}."
+
+
+def _is_round(body: Body) -> bool:
+    """Whether all of its shape is touched where its stations are: what touches it need not have any."""
+    shape = (body.shape,) if isinstance(body.shape, Solid) else body.shape or ()
+    return all(isinstance(solid, Sphere) for solid in shape)
 
 
 def _named(system: System, field: str, name: str) -> str | None:
