@@ -382,8 +382,11 @@ class Rod(Description):
         a1, a2 = numbers("offset", offset, (2,))
         if self.degree is not None:
             at = self.mesh.vertex_at([s])
+            centre = apply(*at, self.positions)[0]
+            if not (a1 or a2):
+                return np.asarray(centre)
             turned = rotations.rotate(apply_frames(*at, self.quaternions)[0], np.array([a1, a2, 0.0]))
-            return np.asarray(apply(*at, self.positions)[0] + turned)
+            return np.asarray(centre + turned)
         j, xi = self.segment_at(s)
         arm = rotations.rotate(self.quaternions[j], np.array([a1, a2, 0.0]))
         return np.asarray((1.0 - xi) * self.positions[j] + xi * self.positions[j + 1] + arm)

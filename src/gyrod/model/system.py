@@ -39,7 +39,7 @@ from gyrod.model.errors import (
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.forces import ForceLaw, Link, SpringDamper
 from gyrod.model.joints import Attachment, Joint, Spherical
-from gyrod.model.meshes import apply_frames
+from gyrod.model.meshes import apply, apply_frames
 from gyrod.model.paths import align_tangent
 from gyrod.model.places import Places, Start, attached_places, cross_of_two, places_of, start_of
 from gyrod.model.rods import Rod
@@ -501,7 +501,8 @@ def _section(rod: Rod, s: float) -> tuple[Array, Array]:
     """Point and frame of a rod at the start, at a fraction of its length; of a grid the frame of the segment."""
     if rod.degree is None:
         return rod.point(s), rod.quaternions[rod.segment_at(s)[0]]
-    return rod.point(s), apply_frames(*rod.mesh.frame_at([s]), rod.quaternions)[0]
+    at = rod.mesh.vertex_at([s])
+    return apply(*at, rod.positions)[0], apply_frames(*at, rod.quaternions)[0]
 
 
 def _pin(system: System, joint: Spherical) -> Array:
