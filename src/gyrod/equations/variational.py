@@ -15,9 +15,10 @@ import numpy as np
 
 from gyrod import _check, _core, rotations
 from gyrod._check import Array
-from gyrod.equations import Compiled, body_weights, compile_force, compile_system, frame_forces, mechanisms
+from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.equations.checks import about
 from gyrod.equations.coordinates import turns, unknowns
+from gyrod.equations.forces import body_weights, compile_force, frame_forces
 from gyrod.equations.links import links, sliding
 from gyrod.equations.rods import HELD
 from gyrod.model import System
