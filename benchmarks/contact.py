@@ -1,4 +1,4 @@
-"""What contact costs: a floor that nothing touches, one on which a rod lies, falls, rests and rolling balls.
+"""What contact costs: a floor that nothing touches, one on which a rod lies, falls, rests; balls and blocks; and peers.
 
 CPU time, best of several, ratios within one run.
 """
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from math import cos, pi, sin
 
+import contact_peers  # type: ignore[import-not-found]
 import numpy as np
 
 import gyrod as gd
@@ -101,6 +102,22 @@ def bodies(times: int) -> None:
     print(f"\na ball slips until it rolls, 1 s: {told}")
 
 
+def creeps(times: int) -> None:
+    """A block on a slope of 20 degrees that sticks: how far it creeps within the second of two seconds."""
+    a = pi / 9
+    normal, along = np.array([-sin(a), 0.0, cos(a)]), np.array([cos(a), 0.0, sin(a)])
+    turn = gd.rotations.quaternion_from_matrix(np.array([along, [0, 1, 0], normal]).T)
+    place = normal * (1e-3 - 9.81 * cos(a) / 4e6)
+    block = gd.Body("block", 1.0, (1e-3,) * 3, position=place, orientation=turn, shape=gd.Box((0.1, 0.1, 2e-3)))
+    grip = gd.Friction(0.5, presliding=1e-6)
+    slope = gd.Contact("block", gd.Plane((0, 0, 0), normal), stiffness=1e6, damping=0.5, friction=grip)
+    system = gd.System(bodies=[block], contacts=[slope])
+    motion = gd.simulate(system, 2.0)
+    crept = abs((motion(1.0)["block"].position - motion["block"].position[-1]) @ along)
+    cost = best(lambda: gd.simulate(system, 2.0), times)
+    print(f"a block sticks on a slope, 2 s: {1e3 * cost:.1f} ms CPU, creeps by {crept:.1e} m/s")
+
+
 def rests(times: int) -> None:
     """A heavy cantilever that lies on a floor: closed form of its moment."""
     print(f"\n{'a cantilever lies down, 80 segments':36}{'CPU ms':>8}{'iterations':>12}{'moment off by':>15}")
@@ -124,4 +141,6 @@ if __name__ == "__main__":
     kernels(n)
     falls(n)
     bodies(n)
+    creeps(n)
     rests(n)
+    contact_peers.compare(min(n, 3))
