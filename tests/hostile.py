@@ -206,7 +206,7 @@ def _use_contact(seed: int) -> None:
         tracks = gd.equilibrium(system).motion.contacts
     else:
         method = r.choice(("auto", "auto", "radau5", "rodas", "dop853", "seulex"))
-        motion = gd.simulate(system, r.choice((0.01, 0.1)), method=method, max_steps=20 * STEPS)
+        motion = gd.simulate(system, r.choice((0.01, 0.1)), method=method, max_steps=10 * STEPS)
         if not np.isfinite(motion.energy.total).all():
             raise AssertionError("energy is not finite")
         tracks = motion.contacts

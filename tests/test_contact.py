@@ -436,6 +436,39 @@ def test_crossed_beams(depth, force, mesh):
     assert rest.motion.contacts["shaft"].normal == pytest.approx(force, rel=5e-3)
 
 
+def test_a_rope_runs_over_an_edge():
+    """Its tip falls as x'' = g x/L: x = x0 cosh(sqrt(g/L) t), x from the level of the table."""
+    radius, hanging, segments = 0.04, 0.2, 50
+    level = 1.0 - 0.5 * pi * radius - (hanging - radius)
+
+    def place(s):
+        angle = min(max((s - level) / radius, 0.0), 0.5 * pi)
+        x, z = min(s - level, 0.0), min(level + 0.5 * pi * radius - s, 0.0)
+        return np.array([x + radius * sin(angle), 0.0, z - radius * (1.0 - cos(angle))])
+
+    rope = gd.Rod(
+        "rope", length=1.0, segments=segments, discretization="staggered", stiffness=(1e3,) * 3 + (1e-5,) * 3,
+        density_per_length=0.1, rotary_inertia=(1e-7,) * 3, initial=gd.Curve(position=place), precurvature=(0, 0, 0),
+        damping=gd.Damping(extension=1.0, shear=1.0, bending=1e-7, torsion=1e-7),
+    )  # fmt: skip
+    edge = gd.Shaft(radius, point=(0, 0, -radius), axis=(0, 1, 0))
+    table = gd.Box((1.2, 0.2, 0.01), offset=(-0.6, 0, -0.005))
+    contacts = [gd.Contact("rope", surface, stiffness=1e4, damping=0.5) for surface in (edge, table)]
+    times = np.linspace(0.0, 0.4, 5)
+    motion = gd.simulate(gd.System(rods=[rope], contacts=contacts), 0.4, rtol=1e-4, output=times)
+    wanted = hanging * np.cosh(np.sqrt(G) * times)
+    np.testing.assert_allclose(-motion["rope"].positions[:, -1, 2], wanted, rtol=1e-2)
+
+
+def test_steps_before_a_touch_do_not_halve_for_ever():
+    """A rod that has no radius, so that no depth is small beside it."""
+    line = {"stiffness": (1e3,) * 3 + (1.0,) * 3, "density_per_length": 0.1, "rotary_inertia": (1e-6,) * 3}
+    falls = gd.Rod("rod", 1.0, 8, discretization="staggered", initial=gd.Straight((0, 0, 0.01), (1, 0, 0.011)), **line)
+    system = gd.System(rods=[falls], contacts=[gd.Contact("rod", FLOOR, stiffness=1e5, damping=1.0, name="floor")])
+    motion = gd.simulate(system, 0.1, rtol=1e-4, max_steps=2000)
+    assert motion.contacts["floor"].gap.min() < 0.0
+
+
 @pytest.mark.slow
 def test_a_rope_round_a_capstan():
     """Half a turn, mu = 0.3, B = 1e-4: T2 = 25.630 N for T1 = 10 N, with the moments of bending where it lifts off."""

@@ -133,7 +133,7 @@ def contacts(
             for surface in _surfaces(contact, system, on, index, axes):
                 for stations in _stations(system, of, body, axes):
                     reach = max(0.5 * float(stations.radii.max(initial=0.0)), 0.05 * _least(system, of, surface))
-                    reach = reach or 0.05 * float(stations.weights.max())  # a line on a plane has no other size
+                    reach = reach or 0.5 * THIN * length  # without any, steps before a touch would halve for ever
                     made.append(
                         _core.Contact(
                             surface=surface.core, body=-1 if on is None else index[on], at=surface.at,
