@@ -88,6 +88,36 @@ def falls(times: int) -> None:
             print(f"{told:36}{best(work, times):8.3f}{motion.stats.steps:8d}{depth:11.3f}")
 
 
+def among(times: int) -> None:
+    """Rods that fall across each other and in a heap, 1 s."""
+    rubber = {"discretization": "staggered", "section": CIRCLE, "material": RUBBER, "damping": DAMPING}
+    held = {"start": gd.Clamped("ground"), "end": gd.Clamped("ground")}
+    lower = gd.Rod("lower", segments=50, initial=gd.Straight((-0.5, 0, 0), (0.5, 0, 0)), **held, **rubber)
+    upper = gd.Rod("upper", segments=50, initial=gd.Straight((0, -0.5, 0.1), (0, 0.5, 0.1)), **rubber)
+    rng, heap = np.random.default_rng(1), []
+    for i in range(10):
+        a, place = rng.uniform(0, 2 * pi), np.array([*rng.uniform(-0.03, 0.03, 2), 0.01 + 0.015 * i])
+        half = 0.1 * np.array([cos(a), sin(a), 0.0])
+        heap.append(gd.Rod(f"{i}", segments=10, initial=gd.Straight(place - half, place + half), **rubber))
+    names = [rod.name for rod in heap]
+    print(f"\n{'rods among themselves, 1 s, 1e-3':36}{'CPU s':>8}{'steps':>8}{'depth, mm':>11}")
+    for friction in (None, gd.Friction(0.3, sticking=False, slip_speed=1e-2)):
+        law = {"stiffness": 1e6, "damping": 1.0, "friction": friction}
+        ground = gd.Contact(names, gd.Plane(), **law)
+        for told, system in {
+            "two cross": gd.System(rods=[lower, upper], contacts=[gd.Contact("upper", "lower", **law, name="rods")]),
+            "a heap of ten": gd.System(rods=heap, contacts=[gd.Contact(names, names, **law, name="rods"), ground]),
+        }.items():
+            motion = gd.simulate(system, 1.0, rtol=1e-3)
+
+            def work(system: gd.System = system) -> object:
+                return gd.simulate(system, 1.0, rtol=1e-3)
+
+            depth = -1e3 * float(motion.contacts["rods"].gap.min())
+            told += "" if friction is None else ", friction"
+            print(f"{told:36}{best(work, times):8.3f}{motion.stats.steps:8d}{depth:11.3f}")
+
+
 def bodies(times: int) -> None:
     """A ball that slips and rolls."""
     ball = gd.Body(
@@ -140,6 +170,7 @@ if __name__ == "__main__":
     n = parser.parse_args().times
     kernels(n)
     falls(n)
+    among(n)
     bodies(n)
     creeps(n)
     rests(n)
