@@ -377,6 +377,15 @@ def test_rope_round_a_capstan():
     gallery("half a turn holds # N when it is pulled, and # N when it is let go", pulled, pulls[-1])
 
 
+def test_cable_over_two_pulleys():
+    example = load("cable_over_two_pulleys")
+    motion = example["run"]()(np.linspace(1.0, 2.0, 501))
+    load_side, winch = example["pulls"](motion)
+    assert load_side.mean() == pytest.approx(example["MASS"] * 9.81, rel=1e-3)
+    assert winch.mean() / load_side.mean() == pytest.approx(example["expected"](), rel=5e-3)
+    gallery("times the tension at the load, # by the formula", example["expected"]())
+
+
 def test_flying_spaghetti():
     example = load("flying_spaghetti")
     motion = example["run"]()
