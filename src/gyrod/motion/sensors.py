@@ -63,7 +63,10 @@ class Sensors(ByName[Array]):
 
     def _find(self, name: str) -> Array:
         value = _read(self.rows, self._sensors[name], self._added)
-        return value[0] if self._motion.t.ndim == 0 else value  # type: ignore[no-any-return]
+        if self._motion.t.ndim:
+            return value
+        single: Array = value[0]
+        return single
 
     def __repr__(self) -> str:
         return f"Sensors({', '.join(f'{name!r} [{unit}]' for name, unit in self.units.items())})"
