@@ -178,6 +178,17 @@ def _on_cables() -> gd.System:
     return gd.System([bob], rods=[_rod()], forces=cables)
 
 
+def _in_rings() -> gd.System:
+    """A hose through rings, soft enough for every method, on ground and on a bob that a cable carries."""
+    bob = _body("bob", (0.3, 0.1, -0.1))
+    forces = [
+        gd.Clip("hose", 0.3, point=(0.18, 0.02, 0.0), kind="ring", stiffness=80.0),
+        gd.Clip("hose", 0.55, "bob", point=(0.03, -0.1, 0.08), kind="ring", stiffness=60.0),
+        gd.Cable("ground", "bob", at_a=(0.0, 0.3, 0.2), at_b=(0.02, 0, 0), stiffness=50.0, length=0.4, smoothing=0.5),
+    ]
+    return gd.System([bob], rods=[_rod()], forces=forces)
+
+
 def _with_tendon() -> gd.System:
     path = [(0.0, (0.02, 0)), (0.5, (0.02, 0.01)), (1.0, (0.01, 0.02))]
     return gd.System(rods=[_rod()], forces=[gd.Tendon("hose", path, tension=1.5)])
@@ -289,6 +300,7 @@ SYSTEMS = {
         Row("rod on a hinged body", _on_hinged_body, load=_HALF),
         Row("rod beside a free body", _beside_body),
         Row("rod and body on cables", _on_cables, load=_HALF),
+        Row("rod in rings", _in_rings, load=_HALF),
         Row("net of bodies and rods", _net),
         Row("ball on a plane", _ball_on_plane, smooth=False),
         Row("rod on a floor", _rod_on_floor, smooth=False),

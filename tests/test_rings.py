@@ -4,9 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.polynomial.polynomial import polyder, polyval
 from scipy.optimize import brentq
 
 import gyrod as gd
+from gyrod.equations import compile_system
 
 GRID, ELEMENTS = {"discretization": "staggered", "segments": 60}, {"degree": 3, "segments": 20}
 MESHES = pytest.mark.parametrize("mesh", [GRID, ELEMENTS], ids=["grid", "elements"])
@@ -31,6 +33,22 @@ def cable(length=1.0, bending=1e-3, extension=1e4, **changes):
 
 def ring(at=0.5, point=None, **changes):
     return gd.Clip("cable", at, point=point, kind="ring", name="eye", **changes)
+
+
+@MESHES
+def test_a_ring_is_at_the_nearest_place_of_a_smooth_rod(mesh):
+    """On a rod whose vertices lie on a cubic, between uneven nodes too, the spline is that cubic."""
+    point = np.array([0.37, 0.1, -0.05])
+    c = compile_system(gd.System(rods=[cable(**mesh)], forces=[ring(0.5, point, stiffness=7.0)]))
+    cubic = np.array([(0.02, 0, 0.1), (0.8, 0.3, 0), (0, 0.2, -0.3), (0.2, -0.4, 0.1)])
+    y, s = np.array(c.y0), c.system.rods[0].mesh.vertices
+    for i, x in zip(c.core.layout()[0].x, polyval(s, cubic).T, strict=True):
+        y[i : i + 3] = x
+    at, *rest = c.slide_states(np.zeros(1), y[None])[0, 0]
+    x, tangent = polyval(at, cubic), polyval(at, polyder(cubic))
+    np.testing.assert_allclose(rest[:3], x, atol=1e-14)
+    np.testing.assert_allclose(rest[3:], 7.0 * (point - x), atol=1e-13)
+    assert abs((point - x) @ tangent) < 1e-14
 
 
 # --- at rest ---------------------------------------------------------------------------------------------------------

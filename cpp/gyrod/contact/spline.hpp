@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace gyrod {
@@ -26,34 +27,35 @@ inline SplineShares spline_at(const std::vector<double>& mesh, double at) {
   const int i = std::clamp(int(std::upper_bound(mesh.begin(), mesh.end(), at) - mesh.begin()) - 1, 0, last - 1);
   double s[7]; // knots i - 3 ... i + 3; splines about i - 1 ... i + 2 do not vanish here
   for (int k = 0; k < 7; ++k) s[k] = knot(knot, i - 3 + k);
-  double splines[4][4] = {{1.0}}; // each with its derivatives, by de Boor's recursion
-  const auto times = [](const double* f, double x, double slope, double* to) { // a linear function
+  using Spline = std::array<double, 4>;                                        // with its derivatives
+  std::array<Spline, 4> splines{Spline{1.0, 0.0, 0.0, 0.0}};                   // by de Boor's recursion
+  const auto times = [](const Spline& f, double x, double slope, Spline& to) { // a linear function
     to[0] += f[0] * x;
-    for (int d = 1; d < 4; ++d) to[d] += f[d] * x + d * f[d - 1] * slope;
+    for (std::size_t d = 1; d < 4; ++d) to[d] += f[d] * x + double(d) * f[d - 1] * slope;
   };
-  for (int j = 1; j <= 3; ++j) {
-    double next[4][4] = {};
-    for (int r = 0; r < j; ++r) {
+  for (std::size_t j = 1; j <= 3; ++j) {
+    std::array<Spline, 4> next{};
+    for (std::size_t r = 0; r < j; ++r) {
       const double low = s[3 + r + 1 - j], high = s[3 + r + 1], inverse = 1.0 / (high - low);
       times(splines[r], (high - at) * inverse, -inverse, next[r]);
       times(splines[r], (at - low) * inverse, inverse, next[r + 1]);
     }
-    std::copy_n(next[0], 16, splines[0]);
+    splines = next;
   }
   SplineShares o;
   o.first = std::max(i - 2, 0), o.count = std::min(i + 3, last) - o.first + 1;
-  const auto add = [&](auto&& self, int n, double share, const double* spline) -> void {
+  const auto add = [&](auto&& self, int n, double share, const Spline& spline) -> void {
     if (n >= 0 && n <= last) {
-      for (int d = 0; d < 4; ++d) o.by[d][n - o.first] += share * spline[d];
+      for (std::size_t d = 0; d < 4; ++d) o.by[d][n - o.first] += share * spline[d];
       return;
     }
     const int end = n < 0 ? 0 : last;
     self(self, end, 2.0 * share, spline), self(self, 2 * end - n, -share, spline);
   };
-  for (int k = 0; k < 4; ++k) {
+  for (std::size_t k = 0; k < 4; ++k) {
     const double a = s[k + 2] - s[k + 1], b = s[k + 3] - s[k + 2];
     const double before = -b * b / (3.0 * a * (a + b)), behind = -a * a / (3.0 * b * (a + b));
-    const int n = i - 1 + k;
+    const int n = i - 1 + int(k);
     add(add, n - 1, before, splines[k]), add(add, n, 1.0 - before - behind, splines[k]);
     add(add, n + 1, behind, splines[k]);
   }
