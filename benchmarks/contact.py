@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from math import cos, pi, sin
 
 import contact_peers  # type: ignore[import-not-found]
 import numpy as np
 
 import gyrod as gd
+from gyrod._check import Array
 from gyrod.equations import compile_system
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
@@ -90,23 +92,31 @@ def falls(times: int) -> None:
 
 def among(times: int) -> None:
     """Rods that fall across each other and in a heap, 1 s."""
-    rubber = {"discretization": "staggered", "section": CIRCLE, "material": RUBBER, "damping": DAMPING}
-    held = {"start": gd.Clamped("ground"), "end": gd.Clamped("ground")}
-    lower = gd.Rod("lower", segments=50, initial=gd.Straight((-0.5, 0, 0), (0.5, 0, 0)), **held, **rubber)
-    upper = gd.Rod("upper", segments=50, initial=gd.Straight((0, -0.5, 0.1), (0, 0.5, 0.1)), **rubber)
+
+    def rubber(name: str, a: Array, b: Array, segments: int, held: gd.Clamped | None = None) -> gd.Rod:
+        return gd.Rod(
+            name, segments=segments, discretization="staggered", section=CIRCLE, material=RUBBER, damping=DAMPING,
+            initial=gd.Straight(a, b), start=held or gd.Free(), end=held or gd.Free(),
+        )  # fmt: skip
+
+    across, along = np.array([0.5, 0, 0]), np.array([0, 0.5, 0])
+    high = np.array([0, 0, 0.1])
+    lower = rubber("lower", -across, across, 50, gd.Clamped("ground"))
+    upper = rubber("upper", high - along, high + along, 50)
     rng, heap = np.random.default_rng(1), []
     for i in range(10):
         a, place = rng.uniform(0, 2 * pi), np.array([*rng.uniform(-0.03, 0.03, 2), 0.01 + 0.015 * i])
         half = 0.1 * np.array([cos(a), sin(a), 0.0])
-        heap.append(gd.Rod(f"{i}", segments=10, initial=gd.Straight(place - half, place + half), **rubber))
+        heap.append(rubber(f"{i}", place - half, place + half, 10))
     names = [rod.name for rod in heap]
     print(f"\n{'rods among themselves, 1 s, 1e-3':36}{'CPU s':>8}{'steps':>8}{'depth, mm':>11}")
     for friction in (None, gd.Friction(0.3, sticking=False, slip_speed=1e-2)):
-        law = {"stiffness": 1e6, "damping": 1.0, "friction": friction}
-        ground = gd.Contact(names, gd.Plane(), **law)
+        touch = partial(gd.Contact, stiffness=1e6, damping=1.0, friction=friction)
         for told, system in {
-            "two cross": gd.System(rods=[lower, upper], contacts=[gd.Contact("upper", "lower", **law, name="rods")]),
-            "a heap of ten": gd.System(rods=heap, contacts=[gd.Contact(names, names, **law, name="rods"), ground]),
+            "two cross": gd.System(rods=[lower, upper], contacts=[touch("upper", "lower", name="rods")]),
+            "a heap of ten": gd.System(
+                rods=heap, contacts=[touch(names, names, name="rods"), touch(names, gd.Plane())]
+            ),
         }.items():
             motion = gd.simulate(system, 1.0, rtol=1e-3)
 

@@ -124,9 +124,9 @@ def contacts(
     crossings: list[_core.RodPair] = []
     crossed: list[Crossed] = []
     for k, contact in enumerate(system.contacts):
-        for of, on in contact.crossings(system):
-            crossings.append(_crossing(contact, system, of, on, rods))
-            crossed.append(Crossed(k, of, on, 0.5 * min(_radius(system.rod(of)), _radius(system.rod(on)))))
+        for a, b in contact.crossings(system):
+            crossings.append(_crossing(contact, system, a, b, rods))
+            crossed.append(Crossed(k, a, b, 0.5 * min(_radius(system.rod(a)), _radius(system.rod(b)))))
         for of, on in contact.pairs(system):
             rod, body = rods.get(of, -1), index.get(of, -1)
             law = _law(contact, system, of, length)

@@ -124,7 +124,7 @@ class ContactTrack:
 
     @cached_property
     def _members(self) -> frozenset[str]:
-        of = (p.of for p in (*self.stations, *self.crossings))
+        of = {*(p.of for p in self.stations), *(p.of for p in self.crossings)}
         return frozenset(of) if self.contact.a == ("all",) else frozenset(self.contact.a)
 
     def _sign(self, two: Crossings) -> int:
@@ -207,13 +207,13 @@ def track(motion: Motion, index: int) -> ContactTrack:
     for k, two in enumerate(compiled.crossed):
         if two.contact != index:
             continue
-        found, budget = compiled.crossing_states(k, motion.t, motion.y)
-        loads = np.array([_loads(rows) for rows in found])
+        touches, budget = compiled.crossing_states(k, motion.t, motion.y)
+        loads = np.array([_loads(rows) for rows in touches])
         if near is not None:
             beside, around = compiled.crossing_states(k, near.t, near.y)
             loads = motion._along(np.array([_loads(rows) for rows in beside]), loads)
             loads[..., 3], budget = np.maximum(loads[..., 3], 0.0), motion._along(around, budget)
-        crossings.append(_crossings(two, found, loads.reshape(*shape, 7), shape))
+        crossings.append(_crossings(two, touches, loads.reshape(*shape, 7), shape))
         sums = sums + budget.reshape(*shape, 4)
     energy, friction, impact, _ = np.moveaxis(sums, -1, 0)
     return ContactTrack(compiled.system.contacts[index], tuple(parts), energy, friction, impact, tuple(crossings))
