@@ -210,8 +210,8 @@ def track(motion: Motion, index: int) -> ContactTrack:
         touches, budget = compiled.crossing_states(k, motion.t, motion.y)
         loads = np.array([_loads(rows) for rows in touches])
         if near is not None:
-            beside, around = compiled.crossing_states(k, near.t, near.y)
-            loads = motion._along(np.array([_loads(rows) for rows in beside]), loads)
+            others, around = compiled.crossing_states(k, near.t, near.y)
+            loads = motion._along(np.array([_loads(rows) for rows in others]), loads)
             loads[..., 3], budget = np.maximum(loads[..., 3], 0.0), motion._along(around, budget)
         crossings.append(_crossings(two, touches, loads.reshape(*shape, 7), shape))
         sums = sums + budget.reshape(*shape, 4)
