@@ -54,7 +54,7 @@ def cradle(angle: float = 30.0) -> gd.System:
 
 def run(duration: float = 2.0) -> gd.Motion:
     """Two swings to and fro."""
-    return gd.simulate(cradle(), duration, method="dop853", rtol=1e-9)
+    return gd.simulate(cradle(), duration, method="dop853", rtol=1e-10)
 
 
 def chain() -> NDArray[np.float64]:

@@ -237,6 +237,15 @@ def _box_on_floor() -> gd.System:
     return gd.System([box], forces=[held], contacts=[gd.Contact("box", gd.Plane(), **_TOUCHING)])
 
 
+def _rods_across() -> gd.System:
+    """One falls across another one, and slips; both are clamped at an end."""
+    law = _TOUCHING | {"friction": gd.Friction(0.3, sticking=False, slip_speed=0.05)}
+    lower = _rod(section=gd.Circle(5e-3), damping=gd.Damping(factor=2e-3))
+    upper = _rod("upper", (0.35, -0.3, 0.0095), (0.35, 0.3, 0.0095), velocity=lambda s: (0.2 * s * s, 0, -0.3 * s * s))
+    contacts = [gd.Contact("upper", "hose", **law)]
+    return gd.System(rods=[lower, upper.with_(section=gd.Circle(5e-3))], contacts=contacts)
+
+
 @dataclass(frozen=True)
 class Row:
     """A system and how long it runs."""
@@ -305,6 +314,7 @@ SYSTEMS = {
         Row("ball on a plane", _ball_on_plane, smooth=False),
         Row("rod on a floor", _rod_on_floor, smooth=False),
         Row("box on a floor", _box_on_floor, smooth=False),
+        Row("rods across each other", _rods_across, smooth=False),
     )
 }
 

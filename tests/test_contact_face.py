@@ -116,7 +116,7 @@ def test_changes_reach_contacts():
             "stiffness is missing and rod 'bare' has no material to take it from;",
         ),
         (lambda: gd.Contact("hose", gd.Plane(), restitution=0.5), "restitution belongs to bodies; rods take damping."),
-        (lambda: gd.Contact("hose", "hose"), "'hose' is a rod"),
+        (lambda: gd.Contact("bob", "hose", stiffness=1e5), "b = 'hose' is a rod and 'bob' a body: take the rod as a."),
         (lambda: gd.Contact("hos", gd.Plane()), "a = 'hos' is unknown"),
         (lambda: gd.Contact("ball", gd.Plane(), stiffness=1, restitution=1.2), "restitution must be between 0 and 1"),
         (

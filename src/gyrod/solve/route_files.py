@@ -15,7 +15,8 @@ from gyrod._words import suggests
 from gyrod.files.building import Builder, ModelFileError
 from gyrod.files.models import bytes_of
 from gyrod.files.options import RunOptions
-from gyrod.files.reading import ReadingError, compose, decode, plain
+from gyrod.files.reading import Node, ReadingError, compose, decode, plain
+from gyrod.files.reading import Path as Place
 from gyrod.model import Clip, Free, Rod, System
 from gyrod.solve.routing import Route, route
 
@@ -24,6 +25,7 @@ _SAME = ("section", "material", "stiffness", "density_per_length", "rotary_inert
 _GIVEN = ("degree", "precurvature")
 
 
+@suggests
 @dataclass(frozen=True)
 class RoutedFile:
     """A model file with its cables as they lie."""
@@ -58,7 +60,7 @@ def route_file(path: str | PathLike[str], *, turns: float | None = None, starts:
     except ReadingError as error:
         raise ModelFileError([error.problem], str(path)) from None
     builder = _Routing(plain(root), root, place.parent)
-    builder.options = {"turns": turns, "starts": starts}
+    builder.turns, builder.starts = turns, starts
     builder.problems += problems
     with np.errstate(all="ignore"):
         made = builder.whole()
@@ -73,13 +75,14 @@ def route_file(path: str | PathLike[str], *, turns: float | None = None, starts:
 class _Routing(Builder):
     """Makes a model whose rods without initial shape are routed."""
 
-    def __init__(self, data: Any, root: Any, base: Path) -> None:
+    def __init__(self, data: object, root: Node | None, base: Path) -> None:
         super().__init__(data, root, base)
-        self.options: dict[str, Any] = {}
+        self.turns: float | None = None
+        self.starts = 2
         self.routes: dict[str, Route] = {}
-        self.open: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self.open: dict[str, tuple[Place, dict[str, Any]]] = {}
 
-    def object(self, group: str, data: Any, path: Any) -> Any:
+    def object(self, group: str, data: object, path: Place) -> Any:
         """A rod without its ends, if it is to be routed: where it lies now it does not meet them."""
         if group != "rods" or not isinstance(data, dict) or data.get("initial") is not None:
             return super().object(group, data, path)
@@ -113,7 +116,15 @@ class _Routing(Builder):
                 own = [clip for clip in clips if clip.rod == name]
                 known = [*parts.get("bodies", ()), *laid]
                 try:
-                    found = route(rods[name].length, clips=own, bodies=known, **made, **around, **self.options)
+                    found = route(
+                        rods[name].length,
+                        clips=own,
+                        bodies=known,
+                        turns=self.turns,
+                        starts=self.starts,
+                        **made,
+                        **around,
+                    )
                     rods[name], self.routes[name] = found.rod, found
                 except (ValueError, RuntimeError) as error:
                     self.tell(path, f"Rod {name!r}: {error}")
