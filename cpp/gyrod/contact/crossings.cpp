@@ -191,17 +191,18 @@ GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(p
   skin_ = std::numeric_limits<double>::infinity();
   for (const RodPair& c : pairs_) {
     skin_ = std::min(skin_, c.radius[0] + c.radius[1]);
+    by_rods_.emplace_back(std::min(c.rods[0], c.rods[1]), std::max(c.rods[0], c.rods[1]), int(&c - pairs_.data()));
     for (int e = 0; e < 2; ++e) {
       if (strands_.size() <= std::size_t(c.rods[e])) strands_.resize(std::size_t(c.rods[e]) + 1);
       Strand& s = strands_[std::size_t(c.rods[e])];
       if (!s.mesh.empty()) continue;
       s.mesh = c.mesh[e];
-      // Side by side what lies between two stations is seen by none: as close as two diameters.
       s.frames = s.mesh;
       if (!c.nodal[e]) {
         for (std::size_t k = 0; k + 1 < s.mesh.size(); ++k) s.frames[k] = 0.5 * (s.mesh[k] + s.mesh[k + 1]);
         s.frames.pop_back();
       }
+      // Side by side what lies between two stations is seen by none: as close as two diameters.
       const int n = std::max(int(s.mesh.size()) - 1, int(std::ceil(c.length[e] / (4.0 * c.radius[e]))));
       s.each = c.length[e] / n;
       for (int k = 0; k < n; ++k) {
@@ -210,6 +211,7 @@ GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(p
       }
     }
   }
+  std::sort(by_rods_.begin(), by_rods_.end());
 }
 
 Crossings::Frames Crossings::frames_at(const RodPair& c, int e, double at) const {
@@ -277,52 +279,62 @@ void Crossings::sags(const std::vector<Curve>& curves) {
 void Crossings::renew(const std::vector<Curve>& curves) {
   seen_.resize(strands_.size());
   for (std::size_t r = 0; r < strands_.size(); ++r) seen_[r].assign(curves[r].x, curves[r].x + strands_[r].mesh.size());
-  near_.clear();
+  // All spans at once, in cells as large as the largest of them: what is near lies in a cell beside.
+  std::vector<double> reach(strands_.size(), 0.0); // of a rod in any of its pairs
+  for (const RodPair& c : pairs_)
+    for (int e = 0; e < 2; ++e) {
+      double& most_of = reach[std::size_t(c.rods[e])];
+      most_of = std::max(most_of, c.radius[e] + 0.5 * (skin_ + c.law.smoothing));
+    }
   std::vector<Ball> balls;
-  std::vector<std::pair<std::tuple<long, long, long>, int>> cells;
-  for (std::size_t p = 0; p < pairs_.size(); ++p) {
-    const RodPair& c = pairs_[p];
-    const bool self = c.rods[0] == c.rods[1];
-    balls.clear(), cells.clear();
-    double largest = 0.0;
-    for (int e = 0; e < (self ? 1 : 2); ++e) {
-      const auto& x = seen_[std::size_t(c.rods[e])];
-      for (std::size_t k = 0; k + 1 < x.size(); ++k) {
-        const double r = 0.5 * (x[k + 1] - x[k]).norm() + sag_[std::size_t(c.rods[e])][k] + c.radius[e];
-        balls.push_back({0.5 * (x[k] + x[k + 1]), r + 0.5 * (skin_ + c.law.smoothing), e, int(k)});
-        largest = std::max(largest, balls.back().radius);
-      }
+  double largest = 0.0;
+  for (std::size_t r = 0; r < strands_.size(); ++r)
+    for (std::size_t k = 0; k + 1 < seen_[r].size(); ++k) {
+      const V3 &a = seen_[r][k], &b = seen_[r][k + 1];
+      balls.push_back({0.5 * (a + b), 0.5 * (b - a).norm() + sag_[r][k], int(r), int(k)});
+      largest = std::max(largest, balls.back().radius + reach[r]);
     }
-    const double size = 2.0 * largest;
-    const auto cell = [&](const V3& x) {
-      return std::make_tuple(long(std::floor(x[0] / size)), long(std::floor(x[1] / size)),
-                             long(std::floor(x[2] / size)));
+  using Cell = std::tuple<long, long, long>;
+  const auto cell = [&](const V3& x) {
+    const auto at = [&](double q) { // of states that no one believes: anywhere
+      const double k = std::floor(q / (2.0 * largest));
+      return k > -1e15 && k < 1e15 ? long(k) : 0L;
     };
-    for (std::size_t k = 0; k < balls.size(); ++k) cells.emplace_back(cell(balls[k].at), int(k));
-    std::sort(cells.begin(), cells.end());
-    const std::size_t first = near_.size();
-    for (std::size_t k = 0; k < balls.size(); ++k) {
-      const Ball& a = balls[k];
-      if (a.line) continue;
-      const auto [i, j, l] = cell(a.at);
-      for (long u = i - 1; u <= i + 1; ++u)
-        for (long v = j - 1; v <= j + 1; ++v) {
-          auto at = std::lower_bound(cells.begin(), cells.end(), std::make_pair(std::make_tuple(u, v, l - 1), -1));
-          for (; at != cells.end() && at->first <= std::make_tuple(u, v, l + 1); ++at) {
-            const Ball& b = balls[std::size_t(at->second)];
-            if (self ? b.span <= a.span : !b.line) continue;
-            const double reach = a.radius + b.radius;
-            if ((a.at - b.at).squaredNorm() > reach * reach) continue;
-            const auto& mesh = strands_[std::size_t(c.rods[0])].mesh;
-            if (self && mesh[std::size_t(b.span) + 1] - mesh[std::size_t(a.span)] < c.apart) continue;
-            near_.push_back({int(p), {a.span, b.span}});
-          }
-        }
+    return Cell(at(x[0]), at(x[1]), at(x[2]));
+  };
+  std::vector<std::pair<Cell, int>> cells;
+  for (std::size_t k = 0; k < balls.size(); ++k) cells.emplace_back(cell(balls[k].at), int(k));
+  std::sort(cells.begin(), cells.end());
+  near_.clear();
+  const auto meet = [&](const Ball& a, const Ball& b) {
+    const auto rods = std::minmax(a.line, b.line);
+    auto at = std::lower_bound(by_rods_.begin(), by_rods_.end(), std::make_tuple(rods.first, rods.second, -1));
+    for (; at != by_rods_.end() && std::get<0>(*at) == rods.first && std::get<1>(*at) == rods.second; ++at) {
+      const RodPair& c = pairs_[std::size_t(std::get<2>(*at))];
+      const bool self = a.line == b.line;
+      const Ball &first = self                  ? (a.span < b.span ? a : b)
+                          : a.line == c.rods[0] ? a
+                                                : b,
+                 &second = &first == &a ? b : a;
+      const double way = a.radius + b.radius + c.radius[0] + c.radius[1] + skin_ + c.law.smoothing;
+      if ((a.at - b.at).squaredNorm() > way * way) continue;
+      const auto& mesh = of(c, 0).mesh;
+      if (self && mesh[std::size_t(second.span) + 1] - mesh[std::size_t(first.span)] < c.apart) continue;
+      near_.push_back({std::get<2>(*at), {first.span, second.span}});
     }
-    std::sort(near_.begin() + std::ptrdiff_t(first), near_.end(), [](const Near& a, const Near& b) {
-      return std::make_tuple(a.spans[0], a.spans[1]) < std::make_tuple(b.spans[0], b.spans[1]);
-    });
+  };
+  for (std::size_t k = 0; k < balls.size(); ++k) {
+    const auto [i, j, l] = cell(balls[k].at);
+    for (long u = i - 1; u <= i + 1; ++u)
+      for (long v = j - 1; v <= j + 1; ++v) {
+        auto at = std::lower_bound(cells.begin(), cells.end(), std::make_pair(Cell(u, v, l - 1), -1));
+        for (; at != cells.end() && at->first <= Cell(u, v, l + 1); ++at)
+          if (at->second > int(k)) meet(balls[k], balls[std::size_t(at->second)]);
+      }
   }
+  std::sort(near_.begin(), near_.end(), [](const Near& a, const Near& b) {
+    return std::tie(a.crossing, a.spans[0], a.spans[1]) < std::tie(b.crossing, b.spans[0], b.spans[1]);
+  });
 }
 
 const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
@@ -521,15 +533,20 @@ double Crossings::horizon(const std::vector<Curve>& curves) {
     gap += (x[0] + s * e[0] - x[1] - t * e[1]).norm();
     if (gap > 0.0) least = std::min(least, in(gap + 0.5 * std::min(c.radius[0], c.radius[1]), fast, c.gravity));
   }
-  for (const RodPair& c : pairs_) { // what is further away than the skin
-    V3 low = V3::Constant(std::numeric_limits<double>::infinity()), high = -low;
-    for (int r : c.rods)
-      for (std::size_t k = 0; k < strands_[std::size_t(r)].mesh.size(); ++k)
-        for (int i = 0; i < 3; ++i) {
-          low[i] = std::min(low[i], curves[std::size_t(r)].v[k][i]);
-          high[i] = std::max(high[i], curves[std::size_t(r)].v[k][i]);
-        }
-    least = std::min(least, in(skin_, (high - low).norm(), 0.0));
+  // What is further away than the skin.
+  constexpr double none = std::numeric_limits<double>::infinity();
+  std::vector<V3> low(strands_.size(), V3::Constant(none)), high(strands_.size(), V3::Constant(-none));
+  for (std::size_t r = 0; r < strands_.size(); ++r)
+    for (std::size_t k = 0; k < strands_[r].mesh.size(); ++k)
+      for (int i = 0; i < 3; ++i) {
+        low[r][i] = std::min(low[r][i], curves[r].v[k][i]);
+        high[r][i] = std::max(high[r][i], curves[r].v[k][i]);
+      }
+  for (const RodPair& c : pairs_) {
+    const std::size_t a = std::size_t(c.rods[0]), b = std::size_t(c.rods[1]);
+    V3 fast;
+    for (int i = 0; i < 3; ++i) fast[i] = std::max(high[a][i] - low[b][i], high[b][i] - low[a][i]);
+    least = std::min(least, in(skin_, fast.norm(), 0.0));
   }
   return least;
 }

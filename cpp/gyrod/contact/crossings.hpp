@@ -149,9 +149,10 @@ private:
   const Strand& of(const RodPair& c, int e) const { return strands_[std::size_t(c.rods[e])]; }
 
   std::vector<RodPair> pairs_;
-  std::vector<Strand> strands_;          // by rods
-  std::vector<std::vector<V3>> seen_;    // where vertices were when spans were looked at
-  std::vector<std::vector<double>> sag_; // of spans
+  std::vector<std::tuple<int, int, int>> by_rods_; // both rods of each, in order
+  std::vector<Strand> strands_;                    // by rods
+  std::vector<std::vector<V3>> seen_;              // where vertices were when spans were looked at
+  std::vector<std::vector<double>> sag_;           // of spans
   std::vector<Near> near_;
   std::vector<Touch> touches_;
   double skin_ = 0.0;
