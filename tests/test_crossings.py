@@ -4,6 +4,8 @@ from math import cos, pi, radians, sin
 
 import numpy as np
 import pytest
+from test_links import check_stages
+from test_rods_absolute import differences
 
 import gyrod as gd
 from gyrod.equations import compile_system
@@ -72,26 +74,14 @@ def disturbed(compiled, seed, sizes=None):
     return np.asarray(compiled.core.project(y, 0.0))
 
 
-def differences(compiled, y, h=1e-7):
-    def change(i, d):
-        z = np.array(y)
-        z[i] += d
-        up = np.asarray(compiled.core.rhs(0.0, z))
-        z[i] -= 2 * d
-        return up - np.asarray(compiled.core.rhs(0.0, z))
-
-    return np.stack([(8 * change(i, h) - change(i, 2 * h)) / (12 * h) for i in range(len(y))], axis=-1)
-
-
 def contact_energy(compiled, y):
-    return sum(compiled.crossing_states(k, np.zeros(1), y[None])[1][0, 0] for k in range(len(compiled.crossed)))
+    return compiled.crossing_states(np.zeros(1), y[None])[1][0, :, 0].sum()
 
 
-def forces_of_contact(system, y, compiled):
-    """Of vertices: masses times what contact adds to their accelerations."""
+def change_by_contact(system, y, compiled):
+    """What contact adds to the rates."""
     bare = compile_system(system.with_(contacts=()))
-    change = np.asarray(compiled.core.rhs(0.0, y)) - np.asarray(bare.core.rhs(0.0, y))
-    return change, bare
+    return np.asarray(compiled.core.rhs(0.0, y)) - np.asarray(bare.core.rhs(0.0, y))
 
 
 @pytest.mark.parametrize("form", ["nullspace-quaternion", "absolute-quaternion", "nullspace-directors"])
@@ -103,7 +93,8 @@ def test_stages_have_the_derivatives_of_contacts(law, kind, mesh, form):
     compiled = compile_system(SYSTEMS[kind](MESHES[mesh], law), form)
     y = disturbed(compiled, 1)
     assert contact_energy(compiled, y) > 1e-9  # something touches
-    J, D = np.asarray(compiled.core.jacobian(0.0, y)), differences(compiled, y)
+    J = np.asarray(compiled.core.jacobian(0.0, y))
+    D = differences(compiled, 0.0, y, range(compiled.size), 1e-7)
     rows = np.abs(D).max(axis=1, keepdims=True) + 1e-7 * np.abs(D).max()
     assert (np.abs(J - D) / rows).max() < 2e-6
 
@@ -114,14 +105,7 @@ def test_stages_of_rods_on_bodies(form):
     compiled = compile_system(held(), form)
     y = disturbed(compiled, 1)
     assert contact_energy(compiled, y) > 1e-9
-    D, b = differences(compiled, y), np.random.default_rng(4).standard_normal(compiled.size)
-    for shift in (3e3, 3e4, 3e3 + 2e3j, 2e4 - 3e4j):
-        if isinstance(shift, complex):
-            x = np.array([1.0, 1.0j]) @ compiled.core.solve_shifted_complex(0.0, y, shift.real, shift.imag, b)
-        else:
-            x = np.asarray(compiled.core.solve_shifted(0.0, y, shift, b))
-        A = shift * np.eye(compiled.size) - D
-        assert (np.abs(A @ x - b) / (np.abs(A) @ np.abs(x) + np.abs(b))).max() < 2e-6
+    check_stages(compiled, y, 2e-6, 3e3, 1e-7)
 
 
 @pytest.mark.parametrize("kind", SYSTEMS)
@@ -137,16 +121,15 @@ def test_transposed_solutions(kind):
 @pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("kind", SYSTEMS)
 def test_forces_are_the_gradient_of_the_energy(kind, mesh):
-    """Power of the forces along any motion: what the energy of contact loses, without damping."""
+    """Masses times what contact adds to accelerations, against differences of its energy, without damping."""
     system = SYSTEMS[kind](MESHES[mesh])
     system = system.with_(contacts=[contact.with_(damping=None) for contact in system.contacts])
     compiled = compile_system(system)
     y = disturbed(compiled, 1)
-    change, _ = forces_of_contact(system, y, compiled)
+    change = change_by_contact(system, y, compiled)
     kinds = np.array(compiled.kinds)
     places = np.flatnonzero(kinds == "position")
     speeds = np.flatnonzero(kinds == "velocity")
-    # E along the motion and along it turned around in time: dE/dt = gradient . v
     h, slope = 1e-7, []
     for i in places:
         z = np.array(y)
@@ -167,7 +150,7 @@ def test_contacts_make_neither_momentum_nor_spin(law, kind):
     system = SYSTEMS[kind](GRID, law)
     compiled = compile_system(system)
     y = disturbed(compiled, 3)
-    change, _ = forces_of_contact(system, y, compiled)
+    change = change_by_contact(system, y, compiled)
     kinds = np.array(compiled.kinds)
     mass = np.concatenate([np.repeat(np.asarray(table["mass"]), 3) for table in compiled.rods])
     force = (mass * change[kinds == "velocity"]).reshape(-1, 3)
@@ -220,7 +203,7 @@ def test_a_rod_that_slides_across_a_bend_feels_no_vertices(bend, spread):
         across = rod("across", (tuple(middle - half), tuple(middle + half)), segments=6)
         contact = gd.Contact("bent", "across", stiffness=1e5, smoothing=0.0)
         compiled = compile_system(gd.System(rods=[bent, across], contacts=[contact]))
-        forces.append(compiled.crossing_states(0, np.zeros(1), compiled.y0[None])[0][0][:, 12].sum())
+        forces.append(compiled.crossing_states(np.zeros(1), compiled.y0[None])[0][0][:, 13].sum())
     forces = np.array(forces)
     assert forces.mean() == pytest.approx(1e5 * 2 * R * depth, rel=0.02)
     assert np.ptp(forces) / forces.mean() < spread

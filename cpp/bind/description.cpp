@@ -272,7 +272,8 @@ void bind_rod_parts(nb::module_& m) {
       .def(
           "__init__",
           [](LinkPoint* p, const V3& offset, int rod, int segment, double xi, int body) {
-            new (p) LinkPoint{rod, segment, xi, offset, body};
+            new (p) LinkPoint{};
+            p->rod = rod, p->segment = segment, p->xi = xi, p->offset = offset, p->body = body;
           },
           nb::kw_only(), "offset"_a, "rod"_a = -1, "segment"_a = 0, "xi"_a = 0.0, "body"_a = -1)
       .def_ro("offset", &LinkPoint::offset)

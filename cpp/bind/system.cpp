@@ -447,30 +447,37 @@ void bind_system(nb::module_& m) {
        "bodies.")
       .def(
           "crossing_states",
-          [](System& s, int crossing, Times t, Table y, bool project) {
+          [](System& s, Times t, Table y, bool project) {
             const Turn turn = enter(s, y);
+            const std::size_t each = std::size_t(s.rods()->crossings());
             std::vector<Out2> rows;
-            Out2 sums = owned<Out2>({y.shape(0), 4});
+            Out3 sums = owned<Out3>({y.shape(0), each, 3});
             std::vector<double> state(s.size());
             std::vector<Crossings::Reading> found;
+            std::vector<Crossings::Budget> budgets;
             for (std::size_t k = 0; k < y.shape(0); ++k) {
               std::copy_n(y.data() + k * s.size(), s.size(), state.begin());
               s.place(t.data()[k], state.data(), project);
-              const ContactBudget b = s.rods()->crossing(crossing, t.data()[k], state.data() + s.rods_at(), found);
-              sums(k, 0) = b.energy, sums(k, 1) = b.friction, sums(k, 2) = b.impact, sums(k, 3) = b.work;
-              Out2& out = rows.emplace_back(owned<Out2>({found.size(), 16}));
+              budgets.assign(each, {});
+              s.rods()->crossings(t.data()[k], state.data() + s.rods_at(), found, budgets.data());
+              for (std::size_t i = 0; i < each; ++i)
+                sums(k, i, 0) = budgets[i].energy, sums(k, i, 1) = budgets[i].friction,
+                           sums(k, i, 2) = budgets[i].impact;
+              Out2& out = rows.emplace_back(owned<Out2>({found.size(), 17}));
               for (std::size_t i = 0; i < found.size(); ++i) {
                 const Crossings::Reading& r = found[i];
-                double* to = out.data() + 16 * i;
-                to[0] = r.at[0], to[1] = r.at[1];
+                double* to = out.data() + 17 * i;
+                *to++ = r.crossing, to[0] = r.at[0], to[1] = r.at[1];
                 Part<3>::put(to + 2, r.point), Part<3>::put(to + 5, r.normal), Part<3>::put(to + 8, r.force);
                 to[11] = r.gap, to[12] = r.pressed, Part<3>::put(to + 13, r.slip);
               }
             }
             return std::make_tuple(rows, sums);
           },
-          "crossing"_a, "t"_a, "y"_a, "project"_a,
-          "Of what touches: fractions of both lengths, point, normal, force, gap, normal force, slip; as of contacts.")
+          "t"_a, "y"_a, "project"_a,
+          "Of what touches: which pair, fractions of both lengths, point, normal, force, gap, normal force, slip; of "
+          "each "
+          "pair energy, power of friction and of impacts.")
       .def(
           "slide_states",
           [](System& s, Times t, Table y, bool project) {

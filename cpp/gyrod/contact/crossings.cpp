@@ -29,6 +29,11 @@ template <class S, class X> Vec3<S> sum(const S* shares, const X* x, int count) 
   return o;
 }
 
+// Of a line a derivative by the place, of places or of velocities.
+V3 along(const SplineShares& at, const V3* x, int derivative) {
+  return sum<double>(at.by[derivative], x + at.first, at.count);
+}
+
 // Two lines at two places: d from b to a, tangents and their derivatives; and of what both places minimise the
 // derivatives by them, H, of those that are held the identity.
 template <class S> struct Pose {
@@ -245,18 +250,16 @@ bool Crossings::settle(Touch& o, const Curve* on) const {
     o.free[0] = free[0], o.free[1] = free[1];
     const double det = at.H[0][0] * at.H[1][1] - at.H[0][1] * at.H[0][1];
     const bool valley = at.H[0][0] > 0.0 && at.H[1][1] > 0.0 && det > 1e-12 * at.H[0][0] * at.H[1][1];
-    double step[2], size = 0.0;
+    double to[2], size = 0.0;
     for (int e = 0; e < 2; ++e) {
-      const double square = at.tangent[e].squaredNorm();
-      step[e] = valley ? -(at.inverse[e][0] * r[0] + at.inverse[e][1] * r[1]) : -r[e] / square;
-      if (!free[e]) step[e] = 0.0;
-      step[e] = std::clamp(step[e], -0.5 * span[e], 0.5 * span[e]);
-      const double to = std::clamp(o.at[e] + step[e], 0.0, 1.0);
-      size = std::max(size, std::abs(to - o.at[e]));
+      const double newton = -(at.inverse[e][0] * r[0] + at.inverse[e][1] * r[1]);
+      const double step = !free[e] ? 0.0 : valley ? newton : -r[e] / at.tangent[e].squaredNorm();
+      to[e] = std::clamp(o.at[e] + std::clamp(step, -0.5 * span[e], 0.5 * span[e]), 0.0, 1.0);
+      size = std::max(size, std::abs(to[e] - o.at[e]));
     }
     if (!(size > 1e-15) || (size < 1e-10 && size > 0.5 * before)) return valley;
     before = size;
-    for (int e = 0; e < 2; ++e) o.at[e] = std::clamp(o.at[e] + step[e], 0.0, 1.0);
+    std::copy_n(to, 2, o.at);
   }
   return false;
 }
@@ -367,16 +370,10 @@ const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
     const auto keep = [&](Touch& o) {
       if (!settle(o, on)) return;
       if (c.rods[0] == c.rods[1] && std::abs(o.at[0] - o.at[1]) < c.apart) return;
-      V3 d = V3::Zero(), tangents[2];
-      for (int k = 0; k < 2; ++k) {
-        tangents[k] = V3::Zero();
-        for (int i = 0; i < o.on[k].count; ++i) {
-          const V3& v = on[k].x[o.on[k].first + i];
-          d += (k ? -1.0 : 1.0) * o.on[k].by[0][i] * v, tangents[k] += o.on[k].by[1][i] * v;
-        }
-      }
+      const V3 d = along(o.on[0], on[0].x, 0) - along(o.on[1], on[1].x, 0);
       if (d.squaredNorm() >= close * close) return;
-      const double cosine = std::abs(tangents[0].dot(tangents[1])) / (tangents[0].norm() * tangents[1].norm());
+      const V3 a = along(o.on[0], on[0].x, 1), b = along(o.on[1], on[1].x, 1);
+      const double cosine = std::abs(a.dot(b)) / (a.norm() * b.norm());
       if (o.station < 0 ? cosine >= flat : cosine <= steep) return;
       for (int k = 0; k < 2 && c.rubs(); ++k) o.frames[k] = frames_at(c, k, o.at[k]);
       touches_.push_back(o);
@@ -390,9 +387,7 @@ const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
       const auto begin = std::lower_bound(from.places.begin(), from.places.end(), low);
       for (auto at = begin; at != from.places.end() && *at <= high; ++at) {
         const std::size_t k = std::size_t(at - from.places.begin());
-        V3 place = V3::Zero();
-        for (int i = 0; i < from.stations[k].count; ++i)
-          place += from.stations[k].by[0][i] * on[side].x[from.stations[k].first + i];
+        const V3 place = along(from.stations[k], on[side].x, 0);
         const int to = 1 - side;
         const double share = std::clamp(e[to].dot(place - x[to]) / e[to].squaredNorm(), 0.0, 1.0);
         if ((x[to] + share * e[to] - place).squaredNorm() > reach * reach) continue;
@@ -468,27 +463,22 @@ void Crossings::Slopes::row(int k, Block* q, Block* v) const {
   const auto of = [&](int m) -> const Curve& { return curves[std::size_t(c.rods[(m - most) / 2])]; };
   Mat3<double> turned = Mat3<double>::Identity(); // moments in the axes of their frames
   if (k >= most) turned = of(k).R[frame(k)].transpose();
+  const int row = k < most ? 3 : 0; // f or mu
   all.each(o, [&](int l, int, int) {
     q[l].setZero(), v[l].setZero();
-    Mat3<double> x, rate;
     if (l < most) {
-      x = turned * by_place[k][l];
-      rate = share(l) * (turned * by_rates[k].leftCols<3>());
-      auto to_q = k < most ? q[l].block<3, 3>(3, 4) : q[l].block<3, 3>(0, 4);
-      auto to_v = k < most ? v[l].block<3, 3>(3, 4) : v[l].block<3, 3>(0, 4);
-      to_q = x, to_v = rate;
+      q[l].block<3, 3>(row, 4) = turned * by_place[k][l];
+      v[l].block<3, 3>(row, 4) = share(l) * (turned * by_rates[k].leftCols<3>());
       return;
     }
-    const Mat3<double>& R = of(l).R[frame(l)];
     const V3 Omega = of(l).w[frame(l)].tail<3>();
-    rate = share(l) * (turned * (by_rates[k].middleCols<3>(3 + 3 * ((l - most) / 2)) * R));
-    auto by_e = k < most ? q[l].block<3, 1>(3, 0) : q[l].block<3, 1>(0, 0);
-    auto by_turn = k < most ? q[l].block<3, 3>(3, 1) : q[l].block<3, 3>(0, 1);
-    auto by_spin = k < most ? v[l].block<3, 3>(3, 1) : v[l].block<3, 3>(0, 1);
-    by_e = rate * Omega, by_turn = -(rate * cross_matrix<double>(Omega)), by_spin = rate;
+    const auto by_spin = by_rates[k].middleCols<3>(3 + 3 * ((l - most) / 2));
+    const Mat3<double> rate = share(l) * (turned * (by_spin * of(l).R[frame(l)]));
+    q[l].block<3, 1>(row, 0) = rate * Omega, q[l].block<3, 3>(row, 1) = -(rate * cross_matrix<double>(Omega));
+    v[l].block<3, 3>(row, 1) = rate;
     if (l != k) return;
     const V3 m = turned * felt[k];
-    by_e += m, by_turn += cross_matrix<double>(m);
+    q[l].block<3, 1>(row, 0) += m, q[l].block<3, 3>(row, 1) += cross_matrix<double>(m);
   });
 }
 
@@ -497,15 +487,12 @@ Crossings::Budget Crossings::read(const Touch& o, const std::vector<Curve>& curv
   const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
   const V3 none[3] = {V3::Zero(), V3::Zero(), V3::Zero()};
   const Felt<double> felt(c, of(c, o.side).each, o, on, on[0].x + o.on[0].first, on[1].x + o.on[1].first, none, still);
-  V3 x[2], v = V3::Zero();
-  for (int e = 0; e < 2; ++e) {
-    x[e] = sum<double>(o.on[e].by[0], on[e].x + o.on[e].first, o.on[e].count);
-    v += (e ? -1.0 : 1.0) * sum<double>(o.on[e].by[0], on[e].v + o.on[e].first, o.on[e].count);
-  }
+  const V3 x = along(o.on[0], on[0].x, 0), v = along(o.on[0], on[0].v, 0) - along(o.on[1], on[1].v, 0);
   out.crossing = o.crossing, out.at[0] = o.at[0], out.at[1] = o.at[1];
-  out.gap = (x[0] - x[1]).norm() - c.radius[0] - c.radius[1], out.pressed = felt.normal, out.normal = felt.n;
+  out.gap = (x - along(o.on[1], on[1].x, 0)).norm() - c.radius[0] - c.radius[1];
+  out.pressed = felt.normal, out.normal = felt.n;
   out.force = felt.normal * felt.n + felt.T, out.slip = felt.slip;
-  out.point = x[0] - (c.radius[0] + 0.5 * out.gap) * felt.n;
+  out.point = x - (c.radius[0] + 0.5 * out.gap) * felt.n;
   return {felt.energy, -felt.T.dot(felt.slip), still ? 0.0 : (felt.elastic - felt.normal) * felt.n.dot(v)};
 }
 

@@ -1,7 +1,7 @@
 // Contact of rods among themselves, and of a rod with itself: tubes about centre lines, the splines of spline.hpp. Of
-// the angle alpha between their tangents at the closest points two mechanisms are blended:
-//   E = sum over crossings (1 - W) k r E(g) + sum over stations W k w E(g),  W = smoothstep of cos alpha from 20 to 10
-//   deg
+// the angle alpha between their tangents at the closest points two mechanisms are blended, W being a smooth step of
+// cos alpha from 20 to 10 degrees:
+//   E = sum over crossings (1 - W) k r E(g) + sum over stations W k w E(g)
 // A crossing is a minimum of the distance over both lines: one contact. A station is a point of one line, and its
 // nearest points of the other: strands side by side, half of it from each of them. r: the sum of the radii; w: the
 // length that a station stands for, halved; g: the distance of the lines less r; E(g), damping and friction without
@@ -61,6 +61,10 @@ public:
   };
   struct Budget {
     double energy = 0.0, friction = 0.0, impact = 0.0;
+    Budget& operator+=(const Budget& b) {
+      energy += b.energy, friction += b.friction, impact += b.impact;
+      return *this;
+    }
   };
 
   explicit Crossings(std::vector<RodPair> pairs);

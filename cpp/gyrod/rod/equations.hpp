@@ -97,9 +97,9 @@ public:
   static constexpr std::size_t contact_columns = 14; // point, normal, force, slip; gap, normal force
   virtual ContactBudget contact(int contact, double t, const double* y, double* rows) = 0;
 
-  // --- contacts of rods among themselves, in their order: what touches
+  // --- contacts of rods among themselves: all that touches, and sums by contact, in their order
   virtual int crossings() const = 0;
-  virtual ContactBudget crossing(int crossing, double t, const double* y, std::vector<Crossings::Reading>& out) = 0;
+  virtual void crossings(double t, const double* y, std::vector<Crossings::Reading>& out, Crossings::Budget* sums) = 0;
 
   // --- links whose end slides along a rod, in their order: the fraction of the length that is there, the point, and
   // the force on it. They remember one number each, before contacts.

@@ -87,6 +87,12 @@ template <class Law> LinkBudget budget_of(const Law& law, double t, const PointM
     return {law.energy(d), law.dissipation(d, v)};
 }
 
+// A moment on a frame of a rod, in its axes.
+inline void twist(int frame, const Vec3<double>& m, const RodDescription& d, RodState<double>& s) {
+  s.mu[std::size_t(frame)] += m;
+  if (d.holds(frame)) s.end_moment[frame ? 1 : 0] = s.mu[std::size_t(frame)];
+}
+
 // A force F and a moment M (space axes) on a point of a rod.
 inline void push(const LinkPoint& p, const Vec3<double>& F, const Vec3<double>& M, const RodDescription& d,
                  RodState<double>& s) {

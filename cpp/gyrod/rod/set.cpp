@@ -78,6 +78,15 @@ void RodPart::add_drift(double* ft) const {
       });
 }
 
+namespace {
+// Nodes that all see each other.
+void join(const std::vector<int>& nodes, std::vector<std::pair<int, int>>& edges) {
+  for (int a : nodes)
+    for (int b : nodes)
+      if (a < b) edges.emplace_back(a, b);
+}
+} // namespace
+
 GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
                           ContactSet contacts, Turning form, bool held, int block)
     : form_(form), held_(held), options_(options), links_(std::move(between)),
@@ -95,20 +104,12 @@ GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions o
       place_at(p, p.at);
     }
     const std::vector<int> nodes = nodes_of(link);
-    if (link.slides()) continue;
-    for (int a : nodes)
-      for (int b : nodes)
-        if (a < b) edges_.emplace_back(a, b);
+    if (!link.slides()) join(nodes, edges_);
   }
   for (const auto& r : rods_) curves_.push_back({r->s.x.data(), r->s.v.data(), r->s.R.data(), r->s.w.data()});
   add_contacts();
   for (const Contact& c : contacts_)
-    for (const Station& station : c.stations) {
-      const std::vector<int> nodes = nodes_of(c, station);
-      for (int a : nodes)
-        for (int b : nodes)
-          if (a < b) edges_.emplace_back(a, b);
-    }
+    for (const Station& station : c.stations) join(nodes_of(c, station), edges_);
   drifts_ = timed_ && !tangled_ && hosts_.empty();
   for (const auto& r : rods_) drifts_ = drifts_ && (r->drifts || !r->timed);
   add_ties(sizes_, edges_);
@@ -121,10 +122,7 @@ GYROD_COLD void RodSet::make_pattern() {
     if (!link.slides()) continue;
     LinkPoint& p = link.ends[1];
     p.woven[0] = p.segment, p.woven[1] = p.count;
-    const std::vector<int> nodes = nodes_of(link);
-    for (int a : nodes)
-      for (int b : nodes)
-        if (a < b) edges.emplace_back(a, b);
+    join(nodes_of(link), edges);
   }
   edges.insert(edges.end(), crossing_edges_.begin(), crossing_edges_.end());
   pattern_ = BlockPattern(sizes_, edges, {}, hosts_.empty() ? -1 : cells_);
@@ -161,18 +159,9 @@ std::vector<std::pair<int, int>> RodSet::edges_of_crossings() const {
   std::vector<int> nodes;
   for (const auto& w : windows) {
     nodes.clear();
-    for (int e = 0; e < 2; ++e) {
-      const Rod& r = *rods_[std::size_t(w[std::size_t(3 * e)])];
-      for (int k = 0; k < w[std::size_t(3 * e + 2)]; ++k) {
-        const int c = w[std::size_t(3 * e + 1)] + k;
-        if (r.in_graph(c)) nodes.push_back(r.at_node(c));
-        if (const int end = r.held_end(c); end >= 0)
-          for (int h = 0; h < host_nodes_; ++h) nodes.push_back(place_node(r.port[end]) + h);
-      }
-    }
-    for (int a : nodes)
-      for (int b : nodes)
-        if (a < b) edges.emplace_back(a, b);
+    for (std::size_t e = 0; e < 6; e += 3)
+      for (int k = 0; k < w[e + 2]; ++k) see_cell(w[e], w[e + 1] + k, nodes);
+    join(nodes, edges);
   }
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
@@ -362,10 +351,8 @@ void RodSet::act(double t, const double* y, double* dy) {
         curves_,
         [&](int rod, int vertex, const Vec3<double>& F) { rods_[std::size_t(rod)]->s.f[std::size_t(vertex)] += F; },
         [&](int rod, int frame, const Vec3<double>& M) {
-          const std::size_t j = std::size_t(frame);
           Rod& r = *rods_[std::size_t(rod)];
-          r.s.mu[j] += r.s.R[j].transpose() * M;
-          if (r.d.holds(frame)) r.s.end_moment[frame ? 1 : 0] = r.s.mu[j];
+          twist(frame, r.s.R[std::size_t(frame)].transpose() * M, r.d, r.s);
         });
   }
   each_rod([&](Rod& r) { conclude(r, t, y, dy); });
@@ -616,18 +603,21 @@ void RodSet::conclude(Rod& r, double t, const double* y, double* dy) const {
 }
 
 // Nodes of the graph that a link has to do with.
+// Nodes of the graph that a body is, and those that a cell belongs to.
+void RodSet::see_host(int host, std::vector<int>& nodes) const {
+  for (int k = 0; k < host_nodes_; ++k) nodes.push_back(place_node(host) + k);
+}
+void RodSet::see_cell(int rod, int cell, std::vector<int>& nodes) const {
+  const Rod& r = *rods_[std::size_t(rod)];
+  if (r.in_graph(cell)) nodes.push_back(r.at_node(cell));
+  if (const int e = r.held_end(cell); e >= 0) see_host(r.port[e], nodes);
+}
+
 std::vector<int> RodSet::nodes_of(RodLink& link) const {
   std::vector<int> nodes;
-  const auto add = [&](int host) {
-    for (int k = 0; k < host_nodes_; ++k) nodes.push_back(place_node(host) + k);
-  };
   for (LinkPoint& p : link.ends) {
-    if (p.body >= 0) add(p.host = host_of(p.body));
-    for (int k = 0; k < p.cells(); ++k) {
-      const Rod& r = *rods_[std::size_t(p.rod)];
-      if (r.in_graph(p.cell(k))) nodes.push_back(r.at_node(p.cell(k)));
-      if (const int e = r.held_end(p.cell(k)); e >= 0) add(r.port[e]);
-    }
+    if (p.body >= 0) see_host(p.host = host_of(p.body), nodes);
+    for (int k = 0; k < p.cells(); ++k) see_cell(p.rod, p.cell(k), nodes);
   }
   return nodes;
 }

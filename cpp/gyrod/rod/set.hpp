@@ -65,7 +65,7 @@ public:
   std::size_t memory() const override { return memory_; }
   ContactBudget contact(int contact, double t, const double* y, double* rows) override;
   int crossings() const override { return int(crossings_.pairs().size()); }
-  ContactBudget crossing(int crossing, double t, const double* y, std::vector<Crossings::Reading>& out) override;
+  void crossings(double t, const double* y, std::vector<Crossings::Reading>& out, Crossings::Budget* sums) override;
   bool accepted(double t, double* y) override;
   double horizon() const override { return horizon_; }
   double overshoot(double t, const double* y) override;
@@ -217,6 +217,8 @@ private:
   void find_slots(Rod& r) const;
   int host_of(int body) const { return int(std::lower_bound(hosts_.begin(), hosts_.end(), body) - hosts_.begin()); }
   bool linked(int a, int b) const;
+  void see_host(int host, std::vector<int>& nodes) const;
+  void see_cell(int rod, int cell, std::vector<int>& nodes) const;
   std::vector<int> nodes_of(RodLink& link) const;
 
   void move_ends(Rod& r, double t) const;

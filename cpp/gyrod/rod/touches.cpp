@@ -34,16 +34,9 @@ GYROD_COLD void RodSet::add_contacts() {
 // Nodes of the graph that a station and its surface have to do with.
 std::vector<int> RodSet::nodes_of(const Contact& c, const Station& s) const {
   std::vector<int> nodes;
-  const auto add = [&](int host) {
-    for (int k = 0; k < host_nodes_; ++k) nodes.push_back(place_node(host) + k);
-  };
-  if (c.body >= 0) add(c.host);
-  if (s.body >= 0) add(s.host);
-  for (int k = 0; k < s.count; ++k) {
-    const Rod& r = *rods_[std::size_t(s.rod)];
-    if (r.in_graph(s.cells[k])) nodes.push_back(r.at_node(s.cells[k]));
-    if (const int e = r.held_end(s.cells[k]); e >= 0) add(r.port[e]);
-  }
+  if (c.body >= 0) see_host(c.host, nodes);
+  if (s.body >= 0) see_host(s.host, nodes);
+  for (int k = 0; k < s.count; ++k) see_cell(s.rod, s.cells[k], nodes);
   return nodes;
 }
 
@@ -161,8 +154,7 @@ void RodSet::press(const Contact& c, const Station& s, const ContactPlace& o, co
     if (s.share[k] != 0.0) r.s.f[std::size_t(cell)] += s.share[k] * F;
     if (!turns || s.turn[k] == 0.0) continue;
     const int j = r.d.frame_of(cell);
-    r.s.mu[std::size_t(j)] += s.turn[k] * (r.s.R[std::size_t(j)].transpose() * M);
-    if (r.d.holds(j)) r.s.end_moment[j ? 1 : 0] = r.s.mu[std::size_t(j)];
+    twist(j, s.turn[k] * (r.s.R[std::size_t(j)].transpose() * M), r.d, r.s);
   }
   if (s.body >= 0) {
     Felt& to = felt_[std::size_t(s.host)];
@@ -497,17 +489,12 @@ bool RodSet::soften(double factor) {
   return !contacts_.empty() || !crossings_.empty();
 }
 
-ContactBudget RodSet::crossing(int index, double t, const double* y, std::vector<Crossings::Reading>& out) {
+void RodSet::crossings(double t, const double* y, std::vector<Crossings::Reading>& out, Crossings::Budget* sums) {
   gather_contacts(t, y);
   crossings_.still = still_;
   out.clear();
-  ContactBudget b;
-  for (const Crossings::Touch& o : crossings_.find(curves_)) {
-    if (o.crossing != index) continue;
-    const Crossings::Budget here = crossings_.read(o, curves_, out.emplace_back());
-    b.energy += here.energy, b.friction += here.friction, b.impact += here.impact;
-  }
-  return b;
+  for (const Crossings::Touch& o : crossings_.find(curves_))
+    sums[o.crossing] += crossings_.read(o, curves_, out.emplace_back());
 }
 
 ContactBudget RodSet::contact(int index, double t, const double* y, double* rows) {

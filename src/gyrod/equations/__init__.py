@@ -122,10 +122,13 @@ class Compiled:
         found, sums = self.core.contact_states(pair, times, rows, project)
         return np.asarray(found), np.asarray(sums)
 
-    def crossing_states(self, crossing: int, t: Array, y: Array, *, project: bool = False) -> tuple[list[Array], Array]:
-        """Of two rods at rows (t, y): numbers of each touch, k times (n, 16), energy and powers (k, 4)."""
+    def crossing_states(self, t: Array, y: Array, *, project: bool = False) -> tuple[list[Array], Array]:
+        """Of rods among themselves at rows (t, y): which of `crossed`, and numbers, of each touch, k times (n, 17).
+
+        And of each of `crossed` energy and powers of friction and impacts, (k, crossed, 3).
+        """
         times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
-        found, sums = self.core.crossing_states(crossing, times, rows, project)
+        found, sums = self.core.crossing_states(times, rows, project)
         return [np.asarray(x) for x in found], np.asarray(sums)
 
     def slide_states(self, t: Array, y: Array, *, project: bool = False) -> Array:
@@ -338,7 +341,8 @@ def compile_system(
     if (pairs or crossed) and not (at_rest or started):
         zero = np.zeros(1)
         inside = [s for k, pair in enumerate(pairs) if (s := pair.inside(found.contact_states(k, zero, y0)[0]))]
-        inside += [s for k, pair in enumerate(crossed) if (s := pair.inside(found.crossing_states(k, zero, y0)[0][0]))]
+        touches = found.crossing_states(zero, y0)[0][0] if crossed else np.zeros((0, 17))
+        inside += [s for k, two in enumerate(crossed) if (s := two.inside(touches[touches[:, 0] == k, 1:]))]
         if inside:
             raise ModelError(dict.fromkeys(f"{system.contacts[pair].label}: {s}" for pair, s in inside))
     return found

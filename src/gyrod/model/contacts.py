@@ -235,7 +235,7 @@ class Contact(Description):
             found += [
                 f"rods {of!r} and {on!r} are joined and overlap where they are; they cannot touch each other."
                 for of, on in self.crossings(system)
-                if of != on and self.a != (ALL,) and system.are_joined(of, on)
+                if frozenset((of, on)) in system.joined_rods
             ]
         sentences = [sentence for sentence in found if sentence is not None]
         if not sentences and next(self.pairs(system), None) is None and not self.crossings(system):
@@ -251,7 +251,7 @@ class Contact(Description):
             (min(of, on, key=rods.__getitem__), max(of, on, key=rods.__getitem__))
             for of in self.members(system)
             for on in self.b
-            if of in rods and on in rods and not (self.a == (ALL,) and of != on and system.are_joined(of, on))
+            if of in rods and on in rods and not (self.a == (ALL,) and frozenset((of, on)) in system.joined_rods)
         }
         return sorted(pairs, key=lambda pair: (rods[pair[0]], rods[pair[1]]))
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -449,10 +450,11 @@ class System(Description):
             for name in (*contact.members(self), *(contact.b if isinstance(contact.b, tuple) else ()))
         )
 
-    def are_joined(self, a: str, b: str) -> bool:
-        """Whether ends of two rods meet in a junction."""
-        meet = [{name for name, _, _ in junction.members} for junction in (self._origin or self).junctions]
-        return a != b and any({a, b} <= names for names in meet)
+    @cached_property
+    def joined_rods(self) -> frozenset[frozenset[str]]:
+        """Pairs of rods of which ends meet in a junction."""
+        meet = ({name for name, _, _ in junction.members} for junction in (self._origin or self).junctions)
+        return frozenset(frozenset(pair) for names in meet for pair in combinations(names, 2))
 
     def spring_length(self, spring: SpringDamper) -> float:
         """Unstretched length of a spring: the given one, or its length at the start."""

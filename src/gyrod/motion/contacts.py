@@ -204,25 +204,30 @@ def track(motion: Motion, index: int) -> ContactTrack:
         parts.append(_stations(pair, rows.reshape(*shape, *rows.shape[1:])))
         sums = sums + budget.reshape(*shape, 4)
     crossings = []
-    for k, two in enumerate(compiled.crossed):
-        if two.contact != index:
-            continue
-        touches, budget = compiled.crossing_states(k, motion.t, motion.y)
-        loads = np.array([_loads(rows) for rows in touches])
+    if own := [k for k, two in enumerate(compiled.crossed) if two.contact == index]:
+        touches, powers = compiled.crossing_states(motion.t, motion.y)
+        loads = _loads(touches, own)
         if near is not None:
-            others, around = compiled.crossing_states(k, near.t, near.y)
-            loads = motion._along(np.array([_loads(rows) for rows in others]), loads)
-            loads[..., 3], budget = np.maximum(loads[..., 3], 0.0), motion._along(around, budget)
-        crossings.append(_crossings(two, touches, loads.reshape(*shape, 7), shape))
-        sums = sums + budget.reshape(*shape, 4)
+            others, around = compiled.crossing_states(near.t, near.y)
+            loads, powers = motion._along(_loads(others, own), loads), motion._along(around, powers)
+            loads[..., 3] = np.maximum(loads[..., 3], 0.0)
+        for i, k in enumerate(own):
+            found = [rows[rows[:, 0] == k, 1:] for rows in touches]
+            crossings.append(_crossings(compiled.crossed[k], found, loads[:, i].reshape(*shape, 7), shape))
+        sums[..., :3] += powers[:, own].sum(axis=1).reshape(*shape, 3)
     energy, friction, impact, _ = np.moveaxis(sums, -1, 0)
     return ContactTrack(compiled.system.contacts[index], tuple(parts), energy, friction, impact, tuple(crossings))
 
 
-def _loads(rows: Array) -> Array:
-    """Sum of the forces, of the normal ones, and of friction."""
-    along = rows[:, 8:11] - rows[:, 12, None] * rows[:, 5:8]
-    return np.array([*rows[:, 8:11].sum(axis=0), rows[:, 12].sum(), *along.sum(axis=0)])
+def _loads(touches: list[Array], pairs: list[int]) -> Array:
+    """Of each time and pair of rods sums of the forces, of the normal ones, and of friction, (k, pairs, 7)."""
+    found = np.zeros((len(touches), len(pairs), 7))
+    for sums, rows in zip(found, touches, strict=True):
+        force, normal = rows[:, 9:12], rows[:, 13, None]
+        each = np.hstack([force, normal, force - normal * rows[:, 6:9]])
+        for i, k in enumerate(pairs):
+            sums[i] = each[rows[:, 0] == k].sum(axis=0)
+    return found
 
 
 def _crossings(two: Crossed, found: list[Array], loads: Array, shape: tuple[int, ...]) -> Crossings:
@@ -254,6 +259,6 @@ def budgets(compiled: Compiled, t: Array, y: Array, *, project: bool = False) ->
     total = np.zeros((np.size(t), 4))
     for k in range(len(compiled.touching)):
         total += compiled.contact_states(k, t, y, project=project)[1]
-    for k in range(len(compiled.crossed)):
-        total += compiled.crossing_states(k, t, y, project=project)[1]
+    if compiled.crossed:
+        total[:, :3] += compiled.crossing_states(t, y, project=project)[1].sum(axis=1)
     return total
