@@ -248,6 +248,18 @@ def test_rods_that_fall_across_each_other_keep_their_energy():
     assert np.abs(motion.energy.balance).max() < 5e-6 * np.ptp(motion.energy.kinetic)
 
 
+def test_friction_without_a_speed_does_not_stop_a_rod_that_hits_another_while_it_slides():
+    lower = rod("lower", ((0, 0, 0), (0.6, 0, 0)), segments=10, start=gd.Clamped("ground"), end=gd.Clamped("ground"))
+    upper = rod("upper", ((0.3, -0.2, 0.015), (0.3, 0.2, 0.015)), segments=10, velocity=lambda s: (0.1, 0, -0.6))
+    places = []
+    for given in ({}, {"slip_speed": 0.01}):
+        friction = gd.Friction(0.3, sticking=False, **given)
+        law = gd.Contact("upper", "lower", stiffness=1e6, damping=0.3, friction=friction)
+        motion = gd.simulate(gd.System(rods=[lower, upper], contacts=[law]), 0.08, rtol=1e-4, max_steps=3000)
+        places.append(motion["upper"].positions[-1])
+    assert np.abs(places[0] - places[1]).max() < 2e-4
+
+
 def test_strands_lie_on_each_other():
     """Side by side, as many newtons as one of them weighs."""
     hold = {"start": gd.Clamped("ground"), "end": gd.Clamped("ground"), "segments": 16}

@@ -29,6 +29,9 @@ REST, SLACK = 1e-6, 1e-9
 BRISTLES = 1.4
 #: Gravity where there is none, for what needs a scale.
 GRAVITY = 9.81
+#: Slip of friction without memory among rods, m/s: they are thin and hit each other while they slide, and steps follow
+#: each change of its direction.
+SLOW = 1e-3
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ def _crossing(contact: Contact, system: System, of: str, on: str, rods: dict[str
         damping=contact.damping or 0.0,
         smoothing=ONSET * min(ra, rb) if contact.smoothing is None else contact.smoothing,
         gravity=float(np.linalg.norm(system.gravity)), apart=max(4.0 * ra / a.length, 3.0 / segments),
-        friction=_friction(contact.friction, float(np.linalg.norm(system.gravity)) or GRAVITY, a.length, ra),
+        friction=_friction(contact.friction, float(np.linalg.norm(system.gravity)) or GRAVITY, a.length, ra, SLOW),
     )  # fmt: skip
 
 
@@ -276,12 +279,14 @@ def _law(contact: Contact, system: System, of: str, length: float) -> _Law:
     }  # fmt: skip
 
 
-def _friction(friction: Friction | None, gravity: float, length: float, radius: float) -> _core.Friction | None:
+def _friction(
+    friction: Friction | None, gravity: float, length: float, radius: float, slow: float = 1e-6
+) -> _core.Friction | None:
     if friction is None:
         return None
     static = friction.coefficient if friction.static is None else friction.static
     z0 = friction.presliding or max(1e-6, 1e-5 * length)
-    slip = friction.slip_speed or 1e-6
+    slip = friction.slip_speed or slow
     return _core.Friction(
         sticks=friction.sticking, coefficient=static, kinetic=friction.coefficient / static if static else 1.0,
         stribeck=friction.stribeck or 1e-3, presliding=z0,

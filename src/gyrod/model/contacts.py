@@ -90,8 +90,8 @@ class Friction(Description):
     presliding
         Length in m by which bristles bend before they slip; by default 1e-5 of the size of the system, 1e-6 at least.
     slip_speed
-        m/s, over which friction without memory sets in, 1e-6 by default; and that of rolling and spinning, over the
-        radius.
+        m/s, over which friction without memory sets in, by default 1e-6, and 1e-3 between rods; and that of rolling and
+        spinning, over the radius.
     stribeck
         m/s, over which the coefficient falls from ``static``; by default 1e-3.
     rolling, spinning
