@@ -136,28 +136,26 @@ struct AdaptiveRun {
   bool finished;
 };
 
-template <class Rates>
-AdaptiveRun solve(Rates rates, const std::string& parametrization, const std::string& pair, const std::string& frame,
-                  double t0, double t1, const std::vector<double>& y0, double rtol, double atol) {
-  const auto run = [&]<class K, class P>(Type<K>, Type<P>) {
-    if (y0.size() != std::size_t(K::size)) throw nb::value_error("wrong number of initial values");
-    KinematicSystem<K, Rates> system{rates, side_of(frame)};
-    AdaptiveResult r = integrate_adaptive<P>(system, t0, t1, y0.data(), rtol, atol);
-    const std::size_t n = r.t.size();
+AdaptiveRun solve(const Rates& rates, const std::string& parametrization, const std::string& pair,
+                  const std::string& frame, double t0, double t1, const Times& y0, double rtol, double atol) {
+  const auto run = [&]<int N>(KinematicSystem<N> system) {
+    if (y0.shape(0) != N) throw nb::value_error("wrong number of initial values");
+    const bool fifth = pair == "ode45";
+    const AdaptiveResult r = fifth ? integrate_adaptive<DormandPrince54>(system, t0, t1, y0.data(), rtol, atol)
+                                   : integrate_adaptive<BogackiShampine32>(system, t0, t1, y0.data(), rtol, atol);
+    const std::size_t n = r.t.size(), stages = fifth ? DormandPrince54::stages : BogackiShampine32::stages;
     return AdaptiveRun{copied<Out1>(r.t, {n}),
-                       copied<Out2>(r.y, {n, std::size_t(K::size)}),
-                       copied<Out3>(r.k, {n - 1, std::size_t(P::stages), std::size_t(K::size)}),
+                       copied<Out2>(r.y, {n, N}),
+                       copied<Out3>(r.k, {n - 1, stages, N}),
                        r.steps,
                        r.rejected,
                        r.evaluations,
                        r.finished};
   };
-  const auto with_pair = [&]<class K>(Type<K> k) {
-    return pair == "ode45" ? run(k, Type<DormandPrince54>{}) : run(k, Type<BogackiShampine32>{});
-  };
-  if (parametrization == "rotation-vector") return with_pair(Type<RotationVectorKinematics>{});
-  if (parametrization == "tangential") return with_pair(Type<TangentialKinematics>{});
-  return with_pair(Type<QuaternionKinematics>{});
+  const Side side = side_of(frame);
+  if (parametrization == "rotation-vector") return run(KinematicSystem<3>{RotationVectorKinematics::rhs, rates, side});
+  if (parametrization == "tangential") return run(KinematicSystem<3>{TangentialKinematics::rhs, rates, side});
+  return run(KinematicSystem<4>{QuaternionKinematics::rhs, rates, side});
 }
 
 // y inside the steps that hold the times, from the stages.
@@ -185,8 +183,6 @@ Out2 dense_output(Times t, nb::ndarray<const double, nb::shape<-1, -1>, nb::c_co
   }
   return out;
 }
-
-std::vector<double> numbers(const Times& a) { return {a.data(), a.data() + a.shape(0)}; }
 
 // One class for Python; the method is chosen at run time.
 class AttitudeStream {
@@ -263,17 +259,16 @@ void bind_attitude(nb::module_& m) {
       "solve_sampled",
       [](Times t, Rows3 values, bool increments, const std::string& parametrization, const std::string& pair,
          const std::string& frame, double t0, double t1, Times y0, double rtol, double atol) {
-        return solve(SampledRates{signal(t, values, increments, 0.0)}, parametrization, pair, frame, t0, t1,
-                     numbers(y0), rtol, atol);
+        return solve(SampledRates{signal(t, values, increments, 0.0)}, parametrization, pair, frame, t0, t1, y0, rtol,
+                     atol);
       },
       "t"_a, "values"_a, "increments"_a, "parametrization"_a, "pair"_a, "frame"_a, "t0"_a, "t1"_a, "y0"_a, "rtol"_a,
       "atol"_a, "Adaptive Runge-Kutta for sampled rates.");
   m.def(
       "solve_function",
       [](nb::callable rates, const std::string& parametrization, const std::string& pair, const std::string& frame,
-         double t0, double t1, Times y0, double rtol, double atol) {
-        return solve(PythonRates{rates}, parametrization, pair, frame, t0, t1, numbers(y0), rtol, atol);
-      },
+         double t0, double t1, Times y0, double rtol,
+         double atol) { return solve(PythonRates{rates}, parametrization, pair, frame, t0, t1, y0, rtol, atol); },
       "rates"_a, "parametrization"_a, "pair"_a, "frame"_a, "t0"_a, "t1"_a, "y0"_a, "rtol"_a, "atol"_a,
       "The same for a Python function that maps an array of times to an array of rates.");
   m.def("dense_ode45", &dense_output<DormandPrince54>, "t"_a, "y"_a, "stages"_a, "times"_a, "Dense output of ode45.");

@@ -4,12 +4,15 @@
 // step are fetched in one call.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "gyrod/attitude/attitude.hpp"
 #include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
+
+using Rates = std::function<void(const double* times, int count, double* out)>;
 
 struct RotationVectorKinematics { // (Z 7); body rates need the transpose of T^-1
   static constexpr int size = 3;
@@ -45,9 +48,11 @@ struct QuaternionKinematics { // (Z 19, 20)
   }
 };
 
-template <class Kinematics, class Rates> struct KinematicSystem {
-  static constexpr int size = Kinematics::size;
-  Rates& rates;
+// The loop of an integrator is compiled once for N coordinates, whatever they are and wherever rates come from.
+template <int N> struct KinematicSystem {
+  static constexpr int size = N;
+  void (*kinematics)(const double* y, Triple w, Side side, double* dy);
+  const Rates& rates;
   Side side;
   std::vector<double> fetched = {};
 
@@ -57,7 +62,7 @@ template <class Kinematics, class Rates> struct KinematicSystem {
   }
   void rhs(int which, double, const double* y, double* dy) {
     const double* w = fetched.data() + 3 * which;
-    Kinematics::rhs(y, {w[0], w[1], w[2]}, side, dy);
+    kinematics(y, {w[0], w[1], w[2]}, side, dy);
   }
 };
 
