@@ -26,6 +26,17 @@ template <class F> double root(F&& f, double a, double fa, double b, double fb) 
 }
 } // namespace
 
+Driver::Driver(Equations& equations, Integrator& integrator, const RunOptions& options)
+    : equations_(equations), integrator_(integrator), options_(options), n_(equations.size()), work_(n_),
+      rows_(integrator.dense_rows() * n_), before_(options.events.size()), start_(n_) {
+  if (options.watch) {
+    for (std::vector<double>* v : {&seen_, &last_, &speed_}) v->resize(options.watch->quantities());
+    before_.resize(before_.size() + options.watch->edges().size());
+  }
+  after_.resize(before_.size());
+  for (std::vector<double>& y : past_) y.resize(options.keep_knots ? n_ : 0);
+}
+
 Run Driver::run(double t0, const double* y0, double t_end) {
   begin(t0, y0, t_end);
   advance();

@@ -105,16 +105,7 @@ struct Run {
 
 class Driver {
 public:
-  Driver(Equations& equations, Integrator& integrator, const RunOptions& options)
-      : equations_(equations), integrator_(integrator), options_(options), n_(equations.size()), work_(n_),
-        rows_(integrator.dense_rows() * n_), before_(options.events.size()), start_(n_) {
-    if (options.watch) {
-      for (std::vector<double>* v : {&seen_, &last_, &speed_}) v->resize(options.watch->quantities());
-      before_.resize(before_.size() + options.watch->edges().size());
-    }
-    after_.resize(before_.size());
-    for (std::vector<double>& y : past_) y.resize(options.keep_knots ? n_ : 0);
-  }
+  Driver(Equations& equations, Integrator& integrator, const RunOptions& options);
 
   Run run(double t0, const double* y0, double t_end);
 

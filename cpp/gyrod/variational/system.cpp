@@ -4,6 +4,15 @@ namespace gyrod::variational {
 
 static constexpr double singular = 1e-13; // a moment of inertia over the largest
 
+System::System(Model model, double h)
+    : m_(std::move(model)), links_(make_links(m_)), points_(std::move(m_.points), links_, m_.bodies),
+      step_{h, m_.nodes}, h_(h), states_(m_.bodies.size()), frames_(m_.bodies.size()), next_(m_.bodies.size()),
+      motions_(m_.bodies.size()), wrenches_(m_.bodies.size()), dual_motions_(m_.bodies.size()),
+      dual_wrenches_(m_.bodies.size()), kicks_(m_.bodies.size()) {
+  lay_out();
+}
+System::~System() = default;
+
 void System::start(double t, const double* rows) {
   t_ = t, step_.h = h_, driven_at_ = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t b = 0; b < bodies(); ++b) {

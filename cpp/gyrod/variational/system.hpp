@@ -53,13 +53,8 @@ class System {
   template <class F> auto with_scheme(F&& f) const { return m_.directors ? f(std::true_type{}) : f(std::false_type{}); }
 
 public:
-  System(Model model, double h)
-      : m_(std::move(model)), links_(make_links(m_)), points_(std::move(m_.points), links_, m_.bodies),
-        step_{h, m_.nodes}, h_(h), states_(m_.bodies.size()), frames_(m_.bodies.size()), next_(m_.bodies.size()),
-        motions_(m_.bodies.size()), wrenches_(m_.bodies.size()), dual_motions_(m_.bodies.size()),
-        dual_wrenches_(m_.bodies.size()), kicks_(m_.bodies.size()) {
-    lay_out();
-  }
+  System(Model model, double h);
+  ~System();
 
   std::size_t bodies() const { return m_.bodies.size(); }
   const Newton& newton() const { return newton_; }
