@@ -23,7 +23,7 @@ def test_solutions_fulfil_the_equations(rows):
 
 def test_transposed_solutions_are_those_of_the_transposed_matrix(rows):
     errors = [float(row[2]) for row in rows if row[0] == "transposed"]
-    assert len(errors) > 250
+    assert len(errors) > 125
     errors.sort()  # random matrices may be near singular, and then solutions of either differ
     assert errors[len(errors) * 8 // 10] < 1e-13
     assert errors[-1] < 1e-6

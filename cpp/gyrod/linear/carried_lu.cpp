@@ -468,7 +468,10 @@ template <class S> void CarriedLu<S>::solve() {
 }
 
 // `solve` from its last line to its first.
-template <class S> void CarriedLu<S>::solve_transposed() {
+template <class S>
+void CarriedLu<S>::solve_transposed()
+  requires std::is_same_v<S, double>
+{
   if (!factored_) throw std::logic_error("solve without a factorisation");
   const BlockPattern& p = p_->blocks();
   const CarriedGraph& g = p_->graph();

@@ -112,7 +112,8 @@ public:
   void solve();
   // The transposed of `solve`, as of a map from (phi, s, r) to (u, o): from weights of u and o, which are used up, to
   // those of phi, s and r.
-  void solve_transposed();
+  GYROD_COLD void solve_transposed()
+    requires std::is_same_v<S, double>;
 
 private:
   bool eliminate_carried(const CarriedPattern::Step& step);

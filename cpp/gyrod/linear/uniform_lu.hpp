@@ -148,13 +148,13 @@ public:
     backward_transposed(x, whole());
     forward_transposed(x, whole());
   }
-  void backward_transposed(Vector* x, const Part& p) const {
+  GYROD_COLD void backward_transposed(Vector* x, const Part& p) const {
     if (!factored_) throw std::logic_error("solve without a factorisation");
     for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s)
       for (std::uint32_t k = s->links; k < s->links_end; ++k)
         x[links_[k].node] -= blocks_[links_[k].upper].transpose() * x[s->node];
   }
-  void forward_transposed(Vector* x, const Part& p) const {
+  GYROD_COLD void forward_transposed(Vector* x, const Part& p) const {
     for (std::size_t i = p.end; i-- > p.begin;) {
       const Step& s = steps_[i];
       Vector& mine = x[s.node];

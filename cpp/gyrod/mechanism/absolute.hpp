@@ -1155,7 +1155,7 @@ private:
     to.block(0, 0, np, np) -=
         generalised<S>(k.row, by.speed) + (S(1) / z.shift) * linked.by_place + z.shift * linked.by_acceleration;
   }
-  template <class S> void add_tie(Stage<S>& z, const TieBlock<S>& k, Linked<S>& linked) const {
+  template <class S> GYROD_COLD void add_tie(Stage<S>& z, const TieBlock<S>& k, Linked<S>& linked) const {
     const ByMotion<S, 3> by = by_motion<S, 3>(k.body, k.D, k.A);
     const int n = tie_node(k.tie);
     linked.row = n, linked.column = k.body, linked.rows = 3;
@@ -1353,8 +1353,8 @@ private:
   }
 
   // Its lines from the last to the first.
-  void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr,
-                             std::vector<Vec3<double>>* ties = nullptr) {
+  GYROD_COLD void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr,
+                                        std::vector<Vec3<double>>* ties = nullptr) {
     if (doubled_) throw std::logic_error("the stabilised form has no transposed solutions");
     std::vector<double>& r = z.r;
     const double shift = z.shift;

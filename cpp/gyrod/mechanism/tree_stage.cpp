@@ -833,7 +833,7 @@ private:
   }
   int tie_node(int tie) const { return int(links_.size() + m_.cuts.size()) + tie; }
   // Rows of a tie by the motion of a body, and what it does to the body.
-  template <class S> void add_tie(Stage<S>& z, const TieBlock<S>& k, Turned<S>& turned) const {
+  template <class S> GYROD_COLD void add_tie(Stage<S>& z, const TieBlock<S>& k, Turned<S>& turned) const {
     turned.row = tie_node(k.tie), turned.column = link_of_[std::size_t(k.body)], turned.free = false;
     const std::size_t column = std::size_t(turned.column);
     turned.D.setZero();
@@ -910,8 +910,8 @@ private:
   }
 
   // `solve_with` from its last line to its first; `known` and `place` of a link are weights here.
-  void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr,
-                             std::vector<Vec3<double>>* ties = nullptr) {
+  GYROD_COLD void solve_transposed_with(Stage<double>& z, double* b, std::vector<HostVector<double>>* guests = nullptr,
+                                        std::vector<Vec3<double>>* ties = nullptr) {
     const double inverse = 1.0 / z.shift;
     const std::size_t L = links_.size();
     for (int i = 0; i < pattern_->graph().nodes(); ++i) z.lu[i].u.setZero(), z.lu[i].o.setZero();
@@ -967,7 +967,7 @@ private:
       for (int j = 0; j < 3; ++j) mine[j] += inverse * l.place[j];
     }
   }
-  void known_turns_transposed(Stage<double>& z, const std::vector<Turned<double>>& all) const {
+  GYROD_COLD void known_turns_transposed(Stage<double>& z, const std::vector<Turned<double>>& all) const {
     for (const Turned<double>& k : all) {
       Local<double>& l = z.local[std::size_t(k.column)];
       const auto& weight = k.free ? z.lu[k.row].s : z.lu[k.row].phi;
@@ -975,7 +975,7 @@ private:
       if (k.free) l.place += k.place.transpose() * z.lu[k.row].s;
     }
   }
-  void known_motion_transposed(Stage<double>& z, std::size_t i, double* b_nu) {
+  GYROD_COLD void known_motion_transposed(Stage<double>& z, std::size_t i, double* b_nu) {
     const Raw& o = raw_[i];
     Local<double>& l = z.local[i];
     const int n = links_[i].n, parent = m_.links[i].parent;

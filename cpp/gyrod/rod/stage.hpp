@@ -490,7 +490,7 @@ private:
     }
   }
   // Both transposed: weights of dz to those of b_z, of the unknowns and of what is known.
-  void recover_recalls_transposed(double* b) {
+  GYROD_COLD void recover_recalls_transposed(double* b) {
     Work<double>& k = real_work_;
     if (still_)
       for (std::size_t at = memory(); at < size_; ++at) b[at] /= real_shift_;
@@ -503,7 +503,7 @@ private:
       for (std::size_t c = m.from; c < m.to; ++c) add_recall(grips_[c], z, true);
     }
   }
-  void recall_sides_transposed(double* b) {
+  GYROD_COLD void recall_sides_transposed(double* b) {
     Work<double>& k = real_work_;
     for (std::size_t i = 0; i < recalls_.size(); ++i) {
       const Recall& m = recalls_[i];
@@ -517,7 +517,7 @@ private:
     }
   }
   // A weight of what a grip does, given on to what is known of it and, where they are asked for, to the unknowns.
-  void add_recall(const Grip& by, const Vec3<double>& weight, bool unknowns) {
+  GYROD_COLD void add_recall(const Grip& by, const Vec3<double>& weight, bool unknowns) {
     Work<double>& k = real_work_;
     const std::size_t node = std::size_t(node_of(by.on));
     if (by.on.body()) {
@@ -728,7 +728,7 @@ private:
 
   // `recover` and `right_sides` transposed: from weights of the solution in b to those of the unknowns, from these on
   // to weights of b. Those of `known` are kept there in between.
-  void recover_transposed(const Group& g, double* b) {
+  GYROD_COLD void recover_transposed(const Group& g, double* b) {
     const double shift = real_shift_, inverse = 1.0 / shift;
     Work<double>& k = real_work_;
     for_rods(g, [&](const Rod& r) {
@@ -771,7 +771,7 @@ private:
     real_work_.known[cell] += q.transpose() * weight;
     if (form_.absolute && r.turns(c)) real_work_.turned[cell].omega += v.template leftCols<4>().transpose() * weight;
   }
-  void right_sides_transposed(const Group& g, double* b) {
+  GYROD_COLD void right_sides_transposed(const Group& g, double* b) {
     Work<double>& k = real_work_;
     recall_sides_transposed(b);
     for (const FarBlock& f : far_)
@@ -790,7 +790,7 @@ private:
       right_side_transposed(r, b + r.at);
     });
   }
-  void held_sides_transposed(const Rod& r, double* b) {
+  GYROD_COLD void held_sides_transposed(const Rod& r, double* b) {
     for (int j = 0; j < r.N; ++j) {
       const auto [node, from] = place_of(r, j);
       Vec3<double> weight = real_work_.x[std::size_t(node)].template segment<3>(from);
@@ -803,7 +803,7 @@ private:
         }
     }
   }
-  void right_side_transposed(const Rod& r, double* b) {
+  GYROD_COLD void right_side_transposed(const Rod& r, double* b) {
     const double shift = real_shift_, inverse = 1.0 / shift;
     Work<double>& k = real_work_;
     for (int o = r.begin; o <= r.last; ++o) {
