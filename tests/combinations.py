@@ -179,11 +179,12 @@ def _on_cables() -> gd.System:
 
 
 def _in_rings() -> gd.System:
-    """A hose through rings, soft enough for every method, on ground and on a bob that a cable carries."""
+    """A hose through rings and a sleeve, soft enough for every method, on ground and on a bob that a cable carries."""
     bob = _body("bob", (0.3, 0.1, -0.1))
     forces = [
         gd.Clip("hose", 0.3, point=(0.18, 0.02, 0.0), kind="ring", stiffness=80.0),
         gd.Clip("hose", 0.55, "bob", point=(0.03, -0.1, 0.08), kind="ring", stiffness=60.0),
+        gd.Clip("hose", 0.75, kind="sleeve", length=0.06, stiffness=40.0),
         gd.Cable("ground", "bob", at_a=(0.0, 0.3, 0.2), at_b=(0.02, 0, 0), stiffness=50.0, length=0.4, smoothing=0.5),
     ]
     return gd.System([bob], rods=[_rod()], forces=forces)

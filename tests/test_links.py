@@ -60,6 +60,7 @@ LINKS["rings"] = [
     gd.Clip("hose", 0.02, point=(0.05, 0.32, 0.0), kind="ring", stiffness=7.0),
     gd.Clip("hose", 0.97, "bob", point=(-0.02, 0.0, 0.01), kind="ring", stiffness=9.0),
     gd.Clip("beam", 0.4, "hose", point=0.45, kind="ring", stiffness=11.0),
+    gd.Clip("hose", 0.5, "bob", kind="sleeve", length=0.02, stiffness=8.0),
 ]
 
 

@@ -197,6 +197,7 @@ EXAMPLES = {
         gd.Clip("r", 0.25), gd.Clip("r", 0.25, "x", (0, 0.1, 0), axis=(1, 0, 0), kind="swivel", damping=0.5, name="c"),
         gd.Clip("r", 0.25, "r", 0.75, frame=(0.1, 0, 0), stiffness=(1, 2, 3), rotational=(4, 5)),
         gd.Clip("r", 0.5, point=(0.5, 0, 0), kind="grommet", stiffness=100.0, rotational=0.1),
+        gd.Clip("r", 0.5, axis=(1, 0, 0), kind="sleeve", length=0.02),
         gd.RotatingFrame((0, 0, 1), name="earth"),
         gd.PlaneObstacle((0, 0, -1), (0, 0.1, 1), stiffness=1e3, smoothing=1e-3),
         gd.SphereObstacle((5, 5, 5), 0.2, ["r"], stiffness=1e3, smoothing=1e-3, thickness=0.1),

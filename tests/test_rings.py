@@ -32,7 +32,7 @@ def cable(length=1.0, bending=1e-3, extension=1e4, **changes):
 
 
 def ring(at=0.5, point=None, **changes):
-    return gd.Clip("cable", at, point=point, kind="ring", name="eye", **changes)
+    return gd.Clip("cable", at, **{"point": point, "kind": "ring", "name": "eye", **changes})
 
 
 @MESHES
@@ -162,6 +162,29 @@ def test_modes_across_a_ring_are_those_across_a_ball():
     np.testing.assert_allclose(*omegas, rtol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("mesh", "close"), [(GRID, 1e-6), ({"degree": 3, "segments": 40}, 2e-3)], ids=["grid", "elements"]
+)
+def test_a_bent_rod_is_driven_out_of_a_sleeve(mesh, close):
+    """By M²/(2 EI): its moment at the end bends what is outside. Wherever between two vertices it is held."""
+    bending, moment = 0.05, 0.1
+    found = []
+    for at in 0.5 + np.linspace(0, 1, 5) / mesh["segments"]:
+        rod = cable(1.0, bending, 1e6, start=gd.Hinged(), **mesh)
+        clip = gd.Clip(
+            "cable", at, point=(at, 0, 0), axis=(1, 0, 0), kind="sleeve", length=0.1, stiffness=1e6, name="eye"
+        )
+        load = gd.RodLoad("cable", moment=(0, moment, 0))
+        rest = gd.equilibrium(gd.System(rods=[rod], forces=[clip, load], gravity=(0, 0, 0)))
+        track, eye = rest["cable"], rest["eye"]
+        first = track.positions[1] - track.positions[0]  # along the rod: behind the sleeve it is not quite straight
+        found.append(-track.start_force @ first / np.linalg.norm(first))
+        np.testing.assert_allclose(eye.force, -track.start_force, atol=1e-9)
+        assert eye.moment[1] == pytest.approx(-moment, rel=0.01)
+        assert eye.turn < 3e-4
+    np.testing.assert_allclose(found, moment**2 / (2 * bending), rtol=close)
+
+
 # --- in motion -------------------------------------------------------------------------------------------------------
 
 
@@ -207,8 +230,8 @@ def test_a_rod_that_runs_out(mesh, method):
     np.testing.assert_allclose(between["eye"].at, 0.5 - between.t, atol=1e-6)
 
 
-def flying(**mesh):
-    """A rod through rings on a free body and on another rod, without gravity."""
+def flying(sleeve=False, **mesh):
+    """A rod through rings on a free body and on another rod, which may run through a sleeve; without gravity."""
     body = gd.Body("frame", 0.2, (1e-2, 1e-2, 2e-2), position=(0.3, 0.1, 0.0), angular_velocity=(0, 1.0, 2.0))
     other = cable(bending=0.05, extension=100.0, initial=gd.Straight((0.6, -0.5, 0), (0.6, 0.5, 0)), **mesh)
     rods = [cable(bending=0.05, extension=100.0, velocity=(0.5, 0, 0.2), **mesh), other.with_(name="other")]
@@ -216,13 +239,16 @@ def flying(**mesh):
         ring(0.3, (0.0, -0.1, 0.01), to="frame", stiffness=20.0),
         gd.Clip("cable", 0.6, "other", 0.5, kind="ring", stiffness=30.0, name="hook"),
     ]
+    if sleeve:
+        forces.append(gd.Clip("other", 0.4, "frame", kind="sleeve", length=0.1, stiffness=50.0, name="sleeve"))
     return gd.System([body], rods=rods, forces=forces, gravity=(0, 0, 0))
 
 
 @MESHES
-def test_nothing_is_lost_in_rings_that_fly(mesh):
+@pytest.mark.parametrize("sleeve", [False, True])
+def test_nothing_is_lost_in_rings_that_fly(mesh, sleeve):
     """Energy, momentum and angular momentum, while a rod slides over several cells."""
-    system = flying(**{**mesh, "segments": 6 if "degree" in mesh else 20})
+    system = flying(sleeve, **{**mesh, "segments": 6 if "degree" in mesh else 20})
     motion = gd.simulate(system, 0.3, method="radau5", rtol=1e-8, atol=1e-10)
     assert np.ptp(motion["eye"].at) > 0.08
     assert np.ptp(motion["hook"].at) > 0.08
@@ -234,7 +260,7 @@ def test_nothing_is_lost_in_rings_that_fly(mesh):
 @pytest.mark.parametrize("method", ["radau5", "rodas", "seulex", "dop853"])
 @pytest.mark.parametrize("until", [0.05, 0.1])
 def test_a_run_that_goes_on_from_a_snapshot_is_the_same_to_the_bit(until, method):
-    system = flying(**{**GRID, "segments": 20})
+    system = flying(sleeve=True, **{**GRID, "segments": 20})
     first, second = (gd.stepper(system, method=method, rtol=1e-4) for _ in range(2))
     first.step(until)
     second.restore(first.save())
@@ -324,9 +350,15 @@ def test_constant_steps_have_no_rings(method):
         ({"rotational": 1.0}, "rotational is for clips that hold a direction"),
         ({"stiffness": (1.0, 2.0, 3.0)}, "but a ring has one for all directions; give one"),
         ({"damping": 1.0}, "damping is for clips that do not slide"),
+        ({"length": 0.1}, "length = 0.1 is for kind = 'sleeve'; a 'ring' has none"),
+        ({"kind": "sleeve"}, "length is missing; a sleeve needs one"),
+        ({"kind": "sleeve", "length": -1.0}, "length must be a positive finite number"),
+        ({"kind": "sleeve", "length": 0.1, "rotational": 1.0}, "a sleeve holds a direction by its length"),
+        ({"kind": "sleeve", "length": 0.1, "damping": 1.0}, "damping is for clips that do not slide"),
+        ({"kind": "sleeve", "length": 0.1, "stiffness": (1.0, 2.0, 3.0)}, "but a sleeve has one for all directions"),
     ],
 )
 def test_fields_of_rings(given, sentence):
     with pytest.raises(gd.ModelError) as caught:
-        ring(**given)
+        ring(**{"kind": "ring", **given})
     assert sentence in str(caught.value)

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "gyrod/mechanism/spring.hpp"
+#include "gyrod/rod/slide.hpp"
 
 using namespace gyrod;
 
@@ -303,13 +304,14 @@ void bind_rod_parts(nb::module_& m) {
           nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a)
       .def_static(
           "ring",
-          [](End a, int rod, double at, std::vector<double> mesh, double stiffness, const std::string& name) {
+          [](End a, int rod, double at, std::vector<double> mesh, double stiffness, bool smooth,
+             const std::string& name) {
             RodLink link{{a, {}}, SpringLaw{stiffness, 0.0, 0.0}, name};
             link.ends[1].rod = rod, link.ends[1].at = at;
-            link.ends[1].mesh = std::make_shared<const std::vector<double>>(std::move(mesh));
+            link.ends[1].curve = std::make_shared<const SlideCurve>(std::move(mesh), smooth);
             return link;
           },
-          nb::kw_only(), "a"_a, "rod"_a, "at"_a, "mesh"_a, "stiffness"_a, "name"_a,
+          nb::kw_only(), "a"_a, "rod"_a, "at"_a, "mesh"_a, "stiffness"_a, "smooth"_a, "name"_a,
           "At a, through which a rod slides, from a fraction of its length on.")
       .def_static(
           "bushing",

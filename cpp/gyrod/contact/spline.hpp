@@ -17,6 +17,29 @@ struct SplineShares {
   double by[4][most] = {};
 };
 
+// A spline of the basis at a place, with its derivatives.
+using BasisSpline = std::array<double, 4>;
+
+// Those of a degree that do not vanish between the knots s[degree] and s[degree + 1] of 2 degree + 1, by de Boor.
+template <std::size_t degree>
+std::array<BasisSpline, degree + 1> basis_splines(const std::array<double, 2 * degree + 1>& s, double at) {
+  std::array<BasisSpline, degree + 1> splines{BasisSpline{1.0, 0.0, 0.0, 0.0}};
+  const auto times = [](const BasisSpline& f, double x, double slope, BasisSpline& to) { // a linear function
+    to[0] += f[0] * x;
+    for (std::size_t d = 1; d < 4; ++d) to[d] += f[d] * x + double(d) * f[d - 1] * slope;
+  };
+  for (std::size_t j = 1; j <= degree; ++j) {
+    std::array<BasisSpline, degree + 1> next{};
+    for (std::size_t r = 0; r < j; ++r) {
+      const double low = s[degree + r + 1 - j], high = s[degree + r + 1], inverse = 1.0 / (high - low);
+      times(splines[r], (high - at) * inverse, -inverse, next[r]);
+      times(splines[r], (at - low) * inverse, inverse, next[r + 1]);
+    }
+    splines = next;
+  }
+  return splines;
+}
+
 inline SplineShares spline_at(const std::vector<double>& mesh, double at) {
   const int last = int(mesh.size()) - 1;
   const auto knot = [&](auto&& self, int n) -> double {
@@ -25,26 +48,12 @@ inline SplineShares spline_at(const std::vector<double>& mesh, double at) {
     return 2.0 * mesh[std::size_t(end)] - self(self, 2 * end - n);
   };
   const int i = std::clamp(int(std::upper_bound(mesh.begin(), mesh.end(), at) - mesh.begin()) - 1, 0, last - 1);
-  double s[7]; // knots i - 3 ... i + 3; splines about i - 1 ... i + 2 do not vanish here
-  for (int k = 0; k < 7; ++k) s[k] = knot(knot, i - 3 + k);
-  using Spline = std::array<double, 4>;                                        // with its derivatives
-  std::array<Spline, 4> splines{Spline{1.0, 0.0, 0.0, 0.0}};                   // by de Boor's recursion
-  const auto times = [](const Spline& f, double x, double slope, Spline& to) { // a linear function
-    to[0] += f[0] * x;
-    for (std::size_t d = 1; d < 4; ++d) to[d] += f[d] * x + double(d) * f[d - 1] * slope;
-  };
-  for (std::size_t j = 1; j <= 3; ++j) {
-    std::array<Spline, 4> next{};
-    for (std::size_t r = 0; r < j; ++r) {
-      const double low = s[3 + r + 1 - j], high = s[3 + r + 1], inverse = 1.0 / (high - low);
-      times(splines[r], (high - at) * inverse, -inverse, next[r]);
-      times(splines[r], (at - low) * inverse, inverse, next[r + 1]);
-    }
-    splines = next;
-  }
+  std::array<double, 7> s; // knots i - 3 ... i + 3; splines about i - 1 ... i + 2 do not vanish here
+  for (int k = 0; k < 7; ++k) s[std::size_t(k)] = knot(knot, i - 3 + k);
+  const auto splines = basis_splines<3>(s, at);
   SplineShares o;
   o.first = std::max(i - 2, 0), o.count = std::min(i + 3, last) - o.first + 1;
-  const auto add = [&](auto&& self, int n, double share, const Spline& spline) -> void {
+  const auto add = [&](auto&& self, int n, double share, const BasisSpline& spline) -> void {
     if (n >= 0 && n <= last) {
       for (std::size_t d = 0; d < 4; ++d) o.by[d][n - o.first] += share * spline[d];
       return;

@@ -12,6 +12,8 @@
 
 namespace gyrod {
 
+struct SlideCurve;
+
 // A point of a rod: (1 - xi) x_j + xi x_(j+1) + R_j offset of segment j, or x_j + R_j offset of node j; of a body: at
 // `offset` in its axes; of space, if it is of neither.
 struct LinkPoint {
@@ -22,15 +24,15 @@ struct LinkPoint {
   bool node = false; // set by `make_rods`
   int host = -1;     // the body among those that rods have to do with, set by them
 
-  // Of a point that slides along a rod, see slide.hpp: the fractions of the length at which the vertices are, the one
-  // at which it is, and the shares of the vertices from `segment` on in it and in its derivatives by that.
-  static constexpr int most = 6;
-  std::shared_ptr<const std::vector<double>> mesh;
+  // Of a point that slides along a rod, see slide.hpp: the curve, the fraction of the length at which it is, and the
+  // shares of the vertices from `segment` on in it and in its derivatives by that.
+  static constexpr int most = 28;
+  std::shared_ptr<const SlideCurve> curve;
   double at = 0.0;
   int count = 0, woven[2] = {-1, 0}; // the vertices that the graph knows of: the first one, how many
   double shares[3][most] = {};
   std::size_t memory = 0; // where the state has what `at` was after the last step
-  bool slides() const { return bool(mesh); }
+  bool slides() const { return bool(curve); }
 
   // The cells that it belongs to; the last of them carries its frame, unless it slides.
   int cells() const { return rod < 0 ? 0 : slides() ? count : node ? 1 : 2; }

@@ -326,7 +326,7 @@ def compile_system(
     start, kinds = bodies.start(core)
     for rod, layout in zip(system.rods, core.layout(), strict=True):
         initial_state(rod, formulation, layout, start, kinds)
-    slides = [clip.at for clip in sliding(system)]
+    slides = [clip.at + offset / system.rod(clip.rod).length for clip, offset in sliding(system)]
     memory = len(slides) + touching.memory
     kinds[core.size - memory :] = ["friction"] * memory
     start[core.size - memory :] = [*slides, *[0.0] * (memory - len(slides))]

@@ -72,34 +72,51 @@ def links(system: System, index: dict[str, int], axes: Array, signals: Signals) 
     return found
 
 
-def sliding(system: System) -> list[Clip]:
-    """Clips through which a rod slides, in the order of the core."""
-    return [clip for clip in system.clips if clip.slides]
+#: A sleeve is so many rings in a row: of a moment at one end a fiftieth bends the rod behind the other one.
+RINGS = 4
+
+
+def sliding(system: System) -> list[tuple[Clip, float]]:
+    """Clips through which a rod slides, and where along its axis, m: the rings of the core."""
+    return [(clip, offset) for clip in system.clips if clip.slides for offset in ring_offsets(clip)]
+
+
+def ring_offsets(clip: Clip) -> tuple[float, ...]:
+    """Places of the rings of a clip along its axis, m."""
+    return (0.0,) if clip.length is None else tuple(clip.length * (k / (RINGS - 1) - 0.5) for k in range(RINGS))
 
 
 def ring_stiffness(clip: Clip, system: System) -> float:
-    """N/m."""
+    """Of each ring of a clip, N/m."""
     rod = system.rod(clip.rod)
-    return float(clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)[0][0])
+    return float(clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)[0][0]) / len(ring_offsets(clip))
 
 
 def _clip(clip: Clip, system: System, point: Callable[[str, Any], _core.LinkPoint], axes: Array) -> list[_core.RodLink]:
-    """A clip as bushings between points on the axes of its frame and on those of the section, or a ring."""
+    """A clip as bushings between points on the axes of its frame and on those of the section, or as rings."""
     place, F = system.clip_place(clip)
-    if clip.slides:
-        s, k = system.rod(clip.rod).mesh.vertices.tolist(), ring_stiffness(clip, system)
-        rod, a = system.rod_names.index(clip.rod), point(clip.to, place)
-        return [_core.RodLink.ring(a=a, rod=rod, at=clip.at, mesh=s, stiffness=k, name=clip.label)]
 
-    def pair(offset: Array) -> dict[str, _core.LinkPoint]:
+    def at(offset: Array) -> _core.LinkPoint:
         on_rod = isinstance(place, tuple)
-        at = (place[0], place[1] + F @ offset) if on_rod else place + F @ offset
-        return {"a": point(clip.to, at), "b": point(clip.rod, (clip.at, offset))}
+        return point(clip.to, (place[0], place[1] + F @ offset) if on_rod else place + F @ offset)
 
+    if clip.slides:
+        rod = system.rod(clip.rod)
+        given = {"mesh": rod.mesh.vertices.tolist(), "stiffness": ring_stiffness(clip, system), "name": clip.label}
+        return [
+            _core.RodLink.ring(
+                a=at(np.array([0.0, 0.0, offset])), rod=system.rod_names.index(clip.rod),
+                at=clip.at + offset / rod.length, smooth=clip.kind == "sleeve", **given,
+            )
+            for offset in ring_offsets(clip)
+        ]  # fmt: skip
     return [
-        _core.RodLink.bushing(**pair(spring.offset), stiffness=spring.k, damping=spring.c, axes=F.T @ axes)
+        _core.RodLink.bushing(
+            a=at(spring.offset), b=point(clip.rod, (clip.at, spring.offset)), stiffness=spring.k, damping=spring.c,
+            axes=F.T @ axes,
+        )
         for spring in clip_springs(clip, system)
-    ]
+    ]  # fmt: skip
 
 
 class ClipSpring(NamedTuple):

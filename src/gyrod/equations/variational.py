@@ -122,7 +122,9 @@ def compile_stepped(
         raise ValueError(f"method = {method!r} has no contact; take 'radau5'. In the way is {first}.")
     if rings := sliding(system):
         method = "energy-momentum" if conserving else "variational"
-        raise ValueError(f"method = {method!r} has no clips that slide; take 'radau5'. In the way is {rings[0].label}.")
+        raise ValueError(
+            f"method = {method!r} has no clips that slide; take 'radau5'. In the way is {rings[0][0].label}."
+        )
     coordinates = _conserving(system, reduce, coordinates) if conserving else coordinates or "quaternion"
     formulation = COORDINATES[coordinates]
     given, system = system, system.assembled()

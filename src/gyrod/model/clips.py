@@ -16,6 +16,7 @@ from gyrod.model.errors import (
     new_name,
     not_negative,
     numbers,
+    positive,
     reference,
     rod_reference,
     shown,
@@ -27,8 +28,8 @@ from gyrod.model.forces import RodForce
 from gyrod.model.orientations import rotation
 
 #: What clips hold: point and section; point and direction; the point; the point, elastically; the point, through which
-#: the rod slides.
-CLIPS = ("fixed", "swivel", "ball", "grommet", "ring")
+#: the rod slides; the point and the direction in which it slides.
+CLIPS = ("fixed", "swivel", "ball", "grommet", "ring", "sleeve")
 #: A rigid clip is so many times as stiff as the whole rod in tension, EA/L, and in bending, EI/L.
 RIGID, RIGID_TURN = 1e4, 1e7
 
@@ -65,7 +66,7 @@ class Clip(RodForce):
     Parameters
     ----------
     rod, at
-        Name of the rod, and the fraction of its length; of a ring that which is in it at the start.
+        Name of the rod, and the fraction of its length; of a ring or sleeve that which is in it at the start.
     to
         "ground", or the name of a body or of another rod.
     point
@@ -77,14 +78,17 @@ class Clip(RodForce):
     kind
         "fixed" holds the point and the section, "swivel" the point and the direction of the rod, which may turn in it,
         "ball" the point, "grommet" the point as a rubber does, with its ``stiffness``. A "ring" is a point
-        through which the rod slides without friction, in any direction.
+        through which the rod slides without friction, in any direction. Through a "sleeve" of a ``length`` it slides in
+        that of its axis, and may turn about it.
+    length
+        m, of a sleeve, about the point; it needs one.
     stiffness
-        N/m, one number or three along d1, d2, d3 of the clip, of a ring one; rigid without: 1e4 times that of the whole
-        rod in tension.
+        N/m, one number or three along d1, d2, d3 of the clip, of a ring or sleeve one; rigid without: 1e4 times that
+        of the whole rod in tension.
     rotational
         N m/rad against bending and against twist, one number or two; of fixed clips and swivels rigid without.
     damping
-        N s/m, of the point; not of a ring.
+        N s/m, of the point; not of a ring or sleeve.
 
     >>> Clip("hose", 0.4, point=(0, 0, 1), axis=(1, 0, 0), kind="swivel").label
     "Clip('hose', 0.4)"
@@ -101,6 +105,7 @@ class Clip(RodForce):
     axis: Kept[Array | None, ArrayLike | None] = field(_axis, default=None)
     _: KW_ONLY
     kind: str = field(choice(CLIPS), default="fixed")
+    length: float | None = field(positive, "m", default=None)
     #: (3,), or None.
     stiffness: Kept[Array | None, ArrayLike | None] = field(per_axis, "N/m", default=None)
     #: (2,), or None.
@@ -119,13 +124,22 @@ class Clip(RodForce):
         if self.kind == "ball" and self.rotational is not None:
             problems.add("rotational is for clips that hold a direction; a 'ball' turns freely, a 'swivel' does not.")
         if self.slides:
-            held = {"frame": self.frame, "axis": self.axis, "rotational": self.rotational}
+            held = {"frame": self.frame, "axis": self.axis} if self.kind == "ring" else {}
             for name in (name for name, value in held.items() if value is not None):
                 problems.add(f"{name} is for clips that hold a direction; the rod goes through a ring as it likes.")
+            if self.rotational is not None and self.kind == "ring":
+                problems.add("rotational is for clips that hold a direction; the rod goes through a ring as it likes.")
+            elif self.rotational is not None:
+                problems.add("rotational is for clips that do not slide; a sleeve holds a direction by its length.")
             if self.stiffness is not None and np.ptp(self.stiffness):
-                problems.add(f"stiffness = {shown(self.stiffness)}, but a ring has one for all directions; give one.")
+                told = f"stiffness = {shown(self.stiffness)}, but a {self.kind} has one for all directions; give one."
+                problems.add(told)
             if "damping" not in bad and self.damping.any():
                 problems.add("damping is for clips that do not slide; leave it out, or damp the rod.")
+        if self.kind == "sleeve" and self.length is None and "length" not in bad:
+            problems.add("length is missing; a sleeve needs one, as ten diameters of the rod, a 'ring' has none.")
+        if self.kind != "sleeve" and self.length is not None:
+            problems.add(f"length = {shown(self.length)} is for kind = 'sleeve'; a {self.kind!r} has none.")
         if self.kind == "swivel" and self.rotational is not None and self.rotational[1]:
             told = f"give ({self.rotational[0]:g}, 0), or kind = 'fixed'"
             problems.add(f"rotational = {shown(self.rotational)}, but a swivel turns about the rod; {told}.")
@@ -133,7 +147,7 @@ class Clip(RodForce):
     @property
     def slides(self) -> bool:
         """Whether the rod slides through it."""
-        return self.kind == "ring"
+        return self.kind in ("ring", "sleeve")
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -169,5 +183,5 @@ class Clip(RodForce):
             bend, twist = self.rotational
         elif self.kind == "grommet":
             bend = twist = 0.0
-        held = {"fixed": (1, 1), "swivel": (1, 0), "ball": (0, 0), "grommet": (1, 1), "ring": (0, 0)}[self.kind]
+        held = {"fixed": (1, 1), "swivel": (1, 0), "ball": (0, 0), "grommet": (1, 1)}.get(self.kind, (0, 0))
         return K, float(held[0] * bend), float(held[1] * twist)

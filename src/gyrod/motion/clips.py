@@ -29,9 +29,10 @@ class ClipTrack:
     moment: Array
     #: How far the rod is from where the clip holds it, m, (n,): of a rigid one the error of holding it.
     gap: Array
-    #: Angle by which what the clip holds is turned, the section or of a swivel its direction, rad, (n,); 0 of a ball.
+    #: Angle by which what the clip holds is turned, the section, or the direction of swivels and sleeves, rad, (n,); of
+    #: balls and rings 0.
     turn: Array
-    #: The fraction of the length that it holds, (n,): of a ring that which is in it now.
+    #: The fraction of the length that it holds, (n,): of a ring or sleeve that which is in it now.
     at: Array
 
 
@@ -68,11 +69,6 @@ def _of_states(rows: Rows, clip: Clip) -> ClipTrack:
     system = rows.system
     place, F = system.clip_place(clip)
     n = len(rows.t)
-    if clip.slides:
-        own = rows.compiled.slide_states(rows.t, rows.y)[:, sliding(system).index(clip)]
-        gap = np.linalg.norm(own[:, 4:], axis=1) / ring_stiffness(clip, system)
-        return ClipTrack(own[:, 4:], np.zeros((n, 3)), gap, np.zeros(n), own[:, 0])
-    x, v, R, Omega = _section(rows, clip.rod, clip.at)
     if isinstance(place, tuple):
         y, w, S, spin = _section(rows, clip.to, place[0])
         at = place[1]
@@ -82,6 +78,11 @@ def _of_states(rows: Rows, clip: Clip) -> ClipTrack:
     else:
         y, S, w, spin = rows.body(clip.to)
         at = place
+    if clip.slides:
+        rings = [i for i, (other, _) in enumerate(sliding(system)) if other is clip]
+        own = rows.compiled.slide_states(rows.t, rows.y)[:, rings]
+        return _of_rings(own, (S @ F)[:, :, 2], ring_stiffness(clip, system))
+    x, v, R, Omega = _section(rows, clip.rod, clip.at)
     force, moment = np.zeros((n, 3)), np.zeros((n, 3))
     for offset, k, c in clip_springs(clip, system):
         there, arm = at + F @ offset, R @ offset
@@ -103,6 +104,20 @@ def _of_states(rows: Rows, clip: Clip) -> ClipTrack:
     elif clip.kind != "ball":
         turn = np.linalg.norm(rotations.log(rotations.conversions.spurrier_klumpp(held.transpose(0, 2, 1) @ R)), axis=1)
     return ClipTrack(force, moment, gap, turn, np.full(n, clip.at))
+
+
+def _of_rings(own: Array, axis: Array, stiffness: float) -> ClipTrack:
+    """Of a ring, or of those of a sleeve: place, point and force of each, (n, rings, 7)."""
+    at, x, F = own[..., 0], own[..., 1:4], own[..., 4:]
+    pull = F.sum(axis=1)
+    if at.shape[1] == 1:
+        return ClipTrack(
+            pull, np.zeros_like(pull), np.linalg.norm(pull, axis=1) / stiffness, np.zeros(len(at)), at[:, 0]
+        )
+    centre, way = x.mean(axis=1), x[:, -1] - x[:, 0]
+    moment = np.cross(x - centre[:, None], F).sum(axis=1)
+    turn = np.arctan2(np.linalg.norm(np.cross(axis, way), axis=1), np.sum(axis * way, axis=1))
+    return ClipTrack(pull, moment, np.linalg.norm(pull, axis=1) / (at.shape[1] * stiffness), turn, at.mean(axis=1))
 
 
 def _section(rows: Rows, name: str, s: float) -> tuple[Array, Array, Array, Array]:
