@@ -183,13 +183,6 @@ void closest(const V3& x1, const V3& e1, const V3& x2, const V3& e2, double& s, 
   s = std::clamp((p + b * t) / A, 0.0, 1.0);
 }
 
-// Around a span.
-struct Ball {
-  V3 at;
-  double radius;
-  int line, span;
-};
-
 } // namespace
 
 GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(pairs)) {
@@ -202,6 +195,7 @@ GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(p
       Strand& s = strands_[std::size_t(c.rods[e])];
       if (!s.mesh.empty()) continue;
       s.mesh = c.mesh[e];
+      for (double at : s.mesh) s.knots.push_back(spline_at(s.mesh, at));
       s.frames = s.mesh;
       if (!c.nodal[e]) {
         for (std::size_t k = 0; k + 1 < s.mesh.size(); ++k) s.frames[k] = 0.5 * (s.mesh[k] + s.mesh[k + 1]);
@@ -227,77 +221,121 @@ Crossings::Frames Crossings::frames_at(const RodPair& c, int e, double at) const
   return {i, {1.0 - x, x}, 1.0 / step};
 }
 
+// What `spline_at` finds, by Taylor's series about the vertex before.
+void Crossings::Strand::shares(double at, SplineShares& o) const {
+  const int last = int(mesh.size()) - 1;
+  const int i = std::clamp(int(std::upper_bound(mesh.begin(), mesh.end(), at) - mesh.begin()) - 1, 0, last - 1);
+  const auto& c = knots[std::size_t(i)];
+  const double u = at - mesh[std::size_t(i)];
+  o.first = c.first, o.count = c.count;
+  for (int k = 0; k < SplineShares::most; ++k) {
+    o.by[3][k] = c.by[3][k];
+    o.by[2][k] = c.by[2][k] + u * c.by[3][k];
+    o.by[1][k] = c.by[1][k] + u * (c.by[2][k] + 0.5 * u * c.by[3][k]);
+    o.by[0][k] = c.by[0][k] + u * (c.by[1][k] + 0.5 * u * (c.by[2][k] + u / 3.0 * c.by[3][k]));
+  }
+}
+
 // Moves the free places to a minimum of the distance; false: there is none near by.
 bool Crossings::settle(Touch& o, const Curve* on) const {
   const RodPair& c = pairs_[std::size_t(o.crossing)];
   const bool may[2] = {o.free[0], o.free[1]};
   const double span[2] = {1.0 / double(of(c, 0).mesh.size() - 1), 1.0 / double(of(c, 1).mesh.size() - 1)};
-  V3 x[2][most];
   double before = 1.0;
   for (int k = 0; k < 50; ++k) {
-    for (int e = 0; e < 2; ++e) {
-      if (may[e] || k == 0) o.on[e] = spline_at(of(c, e).mesh, o.at[e]);
-      for (int i = 0; i < o.on[e].count; ++i) x[e][i] = on[e].x[o.on[e].first + i];
-    }
+    for (int e = 0; e < 2; ++e)
+      if (may[e] || k == 0) of(c, e).shares(o.at[e], o.on[e]);
+    const V3 *xa = on[0].x + o.on[0].first, *xb = on[1].x + o.on[1].first;
     bool free[2] = {may[0], may[1]};
-    Pose<double> at(o.on[0].by, o.on[1].by, o.on, x[0], x[1], free);
+    Pose<double> at(o.on[0].by, o.on[1].by, o.on, xa, xb, free);
     for (int e = 0; e < 2; ++e) {
       const double slope = at.slope(e);
       if ((o.at[e] <= 0.0 && slope > 0.0) || (o.at[e] >= 1.0 && slope < 0.0)) free[e] = false;
     }
-    if (free[0] != may[0] || free[1] != may[1]) at = Pose<double>(o.on[0].by, o.on[1].by, o.on, x[0], x[1], free);
+    if (free[0] != may[0] || free[1] != may[1]) at = Pose<double>(o.on[0].by, o.on[1].by, o.on, xa, xb, free);
     const double r[2] = {free[0] ? at.slope(0) : 0.0, free[1] ? at.slope(1) : 0.0};
     o.free[0] = free[0], o.free[1] = free[1];
     const double det = at.H[0][0] * at.H[1][1] - at.H[0][1] * at.H[0][1];
     const bool valley = at.H[0][0] > 0.0 && at.H[1][1] > 0.0 && det > 1e-12 * at.H[0][0] * at.H[1][1];
     double to[2], size = 0.0;
+    bool stopped = false;
     for (int e = 0; e < 2; ++e) {
       const double newton = -(at.inverse[e][0] * r[0] + at.inverse[e][1] * r[1]);
       const double step = !free[e] ? 0.0 : valley ? newton : -r[e] / at.tangent[e].squaredNorm();
       to[e] = std::clamp(o.at[e] + std::clamp(step, -0.5 * span[e], 0.5 * span[e]), 0.0, 1.0);
+      stopped = stopped || (free[e] && (to[e] == 0.0 || to[e] == 1.0));
       size = std::max(size, std::abs(to[e] - o.at[e]));
     }
     if (!(size > 1e-15) || (size < 1e-10 && size > 0.5 * before)) return valley;
     before = size;
     std::copy_n(to, 2, o.at);
+    if (!valley || stopped || size > 1e-8) continue;
+    for (int e = 0; e < 2; ++e) // the error after it is that of its square: rounding
+      if (free[e]) of(c, e).shares(o.at[e], o.on[e]);
+    return true;
   }
   return false;
 }
 
-// How far the lines lie beside the chords of spans, at most.
-void Crossings::sags(const std::vector<Curve>& curves) {
-  sag_.resize(strands_.size());
+// How far the lines lie beside the chords of spans, and how far their tangents turn from those, at most: a cubic is
+// beside the line between its ends by an eighth of its largest second derivative.
+void Crossings::measure(const std::vector<Curve>& curves) {
+  spans_.resize(strands_.size());
   for (std::size_t r = 0; r < strands_.size(); ++r) {
-    const std::size_t n = strands_[r].mesh.size();
+    const Strand& s = strands_[r];
+    const std::size_t n = s.mesh.size();
     const V3* x = curves[r].x;
-    sag_[r].assign(n ? n - 1 : 0, 0.0);
-    for (std::size_t k = 1; k + 1 < n; ++k) {
-      const double bend = 0.5 * (x[k - 1] - 2.0 * x[k] + x[k + 1]).norm();
-      for (std::size_t j = k - 1; j <= k; ++j) sag_[r][j] = std::max(sag_[r][j], bend);
+    spans_[r].resize(n ? n - 1 : 0);
+    double off = 0.0, bend = 0.0; // at the vertex before
+    for (std::size_t k = 0; k < n; ++k) {
+      const double off_here = (along(s.knots[k], x, 0) - x[k]).norm(), bend_here = along(s.knots[k], x, 2).norm();
+      if (k) {
+        const double ds = s.mesh[k] - s.mesh[k - 1], most_bend = std::max(bend, bend_here) * ds * ds;
+        spans_[r][k - 1] = {std::max(off, off_here) + 0.125 * most_bend,
+                            1.1 * (off + off_here + 0.5 * most_bend) / (x[k] - x[k - 1]).norm()};
+      }
+      off = off_here, bend = bend_here;
     }
   }
 }
 
+// Spans as they are; those that are near each other anew, if any has moved so far that others may be among them.
+void Crossings::look(const std::vector<Curve>& curves) {
+  measure(curves);
+  bool moved = seen_.empty();
+  for (std::size_t r = 0; r < strands_.size() && !moved; ++r) {
+    for (std::size_t k = 0; k < seen_[r].size() && !moved; ++k)
+      moved = !((curves[r].x[k] - seen_[r][k]).squaredNorm() < little * little * skin_ * skin_);
+    for (std::size_t k = 0; k < spans_[r].size() && !moved; ++k)
+      moved = !(spans_[r][k].sag < seen_sag_[r][k] + little * skin_);
+  }
+  if (moved) renew(curves);
+}
+
 // Pairs of spans that come within the skin, and where all vertices are now.
 void Crossings::renew(const std::vector<Curve>& curves) {
-  seen_.resize(strands_.size());
-  for (std::size_t r = 0; r < strands_.size(); ++r) seen_[r].assign(curves[r].x, curves[r].x + strands_[r].mesh.size());
+  seen_.resize(strands_.size()), seen_sag_.resize(strands_.size());
+  for (std::size_t r = 0; r < strands_.size(); ++r) {
+    seen_[r].assign(curves[r].x, curves[r].x + strands_[r].mesh.size());
+    seen_sag_[r].clear();
+    for (const Span& k : spans_[r]) seen_sag_[r].push_back(k.sag);
+  }
   // All spans at once, in cells as large as the largest of them: what is near lies in a cell beside.
-  std::vector<double> reach(strands_.size(), 0.0); // of a rod in any of its pairs
+  const double skin = (1.0 + 4.0 * little) * skin_; // both may come nearer, and bend
+  reach_.assign(strands_.size(), 0.0);
   for (const RodPair& c : pairs_)
     for (int e = 0; e < 2; ++e) {
-      double& most_of = reach[std::size_t(c.rods[e])];
-      most_of = std::max(most_of, c.radius[e] + 0.5 * (skin_ + c.law.smoothing));
+      double& most_of = reach_[std::size_t(c.rods[e])];
+      most_of = std::max(most_of, c.radius[e] + 0.5 * (skin + c.law.smoothing));
     }
-  std::vector<Ball> balls;
+  balls_.clear();
   double largest = 0.0;
   for (std::size_t r = 0; r < strands_.size(); ++r)
     for (std::size_t k = 0; k + 1 < seen_[r].size(); ++k) {
       const V3 &a = seen_[r][k], &b = seen_[r][k + 1];
-      balls.push_back({0.5 * (a + b), 0.5 * (b - a).norm() + sag_[r][k], int(r), int(k)});
-      largest = std::max(largest, balls.back().radius + reach[r]);
+      balls_.push_back({0.5 * (a + b), 0.5 * (b - a).norm() + spans_[r][k].sag, int(r), int(k)});
+      largest = std::max(largest, balls_.back().radius + reach_[r]);
     }
-  using Cell = std::tuple<long, long, long>;
   const auto cell = [&](const V3& x) {
     const auto at = [&](double q) { // of states that no one believes: anywhere
       const double k = std::floor(q / (2.0 * largest));
@@ -305,11 +343,13 @@ void Crossings::renew(const std::vector<Curve>& curves) {
     };
     return Cell(at(x[0]), at(x[1]), at(x[2]));
   };
-  std::vector<std::pair<Cell, int>> cells;
-  for (std::size_t k = 0; k < balls.size(); ++k) cells.emplace_back(cell(balls[k].at), int(k));
-  std::sort(cells.begin(), cells.end());
+  cells_.clear();
+  for (std::size_t k = 0; k < balls_.size(); ++k) cells_.emplace_back(cell(balls_[k].at), int(k));
+  std::sort(cells_.begin(), cells_.end());
   near_.clear();
   const auto meet = [&](const Ball& a, const Ball& b) {
+    const double way = a.radius + b.radius + reach_[std::size_t(a.line)] + reach_[std::size_t(b.line)];
+    if ((a.at - b.at).squaredNorm() > way * way) return;
     const auto rods = std::minmax(a.line, b.line);
     auto at = std::lower_bound(by_rods_.begin(), by_rods_.end(), std::make_tuple(rods.first, rods.second, -1));
     for (; at != by_rods_.end() && std::get<0>(*at) == rods.first && std::get<1>(*at) == rods.second; ++at) {
@@ -319,20 +359,19 @@ void Crossings::renew(const std::vector<Curve>& curves) {
                           : a.line == c.rods[0] ? a
                                                 : b,
                  &second = &first == &a ? b : a;
-      const double way = a.radius + b.radius + c.radius[0] + c.radius[1] + skin_ + c.law.smoothing;
-      if ((a.at - b.at).squaredNorm() > way * way) continue;
+      const Near pair{std::get<2>(*at), {first.span, second.span}};
       const auto& mesh = of(c, 0).mesh;
       if (self && mesh[std::size_t(second.span) + 1] - mesh[std::size_t(first.span)] < c.apart) continue;
-      near_.push_back({std::get<2>(*at), {first.span, second.span}});
+      if (Chords(*this, pair, curves).gap <= skin) near_.push_back(pair);
     }
   };
-  for (std::size_t k = 0; k < balls.size(); ++k) {
-    const auto [i, j, l] = cell(balls[k].at);
+  for (std::size_t k = 0; k < balls_.size(); ++k) {
+    const auto [i, j, l] = cell(balls_[k].at);
     for (long u = i - 1; u <= i + 1; ++u)
       for (long v = j - 1; v <= j + 1; ++v) {
-        auto at = std::lower_bound(cells.begin(), cells.end(), std::make_pair(Cell(u, v, l - 1), -1));
-        for (; at != cells.end() && at->first <= Cell(u, v, l + 1); ++at)
-          if (at->second > int(k)) meet(balls[k], balls[std::size_t(at->second)]);
+        auto at = std::lower_bound(cells_.begin(), cells_.end(), std::make_pair(Cell(u, v, l - 1), -1));
+        for (; at != cells_.end() && at->first <= Cell(u, v, l + 1); ++at)
+          if (at->second > int(k)) meet(balls_[k], balls_[std::size_t(at->second)]);
       }
   }
   std::sort(near_.begin(), near_.end(), [](const Near& a, const Near& b) {
@@ -340,29 +379,35 @@ void Crossings::renew(const std::vector<Curve>& curves) {
   });
 }
 
-const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
-  sags(curves);
-  bool moved = seen_.empty();
-  for (std::size_t r = 0; r < strands_.size() && !moved; ++r)
-    for (std::size_t k = 0; k < seen_[r].size() && !moved; ++k)
-      moved = !((curves[r].x[k] - seen_[r][k]).squaredNorm() < 0.01 * skin_ * skin_);
-  if (moved) renew(curves);
+// Where the chords of two spans are closest, and how far the lines are then apart at least, before anything is felt.
+Crossings::Chords::Chords(const Crossings& all, const Near& pair, const std::vector<Curve>& curves) {
+  const RodPair& c = all.pairs_[std::size_t(pair.crossing)];
+  double sags = 0.0;
+  for (int k = 0; k < 2; ++k) {
+    const V3* from = curves[std::size_t(c.rods[k])].x + pair.spans[k];
+    x[k] = from[0], e[k] = from[1] - from[0];
+    sags += all.spans_[std::size_t(c.rods[k])][std::size_t(pair.spans[k])].sag;
+  }
+  closest(x[0], e[0], x[1], e[1], share[0], share[1]);
+  reach = c.radius[0] + c.radius[1] + c.law.smoothing + sags;
+  gap = (x[0] + share[0] * e[0] - x[1] - share[1] * e[1]).norm() - reach;
+}
 
+const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
+  look(curves);
   touches_.clear();
   for (const Near& pair : near_) {
+    const Chords chords(*this, pair, curves);
+    if (chords.gap > 0.0) continue;
     const RodPair& c = pairs_[std::size_t(pair.crossing)];
     const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
-    V3 x[2], e[2];
-    double reach = c.radius[0] + c.radius[1] + c.law.smoothing;
-    const double close = reach;
-    for (int k = 0; k < 2; ++k) {
-      const V3* from = on[k].x + pair.spans[k];
-      x[k] = from[0], e[k] = from[1] - from[0];
-      reach += sag_[std::size_t(c.rods[k])][std::size_t(pair.spans[k])];
-    }
-    double s, t;
-    closest(x[0], e[0], x[1], e[1], s, t);
-    if ((x[0] + s * e[0] - x[1] - t * e[1]).squaredNorm() > reach * reach) continue;
+    const V3 *x = chords.x, *e = chords.e;
+    const double close = c.radius[0] + c.radius[1] + c.law.smoothing, reach = chords.reach;
+    // What the lines may be to each other here, whatever their places: across, side by side.
+    const double chord = std::abs(e[0].dot(e[1])) / (e[0].norm() * e[1].norm());
+    double turn[2];
+    for (int k = 0; k < 2; ++k) turn[k] = spans_[std::size_t(c.rods[k])][std::size_t(pair.spans[k])].turn;
+    const double turns = std::max(turn[0], turn[1]) < 0.5 ? turn[0] + turn[1] + turn[0] * turn[1] : 2.0;
     const auto fraction = [&](int k, double share) {
       const double* mesh = of(c, k).mesh.data() + pair.spans[k];
       return mesh[0] + share * (mesh[1] - mesh[0]);
@@ -378,8 +423,11 @@ const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
       for (int k = 0; k < 2 && c.rubs(); ++k) o.frames[k] = frames_at(c, k, o.at[k]);
       touches_.push_back(o);
     };
-    Touch o{pair.crossing, -1, 0, {fraction(0, s), fraction(1, t)}, {true, true}, {}, {}};
-    keep(o);
+    if (chord - turns < flat) {
+      Touch o{pair.crossing, -1, 0, {fraction(0, chords.share[0]), fraction(1, chords.share[1])}, {true, true}, {}, {}};
+      keep(o);
+    }
+    if (chord + turns <= steep) continue;
     // Stations of either line within this span, and one beside it, whose nearest point may be here.
     for (int side = 0; side < 2; ++side) {
       const Strand& from = of(c, side);
@@ -497,43 +545,48 @@ Crossings::Budget Crossings::read(const Touch& o, const std::vector<Curve>& curv
 }
 
 double Crossings::horizon(const std::vector<Curve>& curves) {
-  sags(curves), renew(curves); // not what came near before: the same state has the same horizon
+  look(curves);
   double least = std::numeric_limits<double>::infinity();
   const auto in = [](double way, double speed, double a) {
     if (a > 0.0) return (std::sqrt(speed * speed + 2.0 * a * way) - speed) / a;
     return speed > 0.0 ? way / speed : std::numeric_limits<double>::infinity();
   };
   for (const Near& pair : near_) {
+    const Chords chords(*this, pair, curves);
+    if (chords.gap > skin_) continue; // not what came near before: the same state has the same horizon
     const RodPair& c = pairs_[std::size_t(pair.crossing)];
-    V3 x[2], e[2];
-    double fast = 0.0, gap = -c.radius[0] - c.radius[1];
-    for (int k = 0; k < 2; ++k) {
-      const Curve& on = curves[std::size_t(c.rods[k])];
-      x[k] = on.x[pair.spans[k]], e[k] = on.x[pair.spans[k] + 1] - x[k];
-      gap -= sag_[std::size_t(c.rods[k])][std::size_t(pair.spans[k])];
+    const double gap = chords.gap + c.law.smoothing;
+    if (!(gap > 0.0)) continue;
+    double fast = 0.0;
+    for (int k = 0; k < 2; ++k)
       for (int l = 0; l < 2; ++l)
-        fast =
-            std::max(fast, (on.v[pair.spans[k] + l] - curves[std::size_t(c.rods[1 - k])].v[pair.spans[1 - k]]).norm());
-    }
-    double s, t;
-    closest(x[0], e[0], x[1], e[1], s, t);
-    gap += (x[0] + s * e[0] - x[1] - t * e[1]).norm();
-    if (gap > 0.0) least = std::min(least, in(gap + 0.5 * std::min(c.radius[0], c.radius[1]), fast, c.gravity));
+        fast = std::max(fast, (curves[std::size_t(c.rods[0])].v[pair.spans[0] + k] -
+                               curves[std::size_t(c.rods[1])].v[pair.spans[1] + l])
+                                  .norm());
+    least = std::min(least, in(gap + 0.5 * std::min(c.radius[0], c.radius[1]), fast, c.gravity));
   }
-  // What is further away than the skin.
+  // What is further away than the skin, at least as far as boxes around both.
   constexpr double none = std::numeric_limits<double>::infinity();
-  std::vector<V3> low(strands_.size(), V3::Constant(none)), high(strands_.size(), V3::Constant(-none));
+  boxes_.assign(strands_.size(), {{V3::Constant(none), V3::Constant(none)}, {V3::Constant(-none), V3::Constant(-none)}});
   for (std::size_t r = 0; r < strands_.size(); ++r)
     for (std::size_t k = 0; k < strands_[r].mesh.size(); ++k)
       for (int i = 0; i < 3; ++i) {
-        low[r][i] = std::min(low[r][i], curves[r].v[k][i]);
-        high[r][i] = std::max(high[r][i], curves[r].v[k][i]);
+        const double sag = std::max(k ? spans_[r][k - 1].sag : 0.0, k < spans_[r].size() ? spans_[r][k].sag : 0.0);
+        Box& box = boxes_[r];
+        box.low[0][i] = std::min(box.low[0][i], curves[r].x[k][i] - sag);
+        box.high[0][i] = std::max(box.high[0][i], curves[r].x[k][i] + sag);
+        box.low[1][i] = std::min(box.low[1][i], curves[r].v[k][i]);
+        box.high[1][i] = std::max(box.high[1][i], curves[r].v[k][i]);
       }
   for (const RodPair& c : pairs_) {
-    const std::size_t a = std::size_t(c.rods[0]), b = std::size_t(c.rods[1]);
-    V3 fast;
-    for (int i = 0; i < 3; ++i) fast[i] = std::max(high[a][i] - low[b][i], high[b][i] - low[a][i]);
-    least = std::min(least, in(skin_, fast.norm(), 0.0));
+    const Box &a = boxes_[std::size_t(c.rods[0])], &b = boxes_[std::size_t(c.rods[1])];
+    V3 fast, away;
+    for (int i = 0; i < 3; ++i) {
+      fast[i] = std::max(a.high[1][i] - b.low[1][i], b.high[1][i] - a.low[1][i]);
+      away[i] = std::max({0.0, a.low[0][i] - b.high[0][i], b.low[0][i] - a.high[0][i]});
+    }
+    const double way = std::max(skin_, away.norm() - c.radius[0] - c.radius[1] - c.law.smoothing);
+    least = std::min(least, in(way, fast.norm(), c.gravity));
   }
   return least;
 }

@@ -121,13 +121,32 @@ private:
   // Of a rod: where its vertices are as fractions, its stations, and for how much of its length one of them stands.
   struct Strand {
     std::vector<double> mesh;
-    std::vector<double> frames; // where they are
+    std::vector<SplineShares> knots; // at vertices
+    std::vector<double> frames;      // where they are
     std::vector<SplineShares> stations;
     std::vector<double> places;
     double each = 0.0;
+    void shares(double at, SplineShares& o) const;
   };
+  struct Span { // how far its line is from the chord, and turns from it
+    double sag, turn;
+  };
+  struct Ball { // around a span
+    V3 at;
+    double radius;
+    int line, span;
+  };
+  struct Box { // of places and velocities of a rod
+    V3 low[2], high[2];
+  };
+  using Cell = std::tuple<long, long, long>;
   struct Near { // spans of a crossing
     int crossing, spans[2];
+  };
+  struct Chords {
+    Chords(const Crossings& all, const Near& pair, const std::vector<Curve>& curves);
+    V3 x[2], e[2];
+    double share[2], reach, gap; // reach: of the chords, where the lines may touch
   };
   void renew(const std::vector<Curve>& curves);
   void forces(const Touch& o, const std::vector<Curve>& curves, V3* felt) const;
@@ -148,18 +167,26 @@ private:
     }
   };
   Frames frames_at(const RodPair& c, int e, double at) const;
-  void sags(const std::vector<Curve>& curves);
+  void measure(const std::vector<Curve>& curves);
+  void look(const std::vector<Curve>& curves);
   bool settle(Touch& o, const Curve* on) const;
   const Strand& of(const RodPair& c, int e) const { return strands_[std::size_t(c.rods[e])]; }
 
   std::vector<RodPair> pairs_;
   std::vector<std::tuple<int, int, int>> by_rods_; // both rods of each, in order
   std::vector<Strand> strands_;                    // by rods
+  std::vector<std::vector<Span>> spans_;           // by rods
   std::vector<std::vector<V3>> seen_;              // where vertices were when spans were looked at
-  std::vector<std::vector<double>> sag_;           // of spans
+  std::vector<std::vector<double>> seen_sag_;
   std::vector<Near> near_;
+  // Memory of the search.
+  std::vector<double> reach_;
+  std::vector<Ball> balls_;
+  std::vector<Box> boxes_;
+  std::vector<std::pair<Cell, int>> cells_;
   std::vector<Touch> touches_;
   double skin_ = 0.0;
+  static constexpr double little = 0.1; // of the skin
 };
 
 } // namespace gyrod
