@@ -35,21 +35,41 @@ public:
     std::vector<bool> stays(std::size_t(p.nodes()), true);
     for (int v : p.order()) stays[std::size_t(v)] = false;
     const auto left = [&](int v) { return bool(stays[std::size_t(v)]); };
+    const auto slot = [](std::size_t storage) { return std::uint32_t(storage / (B * B)); };
+    std::vector<std::uint32_t> between;
     std::vector<std::pair<int, Update>> rests; // what is left of blocks of nodes that stay, by row
     for (int v : p.order()) {
       const std::uint32_t links = std::uint32_t(links_.size());
+      const std::vector<int>& later = p.later(v);
+      const std::size_t n = later.size();
       Step step{v, at(p, v, v), links, links, links, 0, std::uint32_t(updates_.size()), 0};
       const auto link = [&](bool quiet, bool staying) {
-        for (int b : p.later(v))
-          if (silent(b) == quiet && left(b) == staying) links_.push_back({b, at(p, v, b), at(p, b, v)});
+        for (std::size_t k = 0; k < later.size(); ++k)
+          if (silent(later[k]) == quiet && left(later[k]) == staying)
+            links_.push_back({later[k], slot(p.upper(v, k)), slot(p.lower(v, k))});
         return std::uint32_t(links_.size());
       };
       step.inner = link(false, false), step.rows = link(false, true);
       link(true, false), step.links_end = link(true, true);
-      for (int b : p.later(v))
-        for (int a : p.later(v)) {
+      // Where the blocks between these are: lists of neighbours are sorted, and looked through once.
+      between.resize(n * n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const int a = later[i];
+        const std::vector<int>& beyond = p.later(a);
+        between[i * n + i] = at(p, a, a);
+        for (std::size_t j = 0, k = 0; j < n && k < beyond.size();)
+          if (beyond[k] < later[j])
+            ++k;
+          else if (later[j] < beyond[k])
+            ++j;
+          else
+            between[i * n + j] = slot(p.upper(a, k)), between[j * n + i] = slot(p.lower(a, k)), ++j, ++k;
+      }
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t i = 0; i < n; ++i) {
+          const int a = later[i], b = later[j];
           if (silent(a)) continue;
-          const Update update{at(p, a, b), at(p, a, v), at(p, v, b)};
+          const Update update{between[i * n + j], slot(p.lower(v, i)), slot(p.upper(v, j))};
           if (left(a) && left(b))
             rests.emplace_back(a, update);
           else
