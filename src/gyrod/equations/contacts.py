@@ -127,9 +127,12 @@ def contacts(
     crossings: list[_core.RodPair] = []
     crossed: list[Crossed] = []
     for k, contact in enumerate(system.contacts):
-        for a, b in contact.crossings(system):
-            crossings.append(_crossing(contact, system, a, b, rods))
-            crossed.append(Crossed(k, a, b, 0.5 * min(_radius(system.rod(a)), _radius(system.rod(b)))))
+        pairs = contact.crossings(system)
+        tubes = {name: _tube(contact, system, name) for name in {name for pair in pairs for name in pair}}
+        gravity = float(np.linalg.norm(system.gravity))
+        for a, b in pairs:
+            crossings.append(_crossing(contact, gravity, tubes[a], tubes[b], rods[a], rods[b]))
+            crossed.append(Crossed(k, a, b, 0.5 * (min(tubes[a].radius, tubes[b].radius) - 0.5 * contact.margin)))
         for of, on in contact.pairs(system):
             rod, body = rods.get(of, -1), index.get(of, -1)
             law = _law(contact, system, of, length)
@@ -156,20 +159,35 @@ def _radius(rod: Rod) -> float:
     return found or THIN * rod.length
 
 
-def _crossing(contact: Contact, system: System, of: str, on: str, rods: dict[str, int]) -> _core.RodPair:
-    a, b = system.rod(of), system.rod(on)
-    ra, rb = (_radius(rod) + 0.5 * contact.margin for rod in (a, b))
-    stiffness = contact.stiffness
-    if stiffness is None:
-        stiffness = 1.0 / (1.0 / (_flat_stiffness(a) or math.inf) + 1.0 / (_flat_stiffness(b) or math.inf))
-    segments = min(len(rod.mesh.vertices) - 1 for rod in (a, b))
+@dataclass(frozen=True)
+class _Tube:
+    """A rod as others feel it; its half of the margin is part of its radius."""
+
+    radius: float
+    length: float
+    mesh: list[float]
+    compliance: float
+    friction: _core.Friction | None
+
+
+def _tube(contact: Contact, system: System, name: str) -> _Tube:
+    rod = system.rod(name)
+    radius = _radius(rod) + 0.5 * contact.margin
+    gravity = float(np.linalg.norm(system.gravity)) or GRAVITY
+    return _Tube(
+        radius, rod.length, rod.mesh.vertices.tolist(), 1.0 / (_flat_stiffness(rod) or math.inf),
+        _friction(contact.friction, gravity, rod.length, radius, SLOW),
+    )  # fmt: skip
+
+
+def _crossing(contact: Contact, gravity: float, a: _Tube, b: _Tube, of: int, on: int) -> _core.RodPair:
+    least = min(a.radius, b.radius)
     return _core.RodPair(
-        a=rods[of], b=rods[on], radius_a=ra, radius_b=rb, mesh_a=a.mesh.vertices.tolist(),
-        mesh_b=b.mesh.vertices.tolist(), length_a=a.length, length_b=b.length, stiffness=stiffness,
-        damping=contact.damping or 0.0,
-        smoothing=ONSET * min(ra, rb) if contact.smoothing is None else contact.smoothing,
-        gravity=float(np.linalg.norm(system.gravity)), apart=max(4.0 * ra / a.length, 3.0 / segments),
-        friction=_friction(contact.friction, float(np.linalg.norm(system.gravity)) or GRAVITY, a.length, ra, SLOW),
+        a=of, b=on, radius_a=a.radius, radius_b=b.radius, mesh_a=a.mesh, mesh_b=b.mesh, length_a=a.length,
+        length_b=b.length, damping=contact.damping or 0.0, gravity=gravity, friction=a.friction,
+        stiffness=1.0 / (a.compliance + b.compliance) if contact.stiffness is None else contact.stiffness,
+        smoothing=ONSET * least if contact.smoothing is None else contact.smoothing,
+        apart=max(4.0 * a.radius / a.length, 3.0 / (min(len(a.mesh), len(b.mesh)) - 1)),
     )  # fmt: skip
 
 

@@ -246,14 +246,13 @@ class Contact(Description):
         """Pairs of rods that may touch each other, each once; of "all" those that are not joined."""
         if isinstance(self.b, Boundary | Solid):
             return []
-        rods = {name: i for i, name in enumerate(system.rod_names)}
-        pairs = {
-            (min(of, on, key=rods.__getitem__), max(of, on, key=rods.__getitem__))
-            for of in self.members(system)
-            for on in self.b
-            if of in rods and on in rods and not (self.a == (ALL,) and frozenset((of, on)) in system.joined_rods)
-        }
-        return sorted(pairs, key=lambda pair: (rods[pair[0]], rods[pair[1]]))
+        names = system.rod_names
+        rods = {name: i for i, name in enumerate(names)}
+        a, b = ([rods[name] for name in of if name in rods] for of in (self.members(system), self.b))
+        pairs = {(i, j) if i < j else (j, i) for i in a for j in b}
+        if self.a == (ALL,) and system.joined_rods:
+            pairs -= {tuple(sorted(rods[name] for name in pair)) for pair in system.joined_rods}
+        return [(names[i], names[j]) for i, j in sorted(pairs)]
 
     def _of_law(self, system: System) -> Iterable[str]:
         if self.crossings(system):
