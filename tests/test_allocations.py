@@ -7,8 +7,8 @@ import programs
 
 def test_steps_do_not_allocate():
     rows = programs.linked("tests/cpp/allocations.cpp", "-O0")
-    assert len(rows) == 9 * 6
-    assert len({what for what, *_ in rows}) == 5
+    assert len(rows) == 10 * 6
+    assert len({what for what, *_ in rows}) == 6
     for what, formulation, method, steps, allocations in rows:
         assert int(steps) > 5, (what, formulation, method)
         assert int(allocations) == 0, (what, formulation, method, allocations)

@@ -1,5 +1,6 @@
 // Counts heap allocations during steps, after the first few: there must be none. Prints: what, formulation, method,
 // steps, allocations.
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -240,6 +241,38 @@ void coupled(const std::string& formulation) {
   count("coupled", d.formulation, system.equations(), y, 0.5);
 }
 
+// Two rods across each other with friction, all the time between the same cells.
+void crossed(const std::string& formulation) {
+  SystemDescription d;
+  d.formulation = formulation;
+  d.rods = {rod("a", Curvature::half_sine, Strain::stretch, false, false),
+            rod("b", Curvature::half_sine, Strain::stretch, false, false)};
+  RodPair pair;
+  pair.rods[0] = 0, pair.rods[1] = 1;
+  for (int e = 0; e < 2; ++e) {
+    pair.radius[e] = 0.02, pair.length[e] = 1.0;
+    for (int n = 0; n <= d.rods[0].segments; ++n) pair.mesh[e].push_back(n / double(d.rods[0].segments));
+  }
+  pair.law.stiffness = 1e3, pair.law.damping = 0.1, pair.law.smoothing = 1e-3;
+  pair.law.friction.kind = FrictionLaw::slipping, pair.law.friction.coefficient = 0.3;
+  pair.law.friction.slip_speed = 0.1;
+  d.contacts.among_rods = {pair};
+  for (RodDescription& r : d.rods) { // held by nobody, pressed together
+    r.ends[0] = {}, r.loads.clear(), r.gravity = {&r == d.rods.data() ? 0.05 : -0.05, 0, 0};
+    r.weight.front() = r.ds.front(), r.weight.back() = r.ds.back();
+  }
+  System system(d);
+  std::vector<double> y(system.size(), 0.0);
+  straighten(system, y);
+  const RodLayout across = system.layout()[1];
+  for (int p : across.p) y[std::size_t(p)] = y[std::size_t(p) + 1] = std::sqrt(0.5); // d3 along -y
+  for (std::size_t n = 0; n < across.x.size(); ++n) {
+    const std::size_t at = std::size_t(across.x[n]);
+    y[at] = 0.039, y[at + 1] = 0.58 - double(n) / double(across.x.size() - 1), y[at + 2] = 0.58;
+  }
+  count("crossed", formulation, system.equations(), y, 0.8);
+}
+
 int main() {
   bodies("nullspace-quaternion", {1, 0, 0, 0}, {0.5, 1.0, 2.0});
   bodies("absolute-directors", {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 2, -1, -2, 0, 0.5, 1, -0.5, 0});
@@ -250,4 +283,5 @@ int main() {
   held();
   coupled("nullspace-quaternion");
   coupled("absolute-quaternion");
+  crossed("nullspace-quaternion");
 }

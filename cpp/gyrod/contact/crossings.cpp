@@ -21,30 +21,26 @@ constexpr double same = 1e-9;
 double value(double x) { return x; }
 template <int N> double value(const Dual<N>& x) { return x.v; }
 
-// Derivatives of a line at shares: of places or of velocities.
-template <class S, class X> Vec3<S> sum(const S* shares, const X* x, int count) {
-  Vec3<S> o = Vec3<S>::Zero();
-  for (int k = 0; k < count; ++k)
-    for (int i = 0; i < 3; ++i) o[i] += shares[k] * x[k][i];
+// Of a line a derivative by the place, of places or of velocities.
+V3 along(const SplineShares& at, const V3* x, int derivative) {
+  V3 o = V3::Zero();
+  for (int k = 0; k < at.count; ++k) o += at.by[derivative][k] * x[at.first + k];
   return o;
 }
 
-// Of a line a derivative by the place, of places or of velocities.
-V3 along(const SplineShares& at, const V3* x, int derivative) {
-  return sum<double>(at.by[derivative], x + at.first, at.count);
-}
-
-// Two lines at two places: d from b to a, tangents and their derivatives; and of what both places minimise the
-// derivatives by them, H, of those that are held the identity.
+// Two lines at two places: d from b to a, tangents and their derivatives; and of what both places minimise, half the
+// square of the distance, the derivatives by them, H, of those that are held the identity.
 template <class S> struct Pose {
   Vec3<S> d, tangent[2], bend[2];
   S H[2][2], inverse[2][2];
 
-  Pose(const S (*a)[most], const S (*b)[most], const SplineShares* on, const Vec3<S>* xa, const Vec3<S>* xb,
-       const bool* free) {
-    d = sum(a[0], xa, on[0].count) - sum(b[0], xb, on[1].count);
-    tangent[0] = sum(a[1], xa, on[0].count), tangent[1] = sum(b[1], xb, on[1].count);
-    bend[0] = sum(a[2], xa, on[0].count), bend[1] = sum(b[2], xb, on[1].count);
+  Pose() = default;
+  Pose(const SplineShares* on, const Crossings::Curve* lines, const bool* free) {
+    d = along(on[0], lines[0].x, 0) - along(on[1], lines[1].x, 0);
+    for (int e = 0; e < 2; ++e) tangent[e] = along(on[e], lines[e].x, 1), bend[e] = along(on[e], lines[e].x, 2);
+    hold(free);
+  }
+  void hold(const bool* free) {
     H[0][0] = tangent[0].dot(tangent[0]) + bend[0].dot(d), H[1][1] = tangent[1].dot(tangent[1]) - bend[1].dot(d);
     H[0][1] = H[1][0] = -tangent[0].dot(tangent[1]);
     for (int e = 0; e < 2; ++e)
@@ -78,97 +74,80 @@ template <class S> S press(const ContactLaw& law, const S& gap, S& energy) {
   return energy = S(0.5) * depth * depth + S(s * s / 24.0), depth;
 }
 
-// What both lines feel at places that are given; whatever S is, x are vertices. Rates are doubles with what is added to
-// them: to the velocity of a against b, and to both spins.
-template <class S> struct Felt {
-  Vec3<S> F[2 * most], M[2], n, T, slip;
-  S energy, normal, elastic, shares[2][2];
+// Where the share of both mechanisms depends on the angle: what an angle does to the energy turns the lines. Of line e
+// vertex i feels N by[0] + N' by[1] with its shares N.
+template <class S> struct Turn {
+  Vec3<S> by[2][2];
 
-  Felt(const RodPair& c, double each, const Touch& o, const Crossings::Curve* on, const Vec3<S>* xa, const Vec3<S>* xb,
-       const Vec3<S>* added, bool still) {
-    S at_shares[2][4][most];
-    for (int e = 0; e < 2; ++e)
-      for (int d = 0; d < 4; ++d)
-        for (int k = 0; k < most; ++k) at_shares[e][d][k] = S(o.on[e].by[d][k]);
-    auto &a = at_shares[0], &b = at_shares[1];
-    S by[2] = {S(0), S(0)};
-    if constexpr (!std::is_same_v<S, double>) { // places follow the vertices
-      const Pose<S> at(a, b, o.on, xa, xb, o.free);
-      const S r[2] = {o.free[0] ? at.slope(0) : S(0), o.free[1] ? at.slope(1) : S(0)};
-      for (int e = 0; e < 2; ++e) {
-        by[e] = -(at.inverse[e][0].v * r[0] + at.inverse[e][1].v * r[1]);
-        by[e].v = 0.0;
-        for (int d = 0; d < 3; ++d)
-          for (int k = 0; k < most; ++k) at_shares[e][d][k] += by[e] * S(o.on[e].by[d + 1][k]);
-      }
-    }
-    const Pose<S> at(a, b, o.on, xa, xb, o.free);
-    const S distance = at.d.norm();
-    n = at.d / distance;
+  Turn(const ContactLaw& law, double radii, double k, const Pose<S>& at, const bool* free) {
+    S stored, turning;
+    press(law, at.d.norm() - S(radii), stored);
     const S sizes[2] = {at.tangent[0].norm(), at.tangent[1].norm()};
-    S cosine = at.tangent[0].dot(at.tangent[1]) / (sizes[0] * sizes[1]), turning;
+    S cosine = at.tangent[0].dot(at.tangent[1]) / (sizes[0] * sizes[1]);
     const S sign(value(cosine) < 0.0 ? -1.0 : 1.0);
     cosine = cosine * sign;
-    const S W = side_by_side(cosine, turning);
-    const double k = c.law.stiffness * (o.station < 0 ? c.radius[0] + c.radius[1] : 0.5 * each);
-    const S weight = S(k) * (o.station < 0 ? S(1) - W : W);
-    S stored;
-    const S gap = distance - S(c.radius[0] + c.radius[1]), pressed = press(c.law, gap, stored);
-    energy = weight * stored, elastic = weight * pressed, normal = elastic;
-    const V3* v[2] = {on[0].v + o.on[0].first, on[1].v + o.on[1].first};
-    const Vec3<S> V = sum(a[0], v[0], o.on[0].count) - sum(b[0], v[1], o.on[1].count) + added[0];
-    if (!still && c.law.damping > 0.0) {
-      const S bracket = S(1) - S(c.law.damping) * n.dot(V);
-      normal = value(bracket) > 0.0 ? elastic * bracket : S(0);
-    }
-    Vec3<S> force = normal * n;
-    for (int e = 0; e < 2; ++e) {
-      M[e].setZero();
-      shares[e][0] = S(o.frames[e].share[0]) - by[e] * S(o.frames[e].slope);
-      shares[e][1] = S(o.frames[e].share[1]) + by[e] * S(o.frames[e].slope);
-    }
-    T.setZero(), slip.setZero();
-    if (c.rubs() && !still) {
-      slip = V;
-      for (int e = 0; e < 2; ++e) {
-        Vec3<S> spin = added[1 + e];
-        for (int f = 0; f < 2; ++f) {
-          if (f && o.frames[e].share[1] == 0.0 && o.frames[e].slope == 0.0) break;
-          const std::size_t j = std::size_t(o.frames[e].first + f);
-          spin += shares[e][f] * V3(on[e].R[j] * V3(on[e].w[j].tail<3>()));
-        }
-        slip -= (S(c.radius[e]) + S(0.5) * gap) * spin.cross(n);
-      }
-      slip -= n * n.dot(slip);
-      using std::sqrt;
-      const double eps = c.law.friction.slip_speed;
-      T = -(S(c.law.friction.coefficient) * normal / sqrt(slip.squaredNorm() + S(eps * eps))) * slip;
-      force += T;
-      for (int e = 0; e < 2; ++e) M[e] = -((S(c.radius[e]) + S(0.5) * gap) * n.cross(T));
-    }
-    for (int i = 0; i < o.on[0].count; ++i) F[i] = a[0][i] * force;
-    for (int i = 0; i < o.on[1].count; ++i) F[most + i] = -(b[0][i] * force);
-    if (value(turning) == 0.0) return;
-    // The share of both mechanisms depends on the angle: what an angle does to the energy turns the lines.
-    const S turn = S(o.station < 0 ? -k : k) * stored * turning; // dE/dcos
+    side_by_side(cosine, turning);
+    const S turn = S(k) * stored * turning; // dE/dcos
     Vec3<S> to[2];
     for (int e = 0; e < 2; ++e)
       to[e] = (sign * at.tangent[1 - e] / sizes[1 - e] - cosine * at.tangent[e] / sizes[e]) / sizes[e];
     S p[2] = {S(0), S(0)}; // cos by places, times H^-1
     for (int e = 0; e < 2; ++e)
       for (int f = 0; f < 2; ++f)
-        if (o.free[f] && o.free[e]) p[e] += at.inverse[e][f] * to[f].dot(at.bend[f]);
+        if (free[f] && free[e]) p[e] += at.inverse[e][f] * to[f].dot(at.bend[f]);
     for (int e = 0; e < 2; ++e) {
-      const auto& N = at_shares[e];
-      const S own(e ? -1.0 : 1.0);
-      for (int i = 0; i < o.on[e].count; ++i) {
-        // slopes by this vertex: of its own line N' d + N tangent, of the other -N tangent there, with the sign of d
-        const Vec3<S> mine = own * (N[1][i] * at.d) + N[0][i] * at.tangent[e];
-        const Vec3<S> other = -(N[0][i] * at.tangent[1 - e]);
-        F[e * most + i] -= turn * (N[1][i] * to[e] - p[e] * mine - p[1 - e] * other);
-      }
+      by[e][0] = turn * (p[e] * at.tangent[e] - p[1 - e] * at.tangent[1 - e]);
+      by[e][1] = (turn * p[e] * S(e ? -1.0 : 1.0)) * at.d - turn * to[e];
     }
   }
+};
+
+// What both lines feel.
+struct Felt {
+  Pose<double> at;
+  V3 by[2][2]; // of line e vertex i feels N by[0] + N' by[1]
+  V3 M[2], n, T, V, slip, spin[2];
+  double distance, gap, k, share, stored, pressed, elastic, bracket, normal, turning, lever[2], radii;
+  V3 turn[2]; // the cosine by tangents
+
+  Felt(const RodPair& c, double each, const Touch& o, const Crossings::Curve* on, bool still) : at(o.on, on, o.free) {
+    distance = at.d.norm(), n = at.d / distance, radii = c.radius[0] + c.radius[1], gap = distance - radii;
+    const double sizes[2] = {at.tangent[0].norm(), at.tangent[1].norm()};
+    double cosine = at.tangent[0].dot(at.tangent[1]) / (sizes[0] * sizes[1]);
+    const double sign = cosine < 0.0 ? -1.0 : 1.0;
+    cosine *= sign;
+    for (int e = 0; e < 2; ++e)
+      turn[e] = (sign / sizes[1 - e] * at.tangent[1 - e] - cosine / sizes[e] * at.tangent[e]) / sizes[e];
+    const bool crosses = o.station < 0;
+    share = side_by_side(cosine, turning);
+    k = c.law.stiffness * (crosses ? radii : 0.5 * each);
+    if (crosses) share = 1.0 - share, turning = -turning;
+    pressed = press(c.law, gap, stored), elastic = k * share * pressed;
+    V = along(o.on[0], on[0].v, 0) - along(o.on[1], on[1].v, 0);
+    bracket = still ? 1.0 : std::max(1.0 - c.law.damping * n.dot(V), 0.0), normal = elastic * bracket;
+    T.setZero(), slip.setZero();
+    for (int e = 0; e < 2; ++e) M[e].setZero(), spin[e].setZero(), lever[e] = c.radius[e] + 0.5 * gap;
+    if (c.rubs() && !still) {
+      slip = V;
+      for (int e = 0; e < 2; ++e) {
+        for (int f = 0; f < o.frames[e].count(); ++f)
+          spin[e] += o.frames[e].share[f] * spin_of(on[e], o.frames[e].first + f);
+        slip -= lever[e] * spin[e].cross(n);
+      }
+      slip -= n.dot(slip) * n;
+      T = (-c.law.friction.coefficient * normal / root(c)) * slip;
+      for (int e = 0; e < 2; ++e) M[e] = -lever[e] * n.cross(T);
+    }
+    by[0][0] = normal * n + T, by[1][0] = -by[0][0];
+    by[0][1].setZero(), by[1][1].setZero();
+    if (turning == 0.0) return;
+    const Turn<double> lines(c.law, radii, crosses ? -k : k, at, o.free);
+    for (int e = 0; e < 2; ++e) by[e][0] += lines.by[e][0], by[e][1] += lines.by[e][1];
+  }
+  double root(const RodPair& c) const {
+    return std::sqrt(slip.squaredNorm() + c.law.friction.slip_speed * c.law.friction.slip_speed);
+  }
+  static V3 spin_of(const Crossings::Curve& on, int frame) { return on.R[frame] * V3(on.w[frame].tail<3>()); }
 };
 
 // Closest points of two chords, as shares of them.
@@ -211,6 +190,7 @@ GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(p
     }
   }
   std::sort(by_rods_.begin(), by_rods_.end());
+  if (!pairs_.empty()) near_.reserve(64), touches_.reserve(64); // a step seldom asks for more
 }
 
 Crossings::Frames Crossings::frames_at(const RodPair& c, int e, double at) const {
@@ -245,14 +225,13 @@ bool Crossings::settle(Touch& o, const Curve* on) const {
   for (int k = 0; k < 50; ++k) {
     for (int e = 0; e < 2; ++e)
       if (may[e] || k == 0) of(c, e).shares(o.at[e], o.on[e]);
-    const V3 *xa = on[0].x + o.on[0].first, *xb = on[1].x + o.on[1].first;
     bool free[2] = {may[0], may[1]};
-    Pose<double> at(o.on[0].by, o.on[1].by, o.on, xa, xb, free);
+    Pose<double> at(o.on, on, free);
     for (int e = 0; e < 2; ++e) {
       const double slope = at.slope(e);
       if ((o.at[e] <= 0.0 && slope > 0.0) || (o.at[e] >= 1.0 && slope < 0.0)) free[e] = false;
     }
-    if (free[0] != may[0] || free[1] != may[1]) at = Pose<double>(o.on[0].by, o.on[1].by, o.on, xa, xb, free);
+    if (free[0] != may[0] || free[1] != may[1]) at.hold(free);
     const double r[2] = {free[0] ? at.slope(0) : 0.0, free[1] ? at.slope(1) : 0.0};
     o.free[0] = free[0], o.free[1] = free[1];
     const double det = at.H[0][0] * at.H[1][1] - at.H[0][1] * at.H[0][1];
@@ -458,50 +437,135 @@ const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
 void Crossings::forces(const Touch& o, const std::vector<Curve>& curves, V3* out) const {
   const RodPair& c = pairs_[std::size_t(o.crossing)];
   const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
-  const V3 none[3] = {V3::Zero(), V3::Zero(), V3::Zero()};
-  const Felt<double> felt(c, of(c, o.side).each, o, on, on[0].x + o.on[0].first, on[1].x + o.on[1].first, none, still);
-  each(o, [&](int k, int, int) {
-    const int e = (k - most) / 2;
-    out[k] = k < most ? felt.F[k] : V3(felt.shares[e][(k - most) % 2] * felt.M[e]);
+  const Felt felt(c, of(c, o.side).each, o, on, still);
+  each(o, [&](int m, int, int) {
+    const int e = m < most ? m / half : (m - most) / 2, i = m % half;
+    if (m < most)
+      out[m] = o.on[e].by[0][i] * felt.by[e][0] + o.on[e].by[1][i] * felt.by[e][1];
+    else
+      out[m] = o.frames[e].share[(m - most) % 2] * felt.M[e];
   });
 }
 
+// What vertices and frames feel follows from d, the tangents and how they bend, from the velocity V of one side against
+// the other and both spins; these from vertices, and from both places, which follow the vertices.
 Crossings::Slopes::Slopes(const Crossings& all, const Touch& o, const std::vector<Curve>& curves)
     : all(all), o(o), curves(curves) {
-  using D = Dual<13>; // twelve vertices, or nine rates
-  constexpr int half = most / 2;
+  using M3 = Mat3<double>;
+  const auto outer = [](const V3& a, const V3& b) -> M3 { return a * b.transpose(); };
   const RodPair& c = all.pairs_[std::size_t(o.crossing)];
   const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
-  const double each = all.of(c, o.side).each;
-  Vec3<D> x[2][half], added[3] = {Vec3<D>::Zero(), Vec3<D>::Zero(), Vec3<D>::Zero()};
-  const auto member = [&](const Felt<D>& felt, int k) {
-    return k < most ? felt.F[k] : Vec3<D>(felt.shares[(k - most) / 2][(k - most) % 2] * felt.M[(k - most) / 2]);
-  };
-  for (int axis = 0; axis < 4; ++axis) {
-    for (int e = 0; e < 2; ++e)
-      for (int k = 0; k < o.on[e].count; ++k)
-        for (int i = 0; i < 3; ++i) {
-          const double at = on[e].x[o.on[e].first + k][i];
-          x[e][k][i] = i == axis ? D::seed(at, e * half + k) : D(at);
-        }
-    if (axis == 3) {
-      if (all.still || (c.law.damping == 0.0 && !c.rubs())) {
-        for (auto& to : by_rates) to.setZero();
-        break;
-      }
-      for (int i = 0; i < 9; ++i) added[i / 3][i % 3] = D::seed(0.0, i);
+  const Felt f(c, all.of(c, o.side).each, o, on, all.still);
+  const V3& n = f.n;
+  const bool rubs = c.rubs() && !all.still;
+
+  // Force F on line 0 and moments by d, by the share of this mechanism, by V and both spins.
+  const M3 across = M3::Identity() - outer(n, n), n_d = across / f.distance;
+  double steep_gap;
+  c.law.depth(f.gap, steep_gap);
+  const double damping = all.still || f.bracket <= 0.0 ? 0.0 : f.elastic * c.law.damping;
+  const V3 N_d = (f.k * f.share * steep_gap * f.bracket) * n - damping * (n_d * f.V), N_V = -damping * n;
+  const double N_share = f.k * f.pressed * f.bracket;
+  M3 F_d = outer(n, N_d) + f.normal * n_d, M_d[2];
+  V3 F_share = N_share * n, M_share[2];
+  Matrix<double, 3, 9> F_rates = Matrix<double, 3, 9>::Zero(), M_rates[2];
+  F_rates.leftCols<3>() = outer(n, N_V);
+  if (rubs) {
+    const double root = f.root(c), mu = c.law.friction.coefficient;
+    const V3 T_N = (-mu / root) * f.slip;
+    const M3 T_slip = (-mu * f.normal / root) * (M3::Identity() - outer(f.slip, f.slip) / (root * root));
+    V3 slid = f.V; // the slip, and what of it goes along the normal
+    M3 slid_d = M3::Zero();
+    for (int e = 0; e < 2; ++e) {
+      const V3 swing = f.spin[e].cross(n);
+      slid -= f.lever[e] * swing;
+      slid_d -= 0.5 * outer(swing, n) + f.lever[e] * (cross_matrix<double>(f.spin[e]) * n_d);
     }
-    const Felt<D> felt(c, each, o, on, x[0], x[1], added, all.still);
-    all.each(o, [&](int k, int, int) {
-      const Vec3<D> here = member(felt, k);
-      for (int i = 0; i < 3; ++i) {
-        this->felt[k][i] = here[i].v;
-        if (axis == 3)
-          for (int l = 0; l < 9; ++l) by_rates[k](i, l) = here[i].d[std::size_t(l)];
-        else
-          for (int l = 0; l < most; ++l) by_place[k][l](i, axis) = here[i].d[std::size_t(l)];
+    const M3 slip_d = across * slid_d - n.dot(slid) * n_d - outer(n, n_d * slid);
+    const M3 T_d = outer(T_N, N_d) + T_slip * slip_d, arm = cross_matrix<double>(n);
+    Matrix<double, 3, 9> T_rates;
+    T_rates.leftCols<3>() = outer(T_N, N_V) + T_slip * across;
+    for (int e = 0; e < 2; ++e) T_rates.middleCols<3>(3 + 3 * e) = f.lever[e] * (T_slip * arm);
+    F_d += T_d, F_rates += T_rates, F_share += N_share * T_N;
+    for (int e = 0; e < 2; ++e) {
+      M_d[e] = f.lever[e] * (cross_matrix<double>(f.T) * n_d - arm * T_d) - 0.5 * outer(n.cross(f.T), n);
+      M_rates[e] = -f.lever[e] * (arm * T_rates), M_share[e] = (-f.lever[e] * N_share) * n.cross(T_N);
+    }
+  }
+
+  // What an angle does, by d, tangents and bends.
+  Matrix<double, 12, 15> turned;
+  if (f.turning != 0.0) {
+    using D = Dual<15>;
+    Pose<D> at;
+    Vec3<D>* z[] = {&at.d, &at.tangent[0], &at.tangent[1], &at.bend[0], &at.bend[1]};
+    const V3* from[] = {&f.at.d, &f.at.tangent[0], &f.at.tangent[1], &f.at.bend[0], &f.at.bend[1]};
+    for (int i = 0; i < 15; ++i) (*z[i / 3])[i % 3] = D::seed((*from[i / 3])[i % 3], i);
+    at.hold(o.free);
+    const Turn<D> lines(c.law, f.radii, o.station < 0 ? -f.k : f.k, at, o.free);
+    for (int i = 0; i < 12; ++i)
+      for (int j = 0; j < 15; ++j) turned(i, j) = lines.by[i / 6][i / 3 % 2][i % 3].d[std::size_t(j)];
+  }
+
+  // By places: V and spins move along, too.
+  const V3 V_by[2] = {along(o.on[0], on[0].v, 1), -along(o.on[1], on[1].v, 1)};
+  V3 third[2], spin_by[2] = {V3::Zero(), V3::Zero()};
+  for (int e = 0; e < 2; ++e) {
+    third[e] = along(o.on[e], on[e].x, 3);
+    if (rubs && o.frames[e].count() > 1)
+      spin_by[e] =
+          o.frames[e].slope * V3(Felt::spin_of(on[e], o.frames[e].first + 1) - Felt::spin_of(on[e], o.frames[e].first));
+  }
+  for (int e = 0; e < 2; ++e)
+    for (int l = 0; l < o.on[e].count; ++l) {
+      const double own = e ? -1.0 : 1.0;
+      const double N0 = o.on[e].by[0][l], N1 = o.on[e].by[1][l], N2 = o.on[e].by[2][l];
+      V3 r[2], place[2]; // slopes by this vertex, and how both places follow it
+      r[e] = (own * N1) * f.at.d + N0 * f.at.tangent[e], r[1 - e] = -N0 * f.at.tangent[1 - e];
+      for (int g = 0; g < 2; ++g)
+        place[g] = o.free[g] ? V3(-(f.at.inverse[g][0] * r[0] + f.at.inverse[g][1] * r[1])) : V3(V3::Zero());
+      M3 z[5]; // d, tangents, bends
+      z[0] = outer(f.at.tangent[0], place[0]) - outer(f.at.tangent[1], place[1]);
+      for (int g = 0; g < 2; ++g) z[1 + g] = outer(f.at.bend[g], place[g]), z[3 + g] = outer(third[g], place[g]);
+      z[0].add_to_diagonal(own * N0), z[1 + e].add_to_diagonal(N1), z[3 + e].add_to_diagonal(N2);
+      const V3 shared = f.turning * (z[1].transpose() * f.turn[0] + z[2].transpose() * f.turn[1]);
+      Matrix<double, 9, 3> rates;
+      rates.topRows<3>() = outer(V_by[0], place[0]) + outer(V_by[1], place[1]);
+      for (int g = 0; g < 2; ++g) rates.middleRows<3>(3 + 3 * g) = outer(spin_by[g], place[g]);
+      const M3 F = F_d * z[0] + outer(F_share, shared) + F_rates * rates;
+      M3 by[2][2] = {{F, M3::Zero()}, {-F, M3::Zero()}};
+      if (f.turning != 0.0)
+        for (int g = 0; g < 4; ++g)
+          for (int h = 0; h < 5; ++h) by[g / 2][g % 2] += turned.block<3, 3>(3 * g, 3 * h) * z[h];
+      const int column = e * half + l;
+      for (int g = 0; g < 2; ++g) {
+        for (int i = 0; i < o.on[g].count; ++i) {
+          const auto& shares = o.on[g].by;
+          const V3 moved = shares[1][i] * f.by[g][0] + shares[2][i] * f.by[g][1];
+          M3& to = by_place[g * half + i][column];
+          to = shares[0][i] * by[g][0] + outer(moved, place[g]);
+          if (f.turning != 0.0) to += shares[1][i] * by[g][1];
+        }
+        if (!c.rubs()) continue;
+        M3 M = M3::Zero();
+        if (rubs) M = M_d[g] * z[0] + outer(M_share[g], shared) + M_rates[g] * rates;
+        const M3 slope = outer(o.frames[g].slope * f.M[g], place[g]);
+        for (int i = 0; i < o.frames[g].count(); ++i)
+          by_place[most + 2 * g + i][column] = o.frames[g].share[i] * M + (i ? slope : -slope);
       }
-    });
+    }
+  for (int e = 0; e < 2; ++e) {
+    for (int i = 0; i < o.on[e].count; ++i) {
+      by_rates[e * half + i] = (e ? -o.on[e].by[0][i] : o.on[e].by[0][i]) * F_rates;
+    }
+    for (int i = 0; i < o.frames[e].count() && c.rubs(); ++i) {
+      const int m = most + 2 * e + i;
+      felt[m] = o.frames[e].share[i] * f.M[e];
+      if (rubs)
+        by_rates[m] = o.frames[e].share[i] * M_rates[e];
+      else
+        by_rates[m].setZero();
+    }
   }
 }
 
@@ -533,15 +597,13 @@ void Crossings::Slopes::row(int k, Block* q, Block* v) const {
 Crossings::Budget Crossings::read(const Touch& o, const std::vector<Curve>& curves, Reading& out) const {
   const RodPair& c = pairs_[std::size_t(o.crossing)];
   const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
-  const V3 none[3] = {V3::Zero(), V3::Zero(), V3::Zero()};
-  const Felt<double> felt(c, of(c, o.side).each, o, on, on[0].x + o.on[0].first, on[1].x + o.on[1].first, none, still);
-  const V3 x = along(o.on[0], on[0].x, 0), v = along(o.on[0], on[0].v, 0) - along(o.on[1], on[1].v, 0);
-  out.crossing = o.crossing, out.at[0] = o.at[0], out.at[1] = o.at[1];
-  out.gap = (x - along(o.on[1], on[1].x, 0)).norm() - c.radius[0] - c.radius[1];
+  const Felt felt(c, of(c, o.side).each, o, on, still);
+  out.crossing = o.crossing, out.at[0] = o.at[0], out.at[1] = o.at[1], out.gap = felt.gap;
   out.pressed = felt.normal, out.normal = felt.n;
   out.force = felt.normal * felt.n + felt.T, out.slip = felt.slip;
-  out.point = x - (c.radius[0] + 0.5 * out.gap) * felt.n;
-  return {felt.energy, -felt.T.dot(felt.slip), still ? 0.0 : (felt.elastic - felt.normal) * felt.n.dot(v)};
+  out.point = along(o.on[0], on[0].x, 0) - felt.lever[0] * felt.n;
+  const double stored = felt.k * felt.share * felt.stored;
+  return {stored, -felt.T.dot(felt.slip), still ? 0.0 : (felt.elastic - felt.normal) * felt.n.dot(felt.V)};
 }
 
 double Crossings::horizon(const std::vector<Curve>& curves) {
@@ -567,7 +629,8 @@ double Crossings::horizon(const std::vector<Curve>& curves) {
   }
   // What is further away than the skin, at least as far as boxes around both.
   constexpr double none = std::numeric_limits<double>::infinity();
-  boxes_.assign(strands_.size(), {{V3::Constant(none), V3::Constant(none)}, {V3::Constant(-none), V3::Constant(-none)}});
+  boxes_.assign(strands_.size(),
+                {{V3::Constant(none), V3::Constant(none)}, {V3::Constant(-none), V3::Constant(-none)}});
   for (std::size_t r = 0; r < strands_.size(); ++r)
     for (std::size_t k = 0; k < strands_[r].mesh.size(); ++k)
       for (int i = 0; i < 3; ++i) {

@@ -43,6 +43,7 @@ public:
   struct Frames {
     int first = 0;
     double share[2] = {1.0, 0.0}, slope = 0.0;
+    int count() const { return share[1] == 0.0 && slope == 0.0 ? 1 : 2; }
   };
   struct Touch {
     int crossing, station; // station: of the rod of `side`; -1: it is a crossing
@@ -85,7 +86,8 @@ public:
       each(o, [&](int k, int rod, int of) { k < most ? push(rod, of, felt[k]) : twist(rod, of, felt[k]); });
     }
   }
-  // block(rod, cell, by rod, by cell, q, v): derivatives of what cells feel, (mu, f), by their increments and rates.
+  // block(rod, cell, by rod, by cell, q, v, places): derivatives of what cells feel, (mu, f), by their increments and
+  // rates; places: of a force by places.
   using Block = Matrix<double, 6, 7>;
   template <class F> void blocks(const std::vector<Curve>& curves, F&& block) const {
     Block q[members], v[members];
@@ -94,7 +96,9 @@ public:
       each(o, [&](int k, int rod, int of) {
         const int cell = cell_of(o, k, of);
         by.row(k, q, v);
-        each(o, [&](int l, int by_rod, int by_of) { block(rod, cell, by_rod, cell_of(o, l, by_of), q[l], v[l]); });
+        each(o, [&](int l, int by_rod, int by_of) {
+          block(rod, cell, by_rod, cell_of(o, l, by_of), q[l], v[l], k < most && l < most);
+        });
       });
     }
   }
@@ -104,8 +108,7 @@ public:
     for (int e = 0; e < 2; ++e)
       for (int k = 0; k < o.on[e].count; ++k) f(e * SplineShares::most + k, c.rods[e], o.on[e].first + k);
     for (int e = 0; e < 2 && c.rubs(); ++e)
-      for (int k = 0; k < (o.frames[e].share[1] == 0.0 && o.frames[e].slope == 0.0 ? 1 : 2); ++k)
-        f(most + 2 * e + k, c.rods[e], o.frames[e].first + k);
+      for (int k = 0; k < o.frames[e].count(); ++k) f(most + 2 * e + k, c.rods[e], o.frames[e].first + k);
   }
   // Cells that a touch has to do with lie in its windows.
   int cell_of(const Touch& o, int k, int of) const {
@@ -117,7 +120,7 @@ public:
   bool still = false; // at rest: no damping
 
 private:
-  static constexpr int most = 2 * SplineShares::most, members = most + 4;
+  static constexpr int half = SplineShares::most, most = 2 * half, members = most + 4;
   // Of a rod: where its vertices are as fractions, its stations, and for how much of its length one of them stands.
   struct Strand {
     std::vector<double> mesh;
@@ -158,7 +161,7 @@ private:
     const Crossings& all;
     const Touch& o;
     const std::vector<Curve>& curves;
-    V3 felt[members];                       // force or moment
+    V3 felt[members];                       // moment of frames
     Mat3<double> by_place[members][most];   // by vertices
     Matrix<double, 3, 9> by_rates[members]; // by the velocity of one side against the other, both spins
     double share(int k) const {             // of a member in the velocity, or in a spin

@@ -170,6 +170,7 @@ struct Handle {
 struct FarBlock {
   Carrier row, column;
   Matrix<double, 6, 7> q, v;
+  bool places = false; // of cells: nothing but a force by places and velocities
 };
 // The part of a block in a cell whose end a body holds that is the body's: its columns, its rows. `turns`: the frame
 // too.

@@ -138,34 +138,33 @@ bool RodSet::weave() {
   });
   bool same = true;
   if (!crossings_.empty()) {
-    std::vector<std::pair<int, int>> edges = edges_of_crossings();
-    same = edges == crossing_edges_;
-    crossing_edges_.swap(edges);
+    find_crossing_edges();
+    same = found_edges_ == crossing_edges_;
+    if (!same) crossing_edges_ = found_edges_;
   }
   if (!known || !same) make_pattern();
   return !known || !same;
 }
 
 // Of all nodes that see each other through what touches.
-std::vector<std::pair<int, int>> RodSet::edges_of_crossings() const {
-  std::vector<std::array<int, 6>> windows;
+void RodSet::find_crossing_edges() {
+  auto& windows = windows_;
+  windows.clear();
   for (const Crossings::Touch& o : crossings_.found()) {
     const int* rods = crossings_.pairs()[std::size_t(o.crossing)].rods;
     windows.push_back({rods[0], o.on[0].first, o.on[0].count, rods[1], o.on[1].first, o.on[1].count});
   }
   std::sort(windows.begin(), windows.end());
   windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
-  std::vector<std::pair<int, int>> edges;
-  std::vector<int> nodes;
+  found_edges_.clear();
   for (const auto& w : windows) {
-    nodes.clear();
+    window_nodes_.clear();
     for (std::size_t e = 0; e < 6; e += 3)
-      for (int k = 0; k < w[e + 2]; ++k) see_cell(w[e], w[e + 1] + k, nodes);
-    join(nodes, edges);
+      for (int k = 0; k < w[e + 2]; ++k) see_cell(w[e], w[e + 1] + k, window_nodes_);
+    join(window_nodes_, found_edges_);
   }
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-  return edges;
+  std::sort(found_edges_.begin(), found_edges_.end());
+  found_edges_.erase(std::unique(found_edges_.begin(), found_edges_.end()), found_edges_.end());
 }
 
 // Cells, and which of them see each other.
@@ -545,8 +544,8 @@ void RodSet::linearise(double t, const double* y) {
   far_.clear();
   for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
   if (!contacts_.empty()) touch_blocks(y);
-  crossings_.blocks(curves_, [&](int rod, int cell, int by, int of, const auto& q, const auto& v) {
-    land(FarBlock{{rod, cell}, {by, of}, q, v});
+  crossings_.blocks(curves_, [&](int rod, int cell, int by, int of, const auto& q, const auto& v, bool places) {
+    land(FarBlock{{rod, cell}, {by, of}, q, v, places});
   });
 }
 

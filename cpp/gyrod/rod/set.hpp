@@ -211,7 +211,7 @@ private:
   void add_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges);
   void find_left();
   void make_pattern();
-  std::vector<std::pair<int, int>> edges_of_crossings() const;
+  void find_crossing_edges();
   std::size_t chunk_of(const RodDescription& d, double all);
   void make_groups();
   void find_slots(Rod& r) const;
@@ -265,8 +265,11 @@ private:
   int slides_ = 0;
   std::vector<Crossings::Curve> curves_;            // of rods
   std::vector<std::pair<int, int>> crossing_edges_; // of the graph as it is
-  std::vector<int> sizes_;                          // of nodes
-  std::vector<std::pair<int, int>> edges_;          // of the graph without points that slide
+  std::vector<std::pair<int, int>> found_edges_;    // of what touches now
+  std::vector<std::array<int, 6>> windows_;
+  std::vector<int> window_nodes_;
+  std::vector<int> sizes_;                 // of nodes
+  std::vector<std::pair<int, int>> edges_; // of the graph without points that slide
   RodPart::States states_;
   std::vector<Felt> felt_;               // by the hosts, of the links that end on them
   std::set<std::pair<int, int>> joined_; // hosts that feel each other

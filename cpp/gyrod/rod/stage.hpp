@@ -224,7 +224,10 @@ private:
         if (r.d.held) held_sides<S>(r, b + r.at, k);
     });
     for (const FarBlock& f : far_)
-      if (!f.column.body())
+      if (f.places)
+        k.x[std::size_t(node_of(f.row))].template segment<3>(3) +=
+            f.q.bottomRightCorner<3, 3>() * k.known[std::size_t(node_of(f.column))].template tail<3>();
+      else if (!f.column.body())
         k.x[std::size_t(node_of(f.row))].template head<6>() +=
             known_force<S>(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v);
     recall_sides<S>(b);
@@ -388,6 +391,10 @@ private:
     for (const FarBlock& b : far_) {
       const int row = node_of(b.row), column = node_of(b.column);
       auto a = lu.block(at(row, column)).template topRows<6>();
+      if (b.places) {
+        a.template block<3, 3>(3, 3) -= inverse * b.q.bottomRightCorner<3, 3>() + b.v.bottomRightCorner<3, 3>();
+        continue;
+      }
       if (b.column.body()) {
         a.template leftCols<6>() -= b.q.template leftCols<6>().template cast<S>();
         lu.block(at(row, column + 1)).template topLeftCorner<6, 6>() -= b.v.template leftCols<6>().template cast<S>();
