@@ -331,14 +331,14 @@ void Triangles::sides(const double* vertices, std::size_t n_vertices, const int*
   }
 }
 
-// Ericson, Real-Time Collision Detection, 5.1.5; `part` is 7 k + the feature.
-Near Triangles::to(int triangle, const Point& p) const {
+// Ericson, Real-Time Collision Detection, 5.1.5.
+Point Triangles::foot(int triangle, const Point& p, int& feature) const {
   const Corners& t = triangles_[std::size_t(triangle)];
   const Point ab = t.b - t.a, ac = t.c - t.a, ap = p - t.a, bp = p - t.b, cp = p - t.c;
   const double d1 = ab.dot(ap), d2 = ac.dot(ap), d3 = ab.dot(bp), d4 = ac.dot(bp), d5 = ab.dot(cp), d6 = ac.dot(cp);
   const double vc = d1 * d4 - d3 * d2, vb = d5 * d2 - d1 * d6, va = d3 * d6 - d5 * d4;
   Point q;
-  int feature = 0;
+  feature = 0;
   if (d1 <= 0.0 && d2 <= 0.0) {
     q = t.a, feature = 4;
   } else if (d3 >= 0.0 && d4 <= d3) {
@@ -356,25 +356,38 @@ Near Triangles::to(int triangle, const Point& p) const {
     const double whole = va + vb + vc;
     q = whole > 0.0 ? Point(t.a + vb / whole * ab + vc / whole * ac) : t.a; // of a triangle without area
   }
+  return q;
+}
+
+static Near near_foot(const Point& p, const Point& q, int part) {
   const Point away = p - q;
   const double d = away.norm();
-  return {d, d > 0.0 ? Point(away / d) : Point(Point::Zero()), q, 7 * triangle + feature};
+  return {d, d > 0.0 ? Point(away / d) : Point(Point::Zero()), q, part};
+}
+
+Near Triangles::to(int triangle, const Point& p) const {
+  int feature;
+  const Point q = foot(triangle, p, feature);
+  return near_foot(p, q, 7 * triangle + feature);
 }
 
 Near Triangles::nearest(const Point& p) const {
-  Near best{std::numeric_limits<double>::infinity(), {}, {}, 0};
-  Point away;
+  double least = std::numeric_limits<double>::infinity();
+  int part = 0;
+  Point best, away;
   std::pair<double, int> open[128]; // depth of a tree of 2^31 triangles, twice
   int count = 0;
   open[count++] = {outside(nodes_[0].low, nodes_[0].high, p, away), 0};
   while (count) {
     const auto [square, at] = open[--count];
-    if (square >= best.distance * best.distance) continue;
+    if (square >= least) continue;
     const Node& node = nodes_[std::size_t(at)];
     if (node.count) {
       for (int k = node.first; k < node.first + node.count; ++k) {
-        const Near found = to(k, p);
-        if (found.distance < best.distance) best = found;
+        int feature;
+        const Point q = foot(k, p, feature);
+        const double d = (p - q).squaredNorm();
+        if (d < least) least = d, part = 7 * k + feature, best = q;
       }
       continue;
     }
@@ -387,7 +400,7 @@ Near Triangles::nearest(const Point& p) const {
     open[count++] = {side[1 - nearer], node.first + 1 - nearer};
     open[count++] = {side[nearer], node.first + nearer};
   }
-  return best;
+  return near_foot(p, best, part);
 }
 
 Near Triangles::sided(const Near& found, const Point& p) const {

@@ -76,6 +76,8 @@ public:
   bool closed() const { return closed_; }
 
 private:
+  // The nearest point of a triangle, and of which of its features it is.
+  Point foot(int triangle, const Point& p, int& feature) const;
   struct Corners {
     Point a, b, c;
   };
