@@ -197,7 +197,7 @@ class State:
         return self.read(f, 3, 3, a), self.read(f, 1, rates, still)
 
     def outputs(self):
-        found = self.compiled.rod_states(0, np.array([self.t]), self.y)
+        found = self.compiled.rod_states(np.array([self.t]), self.y)[0]
         return {key: value[0] for key, value in found.items()}
 
 
@@ -419,7 +419,7 @@ def test_power(formulation, name, degree):
     f = state.compiled.core.rhs(state.t, state.y)
 
     def energy(h):
-        return state.compiled.rod_states(0, np.array([state.t + h]), state.y + h * f)["measures"][0, :6]
+        return state.compiled.rod_states(np.array([state.t + h]), state.y + h * f)[0]["measures"][0, :6]
 
     change = slope(energy, 0.03 / np.abs(f).max())
     scale = np.abs([*change, lost, given, ends]).max()
@@ -520,7 +520,7 @@ def test_one_element_measures_twist_and_bend(degree):
     for length in (0.4, 0.2):
         rod = gd.Rod("rod", length, 1, degree=degree, initial=gd.Bent(K), precurvature=(0, 0, 0), **BALANCED)
         c = compile_system(gd.System(rods=[rod], gravity=(0, 0, 0)))
-        errors.append(np.abs(c.rod_states(0, np.zeros(1), c.y0)["curvature"][0] - K).max())
+        errors.append(np.abs(c.rod_states(np.zeros(1), c.y0)[0]["curvature"][0] - K).max())
     assert np.log2(errors[0] / errors[1]) > degree + 0.7
 
 

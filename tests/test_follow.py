@@ -261,7 +261,7 @@ def test_the_event_knows_mode_and_place():
 def equilibrium_track(event, amplitude):
     """Sideways displacement by the mode of an event."""
     compiled = event.rest.motion.compiled
-    there = compiled.rod_states(0, np.zeros(1), (event.rest.y + amplitude * event.mode)[None])["positions"][0]
+    there = compiled.rod_states(np.zeros(1), (event.rest.y + amplitude * event.mode)[None])[0]["positions"][0]
     here = event.rest["column"].positions
     return np.linalg.norm((there - here)[:, :2], axis=1)
 

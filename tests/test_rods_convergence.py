@@ -66,7 +66,7 @@ def equilibrium(build, steps):
 def rest(build, steps=4):
     """What the core says about the rod there."""
     compiled, y = equilibrium(build, steps)
-    return {key: value[0] for key, value in compiled.rod_states(0, np.zeros(1), y).items()}
+    return {key: value[0] for key, value in compiled.rod_states(np.zeros(1), y)[0].items()}
 
 
 def cantilever(N, load, *, factor=1.0, grid=None, **options):
@@ -316,6 +316,6 @@ def test_quasistatic_comparison_of_the_paper():
                 assert step > 1e-4
                 continue
             y, t, step = found, min(t + step, float(target)), 0.04
-        x = compiled.rod_states(0, np.array([t]), y)["positions"][0]
+        x = compiled.rod_states(np.array([t]), y)[0]["positions"][0]
         assert x[:6] == pytest.approx(np.array(trusted), abs=1e-9)
         assert x[::-1] == pytest.approx(np.array([0, 1, 0]) + x * [-1, -1, 1], abs=1e-9)  # half a turn about z

@@ -392,7 +392,7 @@ class State:
         return a, self.read(f, 1, 4 if self.compiled.formulation == ABSOLUTE else 3)
 
     def outputs(self):
-        found = self.compiled.rod_states(0, np.array([self.t]), self.y)
+        found = self.compiled.rod_states(np.array([self.t]), self.y)[0]
         return {key: value[0] for key, value in found.items()}
 
 
@@ -671,7 +671,7 @@ def test_power(formulation, name):
         f = state.compiled.core.rhs(state.t, state.y)
 
         def energy(h, state=state, f=f):
-            row = state.compiled.rod_states(0, np.array([state.t + h]), state.y + h * f)
+            row = state.compiled.rod_states(np.array([state.t + h]), state.y + h * f)[0]
             return row["measures"][0, :6]
 
         change = slope(energy, 0.1 / np.abs(f).max())
@@ -940,7 +940,7 @@ def test_curvature_of_two_frames(law, angle):
     p_at = compiled.core.layout()[0].p
     y = compiled.y0.copy()
     y[p_at[1] : p_at[1] + 4] = ro.multiply(y[p_at[0] : p_at[0] + 4], ro.exp(angle * axis))
-    K = compiled.rod_states(0, np.zeros(1), y)["curvature"][0, 1]
+    K = compiled.rod_states(np.zeros(1), y)[0]["curvature"][0, 1]
     eta = {
         "sine": 2 * np.sin(angle / 2),
         "half-sine": 4 * np.sin(angle / 4),

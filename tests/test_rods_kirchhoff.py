@@ -56,7 +56,7 @@ def test_right_hand_side_keeps_the_strains(strain, start):
     def held(h: float):
         f = c.core.rhs(0.0, y)
         bent = y + h * f
-        return c.rod_states(0, np.zeros(1), bent)["strain"][0, :, : HELD[strain]]
+        return c.rod_states(np.zeros(1), bent)[0]["strain"][0, :, : HELD[strain]]
 
     # On the manifold the strains change at second order in h, and their second derivative along the motion vanishes.
     first = (held(1e-5) - held(-1e-5)) / 2e-5

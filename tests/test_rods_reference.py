@@ -59,7 +59,7 @@ def test_dynamic_comparison_of_the_paper(formulation):
     times = [float(t) for t in DATA["test1"]]
     motion = gd.simulate(pendulum(), 1.0, method="dop853", rtol=1e-12, formulation=formulation, output=times)
     rod, energy = motion["rod"], motion.energy
-    measures = motion.compiled.rod_states(0, motion.t, motion.y)["measures"]
+    measures = motion.compiled.rod_states(motion.t, motion.y)[0]["measures"]
     ours = {
         "xN": rod.positions[:, 10],
         "x5": rod.positions[:, 5],

@@ -22,10 +22,6 @@ template <class... Arrays> Turn enter(const System& s, const Arrays&... y) {
   return Turn(s.owner);
 }
 Out1 copy(const Times& y) { return copied<Out1>(numbers(y), {y.shape(0)}); }
-const RodEquations& rods_of(const System& s) {
-  if (!s.rods()) throw nb::value_error("this system has no rods");
-  return *s.rods();
-}
 
 Out2 dense_jacobian(System& s, double t, const Times& y, bool dual) {
   const Turn turn = enter(s, y);
@@ -63,31 +59,24 @@ template <class F> double timed(long repeat, F&& f) {
   return double(std::clock() - begin) / CLOCKS_PER_SEC / double(repeat);
 }
 
-// Everything about a rod, row by row; arrays are (rows, vertices or frames or places of strain or curvature,
-// components).
-nb::dict rod_states(System& system, int rod, Times t, Table y, bool project) {
-  const Turn turn = enter(system, y);
-  RodEquations& rods = *system.rods();
-  const RodDescription& d = rods_of(system).rod(rod);
-  const std::size_t rows = y.shape(0), N = std::size_t(d.segments), Q = std::size_t(d.frames());
-  const std::size_t bends = std::size_t(d.bends());
-  Out3 x = owned<Out3>({rows, N + 1, 3}), v = owned<Out3>({rows, N + 1, 3}), p = owned<Out3>({rows, Q, 4});
-  Out3 Omega = owned<Out3>({rows, Q, 3}), E = owned<Out3>({rows, N, 3}), F = owned<Out3>({rows, N, 3});
-  Out3 K = owned<Out3>({rows, bends, 3}), M = owned<Out3>({rows, bends, 3}), f = owned<Out3>({rows, N + 1, 4});
-  Out2 hold = owned<Out2>({rows, 12}), lambda = owned<Out2>({rows, Q}), measures = owned<Out2>({rows, 9});
-  std::vector<double> state(system.size());
-  const auto put = [](double* to, const auto& from) {
-    for (int i = 0; i < from.size(); ++i) to[i] = from[i];
-  };
-  for (std::size_t k = 0; k < rows; ++k) {
-    const double time = t.data()[k];
-    std::copy_n(y.data() + k * system.size(), system.size(), state.begin());
-    system.place(time, state.data(), project);
-    const double* mine = state.data() + system.rods_at();
-    std::copy_n(rods.measures(rod, time, mine).listed().data(), 9, measures.data() + 9 * k);
-    rods.reactions(rod, time, mine, hold.data() + 12 * k);
-    rods.multipliers(rod, time, mine, lambda.data() + Q * k);
-    const RodState<double>& s = rods.state(rod, time, mine);
+// Everything about a rod; arrays are (rows, vertices or frames or places of strain or curvature, components).
+struct RodRows {
+  RodRows(const RodDescription& rod, std::size_t rows)
+      : d(rod), N(std::size_t(d.segments)), Q(std::size_t(d.frames())), bends(std::size_t(d.bends())),
+        x(owned<Out3>({rows, N + 1, 3})), v(owned<Out3>({rows, N + 1, 3})), p(owned<Out3>({rows, Q, 4})),
+        Omega(owned<Out3>({rows, Q, 3})), E(owned<Out3>({rows, N, 3})), F(owned<Out3>({rows, N, 3})),
+        K(owned<Out3>({rows, bends, 3})), M(owned<Out3>({rows, bends, 3})), f(owned<Out3>({rows, N + 1, 4})),
+        hold(owned<Out2>({rows, 12})), lambda(owned<Out2>({rows, Q})), measures(owned<Out2>({rows, 9})) {}
+
+  // Row k: what was looked at last.
+  void read(RodEquations& rods, int rod, std::size_t k) {
+    const auto put = [](double* to, const auto& from) {
+      for (int i = 0; i < from.size(); ++i) to[i] = from[i];
+    };
+    std::copy_n(rods.measures(rod).listed().data(), 9, measures.data() + 9 * k);
+    rods.reactions(rod, hold.data() + 12 * k);
+    rods.multipliers(rod, lambda.data() + Q * k);
+    const RodState<double>& s = rods.state(rod);
     for (std::size_t n = 0; n <= N; ++n) {
       const std::size_t at = 3 * (k * (N + 1) + n);
       put(x.data() + at, s.x[n]), put(v.data() + at, s.v[n]);
@@ -105,10 +94,37 @@ nb::dict rod_states(System& system, int rod, Times t, Table y, bool project) {
       put(E.data() + at, V3(s.E[j] + d.G0[j] - V3(0, 0, 1))), put(F.data() + at, s.F[j]);
     }
   }
-  nb::dict out;
-  out["positions"] = x, out["velocities"] = v, out["quaternions"] = p, out["Omega"] = Omega, out["strain"] = E;
-  out["force"] = F, out["curvature"] = K, out["moment"] = M, out["reactions"] = hold, out["multipliers"] = lambda;
-  out["measures"] = measures, out["vertex_quaternions"] = f;
+  nb::dict dict() const {
+    nb::dict out;
+    out["positions"] = x, out["velocities"] = v, out["quaternions"] = p, out["Omega"] = Omega, out["strain"] = E;
+    out["force"] = F, out["curvature"] = K, out["moment"] = M, out["reactions"] = hold, out["multipliers"] = lambda;
+    out["measures"] = measures, out["vertex_quaternions"] = f;
+    return out;
+  }
+
+  const RodDescription& d;
+  std::size_t N, Q, bends;
+  Out3 x, v, p, Omega, E, F, K, M, f;
+  Out2 hold, lambda, measures;
+};
+
+// Row by row of all rods: what they do to each other is found once a row.
+std::vector<nb::dict> rod_states(System& system, Times t, Table y, bool project) {
+  const Turn turn = enter(system, y);
+  if (!system.rods()) return {};
+  RodEquations& rods = *system.rods();
+  std::vector<RodRows> rows;
+  for (int r = 0; r < rods.rods(); ++r) rows.emplace_back(rods.rod(r), y.shape(0));
+  std::vector<double> state(system.size());
+  for (std::size_t k = 0; k < y.shape(0); ++k) {
+    const double time = t.data()[k];
+    std::copy_n(y.data() + k * system.size(), system.size(), state.begin());
+    system.place(time, state.data(), project);
+    rods.look(time, state.data() + system.rods_at());
+    for (int r = 0; r < rods.rods(); ++r) rows[std::size_t(r)].read(rods, r, k);
+  }
+  std::vector<nb::dict> out;
+  for (const RodRows& r : rows) out.push_back(r.dict());
   return out;
 }
 
@@ -503,7 +519,7 @@ void bind_system(nb::module_& m) {
             return copied<Out1>(state, {s.size()});
           },
           "t"_a, "y"_a, "remember"_a, "y is at rest: with what contacts remember, which is counted from there on.")
-      .def("rod_states", &rod_states, "rod"_a, "t"_a, "y"_a, "project"_a)
+      .def("rod_states", &rod_states, "t"_a, "y"_a, "project"_a, "Of each rod, arrays by their names.")
       .def(
           "rod_measures",
           [](System& s, Times t, Table y, bool project) {

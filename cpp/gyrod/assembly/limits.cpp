@@ -22,7 +22,8 @@ void Limits::values(double t, const double* y, double* q) {
   if (rods_.empty()) return;
   std::copy_n(y, state_.size(), state_.begin());
   system_.place(t, state_.data(), false);
-  for (const RodLimit& limit : rods_) *q++ = used(limit, t, state_.data() + system_.rods_at());
+  system_.rods()->look(t, state_.data() + system_.rods_at());
+  for (const RodLimit& limit : rods_) *q++ = used(limit);
 }
 
 Limits::Pose Limits::pose(const double* y, int body) const {
@@ -46,12 +47,12 @@ double Limits::coordinate(const JointLimit& limit, const double* y) const {
   return joint_coordinate(*joint.type, p.parameter, a.R * p.frame_a, b.R * p.frame_b, offset);
 }
 
-double Limits::used(const RodLimit& limit, double t, const double* y) {
+double Limits::used(const RodLimit& limit) {
   RodEquations& rods = *system_.rods();
   const RodDescription& d = rods.rod(limit.rod);
   double hold[12];
-  if (d.degree) rods.reactions(limit.rod, t, y, hold);
-  const RodState<double>& s = rods.state(limit.rod, t, y);
+  if (d.degree) rods.reactions(limit.rod, hold);
+  const RodState<double>& s = rods.state(limit.rod);
   double most = 0.0;
   const auto count = [&](std::size_t place, double axial, const Vec3<double>& M, const Vec3<double>& K) {
     if (limit.kind == RodLimit::bend) {

@@ -42,7 +42,7 @@ private:
   };
   Pose pose(const double* y, int body) const;
   double coordinate(const JointLimit& limit, const double* y) const;
-  double used(const RodLimit& limit, double t, const double* y);
+  double used(const RodLimit& limit);
   // Section force, moment and curvature of an element at an end.
   void at_end(const RodLimit& limit, int e, const RodState<double>& s, const double* hold, Vec3<double>& F,
               Vec3<double>& M, Vec3<double>& K) const;

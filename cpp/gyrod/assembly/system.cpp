@@ -126,7 +126,8 @@ double System::potential(double t, const double* y) {
 
 RodMeasures System::rod_measures(double t, const double* y) const {
   RodMeasures sum;
-  for (int r = 0; rods_ && r < rods_->rods(); ++r) sum += rods_->measures(r, t, y + rods_at_);
+  if (rods_) rods_->look(t, y + rods_at_);
+  for (int r = 0; rods_ && r < rods_->rods(); ++r) sum += rods_->measures(r);
   return sum;
 }
 

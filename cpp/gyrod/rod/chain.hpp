@@ -131,7 +131,7 @@ template <class P> struct RodChain {
   // y' from the forces of the state, which become accelerations.
   template <class S> void finish(RodState<S>& s, const S* y, S* dy, const FormulationOptions& options) const {
     const std::size_t lead = std::size_t(d.cell_of(0));
-    accelerate(inertial(s));
+    accelerate(inertial(s.f));
     for (int n = 0; n <= N; ++n) {
       const std::size_t i = std::size_t(n);
       if (x_at[i] >= 0) Part<3>::put(dy + x_at[i], s.v[i]), Part<3>::put(dy + v_at[i], s.f[i]);
@@ -158,14 +158,14 @@ template <class P> struct RodChain {
   }
 
   // Forces less the inertia of moving ends that a blended mass couples to their neighbours.
-  template <class S> std::vector<Vec3<S>>& inertial(RodState<S>& s) const {
+  template <class S> std::vector<Vec3<S>>& inertial(std::vector<Vec3<S>>& f) const {
     if (d.blended)
       for (int e = 0; e < 2; ++e)
         if (d.ends[e].held) {
           const std::size_t next = std::size_t(e ? N - 1 : 1), link = std::size_t(e ? N - 1 : 0);
-          s.f[next] -= S(d.off[link]) * ends[e].a.template cast<S>();
+          f[next] -= S(d.off[link]) * ends[e].a.template cast<S>();
         }
-    return s.f;
+    return f;
   }
 
   // M^-1 f on the free vertices.

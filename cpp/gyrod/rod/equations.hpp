@@ -115,14 +115,16 @@ public:
   // Why members of an ensemble cannot go in lanes; null if they can.
   virtual const char* apart() const = 0;
   virtual RodLayout layout(int r) const = 0;
-  // Configuration, strains and forces of a rod at (t, y).
-  virtual const RodState<double>& state(int r, double t, const double* y) = 0;
-  virtual RodMeasures measures(int r, double t, const double* y) = 0;
+  // What follows is of the state that was looked at last; y stays where it is, and nothing else is asked meanwhile.
+  virtual void look(double t, const double* y) = 0;
+  // Configuration, strains and forces of a rod.
+  virtual const RodState<double>& state(int r) = 0;
+  virtual RodMeasures measures(int r) = 0;
   // Force and moment (space axes) that hold the ends: (start force, start moment, end force, end moment).
-  virtual void reactions(int r, double t, const double* y, double* out) = 0;
-  // Frame at vertex n of the state last asked for: between its segments, of the clamp, or of the only segment.
+  virtual void reactions(int r, double* out) = 0;
+  // Frame at vertex n, after `state`: between its segments, of the clamp, or of the only segment.
   virtual Vec4<double> vertex_frame(int r, int n) const = 0;
-  virtual void multipliers(int r, double t, const double* y, double* out) = 0;
+  virtual void multipliers(int r, double* out) = 0;
   virtual void residual(const double* y, double& position, double& velocity) const = 0;
   virtual void dense_jacobian(double t, const double* y, double* J) = 0;      // row-major, analytic
   virtual void dense_jacobian_dual(double t, const double* y, double* J) = 0; // row-major, dual numbers of rhs

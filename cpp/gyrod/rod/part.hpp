@@ -75,9 +75,11 @@ struct RodPart : RodChain<double> {
   // The frame of a cell that turns.
   std::size_t frame(int c) const { return std::size_t(d.frame_of(c)); }
 
-  int index = 0;      // among all rods
-  int node = 0;       // number of its first cell in the graph
-  std::size_t at = 0; // of its state in y
+  int index = 0;           // among all rods
+  bool seen = false;       // its state is what was looked at last
+  std::vector<int> counts; // the links whose energy is counted with it, the first rod that they touch
+  int node = 0;            // number of its first cell in the graph
+  std::size_t at = 0;      // of its state in y
   // Where its blocks are in the factors: those of `blocks`; of a cell next to an end with the place and the speed of
   // the body there, and of that place with the cell.
   std::vector<std::uint32_t> slots;

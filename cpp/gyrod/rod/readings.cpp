@@ -1,27 +1,34 @@
 #include <optional>
+#include <utility>
 
 #include "gyrod/rod/set.hpp"
 
 namespace gyrod {
 
-const RodState<double>& RodSet::state(int index, double t, const double* y) {
+void RodSet::look(double t, const double* y) {
+  looked_at_ = t, looked_ = y;
+  for (auto& r : rods_) r->seen = false;
+  if (tangled_) act(t, y, nullptr); // others may pull on a rod
+}
+
+const RodState<double>& RodSet::state(int index) {
   Rod& r = *rods_[std::size_t(index)];
-  if (tangled_) { // others may pull on it
-    act(t, y, nullptr);
-  } else {
-    move_ends(r, t);
-    r.gather<double>(r.s, y + r.at);
-    r.grid->forces(t, r.s, r.ends);
-    hold(r, t);
+  if (std::exchange(r.seen, true)) return r.s;
+  if (!tangled_) {
+    move_ends(r, looked_at_);
+    r.gather<double>(r.s, looked_ + r.at);
+    r.grid->forces(looked_at_, r.s, r.ends);
+    hold(r, looked_at_);
   }
   release(r);                          // as the bodies were asked last
   if (!r.d.held) r.grid->publish(r.s); // held strains have done so
   return r.s;
 }
 
-RodMeasures RodSet::measures(int index, double t, const double* y) {
+RodMeasures RodSet::measures(int index) {
+  const double t = looked_at_;
   Rod& r = *rods_[std::size_t(index)];
-  state(index, t, y);
+  state(index);
   RodMeasures m;
   m.strain = r.grid->strain_energy(r.s), m.curvature = r.grid->curvature_energy(r.s);
   m.dissipation = r.grid->dissipation(r.s), m.load_power = r.grid->load_power(t, r.s, r.ends);
@@ -36,8 +43,8 @@ RodMeasures RodSet::measures(int index, double t, const double* y) {
     if (!l.follow && l.constant() && l.F)
       for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F.vector(t)).dot(r.s.x[std::size_t(h.vertex)]);
   m.loads += r.grid->support_energy(r.s) + r.grid->centrifugal_energy(r.s);
-  for (const RodLink& link : links_) { // counted once, with the first rod that they touch
-    if ((link.ends[0].rod >= 0 ? link.ends[0].rod : link.ends[1].rod) != index) continue;
+  for (int n : r.counts) {
+    const RodLink& link = links_[std::size_t(n)];
     const PointMotion ends[2] = {motion(link.ends[0]), motion(link.ends[1])};
     const LinkBudget b = std::visit([&](const auto& law) { return budget_of(law, t, ends); }, link.law);
     m.loads += b.energy, m.dissipation += b.dissipation, m.load_power += b.power;
@@ -52,7 +59,7 @@ RodMeasures RodSet::measures(int index, double t, const double* y) {
       m.load_power -= r.d.quadrature[j] * r.s.F[j][2] * g.v * r.rest[j][2];
   }
   double hold[12];
-  reactions(index, t, y, hold);
+  reactions(index, hold);
   for (int e = 0; e < 2; ++e) {
     if (r.d.ends[e].held) m.end_power += Vec3<double>(hold + 6 * e).dot(r.ends[e].v);
     if (r.d.ends[e].clamped)
@@ -61,13 +68,13 @@ RodMeasures RodSet::measures(int index, double t, const double* y) {
   return m;
 }
 
-void RodSet::reactions(int index, double t, const double* y, double* out) {
+void RodSet::reactions(int index, double* out) {
+  const double t = looked_at_;
   Rod& r = *rods_[std::size_t(index)];
-  state(index, t, y);
+  state(index);
   std::vector<Vec3<double>>&force = r.force, &a = r.falls;
-  force = r.s.f;
-  a = r.inertial(r.s);
-  r.accelerate(a);
+  force = a = r.s.f;
+  r.accelerate(r.inertial(a));
   for (int e = 0; e < 2; ++e) {
     Vec3<double> hold = Vec3<double>::Zero(), moment = Vec3<double>::Zero();
     const std::size_t n = std::size_t(e ? r.N : 0), next = e ? n - 1 : 1;
@@ -96,9 +103,9 @@ Vec4<double> RodSet::vertex_frame(int index, int n) const {
 }
 
 // lambda_nu of (30), of the constraint (|p|² - 1)/2: <p, dL/dp> for each frame.
-void RodSet::multipliers(int index, double t, const double* y, double* out) {
+void RodSet::multipliers(int index, double* out) {
   Rod& r = *rods_[std::size_t(index)];
-  state(index, t, y);
+  state(index);
   r.grid->radial(r.s, out);
   for (std::size_t j = 0; j < r.s.w.size(); ++j) {
     const Vec3<double>& w = r.s.w[j].tail<3>();

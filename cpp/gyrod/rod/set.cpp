@@ -103,6 +103,8 @@ GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions o
       p.memory = size_++, latches_.push_back(p.memory), ++slides_;
       place_at(p, p.at);
     }
+    const int counted = link.ends[link.ends[0].rod < 0].rod;
+    rods_[std::size_t(counted)]->counts.push_back(int(&link - links_.data()));
     const std::vector<int> nodes = nodes_of(link);
     if (!link.slides()) join(nodes, edges_);
   }

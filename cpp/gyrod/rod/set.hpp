@@ -77,11 +77,12 @@ public:
   void slide_rows(double t, const double* y, double* rows) override;
 
   // --- readings (readings.cpp)
-  const RodState<double>& state(int index, double t, const double* y) override;
-  RodMeasures measures(int index, double t, const double* y) override;
-  void reactions(int index, double t, const double* y, double* out) override;
+  void look(double t, const double* y) override;
+  const RodState<double>& state(int index) override;
+  RodMeasures measures(int index) override;
+  void reactions(int index, double* out) override;
   Vec4<double> vertex_frame(int index, int n) const override;
-  void multipliers(int index, double t, const double* y, double* out) override;
+  void multipliers(int index, double* out) override;
   void residual(const double* y, double& position, double& velocity) const override;
   void dense_jacobian_dual(double t, const double* y, double* J) override;
   Counted::Tally operations(double t, const double* y) override;
@@ -262,6 +263,8 @@ private:
   static constexpr double slow_impact = 20.0;
 
   const int block_, host_nodes_;
+  double looked_at_ = 0.0; // by `look`
+  const double* looked_ = nullptr;
   int slides_ = 0;
   std::vector<Crossings::Curve> curves_;            // of rods
   std::vector<std::pair<int, int>> crossing_edges_; // of the graph as it is

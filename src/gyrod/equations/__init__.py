@@ -278,10 +278,10 @@ class Compiled:
         times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
         return np.asarray(self.core.rod_measures(times, rows, project))
 
-    def rod_states(self, rod: int, t: Array, y: Array, *, project: bool = False) -> dict[str, Array]:
-        """Everything about a rod at rows (t, y): arrays (k, points of its mesh, components)."""
+    def rod_states(self, t: Array, y: Array, *, project: bool = False) -> list[dict[str, Array]]:
+        """Everything about each rod at rows (t, y): arrays (k, points of its mesh, components)."""
         times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
-        return dict(self.core.rod_states(rod, times, rows, project))
+        return [dict(rod) for rod in self.core.rod_states(times, rows, project)]
 
 
 def compile_system(

@@ -261,7 +261,7 @@ class Motion:
     @cached_property
     def _own_rods(self) -> list[dict[str, Array]]:
         """What the core says about each rod in these very unknowns, always with the time axis."""
-        return [self.compiled.rod_states(i, self.t, self.y) for i in range(len(self.compiled.rods))]
+        return self.compiled.rod_states(self.t, self.y)
 
     @cached_property
     def _rods(self) -> list[dict[str, Array]]:

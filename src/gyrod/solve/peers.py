@@ -247,13 +247,14 @@ def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
     when, parts = np.array([t]), [np.zeros(0)]
     if compiled.system.bodies and not compiled.options.get("level"):
         parts.append(compiled.core.multipliers(when, y[None]).ravel())
+    rods = compiled.rod_states(when, y)
     for i, layout in enumerate(compiled.core.layout()):
         free = np.array(layout.p) >= 0
         if compiled.formulation == "absolute-directors":
             q, v = (np.array(x)[free, None] + np.arange(9) for x in (layout.p, layout.w))
             parts.append(_of_directors(compiled, t, y, q, v, compiled.rods[i]["J"][free]).ravel())
         else:
-            parts.append(compiled.rod_states(i, when, y)["multipliers"].ravel()[free])
+            parts.append(rods[i]["multipliers"].ravel()[free])
     return np.concatenate(parts)
 
 

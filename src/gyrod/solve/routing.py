@@ -366,7 +366,7 @@ class _Search:
 def _sharpest(statics: Statics, y: Array) -> float:
     """Largest turn in an element, rad: by its largest curvature."""
     rod = statics.compiled.system.rods[0]
-    K = statics.compiled.rod_states(0, np.zeros(1), y)["curvature"][0]
+    K = statics.compiled.rod_states(np.zeros(1), y)[0]["curvature"][0]
     K = np.sqrt(np.sum(K * K, axis=-1)).reshape(rod.mesh.cells, -1)
     return float((rod.length * np.diff(rod.mesh.ends) * K.max(axis=1)).max())
 

@@ -451,7 +451,7 @@ def failure(statics: Statics, status: str, y: Array, t: float, history: Array, m
 def moves(statics: Statics, y: Array, times: Array) -> bool:
     """Whether ends or bodies are elsewhere at other times, though the unknowns are the same."""
     compiled, rows = statics.compiled, np.tile(y, (len(times), 1))
-    rods = [compiled.rod_states(i, times, rows, project=True) for i in range(len(compiled.rods))]
+    rods = compiled.rod_states(times, rows, project=True)
     parts = [rod[key] for rod in rods for key in ("positions", "vertex_quaternions")]
     parts += compiled.motions(np.array([statics.place(y, t) for t in times.tolist()]), times)[:2]
     return any(np.ptp(part, axis=0).any() for part in parts if part.size)

@@ -151,5 +151,5 @@ def core_curvature(name: str | tuple[str, float], phi: Array) -> Array:
     y = np.tile(compiled.y0, (len(phi), 1))
     turned = rotations.multiply(y[:, at[0] : at[0] + 4], rotations.exp(phi[:, None] * np.array([0.6, 0.0, 0.8])))
     y[:, at[1] : at[1] + 4] = turned
-    curvature = compiled.rod_states(0, np.zeros(len(phi)), y)["curvature"][:, 1]
+    curvature = compiled.rod_states(np.zeros(len(phi)), y)[0]["curvature"][:, 1]
     return np.asarray(np.linalg.norm(curvature, axis=-1))

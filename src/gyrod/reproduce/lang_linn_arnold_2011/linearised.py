@@ -122,7 +122,7 @@ def _energies(compiled: Compiled, modes: Array) -> Array:
     table, C = compiled.rods[0], np.diagonal(compiled.system.rods[0].stiffness_at([0.5])[0])
     largest = np.maximum(np.abs(modes).max(axis=0), 1e-300)
     steps = (1e-6 * modes / largest).T
-    states = [compiled.rod_states(0, np.zeros(len(steps)), compiled.y0 + sign * steps) for sign in (1.0, -1.0)]
+    states = [compiled.rod_states(np.zeros(len(steps)), compiled.y0 + sign * steps)[0] for sign in (1.0, -1.0)]
     strain, curvature = (states[0][key] - states[1][key] for key in ("strain", "curvature"))
     extension_shear = np.einsum("mnk,n->km", strain**2, table["ds"]) * C[:3, None]
     bending_torsion = np.einsum("mnk,n->km", curvature**2, table["weight"]) * C[3:, None]
