@@ -381,9 +381,10 @@ def _pins(system: System, formulation: str, options: CoreOptions, signals: Signa
         state, kind = _initial(formulation, body, at is not None, velocity, A, options.get("spatial", False))
         y0.extend(state)
         kinds.extend(kind)
-    forces = [compile_force(f, system, index, np.array(axes), signals) for f in system.forces if not f.on_rods]
+    frames = np.array(axes).reshape(-1, 3, 3)
+    forces = [compile_force(f, system, index, frames, signals) for f in system.forces if not f.on_rods]
     gravity, weights = body_weights(system, signals)
-    forces += weights + frame_forces(system, np.array(axes))
+    forces += weights + frame_forces(system, frames)
 
     def start(core: _core.System) -> tuple[list[float], list[str]]:
         rest = core.size - len(y0)
@@ -394,7 +395,7 @@ def _pins(system: System, formulation: str, options: CoreOptions, signals: Signa
             formulation=formulation, bodies=bodies, forces=forces, gravity=gravity, rods=rods, links=between,
             contacts=touching, options=_options(options),
         ),
-        start, np.array(axes).reshape(-1, 3, 3), np.array([b.moments for b in bodies]).reshape(-1, 3),
+        start, frames, np.array([b.moments for b in bodies]).reshape(-1, 3),
     )  # fmt: skip
 
 

@@ -199,7 +199,7 @@ class System(Description):
             raise ValueError(unknown("name", name, self._joint_index, "joints with a name"))
         return self._joint_index[name]
 
-    @property
+    @cached_property
     def clips(self) -> tuple[Clip, ...]:
         """The clips among the forces."""
         return tuple(force for force in self.forces if isinstance(force, Clip))

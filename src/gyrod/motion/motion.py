@@ -306,17 +306,19 @@ class Motion:
 
     def __getitem__(self, name: str) -> Any:
         """A body (`BodyTrack`), a rod (`RodTrack`), a joint, a clip or a contact by its name, each as its track."""
-        names = {j.name: i for i, j in enumerate(self.compiled.system.joints) if j.name is not None}
-        clips = [clip.name for clip in self.compiled.system.clips if clip.name is not None]
-        contacts = [contact.name for contact in self.compiled.system.contacts if contact.name is not None]
-        _check.choice("name", name, [*self.names, *names, *clips, *contacts])
-        if name in contacts:
-            return self.contacts[name]
-        if name in clips:
-            return self.clips[name]
-        if name in names:
-            return self.joints[names[name]]
-        return self._rod_tracks[name] if name in self.compiled.system.rod_names else self._tracks[name]
+        part = self._parts.get(name) if isinstance(name, str) else None
+        tracks, key = part or self._parts[_check.choice("name", name, list(self._parts))]
+        return getattr(self, tracks)[key]
+
+    @cached_property
+    def _parts(self) -> dict[str, tuple[str, str | int]]:
+        """Where the track of what has a name is, and by what."""
+        system = self.compiled.system
+        found: dict[str, tuple[str, str | int]] = {name: ("_tracks", name) for name in system.names}
+        found |= {name: ("_rod_tracks", name) for name in system.rod_names}
+        found |= {joint.name: ("joints", i) for i, joint in enumerate(system.joints) if joint.name is not None}
+        found |= {clip.name: ("clips", clip.name) for clip in system.clips if clip.name is not None}
+        return found | {x.name: ("contacts", x.name) for x in system.contacts if x.name is not None}
 
     @property
     def _span(self) -> tuple[float, float]:
