@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 from itertools import pairwise
 
 import numpy as np
@@ -115,36 +113,26 @@ def test_a_run_that_kills_its_process_is_a_row(tmp_path, monkeypatch):
 
 
 def test_workers_that_are_killed_are_replaced(reference, tmp_path):
-    """Worker processes are killed soon after they began, twice."""
-    killed, over = [], threading.Event()
-
-    def hunt():
-        rng = np.random.default_rng(1)
-        while not over.is_set() and len(killed) < 2:
-            time.sleep(float(rng.uniform(0.0, 0.3)))
-            for process in list(workers):
-                if process.pid not in killed and process.poll() is None and len(killed) < 2:
-                    os.kill(process.pid, signal.SIGKILL)
-                    killed.append(process.pid)
-
+    """Two worker processes are killed: one at once, one when it has just imported gyrod or soon will have."""
     workers: list[subprocess.Popen] = []
+    killers: list[threading.Timer] = []
     start = processes.Remote._start
 
     def counted(self):
         process = start(self)
         workers.append(process)
+        if len(killers) < 2:
+            killers.append(threading.Timer(0.1 * len(killers), process.kill))
+            killers[-1].start()
         return process
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processes.Remote, "_start", counted)
-        hunter = threading.Thread(target=hunt)
-        hunter.start()
-        try:
-            found = gd.study(RING, **SMALL, engine="processes", chunk=8, workers=2, folder=tmp_path / "x")
-        finally:
-            over.set()
-            hunter.join()
-    assert killed
+        found = gd.study(RING, **SMALL, engine="processes", chunk=8, workers=2, folder=tmp_path / "x")
+    for killer in killers:
+        killer.join()
+    assert len(workers) > 2
+    assert workers[0].returncode == -signal.SIGKILL
     assert same(found, reference)
     assert all(process.poll() is not None for process in workers)
 

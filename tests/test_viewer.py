@@ -404,7 +404,8 @@ def test_a_running_simulation_in_a_browser(motion, profile, monkeypatch):
             live.push(t, motion(t).y)
         late = threading.Timer(0.5, lambda: (live.push(2.0, motion(2.0).y), live.finish("finished", motion)))
         late.start()
-        page = run(f"{live.address}#flat", profile, "--dump-dom")
+        # Of two such flags the last one counts: two seconds of the page's clock may pass before it is answered.
+        page = run(f"{live.address}#flat", profile, "--dump-dom", "--virtual-time-budget=20000")
         late.join()
     assert re.search(r'id="about"[^>]*>(finished|running: [12][^<]* s of 2 s)<', page)
     assert "no WebGL2" in page  # asked for: plots and timeline work without

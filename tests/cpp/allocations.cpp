@@ -7,6 +7,7 @@
 
 #include "gyrod/assembly/system.hpp"
 #include "gyrod/integrate/methods.hpp"
+#include "gyrod/rod/slide.hpp"
 #include "gyrod/time/sources.hpp"
 
 static long allocations = 0;
@@ -223,7 +224,7 @@ void coupled(const std::string& formulation) {
   LinkPoint in_ring{.rod = 1};
   std::vector<double> mesh;
   for (int n = 0; n <= d.rods[1].segments; ++n) mesh.push_back(n / double(d.rods[1].segments));
-  in_ring.at = 0.37, in_ring.mesh = std::make_shared<const std::vector<double>>(mesh);
+  in_ring.at = 0.37, in_ring.curve = std::make_shared<const SlideCurve>(mesh, false);
   d.links = {{{on_a, on_b}, CableLaw{5.0, 0.1, 0.1, 0.02}},
              {{on_a, on_body}, SpringLaw{5.0, 0.1, 0.1}},
              {{on_b, on_body}, BushingLaw({1, 2, 3}, {0.1, 0, 0}, Mat3<double>::Identity())},
