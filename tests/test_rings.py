@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.polynomial.polynomial import polyder, polyval
-from scipy.optimize import brentq
+from scipy.optimize import brentq, fsolve
 
 import gyrod as gd
 from gyrod.equations import compile_system
@@ -53,19 +53,42 @@ def test_a_ring_is_at_the_nearest_place_of_a_smooth_rod(mesh):
 
 # --- at rest ---------------------------------------------------------------------------------------------------------
 
-PLACES, LENGTH, WEIGHT = (-1.0, -0.3, 0.35, 1.0), 2.05, 1.0
+PLACES, LENGTH, WEIGHT, EXTENSION = (-1.0, -0.3, 0.35, 1.0), 2.05, 1.0, 1e5
 
 
-def level():
-    """Tension at the level of supports, and fractions in the rings, of a limp cable: each span a catenary of it."""
-    halves = [(b - a) / 2 for a, b in pairwise(PLACES)]
+def level(bending):
+    """Tension at the level of supports, and fractions in the rings, of a cable that bends at its rings only.
 
-    def spans(tension):
-        a = [brentq(lambda a, x=x: a * np.cosh(x / a) - tension / WEIGHT, x / 1.1996, 50.0) for x in halves]
-        return np.array([2 * a * np.sinh(x / a) for a, x in zip(a, halves, strict=True)])
+    What is taut along it, n . x' + M²/(2 EI) = T + w z, does not jump in a ring: all spans are catenaries of one level.
+    Where two of them meet at an angle α, the cable is bent over the length ε = sqrt(EI/T), as the planar elastica is,
+    and the catenaries end 2 ε sin(α/4) beside the ring and 2 ε (1 - cos(α/4)) behind it. Left out is EI/(T L²).
+    """
 
-    tension = brentq(lambda T: spans(T).sum() - LENGTH, 0.56, 5.0)
-    return tension, np.cumsum(spans(tension))[:2] / LENGTH
+    def spans(unknowns):
+        tension, *shapes = unknowns
+        shapes, layer = np.reshape(shapes, (3, 2)), np.sqrt(bending / tension)
+        ends = [[(PLACES[0], 0.0), None], [None, None], [None, (PLACES[3], 0.0)]]
+        for j, x in enumerate(PLACES[1:3]):
+            slopes = [np.arctan(np.sinh((x - c) / a)) for a, c in shapes[j : j + 2]]
+            angle = (slopes[0] - slopes[1]) / 4
+            for k, side in ((0, 1), (1, -1)):
+                along, up = np.array([(np.cos(slopes[k]), np.sin(slopes[k])), (-np.sin(slopes[k]), np.cos(slopes[k]))])
+                ends[j + k][1 - k] = (x, 0) + 2 * layer * (side * (1 - np.cos(angle)) * along + np.sin(angle) * up)
+        missed = [
+            a * np.cosh((x - c) / a) - tension / WEIGHT - z
+            for (a, c), two in zip(shapes, ends, strict=True)
+            for x, z in two
+        ]
+        lengths = [
+            a * np.diff(np.sinh(u))[0] - WEIGHT * a**2 / EXTENSION * np.diff(u / 2 + np.sinh(2 * u) / 4)[0]
+            for a, u in ((a, (np.array([x for x, _ in two]) - c) / a) for (a, c), two in zip(shapes, ends, strict=True))
+        ]
+        return np.array([*missed, sum(lengths) - LENGTH]), lengths
+
+    start = [1.0, *np.ravel([(0.95, (a + b) / 2) for a, b in pairwise(PLACES)])]
+    found, info, _, _ = fsolve(lambda x: spans(x)[0], start, xtol=1e-13, full_output=True)
+    assert np.abs(info["fvec"]).max() < 1e-12
+    return found[0], np.cumsum(spans(found)[1])[:2] / LENGTH
 
 
 def over_two_rings(bending, segments):
@@ -75,30 +98,33 @@ def over_two_rings(bending, segments):
     ]
     start, end = gd.Hinged(at=(PLACES[0], 0, 0)), gd.Hinged(at=(PLACES[-1], 0, 0))
     return gd.route(
-        LENGTH, start, end, clips=clips, name="cable", stiffness=(1e5, 1e5, 1e5, bending, bending, bending),
+        LENGTH, start, end, clips=clips, name="cable", stiffness=(*[EXTENSION] * 3, *[bending] * 3),
         density_per_length=WEIGHT / 9.81, rotary_inertia=(1e-4, 1e-4, 2e-4), segments=segments, starts=1,
     )  # fmt: skip
 
 
 def test_a_heavy_cable_over_two_rings_finds_the_level_of_equal_tension():
-    """What bending makes of it falls with its length, sqrt(EI/T): of a limp cable by extrapolation, to 1e-4."""
-    tension, fractions = level()
-    found = []
-    for bending, segments in ((4e-4, 100), (1e-4, 200), (2.5e-5, 400)):
-        route = over_two_rings(bending, segments)
-        track = route.motion["cable"]
-        ends = [np.linalg.norm(force) for force in (track.start_force, track.end_force)]
-        assert ends[0] == pytest.approx(ends[1], rel=2e-3)
-        found.append(
-            [*(np.array(ends) / tension - 1), *(route.motion[c].at - s for c, s in zip("ab", fractions, strict=True))]
-        )
-    first, second, third = np.abs(found)
-    assert np.all(second < 0.55 * first)
-    assert np.all(third < 0.55 * second)
-    assert np.all(np.abs(third[2:]) < 1.5e-4)
-    first, second, third = np.array(found)
-    limp = (4 * (2 * third - second) - (2 * second - first)) / 3
-    assert np.all(np.abs(limp) < (1.2e-3, 1.2e-3, 1e-4, 1e-4))
+    """To 1e-4 of the catenary of a limp cable, and to EI/(T L²) of one that bends at its rings, on graded elements."""
+    limp, places, tensions, wrong = level(0.0), [], [], []
+    route = over_two_rings(1e-4, 40)
+    system = gd.System(rods=[route.rod], forces=route.clips)
+    for bending in (1e-4, 6.25e-6):
+        rod = system.rods[0].with_(stiffness=(*[EXTENSION] * 3, *[bending] * 3))
+        found = gd.refine(system.with_(rods=[rod]), 1e-6, most=1000)
+        rest, system = found.result, found.system
+        ends = [np.linalg.norm(force) for force in (rest["cable"].start_force, rest["cable"].end_force)]
+        assert ends[0] == pytest.approx(ends[1], rel=5e-5)  # as tight on both sides of both rings
+        tension, fractions = level(bending)
+        at = np.array([rest[name].at for name in "ab"])
+        places.append(at - limp[1])
+        tensions.append(np.mean(ends) / tension - 1)
+        wrong.append(np.abs(at - fractions).max() * tension * LENGTH**2 / bending)
+    # Of a limp cable it is the length of the bends that makes the difference, sqrt(EI/T): a quarter of it.
+    np.testing.assert_allclose(places[1] / places[0], 0.25, atol=0.02)
+    assert np.abs(places[-1]).max() < 1e-4
+    # What is left of it when the bends are taken into account: about EI/(T L²), and a tension to 1e-4.
+    assert max(wrong) < 1.5
+    assert np.abs(tensions[-1]) < 1e-4
 
 
 def test_the_place_in_a_ring_converges_with_the_mesh():
