@@ -263,10 +263,24 @@ def test_a_file_of_cables_is_routed_as_one_after_the_other(tmp_path):
     plan = gd.route_file(tmp_path / "plan.yaml")
     assert list(plan.routes) == ["trunk", "lamp"]
     assert [rod.name for rod in plan.system.rods] == ["lamp", "trunk"]
-    for route in branched():
+    trunk, lamp = branched()
+    for route in (trunk, lamp):
         name = route.system.rods[0].name
         np.testing.assert_allclose(plan[name][name].positions, route[name].positions, atol=1e-9)
     assert gd.equilibrium(plan.system).stable
+    longer = plan.with_({"lamp.length": 0.6, "trunk.material.young": 8e7})  # all cables anew
+    assert longer["lamp"].rod.length == 0.6
+    assert longer.system.rods[0].start == gd.Clamped("trunk", at="end")
+    stiff = trunk.with_(material=lamp.rod.material.with_(young=8e7))
+    np.testing.assert_allclose(longer["trunk"]["trunk"].positions, stiff["trunk"].positions, atol=1e-9)
+    with pytest.raises(gd.ModelError, match=r"Rod .lamp.: length = 0\.2 is too short"):
+        plan.with_({"lamp.length": 0.2})
+    outputs = {"r": gd.Minimum("lamp.bend_radius", over="rod"), "end": "trunk.positions[-1]"}
+    study = gd.study(plan, {"lamp.length": [0.6, 0.2]}, outputs, at_rest=True, engine="serial")
+    rest = gd.equilibrium(plan.with_({"lamp.length": 0.6}).system)
+    np.testing.assert_array_equal(study["end"][0], rest["trunk"].positions[-1])
+    assert study.dataset["lamp.length"].attrs == {"units": "m"}
+    assert "Rod 'lamp': length = 0.2 is too short" in study.failed[1]
     (tmp_path / "short.yaml").write_text(PLAN.replace("[0.39, 0.05, 0]", "[0.9, 0.05, 0]"))
     with pytest.raises(gd.ModelError) as caught:
         gd.route_file(tmp_path / "short.yaml")

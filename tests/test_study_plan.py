@@ -337,7 +337,7 @@ def test_everything_wrong_is_told_at_once():
 @pytest.mark.parametrize(
     ("model", "vary", "outputs", "options", "sentence"),
     [
-        (3, {"a": [1]}, HEIGHT, {}, "model = 3 must be a System, the path of a model file, or a function making one."),
+        (3, {"a": [1]}, HEIGHT, {}, "model = 3 must be a System, the path of a model file, a Route, or a function"),
         (BALL, None, HEIGHT, {}, "vary must be a dictionary from names to values"),
         (BALL, {"ball.mass": [1]}, {}, {}, "outputs must be a dictionary from names to quantities"),
         (BALL, {"ball.mass": [1]}, {"": "t"}, {}, "outputs: '' must be the name of an output, text."),
@@ -373,7 +373,7 @@ def test_everything_wrong_is_told_at_once():
             {},
             "none of the first runs can be made; the first says: Body 'ball': mass",
         ),
-        (lambda mass: 3, {"mass": [1]}, HEIGHT, {}, "returned 3; it must return a System."),
+        (lambda mass: 3, {"mass": [1]}, HEIGHT, {}, "returned 3; it must return a System, or a Rest."),
         (lambda: BALL, {"mass": [1]}, HEIGHT, {}, "has no arguments."),
         (gd.System(), {"gravity": [[0, 0, 1]]}, {"t": "t"}, {}, "there is nothing to simulate"),
     ],

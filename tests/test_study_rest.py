@@ -355,3 +355,67 @@ def test_comparisons_at_rest_that_cannot_be():
             gd.compare(GRID, at_rest=True, **options)
     with pytest.raises(ValueError, match="start = 'rst' is unknown"):
         gd.compare(GRID, 1.0, start="rst")
+
+
+# --- cables that are laid anew ---------------------------------------------------------------------------------------
+
+HOSE = {"section": gd.Circle(radius=5e-3), "material": gd.Material(young=5e7, poisson=0.4, density=1200)}
+ALONG_X = (0, 0.5 * np.pi, 0)
+LAID_VARY = {"cable.length": [0.95, 1.2], "mid.at": [0.3, 0.4]}
+LAID_KEPT = {"r": gd.Minimum("cable.bend_radius", over="rod"), "f": "norm mid.force", "turns": lambda rest: rest.turns}
+
+
+def laid(length=1.0, at=0.4):
+    clip = gd.Clip("cable", at, point=(0.35, 0.1, 0.05), kind="ball", name="mid")
+    ends = gd.Clamped(at=(0, 0, 0), frame=ALONG_X), gd.Clamped(at=(0.8, 0.3, 0.1), frame=ALONG_X)
+    return gd.route(length, *ends, clips=[clip], **HOSE)
+
+
+def test_a_route_is_laid_anew_in_each_run(tmp_path):
+    """Lengths and places of clips: each run is the route that they have, or the sentence why there is none."""
+    study = gd.study(laid(), LAID_VARY, LAID_KEPT, at_rest=True, engine="serial", folder=tmp_path / "laid")
+    assert [*study.failed] == [0, 2]
+    assert study.failed[0].startswith("length = 0.95 is too short: between start and Clip 'mid' it has 0.285 m")
+    for run, (length, at) in {1: (0.95, 0.4), 3: (1.2, 0.4)}.items():
+        route = laid(length, at)
+        assert study["turns"][run] == route.turns
+        assert study["f"][run] == np.linalg.norm(route["mid"].force)
+        assert study["r"][run] == kept(LAID_KEPT["r"], route)
+        assert isinstance(again := study.motion(run), gd.Route)
+        assert again.rod == route.rod
+    assert {name: study.dataset[name].attrs.get("units") for name in ("cable.length", "r", "f")} == {
+        "cable.length": "m", "r": "m", "f": "N",
+    }  # fmt: skip
+    with pytest.raises(gd.ModelError, match=r"is routed, and its folder does not hold the route; give model="):
+        gd.open(tmp_path / "laid").motion(1)
+    figure = study.plot("map", output="r", limits={"r": 0.15}, file=tmp_path / "map.png")
+    assert figure.axes[1].lines[0].get_ydata()[0] == pytest.approx(0.15)  # in the unit of the picture, m
+    with pytest.raises(ValueError, match="limits = 'radius' is unknown; it can be 'r'"):
+        study.plot("map", output="r", limits={"radius": 0.1})
+
+
+def test_functions_may_return_routes_and_rests():
+    study = gd.study(laid, {"length": [1.2], "at": [0.4]}, LAID_KEPT, at_rest=True, engine="serial")
+    assert study["turns"][0] == laid(1.2).turns
+    moved = gd.study(
+        lambda young: gd.equilibrium(GRID.with_({YOUNG: young})), {"young": [5e6]}, {"tip": "hose.positions[-1]"}, 0.01,
+        engine="serial",
+    )  # fmt: skip
+    rest = gd.equilibrium(GRID.with_({YOUNG: 5e6}))
+    np.testing.assert_allclose(moved["tip"][0], rest["hose"].positions[-1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"vary": {"cable.lenght": [1.0]}}, "path = 'cable.lenght': 'lenght' is unknown; there it can be 'length'"),
+        ({"vary": {"med.at": [0.4]}}, "path = 'med.at': 'med' is unknown; there it can be 'cable', 'mid', 'length'"),
+        ({"vary": {"cable.length": [(1.0, 2.0)]}}, r"vary['cable.length'] must hold numbers, as 1.0 is one"),
+        ({"at_rest": False, "t_end": 1.0}, "a Route is at rest; give at_rest=True, or take a function that returns"),
+        ({"load": 0.5}, "load is an option of equilibrium, but the model is at rest already; leave it out"),
+    ],
+)
+def test_what_a_study_of_a_route_is_not(given, sentence):
+    wanted = {"vary": {"cable.length": [1.0]}, "outputs": {"f": "norm mid.force"}, "at_rest": True, **given}
+    with pytest.raises(gd.ModelError, match=re.escape(sentence)):
+        gd.study(laid(), **wanted)

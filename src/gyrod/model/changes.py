@@ -25,6 +25,8 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
 #: A field, a key or an index.
 Step = str | int
 D = TypeVar("D")
+#: Arguments by name; what holds several members is a tuple.
+Arguments = Mapping[str, object]
 
 
 class _Unknown(ValueError):
@@ -59,11 +61,17 @@ def changed_system(system: System, changes: Mapping[str, object] | None, **value
     return _apply(loose, {"attachments": kept})
 
 
-def value_at(system: System, path: str) -> Any:
+def changed_arguments(arguments: Arguments, changes: Mapping[str, object] | None, **values: object) -> Arguments:
+    """Arguments of a function with other values: those that are descriptions are changed by their fields."""
+    wanted = _collected(arguments, changes, values, lambda path: address(arguments, path))
+    return _apply(arguments, wanted)
+
+
+def value_at(whole: System | Arguments, path: str) -> Any:
     """What stands at a path."""
     try:
-        value: object = system.original
-        for step in address(system.original, path):
+        value: object = getattr(whole, "original", whole)
+        for step in address(value, path):
             value = _child(value, step, path)
     except _Unknown as error:
         raise ModelError(str(error)) from None
@@ -118,23 +126,37 @@ def _steps(path: str, begin: int = 0) -> list[Step]:
     return found
 
 
-def address(system: System, path: str) -> list[Step]:
-    """Steps from the system on: a name stands for a place in a list. Names may hold dots and brackets."""
+def address(whole: object, path: str) -> list[Step]:
+    """Steps from a system or arguments on: a name stands for a place in a list. Names may hold dots and brackets."""
     if not isinstance(path, str) or not path:
         raise _Unknown(f"path = {shown(path)} must be text such as 'bob.mass'.")
     head = re.match(r"[^.\[]*", path)
-    own = field_names(type(system))
+    own = tuple(whole) if isinstance(whole, Mapping) else field_names(type(whole))
     if head is not None and head[0] in own:
         return _steps(path)
-    places: dict[str, tuple[Step, Step]] = {
-        m.name: (f, i) for f in LISTS for i, m in enumerate(getattr(system, f)) if m.name is not None
-    }
+    places = _places(whole)
     fitting = [name for name in places if path.startswith(name) and path[len(name) : len(name) + 1] in ("", ".", "[")]
     if not fitting:
         listed = [*places, *own]
-        raise _Unknown(f"path = {path!r}: {_unknown(head[0] if head else path, listed, 'in a system')}")
+        where = "there" if isinstance(whole, Mapping) else "in a system"
+        raise _Unknown(f"path = {path!r}: {_unknown(head[0] if head else path, listed, where)}")
     name = max(fitting, key=len)
     return [*places[name], *_steps(path, len(name))]
+
+
+def _places(whole: object) -> dict[str, tuple[Step, ...]]:
+    """Where members of a system or of arguments are, by name; arguments with a name are that member themselves."""
+    found: dict[str, tuple[Step, ...]] = {}
+    if isinstance(whole, Mapping):
+        lists = {key: value for key, value in whole.items() if isinstance(value, tuple)}
+        found |= {} if whole.get("name") is None else {whole["name"]: ()}
+    else:
+        lists = {key: getattr(whole, key) for key in LISTS}
+    for key, members in lists.items():
+        for i, member in enumerate(members):
+            name = member.get("name") if isinstance(member, Mapping) else getattr(member, "name", None)
+            found |= {} if name is None else {name: (key, i)}
+    return found
 
 
 def _unknown(name: str, known: Sequence[str], where: str) -> str:

@@ -29,6 +29,7 @@ from gyrod.model import (
     Shape,
     System,
 )
+from gyrod.model.changes import changed_arguments
 from gyrod.model.ends import SIDES, End
 from gyrod.model.errors import GROUND, shown, unknown
 from gyrod.model.meshes import apply, divided
@@ -72,6 +73,8 @@ class Route(Rest):
     _ends: Ends = field(default=(Free(), Free()), repr=False)
     #: The clips that were given: forces of a system with the rod.
     clips: tuple[Clip, ...] = ()
+    #: The arguments of `route`.
+    given: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     @property
     def rest(self) -> Rest:
@@ -86,6 +89,13 @@ class Route(Rest):
     def rod(self) -> Rod:
         """The rod as it lies there, with the ends that were given: it goes into a `System`."""
         return as_it_lies(self, self.system.rods[0], ends=self._ends)
+
+    def with_(self, changes: Mapping[str, object] | None = None, **values: object) -> Route:
+        """The cable laid anew with other arguments, or fields of them: ``route.with_({"cable.length": 1.2})``.
+
+        Paths are those of a system, as "cable.material.young", "cable.end.at[0]", "p-clip.at" and "gravity".
+        """
+        return route(**changed_arguments(self.given, changes, **values))  # type: ignore[arg-type]
 
     @property
     def turns(self) -> float:
@@ -201,6 +211,7 @@ def route(
     >>> hose.stable, 0.1 < hose.bend_radius < 0.3
     (True, True)
     """
+    arguments = dict(locals())
     L, g = _check.positive("length", length), _check.array("gravity", gravity, (3,))
     count = _check.whole("starts", starts, 1, 1000)
     wanted = None if turns is None else _check.number("turns", turns)
@@ -209,6 +220,7 @@ def route(
         (*bodies.bodies, *bodies.rods) if isinstance(bodies, System) else _several("bodies", bodies, (Body, Rod))
     )
     clips = _several("clips", clips, (Clip,))
+    asked = {**arguments, "length": L, "clips": clips, "bodies": around}
     hosts = {x.name: x for x in around}
     ends = _on_ground("start", given[0], hosts), _on_ground("end", given[1], hosts)
     held = sorted((_clip_on_ground(clip, name, hosts) for clip in clips), key=lambda clip: clip.at)
@@ -227,7 +239,7 @@ def route(
     best = search.finished(first[1], first[2])
     rests = (best, *(search.rest(y, history) for _, y, history in others))
     told = (*notes, *_notes(best, len(rests)))
-    return Route(best.motion, best.unstable, best.method, best.history, best.free, rests, told, given, tuple(clips))
+    return Route(best.motion, best.unstable, best.method, best.history, best.free, rests, told, given, clips, asked)
 
 
 class _Search:

@@ -82,7 +82,8 @@ def study(
     Parameters
     ----------
     model
-        A `System`, the path of a model file, or a function of the parameters that returns a System.
+        A `System`, the path of a model file, or a function of the parameters that returns a System or a `Rest`; at rest
+        also a `Route` or the cables of `route_file`, which are laid anew in each run.
     vary
         For fields of the model, as ``"hose.material.young"`` (of a function: its arguments), a list of values or a
         distribution: `Uniform`, `Normal`, `LogUniform`, `LogNormal`, or a frozen one of ``scipy.stats``.

@@ -14,7 +14,7 @@ from gyrod._words import meant
 from gyrod.equations import compile_system
 from gyrod.model import ModelError, System, changes
 from gyrod.model.errors import shown
-from gyrod.motion import Motion, MotionStats, SimulationError
+from gyrod.motion import Motion, MotionStats, Rest, SimulationError
 from gyrod.runs.formulations import DEFAULT, Formulation
 from gyrod.runs.methods import STEPPED
 from gyrod.runs.options import APART, OPTIONS, folded, warn_old
@@ -89,24 +89,24 @@ def options(run: Mapping[str, object], problems: list[str], *, at_rest: bool = F
     return found
 
 
-def paths(system: System, vary: object, runs: Design | None) -> list[str]:
-    """What a system says to the paths that vary, and to the shapes of their values."""
+def paths(whole: System | Mapping[str, object], vary: object, runs: Design | None) -> list[str]:
+    """What a system, or arguments, say to the paths that vary, and to the shapes of their values."""
     names, problems = _names(vary), []
     try:
-        changes._collected(system, dict.fromkeys(names), {}, lambda path: changes.address(system, path))
+        changes._collected(whole, dict.fromkeys(names), {}, lambda path: changes.address(whole, path))
     except ModelError as error:
         problems = [f"vary: {sentence}" for sentence in error.problems]
-    return problems if runs is None else problems + [x for name in names if (x := _unfit(system, name, runs))]
+    return problems if runs is None else problems + [x for name in names if (x := _unfit(whole, name, runs))]
 
 
 def _names(vary: object) -> list[str]:
     return [name for name in vary if isinstance(name, str) and name] if isinstance(vary, Mapping) else []
 
 
-def _unfit(system: System, name: str, runs: Design) -> str | None:
+def _unfit(whole: System | Mapping[str, object], name: str, runs: Design) -> str | None:
     """Why values cannot stand at a path; None if they can."""
     try:
-        there = changes.value_at(system, name)
+        there = changes.value_at(whole, name)
     except ModelError:  # its path is told already
         return None
     if there is None or callable(there) or getattr(there, "function", None) is not None:
@@ -179,7 +179,7 @@ def outputs(given: object, problems: list[str]) -> dict[str, Output]:
 def shapes(plan: Plan, wanted: Mapping[str, Output], problems: list[str]) -> tuple[tuple[Output, ...], Shapes]:
     """Outputs as the model has them, and the shape of each without the axis of the runs."""
     try:
-        system, start = _start(plan)
+        model, start = _start(plan)
     except ModelError as error:
         raise ModelError([*problems, *error.problems]) from error.__cause__
     bound: dict[str, Output] = {}
@@ -193,7 +193,7 @@ def shapes(plan: Plan, wanted: Mapping[str, Output], problems: list[str]) -> tup
                 found[name] = made.shape(made.quantity.shape(start))
         except ValueError as error:
             problems.append(f"outputs[{name!r}]: {error}")
-    problems += [] if problems else _refused(plan, system, start)
+    problems += [] if problems else _refused(plan, model, start)
     if problems:
         raise ModelError(problems)
     measured = [x for x in bound.values() if x.name not in found]
@@ -210,15 +210,15 @@ def _runs(plan: Plan) -> Iterator[dict[str, object]]:
         yield {name: column[i] for name, column in columns.items()}
 
 
-def _start(plan: Plan) -> tuple[System, Motion]:
-    """The model and its start, as a motion of one row: of a function those of the first run that can be made."""
+def _start(plan: Plan) -> tuple[System | Rest, Motion]:
+    """The model and its start, as a motion of one row: if it is made anew those of the first run that can be made."""
     if plan.model.system is not None:
         return plan.model.system, _first_row(plan, plan.model.system)
     problem: Exception | None = None
     for values in _runs(plan):
         try:
-            system = plan.system(values)
-            return system, _first_row(plan, system)
+            made = plan.made(values)
+            return made, _first_row(plan, made.system if isinstance(made, Rest) else made)
         except Exception as error:  # it is the user's function: it may raise anything
             problem = problem or error
     assert problem is not None
@@ -242,12 +242,12 @@ def _first_row(plan: Plan, system: System) -> Motion:
     )  # fmt: skip
 
 
-def _refused(plan: Plan, system: System, start: Motion) -> list[str]:
+def _refused(plan: Plan, made: System | Rest, start: Motion) -> list[str]:
     """Options that would refuse every run, found by a run that is one step long."""
     step, method = plan.options.get("step"), plan.options.get("method")
     try:
         if plan.at_rest:
-            equilibrium(system, **plan.options)
+            solved(made, 0.0, dict(plan.options), at_rest=True, start=plan.start)
             return []
         compiled = start.compiled
         short = 1e-6 * min(plan.t_end, compiled._time(compiled._length()))
@@ -257,7 +257,7 @@ def _refused(plan: Plan, system: System, start: Motion) -> list[str]:
             from gyrod.solve.variational import steps_of
 
             steps_of(plan.t_end, short)
-        solved(system, short, {"dense": False, **plan.options}, at_rest=False, start=plan.start)
+        solved(made, short, {"dense": False, **plan.options}, at_rest=False, start=plan.start)
     except (SimulationError, EquilibriumError):
         return []  # what happens in a run is for the run to tell
     except ModelError as error:

@@ -196,7 +196,7 @@ def processors() -> int:
 
 def calls_python(plan: Plan) -> bool:
     """Whether runs call Python functions while they integrate, or to make their model: then threads would queue up."""
-    if plan.model.function is not None or plan.options.get("events"):
+    if plan.model.system is None or plan.options.get("events"):
         return True
     for i in range(min(TRIES, plan.size)):
         row = {name: column[0] for name, column in plan.parameters(i, i + 1).items()}

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 import numpy as np
 
 from gyrod import _check, files
+from gyrod.files.options import RunOptions
 from gyrod.model import ModelError, System
 from gyrod.model.errors import shown
 from gyrod.motion import Motion, Rest
 from gyrod.runs.methods import STEPPED
 from gyrod.runs.options import APART, flat
 from gyrod.solve.members import LANES
+from gyrod.solve.route_files import RoutedFile
+from gyrod.solve.routing import Route
 from gyrod.studies import checks
 from gyrod.studies.checks import called
 from gyrod.studies.design import Column, Design, make_design
@@ -40,20 +43,40 @@ _NEVER = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is simulated: a system whose values are changed, or a function that makes one of parameters."""
+    """What is simulated: a system or cables whose values are changed, or a function that makes one of parameters."""
 
-    #: Without changes; None of a function.
+    #: Without changes; None of a function, and of cables that are laid anew.
     system: System | None = None
-    function: Callable[..., System] | None = None
+    function: Callable[..., object] | None = None
+    #: One cable, or those of a file.
+    laid: Route | RoutedFile | None = None
 
-    def build(self, values: Mapping[str, object]) -> System:
-        """The system with these values."""
+    @property
+    def fields(self) -> System | Mapping[str, object] | None:
+        """What has the fields that vary; None of a function."""
+        return self.system if self.laid is None else self.laid.given
+
+    @property
+    def example(self) -> System | None:
+        """The system, or that of cables as they lie before anything varies."""
+        return self.system if self.laid is None else self.laid.system
+
+    def build(self, values: Mapping[str, object]) -> System | Rest:
+        """The system with these values, or how it rests."""
         if self.system is not None:
             return self.system.with_(values)
-        assert self.function is not None
-        found = self.function(**values)
-        if not isinstance(found, System):
-            raise ModelError(f"the model, {called(self.function)}, returned {shown(found)}; it must return a System.")
+        if self.laid is not None:
+            found: object = self.laid.with_(values)
+        else:
+            assert self.function is not None
+            found = self.function(**values)
+        if isinstance(found, RoutedFile):
+            return found.system
+        if not isinstance(found, (System, Rest)):
+            assert self.function is not None
+            raise ModelError(
+                f"the model, {called(self.function)}, returned {shown(found)}; it must return a System, or a Rest."
+            )
         return found
 
     def describe(self) -> Data:
@@ -62,6 +85,8 @@ class Model:
 
     @cached_property
     def _data(self) -> Data:
+        if self.laid is not None:
+            return {"routed": plain(self.laid.given)}
         if self.system is None:
             return {"function": function_data(self.function)}
         try:
@@ -123,13 +148,18 @@ class Plan:
         """Columns of the parameters of the runs start to stop, (n,) or (n, ...)."""
         return self.design.parameters(start, stop)
 
+    def made(self, values: Mapping[str, object]) -> System | Rest:
+        """The model with the values of one run, or how it rests."""
+        return self.model.build({name: x.item() if isinstance(x, np.generic) else x for name, x in values.items()})
+
     def system(self, values: Mapping[str, object]) -> System:
         """The model with the values of one run."""
-        return self.model.build({name: x.item() if isinstance(x, np.generic) else x for name, x in values.items()})
+        made = self.made(values)
+        return made.system if isinstance(made, Rest) else made
 
     def solved(self, values: Mapping[str, object]) -> Motion | Rest:
         """One run."""
-        return solved(self.system(values), self.t_end, self.run_options(), at_rest=self.at_rest, start=self.start)
+        return solved(self.made(values), self.t_end, self.run_options(), at_rest=self.at_rest, start=self.start)
 
     def run_options(self) -> Data:
         """Options of `simulate` for one run: what the outputs need of it, and no more; at rest of `equilibrium`."""
@@ -212,12 +242,12 @@ def make_plan(
         runs = make_design(vary, layout=design, samples=samples, sampler=sampler, seed=seed)
     except ModelError as error:
         problems += error.problems
-    if found.system is None:
+    if found.fields is None:
         problems += checks.signature(found.function, vary)
     else:
-        problems += checks.paths(found.system, vary, runs)
+        problems += checks.paths(found.fields, vary, runs)
     wanted = checks.outputs(outputs, problems)
-    # Without runs a function has no system to look at.
+    # Without runs there is no system of a function, or of cables, to look at.
     if problems and (found.system is None or not wanted):
         raise ModelError(problems)
     plan = Plan(found, runs or Design((), {}, {}), (), _NEVER if end is None else end, options, lanes)
@@ -235,11 +265,21 @@ def model_of(model: object) -> tuple[Model, Data]:
         return Model(system=model.original), {}
     if isinstance(model, (str, os.PathLike)):
         read = files.load_model(model)
-        options = {k: x for k, x in read.run.options().items() if k not in APART}
-        return Model(system=read.system.original), {**options, "until": read.run.until}
+        return Model(system=read.system.original), _of_file(read.run)
+    if isinstance(model, Route):
+        return Model(laid=model), {}
+    if isinstance(model, RoutedFile):
+        return Model(laid=model), _of_file(model.run)
     if callable(model):
         return Model(function=model), {}
-    raise ModelError(f"model = {shown(model)} must be a System, the path of a model file, or a function making one.")
+    raise ModelError(
+        f"model = {shown(model)} must be a System, the path of a model file, a Route, or a function making one."
+    )
+
+
+def _of_file(run: RunOptions) -> Data:
+    """Options of the runs of a model that was a file."""
+    return {**{k: x for k, x in run.options().items() if k not in APART}, "until": run.until}
 
 
 def _at_rest(t_end: object, problems: list[str]) -> float:

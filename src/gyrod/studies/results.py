@@ -106,8 +106,8 @@ class Study:
         from gyrod.studies.units import units
 
         found = dataset(self._columns)
-        system = self.plan.model.system if self.plan is not None else reopening.system_of(self.description)
-        for name, unit in units(self.description, system).items():
+        model = self.plan.model if self.plan is not None else Model(reopening.system_of(self.description))
+        for name, unit in units(self.description, model.fields, model.example).items():
             found[name].attrs["units"] = unit
         return found
 
@@ -201,7 +201,10 @@ class Study:
             return model_of(model)[0], own, t_end
         system = reopening.system_of(self.description)
         if system is None:
-            raise ModelError("the model of this study holds Python functions, which its folder does not; give model=.")
+            what = "is routed, and its folder does not hold the route"
+            if "routed" not in self.description["model"]:
+                what = "holds Python functions, which its folder does not"
+            raise ModelError(f"the model of this study {what}; give model=.")
         return Model(system=system), own, t_end
 
     def _run(self, run: int) -> int:
@@ -222,6 +225,8 @@ class Study:
             What goes to the right, and for "response" and "map" a second one: lines, or upwards.
         names
             Columns of "matrix".
+        limits
+            Of outputs by name: "response" and "map" draw lines where they have these values.
         file, figure, size
             As for `Motion.plot`.
         """

@@ -7,13 +7,24 @@ from typing import Any
 from gyrod.model import System
 from gyrod.motion import Motion, Rest
 from gyrod.solve import equilibrium, simulate
+from gyrod.solve.routing import Route
 
 #: Where motions start: as the model says, or each from its equilibrium.
 STARTS = ("model", "rest")
 
 
-def solved(system: System, t_end: float, options: dict[str, Any], *, at_rest: bool, start: str) -> Motion | Rest:
+def solved(model: System | Rest, t_end: float, options: dict[str, Any], *, at_rest: bool, start: str) -> Motion | Rest:
     """The run; ``options`` are those of `simulate`, at rest those of `equilibrium`."""
-    if at_rest:
-        return equilibrium(system, **options)
-    return simulate(equilibrium(system) if start == "rest" else system, t_end, **options)
+    if at_rest and isinstance(model, System):
+        return equilibrium(model, **options)
+    if isinstance(model, Rest) and at_rest:
+        for name in options:
+            if name != "error":  # it has one anyway
+                raise ValueError(f"{name} is an option of equilibrium, but the model is at rest already; leave it out.")
+        return model
+    if isinstance(model, Route):
+        raise ValueError(
+            "a Route is at rest; give at_rest=True, or take a function that returns gd.System(rods=[route.rod], ...) "
+            "as the model of motions."
+        )
+    return simulate(equilibrium(model) if start == "rest" and isinstance(model, System) else model, t_end, **options)

@@ -6,8 +6,8 @@ All are drawn from an xarray.Dataset with the dimension "run": parameters are co
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +42,13 @@ class Sheet:
     by: str | None
     names: list[str] | None
     own: bool
+    #: What outputs should keep, by name: lines are drawn where they are that large.
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    def limit(self, column: Column) -> float | None:
+        """The limit of an output in the unit of the picture; None if it has none."""
+        found = self.limits.get(column.name, self.limits.get(column.source))
+        return None if found is None else column.unit.factor * _check.number(f"limits[{column.name!r}]", found)
 
     def size(self, width: float, height: float) -> None:
         """Inches, unless the figure is the caller's."""
@@ -116,6 +123,8 @@ def _response(sheet: Sheet) -> None:
     for ax, (x, y) in zip(axes, drawn, strict=True):
         notes.append(panels.response(ax, x, y, by, keep))
         panels.failures(ax, x.values[runs.failed])
+        if (limit := sheet.limit(y)) is not None:
+            panels.limited(ax, limit)
         ax.set(xlabel=x.label, ylabel=y.label)
         panels.scales(ax, x.log, y.log)
     sheet.legend(axes)
@@ -163,7 +172,7 @@ def _map(sheet: Sheet) -> None:
         raise ValueError(f"parameter and by are both {x.name!r}; a map needs two of them.")
     notes = []
     for ax, z in zip(sheet.panels(len(results), 4.2, 3.2), results, strict=True):
-        notes.append(panels.heat(sheet.figure, ax, x, y, z, runs.failed))
+        notes.append(panels.heat(sheet.figure, ax, x, y, z, runs.failed, sheet.limit(z)))
         ax.set(xlabel=x.label, ylabel=y.label)
         panels.scales(ax, x.log, y.log)
     sheet.note(runs.told(results, *dict.fromkeys(notes)))
@@ -216,6 +225,7 @@ def plot(
     parameter: str | None = None,
     by: str | None = None,
     names: Sequence[str] | None = None,
+    limits: Mapping[str, float] | None = None,
     sampled: Sequence[str] | None = None,
     file: str | os.PathLike[str] | None = None,
     figure: Figure | None = None,
@@ -231,6 +241,8 @@ def plot(
         What goes to the right, and for "response" and "map" a second one: lines, or upwards.
     names
         Columns of "matrix".
+    limits
+        Of outputs by name: "response" and "map" draw lines where they have these values.
     sampled
         Parameters that have a distribution, the others being lists; None: guessed from their values.
     file, figure, size
@@ -241,9 +253,16 @@ def plot(
         raise ValueError("what = 'sobol' is drawn of indices: study.sobol().plot().")
     runs = Runs(dataset, sampled)
     chosen = None if names is None else [names] if isinstance(names, str) else list(names)
+    lines = {} if limits is None else limits
+    if not isinstance(lines, Mapping):
+        raise ValueError(
+            f"limits = {_check.shown(limits)} must be values of outputs by name, such as {{'radius': 0.05}}."
+        )
+    for name in lines:
+        runs.entry(name, "limits", runs.outputs)
 
     def draw(figure: Figure, own: bool) -> None:
-        KINDS[what](Sheet(figure, runs, output, parameter, by, chosen, own))
+        KINDS[what](Sheet(figure, runs, output, parameter, by, chosen, own, lines))
 
     return figured(draw, file, figure, size)
 

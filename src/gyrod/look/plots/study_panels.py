@@ -332,11 +332,18 @@ def _quantiles(ax: Axes, values: Array) -> None:
     ax.set_title(text, loc="left", fontsize=7.5, color=GREY)
 
 
+def limited(ax: Axes, value: float) -> None:
+    """A line where an output passes what it should keep."""
+    ax.axhline(value, color=FAILED, linewidth=1.8, linestyle="--")
+
+
 # --- maps ------------------------------------------------------------------------------------------------------------
 
 
-def heat(figure: Figure, ax: Axes, x: Column, y: Column, z: Column, failed: NDArray[np.bool_]) -> str:
-    """An output over two parameters: cells of a grid, or bins of samples; says which."""
+def heat(
+    figure: Figure, ax: Axes, x: Column, y: Column, z: Column, failed: NDArray[np.bool_], limit: float | None = None
+) -> str:
+    """An output over two parameters: cells of a grid, or bins of samples, with a line at a limit; says which."""
     # Samples of which every combination of lists has the same are so many points, not more.
     binned = [c for c in (x, y) if not c.listed]
     points = min(len(z.values), *(len(c.levels) for c in binned)) if binned else 0
@@ -348,14 +355,18 @@ def heat(figure: Figure, ax: Axes, x: Column, y: Column, z: Column, failed: NDAr
         note = "means over the other parameters"
     low, high = np.nanmin(mean, initial=np.inf), np.nanmax(mean, initial=-np.inf)
     signed = low < 0.0 < high and min(-low, high) > 0.05 * max(-low, high)
-    limit = max(-low, high)
-    kwargs = {"cmap": SIGNED, "vmin": -limit, "vmax": limit} if signed else {"cmap": SIZES}
+    reach = max(-low, high)
+    kwargs = {"cmap": SIGNED, "vmin": -reach, "vmax": reach} if signed else {"cmap": SIZES}
     mesh = ax.pcolormesh(edges[0], edges[1], mean.T, shading="flat", rasterized=mean.size > 2000, **kwargs)
     ax.grid(False)
     ax.set_facecolor("0.93")  # cells without a value
     bar = figure.colorbar(mesh, ax=ax)
     bar.set_label(z.label.replace("\n", ""))
     bar.outline.set_visible(False)
+    if limit is not None and low < limit < high and min(mean.shape) > 1:
+        middles = [c.levels if c.listed else 0.5 * (e[1:] + e[:-1]) for c, e in zip((x, y), edges, strict=True)]
+        ax.contour(*middles, mean.T, [limit], colors=FAILED, linewidths=1.8, linestyles="--")
+        limited(bar.ax, limit)
     if failed.any():
         ax.plot(x.values[failed], y.values[failed], "x", color=FAILED, markersize=4.0, markeredgewidth=0.9)
     return note
