@@ -98,7 +98,7 @@ class Thrust(RodForce):
 
 """,
     ),
-    ("model/forces.py", "RodLoad, Drag)", "Thrust, "),
+    ("model/forces.py", "RodLoad, Drag, Flow)", "Thrust, "),
     (
         "equations/rods.py",
         "    drags = [f for f in loads if isinstance(f, Drag)]",
@@ -108,6 +108,50 @@ class Thrust(RodForce):
 """,
     ),
     ("equations/rods.py", "from gyrod.model import", "from gyrod.model.forces import Thrust\n"),
+]
+ROD_LAW = [
+    (
+        "model/forces.py",
+        "#: All forces on bodies;",
+        """\
+@description
+class Brake(StateLoad):
+    \"\"\"A moment against the angular velocity of a rod, per length: -coefficient·|Omega|·Omega.\"\"\"
+
+    law: ClassVar[str] = "brake"
+
+    rod: str = field(rod_reference)
+    coefficient: float = field(checks.scalar, "N s^2")
+    span: Kept[Array, ArrayLike] = field(checks.span_of, default=(0.0, 1.0))
+    name: str | None = field(new_name, default=None)
+
+    @property
+    def numbers(self) -> list[float]:
+        \"\"\"The coefficient.\"\"\"
+        return [self.coefficient]
+
+
+""",
+    ),
+    ("model/forces.py", "RodLoad, Drag, Flow)", "Brake, "),
+    (
+        "cpp/gyrod/rod/laws.cpp",
+        "template <class Law> class Compiled",
+        """\
+struct Brake {
+  static constexpr std::string_view name = "brake";
+  static constexpr std::size_t numbers = 1;
+  template <class S> static RodPush<S> push(const double* c, const Vec3<double>&, const RodPlace<S>& at) {
+    using std::sqrt;
+    RodPush<S> out;
+    out.moment = at.Omega * (S(-c[0]) * sqrt(at.Omega.dot(at.Omega)));
+    return out;
+  }
+};
+
+""",
+    ),
+    ("cpp/gyrod/rod/laws.cpp", "Flow>(name)", "Brake, "),
 ]
 JOINT = [
     (
@@ -158,7 +202,7 @@ class CrossSlide(_Axial):
 #: Files that a recipe touches, at most; public names are also entered in `model/__init__.py` and `gyrod/__init__.py`.
 FILES = {
     "run option": (RUN_OPTION, 1), "quantity": (QUANTITY, 2), "sensor": (SENSOR, 2), "rod load": (ROD_LOAD, 2),
-    "joint": (JOINT, 3),
+    "law of a rod": (ROD_LAW, 2), "joint": (JOINT, 3),
 }  # fmt: skip
 
 SCRIPT = """
@@ -167,7 +211,7 @@ import numpy as np
 import gyrod as gd
 from gyrod.cli import app
 from gyrod.files.options import RunOptions
-from gyrod.model.forces import Thrust
+from gyrod.model.forces import Brake, Thrust
 from gyrod.model.joints import CrossSlide
 from gyrod.model.sensors import HeightSensor
 from gyrod.motion.readings import quantity
@@ -204,6 +248,14 @@ rests = [gd.equilibrium(one, load=0.5) for one in alone]
 assert np.array_equal(rests[0].y, rests[1].y), "a load factor scales it"
 system.save("model.yaml")
 assert gd.load("model.yaml") == system
+
+braked = gd.System(rods=[hose], forces=[Brake("hose", 0.5, span=(0.2, 1)), gd.Flow("hose", (1, 0, 0), 2.0)])
+braked.save("braked.yaml")
+assert gd.load("braked.yaml") == braked and braked.forces[0].places == (("hose", 0.2), ("hose", 1.0))
+try:
+    gd.simulate(braked, 0.01)
+except ValueError as error:
+    assert "no law 'brake'" in str(error), "the core that is installed does not have it"
 
 table = gd.System([bob], [CrossSlide("ground", "bob", at=(0, 0, 0), axis=(1, 0, 2))])
 table.save("table.yaml")
@@ -264,6 +316,64 @@ int main() {
 """
 
 
+#: The law of a load, and its derivatives by dual numbers beside those by differences.
+LAW_PROGRAM = """
+#include <cstdio>
+#include <random>
+
+#include "gyrod/rod/laws.cpp"
+
+using namespace gyrod;
+
+int main() {
+  const RodLaw* law = find_rod_law("brake");
+  const double c[] = {0.7}, h = 1e-6;
+  std::mt19937 draw(1);
+  std::uniform_real_distribution<double> some(-1.0, 1.0);
+  Vec3<double> F, moved[4]; // Theta, x, Omega, v
+  for (Vec3<double>* a : {&F, &moved[0], &moved[1], &moved[2], &moved[3]})
+    for (int i = 0; i < 3; ++i) (*a)[i] = some(draw);
+  const auto push = [&](const RodLaw& of, const Vec3<double>* at) {
+    const double t = at[0].norm();
+    const Vec4<double> p(std::cos(0.5 * t), std::sin(0.5 * t) / t * at[0][0], std::sin(0.5 * t) / t * at[0][1],
+                         std::sin(0.5 * t) / t * at[0][2]);
+    return of.push(c, F, RodPlace<double>{at[1], at[3], matrix_from_quaternion<double>(p), at[2]});
+  };
+  const RodPush<double> found = push(*law, moved);
+  for (int i = 0; i < 3; ++i)
+    std::printf("%.16g %.16g %.16g\\n", moved[2][i], found.moment[i], found.force[i]);
+  for (const char* name : {"brake", "flow"}) {
+    const double coefficients[] = {0.7, 0.3, 0.2};
+    const RodLaw& of = *find_rod_law(name);
+    const double t = moved[0].norm(), s = std::sin(0.5 * t) / t;
+    const Vec4<double> p(std::cos(0.5 * t), s * moved[0][0], s * moved[0][1], s * moved[0][2]);
+    const RodPlace<double> at{moved[1], moved[3], matrix_from_quaternion<double>(p), moved[2]};
+    RodLaw::Block by_place, by_rate;
+    of.derivatives(coefficients, F, at, by_place, by_rate);
+    for (int k = 0; k < 14; ++k) { // e, Theta, x; w0, Omega, v
+      RodPush<double> side[2];
+      for (int d : {0, 1}) {
+        RodPlace<double> near = at;
+        const double step = d ? h : -h;
+        if (k < 4) {
+          Vec4<double> e = Vec4<double>::Zero();
+          e[k] = 0.5 * step;
+          near.R = matrix_from_quaternion<double>(p + multiply<double>(p, e));
+        } else if (k != 7)
+          (k < 7 ? near.x : k < 11 ? near.Omega : near.v)[k < 7 ? k - 4 : k < 11 ? k - 8 : k - 11] += step;
+        side[d] = of.push(coefficients, F, near);
+      }
+      for (int i = 0; i < 6; ++i) {
+        const auto entry = [&](const RodPush<double>& q) { return i < 3 ? q.moment[i] : q.force[i - 3]; };
+        std::printf("%.16g %.16g 0\\n", (k < 7 ? by_place(i, k) : by_rate(i, k - 7)),
+                    (entry(side[1]) - entry(side[0])) / (2 * h));
+      }
+    }
+  }
+}
+"""
+
+
 def add(recipe, folder: Path, *, core: bool = False):
     """Follow the part of a recipe that is for Python or for the core, in the files of a folder."""
     for file, before, new in recipe:
@@ -280,7 +390,7 @@ def test_recipes_touch_as_few_files_as_promised(what):
     recipe, most = FILES[what]
     assert len({file for file, *_ in recipe}) == most
     recipes = (SOURCE.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    name = "load on rods" if what == "rod load" else what
+    name = {"rod load": "load on rods", "law of a rod": "load with a law of its own"}.get(what, what)
     assert f"**A {name}** ({most} file" in recipes
 
 
@@ -315,3 +425,21 @@ def test_a_joint_of_the_recipe_moves_in_every_form(tmp_path):
     way = 0.5 * 9.81 * np.sin(0.4)
     expected = [1.0, way * np.cos(0.4), 0.5, -way * np.sin(0.4)]
     np.testing.assert_allclose(found, np.tile(expected, (8, 1)), rtol=0, atol=1e-13)
+
+
+@pytest.mark.slow
+def test_a_law_of_the_recipe_acts_and_has_its_derivatives(tmp_path):
+    """Its file of the core, compiled beside the library: the moment, and derivatives of both laws by differences."""
+    folder = tmp_path / "cpp/gyrod/rod"
+    folder.mkdir(parents=True)
+    shutil.copy(SOURCE.parent.parent / "cpp/gyrod/rod/laws.cpp", folder)
+    add(ROD_LAW, tmp_path, core=True)
+    source = tmp_path / "brake.cpp"
+    source.write_text(LAW_PROGRAM, encoding="utf-8")
+    found = np.array(linked(str(source), "-O1", "-iquote", str(tmp_path / "cpp")), dtype=float)
+    Omega, moment, force = found[:3].T
+    np.testing.assert_allclose(moment, -0.7 * np.linalg.norm(Omega) * Omega, rtol=1e-14)
+    assert not force.any()
+    exact, by_differences = found[3:, 0], found[3:, 1]
+    assert np.abs(exact).max() > 0.1
+    np.testing.assert_allclose(exact, by_differences, rtol=0, atol=1e-8)

@@ -126,6 +126,10 @@ class Continuum:
             if isinstance(load, gd.Drag):
                 f = f - self.W[:, None] * turn(p, load.coefficient * turn_back(p, v))
                 mu = mu - self.W[:, None] * load.rotational * Omega
+            elif isinstance(load, gd.Flow):
+                u = turn_back(p, (load.velocity(t) if callable(load.velocity) else load.velocity) - v)
+                speed = np.hypot(u[:, :1], u[:, 1:2]) * [1, 1, 0] + np.abs(u[:, 2:]) * [0, 0, 1]
+                f = f + self.shares(load) * turn(p, load.coefficient * speed * u)
             elif isinstance(load, gd.RodLoad):
                 F, M = (np.zeros(3) if q is None else q(t) if callable(q) else q for q in (load.force, load.moment))
                 share = self.shares(load)

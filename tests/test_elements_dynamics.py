@@ -240,6 +240,7 @@ EXCHANGES = {
     ),
     "dead": along(gd.Clamped(), gd.Free(), loads=[gd.RodLoad("rod", at=0.7, force=(1, 0, 1))]),
     "drag": along(gd.Hinged(), gd.Free(), loads=[gd.Drag("rod", (0.3, 0.2, 0.1), rotational=0.02)]),
+    "flow": along(gd.Hinged(), gd.Free(), loads=[gd.Flow("rod", (0.5, 2, 0), 0.3), gd.Flow("rod", growing, 0.1)]),
     "foundation": along(
         gd.Hinged(), gd.Free(), loads=[gd.Foundation("rod", (3.0, 5.0, 1.0), damping=(0.3, 0.1, 0.2), span=(0.3, 1.0))]
     ),
@@ -252,7 +253,7 @@ EXCHANGES = {
 @pytest.mark.parametrize("name", EXCHANGES)
 def test_energy_balance(name):
     """Energy + dissipated - work stays, whoever drives the rod."""
-    still = name in ("follower", "spread", "dead", "drag", "foundation", "obstacle")
+    still = name in ("follower", "spread", "dead", "drag", "flow", "foundation", "obstacle")
     formulation = ROD_FORMULATIONS[len(name) % 2]
     motion = gd.simulate(EXCHANGES[name], 0.8 if still else 0.05, method="dop853", rtol=1e-8, formulation=formulation)
     energy = motion.energy

@@ -347,6 +347,7 @@ SETS_IN: dict[str, tuple[Any, list[float]]] = {
     "cable": (gd.Cable("ground", "hose", (0, 0, 1), 0.55, stiffness=1e3), [0.55]),
     "cable within": (gd.Cable("hose", "hose", (0.11, (0, 1e-3)), 0.89, stiffness=1e3), [0.11, 0.89]),
     "drag": (gd.Drag("hose", 0.1), []),
+    "flow": (gd.Flow("hose", (1, 0, 0), 0.1, span=(0.25, 0.75)), [0.25, 0.75]),
     "obstacle": (gd.PlaneObstacle((0, 0, -1), (0, 0, 1), stiffness=1e4, smoothing=1e-3), []),
 }
 

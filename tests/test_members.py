@@ -38,6 +38,7 @@ KINDS = {
         forces=[
             gd.RodLoad("hose", at=0.4, force=(0, 0.1, 0.2), follow=True),
             gd.Drag("hose", coefficient=(0.1, 0.1, 0.01)),
+            gd.Flow("hose", (0, 3, 1), (0.02, 0.03, 0.01)),
             gd.PointMass("hose", at=0.5, mass=0.01),
         ],
     ),

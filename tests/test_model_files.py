@@ -190,6 +190,7 @@ EXAMPLES = {
         gd.RodLoad("r", 0.5, force=(1, 2, 3), moment=VECTOR((0, 0, "sin(t)")), follow=True),
         gd.RodLoad("r", span=(0.1, 0.9), force=(1, 2, 3), profile=VECTOR(("s", 1, "s^2"))),
         gd.Drag("r", (1, 2, 3), 0.5),
+        gd.Flow("r", VECTOR((0, "t", 1)), (1, 2, 3), (0.2, 0.4)),
         gd.PointMass("r", 1.0, 0.1),
         gd.Foundation("r", 10, (1, 2, 3), (0.2, 0.4)),
         gd.Cable("ground", "r", at_a=(0, 0, 1), at_b=(0.5, (0.01, 0.02)), stiffness=10, length=1, smoothing=1e-3),

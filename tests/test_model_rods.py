@@ -30,6 +30,7 @@ from gyrod.model import (
     Curve,
     Damping,
     Drag,
+    Flow,
     Force,
     Free,
     Guided,
@@ -92,6 +93,7 @@ VALID_ENDS = {
     Guided: {"frame": (1, 0, 0, 0)},
 }
 VALID_LOADS = {RodLoad: {"rod": "hose", "force": (1, 2, 3)}, Drag: {"rod": "hose", "coefficient": 0.1}}
+VALID_LOADS[Flow] = {"rod": "hose", "velocity": (1, 2, 3), "coefficient": 0.1}
 VALID_OTHERS = {Material: {"young": 1e6, "poisson": 0.3, "density": 1e3}, Damping: {"shear": 1.0}, Rod: HOSE}
 VALID = {**VALID_SECTIONS, **VALID_SHAPES, **VALID_ENDS, **VALID_LOADS, **VALID_OTHERS}
 
@@ -752,6 +754,9 @@ def test_viscosities_need_a_section():
         (lambda: RodLoad("hose", force=(0, 0, 1), follow="yes"), "follow must be True or False, got 'yes'"),
         (lambda: Drag("hose", -1), "Drag('hose'): coefficient must not be negative, got -1"),
         (lambda: Drag("hose", rotational=(1, 2)), "rotational must be a number or three numbers"),
+        (lambda: Flow("hose", (1, 2), 1), "Flow('hose'): velocity must be three numbers, got (1, 2)"),
+        (lambda: Flow("hose", (1, 2, 3), (0, -1, 0)), "coefficient must not be negative, got"),
+        (lambda: Flow("hose", (1, 2, 3), 1, span=(0.5, 0.5)), "span = (0.5, 0.5) must be two increasing fractions"),
     ],
 )
 def test_parts_refused(make, words):

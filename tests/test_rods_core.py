@@ -222,6 +222,9 @@ class Paper:
                         f[n] -= 0.5 * self.ds[j] * turn(p[j], load.coefficient * turn_back(p[j], v[n]))
                 mu = mu - self.ds[:, None] * load.rotational * Omega
                 continue
+            if isinstance(load, gd.Flow):
+                self.flow(load, load.velocity(t) if callable(load.velocity) else load.velocity, p, v, f)
+                continue
             F, M = (
                 np.zeros(3) if q is None else np.array(q(t) if callable(q) else q) for q in (load.force, load.moment)
             )
@@ -230,6 +233,17 @@ class Paper:
             else:
                 self.spread(load, F, M, p, f, mu)
         return f, mu
+
+    def flow(self, load, U, p, v, f):
+        """Quadratic drag of what of each segment is in the fluid, at its vertices by the lever rule."""
+        for j in range(self.N):
+            lo, hi = self.rod.fractions[j], self.rod.fractions[j + 1]
+            a, b = max(lo, load.span[0]), min(hi, load.span[1])
+            xi = (0.5 * (a + b) - lo) / (hi - lo)
+            for n, w in ((j, 1 - xi), (j + 1, xi)):
+                u = turn_back(p[j], U - v[n])
+                speed = np.array([np.hypot(u[0], u[1])] * 2 + [abs(u[2])])
+                f[n] += w * max(b - a, 0.0) * self.rod.length * turn(p[j], load.coefficient * speed * u)
 
     def point(self, load, F, M, p, f, mu):
         """A force acts by the lever rule, a moment on the frames beside it; following ones along frames between."""
@@ -539,6 +553,7 @@ LOADED = {
         gd.RodLoad("rod", span=(0, 0.7), force=FORCE, moment=growing, profile=lambda s: (1, s, s**3), follow=True)
     ],
     "drag": [gd.Drag("rod", 0.3), gd.Drag("rod", (0.1, 0.2, 0.3), rotational=(0.03, 0.02, 0.01))],
+    "flow": [gd.Flow("rod", growing, (0.1, 0.2, 0.3)), gd.Flow("rod", (0, 0.5, -1), 0.4, span=(0.1, 0.9))],
 }
 
 #: Everything that a rod can be made of, with the loads on it.
@@ -791,19 +806,39 @@ EXCHANGES = {
     ),
     "dead": driven(gd.Clamped(), gd.Free(), loads=[gd.RodLoad("rod", at=0.7, force=(1, 0, 1))]),
     "drag": driven(gd.Hinged(), gd.Free(), loads=[gd.Drag("rod", (0.3, 0.2, 0.1), rotational=0.02)]),
+    "flow": driven(gd.Hinged(), gd.Free(), loads=[gd.Flow("rod", (0.5, 2, 0), 0.3), gd.Flow("rod", growing, 0.1)]),
 }
 
 
 @pytest.mark.parametrize("name", EXCHANGES)
 def test_energy_balance(name):
     """Energy + dissipated - work stays, whoever drives the rod."""
-    still = name in ("follower", "spread", "dead", "drag")
+    still = name in ("follower", "spread", "dead", "drag", "flow")
     formulation = ROD_FORMULATIONS[len(name) % 2]
     motion = gd.simulate(EXCHANGES[name], 1.5 if still else 0.1, method="dop853", rtol=1e-8, formulation=formulation)
     energy = motion.energy
     scale = energy.kinetic.max() + np.abs(energy.work).max()
     assert np.abs(energy.balance).max() < 1e-6 * scale
     assert (np.abs(energy.work[-1]) > 1e-2 * scale) == (name not in ("dead", "drag"))
+
+
+@pytest.mark.parametrize("degree", [None, 2])
+def test_a_rod_that_falls_in_a_current_reaches_its_own_velocity(degree):
+    """Flat, so that it does not bend: v = V tanh(t g/V) with V² = m g/c; and along itself, with what it has there."""
+    m, c, along, g = 0.4, 3.0, 0.2, 9.81
+    for axis, drag in ((1.0, 0.0, 0.0), c), ((0.0, 0.0, 1.0), along):
+        mesh = {"segments": 2} if degree is None else {"segments": 1, "degree": degree}
+        rod = gd.Rod(
+            "rod", 1.0, initial=gd.Straight((0, 0, 0), axis), stiffness=(1e3, 1e3, 1e3, 1, 1, 1),
+            density_per_length=m, rotary_inertia=(1e-3, 1e-3, 1e-3), start=gd.Free(), **mesh,
+        )  # fmt: skip
+        flow = gd.Flow("rod", (0, 0, 0.5), coefficient=(c, c, along))
+        motion = gd.simulate(gd.System(rods=[rod], forces=[flow]), 1.0, output=np.linspace(0, 1, 5), rtol=1e-9)
+        still, V = -0.5, np.sqrt(m * g / drag)  # seen from the fluid it starts with -0.5 m/s
+        t0 = np.arctanh(-still / V) * V / g
+        expected = 0.5 - V * np.tanh((motion.t + t0) * g / V)
+        for v in motion["rod"].velocities[:, :, 2].T:
+            np.testing.assert_allclose(v, expected, rtol=0, atol=1e-6 * V)
 
 
 # --- signs -----------------------------------------------------------------------------------------------------------

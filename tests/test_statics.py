@@ -370,6 +370,22 @@ def test_a_cable_of_elements_hangs_as_one_of_many_segments(L: float, end: tuple[
     np.testing.assert_allclose(few_force, fine_force, atol=3e-5 * np.linalg.norm(fine_force))
 
 
+def test_a_cable_in_a_current_hangs_in_a_straight_line() -> None:
+    """Across it weight and drag balance everywhere: m g sin(a) = c (U cos a)², whatever pulls along it."""
+    m, c, U = 1.0, 1.2, 3.0
+    cable = gd.Rod(
+        "cable", initial=gd.Straight((0, 0, 0), (0, 0, -10)), segments=8, degree=2, start=gd.Hinged(),
+        stiffness=(1e7, 1e7, 1e7, 1e-3, 1e-3, 1e-3), density_per_length=m, rotary_inertia=(1e-3, 1e-3, 1e-3),
+    )  # fmt: skip
+    rest = gd.equilibrium(gd.System(rods=[cable], forces=[gd.Flow("cable", (0, U, 0), (c, c, 0))]))
+    k = m * 9.81 / (c * U**2)
+    sine = np.sqrt(0.25 * k * k + 1.0) - 0.5 * k  # of 1 - s² = k s
+    x, y, z = rest["cable"].positions.T
+    np.testing.assert_allclose(x, 0.0, atol=1e-9)
+    np.testing.assert_allclose(y[1:], -z[1:] * sine / np.sqrt(1 - sine**2), rtol=1e-6)
+    assert rest.stable
+
+
 def test_a_chain_hangs_as_the_elastic_catenary() -> None:
     """A mooring of 200 m by its EA and its weight in water; Irvine 1981, ends at two heights."""
     L, EA, w = 200.0, 5e8, 1080.0

@@ -320,6 +320,7 @@ SYSTEMS = {
             gd.RodLoad("hose", at=0.7, force=(0, 1.0, 3.0), follow=True),
             gd.RodLoad("hose", at=1.0, moment=lambda t: (0.1 * t, 0.05, 0)),
             gd.Drag("hose", coefficient=0.5),
+            gd.Flow("hose", (0, 2, 1), coefficient=0.2),
             gd.Foundation("hose", stiffness=(10.0, 20.0, 30.0), damping=(1.0, 1.0, 2.0)),
         ],
     ),

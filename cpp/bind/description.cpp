@@ -224,10 +224,16 @@ void bind_rod_parts(nb::module_& m) {
   nb::class_<RodLoad>(m, "RodLoad", "Force and moment, spread by shares (frame, vertex, weight of each component).")
       .def(
           "__init__",
-          [](RodLoad* self, bool follow, const Shares& force, const Shares& moment, const Given& F, const Given& M) {
-            new (self) RodLoad{follow, shares(force), shares(moment), or_nothing(F), or_nothing(M)};
+          [](RodLoad* self, bool follow, const Shares& force, const Shares& moment, const Given& F, const Given& M,
+             const std::string& law, std::vector<double> given) {
+            const RodLaw* found = find_rod_law(law);
+            if (law.size() && (!found || found->numbers() != given.size()))
+              throw nb::value_error(("no law '" + law + "' of that many numbers").c_str());
+            new (self)
+                RodLoad{follow, shares(force), shares(moment), or_nothing(F), or_nothing(M), found, std::move(given)};
           },
-          nb::kw_only(), "follow"_a, "force"_a, "moment"_a, "F"_a.none(), "M"_a.none())
+          nb::kw_only(), "follow"_a, "force"_a, "moment"_a, "F"_a.none(), "M"_a.none(), "law"_a = "",
+          "numbers"_a = std::vector<double>{})
       .def_ro("follow", &RodLoad::follow)
       .def_prop_ro("force", [](const RodLoad& l) { return listed(l.force); })
       .def_prop_ro("moment", [](const RodLoad& l) { return listed(l.moment); })

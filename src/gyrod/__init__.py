@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table
         ExpressionVector,
         Eyelet,
         Fixed,
+        Flow,
         Force,
         Foundation,
         Free,
@@ -155,9 +156,9 @@ else:
             "model": (
                 "Arc Bent Body BodyState Bowl Box Bushing Cable Capsule CForce Circle Clamped Clip ClipSensor Cone "
                 "Contact ContactSensor Curve Cylinder CylinderObstacle Cylindrical Damping Distance DistanceSensor "
-                "Drag Expression ExpressionError ExpressionVector Eyelet Fixed Force Foundation Free Friction Guided "
-                "HeightField Helical Hinged Input JointSensor Laid Material Mesh ModelError Pinned Pipe Planar Plane "
-                "PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle Revolute Ring Rod RodLoad "
+                "Drag Expression ExpressionError ExpressionVector Eyelet Fixed Flow Force Foundation Free Friction "
+                "Guided HeightField Helical Hinged Input JointSensor Laid Material Mesh ModelError Pinned Pipe Planar "
+                "Plane PlaneObstacle PointMass PointSensor Prismatic Recorded Rectangle Revolute Ring Rod RodLoad "
                 "RotatingFrame RotationSensor Samples Section SectionSensor Shaft Sphere SphereObstacle Spherical "
                 "SpringDamper Straight System Tendon Torque Universal UserForce"
             ),
@@ -254,6 +255,7 @@ __all__ = [
     "Final",
     "Fit",
     "Fixed",
+    "Flow",
     "Force",
     "ForceError",
     "Formulation",

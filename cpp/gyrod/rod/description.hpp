@@ -13,6 +13,7 @@
 
 #include "gyrod/math/rotation.hpp"
 #include "gyrod/rod/curvature.hpp"
+#include "gyrod/rod/laws.hpp"
 #include "gyrod/rod/lobatto.hpp"
 #include "gyrod/rod/obstacles.hpp"
 #include "gyrod/time/signal.hpp"
@@ -51,7 +52,8 @@ struct RodSupport {
   Vec3<double> at, stiffness, damping;
 };
 
-// A force and a moment, spread over vertices and segments by weights; in space axes, or following the frames.
+// A force and a moment, spread over vertices and segments by weights; in space axes, or following the frames. Or what a
+// law makes of F and of how the places of `force` lie and move, per the first of their weights.
 struct RodLoad {
   struct Share {
     int frame, vertex;
@@ -61,6 +63,8 @@ struct RodLoad {
   std::vector<Share> force;  // frame: which it follows
   std::vector<Share> moment; // frame: on which it acts; -1, -2: the clamp at the start, at the end
   Signal F, M;               // nothing: none
+  const RodLaw* law = nullptr;
+  std::vector<double> numbers; // of the law
 
   bool constant() const { return F.constant() && M.constant(); }
   bool timed() const { return F.timed() || M.timed(); }

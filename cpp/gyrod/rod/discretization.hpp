@@ -60,9 +60,12 @@ public:
     return V;
   }
 
-  // Energy of supports and obstacles.
-  double support_energy(const RodState<double>& s) const {
+  // Energy of supports, of obstacles and of dead constant forces.
+  double load_energy(double t, const RodState<double>& s) const {
     double V = 0.0;
+    for (const RodLoad& l : d_.loads)
+      if (!l.follow && !l.law && l.constant() && l.F)
+        for (const auto& h : l.force) V -= h.weight.cwiseProduct(l.F.vector(t)).dot(s.x[i(h.vertex)]);
     for (const RodSupport& k : d_.supports) V += 0.5 * k.stiffness.dot((s.x[i(k.vertex)] - k.at).cwiseAbs2());
     for (const RodObstacle& o : d_.obstacles)
       for (int n = 0; n <= N_; ++n) {
@@ -91,7 +94,13 @@ public:
     for (const RodLoad& load : d_.loads) {
       Vec3<double> F, M;
       load.value(t, F, M);
-      if (load.follow || !load.constant())
+      if (load.law)
+        for (const auto& h : load.force) {
+          const RodPlace<double> at = place(h, s);
+          const RodPush<double> p = load.law->push(load.numbers.data(), F, at);
+          power += h.weight[0] * (p.force.dot(at.v) + p.moment.dot(at.Omega));
+        }
+      else if (load.follow || !load.constant())
         for (const auto& h : load.force) power += s.v[i(h.vertex)].dot(turned<double>(load, s, h, F));
       for (const auto& h : load.moment) {
         const Vec3<double> m = h.weight.cwiseProduct(M);
@@ -146,7 +155,20 @@ inline void Discretization::load_blocks(double t, const RodState<double>& s, Blo
   for (const RodLoad& load : d_.loads) {
     Vec3<double> F, M;
     load.value(t, F, M);
-    if (load.follow)
+    if (load.law)
+      for (const auto& h : load.force) {
+        RodLaw::Block by_place, by_rate;
+        load.law->derivatives(load.numbers.data(), F, place(h, s), by_place, by_rate);
+        const int cells[] = {d_.cell_of(h.frame), h.vertex}; // of moment and turn, of force and place
+        for (int r : {0, 1})
+          for (int c : {0, 1}) {
+            Blocks::Block &q = out.q(cells[r], cells[c]), &v = out.v(cells[r], cells[c]);
+            for (int row = 3 * r; row < 3 * r + 3; ++row)
+              for (int k = 4 * c; k < 4 + 3 * c; ++k)
+                q(row, k) += h.weight[0] * by_place(row, k), v(row, k) += h.weight[0] * by_rate(row, k);
+          }
+      }
+    else if (load.follow)
       for (const auto& h : load.force) {
         const Mat3<double>& R = s.R[i(h.frame)];
         Blocks::Block& q = out.q(h.vertex, d_.cell_of(h.frame));

@@ -88,9 +88,22 @@ protected:
     return load.follow ? Vec3<S>(s.R[i(h.frame)] * f) : f;
   }
 
+  // A place of a load, as its law sees it.
+  template <class S> static RodPlace<S> place(const RodLoad::Share& h, const RodState<S>& s) {
+    return {s.x[i(h.vertex)], s.v[i(h.vertex)], s.R[i(h.frame)], s.w[i(h.frame)].template tail<3>()};
+  }
+
+  template <class S> static void push(const RodLoad& load, const Vec3<double>& F, RodState<S>& s) {
+    for (const auto& h : load.force) {
+      const RodPush<S> p = load.law->push(load.numbers.data(), F, place(h, s));
+      s.f[i(h.vertex)] += S(h.weight[0]) * p.force, s.mu[i(h.frame)] += S(h.weight[0]) * p.moment;
+    }
+  }
+
   template <class S> static void apply(const RodLoad& load, double t, RodState<S>& s, const EndMotion* ends) {
     Vec3<double> F, M;
     load.value(t, F, M);
+    if (load.law) return push(load, F, s);
     for (const auto& h : load.force) s.f[i(h.vertex)] += turned<S>(load, s, h, F);
     for (const auto& h : load.moment) {
       const Vec3<S> m = h.weight.cwiseProduct(M).template cast<S>();

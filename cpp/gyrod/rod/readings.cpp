@@ -39,10 +39,7 @@ RodMeasures RodSet::measures(int index) {
     m.gravity -= r.d.tributary[i] * r.d.gravity.dot(r.s.x[i]);
   }
   for (std::size_t j = 0; j < r.s.w.size(); ++j) m.rotation += 0.5 * r.d.J[j].dot(r.s.w[j].tail<3>().cwiseAbs2());
-  for (const RodLoad& l : r.d.loads) // dead constant forces have a potential
-    if (!l.follow && l.constant() && l.F)
-      for (const auto& h : l.force) m.loads -= h.weight.cwiseProduct(l.F.vector(t)).dot(r.s.x[std::size_t(h.vertex)]);
-  m.loads += r.grid->support_energy(r.s) + r.grid->centrifugal_energy(r.s);
+  m.loads += r.grid->load_energy(t, r.s) + r.grid->centrifugal_energy(r.s);
   for (int n : r.counts) {
     const RodLink& link = links_[std::size_t(n)];
     const PointMotion ends[2] = {motion(link.ends[0]), motion(link.ends[1])};

@@ -598,10 +598,7 @@ double RodLinks::finish_conserving(const Trial& s, BodyState* states) {
       states[node].P += s.h * force;
       states[node].L += s.h * (s.now[node].R.transpose() * (s.half[node] * moment));
     });
-    V += grid_->support_energy(*s_);
-    for (const RodLoad& l : d_.loads)
-      if (!l.follow && l.constant() && l.F)
-        for (const auto& h : l.force) V -= h.weight.cwiseProduct(l.F.vector(s.t)).dot(s_->x[std::size_t(h.vertex)]);
+    V += grid_->load_energy(s.t, *s_);
   }
   for (int n = 0; n <= d_.segments; ++n)
     if (!moves(n))

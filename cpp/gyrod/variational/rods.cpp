@@ -463,10 +463,7 @@ double RodLinks::finish(const Trial& s, BodyState* states) {
       states[node].P += (0.5 * s.h) * force;
       states[node].L += (0.5 * s.h) * (moment - s.w[node].cross(moment));
     });
-    V += grid_->support_energy(*s_);
-    for (const RodLoad& l : d_.loads)
-      if (!l.follow && l.constant() && l.F)
-        for (const auto& h : l.force) V -= h.weight.cwiseProduct(l.F.vector(s.t)).dot(s_->x[std::size_t(h.vertex)]);
+    V += grid_->load_energy(s.t, *s_);
   }
   for (int n = 0; n <= d_.segments; ++n) {
     const std::size_t i = std::size_t(n);

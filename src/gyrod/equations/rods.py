@@ -21,6 +21,7 @@ from gyrod.model.attachments import end_inertia
 from gyrod.model.ends import End
 from gyrod.model.errors import GROUND, positive
 from gyrod.model.expressions import ExpressionVector
+from gyrod.model.forces import StateLoad
 from gyrod.model.meshes import Elements, rule
 from gyrod.model.samples import Samples
 
@@ -50,7 +51,7 @@ def compile_rod(rod: Rod, system: System, signals: Signals) -> RodTable:
         table["K0"] = np.array(rod.precurvatures)
     table["start"], table["end"] = (_end(rod, e, system, signals) for e in (0, 1))
     loads = [f for f in system.forces if rod.name in f.rods]
-    table["loads"] = [_load(rod, f, held, signals) for f in loads if isinstance(f, RodLoad)]
+    table["loads"] = [_load(rod, f, held, signals) for f in loads if isinstance(f, RodLoad | StateLoad)]
     drags = [f for f in loads if isinstance(f, Drag)]
     table["drag"] = table["spin_drag"] = None
     for key, field in (("drag", "coefficient"), ("spin_drag", "rotational")) if drags else ():
@@ -342,7 +343,7 @@ def _led(label: str, end: End, signals: Signals) -> dict[str, _core.Signal]:
 Share = tuple[int, int, Array]
 
 
-def _load(rod: Rod, load: RodLoad, held: tuple[bool, bool], signals: Signals) -> _core.RodLoad:
+def _load(rod: Rod, load: RodLoad | StateLoad, held: tuple[bool, bool], signals: Signals) -> _core.RodLoad:
     if rod.mesh.degree:
         force = moment = _on_nodes(rod, load)
     elif load.span is None:
@@ -350,11 +351,12 @@ def _load(rod: Rod, load: RodLoad, held: tuple[bool, bool], signals: Signals) ->
         force, moment = _force_at(rod, at, load.follow), _moment_at(rod, at, held)
     else:
         force, moment = _spread(rod, load)
-    F, M = (
-        None if x is None else signals.signal(f"{load.label}.{field}", x, 3)
-        for field, x in (("force", load.force), ("moment", load.moment))
-    )
-    return _core.RodLoad(follow=load.follow, force=force, moment=moment, F=F, M=M)
+    given = [(field, getattr(load, field)) for field in load.loads]
+    vectors = [None if x is None else signals.signal(f"{load.label}.{field}", x, 3) for field, x in given]
+    if isinstance(load, RodLoad):
+        return _core.RodLoad(follow=load.follow, force=force, moment=moment, F=vectors[0], M=vectors[1])
+    F = vectors[0] if vectors else None
+    return _core.RodLoad(follow=False, force=force, moment=[], F=F, M=None, law=load.law, numbers=load.numbers)
 
 
 def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
@@ -391,7 +393,7 @@ def _moment_at(rod: Rod, s: float, held: tuple[bool, bool]) -> list[Share]:
     return [(k - 1, k, (1.0 - w) * ones), (k, k, w * ones)]
 
 
-def _spread(rod: Rod, load: RodLoad) -> tuple[list[Share], list[Share]]:
+def _spread(rod: Rod, load: RodLoad | StateLoad) -> tuple[list[Share], list[Share]]:
     """A distributed load: Gauss quadrature over the part of each segment that it covers."""
     points, weights = np.polynomial.legendre.leggauss(4)
     force: list[Share] = []
@@ -409,7 +411,7 @@ def _spread(rod: Rod, load: RodLoad) -> tuple[list[Share], list[Share]]:
     return force, moment
 
 
-def _on_nodes(rod: Rod, load: RodLoad) -> list[Share]:
+def _on_nodes(rod: Rod, load: RodLoad | StateLoad) -> list[Share]:
     """A load on elements, which end where it sets in: on a node, or by Gauss quadrature on the elements it covers."""
     mesh = rod.mesh
     assert isinstance(mesh, Elements)

@@ -412,7 +412,62 @@ class Drag(RodForce):
     name: str | None = field(new_name, default=None)
 
 
+class StateLoad(RodForce, ABC):
+    """Base of loads per length that depend on where the rod is and how it moves.
+
+    The law is a struct of `cpp/gyrod/rod/laws.cpp`. It takes ``numbers`` and, as its vector, which may be a function of
+    time, the first of the fields that a load factor scales.
+    """
+
+    law: ClassVar[str]
+    #: Fractions of the length between which it acts, (2,).
+    span: Array
+
+    @property
+    @abstractmethod
+    def numbers(self) -> list[float]:
+        """Numbers of the law, in its order."""
+
+    def profile_at(self, s: ArrayLike) -> Array:
+        """Factors along the rod: ones, (n, 3)."""
+        return np.ones((np.size(s), 3))
+
+    @property
+    def places(self) -> tuple[tuple[str, float], ...]:
+        """The ends of its span."""
+        return tuple((self.rod, s) for s in self.span.tolist())
+
+
+@description
+class Flow(StateLoad):
+    """Quadratic drag of a fluid that flows past a rod, per length: force coefficient·|u|·u with u = velocity - x'.
+
+    Flow across the rod and along it count by themselves: |u| is that of both components across for d1 and d2, and that
+    of the one along for d3. Of a round rod with the diameter D the ``coefficient`` in N s²/m³, one number or three
+    along d1, d2, d3, is rho C D/2, with C about 1.2 across and 0.01 along in a subcritical flow.
+
+    >>> wind = Flow("hose", velocity=(8.0, 0, 0), coefficient=0.5 * 1.25 * 0.02 * np.array([1.2, 1.2, 0.01]))
+    """
+
+    law: ClassVar[str] = "flow"
+    loads: ClassVar[tuple[str, ...]] = ("velocity",)
+
+    rod: str = field(rod_reference)
+    #: Of the fluid in space, (3,), or a function of time.
+    velocity: Kept[Array | Callable[[float], ArrayLike], Vector] = field(checks.load, "m/s")
+    #: (3,).
+    coefficient: Kept[Array, ArrayLike] = field(checks.per_axis, "N s^2/m^3")
+    #: (2,).
+    span: Kept[Array, ArrayLike] = field(checks.span_of, default=(0.0, 1.0))
+    name: str | None = field(new_name, default=None)
+
+    @property
+    def numbers(self) -> list[float]:
+        """The coefficients."""
+        return [float(c) for c in self.coefficient]
+
+
 #: All forces on bodies; those that are links take points of rods as well.
 FORCES: tuple[type[ForceLaw], ...] = (Force, Torque, SpringDamper, Bushing, UserForce, CForce)
 #: All forces on rods.
-LOADS: tuple[type[ForceLaw], ...] = (RodLoad, Drag)
+LOADS: tuple[type[ForceLaw], ...] = (RodLoad, Drag, Flow)
