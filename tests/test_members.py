@@ -345,6 +345,15 @@ def test_lanes_are_for_explicit_methods_and_rods_alone():
         held.run(held.stack({"gravity[2]": np.zeros(4)}), np.arange(4), lanes=True)
 
 
+@pytest.mark.parametrize("rods", [None, "hose"])
+def test_rods_that_meet_obstacles_go_one_by_one_in_lanes_and_with_other_sections(rods):
+    """Where a vertex touches differs from member to member, and how thick a rod is follows from its section."""
+    floor = gd.PlaneObstacle((0, 0, -0.05), (0, 0, 1), stiffness=1e4, smoothing=1e-3, rods=rods)
+    system = gd.System(rods=[hose()], forces=[floor])
+    assert "touch" in members(system, ["hose.material.young"], 0.1, method="dopri5").apart()
+    assert template(system, ["hose.section.radius"], "nullspace-quaternion") is None
+
+
 def test_a_watcher_ends_all_runs():
     found = members(KINDS["hinged"], ["hose.material.young"], 100.0, method="dopri5", rtol=1e-8)
     seen = []

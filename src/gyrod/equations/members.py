@@ -162,7 +162,7 @@ class _Rods:
                 made[f.name] = given(value)
         try:
             return type(section)(**made).at(np.arange(self.count, dtype=float))
-        except ValueError:  # such as a ring without a wall: let the model tell of it
+        except ValueError:  # such as a ring without a wall: let the model report it
             self.good[:] = False
             return nominal
 
@@ -252,7 +252,7 @@ def _stacks(system: System, place: Place) -> bool:
         return len(place) == 4 and field in _MATERIAL and value is not None and not isinstance(value, Derived)
     if part == "section":
         section: Any = rod.section  # a dataclass, which its base does not say
-        touching = any(isinstance(f, Obstacle) and rod.name in f.rods for f in system.forces)
+        touching = any(isinstance(f, Obstacle) and f.acts_on(rod.name) for f in system.forces)
         plain = field in [f.name for f in fields(section) if f.name != "shear"]
         value = getattr(rod.section, field) if plain else None
         return len(place) == 4 and isinstance(value, float) and not isinstance(value, Derived) and not touching
