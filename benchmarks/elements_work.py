@@ -243,7 +243,7 @@ def families(problem: Problem) -> dict[str, list[Run]]:
     return found
 
 
-# --- told and drawn --------------------------------------------------------------------------------------------------
+# --- printed and drawn ------------------------------------------------------------------------------------------------
 
 
 def tell(problem: Problem, runs: dict[str, list[Run]]) -> None:

@@ -158,7 +158,7 @@ class Build:
     def __init__(self, folder: Path) -> None:
         python = folder.resolve() / ".venv/bin/python"
         if not python.exists():
-            raise SystemExit(f"{folder} is no built checkout: {python} is missing; run make test there first.")
+            raise SystemExit(f"{folder} is not a built checkout: {python} is missing; run make test there first.")
         self.process = subprocess.Popen(
             [python, __file__, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

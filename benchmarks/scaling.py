@@ -1,7 +1,7 @@
 """How the cost of an implicit step grows with the system: chains, nets, bodies on springs, lone rods.
 
 RODAS with constant steps, CPU time, without setting up: python benchmarks/scaling.py [chain | springs | net | rod ...]
-Sizes may be given as in net:24 or net:6:24 (net:100 is no default); rest:24 is the net at rest. --figure FILE draws
+Sizes may be given as in net:24 or net:6:24 (net:100 is not a default); rest:24 is the net at rest. --figure FILE draws
 what was measured over the size, both on logarithmic scales. With --threads 1,2 nets are measured in real time, with
 each of these numbers of threads in turns.
 """

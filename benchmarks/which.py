@@ -20,7 +20,7 @@ import gyrod as gd
 #: CPU seconds for each run.
 LIMIT = 2.0
 RTOLS = (1e-3, 1e-5, 1e-7)
-#: Errors for which the cheapest are told.
+#: Errors for which the cheapest are printed.
 WANTED = (1e-2, 1e-4, 1e-6)
 METHODS = ("dopri5", "dop853", "odex", "radau5", "rodas", "seulex", "variational", "energy-momentum")
 INDEX: tuple[dict[str, Any], ...] = ({"index": 1}, {"index": 2}, {"index": 2, "stabilised": True}, {"index": 3})

@@ -2,7 +2,7 @@
 
 Balls touch as Hertz found in 1882, F = k d^1.5. Such a chain does not do what rigid balls would: the wave that runs
 through it leaves a little of the momentum in every ball, and the first one bounces back. How much does not depend on
-the stiffness, so that an integration of six lines by SciPy tells what must come out. Run: python
+the stiffness, so that an integration of six lines by SciPy gives what must come out. Run: python
 examples/newtons_cradle.py [folder]
 """
 

@@ -246,7 +246,7 @@ def test_places_too_far_away_are_refused(kind, power, axis, sign):
 
 @pytest.mark.parametrize("name", ["", "  ", "ground", "a/b", None, 3])
 def test_name_refused(name):
-    assert f"name = {name!r} is no name" in the_problem(body, name)
+    assert f"name = {name!r} is not a name" in the_problem(body, name)
 
 
 def test_all_problems_of_a_body_at_once():
@@ -397,7 +397,7 @@ def test_forces_are_normalised():
     [
         (Spherical, {"at": (0, np.nan, 0)}, "Spherical('ground', 'top'): at[1] = nan is not finite"),
         (Spherical, {"a": 3}, "a must be the name of a body, got 3"),
-        (Spherical, {"name": "ground"}, "name = 'ground' is no name"),
+        (Spherical, {"name": "ground"}, "name = 'ground' is not a name"),
         (Force, {"force": (1, 2)}, "Force('top'): force must be three numbers, got (1, 2)"),
         (Force, {"frame": "Body"}, "frame = 'Body' is unknown; it can be 'body', 'space'. Did you mean 'body'?"),
         (Torque, {"torque": (1, 2, np.inf), "name": "motor"}, "Torque 'motor': torque[2] = inf is not finite"),

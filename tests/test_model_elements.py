@@ -172,7 +172,7 @@ def test_elements_of_one_rod(kind):
             lambda: CylinderObstacle((0, 0, 0), 3, 1, **CONTACT),
             "CylinderObstacle(all rods): axis must be three numbers",
         ),
-        (lambda: SphereObstacle((0, 0, 0), 1, name="a/b", **CONTACT), "SphereObstacle 'a/b': name = 'a/b' is no name"),
+        (lambda: SphereObstacle((0, 0, 0), 1, name="a/b", **CONTACT), "SphereObstacle 'a/b': name = 'a/b' is not a na"),
         (lambda: rod(rest_stretch=0), "Rod 'hose': rest_stretch must be a positive finite number, got 0"),
         (lambda: rod(rest_stretch=lambda t: t), "rest_stretch(t = 0) must be a positive finite number, got 0"),
         (lambda: rod(rest_stretch=raising), "rest_stretch(t = 0) raises ZeroDivisionError"),

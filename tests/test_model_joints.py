@@ -572,7 +572,7 @@ def test_far_from_the_origin_rounding_is_no_gap():
         (Revolute, {"drive": (math.sin, math.cos)}, "drive must be a number, a function"),
         (Prismatic, {"drive": math.nan}, "drive = nan is not finite"),
         (Prismatic, {"drive": True}, "drive must be a number"),
-        (Helical, {"pitch": 0}, "pitch = 0 is no screw"),
+        (Helical, {"pitch": 0}, "pitch = 0 is not a screw"),
         (Helical, {"pitch": None}, "pitch must be a number, got None"),
         (Prismatic, {"limits": (1, 1)}, "limits = (1, 1) must increase"),
         (Prismatic, {"limits": (1, "x")}, "limits[1] must be a number, got 'x'"),
@@ -587,7 +587,7 @@ def test_far_from_the_origin_rounding_is_no_gap():
         (Cylindrical, {"rest": None}, "rest must be a number or two numbers, got None"),
         (Revolute, {"friction": -1}, "friction must not be negative, got -1"),
         (Prismatic, {"friction": 1, "slip": 0}, "slip must be a positive finite number, got 0"),
-        (Fixed, {"name": "ground"}, "name = 'ground' is no name"),
+        (Fixed, {"name": "ground"}, "name = 'ground' is not a name"),
         (Fixed, {"a": 3}, "a must be the name of a body, got 3"),
     ],
 )

@@ -604,7 +604,7 @@ INDEFINITE[0, 4] = INDEFINITE[4, 0] = 1.5
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"name": "a/b"}, "name = 'a/b' is no name"),
+        ({"name": "a/b"}, "name = 'a/b' is not a name"),
         ({"length": 0}, "length must be a positive finite number, got 0"),
         ({"length": -1.0}, "length must be a positive finite number, got -1"),
         ({"length": np.nan}, "length = nan is not finite"),

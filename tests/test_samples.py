@@ -540,7 +540,7 @@ def test_bad_series_in_files(folder, old, new, sentence):
         (1, HEADER.replace("y [mm]", "y [kg]"), "'y' is in 'kg'; m is expected"),
         (1, HEADER + ",x [mm]", "'ends.csv' has several columns 'x'; call them differently"),
         (1, HEADER.replace("qw", "qw [mm]"), "'qw' is in 'mm'; a plain number is expected"),
-        (4, "100,abc,0,0,1,0,0,0", "line 4: 'abc' is no number in column 'x'"),
+        (4, "100,abc,0,0,1,0,0,0", "line 4: 'abc' is not a number in column 'x'"),
         (4, "100", "line 4: nothing stands in column 'x'"),
         (4, "100,nan,0,0,1,0,0,0", r"values\[2, 0\] = nan"),
         (4, "50,0,0,0,1,0,0,0", "stands still"),

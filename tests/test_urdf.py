@@ -413,8 +413,8 @@ TO_A = joint("j", "continuous", "w", "a", axis=(0, 0, 1))
         (robot(W, A, frame("a"), TO_A), "link 'a': name = 'a' is used by several links"),
         (robot(W, A, TO_A, TO_A), "joint 'j': name = 'j' is used by several joints"),
         (robot(W, A, joint("a", "fixed", "w", "a")), "joint 'a': name = 'a' is that of a link too"),
-        (robot(W, A, joint("j/k", "fixed", "w", "a")), "joint 'j/k': name = 'j/k' is no name"),
-        (robot(W, link("a/b"), joint("j", "fixed", "w", "a/b")), "link 'a/b': name = 'a/b' is no name"),
+        (robot(W, A, joint("j/k", "fixed", "w", "a")), "joint 'j/k': name = 'j/k' is not a name"),
+        (robot(W, link("a/b"), joint("j", "fixed", "w", "a/b")), "link 'a/b': name = 'a/b' is not a name"),
         (robot(W, A, joint("j", "ball", "w", "a")), "joint 'j': type = 'ball' is unknown; it can be 'revolute'"),
         (robot(W, A, joint("j", "fixd", "w", "a")), "Did you mean 'fixed'?"),
         (robot(W, A, joint("j", "fixed", "w", "aa")), "child link = 'aa' is unknown; it can be 'w', 'a'. Did you mean"),
@@ -450,7 +450,7 @@ TO_A = joint("j", "continuous", "w", "a", axis=(0, 0, 1))
         (robot(A.replace('value="1.0"', "")), "link 'a': <mass value=...> is missing"),
         (robot(A.replace("ixx", "jxx")), "link 'a': <inertia ixx=...> is missing"),
         (robot(A.replace('rpy="0.0 0.0 0.0"', 'rpy="0 0"')), "link 'a': origin rpy = '0 0' must be three numbers"),
-        (robot(link("ground")), "link 'ground': name = 'ground' is no name"),
+        (robot(link("ground")), "link 'ground': name = 'ground' is not a name"),
     ],
 )
 def test_refused(text, words):

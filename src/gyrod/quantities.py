@@ -212,7 +212,7 @@ def _colour(title: str, field: str, number: Callable[[Array], Array] = _first, s
     return Colour(title, ROD[field].unit, field, number, signed)
 
 
-#: Largest value over the least that colours of an inverse number tell apart.
+#: Largest value over the least that colours of an inverse number distinguish.
 SPAN = 10.0
 
 COLOURS: Mapping[str, Colour] = MappingProxyType(

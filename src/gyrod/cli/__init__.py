@@ -44,7 +44,7 @@ def _options(
 # Each module adds its commands to the app.
 from gyrod.cli import comparing, models, papers, results, routing, running, statics, studies  # noqa: E402, F401
 
-#: What is a user's problem and not a defect: told as a sentence, with exit code 1.
+#: What is a user's problem and not a defect: reported as a sentence, with exit code 1.
 EXPECTED = (ValueError, ArithmeticError, OSError, ImportError, RuntimeError, MemoryError)
 #: Base of all usage errors of typer, which keeps it in different places from release to release.
 _UsageError: Any = typer.BadParameter.__mro__[2]

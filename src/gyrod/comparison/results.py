@@ -29,7 +29,7 @@ class Trial:
     rtol: float | None = None
     step: float | None = None
     #: "finished", "limit" (of CPU time), "left out" (a coarser run has reached it), "failed", or "refused" (does not
-    #: serve the system).
+    #: support the system).
     status: str = "finished"
     #: CPU time of the whole call; where the limit was reached about what the whole run would have taken.
     seconds: float | None = None
@@ -86,7 +86,7 @@ class Reference:
     method: str
     rtol: float | None
     seconds: float
-    #: Difference to an independent run, over the length and in rad: errors below it cannot be told; None: not known.
+    #: Difference to an independent run, over the length and in rad: errors below it mean nothing; None: not known.
     error: float | None = None
     #: What that run was.
     check: str = ""
@@ -104,7 +104,7 @@ class Comparison:
     kinetic: float
     #: CPU seconds that each run was given.
     limit: float
-    #: None if no run was exact enough to serve.
+    #: None if no run was exact enough for that.
     reference: Reference | None
     trials: tuple[Trial, ...] = field(repr=False)
 

@@ -160,9 +160,9 @@ class Runner:
             self.take(motion)
             stats = motion.stats
             self.reference = Reference(stats.formulation, stats.method, rtol, stats.seconds, discretization=label)
-            # Another method, or the same with a looser tolerance: the difference bounds what the reference can tell.
+            # Another method, or the same with a looser tolerance: the difference bounds what the reference can resolve.
             for method, looser in ((other, 10.0 * rtol), (stats.method, 30.0 * rtol)):
-                brief = self.system.rods and method != stats.method  # explicit methods seldom serve rods
+                brief = self.system.rods and method != stats.method  # explicit methods seldom suit rods
                 check = self._tight(checking, method, looser, 1.0 if brief else 3.0)
                 if check is not None:
                     apart = max(self.errors(check, states(check))[:2])

@@ -216,7 +216,7 @@ def _check_derivatives(label: str, law: list[Callable[[float], float]]) -> None:
             try:
                 numeric = (law[order - 1](t + h) - law[order - 1](t - h)) / (2.0 * h)
                 given = law[order](t)
-            except RuntimeError:  # told when the run comes there
+            except RuntimeError:  # reported when the run comes there
                 continue
             seen += 1
             # Fast drives are beyond the reach of these differences: only what is far off counts.
@@ -244,7 +244,7 @@ def _difference_step(f: Callable[[float], float]) -> float:
         for t in times:
             try:
                 a, b = (curved @ [f(t + (i - 3) * s) for i in range(7)] / s**2 for s in (h, 0.5 * h))
-            except RuntimeError:  # a function that fails there is told when the run comes there
+            except RuntimeError:  # a function that fails there is reported when the run comes there
                 continue
             miss = max(miss, abs(float(a - b)))
         if miss < best:
@@ -266,7 +266,7 @@ def reduce_loops(
     The rank is the largest at the start and at some configurations that the mechanism reaches from there: a start in a
     singular position does not hide constraints. If it is no larger beside them, where the loops are open, rows that
     are dependent once are so always, and independent ones are kept. Otherwise loops are overconstrained: all rows are
-    kept with their rank, and the core finds combinations that are independent where it is. ``skew`` tells this of the
+    kept with their rank, and the core finds combinations that are independent where it is. ``skew`` says this of the
     same joints without drives, which hold what could be seen; None if there are no drives.
     """
     rows = sum(joint.constraints for joint in system.joints)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-#: Most bodies, joints, rods, forces and sensors together, and most problems that are told.
+#: Most bodies, joints, rods, forces and sensors together, and most problems that are reported.
 MOST_OBJECTS, MOST_PROBLEMS = 100_000, 50
 
 #: How far R'R of a joint's frame may be from 1.

@@ -106,7 +106,7 @@ def _welded(vertices: Array, faces: NDArray[np.int64]) -> Mesh:
 
 def _stl(data: bytes) -> tuple[Array, NDArray[np.int64]]:
     count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else 0
-    # Binary files may begin with "solid" too: the length tells them from text.
+    # Binary files may begin with "solid" too: the length distinguishes them from text.
     if len(data) >= 84 and len(data) == 84 + 50 * count:
         corners = np.frombuffer(data, _FACET, count, 84)["corners"].astype(float).reshape(-1, 3)
     elif data[:512].lstrip().lower().startswith(b"solid"):
@@ -116,7 +116,9 @@ def _stl(data: bytes) -> tuple[Array, NDArray[np.int64]]:
             f"a binary STL of {count} triangles takes {84 + 50 * count} bytes, but it has {len(data)}; it is damaged."
         )
     else:
-        raise ValueError("it is no STL: a text begins with 'solid', a binary file has 84 bytes before its triangles.")
+        raise ValueError(
+            "it is not an STL: a text begins with 'solid', a binary file has 84 bytes before its triangles."
+        )
     if len(corners) > 3 * LARGEST_MESH:
         raise ValueError(f"it has {len(corners) // 3} triangles; at most {LARGEST_MESH} are read.")
     return corners, np.arange(len(corners), dtype=np.int64).reshape(-1, 3)
@@ -144,7 +146,7 @@ _PLY = {
 def _ply(data: bytes) -> tuple[Array, NDArray[np.int64]]:
     head, mark, rest = data.partition(b"end_header")
     if not head.startswith(b"ply") or not mark:
-        raise ValueError("it is no PLY: it begins with 'ply', and 'end_header' comes before its numbers.")
+        raise ValueError("it is not a PLY: one begins with 'ply', and 'end_header' comes before its numbers.")
     rest = rest[2:] if rest.startswith(b"\r\n") else rest[1:]
     order, elements = "", []  # type: str, list[tuple[str, int, list[list[str]]]]
     for line in head.decode("ascii", "replace").splitlines():

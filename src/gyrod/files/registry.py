@@ -1,6 +1,6 @@
 """Which classes a model file knows, by which names, and of which kind their fields are.
 
-A class joins the file format by its place in one of the tuples of the model; its fields tell themselves what they hold.
+A class joins the file format by its place in one of the tuples of the model; its fields declare what they hold.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def _rows(
             try:
                 row.append(float(cell))
             except ValueError:
-                what = f"{cell[:40]!r} is no number" if cell else "nothing stands"
+                what = f"{cell[:40]!r} is not a number" if cell else "nothing stands"
                 raise ValueError(
                     f"{label}, line {number}: {what} in column {name!r}; leave the row out: the curve goes on."
                 ) from None

@@ -260,7 +260,7 @@ def _carriers(problems: Problems, robot: Robot, base: str) -> dict[str, str]:
             carrier[name] = carrier[above.parent]
             continue
         if above is not None and above.type == "fixed":
-            continue  # told at its parent, which has no body either
+            continue  # reported at its parent, which has no body either
         found = _fixed_below(robot, name)
         if found is not None:
             carrier[name] = found

@@ -134,7 +134,7 @@ class Robot:
 
 
 def robot_of(problems: Problems, root: ElementTree.Element, meshes: Meshes) -> Robot:
-    """Links and joints of a robot; all that is wrong with them is told."""
+    """Links and joints of a robot; all that is wrong with them is reported."""
     robot = Robot()
     source, colors = problems.owner, materials(root)
     for tag in ("link", "joint"):

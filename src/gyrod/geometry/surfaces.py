@@ -118,7 +118,7 @@ def height_field(heights: ArrayLike, spacing: ArrayLike) -> Surface:
 
 
 def mesh(vertices: ArrayLike, faces: ArrayLike) -> Surface:
-    """Triangles: vertices (n, 3), faces (m, 3). Sides are told apart where every edge has two faces, turned alike."""
+    """Triangles: vertices (n, 3), faces (m, 3). It has an inside where every edge has two faces, turned alike."""
     x, f = np.ascontiguousarray(vertices, dtype=float), np.ascontiguousarray(faces, dtype=np.int32)
     closed = open_edges(f, len(x)) == 0
     return Surface("triangles", x, f, closed, closed=closed)

@@ -1,6 +1,6 @@
 """From a motion to a scene: what stands there, once, and how it moves, frame by frame.
 
-Points are told by what they move with: a body and a point in its axes, a rod and a fraction of its length, or ground.
+Points are given by what they move with: a body and a point in its axes, a rod and a fraction of its length, or ground.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: object) -> None:
-        """Serve a connection in a thread of its own, or tell it to come again when too many are open."""
+        """Serve a connection in a thread of its own, or ask it to come again when too many are open."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
             return
@@ -360,7 +360,7 @@ class LiveView(View):
         super().close()
 
     def _waiting(self, now: float) -> bool:
-        """Whether a page that was asking, or is about to be opened, has not been told yet that the run is over."""
+        """Whether a page that was asking, or is about to be opened, does not know yet that the run is over."""
         return now - self._asked < LISTENING or now - self._opened < STARTING
 
     def _since(self, first: int) -> tuple[Scene | list[tuple[float, Array]], int, str]:

@@ -36,7 +36,7 @@ Key = tuple[str, int]
 FRAME_SLACK = 1e-6
 #: Unknown hosts beyond so many get no suggestion: each is compared with all names.
 MOST_HINTS = 20
-#: Members that the name of a junction tells.
+#: Members that the name of a junction lists.
 LONGEST_NAME = 4
 
 _UNIT = frozen([1.0, 0.0, 0.0, 0.0])

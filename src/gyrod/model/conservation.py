@@ -1,4 +1,4 @@
-"""Whether anything in a model takes or gives energy; what cannot be told for sure counts as if it did."""
+"""Whether anything in a model takes or gives energy; what is not certain counts as if it did."""
 
 from __future__ import annotations
 

@@ -386,7 +386,7 @@ def _bulk(function: Callable[[float], object], s: Array) -> Array | None:
     """Vectors of a function that gives no reason for complaint, checked all at once; None if it gives one."""
     try:
         values = np.asarray([function(x) for x in s.tolist()])
-    except Exception:  # told, with the place, when the function is called again
+    except Exception:  # reported, with the place, when the function is called again
         return None
     sound = values.shape == (len(s), 3) and values.dtype.kind in "iuf" and np.all(np.abs(values) <= LARGEST)
     return values.astype(float) if sound else None
@@ -402,7 +402,7 @@ def new_name(field: str, name: object) -> str:
     """Return a name that something may bear."""
     if not isinstance(name, str) or not name.strip() or name == GROUND or "/" in name:
         raise ValueError(
-            f"{field} = {shown(name)} is no name; it must be a non-empty string without '/', not 'ground'."
+            f"{field} = {shown(name)} is not a name; it must be a non-empty string without '/', not 'ground'."
         )
     return str(name)
 
@@ -433,7 +433,7 @@ def unknown(argument: str, name: object, names: Iterable[str], kind: str = "bodi
 
 
 def turned(angle: float) -> str:
-    """An angle in degrees with as many digits as tell it from a right angle."""
+    """An angle in degrees with as many digits as distinguish it from a right angle."""
     degrees = float(np.rad2deg(angle))
     short = f"{degrees:.6g}"
     return f"{short if short != '90' else format(degrees, '.12g')} degrees"

@@ -50,7 +50,7 @@ class Kept(Generic[K, G]):
     """Annotation of a field that is kept as one type and given as another: ``at: Kept[Array, ArrayLike]``.
 
     Type checkers read it as a descriptor, which gives the attribute the one and the argument the other type (mypy
-    knows no converters); it does not exist at run time. Nothing can be assigned.
+    does not know converters); it does not exist at run time. Nothing can be assigned.
     """
 
     @overload

@@ -35,7 +35,7 @@ Drive = float | Function | tuple[Function, Function, Function]
 
 #: Two axes that are perpendicular to within this angle in rad are made so; others are refused.
 RIGHT_ANGLE_SLACK = 1e-6
-#: Fields that are told only if they are not zero.
+#: Fields that are written only if they are not zero.
 _IDLE = ("stiffness", "damping", "rest", "friction")
 
 
@@ -100,7 +100,7 @@ def _length(field: str, value: object) -> object:
 def _pitch(field: str, value: object) -> float:
     pitch = float(numbers(field, value, ()))
     if pitch == 0.0:
-        raise ValueError(f"{field} = 0 is no screw; it must be metres per turn, > 0 or < 0 (or use Revolute).")
+        raise ValueError(f"{field} = 0 is not a screw; it must be metres per turn, > 0 or < 0 (or use Revolute).")
     return pitch
 
 
@@ -403,7 +403,7 @@ class Revolute(_Single):
         joint that would stick creeps instead, at a rate below ``slip``.
     limits
         Lowest and highest angle inside (-pi, pi), either may be None. They end a run; of a joint that is led, which
-        nothing stops, they are told in ``motion.events``.
+        nothing stops, they are recorded in ``motion.events``.
 
     Spring, damper and friction of a joint that is led act against its drive, and count in its effort.
 
@@ -440,7 +440,7 @@ class Helical(_Single):
 
     slides = True
     coordinate_names = ("angle",)
-    wraps = False  # the displacement tells the turns
+    wraps = False  # the displacement counts the turns
 
     _: KW_ONLY
     pitch: float = field(_pitch, "m")

@@ -24,7 +24,7 @@ def jumps(function: Callable[[float], object]) -> tuple[float, ...]:
     """Fractions in (0, 1] at which a function of s in [0, 1] jumps, increasing; none of one that fails somewhere."""
     try:
         return _found(lambda s: np.asarray(function(s), dtype=float))
-    except Exception:  # it is the user's function: who needs its values tells what is wrong with them
+    except Exception:  # it is the user's function: who needs its values reports what is wrong with them
         return ()
 
 

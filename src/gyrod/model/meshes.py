@@ -1,4 +1,4 @@
-"""Where the unknowns of a rod live: a staggered grid, or Gauss-Lobatto elements. The one place that tells them apart.
+"""Where the unknowns of a rod live: a staggered grid, or Gauss-Lobatto elements. The one place that asks which.
 
 Everything is in fractions s of the length. A field that is known at some of the points is interpolated at any s with
 the rows and weights of the mesh::

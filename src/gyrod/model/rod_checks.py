@@ -423,7 +423,7 @@ def _usual_elements(rod: Rod) -> int:
         if rod.precurvature is not None:
             bends = sampled("precurvature", rod.precurvature, np.linspace(0.0, 1.0, 201), vector)
             found = max(found, math.ceil(length * float(norms(bends).max()) / (0.5 * MOST_TURN)))
-    except (TypeError, ValueError):  # which another check tells
+    except (TypeError, ValueError):  # which another check reports
         pass
     return min(found, MOST_SEGMENTS // DEFAULT_DEGREE)
 

@@ -229,7 +229,7 @@ class Rod(Description):
 
     @property
     def jumps(self) -> dict[str, tuple[float, ...]]:
-        """Fractions of the length at which functions of s jump that tell what the rod is made of, by their fields."""
+        """Fractions of the length at which functions of s jump that say what the rod is made of, by their fields."""
         told: dict[str, object] = {field: getattr(self, field) for field in _JUMPING}
         if self.section is not None:
             told |= {f"section.{f}": getattr(self.section, f) for f in field_names(type(self.section))}

@@ -16,9 +16,9 @@ from gyrod.model.rods import Rod
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
-#: Distance of a clip from where its rod lies that a note tells, over the length.
+#: Distance of a clip from where its rod lies that a note reports, over the length.
 FAR = 1e-4
-#: Places of one cause that a note tells.
+#: Places of one cause that a note lists.
 MOST_TOLD = 4
 
 

@@ -133,7 +133,7 @@ class System(Description):
         problems.finish()
 
     def _remade(self, new: Mapping[str, object]) -> Self:
-        """Everything is checked together; what tells how bodies stand and move is kept if none of them moves."""
+        """Everything is checked together; what says how bodies stand and move is kept if none of them moves."""
         parts = {name: getattr(self, name) for name in field_names(type(self))}
         parts.update(new)
         made = object.__new__(type(self))
@@ -145,7 +145,7 @@ class System(Description):
         return made._noted(self._read_notes)
 
     def _noted(self, sentences: tuple[str, ...]) -> Self:
-        """Itself, with what a reader of files has to tell."""
+        """Itself, with what a reader of files has to report."""
         self._set(**({"_read_notes": sentences} if sentences else {}))
         return self
 
@@ -407,7 +407,7 @@ class System(Description):
     def _gaps(self) -> Array:
         from gyrod.equations import gaps
 
-        # Drives are functions of the user, which may tell something else the next time.
+        # Drives are functions of the user, which may return something else the next time.
         return gaps.gaps_of(self) if self._driven else self._gaps_without_drives
 
     @property

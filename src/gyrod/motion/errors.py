@@ -74,7 +74,7 @@ STRAINED = frozenset(
 #: Difference over the reach of a motion from which on the two have nothing to do with each other; and by how many
 #: factors of ten it has grown until then in a chaotic one.
 LOST, DECADES = 0.3, 2.0
-#: The same from which on tolerances no longer tell how much nearer to the truth the run is than its companion.
+#: The same from which on tolerances no longer say how much nearer to the truth the run is than its companion.
 UNRELATED = 0.5
 
 
@@ -92,7 +92,7 @@ class ErrorEstimate:
     total: Array
     #: Of the largest and the smallest value over the run, whenever they are reached.
     peak: Array
-    #: Parts of it by the tolerance and by the mesh; None where they were not told apart.
+    #: Parts of it by the tolerance and by the mesh; None where they were not separated.
     time: Array | None = None
     mesh: Array | None = None
     #: Whether it is a figure from experience, without a companion.
@@ -198,7 +198,7 @@ class OfRows:
 
     def __init__(self, rows: Motion | tuple[Motion, ...], beside: Beside) -> None:
         self.rows, self.beside = rows, beside
-        #: One that tells the system and its mesh.
+        #: One that names the system and its mesh.
         self.motion: Motion = rows[0] if isinstance(rows, tuple) else rows
 
     @property

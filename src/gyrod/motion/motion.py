@@ -81,7 +81,7 @@ class Motion:
     _beside: Beside = field(default=Beside(), repr=False)
 
     def __getstate__(self) -> dict[str, object]:
-        """Everything but what was derived; the dense output of the core as data, which serves as well."""
+        """Everything but what was derived; the dense output of the core as data, which does as well."""
         state = {f.name: self.__dict__[f.name] for f in fields(self) if f.name in self.__dict__}
         if self._dense is not None and getattr(self._dense, "__name__", "") == "evaluate":  # of a run of the core
             state["_dense"] = sampled(self._dense, self.steps, self.stats.method)

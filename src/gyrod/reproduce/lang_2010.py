@@ -66,7 +66,7 @@ JOINT_FORMS = {
     "(59)": "absolute-quaternion",
     "(58)": "absolute-directors",
 }
-#: Unknowns of example C in these forms as the text tells.
+#: Unknowns of example C in these forms as the text says.
 UNKNOWNS = {"(61)": 23, "(60)": 33, "(59)": 28, "(58)": 48}
 #: External constraints, degrees of freedom, all constraints rotation-free and with quaternions, as printed.
 TABLE_2: dict[type[Joint], tuple[int, int, int, int]] = {

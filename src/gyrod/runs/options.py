@@ -65,7 +65,7 @@ class Stepping(Writing, total=False):
         "it, too.", "word", PARTS["projection"].words, adaptive=True,
     )]
     step: Annotated[float | None, Option(
-        None, "Constant step, s. The methods that need one refuse a ``t_end`` that is no multiple of it; "
+        None, "Constant step, s. The methods that need one refuse a ``t_end`` that is not a multiple of it; "
         '"radau5" solves its stages to ``rtol`` with a constant step too.', unit="s",
     )]
     first_step: Annotated[float | None, Option(None, "First step, s.", unit="s", adaptive=True)]

@@ -40,7 +40,7 @@ T = TypeVar("T")
 #: Shares of the mesh that companions have; where one fails, as when its elements turn too far, the next is tried, and a
 #: finer mesh at last, which costs more than the run.
 SHARES = (0.5, 0.75, 2.0)
-#: At rest a finer mesh costs hardly more than a coarser one, a few steps from the rest that is known, and tells more.
+#: At rest a finer mesh costs hardly more than a coarser one, a few steps from the rest that is known, and shows more.
 AT_REST = (2.0, 0.5, 0.75)
 #: Share of its elements that a companion may have at most: what six of seven are.
 MOST_SHARE = 0.86

@@ -138,7 +138,7 @@ def first_largest(sizes: Array) -> int:
 
 
 def canonical(rows: Spectrum, first: Spectrum) -> tuple[Spectrum, NDArray[np.intp]]:
-    """The combinations of rows that do not depend on the basis which the rows are, and the columns that tell them.
+    """The combinations of rows that do not depend on the basis which the rows are, and the columns that identify them.
 
     Reduced echelon form: each combination has 1 in a column of its own, where the others have 0. Columns are chosen in
     the order of ``first`` (another reading of the same rows, (k, m)) as far as they say enough, then the largest one of

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Limits(StepValues):
-    """What limits the steps of a peer, and who is told of them."""
+    """What limits the steps of a peer, and who learns of them."""
 
     tick: Callable[..., object] | None
 

@@ -24,7 +24,7 @@ class Progress:
     steps: int | None = None
     #: Kinetic and potential energy, J.
     energy: float | None = None
-    #: Energy that came or went without a cause, over the largest kinetic energy; None where that cannot be told.
+    #: Energy that came or went without a cause, over the largest kinetic energy; None where that is not known.
     energy_error: float | None = None
 
     @property

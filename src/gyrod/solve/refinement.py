@@ -42,7 +42,7 @@ LOOKS = np.arange(8) / 8.0
 #: Times at which motions are compared, unless given.
 TIMES = 50
 #: Tolerance of the integrator over that in space and over the size of the system, its range, and what the second mesh
-#: has of it: the difference tells the error in time too.
+#: has of it: the difference shows the error in time too.
 IN_TIME, LEAST_RTOL, MOST_RTOL, TIGHTER = 0.1, 1e-11, 1e-3, 0.1
 #: Characters of what a solution that failed has to say.
 MOST_TOLD = 90
@@ -410,7 +410,7 @@ class _Search:
         """Where to divide after a solution has failed: in motion elements that turn too far, at rest all."""
         if failed > MOST_FAILED:
             raise trouble
-        if isinstance(trouble, EquilibriumError):  # where Newton's method has strayed to tells nothing
+        if isinstance(trouble, EquilibriumError):  # where Newton's method has strayed to means nothing
             return halves(self.system)
         last = of_rows(trouble.motion.compiled, np.array([trouble.time]), np.asarray(trouble.state)[None])
         mine = all(last[rod.name].mesh.cells == rod.mesh.cells for rod in self.system.rods)

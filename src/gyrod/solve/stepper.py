@@ -71,7 +71,7 @@ def _alone(method: F) -> F:
 class Stepper:
     """A simulation that stands at a time and goes on by request: ``sim.step(0.01)``; made by `stepper`.
 
-    ``sim["bob"].position``, ``sim.sensors["imu"]``, ``sim.energy.total`` tell about now. A step that fails raises a
+    ``sim["bob"].position``, ``sim.sensors["imu"]``, ``sim.energy.total`` are those of now. A step that fails raises a
     `SimulationError`, and the simulation stays where it was.
     """
 

@@ -113,7 +113,7 @@ def _best_split(compiled: Callable[..., Stepped], step: float, count: int) -> St
     """The system with that common factor of all sigmas whose trial run is nearest to one with finer steps.
 
     Kinetic energies at midpoints are wrong by h² (a + b sigma), (60) to (62): so are places of a trial run as long as
-    the error is small, and two runs tell a and b at all nodes. A factor that is no better than 1 is not taken.
+    the error is small, and two runs determine a and b at all nodes. A factor that is no better than 1 is not taken.
     """
     mean = compiled("mean")
     if not mean.sigma.any():

@@ -126,7 +126,7 @@ class Between:
             return np.asarray(differences)
         rhs = self.compiled.core.rhs
         exact = np.array([rhs(float(s), np.ascontiguousarray(row)) for s, row in zip(when, y[:, 1], strict=True)])
-        # Accelerations of vibrations that the rows do not resolve are no slopes between them.
+        # Accelerations of vibrations that the rows do not resolve are not slopes between them.
         step, change = np.diff(t, axis=1).max(axis=1)[:, None], np.diff(y, axis=1)
         rough = step * np.abs(exact - differences) > ROUGH * np.abs(change).max(axis=1)
         return np.asarray(np.where(rough & self.moving, differences, exact))

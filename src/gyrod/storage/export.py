@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scipy.integrate._ivp.ivp import OdeResult
 
 
-#: Of these a station of a rod tells.
+#: What a station of a rod has of these.
 STATION = {"position": "positions", "velocity": "velocities", "force": "force", "moment": "moment"}
 ENERGIES = ("kinetic", "potential", "total")
 #: Rows of a table that are turned into text at a time.

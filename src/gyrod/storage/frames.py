@@ -178,7 +178,7 @@ class Frames:
         """Values of the series for more frames."""
         P, k = self.scene.points, len(t)
         found: dict[str, AnyArray] = {}
-        with np.errstate(over="ignore", invalid="ignore"):  # a run that blows up is told by the run
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that blows up says so itself
             points, whole = self.scene.arrays(self.scene.motion(t, y))
             for name, value in points.items():
                 place = "Points" if name == "Points" else f"PointData/{name}"

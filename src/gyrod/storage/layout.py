@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 VERSION = 1
 #: Names of the counters in the attribute ``counts``: items of the series that are valid.
 COUNTERS = ("rows", "steps", "flows", "newton", "midpoints", "dense", "events", "frames", "checks", "knots")
-#: Series of ``/gyrod``: the counter that tells how many of its items are valid, and their type.
+#: Series of ``/gyrod``: the counter of its valid items, and their type.
 SERIES = {
     "t": ("rows", "f8"),
     "y": ("rows", "f8"),
@@ -263,7 +263,7 @@ def gone(file: h5py.File, path: Path) -> bool:
 
 
 def run_of(file: h5py.File) -> str:
-    """What tells the run in an open file from all others; a blank in files that were written before there was any."""
+    """What identifies the run in an open file; a blank in files that were written before there was any."""
     return text(file["gyrod"].attrs.get("run", ""))
 
 

@@ -268,7 +268,7 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:  # the first error is the one to tell
+        if kind is not None:  # the first error is the one to report
             with contextlib.suppress(OSError):
                 self.close()
             return
@@ -514,7 +514,7 @@ def save(
 
 
 def identity(compiled: Compiled) -> str:
-    """What tells the model, formulation and start of a run from those of others."""
+    """What identifies the model, formulation and start of a run."""
     return str(_header(compiled, {}, True)["identity"])
 
 
@@ -540,7 +540,7 @@ def _header(compiled: Compiled, info: Mapping[str, object], projected: bool) -> 
 
 
 def _plain(value: object) -> object:
-    """Plain values for JSON; what is none is told by its repr."""
+    """Plain values for JSON; what is none is given by its repr."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):

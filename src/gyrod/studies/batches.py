@@ -55,7 +55,7 @@ def _calls_python(plan: Plan) -> bool:
     row = {name: column[0] for name, column in plan.parameters(0, 1).items()}
     try:
         return compile_system(plan.system(row)).python
-    except (ValueError, ArithmeticError, LookupError, TypeError):  # its run will tell
+    except (ValueError, ArithmeticError, LookupError, TypeError):  # its run will report it
         return False
 
 

@@ -29,7 +29,7 @@ from gyrod.studies.solving import STARTS, solved
 if TYPE_CHECKING:
     from gyrod.studies.plan import Plan
 
-#: Runs that are tried for one that tells the shapes of outputs.
+#: Runs that are tried for one that shows the shapes of outputs.
 TRIES = 10
 Shapes = dict[str, tuple[int, ...]]
 
@@ -107,7 +107,7 @@ def _unfit(whole: System | Mapping[str, object], name: str, runs: Design) -> str
     """Why values cannot stand at a path; None if they can."""
     try:
         there = changes.value_at(whole, name)
-    except ModelError:  # its path is told already
+    except ModelError:  # its path is reported already
         return None
     if there is None or callable(there) or getattr(there, "function", None) is not None:
         return None
@@ -259,7 +259,7 @@ def _refused(plan: Plan, made: System | Rest, start: Motion) -> list[str]:
             steps_of(plan.t_end, short)
         solved(made, short, {"dense": False, **plan.options}, at_rest=False, start=plan.start)
     except (SimulationError, EquilibriumError):
-        return []  # what happens in a run is for the run to tell
+        return []  # what happens in a run is for the run to report
     except ModelError as error:
         return list(error.problems)
     except (ValueError, TypeError, ImportError) as error:

@@ -276,7 +276,7 @@ def _distribution_data(distribution: Distribution) -> Data:
     name = getattr(getattr(distribution, "dist", None), "name", type(distribution).__name__)
     args = [np.asarray(x).tolist() for x in getattr(distribution, "args", ())]
     kwds = {k: np.asarray(x).tolist() for k, x in getattr(distribution, "kwds", {}).items()}
-    # Numbers tell apart what names do not, such as histograms and distributions of the user.
+    # Numbers distinguish what names do not, such as histograms and distributions of the user.
     quantiles = np.asarray(distribution.ppf(np.array([0.1, 0.25, 0.5, 0.75, 0.9]))).tolist()
     return {"distribution": f"scipy.stats.{name}", "args": args, "kwds": kwds, "quantiles": quantiles}
 

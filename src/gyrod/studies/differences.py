@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterator
 
-#: Differences that are told.
+#: Differences that are listed.
 TOLD = 4
 
 

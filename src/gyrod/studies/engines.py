@@ -65,7 +65,7 @@ class Job:
             self.tally.finish(k, stop - start, failed)
 
     def ticking(self, k: int) -> Tick:
-        """What is told how many runs of a chunk are done; it ends the chunk when no more are wanted."""
+        """What gets how many runs of a chunk are done; it ends the chunk when no more are wanted."""
 
         def tick(done: int) -> None:
             if self.stopped:
@@ -202,6 +202,6 @@ def calls_python(plan: Plan) -> bool:
         row = {name: column[0] for name, column in plan.parameters(i, i + 1).items()}
         try:
             return compile_system(plan.system(row)).python
-        except (ValueError, ArithmeticError, LookupError, TypeError):  # this run will be refused; the next one tells
+        except (ValueError, ArithmeticError, LookupError, TypeError):  # this run will be refused; the next one decides
             continue
     return False

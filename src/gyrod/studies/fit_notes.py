@@ -13,7 +13,7 @@ from gyrod.studies.reach import Reach, words
 
 #: Distance from a bound, over the value or its scale, within which a parameter lies there.
 CLOSE = 1e-3
-#: Standard error of a logarithm from which on a parameter is hardly told.
+#: Standard error of a logarithm from which on the data hardly determine a parameter.
 VAGUE = 1.0
 #: Probability beyond which residuals are called too large.
 SURPRISING = 1e-4
@@ -102,7 +102,7 @@ def pattern(
     for curve in curves:
         r = residuals[curve.name].reshape(len(curve.values), -1)
         raw, size = r * sigma[curve.name].reshape(r.shape), np.nanmax(np.abs(curve.values))
-        if np.sqrt(np.nanmean(raw * raw)) <= 10.0 * rtol * size:  # errors of the runs are no noise
+        if np.sqrt(np.nanmean(raw * raw)) <= 10.0 * rtol * size:  # errors of the runs are not noise
             continue
         products = (r[1:] * r[:-1])[np.isfinite(r[1:] * r[:-1])]
         scale = float(np.sqrt(products @ products))

@@ -23,7 +23,7 @@ from gyrod.studies.solving import solved
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Correlations beyond this are told.
+#: Correlations beyond this are reported.
 STRONG = 0.9
 
 
@@ -33,9 +33,9 @@ class Fit:
 
     #: By path.
     values: dict[str, float]
-    #: Standard errors by path; infinite where the data tell nothing.
+    #: Standard errors by path; infinite where the data determine nothing.
     standard_errors: dict[str, float]
-    #: Of the parameters in the order of ``values``, (p, p); NaN beside what the data do not tell.
+    #: Of the parameters in the order of ``values``, (p, p); NaN beside what the data do not determine.
     covariance: Array = field(repr=False)
     #: (low, high) by path.
     intervals: dict[str, tuple[float, float]]
@@ -60,8 +60,8 @@ class Fit:
     #: "converged"; "stopped" by the number of iterations; "stuck" where no step was better; "doubtful" where the search
     #: came to its end with a parameter held, and the curves do not fit.
     status: str
-    #: Sentences: parameters at bounds, combinations that the data do not tell, residuals larger than sigma says or no
-    #: noise.
+    #: Sentences: parameters at bounds, combinations that the data do not determine, residuals that are larger than
+    #: sigma says or no noise.
     notes: tuple[str, ...]
     parameters: tuple[Parameter, ...] = field(repr=False)
     curves: tuple[Curve, ...] = field(repr=False)

@@ -235,7 +235,7 @@ def _shape_problems(curves: Sequence[Curve], shapes: Mapping[str, tuple[int, ...
 
 @contextmanager
 def _telling(wanted: bool) -> Iterator[Callable[[str], object]]:
-    """Who is told how the search goes: nobody, or a line on standard error; in a file, a new one now and then."""
+    """Who learns how the search goes: nobody, or a line on standard error; in a file, a new one now and then."""
     if not wanted:
         yield lambda _: None
         return

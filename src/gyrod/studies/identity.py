@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Parts inside of parts beyond so many are named by their type.
 DEPTH = 12
-#: What functions carry with them is told by a checksum if it is longer than so many characters.
+#: What functions carry with them is given by a checksum if it is longer than so many characters.
 LONG = 2000
 
 
@@ -40,7 +40,7 @@ Thing = object
 
 
 def plain(value: object) -> object:
-    """Plain JSON types that tell a value from others; of what cannot be told only the type."""
+    """Plain JSON types that identify a value; of what cannot be identified only the type."""
     return _Walk().plain(value)
 
 
@@ -50,7 +50,7 @@ def function_data(function: object) -> Data:
 
 
 class _Walk:
-    """One walk through a value and all that belongs to it: what is met again is not told again."""
+    """One walk through a value and all that belongs to it: what is met again is not written again."""
 
     def __init__(self) -> None:
         #: By id, with the things themselves: an id is free again once its thing is gone.
@@ -185,7 +185,7 @@ class _Walk:
         return found | ({"parts": parts} if parts else {}) | ({"bases": bases} if bases else {})
 
     def _met(self, thing: Thing) -> bool:
-        """Whether it has been told before."""
+        """Whether it has been written before."""
         met = id(thing) in self.seen
         self.seen[id(thing)] = thing
         return met

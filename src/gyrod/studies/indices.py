@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gyrod._check import AnyArray
 
-#: Fewer runs (base samples of a Saltelli design) tell nothing.
+#: Fewer runs (base samples of a Saltelli design) are not enough.
 FEWEST = 16
 #: Variation that is rounding, over the largest value.
 ROUNDING = 1e-12
@@ -47,7 +47,7 @@ class SobolIndices:
     parameters: tuple[str, ...]
     #: (outputs, parameters); NaN where an output does not vary.
     first: Array
-    #: The same; None where the samples do not tell it: it takes the sampler "saltelli".
+    #: The same; None where the samples do not determine it: it takes the sampler "saltelli".
     total: Array | None
     #: Confidence intervals by "first" and "total", (outputs, parameters, 2).
     intervals: dict[str, Array]
@@ -107,7 +107,7 @@ def sobol(
     output
         Names of outputs, or of entries of them as "tip[2]"; None for all but curves.
     lists
-        Parameters with lists of values, which the indices cannot tell from chance: there must be none.
+        Parameters with lists of values, which the indices cannot distinguish from chance: there must be none.
     """
     names = list(parameters)
     if not names:

@@ -38,7 +38,7 @@ PART, PART_DENSE = 128, 8
 
 
 def run_block(plan: Plan, start: int, stop: int, *, tick: Tick | None = None, together: bool = True) -> Block:
-    """Runs ``start`` to ``stop`` of a plan; ``tick`` is told how many are done, and may raise to end it.
+    """Runs ``start`` to ``stop`` of a plan; ``tick`` gets how many are done, and may raise to end it.
 
     What comes out for a run depends on the plan and its number alone, not on where blocks begin. ``together=False``
     makes each run separately.
@@ -166,7 +166,7 @@ class _Together:
 
 
 def _sectional(q: Quantity) -> bool:
-    """Whether the core alone tells it: forces and energies of a row, and nothing that the model is asked for."""
+    """Whether the core alone knows it: forces and energies of a row, and nothing that the model is asked for."""
     return (q.kind == "rod" and q.place != "sections" and q.at is None and not q.everywhere) or (
         q.kind == "energy" and not q.dense
     )
@@ -190,7 +190,7 @@ def _prepare(plan: Plan) -> _Together | None:
         return None
     try:
         found = members(system, plan.names, plan.t_end, **plan.run_options())
-    except (ModelError, ValueError):  # told by the runs themselves
+    except (ModelError, ValueError):  # reported by the runs themselves
         return None
     return None if found is None else _Together(plan, found)
 

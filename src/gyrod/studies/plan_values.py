@@ -110,7 +110,7 @@ def _units(of: str, system: System | None) -> tuple[str, ...] | None:
     """The unit of a quantity; None if it is not known."""
     try:
         unit = "" if system is None else quantity(of, system).unit
-    except ValueError:  # told when the plan is made
+    except ValueError:  # reported when the plan is made
         return None
     return (unit,) if unit else None
 

@@ -40,7 +40,7 @@ class StudyProgress:
 
 @contextmanager
 def watching(wanted: bool | StudyWatcher) -> Iterator[StudyWatcher]:
-    """What is told how far a study is: nobody, the user's function, or a bar on standard error."""
+    """Who learns how far a study is: nobody, the user's function, or a bar on standard error."""
     if callable(wanted):
         yield wanted
     elif not wanted:
@@ -60,7 +60,7 @@ def _bar() -> Iterator[StudyWatcher]:
         BarColumn(),
         TextColumn("{task.fields[told]}"),
     )
-    # Drawn when told, not by a thread of its own: it asks for the interpreter as seldom as possible.
+    # Drawn when asked to, not by a thread of its own: it asks for the interpreter as seldom as possible.
     with Progress(*columns, console=Console(stderr=True), auto_refresh=False) as bar:
         task = bar.add_task("study", total=0, told="")
 

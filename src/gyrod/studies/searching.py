@@ -19,7 +19,7 @@ from gyrod.studies.sensitivity import Point, Sensitivity
 SETTLED = 1e-3
 #: Off by more than this part where steps have become too small, it is stuck.
 STUCK = 0.1
-#: Rounds in which the noise is estimated and parameters that tell nothing are held; change of sigma that ends them.
+#: Rounds in which the noise is estimated and parameters without effect are held; change of sigma that ends them.
 ROUNDS, SIGMA_CHANGE = 8, 0.01
 #: Distance from a bound, in u, within which a parameter that is drawn to it stays out of the test for the end.
 AT_BOUND = 1e-3
@@ -42,7 +42,7 @@ class Outcome:
     sigma: Array
     #: Scaled by sigma, (n, p).
     jacobian: Array
-    #: Directions that the data do not tell, (p, k), and the parameters that were held for them.
+    #: Directions that the data do not determine, (p, k), and the parameters that were held for them.
     blind: Array
     held: tuple[int, ...]
     #: What large changes did of those that change nothing by themselves.

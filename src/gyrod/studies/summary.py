@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from gyrod.studies.blocks import STATUSES
 from gyrod.studies.store import Store
 
-#: Runs of which ranges are told; of more, chunks that are evenly spread.
+#: Runs of which ranges are listed; of more, chunks that are evenly spread.
 MOST = 1_000_000
-#: Entries of an output that are told.
+#: Entries of an output that are listed.
 ENTRIES = 4
 
 

@@ -19,7 +19,7 @@ from gyrod.look.plots.style import MANY, Unit, unit
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Variables that tell how a run went, not what came out.
+#: Variables that say how a run went, not what came out.
 COSTS = ("status", "error", "t", "seconds", "steps", "rejected", "rhs", "jacobians")
 #: Runs beyond which evenly spread ones are taken.
 MOST = 200_000

@@ -28,7 +28,7 @@ STIFFEN = 10.0
 class Family(ABC):
     """Systems along a parameter: ``at`` gives the equations for a value and the time to ask them at."""
 
-    #: The compiled system where one serves all values, with the value as time.
+    #: The compiled system where one does for all values, with the value as time.
     whole: Compiled | None = None
     #: Whether forces are linear in the parameter.
     linear: bool = False
@@ -147,7 +147,7 @@ def family_of(system: System | None, parameter: str | Callable[[float], System],
         return Timed(system)
     forces = parameter == "load"
     then = partial(scaled, system, forces=forces)
-    then(2.0)  # what cannot be scaled is told now
+    then(2.0)  # what cannot be scaled is reported now
     growing = _growing(system, forces)
     ends = float(stops.min()), float(stops.max())
     return Made(parameter, then, ends) if growing is None else Timed(growing, then)
