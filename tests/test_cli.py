@@ -652,6 +652,9 @@ def test_route(here, tmp_path):
     assert done.code == 0, done.err
     assert "smallest bend radius" in done.out
     data = json.loads((tmp_path / "route.json").read_text())["rods"]["hose"]
+    assert " errors " in done.out
+    assert 0.0 < data["errors"]["end forces"]["error"] < 0.1
+    assert not data["errors_rough"]
     rest = gd.equilibrium(gd.load("routed.yaml"))
     np.testing.assert_allclose(rest["hose"].positions, data["positions"], atol=1e-7)
     np.testing.assert_allclose(rest["hose"].positions[-1], (0.9, 0.1, 0.0), atol=1e-9)

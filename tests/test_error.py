@@ -310,6 +310,39 @@ def test_finer_companions_of_motions_modes_paths_and_bodies():
     assert "step = 0.001" in str(steps.error)
 
 
+def test_a_route_has_errors():
+    """Those of its equilibrium: a mesh of twice the elements, clips and all."""
+    clip = gd.Clip("cable", 0.4, point=(0.35, 0.1, 0.0), kind="ball", name="clip")
+    ends = (gd.Clamped(at=at, frame=(0, 0.5 * np.pi, 0)) for at in ((0, 0, 0), (0.8, 0.3, 0.1)))
+    made = {"section": gd.Circle(radius=5e-3), "material": RUBBER, "clips": [clip]}
+    route = gd.route(1.1, *ends, error="total", **made)
+    system = gd.System(rods=[route.rod.with_(segments=40, degree=4)], forces=route.clips)
+    fine = gd.equilibrium(system)
+    for text, a, b in (("cable.end_force", route.end_force, fine["cable"].end_force),
+                       ("clip.force", route["clip"].force, fine["clip"].force)):  # fmt: skip
+        true = np.linalg.norm(a - b)
+        assert true < route.error[f"norm {text}"].total < 5.0 * true
+    assert "in place of" in str(route.error)
+    with pytest.raises(ValueError, match="error = 'much' is unknown"):
+        gd.route(1.1, gd.Clamped(at=(0, 0, 0), frame=(0, 0, 0)), error="much", **made)
+
+
+@pytest.mark.parametrize(("kind", "more"), [("ring", {}), ("sleeve", {"length": 0.05, "axis": (1, 0, 0)})])
+def test_a_clip_that_slides_has_errors_by_companions_only(kind, more):
+    """It acts inside of an element: figures from experience were up to a thousand times too small."""
+    eye = gd.Clip("cable", 0.5, point=(0.2, 0, 0), kind=kind, name="eye", **more)
+    ends, made = [gd.Hinged(at=(x, 0, 0)) for x in (-1, 1)], {"section": gd.Circle(radius=5e-3), "material": RUBBER}
+    route = gd.route(2.1, *ends, clips=[eye], **made)
+    system = gd.System(rods=[route.rod], forces=route.clips)
+    for result in (route, gd.equilibrium(system), gd.modes(system, n=1), gd.simulate(system, 0.01)):
+        assert "a clip slides along a rod" in str(result.error)
+        assert not re.search(r"\d N", str(result.error))
+    rest = gd.equilibrium(system, error="total")
+    fine = gd.equilibrium(gd.System(rods=[route.rod.with_(segments=40)], forces=route.clips))
+    true = np.linalg.norm(rest["eye"].force - fine["eye"].force)
+    assert 1e-3 < true < rest.error["norm eye.force"].total < 5.0 * true
+
+
 def test_every_rod_has_another_mesh_in_a_companion():
     two = gd.System(rods=[*finger().rods, hose(12)], forces=finger().forces)
     motion = gd.simulate(two, 0.01, error="total")
@@ -360,6 +393,19 @@ def test_readme_prints_converged_numbers():
 
 
 # --- kept and printed ------------------------------------------------------------------------------------------------
+
+
+def test_a_run_of_one_row_has_errors(tmp_path):
+    """Only the end was asked for."""
+    motion = gd.simulate(system(), 0.1, rtol=1e-5, output=[0.1], error="parts", save=tmp_path / "end.h5")
+    exact = gd.simulate(system(20, degree=4), 0.1, rtol=1e-8, output=[0.1])
+    true = np.linalg.norm(motion["hose"].start_force - exact["hose"].start_force)
+    found = motion.error["norm hose.start_force"]
+    assert true < found.total < 10.0 * true
+    assert found.time < found.mesh
+    assert str(gd.open(tmp_path / "end.h5").error) == str(motion.error)
+    start = gd.simulate(system(), 0.1, output=[0.0], error="total").error
+    assert "the run has no rows behind its start" in start.failure
 
 
 def test_errors_are_kept_in_files_and_pickles(run, tmp_path):
@@ -444,6 +490,25 @@ def test_quantities_without_an_estimate_say_why(run):
         run.error["hose.positions[99]"]
     with pytest.raises(ValueError, match="error = 'much' is unknown"):
         gd.simulate(system(), 0.1, error="much")
+
+
+@pytest.mark.parametrize("error", ["rough", "total"])
+def test_errors_of_contacts(error):
+    """On a plane without friction force and normal force are one, and so are their errors."""
+    push = gd.ContactSensor("push", "floor", "normal"), gd.ContactSensor("many", "floor", "count")
+    floor = gd.Contact("hose", gd.Plane(point=(0, 0, -0.02)), stiffness=1e4, damping=0.3, name="floor")
+    lying = replace(system(None), contacts=[floor], sensors=push)
+    motion = gd.simulate(lying, 0.2, rtol=1e-4, output=TIMES[:21], error=error)
+    force = motion.error["norm floor.force"].total
+    assert motion.contacts["floor"].normal.max() > 0.1
+    assert force > 0.0
+    assert motion.error["floor.normal"].total == pytest.approx(force)
+    assert motion.error["push"].total == pytest.approx(force)
+    for text in ("floor.count", "many"):
+        with pytest.raises(gd.EstimateError, match=f"'{text}' has no estimate: it counts points of the mesh"):
+            motion.error[text]
+    with pytest.raises(ValueError, match=r"accuracy of 'many' cannot be given: .* counts points"):
+        gd.simulate(lying, 0.2, accuracy={"many": 1.0})
 
 
 def test_a_companion_that_fails_leaves_a_sentence_and_no_number():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, readable, vector
+from gyrod.cli.frame import Face, Json, ModelPath, app, drawable, error_data, readable, vector
 
 if TYPE_CHECKING:
     from gyrod.solve.routing import Route
@@ -22,6 +22,7 @@ def _route(
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the shape.")] = None,
     turns: Annotated[float | None, typer.Option("--turns", metavar="X", help="Twist that is wanted, turns.")] = None,
     starts: Annotated[int, typer.Option("--starts", metavar="N", help="Curves to search from.")] = 2,
+    error: Annotated[str, typer.Option("--error", metavar="HOW", help="Errors: rough, total or finer.")] = "finer",
     json: Json = None,
 ) -> None:
     """Lay rods without initial shape between their ends and clips."""
@@ -31,7 +32,7 @@ def _route(
     face = Face(json)
     drawable(plot)
     readable(model, "a model file (.yaml or .json)")
-    found = gd.route_file(model, turns=turns, starts=starts)
+    found = gd.route_file(model, turns=turns, starts=starts, error=error)
     data: dict[str, object] = {}
     rows = []
     for name, route in found.routes.items():
@@ -43,6 +44,7 @@ def _route(
             ("", "twist", f"{route.turns:.6g} turns"),
             ("", "force that holds the start", f"{vector(route.start_force.tolist())} N"),
             ("", "force that holds the end", f"{vector(route.end_force.tolist())} N"),
+            ("", "errors", route.error.line()),
             *(("", "note", note) for note in route.notes),
         ]
     face.grid(rows, left=3)
@@ -61,5 +63,5 @@ def _data(route: Route) -> dict[str, object]:
         "stable": route.stable, "bend_radius": route.bend_radius, "turns": route.turns, "notes": list(route.notes),
         "energy": float(route.energy.total), "answers": len(route.answers),
         "positions": route[route.system.rods[0].name].positions,
-        **{key: getattr(route, key).tolist() for key in ends},
+        **{key: getattr(route, key).tolist() for key in ends}, **error_data(route.error),
     }  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 
 from gyrod import _check
 from gyrod._check import Array
-from gyrod.model import System
+from gyrod.model import Clip, System
 from gyrod.model.meshes import Mesh
 from gyrod.motion import Beside, Motion
 from gyrod.motion.readings import Quantity, quantity
@@ -61,14 +61,17 @@ WITHOUT = {
     "dissipated": "it is summed over the steps of a run, which its companions do not keep",
     "work": "it is summed over the steps of a run, which its companions do not keep",
     "balance": "it is an error itself, that of the energy",
+    "count": "it counts points of the mesh",
 }
 #: Why bodies alone have none at rest.
 NO_MESH = "bodies alone have no mesh, and are at rest to rounding: there is nothing to compare with."
-#: Fields of rods and joints that strains decide; all others are as good as positions.
+#: Why rods have only estimates by companions where they slide.
+SLIDES = "a clip slides along a rod, where no mesh ends: there are no rough figures; take error='total'."
+#: Fields of rods, joints, clips and contacts that strains decide; all others are as good as positions.
 STRAINED = frozenset(
     {
         "strain", "curvature", "bend_radius", "force", "force_space", "moment", "moment_space", "stress",
-        "start_force", "start_moment", "end_force", "end_moment", "torque", "effort",
+        "start_force", "start_moment", "end_force", "end_moment", "torque", "effort", "normal", "friction",
     }
 )  # fmt: skip
 #: Difference over the reach of a motion from which on the two have nothing to do with each other; and by how many
@@ -204,8 +207,11 @@ class OfRows:
     @property
     def unknown(self) -> str:
         """Why there is not even a rough figure."""
+        system = self.motion.system
+        if any(isinstance(force, Clip) and force.slides for force in system.forces):
+            return SLIDES
         if self.motion.compiled.at_rest:
-            return "" if self.motion.system.rods else NO_MESH
+            return "" if system.rods else NO_MESH
         if self.beside.rtol is not None:
             return ""
         return "there are no rough figures without a tolerance, as of constant steps; simulate with error='total'."
@@ -213,7 +219,7 @@ class OfRows:
     def estimate(self, text: str) -> ErrorEstimate:
         """The error of a quantity."""
         q = quantity(text, self.motion.system)
-        why = WITHOUT.get(q.field) or WITHOUT.get(q.kind)
+        why = without(q, self.motion.system)
         if why:
             raise EstimateError(f"{text!r} has no estimate: {why}.")
         q.shape(self.motion)  # says what does not fit
@@ -408,7 +414,7 @@ class OfModes:
     @property
     def unknown(self) -> str:
         """Why there is not even a rough figure."""
-        return "" if self.modes.rest.system.rods else NO_MESH
+        return OfRows(self.modes.rest.motion, self.beside).unknown
 
     def estimate(self, text: str) -> ErrorEstimate:
         """Of all modes that both meshes have; of those beyond, infinite."""
@@ -513,13 +519,20 @@ def _inverse(x: Array) -> Array:
 
 def _sort(q: Quantity, system: System) -> int:
     """Whether it is a bend radius, or strains or accelerations decide it."""
-    if q.field == "bend_radius":
+    field = _field(q, system)
+    if field == "bend_radius":
         return RADII
-    if q.kind != "sensor":
-        return FORCES if q.field in STRAINED else PLACES
-    sensor = next(s for s in system.sensors if s.name == q.name)
-    strained = sensor.quantity in STRAINED or sensor.quantity.endswith(("acceleration", "specific force"))
-    return FORCES if strained else PLACES
+    return FORCES if field in STRAINED or field.endswith(("acceleration", "specific force")) else PLACES
+
+
+def _field(q: Quantity, system: System) -> str:
+    """The field of a thing, or what a sensor measures."""
+    return q.field or next((s.quantity for s in system.sensors if q.kind == "sensor" and s.name == q.name), "")
+
+
+def without(q: Quantity, system: System) -> str:
+    """Why a quantity has no estimate; empty if it has one."""
+    return WITHOUT.get(_field(q, system)) or WITHOUT.get(q.kind, "")
 
 
 def _chosen(q: Quantity, values: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from gyrod import _check, storage
 from gyrod.model import System
 from gyrod.motion import Motion, Rest, SimulationError
-from gyrod.motion.errors import WITHOUT
+from gyrod.motion.errors import without
 from gyrod.motion.readings import quantity
 from gyrod.runs.options import Options
 from gyrod.solve.refinement import STALLED, halves, pieces, rest_on, with_parts
@@ -59,7 +59,7 @@ class Goal:
             )
         for text, allowed in accuracy.items():
             q = quantity(text, system)
-            why = WITHOUT.get(q.field) or WITHOUT.get(q.kind)
+            why = without(q, system)
             if why:
                 raise ValueError(f"accuracy of {text!r} cannot be given: there is no estimate of it, {why}.")
             _check.positive(f"accuracy[{text!r}]", allowed)

@@ -147,7 +147,7 @@ def _attached(motion: Motion, beside: Beside) -> Motion:
 def _motions(solve: Solve, system: System | Rest, given: Options, motion: Motion, rtol: float | None) -> Beside:
     """Both companions, or one."""
     t, run = motion.t, whole(given)
-    if len(t) < 2 or not t[-1] > 0.0:
+    if not len(t) or not t[-1] > 0.0:
         raise NoCompanion("the run has no rows behind its start.")
     rows = np.unique(np.linspace(0, len(t) - 1, min(len(t), MOST_ROWS)).astype(np.intp))
     bodies = not motion.system.rods

@@ -19,6 +19,7 @@ from gyrod.files.reading import Node, ReadingError, compose, decode, plain
 from gyrod.files.reading import Path as Place
 from gyrod.model import Clip, Free, ModelError, Rod, System
 from gyrod.model.changes import changed_arguments
+from gyrod.runs.options import OPTIONS
 from gyrod.solve.routing import Route, route
 
 #: Fields of a rod that a route takes as they are, and those that it takes where they were given.
@@ -52,7 +53,9 @@ class RoutedFile:
 
 
 @suggests
-def route_file(path: str | PathLike[str], *, turns: float | None = None, starts: int = 2) -> RoutedFile:
+def route_file(
+    path: str | PathLike[str], *, turns: float | None = None, starts: int = 2, error: str = "rough"
+) -> RoutedFile:
     """Lay all rods of a model file that have no initial shape between their ends and clips, as `route` does one.
 
     Rods may end on other ones, in any order. Each is laid alone: `equilibrium` of the system finds how they
@@ -62,16 +65,17 @@ def route_file(path: str | PathLike[str], *, turns: float | None = None, starts:
     ----------
     path
         A model file, YAML or JSON.
-    turns, starts
+    turns, starts, error
         As of `route`, for each rod.
     """
     place = _check.path("path", path)
+    OPTIONS["error"].check("error", error)
     try:
         root, problems = compose(decode(bytes_of(place)))
-    except ReadingError as error:
-        raise ModelFileError([error.problem], str(path)) from None
+    except ReadingError as trouble:
+        raise ModelFileError([trouble.problem], str(path)) from None
     builder = _Routing(plain(root), root, place.parent)
-    builder.how = {"turns": turns, "starts": starts}
+    builder.how = {"turns": turns, "starts": starts, "error": error}
     builder.problems += problems
     with np.errstate(all="ignore"):
         made = builder.whole()

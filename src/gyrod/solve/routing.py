@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from gyrod import _check, rotations
 from gyrod._check import Array
-from gyrod._words import suggests
 from gyrod.model import (
     Body,
     Clamped,
@@ -37,6 +36,7 @@ from gyrod.model.rod_checks import DEFAULT_DEGREE, DEFAULT_ELEMENTS
 from gyrod.model.rods import Field
 from gyrod.model.sections import CrossSection
 from gyrod.motion import Rest, RodTrack, bend_radius
+from gyrod.solve.companions import of_rest, with_errors
 from gyrod.solve.route_curves import Start, Station, Weights, starts
 from gyrod.solve.statics import RELAXATIONS, EquilibriumError, Statics, failure, neutral, prepare
 
@@ -148,7 +148,7 @@ def as_it_lies(rest: Rest, rod: Rod, segments: int | None = None, ends: Ends | N
     return rod.with_(initial=lies, start=start, end=end, **changes)
 
 
-@suggests
+@with_errors(of_rest)
 def route(
     length: float,
     start: End | None = None,
@@ -172,6 +172,7 @@ def route(
     guess: Shape | None = None,
     turns: float | None = None,
     starts: int = 2,
+    error: str = "rough",  # noqa: ARG001
 ) -> Route:
     """The rest of a cable of a length between two ends, from nothing but their places and frames.
 
@@ -199,6 +200,8 @@ def route(
         is taken. None: the answer of the least energy.
     starts
         Curves from which equilibria are looked for; ``route.answers`` has all that are stable.
+    error
+        As of `equilibrium`: ``route.error`` has "rough" figures, or "total" errors by another mesh.
 
     The search begins with the curves of the least energy among cubics of the right length, whose frames are carried
     along without twist and turned evenly; a relaxation and Newton's method end in an equilibrium that is stable.
