@@ -17,6 +17,7 @@ from gyrod import rotations
 from gyrod.equations import compile_system
 from gyrod.equations.links import links
 from gyrod.equations.members import template
+from gyrod.equations.pieces import Pieces
 from gyrod.equations.rods import BLEND, stiffest
 from gyrod.equations.signals import Signals
 from gyrod.model.meshes import apply, apply_frames, rule
@@ -251,7 +252,12 @@ def test_strings_pull_at_nodes():
     ]
     system = gd.System(rods=[hose(2, start=gd.Clamped())], forces=forces)
     s = system.rods[0].mesh.vertices
-    points = [p for x in links(system, {}, np.zeros((0, 3, 3)), Signals()) for p in x.ends if p.rod >= 0]
+    points = [
+        p
+        for x in links(system, Pieces.of(system.rods, [{}], {}), {}, np.zeros((0, 3, 3)), Signals())
+        for p in x.ends
+        if p.rod >= 0
+    ]
     assert_allclose([s[p.segment] for p in points], [0.13, 0.5, 0.5, 1.0, 0.77], rtol=0, atol=1e-12)
     assert [p.xi for p in points] == [0.0] * 5
     assert_array_equal(points[0].offset, [0.01, 0.0, 0.0])

@@ -32,7 +32,7 @@ from gyrod.model import (
     Straight,
     System,
 )
-from gyrod.model.attachments import end_inertia
+from gyrod.model.attachments import section_inertia
 
 RUBBER = Material(young=5e6, poisson=0.5, density=1100.0)
 Q = np.array([0.5, -0.1, 0.7, 0.5]) / np.linalg.norm([0.5, -0.1, 0.7, 0.5])
@@ -577,12 +577,12 @@ def test_ends_refused(make, words):
         (
             [rod("a"), rod("b", X, Z, start=Hinged("a"))],
             "Rod 'b': start = Hinged('a'): initial has this start at (1, 0, 0) in space, but 'a' has its start at "
-            "(0, 0, 0), 1 m away and its end at (0, 1, 0), 1.41421 m away; move one of them: rods join end to end.",
+            "(0, 0, 0), 1 m away and its end at (0, 1, 0), 1.41421 m away; move one of them.",
         ),
         (
             [rod("a"), rod("b", Y, X, start=Hinged("a", "start"))],
             "Rod 'b': start = Hinged('a', at='start'): initial has this start at (0, 1, 0) in space, but 'a' has its "
-            "start at (0, 0, 0), 1 m away; move one of them: rods join end to end.",
+            "start at (0, 0, 0), 1 m away; move one of them.",
         ),
         (
             [ring(), rod("b", start=Hinged("ring"))],
@@ -590,7 +590,8 @@ def test_ends_refused(make, words):
         ),
         (
             [rod("a"), rod("b", Y, X, start=Hinged("a", (0, 0, 0)))],
-            "Rod 'b': start = Hinged('a', at=(0, 0, 0)): 'a' is a rod; at must be 'start', 'end' or left out.",
+            "Rod 'b': start = Hinged('a', at=(0, 0, 0)): 'a' is a rod; at must be 'start', 'end', a fraction of "
+            "its length, or left out.",
         ),
         (
             [rod("a", end=Clamped("a", "end"))],
@@ -599,7 +600,7 @@ def test_ends_refused(make, words):
         (
             [rod("a", end=Clamped("a"))],
             "Rod 'a': end = Clamped('a'): initial has this end at (0, 1, 0) in space, but 'a' has its start at "
-            "(0, 0, 0), 1 m away; move one of them: rods join end to end.",
+            "(0, 0, 0), 1 m away; move one of them.",
         ),
         (
             [rod("a", end=Guided()), rod("b", Y, X, start=Clamped("a"))],
@@ -609,7 +610,7 @@ def test_ends_refused(make, words):
         (
             [rod("a", end=Clamped("b", "start")), rod("b", Z, X, start=Clamped())],
             "Rod 'a': end = Clamped('b', at='start'): initial has this end at (0, 1, 0) in space, but 'b' has its "
-            "start at (0, 0, 1), 1.41421 m away; move one of them: rods join end to end.",
+            "start at (0, 0, 1), 1.41421 m away; move one of them.",
         ),
         (
             [rod("a"), rod("b", Y, X, start=Clamped("a", frame=rot.exp((0, 3.0, 0))))],
@@ -742,7 +743,7 @@ def test_a_free_end_that_others_clamp_is_clamped():
     J[-1] *= 0.75
     np.testing.assert_allclose(found["J"], J, rtol=1e-14)
     body_ = system.assembled().bodies[0]
-    total = found["J"][-1] + end_inertia(system.rod("a"), 1)
+    total = found["J"][-1] + section_inertia(system.rod("a"), len(found["J"]))[0][1]
     np.testing.assert_allclose(total, on_ground["J"][-1], rtol=1e-14)
     assert body_.mass == 0.0
     hinged = table(System(rods=[rod("a"), rod("b", Y, X, start=Hinged("a"))]), "a")

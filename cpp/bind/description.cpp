@@ -234,6 +234,13 @@ void bind_rod_parts(nb::module_& m) {
           },
           nb::kw_only(), "follow"_a, "force"_a, "moment"_a, "F"_a.none(), "M"_a.none(), "law"_a = "",
           "numbers"_a = std::vector<double>{})
+      .def(
+          "shared",
+          [](RodLoad load, const Shares& force, const Shares& moment) {
+            load.force = shares(force), load.moment = shares(moment);
+            return load;
+          },
+          "force"_a, "moment"_a, "The same with other shares.")
       .def_ro("follow", &RodLoad::follow)
       .def_prop_ro("force", [](const RodLoad& l) { return listed(l.force); })
       .def_prop_ro("moment", [](const RodLoad& l) { return listed(l.moment); })

@@ -26,10 +26,12 @@ from gyrod.equations.forces import body_weights, compile_force, frame_forces
 from gyrod.equations.gaps import joint_set
 from gyrod.equations.links import links, sliding
 from gyrod.equations.mechanisms import Mechanism, Mobility
-from gyrod.equations.rods import compile_rod, fundamental, initial_state, stiffest
+from gyrod.equations.pieces import Pieces, RodLayout
+from gyrod.equations.rods import compile_rod, fundamental, initial_state, section_held, stiffest
 from gyrod.equations.signals import ForceError as ForceError
 from gyrod.equations.signals import Signals
 from gyrod.model import Joint, ModelError, SpringDamper, System, UserForce
+from gyrod.model.attachments import RodEndPlace
 from gyrod.rotations.vectors import length
 from gyrod.runs.formulations import FORMULATIONS
 
@@ -63,7 +65,9 @@ class Compiled:
     options: CoreOptions
 
     #: For each rod: the core's arrays on its mesh.
-    rods: tuple[RodTable, ...] = ()
+    rods: tuple[RodTable, ...]
+    #: What the core has of them.
+    pieces: Pieces
 
     #: Tree and loops of bodies with joints; None where bodies have none, or one ball joint to ground each.
     mechanism: Mechanism | None = None
@@ -212,7 +216,7 @@ class Compiled:
         if source.formulation == self.formulation:
             return replace(self, y0=y)
         motions = source.motions(y)
-        start = self.with_rods(zip(source.core.layout(), self.core.layout(), strict=True), y)
+        start = self.with_rods(zip(source.layouts(), self.layouts(), strict=True), y)
         if memory := self.kinds.count("friction"):
             start[-memory:] = y[-memory:]
         if self.mechanism is not None:
@@ -226,7 +230,11 @@ class Compiled:
             start[self.core.offset(i) :][: len(state)] = state
         return replace(self, y0=start)
 
-    def with_rods(self, pairs: Iterable[tuple[_core.RodLayout, _core.RodLayout]], y: Array) -> Array:
+    def layouts(self) -> list[RodLayout]:
+        """Where the unknowns of each rod are."""
+        return self.pieces.layouts(self.core.layout())
+
+    def with_rods(self, pairs: Iterable[tuple[RodLayout, RodLayout]], y: Array) -> Array:
         """The start with rods as in y, unknowns in 'nullspace-quaternion': where they are there, and where here."""
         start = np.array(self.y0)
         for there, here in pairs:
@@ -281,7 +289,7 @@ class Compiled:
     def rod_states(self, t: Array, y: Array, *, project: bool = False) -> list[dict[str, Array]]:
         """Everything about each rod at rows (t, y): arrays (k, points of its mesh, components)."""
         times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
-        return [dict(rod) for rod in self.core.rod_states(times, rows, project)]
+        return self.pieces.states([dict(rod) for rod in self.core.rod_states(times, rows, project)])
 
 
 def compile_system(
@@ -314,17 +322,18 @@ def compile_system(
     index = {name: i for i, name in enumerate(system.names)}
     rods = {name: i for i, name in enumerate(system.rod_names)}
     for (name, e), place in hosted.items():
-        host = index[place.host]
-        A = bodies.axes[host]
-        turn = np.array([1.0, 0.0, 0.0, 0.0]) if is_unit(A) else rotations.quaternion_from_matrix(A.T)
-        frame = rotations.multiply(turn, place.frame)
-        tables[rods[name]][("start", "end")[e]].held_by(host, A.T @ place.at, frame)
-    between = links(system, index, bodies.axes, signals)
+        _hold(tables[rods[name]][("start", "end")[e]], place, index, bodies.axes)
+    inner = system.rod_points.items()
+    held = {key: _hold(section_held(system, place), place, index, bodies.axes) for key, place in inner}
+    pieces = Pieces.of(system.rods, tables, held)
+    between = links(system, pieces, index, bodies.axes, signals)
     none: tuple[_core.ContactSet, tuple[Touching, ...], tuple[Crossed, ...]] = _core.ContactSet(), (), ()
-    touching, pairs, crossed = contacts(system, index, bodies.axes, size_of(system)) if system.contacts else none
-    core = bodies.make([_core.Rod(**table) for table in tables], between, touching)
+    touching, pairs, crossed = (
+        contacts(system, pieces, index, bodies.axes, size_of(system)) if system.contacts else none
+    )
+    core = bodies.make([_core.Rod(**table) for table in pieces.tables], between, touching)
     start, kinds = bodies.start(core)
-    for rod, layout in zip(system.rods, core.layout(), strict=True):
+    for rod, layout in zip(system.rods, pieces.layouts(core.layout()), strict=True):
         initial_state(rod, formulation, layout, start, kinds)
     slides = [clip.at + offset / system.rod(clip.rod).length for clip, offset in sliding(system)]
     memory = len(slides) + touching.memory
@@ -336,7 +345,7 @@ def compile_system(
         y0 = np.asarray(core.complete(0.0, bodies.velocities, y0))
     found = Compiled(
         system, formulation, core, y0, signals, bodies.axes, bodies.moments, tuple(kinds), options.copy(),
-        tuple(tables), bodies.mechanism, bodies.mobility, at_rest, pairs, crossed,
+        tuple(tables), pieces, bodies.mechanism, bodies.mobility, at_rest, pairs, crossed,
     )  # fmt: skip
     if (pairs or crossed) and not (at_rest or started):
         zero = np.zeros(1)
@@ -346,6 +355,15 @@ def compile_system(
         if inside:
             raise ModelError(dict.fromkeys(f"{system.contacts[pair].label}: {s}" for pair, s in inside))
     return found
+
+
+def _hold(end: _core.RodEnd, place: RodEndPlace, index: dict[str, int], axes: Array) -> _core.RodEnd:
+    """Let a body of the core hold an end; returns it."""
+    host = index[place.host]
+    A = axes[host]
+    turn = np.array([1.0, 0.0, 0.0, 0.0]) if is_unit(A) else rotations.quaternion_from_matrix(A.T)
+    end.held_by(host, A.T @ place.at, rotations.multiply(turn, place.frame))
+    return end
 
 
 def _again(system: System, formulation: str, options: CoreOptions, at_rest: bool) -> Compiled:

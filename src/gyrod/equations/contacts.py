@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from gyrod.model.appearance import Solid
 from gyrod.model.contacts import Contact, Friction, impact_damping
 from gyrod.model.meshes import Elements, lagrange
 from gyrod.model.surfaces import Boundary
+
+if TYPE_CHECKING:
+    from gyrod.equations.pieces import Pieces
 
 #: Cells that a station of the core has at most.
 CELLS = 5
@@ -118,7 +121,7 @@ class _Surface:
 
 
 def contacts(
-    system: System, index: dict[str, int], axes: Array, length: float
+    system: System, pieces: Pieces, index: dict[str, int], axes: Array, length: float
 ) -> tuple[_core.ContactSet, tuple[Touching, ...], tuple[Crossed, ...]]:
     """The contacts of a system for the core, and what they are; ``length``: about the size of the system."""
     rods = {name: i for i, name in enumerate(system.rod_names)}
@@ -131,13 +134,14 @@ def contacts(
         tubes = {name: _tube(contact, system, name) for name in {name for pair in pairs for name in pair}}
         gravity = float(np.linalg.norm(system.gravity))
         for a, b in pairs:
-            crossings.append(_crossing(contact, gravity, tubes[a], tubes[b], rods[a], rods[b]))
+            of_core = [pieces.numbers(rods[name])[0] for name in (a, b)]
+            crossings.append(_crossing(contact, gravity, tubes[a], tubes[b], *of_core))
             crossed.append(Crossed(k, a, b, 0.5 * (min(tubes[a].radius, tubes[b].radius) - 0.5 * contact.margin)))
         for of, on in contact.pairs(system):
-            rod, body = rods.get(of, -1), index.get(of, -1)
+            body = index.get(of, -1)
             law = _law(contact, system, of, length)
             for surface in _surfaces(contact, system, on, index, axes):
-                for stations in _stations(system, of, body, axes):
+                for rod, stations in _stations(system, pieces, of, body, axes):
                     reach = max(0.5 * float(stations.radii.max(initial=0.0)), 0.05 * _least(system, of, surface))
                     reach = reach or 0.5 * THIN * length  # without any, steps before a touch would halve for ever
                     made.append(
@@ -224,17 +228,35 @@ def _surfaces(
         yield _Surface(rounded.core, A.T @ solid.offset, A.T @ solid.turn, solid.least)
 
 
-def _stations(system: System, of: str, body: int, axes: Array) -> Iterator[_Stations]:
+def _stations(system: System, pieces: Pieces, of: str, body: int, axes: Array) -> Iterator[tuple[int, _Stations]]:
+    """Stations of a body, or of the pieces of a rod with the number of each."""
     none = np.zeros((0, 3))
     if body < 0:
-        yield _of_rod(system.rod(of))
+        number = system.rod_names.index(of)
+        stations, parts = _of_rod(system.rod(of)), pieces.between(number)
+        for rod, marks in parts:
+            yield rod, stations if len(parts) == 1 else _of_piece(stations, *marks)
         return
     for solid in _solids(system.body(of)):
         points, radii = solid.stations(ROUNDING * solid.least)
         at = solid.offset + points @ solid.turn.T
         empty = np.full((len(points), CELLS), -1.0)
         offsets = np.ascontiguousarray(at @ axes[body]) if len(at) else none
-        yield _Stations(at, radii, np.ones(len(at)), empty, np.zeros_like(empty), np.zeros_like(empty), offsets)
+        flat = _Stations(at, radii, np.ones(len(at)), empty, np.zeros_like(empty), np.zeros_like(empty), offsets)
+        yield -1, flat
+
+
+def _of_piece(stations: _Stations, a: int, b: int) -> _Stations:
+    """Stations of a rod from vertex a to b; at a vertex between two pieces those of the first."""
+    here, cells = stations.shares != 0.0, stations.cells
+    first, last = np.where(here, cells, np.inf).min(axis=1), np.where(here, cells, -np.inf).max(axis=1)
+    mine = (first >= a) & (last <= b) & ((last > a) | (a == 0))
+    whole = stations.places, stations.radii, stations.weights, stations.shares
+    places, radii, weights, shares = (x[mine] for x in whole)
+    cells, turns = cells[mine], np.where(cells[mine] > b, 0.0, stations.turns[mine])
+    turns = turns / np.where((total := turns.sum(axis=1, keepdims=True)) > 0.0, total, 1.0)
+    cells = np.where((cells < 0) | (cells > b), -1.0, cells - a)
+    return _Stations(places, radii, weights, cells, shares, turns, stations.offsets)
 
 
 def _of_rod(rod: Rod) -> _Stations:

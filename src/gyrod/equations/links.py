@@ -10,13 +10,13 @@ import numpy as np
 
 from gyrod import _core
 from gyrod._check import Array
-from gyrod.equations.rods import node_at
 from gyrod.equations.signals import Signals
 from gyrod.model import Bushing, Cable, Clip, SpringDamper, System, Tendon
 from gyrod.model.errors import GROUND, not_negative
 from gyrod.model.forces import ForceLaw, Link
 
 if TYPE_CHECKING:
+    from gyrod.equations.pieces import Pieces
     from gyrod.model.force_checks import LinkPlace
 
 
@@ -29,15 +29,16 @@ def link_ends(force: ForceLaw) -> list[tuple[str, LinkPlace]]:
     return [(force.rod, at) for at in force.points] if isinstance(force, Tendon) else []
 
 
-def links(system: System, index: dict[str, int], axes: Array, signals: Signals) -> list[_core.RodLink]:
+def links(system: System, pieces: Pieces, index: dict[str, int], axes: Array, signals: Signals) -> list[_core.RodLink]:
     """Cables, tendons, springs and bushings for the core, of those that touch a rod."""
     rods = {name: i for i, name in enumerate(system.rod_names)}
 
     def point(name: str, at: Any) -> _core.LinkPoint:
         if name in rods:
             (s, offset), rod = at, system.rod(name)
-            segment, xi = (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
-            return _core.LinkPoint(rod=rods[name], segment=segment, xi=xi, offset=np.array([*offset, 0.0][:3]))
+            j, xi = (rod.mesh.nearest(s), 0.0) if rod.mesh.degree else rod.segment_at(s)
+            piece, segment = (pieces.vertex if rod.mesh.degree else pieces.gap)(rods[name], j)
+            return _core.LinkPoint(rod=piece, segment=segment, xi=xi, offset=np.array([*offset, 0.0][:3]))
         x = np.zeros(3) if at is None else np.array(at)
         if name == GROUND:
             return _core.LinkPoint(offset=x)
@@ -48,7 +49,7 @@ def links(system: System, index: dict[str, int], axes: Array, signals: Signals) 
         if not f.rods or not (ends := link_ends(f)):
             continue
         if isinstance(f, Clip):
-            found += _clip(f, system, point, axes[index[f.to]] if f.to in index else np.eye(3))
+            found += _clip(f, system, pieces, point, axes[index[f.to]] if f.to in index else np.eye(3))
             continue
         points = [point(name, at) for name, at in ends]
         if isinstance(f, Tendon):
@@ -92,7 +93,9 @@ def ring_stiffness(clip: Clip, system: System) -> float:
     return float(clip.stiffnesses(rod.stiffness_at([clip.at])[0], rod.length)[0][0]) / len(ring_offsets(clip))
 
 
-def _clip(clip: Clip, system: System, point: Callable[[str, Any], _core.LinkPoint], axes: Array) -> list[_core.RodLink]:
+def _clip(
+    clip: Clip, system: System, pieces: Pieces, point: Callable[[str, Any], _core.LinkPoint], axes: Array
+) -> list[_core.RodLink]:
     """A clip as bushings between points on the axes of its frame and on those of the section, or as rings."""
     place, F = system.clip_place(clip)
 
@@ -105,7 +108,7 @@ def _clip(clip: Clip, system: System, point: Callable[[str, Any], _core.LinkPoin
         given = {"mesh": rod.mesh.vertices.tolist(), "stiffness": ring_stiffness(clip, system), "name": clip.label}
         return [
             _core.RodLink.ring(
-                a=at(np.array([0.0, 0.0, offset])), rod=system.rod_names.index(clip.rod),
+                a=at(np.array([0.0, 0.0, offset])), rod=pieces.numbers(system.rod_names.index(clip.rod))[0],
                 at=clip.at + offset / rod.length, smooth=clip.kind == "sleeve", **given,
             )
             for offset in ring_offsets(clip)

@@ -7,6 +7,7 @@ where masses, weights and shares of loads are computed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from gyrod._check import Array
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.signals import INPUTS, Signals
 from gyrod.model import Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System
-from gyrod.model.attachments import end_inertia
+from gyrod.model.attachments import RodEndPlace, section_inertia
 from gyrod.model.ends import End
 from gyrod.model.errors import GROUND, positive
 from gyrod.model.expressions import ExpressionVector
@@ -27,6 +28,8 @@ from gyrod.model.samples import Samples
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from gyrod.equations.pieces import RodLayout
 
 
 #: Share of the consistent in the blended mass; docs/rods.md says why.
@@ -63,7 +66,7 @@ def compile_rod(rod: Rod, system: System, signals: Signals) -> RodTable:
     return table | _surroundings(rod, system) | _stretch(rod, signals)
 
 
-def initial_state(rod: Rod, formulation: str, layout: _core.RodLayout, y: list[float], kinds: list[str]) -> None:
+def initial_state(rod: Rod, formulation: str, layout: RodLayout, y: list[float], kinds: list[str]) -> None:
     """Write a rod's initial state into y, and the kinds of its unknowns."""
     turned, spins = unknowns(formulation, rod.quaternions, rod.spins)
     for where, rows, kind in (
@@ -231,7 +234,11 @@ def masses(rod: Rod, system: System, inertia: Array) -> dict[str, Array]:
         if place is not None and place.host != GROUND:  # what moves with a body is lumped there
             off[..., -e] = 0.0
         if place is not None and place.clamped and place.host in system.junction_bodies:
-            J[..., -e, :] = 0.0 if mesh.degree else J[..., -e, :] - end_inertia(rod, e)
+            _leave_inertia(rod, e * (len(mesh.vertices) - 1), J)
+    for name, n in system.rod_points:
+        if name == rod.name:
+            off[..., n - 1 : n + 1] = 0.0
+            _leave_inertia(rod, n, J)
     for f in system.forces:
         if isinstance(f, PointMass) and f.rod == rod.name:
             for n, share in _lever(rod, f.at):
@@ -240,6 +247,12 @@ def masses(rod: Rod, system: System, inertia: Array) -> dict[str, Array]:
     mass[..., :-1] -= off
     mass[..., 1:] -= off
     return {"J": J, "mass": mass, "tributary": half, "off": off}
+
+
+def _leave_inertia(rod: Rod, n: int, J: Array) -> None:
+    """Take from the frames what the junction at a vertex has."""
+    for j, inertia in section_inertia(rod, n):
+        J[..., j, :] = 0.0 if rod.mesh.degree else J[..., j, :] - inertia
 
 
 def _lumped(rod: Rod, m: Array) -> tuple[Array, Array]:
@@ -254,14 +267,9 @@ def _lumped(rod: Rod, m: Array) -> tuple[Array, Array]:
 def _lever(rod: Rod, s: float) -> list[tuple[int, float]]:
     """Vertices that bear what is at a fraction of the length, and their shares: a node, or the ends of a segment."""
     if rod.mesh.degree:
-        return [(node_at(rod, s), 1.0)]
+        return [(rod.mesh.nearest(s), 1.0)]
     j, xi = rod.segment_at(s)
     return [(j, 1.0 - xi), (j + 1, xi)]
-
-
-def node_at(rod: Rod, s: float) -> int:
-    """The node of an element that lies there; the system has seen to it that there is one."""
-    return int(np.argmin(np.abs(rod.mesh.vertices - s)))
 
 
 def _reference(rod: Rod, table: RodTable, held: tuple[bool, bool]) -> dict[str, Array]:
@@ -273,20 +281,27 @@ def _reference(rod: Rod, table: RodTable, held: tuple[bool, bool]) -> dict[str, 
 
 
 def _measured(rod: Rod, table: RodTable, held: tuple[bool, bool]) -> dict[str, Array]:
-    mesh = rod.mesh
-    still = [
-        _core.RodEnd(held=False, clamped=clamped, place=np.zeros(3), frame=np.array(p))
-        for clamped, p in zip(held, rod.end_frames, strict=True)
-    ]
-    bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (len(mesh.strains), 1)), "K0": np.zeros((len(mesh.curvatures), 3))}
-    bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
-    bare |= {"foundation": None, "anchor": rod.positions, "obstacles": [], "spin": np.zeros(3)}
-    if mesh.degree and rod.strain in HELD:
-        bare["strain"] = "cosserat"  # measured alike, and nothing need be held
-    strain, curvature = _core.measure(_core.Rod(**bare), np.array(rod.positions), np.array(rod.quaternions))
-    if not mesh.degree:
+    strain, curvature = measured(table, rod.positions, rod.quaternions, rod.end_frames, held)
+    if not rod.mesh.degree:
         _bend_on(curvature, rod.fractions, held)
     return {"strain": strain, "curvature": curvature}
+
+
+def measured(
+    table: RodTable, x: Array, p: Array, end_frames: Sequence[Array] | Array, held: tuple[bool, bool]
+) -> tuple[Array, Array]:
+    """Strain and curvature of a rod that lies at vertices x with frames p, against a straight one."""
+    still = [
+        _core.RodEnd(held=False, clamped=clamped, place=np.zeros(3), frame=np.array(q))
+        for clamped, q in zip(held, end_frames, strict=True)
+    ]
+    bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (len(table["CG"]), 1)), "K0": np.zeros((len(table["CK"]), 3))}
+    bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
+    bare |= {"foundation": None, "anchor": x, "obstacles": [], "spin": np.zeros(3)}
+    if table["degree"] and table["strain"] in HELD:
+        bare["strain"] = "cosserat"  # measured alike, and nothing need be held
+    strain, curvature = _core.measure(_core.Rod(**bare), np.array(x), np.array(p))
+    return np.asarray(strain), np.asarray(curvature)
 
 
 def _bend_on(K: Array, s: Array, held: tuple[bool, bool]) -> None:
@@ -304,10 +319,8 @@ def _bend_on(K: Array, s: Array, held: tuple[bool, bool]) -> None:
 
 def _end(rod: Rod, e: int, system: System, signals: Signals) -> _core.RodEnd:
     place = system.rod_ends.get((rod.name, e))
-    if place is not None and place.host != GROUND:  # moved by the host; this is its initial place
-        host = system.body(place.host)
-        x, p = host.position + host.matrix @ place.at, rotations.multiply(host.orientation, place.frame)
-        return _core.RodEnd(held=True, clamped=place.clamped, place=x, frame=p)
+    if place is not None and place.host != GROUND:
+        return section_held(system, place)
     end = (rod.start, rod.end)[e] if place is None else system.ground_ends[rod.name, e]
     position = end.position_at(0.0) if end.holds_position else None
     frame = end.frame_at(0.0) if end.holds_frame else None
@@ -317,6 +330,13 @@ def _end(rod: Rod, e: int, system: System, signals: Signals) -> _core.RodEnd:
         place=np.array(rod.positions[-e] if position is None else position),
         frame=np.array(rod.end_frames[e] if frame is None else frame), **_led(label, end, signals),
     )  # fmt: skip
+
+
+def section_held(system: System, place: RodEndPlace) -> _core.RodEnd:
+    """A section that a body holds, where it is at the start: the body moves it."""
+    host = system.body(place.host)
+    x, p = host.position + host.matrix @ place.at, rotations.multiply(host.orientation, place.frame)
+    return _core.RodEnd(held=True, clamped=place.clamped, place=x, frame=p)
 
 
 def _led(label: str, end: End, signals: Signals) -> dict[str, _core.Signal]:
@@ -368,7 +388,7 @@ def _force_at(rod: Rod, s: float, follow: bool) -> list[Share]:
     # The neighbour's frame has its share of the vertex between the two: the core links neighbours only. Beyond the last
     # midpoint the frame is extrapolated.
     other, near = (j + 1, j + 1) if xi > 0.5 else (j - 1, j)
-    if other == rod.segments:
+    if other == rod.mesh.cells:
         other = j - 1
     shares = {j: 1.0 - xi, j + 1: xi}
     eta = 0.0
@@ -386,7 +406,7 @@ def _moment_at(rod: Rod, s: float, held: tuple[bool, bool]) -> list[Share]:
     if k == 0:
         w = s / mid[0] if held[0] else 1.0
         return [(0, 0, w * ones), (-1, 0, (1.0 - w) * ones)][: 2 if w < 1.0 else 1]
-    if k == rod.segments:
+    if k == rod.mesh.cells:
         w = (1.0 - s) / (1.0 - mid[-1]) if held[1] else 1.0
         return [(k - 1, k, w * ones), (-2, k, (1.0 - w) * ones)][: 2 if w < 1.0 else 1]
     w = float((s - mid[k - 1]) / (mid[k] - mid[k - 1]))
@@ -398,7 +418,7 @@ def _spread(rod: Rod, load: RodLoad | StateLoad) -> tuple[list[Share], list[Shar
     points, weights = np.polynomial.legendre.leggauss(4)
     force: list[Share] = []
     moment: list[Share] = []
-    for j in range(rod.segments):
+    for j in range(rod.mesh.cells):
         lo, hi = rod.fractions[j], rod.fractions[j + 1]
         a, b = max(lo, load.span[0]), min(hi, load.span[1])
         if b <= a:
@@ -416,7 +436,7 @@ def _on_nodes(rod: Rod, load: RodLoad | StateLoad) -> list[Share]:
     mesh = rod.mesh
     assert isinstance(mesh, Elements)
     if load.span is None:
-        k = node_at(rod, float(load.at or 0.0))
+        k = rod.mesh.nearest(float(load.at or 0.0))
         return [(k, k, np.ones(3))]
     middles, p = 0.5 * (mesh.ends[1:] + mesh.ends[:-1]), mesh.degree
     covered = np.flatnonzero((load.span[0] < middles) & (middles < load.span[1]))
@@ -465,7 +485,7 @@ def _belongs(rod: Rod, start: float = 0.0, end: float = 1.0) -> Array:
     lo, hi = rod.fractions[:-1], rod.fractions[1:]
     a, b = np.clip(start, lo, hi), np.clip(end, lo, hi)
     xi = (0.5 * (a + b) - lo) / (hi - lo)
-    out = np.zeros(rod.segments + 1)
+    out = np.zeros(rod.mesh.cells + 1)
     out[:-1] += rod.length * (b - a) * (1.0 - xi)
     out[1:] += rod.length * (b - a) * xi
     return out

@@ -55,7 +55,7 @@ class Stepped:
     def states(self, t: Array, rows: Array) -> Array:
         """Unknowns of the formulation, (n, N), from nodes (n, b, 13)."""
         y = self._bodies(t, rows[:, : len(self.axes)])
-        for cells, layout in zip(self.cells(), self.compiled.core.layout(), strict=True):
+        for cells, layout in zip(self.cells(), self.compiled.layouts(), strict=True):
             lead = len(layout.x) - len(layout.p)
             for n, (x, v, node) in enumerate(zip(layout.x, layout.v, cells, strict=True)):
                 if x >= 0:
@@ -68,7 +68,8 @@ class Stepped:
 
     def cells(self) -> list[list[int]]:
         """For each rod the rows of its cells among the nodes, -1 where all of one is held."""
-        return [self.core.cells(i) for i in range(len(self.compiled.rods))]
+        pieces = self.compiled.pieces
+        return pieces.cells([self.core.cells(i) for i in range(len(pieces.tables))])
 
     def _bodies(self, t: Array, rows: Array) -> Array:
         compiled = self.compiled
@@ -150,8 +151,9 @@ def compile_stepped(
     core = _core.Variational(
         bodies=bodies, sigma=split.tolist(), forces=forces, gravity=gravity,
         joints=None if compiled.mechanism is None else compiled.mechanism.tree(fixed=True),
-        rods=[_core.Rod(**table) for table in compiled.rods], rod_sigma=[s.tolist() for s in of_rods],
-        links=links(system, index, frames, compiled.signals),
+        rods=[_core.Rod(**table) for table in compiled.pieces.tables],
+        rod_sigma=[part.tolist() for i, s in enumerate(of_rods) for part in compiled.pieces.frames(i, s)],
+        links=links(system, compiled.pieces, index, frames, compiled.signals),
         length=compiled._length(), step=step, directors=coordinates == "directors", nodes=potential == "nodes",
         conserving=conserving, composed=order == 4,
     )  # fmt: skip
@@ -173,7 +175,7 @@ def _cells(stepped: Stepped) -> list[list[float]]:
     compiled = stepped.compiled
     y, (nq, nv) = compiled.y0, FORMULATIONS[compiled.formulation]
     rows = []
-    for cells, layout in zip(stepped.cells(), compiled.core.layout(), strict=True):
+    for cells, layout in zip(stepped.cells(), compiled.layouts(), strict=True):
         lead = len(layout.x) - len(layout.p)
         for n, node in enumerate(cells):
             if node < 0:

@@ -1,8 +1,9 @@
 """Where ends of rods are held by bodies and by one another, and the junctions that this takes.
 
 An end refers to one host at most, so ends that refer to one another form groups that meet in one point, with at most
-one end that refers to no rod. Within a group, ends that are clamped to one another are a weld; welds, and ends alone,
-are hinged to each other.
+one end, or one point between the ends of a rod, that refers to no rod. Within a group, ends that are clamped to one
+another are a weld; welds, and ends alone, are hinged to each other. A point between the ends is a weld of what is
+before it with what is behind it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import numpy as np
 from gyrod import rotations
 from gyrod._check import Array
 from gyrod.model.bodies import Body, massless
-from gyrod.model.ends import SIDES, Clamped, End, Hinged
+from gyrod.model.ends import SIDES, Clamped, End, Free, Hinged
 from gyrod.model.errors import GROUND, Description, Problems, frozen, shown, turned, unknown
 from gyrod.model.joints import Joint, Spherical, Translational
+from gyrod.model.meshes import NEAREST_ENDS
 from gyrod.model.rod_checks import LENGTH_SLACK
 from gyrod.model.rods import Rod
 from gyrod.model.samples import Samples
@@ -29,7 +31,7 @@ from gyrod.rotations.vectors import cross, norms
 if TYPE_CHECKING:
     from gyrod.model.system import System
 
-#: A rod by its name, and 0 for its start or 1 for its end.
+#: A rod by its name, and 0 for its start, 1 for its end or n + 1 for the vertex n between them.
 Key = tuple[str, int]
 
 #: Angle in rad between two frames that should be the same.
@@ -65,7 +67,7 @@ class Junction(Description):
     name: str
     #: In space at the start, (3,).
     position: Array
-    #: Rod, 0 for its start or 1 for its end, and whether it is clamped.
+    #: Rod, 0 for its start, 1 for its end or n + 1 for the vertex n between them, and whether it is clamped.
     members: tuple[tuple[str, int, bool], ...]
     #: What a ball joint holds it to: "ground", a body or another junction.
     held_by: str | None = None
@@ -83,6 +85,8 @@ class Holds:
     """All ends that are held by something else than ground by their own word."""
 
     places: Mapping[Key, RodEndPlace]
+    #: Of vertices between the ends that others are joined to, by the rod and the number of the vertex.
+    points: Mapping[tuple[str, int], RodEndPlace]
     junctions: tuple[Junction, ...]
     #: What is held by ground through another rod, as the end on ground that does the same.
     on_ground: Mapping[Key, End]
@@ -91,18 +95,24 @@ class Holds:
 def resolve(system: System, problems: Problems) -> Holds:
     """Find out what holds the ends of all rods; what does not fit is noted."""
     if not any(end.attached for rod in system.rods for end in (rod.start, rod.end)):
-        return Holds(MappingProxyType({}), (), MappingProxyType({}))
+        return Holds(MappingProxyType({}), MappingProxyType({}), (), MappingProxyType({}))
     return _Finder(system, problems).find()
 
 
-def end_inertia(rod: Rod, e: int) -> Array:
-    """Rotary inertia that belongs to the end section, about d1, d2, d3, (3,).
+def vertex(rod: Rod, place: int) -> int:
+    """The number of the vertex that the second part of a `Key` says."""
+    return place - 1 if place > 1 else place * (len(rod.fractions) - 1)
 
-    Of the grid a quarter of that of the end segment; of elements that of the end node.
+
+def section_inertia(rod: Rod, n: int) -> list[tuple[int, Array]]:
+    """Rotary inertia that belongs to the section at a vertex, about d1, d2, d3, (3,), and the frames that have it.
+
+    Of the grid a quarter of that of each segment beside it; of elements that of the node.
     """
     if rod.degree is not None:
-        return np.asarray(rod.lumped_inertia()[-e, 1:])
-    return np.asarray(0.25 * rod.lengths[-e] * rod.inertia_at([rod.midpoints[-e]])[0, 1:])
+        return [(n, rod.lumped_inertia()[n, 1:])]
+    beside = [j for j in (n - 1, n) if 0 <= j < len(rod.lengths)]
+    return [(j, 0.25 * rod.lengths[j] * rod.inertia_at([rod.midpoints[j]])[0, 1:]) for j in beside]
 
 
 def junction_parts(system: System) -> tuple[list[Body], list[Joint]]:
@@ -113,13 +123,16 @@ def junction_parts(system: System) -> tuple[list[Body], list[Joint]]:
         J, v, omega = np.zeros((3, 3)), np.zeros(3), np.zeros(3)
         for name, e, clamped in junction.members:
             rod = system.rod(name)
-            R = rotations.matrix_from_quaternion(system.rod_ends[name, e].frame)
+            n = vertex(rod, e)
+            place = system.rod_points[name, n] if e > 1 else system.rod_ends[name, e]
+            R, beside = rotations.matrix_from_quaternion(place.frame), section_inertia(rod, n)
             if clamped or not junction.turns:
-                J += R * end_inertia(rod, e) @ R.T
+                J += R * sum(inertia for _, inertia in beside) @ R.T
             if clamped and not omega.any():
-                omega = rotations.rotate(rod.quaternions[-e], rod.spins[-e])
+                frames = [j for j, _ in beside]
+                omega = rotations.rotate(rod.quaternions[frames], rod.spins[frames]).mean(axis=0)
             if junction.held_by is None and not v.any():  # one that is held follows from its joint
-                v = rod.velocities[-e]
+                v = rod.velocities[n]
         if not junction.turns:
             J = np.eye(3) * np.trace(J) / 3.0
         bodies.append(massless(junction.name, 0.5 * (J + J.T), junction.position, v, omega))
@@ -174,6 +187,7 @@ class _Finder:
     system: System
     problems: Problems
     places: dict[Key, RodEndPlace] = field(default_factory=dict)
+    points: dict[tuple[str, int], RodEndPlace] = field(default_factory=dict)
     junctions: list[Junction] = field(default_factory=list)
     on_ground: dict[Key, End] = field(default_factory=dict)
     #: For each end on a rod the end that it refers to.
@@ -192,7 +206,7 @@ class _Finder:
 
     def find(self) -> Holds:
         names = [GROUND, *self.system._index, *self.rods]
-        for key, end in self.ends.items():
+        for key, end in [*self.ends.items()]:
             if not end.attached:
                 continue
             if end.body in self.system._index:
@@ -207,7 +221,8 @@ class _Finder:
             if self.failed.isdisjoint(group):
                 self._group(group)
         order = {key: self.places[key] for key in self.ends if key in self.places}
-        return Holds(MappingProxyType(order), tuple(self.junctions), MappingProxyType(self.on_ground))
+        points = MappingProxyType(self.points)
+        return Holds(MappingProxyType(order), points, tuple(self.junctions), MappingProxyType(self.on_ground))
 
     def _refuse(self, key: Key, sentence: str) -> None:
         self.failed.add(key)
@@ -219,15 +234,24 @@ class _Finder:
         at = "" if end.at is None else f", at={shown(end.at)}"
         return f"{SIDES[key[1]]} = {type(end).__name__}({end.body!r}{at})"
 
+    def _said(self, key: Key) -> str:
+        """A place of a rod in the name of a junction."""
+        name, e = key
+        return f"{name}.{self.rods[name].fractions[e - 1]:.4g}" if _between(key) else f"{name}.{SIDES[e]}"
+
     def _place(self, key: Key, anchor: _Anchor, p: Array, clamped: bool) -> None:
         frame = rotations.multiply(rotations.conjugate(anchor.orientation), p)
-        self.places[key] = RodEndPlace(anchor.host, frozen(anchor.at), frozen(frame), clamped)
+        place = RodEndPlace(anchor.host, frozen(anchor.at), frozen(frame), clamped)
+        if _between(key):
+            self.points[key[0], key[1] - 1] = place
+        else:
+            self.places[key] = place
 
     # --- one end ---
 
     def _on_body(self, key: Key, end: End, body: Body) -> None:
         side, R, x, p = SIDES[key[1]], body.matrix, self.x[key], self.p[key]
-        if isinstance(end.at, str):
+        if isinstance(end.at, str | float):
             self._refuse(
                 key,
                 f"{self._told(key)}: {body.name!r} is a body, not a rod; at must be a point in its axes, or left out.",
@@ -250,11 +274,18 @@ class _Finder:
         self._place(key, anchor, p, end.holds_frame)
 
     def _on_rod(self, key: Key, end: End, other: Rod) -> None:
+        if isinstance(end.at, float):
+            self._on_point(key, end.at, other)
+            return
         side, x = SIDES[key[1]], self.x[key]
         gaps = {e: math.dist(self.x[other.name, e], x) for e in (0, 1) if (other.name, e) != key}
         slack = LENGTH_SLACK * self.rods[key[0]].length
         if isinstance(end.at, np.ndarray):
-            self._refuse(key, f"{self._told(key)}: {other.name!r} is a rod; at must be 'start', 'end' or left out.")
+            self._refuse(
+                key,
+                f"{self._told(key)}: {other.name!r} is a rod; at must be 'start', 'end', a fraction of its length, or "
+                "left out.",
+            )
             return
         near = [e for e, gap in gaps.items() if gap <= slack]
         if end.at is not None:
@@ -275,10 +306,38 @@ class _Finder:
             self._refuse(
                 key,
                 f"{self._told(key)}: initial has this {side} at {shown(x)} in space, but {other.name!r} has {places}; "
-                "move one of them: rods join end to end.",
+                f"move one of them{self._nearest(other, x, slack)}.",
             )
         else:
             self.targets[key] = (other.name, near[0])
+
+    def _on_point(self, key: Key, s: float, other: Rod) -> None:
+        """An end on a point between the ends of a rod."""
+        n, last, x = other.mesh.nearest(s), len(other.fractions) - 1, self.x[key]
+        at, there = float(other.fractions[n]), other.positions[n]
+        target = (other.name, n + 1 if 0 < n < last else int(n == last))
+        if target == key:
+            self._refuse(key, f"{self._told(key)} attaches it to itself; give a place that is further away.")
+        elif abs(at - s) > NEAREST_ENDS:
+            self.failed.add(key)  # the rod could not be divided there, which was said
+        elif (gap := math.dist(there, x)) > (slack := LENGTH_SLACK * self.rods[key[0]].length):
+            self._refuse(
+                key,
+                f"{self._told(key)}: initial has this {SIDES[key[1]]} at {shown(x)} in space, but {other.name!r} has "
+                f"s = {s:.6g} at {shown(there)}, {gap:.6g} m away; move one of them{self._nearest(other, x, slack)}.",
+            )
+        else:
+            if _between(target) and target not in self.ends:
+                self.order[target] = len(self.order)
+                self.ends[target], self.x[target], self.p[target] = Free(), there, other.vertex_frame(n)
+            self.targets[key] = target
+
+    @staticmethod
+    def _nearest(other: Rod, x: Array, slack: float) -> str:
+        """What else may be done: to give the place of a rod that lies there, if one does."""
+        n = int(np.argmin(norms(other.positions - x)))
+        near = 0 < n < len(other.fractions) - 1 and math.dist(other.positions[n], x) <= slack
+        return f", or give at = {other.fractions[n]:.6g}, which lies there" if near else ""
 
     def _check_frame(self, key: Key, p: Array) -> None:
         angle = float(rotations.distance(p, self.p[key]))
@@ -434,9 +493,9 @@ class _Finder:
 
     def _meet(self, welds: list[list[Key]], p: dict[Key, Array], point: Array) -> None:
         """Ends that meet where nothing else holds them."""
-        firm = [weld for weld in welds if len(weld) > 1]
+        firm = [weld for weld in welds if len(weld) > 1 or _between(weld[0])]
         main = firm[0] if firm else []
-        loose = [key for weld in welds if len(weld) == 1 for key in weld]
+        loose = [key for weld in welds if weld not in firm for key in weld]
         first = self._join([*((key, True) for key in main), *((key, False) for key in loose)], p, point, None)
         for weld in firm[1:]:
             self._join([(key, True) for key in weld], p, point, first)
@@ -446,7 +505,7 @@ class _Finder:
     ) -> _Anchor:
         """Make a junction of ends, and return it as what others may be held by."""
         keys = sorted(keys, key=lambda item: self.order[item[0]])
-        name = _free_name(_junction_name([key for key, _ in keys]), self.taken)
+        name = _free_name(_junction_name([self._said(key) for key, _ in keys]), self.taken)
         self.taken.add(name)
         here = _Anchor(name, _ORIGIN, point, _UNIT, _UNIT, True)
         for key, clamped in keys:
@@ -491,8 +550,12 @@ def _aligned(p: Array, near: Array) -> Array:
     return np.asarray(-p if p @ near < 0.0 else p)
 
 
-def _junction_name(keys: list[Key]) -> str:
-    told = [f"{name}.{SIDES[e]}" for name, e in keys]
+def _between(key: Key) -> bool:
+    """Whether it is a vertex between the ends of a rod."""
+    return key[1] > 1
+
+
+def _junction_name(told: list[str]) -> str:
     if len(told) > LONGEST_NAME:
         told[LONGEST_NAME - 1 :] = [f"{len(told) - LONGEST_NAME + 1} more"]
     return f"joint of {', '.join(told[:-1])} and {told[-1]}"

@@ -237,6 +237,12 @@ class Contact(Description):
                 for of, on in self.crossings(system)
                 if frozenset((of, on)) in system.joined_rods
             ]
+            cut = {name for name, _ in system.rod_points}
+            found += [
+                f"rod {name!r} has other rods joined between its ends, and contact among rods does not know such rods; "
+                "let it touch bodies and surfaces, or hold the others to it with a Clip or a Bushing."
+                for name in sorted({name for pair in self.crossings(system) for name in pair} & cut)
+            ]
         sentences = [sentence for sentence in found if sentence is not None]
         if not sentences and next(self.pairs(system), None) is None and not self.crossings(system):
             sentences.append("a = 'all' finds nothing that could touch b; give a rod, or a body with a shape.")

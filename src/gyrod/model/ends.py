@@ -15,6 +15,7 @@ from gyrod._check import Array
 from gyrod.model.derivatives import slope
 from gyrod.model.errors import GROUND, Description, Problems, called, constant_or_function, reference, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
+from gyrod.model.force_checks import fraction
 from gyrod.model.inputs import Input
 from gyrod.model.orientations import rotation
 from gyrod.model.samples import Samples, fitting
@@ -45,13 +46,16 @@ def _elsewhere(body: object) -> bool:
     return isinstance(body, str) and body not in ("", GROUND)
 
 
-@holds(shapes=((3,),), variable="t", words=SIDES)
+@holds(shapes=((), (3,)), variable="t", words=SIDES)
 def _point(field: str, value: object, body: object) -> object:
     if _elsewhere(body):
         if callable(value):
             _for_ground(field, value)
         if isinstance(value, str):
             return _check.choice(field, value, SIDES)
+        if np.ndim(value) == 0:  # type: ignore[arg-type]
+            s = fraction(field, value)
+            return s if 0.0 < s < 1.0 else SIDES[int(s)]
     return constant_or_function(field, fitting(field, value, "vector"), vector)
 
 
@@ -102,8 +106,8 @@ class End(Description, ABC):
       components of ``at``, of ``frame`` three of a rotation vector or four of a unit quaternion. So do `Samples`:
       vectors as ``at``, rotations (or rotation vectors) as ``frame``.
     - On a body ``at`` is a point in body axes from its centre of mass, ``frame`` an orientation in body axes.
-    - On a rod ``at`` is "start" or "end", by default the one that lies there at the start, and ``frame`` is the
-      orientation of this end section in the axes d1, d2, d3 of the other one.
+    - On a rod ``at`` is "start" or "end", by default the one that lies there at the start, or a fraction of its length,
+      and ``frame`` is the orientation of this end section in the axes d1, d2, d3 of the other one.
     """
 
     holds_position: ClassVar[bool] = False
@@ -169,25 +173,26 @@ class Free(End):
 
 @description
 class Hinged(End):
-    """Position held, rotation free, by ground, a body or another rod's end; alias ``Pinned``.
+    """Position held, rotation free, by ground, a body or a point of a rod; alias ``Pinned``.
 
     >>> import numpy as np
     >>> shaken = Hinged("ground", at=lambda t: (0.0, 0.0, 0.01 * np.sin(50.0 * t)))
     >>> on_a_body, on_a_rod = Hinged("bob", at=(0, 0, 0.05)), Hinged("hose", at="end")
+    >>> between = Hinged("hose", at=0.25)
     """
 
     holds_position: ClassVar[bool] = True
 
     body: str = field(reference, default=GROUND)
-    #: (3,), a function of time, "start" or "end", or None.
-    at: Kept[Array | Rate | str | None, Point | str | None] = field(_point, "m", default=None, of="body")
+    #: (3,), a function of time, "start" or "end", a fraction of a rod's length, or None.
+    at: Kept[Array | Rate | str | float | None, Point | str | None] = field(_point, "m", default=None, of="body")
     _: KW_ONLY
     velocity: Rate | None = field(_rate_function, "m/s", default=None, of="body")
 
 
 @description
 class Clamped(End):
-    """Position and frame held, by ground, a body or another rod's end.
+    """Position and frame held, by ground, a body or a point of a rod.
 
     The frame is that of the section (d3 the tangent), in any form of an orientation.
     """
@@ -196,7 +201,7 @@ class Clamped(End):
     holds_frame: ClassVar[bool] = True
 
     body: str = field(reference, default=GROUND)
-    #: (3,), a function of time, "start" or "end", or None.
+    #: (3,), a function of time, "start" or "end", a fraction of a rod's length, or None.
     at: Kept[Any, Point | str | None] = field(_point, "m", default=None, of="body")
     #: Unit quaternion (4,), a function of time, or None.
     frame: Any = field(_frame, default=None, of="body")

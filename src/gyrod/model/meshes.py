@@ -171,6 +171,10 @@ class Mesh(ABC):
     def curvature_at(self, s: ArrayLike) -> tuple[Rows, Array]:
         """Rows and weights of a field of the curvatures."""
 
+    def nearest(self, s: float) -> int:
+        """The vertex that is nearest to a fraction."""
+        return int(np.argmin(np.abs(self.vertices - s)))
+
     #: `apply` and `apply_frames`, for those who have a mesh at hand.
     interpolate = staticmethod(apply)
     interpolate_frames = staticmethod(apply_frames)

@@ -99,7 +99,8 @@ class Rod(Description):
         "staggered", the grid of second order, or "elements" of ``degree`` 2, 3 or 4, whose order is one more. A rod
         with ``segments`` or ``grid`` and neither of these has the grid; one that says nothing has elements of degree 3.
         ``curvature``, ``inertia`` and ``mass`` choose among variants of the grid. In a `System`, elements are split
-        where a load, a mass or a string sets in and where the rod's properties jump; ``system.notes`` says so.
+        where a load, a mass or a string sets in and where the rod's properties jump, and both where another rod is
+        joined; ``system.notes`` says so.
     rest_stretch
         A positive number or a function of time: the factor of the length at which the rod is free of tension (winch,
         pre-tension, heat). Its mass stays.
@@ -160,7 +161,7 @@ class Rod(Description):
     _stages: ClassVar[Mapping[str, tuple[Callable[..., object], set[str]]]] = checks.STAGES
     _follows: ClassVar[Mapping[str, tuple[str, ...]]] = checks.FOLLOWS
     _shared: ClassVar[tuple[str, ...]] = ("lengths", "_shape_notes", "_known_jumps")
-    #: Ends of elements beside those of segments or grid: where something sets in, which the system knows.
+    #: Ends of cells beside those of segments or grid: where something sets in, which the system knows.
     _extra: ClassVar[tuple[float, ...]] = ()
 
     def _again(self, new: Mapping[str, object], touched: set[str]) -> Self:
@@ -172,9 +173,7 @@ class Rod(Description):
         return super()._again(new, touched)
 
     def _split(self, fractions: Iterable[float]) -> Self:
-        """The same with ends of elements at these fractions, too, and no others beside those of segments or grid."""
-        if self.degree is None:
-            return self
+        """The same with ends of cells at these fractions, too, and no others beside those of segments or grid."""
         own, inner = self._own_ends, list[float]()
         for s in sorted(fractions):
             if NEAREST_ENDS <= s <= 1.0 - NEAREST_ENDS and not (inner and s - inner[-1] < NEAREST_ENDS):
@@ -189,11 +188,11 @@ class Rod(Description):
     @cached_property
     def mesh(self) -> Mesh:
         """Where positions, frames, strains and curvatures live, and how they are interpolated."""
-        if self.degree is None:
-            return Grid(self._own_ends)
-        if self._extra and self.grid is None:
-            return Elements(self.degree, divided(self._extra, self.segments))
-        return Elements(self.degree, np.sort(np.concatenate([self._own_ends, self._extra])))
+        ends = self._own_ends
+        if self._extra:
+            even = self.grid is None
+            ends = divided(self._extra, self.segments) if even else np.sort(np.concatenate([ends, self._extra]))
+        return Grid(ends) if self.degree is None else Elements(self.degree, ends)
 
     @property
     def _own_ends(self) -> Array:
@@ -373,6 +372,10 @@ class Rod(Description):
     def end_frames(self) -> Array:
         """Frames of the initial shape at s = 0 and s = 1, on the side of their neighbours, (2, 4)."""
         return frozen(self._placed[1][[0, -1]])
+
+    def vertex_frame(self, n: int) -> Array:
+        """The frame of the initial shape at a vertex, (4,)."""
+        return np.asarray(self._placed[1][2 * n])
 
     def point(self, s: float, offset: ArrayLike = (0.0, 0.0)) -> Array:
         """Point in space at the start, at a fraction s and an offset along d1 and d2 of the frame there, (3,).

@@ -244,6 +244,11 @@ class System(Description):
         return self._holds.places
 
     @property
+    def rod_points(self) -> Mapping[tuple[str, int], RodEndPlace]:
+        """Where junctions hold rods between their ends, where others are joined: (name, vertex) -> place."""
+        return self._holds.points
+
+    @property
     def ground_ends(self) -> Mapping[Key, End]:
         """For each end that ground holds through another rod the `End` on ground that does the same."""
         return self._holds.on_ground

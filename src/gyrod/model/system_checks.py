@@ -189,6 +189,12 @@ def _check_clips(problems: Problems, system: System) -> None:
         owner = f"forces[{i}], {clip.label}"
         if clip.to == clip.rod and isinstance(clip.point, float) and abs(clip.at - clip.point) < NEAREST_ENDS:
             problems.add(f"it holds s = {clip.at:g} of {clip.rod!r} to itself, which does nothing.", owner)
+        if clip.slides and clip.rod in {name for name, _ in system.rod_points}:
+            problems.add(
+                f"rod {clip.rod!r} slides through it and has other rods joined between its ends, which no ring lets "
+                "pass; take kind = 'ball', or hold the others to it with a Bushing.",
+                owner,
+            )
         if clip.stiffness is not None:  # elastic ones share what they bear
             continue
         other = next((what for s, what in held[clip.rod] if abs(s - clip.at) < NEAREST_ENDS), None)

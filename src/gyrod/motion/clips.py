@@ -10,7 +10,6 @@ import numpy as np
 from gyrod import rotations
 from gyrod._check import Array
 from gyrod.equations.links import clip_springs, ring_stiffness, sliding
-from gyrod.equations.rods import node_at
 from gyrod.model import Clip, System
 from gyrod.model.errors import GROUND
 from gyrod.motion.by_name import ByName
@@ -123,7 +122,7 @@ def _of_rings(own: Array, axis: Array, stiffness: float) -> ClipTrack:
 def _section(rows: Rows, name: str, s: float) -> tuple[Array, Array, Array, Array]:
     """Place, velocity, axes and Omega of the section that a clip holds: of a node, or of a segment."""
     rod, state = rows.system.rod(name), rows.rod(name)
-    j, xi = (node_at(rod, s), 0.0) if rod.mesh.degree else rod.segment_at(s)
+    j, xi = (rod.mesh.nearest(s), 0.0) if rod.mesh.degree else rod.segment_at(s)
     rest = min(j + 1, len(rod.fractions) - 1)
     x, v = ((1.0 - xi) * state[key][:, j] + xi * state[key][:, rest] for key in ("positions", "velocities"))
     return x, v, rotations.matrix_from_quaternion(state["quaternions"][:, j]), state["Omega"][:, j]

@@ -29,6 +29,7 @@ from gyrod.model import (
     RotationSensor,
     SectionSensor,
 )
+from gyrod.model.attachments import RodEndPlace
 from gyrod.model.errors import GROUND
 from gyrod.model.meshes import apply_frames
 from gyrod.model.sensors import Place, Sensor
@@ -136,13 +137,15 @@ class Rows:
     def vertex_accelerations(self, name: str) -> Array:
         """Of a rod, (n, V, 3): of its unknowns, and at its ends of what holds them."""
         number = self.system.rod_names.index(name)
-        at = np.array(self.compiled.core.layout()[number].v, dtype=int)
+        at = np.array(self.compiled.layouts()[number].v, dtype=int)
         free = at >= 0
         found = np.zeros((len(self.t), len(at), 3))
         found[:, free] = self.rates[:, at[free, None] + np.arange(3)]
         for e in (0, 1):
             if not free[-e]:
                 found[:, -e] = self._held(name, number, e)
+        for n, place in self._points(name).items():
+            found[:, n] = self.of_body(place.host, place.at)[2]
         return found
 
     def _held(self, name: str, number: int, e: int) -> Array:
@@ -158,7 +161,7 @@ class Rows:
     def spin_rates(self, name: str) -> Array:
         """Omega' of a rod's frames, (n, Q, 3): of its unknowns, and at clamped ends of elements of what holds them."""
         number = self.system.rod_names.index(name)
-        layout = self.compiled.core.layout()[number]
+        layout = self.compiled.layouts()[number]
         p_at, w_at = np.array(layout.p, dtype=int), np.array(layout.w, dtype=int)
         free = w_at >= 0
         found = np.zeros((len(self.t), len(w_at), 3))
@@ -168,18 +171,29 @@ class Rows:
         for e in (0, 1):
             if not free[-e]:
                 found[:, -e] = self._held_spin(name, number, e)
+        for n, place in self._points(name).items() if self.system.rods[number].mesh.degree else ():
+            found[:, n] = self._turned(place)
         return found
 
     def _held_spin(self, name: str, number: int, e: int) -> Array:
         """Omega' of an end whose frame is held, (n, 3)."""
         place = self.system.rod_ends.get((name, e))
         if place is not None and place.host != GROUND:
-            turned = self.accelerations[:, self.system._number[place.host], 3:]
-            return rotations.rotate(rotations.conjugate(place.frame), turned)
+            return self._turned(place)
         end: _core.RodEnd = self.compiled.rods[number][("start", "end")[e]]
         if not end.moves or self.compiled.at_rest:
             return np.zeros((len(self.t), 3))
         return np.array([end.motion(t)[16:] for t in self.t.tolist()])
+
+    def _points(self, name: str) -> dict[int, RodEndPlace]:
+        """Vertices of a rod between its ends that junctions hold."""
+        return {n: place for (rod, n), place in self.system.rod_points.items() if rod == name}
+
+    def _turned(self, place: RodEndPlace) -> Array:
+        """Omega' of a section that a body holds, (n, 3)."""
+        return rotations.rotate(
+            rotations.conjugate(place.frame), self.accelerations[:, self.system._number[place.host], 3:]
+        )
 
     def of_body(self, name: str, at: Array | None) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration of a point of a body, (n, 3) each."""

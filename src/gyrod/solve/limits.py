@@ -65,15 +65,21 @@ def find_limits(compiled: Compiled, rods: bool = True) -> Limits:
     """Limits of the joints and, unless they are left out, of the rods; a start beyond one is refused."""
     system = compiled.system
     joints = [_joint(i, x) for i, x in enumerate(system.joints) if isinstance(x, Limited) and x.limits]
-    strained = [(rod, i, what) for i, rod in enumerate(system.rods) if rods for what in rod.limits or ()]
+    strained = [
+        (rod, piece, marks, what)
+        for i, rod in enumerate(system.rods)
+        if rods
+        for what in rod.limits or ()
+        for piece, marks in compiled.pieces.between(i)
+    ]
     if not joints and not strained:
         return Limits(None, ())
     core = _core.Limits(
         compiled.core, formulation=compiled.formulation, joints=[limit for limit, _ in joints],
-        rods=[_rod(system, rod, i, what) for rod, i, what in strained],
+        rods=[_rod(system, rod, piece, marks, what) for rod, piece, marks, what in strained],
     )  # fmt: skip
     edges = [edge for _, found in joints for edge in found]
-    edges += [_strained(rod, what) for rod, _, what in strained]
+    edges += [_strained(rod, what) for rod, *_, what in strained]
     values = core.values(0.0, compiled.y0)
     problems = [e.outside(float(x)) for x, e in zip(values, edges, strict=True) if x * e.side > 0.0]
     if problems:
@@ -111,21 +117,21 @@ def _strained(rod: Rod, what: str) -> Edge:
     return Edge(f"{what.replace('_', ' ')} of rod {rod.name!r}", 1, True, lambda _: said)
 
 
-def _rod(system: System, rod: Rod, number: int, what: str) -> _core.RodLimit:
-    """A rod's limit for the core, with what its sections and, of elements, its ends need."""
+def _rod(system: System, rod: Rod, piece: int, marks: tuple[int, int], what: str) -> _core.RodLimit:
+    """The limit of a piece of a rod for the core, with what its sections and, of elements, its ends need."""
     assert rod.limits is not None
-    mesh, none = rod.mesh, np.zeros((0, 0))
-    s, weights, compliance = mesh.curvatures, [np.zeros(0)] * 2, [none, none]
+    mesh, none, (a, b) = rod.mesh, np.zeros((0, 0)), marks
+    s, weights, compliance = mesh.curvatures[a : b + (not mesh.degree)], [np.zeros(0)] * 2, [none, none]
     if mesh.degree:
-        s = np.concatenate([[0.0], s, [1.0]])
+        s = np.concatenate([mesh.vertices[[a]], s, mesh.vertices[[b]]])
         weights = [np.ascontiguousarray(row) for row in mesh.curvature_at([0.0, 1.0])[1]]
-        if any(held_frames(rod, system)):
-            compliance = [np.ascontiguousarray(np.linalg.inv(C)[3:]) for C in rod.stiffness_at([0.0, 1.0])]
+        if any(held_frames(rod, system)) or b - a < len(rod.lengths):
+            compliance = [np.ascontiguousarray(np.linalg.inv(C)[3:]) for C in rod.stiffness_at(s[[0, -1]])]
     factors, round_ = None, False
     if what == "stress":
         assert rod.section is not None
         factors, round_ = rod.section.stress_factors(s), rod.section.round
     return _core.RodLimit(
-        rod=number, allowed=float(rod.limits[what]), factors=factors, round=round_,
+        rod=piece, allowed=float(rod.limits[what]), factors=factors, round=round_,
         weights=(weights[0], weights[1]), compliance=(compliance[0], compliance[1]),
     )  # fmt: skip

@@ -248,7 +248,7 @@ def _multipliers(compiled: Compiled, t: float, y: Array) -> Array:
     if compiled.system.bodies and not compiled.options.get("level"):
         parts.append(compiled.core.multipliers(when, y[None]).ravel())
     rods = compiled.rod_states(when, y)
-    for i, layout in enumerate(compiled.core.layout()):
+    for i, layout in enumerate(compiled.layouts()):
         free = np.array(layout.p) >= 0
         if compiled.formulation == "absolute-directors":
             q, v = (np.array(x)[free, None] + np.arange(9) for x in (layout.p, layout.w))
@@ -278,7 +278,7 @@ def _rotation_rows(compiled: Compiled) -> list[tuple[slice, slice, Mass]]:
         q = begin if pinned else begin + 3
         v = q + nq if pinned else q + nq + 3
         rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, compiled.moments[i])))
-    for layout, table in zip(compiled.core.layout(), compiled.rods, strict=True):
+    for layout, table in zip(compiled.layouts(), compiled.rods, strict=True):
         for q, v, moments in zip(layout.p, layout.w, table["J"], strict=True):
             if q >= 0:
                 rows.append((slice(q, q + nq), slice(v, v + nv), _mass(compiled.formulation, moments)))

@@ -246,7 +246,7 @@ def carried(state: Rest | Motion, system: System) -> Motion:
         raise ValueError(f"guess is of {', '.join(state.names)}, the system of {', '.join(names)}; they must agree.")
     y, first = np.array(statics.y), statics._bodies
     y[:first] = state.y[:first]
-    for rod, layout in zip(statics.compiled.system.rods, statics.compiled.core.layout(), strict=True):
+    for rod, layout in zip(statics.compiled.system.rods, statics.compiled.layouts(), strict=True):
         track: RodTrack = state[rod.name]
         x = apply(*track.mesh.vertex_at(rod.mesh.vertices), track.positions)
         p = apply_frames(*track.mesh.frame_at(rod.mesh.frames), track.quaternions)

@@ -353,7 +353,7 @@ class _Search:
             shape = Laid(s, points, frames)
             self.statics = self._prepared(self.rod.with_(initial=shape, start=self.ends[0], end=self.ends[1]))
         statics = self.statics
-        layout, y = statics.compiled.core.layout()[0], np.array(statics.y)
+        layout, y = statics.compiled.layouts()[0], np.array(statics.y)
         for where, rows in ((layout.x, points), (layout.p, frames)):
             for i, row in zip(where, rows, strict=True):
                 if i >= 0:
@@ -368,7 +368,7 @@ class _Search:
     def _new(self, y: Array, others: list[Array]) -> bool:
         """Whether an answer is elsewhere, or turned in another way, than all others."""
         assert self.statics is not None
-        layout = self.statics.compiled.core.layout()[0]
+        layout = self.statics.compiled.layouts()[0]
         x = np.array([i for i in layout.x if i >= 0])[:, None] + np.arange(3)
         p = np.array([i for i in layout.p if i >= 0])[:, None] + np.arange(4)
         return all(

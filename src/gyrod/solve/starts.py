@@ -98,9 +98,9 @@ def _moved_by_ends(compiled: Compiled) -> Compiled:
     y = _followed(statics, statics.y)
     if not (np.isfinite(y).all() and y[statics.velocities].any()):
         return compiled
-    layouts = zip(whole.rods, compiled.core.layout(), strict=True)
+    layouts = zip(whole.rods, compiled.layouts(), strict=True)
     here = [layout for rod, layout in layouts if rod.name in idle]
-    start = compiled.with_rods(zip(statics.compiled.core.layout(), here, strict=True), y)
+    start = compiled.with_rods(zip(statics.compiled.layouts(), here, strict=True), y)
     if compiled.mechanism is not None:
         v, Omega = statics.compiled.motions(y)[2:]
         motions, index = compiled.motions(compiled.y0), {name: i for i, name in enumerate(whole.names)}

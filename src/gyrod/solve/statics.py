@@ -134,7 +134,7 @@ class Statics:
     @property
     def _bodies(self) -> int:
         """Unknowns of the bodies, which come first."""
-        layouts = self.compiled.core.layout()
+        layouts = self.compiled.layouts()
         places = [at for rod in layouts for part in (rod.p, rod.w, rod.x, rod.v) for at in part if at >= 0]
         return min(places, default=self.compiled.size)
 
@@ -503,7 +503,7 @@ def _where(statics: Statics, y: Array, t: float) -> str:
         return "everywhere"
     size = np.divide(np.abs(d), statics.scale, out=np.zeros_like(d), where=statics.scale > 0.0)
     worst = int(np.argmax(size))
-    for rod, its in zip(statics.compiled.system.rods, core.layout(), strict=True):
+    for rod, its in zip(statics.compiled.system.rods, statics.compiled.layouts(), strict=True):
         for at, s in [*zip(its.x, rod.fractions, strict=True), *zip(its.p, rod.mesh.frames, strict=True)]:
             if at >= 0 and at <= worst < at + 4:
                 return f"at s = {s:.3g} of rod {rod.name!r}"

@@ -63,7 +63,7 @@ def _operations(curvature: str, baumgarte: float | None = None, bend: float = 0.
         system = problems.lla_rubber(segments=segments, curvature=curvature).system
         compiled = compile_system(system, "absolute-quaternion", **options)
         y = compiled.y0.copy()
-        for k, at in enumerate(compiled.core.layout()[0].p):
+        for k, at in enumerate(compiled.layouts()[0].p):
             y[at : at + 4] = rotations.multiply(y[at : at + 4], rotations.exp((0.0, k * bend, 0.0)))
         found.append(compiled.core.operations(y))
     return {key: (found[1][key] - found[0][key]) // 10 for key in found[0]}

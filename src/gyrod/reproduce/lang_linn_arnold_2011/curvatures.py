@@ -147,7 +147,7 @@ def core_curvature(name: str | tuple[str, float], phi: Array) -> Array:
         "rod", 2.0, 2, Circle(radius=0.1), problems.RUBBER, curvature=name, initial=Straight((0, 0, 0), (0, 0, 2))
     )
     compiled = compile_system(System(rods=[rod]))
-    at = compiled.core.layout()[0].p
+    at = compiled.layouts()[0].p
     y = np.tile(compiled.y0, (len(phi), 1))
     turned = rotations.multiply(y[:, at[0] : at[0] + 4], rotations.exp(phi[:, None] * np.array([0.6, 0.0, 0.8])))
     y[:, at[1] : at[1] + 4] = turned

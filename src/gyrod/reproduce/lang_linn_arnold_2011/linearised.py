@@ -97,7 +97,7 @@ def spectrum(problem: RodProblem, by: str = "mode") -> dict[str, NDArray[np.comp
 
 def _tangent(compiled: Compiled) -> tuple[Array, NDArray[np.int_], Array]:
     """Columns: how the state changes with x and theta; the places of their rates; their masses."""
-    layout = compiled.core.layout()[0]
+    layout = compiled.layouts()[0]
     table = compiled.rods[0]
     columns: list[Array] = []
     rates: list[int] = []
