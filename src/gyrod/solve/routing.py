@@ -172,7 +172,7 @@ def route(
     guess: Shape | None = None,
     turns: float | None = None,
     starts: int = 2,
-    error: str = "rough",  # noqa: ARG001
+    error: str = "rough",
 ) -> Route:
     """The rest of a cable of a length between two ends, from nothing but their places and frames.
 
