@@ -238,7 +238,7 @@ def test_polygons_and_negative_numbers_of_obj(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.stl", b"", ["no STL"]),
+        ("a.stl", b"", ["not an STL"]),
         ("a.stl", b"\0" * 90, ["damaged", "90"]),
         ("a.stl", b"solid x\nvertex 1 2\n", ["line 2", "three numbers"]),
         ("a.stl", b"solid x\nvertex 1 2 3\n", ["1 corners"]),

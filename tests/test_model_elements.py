@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as arrays
 from gyrod import rotations as rot
 from gyrod.equations import ForceError
 from gyrod.equations.links import links
+from gyrod.equations.pieces import Pieces
 from gyrod.equations.rods import compile_rod
 from gyrod.equations.signals import Signals
 from gyrod.model import (
@@ -86,6 +87,12 @@ def raising(*_):
 
 def table(system, name="hose"):
     return compile_rod(system.rod(name), system, Signals())
+
+
+def linked(system, index=None, axes=None):
+    """What the core gets of links, of rods that are in one piece each."""
+    pieces = Pieces.of(system.rods, [table(system, r.name) for r in system.rods], {})
+    return links(system, pieces, index or {}, np.zeros((0, 3, 3)) if axes is None else axes, Signals())
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -232,7 +239,7 @@ def test_garbage_gives_a_model_error_and_nothing_else(data):
         assert all(re.match(r"forces\[0\], ", sentence) for sentence in found.problems)
     else:
         table(found)
-        links(found, {}, np.zeros((0, 3, 3)), Signals())
+        linked(found)
 
 
 # --- masses and foundations ------------------------------------------------------------------------------------------
@@ -324,7 +331,7 @@ def test_cables_for_the_core():
         Cable("bob", "ground", None, (0, 0, 0), stiffness=1.0),
     ]
     system = System([bob], rods=[rod("other", initial=Straight((1, 0, 0), (2, 0, 0))), rod()], forces=cables)
-    one, two = links(system, {"bob": 0}, axes, Signals())
+    one, two = linked(system, {"bob": 0}, axes)
     a, b = one.ends
     assert (a.rod, a.body, a.offset.tolist()) == (-1, -1, [0, 0.3, 1])
     assert (b.rod, b.segment, b.offset.tolist()) == (1, 1, [0, 0, 0])
@@ -385,7 +392,7 @@ def test_tendons():
     assert tendon.points == ((0.0, (0.0, 0.0)), (0.5, (0.01, 0.0)), (0.3, (0.0, 0.02)), (1.0, (0.0, 0.0)))
     assert tendon == pickle.loads(pickle.dumps(tendon)) == replace(tendon)
     system = System(rods=[rod()], forces=[tendon, Tendon("hose", [0, 1], 3.0)])
-    *led, constant = links(system, {}, np.zeros((0, 3, 3)), Signals())
+    *led, constant = linked(system)
     assert {(*x.tension.values(1.5),) for x in led} == {(*constant.tension.values(7.0),)} == {(3.0,)}
     assert [x.tension.timed for x in (*led, constant)] == [True, True, True, False]
     points = [led[0].ends[0], *(x.ends[1] for x in led)]
@@ -393,7 +400,7 @@ def test_tendons():
     np.testing.assert_allclose([p.xi for p in points], [0, 0, 0.2, 1], atol=1e-15)
     np.testing.assert_array_equal([p.offset[:2] for p in points], [[0, 0], [0.01, 0], [0, 0.02], [0, 0]])
     wrong = Tendon("hose", [0, 1], lambda t: 1.0 - t)
-    (found,) = links(System(rods=[rod()], forces=[wrong]), {}, np.zeros((0, 3, 3)), Signals())
+    (found,) = linked(System(rods=[rod()], forces=[wrong]))
     with pytest.raises(ForceError, match=re.escape("Tendon('hose').tension raised ValueError at t = 2: tension must")):
         found.tension.values(2.0)
 

@@ -103,12 +103,14 @@ def _bound(
     solve: Callable[..., object], signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> None:
     """A sentence where the arguments are not those of a solver; it takes longer to find than some runs."""
+    for unknown in kwargs:
+        if unknown not in signature.parameters:
+            hint = meant(unknown, list(signature.parameters))
+            raise TypeError(f"{solve.__name__}() got an unexpected keyword argument '{unknown}'{hint and '.' + hint}")
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        unknown = next((name for name in kwargs if name not in signature.parameters), "")
-        hint = meant(unknown, list(signature.parameters))
-        raise TypeError(f"{solve.__name__}() {error}{hint and '.' + hint}") from None
+        raise TypeError(f"{solve.__name__}() {error}") from None
 
 
 # --- motions ---------------------------------------------------------------------------------------------------------
