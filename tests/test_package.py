@@ -252,6 +252,13 @@ def test_import_is_light(code, heavy):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_import_takes_little_of_the_standard_library():
+    """These modules of the standard library would double its cost."""
+    code = "import sys; before = set(sys.modules); import gyrod; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"enum", "pathlib", "re", "signal", "typing"}.intersection(done.stdout.split())
+
+
 def test_parts_work_that_nobody_imported(tmp_path):
     """A model alone finds what counts its freedoms and what writes it; a pickled motion finds what stores it."""
     code = """

@@ -54,6 +54,8 @@ CALLS = {
     "open": (lambda: gd.open(3.5), "file must be the path of a file or folder, got 3.5"),
     "load": (lambda: gd.load(None), "path must be the path of a file or folder, got None"),
     "study": (lambda: gd.open([]), r"file must be the path of a file or folder, got \[\]"),
+    "name": (lambda: gd.open("a" * 400), r"file = 'aaa.*\(402 characters\) cannot be a path: File name too long"),
+    "null": (lambda: gd.simulate(CHAIN, 1e-3, save="a\0"), r"save = 'a.x00' cannot be a path: embedded null"),
     "save": (lambda: gd.simulate(CHAIN, 1e-3, save=1), "save must be the path of a file or folder, got 1"),
 }
 

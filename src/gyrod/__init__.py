@@ -1,7 +1,5 @@
 """gyrod: rigid bodies and geometrically exact rods whose rotations never lock."""
 
-from typing import TYPE_CHECKING
-
 from gyrod import _command, _moved  # noqa: F401  (old names of modules, for pickles)
 
 _command.importing()
@@ -9,6 +7,7 @@ from gyrod import _core  # noqa: E402, F401  (what does not run on this machine 
 from gyrod._lazy import lazy  # noqa: E402
 from gyrod._version import __version__  # noqa: E402
 
+TYPE_CHECKING = False  # type checkers know better; the module typing would be half of this import
 if TYPE_CHECKING:  # what type checkers and editors read; what runs is the table below
     from gyrod import files, problems, rotations, solve
     from gyrod.comparison import Comparison, Trial, compare

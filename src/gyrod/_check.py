@@ -149,12 +149,20 @@ def flag(argument: str, value: object) -> bool:
 
 def path(argument: str, value: object) -> Path:
     """Return the path of a file or folder."""
-    if isinstance(value, str) or (hasattr(value, "__fspath__") and not isinstance(value, type)):
-        try:
-            return Path(value)
-        except Exception:
-            pass
-    raise ValueError(f"{argument} must be the path of a file or folder, got {shown(value)}.")
+    try:
+        found = Path(value) if isinstance(value, str) or not isinstance(value, type) else None  # type: ignore[arg-type]
+    except Exception:
+        found = None
+    if found is None:
+        raise ValueError(f"{argument} must be the path of a file or folder, got {shown(value)}.")
+    try:
+        found.lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass  # for the one who opens it
+    except (OSError, ValueError) as error:  # there are names that no file can have
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f"{argument} = {shown(str(value))} cannot be a path: {why}.") from None
+    return found
 
 
 def kind(argument: str, value: object, wanted: Callable[..., T]) -> T:
