@@ -257,3 +257,23 @@ def test_plots_of_contacts(motion):
     np.testing.assert_allclose(line.get_ydata(), np.pi * 1e-4 * 1100 * 9.81, rtol=1e-3)
     with pytest.raises(ValueError, match="what = 'contact' is for contacts"):
         gd.simulate(gd.System([ball()]), 0.01).plot("contact")
+
+
+def test_contacts_are_read_together(monkeypatch):
+    """Each reading finds all bodies and rods: one of each contact would cost the square of their number."""
+    bodies = [gd.Body(f"b{k}", 1.0, (1e-3,) * 3, position=(k, 0, 0.1), shape=gd.Sphere(0.1)) for k in range(5)]
+    floor = gd.Plane((0, 0, 0), (0, 0, 1))
+    touching = [gd.Contact(b.name, floor, stiffness=1e4, damping=0.5, name=f"floor {b.name}") for b in bodies]
+    motion = gd.simulate(gd.System(bodies, contacts=touching), 0.01)
+    asked = []
+    read = type(motion.compiled).contact_states
+    monkeypatch.setattr(
+        type(motion.compiled), "contact_states", lambda c, k, *a, **o: (asked.append(k), read(c, k, *a, **o))[1]
+    )
+    forces = [track.force for track in motion.contacts.values()]
+    assert asked[:1] == [[0, 1, 2, 3, 4]]
+    assert len(asked) <= 2  # with the rows beside these
+    monkeypatch.setattr("gyrod.motion.contacts.NUMBERS", 1)
+    apart = gd.simulate(gd.System(bodies, contacts=touching), 0.01)
+    np.testing.assert_array_equal([track.force for track in apart.contacts.values()], forces)
+    assert asked[-1] == [4]

@@ -65,6 +65,26 @@ def test_all_copies_of_an_eigenvalue_are_found(copies: int) -> None:
     assert applied < 60 + 20 * copies
 
 
+@pytest.mark.parametrize("copies", [0, 3, 90])
+def test_what_lies_between_two_is_found_at_once(copies: int) -> None:
+    """Many copies of one eigenvalue, a few larger ones, one a little smaller than all that is wanted."""
+    rng, applied = np.random.default_rng(4), 0
+    exact = np.concatenate([[-70.0, 30.0], np.full(copies, 10.0), [9.0], 1.0 / np.arange(1.0, 110.0)])
+    basis = np.linalg.qr(rng.standard_normal((len(exact), len(exact))))[0]
+    A = basis @ np.diag(exact) @ basis.T
+
+    def apply(v: Any) -> Any:
+        nonlocal applied
+        applied += 1
+        return A @ v
+
+    found = eigen.between(apply, len(exact), 9.9, 10.1)
+    assert found.shape == (copies, len(exact))
+    wanted = basis[:, 2 : 2 + copies]
+    np.testing.assert_allclose(found @ wanted @ wanted.T, found, atol=1e-5)
+    assert applied < 12 * max(3 * copies, 16)
+
+
 def test_groups_are_complete() -> None:
     exact = np.repeat([1.0, 2.0, 3.0, 4.0], [1, 3, 4, 92])
 

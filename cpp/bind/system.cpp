@@ -442,25 +442,28 @@ void bind_system(nb::module_& m) {
   bind_bodies(c);
   c.def(
        "contact_states",
-       [](System& s, int contact, Times t, Table y, bool project) {
+       [](System& s, const std::vector<int>& contacts, Times t, Table y, bool project) {
          const Turn turn = enter(s, y);
          RodEquations& rods = *s.rods();
-         const std::size_t each = rods.stations(contact), columns = RodEquations::contact_columns;
-         Out3 rows = owned<Out3>({y.shape(0), each, columns});
-         Out2 sums = owned<Out2>({y.shape(0), 4});
+         const std::size_t all = std::size_t(rods.contacts()), columns = RodEquations::contact_columns;
+         std::size_t each = 0;
+         for (int c : contacts) each += rods.stations(c);
+         Out3 rows = owned<Out3>({y.shape(0), each, columns}), sums = owned<Out3>({y.shape(0), all, 4});
+         std::vector<ContactBudget> found(all);
          std::vector<double> state(s.size());
          for (std::size_t k = 0; k < y.shape(0); ++k) {
            std::copy_n(y.data() + k * s.size(), s.size(), state.begin());
            s.place(t.data()[k], state.data(), project);
-           const ContactBudget b =
-               rods.contact(contact, t.data()[k], state.data() + s.rods_at(), rows.data() + k * each * columns);
-           sums(k, 0) = b.energy, sums(k, 1) = b.friction, sums(k, 2) = b.impact, sums(k, 3) = b.work;
+           rods.contacts(t.data()[k], state.data() + s.rods_at(), contacts, rows.data() + k * each * columns,
+                         found.data());
+           double* sum = sums.data() + 4 * all * k;
+           for (const ContactBudget& b : found) *sum++ = b.energy, *sum++ = b.friction, *sum++ = b.impact, *sum++ = b.work;
          }
          return std::make_tuple(rows, sums);
        },
-       "contact"_a, "t"_a, "y"_a, "project"_a,
-       "Of stations: point, normal, force, slip, gap, normal force; energy, power of friction, of impacts and of "
-       "bodies.")
+       "contacts"_a, "t"_a, "y"_a, "project"_a,
+       "Of stations of the given contacts: point, normal, force, slip, gap, normal force. Of all contacts: energy, power "
+       "of friction, of impacts and of bodies.")
       .def(
           "crossing_states",
           [](System& s, Times t, Table y, bool project) {

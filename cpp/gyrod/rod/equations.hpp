@@ -89,13 +89,14 @@ public:
   virtual void move_ties(bool positions, const double* mu, double* y) = 0;
   virtual void release_ties(const double* mu) = 0;
 
-  // --- contacts, see touches.hpp: what can be read of one, for each of its stations a row
+  // --- contacts, see touches.hpp: sums of each, and of those that are listed, in their order, a row for each station
   virtual int contacts() const = 0;
   virtual std::size_t stations(int contact) const = 0;
   // Where the state has what stations remember, and how many numbers that are in all: they come last.
   virtual std::size_t memory() const = 0;
   static constexpr std::size_t contact_columns = 14; // point, normal, force, slip; gap, normal force
-  virtual ContactBudget contact(int contact, double t, const double* y, double* rows) = 0;
+  virtual void contacts(double t, const double* y, const std::vector<int>& listed, double* rows,
+                        ContactBudget* sums) = 0;
 
   // --- contacts of rods among themselves: all that touches, and sums by contact, in their order
   virtual int crossings() const = 0;

@@ -63,7 +63,7 @@ public:
   int contacts() const override { return int(contacts_.size()); }
   std::size_t stations(int contact) const override { return contacts_[std::size_t(contact)].stations.size(); }
   std::size_t memory() const override { return memory_; }
-  ContactBudget contact(int contact, double t, const double* y, double* rows) override;
+  void contacts(double t, const double* y, const std::vector<int>& listed, double* rows, ContactBudget* sums) override;
   int crossings() const override { return int(crossings_.pairs().size()); }
   void crossings(double t, const double* y, std::vector<Crossings::Reading>& out, Crossings::Budget* sums) override;
   bool accepted(double t, double* y) override;
@@ -253,6 +253,7 @@ private:
                    const Vec3<double>& M);
   void land(Lever l, const ContactSlopes& by);
   void gather_contacts(double t, const double* y);
+  ContactBudget read_contact(const Contact& c, const double* y, double* rows) const;
   void feel(const LinkPoint& p, const PointMotion& m, const LinkPush& w);
   void land(FarBlock b);
   void land_rows(FarBlock b);

@@ -497,22 +497,28 @@ void RodSet::crossings(double t, const double* y, std::vector<Crossings::Reading
     sums[o.crossing] += crossings_.read(o, curves_, out.emplace_back());
 }
 
-ContactBudget RodSet::contact(int index, double t, const double* y, double* rows) {
-  const Contact& c = contacts_[std::size_t(index)];
+void RodSet::contacts(double t, const double* y, const std::vector<int>& listed, double* rows, ContactBudget* sums) {
   gather_contacts(t, y);
+  for (const Contact& c : contacts_) {
+    const bool wanted = std::binary_search(listed.begin(), listed.end(), int(&c - contacts_.data()));
+    *sums++ = read_contact(c, y, wanted ? rows : nullptr);
+    if (wanted) rows += c.stations.size() * contact_columns;
+  }
+}
+ContactBudget RodSet::read_contact(const Contact& c, const double* y, double* rows) const {
   const std::size_t each = std::size_t(c.law.memory());
   ContactBudget b;
   ContactPlace o;
-  for (std::size_t k = 0; k < c.stations.size(); ++k, rows += contact_columns) {
+  for (std::size_t k = 0; k < c.stations.size(); ++k) {
     const Station& s = c.stations[k];
     locate(c, place_of(s), o);
     follow(c, s, c.first + k, o);
     const space::Near found = c.surface->near(o.p);
     const ContactState now = state_of(c, s, o, found, y + c.memory + k * each);
     ContactForce f;
-    std::fill(rows, rows + contact_columns, 0.0);
     const double gap = now.gap();
-    if (touch(c.law, now, f)) {
+    const bool touches = touch(c.law, now, f);
+    if (touches) {
       const double closing = still_ ? 0.0 : -found.normal.dot(o.u);
       const double power = still_ ? 0.0 : -(f.F.dot(o.u) + f.M.dot(o.W)); // taken from the motion
       b.energy += c.law.energy(gap, s.weight);
@@ -521,14 +527,16 @@ ContactBudget RodSet::contact(int index, double t, const double* y, double* rows
       const V3 F = o.Q * f.F, M = o.Q * f.M;
       if (s.body >= 0) b.work -= F.dot(o.v) + M.dot(o.w);
       if (c.body >= 0) b.work += F.dot(V3(o.v_b + o.w_b.cross(o.r))) + M.dot(o.w_b);
-      Part<3>::put(rows + 6, V3(o.Q * f.F)), Part<3>::put(rows + 9, V3(o.Q * f.slip));
     } else {
       b.energy += c.law.energy(gap, s.weight);
       if (f.elastic > 0.0) b.impact += f.elastic * found.normal.dot(o.u); // let go of
     }
-    const V3 normal = o.Q * found.normal;
+    if (!rows) continue;
+    const V3 normal = o.Q * found.normal, none = V3::Zero();
     Part<3>::put(rows, V3(o.x - (s.radius + 0.5 * gap) * normal)), Part<3>::put(rows + 3, normal);
+    Part<3>::put(rows + 6, touches ? V3(o.Q * f.F) : none), Part<3>::put(rows + 9, touches ? V3(o.Q * f.slip) : none);
     rows[12] = gap, rows[13] = f.normal;
+    rows += contact_columns;
   }
   return b;
 }

@@ -120,11 +120,17 @@ class Compiled:
     def _length(self) -> float:
         return size_of(self.system)
 
-    def contact_states(self, pair: int, t: Array, y: Array, *, project: bool = False) -> tuple[Array, Array]:
-        """Of a pair at rows (t, y): numbers of its stations (k, n, 14), energy and powers of the pair (k, 4)."""
+    def contact_states(
+        self, pairs: Sequence[int], t: Array, y: Array, *, project: bool = False
+    ) -> tuple[list[Array], Array]:
+        """Of pairs, in their order, at rows (t, y): numbers of their stations, (k, n, 14) each.
+
+        And of each of `touching` energy and powers, (k, touching, 4). One call reads all rods, whatever the pairs.
+        """
         times, rows = np.ascontiguousarray(np.atleast_1d(t)), np.ascontiguousarray(np.atleast_2d(y))
-        found, sums = self.core.contact_states(pair, times, rows, project)
-        return np.asarray(found), np.asarray(sums)
+        found, sums = self.core.contact_states(pairs, times, rows, project)
+        ends = np.cumsum([len(self.touching[k].places) for k in pairs])
+        return np.split(np.asarray(found), ends[:-1], axis=1) if pairs else [], np.asarray(sums)
 
     def crossing_states(self, t: Array, y: Array, *, project: bool = False) -> tuple[list[Array], Array]:
         """Of rods among themselves at rows (t, y): which of `crossed`, and numbers, of each touch, k times (n, 17).
@@ -349,7 +355,8 @@ def compile_system(
     )  # fmt: skip
     if (pairs or crossed) and not (at_rest or started):
         zero = np.zeros(1)
-        inside = [s for k, pair in enumerate(pairs) if (s := pair.inside(found.contact_states(k, zero, y0)[0]))]
+        stations, _ = found.contact_states(range(len(pairs)), zero, y0)
+        inside = [s for pair, rows in zip(pairs, stations, strict=True) if (s := pair.inside(rows))]
         touches = found.crossing_states(zero, y0)[0][0] if crossed else np.zeros((0, 17))
         inside += [s for k, two in enumerate(crossed) if (s := two.inside(touches[touches[:, 0] == k, 1:]))]
         if inside:

@@ -42,7 +42,8 @@ def faces_of_solid(solid: Solid) -> list[Array]:
         own = list(solid.vertices[solid.faces[::every]])
     else:
         raise TypeError(f"{type(solid).__name__} cannot be drawn; look.faces must learn it.")
-    return [face @ solid.turn.T + solid.offset for face in own]
+    back = solid.turn.T
+    return [face @ back + solid.offset for face in own]
 
 
 def faces_of_surface(surface: Boundary | Solid, middle: Array, length: float) -> list[Array]:

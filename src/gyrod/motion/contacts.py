@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: Columns of what the core says about stations that hold forces: a vector, and its part along the normal.
 LOADS = [6, 7, 8, 13]
 
+#: How many stations times rows are read together at most: 60 MB.
+NUMBERS = 500_000
+
 
 @dataclass(frozen=True)
 class Stations:
@@ -173,7 +176,24 @@ class Contacts(ByName[ContactTrack]):
         super().__init__(motion, keys(motion.compiled.system))
 
     def _find(self, name: str) -> ContactTrack:
-        return track(self._motion, self.names.index(name))
+        group = next(g for g in self._groups if self.names.index(name) in g)
+        self._found.update(zip([self.names[i] for i in group], tracks(self._motion, group), strict=True))
+        return self._found[name]
+
+    @cached_property
+    def _groups(self) -> list[range]:
+        """Contacts that are read together: each reading finds all rods at all times, whatever it asks for."""
+        compiled = self._motion.compiled
+        sizes = [0] * len(self.names)
+        for pair in compiled.touching:
+            sizes[pair.contact] += len(pair.places) * np.size(self._motion.t)
+        groups, total = [range(0)], 0
+        for i, size in enumerate(sizes):
+            total += size
+            if total > NUMBERS and groups[-1]:
+                groups, total = [*groups, range(i, i)], size
+            groups[-1] = range(groups[-1].start, i + 1)
+        return groups
 
 
 def keys(system: System) -> list[str]:
@@ -188,45 +208,67 @@ def keys(system: System) -> list[str]:
     return found
 
 
-def track(motion: Motion, index: int) -> ContactTrack:
-    """A contact of a motion, read off the states; forces between steps are found as those of rods are."""
+def tracks(motion: Motion, indices: range) -> list[ContactTrack]:
+    """Contacts of a motion, read off the states; forces between steps are found as those of rods are."""
     compiled, shape, near = motion.compiled, motion.t.shape, motion._near
-    parts, sums = [], np.zeros((*shape, 4))
-    for k, pair in enumerate(compiled.touching):
-        if pair.contact != index:
-            continue
-        rows, budget = compiled.contact_states(k, motion.t, motion.y, project=False)
+    sums = np.zeros((*shape, len(compiled.system.contacts), 3))
+    parts: dict[int, list[Stations]] = {i: [] for i in indices}
+    if pairs := [k for k, pair in enumerate(compiled.touching) if pair.contact in indices]:
+        states, budgets = compiled.contact_states(pairs, motion.t, motion.y)
         if near is not None:
-            beside, around = compiled.contact_states(k, near.t, near.y, project=False)
-            rows[..., LOADS] = motion._along(beside[..., LOADS], rows[..., LOADS])
-            rows[..., 13] = np.maximum(rows[..., 13], 0.0)
-            budget = motion._along(around, budget)
-        parts.append(_stations(pair, rows.reshape(*shape, *rows.shape[1:])))
-        sums = sums + budget.reshape(*shape, 4)
-    crossings = []
-    if own := [k for k, two in enumerate(compiled.crossed) if two.contact == index]:
+            beside, around = compiled.contact_states(pairs, near.t, near.y)
+            budgets = motion._along(around, budgets)
+            for rows, others in zip(states, beside, strict=True):
+                rows[..., LOADS] = motion._along(others[..., LOADS], rows[..., LOADS])
+                rows[..., 13] = np.maximum(rows[..., 13], 0.0)
+        for k, rows in zip(pairs, states, strict=True):
+            pair = compiled.touching[k]
+            parts[pair.contact].append(_stations(pair, rows.reshape(*shape, *rows.shape[1:])))
+            sums[..., pair.contact, :] += budgets[:, k, :3].reshape(*shape, 3)
+    crossings: dict[int, list[Crossings]] = {i: [] for i in indices}
+    if own := [k for k, two in enumerate(compiled.crossed) if two.contact in indices]:
         touches, powers = compiled.crossing_states(motion.t, motion.y)
         loads = _loads(touches, own)
         if near is not None:
-            others, around = compiled.crossing_states(near.t, near.y)
-            loads, powers = motion._along(_loads(others, own), loads), motion._along(around, powers)
+            aside, powers_there = compiled.crossing_states(near.t, near.y)
+            loads, powers = motion._along(_loads(aside, own), loads), motion._along(powers_there, powers)
             loads[..., 3] = np.maximum(loads[..., 3], 0.0)
-        for i, k in enumerate(own):
-            found = [rows[rows[:, 0] == k, 1:] for rows in touches]
-            crossings.append(_crossings(compiled.crossed[k], found, loads[:, i].reshape(*shape, 7), shape))
-        sums[..., :3] += powers[:, own].sum(axis=1).reshape(*shape, 3)
-    energy, friction, impact, _ = np.moveaxis(sums, -1, 0)
-    return ContactTrack(compiled.system.contacts[index], tuple(parts), energy, friction, impact, tuple(crossings))
+        for i, (k, found) in enumerate(zip(own, _by_pair(touches, own), strict=True)):
+            two = compiled.crossed[k]
+            crossings[two.contact].append(_crossings(two, found, loads[:, i].reshape(*shape, 7), shape))
+            sums[..., two.contact, :] += powers[:, k].reshape(*shape, 3)
+    return [
+        ContactTrack(
+            compiled.system.contacts[i],
+            tuple(parts[i]),
+            sums[..., i, 0],
+            sums[..., i, 1],
+            sums[..., i, 2],
+            tuple(crossings[i]),
+        )
+        for i in indices
+    ]
+
+
+def _by_pair(touches: list[Array], pairs: list[int]) -> list[list[Array]]:
+    """Of each pair of rods what touches at each time, without its number."""
+    found: list[list[Array]] = [[] for _ in pairs]
+    for rows in touches:
+        order = np.argsort(rows[:, 0], kind="stable")
+        ends = np.searchsorted(rows[order, 0], pairs, side="right")
+        begins = np.searchsorted(rows[order, 0], pairs, side="left")
+        for part, a, b in zip(found, begins, ends, strict=True):
+            part.append(rows[order[a:b], 1:])
+    return found
 
 
 def _loads(touches: list[Array], pairs: list[int]) -> Array:
     """Of each time and pair of rods sums of the forces, of the normal ones, and of friction, (k, pairs, 7)."""
     found = np.zeros((len(touches), len(pairs), 7))
-    for sums, rows in zip(found, touches, strict=True):
+    for sums, every in zip(found, touches, strict=True):
+        rows = every[np.isin(every[:, 0], pairs)]
         force, normal = rows[:, 9:12], rows[:, 13, None]
-        each = np.hstack([force, normal, force - normal * rows[:, 6:9]])
-        for i, k in enumerate(pairs):
-            sums[i] = each[rows[:, 0] == k].sum(axis=0)
+        np.add.at(sums, np.searchsorted(pairs, rows[:, 0]), np.hstack([force, normal, force - normal * rows[:, 6:9]]))
     return found
 
 
@@ -257,8 +299,8 @@ def _stations(pair: Touching, rows: Array) -> Stations:
 def budgets(compiled: Compiled, t: Array, y: Array, *, project: bool = False) -> Array:
     """Elastic energy of all contacts, and powers of friction, impacts and moving bodies, at rows (t, y), (k, 4)."""
     total = np.zeros((np.size(t), 4))
-    for k in range(len(compiled.touching)):
-        total += compiled.contact_states(k, t, y, project=project)[1]
+    if compiled.touching:
+        total += compiled.contact_states((), t, y, project=project)[1].sum(axis=1)
     if compiled.crossed:
         total[:, :3] += compiled.crossing_states(t, y, project=project)[1].sum(axis=1)
     return total

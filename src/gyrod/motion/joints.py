@@ -137,7 +137,7 @@ def _least_norm(compiled: Compiled, t: Array, y: Array, forces: Array) -> tuple[
         felt = sign * np.concatenate([f, m + vectors.cross(arm, f)], axis=2)
         np.add.at(wrench.swapaxes(0, 1), body, felt.swapaxes(0, 1))
 
-    found, stressed = np.zeros_like(forces), np.zeros(len(pairs))
+    found, stressed, parts = np.zeros_like(forces), np.zeros(len(pairs)), _connected(pairs, bodies)
     length = max(compiled._length(), 1e-300)
     for first in range(0, len(t), _ROWS_AT_A_TIME):
         rows = slice(first, first + _ROWS_AT_A_TIME)
@@ -145,24 +145,48 @@ def _least_norm(compiled: Compiled, t: Array, y: Array, forces: Array) -> tuple[
             [core.joint_rows(float(time), motion) for time, motion in zip(t[rows], motions[rows], strict=True)]
         )
         owner = table[0, :, 0].astype(int)  # which joint a row belongs to does not change with time
-        G = np.zeros((*table.shape[:2], bodies, 6))
-        for side in (0, 1):
-            body = pairs[owner, side]
-            of = np.flatnonzero(body >= 0)
-            G[:, of, body[of]] += table[:, of, 4 + 6 * side : 10 + 6 * side]
-        size = np.linalg.norm(table[:, :, [4, 5, 6, 10, 11, 12]], axis=2)
-        # A row without force part is a torque: over a length it becomes a force.
-        scale = np.where(size > 1e-9, 1.0, 1.0 / length)
-        U, s, Vt = np.linalg.svd((G.reshape(*table.shape[:2], -1) * scale[:, :, None]).swapaxes(1, 2))
-        part = np.einsum("nik,ni->nk", U[:, :, : s.shape[1]], -wrench[rows].reshape(len(table), -1))
-        held = s > mechanisms.RANK * s[:, :1]
-        part = np.divide(part, s, out=np.zeros_like(s), where=held)
-        weights = scale * np.einsum("nkj,nk->nj", Vt[:, : s.shape[1]], part)
-        free = np.ones(Vt.shape[:2], dtype=bool)
-        free[:, : s.shape[1]] = ~held
-        np.maximum.at(stressed, owner, np.abs(Vt * free[:, :, None]).max(axis=(0, 1), initial=0.0))
-        parts = np.where(on_b[owner, None], -table[:, :, 10:16], table[:, :, 4:10])
-        np.add.at(found[rows].swapaxes(0, 1), owner, (weights[:, :, None] * parts).swapaxes(0, 1))
+        weights = np.empty(table.shape[:2])
+        for part in parts:
+            of = np.flatnonzero(np.isin(owner, part))
+            among = np.unique(pairs[part])
+            weights[:, of], tension = _balanced(
+                table[:, of], pairs[owner[of]], among[among >= 0], wrench[rows], 1.0 / length
+            )
+            np.maximum.at(stressed, owner[of], tension)
+        on_side = np.where(on_b[owner, None], -table[:, :, 10:16], table[:, :, 4:10])
+        np.add.at(found[rows].swapaxes(0, 1), owner, (weights[:, :, None] * on_side).swapaxes(0, 1))
     at = x[:, np.where(on_b, pairs[:, 1], pairs[:, 0])]
     found[:, :, 3:] -= vectors.cross(P - at, found[:, :, :3])
     return found, stressed < UNIQUE
+
+
+def _connected(pairs: NDArray[np.intp], bodies: int) -> list[NDArray[np.intp]]:
+    """Joints between bodies that hang together, of which ground is none."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    a, b = pairs[(pairs >= 0).all(axis=1)].T
+    _, part = connected_components(coo_array((np.ones(len(a)), (a, b)), shape=(bodies, bodies)), directed=False)
+    mine = part[pairs.max(axis=1)]
+    return [np.flatnonzero(mine == k) for k in np.unique(mine)]
+
+
+def _balanced(
+    table: Array, sides: NDArray[np.intp], bodies: NDArray[np.intp], wrench: Array, over_length: float
+) -> tuple[Array, Array]:
+    """Multipliers of rows that balance the wrenches on bodies, the smallest ones, and how far rows can be stressed."""
+    G = np.zeros((*table.shape[:2], len(bodies), 6))
+    for side in (0, 1):
+        of = np.flatnonzero(sides[:, side] >= 0)
+        G[:, of, np.searchsorted(bodies, sides[of, side])] += table[:, of, 4 + 6 * side : 10 + 6 * side]
+    size = np.linalg.norm(table[:, :, [4, 5, 6, 10, 11, 12]], axis=2)
+    # A row without force part is a torque: over a length it becomes a force.
+    scale = np.where(size > 1e-9, 1.0, over_length)
+    U, s, Vt = np.linalg.svd((G.reshape(*table.shape[:2], -1) * scale[:, :, None]).swapaxes(1, 2))
+    part = np.einsum("nik,ni->nk", U[:, :, : s.shape[1]], -wrench[:, bodies].reshape(len(table), -1))
+    held = s > mechanisms.RANK * s[:, :1]
+    part = np.divide(part, s, out=np.zeros_like(s), where=held)
+    free = np.ones(Vt.shape[:2], dtype=bool)
+    free[:, : s.shape[1]] = ~held
+    tension = np.abs(Vt * free[:, :, None]).max(axis=(0, 1), initial=0.0)
+    return scale * np.einsum("nkj,nk->nj", Vt[:, : s.shape[1]], part), tension

@@ -20,6 +20,8 @@ PATIENCE = 2
 STUCK = 1e-4
 #: Part of a vector that must be left after it was made orthogonal to others, for it to be so up to rounding.
 LITTLE = 0.7
+#: Iterations of a space before it is widened or taken as it is.
+LOOKS = 12
 #: Eigenvalues beyond which no complete groups are looked for.
 MOST = 500
 #: Relative distance of eigenvalues that count as one.
@@ -120,6 +122,33 @@ def largest(
         )
     values, S = found
     return values, Q[: len(S)].T @ S
+
+
+def between(apply: Callable[[Array], Array], size: int, low: float, high: float, *, tolerance: float = 1e-6) -> Array:
+    """A basis, (k, size), of the eigenvectors of a linear map with real eigenvalues between two, few of them larger.
+
+    By iteration of a space that is widened until smaller ones are in it: of many copies of one eigenvalue, which
+    Arnoldi's method finds one by one, all come at once.
+    """
+    from scipy.linalg import schur
+
+    rng, Q = np.random.default_rng(1), np.empty((0, size))
+    while True:
+        more = min(max(16, 2 * len(Q)), size) - len(Q)
+        Y = np.vstack([Q, rng.standard_normal((more, size))])
+        for look in range(LOOKS):
+            Q = np.linalg.qr(Y.T)[0].T
+            Y = np.stack([apply(q) for q in Q])
+            values, S = np.linalg.eig(Q @ Y.T)
+            close = np.abs(values) > 0.9 * low  # those that are not yet resolved count as well
+            left = np.linalg.norm(Y.T @ S[:, close] - Q.T @ S[:, close] * values[close], axis=0) / np.abs(values[close])
+            settled = left.max(initial=0.0) < tolerance
+            if len(Q) == size or (look >= LEAST and settled):
+                break
+        if (settled and np.abs(values).min() < low) or len(Q) >= min(size, MOST):
+            # Eigenvectors of equal eigenvalues may be nearly parallel, those of Schur are not.
+            _, Z, count = schur(Q @ Y.T, output="complex", sort=lambda x: low < x.real < high)
+            return real(Z[:, :count].T @ Q, [range(count)])
 
 
 def real(rows: Spectrum, groups: list[range]) -> Array:

@@ -18,7 +18,7 @@ from gyrod.model import Rod, System
 from gyrod.motion import Motion, MotionStats, Rest
 from gyrod.runs.options import OPTIONS
 from gyrod.solve.companions import of_rest, with_errors
-from gyrod.solve.eigen import MOST, canonical, first_largest, lowest, real
+from gyrod.solve.eigen import between, canonical, first_largest, lowest, real
 from gyrod.solve.loads import frictionless, scaled, undamped
 
 if TYPE_CHECKING:
@@ -164,10 +164,11 @@ class Statics:
 
         return of
 
-    def modes(self, y: Array, t: float, n: int, *, tolerance: float = 1e-10) -> tuple[Array, Array]:
-        """Squares of the n lowest frequencies and shapes (of velocities, (n, N)) of a system without damping."""
-        core, where, tangent = self.compiled.core, self.velocities, self.allowed(y, t)
-        constrained = self._constrained
+    def _flexibility(
+        self, y: Array, t: float, tangent: Callable[[Array], Array] | None = None
+    ) -> tuple[Callable[[Array], Array], float]:
+        """The map (K + shift² M)^-1 M of velocities that constraints allow, and its shift."""
+        core, where, tangent = self.compiled.core, self.velocities, tangent or self.allowed(y, t)
         # Large enough that rounding of what has no stiffness does not drown the others.
         shift = max(self.shift, float(np.clip(10.0 * np.sqrt(self.rounding), 0.1 * self.rate, 0.3 * self.rate)))
         core.linearise(t, np.ascontiguousarray(y), shift)
@@ -176,6 +177,13 @@ class Statics:
         def apply(v: Array) -> Array:
             b[where] = tangent(v)
             return tangent(np.asarray(core.solve(b))[where] / shift)
+
+        return apply, shift
+
+    def modes(self, y: Array, t: float, n: int, *, tolerance: float = 1e-10) -> tuple[Array, Array]:
+        """Squares of the n lowest frequencies and shapes (of velocities, (n, N)) of a system without damping."""
+        where, tangent, constrained = self.velocities, self.allowed(y, t), self._constrained
+        apply, shift = self._flexibility(y, t, tangent)
 
         def moves_on(v: Spectrum) -> bool:
             left = np.hypot(np.linalg.norm(tangent(v.real)), np.linalg.norm(tangent(v.imag)))
@@ -234,13 +242,10 @@ class Statics:
 
     def free(self, y: Array, t: float) -> Array:
         """Shapes of all motions without stiffness, (n, N)."""
-        n = 8
-        while True:
-            squares, shapes = self.modes(y, t, n, tolerance=1e-6)
-            free = shapes[np.abs(squares) < self._free_limit]
-            if len(free) < n or n >= MOST:
-                return free
-            n *= 2
+        apply, shift = self._flexibility(y, t)
+        limit = min(self._free_limit, 0.99 * shift**2)
+        shapes = between(apply, len(self.velocities), 1.0 / (shift**2 + limit), 1.0 / (shift**2 - limit))
+        return np.asarray(self.canonical(shapes, [range(len(shapes))], y, t).real) if len(shapes) else shapes
 
     @property
     def _free_limit(self) -> float:
