@@ -9,8 +9,6 @@ from numpy.testing import assert_allclose
 import gyrod as gd
 from gyrod.motion.between import Knots, along
 
-pytestmark = pytest.mark.numeric
-
 RUBBER = gd.Material(young=5e7, poisson=0.45, density=1400)
 TIMES = np.linspace(0.0, 2.0, 81)
 

@@ -38,9 +38,14 @@ KERNELS = {
     "SkylakeX": "avx512f",
 }
 #: What NumPy's and SciPy's linear algebra decides: equilibria, modes, load paths, loops, fits, documented output.
-ALGEBRA = "eigen or statics or follow or joined or on_bodies or fit or indices or docs"
+ALGEBRA = (
+    "eigen or statics or follow or joined or on_bodies or between or routing or converged or fit or indices or docs"
+)
 #: What walks through all of the core.
-CORE = "core or members or kirchhoff or on_bodies or joined or variational or statics or gyro or integrators"
+CORE = (
+    "core or members or kirchhoff or on_bodies or joined or between or links or contact or crossings or rings"
+    " or variational or energy_momentum or statics or gyro or integrators"
+)
 NUMERIC, OTHER = ("-m", "numeric and not slow"), ("-m", "not numeric and not slow")
 USER = "nobody"
 LANGUAGE = "de_DE"

@@ -1,9 +1,9 @@
 // Mechanisms in absolute coordinates (Lang 2010, 58 and 59): positions and velocities of every body in full,
 // multipliers of the internal and of all joint constraints.
 //
-// level 0   the multipliers and accelerations are eliminated: an ordinary differential equation (6), state (x, q, x',
-// q') level 1   the form (13): accelerations a and multipliers are unknowns, g'' = 0 level 2   the same with g' = 0
-// level 3   the same with g = 0
+// level 0: multipliers and accelerations are eliminated, an ordinary differential equation (6), state (x, q, x', q').
+// level 1: the form (13), accelerations a and multipliers are unknowns, g'' = 0.
+// level 2: the same with g' = 0; level 3: with g = 0.
 // stabilised level 2: g' = 0 and g = 0, with multipliers eta that move positions, q' = v - G' eta (Gear, Gupta,
 // Leimkuhler 1985); eta = 0 in exact solutions, and derivatives of G' eta are left out of the Jacobian.
 //

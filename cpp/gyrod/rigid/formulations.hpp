@@ -11,7 +11,7 @@
 //   trouble         reason why the coordinates cannot go on, or null
 //   residual        constraint on the level of position and of velocity (largest entry)
 //
-// To add one: a struct here, its name in `with_formulation` (cpp/bind/rigid.cpp) and in equations/formulations.py.
+// To add one: a struct here, its name in rigid/system.cpp and in src/gyrod/runs/formulations.py.
 #pragma once
 
 #include "gyrod/linear/solve_small.hpp"

@@ -1,4 +1,4 @@
-// What a rod is made of, on a staggered grid or in elements: plain arrays, computed once by the caller, never changed.
+// What a rod is made of, on a staggered grid or in elements: plain arrays, made once; `stretch` moves `G0`.
 //
 // N gaps between N + 1 vertices, where positions live. On the staggered grid the gaps are segments, which carry frames
 // and strains, and curvatures live on vertices; at one without curvature (a free or hinged end) `weight` is 0. In
