@@ -285,7 +285,13 @@ def test_a_report_has_the_numbers_and_nothing_from_elsewhere(tmp_path):
     alone = motions[0].report(tmp_path / "one.html").read_text(encoding="utf-8")
     assert alone.count("<h2>Summary</h2>") == 2  # of both rods
     rest = gd.equilibrium(gd.System(rods=[hose()], gravity=(0, 0, -9.81)))
-    assert "at rest" in rest.report(tmp_path / "rest.html", to=box).read_text(encoding="utf-8")
+    still = rest.report(tmp_path / "rest.html", to=box).read_text(encoding="utf-8")
+    assert "at rest" in still
+    assert "Over time" in text
+    assert "Over time" not in still  # of a rest there is nothing to draw over time
+    faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2]]
+    tent = gd.Mesh([(0, 0, -1), (0.1, 0, -1), (0, 0.1, -1), (0, 0, -0.9)], faces)
+    assert "a mesh that is not closed" in rest.report(tmp_path / "r.html", to=tent).read_text(encoding="utf-8")
 
 
 def test_a_study_reports_its_runs(tmp_path):
@@ -295,6 +301,13 @@ def test_a_study_reports_its_runs(tmp_path):
     text = study.report(tmp_path / "study.html").read_text(encoding="utf-8")
     assert "hose.material.young = 4e+06" in text
     assert "hose.material.young = 8e+06" in text
+    laid = gd.route(0.5, gd.Hinged(at=(0, 0, 0)), gd.Hinged(at=(0.4, 0, 0)), section=gd.Circle(5e-3), material=RUBBER)
+    lengths = gd.study(laid, {"cable.length": [0.3, 0.45, 0.5]}, {"E": "energy.total"}, at_rest=True, engine="serial")
+    text = lengths.report(tmp_path / "lengths.html").read_text(encoding="utf-8")
+    assert "cable.length = 0.5" in text
+    assert "cable.length = 0.3" not in text  # one that failed has no column
+    with pytest.raises(ValueError, match=r"length = 0.3 is too short"):
+        lengths.report(tmp_path / "lengths.html", runs=[0])
 
 
 # --- sentences -------------------------------------------------------------------------------------------------------

@@ -249,7 +249,8 @@ def _of_rod(
         "" if alone else f"<h2>{_text(name)}</h2>",
         _table(curves, variants),
         f'<h2>Shape</h2><div class="grid">{"".join(pictures)}</div>',
-        f'<h2>Over time</h2><div class="grid">{"".join(charts)}</div>',
+        f'<h2>Over time</h2><div class="grid">{"".join(charts)}</div>' if any(len(v.t) > 1 for v in variants) else "",
+        *(f'<p class="bad">{_text(x)}</p>' for x in dict.fromkeys(x for each in found for d in each for x in d.notes)),
     ]
 
 

@@ -35,7 +35,7 @@ from gyrod.model.meshes import apply, divided
 from gyrod.model.rod_checks import DEFAULT_DEGREE, DEFAULT_ELEMENTS
 from gyrod.model.rods import Field
 from gyrod.model.sections import CrossSection
-from gyrod.motion import Rest, RodTrack, bend_radius
+from gyrod.motion import Motion, Rest, RodTrack, bend_radius
 from gyrod.solve.companions import of_rest, with_errors
 from gyrod.solve.route_curves import Start, Station, Weights, starts
 from gyrod.solve.statics import RELAXATIONS, EquilibriumError, Statics, failure, neutral, prepare
@@ -141,11 +141,15 @@ class Route(Rest):
 
 def as_it_lies(rest: Rest, rod: Rod, segments: int | None = None, ends: Ends | None = None) -> Rod:
     """A rod that has its shape at rest as the initial one."""
-    track = rest[rod.name]
-    lies = Laid(rod.mesh.vertices, track.positions, track.vertex_quaternions)
     start, end = ends or (rod.start, rod.end)
     changes = {} if segments is None else {"segments": segments}
-    return rod.with_(initial=lies, start=start, end=end, **changes)
+    return rod.with_(initial=_lying(rest.motion, rod), start=start, end=end, **changes)
+
+
+def _lying(motion: Motion, rod: Rod) -> Laid:
+    """The shape that it has."""
+    track = motion[rod.name]
+    return Laid(rod.mesh.vertices, track.positions, track.vertex_quaternions)
 
 
 @with_errors(of_rest)
@@ -268,6 +272,8 @@ class _Search:
         found = starts(stations, rod.length, weights, turns)
         self.starts: Sequence[Start | Shape] = found
         self.statics: Statics | None = None
+        #: The same without sliding, if any clip lets it slide: from where it lies then, it finds its places in these.
+        self.still: Statics | None = None
         cells, inner = rod.segments, [clip.at for clip in clips if not clip.slides]
         while divides and cells < MOST_ELEMENTS and found[0].turned(divided(inner, cells)) > STEEP:
             cells += DEFAULT_ELEMENTS // 2
@@ -343,21 +349,21 @@ class _Search:
         held = (clip.at for clip in self.clips if not clip.slides)
         self.rod, self.statics = self.rod.with_(segments=cells)._split(held), None
 
-    def _prepared(self, rod: Rod) -> Statics:
-        return prepare(System(rods=[rod], forces=self.clips, gravity=self.gravity))
+    def _prepared(self, rod: Rod, *, still: bool = False) -> Statics:
+        clips = map(_still, self.clips) if still else self.clips
+        return prepare(System(rods=[rod], forces=clips, gravity=self.gravity))
 
     def _settle(self, start: Start | Shape) -> tuple[float, Array, Array] | None:
-        s = self.rod.mesh.vertices
-        points, frames = start.at(s) if isinstance(start, Start) else start.place(s, self.rod.length)
         if self.statics is None:
-            shape = Laid(s, points, frames)
-            self.statics = self._prepared(self.rod.with_(initial=shape, start=self.ends[0], end=self.ends[1]))
+            s = self.rod.mesh.vertices
+            rod = self.rod.with_(initial=_laid(start, s, self.rod.length), start=self.ends[0], end=self.ends[1])
+            self.statics = self._prepared(rod)
+            self.still = self._prepared(rod, still=True) if any(clip.slides for clip in self.clips) else None
+        if self.still is not None:
+            _, y, _ = self.still.newton(_begun(self.still, start), tolerance=ROUGH, relaxations=RELAXATIONS)
+            start = _lying(self.still.motion(y, 0.0), self.still.compiled.system.rods[0])
         statics = self.statics
-        layout, y = statics.compiled.layouts()[0], np.array(statics.y)
-        for where, rows in ((layout.x, points), (layout.p, frames)):
-            for i, row in zip(where, rows, strict=True):
-                if i >= 0:
-                    y[i : i + len(row)] = row
+        y = _begun(statics, start)
         status, y, history = statics.newton(y, tolerance=ROUGH, relaxations=RELAXATIONS)
         if status != "converged":
             raise failure(statics, status, y, 0.0, history, "relaxation")
@@ -376,6 +382,21 @@ class _Search:
             or np.abs(np.sum(y[p] * other[p], axis=1)).min() < 1.0 - SAME
             for other in others
         )
+
+
+def _laid(start: Start | Shape, s: Array, length: float) -> Laid:
+    return Laid(s, *(start.at(s) if isinstance(start, Start) else start.place(s, length)))
+
+
+def _begun(statics: Statics, start: Start | Shape) -> Array:
+    """Unknowns of a rod that lies so."""
+    rod = statics.compiled.system.rods[0]
+    layout, y, lies = statics.compiled.layouts()[0], np.array(statics.y), _laid(start, rod.mesh.vertices, rod.length)
+    for where, rows in ((layout.x, lies.position), (layout.p, lies.orientation)):
+        for i, row in zip(where, rows, strict=True):
+            if i >= 0:
+                y[i : i + len(row)] = row
+    return y
 
 
 def _sharpest(statics: Statics, y: Array) -> float:
@@ -464,6 +485,12 @@ def _station(s: float, end: End) -> Station:
     if not end.holds_frame:
         return Station(s, end.at)
     return Station(s, end.at, rotations.matrix_from_quaternion(end.frame)[:, 2], end.frame)
+
+
+def _still(clip: Clip) -> Clip:
+    """A clip through which the cable does not slide."""
+    kinds = {"ring": "ball", "sleeve": "swivel"}
+    return clip.with_(kind=kinds[clip.kind], length=None) if clip.slides else clip
 
 
 def _at_clip(clip: Clip) -> Station:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,13 +158,17 @@ class Study:
         model: object = None,
         **options: Any,
     ) -> Path:
-        """Write a page of some runs side by side, by default the first eight, which are simulated again.
+        """Write a page of some runs side by side, which are simulated again.
 
-        Options are those of `gyrod.report`; runs are called by their parameters unless ``names`` are given.
+        By default all that did not fail, at most as many as a page shows. Options are those of `gyrod.report`; runs are
+        called by their parameters unless ``names`` are given.
         """
-        from gyrod.look.report import report
+        from gyrod.look.report import MOST, report
 
-        chosen = [*range(min(self.size, 8))] if runs is None else [int(run) for run in runs]
+        failed = self.failed if runs is None else {}
+        chosen = [*islice((run for run in range(self.size) if run not in failed), MOST)] if runs is None else list(runs)
+        if not chosen:
+            raise ValueError("there is no run to report; .failed says why they failed.")
         motions = [self.motion(run, model=model) for run in chosen]
         called = [self._called(run) for run in chosen] if names is None else names
         return report(motions, file, names=called, **options)
