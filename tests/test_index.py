@@ -230,3 +230,20 @@ def test_constraints_are_scaled_by_masses():
     assert motion.condition(1e-5) > motion.condition(1e-3)
     with pytest.raises(ValueError, match="step must be a positive finite number, got -1"):
         motion.condition(-1)
+
+
+@pytest.mark.parametrize("method", ["seulex", "rodas"])
+def test_multipliers_begin_where_a_change_of_the_state_has_left_them(method):
+    """The bristles of a ball that begins to roll are changed between steps, its multipliers are not."""
+    made = {"orientation": ("313", (0.3, 0.9, 0.2)), "velocity": (0.5, 0.2, 0), "shape": gd.Sphere(0.05)}
+    ball = gd.Body("ball", 0.2, (2e-4, 2e-4, 2e-4), (0, 0, 0.049), angular_velocity=(1.0, -2.0, 3.0), **made)
+    friction = gd.Friction(0.3, presliding=5e-4)
+    plane = gd.Contact("ball", gd.Plane(), stiffness=2e3, damping=0.3, smoothing=2e-3, friction=friction)
+    forms = gd.Formulation("absolute-quaternion", index=1), gd.Formulation()
+    multiplied, plain = (
+        gd.simulate(gd.System([ball], contacts=[plane]), 0.02, method=method, formulation=form, rtol=1e-7)
+        for form in forms
+    )
+    np.testing.assert_allclose(multiplied["ball"].velocity[-1], plain["ball"].velocity[-1], atol=5e-6)
+    t = np.linspace(0.0, 0.02, 40)
+    np.testing.assert_allclose(multiplied(t)["ball"].position, plain(t)["ball"].position, atol=1e-7)

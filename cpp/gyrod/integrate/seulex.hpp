@@ -217,13 +217,15 @@ private:
     }
   }
 
-  // The coefficient of (theta - 1)^(k + 1) in the dense output that starts at y.
+  // The coefficient of (theta - 1)^(k + 1) in the dense output that starts at y. What is algebraic may begin with a
+  // value that a change of the state has made wrong, by an amount that no step makes smaller: it starts where the
+  // polynomial of its derivatives does.
   void remainder(const double* y, int k, double* c) const {
     for (std::size_t i = 0; i < n_; ++i) c[i] = y[i] - entry(1)[i];
     double sign = -1.0;
     for (int m = 1; m <= k; ++m, sign = -sign)
       for (std::size_t i = 0; i < n_; ++i) c[i] -= sign * derivative(m, m)[i];
-    for (std::size_t i = 0; i < n_; ++i) c[i] *= sign;
+    for (std::size_t i = 0; i < n_; ++i) c[i] *= mass_ ? sign * mass_[i] : sign;
   }
 
   // How far row j > 1 has moved the dense output in the middle of the step. Stiff components that follow their forcing
