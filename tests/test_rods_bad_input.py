@@ -220,6 +220,21 @@ def test_ends_on_unknown_bodies():
         system(hose(end=gd.Hinged("bob")))
 
 
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        (
+            {"joints": [gd.Revolute("ground", "hose", at=(0, 0, 0), axis=(0, 1, 0))]},
+            r"b = 'hose' is a rod, .* or take Hinged",
+        ),
+        ({"forces": [gd.Force("hose", (0, 0, 1))]}, r"body = 'hose' is a rod, and this acts on bodies; take RodLoad"),
+    ],
+)
+def test_a_rod_in_the_place_of_a_body(parts, sentence):
+    with pytest.raises(gd.ModelError, match=sentence):
+        gd.System(rods=[hose()], **parts)
+
+
 def test_loads_on_unknown_rods():
     with pytest.raises(gd.ModelError, match=r"RodLoad\('hos'\): rod = 'hos' is unknown.*Did you mean 'hose'"):
         system(hose(), gd.RodLoad("hos", force=(0, 0, 1)))

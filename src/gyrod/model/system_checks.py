@@ -124,7 +124,10 @@ def check_names(problems: Problems, system: System) -> None:
                 continue
             single = len(member.bodies) == 1
             for argument, name in zip(("body",) if single else ("a", "b"), member.bodies, strict=True):
-                if name not in system._index and (single or name != GROUND):
+                if name in system._rod_index:
+                    instead = "take RodLoad" if single else "clamp its end in a small body and join that, or take Hinged"
+                    problems.add(f"{argument} = {shown(name)} is a rod, and this acts on bodies; {instead}.", owner)
+                elif name not in system._index and (single or name != GROUND):
                     strange += 1
                     allowed = [*system._index] if single else [GROUND, *system._index]
                     problems.add(unknown(argument, name, allowed, hint=strange <= SUGGESTIONS), owner)
