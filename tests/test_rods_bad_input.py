@@ -225,7 +225,7 @@ def test_ends_on_unknown_bodies():
     [
         (
             {"joints": [gd.Revolute("ground", "hose", at=(0, 0, 0), axis=(0, 1, 0))]},
-            r"b = 'hose' is a rod, .* or take Hinged",
+            r"b = 'hose' is a rod, .* or hinge it",
         ),
         ({"forces": [gd.Force("hose", (0, 0, 1))]}, r"body = 'hose' is a rod, and this acts on bodies; take RodLoad"),
     ],

@@ -125,7 +125,7 @@ def check_names(problems: Problems, system: System) -> None:
             single = len(member.bodies) == 1
             for argument, name in zip(("body",) if single else ("a", "b"), member.bodies, strict=True):
                 if name in system._rod_index:
-                    instead = "take RodLoad" if single else "clamp its end in a small body and join that, or take Hinged"
+                    instead = "take RodLoad" if single else "clamp its end in a small body and join that, or hinge it"
                     problems.add(f"{argument} = {shown(name)} is a rod, and this acts on bodies; {instead}.", owner)
                 elif name not in system._index and (single or name != GROUND):
                     strange += 1
