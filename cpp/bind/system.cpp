@@ -457,12 +457,14 @@ void bind_system(nb::module_& m) {
            rods.contacts(t.data()[k], state.data() + s.rods_at(), contacts, rows.data() + k * each * columns,
                          found.data());
            double* sum = sums.data() + 4 * all * k;
-           for (const ContactBudget& b : found) *sum++ = b.energy, *sum++ = b.friction, *sum++ = b.impact, *sum++ = b.work;
+           for (const ContactBudget& b : found)
+             *sum++ = b.energy, *sum++ = b.friction, *sum++ = b.impact, *sum++ = b.work;
          }
          return std::make_tuple(rows, sums);
        },
        "contacts"_a, "t"_a, "y"_a, "project"_a,
-       "Of stations of the given contacts: point, normal, force, slip, gap, normal force. Of all contacts: energy, power "
+       "Of stations of the given contacts: point, normal, force, slip, gap, normal force. Of all contacts: energy, "
+       "power "
        "of friction, of impacts and of bodies.")
       .def(
           "crossing_states",
