@@ -15,8 +15,8 @@ class System {
 public:
   explicit System(SystemDescription description);
 
-  Equations& equations() { return all_; }
-  const Equations& equations() const { return all_; }
+  Equations& equations() { return all_.all(); }
+  const Equations& equations() const { return all_.all(); }
   std::size_t size() const { return all_.size(); }
   std::size_t bodies() const { return count_; }
   RodEquations* rods() const { return rods_.get(); }

@@ -25,7 +25,7 @@ public:
       if (too_small(h)) return false;
       const bool last = t_ + 1.01 * h >= t_end_;
       if (last) h = t_end_ - t_;
-      stages_of(h);
+      stages_of(h, std::make_integer_sequence<int, stages - 1>());
       const double err = fixed ? 0.0 : error_of(h);
       const double fac = std::pow(err, exponent) / safety;
       if (err <= 1.0) {
@@ -110,12 +110,21 @@ private:
     for (std::size_t i = 0; i < n_; ++i) result[i] = y[i] + h * result[i];
   }
 
-  void stages_of(double h) {
-    for (int s = 1; s < stages; ++s) {
-      argument(s, h, y_.data(), y_new_.data());
-      rhs(t_ + Pair::c[s] * h, y_new_.data(), k(s));
-    }
-    argument(stages, h, y_.data(), y_new_.data());
+  // The same with the number of the stage known to the compiler, which leaves out what has no weight: for small systems
+  // these sums take as long as their right-hand sides.
+  template <int s, int... j> static double row(const double* k, std::size_t n, std::integer_sequence<int, j...>) {
+    double sum = 0.0;
+    ((Pair::a[s][j] == 0.0 ? void() : void(sum += Pair::a[s][j] * k[std::size_t(j) * n])), ...);
+    return sum;
+  }
+  template <int s> void next(double h) {
+    const double* k0 = k_.data();
+    for (std::size_t i = 0; i < n_; ++i)
+      y_new_[i] = y_[i] + h * row<s>(k0 + i, n_, std::make_integer_sequence<int, s>());
+  }
+  template <int... s> void stages_of(double h, std::integer_sequence<int, s...>) {
+    ((next<s + 1>(h), rhs(t_ + Pair::c[s + 1] * h, y_new_.data(), k(s + 1))), ...);
+    next<stages>(h);
   }
 
   // The estimate of order 5, damped by the one of order 3: h e5^2 / sqrt(e5^2 + (e3/10)^2) behaves like h^8.
