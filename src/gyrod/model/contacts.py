@@ -140,7 +140,7 @@ class Contact(Description):
         Name of a rod or body, a list of names, or "all".
     b
         A surface (`Plane`, `Shaft`, `Pipe`, `Bowl`, `Eyelet`, `HeightField`) or a solid in space, or names of bodies or
-        rods, for rods also their own.
+        rods, for rods also their own, or "all". Of "all" those that are joined do not touch each other.
     stiffness
         k of the normal force w k depth**exponent: N/m per m of rod (w is the length that a station stands for), N/m for
         bodies (N/m**1.5 with Hertz's exponent). For rods of a material by default π E / (4 (1 - ν²)), as if the surface
@@ -198,8 +198,13 @@ class Contact(Description):
 
     def members(self, system: System) -> tuple[str, ...]:
         """Names of what touches."""
-        everything = (*system.rod_names, *(body.name for body in system.bodies if body.shape is not None))
-        return everything if self.a == (ALL,) else self.a
+        return _everything(system) if self.a == (ALL,) else self.a
+
+    def touched(self, system: System) -> tuple[str, ...]:
+        """Names of what is touched; none of a surface in space."""
+        if isinstance(self.b, Boundary | Solid):
+            return ()
+        return _everything(system) if self.b == (ALL,) else self.b
 
     def pairs(self, system: System) -> Iterator[tuple[str, str | None]]:
         """Names whose stations touch surfaces of a body, or (None) of space. Bodies touch each other both ways."""
@@ -210,11 +215,11 @@ class Contact(Description):
         joined = {frozenset(joint.bodies) for joint in system.joints}
         done: set[frozenset[str]] = set()
         for of in members:
-            for on in self.b:
-                if on in system.rod_names:
+            for on in self.touched(system):
+                if on in system._rod_index:
                     continue  # rods among themselves: `crossings`
                 pair = frozenset((of, on))
-                if of == on or pair in done or (self.a == (ALL,) and pair in joined):
+                if of == on or pair in done or (ALL in (*self.a, *self.b) and pair in joined):
                     continue
                 done.add(pair)
                 yield of, on
@@ -225,13 +230,13 @@ class Contact(Description):
         """Sentences on what is wrong with it in a system."""
         found = [_named(system, "a", name) for name in self.members(system)]
         if not isinstance(self.b, Boundary | Solid):
-            found += [_named(system, "b", name) for name in self.b]
+            found += [_named(system, "b", name) for name in self.touched(system)]
             rods = set(system.rod_names)
             for name in self.b:
                 if name in rods and self.a != (ALL,) and (others := [x for x in self.a if x not in rods]):
                     found.append(f"b = {name!r} is a rod and {others[0]!r} a body: take the rod as a.")
-                if self.a != (ALL,) and name in self.a and name not in rods:
-                    found.append(f"{name!r} cannot touch itself.")
+            if self.a == self.b and len(self.a) == 1 and self.a[0] in system.names:
+                found.append(f"{self.a[0]!r} cannot touch itself.")
             found += [
                 f"rods {of!r} and {on!r} are joined and overlap where they are; they cannot touch each other."
                 for of, on in self.crossings(system)
@@ -254,9 +259,9 @@ class Contact(Description):
             return []
         names = system.rod_names
         rods = {name: i for i, name in enumerate(names)}
-        a, b = ([rods[name] for name in of if name in rods] for of in (self.members(system), self.b))
+        a, b = ([rods[name] for name in of if name in rods] for of in (self.members(system), self.touched(system)))
         pairs = {(i, j) if i < j else (j, i) for i in a for j in b}
-        if self.a == (ALL,) and system.joined_rods:
+        if ALL in (*self.a, *self.b) and system.joined_rods:
             pairs -= {tuple(sorted(rods[name] for name in pair)) for pair in system.joined_rods}
         return [(names[i], names[j]) for i, j in sorted(pairs)]
 
@@ -274,6 +279,11 @@ class Contact(Description):
                 what = f"rod {name!r} has no material" if rod is not None else f"body {name!r} has none"
                 unit = "N/m per m" if rod is not None else "N/m"
                 yield f"stiffness is missing and {what} to take it from; give stiffness in {unit}."
+
+
+def _everything(system: System) -> tuple[str, ...]:
+    """Names of all that can touch."""
+    return (*system.rod_names, *(body.name for body in system.bodies if body.shape is not None))
 
 
 def _is_round(body: Body) -> bool:
