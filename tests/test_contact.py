@@ -143,6 +143,50 @@ def test_stages_have_the_derivatives_of_contacts(form, kind, mesh):
     assert (np.abs(J - D) / rows).max() < 2e-6
 
 
+@pytest.mark.parametrize("form", ["nullspace-quaternion", "absolute-quaternion", "euler"])
+@pytest.mark.parametrize("kind", FRICTIONS)
+@pytest.mark.spread
+def test_who_feels_whom_follows_what_touches(kind, form):
+    """Eight balls about to touch, one of which holds a rod: in each state others do, and stages know of these alone."""
+    places = [np.array([i, j, k]) * 0.1003 for i in range(2) for j in range(2) for k in range(2)]
+    bodies = [ball(f"b{n}", x, 0.05, 0.1) for n, x in enumerate(places)]
+    tail = rod(
+        "tail",
+        points=((-0.03, 0, -0.04), (-0.18, 0, -0.24)),
+        length=None,
+        segments=3,
+        start=gd.Clamped("b0", at=(-0.03, 0, -0.04)),
+    )
+    law = {"stiffness": 1e4, "damping": 0.3, "smoothing": 1e-4, **FRICTIONS[kind]}
+    system = gd.System(bodies, rods=[tail], contacts=[gd.Contact("all", [b.name for b in bodies], **law)])
+    used, kinds, rng = (
+        compile_system(system, form),
+        np.array(compile_system(system, form).kinds),
+        np.random.default_rng(5),
+    )
+    sizes, seen = {"position": 3e-4, "rotation": 1e-2, "friction": 0.4}, set()
+    for _ in range(4):
+        y = used.y0 + rng.standard_normal(used.size) * [sizes.get(kind, 0.3) for kind in kinds]
+        y = np.asarray(used.core.project(y, 0.0))
+        rows, _ = used.contact_states(range(len(used.touching)), np.zeros(1), y)
+        seen.add(tuple(k for k, r in enumerate(rows) if r[0, :, 13].any()))
+        J = np.asarray(used.core.jacobian(0.0, y))
+        again = np.asarray(compile_system(system, form).core.jacobian(0.0, y))
+        np.testing.assert_array_equal(J, again)  # whatever touched before
+        b = rng.standard_normal(used.size)
+        for i in np.flatnonzero(kinds == "position")[:6]:
+            h, z = 1e-8, np.array(y)
+            z[i] += h
+            up = np.asarray(used.core.rhs(0.0, z))
+            z[i] -= 2 * h
+            slope = (up - np.asarray(used.core.rhs(0.0, z))) / (2 * h)
+            assert np.abs(J[:, i] - slope).max() < 1e-5 * np.abs(slope).max() + 1e-6 * np.abs(J).max()
+        assert used.core.linearise(0.0, y, 300.0)
+        x = np.asarray(used.core.solve(b))
+        assert np.abs(300.0 * x - J @ x - b).max() < 1e-9 * np.abs(J).max() * np.abs(x).max()
+    assert len(seen) > 2
+
+
 @pytest.mark.parametrize("kind", FRICTIONS)
 def test_transposed_solutions_with_contacts(kind):
     compiled = compile_system(touching(kind, {}))

@@ -8,20 +8,17 @@
 
 namespace gyrod {
 
-// Rods as a force on the bodies that hold them. One for each party tells the mechanism who is linked with whom; the
-// first of them acts for all.
+// Rods as a force on the bodies that hold them.
 class RodGuest final : public ForceElement {
 public:
   struct Bound { // set by `Coupled` before anything is asked
     const double* y = nullptr;
     double* dy = nullptr; // null unless rates are asked for
   };
-  RodGuest(RodEquations& rods, const Bound& state, std::vector<int> bodies, bool acts)
-      : rods_(rods), state_(state), bodies_(std::move(bodies)), acts_(acts) {}
-  const std::vector<int>& bodies() const override { return bodies_; }
-  bool explicit_time() const override { return acts_ && !rods_.autonomous(); }
+  RodGuest(RodEquations& rods, const Bound& state) : rods_(rods), state_(state) {}
+  const std::vector<int>& bodies() const override { return rods_.hosts(); }
+  bool explicit_time() const override { return !rods_.autonomous(); }
   void apply(double t, const BodyMotion<double>* m, Wrench<double>* w) const override {
-    if (!acts_) return;
     const std::vector<int>& hosts = rods_.hosts();
     share_all(rods_.threads(), hosts.size(), 32, [&](std::size_t h) {
       const BodyMotion<double>& b = m[hosts[h]];
@@ -40,8 +37,6 @@ public:
 private:
   RodEquations& rods_;
   const Bound& state_; // of the rods
-  std::vector<int> bodies_;
-  bool acts_;
 };
 
 class Coupled final : public Equations, public HostTies {
@@ -50,11 +45,8 @@ public:
 
   // What the mechanism needs of the rods: their force and the inertia of the ends.
   void prepare(MechanismModel& m) {
-    bool first = true;
-    for (std::vector<int>& bodies : rods_.parties()) {
-      m.forces.push_back(std::make_shared<RodGuest>(rods_, state_, std::move(bodies), first));
-      first = false;
-    }
+    m.forces.push_back(std::make_shared<RodGuest>(rods_, state_));
+    m.met = rods_.met();
     m.lumps.resize(m.bodies.size());
     for (int r = 0; r < rods_.rods(); ++r)
       for (int e = 0; e < 2; ++e) {
@@ -108,6 +100,9 @@ public:
     bodies_->jacobian(t, y);
     if (rods_.ties()) place(t, y, true); // held strains feel accelerations
     rods_.jacobian(t, y + at_);
+    if (!rods_.met_others()) return;
+    bodies_->meet(rods_.met());
+    bodies_->jacobian(t, y);
   }
   bool factor(double shift) override { return factor_with(shift, real_); }
   bool factor(Complex shift) override { return factor_with(shift, complex_); }

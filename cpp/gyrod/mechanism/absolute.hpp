@@ -258,25 +258,19 @@ public:
       const bool guests = m_.forces[f]->by_guests();
       if (guests) guests_.resize(bodies()), held_.resize(bodies()), turning_.resize(bodies());
       if (guests && !ties_.empty()) bent_.resize(bodies()), pulled_.resize(bodies());
-      for (int a : on) {
-        if (!guests) acting_[std::size_t(a)].push_back(f);
+      for (std::size_t i = 0; !guests && i < on.size(); ++i) {
+        acting_[std::size_t(on[i])].push_back(f);
         for (int b : on)
-          if (a < b) pairs.emplace_back(a, b);
+          if (on[i] < b) pairs.emplace_back(on[i], b);
       }
       timed_ = timed_ || m_.forces[f]->explicit_time();
     }
     // Mass and constraints alone couple bodies through joints only.
     std::erase_if(plain, [&](const auto& p) { return p.first < int(bodies()) && p.second < int(bodies()); });
-    std::vector<int> stage_sizes = sizes;
-    std::vector<std::vector<int>> stage_after = after;
+    graph_ = {sizes, std::move(pairs), after};
+    weave();
     add_ties(sizes, plain, after);
-    add_stage_ties(stage_sizes, pairs, stage_after);
     kkt_pattern_ = BlockPattern(sizes, plain, after);
-    stage_pattern_ = BlockPattern(stage_sizes, pairs, stage_after);
-    if (doubled_) {
-      for (std::size_t n = 0; n < bodies() + m_.joints.size(); ++n) stage_sizes[n] *= 2;
-      doubled_pattern_ = BlockPattern(stage_sizes, pairs, stage_after);
-    }
     kkt_ = std::make_unique<BlockLu<double>>(kkt_pattern_);
     for (int c : limited_) kkt_->limit(int(bodies()) + m_.cuts[std::size_t(c)], m_.rank(c));
     kkt_rhs_.resize(std::size_t(kkt_pattern_.total()));
@@ -301,6 +295,10 @@ public:
   bool autonomous() const override { return !timed_; }
   void quasistatic(bool on) override {
     for (Joint& j : m_.joints) j.still = on;
+  }
+  void meet(std::vector<std::pair<int, int>> met) override {
+    m_.met = std::move(met);
+    weave();
   }
   const double* mass() const override { return level_ ? mass_.data() : nullptr; }
   const int* index() const override { return level_ ? index_.data() : nullptr; }
@@ -590,6 +588,18 @@ private:
     k.C.resize(n * n), k.others.resize(n * n), k.rows.resize(n), k.mu.resize(n), k.acts.resize(n), k.pivots.resize(n);
     size_ += 3;
     held_strains_.push_back(std::move(k));
+  }
+  // The patterns of stages with what guests link in them.
+  GYROD_COLD void weave() {
+    Graph g = graph_;
+    for (const auto& [a, b] : m_.met) g.pairs.emplace_back(std::minmax(a, b));
+    add_stage_ties(g.sizes, g.pairs, g.after);
+    stage_pattern_ = BlockPattern(g.sizes, g.pairs, g.after);
+    if (doubled_) {
+      for (std::size_t n = 0; n < bodies() + m_.joints.size(); ++n) g.sizes[n] *= 2;
+      doubled_pattern_ = BlockPattern(g.sizes, g.pairs, g.after);
+    }
+    real_.reset(), complex_.reset();
   }
   bool tied() const { return !ties_.empty() && !loose_; }
   int tie_node(int i) const { return int(bodies() + m_.joints.size()) + i; }
@@ -1454,6 +1464,11 @@ private:
   std::vector<std::size_t> at_;            // first multiplier of each joint
   std::vector<double> joint_scale_, body_scale_;
   std::vector<int> limited_; // overconstrained cuts
+  struct Graph {
+    std::vector<int> sizes;
+    std::vector<std::pair<int, int>> pairs;
+    std::vector<std::vector<int>> after;
+  } graph_; // of stages, without what guests link
   BlockPattern kkt_pattern_, stage_pattern_, doubled_pattern_;
   std::unique_ptr<BlockLu<double>> kkt_;
   std::unique_ptr<Stage<double>> real_;

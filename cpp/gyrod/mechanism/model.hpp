@@ -77,7 +77,8 @@ struct MechanismModel : JointTree {
   Forces forces;
   Vec3<double> gravity = Vec3<double>::Zero();
   FormulationOptions options;
-  HostTies* ties = nullptr; // constraints with guests
+  HostTies* ties = nullptr;             // constraints with guests
+  std::vector<std::pair<int, int>> met; // bodies that feel each other through guests
 };
 
 using Twist = Matrix<double, 6, 1>; // velocity of the centre of mass and angular velocity, space axes
@@ -153,6 +154,8 @@ public:
     throw unserved();
   }
 
+  // Other bodies feel each other through guests from now on, and ties may be linked otherwise.
+  virtual void meet(std::vector<std::pair<int, int>>) { throw unserved(); }
   // Whether `project` leaves constraints with guests alone, who are to follow.
   void loosen(bool on) { loose_ = on; }
   // Motions as guests see them: R is a rotation, whatever the state is.

@@ -162,6 +162,10 @@ public:
   }
 
   int negative_pivots() const override { return real_->lu.negative_pivots(); }
+  void meet(std::vector<std::pair<int, int>> met) override {
+    m_.met = std::move(met);
+    weave();
+  }
 
 private:
   // Of a link at the last Jacobian: where it was, and derivatives of what its joint makes of the motions of both: by
@@ -221,21 +225,12 @@ private:
       for (int a : f->bodies())
         for (int b : f->bodies()) {
           const int row = link_of_[std::size_t(a)], column = link_of_[std::size_t(b)];
-          if (!f->by_guests())
-            pair(row, column);
-          else if (row != column)
-            g.links.emplace_back(row, column);
+          if (!f->by_guests()) pair(row, column);
         }
     for (int i = 0; i < ties(); ++i) { // one for each guest, at the last of its ends
       if (tie(i).partner > i) continue;
       g.multipliers.push_back(3);
       g.held.push_back({link_of_[std::size_t(tie(i).body)]});
-    }
-    if (ties()) {
-      const TieLinks links = m_.ties->tie_links();
-      for (const auto& [tie, body] : links.bodies) g.links.emplace_back(link_of_[std::size_t(body)], tie_node(tie));
-      for (const auto& [a, b] : links.ties)
-        if (a < b) g.links.emplace_back(tie_node(a), tie_node(b));
     }
     std::sort(pairs_.begin(), pairs_.end(),
               [](const Pair& a, const Pair& b) { return std::pair(a.column, a.row) < std::pair(b.column, b.row); });
@@ -250,8 +245,22 @@ private:
             force_pairs_.push_back(
                 std::size_t(&pair_of(link_of_[std::size_t(a)], link_of_[std::size_t(b)]) - pairs_.data()));
     gradients_.resize(std::size_t(loop_rows(false)));
-    pattern_ = std::make_unique<CarriedPattern>(std::move(g));
+    graph_ = std::move(g);
+    weave();
     dual_motions_.resize(m_.bodies.size()), dual_wrenches_.resize(m_.bodies.size());
+  }
+  // The graph with what guests link in it.
+  GYROD_COLD void weave() {
+    CarriedGraph g = graph_;
+    for (const auto& [a, b] : m_.met) g.links.emplace_back(link_of_[std::size_t(a)], link_of_[std::size_t(b)]);
+    if (ties()) {
+      const TieLinks links = m_.ties->tie_links();
+      for (const auto& [tie, body] : links.bodies) g.links.emplace_back(link_of_[std::size_t(body)], tie_node(tie));
+      for (const auto& [a, b] : links.ties)
+        if (a < b) g.links.emplace_back(tie_node(a), tie_node(b));
+    }
+    real_.reset(), complex_.reset();
+    pattern_ = std::make_unique<CarriedPattern>(std::move(g));
   }
 
   bool angles() const { return kind_ == Coordinates::angles; }
@@ -1020,7 +1029,8 @@ private:
     for (int j = 0; j < n; ++j) node.r.template segment<6>(a_at) -= b_nu[j] * o.S.col(j);
   }
 
-  const int turns_; // directions of a rotation
+  const int turns_;    // directions of a rotation
+  CarriedGraph graph_; // without what guests link
   std::unique_ptr<CarriedPattern> pattern_;
   Handle<double> real_;
   Handle<Complex> complex_;

@@ -53,8 +53,10 @@ public:
   // --- rods on bodies. `host` places what a body holds; `act` finds the forces of the state y on all rods and, unless
   // dy is null, its rates, `wrench` has those on a body (torque about its centre of mass, force; space axes); `rates`
   // is what of the rates `act` could not know yet.
-  virtual const std::vector<int>& hosts() const = 0;         // bodies
-  virtual std::vector<std::vector<int>> parties() const = 0; // each of them, and each two that feel each other
+  virtual const std::vector<int>& hosts() const = 0; // bodies
+  // Each two of them that feel each other in stages, and whether the last Jacobian has found other ones.
+  virtual std::vector<std::pair<int, int>> met() const = 0;
+  virtual bool met_others() const = 0;
   virtual void host(int h, const HostMotion& m) = 0;
   virtual void mark() = 0; // the ends are where `retract` starts from
   virtual void act(double t, const double* y, double* dy) = 0;

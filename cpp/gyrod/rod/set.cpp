@@ -110,8 +110,11 @@ GYROD_COLD RodSet::RodSet(std::vector<RodDescription> rods, FormulationOptions o
   }
   for (const auto& r : rods_) curves_.push_back({r->s.x.data(), r->s.v.data(), r->s.R.data(), r->s.w.data()});
   add_contacts();
-  for (const Contact& c : contacts_)
-    for (const Station& station : c.stations) join(nodes_of(c, station), edges_);
+  for (const Contact& c : contacts_) {
+    meets_ = meets_ || c.body >= 0; // then who feels whom depends on what touches
+    for (const Station& station : c.stations)
+      if (c.body < 0) join(nodes_of(c, station), edges_);
+  }
   drifts_ = timed_ && !tangled_ && hosts_.empty();
   for (const auto& r : rods_) drifts_ = drifts_ && (r->drifts || !r->timed);
   add_ties(sizes_, edges_);
@@ -126,7 +129,7 @@ GYROD_COLD void RodSet::make_pattern() {
     p.woven[0] = p.segment, p.woven[1] = p.count;
     join(nodes_of(link), edges);
   }
-  edges.insert(edges.end(), crossing_edges_.begin(), crossing_edges_.end());
+  edges.insert(edges.end(), touching_edges_.begin(), touching_edges_.end());
   pattern_ = BlockPattern(sizes_, edges, {}, hosts_.empty() ? -1 : cells_);
   make_groups();
   for (auto& r : rods_) find_slots(*r);
@@ -138,18 +141,20 @@ bool RodSet::weave() {
     const LinkPoint& p = l.ends[1];
     return !p.slides() || (p.woven[0] == p.segment && p.woven[1] == p.count);
   });
-  bool same = true;
-  if (!crossings_.empty()) {
-    find_crossing_edges();
-    same = found_edges_ == crossing_edges_;
-    if (!same) crossing_edges_ = found_edges_;
-  }
-  if (!known || !same) make_pattern();
-  return !known || !same;
+  find_touching_edges();
+  const bool same = found_edges_ == touching_edges_;
+  met_others_ = false;
+  if (known && same) return false;
+  touching_edges_ = found_edges_;
+  const std::set<std::pair<int, int>> before = joined_;
+  const TieLinks tied = tie_links_;
+  make_pattern();
+  met_others_ = before != joined_ || tied.bodies != tie_links_.bodies || tied.ties != tie_links_.ties;
+  return true;
 }
 
 // Of all nodes that see each other through what touches.
-void RodSet::find_crossing_edges() {
+void RodSet::find_touching_edges() {
   auto& windows = windows_;
   windows.clear();
   for (const Crossings::Touch& o : crossings_.found()) {
@@ -164,6 +169,12 @@ void RodSet::find_crossing_edges() {
     for (std::size_t e = 0; e < 6; e += 3)
       for (int k = 0; k < w[e + 2]; ++k) see_cell(w[e], w[e + 1] + k, window_nodes_);
     join(window_nodes_, found_edges_);
+  }
+  for (std::size_t k = first_touch_; meets_ && k < last_touch_; ++k) {
+    const FarBlock& f = far_[k];
+    const int a = node_of(f.row), b = node_of(f.column);
+    for (int i = 0; i < (f.column.body() ? host_nodes_ : 1); ++i)
+      if (a != b + i) found_edges_.emplace_back(std::min(a, b + i), std::max(a, b + i));
   }
   std::sort(found_edges_.begin(), found_edges_.end());
   found_edges_.erase(std::unique(found_edges_.begin(), found_edges_.end()), found_edges_.end());
@@ -301,20 +312,10 @@ RodLayout RodSet::layout(int r) const {
   return {of_frames(o.p_at), of_frames(o.w_at), o.x_at, o.v_at};
 }
 
-GYROD_COLD std::vector<std::vector<int>> RodSet::parties() const {
-  std::vector<std::vector<int>> out;
+GYROD_COLD std::vector<std::pair<int, int>> RodSet::met() const {
+  std::vector<std::pair<int, int>> out;
   for (const auto& [a, b] : joined_)
-    if (a == b)
-      out.push_back({hosts_[std::size_t(a)]});
-    else if (a < b)
-      out.push_back({hosts_[std::size_t(a)], hosts_[std::size_t(b)]});
-  // Those whose rods may touch: whatever holds them feels what touches.
-  std::set<std::pair<int, int>> meet;
-  for (const RodPair& c : crossings_.pairs())
-    for (int a : rods_[std::size_t(c.rods[0])]->port)
-      for (int b : rods_[std::size_t(c.rods[1])]->port)
-        if (a >= 0 && b >= 0 && a != b && !joined_.count(std::minmax(a, b))) meet.insert(std::minmax(a, b));
-  for (const auto& [a, b] : meet) out.push_back({hosts_[std::size_t(a)], hosts_[std::size_t(b)]});
+    if (a < b) out.emplace_back(hosts_[std::size_t(a)], hosts_[std::size_t(b)]);
   return out;
 }
 
@@ -547,7 +548,9 @@ void RodSet::linearise(double t, const double* y) {
   each_rod([&](Rod& r) { linearise(r, t, y); });
   far_.clear();
   for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
+  first_touch_ = far_.size();
   if (!contacts_.empty()) touch_blocks(y);
+  last_touch_ = far_.size();
   crossings_.blocks(curves_, [&](int rod, int cell, int by, int of, const auto& q, const auto& v, bool places) {
     land(FarBlock{{rod, cell}, {by, of}, q, v, places});
   });

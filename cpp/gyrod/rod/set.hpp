@@ -40,7 +40,8 @@ public:
   const char* trouble(double t, const double* y) const override;
 
   const std::vector<int>& hosts() const override { return hosts_; }
-  std::vector<std::vector<int>> parties() const override;
+  std::vector<std::pair<int, int>> met() const override;
+  bool met_others() const override { return met_others_; }
   void host(int h, const HostMotion& m) override;
   void mark() override;
   // Forces of ties are not among those of the rods before they have been released.
@@ -101,9 +102,9 @@ protected:
   RodSet(std::vector<RodDescription> rods, FormulationOptions options, std::vector<RodLink> between,
          ContactSet contacts, Turning form, bool held, int block);
 
-  // The graph anew where points have slid to other vertices, or rods touch elsewhere, than it knows of.
+  // The graph anew where points have slid to other vertices, or other things touch, than it knows of.
   bool weave();
-  bool weaves() const { return slides_ > 0 || !crossings_.empty(); }
+  bool weaves() const { return slides_ > 0 || !crossings_.empty() || meets_; }
 
   // Derivatives of all forces: `blocks` and `hosted` of the rods, `far_` of the links. The form then adds inertia.
   void linearise(double t, const double* y);
@@ -212,7 +213,7 @@ private:
   void add_ties(std::vector<int>& sizes, std::vector<std::pair<int, int>>& edges);
   void find_left();
   void make_pattern();
-  void find_crossing_edges();
+  void find_touching_edges();
   std::size_t chunk_of(const RodDescription& d, double all);
   void make_groups();
   void find_slots(Rod& r) const;
@@ -268,7 +269,9 @@ private:
   const double* looked_ = nullptr;
   int slides_ = 0;
   std::vector<Crossings::Curve> curves_;            // of rods
-  std::vector<std::pair<int, int>> crossing_edges_; // of the graph as it is
+  bool meets_ = false, met_others_ = false;         // contacts couple bodies; they do it otherwise than before
+  std::size_t first_touch_ = 0, last_touch_ = 0;    // blocks of contacts among far_
+  std::vector<std::pair<int, int>> touching_edges_; // of the graph as it is
   std::vector<std::pair<int, int>> found_edges_;    // of what touches now
   std::vector<std::array<int, 6>> windows_;
   std::vector<int> window_nodes_;

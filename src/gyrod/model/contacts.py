@@ -213,6 +213,7 @@ class Contact(Description):
             yield from ((name, None) for name in members)
             return
         joined = {frozenset(joint.bodies) for joint in system.joints}
+        joined |= {frozenset((rod, place.host)) for (rod, _), place in system.rod_ends.items()}
         done: set[frozenset[str]] = set()
         for of in members:
             for on in self.touched(system):
