@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -129,6 +130,11 @@ def contacts(
     found: list[Touching] = []
     crossings: list[_core.RodPair] = []
     crossed: list[Crossed] = []
+
+    @cache  # of many things among themselves each is in many pairs
+    def stations_of(name: str) -> list[tuple[int, _Stations]]:
+        return [*_stations(system, pieces, name, index.get(name, -1), axes)]
+
     for k, contact in enumerate(system.contacts):
         pairs = contact.crossings(system)
         tubes = {name: _tube(contact, system, name) for name in {name for pair in pairs for name in pair}}
@@ -137,11 +143,14 @@ def contacts(
             of_core = [pieces.numbers(rods[name])[0] for name in (a, b)]
             crossings.append(_crossing(contact, gravity, tubes[a], tubes[b], *of_core))
             crossed.append(Crossed(k, a, b, 0.5 * (min(tubes[a].radius, tubes[b].radius) - 0.5 * contact.margin)))
+        laws: dict[str, _Law] = {}
+        surfaces: dict[str | None, list[_Surface]] = {}
         for of, on in contact.pairs(system):
             body = index.get(of, -1)
-            law = _law(contact, system, of, length)
-            for surface in _surfaces(contact, system, on, index, axes):
-                for rod, stations in _stations(system, pieces, of, body, axes):
+            law = laws[of] = laws.get(of) or _law(contact, system, of, length)
+            surfaces[on] = surfaces.get(on) or [*_surfaces(contact, system, on, index, axes)]
+            for surface in surfaces[on]:
+                for rod, stations in stations_of(of):
                     reach = max(0.5 * float(stations.radii.max(initial=0.0)), 0.05 * _least(system, of, surface))
                     reach = reach or 0.5 * THIN * length  # without any, steps before a touch would halve for ever
                     made.append(
