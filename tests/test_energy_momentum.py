@@ -355,7 +355,7 @@ LINKS = {
     ),
     "cable": lambda **k: gd.Cable("hose", "bob", at_a=0.8, at_b=(0, 0, 0.02), stiffness=300, length=0.25, **k),
 }  # fmt: skip
-#: Corners of a tendon: segments of the grid, nodes of the elements, and offsets.
+#: Corners of a tendon: segments of the grid, nodes of three elements that it divides, and offsets.
 CORNERS = {None: (0, 4, 7), 2: (1, 3, 5)}
 OFFSETS = ((0.02, 0.0), (0.0, 0.02), (0.02, 0.01))
 
@@ -375,7 +375,9 @@ def linked(name, degree=None, damping=None) -> gd.System:
 
 def length_of_tendon(motion, degree) -> np.ndarray:
     track, at = motion["hose"], []
+    nodes = motion.compiled.system.rods[0].fractions  # elements end at corners
     for k, offset in zip(CORNERS[degree], OFFSETS, strict=True):
+        k = int(np.argmin(np.abs(nodes - k / 6.0))) if degree else k
         x = track.positions[:, k] if degree else 0.5 * (track.positions[:, k] + track.positions[:, k + 1])
         at.append(x + track.directors[:, k] @ [*offset, 0.0])
     return np.linalg.norm(np.diff(at, axis=0), axis=2).sum(axis=0)
