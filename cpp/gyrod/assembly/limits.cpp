@@ -1,6 +1,5 @@
 #include "gyrod/assembly/limits.hpp"
 
-#include "gyrod/joints/coordinate.hpp"
 #include "gyrod/rigid/formulations.hpp"
 
 namespace gyrod {
@@ -15,10 +14,22 @@ Limits::Limits(System& system, const std::string& formulation, std::vector<Joint
     if (std::isfinite(l.upper)) edges_.push_back({k, l.upper, 1, l.ends});
   }
   for (std::size_t k = 0; k < rods_.size(); ++k) edges_.push_back({joints_.size() + k, 1.0, 1, true});
+  for (const JointLimit& l : joints_)
+    for (const int body : {joint(l).place.a, joint(l).place.b})
+      if (body >= 0) bodies_.push_back(body);
+  std::sort(bodies_.begin(), bodies_.end());
+  bodies_.erase(std::unique(bodies_.begin(), bodies_.end()), bodies_.end());
+  poses_.assign(bodies_.empty() ? 1 : std::size_t(bodies_.back()) + 2,
+                {Vec3<double>::Zero(), Mat3<double>::Identity()});
+}
+
+const Joint& Limits::joint(const JointLimit& limit) const {
+  return system_.mechanism().model().joints[std::size_t(limit.joint)];
 }
 
 void Limits::values(double t, const double* y, double* q) {
-  for (const JointLimit& limit : joints_) *q++ = coordinate(limit, y);
+  for (const int body : bodies_) poses_[std::size_t(body) + 1] = pose(y, body);
+  for (const JointLimit& limit : joints_) *q++ = coordinate(joint(limit));
   if (rods_.empty()) return;
   std::copy_n(y, state_.size(), state_.begin());
   system_.place(t, state_.data(), false);
@@ -27,7 +38,6 @@ void Limits::values(double t, const double* y, double* q) {
 }
 
 Limits::Pose Limits::pose(const double* y, int body) const {
-  if (body < 0) return {Vec3<double>::Zero(), Mat3<double>::Identity()};
   const double* s = y + system_.rigid()->offset(body);
   Pose p{Part<3>::of(s), Mat3<double>()};
   if (kind_ == Coordinates::directors)
@@ -39,12 +49,16 @@ Limits::Pose Limits::pose(const double* y, int body) const {
   return p;
 }
 
-double Limits::coordinate(const JointLimit& limit, const double* y) const {
-  const Joint& joint = system_.mechanism().model().joints[std::size_t(limit.joint)];
+double Limits::coordinate(const Joint& joint) const {
   const JointPlace& p = joint.place;
-  const Pose a = pose(y, p.a), b = pose(y, p.b);
-  const Vec3<double> offset = b.x + b.R * p.at_b - a.x - a.R * p.at_a;
-  return joint_coordinate(*joint.type, p.parameter, a.R * p.frame_a, b.R * p.frame_b, offset);
+  const Pose &a = poses_[std::size_t(p.a + 1)], &b = poses_[std::size_t(p.b + 1)];
+  const Vec3<double> axis = p.frame_a.col(2), first = p.frame_b.col(0);
+  const auto along = [&] { return Vec3<double>(a.R * axis).dot(b.x + b.R * p.at_b - a.x - a.R * p.at_a); };
+  const MotionAxis::Type motion = joint.type->motion[0].type;
+  if (motion == MotionAxis::slide) return along();
+  const Vec3<double> seen = a.R.transpose() * Vec3<double>(b.R * first); // axis 1 of b from a
+  const double angle = std::atan2(seen.dot(p.frame_a.col(1)), seen.dot(p.frame_a.col(0)));
+  return motion == MotionAxis::screw ? turned(angle, along() / p.parameter) : angle; // turns are told by the advance
 }
 
 double Limits::used(const RodLimit& limit) {

@@ -40,8 +40,9 @@ private:
     Vec3<double> x;
     Mat3<double> R;
   };
+  const Joint& joint(const JointLimit& limit) const;
   Pose pose(const double* y, int body) const;
-  double coordinate(const JointLimit& limit, const double* y) const;
+  double coordinate(const Joint& joint) const;
   double used(const RodLimit& limit);
   // Section force, moment and curvature of an element at an end.
   void at_end(const RodLimit& limit, int e, const RodState<double>& s, const double* hold, Vec3<double>& F,
@@ -51,6 +52,8 @@ private:
   Coordinates kind_;
   std::vector<JointLimit> joints_;
   std::vector<RodLimit> rods_;
+  std::vector<int> bodies_; // that joints with limits hold, each once
+  std::vector<Pose> poses_; // of all bodies up to the last of these, that of ground first
   std::vector<double> state_;
 };
 
