@@ -208,6 +208,20 @@ def test_methods_of_others_are_saved_at_the_end(tmp_path):
     np.testing.assert_array_equal(gd.open(tmp_path / "run.h5").y, motion.y)
 
 
+def test_blocks_are_changed_before_anything_runs():
+    """A program that sets their length by `sys.modules` after ``import gyrod`` is obeyed."""
+    program = """if True:
+        import sys, gyrod as gd
+        sys.modules["gyrod.solve.recording"].budget = "blocks"
+        import gyrod.solve
+        from gyrod.solve import recording
+        from gyrod.solve.recording import Block, budget
+        assert recording.budget == budget == sys.modules["gyrod.solve.recording"].budget == "blocks"
+        assert gyrod.solve.recording.Block is Block
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 @pytest.mark.spread
 @pytest.mark.parametrize("output", [None, np.linspace(0.0, 0.1, 23)], ids=["steps", "output"])
 @pytest.mark.parametrize("case", ["damped", "winch", "hung"])

@@ -1,4 +1,4 @@
-"""What has gone elsewhere, by its old name: pickles of older versions name it."""
+"""What has gone elsewhere, by its old name, as in old pickles; what is no longer imported at once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ MODULES = {
     "gyrod.rest": "gyrod.motion.rest",
     "gyrod.sensing": "gyrod.motion.sensors",
 }
+#: Modules that were imported with gyrod, and that programs change by `sys.modules`, as to have blocks of other lengths.
+LATER = ("gyrod.solve.recording",)
 NAMES = {
     "gyrod.motion": {"_Ends": "gyrod.motion.tracks.Ends"},
     "gyrod.motion.motion": {
@@ -59,4 +61,25 @@ class _Finder:
         module.__getattr__ = partial(getattr, import_module(MODULES[module.__name__]))  # type: ignore[method-assign]
 
 
+class _Later(ModuleType):
+    """Stands for a module in `sys.modules`, which is imported when something of it is read or set."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):  # of which those ask who look at all modules
+            raise AttributeError(name)
+        return getattr(self._module(), name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._module(), name, value)
+
+    def _module(self) -> ModuleType:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return import_module(self.__name__)
+
+
 sys.meta_path.append(_Finder())
+sys.modules.update({name: _Later(name) for name in LATER})
