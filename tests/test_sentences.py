@@ -41,6 +41,22 @@ def test_sections_in_millimetres_are_asked_for_in_metres():
     rod(section=gd.Circle(radius=1.0))  # a disc, as tests have it
 
 
+def test_formulas_are_asked_for_by_their_names():
+    for make, hint in (
+        (lambda: gd.RodLoad("hose", force=(0, 0, "2*sin(t)")), r"A formula of time is gd\.ExpressionVector\("),
+        (lambda: gd.Clamped(at=["0", "0.1*sin(t)", "0"]), r"A formula of time is gd\.ExpressionVector\("),
+        (
+            lambda: gd.Tendon("hose", [(0, (0, 0)), (1, (0, 0))], tension="1 + t"),
+            r"A formula of time is gd\.Expression\(",
+        ),
+    ):
+        with pytest.raises(gd.ModelError, match=hint):
+            make()
+    with pytest.raises(gd.ModelError) as caught:  # a side, and no formula
+        gd.Clamped("bob", at="ende")
+    assert "formula" not in str(caught.value)
+
+
 def test_tolerances_that_resolve_nothing():
     assert "rtol = 0.5 resolves nothing: in every step an error of 50 %" in refused(
         lambda: gd.simulate(TOP, 1.0, rtol=0.5)

@@ -138,7 +138,7 @@ class Description:
             try:
                 kept[name] = check(name, value, given[of]) if of else check(name, value)
             except ValueError as error:
-                problems.add(str(error))
+                problems.add(f"{error}{_formula(check, value)}")
                 kept[name] = None
                 bad.add(name)
         given.update(kept)
@@ -214,6 +214,17 @@ class Description:
         made.__dict__.update(values)
         made._check(touched)
         return made
+
+
+def _formula(check: Check, value: object) -> str:
+    """How to write a formula, for texts where functions of time are taken."""
+    kind = getattr(check, "kind", None)
+    if kind is None or kind.variable != "t" or kind.form == "orientation" or (kind.words and isinstance(value, str)):
+        return ""
+    if not any(isinstance(x, str) for x in (value if isinstance(value, (list, tuple)) else [value])):
+        return ""
+    vector = (3,) in kind.shapes
+    return f" A formula of time is {'gd.ExpressionVector([...])' if vector else 'gd.Expression(...)'} of such texts."
 
 
 class Derived(float):
