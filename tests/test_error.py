@@ -6,6 +6,7 @@ import pickle
 import re
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -509,6 +510,111 @@ def test_errors_of_contacts(error):
             motion.error[text]
     with pytest.raises(ValueError, match=r"accuracy of 'many' cannot be given: .* counts points"):
         gd.simulate(lying, 0.2, accuracy={"many": 1.0})
+
+
+def crossing(segments, degree=None):
+    """A rod falls on another one that is clamped at both ends."""
+    hold = {"section": gd.Circle(5e-3), "material": gd.Material(young=5e6, poisson=0.5, density=1100),
+            "damping": gd.Damping(factor=5e-3), "degree": degree}  # fmt: skip
+    rope = gd.Rod("rope", length=1.0, segments=segments, start=gd.Clamped("ground"), end=gd.Clamped("ground"), **hold)
+    lies = gd.Straight((0.5, -0.2, 0.05), (0.5, 0.2, 0.05))
+    other = gd.Rod("other", length=0.4, segments=2 * segments // 5, initial=lies, **hold)
+    cross = gd.Contact("other", "rope", stiffness=1e5, damping=0.3, name="cross")
+    return gd.System(rods=[rope, other], contacts=[cross])
+
+
+@pytest.mark.parametrize("mesh", [(20,), (40,), (10, 3)])
+@pytest.mark.parametrize("error", ["total", "finer"])
+def test_errors_of_rods_that_touch_each_other(error, mesh, recwarn):
+    """What the lower rod carries, after one falls on it; the gap has an error while there is one."""
+    times = np.linspace(0.0, 0.3, 151)
+    motion = gd.simulate(crossing(*mesh), 0.3, rtol=1e-4, output=times, error=error)
+    fine = gd.simulate(crossing(20, 4), 0.3, rtol=1e-6, output=times)
+    for text, of in (("cross.normal", lambda m: m.contacts["cross"].normal),
+                     ("norm cross.force", lambda m: np.linalg.norm(m.contacts["cross"].force, axis=1))):  # fmt: skip
+        true = np.abs(of(motion) - of(fine)).max()
+        assert true < motion.error[text].total < 10.0 * true
+    gaps = motion.contacts["cross"].gap, fine.contacts["cross"].gap
+    assert not np.isfinite(gaps[0][0])
+    true = np.abs(np.subtract(*gaps, where=np.isfinite(gaps).all(axis=0), out=np.zeros(len(times)))).max()
+    assert true < motion.error["cross.gap"].total < 20.0 * true
+    assert not recwarn
+
+
+def test_no_error_is_below_rounding():
+    """Where drives lead all that moves, a run and its companion agree to the last bit, and are both rounded."""
+    arm = gd.Body("arm", mass=2.0, inertia=(0.02, 0.02, 0.005), position=(0.5, 0, 0))
+    led = gd.Revolute("ground", "arm", at=(0, 0, 0), axis=(0, 1, 0), drive=gd.Expression("0.4*t*t"), name="motor")
+    motion = gd.simulate(gd.System([arm], [led]), 1.0, rtol=1e-6, error="total")
+    for text in ("arm.position", "norm motor.force", "motor.effort"):
+        assert 1e-17 < np.max(motion.error[text].peak) <= np.max(motion.error[text].total) < 1e-12
+
+
+def touching(name, segments, degree=None):
+    """One of five systems with the contact "touch", and how long it runs."""
+    hold = {"section": gd.Circle(5e-3), "material": gd.Material(young=5e6, poisson=0.5, density=1100),
+            "damping": gd.Damping(factor=5e-3), "degree": degree}  # fmt: skip
+    part = {"stiffness": 1e5, "damping": 0.3, "name": "touch"}
+    fixed = {"start": gd.Clamped("ground"), "end": gd.Clamped("ground")}
+    slides = {"friction": gd.Friction(0.3, sticking=False)}
+    lying, ends, options, duration = {
+        "strands": (((0.2, 0.002, 0.03), (0.8, 0.002, 0.03)), {}, {}, 0.2),
+        "sliding": (((0.5, -0.2, 0.03), (0.5, 0.2, 0.03)), {"velocity": (0, 0.5, 0)}, slides, 0.2),
+        "crossing at rest": (((0.5, -0.3, -0.02), (0.5, 0.3, -0.02)), fixed, {}, 0.0),
+    }.get(name, (None, {}, {}, 0.0))
+    if lying is not None:
+        lower = gd.Rod("lower", length=1.0, segments=segments, **fixed, **hold)
+        line, length = gd.Straight(*lying), float(np.linalg.norm(np.subtract(*lying)))
+        upper = gd.Rod("upper", segments=max(round(segments * length), 2), initial=line, **ends, **hold)
+        return gd.System(rods=[lower, upper], contacts=[gd.Contact("upper", "lower", **options, **part)]), duration
+    if name == "floor":
+        rod = gd.Rod("rod", segments=segments, start=gd.Hinged(), initial=gd.Straight((0, 0, 0.3), (1, 0, 0.3)), **hold)
+        return gd.System(rods=[rod], contacts=[gd.Contact("rod", gd.Plane(), **part)]), 0.6
+    rod = gd.Rod("rod", segments=segments, initial=gd.Straight((-0.5, 0, 0.12), (0.5, 0, 0.12)), **hold)
+    shaft = gd.Shaft(point=(0, 0, 0), axis=(0, 1, 0), radius=0.1)
+    return gd.System(rods=[rod], contacts=[gd.Contact("rod", shaft, friction=0.3, **part)]), 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", ["total", "finer"])
+def test_calibration_of_contacts(error):
+    """Forces and gaps of contacts by the constants of other quantities: docs/errors.md."""
+
+    def solved(name, *mesh, rtol, error="rough"):
+        system, end = touching(name, *mesh)
+        times = np.linspace(0.0, end, 151)
+        return (
+            gd.simulate(system, end, rtol=rtol, output=times, error=error)
+            if end
+            else gd.equilibrium(system, error=error)
+        )
+
+    def apart(a, b):
+        with np.errstate(invalid="ignore"):
+            return max(x[np.isfinite(x)].max(initial=0.0) for x in [np.atleast_1d(np.abs(a - b))])
+
+    found = []
+    for name in ("strands", "sliding", "crossing at rest", "floor", "shaft"):
+        fine, doubtful = (solved(name, *mesh, rtol=1e-6).contacts["touch"] for mesh in ((20, 4), (30, 3)))
+        for mesh, rtol in product(((20,), (40,), (6, 3), (12, 3)), (1e-3, 1e-4) if touching(name, 8)[1] else (1.0,)):
+            result = solved(name, *mesh, rtol=rtol, error=error)
+            for field in ("normal", "gap"):
+                true, doubt = (
+                    apart(getattr(fine, field), getattr(x, field)) for x in (result.contacts["touch"], doubtful)
+                )
+                if true > 3.0 * doubt:
+                    found.append(float(result.error[f"touch.{field}"].total) / true)
+    ratios = np.array(found)
+    assert len(ratios) > 60
+    assert np.mean(ratios > 1.0) >= 0.95
+    assert np.mean(ratios < 10.0) >= (0.85 if error == "total" else 0.99)
+
+
+def test_gaps_of_rods_that_never_come_near_have_no_error():
+    for error in ("rough", "total"):
+        motion = gd.simulate(crossing(10), 0.01, rtol=1e-3, error=error)
+        with pytest.raises(gd.EstimateError, match=r"'cross\.gap' has no estimate: it is infinite"):
+            motion.error["cross.gap"]
 
 
 def test_a_companion_that_fails_leaves_a_sentence_and_no_number():

@@ -17,8 +17,9 @@ import numpy as np
 
 from gyrod import _check
 from gyrod._check import Array
-from gyrod.model import Clip, System
+from gyrod.model import Clip, ContactSensor, System
 from gyrod.model.meshes import Mesh
+from gyrod.model.sensors import Sensor
 from gyrod.motion import Beside, Motion
 from gyrod.motion.readings import Quantity, quantity
 
@@ -51,7 +52,10 @@ LEAST_PEAK = 0.1
 ROUGH = {
     "positions": {"grid": (0.03, 0.5, 3.0, 0.75), "elements": (1e-3, 3.0, 0.01, 0.5), "bodies": (0.0, 1.0, 100.0, 1.0)},
     "forces": {"grid": (0.25, 2.0, 3.0, 0.25), "elements": (3e-3, 3.0, 0.3, 0.25), "bodies": (0.0, 1.0, 0.1, 0.5)},
+    "contacts": {"grid": (0.75, 2.0, 9.0, 0.25), "elements": (9e-3, 3.0, 0.9, 0.25), "bodies": (0.0, 1.0, 0.3, 0.5)},
 }
+#: Fields whose errors are shares of the size of the system, not of their own.
+SPACED = ("position", "positions", "distance")
 #: Why quantities have no estimate.
 WITHOUT = {
     "drift": "it is an error itself, that of the constraints",
@@ -67,11 +71,13 @@ WITHOUT = {
 NO_MESH = "bodies alone have no mesh, and are at rest to rounding: there is nothing to compare with."
 #: Why rods have only estimates by companions where they slide.
 SLIDES = "a clip slides along a rod, where no mesh ends: there are no rough figures; take error='total'."
-#: Fields of rods, joints, clips and contacts that strains decide; all others are as good as positions.
+#: Fields of rods, joints, clips and contacts that strains decide, or forces over a stiffness; all others are as good as
+#: positions.
 STRAINED = frozenset(
     {
         "strain", "curvature", "bend_radius", "force", "force_space", "moment", "moment_space", "stress",
         "start_force", "start_moment", "end_force", "end_moment", "torque", "effort", "normal", "friction",
+        "gap", "turn",
     }
 )  # fmt: skip
 #: Difference over the reach of a motion from which on the two have nothing to do with each other; and by how many
@@ -223,11 +229,14 @@ class OfRows:
         if why:
             raise EstimateError(f"{text!r} has no estimate: {why}.")
         q.shape(self.motion)  # says what does not fit
+        if _field(q, self.motion.system) == "gap" and not np.isfinite(_read(q, self.rows)).any():
+            raise EstimateError(f"{text!r} has no estimate: it is infinite, since nothing comes near enough to touch.")
         return self._rough(q) if self.beside.coarse is None else self._compared(q)
 
     def _compared(self, q: Quantity) -> ErrorEstimate:
         beside = self.beside
-        total, peak = self._error(q, self.rows, beside.coarse)
+        least = float(np.finfo(float).eps) * _finite(np.abs(_read(q, self.rows)))  # nothing is better than rounding
+        total, peak = (np.maximum(x, least) for x in self._error(q, self.rows, beside.coarse))
         if beside.half is None:
             return ErrorEstimate(q.text, q.unit, total, peak)
         (mesh, mesh_peak), (time, time_peak) = (
@@ -258,8 +267,11 @@ class OfRows:
         x, y = self._values(whole, a), self._values(whole, b)
         if q.field == "bend_radius":
             return _radii(q, x, y)
-        ends = [np.abs(f(_chosen(q, x), axis=0) - f(_chosen(q, y), axis=0)) for f in (np.max, np.min)]
+        ends = [np.abs(_less(f(_chosen(q, x), axis=0), f(_chosen(q, y), axis=0))) for f in (np.max, np.min)]
         change = _chosen(q, _difference(q, x, y, self.motion.system))
+        finite = np.isfinite(change)
+        if not finite.all() and finite.any():  # of gaps, which only one of them has when something comes near or leaves
+            change = np.where(finite, change, 0.0)
         largest = np.max(np.abs(change), axis=0)
         return largest, largest if q.dense else np.maximum(*ends)  # companions do not count turns
 
@@ -272,9 +284,13 @@ class OfRows:
         return (_read(q, rows) if mesh is None else _along(q, rows, _places(q, mesh)))[: len(common)]
 
     def _rough(self, q: Quantity) -> ErrorEstimate:
-        values = _read(q, self.rows)
-        size = self._size if q.field in ("position", "positions") else _finite(np.abs(values))
-        relative = self._relative("forces" if _sort(q, self.motion.system) else "positions")
+        values, system = _read(q, self.rows), self.motion.system
+        touching = q.kind == "contact" or isinstance(_sensor(q, system), ContactSensor)
+        if _field(q, system) in SPACED or (touching and _field(q, system) == "gap"):
+            size, what = self._size, "positions"
+        else:
+            size, what = _finite(np.abs(values)), "forces" if _sort(q, system) else "positions"
+        relative = self._relative("contacts" if touching and what == "forces" else what)
         error = np.full(values.shape[1:], relative * size)
         if q.field == "bend_radius":  # of the smallest
             error = relative * values.min(axis=0)
@@ -527,7 +543,12 @@ def _sort(q: Quantity, system: System) -> int:
 
 def _field(q: Quantity, system: System) -> str:
     """The field of a thing, or what a sensor measures."""
-    return q.field or next((s.quantity for s in system.sensors if q.kind == "sensor" and s.name == q.name), "")
+    sensor = _sensor(q, system)
+    return sensor.quantity if sensor else q.field
+
+
+def _sensor(q: Quantity, system: System) -> Sensor | None:
+    return next((s for s in system.sensors if q.kind == "sensor" and s.name == q.name), None)
 
 
 def without(q: Quantity, system: System) -> str:
@@ -548,7 +569,7 @@ def _difference(q: Quantity, x: Array, y: Array, system: System) -> Array:
     if q.field in ("quaternion", "quaternions", "vertex_quaternions") or q.linked:
         return x - np.where(np.sum(x * y, axis=-1, keepdims=True) < 0.0, -y, y)
     if not q.dense:
-        return x - y
+        return _less(x, y)
     names = system.joint(q.name).coordinate_names if q.kind == "joint" else ("angle",)
     turns = np.round((x - y) / (2.0 * np.pi))
     if q.field == "coordinates":
@@ -575,6 +596,11 @@ def _turn(track: RodTrack) -> float:
     if not per:
         angles[..., [0, -1]] *= 2.0  # half a cell
     return float(angles.reshape(*angles.shape[:-1], -1, per or 1).sum(axis=-1).max(initial=0.0))
+
+
+def _less(x: Array, y: Array) -> Array:
+    """x - y, and nothing where both are infinite, as gaps are of rods that are far from each other."""
+    return np.asarray(np.subtract(x, y, out=np.zeros(np.broadcast(x, y).shape), where=x != y))
 
 
 def _finite(values: Array) -> float:

@@ -101,7 +101,7 @@ def accurate(run: Callable[..., Motion], system: System | Rest, t_end: float, gi
         f"{rod.mesh.cells} {'elements' if rod.degree else 'segments'} of {rod.name!r}" for rod in motion.system.rods
     ]
     chosen = ", ".join([*cells, f"rtol = {search.rtol:.1g}"])
-    cost = f"{search.runs} runs, {time.process_time() - began:.2g} CPU s"
+    cost = f"{search.runs} {'run' if search.runs == 1 else 'runs'}, {time.process_time() - began:.2g} CPU s"
     beside = replace(motion._beside, chosen=f"chosen for accuracy = {given['accuracy']}: {chosen} ({cost})")
     if any(later.values()):
         motion = run(search.start(), t_end, **options, **later, rtol=search.rtol)
