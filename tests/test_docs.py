@@ -68,8 +68,15 @@ def test_blocks_of_a_page_run(page, tmp_path, monkeypatch):
 OF_THE_RUN = re.compile(r"elements of degree|evaluations|energy error|\(\d+, ")
 
 
+#: Pages that print numbers of solved models, but for those of studies and fits, which are numbers of their samples.
+PRINTED = (
+    "README.md", "control.md", "distances.md", "examples.md", "five-minutes.md", "flip-time.md", "robots.md",
+    "routing.md", "statics.md",
+)  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["README.md", "five-minutes.md", "examples.md"])
+@pytest.mark.parametrize("page", PRINTED)
 def test_printed_numbers_are_converged(page, tmp_path, monkeypatch):
     """Twice the mesh and a thirtieth of the tolerance print the same, line by line."""
 
@@ -81,23 +88,33 @@ def test_printed_numbers_are_converged(page, tmp_path, monkeypatch):
 
         return solved
 
+    def routed(solve=gd.route):
+        def solved(*args, **options):
+            found = solve(*args, **options)
+            return solve(*args, **options | {"segments": 2 * (options.get("segments") or found.rod.mesh.cells)})
+
+        return solved
+
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(gd, "simulate", finer(gd.simulate, {"rtol": lambda rtol: (rtol or 1e-6) / 30.0}))
-    for name in ("equilibrium", "modes"):
+    monkeypatch.setattr(gd, "route", routed())
+    for name in ("equilibrium", "modes", "follow"):
         monkeypatch.setattr(gd, name, finer(getattr(gd, name), {}))
     names, compared = {"__name__": page}, 0
     for kind, code, expected in BLOCK.findall(TEXTS[page]):
-        if kind == "python":
-            names = {"__name__": page} if page == README.name else names
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(code, page, "exec"), names)
-            lines = zip(expected.splitlines(), printed.getvalue().splitlines(), strict=True) if expected else ()
-            for shown, converged in lines:
-                if not OF_THE_RUN.search(shown):
-                    assert shown.split() == converged.split()
-                    compared += bool(re.search(r"\d", shown))
+        if kind == "console":
+            run_console(code)
+            continue
+        names = {"__name__": page} if page == README.name else names
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, page, "exec"), names)
+        lines = zip(expected.splitlines(), printed.getvalue().splitlines(), strict=True) if expected else ()
+        for shown, converged in lines:
+            if not OF_THE_RUN.search(shown):
+                assert shown.split() == converged.split()
+                compared += bool(re.search(r"\d", shown))
     assert compared >= 3
 
 

@@ -235,13 +235,14 @@ class OfRows:
 
     def _compared(self, q: Quantity) -> ErrorEstimate:
         beside = self.beside
-        least = float(np.finfo(float).eps) * _finite(np.abs(_read(q, self.rows)))  # nothing is better than rounding
+        # Nothing that was integrated is better than rounding.
+        integrated = beside.half is None or beside.half is not beside.coarse
+        least = float(np.finfo(float).eps) * _finite(np.abs(_read(q, self.rows))) if integrated else 0.0
         total, peak = (np.maximum(x, least) for x in self._error(q, self.rows, beside.coarse))
         if beside.half is None:
             return ErrorEstimate(q.text, q.unit, total, peak)
-        (mesh, mesh_peak), (time, time_peak) = (
-            self._error(q, a, b) for a, b in ((self.rows, beside.half), (beside.half, beside.coarse))
-        )
+        mesh, mesh_peak = self._error(q, self.rows, beside.half)
+        time, time_peak = (np.maximum(x, least) for x in self._error(q, beside.half, beside.coarse))
         # Errors of both kinds may cancel in a companion that has both.
         total, peak = np.maximum(total, np.maximum(time, mesh)), np.maximum(peak, np.maximum(time_peak, mesh_peak))
         return ErrorEstimate(q.text, q.unit, total, peak, time, mesh)
