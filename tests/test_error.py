@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import runpy
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -608,6 +609,41 @@ def test_calibration_of_contacts(error):
     assert len(ratios) > 60
     assert np.mean(ratios > 1.0) >= 0.95
     assert np.mean(ratios < 10.0) >= (0.85 if error == "total" else 0.99)
+
+
+def wound(segments):
+    """The rope over a drum of the gallery, which is pulled for a second and then let go."""
+    capstan = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "rope_round_a_capstan.py"))["capstan"]
+    return capstan().with_({"rope.segments": segments})
+
+
+#: What may be read of it.
+WOUND = (
+    ("norm rope.end_force", lambda r: np.linalg.norm(r["rope"].end_force)),
+    ("drum.friction", lambda r: r.contacts["drum"].friction),
+)
+
+
+def test_errors_of_a_rest_with_friction_are_those_of_the_same_way_there():
+    """A companion that begins where the run rests has not slid there."""
+    rest, fine = gd.equilibrium(wound(40), t=1.0, error="total"), gd.equilibrium(wound(320), t=1.0)
+    for text, of in WOUND:
+        assert abs(of(rest) - of(fine)) < rest.error[text].total < 0.02 * of(rest)
+
+
+@pytest.mark.parametrize("error", ["total", "finer"])
+def test_errors_along_a_path_with_friction(error):
+    """A rope over a drum is pulled and let go: each point is compared with one that came the same way."""
+    path = gd.follow(wound(80), "time", (0.0, 1.0, 2.0), largest=0.1, error=error)
+    rows = path._beside.rows
+    fine = gd.follow(wound(160), "time", np.asarray(path.value)[rows], largest=0.1)
+    rests = [fine.rests[int(np.flatnonzero(np.asarray(fine.value) == path.value[k])[0])] for k in rows]
+    for text, of in WOUND:
+        true = max(abs(of(path.rests[k]) - of(rest)) for k, rest in zip(rows, rests, strict=True))
+        assert true < 1.2 * path.error[text].total < 12.0 * true
+    by_arcs = {"arc_length": True, "branch": None}
+    with pytest.raises(companions.NoCompanion, match="friction depends on the way"):
+        companions._path_again(gd.follow, by_arcs, path, rows, (0.5,))
 
 
 def test_gaps_of_rods_that_never_come_near_have_no_error():

@@ -351,7 +351,7 @@ def of_modes(solve: Callable[..., Modes], given: Keywords, found: Modes) -> Mode
     return found
 
 
-def of_path(solve: Callable[..., Path], given: dict[str, Any], path: Path) -> Path:
+def of_path(solve: Callable[..., Path], given: Keywords, path: Path) -> Path:
     """A path with equilibria on half the mesh at some of its points, each next to the path's own.
 
     Where it has limit points or bifurcations, the whole path is followed there: they are at other values.
@@ -360,7 +360,7 @@ def of_path(solve: Callable[..., Path], given: dict[str, Any], path: Path) -> Pa
     beside = Beside(rows=every)
     if given["error"] != "rough":
         try:
-            share, beside = _path_beside(path, every, _shares_for(given))
+            share, beside = _path_beside(solve, given, path, every)
             beside = replace(beside, critical=_criticals(solve, given, share) if path.events else ())
         except NoCompanion as why:
             beside = Beside(rows=every, failure=str(why))
@@ -378,9 +378,16 @@ def _points(path: Path) -> NDArray[np.intp]:
     return np.unique(np.array(found, np.intp))
 
 
-def _path_beside(path: Path, every: NDArray[np.intp], shares: tuple[float, ...]) -> tuple[float, Beside]:
+def _path_beside(
+    solve: Callable[..., Path], given: Keywords, path: Path, every: NDArray[np.intp]
+) -> tuple[float, Beside]:
+    from gyrod.solve.refinement import sticks
+
+    shares = _shares_for(given)
     if not path.rests[0].system.rods:
         raise NoCompanion(NO_MESH)
+    if sticks(path.rests[0].system):
+        return _path_again(solve, given, path, every, shares)
     share, first = _first(lambda share: _next_to(path.rests[0], share), shares)
     found: dict[int, Motion] = {0: first}
     for k in every[1:].tolist():
@@ -400,24 +407,46 @@ def _path_beside(path: Path, every: NDArray[np.intp], shares: tuple[float, ...])
     return share, _beside(rows, motions, path.rests[0], first.system)
 
 
-def _criticals(solve: Callable[..., Path], given: dict[str, Any], share: float) -> tuple[tuple[str, float], ...]:
+def _path_again(
+    solve: Callable[..., Path], given: Keywords, path: Path, every: NDArray[np.intp], shares: tuple[float, ...]
+) -> tuple[float, Beside]:
+    """The whole path on another mesh, where friction makes each point depend on those before it."""
+    if given["arc_length"] is True or given["branch"] is not None:
+        raise NoCompanion("friction depends on the way, and paths by arc length have other points on another mesh.")
+    values = np.asarray(path.value)[every]
+    share, other = _first(lambda share: _followed(solve, given, share, stops=values), shares)
+    rows, at = list[int](), 0
+    for value in values:
+        at += int(np.argmax(np.asarray(other.value)[at:] == value))
+        rows.append(at)
+    motions = tuple(other.rests[k].motion for k in rows)
+    return share, _beside(every, motions, path.rests[0], motions[0].system)
+
+
+def _criticals(solve: Callable[..., Path], given: Keywords, share: float) -> tuple[tuple[str, float], ...]:
     """Kind and value of the limit points and bifurcations on a share of the mesh, up to where its path ends."""
     from gyrod.solve.paths.result import PathError
 
-    system, of, guess = given["system"], given["parameter"], given["guess"]
+    try:
+        path = _followed(solve, given, share)
+    except PathError as error:
+        path = error.path
+    return tuple((event.kind, event.value) for event in path.events)
+
+
+def _followed(solve: Callable[..., Path], given: Keywords, share: float, **changes: object) -> Path:
+    """The path on a share of the mesh."""
+    system = cast("System | None", given["system"])
+    of, guess = given["parameter"], cast("Rest | Motion | None", given["guess"])
     coarse = None if system is None else resized(system, share)
-    options = given | {"error": "rough", "progress": False, "system": coarse}
+    options = {**given, "error": "rough", "progress": False, "system": coarse, **changes}
     if callable(of):
         options["parameter"] = lambda value: resized(of(value), share)
     if guess is not None and coarse is not None:
         from gyrod.solve.refinement import carried
 
         options["guess"] = carried(guess, coarse)
-    try:
-        path = solve(**options)
-    except PathError as error:
-        path = error.path
-    return tuple((event.kind, event.value) for event in path.events)
+    return solve(**options)
 
 
 def _next_to(rest: Rest, share: float) -> Motion:

@@ -42,6 +42,13 @@ class Hanging(Rest):
         return found
 
     @cached_property
+    def rod(self) -> Rod:
+        """The cable as it lies there, with its ends: it goes into a `System`, as one with a sea bed or a current."""
+        from gyrod.solve.routing import as_it_lies  # which knows this module's neighbours
+
+        return as_it_lies(self, self.system.rods[0])
+
+    @cached_property
     def sag(self) -> float:
         """Largest depth below the line between the ends, along gravity, m.
 

@@ -6,6 +6,7 @@ import math
 import textwrap
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
@@ -229,13 +230,21 @@ class _Dynamic:
 
 
 def rest_on(system: System, guess: Rest | Motion | None, options: RestOptions) -> Rest:
-    """An equilibrium, from that on another mesh if there is one."""
+    """An equilibrium, from that on another mesh if there is one; what sticks counts from where the system starts."""
     if guess is None:
         return equilibrium(system, **options)
+    if sticks(system):
+        with suppress(EquilibriumError):  # as where the guess was followed there
+            return equilibrium(system, **options)
     try:
         return equilibrium(system, guess=carried(guess, system), **options)
     except EquilibriumError:  # the other mesh may have misled it
         return equilibrium(system, **options)
+
+
+def sticks(system: System) -> bool:
+    """Whether friction at rest depends on the way there."""
+    return any(contact.friction is not None and contact.friction.sticking for contact in system.contacts)
 
 
 def carried(state: Rest | Motion, system: System) -> Motion:
