@@ -119,6 +119,14 @@ def test_rounding_of_a_free_turn_is_no_instability(radius: float, segments: int,
     assert gd.equilibrium(gd.System(rods=[wire]), relax=False).unstable > 20  # stands on its lower half
 
 
+@pytest.mark.parametrize("mesh", [{}, {"degree": 3, "segments": 10}])
+def test_a_hanging_cable_goes_into_a_system_as_it_lies(mesh):
+    hangs = gd.hang(10.0, ((0, 0, 0), (9, 0, 1)), section=THIN, material=STEEL, **mesh)
+    rest = gd.equilibrium(gd.System(rods=[hangs.rod]))
+    np.testing.assert_allclose(rest["cable"].positions, hangs.cable.positions, atol=1e-9)
+    np.testing.assert_allclose(rest["cable"].end_force, hangs.end_force, atol=1e-6)
+
+
 def test_what_is_free_to_move_is_told() -> None:
     free = gd.Rod("loose", 1.0, 10, ROUND, RUBBER)
     with pytest.raises(
