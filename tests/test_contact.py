@@ -683,3 +683,51 @@ def test_a_body_inside_of_the_ground_is_refused():
     system = gd.System(bodies=[ball(position=(0, 0, 0.02))], contacts=[gd.Contact("ball", FLOOR, stiffness=1e5)])
     with pytest.raises(gd.ModelError, match=r"starts 80 mm inside"):
         gd.simulate(system, 0.1)
+
+
+# --- at rest, from far away -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strain", ["cosserat", "kirchhoff", "inextensible"])
+@pytest.mark.parametrize("mesh", [{"segments": 12, "degree": 3}, {"segments": 30, "discretization": "staggered"}])
+def test_a_hose_falls_on_a_floor_and_lies_there(strain, mesh):
+    """Whole steps of Newton's method may end in a heap of folds that is balanced and not stable."""
+    hose = gd.Rod(
+        "hose", section=gd.Circle(5e-3), material=RUBBER, start=gd.Clamped(), strain=strain,
+        initial=gd.Straight((0, 0, 0.3), (1, 0, 0.3)), **mesh,
+    )  # fmt: skip
+    rest = gd.equilibrium(gd.System(rods=[hose], contacts=[gd.Contact("hose", FLOOR, stiffness=1e4, name="floor")]))
+    assert rest.stable
+    z = rest["hose"].positions[:, 2]
+    assert np.all(np.diff(z) < 1e-3)
+    assert z[-1] == pytest.approx(5e-3, abs=2e-4)
+    weight = 1100 * np.pi * 5e-3**2 * 9.81
+    assert 0.5 * weight < rest.contacts["floor"].normal < weight
+
+
+@pytest.mark.parametrize("height", [0.1, 0.3])
+def test_friction_that_no_slide_can_have_is_counted_from_where_all_lies(height):
+    """A ball on the end of a hose turns freely: along a slide from the start it would have to roll many times."""
+    bob = ball("bob", (1, 0, height), 0.02, 0.2)
+    hose = gd.Rod(
+        "hose", segments=12, degree=3, section=gd.Circle(5e-3), material=RUBBER, start=gd.Clamped(),
+        end=gd.Hinged("bob", at=(0, 0, 0)), initial=gd.Straight((0, 0, height), (1, 0, height)),
+    )  # fmt: skip
+    floor = gd.Contact(["bob"], FLOOR, stiffness=1e4, friction=0.3, name="floor")
+    rest, smooth = (
+        gd.equilibrium(gd.System([bob], rods=[hose], contacts=[c]))
+        for c in (floor, gd.Contact(["bob"], FLOOR, stiffness=1e4))
+    )
+    assert rest.stable
+    assert rest["bob"].position[2] == pytest.approx(0.02, abs=1e-3)
+    assert rest.contacts["floor"].friction < 1e-6
+    assert np.abs(rest["bob"].position - smooth["bob"].position).max() < 1e-7
+
+
+def test_rigid_clips_do_not_hide_held_strains_from_the_count():
+    hose = gd.Rod(
+        "hose", segments=10, degree=3, section=gd.Circle(5e-3), material=RUBBER, start=gd.Clamped(),
+        strain="inextensible", initial=gd.Straight((0, 0, 0.3), (1, 0, 0.3)),
+    )  # fmt: skip
+    rest = gd.equilibrium(gd.System(rods=[hose], forces=[gd.Clip("hose", 0.6, kind="ball")]))
+    assert rest.unstable == 0

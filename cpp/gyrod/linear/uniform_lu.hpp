@@ -188,7 +188,17 @@ public:
   // (Haynsworth).
   int negative_pivots() const {
     int n = 0;
-    for (const Step& s : steps_) n += negative_eigenvalues(blocks_[s.diagonal].data(), B);
+    for (const Step& s : steps_) {
+      auto inverse = blocks_[s.diagonal];
+      if constexpr (B > 6) { // multipliers, in units in which they are as large as what they hold
+        double held = 0.0, by = 0.0;
+        for (int i = 0; i < B; ++i) (i < 6 ? held : by) = std::max(i < 6 ? held : by, std::abs(inverse(i, i)));
+        const double scale = by > 0.0 ? std::sqrt(held / by) : 1.0;
+        for (int i = 0; i < B; ++i)
+          for (int j = 0; j < B; ++j) inverse(i, j) *= (i < 6 ? 1.0 : scale) * (j < 6 ? 1.0 : scale);
+      }
+      n += negative_eigenvalues(inverse.data(), B);
+    }
     return n;
   }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -394,12 +394,11 @@ def equilibrium(
         raise ValueError("guess is a motion over many times; take one of them, such as motion(0.5).")
     threads = OPTIONS["threads"].check("threads", threads)
     statics = prepare(scaled(system, load), guess)
-    status, y, history = statics.newton(statics.y, t, tolerance=tolerance, threads=threads)
-    method = "newton"
-    if status != "converged" and relax:
-        method = "relaxation"
-        status, y, more = statics.newton(statics.y, t, tolerance=tolerance, relaxations=RELAXATIONS, threads=threads)
-        history = np.concatenate([history, more])
+    status, y, history, method = _balanced(statics, t, tolerance, relax, threads)
+    if status != "converged" and relax and (lies := _without_friction(statics, t, tolerance, threads)) is not None:
+        more, method = history, "newton"
+        status, y, history = statics.newton(lies, t, tolerance=tolerance, threads=threads)
+        history = np.concatenate([more, history])
     if status != "converged":
         raise failure(statics, status, y, t, history, method)
     free = tuple(dict.fromkeys(statics.directions(neutral(statics, y, t), y, t)))
@@ -407,6 +406,43 @@ def equilibrium(
     y = statics.remembered(y, t)
     del statics  # with its factors, before a large system is compiled again
     return Rest(_motion(reader(), y, t), unstable, method, history, free)
+
+
+def _balanced(statics: Statics, t: float, tolerance: float, relax: bool, threads: int) -> tuple[str, Array, Array, str]:
+    """By Newton's method, or by relaxation where it fails, or ends unstable among contacts."""
+    status, y, history = statics.newton(statics.y, t, tolerance=tolerance, threads=threads)
+    falls = 0
+    if status == "converged" and (statics.compiled.touching or statics.compiled.crossed):
+        falls = statics.unstable(y, t)
+    if not relax or (status == "converged" and falls <= 0):
+        return status, y, history, "newton"
+    other, z, more = statics.newton(statics.y, t, tolerance=tolerance, relaxations=RELAXATIONS, threads=threads)
+    history = np.concatenate([history, more])
+    if status == "converged" and (other != "converged" or statics.unstable(z, t) >= falls):
+        return status, y, history, "newton"
+    return other, z, history, "relaxation"
+
+
+def _without_friction(statics: Statics, t: float, tolerance: float, threads: int) -> Array | None:
+    """Where all lies without friction, from where it is counted then: of what touches nothing at the start.
+
+    Counted from the start, friction is that of a slide down to where it lies, which a ball cannot have that turns
+    freely. None: there is no friction, or no such equilibrium.
+    """
+    system = statics.compiled.system.original
+    smooth = [replace(c, friction=None) if c.friction is not None else c for c in system.contacts]
+    if tuple(smooth) == system.contacts:
+        return None
+    bare = prepare(replace(system, contacts=smooth))
+    same = [np.array(kinds) != "friction" for kinds in (bare.compiled.kinds, statics.compiled.kinds)]
+    y = np.array(statics.y)
+    bare.y[same[0]] = y[same[1]]
+    status, found, _, _ = _balanced(bare, t, tolerance, relax=True, threads=threads)
+    if status != "converged":
+        return None
+    y[same[1]] = found[same[0]]
+    statics.compiled.core.rest(t, y, False)
+    return y
 
 
 def neutral(statics: Statics, y: Array, t: float) -> Array:
