@@ -9,6 +9,7 @@ import pytest
 
 import gyrod as gd
 from gyrod import files
+from gyrod.equations import compile_system
 from gyrod.look import faces
 from gyrod.look.scene import _touched, scene
 from gyrod.model import BOUNDARIES
@@ -141,7 +142,7 @@ def test_what_cannot_be_is_told(contact, says):
         return gd.System(bodies, rods=[hose(), bare], **lists)
 
     with pytest.raises(ValueError, match=re.escape(says)):
-        system(contact())
+        compile_system(system(contact()))
 
 
 @pytest.mark.parametrize(

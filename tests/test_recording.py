@@ -91,6 +91,12 @@ def same(stored, motion):
     assert stored.status == motion.status
 
 
+def tumbling():
+    shape = {"shape": gd.Box((0.1, 0.1, 0.1)), "orientation": ("313", (0.3, 0.4, 0.2))}
+    box = gd.Body("box", 1.0, (2e-3,) * 3, (0, 0, 0.15), velocity=(0.5, 0, 0), **shape)
+    return gd.System([box], contacts=[gd.Contact("box", gd.Plane(), restitution=0.5, friction=0.4, name="floor")])
+
+
 CASES = {
     **{f"hose, {m}": (hose(), 0.05, {"method": m, "rtol": 1e-4}) for m in METHODS},
     "hose, output": (hose(), 0.1, {"method": "rodas", "rtol": 1e-3, "output": np.linspace(0, 0.1, 23)}),
@@ -102,6 +108,8 @@ CASES = {
     "variational": (pendulum(), 1.0, {"method": "variational", "step": 1e-3}),
     "energy-momentum": (pendulum(), 1.0, {"method": "energy-momentum", "step": 2e-3}),
     "energy-momentum, held": (hose(strain="inextensible"), 0.05, {"method": "energy-momentum", "step": 5e-4}),
+    "moreau": (tumbling(), 0.3, {"method": "moreau", "step": 1e-3}),
+    "moreau, output": (tumbling(), 0.3, {"method": "moreau", "step": 1e-3, "output": np.linspace(0, 0.3, 40)}),
     "variational, output": (pendulum(), 1.0, {"method": "variational", "step": 1e-3, "output": 7}),
 }
 

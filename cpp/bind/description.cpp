@@ -352,12 +352,13 @@ void bind_contact(nb::module_& m) {
           "__init__",
           [](Contact* self, std::shared_ptr<space::Surface> surface, int body, const V3& at, const M3& turn,
              double stiffness, double exponent, double damping, double smoothing, double impact, double slow,
-             double slack, const std::optional<FrictionLaw>& friction, double gravity, double reach, int rod, int on,
-             const Table& cells, const Table& shares, const Table& turns, const Rows3& offsets, const Times& radii,
-             const Times& weights) {
+             double slack, const std::optional<FrictionLaw>& friction, bool hard, double restitution, double gravity,
+             double reach, int rod, int on, const Table& cells, const Table& shares, const Table& turns,
+             const Rows3& offsets, const Times& radii, const Times& weights) {
             Contact c;
             c.surface = std::move(surface), c.body = body, c.at = at, c.turn = turn;
-            c.law = {stiffness, exponent, damping, smoothing, impact, slow, slack, friction.value_or(FrictionLaw())};
+            c.law = {stiffness, exponent,   damping, smoothing, impact, slow, slack, friction.value_or(FrictionLaw()),
+                     hard,      restitution};
             c.gravity = gravity, c.reach = reach;
             const std::size_t n = radii.shape(0), most = cells.shape(1);
             if (most > std::size_t(Station::most) || shares.shape(1) != most || turns.shape(1) != most ||
@@ -378,8 +379,8 @@ void bind_contact(nb::module_& m) {
             new (self) Contact(std::move(c));
           },
           nb::kw_only(), "surface"_a, "body"_a, "at"_a, "turn"_a, "stiffness"_a, "exponent"_a, "damping"_a,
-          "smoothing"_a, "impact"_a, "slow"_a, "slack"_a, "friction"_a.none(), "gravity"_a, "reach"_a, "rod"_a, "on"_a,
-          "cells"_a, "shares"_a, "turns"_a, "offsets"_a, "radii"_a, "weights"_a)
+          "smoothing"_a, "impact"_a, "slow"_a, "slack"_a, "friction"_a.none(), "hard"_a, "restitution"_a, "gravity"_a,
+          "reach"_a, "rod"_a, "on"_a, "cells"_a, "shares"_a, "turns"_a, "offsets"_a, "radii"_a, "weights"_a)
       .def_prop_ro("stations", [](const Contact& c) { return c.stations.size(); })
       .def_prop_ro("memory", [](const Contact& c) { return c.stations.size() * std::size_t(c.law.memory()); });
   nb::class_<RodPair>(m, "RodPair", "Two rods that may touch each other, or one that may touch itself.")

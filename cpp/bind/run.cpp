@@ -42,13 +42,23 @@ RunOptions PyRunOptions::of(std::size_t n) const {
   o.project = project, o.keep_dense = dense, o.keep_knots = knots, o.max_steps = max_steps;
   o.dense_bytes = dense_bytes, o.row_bytes = row_bytes;
   if (output) o.output = numbers(*output);
-  for (const auto& [function, terminal, direction] : events) {
+  for (const auto& [function, terminal, direction, action] : events) {
     EventFunction event;
     event.g = [f = function, n](double t, const double* y) {
       nb::gil_scoped_acquire lock;
       return nb::cast<double>(f(t, copied<Out1>({y, y + n}, {n})));
     };
     event.terminal = terminal, event.direction = direction;
+    if (!action.is_none())
+      event.action = [f = action, n](double t, double* y) {
+        nb::gil_scoped_acquire lock;
+        const nb::object changed = f(t, copied<Out1>({y, y + n}, {n}));
+        if (changed.is_none()) return false;
+        const auto next = nb::cast<Numbers>(changed);
+        if (next.size() != n) throw nb::value_error("an action returned a wrong number of values");
+        std::copy(next.data(), next.data() + n, y);
+        return true;
+      };
     o.events.push_back(std::move(event));
   }
   o.watch = limits;
@@ -172,18 +182,26 @@ void bind_run(nb::module_& m) {
       .def(
           "__init__",
           [](StepOptions* o, double rtol, Times atol, std::optional<Times> scale, double first_step, double max_step,
-             double step, bool classical) {
-            new (o)
-                StepOptions{rtol, numbers(atol), scale ? numbers(*scale) : std::vector<double>(), first_step, max_step,
-                            step, classical};
+             double step, bool classical, const std::vector<int>& roles, double theta) {
+            new (o) StepOptions{rtol,
+                                numbers(atol),
+                                scale ? numbers(*scale) : std::vector<double>(),
+                                first_step,
+                                max_step,
+                                step,
+                                classical,
+                                {roles.begin(), roles.end()},
+                                theta};
           },
-          nb::kw_only(), "rtol"_a, "atol"_a, "scale"_a.none(), "first_step"_a, "max_step"_a, "step"_a, "classical"_a);
+          nb::kw_only(), "rtol"_a, "atol"_a, "scale"_a.none(), "first_step"_a, "max_step"_a, "step"_a, "classical"_a,
+          "roles"_a = nb::list(), "theta"_a = 0.5);
   nb::class_<PyRunOptions>(m, "RunOptions")
       .def(
           "__init__",
           [](PyRunOptions* o, bool project, bool dense, bool knots, std::optional<Times> output,
-             std::vector<std::tuple<nb::callable, bool, int>> events, long max_steps, std::size_t dense_bytes,
-             std::size_t row_bytes, nb::object progress, double every, std::shared_ptr<Limits> limits, int threads) {
+             std::vector<std::tuple<nb::callable, bool, int, nb::object>> events, long max_steps,
+             std::size_t dense_bytes, std::size_t row_bytes, nb::object progress, double every,
+             std::shared_ptr<Limits> limits, int threads) {
             new (o) PyRunOptions{project,
                                  dense,
                                  knots,

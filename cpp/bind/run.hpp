@@ -11,7 +11,8 @@
 struct PyRunOptions {
   bool project, dense, knots;
   std::optional<Times> output;
-  std::vector<std::tuple<nb::callable, bool, int>> events; // function(t, y) -> float, terminal, direction
+  // function(t, y) -> float, terminal, direction, action(t, y) -> y or None
+  std::vector<std::tuple<nb::callable, bool, int, nb::object>> events;
   long max_steps;
   std::size_t dense_bytes, row_bytes;
   nb::object progress;

@@ -147,6 +147,18 @@ public:
     host(t, y);
     return rods_.overshoot(t, y + at_);
   }
+  void impacts(double t, const double* y, double time, std::vector<Impact>& out) override {
+    if (!rods_.contacts()) return;
+    host(t, y);
+    std::size_t i = out.size();
+    rods_.impacts(t, y + at_, time, out);
+    for (; i < out.size(); ++i) out[i].at += at_;
+  }
+  void revisit(double t, const double* y, std::vector<Impact>& them) override {
+    if (them.empty()) return;
+    host(t, y);
+    rods_.revisit(t, y + at_, them);
+  }
   void quasistatic(bool on) override { bodies_->quasistatic(on), rods_.quasistatic(on); }
   bool soften(double factor) override { return rods_.soften(factor); }
   void rest(double t, double* y, bool remember) override {

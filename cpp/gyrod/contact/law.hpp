@@ -35,11 +35,15 @@ struct ContactLaw {
   double slow = 1.0;   // the least such speed, m/s
   double slack = 0.0;  // how deep a touch may be found, m
   FrictionLaw friction;
+  // Hard: nothing yields, and the state has the force. `smoothing` is then how far away counts as touching.
+  bool hard = false;
+  double restitution = 0.0;
   static constexpr double release = 1e-3; // s in which bristles straighten in the air
 
-  bool sticks() const { return friction.kind == FrictionLaw::sticking; }
+  bool sticks() const { return friction.kind == FrictionLaw::sticking && !hard; }
   bool bounces() const { return impact > 0.0; }
-  int memory() const { return (sticks() ? 3 : 0) + (bounces() ? 1 : 0); }
+  static constexpr int hard_memory = 6; // the force, energies
+  int memory() const { return hard ? hard_memory : (sticks() ? 3 : 0) + (bounces() ? 1 : 0); }
   // Depth, and its slope by the gap, which is negative.
   double depth(double gap, double& slope) const {
     const double u = smoothing - gap;

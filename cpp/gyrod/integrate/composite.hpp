@@ -94,6 +94,17 @@ public:
     for (Part& p : parts_) least = std::min(least, p.equations->overshoot(t, y + p.at));
     return least;
   }
+  void impacts(double t, const double* y, double time, std::vector<Impact>& out) override {
+    for (Part& p : parts_) {
+      std::size_t i = out.size();
+      p.equations->impacts(t, y + p.at, time, out);
+      for (; i < out.size(); ++i) out[i].at += p.at;
+    }
+  }
+  // One part has all contacts.
+  void revisit(double t, const double* y, std::vector<Impact>& them) override {
+    for (Part& p : parts_) p.equations->revisit(t, y + p.at, them);
+  }
   void quasistatic(bool on) override {
     for (Part& p : parts_) p.equations->quasistatic(on);
   }

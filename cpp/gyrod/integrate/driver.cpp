@@ -34,6 +34,7 @@ Driver::Driver(Equations& equations, Integrator& integrator, const RunOptions& o
     before_.resize(before_.size() + options.watch->edges().size());
   }
   after_.resize(before_.size());
+  for (const EventFunction& e : options.events) acts_ = acts_ || e.action;
   for (std::vector<double>& y : past_) y.resize(options.keep_knots ? n_ : 0);
 }
 
@@ -96,8 +97,10 @@ void Driver::go_on(double t_end) {
 void Driver::exchange(Archive& a) {
   integrator_.exchange(a);
   a(planned_, next_, before_, last_, speed_, past_[0], past_[1], past_t_, knot_, follows_);
+  a(acting_, acts_at_, paced_, acted_at_, acted_, last_acted_, rate_);
   a.finish();
   if (!a.reading()) return;
+  if (acting_ != nobody) integrator_.aim(acts_at_);
   equations_.accepted(integrator_.t(), integrator_.y()); // as it was: for the horizon
   integrator_.look_ahead(equations_.horizon());
   open(integrator_.t());
@@ -148,6 +151,7 @@ void Driver::step() {
     }
   }
   passed_ = 0;
+  if (acts_ && acting_ == nobody && aims_at_action()) return;
   const bool near = options_.watch && near_edge(), kept = options_.keep_dense && !result_.dense_given_up;
   if (kept || near || !options_.events.empty() || output_inside()) integrator_.dense(rows_.data());
   if (kept) keep_dense(t);
@@ -161,6 +165,7 @@ void Driver::step() {
   double until = t;
   const std::size_t outputs = next_, crossings = result_.crossings.size();
   if (near || !options_.events.empty()) until = locate_events(near);
+  if (acting_ != nobody && t == acts_at_ && result_.status == Status::finished) act();
   emit_until(until);
   if (options_.keep_knots) keep_knots(next_ > outputs || result_.crossings.size() > crossings);
   result_.step_ends.push_back(until);
@@ -272,6 +277,7 @@ double Driver::locate_events(bool near) {
     for (std::size_t e = 0; e < all; ++e) after_[e] = event_value(e, b, y, e == own);
     if (near && part == parts) std::copy(seen_.begin(), seen_.end(), last_.begin());
     for (std::size_t e = 0; e < all; ++e) {
+      if (e == acting_) continue; // it is recorded when it acts
       const double ga = before_[e], gb = after_[e];
       const bool rising = ga < 0.0 && gb >= 0.0, falling = ga > 0.0 && gb <= 0.0;
       if ((rising && direction(e) >= 0) || (falling && direction(e) <= 0))
@@ -289,6 +295,79 @@ double Driver::locate_events(bool near) {
     }
   }
   return t1;
+}
+
+bool Driver::aims_at_action() {
+  const double t0 = integrator_.t_old(), t1 = integrator_.t();
+  integrator_.dense(rows_.data());
+  double first = std::numeric_limits<double>::infinity();
+  std::size_t which = nobody;
+  const int parts = std::max(4, int(integrator_.dense_rows()));
+  for (std::size_t e = 0; e < options_.events.size(); ++e) {
+    const EventFunction& event = options_.events[e];
+    if (!event.action && !event.terminal) continue;
+    const auto g = [&](double time) { return event.g(time, inside(time)); };
+    double a = t0, ga = before_[e];
+    for (int part = 1; part <= parts && a < first; ++part) {
+      const double b = part == parts ? t1 : t0 + (t1 - t0) * part / parts, gb = g(b);
+      if (part == 1 && ga == 0.0 && t0 == acted_at_ && event.action) leave(e, a, ga, b, gb);
+      const bool crossed =
+          (ga < 0.0 && gb >= 0.0 && event.direction >= 0) || (ga > 0.0 && gb <= 0.0 && event.direction <= 0);
+      if (const double zero = crossed ? root(g, a, ga, b, gb) : first; zero < first) first = zero, which = e;
+      a = b, ga = gb;
+    }
+  }
+  if (which == nobody || !options_.events[which].action) return false;
+  // No step is shorter than rounding allows.
+  acting_ = which, acts_at_ = std::min(std::max(first, t0 + 1e-13 * std::max(1.0, std::abs(t0))), t1), paced_ = t1 - t0;
+  if (acts_at_ == t1) return false;
+  integrator_.retake(t0, start_.data(), acts_at_, acts_at_ - t0);
+  return true;
+}
+
+void Driver::leave(std::size_t e, double& a, double& ga, double b, double gb) {
+  const double start = a;
+  const auto g = [&](double time) { return options_.events[e].g(time, inside(time)); };
+  double part = b - start;
+  for (int k = 0; k < 40; ++k) {
+    part *= 0.5;
+    const double value = g(start + part);
+    if (value * gb < 0.0) {
+      a = start + part, ga = value;
+      return;
+    }
+    if (k == 19 && std::abs(value) < stops * rate_ * part)
+      throw std::runtime_error("event " + std::to_string(e) +
+                               " has been stopped by its action, and the next force takes it through its zero; end the "
+                               "run there (terminal), or give it a way back");
+  }
+  ga = gb; // it went through
+}
+
+void Driver::act() {
+  const std::size_t e = acting_;
+  const double t = integrator_.t();
+  double* y = integrator_.y();
+  acting_ = nobody;
+  result_.crossings.push_back({e, t, std::vector<double>(y, y + n_)});
+  acted_ = e == last_acted_ && t - acted_at_ <= at_once * t_end_ ? acted_ + 1 : 0;
+  last_acted_ = e, acted_at_ = t;
+  if (acted_ >= most_at_once) {
+    result_.reason =
+        "event " + std::to_string(e) + " acts again and again without any time between: let its action end it";
+    return stop(Status::refused);
+  }
+  const double short_before = 1e-6 * (t - integrator_.t_old());
+  rate_ = std::abs(options_.events[e].g(t - short_before, inside(t - short_before))) / short_before;
+  if (!options_.events[e].action(t, y)) rate_ = 0.0;
+  if (options_.project) equations_.project(t, y);
+  equations_.accepted(t, y);
+  integrator_.look_ahead(equations_.horizon());
+  for (std::size_t k = 0; k < options_.events.size(); ++k) before_[k] = options_.events[k].g(t, y);
+  before_[e] = 0.0; // it is there, whatever rounding says
+  if (options_.watch) options_.watch->values(t, y, last_.data());
+  std::fill(speed_.begin(), speed_.end(), unknown);
+  integrator_.go_on(t_end_, paced_);
 }
 
 } // namespace gyrod

@@ -30,6 +30,8 @@ struct EventFunction {
   std::function<double(double, const double*)> g;
   bool terminal = false;
   int direction = 0; // +1: rising zeros only, -1: falling ones, 0: all
+  // What happens at a zero: y changes, and the run goes on from there. False: nothing does.
+  std::function<bool(double, double*)> action;
 };
 
 // Quantities of a state with edges that end a run, or are reported, where one is passed. One call gives all of them, at
@@ -170,6 +172,14 @@ private:
   // A long step of a high-order method may hold several: signs are compared at as many points as its dense output has
   // rows.
   double locate_events(bool near);
+  // The first zero in the last step of an event that acts, before any that ends the run: the step is taken back, and
+  // one will end there.
+  bool aims_at_action();
+  // An event that has just acted, and so is zero at a: where it has a sign, the other one than at b if it is zero again
+  // before.
+  void leave(std::size_t e, double& a, double& ga, double b, double gb);
+  // At the end of a step: the event that it was to end at acts.
+  void act();
 
   Equations& equations_;
   Integrator& integrator_;
@@ -189,6 +199,17 @@ private:
   // How often the step has been taken back because it went past a jump: each time it ends nearer to it.
   static constexpr int most_passed = 20;
   int passed_ = 0;
+  // The event that is going to act, and when; how often the same has acted in next to no time.
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+  static constexpr int most_at_once = 3;
+  static constexpr double at_once = 1e-7; // of the time
+  static constexpr double stops = 1e-4;   // of its rate before: an event that has been stopped
+  std::size_t acting_ = nobody;
+  double acts_at_ = 0.0, paced_ = 0.0, acted_at_ = -std::numeric_limits<double>::infinity();
+  int acted_ = 0;
+  std::size_t last_acted_ = nobody;
+  double rate_ = 0.0; // of the event that acted last, before
+  bool acts_ = false; // whether there is such an event at all
   Run result_;
 };
 

@@ -18,6 +18,10 @@
 //     is negative where a step has gone too far past a jump: it is taken back, and made to end where this was zero.
 // 11. `rest` says that y is at rest: what depends on the way to there is counted from it and, if wanted, remembered in
 //     it first.
+// 12. `impacts` lists what touches where contacts are hard, or is so near that it could within `time` under its weight:
+//     forces that act there are numbers of the state, which the right-hand side applies and nothing but an integrator
+//     changes; a Jacobian that follows knows what they do. `revisit` finds gaps and velocities of the same at another
+//     state.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +34,22 @@
 
 #include "gyrod/linear/threads.hpp"
 #include "gyrod/math/matrix.hpp"
+#include "gyrod/math/rotation.hpp"
 
 namespace gyrod {
+
+// A point and the rigid surface that it touches. Vectors are in axes of that surface.
+struct Impact {
+  std::size_t at;                     // where the state has the force on the point; behind it what the contact has cost
+  std::size_t contact, station;       // for `revisit`
+  double gap, slack;                  // touching from this gap on
+  Vec3<double> normal;                // from the surface
+  Vec3<double> velocity;              // of the point against the surface
+  Vec3<double> carried;               // what of the force does work for bodies, as a velocity
+  double friction, kinetic, stribeck; // at rest, when it slips fast, the speed over which it falls
+  double restitution, slow;           // and below which speed there is none
+  static constexpr std::size_t memory = 6; // force, then the energy that friction and impacts took, and that of bodies
+};
 
 class Equations {
 public:
@@ -66,6 +84,9 @@ public:
   virtual bool accepted(double, double*) { return false; }
   virtual double horizon() const { return std::numeric_limits<double>::infinity(); }
   virtual double overshoot(double, const double*) { return std::numeric_limits<double>::infinity(); }
+
+  virtual void impacts(double, const double*, double, std::vector<Impact>&) {}
+  virtual void revisit(double, const double*, std::vector<Impact>&) {}
 
   virtual void quasistatic(bool) {}
   virtual void rest(double, double*, bool) {}

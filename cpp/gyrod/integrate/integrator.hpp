@@ -38,6 +38,10 @@ struct StepOptions {
   double max_step = std::numeric_limits<double>::infinity();
   double step = 0.0;      // > 0: constant
   bool classical = false; // step control by the error of one step, where the method would look at two
+  // Of methods for hard contact: what each component is, and where between its ends a step looks at forces.
+  enum Role : unsigned char { position, velocity, memory, force };
+  std::vector<unsigned char> roles;
+  double theta = 0.5;
 };
 
 // y(t_old + theta h) from the rows that a method wrote; n components, `rows` vectors of length n one after the other.
@@ -81,6 +85,15 @@ public:
     restart();
     return true;
   }
+
+  // Take back the last step whatever its length, and end one at t_end: constant steps may have a shorter one there.
+  void retake(double t, const double* y, double t_end, double h) {
+    std::copy(y, y + n_, y_.begin());
+    t_ = t_old_ = t, --stats_.steps, ++stats_.rejected;
+    go_on(t_end, h);
+  }
+  // Where the interval ends.
+  void aim(double t_end) { t_end_ = t_end; }
 
   virtual bool advance() = 0;
   virtual void changed() = 0;

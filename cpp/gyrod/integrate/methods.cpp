@@ -3,6 +3,7 @@
 
 #include "gyrod/integrate/dop853.hpp"
 #include "gyrod/integrate/dopri5.hpp"
+#include "gyrod/integrate/moreau.hpp"
 #include "gyrod/integrate/odex.hpp"
 #include "gyrod/integrate/radau5.hpp"
 #include "gyrod/integrate/rodas.hpp"
@@ -17,6 +18,7 @@ std::unique_ptr<Integrator> make_integrator(const std::string& name, Equations& 
   if (name == "radau5") return std::make_unique<Radau5>(e, o);
   if (name == "rodas") return std::make_unique<Rodas>(e, o);
   if (name == "seulex") return std::make_unique<Seulex>(e, o);
+  if (name == "moreau") return std::make_unique<Moreau>(e, o);
   throw std::invalid_argument("no method " + name);
 }
 

@@ -70,6 +70,8 @@ public:
   bool accepted(double t, double* y) override;
   double horizon() const override { return horizon_; }
   double overshoot(double t, const double* y) override;
+  void impacts(double t, const double* y, double time, std::vector<Impact>& out) override;
+  void revisit(double t, const double* y, std::vector<Impact>& them) override;
   void rest(double t, double* y, bool remember) override;
   bool soften(double factor) override;
 
@@ -249,6 +251,13 @@ private:
   void press(const double* y, double* dy);
   void press(const Contact& c, const Station& s, const ContactPlace& o, const ContactForce& f);
   void touch_blocks(const double* y);
+  // Hard contacts (impacts.cpp): a force that is given, and what it does to carriers.
+  void press_held(const Contact& c, const double* y, double* dy);
+  void held_blocks(const Contact& c);
+  double read_held(const Station& s, const ContactPlace& o, const space::Near& found, const double* memory,
+                   ContactForce& f) const;
+  bool passes(const Contact& c, const Station& s, std::size_t i, const Vec3<double>& p, double least);
+  void meet(const Station& s, const ContactPlace& o, const space::Near& found, Impact& out) const;
   int levers_of(const Contact& c, const Station& s, const ContactPlace& o, Lever* out) const;
   void turn_blocks(const Contact& c, const Station& s, const ContactPlace& o, const Vec3<double>& F,
                    const Vec3<double>& M);
@@ -283,6 +292,9 @@ private:
   std::vector<TieEnd> ties_;             // ends on bodies of rods with held strains
   std::size_t memory_ = 0;               // where that of contacts begins
   double softened_ = 1.0;
+  double fall_ = 0.0;                   // s: hard contacts are near that could close within it
+  std::vector<Vec3<double>> came_from_; // of stations of hard contacts: where they were in the last step, and when
+  double came_at_ = 0.0;
   double horizon_ = std::numeric_limits<double>::infinity();
   struct Away { // nothing is nearer to p than this: it only saves work
     Vec3<double> p = Vec3<double>::Zero();

@@ -415,7 +415,7 @@ private:
   template <class S> void fill_recall(const Recall& m, S shift, Matrix<S, 3, 3>& own, UniformLu<S, B>& lu) {
     own = -m.own.template cast<S>();
     own.add_to_diagonal(shift);
-    if (m.from == m.to) {
+    if (m.from == m.to || m.given) {
       const S straight = S(1) / own(0, 0);
       own = Matrix<S, 3, 3>::Zero(), own.add_to_diagonal(straight);
       return;

@@ -22,8 +22,10 @@ GYROD_COLD void RodSet::add_contacts() {
     if (c.body >= 0) c.host = host_of(c.body);
     for (Station& s : c.stations) {
       if (s.body >= 0) s.host = host_of(s.body);
-      if (c.law.sticks()) ++recalls, levers += std::size_t(s.rod >= 0 ? 2 * s.count : 1) + (c.body >= 0);
+      if (c.law.sticks() || c.law.hard) ++recalls, levers += std::size_t(s.rod >= 0 ? 2 * s.count : 1) + (c.body >= 0);
       if (c.law.bounces()) latches_.push_back(size_ + std::size_t(c.law.memory()) - 1);
+      if (c.law.hard)
+        for (std::size_t n = 3; n < Impact::memory; ++n) latches_.push_back(size_ + n);
       size_ += std::size_t(c.law.memory()), ++stations;
     }
   }
@@ -65,7 +67,7 @@ bool RodSet::near(const Contact& c, const Station& s, std::size_t i, ContactPlac
   Away& away = away_[i];
   if ((o.p - away.p).squaredNorm() < away.by * away.by) return false;
   found = c.surface->near(o.p);
-  const double free = found.distance - s.radius - c.law.smoothing;
+  const double free = found.distance - s.radius - c.law.smoothing - 2.0 * c.gravity * fall_ * fall_;
   if (free < 0.0) return true;
   away.p = o.p, away.by = c.surface->exact ? free : 0.0;
   return false;
@@ -123,6 +125,10 @@ void RodSet::press(const double* y, double* dy) {
   space::Near found;
   ContactForce f;
   for (const Contact& c : contacts_) {
+    if (c.law.hard) {
+      press_held(c, y, dy);
+      continue;
+    }
     const std::size_t each = std::size_t(c.law.memory());
     for (std::size_t k = 0; k < c.stations.size(); ++k) {
       const Station& s = c.stations[k];
@@ -289,6 +295,10 @@ void RodSet::touch_blocks(const double* y) {
   ContactSlopes by;
   Lever levers[Station::most + 2];
   for (const Contact& c : contacts_) {
+    if (c.law.hard) {
+      held_blocks(c);
+      continue;
+    }
     const std::size_t each = std::size_t(c.law.memory());
     const bool recalls = c.law.sticks() && !still_;
     for (std::size_t k = 0; k < c.stations.size(); ++k) {
@@ -411,6 +421,7 @@ bool RodSet::accepted(double t, double* y) {
   bool changed = false;
   ContactPlace o;
   for (const Contact& c : contacts_) {
+    if (c.law.hard) continue;
     const std::size_t each = std::size_t(c.law.memory());
     for (std::size_t k = 0; k < c.stations.size(); ++k) {
       const Station& s = c.stations[k];
@@ -514,11 +525,13 @@ ContactBudget RodSet::read_contact(const Contact& c, const double* y, double* ro
     locate(c, place_of(s), o);
     follow(c, s, c.first + k, o);
     const space::Near found = c.surface->near(o.p);
-    const ContactState now = state_of(c, s, o, found, y + c.memory + k * each);
     ContactForce f;
-    const double gap = now.gap();
-    const bool touches = touch(c.law, now, f);
-    if (touches) {
+    const double* memory = y + c.memory + k * each;
+    const double gap = found.distance - s.radius;
+    const bool touches = c.law.hard || touch(c.law, state_of(c, s, o, found, memory), f);
+    if (c.law.hard) {
+      b.friction += read_held(s, o, found, memory, f);
+    } else if (touches) {
       const double closing = still_ ? 0.0 : -found.normal.dot(o.u);
       const double power = still_ ? 0.0 : -(f.F.dot(o.u) + f.M.dot(o.W)); // taken from the motion
       b.energy += c.law.energy(gap, s.weight);

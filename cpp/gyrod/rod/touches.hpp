@@ -33,6 +33,7 @@ struct Recall {
   std::size_t at;       // of z in the state
   std::size_t from, to; // its grips; none: it is in the air
   Matrix<double, 3, 3> own;
+  bool given = false; // it does not change by itself, nor by what its grips do
 };
 // Of a carrier: what z does to it, and z' by its increments and rates.
 struct Grip {

@@ -110,9 +110,10 @@ def _sound(file: ModelFile) -> System:
     """Return the system as a run starts with it, or report all problems of the model and of its run at once."""
     import gyrod as gd
     from gyrod.equations import compile_system
+    from gyrod.runs.methods import rigid
 
     system = gd.assemble(file.system) if file.run.assemble and file.system.joints else file.system
-    problems = _told(lambda: compile_system(system))
+    problems = _told(lambda: compile_system(system, hard=rigid(file.run.method)))
     problems += [f"run: {text}" for text in _told(lambda: _try_options(system, file.run)) if text not in problems]
     if problems:
         raise gd.ModelError(problems)
@@ -163,8 +164,9 @@ def _problems(error: ValueError) -> list[object]:
 def summary(system: System, run: RunOptions | None = None) -> tuple[list[tuple[str, str]], dict[str, object]]:
     """What a model holds: rows to print, and the same as data."""
     from gyrod.equations import compile_system
+    from gyrod.runs.methods import rigid
 
-    compiled = compile_system(system)
+    compiled = compile_system(system, hard=rigid(getattr(run, "method", None)))
     rows: list[tuple[str, str]] = []
     data: dict[str, object] = {}
 

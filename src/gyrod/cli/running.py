@@ -15,8 +15,8 @@ import typer
 from gyrod.cli.frame import Face, Json, ModelPath, Problem, amount, app, ending, error_data, seconds
 from gyrod.cli.models import load
 from gyrod.cli.options import read, with_run_options
-from gyrod.runs.methods import PEERS, STEPPED
-from gyrod.runs.options import IN_FILES
+from gyrod.runs.methods import CONSTANT, PEERS
+from gyrod.runs.options import IN_FILES, OPTIONS, goes_without
 
 if TYPE_CHECKING:
     from gyrod.files import RunOptions
@@ -72,9 +72,9 @@ def merged(run: RunOptions, given: dict[str, object]) -> RunOptions:
 
     found, method = {name: getattr(run, name) for name in IN_FILES}, given.get("method", run.method)
     if method != run.method:  # what belonged to the other method goes
-        constant = method in STEPPED
+        constant = method in CONSTANT
         for name, option in IN_FILES.items():
-            if option.adaptive if constant else option.only or name == "step":
+            if name in OPTIONS and goes_without(str(method), name) if constant else option.only or name == "step":
                 found[name] = None
     return RunOptions(**found | given)
 

@@ -16,7 +16,7 @@ from gyrod.comparison.running import Runner
 from gyrod.model import System
 from gyrod.motion import Motion
 from gyrod.runs.formulations import DEFAULT, FORMULATIONS, Formulation
-from gyrod.runs.methods import GROUPS, NAMES, STEPPED
+from gyrod.runs.methods import CONSTANT, GROUPS, NAMES, STEPPED
 from gyrod.runs.options import APART, OPTIONS, TRIED, warn_old
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def compare(
     if not tolerances or given == []:
         raise ValueError("rtols and steps must hold at least one number.")
     parts = points - 1
-    if given is not None and any(method in STEPPED for method in chosen):
+    if given is not None and any(method in CONSTANT for method in chosen):
         parts = _common(t_end, given, parts)
     times = np.linspace(0.0, t_end, parts + 1)
     runner = Runner(system, t_end, times, limit, options, progress or (lambda _: None), start, forms)
@@ -123,7 +123,7 @@ def compare(
     plan = [(space, *pair) for space in (spaces or (None,)) for pair in _plan(forms, chosen)]
     trials: list[Trial] = []
     for i, (space, formulation, method) in enumerate(plan):
-        stages = runner.steps(tolerances, given) if method in STEPPED else tolerances
+        stages = runner.steps(tolerances, given) if method in CONSTANT else tolerances
         trials += runner.pair(formulation, method, stages, f"{i + 1} of {len(plan)}", space)
     return Comparison(t_end, runner.length, runner.kinetic, limit, runner.reference, tuple(trials))
 

@@ -19,7 +19,7 @@ from gyrod.equations import compile_system
 from gyrod.model import ModelError, System
 from gyrod.motion import Motion, Rest, SimulationError, SimulationInterrupted
 from gyrod.runs.formulations import Formulation
-from gyrod.runs.methods import ALL_METHODS, METHODS, STEPPED, automatic
+from gyrod.runs.methods import ALL_METHODS, CONSTANT, METHODS, automatic
 from gyrod.runs.options import folded
 from gyrod.solve import EquilibriumError, equilibrium, simulate
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gyrod.solve.progress import Progress
 
 #: Methods whose steps stability limits where a system is stiff.
-EXPLICIT = tuple(name for name, m in ALL_METHODS.items() if not m.stiff and m.family != "stepped")
+EXPLICIT = tuple(name for name, m in ALL_METHODS.items() if not m.stiff and name not in CONSTANT)
 #: Runs shorter than this (CPU s) are measured three times, and the best counts.
 SHORT = 0.05
 #: Options of `simulate` that the reference shares; the others are on trial.
@@ -261,7 +261,7 @@ class Runner:
             return [replace(first, status="refused", note=str(error))]
         for value in stages:
             trial = first
-            trial = replace(trial, step=value) if method in STEPPED else replace(trial, rtol=value)
+            trial = replace(trial, step=value) if method in CONSTANT else replace(trial, rtol=value)
             if found and found[-1].status in ("limit", "left out"):
                 note = "a coarser run has reached the limit already."
                 found.append(replace(trial, status="left out", note=note))

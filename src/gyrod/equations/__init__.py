@@ -94,6 +94,30 @@ class Compiled:
         """Number of unknowns."""
         return len(self.y0)
 
+    @property
+    def hard(self) -> bool:
+        """Whether contacts are rigid, their forces impulses."""
+        return bool(self.options.get("hard"))
+
+    @property
+    def roles(self) -> list[int]:
+        """What each unknown is to methods that know impacts: position, velocity, memory or force of a contact."""
+        found = np.array([1 if k in ("velocity", "spin") else 2 if k == "friction" else 0 for k in self.kinds])
+        if stations := self._stations:
+            found[-IMPACT * stations :].reshape(stations, IMPACT)[:, :3] = 3
+        return [int(role) for role in found]
+
+    @property
+    def _stations(self) -> int:
+        """How many rigid contacts the state has forces of."""
+        return sum(len(pair.places) for pair in self.touching) if self.hard else 0
+
+    def costs(self, y: Array) -> Array:
+        """Energy that friction and impacts of rigid contacts have taken, and that bodies have given them, (k, 3)."""
+        stations = self._stations
+        memory = y[:, y.shape[1] - IMPACT * stations :].reshape(len(y), stations, IMPACT)
+        return np.asarray(memory[..., 3:].sum(axis=1))
+
     def scales(self, length: float | None = None, time: float | None = None) -> Array:
         """Physical scale of each unknown: L, 1, L/tau, 1/tau; the rate of a quaternion is half an angular velocity."""
         L = length or self._length()
@@ -188,7 +212,9 @@ class Compiled:
         if not self.system.bodies:
             return np.zeros((len(t), 0, 6))
         if self.whole is not self:
+            memory = y[:, self.size - self.kinds.count("friction") :]
             y = self.whole.states(t, self.motions(y, t))
+            y[:, y.shape[1] - memory.shape[1] :] = memory
         raw = np.asarray(self.whole.core.accelerations(t, y))
         turned = np.einsum("bij,kbj->kbi", self.whole.axes, raw[..., 3:])
         return np.concatenate([raw[..., :3], turned], axis=-1)
@@ -198,7 +224,7 @@ class Compiled:
         """The bodies as a mechanism with all joints and positions; itself if it is one."""
         if self.mechanism is not None:
             return self
-        return compile_system(self.system, "nullspace-quaternion", signals=self.signals, reduce=False)
+        return compile_system(self.system, "nullspace-quaternion", signals=self.signals, reduce=False, hard=self.hard)
 
     def states(self, t: Array, motions: tuple[Array, Array, Array, Array], start: Array | None = None) -> Array:
         """Unknowns of a mechanism, (k, N), from positions, matrices, velocities and Omega of its bodies.
@@ -219,12 +245,13 @@ class Compiled:
 
     def started(self, source: Compiled, y: Array) -> Compiled:
         """The same from the state y of these equations, or of those in 'nullspace-quaternion'."""
-        if source.formulation == self.formulation:
+        if source.formulation == self.formulation and source.size == self.size:
             return replace(self, y0=y)
         motions = source.motions(y)
         start = self.with_rods(zip(source.layouts(), self.layouts(), strict=True), y)
-        if memory := self.kinds.count("friction"):
-            start[-memory:] = y[-memory:]
+        memory, known = self.kinds.count("friction"), source.kinds.count("friction")
+        kept = min(memory, known) if self.hard == source.hard else len(sliding(self.system))
+        start[self.size - memory :][:kept] = y[len(y) - known :][:kept]
         if self.mechanism is not None:
             return replace(self, y0=self.states(np.zeros(1), motions, start)[0])
         x, R, v, Omega = (part[0] for part in motions)
@@ -235,6 +262,22 @@ class Compiled:
             state, _ = _initial(self.formulation, moved, pinned, v[i], A, spatial)
             start[self.core.offset(i) :][: len(state)] = state
         return replace(self, y0=start)
+
+    def moving(self, t: float, y: Array, v: Array, Omega: Array) -> Array:
+        """The state y with other velocities of the bodies, (b, 3) each: in space, and in the user's axes."""
+        x, R, *_ = self.motions(y, t)
+        if self.mechanism is not None:
+            return np.asarray(self.states(np.array([t]), (x, R, v[None], Omega[None]), y)[0])
+        found = np.array(y)
+        velocity = np.array([kind in ("velocity", "spin") for kind in self.kinds])
+        for i, (body, A) in enumerate(zip(self.system.bodies, self.axes, strict=True)):
+            turned = rotations.conversions.spurrier_klumpp(R[0, i])
+            moved = body.with_(position=x[0, i], orientation=turned, velocity=v[i], angular_velocity=Omega[i])
+            pinned, spatial = body.name in self.system.fixed_points, self.options.get("spatial", False)
+            state, _ = _initial(self.formulation, moved, pinned, v[i], A, spatial)
+            at = slice(self.core.offset(i), self.core.offset(i) + len(state))
+            found[at] = np.where(velocity[at], state, found[at])
+        return found
 
     def layouts(self) -> list[RodLayout]:
         """Where the unknowns of each rod are."""
@@ -335,7 +378,9 @@ def compile_system(
     between = links(system, pieces, index, bodies.axes, signals)
     none: tuple[_core.ContactSet, tuple[Touching, ...], tuple[Crossed, ...]] = _core.ContactSet(), (), ()
     touching, pairs, crossed = (
-        contacts(system, pieces, index, bodies.axes, size_of(system)) if system.contacts else none
+        contacts(system, pieces, index, bodies.axes, size_of(system), hard=bool(options.get("hard")))
+        if system.contacts
+        else none
     )
     core = bodies.make([_core.Rod(**table) for table in pieces.tables], between, touching)
     start, kinds = bodies.start(core)
@@ -539,6 +584,8 @@ def unchecked_core(system: System) -> tuple[_core.System, Array, Array]:
     return core, axes, moments
 
 
+#: Numbers that the state has of a station of a rigid contact: the force, and energies.
+IMPACT = 6
 #: Options of a formulation that the core knows.
 _OPTIONS = (
     "spatial",

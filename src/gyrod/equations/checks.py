@@ -38,6 +38,8 @@ class CoreOptions(TypedDict, total=False):
     qr: bool
     stabilised: bool
     reduce: bool
+    #: Of contacts: rigid, by impulses.
+    hard: bool
 
 
 def check_system(

@@ -12,7 +12,7 @@ import numpy as np
 
 from gyrod import _core
 from gyrod._check import Array
-from gyrod.model import Body, Rod, System
+from gyrod.model import Body, ModelError, Rod, System
 from gyrod.model.appearance import Solid
 from gyrod.model.contacts import Contact, Friction, impact_damping
 from gyrod.model.meshes import Elements, lagrange
@@ -33,6 +33,8 @@ REST, SLACK = 1e-6, 1e-9
 BRISTLES = 1.4
 #: Gravity where there is none, for what needs a scale.
 GRAVITY = 9.81
+#: Slip of rigid contacts that counts as none, m/s.
+STUCK = 1e-8
 #: Slip of friction without memory among rods, m/s: they are thin and hit each other while they slide, and steps follow
 #: each change of its direction.
 SLOW = 1e-3
@@ -100,6 +102,8 @@ class _Law(TypedDict):
     slack: float
     gravity: float
     friction: _core.Friction | None
+    hard: bool
+    restitution: float
 
 
 @dataclass(frozen=True)
@@ -122,9 +126,19 @@ class _Surface:
 
 
 def contacts(
-    system: System, pieces: Pieces, index: dict[str, int], axes: Array, length: float
+    system: System, pieces: Pieces, index: dict[str, int], axes: Array, length: float, *, hard: bool = False
 ) -> tuple[_core.ContactSet, tuple[Touching, ...], tuple[Crossed, ...]]:
-    """The contacts of a system for the core, and what they are; ``length``: about the size of the system."""
+    """The contacts of a system for the core, and what they are; ``length``: about the size of the system.
+
+    ``hard``: nothing yields, forces are impulses of `gyrod.runs.methods.IMPACTS`.
+    """
+    problems = [
+        f"{contact.label}: {sentence}"
+        for contact in system.contacts
+        for sentence in (contact.rigid(system) if hard else contact.soft(system))
+    ]
+    if problems:
+        raise ModelError(dict.fromkeys(problems))
     rods = {name: i for i, name in enumerate(system.rod_names)}
     made: list[_core.Contact] = []
     found: list[Touching] = []
@@ -147,7 +161,9 @@ def contacts(
         surfaces: dict[str | None, list[_Surface]] = {}
         for of, on in contact.pairs(system):
             body = index.get(of, -1)
-            law = laws[of] = laws.get(of) or _law(contact, system, of, length)
+            law = laws[of] = laws.get(of) or (
+                _rigid(contact, system, length) if hard else _law(contact, system, of, length)
+            )
             surfaces[on] = surfaces.get(on) or [*_surfaces(contact, system, on, index, axes)]
             for surface in surfaces[on]:
                 for rod, stations in stations_of(of):
@@ -324,12 +340,22 @@ def _law(contact: Contact, system: System, of: str, length: float) -> _Law:
     return {
         "stiffness": float(stiffness), "exponent": contact.exponent, "damping": damping, "smoothing": float(smoothing),
         "impact": impact, "slow": speed, "slack": SLACK * length, "gravity": gravity,
-        "friction": _friction(contact.friction, gravity or GRAVITY, length, radius),
+        "friction": _friction(contact.friction, gravity or GRAVITY, length, radius), "hard": False, "restitution": 0.0,
+    }  # fmt: skip
+
+
+def _rigid(contact: Contact, system: System, length: float) -> _Law:
+    gravity = float(np.linalg.norm(system.gravity)) or GRAVITY
+    return {
+        "stiffness": 0.0, "exponent": 1.0, "damping": 0.0, "smoothing": SLACK * length, "impact": 0.0,
+        "slow": math.sqrt(2.0 * gravity * REST * length), "slack": 0.0, "gravity": gravity,
+        "friction": _friction(contact.friction, gravity, length, 0.0, stribeck=STUCK), "hard": True,
+        "restitution": contact.restitution or 0.0,
     }  # fmt: skip
 
 
 def _friction(
-    friction: Friction | None, gravity: float, length: float, radius: float, slow: float = 1e-6
+    friction: Friction | None, gravity: float, length: float, radius: float, slow: float = 1e-6, stribeck: float = 1e-3
 ) -> _core.Friction | None:
     if friction is None:
         return None
@@ -338,7 +364,7 @@ def _friction(
     slip = friction.slip_speed or slow
     return _core.Friction(
         sticks=friction.sticking, coefficient=static, kinetic=friction.coefficient / static if static else 1.0,
-        stribeck=friction.stribeck or 1e-3, presliding=z0,
+        stribeck=friction.stribeck or stribeck, presliding=z0,
         damping=BRISTLES * math.sqrt(z0 / (static * gravity)) if static else 0.0, slip_speed=slip,
         rolling=friction.rolling, spinning=friction.spinning, spin_speed=slip / (radius or 0.1 * length),
     )  # fmt: skip

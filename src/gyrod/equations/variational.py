@@ -120,7 +120,7 @@ def compile_stepped(
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
     if system.contacts:
         method, first = "energy-momentum" if conserving else "variational", system.contacts[0].label
-        raise ValueError(f"method = {method!r} has no contact; take 'radau5'. In the way is {first}.")
+        raise ValueError(f"method = {method!r} has no contact; take 'moreau' or 'radau5'. In the way is {first}.")
     if rings := sliding(system):
         method = "energy-momentum" if conserving else "variational"
         raise ValueError(

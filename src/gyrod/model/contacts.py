@@ -276,10 +276,27 @@ class Contact(Description):
             rod = system._rod_index.get(name)
             if rod is not None and self.restitution is not None:
                 yield "restitution belongs to bodies; rods take damping."
-            if self.stiffness is None and (rod is None or rod.material is None):
+
+    def soft(self, system: System) -> Iterable[str]:
+        """Sentences on what it needs to yield."""
+        for name in self.members(system) if self.stiffness is None else ():
+            rod = system._rod_index.get(name)
+            if rod is None or rod.material is None:
                 what = f"rod {name!r} has no material" if rod is not None else f"body {name!r} has none"
                 unit = "N/m per m" if rod is not None else "N/m"
-                yield f"stiffness is missing and {what} to take it from; give stiffness in {unit}."
+                yield (
+                    f"stiffness is missing and {what} to take it from; give stiffness in {unit}, or simulate with "
+                    "method = 'moreau', which needs none."
+                )
+
+    def rigid(self, system: System) -> Iterable[str]:
+        """Sentences on what it has that rigid contact does not."""
+        for of, on in self.crossings(system)[:1]:
+            rods = f"rods {of!r} and {on!r} touch each other" if of != on else f"rod {of!r} touches itself"
+            yield f"{rods}, which method = 'moreau' does not know; take 'radau5'."
+        for name in ("rolling", "spinning"):
+            if self.friction is not None and (size := getattr(self.friction, name)):
+                yield f"friction, {name} = {size:g} is not for method = 'moreau'; leave it out, or take 'radau5'."
 
 
 def _everything(system: System) -> tuple[str, ...]:

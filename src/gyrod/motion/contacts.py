@@ -299,7 +299,7 @@ def _stations(pair: Touching, rows: Array) -> Stations:
 def budgets(compiled: Compiled, t: Array, y: Array, *, project: bool = False) -> Array:
     """Elastic energy of all contacts, and powers of friction, impacts and moving bodies, at rows (t, y), (k, 4)."""
     total = np.zeros((np.size(t), 4))
-    if compiled.touching:
+    if compiled.touching and not compiled.hard:  # of rigid ones nothing yields, and `Compiled.costs` are in the state
         total += compiled.contact_states((), t, y, project=project)[1].sum(axis=1)
     if compiled.crossed:
         total[:, :3] += compiled.crossing_states(t, y, project=project)[1].sum(axis=1)

@@ -118,6 +118,9 @@ def exchanged(motion: Motion, before: Array | None = None) -> tuple[Flows, Array
         before[3] = compiled.rod_measures(ends[:1], first)[0, :6].sum() + budgets(compiled, ends[:1], first)[0, 0]
     integral = np.cumsum(np.concatenate([before[None, :3], steps[:, 6:]]), axis=0)
     dissipated, loads, held = integral[np.searchsorted(ends, t)].T
+    if compiled.hard:
+        friction, impacts, given = compiled.costs(motion.y).T
+        dissipated, loads = dissipated + friction + impacts, loads + given
     # The balance is that of the dense output, whose powers were integrated.
     own = sum((rod["measures"] for rod in motion._own_rods), np.zeros((len(t), 9)))
     work, energy = loads + held, own[:, :6].sum(axis=1) + budgets(compiled, t, motion.y)[:, 0]

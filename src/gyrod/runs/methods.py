@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class Method:
     """An integrator: where it comes from and what it is for."""
 
-    #: "core"; "stepped", constant steps; "sundials" and "scipy", which are others' and run in a loop of Python.
+    #: "core"; "stepped", constant steps; "impacts", which knows hard contact; "sundials" and "scipy", which are others'
+    #: and run in a loop of Python.
     family: str
     #: One sentence without its full stop.
     about: str
@@ -68,6 +69,10 @@ ALL_METHODS = {
         "stepped", "conserves energy and momenta, of bodies, mechanisms and rods", 2,
         alike=("newmark", "hht", "generalizedalpha", "midpoint"),
     ),
+    "moreau": Method(
+        "impacts", "hard contact by impulses, constant steps", 1, dense_order=1, degree=1,
+        alike=("moreaujean", "timestepping", "impulses", "nonsmooth", "rigid"),
+    ),
     "scipy:RK45": Method("scipy", "SciPy's Dormand and Prince pair", 5, solver="RK45"),
     "scipy:RK23": Method("scipy", "SciPy's Bogacki and Shampine pair", 3, solver="RK23"),
     "scipy:DOP853": Method("scipy", "SciPy's Dormand and Prince pair of high order", 8, solver="DOP853"),
@@ -87,6 +92,8 @@ METHODS = {name: ALL_METHODS[name] for name in of_family("core")}
 #: Predictive steps, constant ones, others' integrators, and all that ``method`` may be.
 PREDICTIVE = tuple(name for name, method in ALL_METHODS.items() if method.predictive)
 STEPPED, PEERS = of_family("stepped"), of_family("sundials", "scipy")
+#: Hard contact, and all that has constant steps only.
+IMPACTS, CONSTANT = of_family("impacts"), of_family("stepped", "impacts")
 NAMES = ("auto", *ALL_METHODS)
 #: Names that stand for several methods in a comparison.
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -104,6 +111,11 @@ def automatic(*, stiff: bool, tight: bool) -> str:
     return next(name for name, m in METHODS.items() if m.stiff == stiff and m.auto == wanted)
 
 
+def rigid(method: object) -> bool:
+    """Whether contacts are rigid with a method."""
+    return method in IMPACTS
+
+
 def known_method(name: str, method: object) -> str:
     """A name that ``method`` may be, or the nearest one."""
     if isinstance(method, str) and method in NAMES:
@@ -111,7 +123,7 @@ def known_method(name: str, method: object) -> str:
     from gyrod import _check
 
     foreign = isinstance(method, str) and method.startswith("scipy:")
-    allowed = GROUPS["scipy"] if foreign else ("auto", *GROUPS["all"])
+    allowed = GROUPS["scipy"] if foreign else ("auto", *GROUPS["all"], *IMPACTS)
     try:
         return _check.choice(name, method, allowed)
     except ValueError as error:
@@ -135,7 +147,7 @@ def quoted(names: Iterable[str]) -> str:
 def described() -> str:
     """What ``method`` may be, in sentences."""
     sundials = " and ".join(f'"{name}" ({ALL_METHODS[name].about})' for name in of_family("sundials"))
-    stepped = " and ".join(f'"{name}" ({ALL_METHODS[name].about})' for name in STEPPED)
+    stepped = ", ".join(f'"{name}" ({ALL_METHODS[name].about})' for name in CONSTANT)
     return (
         f"{quoted(GROUPS['explicit'])} (explicit); {quoted(GROUPS['stiff'])} (stiff); {sundials}, which are an extra; "
         f'{quoted(GROUPS["scipy"])}, of ``solve_ivp``; with constant steps {stepped}; or "auto", which estimates '

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, TypedDict, TypeVar
 from gyrod._words import meant
 from gyrod.runs.declared import Option, checked, with_rows
 from gyrod.runs.formulations import DEFAULT, FORMULATIONS, OLD, PARTS, Formulation
-from gyrod.runs.methods import PREDICTIVE, STEPPED, described, quoted
+from gyrod.runs.methods import IMPACTS, PREDICTIVE, STEPPED, described, quoted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 #: Steps of a run unless ``max_steps`` is given.
 MOST_STEPS = 10**9
+#: What methods that know impacts do without: their steps are constant.
+CHOSEN_STEPS = ("rtol", "atol", "norm", "first_step", "max_step")
 #: Threads of a run, at most.
 MOST_THREADS = 64
 
@@ -256,13 +258,19 @@ def refuse_foreign(given: Stepping, method: str) -> None:
     names = [
         f"{name} = {getattr(value, 'short', value)!r}"
         for name, value in values.items()
-        if method in STEPPED and OPTIONS[name].adaptive and _differs(name, value)
+        if goes_without(method, name) and _differs(name, value)
     ]
     if names:
+        own = " and its equations its own (coordinates)" if method in STEPPED else ""
         raise ValueError(
-            f"{', '.join(names)} cannot be given with method = {method!r}: its steps are constant (step) and its "
-            "equations its own (coordinates). Leave out, or choose another method."
+            f"{', '.join(names)} cannot be given with method = {method!r}: its steps are constant (step){own}. Leave "
+            "out, or choose another method."
         )
+
+
+def goes_without(method: str, name: str) -> bool:
+    """Whether a method with constant steps has no use for an option."""
+    return OPTIONS[name].adaptive and (method in STEPPED or (method in IMPACTS and name in CHOSEN_STEPS))
 
 
 def _differs(name: str, value: object) -> bool:

@@ -40,7 +40,7 @@ class Limits:
             return []
         each = zip(self.names, self.edges, strict=True)
         return [
-            (name, ((lambda t, y, i=i: float(core.values(t, np.ascontiguousarray(y))[i])), *edge))
+            (name, ((lambda t, y, i=i: float(core.values(t, np.ascontiguousarray(y))[i])), *edge, None))
             for i, (name, edge) in enumerate(each)
         ]
 

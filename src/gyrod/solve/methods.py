@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 
-#: An event: its function of time and state, whether it ends the run, and which crossings count.
-Watched = tuple[Callable[..., float], bool, int]
+#: An event: its function of time and state, whether it ends the run, which crossings count, and what happens there.
+Watched = tuple[Callable[..., float], bool, int, Callable[..., Array | None] | None]
 
 
 class StepValues(TypedDict):
@@ -32,6 +32,8 @@ class StepValues(TypedDict):
     first_step: float
     max_step: float
     classical: bool
+    roles: list[int]
+    theta: float
 
 
 class RunValues(TypedDict, total=False):
@@ -98,6 +100,8 @@ def step_options(
         "first_step": 0.0 if first_step is None else _check.positive("first_step", first_step),
         "max_step": np.inf if max_step is None else _check.positive("max_step", max_step),
         "classical": step_control == "classical",
+        "roles": [],
+        "theta": 0.5,
     }
 
 
@@ -192,7 +196,8 @@ def integrate(
     J = None if jacobian is None else lambda t, y: np.ascontiguousarray(jacobian(t, y), dtype=float)
     wanted = output_times(output, t0, t1)
     steps = step_options(len(start), rtol, atol, None, step, first_step, max_step)
-    how = run_options(project=False, output=wanted, events=events or [])
+    watched: list[Watched] = [(*event, None) for event in events or []]
+    how = run_options(project=False, output=wanted, events=watched)
     run = _core.integrate_functions(rhs, J, method, t0, start, t1, *handed(steps, how))
     run.raise_failure()
     solution = Solution(run.t, run.y, run.stats, run.status, tuple(run.crossings), run)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from gyrod import _check
 from gyrod.equations import Compiled
 from gyrod.runs.formulations import Formulation
-from gyrod.runs.methods import for_index
+from gyrod.runs.methods import for_index, rigid
 from gyrod.runs.options import Stepping
 from gyrod.solve.methods import step_options
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gyrod.solve.methods import StepValues
 
 
-def core_options(formulation: Formulation) -> CoreOptions:
-    """Variants of a formulation as the core calls them."""
+def core_options(formulation: Formulation, method: str = "auto") -> CoreOptions:
+    """Variants of a formulation as the core calls them; contacts are rigid with methods that know impacts."""
     form = formulation
     options: CoreOptions = {
         "spatial": form.velocity == "spatial",
@@ -35,7 +35,18 @@ def core_options(formulation: Formulation) -> CoreOptions:
         options |= {"level": 0, "qr": True}
     options |= {"level": form.level} if form.level else {}
     options |= {"stabilised": True} if form.stabilised else {}
+    options |= {"hard": True} if rigid(method) else {}
     return options if form.reduce else options | {"reduce": False}
+
+
+#: Where in its steps a method that knows impacts looks at forces of rods: beyond the middle, which damps fast waves.
+DAMPED = 0.55
+
+
+def check_step(method: str, step: float | None) -> None:
+    """Refuse a method without the length of its steps."""
+    if rigid(method) and step is None:
+        raise ValueError(f"method = {method!r} has constant steps: give step, in seconds.")
 
 
 def check_index(formulation: Formulation, method: str) -> None:
@@ -52,9 +63,12 @@ def stepping(compiled: Compiled, run: Stepping) -> StepValues:
     """Options of the step control, in the core's form."""
     scale = compiled.scales() if run["norm"] == "physical" else None
     atol = atol_of(run["atol"], compiled)
-    return step_options(
+    found = step_options(
         compiled.size, run["rtol"], atol, scale, run["step"], run["first_step"], run["max_step"], run["step_control"]
     )
+    if rigid(run["method"]):
+        found["roles"], found["theta"] = compiled.roles, DAMPED if compiled.rods else 0.5
+    return found
 
 
 def atol_of(atol: float | ArrayLike | Mapping[str, float] | None, compiled: Compiled) -> ArrayLike | None:

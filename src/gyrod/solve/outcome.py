@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -106,12 +107,22 @@ def fail(run: _core.Run, motion: Motion) -> None:
         except MemoryError as error:
             message, cause = _too_large(motion, where, "the memory is exhausted"), error
         except RuntimeError as error:  # a sentence of the core
-            message, cause = f"at {where} {error}", error
+            message, cause = f"at {where} {_paired(str(error), motion.compiled)}", error
         except Exception as error:
             message, cause = f"{type(error).__name__} at {where}: {error}", error
         else:
             message = f"the run failed at {where}."
     raise SimulationError(message, t, run.y_stop, motion) from cause
+
+
+def _paired(sentence: str, compiled: Compiled) -> str:
+    """A sentence of the core on a pair of what touches, with its names."""
+    found = re.match(r"pair (\d+): ", sentence)
+    if found is None:
+        return sentence
+    pair = compiled.touching[int(found[1])]
+    on = "a surface" if pair.on is None else f"{pair.on!r}"
+    return f"{compiled.system.contacts[pair.contact].label}, {pair.of!r} on {on}: {sentence[found.end() :]}."
 
 
 def _given_up(method: str, rows: bool) -> str:

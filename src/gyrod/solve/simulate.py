@@ -22,13 +22,14 @@ from gyrod.runs.formulations import Formulation
 from gyrod.runs.methods import PEERS, STEPPED
 from gyrod.runs.options import DEFAULTS, MOST_STEPS, TIME, Options, documented, read, refuse_foreign, whole
 from gyrod.solve import peers
+from gyrod.solve.actions import acting, refuse_actions
 from gyrod.solve.assemble import assemble as solve_assembly
 from gyrod.solve.budget import EVERY, Forecast, memory_limits
 from gyrod.solve.choose import choose_method
 from gyrod.solve.companions import of_motion
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import handed, output_times, run_options
-from gyrod.solve.options import check_index, core_options, stepping
+from gyrod.solve.options import check_index, check_step, core_options, stepping
 from gyrod.solve.outcome import fail, fail_at_start, motion_of
 from gyrod.solve.progress import Watcher, ticking
 from gyrod.solve.reach import reach
@@ -36,7 +37,7 @@ from gyrod.solve.recording import Recording, Session, Target, told
 from gyrod.solve.starts import First, begin, from_rest
 
 if TYPE_CHECKING:
-    from gyrod.solve.methods import RunValues, StepValues
+    from gyrod.solve.methods import RunValues, StepValues, Watched
 
 #: Tolerance from which on the steps of any method are as long as the motion itself.
 UNRESOLVED = 0.05
@@ -47,13 +48,17 @@ UNRESOLVED = 0.05
 class Event:
     """A function of time and motion whose zeros are located: ``Event(lambda t, m: m["ball"].position[2])``.
 
-    ``terminal`` ends the run there; ``direction`` +1 takes rising zeros only, -1 falling ones, 0 all.
+    ``terminal`` ends the run there; ``direction`` +1 takes rising zeros only, -1 falling ones, 0 all. ``action``
+    changes velocities there, and the run goes on: a function of time and motion that returns velocities by name,
+    ``{"ball": (0, 0, 2)}`` or ``{"ball": {"velocity": (0, 0, 2), "angular_velocity": (0, 0, 0)}}`` of bodies, those of
+    all vertices of rods, or None.
     """
 
     function: Callable[[float, Motion], float]
     terminal: bool = False
     direction: int = 0
     name: str = ""
+    action: Callable[[float, Motion], Mapping[str, object] | None] | None = None
 
 
 @documented(Options)
@@ -97,6 +102,7 @@ def _solved(system: System | Rest, t_end: float, given: Options) -> Motion:
     if method in STEPPED:
         return _stepped(moving, first, t_end, run, target, started)
     check_index(Formulation.of(run["formulation"]), method)
+    check_step(method, run["step"])
     if method in PEERS:
         peers.require(method)
     compiled = _equations(moving, first, run)
@@ -144,6 +150,7 @@ def _stepped(
     """With constant steps."""
     from gyrod.solve import variational
 
+    refuse_actions([event for event in run["events"] if isinstance(event, Event)], run["method"])
     return variational.solve(
         system, t_end, run=run,
         events=lambda compiled: [
@@ -157,7 +164,7 @@ def _stepped(
 def _equations(system: System, first: First | None, run: Options) -> Compiled:
     """The system in its formulation; joints with their multipliers, where the method keeps these."""
     form = Formulation.of(run["formulation"])
-    options = core_options(form)
+    options = core_options(form, run["method"])
     if run["method"] == "bdf-dae" and isinstance(system, System):
         options |= {"level": 1} if mechanisms.joined(system.assembled()) else {}
     return begin(system, first, form.name, **options)
@@ -262,7 +269,7 @@ def _warn_unresolved(rtol: float) -> None:
     )
 
 
-def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[float, Array], float], bool, int]:
+def _event(event: Event, compiled: Compiled, number: int) -> Watched:
     if not isinstance(event, Event) or not callable(event.function) or event.direction not in (-1, 0, 1):
         raise ValueError(
             f"events[{number}] = {_check.shown(event)} must be an Event(function, terminal, direction in -1, 0, 1)."
@@ -284,4 +291,4 @@ def _event(event: Event, compiled: Compiled, number: int) -> tuple[Callable[[flo
             raise ForceError(f"events[{number}] returned {value} at t = {t:g}.")
         return value
 
-    return g, bool(event.terminal), int(event.direction)
+    return g, bool(event.terminal), int(event.direction), acting(event.action, compiled, number)

@@ -23,12 +23,12 @@ from gyrod.motion import Beside, Energy, EventRecord, Motion, MotionStats, Rest,
 from gyrod.motion.between import passes_over
 from gyrod.motion.sensors import Sensors
 from gyrod.runs.formulations import Formulation
-from gyrod.runs.methods import METHODS, STEPPED, automatic
+from gyrod.runs.methods import CONSTANT, METHODS, STEPPED, automatic, rigid
 from gyrod.runs.options import Driving, documented, read, refuse_foreign, whole
 from gyrod.solve.choose import choose_method
 from gyrod.solve.limits import find_limits
 from gyrod.solve.methods import handed, run_options
-from gyrod.solve.options import check_index, core_options, stepping
+from gyrod.solve.options import check_index, check_step, core_options, stepping
 from gyrod.solve.outcome import fail_at_start, motion_of
 from gyrod.solve.starts import begin, from_rest
 from gyrod.solve.variational import Driven, compiled_for
@@ -459,7 +459,7 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
     """
     asked = read("stepper", options, Driving)
     run = whole(asked)
-    allowed = ("auto", *METHODS, *STEPPED)
+    allowed = ("auto", *METHODS, *CONSTANT)
     method, form = _check.choice("method", run["method"], allowed), Formulation.of(run["formulation"])
     refuse_foreign(asked, method)
     check_index(form, method)
@@ -479,7 +479,9 @@ def stepper(system: System | Rest, **options: Unpack[Driving]) -> Stepper:
         driven = Driven(stepped, method, run["step"], ())
         steps = cast("StepValues", how)  # which the driven steps know themselves: these distinguish snapshots
         return Stepper(given, stepped.compiled, live, known, method, steps, "step", record, 1, driven)
-    compiled = begin(bound, first, form.name, **(core_options(form) if form.parts.keys() - {"projection"} else {}))
+    check_step(method, run["step"])
+    plain = not form.parts.keys() - {"projection"} and not rigid(method)
+    compiled = begin(bound, first, form.name, **({} if plain else core_options(form, method)))
     steps = stepping(compiled, run)
     try:
         chosen = choose_method(method, compiled, run["rtol"], 1.0)

@@ -450,7 +450,7 @@ def _find_events(motion: Motion, watched: Sequence[tuple[str, Watched]]) -> tupl
 
     compiled = motion.compiled
     found: list[tuple[float, int, bool]] = []
-    for number, (_, (g, terminal, direction)) in enumerate(watched):
+    for number, (_, (g, terminal, direction, _)) in enumerate(watched):
         values = np.array([g(float(t), y) for t, y in zip(motion.t, motion.y, strict=True)])
         rising = (values[:-1] < 0.0) & (values[1:] >= 0.0)
         falling = (values[:-1] > 0.0) & (values[1:] <= 0.0)

@@ -12,6 +12,7 @@ import numpy as np
 from gyrod import _check
 from gyrod._check import Array
 from gyrod.equations import compile_system
+from gyrod.runs.methods import rigid
 from gyrod.studies.engines import LOCAL, processors
 from gyrod.studies.members import run_block
 from gyrod.studies.plan import Plan
@@ -54,7 +55,7 @@ def _calls_python(plan: Plan) -> bool:
         return True
     row = {name: column[0] for name, column in plan.parameters(0, 1).items()}
     try:
-        return compile_system(plan.system(row)).python
+        return compile_system(plan.system(row), hard=rigid(plan.options.get("method"))).python
     except (ValueError, ArithmeticError, LookupError, TypeError):  # its run will report it
         return False
 

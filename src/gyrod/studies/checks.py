@@ -16,7 +16,7 @@ from gyrod.model import ModelError, System, changes
 from gyrod.model.errors import shown
 from gyrod.motion import Motion, MotionStats, Rest, SimulationError
 from gyrod.runs.formulations import DEFAULT, Formulation
-from gyrod.runs.methods import STEPPED
+from gyrod.runs.methods import STEPPED, rigid
 from gyrod.runs.options import APART, OPTIONS, folded, warn_old
 from gyrod.solve.assemble import assemble
 from gyrod.solve.members import members
@@ -230,7 +230,9 @@ def _first_row(plan: Plan, system: System) -> Motion:
     formulation = Formulation.of(plan.options.get("formulation", DEFAULT)).name
     try:
         ready = assemble(system) if plan.options.get("assemble") is True and system.joints else system
-        compiled = compile_system(ready, formulation, at_rest=plan.at_rest or plan.start == "rest")
+        compiled = compile_system(
+            ready, formulation, at_rest=plan.at_rest or plan.start == "rest", hard=rigid(plan.options.get("method"))
+        )
     except ModelError:
         raise
     except (ValueError, RuntimeError) as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gyrod import _check
 from gyrod.equations import compile_system
+from gyrod.runs.methods import rigid
 from gyrod.studies.chunks import Chunk
 from gyrod.studies.errors import StudyError
 from gyrod.studies.progress import PERIOD, Tally
@@ -201,7 +202,7 @@ def calls_python(plan: Plan) -> bool:
     for i in range(min(TRIES, plan.size)):
         row = {name: column[0] for name, column in plan.parameters(i, i + 1).items()}
         try:
-            return compile_system(plan.system(row)).python
+            return compile_system(plan.system(row), hard=rigid(plan.options.get("method"))).python
         except (ValueError, ArithmeticError, LookupError, TypeError):  # this run will be refused; the next one decides
             continue
     return False

@@ -17,7 +17,7 @@ from gyrod import _check
 from gyrod._check import Array
 from gyrod.model import ModelError
 from gyrod.motion import Rest
-from gyrod.runs.methods import STEPPED
+from gyrod.runs.methods import CONSTANT
 from gyrod.studies import fit_notes, least_squares
 from gyrod.studies.batches import batches
 from gyrod.studies.fit_results import Fit
@@ -200,7 +200,7 @@ def _option_problems(loss: object, jacobian: object, confidence: object, iterati
 
 def _tight(plan: Plan, run: Keywords) -> Plan:
     """Runs exact enough for differences, also where a model file has less; unless the user says otherwise."""
-    if "rtol" in run or plan.at_rest or plan.options.get("method") in STEPPED:
+    if "rtol" in run or plan.at_rest or plan.options.get("method") in CONSTANT:
         return plan
     rtol = min(RTOL, float(plan.options.get("rtol", RTOL)))
     return replace(plan, options=MappingProxyType({**plan.options, "rtol": rtol}))
