@@ -424,6 +424,23 @@ def _constant(falls: float, steps: int, **options: Any) -> Callable[[Row], Found
     return run
 
 
+def _impulses(steps: int, **options: Any) -> Callable[[Row], Found]:
+    """Rigid contact by constant steps: without contact the tight run, else what half the steps come to."""
+
+    def run(row: Row) -> Found:
+        coarse, fine = (
+            _run(row.system, row, method="moreau", step=row.t_end / n, **options) for n in (steps, 2 * steps)
+        )
+        if row.system.contacts:
+            return _agree((fine.error(coarse)[0], 0.0), 1e-2, 1.0)
+        errors = fine.error(row.exact)
+        if errors[0] > max(coarse.error(row.exact)[0] / 2.0**0.5, 1e-8):
+            raise Wrong(f"half the step, {errors[0]:.1e}, is not of order 1")
+        return _agree(errors, 1e-2, 0.1)
+
+    return run
+
+
 def _rest(row: Row) -> gd.Rest:
     return gd.equilibrium(row.system)
 
@@ -566,6 +583,9 @@ def _methods() -> list[Column]:
     found.append(Column("method", "bdf", "`bdf`", {"bdf": _adaptive(1e-5, 1e-2, method="bdf")}))
     found.append(Column("method", "step=", "`rodas` and `radau5` with constant steps", {
         f"{name} constant": _constant(order, 64, method=name) for name, order in (("rodas", 2), ("radau5", 3))
+    }))  # fmt: skip
+    found.append(Column("method", "moreau", "`moreau`, in nq and ad", {
+        f"moreau {_SHORT[name]}": _impulses(512, formulation=name) for name in ("nullspace-quaternion", _D)
     }))  # fmt: skip
     stepped: tuple[tuple[str, str, dict[str, Any], int], ...] = (
         ("variational", "`variational`, quaternions and directors", {"method": "variational"}, 2),
