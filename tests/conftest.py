@@ -22,8 +22,8 @@ settings.load_profile("gyrod")
 
 #: Files whose results depend on rounding: on the instruction set, on BLAS, on the functions of NumPy.
 NUMERIC = {
-    "actions", "clips", "combinations", "compare", "contact", "converged", "core_rotation", "crossings", "distances", "docs",
-    "eigen", "elements_core", "elements_dynamics", "elements_joined", "elements_kernel", "elements_readings",
+    "actions", "clips", "combinations", "compare", "contact", "converged", "core_rotation", "crossings", "distances",
+    "docs", "eigen", "elements_core", "elements_dynamics", "elements_joined", "elements_kernel", "elements_readings",
     "elements_refine", "elements_statics", "energy_momentum", "errata_rotations", "error", "examples", "fit",
     "follow", "force_blocks", "forces", "functions_of_time", "geometry", "graph", "gyro", "held_on_bodies", "index",
     "integrators", "joint_space", "joint_tracks", "links", "mass_ratios", "matrix", "mechanism_oracle",
