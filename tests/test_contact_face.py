@@ -11,8 +11,10 @@ import gyrod as gd
 from gyrod import files
 from gyrod.equations import compile_system
 from gyrod.look import faces
+from gyrod.look.drawing import Stage
 from gyrod.look.scene import _touched, scene
 from gyrod.model import BOUNDARIES
+from gyrod.storage.frames import Scene
 
 RUBBER = gd.Material(young=5e6, poisson=0.5, density=1100)
 LYING = 0.01 - 0.01 * 1e-3
@@ -278,3 +280,87 @@ def test_contacts_are_read_together(monkeypatch):
     apart = gd.simulate(gd.System(bodies, contacts=touching), 0.01)
     np.testing.assert_array_equal([track.force for track in apart.contacts.values()], forces)
     assert asked[-1] == [4]
+
+
+# --- pictures of forces -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def crossed():
+    """A rod on a rod, and a ball on a tray."""
+    held = {"start": gd.Clamped(), "end": gd.Clamped()}
+    lower = gd.Rod("lower", None, 10, gd.Circle(0.01), RUBBER, initial=gd.Straight((-0.5, 0, 0), (0.5, 0, 0)), **held)
+    upper = gd.Rod("upper", None, 4, gd.Circle(0.01), RUBBER, initial=gd.Straight((0, -0.1, 0.0199), (0, 0.1, 0.0199)))
+    tray = gd.Body.solid("tray", gd.Box((0.2, 0.2, 0.1)), mass=5.0, position=(0, 1, -0.05))
+    thrown = gd.Body.solid("ball", gd.Sphere(0.05), mass=1.0, position=(0, 1, 0.0499))
+    contacts = [
+        gd.Contact("upper", "lower", stiffness=1e5, name="cross"),
+        gd.Contact("ball", "tray", stiffness=1e5, name="pair"),
+        gd.Contact("tray", gd.Plane((0, 0, -0.1)), stiffness=1e6, name="earth"),
+    ]
+    system = gd.System([tray, thrown], rods=[lower, upper], contacts=contacts)
+    return gd.simulate(system, 0.02, rtol=1e-5, output=np.linspace(0.0, 0.02, 5))
+
+
+def test_paraview_reads_contact_forces(motion, crossed, tmp_path):
+    found, _ = Scene(motion.compiled).arrays(motion)
+    total = found["contact force"].sum(axis=1)
+    np.testing.assert_allclose(total, motion["floor"].force, rtol=1e-9, atol=1e-12)
+    drawn = Scene(crossed.compiled)
+    found, _ = drawn.arrays(crossed)
+    of = {name: found["contact force"][:, drawn.object == i].sum(axis=1) for i, name in enumerate(drawn.names)}
+    np.testing.assert_allclose(of["upper"], crossed["cross"].force, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(of["lower"], -of["upper"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(of["ball"], crossed["pair"].force, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(of["tray"] + of["ball"], crossed["earth"].force, rtol=1e-9, atol=1e-9)
+    assert np.abs(of["upper"]).max() > 0.1
+    crossed.save(tmp_path / "run.h5")
+    import h5py
+
+    with h5py.File(tmp_path / "run.h5") as file:
+        stored = np.array(file["VTKHDF/PointData/contact force"]).reshape(found["contact force"].shape)
+    np.testing.assert_allclose(stored, found["contact force"], rtol=1e-6, atol=1e-6)
+
+
+def test_the_viewer_draws_forces_and_colours_of_crossings(crossed):
+    made = scene(crossed)
+    arrows = made.static["arrows"]
+    drawn = made.tracks["arrows"].values.reshape(made.frames, -1, 3)
+    rods = crossed.compiled.system.rod_names
+    first = crossed["cross"].force[0]
+    for name, sign in (("upper", 1.0), ("lower", -1.0)):
+        mine = [i for i, a in enumerate(arrows) if a["name"] == "cross" and a["anchor"].get("rod") == rods.index(name)]
+        assert len(mine) == len(crossed.compiled.system.rod(name).fractions)
+        np.testing.assert_allclose(drawn[0, mine].sum(axis=0), sign * first, rtol=1e-2, atol=1e-3)
+    pressed = made.tracks["rod0.contact"].values[0]
+    assert np.argmax(pressed) == len(pressed) // 2
+    assert "contact" not in scene(gd.simulate(gd.System(rods=[hose()]), 1e-3)).static["rods"][0]["fields"]
+
+
+def test_colours_of_contact_are_forces_per_length(motion):
+    found = scene(motion).tracks["rod0.contact"].values[-1]
+    part = motion["floor"].stations[0]
+    np.testing.assert_allclose(found, np.linalg.norm(part.force[-1], axis=-1) / part.weights, rtol=1e-2)
+
+
+def test_films_have_arrows_of_contacts(motion, crossed):
+    for made in (motion, crossed):
+        bare, full = (Stage(made, (200, 160), contacts=shown) for shown in (False, True))
+        assert not bare.touches
+        points, arrows = full.touches[-1]
+        assert len(points) == len(arrows) > 0
+        sizes = [np.linalg.norm(a, axis=1).max(initial=0.0) for _, a in full.touches]
+        assert max(sizes) == pytest.approx(0.2 * full.length)
+        assert len(full._polygons(0)[0]) > 0
+        assert np.any(bare.frame(len(made.t) - 1) != full.frame(len(made.t) - 1))
+
+
+# --- notes ------------------------------------------------------------------------------------------------------------
+
+
+def test_modes_say_what_is_closed():
+    mass = gd.Body("block", mass=1.0, inertia=(1e-3,) * 3, position=(0, 0, 0.05), shape=gd.Box((0.1,) * 3))
+    pulled = gd.Force("block", (3.0, 0, 0))
+    floor = gd.Contact("block", gd.Plane(), stiffness=1e5, friction=gd.Friction(0.5, presliding=1e-4), name="floor")
+    (note,) = gd.modes(gd.equilibrium(gd.System([mass], forces=[pulled], contacts=[floor])), n=2).notes
+    assert note == "floor: 4 closed, 4 of them stick and 0 slip."

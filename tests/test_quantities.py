@@ -123,7 +123,7 @@ def test_shapes_along_a_rod_follow_from_the_places(motion, field):
 
 def test_colours_are_fields_with_their_units():
     for key, colour in COLOURS.items():
-        assert colour.field == "" or colour.inverse or colour.unit == ROD[colour.field].unit, key
+        assert colour.field in ("", "contact") or colour.inverse or colour.unit == ROD[colour.field].unit, key
     assert COLOURS["bend_radius"].unit == "m"
     assert COLOURS["torsion"].unit == "1/m"
     assert COLOURS["torque"].unit == "N m"

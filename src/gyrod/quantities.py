@@ -198,7 +198,7 @@ class Colour:
 
     title: str
     unit: str
-    #: Field of `ROD`; "" of the elastic energy.
+    #: Field of `ROD`; "" of the elastic energy, "contact" of what touches.
     field: str
     #: The number, from components (..., k) to (...).
     number: Callable[[Array], Array] = _first
@@ -227,5 +227,6 @@ COLOURS: Mapping[str, Colour] = MappingProxyType(
         "energy": Colour("strain energy", "J/m", ""),
         "stress": _colour("stress", "stress"),
         "speed": _colour("speed", "velocities", _size),
+        "contact": Colour("contact force", "N/m", "contact"),
     }
 )

@@ -142,6 +142,8 @@ def _modes(
             face.say("errors are rough figures from experience")
     else:
         face.say("everything is held: there are no modes")
+    for note in modes.notes:
+        face.say(note)
     face.give({"stable": rest.stable, "modes": data})
 
 

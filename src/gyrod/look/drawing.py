@@ -18,6 +18,7 @@ from gyrod.look.faces import faces_of
 from gyrod.look.plots.style import COLOURS, SIGNED, SIZES, Unit, unit
 from gyrod.look.tracks import coloured_pieces, most
 from gyrod.motion import Motion
+from gyrod.motion.contacts import where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +37,7 @@ ROD, OUTLINE = "#44546A", (0.2, 0.2, 0.2, 1.0)
 #: Opacity of bodies without shape.
 GLASS = 0.55
 #: Colours of obstacles, and of springs and cables.
+TOUCH = (0.88, 0.54, 0.12, 1.0)
 STONE, WIRE = np.array([0.72, 0.72, 0.72]), (0.35, 0.35, 0.35, 1.0)
 
 
@@ -65,6 +67,7 @@ class Stage:
         names: str | Sequence[str] | None = None,
         color: str | None = "moment",
         trail: bool = False,
+        contacts: bool = False,
     ) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -78,6 +81,8 @@ class Stage:
         self.actors = self._actors([n for n in chosen if n not in self.rods])
         self.lines = props.lines(motion) if names is None else []
         self.joints, self.held = self._joint_points(set(chosen)), self._supports()
+        #: Points of contact and arrows there, of each row.
+        self.touches = _arrows(motion, 0.2 * self.length) if contacts else []
         self.eye = eye_of(view, self._plane())
         self.actors += self._obstacles() if names is None else []
         dots = float(np.clip(DPI * size[0] / WIDTH, FINEST, COARSEST))
@@ -374,6 +379,12 @@ class Stage:
                 polygons += list(_strip(flat, self._half_width(name) + wider))
                 depths.append(near - back)
             colours += [np.tile(OUTLINE, (len(near), 1)), _rgba(self._colours(name, k, len(near)))]
+        for at, arrow in zip(*self.touches[k], strict=True) if self.touches else ():
+            tip, neck = at + arrow, at + 0.7 * arrow
+            flat = self.eye.flat(np.array([at, neck, tip]))
+            polygons += [_strip(flat[:2], self.pixel)[0], _head(flat[1], flat[2], 3.5 * self.pixel)]
+            depths.append(np.full(2, float(self.eye.depth(tip[None])[0]) + self.length))  # before all else
+            colours.append(np.tile(TOUCH, (2, 1)))
         return polygons, np.concatenate(colours), np.concatenate(depths)
 
     def _half_width(self, name: str) -> float:
@@ -388,6 +399,24 @@ class Stage:
             return np.tile(np.array(to_rgb(ROD)), (pieces, 1))
         _, norm, table = self.paint
         return np.asarray(table(norm(self.values[name][k])))[:, :3]
+
+
+def _arrows(motion: Motion, longest: float) -> list[tuple[Array, Array]]:
+    """Points of contact and forces, scaled to the largest one, of each row; without those that cannot be seen."""
+    found = where(motion)
+    most = max((float(np.linalg.norm(F, axis=1).max(initial=0.0)) for _, F in found), default=0.0)
+    kept = []
+    for x, F in found:
+        seen = np.linalg.norm(F, axis=1) > 1e-2 * most
+        kept.append((x[seen], F[seen] * (longest / (most or 1.0))))
+    return kept
+
+
+def _head(neck: Array, tip: Array, half: float) -> Array:
+    """The head of an arrow on the picture, (4, 2)."""
+    along = tip - neck
+    side = half * np.array([-along[1], along[0]]) / (float(np.linalg.norm(along)) or 1.0)
+    return np.array([neck + side, tip, neck - side, neck])
 
 
 def _chosen(motion: Motion, names: str | Sequence[str] | None) -> list[str]:

@@ -38,6 +38,7 @@ def animate(
     names: str | Sequence[str] | None = None,
     color: str | None = "moment",
     trail: bool = False,
+    contacts: bool = False,
     progress: bool | Callable[[int, int], object] = False,
     **old: str | None,
 ) -> Path:
@@ -58,7 +59,7 @@ def animate(
     import matplotlib
 
     with matplotlib.rc_context(STYLE), _progress(progress, len(frames.t)) as tick, _beside(target) as part:
-        stage = Stage(frames, (width, height), view, names, color, trail)
+        stage = Stage(frames, (width, height), view, names, color, trail, contacts)
 
         def pictures() -> Iterator[Bytes]:
             for k in range(len(frames.t)):

@@ -43,6 +43,7 @@ from gyrod.model.appearance import COLORS, Box, Cone, Cylinder, Mesh, Sphere, eq
 from gyrod.model.errors import GROUND
 from gyrod.model.forces import Link
 from gyrod.motion import Motion
+from gyrod.motion.contacts import touchable
 from gyrod.motion.envelopes import Envelope
 from gyrod.quantities import COLOURS
 
@@ -207,7 +208,11 @@ def _rod(rod: Rod, system: System, i: int) -> DrawnRod:
         "fractions": None if rod.grid is None and rod.degree is None else s.tolist(),
         "round": is_round,
         "half": (half[:1] if constant else half).tolist(),
-        "fields": [key for key in COLOURS if key != "stress" or rod.section is not None],
+        "fields": [
+            key
+            for key in COLOURS
+            if (key != "stress" or rod.section is not None) and (key != "contact" or rod.name in touchable(system))
+        ],
     }
 
 

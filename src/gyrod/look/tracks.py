@@ -19,7 +19,7 @@ from gyrod.look.packing import Track, track
 from gyrod.model import ClipSensor, ContactSensor, Force, RodLoad, RotationSensor, Sensor, System, Torque
 from gyrod.model.errors import GROUND
 from gyrod.motion import Motion
-from gyrod.motion.contacts import keys
+from gyrod.motion.contacts import among_rods, keys
 from gyrod.quantities import CLIP, COLOURS, CONTACT, DIRECTORS, ROD, ROTATION, SPAN, XYZ, coordinate_unit
 
 if TYPE_CHECKING:
@@ -167,7 +167,19 @@ def _contact_arrows(compiled: Compiled) -> list[Arrow]:
             anchor = anchor_of(system, pair.of, float(middle) if on_rod else middle)
             force = partial(_contact_force, names[pair.contact], part, group)
             found.append(Arrow(names[pair.contact], "contact", "N", anchor, force))
+    for k in dict.fromkeys(two.contact for two in compiled.crossed):
+        mine = [two for two in compiled.crossed if two.contact == k]
+        for name in dict.fromkeys(x for two in mine for x in (two.of, two.on)):
+            s = np.linspace(0.0, 1.0, min(TOUCHES, len(system.rod(name).fractions)))
+            for i, at in enumerate(s.tolist()):
+                force = partial(_crossing_force, names[k], name, s, i)
+                found.append(Arrow(names[k], "contact", "N", anchor_of(system, name, at), force))
     return found
+
+
+def _crossing_force(contact: str, name: str, s: Array, i: int, motion: Motion) -> Array:
+    """Of other rods, and of the rod itself, at the places next to s[i]."""
+    return np.asarray(among_rods([motion.contacts[contact]], name, s, motion.t.shape)[..., i, :])
 
 
 def _contact_force(name: str, part: int, group: NDArray[np.intp], motion: Motion) -> Array:
@@ -284,6 +296,8 @@ def colour(key: str, motion: Motion, i: int, curve: Curve) -> Array:
     rod, known = motion[curve.rod.name], COLOURS[key]
     if known.field == "stress":
         return curve.stress(rod)
+    if known.field == "contact":
+        return _pressed(motion, curve)
     if known.field:
         moving = ROD[known.field].place == "vertices"
         number = known.number(curve.vertices(rod.velocities) if moving else curve.held(rod, known.field))
@@ -293,6 +307,20 @@ def colour(key: str, motion: Motion, i: int, curve: Curve) -> Array:
     density = curvatures + strains
     # A polynomial through positive values may dip below zero.
     return density if curve.rod.degree is None else np.maximum(density, 0.0)
+
+
+def _pressed(motion: Motion, curve: Curve) -> Array:
+    """Size of the contact forces per length where a rod is drawn, (..., D), N/m."""
+    name, s, tracks = curve.rod.name, curve.s, [*motion.contacts.values()]
+    belongs = np.gradient(s) * np.where(np.isin(np.arange(len(s)), (0, len(s) - 1)), 0.5, 1.0) * curve.rod.length
+    found = np.linalg.norm(among_rods(tracks, name, s, motion.t.shape), axis=-1) / belongs
+    for part in (part for contact in tracks for part in contact.stations if part.of == name):
+        density = np.linalg.norm(part.force, axis=-1) / part.weights
+        right = np.clip(np.searchsorted(part.places, s), 1, len(part.places) - 1)
+        share = (s - part.places[right - 1]) / (part.places[right] - part.places[right - 1])
+        here = (s >= part.places[0]) & (s <= part.places[-1])
+        found += here * (density[..., right - 1] * (1.0 - share) + density[..., right] * share)
+    return np.asarray(found)
 
 
 def _inverse(number: Array) -> Array:
@@ -308,7 +336,7 @@ def most(values: Sequence[Array]) -> float:
 def coloured_pieces(key: str, motion: Motion, i: int, curve: Curve) -> Array:
     """A number of `COLOURS` for each piece between two stations of rod i, (..., D - 1)."""
     known = COLOURS[key]
-    if known.field not in ("", "stress"):
+    if known.field not in ("", "stress", "contact"):
         number = curve.pieces(motion[curve.rod.name], known.field, known.number)
         return _inverse(number) if known.inverse else number
     ends = colour(key, motion, i, curve)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -304,3 +305,68 @@ def budgets(compiled: Compiled, t: Array, y: Array, *, project: bool = False) ->
     if compiled.crossed:
         total[:, :3] += compiled.crossing_states(t, y, project=project)[1].sum(axis=1)
     return total
+
+
+# --- pictures --------------------------------------------------------------------------------------------------------
+
+
+def on_rod(tracks: Iterable[ContactTrack], name: str, s: Array, shape: tuple[int, ...]) -> Array:
+    """Forces that contacts exert on a rod, each at the nearest of ascending fractions s of its length, (..., k, 3)."""
+    found = among_rods(tracks := list(tracks), name, s, shape)
+    middles = 0.5 * (s[1:] + s[:-1])
+    for part in (part for contact in tracks for part in contact.stations if part.of == name):
+        nearest = np.arange(len(s))[:, None] == np.searchsorted(middles, part.places)
+        found += nearest.astype(float) @ part.force
+    return found
+
+
+def among_rods(tracks: Iterable[ContactTrack], name: str, s: Array, shape: tuple[int, ...]) -> Array:
+    """Those of them that other rods and the rod itself exert."""
+    found = np.zeros((*shape, len(s), 3))
+    middles = 0.5 * (s[1:] + s[:-1])
+    for contact in tracks:
+        for two in contact.crossings:
+            rows = found.reshape(-1, len(s), 3)
+            for row, pairs in zip(rows, two.pairs, strict=True):
+                for pair in pairs:
+                    for of, at, sign in zip((pair.of, pair.on), pair.at, (1.0, -1.0), strict=True):
+                        if of == name:
+                            row[np.searchsorted(middles, at)] += sign * pair.force
+    return found
+
+
+def on_body(motion: Motion, name: str) -> Array:
+    """The force that contacts exert on a body, (..., 3)."""
+    found = np.zeros((*motion.t.shape, 3))
+    for contact in motion.contacts.values():
+        for part in contact.stations:
+            found += ((part.of == name) * 1.0 - (part.on == name)) * part.force.sum(axis=-2)
+    return found
+
+
+def where(motion: Motion) -> list[tuple[Array, Array]]:
+    """For each time points of contact in space and the forces on what is a there, (n, 3) both."""
+    n = motion.t.size
+    points: list[list[Array]] = [[np.zeros((0, 3))] for _ in range(n)]
+    forces: list[list[Array]] = [[np.zeros((0, 3))] for _ in range(n)]
+    for contact in motion.contacts.values():
+        for part in contact.stations:
+            size = (n, -1, 3)
+            for k, (x, F, N) in enumerate(
+                zip(part.point.reshape(size), part.force.reshape(size), part.normal.reshape(n, -1), strict=True)
+            ):
+                points[k].append(x[N > 0.0])
+                forces[k].append(F[N > 0.0])
+        for two in contact.crossings:
+            for k, pairs in enumerate(two.pairs):
+                points[k] += [pair.point[None] for pair in pairs]
+                forces[k] += [pair.force[None] for pair in pairs]
+    return [(np.concatenate(x), np.concatenate(F)) for x, F in zip(points, forces, strict=True)]
+
+
+def touchable(system: System) -> frozenset[str]:
+    """Names of rods and bodies that contacts may act on."""
+    found: set[str] = set()
+    for contact in system.contacts:
+        found.update(contact.members(system), contact.b if isinstance(contact.b, tuple) else ())
+    return frozenset(found)

@@ -423,8 +423,8 @@ class Motion:
         rod
             Name of a rod.
         to
-            Name of a body, which has a shape, of another rod or of an obstacle; a solid such as `Mesh` or `Box`; or a
-            list of them.
+            Name of a body, which has a shape, of another rod, of an obstacle or of a contact in space; a solid such as
+            `Mesh` or `Box`; or a list of them.
         on
             Body in whose axes a solid stands; by default it stands in space.
         radius
@@ -538,6 +538,7 @@ class Motion:
         names: str | Sequence[str] | None = None,
         color: str | None = "moment",
         trail: bool = False,
+        contacts: bool = False,
         progress: bool | Callable[[int, int], object] = False,
         **old: str | None,
     ) -> Path:
@@ -556,10 +557,12 @@ class Motion:
             Bodies and rods that are drawn, by default all.
         color
             What the colour of rods shows: "moment" (bending), "torque" (torsional moment), "force" (tension),
-            "curvature", "bend_radius", "torsion" (1/m), "strain" (axial), "energy" (per length), "stress", "speed";
-            None for none.
+            "curvature", "bend_radius", "torsion" (1/m), "strain" (axial), "energy" (per length), "stress", "speed",
+            "contact" (force per length); None for none.
         trail
             Whether bodies and ends of rods leave their paths behind.
+        contacts
+            Whether arrows show the forces of contacts, the largest one a fifth of the system.
         progress
             True for a bar, or a function of the frames done and of all.
         """
@@ -567,7 +570,7 @@ class Motion:
 
         return look.animate(
             self, file, fps=fps, speed=speed, size=size, view=view, names=names, color=color, trail=trail,
-            progress=progress, **old,
+            contacts=contacts, progress=progress, **old,
         )  # fmt: skip
 
     @suggests

@@ -46,6 +46,24 @@ class Modes:
         return errors.of_modes(self)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on contacts that are closed: what of them sticks, and what slips and is free along the surface."""
+        found = []
+        for key, track in self.rest.contacts.items():
+            closed, slipping = int(track.count), 0
+            friction = track.contact.friction
+            for part in track.stations if friction is not None and friction.sticking else ():
+                assert friction is not None
+                along = np.linalg.norm(part.force - part.normal[:, None] * part.direction, axis=-1)
+                limit = (friction.static or friction.coefficient) * part.normal
+                slipping += int(np.count_nonzero((part.normal > 0.0) & (along >= (1.0 - 1e-6) * limit)))
+            if closed and friction is not None and friction.sticking:
+                found.append(f"{key}: {closed} closed, {closed - slipping} of them stick and {slipping} slip.")
+            elif closed:
+                found.append(f"{key}: {closed} closed, without friction.")
+        return tuple(found)
+
+    @property
     def omega(self) -> Array:
         """Natural frequencies |λ| in rad/s; 0 for motions that an unstable equilibrium does not keep."""
         return np.where(self._runs_away, 0.0, np.abs(self.eigenvalues))

@@ -20,6 +20,7 @@ from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.model import Body
 from gyrod.motion import Motion, MotionStats
+from gyrod.motion.contacts import on_body, on_rod
 from gyrod.storage.layout import Series
 
 if TYPE_CHECKING:
@@ -90,6 +91,11 @@ class Scene:
         joined = {name: np.concatenate(parts, axis=1) for name, parts in found.items()}
         if self.rods:
             joined |= {name: np.concatenate([*parts, none], axis=1) for name, parts in sections.items()}
+        if self.compiled.system.contacts:
+            tracks, centres = motion.contacts.values(), self.names[len(self.rods) :]
+            parts = [on_rod(tracks, curve.rod.name, curve.s, (k,)) for curve in self.curves]
+            parts += [on_body(motion, name)[:, None] for name in centres]
+            joined["contact force"] = np.concatenate([*parts, np.zeros((k, len(self.owner), 3))], axis=1)
         frames = joined.pop("frames")
         joined |= {f"d{i + 1}": frames[..., i] for i in range(3)}
         return joined, _whole(motion)
@@ -182,7 +188,8 @@ class Frames:
             points, whole = self.scene.arrays(self.scene.motion(t, y))
             for name, value in points.items():
                 place = "Points" if name == "Points" else f"PointData/{name}"
-                found[place] = value.reshape(k * P, 3).astype(np.float32)
+                if place in self.series:  # files of older versions know nothing of some
+                    found[place] = value.reshape(k * P, 3).astype(np.float32)
         return found | {f"FieldData/{name}": value for name, value in whole.items()} | {"Steps/Values": t}
 
     def count(self, frames: int, times: AnyArray) -> None:
