@@ -1,9 +1,10 @@
 """How the cost of an implicit step grows with the system: chains, nets, bodies on springs, lone rods.
 
 RODAS with constant steps, CPU time, without setting up: python benchmarks/scaling.py [chain | springs | net | rod ...]
-Sizes may be given as in net:24 or net:6:24 (net:100 is not a default); rest:24 is the net at rest. --figure FILE draws
-what was measured over the size, both on logarithmic scales. With --threads 1,2 nets are measured in real time, with
-each of these numbers of threads in turns.
+Sizes may be given as in net:24 or net:6:24 (net:100 is not a default); rest:24 is the net at rest; superlu:24 is what
+SciPy's SuperLU needs for one factor and six solutions on the same graph. --figure FILE draws what was measured over the
+size, both on logarithmic scales. With --threads 1,2 nets are measured in real time, with each of these numbers of
+threads in turns.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def run(system: gd.System, step: float, steps: int, threads: int = 1) -> gd.Moti
 LABELS = {
     "chain": "chain of hinges, links", "springs": "springs between free bodies, bodies",
     "net": "net of rods on bodies, segments", "kirchhoff": "net of Kirchhoff rods, segments",
-    "rod": "one rod, segments",
+    "rod": "one rod, segments", "superlu": "graph of the net, SuperLU alone",
 }  # fmt: skip
 
 
@@ -123,6 +124,32 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
+def superlu(k: int) -> float:
+    """CPU seconds of SciPy's SuperLU on the graph of the net with six unknowns a node: one factor, six solutions."""
+    import numpy as np
+    from scipy import sparse
+    from scipy.sparse.linalg import splu
+
+    names, pairs = grid(k, k)
+    bodies = {name: i for i, name in enumerate(names)}
+    cells = len(bodies) + 6 * np.arange(len(pairs))[:, None] + np.arange(6)
+    paths = [[bodies[a], *cells[n], bodies[b]] for n, (a, b) in enumerate(pairs)]
+    links = np.array([link for path in paths for link in pairwise(path)])
+    nodes = len(bodies) + cells.size
+    graph = sparse.coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(nodes, nodes))
+    blocks = sparse.kron((graph + graph.T).tobsr(), np.ones((6, 6))).tocsc()
+    blocks.data[:] = np.random.default_rng(1).uniform(-1.0, 1.0, blocks.nnz)
+    matrix = (blocks + sparse.diags_array(np.full(6 * nodes, 100.0))).tocsc()
+    right = np.ones(6 * nodes)
+
+    def work() -> None:
+        factors = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        for _ in range(6):
+            factors.solve(right)
+
+    return float(best(work, 3 if k < 30 else 1)[0])
+
+
 def at_rest(k: int) -> tuple[int, float]:
     """Newton steps and CPU seconds of the net under its weight, its edge held."""
     system = net(k)
@@ -142,7 +169,7 @@ def draw(found: dict[str, list[tuple[int, float]]], file: str) -> None:
     axes = figure.add_subplot()
     for name, points in found.items():
         n, seconds = zip(*points, strict=True)
-        axes.loglog(n, [1e3 * s for s in seconds], "o-", label=LABELS[name])
+        axes.loglog(n, [1e3 * s for s in seconds], "s--" if name == "superlu" else "o-", label=LABELS[name])
     ends = [
         min(n for points in found.values() for n, _ in points),
         max(n for points in found.values() for n, _ in points),
@@ -168,7 +195,7 @@ def main(names: list[str]) -> None:
 
     file, threads = option("--figure"), option("--threads")
     found: dict[str, list[tuple[int, float]]] = {}
-    for name in names or (["net"] if threads else CASES):
+    for name in names or (["net"] if threads else [*CASES, "superlu"]):
         name, *given = name.split(":")
         if threads:
             for size in map(int, given or (24, 40)):
@@ -178,6 +205,13 @@ def main(names: list[str]) -> None:
             for size in map(int, given or (6, 12, 24)):
                 steps, seconds = at_rest(size)
                 print(f"rest      {size:7d} {seconds:9.2f} s, {steps} Newton steps; {peak():.2f} GB", flush=True)
+            continue
+        if name == "superlu":
+            for size in map(int, given or CASES["net"][2]):
+                seconds, segments = superlu(size), CASES["net"][1](size)
+                found.setdefault(name, []).append((segments, seconds))
+                told = f"{1e6 * seconds / segments:9.2f} us a segment, one factor and six solutions by SuperLU"
+                print(f"superlu   {size:7d} {told}", flush=True)
             continue
         make, units, sizes, unit = CASES[name]
         for size in map(int, given or sizes):

@@ -203,6 +203,48 @@ template <class S> void elimination() {
   row("blocks-transposed", error), row("uniform-transposed", other);
 }
 
+// Nodes of several sizes; those among neighbours of three or six alone have kernels of their own.
+template <class S> void sizes() {
+  const std::vector<int> size{3, 3, 3, 3, 6, 6, 6, 6, 7, 2};
+  const std::vector<std::pair<int, int>> links{{0, 1}, {1, 2}, {2, 0}, {2, 3}, {4, 5}, {5, 6},
+                                               {6, 7}, {7, 4}, {3, 8}, {7, 8}, {8, 9}, {0, 4}};
+  const BlockPattern pattern(size, links);
+  BlockLu<S> lu(pattern);
+  const int n = pattern.total();
+  std::vector<S> dense(std::size_t(n * n), S(0)), b(static_cast<std::size_t>(n)), x, y(b.size(), S(0));
+  const auto put = [&](int i, int j) {
+    auto to = lu.block(i, j);
+    for (int c = 0; c < to.cols(); ++c)
+      for (int r = 0; r < to.rows(); ++r) {
+        fill(to(r, c));
+        if (i == j && r == c) to(r, c) += S(8);
+        dense[std::size_t(pattern.offset(i) + r + n * (pattern.offset(j) + c))] = to(r, c);
+      }
+  };
+  for (int v = 0; v < pattern.nodes(); ++v) put(v, v);
+  for (auto [i, j] : links) put(i, j), put(j, i);
+  for (S& z : b) fill(z);
+  const std::vector<S> values = lu.values(); // before they are factors
+  if (!lu.factor()) return;
+  const auto rest = [&](bool transposed) {
+    double error = 0.0;
+    for (int i = 0; i < n; ++i) {
+      S sum = b[std::size_t(i)];
+      for (int j = 0; j < n; ++j) sum -= dense[std::size_t(transposed ? j + n * i : i + n * j)] * x[std::size_t(j)];
+      error = std::max(error, std::abs(sum));
+    }
+    return error;
+  };
+  x = b, lu.solve(x.data());
+  row("sizes", rest(false));
+  y = b, lu.subtract_product(values, x.data(), y.data());
+  double error = 0.0;
+  for (const S& z : y) error = std::max(error, std::abs(z));
+  row("sizes-product", error);
+  x = b, lu.solve_transposed(x.data());
+  row("sizes-transposed", rest(true));
+}
+
 // M a = psi - G' lambda, G a = -second, where rows of G depend on each other.
 void nullspace() {
   const int n = 7, rows = 4;
@@ -291,7 +333,7 @@ int mistake(const std::string& what) {
 
 int main(int count, char** words) {
   if (count > 1) return mistake(words[1]);
-  scalar = "double", operations<double>(), elimination<double>(), nullspace(), refusals();
-  scalar = "complex", operations<Complex>(), elimination<Complex>();
+  scalar = "double", operations<double>(), elimination<double>(), sizes<double>(), nullspace(), refusals();
+  scalar = "complex", operations<Complex>(), elimination<Complex>(), sizes<Complex>();
   scalar = "dual", operations<D>();
 }

@@ -6,25 +6,108 @@
 #include <type_traits>
 
 #include "gyrod/linear/dense.hpp"
+#include "gyrod/linear/solve_small.hpp"
 
 namespace gyrod {
 
+namespace {
+
+// C -= A B with A (M x K), B (K x n), column by column.
+template <int M, int K, class S>
+void subtract_product_of(int n, const S* __restrict A, const S* __restrict B, S* __restrict C) {
+  for (int j = 0; j < n; ++j) {
+    S sum[M];
+    for (int i = 0; i < M; ++i) sum[i] = C[i + j * M];
+    for (int l = 0; l < K; ++l)
+      for (int i = 0; i < M; ++i) sum[i] -= A[i + l * M] * B[l + j * K];
+    for (int i = 0; i < M; ++i) C[i + j * M] = sum[i];
+  }
+}
+// The same of any size; y -= A x.
+template <class S> void subtract(int m, int k, const S* A, const S* x, S* y) {
+  if (m == 3 && k == 3) return subtract_product_of<3, 3>(1, A, x, y);
+  if (m == 6 && k == 6) return subtract_product_of<6, 6>(1, A, x, y);
+  gyrod::subtract_product(m, k, 1, A, x, y);
+}
+
+} // namespace
+
+template <class S>
+BlockLu<S>::BlockLu(const BlockPattern& pattern)
+    : p_(&pattern), values_(pattern.storage(), S(0)), step_of_(std::size_t(pattern.nodes())),
+      pivots_(std::size_t(pattern.total())) {
+  const BlockPattern& p = pattern;
+  const auto slot = [](std::size_t at) { return std::uint32_t(at); };
+  for (int v : p.order()) {
+    const auto& later = p.later(v);
+    const std::size_t n = later.size();
+    Step s{v,
+           p.size(v) == 3 || p.size(v) == 6 ? p.size(v) : 0,
+           slot(p.block(v, v)),
+           slot(links_.size()),
+           0,
+           between_.size()};
+    for (std::size_t k = 0; k < n; ++k) {
+      links_.push_back({later[k], slot(p.upper(v, k)), slot(p.lower(v, k))});
+      if (p.size(later[k]) != s.plain) s.plain = 0;
+    }
+    s.links_end = slot(links_.size());
+    between_.resize(between_.size() + n * n);
+    std::uint32_t* to = between_.data() + s.between; // lists of neighbours are sorted, and looked through once
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto& beyond = p.later(later[i]);
+      to[i * n + i] = slot(p.block(later[i], later[i]));
+      for (std::size_t j = 0, k = 0; j < n && k < beyond.size();)
+        if (beyond[k] < later[j])
+          ++k;
+        else if (later[j] < beyond[k])
+          ++j;
+        else
+          to[i + j * n] = slot(p.upper(later[i], k)), to[j + i * n] = slot(p.lower(later[i], k)), ++j, ++k;
+    }
+    step_of_[std::size_t(v)] = slot(steps_.size());
+    steps_.push_back(s);
+  }
+}
+
 template <class S> bool BlockLu<S>::factor() {
   factored_ = false;
-  for (int v : p_->order()) {
-    const int n = p_->size(v);
+  for (const Step& s : steps_) {
+    const int n = p_->size(s.node);
     if (!n) continue;
-    int* pivots = pivots_.data() + p_->offset(v);
-    S* diagonal = at(v, v);
-    if (rank(v) < n && !restrict(v)) return false;
-    if (!factor_dense(n, diagonal, pivots)) return false;
-    for (int b : p_->later(v)) {
-      S* upper = at(v, b);
-      for (int j = 0; j < p_->size(b); ++j) solve_dense(n, diagonal, pivots, upper + j * n);
-      for (int a : p_->later(v)) subtract_product(p_->size(a), n, p_->size(b), at(a, v), upper, at(a, b));
-    }
+    if (rank(s.node) < n && !restrict(s.node)) return false;
+    if (!(s.plain == 3 ? eliminate<3>(s) : s.plain == 6 ? eliminate<6>(s) : eliminate(s))) return false;
   }
   return factored_ = true;
+}
+
+template <class S> template <int N> bool BlockLu<S>::eliminate(const Step& s) {
+  S *x = values_.data(), *diagonal = x + s.diagonal;
+  if (!invert(N, diagonal)) return false;
+  const Link *from = links_.data() + s.links, *end = links_.data() + s.links_end;
+  const std::uint32_t* target = between_.data() + s.between;
+  for (const Link* b = from; b != end; ++b) {
+    S scaled[N * N] = {}, *upper = x + b->upper; // with the sign of what is added
+    subtract_product_of<N, N>(N, diagonal, upper, scaled);
+    for (int k = 0; k < N * N; ++k) upper[k] = -scaled[k];
+    for (const Link* a = from; a != end; ++a) subtract_product_of<N, N>(N, x + a->lower, upper, x + *target++);
+  }
+  return true;
+}
+template <class S> bool BlockLu<S>::eliminate(const Step& s) {
+  const int n = p_->size(s.node), *pivots = pivots_.data() + p_->offset(s.node);
+  S *x = values_.data(), *diagonal = x + s.diagonal;
+  if (!factor_dense(n, diagonal, pivots_.data() + p_->offset(s.node))) return false;
+  const Link *from = links_.data() + s.links, *end = links_.data() + s.links_end;
+  const std::uint32_t* target = between_.data() + s.between;
+  for (const Link* b = from; b != end; ++b) {
+    S* upper = x + b->upper;
+    const int columns = p_->size(b->node);
+    for (int j = 0; j < columns; ++j) solve_dense(n, diagonal, pivots, upper + j * n);
+    for (const Link* a = from; a != end; ++a)
+      gyrod::subtract_product(p_->size(a->node), n, columns, x + a->lower, upper, x + *target++);
+  }
+  return true;
 }
 
 template <class S> void BlockLu<S>::limit(int v, int rank) {
@@ -98,36 +181,65 @@ template <class S> bool BlockLu<S>::restrict(int v) {
 
 template <class S> void BlockLu<S>::solve(S* b) const {
   if (!factored_) throw std::logic_error("solve without a factorisation");
-  for (int v : p_->order()) {
-    if (!p_->size(v)) continue;
-    S* x = b + p_->offset(v);
-    if (rank(v) < p_->size(v)) project(v, x);
-    solve_pivot(v, x);
-    for (int a : p_->later(v)) subtract_product(p_->size(a), p_->size(v), 1, at(a, v), x, b + p_->offset(a));
+  for (const Step& s : steps_) {
+    const int n = p_->size(s.node);
+    if (!n) continue;
+    S* x = b + p_->offset(s.node);
+    if (rank(s.node) < n) project(s.node, x);
+    solve_pivot(s, x);
+    for (std::uint32_t k = s.links; k < s.links_end; ++k)
+      subtract(p_->size(links_[k].node), n, values_.data() + links_[k].lower, x, b + p_->offset(links_[k].node));
   }
-  for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it)
-    for (int a : p_->later(*it))
-      subtract_product(p_->size(*it), p_->size(a), 1, at(*it, a), b + p_->offset(a), b + p_->offset(*it));
+  for (auto s = steps_.rbegin(); s != steps_.rend(); ++s)
+    for (std::uint32_t k = s->links; k < s->links_end; ++k)
+      subtract(p_->size(s->node), p_->size(links_[k].node), values_.data() + links_[k].upper,
+               b + p_->offset(links_[k].node), b + p_->offset(s->node));
 }
 
 // A = L U with U of unit diagonal blocks: U' first, in the order of elimination.
 template <class S> void BlockLu<S>::solve_transposed(S* b) const {
   if (!factored_) throw std::logic_error("solve without a factorisation");
-  for (int v : p_->order())
-    for (int a : p_->later(v))
-      subtract_transposed(p_->size(v), p_->size(a), at(v, a), b + p_->offset(v), b + p_->offset(a));
-  for (auto it = p_->order().rbegin(); it != p_->order().rend(); ++it) {
-    const int n = p_->size(*it);
+  for (const Step& s : steps_)
+    for (std::uint32_t k = s.links; k < s.links_end; ++k)
+      subtract_transposed(p_->size(s.node), p_->size(links_[k].node), values_.data() + links_[k].upper,
+                          b + p_->offset(s.node), b + p_->offset(links_[k].node));
+  for (auto s = steps_.rbegin(); s != steps_.rend(); ++s) {
+    const int n = p_->size(s->node);
     if (!n) continue;
-    S* x = b + p_->offset(*it);
-    for (int a : p_->later(*it)) subtract_transposed(p_->size(a), n, at(a, *it), b + p_->offset(a), x);
-    solve_dense_transposed(n, at(*it, *it), pivots_.data() + p_->offset(*it), x);
-    if (rank(*it) < n) project(*it, x);
+    S* x = b + p_->offset(s->node);
+    for (std::uint32_t k = s->links; k < s->links_end; ++k)
+      subtract_transposed(p_->size(links_[k].node), n, values_.data() + links_[k].lower, b + p_->offset(links_[k].node),
+                          x);
+    const S* diagonal = values_.data() + s->diagonal;
+    if (s->plain) {
+      std::array<S, 6> y{};
+      subtract_transposed(n, n, diagonal, x, y.data());
+      for (int i = 0; i < n; ++i) x[i] = -y[std::size_t(i)];
+    } else {
+      solve_dense_transposed(n, diagonal, pivots_.data() + p_->offset(s->node), x);
+    }
+    if (rank(s->node) < n) project(s->node, x);
   }
 }
 
-template <class S> void BlockLu<S>::solve_pivot(int v, S* x) const {
-  solve_dense(p_->size(v), at(v, v), pivots_.data() + p_->offset(v), x);
+template <class S> void BlockLu<S>::solve_pivot(const Step& s, S* x) const {
+  const S* diagonal = values_.data() + s.diagonal;
+  if (!s.plain) return solve_dense(p_->size(s.node), diagonal, pivots_.data() + p_->offset(s.node), x);
+  std::array<S, 6> y{};
+  subtract(s.plain, s.plain, diagonal, x, y.data());
+  for (int i = 0; i < s.plain; ++i) x[i] = -y[std::size_t(i)];
+}
+template <class S> void BlockLu<S>::solve_pivot(int v, S* x) const { solve_pivot(steps_[step_of_[std::size_t(v)]], x); }
+
+template <class S> void BlockLu<S>::subtract_product(const std::vector<S>& values, const S* x, S* y) const {
+  const auto add = [&](int i, int j, std::uint32_t at) {
+    subtract(p_->size(i), p_->size(j), values.data() + at, x + p_->offset(j), y + p_->offset(i));
+  };
+  for (const Step& s : steps_) {
+    add(s.node, s.node, s.diagonal);
+    for (std::uint32_t k = s.links; k < s.links_end; ++k)
+      add(s.node, links_[k].node, links_[k].upper), add(links_[k].node, s.node, links_[k].lower);
+  }
 }
 
 template class BlockLu<double>;

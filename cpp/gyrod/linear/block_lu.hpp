@@ -1,6 +1,7 @@
 // LU factorisation on a BlockPattern, for nodes of any sizes; see uniform_lu.hpp for nodes of one size.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "gyrod/linear/block_pattern.hpp"
@@ -10,11 +11,13 @@ namespace gyrod {
 
 template <class S> class BlockLu {
 public:
-  explicit BlockLu(const BlockPattern& pattern)
-      : p_(&pattern), values_(pattern.storage(), S(0)), pivots_(std::size_t(pattern.total())) {}
+  explicit BlockLu(const BlockPattern& pattern);
 
   void clear() { std::fill(values_.begin(), values_.end(), S(0)); }
+  std::vector<S>& values() { return values_; }
   const std::vector<S>& values() const { return values_; } // before `factor`, by BlockPattern::block
+  // y -= A x with other values of the same pattern.
+  void subtract_product(const std::vector<S>& values, const S* x, S* y) const;
   Grid<S> block(int i, int j) { return {at(i, j), p_->size(i), p_->size(j)}; }
   // A node whose pivot, when its turn comes, is symmetric and of a rank that is known: combinations of its rows and
   // unknowns beyond that, in which the pivot is least, are left out. Those that the last factorisation has kept are
@@ -39,11 +42,29 @@ private:
     std::vector<double> kept, rest; // empty where all are kept
   };
   bool restrict(int v);
+  // One of the elimination. Where its blocks are with later nodes is in links_; where those between these are, column
+  // by column, in between_.
+  struct Step {
+    int node;
+    int plain; // 3 or 6: the size of all these nodes; the pivot becomes its inverse
+    std::uint32_t diagonal, links, links_end;
+    std::size_t between;
+  };
+  struct Link {
+    int node;
+    std::uint32_t upper, lower;
+  };
+  template <int N> bool eliminate(const Step& s);
+  bool eliminate(const Step& s);
+  void solve_pivot(const Step& s, S* x) const;
 
   const BlockPattern* p_;
   std::vector<S> values_;
-  std::vector<int> pivots_;   // of all nodes, by offset
-  std::vector<Limit> limits_; // of all nodes, or empty
+  std::vector<Step> steps_;
+  std::vector<Link> links_;
+  std::vector<std::uint32_t> between_, step_of_; // of all nodes
+  std::vector<int> pivots_;                      // of all nodes, by offset
+  std::vector<Limit> limits_;                    // of all nodes, or empty
   bool factored_ = false;
 };
 

@@ -156,20 +156,26 @@ BlockPattern::BlockPattern(std::vector<int> rows, std::vector<int> columns,
     neighbours_[std::size_t(v)] = later;
   }
   order_ = subtree_by_subtree(order_, neighbours_);
-  // One slot of storage for every block, both triangles: the diagonal, then (v, a) and (a, v) for all a after v; in the
-  // order of their use.
   starts_.resize(std::size_t(n));
   std::vector<int> all = order_;
   for (int v = last < 0 ? n : last; v < n; ++v) all.push_back(v);
-  for (int v : all) {
-    const auto area = [&](int i, int j) { return std::size_t(this->rows(i)) * std::size_t(this->columns(j)); };
-    starts_[std::size_t(v)].push_back(storage_);
-    storage_ += area(v, v);
-    for (int a : neighbours_[std::size_t(v)]) {
-      starts_[std::size_t(v)].push_back(storage_);
-      storage_ += area(v, a) + area(a, v);
+  for (bool above : {false, true})
+    for (int v : all) {
+      std::vector<std::size_t>& starts = starts_[std::size_t(v)];
+      const auto add = [&](int i, int j) {
+        starts.push_back(storage_);
+        storage_ += std::size_t(this->rows(i)) * std::size_t(this->columns(j));
+      };
+      if (!above) add(v, v);
+      for (int a : neighbours_[std::size_t(v)])
+        if (above)
+          add(v, a);
+        else
+          add(a, v);
+      if (above)
+        starts.push_back(neighbours_[std::size_t(v)].empty() ? storage_
+                                                             : starts[1 + neighbours_[std::size_t(v)].size()]);
     }
-  }
 }
 
 } // namespace gyrod

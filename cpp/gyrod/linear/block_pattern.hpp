@@ -11,6 +11,9 @@ namespace gyrod {
 
 // `after` names for a node those that must go before it: the diagonal block of a multiplier is zero until its bodies
 // are gone. Nodes from `last` on are not eliminated: of their blocks those exist that the others leave.
+//
+// Blocks on the diagonal and below it, by which a solution goes forwards, stand in the order of elimination; behind all
+// of them stand those above it, by which it goes back: each way reads memory from one end to the other.
 class BlockPattern {
 public:
   BlockPattern() = default;
@@ -35,15 +38,15 @@ public:
   // Where block (i, j) is kept; it must belong to the pattern or its fill.
   std::size_t block(int i, int j) const {
     if (i == j) return starts_[std::size_t(i)][0];
-    const std::size_t upper = find(i, j);
-    if (upper) return starts_[std::size_t(i)][upper];
-    return lower(j, find(j, i) - 1);
+    const std::size_t k = find(i, j);
+    return k ? upper(i, k - 1) : lower(j, find(j, i) - 1);
   }
   // The same for neighbour k of those after v: (v, later[k]) and (later[k], v).
-  std::size_t upper(int v, std::size_t k) const { return starts_[std::size_t(v)][k + 1]; }
-  std::size_t lower(int v, std::size_t k) const {
-    return upper(v, k) + std::size_t(rows(v)) * std::size_t(columns(later(v)[k]));
-  }
+  std::size_t upper(int v, std::size_t k) const { return starts_[std::size_t(v)][1 + later(v).size() + k]; }
+  std::size_t lower(int v, std::size_t k) const { return starts_[std::size_t(v)][1 + k]; }
+  // Where those of a node begin: on the diagonal and below, above.
+  std::size_t first_lower(int v) const { return starts_[std::size_t(v)].front(); }
+  std::size_t first_upper(int v) const { return starts_[std::size_t(v)].back(); }
 
 private:
   // 1 + position of j among the later neighbours of i, 0 if it is none.

@@ -28,6 +28,9 @@ template <class S>
 void add_product(int m, int k, int n, const S* __restrict A, const S* __restrict B, S* __restrict C) {
   if (m == 6 && k == 6) return add_product_of<6, 6>(n, A, B, C);
   if (m == 6 && k == width) return add_product_of<6, width>(n, A, B, C);
+  if (m == 6 && k == 3) return add_product_of<6, 3>(n, A, B, C);
+  if (m == 3 && k == 6) return add_product_of<3, 6>(n, A, B, C);
+  if (m == 3 && k == 3) return add_product_of<3, 3>(n, A, B, C);
   for (int j = 0; j < n; ++j)
     for (int l = 0; l < k; ++l) {
       const S b = B[l + j * k];
@@ -43,6 +46,9 @@ template <class S> void add_product(int m, int k, const S* __restrict A, const S
   if (m == 6 && k == width) return add_product_of<6, width>(A, x, y);
   if (m == width && k == 6) return add_product_of<width, 6>(A, x, y);
   if (m == width && k == width) return add_product_of<width, width>(A, x, y);
+  if (m == 6 && k == 3) return add_product_of<6, 3>(A, x, y);
+  if (m == 3 && k == 6) return add_product_of<3, 6>(A, x, y);
+  if (m == 3 && k == 3) return add_product_of<3, 3>(A, x, y);
   for (int l = 0; l < k; ++l)
     for (int i = 0; i < m; ++i) y[i] += A[i + l * m] * x[l];
 }
@@ -53,35 +59,6 @@ template <class S> void add_transposed(int k, int n, const S* __restrict A, cons
     for (int l = 0; l < k; ++l) sum += A[l + j * k] * x[l];
     y[j] += sum;
   }
-}
-
-// a <- a^-1, n x n, by Gauss and Jordan with row pivots.
-template <class S> bool invert(int n, S* a) {
-  int pivots[6];
-  const auto at = [&](int i, int j) -> S& { return a[i + j * n]; };
-  for (int k = 0; k < n; ++k) {
-    int best = k;
-    double largest = magnitude(at(k, k));
-    for (int i = k + 1; i < n; ++i)
-      if (const double v = magnitude(at(i, k)); v > largest) largest = v, best = i;
-    if (!(largest > 0.0) || !std::isfinite(largest)) return false;
-    pivots[k] = best;
-    if (best != k)
-      for (int j = 0; j < n; ++j) std::swap(at(k, j), at(best, j));
-    const S pivot = S(1) / at(k, k);
-    S column[6];
-    for (int i = 0; i < n; ++i) column[i] = i == k ? S(0) : at(i, k), at(i, k) = S(0);
-    at(k, k) = S(1);
-    for (int j = 0; j < n; ++j) {
-      const S x = at(k, j) * pivot;
-      for (int i = 0; i < n; ++i) at(i, j) -= column[i] * x;
-      at(k, j) = x;
-    }
-  }
-  for (int k = n - 1; k >= 0; --k)
-    if (pivots[k] != k)
-      for (int i = 0; i < n; ++i) std::swap(at(i, k), at(i, pivots[k]));
-  return true;
 }
 
 // Calls f(k, j, to) for the blocks (k, j) among the later nodes of a step that are wanted.
@@ -148,13 +125,14 @@ CarriedPattern::CarriedPattern(CarriedGraph graph) : graph_(std::move(graph)) {
     const auto& later = blocks_.later(s.node);
     s.diagonal = blocks_.block(s.node, s.node);
     s.plain = plain(s.node) && std::all_of(later.begin(), later.end(), plain);
-    if (!s.plain) continue;
+    if (s.parent >= 0) continue;
     s.updates.reserve(later.size() * later.size());
     for_pairs(
         blocks_, later, [](std::size_t) { return true; },
         [&](std::size_t k, std::size_t j, std::size_t to) {
-          s.updates.push_back(
-              {std::uint32_t(to), std::uint32_t(blocks_.lower(s.node, k)), std::uint32_t(blocks_.upper(s.node, j))});
+          s.updates.push_back({std::uint32_t(to), std::uint32_t(blocks_.lower(s.node, k)),
+                               std::uint32_t(blocks_.upper(s.node, j)), std::uint16_t(blocks_.rows(later[k])),
+                               std::uint16_t(blocks_.columns(later[j]))});
         });
   }
 }
@@ -347,19 +325,15 @@ template <class S> bool CarriedLu<S>::eliminate(const CarriedPattern::Step& step
   if (!invert(n, D)) return false;
   for (std::size_t k = 0; k < later.size(); ++k) { // with the sign of what is added below
     const int columns = p.columns(later[k]);
-    S* block = at(p.upper(i, k));
-    for (int j = 0; j < columns; ++j) {
-      S x[6] = {};
-      for (int b = 0; b < n; ++b)
-        for (int a = 0; a < n; ++a) x[a] -= D[a + b * n] * block[b + n * j];
-      std::copy_n(x, n, block + n * j);
-    }
+    S *block = at(p.upper(i, k)), x[6 * width] = {};
+    add_product<S>(n, n, columns, D, block, x);
+    for (int j = 0; j < n * columns; ++j) block[j] = -x[j];
   }
-  for_pairs(
-      p, later, [](std::size_t) { return true; },
-      [&](std::size_t k, std::size_t j, std::size_t to) {
-        add_product<S>(p.rows(later[k]), n, p.columns(later[j]), at(p.lower(i, k)), at(p.upper(i, j)), at(to));
-      });
+  constexpr std::size_t each = 128;
+  share_all(step.updates.size() < 4 * each ? nullptr : threads, step.updates.size(), each, [&](std::size_t k) {
+    const CarriedPattern::Update& u = step.updates[k];
+    add_product<S>(u.rows, n, u.columns, at(u.lower), at(u.upper), at(u.target));
+  });
   return true;
 }
 

@@ -52,8 +52,9 @@ public:
 
 private:
   template <class S> friend class CarriedLu;
-  struct Update { // target += lower upper
+  struct Update { // target += lower upper, of so many rows and columns
     std::uint32_t target, lower, upper;
+    std::uint16_t rows, columns;
   };
   struct Step {
     int node, parent;                // parent: -1 where it is nobody's
@@ -61,7 +62,7 @@ private:
     std::vector<unsigned char> full; // which blocks (node, later) are not zero
     bool plain = false;              // nothing but blocks of six rows and columns that nobody carries
     std::size_t diagonal = 0;
-    std::vector<Update> updates; // of a plain one
+    std::vector<Update> updates; // of one that nobody carries
   };
   CarriedGraph graph_;
   BlockPattern blocks_;

@@ -36,6 +36,35 @@ template <int N, class S> void solve_small(S* A, S* b) {
   }
 }
 
+// a <- a^-1, n x n with n <= 6, column by column, by Gauss and Jordan with row pivots; false: singular or not finite.
+template <class S> bool invert(int n, S* a) {
+  int pivots[6];
+  const auto at = [&](int i, int j) -> S& { return a[i + j * n]; };
+  for (int k = 0; k < n; ++k) {
+    int best = k;
+    double largest = magnitude(at(k, k));
+    for (int i = k + 1; i < n; ++i)
+      if (const double v = magnitude(at(i, k)); v > largest) largest = v, best = i;
+    if (!(largest > 0.0) || !std::isfinite(largest)) return false;
+    pivots[k] = best;
+    if (best != k)
+      for (int j = 0; j < n; ++j) std::swap(at(k, j), at(best, j));
+    const S pivot = S(1) / at(k, k);
+    S column[6];
+    for (int i = 0; i < n; ++i) column[i] = i == k ? S(0) : at(i, k), at(i, k) = S(0);
+    at(k, k) = S(1);
+    for (int j = 0; j < n; ++j) {
+      const S x = at(k, j) * pivot;
+      for (int i = 0; i < n; ++i) at(i, j) -= column[i] * x;
+      at(k, j) = x;
+    }
+  }
+  for (int k = n - 1; k >= 0; --k)
+    if (pivots[k] != k)
+      for (int i = 0; i < n; ++i) std::swap(at(i, k), at(i, pivots[k]));
+  return true;
+}
+
 // Eigenvalues of the symmetric part of a small n x n matrix by Jacobi's rotations, into `values`.
 inline void symmetric_eigenvalues(const double* from, int n, double* values) {
   double a[16][16];

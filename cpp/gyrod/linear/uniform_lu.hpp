@@ -1,7 +1,7 @@
 // LU factorisation of a sparse matrix of B x B blocks on a graph, with the ordering and fill of BlockPattern: the
 // structure of `BlockLu` with a block size known to the compiler, for chains of rod cells and bodies. The order of all
 // operations is written down once; a chain costs what a hand-written block-tridiagonal solver costs. Nodes from `last`
-// on are not eliminated: what is left of their blocks is the Schur complement; of those that are `silent` only columns
+// on are not eliminated: what is left of their blocks is the Schur complement; of those without rows only columns
 // matter. Parts of the graph that nothing but such nodes joins may be filled, factored and solved one by one, or at the
 // same time: what they leave of the nodes that stay is collected node by node, in the order of the steps.
 #pragma once
@@ -24,16 +24,15 @@ public:
   using Block = Matrix<S, B, B>;
   using Vector = Matrix<S, B, 1>;
 
-  // Steps of the elimination, and the blocks that they own.
+  // Steps of the elimination, and the blocks that they own: those for the way forwards, those for the way back.
   struct Part {
-    std::uint32_t begin, end, blocks, blocks_end;
+    std::uint32_t begin, end, lower, lower_end, upper, upper_end;
   };
 
-  explicit UniformLu(const BlockPattern& p) : UniformLu(p, [](int) { return false; }) {}
-  template <class Silent>
-  GYROD_COLD UniformLu(const BlockPattern& p, Silent&& silent) : blocks_(p.storage() / (B * B)) {
+  GYROD_COLD explicit UniformLu(const BlockPattern& p) : blocks_(p.storage() / (B * B)) {
     std::vector<bool> stays(std::size_t(p.nodes()), true);
     for (int v : p.order()) stays[std::size_t(v)] = false;
+    const auto silent = [&](int v) { return p.rows(v) == 0; };
     const auto left = [&](int v) { return bool(stays[std::size_t(v)]); };
     const auto slot = [](std::size_t storage) { return std::uint32_t(storage / (B * B)); };
     std::vector<std::uint32_t> between;
@@ -42,7 +41,7 @@ public:
       const std::uint32_t links = std::uint32_t(links_.size());
       const std::vector<int>& later = p.later(v);
       const std::size_t n = later.size();
-      Step step{v, at(p, v, v), links, links, links, 0, std::uint32_t(updates_.size()), 0};
+      Step step{v, at(p, v, v), slot(p.first_upper(v)), links, links, links, 0, std::uint32_t(updates_.size()), 0};
       const auto link = [&](bool quiet, bool staying) {
         for (std::size_t k = 0; k < later.size(); ++k)
           if (silent(later[k]) == quiet && left(later[k]) == staying)
@@ -78,9 +77,13 @@ public:
       step.updates_end = std::uint32_t(updates_.size());
       steps_.push_back(step);
     }
-    staying_ = std::uint32_t(blocks_.size());
+    uppers_ = staying_upper_ = std::uint32_t(blocks_.size());
+    if (!steps_.empty()) uppers_ = steps_.front().upper;
     for (int v = 0; v < p.nodes(); ++v)
-      if (left(v)) staying_ = std::min(staying_, at(p, v, v));
+      if (left(v)) staying_upper_ = std::min(staying_upper_, slot(p.first_upper(v)));
+    uppers_ = std::min(uppers_, staying_upper_), staying_ = uppers_;
+    for (int v = 0; v < p.nodes(); ++v)
+      if (left(v)) staying_ = std::min(staying_, slot(p.first_lower(v)));
     collect(p, [&](int v) { return left(v) && !silent(v); }, std::move(rests));
   }
 
@@ -90,8 +93,9 @@ public:
 
   // Blocks stand in the order of the steps, those of nodes that stay behind all others.
   Part part(std::size_t begin, std::size_t end) const {
-    const auto start = [&](std::size_t k) { return k < steps_.size() ? steps_[k].diagonal : staying_; };
-    return {std::uint32_t(begin), std::uint32_t(end), start(begin), start(end)};
+    const auto lower = [&](std::size_t k) { return k < steps_.size() ? steps_[k].diagonal : staying_; };
+    const auto upper = [&](std::size_t k) { return k < steps_.size() ? steps_[k].upper : staying_upper_; };
+    return {std::uint32_t(begin), std::uint32_t(end), lower(begin), lower(end), upper(begin), upper(end)};
   }
   Part whole() const { return part(0, steps_.size()); }
   void clear() {
@@ -99,11 +103,13 @@ public:
     clear(whole());
   }
   void clear(const Part& p) {
-    for (std::uint32_t k = p.blocks; k < p.blocks_end; ++k) blocks_[k].setZero();
+    for (std::uint32_t k = p.lower; k < p.lower_end; ++k) blocks_[k].setZero();
+    for (std::uint32_t k = p.upper; k < p.upper_end; ++k) blocks_[k].setZero();
   }
   void clear_staying() {
     factored_ = false;
-    for (std::size_t k = staying_; k < blocks_.size(); ++k) blocks_[k].setZero();
+    for (std::size_t k = staying_; k < uppers_; ++k) blocks_[k].setZero();
+    for (std::size_t k = staying_upper_; k < blocks_.size(); ++k) blocks_[k].setZero();
   }
 
   // Factor in place: diagonal blocks become their inverses. false: one of them is singular.
@@ -137,24 +143,26 @@ public:
   void conclude() { factored_ = true; }
 
   void solve(Vector* x) const {
-    forward(x, whole());
-    for (std::size_t k = 0; k < rests(); ++k) forward_rest(x, k);
+    std::vector<Vector> left(sources());
+    forward(x, left.data(), whole());
+    for (std::size_t k = 0; k < rests(); ++k) forward_rest(x, left.data(), k);
     backward(x, whole());
   }
-  // Without what goes to nodes that stay, which is found when all parts are done.
-  void forward(Vector* x, const Part& p) const {
+  // What goes to nodes that stay is kept in `left`, of `sources` vectors, until all parts are done.
+  std::size_t sources() const { return sources_; }
+  void forward(Vector* x, Vector* left, const Part& p) const {
     if (!factored_) throw std::logic_error("solve without a factorisation");
     for (const Step *s = steps_.data() + p.begin, *end = steps_.data() + p.end; s != end; ++s) {
       Vector& mine = x[s->node];
       const Vector product = blocks_[s->diagonal] * mine;
       mine = product;
       for (std::uint32_t k = s->links; k < s->inner; ++k) x[links_[k].node] -= blocks_[links_[k].lower] * mine;
+      for (std::uint32_t k = s->inner; k < s->rows; ++k) left[links_[k].source] = blocks_[links_[k].lower] * mine;
     }
   }
-  void forward_rest(Vector* x, std::size_t k) const {
+  void forward_rest(Vector* x, const Vector* left, std::size_t k) const {
     const Rest& r = rests_[k];
-    for (std::uint32_t i = r.sources; i < r.sources_end; ++i)
-      x[r.node] -= blocks_[sources_[i].lower] * x[sources_[i].node];
+    for (std::uint32_t i = r.sources; i < r.sources_end; ++i) x[r.node] -= left[i];
   }
   void backward(Vector* x, const Part& p) const {
     for (std::size_t i = p.end; i-- > p.begin;) {
@@ -205,23 +213,19 @@ public:
 private:
   struct Link {
     int node;
-    std::uint32_t upper, lower;
+    std::uint32_t upper, lower, source = 0; // source: of what a node that stays is left
   };
   struct Update {
     std::uint32_t target, lower, upper;
   };
   struct Step {
     int node;
-    std::uint32_t diagonal;
+    std::uint32_t diagonal, upper; // upper: the first of those above
     // Of links_: those that have rows come first, and of these the ones that do not stay.
     std::uint32_t links, inner, rows, links_end;
     std::uint32_t updates, updates_end; // of updates_
   };
-  struct Source {
-    int node;
-    std::uint32_t lower;
-  };
-  struct Rest { // of a node that stays: updates of its row in left_, and who goes before it
+  struct Rest { // of a node that stays: updates of its row in left_, and what those before it leave
     int node;
     std::uint32_t updates, updates_end, sources, sources_end;
   };
@@ -229,17 +233,16 @@ private:
   template <class Wanted>
   GYROD_COLD void collect(const BlockPattern& p, Wanted&& wanted, std::vector<std::pair<int, Update>> found) {
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<std::vector<Source>> before(std::size_t(p.nodes()));
+    std::vector<std::vector<std::uint32_t>> before(std::size_t(p.nodes())); // links
     for (const Step& s : steps_)
-      for (std::uint32_t k = s.inner; k < s.rows; ++k)
-        before[std::size_t(links_[k].node)].push_back({s.node, links_[k].lower});
+      for (std::uint32_t k = s.inner; k < s.rows; ++k) before[std::size_t(links_[k].node)].push_back(k);
     std::size_t next = 0;
     for (int v = 0; v < p.nodes(); ++v) {
       if (!wanted(v)) continue;
-      Rest r{v, std::uint32_t(left_.size()), 0, std::uint32_t(sources_.size()), 0};
+      Rest r{v, std::uint32_t(left_.size()), 0, sources_, 0};
       for (; next < found.size() && found[next].first == v; ++next) left_.push_back(found[next].second);
-      sources_.insert(sources_.end(), before[std::size_t(v)].begin(), before[std::size_t(v)].end());
-      r.updates_end = std::uint32_t(left_.size()), r.sources_end = std::uint32_t(sources_.size());
+      for (std::uint32_t k : before[std::size_t(v)]) links_[k].source = sources_++;
+      r.updates_end = std::uint32_t(left_.size()), r.sources_end = sources_;
       rests_.push_back(r);
     }
   }
@@ -274,9 +277,9 @@ private:
   std::vector<Step> steps_;
   std::vector<Link> links_;
   std::vector<Update> updates_, left_;
-  std::vector<Source> sources_;
   std::vector<Rest> rests_;
-  std::uint32_t staying_; // the first block of nodes that stay
+  std::uint32_t sources_ = 0;
+  std::uint32_t staying_, staying_upper_, uppers_; // the first blocks of nodes that stay, and of all above the diagonal
   bool factored_ = false;
 };
 

@@ -50,14 +50,12 @@ public:
   }
 
   void factor() {
-    lu_->clear();
-    each([&](int i, int j) {
-      auto target = lu_->block(i, j);
-      target = block(i, j);
-      if (i == j)
-        for (int k = 0; k < target.rows(); ++k)
-          target(k, k) += regularisation * mobility_[std::size_t(pattern_->offset(i) + k)];
-    });
+    lu_->values() = values_;
+    for (int v = 0; v < pattern_->nodes(); ++v) {
+      auto diagonal = lu_->block(v, v);
+      for (int k = 0; k < diagonal.rows(); ++k)
+        diagonal(k, k) += regularisation * mobility_[std::size_t(pattern_->offset(v) + k)];
+    }
     sound_ = lu_->factor();
   }
 
@@ -70,9 +68,14 @@ public:
     for (int k = 0; k < refinements; ++k) {
       step_ = rest_;
       lu_->solve(step_.data());
-      for (int i = 0; i < n; ++i) lambda[i] += step_[std::size_t(i)];
-      if (k + 1 == refinements) break;
-      each([&](int i, int j) { block(i, j).subtract_product(step_.data() + offset(j), rest_.data() + offset(i)); });
+      bool done = true;
+      for (int i = 0; i < n; ++i) {
+        const double before = lambda[i];
+        lambda[i] += step_[std::size_t(i)];
+        done = done && lambda[i] == before;
+      }
+      if (done || k + 1 == refinements) break; // well determined: what is left is below rounding
+      lu_->subtract_product(values_, step_.data(), rest_.data());
     }
   }
 
@@ -84,13 +87,6 @@ private:
     for (std::size_t c = 1; c < sizes.size(); ++c) after[c].push_back(int(c) - 1);
     return after;
   }
-  template <class F> void each(F&& f) const {
-    for (int v = 0; v < pattern_->nodes(); ++v) {
-      f(v, v);
-      for (int a : pattern_->later(v)) f(v, a), f(a, v);
-    }
-  }
-
   std::vector<double> mobility_;
   std::unique_ptr<BlockPattern> pattern_;
   std::unique_ptr<BlockLu<double>> lu_;

@@ -166,7 +166,8 @@ public:
   }
   // Accelerations of the bodies: v' in space axes, Omega' in body axes; 6 for each.
   virtual void accelerations(double t, const double* y, double* out) = 0;
-  // The same as the state has them, where they are unknowns.
+  // The same at the state of the last Jacobian: those that it has found, or, where they are unknowns, those of the
+  // state.
   virtual void stated_accelerations(double t, const double* y, double* out) { accelerations(t, y, out); }
   // Force and torque (space axes) of a on b at the joint point of b, 6 for each joint; those of joints with redundant
   // rows are one choice of many.

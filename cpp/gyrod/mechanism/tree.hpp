@@ -133,6 +133,9 @@ public:
 
   GYROD_COLD void accelerations(double t, const double* y, double* out) override {
     full(t, y);
+    stated_accelerations(t, y, out);
+  }
+  void stated_accelerations(double, const double*, double* out) override {
     for (std::size_t i = 0; i < links_.size(); ++i) {
       double* o = out + 6 * m_.links[i].body;
       const V3 spin = transposed_times(k_[i].R, proj_[i].aw);
@@ -776,10 +779,14 @@ protected:
         for (std::size_t b = 0; b < k.cuts.size(); ++b) {
           const int na = rows_of_cut(k.cuts[a]), nb = rows_of_cut(k.cuts[b]);
           auto to = loops_.block(k.cuts[a], k.cuts[b]);
-          for (int p = 0; p < na; ++p)
-            for (int q = 0; q < nb; ++q)
-              for (int r = 0; r < rows; ++r)
-                to(p, q) += k.SP[std::size_t(k.at[a] + p)][r] * k.Z[std::size_t(k.at[b] + q)][r];
+          for (int q = 0; q < nb; ++q)
+            for (int p = 0; p < na; ++p) {
+              const Twist &s = k.SP[std::size_t(k.at[a] + p)], &z = k.Z[std::size_t(k.at[b] + q)];
+              if (free)
+                to(p, q) += s.dot(z);
+              else
+                for (int r = 0; r < rows; ++r) to(p, q) += s[r] * z[r];
+            }
         }
     }
     for (int i = 0; i < ties(); ++i)
@@ -865,7 +872,7 @@ protected:
   }
   // Close the loops by (62) in the metric of the mass, on the velocities of the tree: positions, then velocities.
   bool close_loops(double t, double* y) {
-    bool moved = false;
+    bool moved = false, reused = false;
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 12; ++k) {
       kinematics(t, y);
@@ -874,11 +881,16 @@ protected:
       tie_values(position_);
       double gap = strained;
       for (double g : position_) gap = std::max(gap, std::abs(g));
-      if (gap < 2e-15 * length_ || !(gap < 0.9 * before)) break;
+      const bool stuck = !(gap < 0.9 * before) && (!reused || gap < 1e-13 * length_);
+      if (gap < 2e-15 * length_ || stuck) break;
+      // There may be many ties, and the gaps of a step are small: what was found for the first one will do.
+      reused = ties() && moved && gap < 1e-6 * length_ && gap < 1e-3 * before;
       before = gap;
-      loads_without_motion();
-      factor_tree();
-      factor_loops();
+      if (!reused) {
+        loads_without_motion();
+        factor_tree();
+        factor_loops();
+      }
       solve_gap(position_);
       move(y);
       release(HostTies::gap);

@@ -79,7 +79,7 @@ public:
   HeldStrains(const RodDescription& d, const std::vector<double>& inverse_mass)
       : lambda(std::size_t(d.segments)), d_(d), mass_(inverse_mass), width_(d.degree ? d.degree + 1 : 2),
         reach_(d.degree ? 2 * d.degree - 1 : 1), links_(lambda.size() * std::size_t(width_)), places_(lambda.size()),
-        free_(lambda.size()), band_(3 * lambda.size() * std::size_t(3 * reach_ + 3)) {}
+        free_(lambda.size()), band_(3 * lambda.size() * std::size_t(3 * reach_ + 3)), solved_(3 * lambda.size()) {}
 
   // Leave those next to an end to the body that holds it; before anything is asked.
   void tie(int e) {
@@ -126,22 +126,24 @@ public:
         const Mat3<S> A = !apart ? mobility(j, k) : j == k ? Mat3<S>(Mat3<S>::Identity()) : Mat3<S>(Mat3<S>::Zero());
         for (int r = 0; r < 3; ++r)
           for (int c = 0; c < 3; ++c)
-            if (3 * k + c <= 3 * j + r) entry(3 * j + r, 3 * k + c) = A(r, c);
+            if (3 * k + c <= 3 * j + r) row(3 * j + r)[3 * k + c] = A(r, c);
       }
     for (int r = 0; r < 3 * N; ++r) { // rows of L, unit; D on the diagonal
-      const int from = std::max(0, 3 * (r / 3 - reach_));
-      const double whole = value_of(entry(r, r));
+      const int from = begin(r);
+      S* mine = row(r);
+      const double whole = value_of(mine[r]);
       for (int c = from; c < r; ++c) {
-        S sum = entry(r, c);
-        for (int k = std::max(from, 3 * (c / 3 - reach_)); k < c; ++k) sum -= entry(r, k) * entry(c, k);
-        entry(r, c) = sum; // times D for now
+        const S* other = row(c);
+        S sum = mine[c];
+        for (int k = std::max(from, begin(c)); k < c; ++k) sum -= mine[k] * other[k];
+        mine[c] = sum; // times D for now
       }
       for (int c = from; c < r; ++c) {
-        const S scaled = entry(r, c) / entry(c, c);
-        entry(r, r) -= scaled * entry(r, c);
-        entry(r, c) = scaled;
+        const S scaled = mine[c] / row(c)[c];
+        mine[r] -= scaled * mine[c];
+        mine[c] = scaled;
       }
-      check(value_of(entry(r, r)), whole);
+      check(value_of(mine[r]), whole);
     }
     if (!ties_.empty()) factor_ties();
   }
@@ -226,13 +228,20 @@ private:
     if (j == k && d_.held == 2) A(2, 2) = S(1);
     return A;
   }
-  template <class X> void solve_band(X&& x) const {
+  template <class X> void solve_band(X&& at) const {
     const int n = 3 * int(lambda.size());
-    for (int k = 0; k < n; ++k)
-      for (int c = std::max(0, 3 * (k / 3 - reach_)); c < k; ++c) x(k) -= entry(k, c) * x(c);
-    for (int k = 0; k < n; ++k) x(k) = x(k) / entry(k, k);
-    for (int k = n; k-- > 0;)
-      for (int c = std::max(0, 3 * (k / 3 - reach_)); c < k; ++c) x(c) -= entry(k, c) * x(k);
+    S* x = solved_.data();
+    for (int k = 0; k < n; ++k) {
+      x[k] = at(k);
+      const S* mine = row(k);
+      for (int c = begin(k); c < k; ++c) x[k] -= mine[c] * x[c];
+    }
+    for (int k = 0; k < n; ++k) x[k] = x[k] / row(k)[k];
+    for (int k = n; k-- > 0;) {
+      const S* mine = row(k);
+      for (int c = begin(k); c < k; ++c) x[c] -= mine[c] * x[k];
+      at(k) = x[k];
+    }
   }
   void weigh(std::vector<Vec3<S>>& r) const {
     for (int j = 0; j < int(r.size()); ++j) r[i(j)] *= S(1.0 / d_.quadrature[i(j)]);
@@ -255,9 +264,10 @@ private:
           if (!tied(o)) C -= spread(a, o).transpose() * mobility(o, k);
       }
   }
-  // Column c of row r, at most `reach` strains before it.
-  S& entry(int r, int c) { return band_[i(r * band() + c - 3 * (r / 3 - reach_))]; }
-  const S& entry(int r, int c) const { return band_[i(r * band() + c - 3 * (r / 3 - reach_))]; }
+  // Row r by the numbers of its columns, of which there are `reach` strains before its own.
+  int begin(int r) const { return std::max(0, 3 * (r / 3 - reach_)); }
+  S* row(int r) { return band_.data() + r * band() - 3 * (r / 3 - reach_); }
+  const S* row(int r) const { return band_.data() + r * band() - 3 * (r / 3 - reach_); }
   Vec3<S> masked(Vec3<S> x) const {
     if (d_.held == 2) x[2] = S(0);
     return x;
@@ -308,7 +318,8 @@ private:
   std::vector<HeldPlace<S>> places_;
   std::vector<Vec3<S>> free_;
   std::vector<S> band_;
-  std::vector<int> ties_; // strains
+  mutable std::vector<S> solved_; // scratch of `solve_band`
+  std::vector<int> ties_;         // strains
   std::vector<Mat3<S>> spread_, compliance_;
   std::vector<Vec3<S>> value_;
 };

@@ -90,7 +90,6 @@ struct RodPart : RodChain<double> {
   Discretization::Blocks blocks;
   int port[2] = {-1, -1}; // the host of an end among all hosts
   HostedEnd hosted[2];
-  Vec3<double> pull[2], moment[2];           // on the bodies that hold ends, of the last `act`
   EndMotion before[2];                       // where the ends were when they were marked
   std::vector<Vec3<double>> rest;            // G0 without stretch
   std::vector<Vec3<double>> predicted, kept; // R'x' as `retract` has predicted it; forces meanwhile

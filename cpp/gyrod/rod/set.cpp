@@ -130,7 +130,11 @@ GYROD_COLD void RodSet::make_pattern() {
     join(nodes_of(link), edges);
   }
   edges.insert(edges.end(), touching_edges_.begin(), touching_edges_.end());
-  pattern_ = BlockPattern(sizes_, edges, {}, hosts_.empty() ? -1 : cells_);
+  // Forces on a body act at its place; of its velocities nothing but columns are asked for.
+  std::vector<int> rows = sizes_;
+  for (int h = 0; h < int(hosts_.size()); ++h)
+    for (int k = 1; k < host_nodes_; ++k) rows[std::size_t(place_node(h) + k)] = 0;
+  pattern_ = BlockPattern(std::move(rows), sizes_, edges, {}, hosts_.empty() ? -1 : cells_);
   make_groups();
   for (auto& r : rods_) find_slots(*r);
   find_left();
@@ -223,6 +227,7 @@ GYROD_COLD void RodSet::add_hosts(std::vector<int>& sizes, std::vector<std::pair
   std::sort(hosts_.begin(), hosts_.end());
   hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
   motions_.resize(hosts_.size()), guests_.resize(hosts_.size()), felt_.resize(hosts_.size());
+  if (!hosts_.empty()) pulls_.resize(2 * rods_.size());
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     sizes.insert(sizes.end(), std::size_t(host_nodes_), block_);
     for (int k = 1; k < host_nodes_; ++k) edges.emplace_back(place_node(int(h)), place_node(int(h)) + k);
@@ -364,11 +369,9 @@ void RodSet::act(double t, const double* y, double* dy) {
 
 void RodSet::wrench(int h, Vec3<double>& torque, Vec3<double>& force) const {
   torque = felt_[std::size_t(h)].torque, force = felt_[std::size_t(h)].force;
-  const HostMotion& m = motions_[std::size_t(h)];
   for (const auto& [r, e] : guests_[std::size_t(h)]) {
-    force += r->pull[e];
-    torque += (m.R * r->d.ends[e].point).cross(r->pull[e]);
-    if (r->d.ends[e].clamped) torque += matrix_from_quaternion<double>(r->ends[e].p) * r->moment[e];
+    const Felt& o = pulls_[std::size_t(2 * r->index + e)];
+    torque += o.torque, force += o.force;
   }
 }
 
@@ -604,7 +607,12 @@ void RodSet::linearise(Rod& r, double t, const double* y) {
 void RodSet::conclude(Rod& r, double t, const double* y, double* dy) const {
   hold(r, t);
   for (int e = 0; e < 2; ++e)
-    if (r.port[e] >= 0) r.pull[e] = r.s.f[std::size_t(e ? r.N : 0)], r.moment[e] = r.s.end_moment[e];
+    if (r.port[e] >= 0) {
+      Felt& o = pulls_[std::size_t(2 * r.index + e)];
+      o.force = r.s.f[std::size_t(e ? r.N : 0)];
+      o.torque = (motions_[std::size_t(r.port[e])].R * r.d.ends[e].point).cross(o.force);
+      if (r.d.ends[e].clamped) o.torque += matrix_from_quaternion<double>(r.ends[e].p) * r.s.end_moment[e];
+    }
   if (dy && !r.tied()) r.finish<double>(r.s, y + r.at, dy + r.at, options_);
 }
 

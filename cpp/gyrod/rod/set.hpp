@@ -287,6 +287,7 @@ private:
   std::vector<int> sizes_;                 // of nodes
   std::vector<std::pair<int, int>> edges_; // of the graph without points that slide
   RodPart::States states_;
+  mutable std::vector<Felt> pulls_;      // of the ends of all rods, on the bodies that hold them
   std::vector<Felt> felt_;               // by the hosts, of the links that end on them
   std::set<std::pair<int, int>> joined_; // hosts that feel each other
   std::vector<TieEnd> ties_;             // ends on bodies of rods with held strains

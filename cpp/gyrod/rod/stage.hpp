@@ -25,7 +25,8 @@ template <bool Constrained> class RodStage final : public RodSet {
 public:
   RodStage(Turning form, std::vector<RodDescription> rods, const FormulationOptions& options,
            std::vector<RodLink> links, ContactSet contacts)
-      : RodSet(std::move(rods), options, std::move(links), std::move(contacts), form, Constrained, B) {}
+      : RodSet(std::move(rods), options, std::move(links), std::move(contacts), form, Constrained, B),
+        table_(std::size_t(cells_)) {}
 
   // Of forces that hold strains there is one for each of them (Haynsworth), however stable the rods are; ties are
   // eliminated with the bodies, and counted there.
@@ -119,8 +120,31 @@ private:
   }
   std::uint32_t at(int i, int j) const { return UniformLu<double, B>::at(pattern_, i, j); }
 
+  // What each solution reads of a cell, side by side: in a large set memory costs more than arithmetic.
+  struct Cell {
+    const Discretization::Blocks::Block* row; // the first of its blocks by increments
+    int first, behind;                        // cells that these belong to
+    int x, v, p, w;                           // offsets in the rod's state, -1: held
+    double mass, back;                        // back: 2/|p|²
+    Vec3<double> J;
+    Vec4<double> frame, spin; // at the last Jacobian
+  };
+  const Cell& told(const Rod& r, int c) const { return table_[std::size_t(r.at_node(c))]; }
+  void tell(const Rod& r) {
+    for (int c = r.begin; c <= r.last; ++c) {
+      const std::size_t i = std::size_t(c);
+      Cell& s = table_[std::size_t(r.at_node(c))];
+      s.first = r.first(c), s.behind = r.behind(c), s.row = &r.blocks.q(c, s.first);
+      s.x = r.x_at[i], s.v = r.v_at[i], s.p = r.p_at[i], s.w = r.w_at[i], s.mass = r.d.mass[i];
+      if (!r.turns(c)) continue;
+      const std::size_t j = r.frame(c);
+      s.back = 2.0 / r.norm[j], s.J = r.d.J[j], s.frame = r.p[j], s.spin = r.w[j];
+    }
+  }
+
   // Rows of the balance of moments, with inertia; rows and columns of held positions become those of the identity.
   void add_inertia(Rod& r) override {
+    tell(r);
     for (int c = r.begin; c <= r.last; ++c) {
       for (int o = r.first(c); o <= r.behind(c); ++o) {
         auto &q = r.blocks.q(c, o), &v = r.blocks.v(c, o);
@@ -179,12 +203,13 @@ private:
     clear_staying<S>();
     each_group([&](const Group& g) {
       right_sides<S>(g, b);
-      lu.forward(k.x.data(), part(lu, g));
+      for_rods(g, [&](const Rod& r) { wrenches<S>(r); });
+      lu.forward(k.x.data(), k.left.data(), part(lu, g));
     });
     out.resize(hosts_.size()), ties.resize(tied_.size());
     each_rest([&](std::size_t h) {
       if (h < hosts_.size()) host_side<S>(h);
-      lu.forward_rest(k.x.data(), h);
+      lu.forward_rest(k.x.data(), k.left.data(), h);
       if (h < hosts_.size())
         out[h].body = hosts_[h], out[h].wrench = k.x[std::size_t(place_node(int(h)))].template head<6>();
     });
@@ -232,12 +257,19 @@ private:
             known_force<S>(*rods_[std::size_t(f.column.rod)], f.column.index, f.q, f.v);
     recall_sides<S>(b);
   }
+  // What is known of a rod that bodies feel, found with the rod and summed up with the body.
+  template <class S> void wrenches(const Rod& r) {
+    for (int e = 0; e < 2; ++e) {
+      if (r.port[e] < 0) continue;
+      auto& to = work<S>().wrenches[std::size_t(2 * r.index + e)];
+      to.setZero();
+      r.near(e, [&](int i, int c) { to += known_force<S>(r, c, r.hosted[e][i].wrench_q, r.hosted[e][i].wrench_v); });
+    }
+  }
   template <class S> void host_side(std::size_t h) {
-    auto wrench = work<S>().x[std::size_t(place_node(int(h)))].template head<6>();
+    Work<S>& k = work<S>();
     for (const auto& [r, e] : guests_[h])
-      r->near(e, [&, rod = r, end = e](int i, int c) {
-        wrench += known_force<S>(*rod, c, rod->hosted[end][i].wrench_q, rod->hosted[end][i].wrench_v);
-      });
+      k.x[std::size_t(place_node(int(h)))].template head<6>() += k.wrenches[std::size_t(2 * r->index + e)];
   }
   // What follows from b alone: derivatives by increments and rates of cell c, times what is known of them.
   template <class S>
@@ -302,7 +334,7 @@ private:
       Tc = turned<S>(r, o).A;
       return;
     }
-    const Vec4<double>& w = r.w[r.frame(o)];
+    const Vec4<double>& w = told(r, o).spin;
     const S scale = work<S>().scale[std::size_t(r.at_node(o))];
     const S h0 = S(0.5) * scale * w[1], h1 = S(0.5) * scale * w[2], h2 = S(0.5) * scale * w[3], d = shift * scale;
     Tc(0, 0) = -h0, Tc(0, 1) = -h1, Tc(0, 2) = -h2; // (0, nu)(shift + Omega/2) scale
@@ -354,7 +386,7 @@ private:
     for (int o = r.begin; o <= r.last; ++o) { // column by column: the maps belong to columns
       if (r.turns(o)) {
         if (plain)
-          work<S>().scale[std::size_t(r.at_node(o))] = S(1) / (shift * shift + S(0.25 * r.w[r.frame(o)].squaredNorm()));
+          work<S>().scale[std::size_t(r.at_node(o))] = S(1) / (shift * shift + S(0.25 * told(r, o).spin.squaredNorm()));
         maps<S>(r, o, shift, Tc);
       }
       const std::size_t i = std::size_t(o);
@@ -571,7 +603,7 @@ private:
     Work<S>& k = work<S>();
     each_group([&](const Group& g) { // no body holds one of them
       right_sides<S>(g, b);
-      lu.forward(k.x.data(), part(lu, g));
+      lu.forward(k.x.data(), k.left.data(), part(lu, g));
       lu.backward(k.x.data(), part(lu, g));
       if (memory() < size_) recover_recalls<S>(shift_of<S>(), b);
       for_rods(g, [&](const Rod& r) { recover<S>(r, shift_of<S>(), b + r.at, k); });
@@ -582,7 +614,8 @@ private:
   // instead that are not plain.
   template <class S> struct Work {
     std::vector<Increment<S>> known;
-    std::vector<Matrix<S, B, 1>> x;
+    std::vector<Matrix<S, B, 1>> x, left;  // left: of nodes that stay, by those before them
+    std::vector<Matrix<S, 6, 1>> wrenches; // on bodies, of the ends of all rods
     std::vector<S> scale;
     std::vector<TurnStage<S>> turned;
     std::vector<Matrix<S, 3, 3>> own; // of what contacts remember: 1/(shift - own)
@@ -598,10 +631,6 @@ private:
     const Vec4<S> back(shift, S(0.5 * w[1]), S(0.5 * w[2]), S(0.5 * w[3]));
     return scale * multiply<S>(beta, back);
   }
-  template <class S> static Vec4<S> local(const Rod& r, std::size_t j, const S* b) {
-    return S(2.0 / r.norm[j]) * multiply<S>(conjugate<double>(r.p[j]).template cast<S>(), Part<4>::of(b));
-  }
-
   // E'' of strain j when b_v is an acceleration.
   template <class S> Vec3<S> given_strain_rate(const Rod& r, int j, const S* b) {
     Vec3<S> rate = Vec3<S>::Zero();
@@ -652,12 +681,13 @@ private:
     const bool plain = form_.plain();
     const std::size_t node = std::size_t(r.node - r.begin);
     for (int c = r.begin; c <= r.last; ++c) {
-      const std::size_t i = std::size_t(c), cell = node + i;
+      const std::size_t cell = node + std::size_t(c);
+      const Cell& s = table_[cell];
       Increment<S>& q = k.known[cell];
       Matrix<S, B, 1>& f = k.x[cell];
-      if (r.moves(c)) {
-        q.template tail<3>() = inverse * Part<3>::of(b + r.x_at[i]);
-        f.template segment<3>(3) = r.d.mass[i] * Part<3>::of(b + r.v_at[i]);
+      if (s.x >= 0) {
+        q.template tail<3>() = inverse * Part<3>::of(b + s.x);
+        f.template segment<3>(3) = s.mass * Part<3>::of(b + s.v);
         if (r.d.blended)
           for (int o : {c - 1, c + 1})
             if (o >= 0 && o <= r.N && r.moves(o))
@@ -667,20 +697,22 @@ private:
         q.template tail<3>().setZero(), f.template segment<3>(3).setZero();
       }
       if constexpr (Constrained) f.template tail<3>().setZero();
-      if (!r.turns(c)) {
+      if (s.p < 0) {
         q.template head<4>().setZero(), f.template head<3>().setZero();
         continue;
       }
       if (!plain) continue;
-      const std::size_t j = r.frame(c);
-      q.template head<4>() = resolved<S>(local(r, j, b + r.p_at[i]), r.w[j], shift, k.scale[cell]);
-      for (int n = 0; n < 3; ++n) f[n] = r.d.J[j][n] * b[r.w_at[i] + n];
+      const Vec4<S> turned =
+          S(s.back) * multiply<S>(conjugate<double>(s.frame).template cast<S>(), Part<4>::of(b + s.p));
+      q.template head<4>() = resolved<S>(turned, s.spin, shift, k.scale[cell]);
+      for (int n = 0; n < 3; ++n) f[n] = s.J[n] * b[s.w + n];
     }
     if (!plain) turned_sides<S>(r, shift, b, k);
     for (int c = r.begin; c <= r.last; ++c) {
+      const Cell& s = table_[node + std::size_t(c)];
       auto f = k.x[node + std::size_t(c)].template head<R>();
-      for (int o = r.first(c); o <= r.behind(c); ++o)
-        f += r.blocks.q(c, o).template cast<S>() * k.known[node + std::size_t(o)];
+      for (int o = s.first; o <= s.behind; ++o)
+        f += s.row[o - s.first].template cast<S>() * k.known[node + std::size_t(o)];
     }
   }
   // Of frames that are not plain: out of the loops of those that are.
@@ -706,23 +738,19 @@ private:
   template <class S> void recover(const Rod& r, S shift, S* b, const Work<S>& k) const {
     const S inverse = S(1) / shift;
     const bool plain = form_.plain();
-    const std::size_t node = std::size_t(r.node - r.begin);
-    for (int c = r.begin; c <= r.last; ++c) {
-      const std::size_t i = std::size_t(c), cell = node + i;
+    for (std::size_t cell = std::size_t(r.node), end = cell + std::size_t(r.last - r.begin) + 1; cell < end; ++cell) {
+      const Cell& s = table_[cell];
       const Matrix<S, B, 1>& d = k.x[cell];
-      if (r.moves(c))
+      if (s.x >= 0)
         for (int n = 0; n < 3; ++n) {
-          b[r.v_at[i] + n] = d[3 + n];
-          b[r.x_at[i] + n] = inverse * (b[r.x_at[i] + n] + d[3 + n]);
+          b[s.v + n] = d[3 + n];
+          b[s.x + n] = inverse * (b[s.x + n] + d[3 + n]);
         }
-      if (!r.turns(c)) continue;
-      if (!plain) continue;
-      const std::size_t j = r.frame(c);
-      const Vec4<S> p = r.p[j].template cast<S>();
+      if (s.p < 0 || !plain) continue;
       const Vec4<S> turned =
-          k.known[cell].template head<4>() + resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), r.w[j], shift, k.scale[cell]);
-      Part<4>::put(b + r.p_at[i], Vec4<S>(S(0.5) * multiply<S>(p, turned)));
-      for (int n = 0; n < 3; ++n) b[r.w_at[i] + n] = d[n];
+          k.known[cell].template head<4>() + resolved<S>(Vec4<S>(S(0), d[0], d[1], d[2]), s.spin, shift, k.scale[cell]);
+      Part<4>::put(b + s.p, Vec4<S>(S(0.5) * multiply<S>(s.frame.template cast<S>(), turned)));
+      for (int n = 0; n < 3; ++n) b[s.w + n] = d[n];
     }
     if (!plain) recover_turned<S>(r, shift, b, k);
   }
@@ -905,14 +933,14 @@ private:
   }
 
   template <class S> void prepare(std::unique_ptr<UniformLu<S, B>>& lu, Work<S>& k) const {
-    // Forces on a body act at its place; of its velocities nothing but columns are asked for.
-    const int ties = cells_ + host_nodes * int(hosts_.size());
-    lu = std::make_unique<UniformLu<S, B>>(
-        pattern_, [&](int v) { return v >= cells_ && v < ties && (v - cells_) % host_nodes != 0; });
+    lu = std::make_unique<UniformLu<S, B>>(pattern_);
     k.resize(std::size_t(pattern_.nodes()), form_.plain());
+    k.left.resize(lu->sources());
+    if (!hosts_.empty()) k.wrenches.resize(2 * rods_.size());
     k.own.resize(recalls_.capacity());
   }
 
+  std::vector<Cell> table_; // by the nodes of the cells
   std::unique_ptr<UniformLu<double, B>> real_;
   std::unique_ptr<UniformLu<Complex, B>> complex_;
   double real_shift_ = 0.0;
