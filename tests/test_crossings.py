@@ -4,7 +4,7 @@ from math import cos, pi, radians, sin
 
 import numpy as np
 import pytest
-from test_links import check_stages
+from test_links import check_stages, solved
 from test_rods_absolute import differences
 
 import gyrod as gd
@@ -295,12 +295,134 @@ def test_a_run_that_goes_on_from_a_snapshot_is_the_same_to_the_bit(until):
     assert np.array_equal(whole.y, again.y)
 
 
+STICK = {**LAW, "friction": gd.Friction(0.3, static=0.4, presliding=1e-3, stribeck=0.1)}
+
+
+def begun(system, form="nullspace-quaternion"):
+    """The equations of a system, and a disturbed state in which what touches remembers something."""
+    compiled = compile_system(system, form)
+    run = gd.stepper(system, formulation=form, method="radau5", rtol=1e-6)
+    run.step(1e-6)
+    y = np.array(run.y)
+    slots = np.flatnonzero(np.array(compiled.kinds) == "friction").reshape(-1, 6)
+    held = slots[y[slots[:, 3]] != 0.0]
+    rng = np.random.default_rng(1)
+    kinds = np.array(compiled.kinds)
+    for kind, size in (("position", 2e-5), ("rotation", 1e-2), ("velocity", 0.02), ("spin", 0.3)):
+        y[kinds == kind] += size * rng.standard_normal((kinds == kind).sum())
+    bristles = held[:, :3].ravel()
+    y[bristles] = 0.5 * rng.standard_normal(len(bristles))
+    return compiled, np.asarray(compiled.core.project(y, 0.0)), slots
+
+
+@pytest.mark.parametrize("form", ["nullspace-quaternion", "absolute-quaternion"])
+@pytest.mark.parametrize("kind", ["across", "in between", "side by side", "loop"])
+@pytest.mark.spread(2)
+def test_stages_of_bristles(kind, form):
+    """Solutions of stages against differences, with what they remember; slots say whose they are, and stay."""
+    compiled, y, slots = begun(SYSTEMS[kind](GRID, STICK), form)
+    held = y[slots[:, 3]] != 0.0
+    assert held.any() and contact_energy(compiled, y) > 1e-9
+    free = np.setdiff1d(np.arange(compiled.size), slots[:, 3:].ravel())
+    J = np.zeros((compiled.size, compiled.size))
+    J[:, free] = differences(compiled, 0.0, y, free, 1e-7)
+    b = np.random.default_rng(4).standard_normal(compiled.size)
+    b[slots[~held].ravel()] = 0.0
+    for shift in (3e3, 3e4, complex(3e3, 20.0)):
+        A, x = shift * np.eye(compiled.size) - J, solved(compiled, y, shift, b)
+        size = np.abs(A) @ np.abs(x) + np.abs(b)
+        seen = free[size[free] > 0.0]
+        assert (np.abs(A @ x - b)[seen] / size[seen]).max() < 2e-6
+
+
+def test_transposed_solutions_of_bristles():
+    compiled, y, _ = begun(at_an_angle(14.0, 0.0097, STICK))
+    a, b = np.random.default_rng(2).standard_normal((2, compiled.size))
+    assert compiled.core.linearise(0.0, y, 300.0)
+    x, w = np.asarray(compiled.core.solve(a)), np.asarray(compiled.core.solve_transposed(b))
+    assert abs(b @ x - w @ a) < 1e-10 * np.linalg.norm(x) * np.linalg.norm(b)
+
+
+def on_rails(slope, friction, backwards=False):
+    """A stiff ring that is open on one side, on two rails: four crossings. Gravity is inclined to the rails."""
+    hold = {"start": gd.Clamped("ground"), "end": gd.Clamped("ground"), "segments": 8}
+    steel = gd.Material(young=5e9, poisson=0.3, density=1100)
+    rails = [rod(f"rail {y}", ((-0.1, y, 0), (0.3, y, 0)), **hold, material=steel) for y in (-0.05, 0.05)]
+
+    def round_(s):
+        u = radians(30.0 + 300.0 * s)
+        return 0.08 * cos(u), 0.08 * sin(u), 2 * R - 1e-5
+
+    damping = gd.Damping(bending=2e-2, torsion=2e-2, shear=10.0, extension=10.0)
+    ring = gd.Rod("ring", section=gd.Circle(R), material=steel, segments=24, discretization="staggered",
+                  initial=gd.Curve(position=round_), damping=damping)  # fmt: skip
+    names = [rail.name for rail in rails]
+    law = {"stiffness": 1e5, "damping": 1.0, "friction": friction, "name": "rails"}
+    contact = gd.Contact(names, "ring", **law) if backwards else gd.Contact("ring", names, **law)
+    g = 9.81 * np.array([sin(slope), 0.0, -cos(slope)])
+    return gd.System(rods=[*rails, ring], contacts=[contact], gravity=g)
+
+
+def test_a_ring_on_rails_sticks_and_does_not_creep():
+    system = on_rails(radians(10.0), gd.Friction(0.3, presliding=1e-5))
+    motion = gd.simulate(system, 2.0, rtol=1e-4, output=[0.0, 1.0, 1.5, 2.0])
+    places = motion["ring"].positions
+    assert np.abs(places[3] - places[2]).max() / 0.5 < 1e-12
+    assert np.abs(places[3] - places[0]).max() < 1e-4  # where the bristles hold it
+    track = motion.contacts["rails"]
+    assert track.count[-1] == 4
+    weight = 9.81 * system.rods[-1].material.density * pi * R**2 * system.rods[-1].length
+    assert track.normal[-1] == pytest.approx(weight * cos(radians(10.0)), rel=1e-3)
+    assert np.linalg.norm(track.friction[-1]) == pytest.approx(weight * sin(radians(10.0)), rel=1e-3)
+
+
+def test_a_ring_on_rails_slides_as_coulomb_says():
+    """And it does not matter which of them comes first."""
+    slope, mu = radians(30.0), 0.3
+    ways = []
+    for backwards in (False, True):
+        motion = gd.simulate(on_rails(slope, gd.Friction(mu, presliding=1e-6), backwards), 0.25, rtol=1e-5)
+        ways.append(motion["ring"].positions[-1] - motion["ring"].positions[0])
+    wanted = 0.5 * 9.81 * (sin(slope) - mu * cos(slope)) * 0.25**2
+    assert ways[0][:, 0] == pytest.approx(wanted, rel=5e-3)
+    assert np.abs(ways[0] - ways[1]).max() < 1e-6
+
+
+@pytest.mark.parametrize(("slope", "until"), [(10.0, 0.01), (10.0, 0.1), (30.0, 0.05)])
+def test_a_run_goes_on_in_the_middle_of_sticking_and_sliding(slope, until):
+    system = on_rails(radians(slope), 0.3)
+    whole = gd.stepper(system, method="radau5", rtol=1e-4)
+    whole.step(until)
+    kept = whole.save()
+    whole.step(until + 0.1)
+    again = gd.stepper(system, method="radau5", rtol=1e-4)
+    again.restore(kept)
+    again.step(until + 0.1)
+    assert np.array_equal(whole.y, again.y)
+
+
+def test_a_smaller_skin_changes_no_bit():
+    """A thin pair far away makes the skin of all smaller, and so the list of what comes near."""
+    system = at_an_angle(14.0, 0.0097, ROUGH)
+    thin = [rod(name, ((5, y, 0), (5.3, y, 0)), section=gd.Circle(1e-4)) for name, y in (("a", 0.0), ("b", 1.0))]
+    more = gd.System(
+        rods=[*system.rods, *thin], contacts=[*system.contacts, gd.Contact("a", "b", **LAW)], gravity=(0, 0, 0)
+    )
+    one, other = compile_system(system), compile_system(more)
+    for seed in range(5):
+        y = disturbed(one, seed)
+        z = np.array(other.y0)
+        z[: one.size] = y
+        assert contact_energy(one, y) > 1e-9
+        assert np.array_equal(one.core.rhs(0.0, y), np.asarray(other.core.rhs(0.0, z))[: one.size])
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
         (
-            lambda: gd.Contact("lower", "upper", friction=0.2, **LAW),
-            "friction between rods has no memory: give friction = Fri",
+            lambda: gd.Contact("lower", "upper", friction=gd.Friction(0.2, rolling=1e-3), **LAW),
+            "friction, rolling = 0.001 is for surfaces and bodies; rods have none",
         ),
         (lambda: gd.Contact("lower", "upper", exponent=1.5, **LAW), "exponent = 1.5 is for bodies and surfaces"),
         (lambda: gd.Contact("lower", "upper", restitution=0.5, stiffness=1e5), "restitution belongs to bodies"),

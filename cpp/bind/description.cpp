@@ -413,7 +413,7 @@ void bind_contact(nb::module_& m) {
       .def_prop_ro("memory", [](const ContactSet& c) {
         std::size_t n = 0;
         for (const Contact& x : c.with_surfaces) n += x.stations.size() * std::size_t(x.law.memory());
-        return n;
+        return n + Crossings::slot_size * slots_of(c.among_rods);
       });
 }
 

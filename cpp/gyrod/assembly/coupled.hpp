@@ -165,6 +165,13 @@ public:
     host(t, y);
     rods_.rest(t, y + at_, remember);
   }
+  double reach(double t, const double* y, const double* to) override {
+    if (!rods_.crossings()) return std::numeric_limits<double>::infinity();
+    host(t, to);
+    rods_.aim(t, to + at_);
+    host(t, y);
+    return rods_.reach(t, y + at_);
+  }
   void share(Threads* threads) override {
     Equations::share(threads);
     bodies_->share(threads), rods_.share(threads);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <tuple>
 
 #include "gyrod/math/scalar.hpp"
@@ -106,11 +107,13 @@ template <class S> struct Turn {
 struct Felt {
   Pose<double> at;
   V3 by[2][2]; // of line e vertex i feels N by[0] + N' by[1]
-  V3 M[2], n, T, V, slip, spin[2];
+  V3 M[2], n, T, V, slip, spin[2], z, carried, rate; // carried: the spin that carries z
+  Tangential rub;
   double distance, gap, k, share, stored, pressed, elastic, bracket, normal, turning, lever[2], radii;
   V3 turn[2]; // the cosine by tangents
 
-  Felt(const RodPair& c, double each, const Touch& o, const Crossings::Curve* on, bool still) : at(o.on, on, o.free) {
+  Felt(const RodPair& c, double each, const Touch& o, const V3& bent, const Crossings::Curve* on, bool still)
+      : at(o.on, on, o.free), z(bent) {
     distance = at.d.norm(), n = at.d / distance, radii = c.radius[0] + c.radius[1], gap = distance - radii;
     const double sizes[2] = {at.tangent[0].norm(), at.tangent[1].norm()};
     double cosine = at.tangent[0].dot(at.tangent[1]) / (sizes[0] * sizes[1]);
@@ -125,17 +128,28 @@ struct Felt {
     pressed = press(c.law, gap, stored), elastic = k * share * pressed;
     V = along(o.on[0], on[0].v, 0) - along(o.on[1], on[1].v, 0);
     bracket = still ? 1.0 : std::max(1.0 - c.law.damping * n.dot(V), 0.0), normal = elastic * bracket;
-    T.setZero(), slip.setZero();
+    T.setZero(), slip.setZero(), carried.setZero(), rate.setZero();
     for (int e = 0; e < 2; ++e) M[e].setZero(), spin[e].setZero(), lever[e] = c.radius[e] + 0.5 * gap;
-    if (c.rubs() && !still) {
+    if (rubs(c, still)) {
       slip = V;
       for (int e = 0; e < 2; ++e) {
         for (int f = 0; f < o.frames[e].count(); ++f)
           spin[e] += o.frames[e].share[f] * spin_of(on[e], o.frames[e].first + f);
         slip -= lever[e] * spin[e].cross(n);
+        carried += lever[e] / distance * spin[e];
       }
       slip -= n.dot(slip) * n;
-      T = (-c.law.friction.coefficient * normal / root(c)) * slip;
+      const FrictionLaw& law = c.law.friction;
+      if (still) z += carried.cross(z);
+      const double up = n.dot(z);
+      rub = friction(law, kind(c, o, still), normal, slip, V3(z - up * n), still);
+      T = rub.T;
+      if (still)
+        rate = rub.e;
+      else if (normal > 0.0)
+        rate = carried.cross(z) + (rub.e - (slip.norm() * up) * n) / law.presliding;
+      else
+        rate = -z / ContactLaw::release;
       for (int e = 0; e < 2; ++e) M[e] = -lever[e] * n.cross(T);
     }
     by[0][0] = normal * n + T, by[1][0] = -by[0][0];
@@ -144,10 +158,14 @@ struct Felt {
     const Turn<double> lines(c.law, radii, crosses ? -k : k, at, o.free);
     for (int e = 0; e < 2; ++e) by[e][0] += lines.by[e][0], by[e][1] += lines.by[e][1];
   }
-  double root(const RodPair& c) const {
-    return std::sqrt(slip.squaredNorm() + c.law.friction.slip_speed * c.law.friction.slip_speed);
+  static bool rubs(const RodPair& c, bool still) { return c.rubs() && (!still || c.law.sticks()); }
+  // What has no slot yet knows the slip alone.
+  static FrictionLaw::Kind kind(const RodPair& c, const Touch& o, bool still) {
+    return c.law.sticks() && !still && o.slot < 0 ? FrictionLaw::slipping : c.law.friction.kind;
   }
-  static V3 spin_of(const Crossings::Curve& on, int frame) { return on.R[frame] * V3(on.w[frame].tail<3>()); }
+  static V3 spin_of(const Crossings::Curve& on, int frame) {
+    return on.turn ? on.turn[frame] : V3(on.R[frame] * V3(on.w[frame].tail<3>()));
+  }
 };
 
 // Closest points of two chords, as shares of them.
@@ -163,6 +181,15 @@ void closest(const V3& x1, const V3& e1, const V3& x2, const V3& e2, double& s, 
 }
 
 } // namespace
+
+std::size_t slots_of(const std::vector<RodPair>& pairs) {
+  std::map<int, std::size_t> stations;
+  for (const RodPair& c : pairs)
+    for (int e = 0; e < 2 && c.law.sticks(); ++e) stations[c.rods[e]] = std::size_t(c.stations(e));
+  std::size_t n = 0;
+  for (const auto& [rod, of] : stations) n += 2 * of;
+  return n;
+}
 
 GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(pairs)) {
   skin_ = std::numeric_limits<double>::infinity();
@@ -180,8 +207,7 @@ GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(p
         for (std::size_t k = 0; k + 1 < s.mesh.size(); ++k) s.frames[k] = 0.5 * (s.mesh[k] + s.mesh[k + 1]);
         s.frames.pop_back();
       }
-      // Side by side what lies between two stations is seen by none: as close as two diameters.
-      const int n = std::max(int(s.mesh.size()) - 1, int(std::ceil(c.length[e] / (4.0 * c.radius[e]))));
+      const int n = c.stations(e);
       s.each = c.length[e] / n;
       for (int k = 0; k < n; ++k) {
         s.places.push_back((k + 0.5) / n);
@@ -191,6 +217,7 @@ GYROD_COLD Crossings::Crossings(std::vector<RodPair> pairs) : pairs_(std::move(p
   }
   std::sort(by_rods_.begin(), by_rods_.end());
   if (!pairs_.empty()) near_.reserve(64), touches_.reserve(64); // a step seldom asks for more
+  used_.resize(slots_of(pairs_)), owned_.reserve(used_.size());
 }
 
 Crossings::Frames Crossings::frames_at(const RodPair& c, int e, double at) const {
@@ -372,8 +399,9 @@ Crossings::Chords::Chords(const Crossings& all, const Near& pair, const std::vec
   gap = (x[0] + share[0] * e[0] - x[1] - share[1] * e[1]).norm() - reach;
 }
 
-const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
+const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves, const double* slots) {
   look(curves);
+  slots_ = slots;
   touches_.clear();
   for (const Near& pair : near_) {
     const Chords chords(*this, pair, curves);
@@ -431,13 +459,74 @@ const std::vector<Touch>& Crossings::find(const std::vector<Curve>& curves) {
            std::abs(a.at[0] - b.at[0]) < same && std::abs(a.at[1] - b.at[1]) < same;
   };
   touches_.erase(std::unique(touches_.begin(), touches_.end(), twice), touches_.end());
+  match();
   return touches_;
 }
 
-void Crossings::forces(const Touch& o, const std::vector<Curve>& curves, V3* out) const {
+double Crossings::owner(const Touch& o) const {
+  return 1.0 + double(o.crossing) + double(pairs_.size()) * double(o.station < 0 ? 0 : 1 + 2 * o.station + o.side);
+}
+
+// Whose slots are whose: of those of the same pair, and station, the nearest one, at most two diameters away.
+void Crossings::match() {
+  if (used_.empty() || !slots_) return;
+  owned_.clear();
+  for (std::size_t k = 0; k < used_.size(); ++k)
+    if (used_[k] = 0; slots_[slot_size * k + 3] != 0.0) owned_.emplace_back(slots_[slot_size * k + 3], int(k));
+  std::sort(owned_.begin(), owned_.end());
+  for (Touch& o : touches_) {
+    const RodPair& c = pairs_[std::size_t(o.crossing)];
+    if (!c.law.sticks()) continue;
+    const double me = owner(o);
+    double least = 2.0 * (c.radius[0] + c.radius[1]);
+    for (auto at = std::lower_bound(owned_.begin(), owned_.end(), std::make_pair(me, -1));
+         at != owned_.end() && at->first == me; ++at) {
+      const double* from = slots_ + slot_size * std::size_t(at->second);
+      const double away = std::hypot(c.length[0] * (from[4] - o.at[0]), c.length[1] * (from[5] - o.at[1]));
+      if (!used_[std::size_t(at->second)] && away < least) least = away, o.slot = at->second;
+    }
+    if (o.slot >= 0) used_[std::size_t(o.slot)] = 1;
+  }
+}
+
+void Crossings::remember(const std::vector<Curve>& curves, double* slots) {
+  if (used_.empty()) return;
+  find(curves, slots);
+  for (std::size_t k = 0; k < used_.size(); ++k)
+    if (!used_[k]) std::fill_n(slots + slot_size * k, slot_size, 0.0);
+  std::size_t next = 0;
+  for (Touch& o : touches_) {
+    const RodPair& c = pairs_[std::size_t(o.crossing)];
+    if (!c.law.sticks()) continue;
+    const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
+    const Felt felt(c, of(c, o.side).each, o, bent(o), on, still);
+    if (o.slot < 0) {
+      while (next < used_.size() && used_[next]) ++next;
+      if (next == used_.size()) continue; // as without memory
+      o.slot = int(next), used_[next] = 1;
+      // As far bent as the force without memory says, so that it does not jump.
+      const double root = std::hypot(felt.slip.norm(), c.law.friction.slip_speed);
+      const V3 z = still ? felt.rate : V3(felt.slip / root);
+      Part<3>::put(slots + slot_size * next, z);
+    } else if (still) {
+      Part<3>::put(slots + slot_size * std::size_t(o.slot), felt.rate);
+    }
+    double* to = slots + slot_size * std::size_t(o.slot);
+    to[3] = owner(o), to[4] = o.at[0], to[5] = o.at[1];
+  }
+}
+
+// What touches nothing.
+void Crossings::straighten(double* rates) const {
+  std::fill_n(rates, slot_size * used_.size(), 0.0);
+  for (std::size_t k = 0; k < used_.size() && !still; ++k)
+    Part<3>::put(rates + slot_size * k, V3(V3(slots_ + slot_size * k) / -ContactLaw::release));
+}
+
+V3 Crossings::forces(const Touch& o, const std::vector<Curve>& curves, V3* out) const {
   const RodPair& c = pairs_[std::size_t(o.crossing)];
   const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
-  const Felt felt(c, of(c, o.side).each, o, on, still);
+  const Felt felt(c, of(c, o.side).each, o, bent(o), on, still);
   each(o, [&](int m, int, int) {
     const int e = m < most ? m / half : (m - most) / 2, i = m % half;
     if (m < most)
@@ -445,6 +534,7 @@ void Crossings::forces(const Touch& o, const std::vector<Curve>& curves, V3* out
     else
       out[m] = o.frames[e].share[(m - most) % 2] * felt.M[e];
   });
+  return felt.rate;
 }
 
 // What vertices and frames feel follows from d, the tangents and how they bend, from the velocity V of one side against
@@ -455,9 +545,9 @@ Crossings::Slopes::Slopes(const Crossings& all, const Touch& o, const std::vecto
   const auto outer = [](const V3& a, const V3& b) -> M3 { return a * b.transpose(); };
   const RodPair& c = all.pairs_[std::size_t(o.crossing)];
   const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
-  const Felt f(c, all.of(c, o.side).each, o, on, all.still);
+  const Felt f(c, all.of(c, o.side).each, o, all.bent(o), on, all.still);
   const V3& n = f.n;
-  const bool rubs = c.rubs() && !all.still;
+  const bool rubs = Felt::rubs(c, all.still);
 
   // Force F on line 0 and moments by d, by the share of this mechanism, by V and both spins.
   const M3 across = M3::Identity() - outer(n, n), n_d = across / f.distance;
@@ -470,10 +560,12 @@ Crossings::Slopes::Slopes(const Crossings& all, const Touch& o, const std::vecto
   V3 F_share = N_share * n, M_share[2];
   Matrix<double, 3, 9> F_rates = Matrix<double, 3, 9>::Zero(), M_rates[2];
   F_rates.leftCols<3>() = outer(n, N_V);
+  M3 recall_d = M3::Zero();
+  recall_rates.setZero();
+  remembers = rubs && !all.still && o.slot >= 0;
   if (rubs) {
-    const double root = f.root(c), mu = c.law.friction.coefficient;
-    const V3 T_N = (-mu / root) * f.slip;
-    const M3 T_slip = (-mu * f.normal / root) * (M3::Identity() - outer(f.slip, f.slip) / (root * root));
+    const V3 &T_N = f.rub.by_N, &z = f.z;
+    const M3& T_slip = f.rub.T_v;
     V3 slid = f.V; // the slip, and what of it goes along the normal
     M3 slid_d = M3::Zero();
     for (int e = 0; e < 2; ++e) {
@@ -482,10 +574,36 @@ Crossings::Slopes::Slopes(const Crossings& all, const Touch& o, const std::vecto
       slid_d -= 0.5 * outer(swing, n) + f.lever[e] * (cross_matrix<double>(f.spin[e]) * n_d);
     }
     const M3 slip_d = across * slid_d - n.dot(slid) * n_d - outer(n, n_d * slid);
-    const M3 T_d = outer(T_N, N_d) + T_slip * slip_d, arm = cross_matrix<double>(n);
-    Matrix<double, 3, 9> T_rates;
-    T_rates.leftCols<3>() = outer(T_N, N_V) + T_slip * across;
-    for (int e = 0; e < 2; ++e) T_rates.middleCols<3>(3 + 3 * e) = f.lever[e] * (T_slip * arm);
+    const double up = n.dot(z);
+    const M3 bent_d = -(up * n_d) - outer(n, n_d * z), turned_z = -cross_matrix<double>(all.bent(o)); // w x z by w
+    const V3 carried_d = (0.5 * (f.spin[0] + f.spin[1]) - f.carried) / f.distance;          // by the distance
+    M3 T_d = outer(T_N, N_d) + T_slip * slip_d + f.rub.T_z * bent_d;
+    const M3 arm = cross_matrix<double>(n);
+    Matrix<double, 3, 9> T_rates, slip_rates, z_rates = Matrix<double, 3, 9>::Zero();
+    slip_rates.leftCols<3>() = across;
+    for (int e = 0; e < 2; ++e) {
+      slip_rates.middleCols<3>(3 + 3 * e) = f.lever[e] * arm;
+      z_rates.middleCols<3>(3 + 3 * e) = (f.lever[e] / f.distance) * turned_z;
+    }
+    T_rates = T_slip * slip_rates;
+    T_rates.leftCols<3>() += outer(T_N, N_V);
+    if (all.still) { // there z has turned with both
+      T_d += (f.rub.T_z * across) * outer(turned_z * carried_d, n);
+      T_rates += (f.rub.T_z * across) * z_rates;
+    }
+    by_z[0] = f.rub.T_z * across;
+    for (int e = 0; e < 2; ++e) by_z[1 + e] = -f.lever[e] * (arm * by_z[0]);
+    if (remembers && f.normal > 0.0) {
+      const double z0 = c.law.friction.presliding, speed = f.slip.norm();
+      M3 r_v = f.rub.e_v / z0;
+      if (speed > 0.0) r_v -= (up / (z0 * speed)) * outer(n, f.slip);
+      own = cross_matrix<double>(f.carried) + (f.rub.e_z / z0) * across - (speed / z0) * outer(n, n);
+      recall_d = r_v * slip_d + (f.rub.e_z / z0) * bent_d - (speed / z0) * (up * n_d + outer(n, n_d * z)) +
+                 outer(turned_z * carried_d, n);
+      recall_rates = r_v * slip_rates + z_rates;
+    } else {
+      own.setZero(), own.add_to_diagonal(-1.0 / ContactLaw::release);
+    }
     F_d += T_d, F_rates += T_rates, F_share += N_share * T_N;
     for (int e = 0; e < 2; ++e) {
       M_d[e] = f.lever[e] * (cross_matrix<double>(f.T) * n_d - arm * T_d) - 0.5 * outer(n.cross(f.T), n);
@@ -533,6 +651,7 @@ Crossings::Slopes::Slopes(const Crossings& all, const Touch& o, const std::vecto
       rates.topRows<3>() = outer(V_by[0], place[0]) + outer(V_by[1], place[1]);
       for (int g = 0; g < 2; ++g) rates.middleRows<3>(3 + 3 * g) = outer(spin_by[g], place[g]);
       const M3 F = F_d * z[0] + outer(F_share, shared) + F_rates * rates;
+      if (remembers) recall_place[e * half + l] = recall_d * z[0] + recall_rates * rates;
       M3 by[2][2] = {{F, M3::Zero()}, {-F, M3::Zero()}};
       if (f.turning != 0.0)
         for (int g = 0; g < 4; ++g)
@@ -569,6 +688,25 @@ Crossings::Slopes::Slopes(const Crossings& all, const Touch& o, const std::vecto
   }
 }
 
+void Crossings::Slopes::grip(int k, Push& push, Pull& q, Pull& v) const {
+  const RodPair& c = all.pairs_[std::size_t(o.crossing)];
+  push.setZero(), q.setZero(), v.setZero();
+  if (k < most) {
+    push.bottomRows<3>() = share(k) * by_z[0];
+    q.rightCols<3>() = recall_place[k], v.rightCols<3>() = share(k) * recall_rates.leftCols<3>();
+    return;
+  }
+  const int e = (k - most) / 2;
+  const Curve& on = curves[std::size_t(c.rods[e])];
+  const std::size_t frame = std::size_t(o.frames[e].first + (k - most) % 2);
+  const Mat3<double>& R = on.R[frame];
+  const V3 Omega = on.w[frame].tail<3>();
+  push.topRows<3>() = share(k) * (R.transpose() * by_z[1 + e]);
+  const Mat3<double> rate = share(k) * (recall_rates.middleCols<3>(3 + 3 * e) * R);
+  q.leftCols<1>() = rate * Omega, q.middleCols<3>(1) = -(rate * cross_matrix<double>(Omega));
+  v.middleCols<3>(1) = rate;
+}
+
 void Crossings::Slopes::row(int k, Block* q, Block* v) const {
   const RodPair& c = all.pairs_[std::size_t(o.crossing)];
   const auto frame = [&](int m) { return std::size_t(o.frames[(m - most) / 2].first + (m - most) % 2); };
@@ -580,14 +718,22 @@ void Crossings::Slopes::row(int k, Block* q, Block* v) const {
     q[l].setZero(), v[l].setZero();
     if (l < most) {
       q[l].block<3, 3>(row, 4) = turned * by_place[k][l];
-      v[l].block<3, 3>(row, 4) = share(l) * (turned * by_rates[k].leftCols<3>());
+      const Mat3<double> rate = share(l) * (turned * by_rates[k].leftCols<3>());
+      if (all.still)
+        q[l].block<3, 3>(row, 4) += rate; // what has moved since the last rest
+      else
+        v[l].block<3, 3>(row, 4) = rate;
       return;
     }
     const V3 Omega = of(l).w[frame(l)].tail<3>();
     const auto by_spin = by_rates[k].middleCols<3>(3 + 3 * ((l - most) / 2));
     const Mat3<double> rate = share(l) * (turned * (by_spin * of(l).R[frame(l)]));
-    q[l].block<3, 1>(row, 0) = rate * Omega, q[l].block<3, 3>(row, 1) = -(rate * cross_matrix<double>(Omega));
-    v[l].block<3, 3>(row, 1) = rate;
+    if (all.still) {
+      q[l].block<3, 3>(row, 1) = rate;
+    } else {
+      q[l].block<3, 1>(row, 0) = rate * Omega, q[l].block<3, 3>(row, 1) = -(rate * cross_matrix<double>(Omega));
+      v[l].block<3, 3>(row, 1) = rate;
+    }
     if (l != k) return;
     const V3 m = turned * felt[k];
     q[l].block<3, 1>(row, 0) += m, q[l].block<3, 3>(row, 1) += cross_matrix<double>(m);
@@ -597,13 +743,41 @@ void Crossings::Slopes::row(int k, Block* q, Block* v) const {
 Crossings::Budget Crossings::read(const Touch& o, const std::vector<Curve>& curves, Reading& out) const {
   const RodPair& c = pairs_[std::size_t(o.crossing)];
   const Curve on[2] = {curves[std::size_t(c.rods[0])], curves[std::size_t(c.rods[1])]};
-  const Felt felt(c, of(c, o.side).each, o, on, still);
+  const Felt felt(c, of(c, o.side).each, o, bent(o), on, still);
   out.crossing = o.crossing, out.at[0] = o.at[0], out.at[1] = o.at[1], out.gap = felt.gap;
   out.pressed = felt.normal, out.normal = felt.n;
   out.force = felt.normal * felt.n + felt.T, out.slip = felt.slip;
   out.point = along(o.on[0], on[0].x, 0) - felt.lever[0] * felt.n;
   const double stored = felt.k * felt.share * felt.stored;
   return {stored, -felt.T.dot(felt.slip), still ? 0.0 : (felt.elastic - felt.normal) * felt.n.dot(felt.V)};
+}
+
+// Boxes of places and velocities around rods.
+void Crossings::put_in_boxes(const std::vector<Curve>& curves) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  boxes_.assign(strands_.size(),
+                {{V3::Constant(none), V3::Constant(none)}, {V3::Constant(-none), V3::Constant(-none)}});
+  for (std::size_t r = 0; r < strands_.size(); ++r)
+    for (std::size_t k = 0; k < strands_[r].mesh.size(); ++k)
+      for (int i = 0; i < 3; ++i) {
+        const double sag = std::max(k ? spans_[r][k - 1].sag : 0.0, k < spans_[r].size() ? spans_[r][k].sag : 0.0);
+        Box& box = boxes_[r];
+        box.low[0][i] = std::min(box.low[0][i], curves[r].x[k][i] - sag);
+        box.high[0][i] = std::max(box.high[0][i], curves[r].x[k][i] + sag);
+        box.low[1][i] = std::min(box.low[1][i], curves[r].v[k][i]);
+        box.high[1][i] = std::max(box.high[1][i], curves[r].v[k][i]);
+      }
+}
+
+// What of a pair is further away than the skin: at least how far, and how fast it may come.
+std::pair<double, double> Crossings::far(const RodPair& c) const {
+  const Box &a = boxes_[std::size_t(c.rods[0])], &b = boxes_[std::size_t(c.rods[1])];
+  V3 fast, away;
+  for (int i = 0; i < 3; ++i) {
+    fast[i] = std::max(a.high[1][i] - b.low[1][i], b.high[1][i] - a.low[1][i]);
+    away[i] = std::max({0.0, a.low[0][i] - b.high[0][i], b.low[0][i] - a.high[0][i]});
+  }
+  return {std::max(skin_, away.norm() - c.radius[0] - c.radius[1] - c.law.smoothing), fast.norm()};
 }
 
 double Crossings::horizon(const std::vector<Curve>& curves) {
@@ -627,31 +801,34 @@ double Crossings::horizon(const std::vector<Curve>& curves) {
                                   .norm());
     least = std::min(least, in(gap + 0.5 * std::min(c.radius[0], c.radius[1]), fast, c.gravity));
   }
-  // What is further away than the skin, at least as far as boxes around both.
-  constexpr double none = std::numeric_limits<double>::infinity();
-  boxes_.assign(strands_.size(),
-                {{V3::Constant(none), V3::Constant(none)}, {V3::Constant(-none), V3::Constant(-none)}});
-  for (std::size_t r = 0; r < strands_.size(); ++r)
-    for (std::size_t k = 0; k < strands_[r].mesh.size(); ++k)
-      for (int i = 0; i < 3; ++i) {
-        const double sag = std::max(k ? spans_[r][k - 1].sag : 0.0, k < spans_[r].size() ? spans_[r][k].sag : 0.0);
-        Box& box = boxes_[r];
-        box.low[0][i] = std::min(box.low[0][i], curves[r].x[k][i] - sag);
-        box.high[0][i] = std::max(box.high[0][i], curves[r].x[k][i] + sag);
-        box.low[1][i] = std::min(box.low[1][i], curves[r].v[k][i]);
-        box.high[1][i] = std::max(box.high[1][i], curves[r].v[k][i]);
-      }
+  put_in_boxes(curves);
   for (const RodPair& c : pairs_) {
-    const Box &a = boxes_[std::size_t(c.rods[0])], &b = boxes_[std::size_t(c.rods[1])];
-    V3 fast, away;
-    for (int i = 0; i < 3; ++i) {
-      fast[i] = std::max(a.high[1][i] - b.low[1][i], b.high[1][i] - a.low[1][i]);
-      away[i] = std::max({0.0, a.low[0][i] - b.high[0][i], b.low[0][i] - a.high[0][i]});
-    }
-    const double way = std::max(skin_, away.norm() - c.radius[0] - c.radius[1] - c.law.smoothing);
-    least = std::min(least, in(way, fast.norm(), c.gravity));
+    const auto [way, fast] = far(c);
+    least = std::min(least, in(way, fast, c.gravity));
   }
   return least;
+}
+
+double Crossings::reach(const std::vector<Curve>& curves) {
+  look(curves);
+  double most = 0.0; // that is moved, over what may be
+  for (const Near& pair : near_) {
+    const Chords chords(*this, pair, curves);
+    const RodPair& c = pairs_[std::size_t(pair.crossing)];
+    const V3 d = chords.x[0] + chords.share[0] * chords.e[0] - chords.x[1] - chords.share[1] * chords.e[1];
+    const double distance = d.norm(), radii = c.radius[0] + c.radius[1];
+    const double way = std::max(0.5 * distance - 0.25 * radii, 0.05 * distance) * distance;
+    for (int k = 0; k < 2; ++k)
+      for (int l = 0; l < 2; ++l)
+        most = std::max(most, -1.0 / way * d.dot(curves[std::size_t(c.rods[0])].v[pair.spans[0] + k] -
+                                                             curves[std::size_t(c.rods[1])].v[pair.spans[1] + l]));
+  }
+  put_in_boxes(curves);
+  for (const RodPair& c : pairs_) {
+    const auto [way, fast] = far(c);
+    most = std::max(most, fast / way);
+  }
+  return most > 0.0 ? 1.0 / most : std::numeric_limits<double>::infinity();
 }
 
 } // namespace gyrod

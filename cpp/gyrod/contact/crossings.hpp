@@ -8,10 +8,17 @@
 // memory as in law.hpp: friction acts half way between the centre lines' sides and twists both rods, whose spins lie
 // between those of the two frames about the place.
 //
+// Friction with a memory has the bristles of law.hpp: z turns with the spin that carries the normal of sides that stick,
+//   z' = w x z + ...,  w = (l_1 w_1 + l_2 w_2)/(l_1 + l_2),  l = r + g/2
+// What touches and rubs takes one of the slots of the state, which hold z, whose it is and at which places it was at the
+// end of the last step: there it is found again, so that memory moves along both rods. What began to touch within a
+// step has no slot yet, and knows the slip alone.
+//
 // What touches follows from the state alone, not from what touched before: pairs of spans that come near are kept only
 // to save work, and all that matter are among them until a vertex has moved a tenth of the skin.
 #pragma once
 
+#include <cmath>
 #include <tuple>
 
 #include "gyrod/contact/law.hpp"
@@ -22,14 +29,19 @@ namespace gyrod {
 struct RodPair {
   int rods[2]; // twice the same: with itself
   double radius[2];
-  ContactLaw law;              // stiffness: N/m per m; exponent 1; friction without memory
+  ContactLaw law;              // stiffness: N/m per m; exponent 1; nothing that rolls or spins
   double gravity = 0.0;        // m/s^2, about: how fast what is away may come
   double apart = 0.0;          // with itself: the least distance along the rod, a fraction of its length
   std::vector<double> mesh[2]; // where vertices are, fractions of the length
   double length[2] = {0.0, 0.0};
   bool nodal[2] = {false, false}; // frames are at vertices, or between them; set by `make_rods`
   bool rubs() const { return law.friction.kind != FrictionLaw::none; }
+  int stations(int e) const { // side by side what lies between two of them is seen by none: as close as two diameters
+    return std::max(int(mesh[e].size()) - 1, int(std::ceil(length[e] / (4.0 * radius[e]))));
+  }
 };
+// Slots that pairs have for what remembers friction: as many as stations on both sides of all lines that have a memory.
+std::size_t slots_of(const std::vector<RodPair>& pairs);
 
 class Crossings {
 public:
@@ -37,7 +49,8 @@ public:
   struct Curve {
     const V3 *x, *v;
     const Mat3<double>* R;
-    const Vec4<double>* w; // (w0, Omega) of frames
+    const Vec4<double>* w;   // (w0, Omega) of frames
+    const V3* turn = nullptr; // at rest of frames since the last rest, as v of vertices is what they have moved since
   };
   // Shares of two frames in the spin at a place, and that of the second one by the place.
   struct Frames {
@@ -52,6 +65,7 @@ public:
     bool free[2]; // whether it is where it is because it is nearest
     SplineShares on[2];
     Frames frames[2];
+    int slot = -1; // where it remembers friction
     auto key() const { return std::make_tuple(crossing, side, station, at[0], at[1]); }
   };
   struct Reading {
@@ -71,28 +85,47 @@ public:
   explicit Crossings(std::vector<RodPair> pairs);
   bool empty() const { return pairs_.empty(); }
   const std::vector<RodPair>& pairs() const { return pairs_; }
-  void soften(double factor) {
-    for (RodPair& c : pairs_) c.law.stiffness *= factor;
-  }
 
-  // What touches; `curves` by rods, those that touch nothing may be empty.
-  const std::vector<Touch>& find(const std::vector<Curve>& curves);
+  // What touches; `curves` by rods, those that touch nothing may be empty; `slots`: the memory of friction.
+  const std::vector<Touch>& find(const std::vector<Curve>& curves, const double* slots);
+  static constexpr std::size_t slot_size = 6; // z, whose, both places
+  std::size_t slots() const { return used_.size(); }
+  // Slots as they are after a step, or a rest: new touches take some, what has come apart leaves its own.
+  void remember(const std::vector<Curve>& curves, double* slots);
+  bool used(std::size_t slot) const { return used_[slot]; }
   const std::vector<Touch>& found() const { return touches_; }
   // Of what was found: push(rod, vertex, force), twist(rod, frame, moment), both in space.
-  template <class F, class M> void press(const std::vector<Curve>& curves, F&& push, M&& twist) const {
+  // rates, where they are asked for: of all slots.
+  template <class F, class M>
+  void press(const std::vector<Curve>& curves, F&& push, M&& twist, double* rates) const {
     V3 felt[members];
+    if (rates) straighten(rates);
     for (const Touch& o : touches_) {
-      forces(o, curves, felt);
+      const V3 rate = forces(o, curves, felt);
+      if (rates && o.slot >= 0 && !still) Part<3>::put(rates + slot_size * std::size_t(o.slot), rate);
       each(o, [&](int k, int rod, int of) { k < most ? push(rod, of, felt[k]) : twist(rod, of, felt[k]); });
     }
   }
   // block(rod, cell, by rod, by cell, q, v, places): derivatives of what cells feel, (mu, f), by their increments and
   // rates; places: of a force by places.
   using Block = Matrix<double, 6, 7>;
-  template <class F> void blocks(const std::vector<Curve>& curves, F&& block) const {
+  // recall(slot, z' by z) and then grip(rod, cell, push, q, v) of each cell: what z does to it, z' by what it does.
+  using Push = Matrix<double, 6, 3>;
+  using Pull = Matrix<double, 3, 7>;
+  template <class F, class R, class G>
+  void blocks(const std::vector<Curve>& curves, F&& block, R&& recall, G&& grip) const {
     Block q[members], v[members];
     for (const Touch& o : touches_) {
       const Slopes by(*this, o, curves);
+      if (by.remembers) {
+        recall(o.slot, by.own);
+        each(o, [&](int k, int rod, int of) {
+          Push push;
+          Pull grip_q, grip_v;
+          by.grip(k, push, grip_q, grip_v);
+          grip(rod, cell_of(o, k, of), push, grip_q, grip_v);
+        });
+      }
       each(o, [&](int k, int rod, int of) {
         const int cell = cell_of(o, k, of);
         by.row(k, q, v);
@@ -116,6 +149,8 @@ public:
   }
   // The largest step that is sensible: nothing comes closer than half a radius too deep.
   double horizon(const std::vector<Curve>& curves);
+  // The largest part of a displacement, in place of velocities, on which no line passes through another one.
+  double reach(const std::vector<Curve>& curves);
   Budget read(const Touch& o, const std::vector<Curve>& curves, Reading& out) const;
   bool still = false; // at rest: no damping
 
@@ -152,7 +187,8 @@ private:
     double share[2], reach, gap; // reach: of the chords, where the lines may touch
   };
   void renew(const std::vector<Curve>& curves);
-  void forces(const Touch& o, const std::vector<Curve>& curves, V3* felt) const;
+  V3 forces(const Touch& o, const std::vector<Curve>& curves, V3* felt) const;
+  void straighten(double* rates) const;
   // Derivatives of what a touch does.
   struct Slopes {
     Slopes(const Crossings& all, const Touch& o, const std::vector<Curve>& curves);
@@ -164,13 +200,23 @@ private:
     V3 felt[members];                       // moment of frames
     Mat3<double> by_place[members][most];   // by vertices
     Matrix<double, 3, 9> by_rates[members]; // by the velocity of one side against the other, both spins
+    // Of what remembers: force on line 0 and moments by z, z' by z, by vertices, and by rates.
+    bool remembers = false;
+    Mat3<double> by_z[3], own, recall_place[most];
+    Matrix<double, 3, 9> recall_rates;
+    void grip(int k, Push& push, Pull& q, Pull& v) const;
     double share(int k) const {             // of a member in the velocity, or in a spin
       if (k >= most) return o.frames[(k - most) / 2].share[(k - most) % 2];
       return k < most / 2 ? o.on[0].by[0][k] : -o.on[1].by[0][k - most / 2];
     }
   };
   Frames frames_at(const RodPair& c, int e, double at) const;
+  V3 bent(const Touch& o) const { return o.slot < 0 ? V3(V3::Zero()) : V3(slots_ + slot_size * std::size_t(o.slot)); }
+  double owner(const Touch& o) const; // a number that says whose a slot is; 0: nobody's
+  void match();
   void measure(const std::vector<Curve>& curves);
+  void put_in_boxes(const std::vector<Curve>& curves);
+  std::pair<double, double> far(const RodPair& c) const;
   void look(const std::vector<Curve>& curves);
   bool settle(Touch& o, const Curve* on) const;
   const Strand& of(const RodPair& c, int e) const { return strands_[std::size_t(c.rods[e])]; }
@@ -188,6 +234,9 @@ private:
   std::vector<Box> boxes_;
   std::vector<std::pair<Cell, int>> cells_;
   std::vector<Touch> touches_;
+  const double* slots_ = nullptr;  // of the state that was looked at last
+  std::vector<char> used_;         // slots that touches have
+  std::vector<std::pair<double, int>> owned_; // slots by whose they are
   double skin_ = 0.0;
   static constexpr double little = 0.1; // of the skin
 };

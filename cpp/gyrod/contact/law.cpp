@@ -10,16 +10,15 @@ using M3 = Mat3<double>;
 M3 outer(const V3& a, const V3& b) { return a * b.transpose(); }
 M3 across(const V3& n) { return M3::Identity() - outer(n, n); }
 
-// Friction as a function of the normal force, the slip v and, where it has a memory, the bent z_t and what of z stands
-// along the normal.
-struct Tangential {
-  V3 T = V3::Zero(), e = V3::Zero(); // e: v less what slips away, z0 z_t'
-  M3 T_v = M3::Zero(), T_z = M3::Zero(), e_v = M3::Zero(), e_z = M3::Zero();
-  V3 by_N = V3::Zero();
-};
+Tangential nothing() {
+  Tangential o;
+  o.T.setZero(), o.by_N.setZero(), o.e.setZero();
+  o.T_v.setZero(), o.T_z.setZero(), o.e_v.setZero(), o.e_z.setZero();
+  return o;
+}
 
 Tangential slipping(const FrictionLaw& f, double N, const V3& v, bool still) {
-  Tangential o;
+  Tangential o = nothing();
   if (still) return o; // it has no force without speed
   const double s = std::sqrt(v.squaredNorm() + f.slip_speed * f.slip_speed), k = f.coefficient / s;
   o.by_N = -k * v, o.T = N * o.by_N;
@@ -29,7 +28,7 @@ Tangential slipping(const FrictionLaw& f, double N, const V3& v, bool still) {
 
 // Incrementally: z of the last rest and what has been slipped since.
 Tangential stuck(const FrictionLaw& f, double N, const V3& v, const V3& old) {
-  Tangential o;
+  Tangential o = nothing();
   const V3 trial = old + v / f.presliding;
   const double size = trial.norm();
   o.e = size > 1.0 ? V3(trial / size) : trial;
@@ -41,7 +40,7 @@ Tangential stuck(const FrictionLaw& f, double N, const V3& v, const V3& old) {
 }
 
 Tangential bristles(const FrictionLaw& f, double N, const V3& v, const V3& z) {
-  Tangential o;
+  Tangential o = nothing();
   const M3 one = M3::Identity();
   const double speed2 = v.squaredNorm(), size = z.norm();
   double S0 = 1.0;
@@ -73,6 +72,13 @@ Tangential bristles(const FrictionLaw& f, double N, const V3& v, const V3& z) {
   return o;
 }
 } // namespace
+
+Tangential friction(const FrictionLaw& law, FrictionLaw::Kind kind, double N, const V3& slip, const V3& bent,
+                    bool still) {
+  if (kind == FrictionLaw::none) return nothing();
+  if (kind == FrictionLaw::slipping) return slipping(law, N, slip, still);
+  return still ? stuck(law, N, slip, bent) : bristles(law, N, slip, bent);
+}
 
 double ContactLaw::energy(double gap, double weight) const {
   const double u = smoothing - gap, m = exponent;
@@ -110,11 +116,7 @@ bool evaluate(const ContactLaw& law, const ContactState& s, const space::Bend* b
   const V3 swing = s.W.cross(n), v = s.u + closing * n - l * swing;
   const V3 slip = s.still ? V3(s.u - n.dot(s.u) * n - l * swing) : v;
   const V3 bent = s.z - along * n;
-  Tangential t;
-  if (f.kind == FrictionLaw::slipping)
-    t = slipping(f, N, slip, s.still);
-  else if (f.kind == FrictionLaw::sticking)
-    t = s.still ? stuck(f, N, slip, bent) : bristles(f, N, slip, bent);
+  const Tangential t = friction(f, f.kind, N, slip, bent, s.still);
   const double speed = slip.norm();
   out.slip = slip, out.F = N * n + t.T, out.M = -l * n.cross(t.T);
   const double turn_n = n.dot(s.W);

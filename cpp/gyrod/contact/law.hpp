@@ -29,6 +29,14 @@ struct FrictionLaw {
   double rolling = 0.0, spinning = 0.0, spin_speed = 1e-3; // lengths, m; rad/s
 };
 
+// Friction as a function of the normal force N, the slip v and, where it has a memory, the bent bristles z_t.
+struct Tangential {
+  Vec3<double> T, by_N, e; // e: v less what slips away, z0 z_t'; at rest z itself
+  Mat3<double> T_v, T_z, e_v, e_z;
+};
+Tangential friction(const FrictionLaw& law, FrictionLaw::Kind kind, double N, const Vec3<double>& slip,
+                    const Vec3<double>& bent, bool still);
+
 struct ContactLaw {
   double stiffness = 0.0, exponent = 1.0, damping = 0.0, smoothing = 0.0;
   double impact = 0.0; // > 0: the damping is this over the speed of an impact, from touch to lift-off

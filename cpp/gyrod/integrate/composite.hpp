@@ -111,6 +111,11 @@ public:
   void rest(double t, double* y, bool remember) override {
     for (Part& p : parts_) p.equations->rest(t, y + p.at, remember);
   }
+  double reach(double t, const double* y, const double* to) override {
+    double least = std::numeric_limits<double>::infinity();
+    for (Part& p : parts_) least = std::min(least, p.equations->reach(t, y + p.at, to + p.at));
+    return least;
+  }
   bool soften(double factor) override {
     bool any = false;
     for (Part& p : parts_) any = p.equations->soften(factor) || any;

@@ -17,7 +17,8 @@
 //     did, and the right-hand side may have jumped); from then on `horizon` is the longest sensible step. `overshoot`
 //     is negative where a step has gone too far past a jump: it is taken back, and made to end where this was zero.
 // 11. `rest` says that y is at rest: what depends on the way to there is counted from it and, if wanted, remembered in
-//     it first.
+//     it first. `reach` is the largest part of the way to another state at rest on which nothing passes through what
+//     it may touch.
 // 12. `impacts` lists what touches where contacts are hard, or is so near that it could within `time` under its weight:
 //     forces that act there are numbers of the state, which the right-hand side applies and nothing but an integrator
 //     changes; a Jacobian that follows knows what they do. `revisit` finds gaps and velocities of the same at another
@@ -90,6 +91,7 @@ public:
 
   virtual void quasistatic(bool) {}
   virtual void rest(double, double*, bool) {}
+  virtual double reach(double, const double*, const double*) { return std::numeric_limits<double>::infinity(); }
   // Stiffness of contacts times a factor, for statics on the way to 1; false: there are none.
   virtual bool soften(double) { return false; }
   virtual void share(Threads* threads) { threads_ = threads; }

@@ -33,7 +33,7 @@ StaticStatus StaticSolver::newton(double t, std::vector<double>& y) {
     }
     bool reduced = false;
     while (true) {
-      advance(t, y, d_, damping, next_);
+      damping *= reach(t, y, damping);
       e_.rhs(t, next_.data(), bar_.data());
       e_.solve(bar_.data());
       bar = norm(bar_);
@@ -74,7 +74,8 @@ StaticStatus StaticSolver::newton(double t, std::vector<double>& y) {
 StaticStatus StaticSolver::whole_steps(double t, std::vector<double>& y) {
   int unstable = 0;
   double best = 0.0, before = 0.0, shift = o_.shift;
-  for (int k = 0; k < std::min(o_.iterations, 30); ++k) {
+  int short_steps = 0; // that end where something would pass through what it may touch
+  for (int k = 0; k < std::min(o_.iterations, 30) + short_steps; ++k) {
     e_.rhs(t, y.data(), b_.data());
     e_.jacobian(t, y.data());
     if (!e_.factor(shift)) return StaticStatus::singular;
@@ -86,10 +87,12 @@ StaticStatus StaticSolver::whole_steps(double t, std::vector<double>& y) {
     // What nothing holds is moved by rounding: when steps were as small as that, a larger one says no more.
     if (k > 0 && best <= 1e3 * o_.tolerance && size > best) return accepted(unstable, shift);
     best = k == 0 ? size : std::min(best, size);
-    if (k >= 6 && size > 30.0 * best) return StaticStatus::failed;
+    if (k >= 6 + short_steps && size > 30.0 * best) return StaticStatus::failed;
     const bool done = size <= o_.tolerance || (size < 1e3 * o_.tolerance && stalled(size));
-    advance(t, y, d_, std::min(1.0, o_.largest / std::max(peak(d_), 1e-300)), y);
-    history.push_back({size, 1.0, shift});
+    const double far = reach(t, y, std::min(1.0, o_.largest / std::max(peak(d_), 1e-300)));
+    if (far < 1.0 && ++short_steps > o_.short_steps) return StaticStatus::failed;
+    y.swap(next_);
+    history.push_back({size, far, shift});
     if (e_.trouble(t, y.data())) return StaticStatus::failed;
     if (done) return accepted(unstable, shift);
     // What nothing holds is moved by rounding over the square of the shift. Where that is all that is left of a step,
@@ -139,7 +142,9 @@ StaticStatus StaticSolver::relax(double t, std::vector<double>& y) {
         size = norm(d_);
         advance(t, y, d_, 1.0, next_);
       }
-      if (sound && std::isfinite(size) && peak(d_) <= 0.3 && !e_.trouble(t, next_.data())) break;
+      if (sound && std::isfinite(size) && peak(d_) <= 0.3 && !e_.trouble(t, next_.data()) &&
+          e_.reach(t, y.data(), next_.data()) >= 1.0 && (4 * k < o_.relaxations || calms(t, size)))
+        break;
       shift *= 2.0;
     }
     y = next_;
@@ -157,9 +162,24 @@ StaticStatus StaticSolver::relax(double t, std::vector<double>& y) {
   return StaticStatus::failed;
 }
 
+// Whether less is left after a step than before it: contacts that open and close can make steps go round in circles.
+bool StaticSolver::calms(double t, double size) {
+  e_.rhs(t, next_.data(), bar_.data());
+  e_.solve(bar_.data());
+  return norm(bar_) <= size;
+}
+
 StaticStatus StaticSolver::accepted(int unstable, double shift) {
   if (shift > o_.shift && !e_.factor(10.0 * o_.shift)) return StaticStatus::singular;
   return e_.negative_pivots() <= unstable ? StaticStatus::converged : StaticStatus::failed;
+}
+
+// next_: y moved along a part of d_, or along the part of that which is returned, that nothing be passed through.
+double StaticSolver::reach(double t, const std::vector<double>& y, double part) {
+  advance(t, y, d_, part, next_);
+  const double far = e_.reach(t, y.data(), next_.data());
+  if (far < 1.0) advance(t, y, d_, part * far, next_);
+  return std::min(far, 1.0);
 }
 
 void StaticSolver::settle(double t, std::vector<double>& y) {

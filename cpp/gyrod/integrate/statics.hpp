@@ -24,6 +24,7 @@ struct StaticOptions {
   double rate = 1.0;        // 1/s, about the lowest frequency: where relaxation begins
   int iterations = 60;
   int relaxations = 400;
+  int short_steps = 200;  // that end where strands would pass through each other
   double smallest = 1e-4; // damping factor
   double largest = 1.0;   // step over the scales that one iteration may take
 };
@@ -59,6 +60,7 @@ public:
 private:
   // Whether it is as stable as the start, of which so many pivots were negative.
   StaticStatus accepted(int unstable, double shift);
+  double reach(double t, const std::vector<double>& y, double part);
   void settle(double t, std::vector<double>& y);
   void advance(double t, const std::vector<double>& y, const std::vector<double>& d, double by,
                std::vector<double>& out);
@@ -66,6 +68,7 @@ private:
   double peak(const std::vector<double>& d) const;
   double distance(const std::vector<double>& a, const std::vector<double>& b) const;
   bool stalled(double size) const;
+  bool calms(double t, double size);
 
   Equations& e_;
   std::vector<double> scale_;

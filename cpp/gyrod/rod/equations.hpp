@@ -103,6 +103,9 @@ public:
   // --- contacts of rods among themselves: all that touches, and sums by contact, in their order
   virtual int crossings() const = 0;
   virtual void crossings(double t, const double* y, std::vector<Crossings::Reading>& out, Crossings::Budget* sums) = 0;
+  // `Equations::reach`, of the state that was aimed at last: bodies must be where they are in either of them.
+  virtual void aim(double t, const double* to) = 0;
+  virtual double reach(double t, const double* y) = 0;
 
   // --- links whose end slides along a rod, in their order: the fraction of the length that is there, the point, and
   // the force on it. They remember one number each, before contacts.

@@ -355,14 +355,16 @@ void RodSet::act(double t, const double* y, double* dy) {
   press(y, dy);
   if (!crossings_.empty()) {
     crossings_.still = still_;
-    crossings_.find(curves_);
+    see_moves();
+    crossings_.find(curves_, slots(y));
     crossings_.press(
         curves_,
         [&](int rod, int vertex, const Vec3<double>& F) { rods_[std::size_t(rod)]->s.f[std::size_t(vertex)] += F; },
         [&](int rod, int frame, const Vec3<double>& M) {
           Rod& r = *rods_[std::size_t(rod)];
           twist(frame, r.s.R[std::size_t(frame)].transpose() * M, r.d, r.s);
-        });
+        },
+        dy ? dy + slots_ : nullptr);
   }
   each_rod([&](Rod& r) { conclude(r, t, y, dy); });
 }
@@ -551,12 +553,11 @@ void RodSet::linearise(double t, const double* y) {
   each_rod([&](Rod& r) { linearise(r, t, y); });
   far_.clear();
   for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
+  recalls_.clear(), grips_.clear(), idle_.clear();
   first_touch_ = far_.size();
   if (!contacts_.empty()) touch_blocks(y);
   last_touch_ = far_.size();
-  crossings_.blocks(curves_, [&](int rod, int cell, int by, int of, const auto& q, const auto& v, bool places) {
-    land(FarBlock{{rod, cell}, {by, of}, q, v, places});
-  });
+  if (!crossings_.empty()) crossing_blocks(y);
 }
 
 void RodSet::linearise(Rod& r, double t, const double* y) {

@@ -68,6 +68,9 @@ public:
   int crossings() const override { return int(crossings_.pairs().size()); }
   void crossings(double t, const double* y, std::vector<Crossings::Reading>& out, Crossings::Budget* sums) override;
   bool accepted(double t, double* y) override;
+  void aim(double t, const double* to) override;
+  double reach(double t, const double* y) override;
+  double reach(double t, const double* y, const double* to) override { return aim(t, to), reach(t, y); }
   double horizon() const override { return horizon_; }
   double overshoot(double t, const double* y) override;
   void impacts(double t, const double* y, double time, std::vector<Impact>& out) override;
@@ -183,6 +186,7 @@ protected:
   std::vector<Recall> recalls_;
   std::vector<Grip> grips_;
   std::vector<std::size_t> latches_; // numbers of the state that change between steps only
+  std::vector<std::size_t> idle_;    // bristles that nobody has, as three numbers each
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
   bool led_ = false, timed_ = false, still_ = false;
@@ -264,6 +268,9 @@ private:
   void land(Lever l, const ContactSlopes& by);
   void gather_contacts(double t, const double* y);
   ContactBudget read_contact(const Contact& c, const double* y, double* rows) const;
+  void see_moves();
+  const double* slots(const double* y) const; // what rods remember of friction among themselves
+  void crossing_blocks(const double* y);
   void feel(const LinkPoint& p, const PointMotion& m, const LinkPush& w);
   void land(FarBlock b);
   void land_rows(FarBlock b);
@@ -281,6 +288,8 @@ private:
   bool meets_ = false, met_others_ = false;         // contacts couple bodies; they do it otherwise than before
   std::size_t first_touch_ = 0, last_touch_ = 0;    // blocks of contacts among far_
   std::vector<std::pair<int, int>> touching_edges_; // of the graph as it is
+  std::vector<std::vector<Vec3<double>>> aims_;     // of their vertices
+  std::size_t slots_ = 0;                           // where the state has what they remember of each other
   std::vector<std::pair<int, int>> found_edges_;    // of what touches now
   std::vector<std::array<int, 6>> windows_;
   std::vector<int> window_nodes_;
@@ -306,6 +315,7 @@ private:
   std::vector<std::vector<Mat3<double>>> rest_frames_;
   std::vector<Mat3<double>> rest_bodies_;
   std::vector<double> rest_memory_;
+  std::vector<std::vector<Vec3<double>>> rest_vertices_, moved_, turned_; // of rods; since then, of vertices and frames
   std::vector<Chunk> chunks_;
   std::vector<double> scratch_;
   mutable std::string trouble_;

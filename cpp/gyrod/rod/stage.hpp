@@ -506,7 +506,7 @@ private:
     if (still_) // nothing is forgotten, nothing learnt
       for (std::size_t at = memory(); at < size_; ++at) b[at] = b[at] / shift;
     else
-      for (std::size_t at : latches_) b[at] = b[at] / shift;
+      straighten(b, shift);
     for (std::size_t i = 0; i < recalls_.size(); ++i) {
       const Recall& m = recalls_[i];
       Vec3<S> z = recalled<S>(m, b);
@@ -528,13 +528,19 @@ private:
       Part<3>::put(b + m.at, Vec3<S>(k.own[i] * z));
     }
   }
+  // What no step changes.
+  template <class S> void straighten(S* b, S shift) const {
+    for (std::size_t at : latches_) b[at] = b[at] / shift;
+    for (std::size_t at : idle_)
+      for (std::size_t i = 0; i < 3; ++i) b[at + i] = b[at + i] / shift;
+  }
   // Both transposed: weights of dz to those of b_z, of the unknowns and of what is known.
   GYROD_COLD void recover_recalls_transposed(double* b) {
     Work<double>& k = real_work_;
     if (still_)
       for (std::size_t at = memory(); at < size_; ++at) b[at] /= real_shift_;
     else
-      for (std::size_t at : latches_) b[at] /= real_shift_;
+      straighten(b, real_shift_);
     for (std::size_t i = 0; i < recalls_.size(); ++i) {
       const Recall& m = recalls_[i];
       const Vec3<double> z = k.own[i].transpose() * Part<3>::of(b + m.at);

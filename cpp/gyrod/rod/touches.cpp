@@ -30,7 +30,11 @@ GYROD_COLD void RodSet::add_contacts() {
     }
   }
   away_.resize(stations);
-  recalls_.reserve(recalls), grips_.reserve(levers);
+  slots_ = size_, size_ += Crossings::slot_size * crossings_.slots();
+  for (std::size_t k = 0; k < crossings_.slots(); ++k)
+    for (std::size_t i = 3; i < Crossings::slot_size; ++i) latches_.push_back(slots_ + Crossings::slot_size * k + i);
+  const std::size_t most = std::min<std::size_t>(crossings_.slots(), 64); // a step seldom asks for more
+  recalls_.reserve(recalls + crossings_.slots()), grips_.reserve(levers + 16 * most), idle_.reserve(crossings_.slots());
 }
 
 // Nodes of the graph that a station and its surface have to do with.
@@ -288,7 +292,6 @@ void RodSet::turn_blocks(const Contact& c, const Station& s, const ContactPlace&
 }
 
 void RodSet::touch_blocks(const double* y) {
-  recalls_.clear(), grips_.clear();
   ContactPlace o;
   space::Near found;
   ContactForce f;
@@ -348,6 +351,59 @@ void RodSet::touch_blocks(const double* y) {
   }
 }
 
+// Of rods among themselves.
+void RodSet::crossing_blocks(const double* y) {
+  struct Held { // what a cell has to do with a slot
+    Carrier on;
+    Crossings::Push push;
+    Crossings::Pull q, v;
+  };
+  std::array<Held, 20> cells;
+  std::size_t count = 0;
+  const auto conclude = [&] {
+    ContactSlopes slopes;
+    slopes.rate.setZero(), slopes.rate.block<3, 3>(0, 0).setIdentity();
+    for (std::size_t k = 0; k < count; ++k) {
+      Lever l;
+      l.clear(cells[k].on);
+      l.action.setIdentity(), slopes.force_z = cells[k].push;
+      l.q.topRows<3>() = cells[k].q, l.v.topRows<3>() = cells[k].v;
+      land(l, slopes);
+    }
+    if (count) recalls_.back().to = grips_.size();
+    count = 0;
+  };
+  crossings_.blocks(
+      curves_,
+      [&](int rod, int cell, int by, int of, const auto& q, const auto& v, bool places) {
+        land(FarBlock{{rod, cell}, {by, of}, q, v, places});
+      },
+      [&](int slot, const M3& own) {
+        conclude();
+        const std::size_t from = grips_.size();
+        recalls_.push_back({slots_ + Crossings::slot_size * std::size_t(slot), from, from, own});
+      },
+      [&](int rod, int cell, const Crossings::Push& push, const Crossings::Pull& q, const Crossings::Pull& v) {
+        std::size_t k = 0;
+        while (k < count && (cells[k].on.rod != rod || cells[k].on.index != cell)) ++k;
+        if (k == count)
+          cells[count++] = {{rod, cell}, push, q, v};
+        else
+          cells[k].push += push, cells[k].q += q, cells[k].v += v;
+      });
+  conclude();
+  for (std::size_t k = 0; k < crossings_.slots() && !still_; ++k) {
+    const std::size_t at = slots_ + Crossings::slot_size * k;
+    if (crossings_.used(k)) continue;
+    if (y[at + 3] == 0.0) {
+      idle_.push_back(at);
+      continue;
+    }
+    recalls_.push_back({at, grips_.size(), grips_.size(), M3::Zero()});
+    recalls_.back().own.add_to_diagonal(-1.0 / ContactLaw::release);
+  }
+}
+
 // As that of a block: what is held has no lever, but the body that holds it.
 void RodSet::land(Lever l, const ContactSlopes& slopes) {
   const auto keep = [&](const Lever& o) {
@@ -389,6 +445,23 @@ void RodSet::gather_contacts(double t, const double* y) {
   }
 }
 
+const double* RodSet::slots(const double* y) const {
+  return still_ && !rest_memory_.empty() ? rest_memory_.data() + (slots_ - memory_) : y + slots_;
+}
+
+// At rest what has moved and turned since the last rest stands for velocities and spins.
+void RodSet::see_moves() {
+  const bool moves = still_ && !rest_vertices_.empty();
+  for (std::size_t r = 0; r < rods_.size() && crossings_.slots(); ++r) {
+    const RodState<double>& s = rods_[r]->s;
+    curves_[r].v = s.v.data(), curves_[r].turn = nullptr;
+    if (!moves) continue;
+    for (std::size_t n = 0; n < s.x.size(); ++n) moved_[r][n] = s.x[n] - rest_vertices_[r][n];
+    for (std::size_t j = 0; j < s.R.size(); ++j) turned_[r][j] = turn_between(rest_frames_[r][j], s.R[j]);
+    curves_[r].v = moved_[r].data(), curves_[r].turn = turned_[r].data();
+  }
+}
+
 // What is remembered of points that slide: from there their search begins.
 void RodSet::keep_slides(double t, double* y) {
   if (!slides_) return;
@@ -417,7 +490,12 @@ bool RodSet::accepted(double t, double* y) {
   keep_slides(t, y);
   if (contacts_.empty() && crossings_.empty()) return false;
   gather_contacts(t, y);
-  if (!crossings_.empty()) horizon_ = crossings_.horizon(curves_);
+  if (!crossings_.empty()) {
+    crossings_.still = still_;
+    see_moves();
+    crossings_.remember(curves_, y + slots_);
+    horizon_ = crossings_.horizon(curves_);
+  }
   bool changed = false;
   ContactPlace o;
   for (const Contact& c : contacts_) {
@@ -465,12 +543,12 @@ double RodSet::overshoot(double t, const double* y) {
 }
 
 void RodSet::rest(double t, double* y, bool remember) {
-  if (contacts_.empty()) return;
+  if (contacts_.empty() && !crossings_.slots()) return;
   gather_contacts(t, y);
   ContactPlace o;
   space::Near found;
   ContactForce f;
-  remember = remember && !rest_place_.empty();
+  remember = remember && !rest_memory_.empty();
   std::vector<Vec3<double>> places(away_.size());
   for (const Contact& c : contacts_) {
     const std::size_t each = std::size_t(c.law.memory());
@@ -485,6 +563,17 @@ void RodSet::rest(double t, double* y, bool remember) {
       for (int n = 0; n < 3; ++n) memory[n] = touches ? f.rate[n] : 0.0;
     }
   }
+  if (crossings_.slots() && remember) {
+    crossings_.still = true;
+    see_moves();
+    std::copy_n(slots(y), size_ - slots_, y + slots_);
+    crossings_.remember(curves_, y + slots_);
+  }
+  rest_vertices_.resize(rods_.size()), moved_.resize(rods_.size()), turned_.resize(rods_.size());
+  for (std::size_t r = 0; r < rods_.size(); ++r) {
+    rest_vertices_[r] = rods_[r]->s.x;
+    moved_[r].resize(rods_[r]->s.x.size()), turned_[r].resize(rods_[r]->s.R.size());
+  }
   rest_place_.swap(places);
   rest_memory_.assign(y + memory_, y + size_);
   rest_frames_.resize(rods_.size());
@@ -495,17 +584,35 @@ void RodSet::rest(double t, double* y, bool remember) {
 
 bool RodSet::soften(double factor) {
   for (Contact& c : contacts_) c.law.stiffness *= factor / softened_;
-  crossings_.soften(factor / softened_);
-  softened_ = factor;
-  return !contacts_.empty() || !crossings_.empty();
+  softened_ = factor; // soft strands would pass through each other
+  return !contacts_.empty();
 }
 
 void RodSet::crossings(double t, const double* y, std::vector<Crossings::Reading>& out, Crossings::Budget* sums) {
   gather_contacts(t, y);
   crossings_.still = still_;
   out.clear();
-  for (const Crossings::Touch& o : crossings_.find(curves_))
+  see_moves();
+  for (const Crossings::Touch& o : crossings_.find(curves_, slots(y)))
     sums[o.crossing] += crossings_.read(o, curves_, out.emplace_back());
+}
+
+void RodSet::aim(double t, const double* to) {
+  if (crossings_.empty()) return;
+  gather_contacts(t, to);
+  aims_.resize(rods_.size());
+  for (std::size_t r = 0; r < rods_.size(); ++r) aims_[r] = rods_[r]->s.x;
+}
+
+double RodSet::reach(double t, const double* y) {
+  if (crossings_.empty()) return std::numeric_limits<double>::infinity();
+  gather_contacts(t, y);
+  std::vector<Crossings::Curve> ways = curves_;
+  for (std::size_t r = 0; r < rods_.size(); ++r) {
+    for (std::size_t n = 0; n < aims_[r].size(); ++n) aims_[r][n] -= rods_[r]->s.x[n];
+    ways[r].v = aims_[r].data();
+  }
+  return crossings_.reach(ways);
 }
 
 void RodSet::contacts(double t, const double* y, const std::vector<int>& listed, double* rows, ContactBudget* sums) {

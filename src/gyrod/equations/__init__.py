@@ -90,6 +90,11 @@ class Compiled:
         return self.signals.python or any(isinstance(force, UserForce) for force in self.system.forces)
 
     @property
+    def contacts(self) -> bool:
+        """Whether something may touch something."""
+        return bool(self.touching or self.crossed)
+
+    @property
     def size(self) -> int:
         """Number of unknowns."""
         return len(self.y0)

@@ -115,12 +115,8 @@ class Friction(Description):
             problems.add("presliding belongs to sticking friction; without it give slip_speed.")
 
     def between_rods(self) -> Iterable[str]:
-        """Sentences on what of it rods do not have among themselves: no memory."""
-        if self.sticking:
-            yield (
-                f"friction between rods has no memory: give friction = Friction({self.coefficient:g}, sticking=False)."
-            )
-        for name in ("static", "rolling", "spinning"):
+        """Sentences on what of it rods do not have among themselves."""
+        for name in ("rolling", "spinning"):
             if getattr(self, name):
                 yield f"friction, {name} = {getattr(self, name):g} is for surfaces and bodies; rods have none."
 
@@ -132,7 +128,7 @@ class Contact(Description):
     Rods touch with their sides: at the vertices of a grid, at more points than they have nodes in elements. Bodies
     touch with their ``shape``: balls and capsules as they are, boxes with their corners, cylinders with their rims,
     meshes with their vertices. ``b`` is a surface in space, or a body, whose shape it is then, or a rod: rods touch
-    each other and themselves as tubes about their centre lines, at any angle, with friction that does not stick.
+    each other and themselves as tubes about their centre lines, at any angle.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def energies(motion: Motion) -> Energy:
 
 def _exchange(motion: Motion) -> Flows:
     """Dissipated energy, work and energy balance of the rods: powers integrated over the dense output."""
-    if not motion.compiled.rods and not motion.compiled.touching:
+    if not motion.compiled.rods and not motion.compiled.contacts:
         return np.zeros(motion.t.shape), np.zeros(motion.t.shape), np.zeros(motion.t.shape)
     if motion._flows is not None:
         return motion._flows()
@@ -107,7 +107,7 @@ def exchanged(motion: Motion, before: Array | None = None) -> tuple[Flows, Array
     times = (0.5 * (ends[1:] + ends[:-1]))[:, None] + 0.5 * h[:, None] * points
     y = dense(np.ascontiguousarray(times.ravel()))
     powers = compiled.rod_measures(times.ravel(), y, project=motion._projected)
-    if compiled.touching or compiled.crossed:
+    if compiled.contacts:
         touching = budgets(compiled, times.ravel(), y, project=motion._projected)
         powers[:, 6] += touching[:, 1] + touching[:, 2]
         powers[:, 7] += touching[:, 3]

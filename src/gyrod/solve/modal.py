@@ -174,7 +174,7 @@ def modes(
         return Modes(rest, np.zeros(0, complex), np.zeros((0, len(rest.y)), complex))
     y, t = rest.y, rest.t
     # At rest friction is counted from point to point; about it, what sticks moves with the positions and is damped.
-    statics.compiled.core.quasistatic(not (damped and statics.compiled.touching))
+    statics.compiled.core.quasistatic(not (damped and statics.compiled.contacts))
     values, shapes = _damped_modes(statics, y, t, int(n)) if damped else _plain_modes(statics, y, t, int(n))
     shapes = shapes / np.abs(shapes).max(axis=1, initial=0.0, keepdims=True)
     return Modes(rest, values.astype(complex, copy=False), shapes)

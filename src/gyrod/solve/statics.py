@@ -86,7 +86,7 @@ class Statics:
 
     def remembered(self, y: Array, t: float) -> Array:
         """An equilibrium with what its contacts remember of the way there, from which the next one counts."""
-        return np.asarray(self.compiled.core.rest(t, np.ascontiguousarray(y), True)) if self.compiled.touching else y
+        return np.asarray(self.compiled.core.rest(t, np.ascontiguousarray(y), True)) if self.compiled.contacts else y
 
     def place(self, y: Array, t: float) -> Array:
         """The unknowns back on the constraints at this time, at rest."""
@@ -305,7 +305,7 @@ def prepare(system: System, start: Rest | Motion | None = None, *, damped: bool 
     if y.shape != compiled.y0.shape:
         raise ValueError(f"guess has {y.size} unknowns, the system {compiled.size}; take a Rest of the same system.")
     y[scale == 0.0] = 0.0
-    if compiled.touching:
+    if compiled.contacts:
         compiled.core.rest(0.0, y, False)  # what sticks is counted from here
     rate = 1.0 / compiled._time(compiled._length())
     return Statics(compiled, reader, y, scale, SHIFT * rate, rate)
@@ -317,7 +317,7 @@ def _at_hand(system: System, start: Rest | Motion | None) -> Compiled | None:
         return None
     found = start.motion.compiled
     known = found.at_rest and found.system.original is system.original
-    return found if known and not found.touching else None
+    return found if known and not found.contacts else None
 
 
 def _check_inertia(rod: Rod) -> None:

@@ -74,7 +74,7 @@ class Solver:
     def hold(self, point: Point) -> Point:
         """A point of the path, with what its contacts remember, from which the next one counts."""
         statics, t = self.at(point.value)
-        if not statics.compiled.touching:
+        if not statics.compiled.contacts:
             return point
         y = statics.remembered(point.y, t)
         self._held = t, np.ascontiguousarray(y)
