@@ -6,10 +6,11 @@ CPU time, best of several, ratios within one run.
 from __future__ import annotations
 
 import argparse
+import runpy
 import time
 from collections.abc import Callable
-from functools import partial
 from math import cos, pi, sin
+from pathlib import Path
 
 import contact_peers  # type: ignore[import-not-found]
 import numpy as np
@@ -90,42 +91,75 @@ def falls(times: int) -> None:
             print(f"{told:36}{best(work, times):8.3f}{motion.stats.steps:8d}{depth:11.3f}")
 
 
+def rubber(name: str, a: Array, b: Array, segments: int, held: gd.Clamped | None = None) -> gd.Rod:
+    """A rubber rod between two points."""
+    return gd.Rod(
+        name, segments=segments, discretization="staggered", section=CIRCLE, material=RUBBER, damping=DAMPING,
+        initial=gd.Straight(a, b), start=held or gd.Free(), end=held or gd.Free(),
+    )  # fmt: skip
+
+
+def heap(count: int, **law: object) -> gd.System:
+    """Rods of 0.2 m and ten segments above each other, which fall on the floor."""
+    rng, rods = np.random.default_rng(1), []
+    for i in range(count):
+        a, place = rng.uniform(0, 2 * pi), np.array([*rng.uniform(-0.03, 0.03, 2), 0.01 + 0.015 * i])
+        half = 0.1 * np.array([cos(a), sin(a), 0.0])
+        rods.append(rubber(f"{i}", place - half, place + half, 10))
+    names = [rod.name for rod in rods]
+    among = gd.Contact(names, names, name="rods", **law)  # type: ignore[arg-type]
+    return gd.System(rods=rods, contacts=[among, gd.Contact(names, gd.Plane(), **law)])  # type: ignore[arg-type]
+
+
 def among(times: int) -> None:
     """Rods that fall across each other and in a heap, 1 s."""
-
-    def rubber(name: str, a: Array, b: Array, segments: int, held: gd.Clamped | None = None) -> gd.Rod:
-        return gd.Rod(
-            name, segments=segments, discretization="staggered", section=CIRCLE, material=RUBBER, damping=DAMPING,
-            initial=gd.Straight(a, b), start=held or gd.Free(), end=held or gd.Free(),
-        )  # fmt: skip
-
     across, along = np.array([0.5, 0, 0]), np.array([0, 0.5, 0])
     high = np.array([0, 0, 0.1])
     lower = rubber("lower", -across, across, 50, gd.Clamped("ground"))
     upper = rubber("upper", high - along, high + along, 50)
-    rng, heap = np.random.default_rng(1), []
-    for i in range(10):
-        a, place = rng.uniform(0, 2 * pi), np.array([*rng.uniform(-0.03, 0.03, 2), 0.01 + 0.015 * i])
-        half = 0.1 * np.array([cos(a), sin(a), 0.0])
-        heap.append(rubber(f"{i}", place - half, place + half, 10))
-    names = [rod.name for rod in heap]
     print(f"\n{'rods among themselves, 1 s, 1e-3':36}{'CPU s':>8}{'steps':>8}{'depth, mm':>11}")
-    for friction in (None, gd.Friction(0.3, sticking=False, slip_speed=1e-2)):
-        touch = partial(gd.Contact, stiffness=1e6, damping=1.0, friction=friction)
-        for told, system in {
-            "two cross": gd.System(rods=[lower, upper], contacts=[touch("upper", "lower", name="rods")]),
-            "a heap of ten": gd.System(
-                rods=heap, contacts=[touch(names, names, name="rods"), touch(names, gd.Plane())]
-            ),
-        }.items():
+    for friction in (None, gd.Friction(0.3, sticking=False, slip_speed=1e-2), gd.Friction(0.3)):
+        law = {"stiffness": 1e6 if friction is None else 4e6, "damping": 1.0, "friction": friction}
+        cross = gd.Contact("upper", "lower", name="rods", **law)  # type: ignore[arg-type]
+        cases = {
+            "two cross": gd.System(rods=[lower, upper], contacts=[cross]),
+            "a heap of ten": heap(10, **law),
+            "a heap of thirty": heap(30, **law),
+        }
+        if friction is not None and friction.sticking:
+            del cases["a heap of thirty"]
+        for told, system in cases.items():
             motion = gd.simulate(system, 1.0, rtol=1e-3)
 
             def work(system: gd.System = system) -> object:
                 return gd.simulate(system, 1.0, rtol=1e-3)
 
             depth = -1e3 * float(motion.contacts["rods"].gap.min())
-            told += "" if friction is None else ", friction"
-            print(f"{told:36}{best(work, times):8.3f}{motion.stats.steps:8d}{depth:11.3f}")
+            told += "" if friction is None else ", sticking" if friction.sticking else ", friction"
+            cost = best(work, 1 if "thirty" in told else times)
+            print(f"{told:36}{cost:8.3f}{motion.stats.steps:8d}{depth:11.3f}")
+
+
+def search(times: int) -> None:
+    """What finding out what touches costs of a step, of 100 rods of ten segments."""
+    law = {"stiffness": 1e6, "damping": 1.0}
+    start = gd.simulate(heap(100, **law), 0.25, rtol=1e-3, dense=False)
+    y = np.ascontiguousarray(start.y[-1])
+    with_them = compile_system(heap(100, **law))
+    names = [f"{i}" for i in range(100)]
+    bare = compile_system(heap(100, **law).with_(contacts=[gd.Contact(names, gd.Plane(), **law)]))  # type: ignore[arg-type]
+    costs = [min(core.core.time_rhs(y, 200) for _ in range(times)) for core in (with_them, bare)]
+    stats = start.stats
+    step, calls = stats.seconds / (stats.steps + stats.rejected), stats.rhs / (stats.steps + stats.rejected)
+    share = calls * (costs[0] - costs[1]) / step
+    print(f"\n1,000 segments in a heap: step {1e3 * step:.2f} ms, search and forces {100 * share:.1f} % of it")
+
+
+def knots(times: int) -> None:
+    """A knot of 200 segments: at rest, and pulled tight and let go with friction."""
+    example = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "overhand_knot.py"))
+    cost = best(example["run"], times)
+    print(f"a knot of 200 segments at rest, pulled tight and let go: {cost:.2f} s CPU")
 
 
 def bodies(times: int) -> None:
@@ -181,6 +215,8 @@ if __name__ == "__main__":
     kernels(n)
     falls(n)
     among(n)
+    search(n)
+    knots(n)
     bodies(n)
     creeps(n)
     rests(n)

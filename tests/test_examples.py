@@ -386,6 +386,37 @@ def test_cable_over_two_pulleys():
     gallery("times the tension at the load, # by the formula", example["expected"]())
 
 
+def test_overhand_knot(tmp_path, capsys):
+    example = load("overhand_knot")
+    loose, path = example["run"]()
+    pull, radius = example["pull"], example["radius"]
+    bare = 2.0 * pull(loose) * radius(loose) ** 2 / example["BENDING"]
+    assert bare == pytest.approx(1.0, rel=0.05)
+    pulls = np.array([pull(rest) for rest in path.rests])
+    pressed = 0.5 * sum(rest.contacts["knot"].normal for rest in (path.rests[10], path.rests[-1]))
+    width, coulomb = pulls[10:21].mean() - pulls[-1], 2.0 * example["FRICTION"] * pressed
+    assert width == pytest.approx(coulomb, rel=0.1)
+    assert pulls[-1] < 0.3 * pull(loose) < 1.5 * pull(loose) < pulls[20]
+    assert np.ptp(pulls[10:21]) < 0.03 * pulls[20]  # it slips, and becomes little stiffer
+    gallery("is #; tightening asks for # N more than loosening, and", bare, width)
+    gallery(r"$2\mu P$ is # N.", coulomb)
+    example["main"](str(tmp_path))
+    assert "overhand_knot.png" in capsys.readouterr().out
+
+
+def test_hose_in_a_channel(tmp_path, capsys):
+    example = load("hose_in_a_channel")
+    motion = example["run"]()
+    walls = [motion.contacts[name].normal[-1] for name in ("left", "right")]
+    assert walls[0] == pytest.approx(walls[1], rel=1e-6)
+    gives = -sum(motion.contacts[name].gap[-1] for name in ("left", "right"))
+    stiffness = 48.0 * example["BENDING"] / example["LENGTH"] ** 3
+    assert walls[0] == pytest.approx(example["beam"]() - stiffness * gives, rel=5e-3)
+    gallery("The middle presses with # N, # N by the beam", walls[0], example["beam"]())
+    example["main"](str(tmp_path))
+    assert "hose_in_a_channel.png" in capsys.readouterr().out
+
+
 def test_flying_spaghetti():
     example = load("flying_spaghetti")
     motion = example["run"]()

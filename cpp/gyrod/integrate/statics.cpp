@@ -143,7 +143,7 @@ StaticStatus StaticSolver::relax(double t, std::vector<double>& y) {
         advance(t, y, d_, 1.0, next_);
       }
       if (sound && std::isfinite(size) && peak(d_) <= 0.3 && !e_.trouble(t, next_.data()) &&
-          e_.reach(t, y.data(), next_.data()) >= 1.0 && (4 * k < o_.relaxations || calms(t, size)))
+          e_.reach(t, y.data(), next_.data()) >= 1.0)
         break;
       shift *= 2.0;
     }
@@ -160,13 +160,6 @@ StaticStatus StaticSolver::relax(double t, std::vector<double>& y) {
     }
   }
   return StaticStatus::failed;
-}
-
-// Whether less is left after a step than before it: contacts that open and close can make steps go round in circles.
-bool StaticSolver::calms(double t, double size) {
-  e_.rhs(t, next_.data(), bar_.data());
-  e_.solve(bar_.data());
-  return norm(bar_) <= size;
 }
 
 StaticStatus StaticSolver::accepted(int unstable, double shift) {
