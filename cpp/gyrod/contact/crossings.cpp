@@ -106,7 +106,7 @@ template <class S> struct Turn {
 // What both lines feel.
 struct Felt {
   Pose<double> at;
-  V3 by[2][2]; // of line e vertex i feels N by[0] + N' by[1]
+  V3 by[2][2];                                       // of line e vertex i feels N by[0] + N' by[1]
   V3 M[2], n, T, V, slip, spin[2], z, carried, rate; // carried: the spin that carries z
   Tangential rub;
   double distance, gap, k, share, stored, pressed, elastic, bracket, normal, turning, lever[2], radii;
@@ -576,7 +576,7 @@ Crossings::Slopes::Slopes(const Crossings& all, const Touch& o, const std::vecto
     const M3 slip_d = across * slid_d - n.dot(slid) * n_d - outer(n, n_d * slid);
     const double up = n.dot(z);
     const M3 bent_d = -(up * n_d) - outer(n, n_d * z), turned_z = -cross_matrix<double>(all.bent(o)); // w x z by w
-    const V3 carried_d = (0.5 * (f.spin[0] + f.spin[1]) - f.carried) / f.distance;          // by the distance
+    const V3 carried_d = (0.5 * (f.spin[0] + f.spin[1]) - f.carried) / f.distance;                    // by the distance
     M3 T_d = outer(T_N, N_d) + T_slip * slip_d + f.rub.T_z * bent_d;
     const M3 arm = cross_matrix<double>(n);
     Matrix<double, 3, 9> T_rates, slip_rates, z_rates = Matrix<double, 3, 9>::Zero();
@@ -820,8 +820,9 @@ double Crossings::reach(const std::vector<Curve>& curves) {
     const double way = std::max(0.5 * distance - 0.25 * radii, 0.05 * distance) * distance;
     for (int k = 0; k < 2; ++k)
       for (int l = 0; l < 2; ++l)
-        most = std::max(most, -1.0 / way * d.dot(curves[std::size_t(c.rods[0])].v[pair.spans[0] + k] -
-                                                             curves[std::size_t(c.rods[1])].v[pair.spans[1] + l]));
+        most = std::max(most, -1.0 / way *
+                                  d.dot(curves[std::size_t(c.rods[0])].v[pair.spans[0] + k] -
+                                        curves[std::size_t(c.rods[1])].v[pair.spans[1] + l]));
   }
   put_in_boxes(curves);
   for (const RodPair& c : pairs_) {

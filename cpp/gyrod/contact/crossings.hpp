@@ -8,10 +8,11 @@
 // memory as in law.hpp: friction acts half way between the centre lines' sides and twists both rods, whose spins lie
 // between those of the two frames about the place.
 //
-// Friction with a memory has the bristles of law.hpp: z turns with the spin that carries the normal of sides that stick,
+// Friction with a memory has the bristles of law.hpp: z turns with the spin that carries the normal of sides that
+// stick,
 //   z' = w x z + ...,  w = (l_1 w_1 + l_2 w_2)/(l_1 + l_2),  l = r + g/2
-// What touches and rubs takes one of the slots of the state, which hold z, whose it is and at which places it was at the
-// end of the last step: there it is found again, so that memory moves along both rods. What began to touch within a
+// What touches and rubs takes one of the slots of the state, which hold z, whose it is and at which places it was at
+// the end of the last step: there it is found again, so that memory moves along both rods. What began to touch within a
 // step has no slot yet, and knows the slip alone.
 //
 // What touches follows from the state alone, not from what touched before: pairs of spans that come near are kept only
@@ -49,7 +50,7 @@ public:
   struct Curve {
     const V3 *x, *v;
     const Mat3<double>* R;
-    const Vec4<double>* w;   // (w0, Omega) of frames
+    const Vec4<double>* w;    // (w0, Omega) of frames
     const V3* turn = nullptr; // at rest of frames since the last rest, as v of vertices is what they have moved since
   };
   // Shares of two frames in the spin at a place, and that of the second one by the place.
@@ -96,8 +97,7 @@ public:
   const std::vector<Touch>& found() const { return touches_; }
   // Of what was found: push(rod, vertex, force), twist(rod, frame, moment), both in space.
   // rates, where they are asked for: of all slots.
-  template <class F, class M>
-  void press(const std::vector<Curve>& curves, F&& push, M&& twist, double* rates) const {
+  template <class F, class M> void press(const std::vector<Curve>& curves, F&& push, M&& twist, double* rates) const {
     V3 felt[members];
     if (rates) straighten(rates);
     for (const Touch& o : touches_) {
@@ -205,7 +205,7 @@ private:
     Mat3<double> by_z[3], own, recall_place[most];
     Matrix<double, 3, 9> recall_rates;
     void grip(int k, Push& push, Pull& q, Pull& v) const;
-    double share(int k) const {             // of a member in the velocity, or in a spin
+    double share(int k) const { // of a member in the velocity, or in a spin
       if (k >= most) return o.frames[(k - most) / 2].share[(k - most) % 2];
       return k < most / 2 ? o.on[0].by[0][k] : -o.on[1].by[0][k - most / 2];
     }
@@ -234,8 +234,8 @@ private:
   std::vector<Box> boxes_;
   std::vector<std::pair<Cell, int>> cells_;
   std::vector<Touch> touches_;
-  const double* slots_ = nullptr;  // of the state that was looked at last
-  std::vector<char> used_;         // slots that touches have
+  const double* slots_ = nullptr;             // of the state that was looked at last
+  std::vector<char> used_;                    // slots that touches have
   std::vector<std::pair<double, int>> owned_; // slots by whose they are
   double skin_ = 0.0;
   static constexpr double little = 0.1; // of the skin
