@@ -354,6 +354,17 @@ def test_rods_that_meet_obstacles_go_one_by_one_in_lanes_and_with_other_sections
     assert template(system, ["hose.section.radius"], "nullspace-quaternion") is None
 
 
+@pytest.mark.parametrize("path", ["hose.section.radius", "hose.material.young"])
+def test_contacts_follow_sections_and_materials(path):
+    """How stiff a contact is, and how thick the rod, is that of each member."""
+    system = gd.System(rods=[hose()], contacts=[gd.Contact("hose", gd.Plane((0, 0, -0.05), (0, 0, 1)))])
+    assert template(system, [path], "nullspace-quaternion") is None
+    values = [system.get(path), 1.5 * system.get(path)]
+    study = gd.study(system, {path: values}, {"tip": "hose.positions[-1]"}, 0.1)
+    alone = [gd.simulate(system.with_({path: value}), 0.1)["hose"].positions[-1, -1] for value in values]
+    np.testing.assert_array_equal(study["tip"], alone)
+
+
 def test_a_watcher_ends_all_runs():
     found = members(KINDS["hinged"], ["hose.material.young"], 100.0, method="dopri5", rtol=1e-8)
     seen = []

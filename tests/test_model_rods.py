@@ -929,7 +929,7 @@ def test_systems_with_rods():
         ({"rods": [rod(), rod()]}, "name = 'hose' is borne by rods[0] and rods[1]"),
         ({"bodies": [Body("hose", mass=1, inertia=(1, 1, 1))], "rods": [rod()]}, "borne by bodies[0] and rods[0]"),
         ({"rods": [rod()], "forces": [Drag("hose", 1, name="hose")]}, "borne by rods[0] and forces[0]"),
-        ({"rods": [rod()], "forces": [Force("hose", (0, 0, 1))]}, "body = 'hose' is unknown; the system has no bodies"),
+        ({"rods": [rod()], "forces": [Force("hose", (0, 0, 1))]}, "body = 'hose' is a rod, and this acts on bodies"),
     ],
 )
 def test_systems_refused(arguments, words):

@@ -88,7 +88,9 @@ StaticStatus StaticSolver::whole_steps(double t, std::vector<double>& y) {
     if (k > 0 && best <= 1e3 * o_.tolerance && size > best) return accepted(unstable, shift);
     best = k == 0 ? size : std::min(best, size);
     if (k >= 6 + short_steps && size > 30.0 * best) return StaticStatus::failed;
-    const bool done = size <= o_.tolerance || (size < 1e3 * o_.tolerance && stalled(size));
+    // Where a force sets in smoothly, steps shrink by less than usual on the way to the end of the digits.
+    const bool still = !history.empty() && size > 0.5 * history.back().size;
+    const bool done = size <= o_.tolerance || (size < 1e3 * o_.tolerance && still);
     const double far = reach(t, y, std::min(1.0, o_.largest / std::max(peak(d_), 1e-300)));
     if (far < 1.0 && ++short_steps > o_.short_steps) return StaticStatus::failed;
     y.swap(next_);

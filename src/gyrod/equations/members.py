@@ -247,6 +247,9 @@ def _stacks(system: System, place: Place) -> bool:
         return False
     if rod.section.everywhere is None:
         return False
+    # How hard a contact is, and where it begins, may follow from material and section.
+    if part != "damping" and any(rod.name in (*c.members(system), *c.touched(system)) for c in system.contacts):
+        return False
     if part == "material":
         value = getattr(rod.material, field, None)
         return len(place) == 4 and field in _MATERIAL and value is not None and not isinstance(value, Derived)
