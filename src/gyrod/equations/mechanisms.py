@@ -329,27 +329,59 @@ def _keep(mechanism: Mechanism, rows: list[tuple[int, int]]) -> Mechanism:
     return replace(mechanism, kept=kept, ranks=[len(k) for k in kept])
 
 
-def _independent(G: Array, least: Array) -> tuple[list[int], float]:
-    """Rows that span the others, and the smallest singular value that was counted, relative to the largest."""
-    sizes = np.linalg.norm(G, axis=1)
-    if not (sizes > least).any():
-        return [], 0.0
-    scaled = G / np.where(sizes > np.maximum(RANK * sizes.max(), least), sizes, np.inf)[:, None]
-    # Of equal rows the first is taken, whatever the rounding of the factorisation: runs repeat to the last bit.
-    scaled = scaled * (1.0 - 1e-6 * np.arange(len(G)) / len(G))[:, None]
+def _parts(G: Array) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows and columns of loops that share no velocity: cost grows with their number, not with its cube.
+
+    Each column is in one part; rows without an entry are in none.
+    """
+    import scipy.sparse
+
+    entries = scipy.sparse.csr_array(G != 0.0)
+    graph = scipy.sparse.block_array([[None, entries], [entries.T, None]])
+    count, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    sides = (labels[: len(G)], labels[len(G) :])
+    rows, cols = (
+        np.split(np.argsort(side, kind="stable"), np.searchsorted(np.sort(side), np.arange(1, count))) for side in sides
+    )
+    return [part for part in zip(rows, cols, strict=True) if len(part[1])]
+
+
+def _independent(G: Array, least: Array, largest: float = 0.0) -> tuple[list[int], float]:
+    """Rows that span the others, and the smallest singular value that was counted, relative to the largest.
+
+    Rows are rounding below ``least``, and below a part of the ``largest`` one, or of another that there is.
+    """
     import scipy.linalg
 
-    _, R, order = scipy.linalg.qr(scaled.T, mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    rank = int(np.sum(diagonal > RANK * diagonal[0]))
-    return sorted(int(i) for i in order[:rank]), float(diagonal[rank - 1] / diagonal[0])
+    sizes = np.linalg.norm(G, axis=1)
+    counted = sizes > np.maximum(RANK * sizes.max(initial=largest), least)
+    scaled = G / np.where(counted, sizes, np.inf)[:, None]
+    # Of equal rows the first is taken, whatever the rounding of the factorisation: runs repeat to the last bit.
+    scaled = scaled * (1.0 - 1e-6 * np.arange(len(G)) / len(G))[:, None]
+    chosen, quality = [], np.inf
+    for rows, cols in _parts(scaled):
+        if not len(rows):
+            continue
+        _, R, order = scipy.linalg.qr(scaled[np.ix_(rows, cols)].T, mode="economic", pivoting=True)
+        diagonal = np.abs(np.diag(R))
+        rank = int(np.sum(diagonal > RANK * diagonal[0]))
+        chosen += [int(i) for i in rows[order[:rank]]]
+        quality = min(quality, float(diagonal[rank - 1] / diagonal[0]))
+    return sorted(chosen), quality if chosen else 0.0
 
 
 def _ranks(G: Array, least: Array, sizes: list[int]) -> list[int]:
     """Of the rows of each cut, how many are independent of each other and of those of the cuts before."""
-    ends = np.cumsum(sizes)
-    ranks = [len(_independent(G[:end], least[:end])[0]) for end in ends]
-    return [int(n) for n in np.diff([0, *ranks])]
+    owners, ranks = np.repeat(np.arange(len(sizes)), sizes), np.zeros(len(sizes), dtype=int)
+    largest = float(np.linalg.norm(G, axis=1).max(initial=0.0))
+    for rows, cols in _parts(G):
+        before = 0
+        for cut in np.unique(owners[rows]):
+            upto = rows[owners[rows] <= cut]
+            rank = len(_independent(G[np.ix_(upto, cols)], least[upto], largest)[0])
+            ranks[cut] += rank - before
+            before = rank
+    return ranks.tolist()
 
 
 def _moved(probe: Probe, y: Array, nu: Array) -> Array:
@@ -365,12 +397,13 @@ def _perturbed(probe: Probe, rng: np.random.Generator) -> Array | None:
     """Another configuration: a short way along a motion that the kept rows allow."""
     core, y, _ = probe
     G = core.loop_gradient(0.0, y, False)
-    n = G.shape[1]
-    # The kept rows are independent: their null space are the last columns of Q.
-    T = np.linalg.qr(G.T, mode="complete")[0][:, len(G) :] if len(G) else np.eye(n)
-    if not T.shape[1]:
+    if len(G) == G.shape[1]:
         return None
-    nu = T @ rng.normal(size=T.shape[1])
+    nu = np.zeros(G.shape[1])
+    for rows, cols in _parts(G):
+        # The kept rows are independent: their null space are the last columns of Q.
+        T = np.linalg.qr(G[np.ix_(rows, cols)].T, mode="complete")[0][:, len(rows) :]
+        nu[cols] = T @ rng.normal(size=T.shape[1])
     nu *= 0.1 / np.abs(nu).max()
     return _moved(probe, y, nu)
 
@@ -395,9 +428,13 @@ def _reached(bare: Probe, ends: NDArray[np.intp], y: Array) -> Array | None:
         T = core.nullspace(0.0, y).reshape(len(motions), 2, 3, -1)
         T[:, 1] = motions[:, 3:12].reshape(-1, 3, 3) @ T[:, 1]
         J = np.asarray(G @ T.reshape(-1, T.shape[-1]))
-        # Damped by the gap: where the rank is not full, nothing else says how far to go.
-        damping = np.sqrt(np.linalg.norm(g) * np.linalg.norm(J)) * np.eye(J.shape[1])
-        nu = np.linalg.lstsq(np.vstack([J, damping]), np.concatenate([-g, np.zeros(len(damping))]), rcond=None)[0]
+        nu = np.zeros(J.shape[1])
+        for rows, cols in _parts(J):
+            A, b = J[np.ix_(rows, cols)], g[rows]
+            # Damped by the gap: where the rank is not full, nothing else says how far to go.
+            damping = np.sqrt(np.linalg.norm(b) * np.linalg.norm(A)) * np.eye(len(cols))
+            right = np.concatenate([-b, np.zeros(len(cols))])
+            nu[cols] = np.linalg.lstsq(np.vstack([A, damping]), right, rcond=None)[0]
         y = _moved(bare, y, nu)
     return found if best < 1e-11 else None
 

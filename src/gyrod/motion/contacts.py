@@ -131,6 +131,18 @@ class ContactTrack:
         of = {*(p.of for p in self.stations), *(p.of for p in self.crossings)}
         return frozenset(of) if self.contact.a == ("all",) else frozenset(self.contact.a)
 
+    @cached_property
+    def _exerted(self) -> dict[str, tuple[NDArray[np.intp], Array, Array]]:
+        """Of each rod that others touch, or itself: number of the time, fraction, force of each place."""
+        found: dict[str, list[tuple[int, float, Array]]] = {}
+        for two in self.crossings:
+            for k, pairs in enumerate(two.pairs):
+                for pair in pairs:
+                    for name, at, sign in zip((pair.of, pair.on), pair.at, (1.0, -1.0), strict=True):
+                        found.setdefault(name, []).append((k, at, sign * pair.force))
+        columns = ((name, zip(*places, strict=True)) for name, places in found.items())
+        return {name: tuple(np.array(part) for part in parts) for name, parts in columns}  # type: ignore[misc]
+
     def _sign(self, two: Crossings) -> int:
         """Of two rods: which one is a of the contact, or 0, both."""
         return (two.of in self._members) - (two.on in self._members)
@@ -325,22 +337,21 @@ def among_rods(tracks: Iterable[ContactTrack], name: str, s: Array, shape: tuple
     found = np.zeros((*shape, len(s), 3))
     middles = 0.5 * (s[1:] + s[:-1])
     for contact in tracks:
-        for two in contact.crossings:
-            rows = found.reshape(-1, len(s), 3)
-            for row, pairs in zip(rows, two.pairs, strict=True):
-                for pair in pairs:
-                    for of, at, sign in zip((pair.of, pair.on), pair.at, (1.0, -1.0), strict=True):
-                        if of == name:
-                            row[np.searchsorted(middles, at)] += sign * pair.force
+        if name in contact._exerted:
+            rows, at, force = contact._exerted[name]
+            np.add.at(found.reshape(-1, len(s), 3), (rows, np.searchsorted(middles, at)), force)
     return found
 
 
-def on_body(motion: Motion, name: str) -> Array:
-    """The force that contacts exert on a body, (..., 3)."""
-    found = np.zeros((*motion.t.shape, 3))
+def on_bodies(motion: Motion) -> dict[str, Array]:
+    """The forces that contacts exert on the bodies that have some, (..., 3)."""
+    found: dict[str, Array] = {}
     for contact in motion.contacts.values():
         for part in contact.stations:
-            found += ((part.of == name) * 1.0 - (part.on == name)) * part.force.sum(axis=-2)
+            force = part.force.sum(axis=-2)
+            for name, sign in ((part.of, 1.0), (part.on, -1.0)):
+                if name is not None:
+                    found[name] = found.get(name, 0.0) + sign * force
     return found
 
 

@@ -20,7 +20,7 @@ from gyrod.equations import Compiled
 from gyrod.look.curves import Curve
 from gyrod.model import Body
 from gyrod.motion import Motion, MotionStats
-from gyrod.motion.contacts import on_body, on_rod
+from gyrod.motion.contacts import on_bodies, on_rod
 from gyrod.storage.layout import Series
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class Scene:
         if self.rods:
             joined |= {name: np.concatenate([*parts, none], axis=1) for name, parts in sections.items()}
         if self.compiled.system.contacts:
-            tracks, centres = motion.contacts.values(), self.names[len(self.rods) :]
+            tracks, forces, nothing = motion.contacts.values(), on_bodies(motion), np.zeros((k, 3))
             parts = [on_rod(tracks, curve.rod.name, curve.s, (k,)) for curve in self.curves]
-            parts += [on_body(motion, name)[:, None] for name in centres]
+            parts += [forces.get(name, nothing)[:, None] for name in self.names[len(self.rods) :]]
             joined["contact force"] = np.concatenate([*parts, np.zeros((k, len(self.owner), 3))], axis=1)
         frames = joined.pop("frames")
         joined |= {f"d{i + 1}": frames[..., i] for i in range(3)}
