@@ -551,6 +551,14 @@ def test_no_error_is_below_rounding():
         assert 1e-17 < np.max(motion.error[text].peak) <= np.max(motion.error[text].total) < 1e-12
 
 
+def test_errors_of_bend_radii_are_not_those_of_straight_rows():
+    """A rod that is straight at first bends by infinite radii there: their rounding is not that of the smallest."""
+    motion = gd.simulate(system(), 0.4, rtol=1e-4, output=TIMES, error="total")
+    radii = motion["hose"].bend_radius
+    assert radii.max() > 1e9
+    assert 1e-9 < motion.error["hose.bend_radius"].peak[np.unravel_index(radii.argmin(), radii.shape)[1]] < radii.min()
+
+
 def touching(name, segments, degree=None):
     """One of five systems with the contact "touch", and how long it runs."""
     hold = {"section": gd.Circle(5e-3), "material": gd.Material(young=5e6, poisson=0.5, density=1100),

@@ -101,6 +101,44 @@ def test_modules_lend_no_private_names():
     assert not lent
 
 
+def lines_of(function: ast.FunctionDef) -> int:
+    """How long a function is, its docstring apart."""
+    first = function.body[0]
+    text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    apart = first.end_lineno - first.lineno + 1 if text else 0
+    return function.end_lineno - function.lineno + 1 - apart
+
+
+def test_functions_and_modules_are_short():
+    """A function does not take more than a page, nor a module more than ten."""
+    texts = {path.relative_to(SOURCE): path.read_text(encoding="utf-8") for path in MODULES}
+    long = {str(path): n for path, text in texts.items() if (n := len(text.splitlines())) > 600}
+    for path, text in texts.items():
+        functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+        long |= {f"{path}: {f.name}": n for f in functions if (n := lines_of(f)) > 60}
+    assert not long, "divide them by what they are about"
+
+
+def test_no_module_puts_anything_into_another():
+    """What a room needs from its right it imports in a method; nothing is set from outside, as hooks would be."""
+    hooks = []
+    for path in MODULES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "gyrod"
+            for alias in node.names
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    owner = target.value if isinstance(target, ast.Attribute) else None
+                    if isinstance(owner, ast.Name) and owner.id in imported:
+                        hooks.append(f"{path.relative_to(SOURCE)}: {ast.unparse(target)}")
+    assert not hooks
+
+
 def calls(tree: ast.AST, function: str):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function:

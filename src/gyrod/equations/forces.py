@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 import numpy as np
@@ -13,6 +13,15 @@ from gyrod.equations.rods import frame_spin
 from gyrod.equations.signals import Signals, checked
 from gyrod.model import Bushing, Cable, CForce, Force, ForceLaw, SpringDamper, System, Torque, UserForce
 from gyrod.model.forces import BodyState, Link
+
+
+def body_forces(
+    system: System, index: dict[str, int], axes: Array, signals: Signals, own: Sequence[_core.ForceElement] = ()
+) -> tuple[Array, list[_core.ForceElement]]:
+    """Gravity and forces on bodies: of the model, their ``own``, weights, those of a frame that turns."""
+    forces = [compile_force(f, system, index, axes, signals) for f in system.forces if not f.on_rods]
+    gravity, weights = body_weights(system, signals)
+    return gravity, [*forces, *own, *weights, *frame_forces(system, axes)]
 
 
 def body_weights(system: System, signals: Signals) -> tuple[Array, list[_core.ForceElement]]:

@@ -18,7 +18,7 @@ from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.equations.checks import about
 from gyrod.equations.coordinates import turns, unknowns
-from gyrod.equations.forces import body_weights, compile_force, frame_forces
+from gyrod.equations.forces import body_forces
 from gyrod.equations.links import links, sliding
 from gyrod.equations.rods import HELD
 from gyrod.model import System
@@ -116,16 +116,7 @@ def compile_stepped(
     if coordinates is not None:
         _check.choice("coordinates", coordinates, COORDINATES)
     _check.choice("potential", potential, POTENTIALS)
-    if not isinstance(system, System):
-        raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
-    if system.contacts:
-        method, first = "energy-momentum" if conserving else "variational", system.contacts[0].label
-        raise ValueError(f"method = {method!r} has no contact; take 'moreau' or 'radau5'. In the way is {first}.")
-    if rings := sliding(system):
-        method = "energy-momentum" if conserving else "variational"
-        raise ValueError(
-            f"method = {method!r} has no clips that slide; take 'radau5'. In the way is {rings[0][0].label}."
-        )
+    _check_method(system, "energy-momentum" if conserving else "variational")
     coordinates = _conserving(system, reduce, coordinates) if conserving else coordinates or "quaternion"
     formulation = COORDINATES[coordinates]
     given, system = system, system.assembled()
@@ -142,9 +133,7 @@ def compile_stepped(
     compiled = begin(given, formulation, **options)
     frames = np.array(axes).reshape(-1, 3, 3)
     index = {name: i for i, name in enumerate(system.names)}
-    forces = [compile_force(f, system, index, frames, compiled.signals) for f in system.forces if not f.on_rods]
-    gravity, weights = body_weights(system, compiled.signals)
-    forces += weights + frame_forces(system, frames)
+    gravity, forces = body_forces(system, index, frames, compiled.signals)
     if compiled.mechanism is not None:
         forces += mechanisms.springs(system, compiled.mechanism)
     split, of_rods = _sigmas(system, sigma, moments, compiled.rods)
@@ -157,7 +146,27 @@ def compile_stepped(
         length=compiled._length(), step=step, directors=coordinates == "directors", nodes=potential == "nodes",
         conserving=conserving, composed=order == 4,
     )  # fmt: skip
-    start = []
+    start = _starts(compiled, axes, rested=rested)
+    stepped = Stepped(compiled, core, np.array(start), frames, split, compiled.python, potential == "nodes")
+    return replace(stepped, start=np.array(start + _cells(stepped)).reshape(-1, 13))
+
+
+def _check_method(system: System, method: str) -> None:
+    """Refuse what constant steps have not."""
+    if not isinstance(system, System):
+        raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
+    if system.contacts:
+        what, others, label = "contact", "'moreau' or 'radau5'", system.contacts[0].label
+    elif rings := sliding(system):
+        what, others, label = "clips that slide", "'radau5'", rings[0][0].label
+    else:
+        return
+    raise ValueError(f"method = {method!r} has no {what}; take {others}. In the way is {label}.")
+
+
+def _starts(compiled: Compiled, axes: Sequence[Array], *, rested: bool) -> list[list[float]]:
+    """Position, quaternion, velocity and Omega of each body at the start, of the model or of the compiled system."""
+    system, start = compiled.system, []
     moved = compiled.motions(compiled.y0) if rested or system.junction_bodies else None
     for i, (body, A) in enumerate(zip(system.bodies, axes, strict=True)):
         p, v, Omega = body.orientation, system.initial_velocities[body.name], body.angular_velocity
@@ -166,8 +175,7 @@ def compile_stepped(
         if not np.array_equal(A, np.eye(3)):
             p = rotations.multiply(p, rotations.quaternion_from_matrix(A))
         start.append([*(body.position if moved is None else moved[0][0, i]), *p, *v, *(A.T @ Omega)])
-    stepped = Stepped(compiled, core, np.array(start), frames, split, compiled.python, potential == "nodes")
-    return replace(stepped, start=np.array(start + _cells(stepped)).reshape(-1, 13))
+    return start
 
 
 def _cells(stepped: Stepped) -> list[list[float]]:

@@ -19,12 +19,23 @@ from gyrod import _check
 from gyrod._check import Array
 from gyrod.model import Clip, ContactSensor, System
 from gyrod.model.meshes import Mesh
-from gyrod.model.sensors import Sensor
 from gyrod.motion import Beside, Motion
+from gyrod.motion.differences import (
+    along,
+    chosen,
+    difference,
+    field_of,
+    largest,
+    largest_turn,
+    less,
+    places,
+    radii,
+    read,
+    sensor_of,
+)
 from gyrod.motion.readings import Quantity, quantity
 
 if TYPE_CHECKING:
-    from gyrod.motion import RodTrack
     from gyrod.solve.modal import Modes
     from gyrod.solve.paths.result import Path, PathEvent
 
@@ -229,7 +240,7 @@ class OfRows:
         if why:
             raise EstimateError(f"{text!r} has no estimate: {why}.")
         q.shape(self.motion)  # says what does not fit
-        if _field(q, self.motion.system) == "gap" and not np.isfinite(_read(q, self.rows)).any():
+        if field_of(q, self.motion.system) == "gap" and not np.isfinite(read(q, self.rows)).any():
             raise EstimateError(f"{text!r} has no estimate: it is infinite, since nothing comes near enough to touch.")
         return self._rough(q) if self.beside.coarse is None else self._compared(q)
 
@@ -237,7 +248,7 @@ class OfRows:
         beside = self.beside
         # Nothing that was integrated is better than rounding.
         integrated = beside.half is None or beside.half is not beside.coarse
-        least = float(np.finfo(float).eps) * _finite(np.abs(_read(q, self.rows))) if integrated else 0.0
+        least = float(np.finfo(float).eps) * self._magnitude(q) if integrated else 0.0
         total, peak = (np.maximum(x, least) for x in self._error(q, self.rows, beside.coarse))
         if beside.half is None:
             return ErrorEstimate(q.text, q.unit, total, peak)
@@ -246,6 +257,11 @@ class OfRows:
         # Errors of both kinds may cancel in a companion that has both.
         total, peak = np.maximum(total, np.maximum(time, mesh)), np.maximum(peak, np.maximum(time_peak, mesh_peak))
         return ErrorEstimate(q.text, q.unit, total, peak, time, mesh)
+
+    def _magnitude(self, q: Quantity) -> float:
+        """The largest value; of bend radii, which are infinite where a rod is straight, the smallest."""
+        values = np.abs(read(q, self.rows))
+        return largest(values.min(keepdims=True) if q.field == "bend_radius" else values)
 
     def _error(
         self, q: Quantity, a: Motion | tuple[Motion, ...], b: Motion | tuple[Motion, ...]
@@ -267,9 +283,9 @@ class OfRows:
         whole = replace(q, index=(), measure="")
         x, y = self._values(whole, a), self._values(whole, b)
         if q.field == "bend_radius":
-            return _radii(q, x, y)
-        ends = [np.abs(_less(f(_chosen(q, x), axis=0), f(_chosen(q, y), axis=0))) for f in (np.max, np.min)]
-        change = _chosen(q, _difference(q, x, y, self.motion.system))
+            return radii(q, x, y)
+        ends = [np.abs(less(f(chosen(q, x), axis=0), f(chosen(q, y), axis=0))) for f in (np.max, np.min)]
+        change = chosen(q, difference(q, x, y, self.motion.system))
         finite = np.isfinite(change)
         if not finite.all() and finite.any():  # of gaps, which only one of them has when something comes near or leaves
             change = np.where(finite, change, 0.0)
@@ -280,17 +296,17 @@ class OfRows:
         """A quantity at the common rows, (n, ...), and at the places of the run's own mesh."""
         common = self.beside.rows
         if rows is self.rows:
-            return _read(q, rows)[common]
+            return read(q, rows)[common]
         mesh: Mesh | None = self.motion[q.name].mesh if q.place else None
-        return (_read(q, rows) if mesh is None else _along(q, rows, _places(q, mesh)))[: len(common)]
+        return (read(q, rows) if mesh is None else along(q, rows, places(q, mesh)))[: len(common)]
 
     def _rough(self, q: Quantity) -> ErrorEstimate:
-        values, system = _read(q, self.rows), self.motion.system
-        touching = q.kind == "contact" or isinstance(_sensor(q, system), ContactSensor)
-        if _field(q, system) in SPACED or (touching and _field(q, system) == "gap"):
+        values, system = read(q, self.rows), self.motion.system
+        touching = q.kind == "contact" or isinstance(sensor_of(q, system), ContactSensor)
+        if field_of(q, system) in SPACED or (touching and field_of(q, system) == "gap"):
             size, what = self._size, "positions"
         else:
-            size, what = _finite(np.abs(values)), "forces" if _sort(q, system) else "positions"
+            size, what = largest(np.abs(values)), "forces" if _sort(q, system) else "positions"
         relative = self._relative("contacts" if touching and what == "forces" else what)
         error = np.full(values.shape[1:], relative * size)
         if q.field == "bend_radius":  # of the smallest
@@ -306,7 +322,7 @@ class OfRows:
     def turn(self) -> float:
         """Largest angle by which a rod turns in one of its segments or elements, rad."""
         motions = self.rows if isinstance(self.rows, tuple) else (self.rows,)
-        return max((_turn(m[name]) for m in motions for name in m.system.rod_names), default=0.0)
+        return max((largest_turn(m[name]) for m in motions for name in m.system.rod_names), default=0.0)
 
     @cached_property
     def _size(self) -> float:
@@ -316,7 +332,7 @@ class OfRows:
         """Lines for print."""
         system = self.motion.system
         ends = [f"{n}.{e}_force" for n in system.rod_names for e in ("start", "end")]
-        held = [text for text in ends if np.any(_read(quantity(text, system), self.rows))]
+        held = [text for text in ends if np.any(read(quantity(text, system), self.rows))]
         places = [f"{n}.position" for n in system.names] + [f"{n}.positions" for n in system.rod_names]
         yield from self._row("positions", places)
         yield from self._row("end forces", held)
@@ -331,7 +347,7 @@ class OfRows:
         for text in texts:
             bent = text.endswith("bend_radius")
             error = self.estimate(text if bent else f"norm {text}")
-            values = _read(quantity(error.quantity, self.motion.system), self.rows)
+            values = read(quantity(error.quantity, self.motion.system), self.rows)
             values = values.min(axis=0) if bent else values.max(axis=0)
             worst = np.unravel_index(np.argmin(values) if bent else np.argmax(error.total), values.shape)
             at = np.unravel_index(np.argmin(values) if bent else np.argmax(values), values.shape)
@@ -495,117 +511,17 @@ def kind(system: System) -> str:
     return "grid" if any(rod.degree is None for rod in system.rods) else "elements"
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
-def _read(q: Quantity, rows: Motion | tuple[Motion, ...]) -> Array:
-    """Values of a quantity, (n, ...), also of a single time or of several motions."""
-    if isinstance(rows, tuple):
-        return np.stack([q.read(one) for one in rows])
-    values = q.read(rows)
-    return values if rows.t.ndim else values[None]
-
-
-def _along(q: Quantity, rows: Motion | tuple[Motion, ...], s: Array) -> Array:
-    """A field along a rod at fractions of its length.
-
-    A grid is read by cubic splines through its points: straight lines between them would add an error of their own.
-    """
-    one = rows[0] if isinstance(rows, tuple) else rows
-    mesh: Mesh = one[q.name].mesh
-    if mesh.degree or q.field in ("quaternions", "vertex_quaternions", "directors"):
-        return _read(replace(q, at=tuple(s.tolist())), rows)
-    from scipy.interpolate import make_interp_spline
-
-    values, points = _read(q, rows), _places(q, mesh)
-    bent = q.field == "bend_radius"
-    found = make_interp_spline(points, 1.0 / values if bent else values, k=min(3, len(points) - 1), axis=1)(s)
-    return _inverse(np.maximum(found, 0.0)) if bent else np.asarray(found)
-
-
-def _places(q: Quantity, mesh: Mesh) -> Array:
-    """Fractions of the length at which a mesh has a quantity."""
-    if q.place != "sections":
-        return np.asarray(getattr(mesh, q.place))
-    return np.concatenate([[0.0], mesh.curvatures, [1.0]]) if mesh.degree else mesh.curvatures
-
-
-def _inverse(x: Array) -> Array:
-    return np.asarray(np.divide(1.0, x, out=np.full(x.shape, np.inf), where=x > 0.0))
-
-
 def _sort(q: Quantity, system: System) -> int:
     """Whether it is a bend radius, or strains or accelerations decide it."""
-    field = _field(q, system)
+    field = field_of(q, system)
     if field == "bend_radius":
         return RADII
     return FORCES if field in STRAINED or field.endswith(("acceleration", "specific force")) else PLACES
 
 
-def _field(q: Quantity, system: System) -> str:
-    """The field of a thing, or what a sensor measures."""
-    sensor = _sensor(q, system)
-    return sensor.quantity if sensor else q.field
-
-
-def _sensor(q: Quantity, system: System) -> Sensor | None:
-    return next((s for s in system.sensors if q.kind == "sensor" and s.name == q.name), None)
-
-
 def without(q: Quantity, system: System) -> str:
     """Why a quantity has no estimate; empty if it has one."""
-    return WITHOUT.get(_field(q, system)) or WITHOUT.get(q.kind, "")
-
-
-def _chosen(q: Quantity, values: Array) -> Array:
-    """The entries that a quantity names, and their measure."""
-    found = values[(slice(None), *(slice(*i) if isinstance(i, tuple) else i for i in q.index))]
-    if q.measure == "norm":
-        return np.asarray(np.linalg.norm(found, axis=-1)) if found.ndim > 1 else np.abs(found)
-    return np.abs(found) if q.measure == "abs" else found
-
-
-def _difference(q: Quantity, x: Array, y: Array, system: System) -> Array:
-    """Difference; of quaternions on one side, of angles less whole turns, which companions do not count."""
-    if q.field in ("quaternion", "quaternions", "vertex_quaternions") or q.linked:
-        return x - np.where(np.sum(x * y, axis=-1, keepdims=True) < 0.0, -y, y)
-    if not q.dense:
-        return _less(x, y)
-    names = system.joint(q.name).coordinate_names if q.kind == "joint" else ("angle",)
-    turns = np.round((x - y) / (2.0 * np.pi))
-    if q.field == "coordinates":
-        turns = turns * np.array([name.startswith("angle") for name in names])
-    return x - y - 2.0 * np.pi * turns
-
-
-def _radii(q: Quantity, x: Array, y: Array) -> tuple[Array, Array]:
-    """Error of the smallest radius over the run at each place, by the curvatures there: R² |ΔK|."""
-    a, b = 1.0 / x, 1.0 / y
-    tight = a.max(axis=0)
-    changes = np.abs(a - b).max(axis=0), np.abs(tight - b.max(axis=0))
-    found = [np.divide(c, tight**2, out=np.where(c > 0.0, np.inf, 0.0), where=tight > 0.0) for c in changes]
-    return _chosen(q, found[0][None])[0], _chosen(q, found[1][None])[0]
-
-
-def _turn(track: RodTrack) -> float:
-    """Largest angle by which the frame turns in a cell; on a grid, with frames in the middle, also next to an end."""
-    p, per = np.asarray(track.quaternions), track.mesh.degree
-    if not per:
-        ends = track.vertex_quaternions
-        p = np.concatenate([ends[..., :1, :], p, ends[..., -1:, :]], axis=-2)
-    angles = 2.0 * np.arccos(np.minimum(np.abs(np.sum(p[..., 1:, :] * p[..., :-1, :], axis=-1)), 1.0))
-    if not per:
-        angles[..., [0, -1]] *= 2.0  # half a cell
-    return float(angles.reshape(*angles.shape[:-1], -1, per or 1).sum(axis=-1).max(initial=0.0))
-
-
-def _less(x: Array, y: Array) -> Array:
-    """x - y, and nothing where both are infinite, as gaps are of rods that are far from each other."""
-    return np.asarray(np.subtract(x, y, out=np.zeros(np.broadcast(x, y).shape), where=x != y))
-
-
-def _finite(values: Array) -> float:
-    return float(values[np.isfinite(values)].max(initial=0.0))
+    return WITHOUT.get(field_of(q, system)) or WITHOUT.get(q.kind, "")
 
 
 def _worse(a: Row, b: Row, smallest: bool) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -190,3 +190,22 @@ def _balanced(
     free[:, : s.shape[1]] = ~held
     tension = np.abs(Vt * free[:, :, None]).max(axis=(0, 1), initial=0.0)
     return scale * np.einsum("nkj,nk->nj", Vt[:, : s.shape[1]], part), tension
+
+
+def counted(
+    compiled: Compiled, dense: Callable[[Array], Array], steps: Array, times: Array, found: list[JointTrack]
+) -> None:
+    """Count angles over all steps, in place: output times may be turns apart."""
+    turning = [i for i, track in enumerate(found) if any(name.startswith("angle") for name in track.names)]
+    if not turning or not len(steps):
+        return
+    every = np.union1d(steps, times)
+    motions = compiled.motions(dense(np.ascontiguousarray(every)), every)
+    at = np.searchsorted(every, times)
+    for i in turning:
+        track = found[i]
+        all_q = kinematics(compiled, [i], motions)[0]
+        for k, name in enumerate(track.names):
+            if name.startswith("angle"):
+                turns = np.round((np.unwrap(all_q[:, k])[at] - track.coordinates[:, k]) / (2.0 * np.pi))
+                track.coordinates[:, k] += 2.0 * np.pi * turns

@@ -23,7 +23,7 @@ from gyrod.motion.between import Knots, along, passes_over, sampled
 from gyrod.motion.clips import Clips
 from gyrod.motion.contacts import Contacts
 from gyrod.motion.energy import Energy, Flows, energies, momenta
-from gyrod.motion.joints import JointTrack, kinematics, tracks
+from gyrod.motion.joints import JointTrack, counted, tracks
 from gyrod.motion.parts import Beside, Drift, EventRecord, Midpoints, MotionStats
 from gyrod.motion.sensors import Sensors
 from gyrod.motion.tracks import BodyTrack, Ends, RodTrack, with_ends
@@ -107,8 +107,7 @@ class Motion:
     @property
     def _members(self) -> str:
         """The first names, for a line about it."""
-        names = self.names if self._compiled is not None else ()
-        return listed(names, 4, str) or "nothing"
+        return listed(self.names if self._compiled is not None else (), 4, str) or "nothing"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -138,7 +137,9 @@ class Motion:
         times, rows = np.atleast_1d(self.t), np.ascontiguousarray(np.atleast_2d(self.y))
         near = self._near if loads else None
         found = tracks(self.compiled, np.ascontiguousarray(times), rows, self._motions, loads)
-        found = self._turns(times, found)
+        if self._dense is not None:
+            known = (self._span[0] <= self.steps) & (self.steps <= min(self._span[1], times.max(initial=0.0)))
+            counted(self.compiled, self._dense, self.steps[known], times, found)
         if near is not None:
             found = [
                 replace(
@@ -172,24 +173,6 @@ class Motion:
     def clips(self) -> Clips:
         """What clips hold: ``motion.clips["p-clip"].force``, (n, 3)."""
         return Clips(self)
-
-    def _turns(self, times: Array, found: list[JointTrack]) -> list[JointTrack]:
-        """Angles counted over all steps: output times may be turns apart."""
-        turning = [i for i, track in enumerate(found) if any(name.startswith("angle") for name in track.names)]
-        if not turning or self._dense is None or not len(self.steps):
-            return found
-        known = (self._span[0] <= self.steps) & (self.steps <= min(self._span[1], times.max()))
-        every = np.union1d(self.steps[known], times)
-        motions = self.compiled.motions(self._dense(np.ascontiguousarray(every)), every)
-        at = np.searchsorted(every, times)
-        for i in turning:
-            track = found[i]
-            all_q = kinematics(self.compiled, [i], motions)[0]
-            for k, name in enumerate(track.names):
-                if name.startswith("angle"):
-                    turns = np.round((np.unwrap(all_q[:, k])[at] - track.coordinates[:, k]) / (2.0 * np.pi))
-                    track.coordinates[:, k] += 2.0 * np.pi * turns
-        return found
 
     @cached_property
     def _tracks(self) -> dict[str, BodyTrack]:

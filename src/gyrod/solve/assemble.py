@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from gyrod import _check, rotations
 from gyrod._check import Array
 from gyrod._words import suggests
-from gyrod.equations import mechanisms, unchecked_core
+from gyrod.equations import mechanisms
+from gyrod.equations.bodies import unchecked_core
 from gyrod.model import ModelError, System
 
 if TYPE_CHECKING:

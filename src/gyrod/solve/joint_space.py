@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from gyrod import _check, rotations
 from gyrod._check import Array
 from gyrod._words import listed, suggests
-from gyrod.equations import drive_values
+from gyrod.equations.bodies import drive_values
 from gyrod.model import Spherical, System
 from gyrod.model.errors import shown, unknown, vector
 from gyrod.motion import Motion, Rest
