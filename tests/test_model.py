@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial.transform import Rotation
+from sentences import made_or_error, problems, the_problem
 
 from gyrod import rotations as rot
 from gyrod.model import (
@@ -68,18 +69,6 @@ VALID = {
 
 def body(name="top", **changes):
     return Body(**{**VALID_BODY, "name": name, **changes})
-
-
-def problems(function, /, *args, **kwargs):
-    with pytest.raises(ModelError) as caught:
-        function(*args, **kwargs)
-    return caught.value.problems
-
-
-def the_problem(function, /, *args, **kwargs):
-    (sentence,) = problems(function, *args, **kwargs)
-    assert sentence.endswith((".", "?"))
-    return sentence
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -340,13 +329,6 @@ def test_garbage_gives_a_model_error_and_nothing_else(data):
 def test_garbage_for_a_system(changes):
     made = made_or_error(System, changes)
     assert isinstance(made, System) or made.problems
-
-
-def made_or_error(kind, arguments):
-    try:
-        return kind(**arguments)
-    except ModelError as error:
-        return error
 
 
 # --- joints and forces -----------------------------------------------------------------------------------------------

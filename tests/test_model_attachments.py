@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sentences import problems, raising, the_problem
 
 from gyrod import rotations as rot
 from gyrod.equations.rods import compile_rod
@@ -51,18 +52,6 @@ def ring(**changes):
 
 def body(name="bob", position=(0.3, 1.0, -0.05), **changes):
     return Body(name, mass=0.2, inertia=(1e-4, 2e-4, 2.5e-4), position=position, **changes)
-
-
-def problems(function, /, *args, **kwargs):
-    with pytest.raises(ModelError) as caught:
-        function(*args, **kwargs)
-    return caught.value.problems
-
-
-def the_problem(function, /, *args, **kwargs):
-    (sentence,) = problems(function, *args, **kwargs)
-    assert sentence.endswith((".", "?"))
-    return sentence
 
 
 def clamped_section(system, name, e):
@@ -525,10 +514,6 @@ def test_rods_move_with_their_bodies():
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
-
-
-def raising(t):
-    raise ZeroDivisionError("of the user")
 
 
 @pytest.mark.parametrize(

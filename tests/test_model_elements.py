@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from sentences import made_or_error, raising, the_problem
 
 from gyrod import rotations as rot
 from gyrod.equations import ForceError
@@ -67,22 +68,6 @@ def rod(name="hose", **changes):
 
 def body(name="bob", **changes):
     return Body(name, **{"mass": 1.0, "inertia": (1, 1, 1), "position": (0, 0, 2), **changes})
-
-
-def problems(function, /, *args, **kwargs):
-    with pytest.raises(ModelError) as caught:
-        function(*args, **kwargs)
-    return caught.value.problems
-
-
-def the_problem(function, /, *args, **kwargs):
-    (sentence,) = problems(function, *args, **kwargs)
-    assert sentence.endswith((".", "?"))
-    return sentence
-
-
-def raising(*_):
-    raise ZeroDivisionError("of the user")
 
 
 def table(system, name="hose"):
@@ -214,13 +199,6 @@ garbage = st.one_of(
     arrays.arrays(st.sampled_from([float, complex, int, bool]), st.sampled_from([(), (2,), (3,), (2, 3), (0,)])),
     st.sampled_from([object(), Rod, np.array(["a"]), len, raising, abs, 10**400, {1, 2}, iter([1.0])]),
 )
-
-
-def made_or_error(kind, arguments):
-    try:
-        return kind(**arguments)
-    except ModelError as error:
-        return error
 
 
 @given(st.data())

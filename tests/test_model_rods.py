@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial.transform import Rotation
+from sentences import made_or_error, problems, raising, the_problem
 
 from gyrod import rotations as rot
 from gyrod.model import (
@@ -100,22 +101,6 @@ VALID = {**VALID_SECTIONS, **VALID_SHAPES, **VALID_ENDS, **VALID_LOADS, **VALID_
 
 def rod(**changes):
     return Rod(**{**HOSE, **changes})
-
-
-def problems(function, /, *args, **kwargs):
-    with pytest.raises(ModelError) as caught:
-        function(*args, **kwargs)
-    return caught.value.problems
-
-
-def the_problem(function, /, *args, **kwargs):
-    (sentence,) = problems(function, *args, **kwargs)
-    assert sentence.endswith((".", "?"))
-    return sentence
-
-
-def raising(*_):
-    raise ZeroDivisionError("of the user")
 
 
 def directors(q):
@@ -850,13 +835,6 @@ def test_garbage_gives_a_model_error_and_nothing_else(data):
         value = getattr(made, name)
         if isinstance(value, (float, np.ndarray)):
             assert np.isfinite(value).all()
-
-
-def made_or_error(kind, arguments):
-    try:
-        return kind(**arguments)
-    except ModelError as error:
-        return error
 
 
 @given(

@@ -184,10 +184,6 @@ class Mesh(ABC):
         """Number of segments or elements."""
         return len(self.ends) - 1
 
-    def cell_at(self, s: ArrayLike) -> tuple[Rows, Array]:
-        """Segment or element in which each fraction lies, the right one of two, and the fraction of it, (k,) each."""
-        return _cell(self.ends, np.array(s, dtype=float, ndmin=1))
-
 
 class Grid(Mesh):
     """The staggered grid: positions and curvatures at vertices, frames and strains at the midpoints of segments.

@@ -213,6 +213,3 @@ class HeightField(Boundary):
 
 #: All surfaces of space.
 BOUNDARIES: tuple[type[Boundary], ...] = (Plane, Shaft, Pipe, Bowl, Eyelet, HeightField)
-
-#: What may be touched in space.
-Touchable = Boundary | Solid
