@@ -1,15 +1,18 @@
 """Sphinx configuration: python -m sphinx -W -q -b html docs docs/_build/html."""
 
+import sys
 from pathlib import Path
 
 from gyrod._version import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "gyrod"
 author = "The gyrod developers"
 copyright = author
 version = release = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "myst_parser", "numpydoc", "sphinx_design"]
+extensions = ["sphinx.ext.autodoc", "mathml", "myst_parser", "numpydoc", "sphinx_design"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
 
@@ -21,6 +24,7 @@ default_role = "code"  # `name` in a docstring
 
 exclude_patterns = ["_build"]
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"gyrod {version}"
 html_static_path = ["_static"]
