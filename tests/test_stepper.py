@@ -706,3 +706,8 @@ def test_a_driven_joint_that_passes_its_limit_is_told_as_it_was():
     assert event.state["hinge"].coordinates[0] == pytest.approx(0.15, abs=1e-7)
     assert event.state["hinge"].rates[0] == pytest.approx(1.0, abs=1e-6)  # values that advance evenly
     assert abs(event.state["hinge"].torque[2]) < 1e-6
+
+
+def test_an_input_of_another_shape_says_where_its_start_is_given():
+    with pytest.raises(gd.ModelError, match=r"three numbers, got 0.0 .* gd.Input\('wind', value=...\)"):
+        gd.RodLoad("rope", force=gd.Input("wind"))

@@ -378,7 +378,10 @@ def called(field: str, function: Callable[[float], object], variable: str, x: fl
         if isinstance(error, OutsideError):
             raise ValueError(f"{field}: {error}") from error
         raise ValueError(f"{place} raises {raised(error)}; mend the function there.") from error
-    return check(place, value)
+    try:
+        return check(place, value)
+    except ValueError as error:
+        raise ValueError(f"{error}{getattr(function, '_remedy', '')}") from None
 
 
 def sampled(field: str, value: object, s: ArrayLike, check: Callable[..., object]) -> Array:

@@ -109,6 +109,11 @@ class Input(Description):
         """None: it stands."""
         return 0.0 * self.of(self.value)
 
+    @property
+    def _remedy(self) -> str:
+        """What a sentence about its value ends with."""
+        return f" Give the one at the start: gd.Input({self.name!r}, value=...)."
+
     def checked(self, value: object) -> float | Array:
         """A new value: of the same shape as the one at the start."""
         return _value(value, np.shape(self.value), f"input {self.name!r}")
