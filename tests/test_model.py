@@ -142,10 +142,20 @@ def test_orientation_in_every_form(given_as):
     assert rot.distance(p, P) < 2e-6
 
 
+@pytest.mark.parametrize("direction", [(0, 0, 2), (0, 0, -1e-30), (3, -4, 1), (1e20, 0, 0)])
+def test_orientation_by_the_direction_of_its_third_axis(direction):
+    d1, d2, d3 = body(orientation=("along", direction)).matrix.T
+    np.testing.assert_allclose(d3, np.array(direction) / np.linalg.norm(direction), atol=1e-15)
+    assert abs(d2[2]) < 1e-15  # d1 is in the vertical plane of the direction, upwards
+    assert d1[2] > 0.0 or abs(d3[2]) == 1.0
+
+
 @pytest.mark.parametrize(
     ("given_as", "words"),
     [
         ((1, 0, 0, 2e-3), "norm 1.000002"),
+        (("along", (0, 0, 0)), "orientation[1] must not be zero"),
+        (("along", 3), "orientation[1] must be three numbers, got 3"),
         ((0, 0, 0, 0), "norm 0"),
         ((1e40, 0, 0, 0), "norm 1e+40"),
         (np.diag([1.0, 1.0, -1.0]), "reflection"),

@@ -586,6 +586,8 @@ def body(fields, rest=""):
          [[1, 0, 0], [0, 0, -1], [0, 1, 0]]),
         ("mass: 1, inertia: [1, 1, 1], orientation: {euler: [321, [pi/2, 0, 0]]}", "matrix",
          [[0, -1, 0], [1, 0, 0], [0, 0, 1]]),
+        ("mass: 1, inertia: [1, 1, 1], orientation: {along: [0, 2, 0]}", "matrix",
+         [[0, 1, 0], [0, 0, 1], [1, 0, 0]]),
     ],
 )  # fmt: skip
 def test_numbers_in_files(fields, path, expected):

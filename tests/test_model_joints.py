@@ -544,7 +544,7 @@ def test_far_from_the_origin_rounding_is_no_gap():
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [
-        (Revolute, {"axis": (0, 0, 0)}, "axis = (0, 0, 0) has the length zero"),
+        (Revolute, {"axis": (0, 0, 0)}, "axis must not be zero, got (0, 0, 0)"),
         (
             Revolute,
             {"axis": None},

@@ -217,6 +217,17 @@ def test_stiffness_and_inertia_of_a_rod():
     np.testing.assert_allclose(loaded.inertia_at([0.1]), [[7.0, rho * I1, rho * I2, rho * J]], rtol=1e-15)
 
 
+def test_inertia_of_a_measured_hose_is_that_of_its_section():
+    measured = {"length": 1.0, "segments": 4, "stiffness": (1e5, 1e5, 2e5, 3.0, 3.0, 2.0), "density_per_length": 0.6}
+    hose = Rod("hose", section=Ring(radius=1e-2, inner=6e-3), **measured)
+    I = np.pi / 4 * (1e-8 - 6e-3**4)  # noqa: E741
+    area = np.pi * (1e-4 - 3.6e-5)
+    np.testing.assert_allclose(hose.inertia_at([0.5])[0], 0.6 * np.array([1.0, I / area, I / area, 2 * I / area]))
+    assert hose.with_(rotary_inertia=(1, 2, 3)).inertia_at([0.5]).tolist() == [[0.6, 1, 2, 3]]
+    tapered = Rod("hose", section=Circle(radius=lambda s: 1e-2 - 5e-3 * s), **measured).inertia_at([0.0, 1.0])
+    np.testing.assert_allclose(tapered[:, 1], 0.6 * np.array([1e-4, 2.5e-5]) / 4)
+
+
 def test_stiffness_given_directly():
     given_ = {"section": None, "material": None, "density_per_length": 2.0, "rotary_inertia": (1, 2, 3)}
     r = rod(**given_, stiffness=(1, 2, 3, 4, 5, 6))

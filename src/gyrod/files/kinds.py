@@ -249,11 +249,17 @@ def _whole(kind: Kind, value: object) -> int:  # noqa: ARG001
 
 
 def _orientation(kind: Kind, value: object) -> object:
-    """Rotation vector, quaternion, matrix, or {euler: [sequence, angles]}."""
+    """Rotation vector, quaternion, matrix, {euler: [sequence, angles]} or {along: direction}."""
     if not isinstance(value, dict):
         return array(kind, value)
+    if set(value) == {"along"}:
+        try:
+            return "along", array(Kind(shapes=((3,),)), value["along"])
+        except Faults as faults:
+            raise Faults(*((("along", *path), sentence) for path, sentence in faults.problems)) from None
     if set(value) != {"euler"} or not isinstance(value["euler"], list) or len(value["euler"]) != 2:
-        raise Faults(((), f'must be {wanted(kind)}, or {{euler: ["313", [a, b, c]]}}, got {shown(value)}.'))
+        forms = f'{wanted(kind)}, {{euler: ["313", [a, b, c]]}} or {{along: [x, y, z]}}'
+        raise Faults(((), f"must be {forms}, got {shown(value)}."))
     sequence, angles = value["euler"]
     if isinstance(sequence, int) and not isinstance(sequence, bool):  # 313 without quotes
         sequence = str(sequence)

@@ -258,8 +258,11 @@ _PAIR = {"type": "array", "minItems": 2, "maxItems": 2}
 def _form_schema(kind: Kind) -> Data:
     text: Data = {"type": "string"}
     number = {"x-ref": "quantity"}
-    euler = {"type": "object", "properties": {"euler": _PAIR}, "required": ["euler"], "additionalProperties": False}
     numbers = _numbers_schema(kind)
+    euler, along = (
+        {"type": "object", "properties": {name: form}, "required": [name], "additionalProperties": False}
+        for name, form in (("euler", _PAIR), ("along", numbers))
+    )
     words: Data = {"enum": list(kind.words)}
     forms: dict[str, Data] = {
         "numbers": numbers,
@@ -273,7 +276,7 @@ def _form_schema(kind: Kind) -> Data:
         "names": {"anyOf": [text, {"type": "array", "items": text}]},
         "flag": {"type": "boolean"},
         "whole": {"type": "integer"},
-        "orientation": {"anyOf": [numbers, euler]},
+        "orientation": {"anyOf": [numbers, euler, along]},
         "place": {"anyOf": [number, {"type": "array"}]},
         "points": {"type": "array", "minItems": 2},
         "family": {"anyOf": [words, _PAIR]},

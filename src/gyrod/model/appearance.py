@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gyrod import geometry, rotations
 from gyrod._check import Array
-from gyrod.model.errors import Description, Problems, frozen, numbers, positive, shown, vector
+from gyrod.model.errors import Description, Problems, direction, frozen, numbers, positive, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.orientations import rotation
 
@@ -46,17 +46,6 @@ def _size(field: str, value: object) -> Array:
     if np.any(size <= 0.0):
         raise ValueError(f"{field} must be three numbers > 0, got {shown(value)}.")
     return size
-
-
-@holds(shapes=((3,),))
-def axis_of(field: str, value: object) -> Array:
-    """Return a unit vector."""
-    x = vector(field, value)
-    largest = float(np.max(np.abs(x)))
-    if largest < 1e-100:
-        raise ValueError(f"{field} must not be zero, got {shown(value)}.")
-    length = float(np.linalg.norm(x / largest)) * largest
-    return x if abs(length - 1.0) <= 4.0 * np.finfo(float).eps else frozen(x / length)
 
 
 def _rows(field: str, value: object, least: int) -> Array:
@@ -211,7 +200,7 @@ class _Round(Solid):
     radius: float = field(positive, "m")
     length: float = field(positive, "m")
     #: Unit vector (3,), or None.
-    axis: Kept[Array | None, ArrayLike | None] = field(axis_of, default=None)
+    axis: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
 
     @property
     def least(self) -> float:

@@ -13,6 +13,7 @@ from gyrod.model.errors import (
     GROUND,
     Problems,
     choice,
+    direction,
     new_name,
     not_negative,
     numbers,
@@ -38,17 +39,6 @@ RIGID, RIGID_TURN = 1e4, 1e7
 def _point(field: str, value: ArrayLike) -> float | Array:
     """A point, (3,), or a fraction of a rod."""
     return fraction(field, value) if np.ndim(value) == 0 else three(field, value)
-
-
-@holds(shapes=((3,),))
-def _axis(field: str, value: object) -> Array:
-    x = three(field, value)
-    size = float(np.linalg.norm(x))
-    if size == 0.0:
-        raise ValueError(f"{field} must not be zero, got {shown(value)}.")
-    found = x / size
-    found.flags.writeable = False
-    return np.asarray(found)
 
 
 @holds(shapes=((), (2,)), spread=True)
@@ -102,7 +92,7 @@ class Clip(RodForce):
     #: Unit quaternion (4,), or None.
     frame: Kept[Array | None, object] = field(rotation, default=None)
     #: Unit vector (3,), or None.
-    axis: Kept[Array | None, ArrayLike | None] = field(_axis, default=None)
+    axis: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
     _: KW_ONLY
     kind: str = field(choice(CLIPS), default="fixed")
     length: float | None = field(positive, "m", default=None)

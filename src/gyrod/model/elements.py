@@ -15,7 +15,7 @@ from gyrod.model.appearance import Solid, Sphere
 from gyrod.model.clips import Clip
 from gyrod.model.errors import (
     called,
-    frozen,
+    direction,
     new_name,
     not_negative,
     positive,
@@ -31,9 +31,6 @@ from gyrod.model.surfaces import Plane, Shaft
 
 if TYPE_CHECKING:
     from gyrod.model.force_checks import LinkPlace
-
-#: The shortest direction, relative to its largest component in other units.
-SHORTEST = 1e-150
 
 
 @holds(form="points")
@@ -54,16 +51,6 @@ def _tension(field: str, value: object) -> object:
         return scalar(field, value)
     called(field, value, "t", 0.0, not_negative)
     return value
-
-
-@holds(shapes=((3,),))
-def _direction(field: str, value: object) -> Array:
-    x = vector(field, value)
-    size = float(np.max(np.abs(x)))
-    if size <= SHORTEST:
-        raise ValueError(f"{field} must not be zero, got {shown(value)}.")
-    length = float(np.linalg.norm(x / size)) * size
-    return x if abs(length - 1.0) <= 4.0 * np.finfo(float).eps else frozen(x / length)
 
 
 @holds(form="names")
@@ -301,7 +288,7 @@ class PlaneObstacle(Obstacle):
 
     point: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit vector, (3,).
-    normal: Kept[Array, ArrayLike] = field(_direction)
+    normal: Kept[Array, ArrayLike] = field(direction)
     #: Names; none: all rods of the system.
     rods: Kept[tuple[str, ...], str | Iterable[str] | None] = field(_rods, default=None, always=True)
 
@@ -350,7 +337,7 @@ class CylinderObstacle(Obstacle):
 
     point: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit vector, (3,).
-    axis: Kept[Array, ArrayLike] = field(_direction)
+    axis: Kept[Array, ArrayLike] = field(direction)
     radius: float = field(positive, "m")
     #: Names; none: all rods of the system.
     rods: Kept[tuple[str, ...], str | Iterable[str] | None] = field(_rods, default=None, always=True)

@@ -194,7 +194,8 @@ class Hinged(End):
 class Clamped(End):
     """Position and frame held, by ground, a body or a point of a rod.
 
-    The frame is that of the section (d3 the tangent), in any form of an orientation.
+    The frame is that of the section (d3 the tangent), in any form of an orientation; ``("along", (1, 0, 0))`` gives the
+    direction of d3 alone, d1 is as vertical as can be.
     """
 
     holds_position: ClassVar[bool] = True

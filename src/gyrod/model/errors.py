@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -23,6 +24,8 @@ GROUND = "ground"
 #: Larger numbers are refused. The elimination multiplies moments of inertia, masses times squared lengths, with each
 #: other: products of six numbers must not overflow.
 LARGEST = 1e50
+#: The shortest direction.
+SHORTEST = 1e-150
 
 _SHAPES = {
     (): "a number",
@@ -304,6 +307,20 @@ def _in_range(x: Array) -> bool:
 def vector(field: str, value: object) -> Array:
     """Return three finite numbers."""
     return numbers(field, value, (3,))
+
+
+@holds(shapes=((3,),))
+def direction(field: str, value: object) -> Array:
+    """Return a unit vector."""
+    x = vector(field, value)
+    size = float(np.max(np.abs(x)))
+    if size <= SHORTEST:
+        raise ValueError(f"{field} must not be zero, got {shown(value)}.")
+    scaled = x / size
+    norm = math.hypot(*scaled)
+    if abs(norm * size - 1.0) <= 4.0 * np.finfo(float).eps:  # what is a unit vector already stays as it is
+        return x
+    return frozen(scaled / norm + 0.0)
 
 
 def real(field: str, value: object) -> float:

@@ -16,6 +16,7 @@ from gyrod.model.derivatives import slope
 from gyrod.model.errors import (
     Description,
     Problems,
+    direction,
     field_names,
     new_name,
     not_negative,
@@ -61,20 +62,6 @@ def _one_way(way: tuple[str, ...], values: list[object]) -> None:
     if given[0] == 0 and len(given) > 1:
         told = " and ".join(f"{way[i]} = {shown(values[i])}" for i in given)
         raise ValueError(f"{told} exclude each other; give {space} or {' and '.join(local)}.")
-
-
-@holds(shapes=((3,),))
-def _direction(field: str, value: object) -> Array:
-    n = vector(field, value)
-    size = np.max(np.abs(n))
-    if size == 0.0:
-        raise ValueError(f"{field} = {shown(n)} has the length zero; it must have a direction.")
-    norm = math.hypot(*(n / size)) * size
-    if abs(norm - 1.0) <= 4.0 * np.finfo(float).eps:  # what is normalised already stays as it is, to the last bit
-        return n
-    result = (n / size) / math.hypot(*(n / size)) + 0.0
-    result.flags.writeable = False
-    return np.asarray(result)
 
 
 @holds(form="law", variable="t")
@@ -323,11 +310,11 @@ class _Axial(Joint):
 
     _: KW_ONLY
     #: Unit vector (3,), or None.
-    axis: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
+    axis: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
     #: Unit vector (3,), or None.
-    axis_a: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
+    axis_a: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
     #: Unit vector (3,), or None.
-    axis_b: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
+    axis_b: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
 
 
 @description
@@ -465,13 +452,13 @@ class Universal(Joint):
 
     _: KW_ONLY
     #: Unit vector (3,), or None.
-    axis: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
+    axis: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
     #: Unit vector (3,), or None.
-    axis2: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
+    axis2: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
     #: Unit vector (3,), or None.
-    axis_a: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
+    axis_a: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
     #: Unit vector (3,), or None.
-    axis_b: Kept[Array | None, ArrayLike | None] = field(_direction, default=None)
+    axis_b: Kept[Array | None, ArrayLike | None] = field(direction, default=None)
 
     def _fit(self, problems: Problems) -> None:
         if self.axis is None or self.axis2 is None:

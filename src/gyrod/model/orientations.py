@@ -10,15 +10,17 @@ import numpy as np
 
 from gyrod import rotations
 from gyrod._check import Array
-from gyrod.model.errors import frozen, numbers, shown, vector
+from gyrod.model.errors import direction, frozen, numbers, shown, vector
 from gyrod.model.fields import holds
 from gyrod.rotations.conversions import require_rotation, spurrier_klumpp
-from gyrod.rotations.vectors import length
+from gyrod.rotations.vectors import cross, length
 
 #: A quaternion is normalised if its norm is this close to 1; R'R of a matrix may differ from 1 by ten times as much.
 UNIT_SLACK = 1e-6
 #: Largest angle of a rotation vector or an Euler angle, in rad: beyond, its digits are turns.
 LARGEST_ANGLE = 1e6
+#: A direction is vertical if its horizontal part is smaller.
+VERTICAL = 1e-6
 
 
 @holds(form="orientation", shapes=((3,), (4,), (3, 3)))
@@ -54,7 +56,11 @@ def _quaternion(field: str, value: object) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0])
     if isinstance(value, (tuple, list)) and len(value) == 2:
         if not isinstance(value[0], str):
-            raise ValueError(f"{field} must be (sequence, angles) if it is a pair, got {shown(value)}.")
+            raise ValueError(
+                f"{field} must be (sequence, angles) or ('along', direction) if it is a pair, got {shown(value)}."
+            )
+        if value[0] == "along":
+            return upright(direction(f"{field}[1]", value[1]))
         return rotations.quaternion_from_euler(_angles(f"{field}[1]", value[1]), value[0])
     if hasattr(value, "as_quat") and not isinstance(value, type):
         p = rotations.from_scipy(value)
@@ -76,6 +82,19 @@ def _quaternion(field: str, value: object) -> Array:
             "(gyrod.rotations.normalize makes it so)."
         )
     return x
+
+
+def upright(d3: Array) -> Array:
+    """Quaternion of axes with the unit vector d3 and d1 as vertical as can be (e1 if d3 is vertical)."""
+    up = np.array([1.0, 0.0, 0.0] if math.hypot(d3[0], d3[1]) < VERTICAL else [0.0, 0.0, 1.0])
+    d2 = unit(cross(d3, up))
+    return rotations.quaternion_from_matrix(np.stack([cross(d2, d3), d2, d3], axis=-1))
+
+
+def unit(x: Array) -> Array:
+    """Return a vector of length 1."""
+    scaled = x / max(map(abs, x.tolist()))
+    return np.asarray(scaled / math.sqrt(scaled.dot(scaled)))
 
 
 def _angles(field: str, value: object) -> Array:

@@ -297,12 +297,15 @@ def _check_material(rod: Rod) -> None:
             f"{' and '.join(missing)} {are} missing; give section and material, or stiffness with density_per_length "
             "and rotary_inertia."
         )
-    lacking = [field for field in ("density_per_length", "rotary_inertia") if getattr(rod, field) is None]
-    if missing and lacking:
+    if not missing:
+        return
+    needed = ("density_per_length",) if rod.section is not None else ("density_per_length", "rotary_inertia")
+    lacking = [field for field in needed if getattr(rod, field) is None]
+    if lacking:
         are = "is" if len(lacking) == 1 else "are"
         raise ValueError(
-            f"{' and '.join(lacking)} {are} missing: stiffness says nothing about inertia; give both, or section and "
-            "material."
+            f"{' and '.join(lacking)} {are} missing: stiffness says nothing about inertia; give density_per_length and "
+            "a section or rotary_inertia, or section and material."
         )
 
 

@@ -84,6 +84,7 @@ class Rod(Description):
         Γ1, Γ2, Γ3, K1, K2, K3 (shear, shear, extension in N; bending, bending, torsion in N m²), or a function of s.
     density_per_length, rotary_inertia
         kg/m, and (ρ I1, ρ I2, ρ J) in kg m, or functions of s; they take the place of what section and material give.
+        Without a material the rotary inertia is that of the section with this mass.
     precurvature, prestrain
         K0 in 1/m and Γ0, material, three numbers or functions of s, at which the rod is free of stress; None: those of
         the initial shape.
@@ -311,12 +312,15 @@ class Rod(Description):
 
     def _inertia_from_sections(self, s: ArrayLike) -> Array:
         parts = np.empty((np.size(s), 4))
-        if self.section is not None and self.material is not None:
-            v = self._section_at(s)
-            with np.errstate(over="ignore"):
-                parts[:] = self.material.density * np.stack([v.area, v.I1, v.I2, v.polar], axis=-1)
         if self.density_per_length is not None:
             parts[:, 0] = sampled("density_per_length", self.density_per_length, s, positive)
+        if self.section is not None:
+            v = self._section_at(s)
+            density = parts[:, 0] / v.area if self.material is None else self.material.density
+            with np.errstate(over="ignore"):
+                parts[:, 1:] = (density * np.stack([v.I1, v.I2, v.polar])).T
+                if self.density_per_length is None:
+                    parts[:, 0] = density * v.area
         if self.rotary_inertia is not None:
             parts[:, 1:] = sampled("rotary_inertia", self.rotary_inertia, s, checks.all_positive)
         return parts

@@ -21,6 +21,7 @@ from gyrod.model.errors import (
     called,
     choice,
     constant_or_function,
+    direction,
     frozen,
     numbers,
     positive,
@@ -29,15 +30,12 @@ from gyrod.model.errors import (
     vector,
 )
 from gyrod.model.fields import Kept, description, field, holds
-from gyrod.model.orientations import rotation, rotations_of
+from gyrod.model.orientations import rotation, rotations_of, unit, upright
 from gyrod.model.paths import Path, align_tangent, evaluate, panels, resolve, through
 from gyrod.rotations import removable
-from gyrod.rotations.vectors import cross
 
 #: Largest distance of a given d3 from the tangent of a shape that carries its start frame along.
 TANGENT_SLACK = 1e-6
-#: A tangent is vertical if its horizontal part is smaller.
-VERTICAL = 1e-6
 #: Most that a curvature may turn the frame along a rod, in rad.
 MOST_TURNING = 1e5
 #: Fewest samples of a curve.
@@ -58,23 +56,13 @@ def _given_rotation(field: str, value: object) -> Array:
     return rotation(field, value)
 
 
-@holds(shapes=((3,),))
-def _unit(field: str, value: object) -> Array:
-    x = vector(field, value)
-    if not np.any(x):
-        raise ValueError(f"{field} must not be zero, got {shown(x)}.")
-    if abs(np.linalg.norm(x) - 1.0) <= 4.0 * np.finfo(float).eps:  # what is a unit vector already stays as it is
-        return x
-    return frozen(_direction(x))
-
-
 def _perpendicular(normal: Array, tangent: Array) -> Array:
     if abs(normal @ tangent) <= 4.0 * np.finfo(float).eps:
         return normal
     rest = normal - (normal @ tangent) * tangent
     if np.linalg.norm(rest) < 1e-9:
         raise ValueError(f"normal = {shown(normal)} must not be parallel to the tangent, {shown(tangent)}.")
-    return frozen(_direction(rest))
+    return frozen(unit(rest))
 
 
 def _samples(field: str, value: object) -> Array:
@@ -207,7 +195,7 @@ class Straight(Shape):
 
     @cached_property
     def _frame(self) -> Array:
-        return _start_frame(_direction(self.end - self.start), self.orientation)
+        return _start_frame(unit(self.end - self.start), self.orientation)
 
     def place(self, s: ArrayLike, length: float) -> tuple[Array, Array]:  # noqa: ARG002
         """Points (n, 3) and unit quaternions (n, 4) at fractions s."""
@@ -226,9 +214,9 @@ class Arc(Shape):
 
     start: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit vector, (3,).
-    tangent: Kept[Array, ArrayLike] = field(_unit)
+    tangent: Kept[Array, ArrayLike] = field(direction)
     #: Unit vector perpendicular to the tangent, (3,).
-    normal: Kept[Array, ArrayLike] = field(_unit)
+    normal: Kept[Array, ArrayLike] = field(direction)
     radius: float = field(positive, "m")
     angle: float = field(positive, "rad")
     #: Unit quaternion (4,), or None.
@@ -436,11 +424,6 @@ SHAPES: tuple[type[Shape], ...] = (Straight, Arc, Curve, Bent, Laid)
 # --- frames ----------------------------------------------------------------------------------------------------------
 
 
-def _direction(x: Array) -> Array:
-    scaled = x / max(map(abs, x.tolist()))
-    return np.asarray(scaled / math.sqrt(scaled.dot(scaled)))
-
-
 def _start_frame(tangent: Array, orientation: Array | None) -> Array:
     """The given orientation, whose d3 must be the tangent, or the one whose d1 is as vertical as can be."""
     if orientation is not None:
@@ -452,11 +435,7 @@ def _start_frame(tangent: Array, orientation: Array | None) -> Array:
                 f"{TANGENT_SLACK:g}."
             )
         return align_tangent(orientation, tangent)
-    up = np.array([0.0, 0.0, 1.0])
-    if math.hypot(tangent[0], tangent[1]) < VERTICAL:
-        up = np.array([1.0, 0.0, 0.0])
-    d2 = _direction(cross(tangent, up))
-    return rotations.quaternion_from_matrix(np.stack([cross(d2, tangent), d2, tangent], axis=-1))
+    return upright(tangent)
 
 
 def _between(knots: Array, quaternions: Array, u: Array) -> Array:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from gyrod import geometry, rotations
 from gyrod._check import Array
-from gyrod.model.appearance import Box, Cylinder, Solid, axis_of, towards
-from gyrod.model.errors import Description, Problems, frozen, numbers, positive, shown, vector
+from gyrod.model.appearance import Box, Cylinder, Solid, towards
+from gyrod.model.errors import Description, Problems, direction, frozen, numbers, positive, shown, vector
 from gyrod.model.fields import Kept, description, field, holds
 
 _ORIGIN = (0.0, 0.0, 0.0)
@@ -80,7 +80,7 @@ class Plane(Boundary):
 
     point: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit vector, (3,).
-    normal: Kept[Array, ArrayLike] = field(axis_of, default=_UP)
+    normal: Kept[Array, ArrayLike] = field(direction, default=_UP)
 
     def _surface(self) -> geometry.Surface:
         return geometry.plane()
@@ -109,7 +109,7 @@ class _Axial(Boundary):
     #: Any point of the axis.
     point: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit vector, (3,).
-    axis: Kept[Array, ArrayLike] = field(axis_of, default=_UP)
+    axis: Kept[Array, ArrayLike] = field(direction, default=_UP)
 
     @property
     def offset(self) -> Array:
@@ -168,7 +168,7 @@ class Eyelet(Boundary):
     wire: float = field(positive, "m")
     center: Kept[Array, ArrayLike] = field(vector, "m", default=_ORIGIN)
     #: Unit vector, (3,).
-    axis: Kept[Array, ArrayLike] = field(axis_of, default=_UP)
+    axis: Kept[Array, ArrayLike] = field(direction, default=_UP)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:
         if not bad and self.wire >= self.radius:
