@@ -12,6 +12,7 @@ import pytest
 import gyrod as gd
 from gyrod.equations import compile_system
 from gyrod.model.contacts import impact_damping
+from gyrod.motion.contacts import budgets
 
 G = 9.81
 FLOOR = gd.Plane()
@@ -218,6 +219,71 @@ def test_contacts_make_neither_momentum_nor_spin(kind):
     assert np.abs(torque).max() < 1e-11 * size
 
 
+SPACE = {
+    "plane": gd.Plane((0, 0, -0.1), (0.3, 0.2, 1.0)),
+    "shaft": gd.Shaft(0.4, axis=(0.2, 1, 0.1)),
+    "pipe": gd.Pipe(0.6, axis=(0.2, 1, 0.1)),
+    "bowl": gd.Bowl(0.6),
+    "eyelet": gd.Eyelet(0.5, 0.1, axis=(0.1, 0, 1)),
+    "ball": gd.Sphere(0.5),
+    "box": gd.Box((0.6, 0.5, 0.4), orientation=(0.1, 0.2, 0.3)),
+    "capsule": gd.Capsule(0.3, 0.6),
+    "cylinder": gd.Cylinder(0.4, 0.6),
+    "cone": gd.Cone(0.4, 0.6),
+}
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+@pytest.mark.parametrize("name", SPACE)
+@pytest.mark.spread
+def test_forces_of_surfaces_are_the_gradient_of_their_energy(name, exponent):
+    system = gd.System(
+        bodies=[ball(radius=0.05)], gravity=(0, 0, 0),
+        contacts=[gd.Contact("ball", SPACE[name], stiffness=1e3, exponent=exponent, smoothing=0.02, name="c")],
+    )  # fmt: skip
+    compiled, rng, seen, h = compile_system(system, started=True), np.random.default_rng(7), 0, 1e-5
+    at = [i for i, kind in enumerate(compiled.kinds) if kind == "position"]
+    for place in rng.uniform(-0.7, 0.7, (200, 3)):
+        y = np.array(compiled.y0)
+        y[at], y[at[-1] + 1 :][-6:] = place, 0.0
+        moved = np.repeat(y[None], 13, axis=0)
+        for i in range(3):
+            for k, step in enumerate((h, -h, 2 * h, -2 * h)):
+                moved[1 + 4 * i + k, at[i]] += step
+        energy, *E = budgets(compiled, np.zeros(13), moved)[:, 0]
+        E = np.reshape(E, (3, 4))
+        near, wide = (E[:, 0] - E[:, 1]) / (2 * h), (E[:, 2] - E[:, 3]) / (4 * h)
+        slope = (4 * near - wide) / 3
+        force = compiled.accelerations(0.0, y)[0, :3]
+        size = np.abs(force).max()
+        if 0.0 < energy < 20.0 and np.abs(slope - wide).max() < 1e-5 * size:  # all differences on one side of an edge
+            seen += 1
+            np.testing.assert_allclose(force, -slope, atol=2e-7 * size + 1e-9)
+    assert seen > 5
+
+
+@pytest.mark.parametrize("kind", FRICTIONS)
+def test_a_rigid_motion_of_all_changes_nothing(kind):
+    """A box on a ball and a rod on another one, here and there."""
+    whole, none = touching(kind, {}), (0, 0, 0)
+    contacts = [whole.contacts[0], whole.contacts[2]]
+    if kind == "slipping":  # the speed of rolling follows from the size of the box about all that is there
+        contacts = [c.with_(friction=gd.Friction(0.3, sticking=False, slip_speed=0.05)) for c in contacts]
+    p = gd.rotations.exp(np.array([0.4, -0.7, 1.1]))
+    R, shift = gd.rotations.matrix_from_quaternion(p), np.array([0.3, -0.2, 0.5])
+    here = gd.System(whole.bodies, rods=whole.rods, contacts=contacts, gravity=none)
+    multiply, (lies,) = gd.rotations.multiply, whole.rods
+    bodies = [b.with_(position=shift + R @ b.position, orientation=multiply(p, b.orientation)) for b in whole.bodies]
+    line = gd.Straight(*(shift + R @ x for x in ((0, 0, 0.0049), (1, 0, 0.0049))))
+    there = gd.System(bodies, rods=[lies.with_(initial=line)], contacts=contacts, gravity=none)
+    one, other = (gd.simulate(x, 2e-3, method="radau5", rtol=1e-10) for x in (here, there))
+    assert one.energy.contact.max() > 1e-6
+    for name in ("under", "box", "low"):
+        np.testing.assert_allclose(shift + one[name].position[-1] @ R.T, other[name].position[-1], atol=1e-10)
+        np.testing.assert_allclose(R @ one[name].matrix[-1], other[name].matrix[-1], atol=1e-9)
+    np.testing.assert_allclose(shift + one["rod"].positions[-1] @ R.T, other["rod"].positions[-1], atol=1e-10)
+
+
 def test_the_damping_of_impacts():
     for e, chi in {0.3: 3.087081981129624, 0.5: 1.432750533271375, 0.8: 0.37314620336505366}.items():
         assert impact_damping(e) == pytest.approx(chi, rel=1e-12)
@@ -418,6 +484,30 @@ def test_a_cantilever_lies_down(height, force, stiffness):
     assert rest.stable
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cantilever_lies_down_whatever_the_floor(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        stiffness, segments = 10.0 ** rng.uniform(3, 8), int(rng.integers(40, 90))
+        system = on_floor(0.1, stiffness, segments)
+        floor = system.contacts[0].with_(smoothing=float(10.0 ** rng.uniform(-6, -3)))
+        rest = gd.equilibrium(system.with_(contacts=[floor]))
+        assert np.abs(rest["rod"].start_moment).max() == pytest.approx(np.sqrt(0.2), rel=2e-2)
+        assert rest.stable
+
+
+@pytest.mark.parametrize(("side", "mesh"), [(0.0, 16), (0.0, 64), (0.02, 33), (-0.02, 33)])
+def test_a_rod_drapes_over_a_shaft_and_does_not_pass_it(side, mesh):
+    """Newton's method in whole steps found it on the other side, where it hangs freely."""
+    line = rod(points=((0, 0, 0), (0, 1, 0)), segments=mesh, start=gd.Clamped())
+    log = gd.Contact(
+        "rod", gd.Shaft(0.1, (0, 0.2 + side, -0.12), (1, 0, 0)), stiffness=300.0, smoothing=2e-2, name="log"
+    )
+    rest = gd.equilibrium(gd.System(rods=[line], contacts=[log]))
+    assert rest.contacts["log"].normal > 0.3
+    assert rest["rod"].positions[-1, 1] > 0.25
+
+
 def test_elements_lie_down_too():
     rest = gd.equilibrium(on_floor(0.5, 1e5, segments=12, discretization="elements", degree=3))
     assert np.abs(rest["rod"].start_moment).max() == pytest.approx(1.0, rel=5e-3)
@@ -559,6 +649,22 @@ def test_a_dragged_rod():
     np.testing.assert_allclose(tension, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_a_rod_that_is_dragged_to_and_fro_has_a_loop_that_closes():
+    q = 0.85
+    drags = gd.Rod(
+        "rod", length=1.0, segments=6, discretization="staggered", stiffness=(1e3,) * 3 + (1e-3,) * 3,
+        density_per_length=q / G, rotary_inertia=(1e-6,) * 3, initial=gd.Straight((0, 0, 0), (1, 0, 0)),
+        end=gd.Hinged("ground", at=gd.ExpressionVector(("1+0.01*(1-abs(1-abs(2-t)))", "0", "0"))),
+    )  # fmt: skip
+    floor = gd.Contact("rod", FLOOR, stiffness=1e4, damping=1.0, friction=gd.Friction(0.5, presliding=1e-4))
+    path = gd.follow(gd.System(rods=[drags], contacts=[floor]), "time", (0.0, 4.0), increments=40)
+    pulls = np.array([r["rod"].end_force[0] for r in path.rests])
+    normal = float(path.rests[5].contacts["rod, Plane"].normal)
+    assert pulls[5:11] == pytest.approx(0.5 * normal, rel=1e-6)
+    assert pulls[15] == pytest.approx(-pulls[5], rel=2e-2)  # the end vertex hangs a little lower
+    np.testing.assert_allclose(pulls[21:], pulls[1:21], rtol=1e-9)
+
+
 def test_what_rests_stays_there():
     """The bristles of a rest carry over into the motion that starts from it."""
     normal, along = incline(10.0)
@@ -603,6 +709,58 @@ def test_a_run_that_goes_on_from_a_snapshot_is_the_same_to_the_bit(until):
     assert np.array_equal(first.y, second.y)
 
 
+@pytest.mark.parametrize("until", [0.02, 0.3])
+def test_a_block_that_sticks_goes_on_from_a_snapshot_to_the_bit(until):
+    normal, along = incline(20.0)
+    load, k = G * cos(radians(20.0)), 1e6
+    slope = gd.Contact(
+        "block", gd.Plane((0, 0, 0), normal), stiffness=k, damping=0.5, friction=gd.Friction(0.5, presliding=1e-6)
+    )
+    system = gd.System(bodies=[block(normal, along, load, k)], contacts=[slope])
+    first, second = (gd.stepper(system, method="radau5", rtol=1e-6) for _ in range(2))
+    first.step(until)
+    second.restore(first.save())
+    for stepper in (first, second):
+        stepper.step(0.2)
+    assert np.array_equal(first.y, second.y)
+
+
+def test_a_run_that_was_killed_goes_on_to_the_bit(tmp_path):
+    """In flight, in an impact, while it slips and while it rolls: by steps that end anywhere."""
+    floor = gd.Contact("ball", FLOOR, stiffness=1e4, restitution=0.4, friction=0.3, name="floor")
+    start = ball(position=(0, 0, 0.2), velocity=(1, 0, 0), angular_velocity=(0, 3, 0))
+    system, options = gd.System(bodies=[start], contacts=[floor]), {"method": "radau5", "rtol": 1e-5}
+    whole = gd.simulate(system, 0.8, **options)
+    file, stops, steps = tmp_path / "run.h5", 0, whole.stats.steps
+    for limit in (steps // 5, steps // 3, steps // 3 + 1, steps // 2, 10**6):
+        try:
+            stored = gd.simulate(system, 0.8, save=file, resume=True, max_steps=limit, **options)
+        except gd.SimulationError:
+            stops += 1
+    assert stops == 4
+    np.testing.assert_array_equal(stored.y, whole.y)
+    np.testing.assert_array_equal(stored.contacts["floor"].force, whole.contacts["floor"].force)
+
+
+METHODS = ["radau5", "rodas", "dop853", "odex"]
+
+
+def test_methods_agree_on_a_ball_that_slips_and_rolls():
+    friction = gd.Friction(0.2, sticking=False, slip_speed=1e-2)
+    floor = gd.Contact("ball", FLOOR, stiffness=1e5, damping=0.1, friction=friction)
+    system = gd.System(bodies=[ball(position=(0, 0, 0.1), velocity=(3, 0, 0))], contacts=[floor])
+    ends = [gd.simulate(system, 0.5, method=m, rtol=1e-8)["ball"].position[-1] for m in METHODS]
+    assert np.ptp(ends, axis=0).max() < 1e-6
+
+
+def test_methods_agree_on_a_rod_that_falls():
+    falls = rod(points=((0, 0, 0.03), (cos(0.1), 0, 0.03 + sin(0.1))), segments=6, damping=gd.Damping(bending=1e-4))
+    floor = gd.Contact("rod", FLOOR, stiffness=1e4, smoothing=1e-3, damping=0.5)
+    system = gd.System(rods=[falls], contacts=[floor])
+    ends = [gd.simulate(system, 0.2, method=m, rtol=1e-8)["rod"].positions[-1] for m in METHODS]
+    assert np.ptp(ends, axis=0).max() < 1e-5
+
+
 def test_a_touch_after_a_free_flight_is_not_passed_over():
     """Newton's iteration converges at once in free flight, and believed it of the step into the floor too."""
     box = gd.Body("box", 0.2, (2e-4, 3e-4, 4e-4), (0, 0, 0.06), ("313", (0.3, 0.6, 0.2)), (0.3, 0, -0.5),
@@ -634,9 +792,26 @@ def test_a_line_falls_on_a_plane(method):
 
 
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
-def test_constant_steps_have_no_contact(method):
+@pytest.mark.parametrize("mesh", [{"segments": 8}, {"segments": 3, "discretization": "elements", "degree": 3}])
+def test_constant_steps_know_rods_on_surfaces(method, mesh):
+    hose = rod(points=((0, 0, 0.02), (0.5, 0, 0.05)), length=None, section=gd.Circle(0.01), **mesh)
+    shaft = gd.Shaft(0.1, (0.2, 0, -0.1), (0, 1, 0))
+    lies = gd.Contact("rod", shaft, stiffness=5e3, smoothing=5e-3, damping=0.3, name="shaft")
+    system = gd.System(rods=[hose], contacts=[lies])
+    exact = gd.simulate(system, 0.1, method="radau5", rtol=1e-8)
+    assert exact.contacts["shaft"].gap.min() < -5e-3
+    errors = []
+    for step in (1e-3, 5e-4):
+        motion = gd.simulate(system, 0.1, method=method, step=step)
+        errors.append(np.abs(motion["rod"].positions[-1] - exact["rod"].positions[-1]).max())
+    assert errors[0] < 1e-4
+    assert 1.7 < np.log2(errors[0] / errors[1]) < 2.3
+
+
+@pytest.mark.parametrize("method", ["variational", "energy-momentum"])
+def test_constant_steps_have_no_contact_of_bodies(method):
     floor = gd.Contact("ball", FLOOR, stiffness=1e5)
-    with pytest.raises(ValueError, match=rf"method = '{method}' has no contact; take 'moreau' or 'radau5'"):
+    with pytest.raises(ValueError, match=rf"method = '{method}' has no contact with friction"):
         gd.simulate(gd.System(bodies=[ball()], contacts=[floor]), 0.1, method=method, step=1e-3)
 
 

@@ -239,7 +239,7 @@ def test_scenes_hold_what_is_touched_once_and_its_forces(motion):
     contacts = [gd.Contact("hose", x, stiffness=1e4) for x in touched]
     system = gd.System(rods=[hose()], contacts=contacts)
     assert len(system.touched) == len(touched) - 1
-    kinds = [_touched(x)["kind"] for x in system.touched]
+    kinds = [_touched(x, None)["kind"] for x in system.touched]
     assert kinds == ["plane", "cylinder", "cylinder", "mesh", "mesh", "mesh", "mesh"]
     made = scene(motion)
     arrows = [i for i, arrow in enumerate(made.static["arrows"]) if arrow["group"] == "contact"]

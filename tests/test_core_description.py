@@ -22,7 +22,6 @@ def table(**changes):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: _core.RodObstacle(**OBSTACLE | {"kind": "cube"}), "no obstacle 'cube'"),
         (lambda: _core.Rod(**table(strain="timoshenko")), "no strain 'timoshenko'"),
         (lambda: _core.Rod(**table(curvature="cosine")), "no curvature 'cosine'"),
         (lambda: _core.Joint(**JOINT | {"kind": "screw"}), "no joint 'screw'"),
@@ -40,10 +39,6 @@ def test_unknown_names_are_refused(make, words):
         make()
 
 
-OBSTACLE = {
-    "kind": "plane", "point": np.zeros(3), "axis": np.eye(3)[2], "radius": 0.0, "stiffness": 1.0, "smoothing": 0.1,
-    "length": np.ones(5), "thickness": np.zeros(5),
-}  # fmt: skip
 JOINT = {
     "kind": "revolute", "a": -1, "b": 0, "at_a": np.zeros(3), "at_b": np.zeros(3), "frame_a": np.eye(3),
     "frame_b": np.eye(3), "parameter": 0.0,
@@ -103,9 +98,7 @@ def test_a_matrix_that_cannot_be_factored_is_refused(formulation):
         system.solve(y)
 
 
-def test_an_obstacle_and_an_end_give_back_what_they_got():
-    obstacle = _core.RodObstacle(**OBSTACLE)
-    assert (obstacle.kind, obstacle.length) == ("plane", [1.0] * 5)
+def test_an_end_gives_back_what_it_got():
     at = {"place": np.arange(3.0), "frame": np.array([0.8, 0, 0.6, 0])}
     still = _core.RodEnd(held=True, clamped=False, **at)
     assert (still.held, still.clamped, still.moves) == (True, False, False)

@@ -443,5 +443,5 @@ def test_rods_that_begin_inside_each_other_are_refused():
 
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
 def test_constant_steps_have_no_contact(method):
-    with pytest.raises(ValueError, match="has no contact"):
+    with pytest.raises(ValueError, match="has no contact with friction"):
         gd.simulate(at_an_angle(70.0, 0.02), 0.01, method=method, step=1e-3)

@@ -39,6 +39,7 @@ from test_rods_core import (
 import gyrod as gd
 from gyrod import rotations as ro
 from gyrod.equations import compile_system
+from gyrod.motion.contacts import budgets
 
 DEGREES = (2, 3, 4)
 #: Ends of elements; more than the core takes at once, and of sizes that differ.
@@ -423,7 +424,8 @@ def test_power(formulation, name, degree):
     f = state.compiled.core.rhs(state.t, state.y)
 
     def energy(h):
-        return state.compiled.rod_states(np.array([state.t + h]), state.y + h * f)[0]["measures"][0, :6]
+        t, y = np.array([state.t + h]), state.y + h * f
+        return np.append(state.compiled.rod_states(t, y)[0]["measures"][0, :6], budgets(state.compiled, t, y)[0, 0])
 
     change = slope(energy, 0.03 / np.abs(f).max())
     scale = np.abs([*change, lost, given, ends]).max()

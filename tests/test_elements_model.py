@@ -368,7 +368,7 @@ def test_elements_end_where_something_sets_in(kind):
     assert split.segments == 3
     assert np.array_equal(split.grid, own)
     assert given_.mesh.cells == 3
-    assert len(system.notes) == bool(wanted or kind == "obstacle")
+    assert len(system.notes) == bool(wanted)
     assert (split is given_) == (not wanted)
     grid = rod(segments=10)
     assert System(rods=[grid], forces=[force]).rods[0] is grid
@@ -715,14 +715,6 @@ def test_a_rod_that_says_nothing_has_elements_enough_for_its_shape(turns):
     assert made.segments >= 8
     assert quarter.max() <= 0.5 * np.pi * (1.0 + 1e-3)
     assert made.segments == 8 or quarter.max() > 0.4 * np.pi
-
-
-def test_a_rod_of_elements_that_meets_obstacles_is_told():
-    ground = gd.PlaneObstacle((0, 0, 0), (0, 0, 1), stiffness=1e4, smoothing=1e-3)
-    system = System(rods=[rod(), rod(name="grid", segments=20)], forces=[ground])
-    (note,) = system.notes
-    assert note.startswith("Rod 'hose' meets PlaneObstacle")
-    assert "with its 25 nodes only, which are up to 0.0559 m apart" in note
 
 
 def test_a_rod_that_says_nothing_has_elements_enough_for_its_precurvature():

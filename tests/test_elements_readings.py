@@ -220,7 +220,6 @@ def test_surroundings_are_told_by_nodes():
         gd.Foundation("hose", stiffness=(1, 2, 3), damping=0.5, span=(0.1, 0.6)),
         gd.PointMass("hose", at=0.37, mass=0.25),
         gd.Drag("hose", coefficient=(0.1, 0.2, 0.3), rotational=0.4),
-        gd.PlaneObstacle((0, 0, -1), (0, 0, 1), stiffness=10.0, smoothing=1e-3),
     ]
     rod, light = hose(3), hose(3)
     table, mesh = table_of(rod, *forces, gravity=lambda t: (0, 0, -t)), split(rod, *forces).mesh
@@ -237,9 +236,6 @@ def test_surroundings_are_told_by_nodes():
     assert_allclose(extra[at], 0.25, rtol=1e-13)
     assert_array_equal(table["drag"], np.tile([0.1, 0.2, 0.3], (V, 1)))
     assert_array_equal(table["spin_drag"], np.full((V, 3), 0.4))
-    (obstacle,) = table["obstacles"]
-    assert_allclose(obstacle.length, rod.length * mesh.weights, rtol=1e-14)
-    assert_array_equal(obstacle.thickness, np.full(V, RADIUS))
     weights = table["loads"][-1].force
     assert [share[:2] for share in weights] == [(n, n) for n in range(V)]
     assert_array_equal([share[2][0] for share in weights], table["tributary"])

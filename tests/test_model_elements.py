@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as arrays
 from sentences import made_or_error, raising, the_problem
 
 from gyrod import rotations as rot
-from gyrod.equations import ForceError
+from gyrod import simulate
+from gyrod.equations import ForceError, compile_system
 from gyrod.equations.links import links
 from gyrod.equations.pieces import Pieces
 from gyrod.equations.rods import compile_rod
@@ -27,12 +28,14 @@ from gyrod.model import (
     Circle,
     Clamped,
     Clip,
+    Contact,
     CylinderObstacle,
     Drag,
     Force,
     Foundation,
     Material,
     ModelError,
+    Plane,
     PlaneObstacle,
     PointMass,
     Rectangle,
@@ -40,6 +43,8 @@ from gyrod.model import (
     Rod,
     RodLoad,
     Section,
+    Shaft,
+    Sphere,
     SphereObstacle,
     Straight,
     System,
@@ -241,7 +246,7 @@ def test_point_masses_by_the_lever_rule(at, shares, mass):
 
 def test_tables_without_elements():
     found = table(System(rods=[rod()]))
-    assert (found["foundation"], found["obstacles"]) == (None, [])
+    assert found["foundation"] is None
     assert "stretch" not in found
     np.testing.assert_array_equal(found["anchor"], rod().positions)
 
@@ -419,16 +424,47 @@ def test_obstacles_for_the_core():
         CylinderObstacle(**VALID[CylinderObstacle], thickness=0.3),
     ]
     system = System(rods=rods, forces=[*obstacles, RodLoad("hose", force=(0, 0, 1)), Drag("hose", 1.0)])
-    plane, sphere, cylinder = table(system)["obstacles"]
-    assert [x.kind for x in (plane, sphere, cylinder)] == ["plane", "sphere", "cylinder"]
-    for found, axis, radius in ((plane, [0, 0, 1], 0), (sphere, [0, 0, 0], 0.5), (cylinder, [0, 1, 0], 0.5)):
-        assert (found.point.tolist(), found.axis.tolist(), found.radius) == ([0, 0, -1], axis, radius)
-        assert (found.stiffness, found.smoothing) == (1e4, 1e-4)
-        np.testing.assert_allclose(found.length, [0.125, 0.25, 0.25, 0.25, 0.125])
-    np.testing.assert_allclose(plane.thickness, [0.01, 0.01, 0.015, 0.02, 0.025])
-    np.testing.assert_allclose(cylinder.thickness, [0.3] * 5)
-    kinds = [(x.kind, x.thickness) for x in table(system, "wire")["obstacles"]]
-    assert kinds == [("plane", [0] * 5), ("cylinder", [0.3] * 5)]
+    plane, sphere, cylinder = system.all_contacts
+    assert (plane.a, sphere.a, cylinder.a) == (("hose", "wire"), ("hose",), ("hose", "wire"))
+    assert (plane.b, sphere.b, cylinder.b) == (
+        Plane((0, 0, -1), (0, 0, 1)), Sphere(0.5, offset=(0, 0, -1)), Shaft(0.5, (0, 0, -1), (0, 1, 0)),
+    )  # fmt: skip
+    assert all((x.stiffness, x.smoothing, x.friction) == (1e4, 1e-4, None) for x in system.all_contacts)
+    compiled = compile_system(system)
+    assert [(x.of, x.on) for x in compiled.touching] == [
+        ("hose", None), ("wire", None), ("hose", None), ("hose", None), ("wire", None)
+    ]  # fmt: skip
+    for found in compiled.touching:
+        np.testing.assert_allclose(found.weights, [0.125, 0.25, 0.25, 0.25, 0.125])
+    rows, _ = compiled.contact_states(range(5), np.zeros(1), compiled.y0)
+    x = system.rod("hose").positions
+    np.testing.assert_allclose(rows[0][0, :, 12], x[:, 2] + 1.0 - [0.01, 0.01, 0.015, 0.02, 0.025], atol=1e-12)
+    np.testing.assert_allclose(rows[3][0, :, 12], np.hypot(x[:, 0], x[:, 2] + 1.0) - 0.8, atol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [None, 3])
+def test_an_obstacle_is_a_contact_without_friction(degree):
+    hold = {"stiffness": 200.0, "smoothing": 0.02, "thickness": 0.03, "name": "floor"}
+    mesh = {} if degree is None else {"discretization": "elements", "degree": degree}
+    hose = rod(initial=Straight((0, 0, 0.32), (1, 0, 0.5)), section=Circle(0.01), material=RUBBER, **mesh)
+    obstacle = PlaneObstacle((0, 0, 0.3), (0, 0, 1), **hold)
+    contact = Contact("hose", Plane((0, 0, 0.3), (0, 0, 1)), **hold)
+    one, other = (
+        simulate(System(rods=[hose], forces=[obstacle]), 0.05),
+        simulate(System(rods=[hose], contacts=[contact]), 0.05),
+    )
+    np.testing.assert_array_equal(one.y, other.y)
+    np.testing.assert_array_equal(one.contacts["floor"].force, other.contacts["floor"].force)
+    assert one.contacts["floor"].normal.max() > 0.0
+    assert one.energy.contact.max() > 0.0
+
+
+def test_rods_may_start_inside_of_obstacles():
+    inside = {"stiffness": 200.0, "smoothing": 0.02}
+    hose = rod(initial=Straight((0, 0, 0.2), (1, 0, 0.2)), section=Circle(0.01), material=RUBBER)
+    assert simulate(System(rods=[hose], forces=[PlaneObstacle((0, 0, 0.3), (0, 0, 1), **inside)]), 1e-3).t[-1] == 1e-3
+    with pytest.raises(ModelError, match="inside of the surface"):
+        simulate(System(rods=[hose], contacts=[Contact("hose", Plane((0, 0, 0.3)), **inside)]), 1e-3)
 
 
 def test_rods_do_not_start_where_an_obstacle_has_no_direction():

@@ -425,7 +425,7 @@ BAD = {
     "variational": (
         lambda: gd.simulate(gd.System([ball()], contacts=[gd.Contact("ball", FLOOR)]), 1.0, method="variational",
                             step=0.1),
-        "has no contact; take 'moreau' or 'radau5'",
+        "has no contact with friction",
     ),
 }  # fmt: skip
 

@@ -248,7 +248,8 @@ def test_everything_is_told_in_plain_json(whole):
     assert [len(rod["half"]) for rod in static["rods"]] == [1, 11, 1]
     assert static["rods"][0]["half"] == [[0.025, 0.002]]
     assert "stress" not in static["rods"][2]["fields"]
-    groups = [arrow["group"] for arrow in static["arrows"]]
+    assert [one["name"] for one in static["obstacles"]] == ["plane", "sphere", "bar"]
+    groups = [arrow["group"] for arrow in static["arrows"] if arrow["group"] != "contact"]
     assert groups == ["force", "torque", *["force per length"] * 7, "torque", *["reaction"] * 4]
 
 

@@ -255,32 +255,6 @@ void bind_rod_parts(nb::module_& m) {
             return z;
           },
           "t"_a);
-  nb::class_<RodObstacle>(m, "RodObstacle")
-      .def(
-          "__init__",
-          [](RodObstacle* o, const std::string& kind, const V3& point, const V3& axis, double radius, double stiffness,
-             double smoothing, const Times& length, const Times& thickness) {
-            const auto known = std::find(std::begin(RodObstacle::names), std::end(RodObstacle::names), kind);
-            if (known == std::end(RodObstacle::names)) throw nb::value_error(("no obstacle '" + kind + "'").c_str());
-            new (o) RodObstacle{RodObstacle::Kind(known - std::begin(RodObstacle::names)),
-                                point,
-                                axis,
-                                radius,
-                                stiffness,
-                                smoothing,
-                                numbers(length),
-                                numbers(thickness)};
-          },
-          nb::kw_only(), "kind"_a, "point"_a, "axis"_a, "radius"_a, "stiffness"_a, "smoothing"_a, "length"_a,
-          "thickness"_a)
-      .def_prop_ro("kind", [](const RodObstacle& o) { return std::string(RodObstacle::names[o.kind]); })
-      .def_ro("point", &RodObstacle::point)
-      .def_ro("axis", &RodObstacle::axis)
-      .def_ro("radius", &RodObstacle::radius)
-      .def_ro("stiffness", &RodObstacle::stiffness)
-      .def_ro("smoothing", &RodObstacle::smoothing)
-      .def_ro("length", &RodObstacle::length)
-      .def_ro("thickness", &RodObstacle::thickness);
   nb::class_<LinkPoint>(m, "LinkPoint",
                         "A point of a rod (of a segment at a fraction, or of a node), a body, or space.")
       .def(
@@ -428,7 +402,7 @@ void bind_rod(nb::module_& m) {
              const std::optional<Rows3>& spin_drag, bool damped, bool coupled, bool blended, const std::string& strain,
              const std::string& curvature, double number, const V3& gravity, const RodEnd& start, const RodEnd& end,
              std::vector<RodLoad> loads, const std::optional<Table>& foundation, const Rows3& anchor, const V3& spin,
-             std::vector<RodObstacle> in_the_way, double stretch, const Given& stretches) {
+             double stretch, const Given& stretches) {
             RodDescription r;
             r.name = std::move(name), r.degree = degree, r.segments = int(ds.shape(0));
             r.ds = numbers(ds), r.span = numbers(span), r.weight = numbers(weight), r.lengths = numbers(lengths);
@@ -447,7 +421,7 @@ void bind_rod(nb::module_& m) {
               if (std::any_of(row, row + 6, [](double x) { return x != 0.0; }))
                 r.supports.push_back({int(n), Part<3>::of(&anchor(n, 0)), Part<3>::of(row), Part<3>::of(row + 3)});
             }
-            r.spin = spin, r.spins = !spin.isZero(), r.obstacles = std::move(in_the_way);
+            r.spin = spin, r.spins = !spin.isZero();
             for (V3& g : r.G0) g[2] *= stretch;
             r.stretch = or_nothing(stretches);
             new (self) RodDescription(std::move(r));
@@ -455,8 +429,8 @@ void bind_rod(nb::module_& m) {
           nb::kw_only(), "name"_a, "degree"_a, "ds"_a, "span"_a, "weight"_a, "lengths"_a, "CG"_a, "CK"_a, "CX"_a,
           "cG"_a, "cK"_a, "G0"_a, "K0"_a, "J"_a, "mass"_a, "tributary"_a, "off"_a, "drag"_a.none(),
           "spin_drag"_a.none(), "damped"_a, "coupled"_a, "blended"_a, "strain"_a, "curvature"_a, "number"_a,
-          "gravity"_a, "start"_a, "end"_a, "loads"_a, "foundation"_a.none(), "anchor"_a, "spin"_a, "obstacles"_a,
-          "stretch"_a = 1.0, "stretches"_a.none() = nb::none());
+          "gravity"_a, "start"_a, "end"_a, "loads"_a, "foundation"_a.none(), "anchor"_a, "spin"_a, "stretch"_a = 1.0,
+          "stretches"_a.none() = nb::none());
 }
 } // namespace
 

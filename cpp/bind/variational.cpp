@@ -88,18 +88,19 @@ void bind_variational(nb::module_& m) {
           [](PyVariational* self, std::vector<RigidBody> bodies, std::vector<double> sigma,
              const std::vector<std::shared_ptr<ForceElement>>& forces, const Vec3<double>& gravity,
              const std::optional<JointTree>& joints, std::vector<RodDescription> rods,
-             std::vector<std::vector<double>> rod_sigma, std::vector<RodLink> links, double length, double step,
-             bool directors, bool nodes, bool conserving, bool composed) {
+             std::vector<std::vector<double>> rod_sigma, std::vector<RodLink> links, ContactSet contacts, double length,
+             double step, bool directors, bool nodes, bool conserving, bool composed) {
             variational::Model m;
             if (joints) static_cast<JointTree&>(m) = *joints;
             m.bodies = std::move(bodies), m.sigma = std::move(sigma), m.gravity = gravity, m.length = length;
             for (const auto& f : forces) m.forces.emplace_back(f);
             m.rods = std::move(rods), m.rod_sigma = std::move(rod_sigma), m.points = std::move(links);
+            m.contacts = std::move(contacts.with_surfaces);
             m.directors = directors, m.nodes = nodes, m.conserving = conserving, m.composed = composed;
             new (self) PyVariational(std::move(m), step);
           },
           nb::kw_only(), "bodies"_a, "sigma"_a, "forces"_a, "gravity"_a, "joints"_a.none(), "rods"_a, "rod_sigma"_a,
-          "links"_a, "length"_a, "step"_a, "directors"_a, "nodes"_a, "conserving"_a, "composed"_a = false)
+          "links"_a, "contacts"_a, "length"_a, "step"_a, "directors"_a, "nodes"_a, "conserving"_a, "composed"_a = false)
       .def("run", &PyVariational::run, "start"_a, "steps"_a, "t_end"_a, "wanted"_a, "progress"_a.none(), "python"_a,
            "first"_a = 0, "last"_a = -1)
       .def("save", &PyVariational::save, "All that the next steps depend on, as bytes.")

@@ -166,7 +166,7 @@ public:
     rods_.rest(t, y + at_, remember);
   }
   double reach(double t, const double* y, const double* to) override {
-    if (!rods_.crossings()) return std::numeric_limits<double>::infinity();
+    if (!rods_.contacts() && !rods_.crossings()) return std::numeric_limits<double>::infinity();
     host(t, to);
     rods_.aim(t, to + at_);
     host(t, y);

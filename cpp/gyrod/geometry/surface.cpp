@@ -24,6 +24,7 @@ public:
   HalfSpace(const Point& n, double d) : Surface(Form::convex), n_(n), d_(d) {}
   Near near(const Point& p) const override { return at(p, n_.dot(p) - d_, n_); }
   Bend bend(const Point&, const Near&) const override { return Bend::Zero(); }
+  bool passable() const override { return false; }
 
 private:
   Point n_;
@@ -174,6 +175,7 @@ public:
     const Bend across = Bend::Identity() - times(near.normal);
     return across * (-near.normal[2] * H) * across;
   }
+  bool passable() const override { return false; }
 
 private:
   // Cubic convolution (Catmull and Rom): weights of four heights, their slopes and bends, along one axis.

@@ -33,6 +33,8 @@ public:
   virtual ~Surface() = default;
   virtual Near near(const Point& p) const = 0;
   virtual Bend bend(const Point& p, const Near& at) const = 0;
+  // Whether what goes through it comes out on another side.
+  virtual bool passable() const { return form != Form::concave; }
 
   const Form form;
   const bool exact; // phi changes by no more than a point moves

@@ -24,7 +24,7 @@ struct StaticOptions {
   double rate = 1.0;        // 1/s, about the lowest frequency: where relaxation begins
   int iterations = 60;
   int relaxations = 400;
-  int short_steps = 100;  // that end where strands would pass through each other
+  int short_steps = 100;  // that end where something would pass through what it touches
   double smallest = 1e-4; // damping factor
   double largest = 1.0;   // step over the scales that one iteration may take
 };

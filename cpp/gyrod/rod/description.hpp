@@ -15,7 +15,6 @@
 #include "gyrod/rod/curvature.hpp"
 #include "gyrod/rod/laws.hpp"
 #include "gyrod/rod/lobatto.hpp"
-#include "gyrod/rod/obstacles.hpp"
 #include "gyrod/time/signal.hpp"
 
 namespace gyrod {
@@ -99,7 +98,6 @@ template <class P> struct BasicRodDescription {
   RodEnd ends[2];
   std::vector<RodLoad> loads;
   std::vector<RodSupport> supports;
-  std::vector<RodObstacle> obstacles;
   Signal stretch; // factor of the rest length; nothing: 1
   Vec3<P> gravity = Vec3<P>::Zero();
   Vec3<double> spin = Vec3<double>::Zero(); // of the frame in which everything is told, about its origin

@@ -60,20 +60,13 @@ public:
     return V;
   }
 
-  // Energy of supports, of obstacles and of dead constant forces.
+  // Energy of supports and of dead constant forces.
   double load_energy(double t, const RodState<double>& s) const {
     double V = 0.0;
     for (const RodLoad& l : d_.loads)
       if (!l.follow && !l.law && l.constant() && l.F)
         for (const auto& h : l.force) V -= h.weight.cwiseProduct(l.F.vector(t)).dot(s.x[i(h.vertex)]);
     for (const RodSupport& k : d_.supports) V += 0.5 * k.stiffness.dot((s.x[i(k.vertex)] - k.at).cwiseAbs2());
-    for (const RodObstacle& o : d_.obstacles)
-      for (int n = 0; n <= N_; ++n) {
-        Vec3<double> normal;
-        double r, e, e1, e2;
-        o.law(o.gap<double>(i(n), s.x[i(n)], normal, r), e, e1, e2);
-        V += o.length[i(n)] * e;
-      }
     return V;
   }
 
@@ -124,7 +117,7 @@ protected:
   void add_load_blocks(double t, const RodState<double>& s, Blocks& out) const {
     if (!d_.drag.empty() || !d_.spin_drag.empty()) drag_blocks(s, out);
     if (!d_.loads.empty()) load_blocks(t, s, out);
-    if (!d_.supports.empty() || !d_.obstacles.empty()) support_blocks(s, out);
+    if (!d_.supports.empty()) support_blocks(s, out);
     if (d_.spins) frame_blocks(s, out);
   }
 
@@ -192,15 +185,6 @@ inline void Discretization::support_blocks(const RodState<double>& s, Blocks& ou
     out.q(k.vertex, k.vertex).bottomRightCorner<3, 3>().diagonal() -= k.stiffness;
     out.v(k.vertex, k.vertex).bottomRightCorner<3, 3>().diagonal() -= k.damping;
   }
-  for (const RodObstacle& o : d_.obstacles)
-    for (int n = 0; n <= N_; ++n) {
-      Vec3<double> normal;
-      double r, e, e1, e2;
-      o.law(o.gap<double>(i(n), s.x[i(n)], normal, r), e, e1, e2);
-      if (e1 == 0.0) continue;
-      const Mat3<double> by_x = e2 * normal * normal.transpose() + e1 * o.bend(normal, r);
-      out.q(n, n).bottomRightCorner<3, 3>() -= o.length[i(n)] * by_x;
-    }
 }
 
 inline void Discretization::frame_blocks(const RodState<double>& s, Blocks& out) const {

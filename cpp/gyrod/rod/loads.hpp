@@ -1,5 +1,5 @@
 // What acts on a rod from outside, on vertices and on frames, however it is divided: weight, drag, loads, supports,
-// obstacles, and the forces of a frame of reference that turns.
+// and the forces of a frame of reference that turns.
 #pragma once
 
 #include "gyrod/math/scalar.hpp"
@@ -29,9 +29,6 @@ protected:
       for (int c = 0; c < 3; ++c)
         s.f[i(k.vertex)][c] -=
             S(k.stiffness[c]) * (s.x[i(k.vertex)][c] - S(k.at[c])) + S(k.damping[c]) * s.v[i(k.vertex)][c];
-    if constexpr (!is_lanes<S>) // whether a vertex touches differs from member to member
-      for (const RodObstacle& o : d_.obstacles)
-        for (int n = 0; n <= N_; ++n) s.f[i(n)] -= pressed<S>(o, n, s.x[i(n)]);
     if (d_.spins) frame_forces(s);
   }
 
@@ -62,18 +59,6 @@ protected:
       s.mu[i(j)] -= J.cwiseProduct(Vec3<S>(h.cross(Omega))) + both.cross(Vec3<S>(J.cwiseProduct(both))) -
                     Omega.cross(Vec3<S>(J.cwiseProduct(Omega)));
     }
-  }
-
-  // The force of a vertex on an obstacle.
-  template <class S> static Vec3<S> pressed(const RodObstacle& o, int n, const Vec3<S>& x) {
-    Vec3<S> normal;
-    S r;
-    const S d = o.gap<S>(i(n), x, normal, r);
-    double e, e1, e2;
-    o.law(value_of(d), e, e1, e2);
-    if (e1 == 0.0) return Vec3<S>::Zero();
-    const S force = S(e1) + S(e2) * (d - S(value_of(d))); // exact to first order, all that duals carry
-    return normal * (S(o.length[i(n)]) * force);
   }
 
   // A moment on a clamp, in the clamp's axes.

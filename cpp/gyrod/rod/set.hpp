@@ -289,6 +289,7 @@ private:
   std::size_t first_touch_ = 0, last_touch_ = 0;    // blocks of contacts among far_
   std::vector<std::pair<int, int>> touching_edges_; // of the graph as it is
   std::vector<std::vector<Vec3<double>>> aims_;     // of their vertices
+  std::vector<Vec3<double>> goals_;                 // of stations, in the axes of their surfaces
   std::size_t slots_ = 0;                           // where the state has what they remember of each other
   std::vector<std::pair<int, int>> found_edges_;    // of what touches now
   std::vector<std::array<int, 6>> windows_;

@@ -583,9 +583,13 @@ void RodSet::rest(double t, double* y, bool remember) {
 }
 
 bool RodSet::soften(double factor) {
-  for (Contact& c : contacts_) c.law.stiffness *= factor / softened_;
-  softened_ = factor; // soft strands would pass through each other
-  return !contacts_.empty();
+  bool any = false;
+  for (Contact& c : contacts_) {
+    if (c.surface->passable()) continue; // soft ones would be, as strands by each other
+    c.law.stiffness *= factor / softened_, any = true;
+  }
+  softened_ = factor;
+  return any;
 }
 
 void RodSet::crossings(double t, const double* y, std::vector<Crossings::Reading>& out, Crossings::Budget* sums) {
@@ -597,22 +601,62 @@ void RodSet::crossings(double t, const double* y, std::vector<Crossings::Reading
     sums[o.crossing] += crossings_.read(o, curves_, out.emplace_back());
 }
 
+namespace {
+// Of a straight way of a point that leads to where the surface would push it out on its other side, the part on which
+// it comes no deeper than it may come unseen, and half as deep as to there.
+double passage(const Contact& c, double radius, const V3& p, const V3& way) {
+  const double length = way.norm();
+  V3 normal = V3::Zero();
+  double touched = 0.0, before = 0.0;
+  for (double at = 0.0; at < 1.0;) {
+    const space::Near near = c.surface->near(p + at * way);
+    const double gap = near.distance - radius;
+    if (gap > 0.0) {
+      normal.setZero();
+    } else if (normal.dot(near.normal) < 0.0) {
+      double turned = at;
+      for (int k = 0; k < 20; ++k) {
+        const double middle = 0.5 * (before + turned);
+        (normal.dot(c.surface->near(p + middle * way).normal) < 0.0 ? turned : before) = middle;
+      }
+      return touched + std::min(0.5 * (before - touched), c.reach / length);
+    } else if (normal.isZero()) {
+      normal = near.normal, touched = at;
+    }
+    before = at, at += std::max(std::abs(gap), c.reach) / length;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+} // namespace
+
 void RodSet::aim(double t, const double* to) {
-  if (crossings_.empty()) return;
   gather_contacts(t, to);
+  ContactPlace o;
+  goals_.resize(away_.size());
+  for (const Contact& c : contacts_)
+    for (std::size_t k = 0; k < c.stations.size(); ++k)
+      locate(c, place_of(c.stations[k]), o), goals_[c.first + k] = o.p;
+  if (crossings_.empty()) return;
   aims_.resize(rods_.size());
   for (std::size_t r = 0; r < rods_.size(); ++r) aims_[r] = rods_[r]->s.x;
 }
 
 double RodSet::reach(double t, const double* y) {
-  if (crossings_.empty()) return std::numeric_limits<double>::infinity();
   gather_contacts(t, y);
+  double least = std::numeric_limits<double>::infinity();
+  ContactPlace o;
+  for (const Contact& c : contacts_)
+    for (std::size_t k = 0; k < c.stations.size() && c.surface->passable() && !c.law.hard; ++k) {
+      locate(c, place_of(c.stations[k]), o);
+      least = std::min(least, passage(c, c.stations[k].radius, o.p, goals_[c.first + k] - o.p));
+    }
+  if (crossings_.empty()) return least;
   std::vector<Crossings::Curve> ways = curves_;
   for (std::size_t r = 0; r < rods_.size(); ++r) {
     for (std::size_t n = 0; n < aims_[r].size(); ++n) aims_[r][n] -= rods_[r]->s.x[n];
     ways[r].v = aims_[r].data();
   }
-  return crossings_.reach(ways);
+  return std::min(least, crossings_.reach(ways));
 }
 
 void RodSet::contacts(double t, const double* y, const std::vector<int>& listed, double* rows, ContactBudget* sums) {

@@ -598,7 +598,7 @@ double RodLinks::finish_conserving(const Trial& s, BodyState* states) {
       states[node].P += s.h * force;
       states[node].L += s.h * (s.now[node].R.transpose() * (s.half[node] * moment));
     });
-    V += grid_->load_energy(s.t, *s_);
+    V += outside_energy(s.t);
   }
   for (int n = 0; n <= d_.segments; ++n)
     if (!moves(n))

@@ -40,8 +40,8 @@ std::vector<int> add_cells(const RodDescription& d, const std::vector<double>& s
 }
 
 RodLinks::RodLinks(const RodDescription& d, std::vector<int> cells, const std::vector<RigidBody>& bodies,
-                   const std::vector<double>& sigma)
-    : d_(d), cells_(std::move(cells)), bodies_(bodies) {
+                   const std::vector<double>& sigma, std::vector<Contact> contacts)
+    : d_(d), cells_(std::move(cells)), bodies_(bodies), contacts_(std::move(contacts)) {
   d_.finish();
   const int N = d_.segments, p = d_.degree;
   const auto station = [&](bool bends, int point, double weight, int vertex, int vertices, int frame, int frames) {
@@ -86,7 +86,7 @@ RodLinks::RodLinks(const RodDescription& d, std::vector<int> cells, const std::v
     if (p && end.clamped) m.J = d_.J[n], m.sigma = sigma[n], m.turn = matrix_from_quaternion<double>(end.turn);
     masses_.push_back(m);
   }
-  if (d_.framed() || !d_.supports.empty() || !d_.obstacles.empty()) {
+  if (d_.framed() || !d_.supports.empty() || !contacts_.empty()) {
     grid_ = p ? make_elements(d_) : make_staggered(d_);
     s_ = std::make_unique<RodState<double>>(d_);
     blocks_ = std::make_unique<Discretization::Blocks>(N + 1, 1, p);
@@ -463,7 +463,7 @@ double RodLinks::finish(const Trial& s, BodyState* states) {
       states[node].P += (0.5 * s.h) * force;
       states[node].L += (0.5 * s.h) * (moment - s.w[node].cross(moment));
     });
-    V += grid_->load_energy(s.t, *s_);
+    V += outside_energy(s.t);
   }
   for (int n = 0; n <= d_.segments; ++n) {
     const std::size_t i = std::size_t(n);
@@ -507,6 +507,20 @@ void RodLinks::outside(const Trial& s) {
       ends[e].p = now_.ends[e].p; // what acts on such a clamp moves nothing
   }
   grid_->add_outside(0.5 * (s.t + s.t_next), o, ends);
+  each_near([&](const Contact& c, const gyrod::Station& at, const V3&, const ContactState& near) {
+    ContactForce felt;
+    if (!touch(c.law, near, felt)) return;
+    const V3 F = c.turn * felt.F;
+    for (int k = 0; k < at.count; ++k) o.f[std::size_t(at.cells[k])] += at.share[k] * F;
+  });
+}
+
+double RodLinks::outside_energy(double t) const {
+  double V = grid_->load_energy(t, *s_);
+  each_near([&](const Contact& c, const gyrod::Station&, const V3&, const ContactState& near) {
+    V += c.law.energy(near.gap(), near.weight);
+  });
+  return V;
 }
 
 // Derivatives between cells; what bodies that hold ends do to them is left to the iteration.
@@ -514,6 +528,20 @@ void RodLinks::outside_blocks(const Trial& s) {
   const int N = d_.segments;
   for (int r = 0; r <= N; ++r) blocks_->clear_row(r);
   grid_->add_outside_blocks(0.5 * (s.t + s.t_next), *s_, *blocks_);
+  each_near([&](const Contact& c, const gyrod::Station& at, const V3& p, const ContactState& near) {
+    ContactForce felt;
+    ContactSlopes by;
+    if (!touch(c.law, near, c.surface->bend(p, near.near), felt, by)) return;
+    const M3 K = c.turn * by.force.block<3, 3>(0, 0) * c.turn.transpose();
+    const M3 C = c.turn * by.force.block<3, 3>(0, 3) * c.turn.transpose();
+    for (int k = 0; k < at.count; ++k)
+      for (int l = 0; l < at.count; ++l) {
+        const double share = at.share[k] * at.share[l];
+        if (share == 0.0) continue;
+        blocks_->q(at.cells[k], at.cells[l]).bottomRightCorner<3, 3>() += share * K;
+        blocks_->v(at.cells[k], at.cells[l]).bottomRightCorner<3, 3>() += share * C;
+      }
+  });
   const double f = 0.5 * s.h * s.h;
   for (int r = 0; r <= N; ++r)
     for (int c = blocks_->first(r); c <= blocks_->last(r); ++c) {

@@ -22,6 +22,7 @@
 #include <memory>
 
 #include "gyrod/linear/block_lu.hpp"
+#include "gyrod/rod/contacts.hpp"
 #include "gyrod/rod/discretization.hpp"
 #include "gyrod/rod/links.hpp"
 #include "gyrod/variational/turn.hpp"
@@ -68,7 +69,7 @@ template <int p> struct ElementStep; // conserving_rods.cpp
 class RodLinks {
 public:
   GYROD_COLD RodLinks(const RodDescription& d, std::vector<int> cells, const std::vector<RigidBody>& bodies,
-                      const std::vector<double>& sigma);
+                      const std::vector<double>& sigma, std::vector<Contact> contacts);
 
   const std::vector<int>& cells() const { return cells_; }
   // Pairs of nodes that feel each other, and after which others a node of multipliers goes, the first of which is
@@ -225,10 +226,13 @@ private:
   void outside(const Trial& s);
   template <class F> void each_outside(const Trial& s, F&& f) const; // f(node, force, moment at the middle)
   void outside_blocks(const Trial& s);
+  double outside_energy(double t) const;
+  template <class F> void each_near(F&& f) const; // f(contact, its station, place in its axes, how that is)
 
   RodDescription d_;
   std::vector<int> cells_;
   std::vector<RigidBody> bodies_;
+  std::vector<Contact> contacts_; // without friction, with surfaces in space
   std::vector<HeldMass> masses_;
   std::vector<Station> stations_;
   std::vector<Cross> crosses_;
@@ -248,6 +252,20 @@ private:
 template <class F> void RodLinks::each_held(F&& f) const {
   for (std::size_t at = 0, k = 0; at < stations_.size() && d_.held; ++at)
     if (!stations_[at].bends) f(int(k++), at);
+}
+
+template <class F> void RodLinks::each_near(F&& f) const {
+  const V3 none = V3::Zero();
+  for (const Contact& c : contacts_)
+    for (const gyrod::Station& at : c.stations) {
+      V3 x = none, v = none;
+      for (int k = 0; k < at.count; ++k) {
+        x += at.share[k] * s_->x[std::size_t(at.cells[k])];
+        v += at.share[k] * s_->v[std::size_t(at.cells[k])];
+      }
+      const V3 p = c.turn.transpose() * (x - c.at), u = c.turn.transpose() * v;
+      f(c, at, p, ContactState{c.surface->near(p), at.radius, at.weight, u, none, none, c.law.damping, false});
+    }
 }
 
 template <class F> void RodLinks::each_outside(const Trial& s, F&& f) const {

@@ -97,8 +97,12 @@ std::vector<RodLinks> System::make_links(Model& m) {
     cells.push_back(add_cells(m.rods[r], m.rod_sigma[r], m.bodies, m.sigma));
   std::vector<RodLinks> links;
   links.reserve(m.rods.size()); // they are referred to
-  for (std::size_t r = 0; r < m.rods.size(); ++r)
-    links.emplace_back(m.rods[r], std::move(cells[r]), m.bodies, m.rod_sigma[r]);
+  for (std::size_t r = 0; r < m.rods.size(); ++r) {
+    std::vector<Contact> near;
+    for (const Contact& c : m.contacts)
+      if (!c.stations.empty() && c.stations.front().rod == int(r)) near.push_back(c);
+    links.emplace_back(m.rods[r], std::move(cells[r]), m.bodies, m.rod_sigma[r], std::move(near));
+  }
   return links;
 }
 

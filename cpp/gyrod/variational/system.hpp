@@ -42,6 +42,7 @@ struct Model : JointTree {
   std::vector<RodDescription> rods;
   std::vector<std::vector<double>> rod_sigma; // of frames
   std::vector<RodLink> points;                // links between points of rods and others
+  std::vector<Contact> contacts;              // without friction, of rods with surfaces in space
   std::vector<Acting> forces;
   V3 gravity = V3::Zero();
   double length = 1.0; // of the size of the system

@@ -181,7 +181,7 @@ class Compiled:
         touches = self.crossing_states(zero, self.y0)[0][0] if self.crossed else np.zeros((0, 17))
         inside += [s for k, two in enumerate(self.crossed) if (s := two.inside(touches[touches[:, 0] == k, 1:]))]
         if inside:
-            raise ModelError(dict.fromkeys(f"{self.system.contacts[pair].label}: {s}" for pair, s in inside))
+            raise ModelError(dict.fromkeys(f"{self.system.all_contacts[pair].label}: {s}" for pair, s in inside))
 
     def slide_states(self, t: Array, y: Array, *, project: bool = False) -> Array:
         """Of rods in rings at rows (t, y): fraction of the length, point, force on the rod, (k, rings, 7)."""
@@ -397,7 +397,7 @@ def compile_system(
     none: tuple[_core.ContactSet, tuple[Touching, ...], tuple[Crossed, ...]] = _core.ContactSet(), (), ()
     touching, pairs, crossed = (
         contacts(system, pieces, index, bodies.axes, size_of(system), hard=bool(options.get("hard")))
-        if system.contacts
+        if system.all_contacts
         else none
     )
     core = bodies.make([_core.Rod(**table) for table in pieces.tables], between, touching)

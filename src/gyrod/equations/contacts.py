@@ -134,7 +134,7 @@ def contacts(
     """
     problems = [
         f"{contact.label}: {sentence}"
-        for contact in system.contacts
+        for contact in system.all_contacts
         for sentence in (contact.rigid(system) if hard else contact.soft(system))
     ]
     if problems:
@@ -149,7 +149,7 @@ def contacts(
     def stations_of(name: str) -> list[tuple[int, _Stations]]:
         return [*_stations(system, pieces, name, index.get(name, -1), axes)]
 
-    for k, contact in enumerate(system.contacts):
+    for k, contact in enumerate(system.all_contacts):
         pairs = contact.crossings(system)
         tubes = {name: _tube(contact, system, name) for name in {name for pair in pairs for name in pair}}
         gravity = float(np.linalg.norm(system.gravity))
@@ -167,17 +167,22 @@ def contacts(
             surfaces[on] = surfaces.get(on) or [*_surfaces(contact, system, on, index, axes)]
             for surface in surfaces[on]:
                 for rod, stations in stations_of(of):
-                    reach = max(0.5 * float(stations.radii.max(initial=0.0)), 0.05 * _least(system, of, surface))
+                    radii = stations.radii
+                    if rod >= 0 and contact.thickness is not None:
+                        radii = np.full(len(radii), contact.thickness)
+                    reach = max(0.5 * float(radii.max(initial=0.0)), 0.05 * _least(system, of, surface))
                     reach = reach or 0.5 * THIN * length  # without any, steps before a touch would halve for ever
                     made.append(
                         _core.Contact(
                             surface=surface.core, body=-1 if on is None else index[on], at=surface.at,
                             turn=surface.turn, **law, reach=reach, rod=rod, on=body, cells=stations.cells,
                             shares=stations.shares, turns=stations.turns, offsets=stations.offsets,
-                            radii=stations.radii + contact.margin, weights=stations.weights,
+                            radii=radii + contact.margin, weights=stations.weights,
                         )
                     )  # fmt: skip
-                    allowed = np.maximum(0.5 * stations.radii, 0.1 * reach) + contact.margin
+                    allowed = np.maximum(0.5 * radii, 0.1 * reach) + contact.margin
+                    if k >= len(system.contacts) and not hard:
+                        allowed = np.full(len(radii), np.inf)  # rods may start inside of obstacles
                     found.append(Touching(k, of, on, stations.places, stations.weights, allowed))
     return _core.ContactSet(with_surfaces=made, among_rods=crossings), tuple(found), tuple(crossed)
 

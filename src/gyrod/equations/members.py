@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system
 from gyrod.equations.rods import bending_frequency, fundamental, held_frames, masses, stresses
-from gyrod.model import Obstacle, Rod, System
+from gyrod.model import Rod, System
 from gyrod.model.changes import address
 from gyrod.model.errors import Derived, given
 from gyrod.model.sections import CrossSection, SectionValues, diagonal
@@ -248,17 +248,17 @@ def _stacks(system: System, place: Place) -> bool:
     if rod.section.everywhere is None:
         return False
     # How hard a contact is, and where it begins, may follow from material and section.
-    if part != "damping" and any(rod.name in (*c.members(system), *c.touched(system)) for c in system.contacts):
+    touching = [c for c in system.all_contacts if rod.name in (*c.members(system), *c.touched(system))]
+    if touching and (part == "section" or (part == "material" and any(c.stiffness is None for c in touching))):
         return False
     if part == "material":
         value = getattr(rod.material, field, None)
         return len(place) == 4 and field in _MATERIAL and value is not None and not isinstance(value, Derived)
     if part == "section":
         section: Any = rod.section  # a dataclass, which its base does not say
-        touching = any(isinstance(f, Obstacle) and f.acts_on(rod.name) for f in system.forces)
         plain = field in [f.name for f in fields(section) if f.name != "shear"]
         value = getattr(rod.section, field) if plain else None
-        return len(place) == 4 and isinstance(value, float) and not isinstance(value, Derived) and not touching
+        return len(place) == 4 and isinstance(value, float) and not isinstance(value, Derived)
     if part == "damping" and rod.damping is not None:
         return field in _DAMPING and (len(place) == 4 or len(_DAMPING[field]) == 2)
     return False

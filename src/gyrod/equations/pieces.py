@@ -165,7 +165,6 @@ def _piece(rod: Rod, table: RodTable, a: int, b: int, ends: Mapping[int, _core.R
     found["anchor"] = np.array(table["anchor"][a : b + 1])
     outer = (*((-1,) if a not in ends else ()), *((-2,) if b not in ends else ()))
     found["loads"] = [_part_of_load(load, a, b, elements, outer) for load in table["loads"]]
-    found["obstacles"] = [_part_of_obstacle(x, a, b) for x in table["obstacles"]]
     found["start"], found["end"] = ends.get(a, table["start"]), ends.get(b, table["end"])
     if elements:
         found["lengths"][: a > 0] = 0.0
@@ -193,12 +192,3 @@ def _part_of_load(load: _core.RodLoad, a: int, b: int, nodes: bool, outer: tuple
         return [(j - a if j >= 0 else j, n - a, w) for j, n, w in shares if j in mine or j in outer]
 
     return load.shared(part(load.force), part(load.moment))
-
-
-def _part_of_obstacle(x: _core.RodObstacle, a: int, b: int) -> _core.RodObstacle:
-    length, thickness = np.array(x.length[a : b + 1]), np.array(x.thickness[a : b + 1])
-    length[: a > 0] = 0.0
-    return _core.RodObstacle(
-        kind=x.kind, point=x.point, axis=x.axis, radius=x.radius, stiffness=x.stiffness, smoothing=x.smoothing,
-        length=length, thickness=thickness,
-    )  # fmt: skip

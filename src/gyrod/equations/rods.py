@@ -17,7 +17,7 @@ from gyrod import _core, rotations
 from gyrod._check import Array
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.signals import INPUTS, Signals
-from gyrod.model import Drag, Foundation, Obstacle, PointMass, Rod, RodLoad, RotatingFrame, System
+from gyrod.model import Drag, Foundation, PointMass, Rod, RodLoad, RotatingFrame, System
 from gyrod.model.attachments import RodEndPlace, section_inertia
 from gyrod.model.ends import End
 from gyrod.model.errors import GROUND, positive
@@ -297,7 +297,7 @@ def measured(
     ]
     bare = {**table, "G0": np.tile([0.0, 0.0, 1.0], (len(table["CG"]), 1)), "K0": np.zeros((len(table["CK"]), 3))}
     bare |= {"start": still[0], "end": still[1], "loads": [], "drag": None, "spin_drag": None}
-    bare |= {"foundation": None, "anchor": x, "obstacles": [], "spin": np.zeros(3)}
+    bare |= {"foundation": None, "anchor": x, "spin": np.zeros(3)}
     if table["degree"] and table["strain"] in HELD:
         bare["strain"] = "cosserat"  # measured alike, and nothing need be held
     strain, curvature = _core.measure(_core.Rod(**bare), np.array(x), np.array(p))
@@ -460,14 +460,12 @@ def _weight(rod: Rod, tributary: Array, system: System, signals: Signals) -> _co
 
 
 def _surroundings(rod: Rod, system: System) -> RodTable:
-    """What supports a rod and what is in its way, by vertices."""
+    """What supports a rod, by vertices."""
     supports = [f for f in system.forces if isinstance(f, Foundation) and f.rod == rod.name]
     rows = [np.outer(_belongs(rod, *f.span), [*f.stiffness, *f.damping]) for f in supports]
-    obstacles = [f for f in system.forces if isinstance(f, Obstacle) and f.acts_on(rod.name)]
     return {
         "foundation": np.sum(rows, axis=0) if rows else None,
         "anchor": np.array(rod.positions),
-        "obstacles": [_obstacle(rod, f) for f in obstacles],
         "spin": frame_spin(system),
     }
 
@@ -489,17 +487,6 @@ def _belongs(rod: Rod, start: float = 0.0, end: float = 1.0) -> Array:
     out[:-1] += rod.length * (b - a) * (1.0 - xi)
     out[1:] += rod.length * (b - a) * xi
     return out
-
-
-def _obstacle(rod: Rod, obstacle: Obstacle) -> _core.RodObstacle:
-    point, axis, radius = obstacle.parts()
-    thickness = np.full(len(rod.fractions), obstacle.thickness or 0.0)
-    if obstacle.thickness is None and rod.section is not None:
-        thickness = np.ascontiguousarray(rod.section.half_sizes(rod.fractions).max(axis=1))
-    return _core.RodObstacle(
-        kind=obstacle.kind, point=np.array(point), axis=np.array(axis), radius=radius, stiffness=obstacle.stiffness,
-        smoothing=obstacle.smoothing, length=_belongs(rod), thickness=thickness,
-    )  # fmt: skip
 
 
 def _stretch(rod: Rod, signals: Signals) -> RodTable:

@@ -17,6 +17,7 @@ from gyrod import _check, _core, rotations
 from gyrod._check import Array
 from gyrod.equations import Compiled, compile_system, mechanisms
 from gyrod.equations.checks import about
+from gyrod.equations.contacts import contacts
 from gyrod.equations.coordinates import turns, unknowns
 from gyrod.equations.forces import body_forces
 from gyrod.equations.links import links, sliding
@@ -143,6 +144,7 @@ def compile_stepped(
         rods=[_core.Rod(**table) for table in compiled.pieces.tables],
         rod_sigma=[part.tolist() for i, s in enumerate(of_rods) for part in compiled.pieces.frames(i, s)],
         links=links(system, compiled.pieces, index, frames, compiled.signals),
+        contacts=contacts(system, compiled.pieces, index, frames, compiled._length())[0],
         length=compiled._length(), step=step, directors=coordinates == "directors", nodes=potential == "nodes",
         conserving=conserving, composed=order == 4,
     )  # fmt: skip
@@ -155,8 +157,9 @@ def _check_method(system: System, method: str) -> None:
     """Refuse what constant steps have not."""
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
-    if system.contacts:
-        what, others, label = "contact", "'moreau' or 'radau5'", system.contacts[0].label
+    if beyond := [contact.label for contact in system.all_contacts if not contact.pushes_rods(system)]:
+        what, others = "contact with friction, of bodies, or of rods among themselves", "'moreau' or 'radau5'"
+        label = beyond[0]
     elif rings := sliding(system):
         what, others, label = "clips that slide", "'radau5'", rings[0][0].label
     else:

@@ -1,4 +1,4 @@
-"""What else a drawing shows: springs, cables and tendons as lines, obstacles and what contacts touch as faces."""
+"""What else a drawing shows: springs, cables and tendons as lines, what contacts touch as faces."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from gyrod import rotations
 from gyrod._check import Array
 from gyrod.look.curves import Curve
-from gyrod.look.faces import faces_of_solid, faces_of_surface
+from gyrod.look.faces import faces_of_surface
 from gyrod.look.scene import describe
-from gyrod.model import Obstacle, System
+from gyrod.model import System
 from gyrod.motion import Motion
 
 if TYPE_CHECKING:
@@ -42,7 +42,5 @@ def _place(motion: Motion, anchor: Anchor) -> Array:
 
 
 def obstacles(system: System, middle: Array, length: float) -> list[list[Array]]:
-    """Faces of obstacles and of what contacts touch in space; what has no end is as long as the system."""
-    found = (force.solid(middle, length) for force in system.forces if isinstance(force, Obstacle))
-    touched = (faces_of_surface(surface, middle, length) for surface in system.touched)
-    return [*map(faces_of_solid, found), *touched]
+    """Faces of what contacts touch in space; what has no end is as long as the system."""
+    return [faces_of_surface(surface, middle, length) for surface in system.touched]

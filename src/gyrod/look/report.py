@@ -18,9 +18,9 @@ from gyrod._version import __version__
 from gyrod._words import suggests
 from gyrod.look import svg
 from gyrod.look.curves import FINE, Curve
-from gyrod.look.faces import faces_of, faces_of_solid
+from gyrod.look.faces import faces_of, faces_of_solid, faces_of_surface
 from gyrod.look.scene import FPS, resampled
-from gyrod.model import Obstacle, Rod, Solid
+from gyrod.model import Rod, Solid
 from gyrod.model.errors import shown, unknown
 from gyrod.motion import Motion, Rest
 from gyrod.motion.clips import named
@@ -150,7 +150,8 @@ def report(
     rods
         Names of rods, by default all.
     to
-        What distances are shown to, a list of what `Motion.distance` takes: names of bodies, rods, obstacles; solids.
+        What distances are shown to, a list of what `Motion.distance` takes: solids, and names of bodies, rods and
+        contacts in space.
     names
         What the variants are called, by default "run 1", "run 2", ...
     clearance
@@ -439,9 +440,9 @@ def _solids(variant: Variant, when: int, near: list[str | Solid], name: str) -> 
         found += [(f, "#7a8794") for f in faces[:: max(1, len(faces) // FACES)]]
     length = system.rod(name).length
     middle = motion[name].positions.reshape(-1, 3).mean(axis=0)
-    for force in system.forces:
-        if isinstance(force, Obstacle) and force.name in near:
-            found += [(f, "#7a8794") for f in faces_of_solid(force.solid(middle, 1.2 * length))]
+    for contact in system.all_contacts:
+        if contact.name in near and not isinstance(contact.b, tuple):
+            found += [(f, "#7a8794") for f in faces_of_surface(contact.b, middle, 1.2 * length)]
     for other in (x for x in near if isinstance(x, str) and x in system.rod_names and x != name):
         line = Curve(system.rod(other), FINE).vertices(motion[other].positions).reshape(len(variant.t), -1, 3)[when]
         found += [(line[i : i + 2], "#45525f") for i in range(len(line) - 1)]

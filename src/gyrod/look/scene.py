@@ -28,7 +28,6 @@ from gyrod.model import (
     Clip,
     Distance,
     Joint,
-    Obstacle,
     Pipe,
     Plane,
     PointMass,
@@ -115,6 +114,7 @@ def describe(compiled: Compiled, title: str | None = None) -> Static:
     """Everything about a system that does not change in time, as plain JSON values."""
     system = compiled.system
     names = [*(b.name for b in system.original.bodies), *system.rod_names]
+    names_of = {x.b: x.name for x in reversed(system.all_contacts)}
     return {
         "version": VERSION,
         "title": title or listed(names, 3, str),
@@ -125,10 +125,7 @@ def describe(compiled: Compiled, title: str | None = None) -> Static:
         "joints": [*_joints(system), *_supports(system)],
         "lines": _lines(system),
         "points": _points(system),
-        "obstacles": [
-            *(_obstacle(x) for x in system.forces if isinstance(x, Obstacle)),
-            *(_touched(x) for x in system.touched),
-        ],
+        "obstacles": [_touched(x, names_of[x]) for x in system.touched],
         "arrows": [arrow.told() for arrow in arrows(compiled)],
         "fields": {
             key: {"title": c.title, "unit": c.unit, "signed": c.signed, "inverse": c.inverse}
@@ -296,9 +293,12 @@ def _points(system: System) -> list[Data]:
     return found
 
 
-def _touched(surface: Boundary | Solid) -> Data:
-    """A surface that a contact touches: without end as an obstacle, else its faces."""
-    name = type(surface).__name__.lower()
+def _touched(surface: Boundary | Solid, name: str | None) -> Data:
+    """A surface that a contact of a name touches: a plane, a ball or a cylinder without end, else its faces."""
+    name = name or type(surface).__name__.lower()
+    if isinstance(surface, Sphere):
+        parts = {"point": surface.offset.tolist(), "direction": [0.0] * 3, "radius": surface.radius}
+        return {"name": name, "kind": "sphere", **parts}
     if isinstance(surface, Plane):
         parts = {"point": surface.point.tolist(), "direction": surface.normal.tolist(), "radius": 0.0}
         return {"name": name, "kind": "plane", **parts}
@@ -307,9 +307,3 @@ def _touched(surface: Boundary | Solid) -> Data:
         return {"name": name, "kind": "cylinder", **parts, "hollow": isinstance(surface, Pipe)}
     found = faces_of_surface(surface, np.zeros(3), 1.0)
     return {"name": name, "kind": "mesh", **_triangles(*triangles(found)), "hollow": isinstance(surface, Bowl)}
-
-
-def _obstacle(obstacle: Obstacle) -> Data:
-    point, direction, radius = obstacle.parts()
-    parts = {"point": point.tolist(), "direction": direction.tolist(), "radius": float(radius)}
-    return {"name": obstacle.name or obstacle.kind, "kind": obstacle.kind, **parts}

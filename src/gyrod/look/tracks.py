@@ -400,7 +400,7 @@ def curves(system: System) -> list[Curves]:
         if joints:
             labels = tuple(joint.name or joint.label for joint in joints)
             found.append(Curves("joint forces", "N", labels, _joint_forces, kind="load"))
-    if system.contacts:
+    if system.all_contacts:
         found.append(Curves("contacts: normal force", "N", tuple(keys(system)), _normal_forces, kind="load"))
     for sensor in system.sensors:
         found += _readings(sensor, system)

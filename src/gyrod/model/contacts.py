@@ -153,6 +153,8 @@ class Contact(Description):
         A coefficient, or `Friction`.
     margin
         m by which surfaces are thicker than they are drawn.
+    thickness
+        Half that of rods in m; by default the largest half size of their sections, 0 without one.
 
     >>> from gyrod.model import Plane
     >>> floor = Contact("hose", Plane((0, 0, 0), (0, 0, 1)), stiffness=1e5, friction=0.4, name="floor")
@@ -172,6 +174,7 @@ class Contact(Description):
     smoothing: float | None = field(scalar, "m", default=None)
     friction: Kept[Friction | None, Friction | float | None] = field(_friction, default=None)
     margin: float = field(real, "m", default=0.0)
+    thickness: float | None = field(scalar, "m", default=None)
     name: str | None = field(new_name, default=None)
 
     def _agree(self, problems: Problems, bad: set[str]) -> None:  # noqa: ARG002
@@ -284,6 +287,11 @@ class Contact(Description):
                     f"stiffness is missing and {what} to take it from; give stiffness in {unit}, or simulate with "
                     "method = 'moreau', which needs none."
                 )
+
+    def pushes_rods(self, system: System) -> bool:
+        """Whether all that it does is to push rods off a surface in space, without friction."""
+        bodies = any(name in system._index for name in self.members(system))
+        return self.friction is None and self.restitution is None and not isinstance(self.b, tuple) and not bodies
 
     def rigid(self, system: System) -> Iterable[str]:
         """Sentences on what it has that rigid contact does not."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from gyrod._check import Array
 from gyrod.model.appearance import Solid, Sphere
 from gyrod.model.clips import Clip
+from gyrod.model.contacts import Contact
 from gyrod.model.errors import (
     called,
     direction,
@@ -27,7 +28,7 @@ from gyrod.model.errors import (
 from gyrod.model.fields import Kept, description, field, holds
 from gyrod.model.force_checks import RodPoint, fraction, link_place, per_axis, rod_point, scalar, span_of
 from gyrod.model.forces import ForceLaw, Link, RodForce
-from gyrod.model.surfaces import Plane, Shaft
+from gyrod.model.surfaces import Boundary, Plane, Shaft
 
 if TYPE_CHECKING:
     from gyrod.model.force_checks import LinkPlace
@@ -219,17 +220,16 @@ class RotatingFrame(ForceLaw):
 
 @description
 class Obstacle(ForceLaw, ABC):
-    """Base of the obstacles: they push rods away without friction, by a smooth penalty, which is an approximation.
+    """Base of the obstacles: contacts of rods without friction, with a surface in space; see `Contact`.
 
     ``stiffness`` in N/m per m of rod is the force by penetration, and ``smoothing`` in m the distance over which it
     sets in, so that the rod feels the obstacle a little before it touches it. A rod at rest sinks in by about its
     load per length over ``stiffness``, give or take ``smoothing``: make the one large and the other small until
     neither matters; stiffer contact takes smaller steps. ``thickness`` in m is half that of the rod, by default the
-    largest half size of its section (0 without one). ``rods`` are names, by default all rods of the system. Only the
-    vertices of a rod are held off: an obstacle that is smaller than a segment slips through.
+    largest half size of its section (0 without one). ``rods`` are names, by default all rods of the system. Vertices
+    of a grid and points of elements are held off: an obstacle that is smaller than a segment slips through. Rods may
+    start inside.
     """
-
-    kind: ClassVar[str]
 
     _: KW_ONLY
     stiffness: float = field(positive, "N/m^2")
@@ -260,13 +260,17 @@ class Obstacle(ForceLaw, ABC):
         """Whether the rod of that name feels it."""
         return not self.rods or rod in self.rods
 
+    @property
     @abstractmethod
-    def solid(self, middle: Array, length: float) -> Solid:
-        """As films draw it; what has no end about ``middle`` and as long as the system."""
+    def surface(self) -> Boundary | Solid:
+        """What rods are kept out of."""
 
-    @abstractmethod
-    def parts(self) -> tuple[Array, Array, float]:
-        """A point, a unit vector (zero if there is none) and a radius (zero if there is none)."""
+    def contact(self, rods: Iterable[str]) -> Contact:
+        """What it is with rods of these names: a contact without friction."""
+        return Contact(
+            [name for name in rods if self.acts_on(name)], self.surface, stiffness=self.stiffness,
+            smoothing=self.smoothing, thickness=self.thickness, name=self.name,
+        )  # fmt: skip
 
     @property
     def symmetric(self) -> bool:
@@ -276,7 +280,7 @@ class Obstacle(ForceLaw, ABC):
 
 @description
 class PlaneObstacle(Obstacle):
-    """A half space, without friction and approximate: rods are kept on the side to which ``normal`` points.
+    """A half space without friction: rods are kept on the side to which ``normal`` points.
 
     Contact is a smooth penalty: a rod at rest sinks in by its weight per length / ``stiffness``, give or take about
     ``smoothing``. The other arguments are those of `Obstacle`.
@@ -284,56 +288,44 @@ class PlaneObstacle(Obstacle):
     >>> floor = PlaneObstacle((0, 0, 0), (0, 0, 1), stiffness=1e4, smoothing=1e-4)
     """
 
-    kind: ClassVar[str] = "plane"
-
     point: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit vector, (3,).
     normal: Kept[Array, ArrayLike] = field(direction)
     #: Names; none: all rods of the system.
     rods: Kept[tuple[str, ...], str | Iterable[str] | None] = field(_rods, default=None, always=True)
 
-    def parts(self) -> tuple[Array, Array, float]:
-        """Point, normal and no radius."""
-        return self.point, self.normal, 0.0
-
-    def solid(self, middle: Array, length: float) -> Solid:
-        """A thin plate."""
-        return Plane(self.point, self.normal).solid(middle, length)
+    @property
+    def surface(self) -> Plane:
+        """The plane."""
+        return Plane(self.point, self.normal)
 
 
 @description
 class SphereObstacle(Obstacle):
-    """A ball, without friction and approximate: rods are kept out of it.
+    """A ball without friction: rods are kept out of it.
 
     Contact is a smooth penalty: a rod at rest sinks in by its weight per length / ``stiffness``, give or take about
     ``smoothing``. The other arguments are those of `Obstacle`.
     """
-
-    kind: ClassVar[str] = "sphere"
 
     center: Kept[Array, ArrayLike] = field(vector, "m")
     radius: float = field(positive, "m")
     #: Names; none: all rods of the system.
     rods: Kept[tuple[str, ...], str | Iterable[str] | None] = field(_rods, default=None, always=True)
 
-    def parts(self) -> tuple[Array, Array, float]:
-        """Centre, no direction and radius."""
-        return self.center, np.zeros(3), self.radius
-
-    def solid(self, middle: Array, length: float) -> Solid:  # noqa: ARG002
+    @property
+    def surface(self) -> Sphere:
         """The ball."""
         return Sphere(self.radius, offset=self.center)
 
 
 @description
 class CylinderObstacle(Obstacle):
-    """An endless cylinder, without friction and approximate: rods are kept out of it.
+    """An endless cylinder without friction: rods are kept out of it.
 
     Contact is a smooth penalty: a rod at rest sinks in by its weight per length / ``stiffness``, give or take about
     ``smoothing``. ``point`` is any point of the ``axis``. The other arguments are those of `Obstacle`.
     """
-
-    kind: ClassVar[str] = "cylinder"
 
     point: Kept[Array, ArrayLike] = field(vector, "m")
     #: Unit vector, (3,).
@@ -342,13 +334,10 @@ class CylinderObstacle(Obstacle):
     #: Names; none: all rods of the system.
     rods: Kept[tuple[str, ...], str | Iterable[str] | None] = field(_rods, default=None, always=True)
 
-    def parts(self) -> tuple[Array, Array, float]:
-        """Point and direction of the axis, radius."""
-        return self.point, self.axis, self.radius
-
-    def solid(self, middle: Array, length: float) -> Solid:
-        """A piece of it."""
-        return Shaft(self.radius, self.point, self.axis).solid(middle, length)
+    @property
+    def surface(self) -> Shaft:
+        """The cylinder."""
+        return Shaft(self.radius, self.point, self.axis)
 
 
 #: All obstacles.

@@ -351,7 +351,7 @@ class ContactSensor(Sensor):
 
     def problems(self, system: System) -> Iterator[str]:
         """Whether there is such a contact."""
-        names = [contact.name for contact in system.contacts if contact.name is not None]
+        names = [contact.name for contact in system.all_contacts if contact.name is not None]
         if self.contact not in names:
             yield unknown("contact", self.contact, names, "contacts with a name")
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gyrod.model.clips import Clip
-from gyrod.model.elements import Obstacle
 from gyrod.model.errors import ModelError, Problems
 from gyrod.model.forces import ForceLaw
 from gyrod.model.meshes import NEAREST_ENDS
@@ -47,22 +46,13 @@ def split(rods: Sequence[Rod], forces: Sequence[ForceLaw], problems: Problems) -
 
 
 def notes(system: System) -> tuple[str, ...]:
-    """A sentence for each rod that has other elements than were asked for, and for each that meets obstacles."""
+    """A sentence for each rod that has other elements than were asked for."""
     joints = _joints(system.rods)
     told = [
         _note(rod, [*_causes(rod, system.forces, joints)], _BESIDE[rod.name in joints])
         for rod in system.rods
         if rod._extra
     ]
-    obstacles = [f for f in system.forces if isinstance(f, Obstacle)]
-    for rod in system.rods:
-        met = [f.label for f in obstacles if f.acts_on(rod.name)]
-        if rod.degree is not None and met:
-            gap = float(rod.lengths.max())
-            told.append(
-                f"Rod {rod.name!r} meets {_listed(met)} with its {len(rod.fractions)} nodes only, which are up to "
-                f"{gap:.3g} m apart; more elements, or discretization = 'staggered', touch in more places."
-            )
     told += [_drawn(system, force) for force in system.forces if isinstance(force, Clip)]
     return tuple(filter(None, told))
 

@@ -22,7 +22,7 @@ from gyrod.model.attachments import Holds, Junction, Key, RodEndPlace, junction_
 from gyrod.model.bodies import Body
 from gyrod.model.clips import Clip
 from gyrod.model.contacts import Contact
-from gyrod.model.elements import Cable
+from gyrod.model.elements import Cable, Obstacle
 from gyrod.model.ends import End
 from gyrod.model.errors import (
     GROUND,
@@ -443,8 +443,13 @@ class System(Description):
     @property
     def touched(self) -> tuple[Boundary | Solid, ...]:
         """Surfaces and solids in space that something may touch, each once."""
-        found = {x.b: None for x in self.contacts if not isinstance(x.b, tuple)}
-        return tuple(found)
+        return tuple({x.b: None for x in self.all_contacts if not isinstance(x.b, tuple)})
+
+    @cached_property
+    def all_contacts(self) -> tuple[Contact, ...]:
+        """Its contacts, and behind them those that its obstacles are."""
+        obstacles = (x for x in self.forces if isinstance(x, Obstacle))
+        return (*self.contacts, *(x.contact(self.rod_names) for x in obstacles))
 
     @property
     def touching(self) -> bool:

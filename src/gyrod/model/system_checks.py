@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from gyrod._check import Array
+from gyrod.model.appearance import Sphere
 from gyrod.model.bodies import Body
 from gyrod.model.clips import Clip
 from gyrod.model.contacts import Contact
@@ -338,15 +339,14 @@ def _check_link(problems: Problems, system: System, link: Link, owner: str) -> N
 
 def _check_obstacle(problems: Problems, system: System, obstacle: Obstacle, owner: str) -> None:
     """No vertex starts where an obstacle cannot say to which side it should push."""
-    point, axis, radius = obstacle.parts()
+    around, radius = obstacle.surface, getattr(obstacle, "radius", math.inf)
     for rod in system.rods:
-        if radius == 0.0 or not obstacle.acts_on(rod.name):
+        if not obstacle.acts_on(rod.name):
             continue
-        arm = rod.positions - point
-        apart = np.linalg.norm(arm - np.outer(arm @ axis, axis), axis=1)
-        k = int(np.argmin(apart))
-        if apart[k] <= 1e-9 * radius:
-            where = "on its axis" if axis.any() else "at its centre"
+        depth = -around.surface.nearest((rod.positions - around.offset) @ around.turn).distance
+        k = int(np.argmax(depth))
+        if depth[k] >= (1.0 - 1e-9) * radius:
+            where = "at its centre" if isinstance(around, Sphere) else "on its axis"
             problems.add(
                 f"rod {rod.name!r} starts {where}, at s = {rod.fractions[k]:.6g}, {shown(rod.positions[k])} in space; "
                 "move it out of the obstacle.",

@@ -212,7 +212,7 @@ class Contacts(ByName[ContactTrack]):
 def keys(system: System) -> list[str]:
     """Names of the contacts of a system; of those without one what touches what, and a number where that is told."""
     found: list[str] = []
-    for contact in system.contacts:
+    for contact in system.all_contacts:
         key, n = contact.key, 1
         while key in found:
             n += 1
@@ -224,7 +224,7 @@ def keys(system: System) -> list[str]:
 def tracks(motion: Motion, indices: range) -> list[ContactTrack]:
     """Contacts of a motion, read off the states; forces between steps are found as those of rods are."""
     compiled, shape, near = motion.compiled, motion.t.shape, motion._near
-    sums = np.zeros((*shape, len(compiled.system.contacts), 3))
+    sums = np.zeros((*shape, len(compiled.system.all_contacts), 3))
     parts: dict[int, list[Stations]] = {i: [] for i in indices}
     if pairs := [k for k, pair in enumerate(compiled.touching) if pair.contact in indices]:
         states, budgets = compiled.contact_states(pairs, motion.t, motion.y)
@@ -252,7 +252,7 @@ def tracks(motion: Motion, indices: range) -> list[ContactTrack]:
             sums[..., two.contact, :] += powers[:, k].reshape(*shape, 3)
     return [
         ContactTrack(
-            compiled.system.contacts[i],
+            compiled.system.all_contacts[i],
             tuple(parts[i]),
             sums[..., i, 0],
             sums[..., i, 1],
@@ -378,6 +378,6 @@ def where(motion: Motion) -> list[tuple[Array, Array]]:
 def touchable(system: System) -> frozenset[str]:
     """Names of rods and bodies that contacts may act on."""
     found: set[str] = set()
-    for contact in system.contacts:
+    for contact in system.all_contacts:
         found.update(contact.members(system), contact.b if isinstance(contact.b, tuple) else ())
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""Smallest distance of a rod's surface to bodies, solids, obstacles and other rods, over a motion.
+"""Smallest distance of a rod's surface to bodies, solids, contacts in space and other rods, over a motion.
 
 A rod is its centreline, give or take its radius. Between the points of its mesh the centreline is that of the
 discretisation: in elements their polynomials, on the grid the cubic through the vertices, which differs from a smooth
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gyrod import _check, geometry
 from gyrod._check import Array
-from gyrod.model import Obstacle, Rod, Solid, System
+from gyrod.model import Rod, Solid, System
 from gyrod.model.errors import GROUND, shown, unknown
 from gyrod.model.meshes import Elements
 
@@ -78,7 +78,7 @@ class OtherRod:
 
 
 Target = Fixture | OtherRod
-#: What a user gives for it: the name of a body, a rod or an obstacle, a solid, or several of them.
+#: What a user gives for it: the name of a body, a rod or a contact in space, a solid, or several of them.
 To = str | Solid | Sequence[str | Solid]
 
 
@@ -91,17 +91,6 @@ def of_point(name: str, body: str, at: object) -> list[Target]:
     """A point of a body, or in space."""
     place = np.zeros(3) if at is None else np.asarray(at, dtype=float)
     return [Fixture(name, geometry.ball(0.0), place, np.eye(3), body)]
-
-
-def _of_obstacle(obstacle: Obstacle) -> Target:
-    point, direction, radius = obstacle.parts()
-    name = obstacle.name or obstacle.kind
-    if obstacle.kind == "plane":
-        return Fixture(name, geometry.plane(direction), point, np.eye(3))
-    if obstacle.kind == "sphere":
-        return Fixture(name, geometry.ball(radius), point, np.eye(3))
-    frame = np.linalg.svd(direction[None])[2][[1, 2, 0]]  # rows: two across, the axis
-    return Fixture(name, geometry.cylinder(radius), point, frame.T)
 
 
 def targets(system: System, rod: str, to: object, on: str | None, radius: float | None) -> list[Target]:
@@ -119,11 +108,11 @@ def targets(system: System, rod: str, to: object, on: str | None, radius: float 
         parts = list(to) if isinstance(to, (list, tuple)) else []
         if not parts:
             raise ValueError(
-                f"to must be the name of a body, a rod or an obstacle, a solid such as Mesh or Box, or a list of them, "
-                f"got {shown(to)}."
+                "to must be the name of a body, a rod or a contact in space, a solid such as Mesh or Box, or a list of "
+                f"them, got {shown(to)}."
             )
         return [x for part in parts for x in targets(system, rod, part, None, radius)]
-    obstacles = {x.name: x for x in system.forces if isinstance(x, Obstacle) and x.name is not None}
+    space = {x.name: x.b for x in system.all_contacts if x.name is not None and not isinstance(x.b, tuple)}
     if to in system.rod_names:
         if to == rod:
             raise ValueError(f"to = {to!r} is the rod itself; its distance to itself is not looked for.")
@@ -135,9 +124,11 @@ def targets(system: System, rod: str, to: object, on: str | None, radius: float 
                 f"to = {to!r}: the body has no shape; give Body(..., shape=Box(...)) or a solid with on={to!r}."
             )
         return of_solids(to, to, shapes)
-    if to in obstacles:
-        return [_of_obstacle(obstacles[to])]
-    raise ValueError(unknown("to", to, (*system.names, *system.rod_names, *obstacles), "bodies, rods and obstacles"))
+    if to in space:
+        surface = space[to]
+        return [Fixture(to, surface.surface, surface.offset, surface.turn)]
+    known = (*system.names, *system.rod_names, *space)
+    raise ValueError(unknown("to", to, known, "bodies, rods and contacts in space"))
 
 
 @dataclass(frozen=True)

@@ -301,7 +301,7 @@ class Motion:
         found |= {name: ("_rod_tracks", name) for name in system.rod_names}
         found |= {joint.name: ("joints", i) for i, joint in enumerate(system.joints) if joint.name is not None}
         found |= {clip.name: ("clips", clip.name) for clip in system.clips if clip.name is not None}
-        return found | {x.name: ("contacts", x.name) for x in system.contacts if x.name is not None}
+        return found | {x.name: ("contacts", x.name) for x in system.all_contacts if x.name is not None}
 
     @property
     def _span(self) -> tuple[float, float]:
@@ -406,7 +406,7 @@ class Motion:
         rod
             Name of a rod.
         to
-            Name of a body, which has a shape, of another rod, of an obstacle or of a contact in space; a solid such as
+            Name of a body, which has a shape, of another rod, of a contact or an obstacle in space; a solid such as
             `Mesh` or `Box`; or a list of them.
         on
             Body in whose axes a solid stands; by default it stands in space.

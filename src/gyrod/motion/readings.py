@@ -200,7 +200,7 @@ def _head(rest: str, system: System) -> tuple[str, str, int]:
     members |= {name: ("body", name) for name in system.names} | {name: ("rod", name) for name in system.rod_names}
     members |= {joint.name: ("joint", joint.name) for joint in system.joints if joint.name is not None}
     members |= {clip.name: ("clip", clip.name) for clip in system.clips if clip.name is not None}
-    members |= {contact.name: ("contact", contact.name) for contact in system.contacts if contact.name is not None}
+    members |= {contact.name: ("contact", contact.name) for contact in system.all_contacts if contact.name is not None}
     own = {"energy": ("energy", ""), "drift": ("drift", "")} | {name: ("motion", name) for name in quantities.MOTION}
     known = {**own, **members}
     fitting = [name for name in known if rest.startswith(name) and rest[len(name) : len(name) + 1] in ("", ".", "[")]

@@ -122,7 +122,7 @@ def _paired(sentence: str, compiled: Compiled) -> str:
         return sentence
     pair = compiled.touching[int(found[1])]
     on = "a surface" if pair.on is None else f"{pair.on!r}"
-    return f"{compiled.system.contacts[pair.contact].label}, {pair.of!r} on {on}: {sentence[found.end() :]}."
+    return f"{compiled.system.all_contacts[pair.contact].label}, {pair.of!r} on {on}: {sentence[found.end() :]}."
 
 
 def _given_up(method: str, rows: bool) -> str:

@@ -91,7 +91,7 @@ class Scene:
         joined = {name: np.concatenate(parts, axis=1) for name, parts in found.items()}
         if self.rods:
             joined |= {name: np.concatenate([*parts, none], axis=1) for name, parts in sections.items()}
-        if self.compiled.system.contacts:
+        if self.compiled.system.all_contacts:
             tracks, forces, nothing = motion.contacts.values(), on_bodies(motion), np.zeros((k, 3))
             parts = [on_rod(tracks, curve.rod.name, curve.s, (k,)) for curve in self.curves]
             parts += [forces.get(name, nothing)[:, None] for name in self.names[len(self.rods) :]]
