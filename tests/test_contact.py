@@ -742,7 +742,7 @@ def test_a_run_that_was_killed_goes_on_to_the_bit(tmp_path):
     np.testing.assert_array_equal(stored.contacts["floor"].force, whole.contacts["floor"].force)
 
 
-METHODS = ["radau5", "rodas", "dop853", "odex"]
+METHODS = ["radau5", "rodas", "seulex", "dop853", "odex"]
 
 
 def test_methods_agree_on_a_ball_that_slips_and_rolls():
